@@ -75,8 +75,8 @@ func (f *demoFlags) check() error {
 	return nil
 }
 
-// demoConfig is the configuration of a demo's nodes, on the Redis that a URL names; embedded, it
-// is inside this process.
+// demoConfig returns the configuration of a demo's nodes, on the Redis at a URL. Embedded reports
+// that the Redis is inside this process.
 func demoConfig(url string, embedded bool) (*config.Config, error) {
 	c, err := config.Read(config.Source{Name: demo.FileName, Data: demo.File, Env: os.LookupEnv}, nil, func(c *config.Config) {
 		c.Namespace = "demo-" + uuid.NewString()[:8]
@@ -127,7 +127,7 @@ func openDemo(url string, embedded, pages bool) (*demo.Cluster, error) {
 	return cluster, nil
 }
 
-// proveDemo is verify of all jobs.
+// proveDemo runs verify for all jobs.
 func proveDemo(ctx context.Context, s *clients.Store) (demo.Proof, error) {
 	p, err := inspect.Prove(ctx, s)
 	if err != nil {

@@ -20,16 +20,16 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
-// healthcheckTimeout is how long a node may take to answer.
+// healthcheckTimeout bounds the wait for a node's reply.
 const healthcheckTimeout = 3 * time.Second
 
-// healthcheckCommand is for images that have no other client of HTTP.
+// healthcheckCommand makes the command for images without another HTTP client.
 func healthcheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Ask the node of this machine whether it is ready",
-		Long: "Ask /readyz of a node on this machine, for the health check of a container. With the node's\n" +
-			"configuration it finds the address by itself.\n\n" +
+		Short: "Check whether the node of this machine is ready",
+		Long: "Read /readyz of a node on this machine, for the health check of a container. The address\n" +
+			"comes from the node's configuration.\n\n" +
 			"Exit code 1: not ready, or no node answers. Container runtimes know no other code.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,8 +50,8 @@ func healthcheckCommand() *cobra.Command {
 	return cmd
 }
 
-// localAddress is where something that listens at an address is reached from the
-// same machine: an address of all interfaces is none that can be dialed everywhere.
+// localAddress returns an address at which a listener can be reached from the same machine. An
+// address of all interfaces cannot be dialed on every system.
 func localAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "" && !ip.IsUnspecified() {
@@ -63,7 +63,7 @@ func localAddress(address string) string {
 	return net.JoinHostPort("127.0.0.1", port)
 }
 
-// checkHealth asks /readyz, never by way of a proxy.
+// checkHealth reads /readyz, never through a proxy.
 func checkHealth(ctx context.Context, w io.Writer, address string) error {
 	ctx, stop := context.WithTimeout(ctx, healthcheckTimeout)
 	defer stop()

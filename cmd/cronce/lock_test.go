@@ -191,8 +191,8 @@ func TestLockStoppedWaiting(t *testing.T) {
 // A wait goes on while the store does not answer, and says so.
 func TestLockInDoubt(t *testing.T) {
 	r := cronce(t, under("redis://127.0.0.1:1", []string{"--wait", "5s"}, "echo ran")...)
-	r.want(t, exit.NotKnown, "asking on")
-	if n := strings.Count(r.stderr, "asking on"); n != 1 || r.stdout != "" {
+	r.want(t, exit.NotKnown, "still waiting")
+	if n := strings.Count(r.stderr, "still waiting"); n != 1 || r.stdout != "" {
 		t.Errorf("reported %d times, stdout %q", n, r.stdout)
 	}
 }

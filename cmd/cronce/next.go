@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// maxNext is how many ticks next prints at most.
+// maxNext bounds the ticks that next prints.
 const maxNext = 1000
 
 type nextFlags struct {
@@ -29,7 +29,7 @@ func nextCommand() *cobra.Command {
 	var f nextFlags
 	cmd := &cobra.Command{
 		Use:   `next "<spec>"`,
-		Short: "Print when a spec ticks next, and what daylight saving does to it",
+		Short: "Print the next ticks of a spec, and the effect of daylight saving time on them",
 		Example: `  cronce next "0/5 * * * * ?"
   cronce next "30 2 * * *" --tz Europe/Berlin --from 2026-03-27
   cronce next "CRON_TZ=Asia/Shanghai 0 9 * * 1-5" -n 3
@@ -40,13 +40,13 @@ func nextCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many ticks, 1 to 1000")
-	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of a spec that names none")
+	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "time zone of a spec without one")
 	cmd.Flags().StringVar(&f.from, "from", "", "print ticks after this time (RFC 3339, or \"2026-03-29 01:00\" in the zone; default now)")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
-// oneSpec refuses several arguments with a hint at the missing quotes.
+// oneSpec refuses several arguments with a hint that quotes are missing.
 func oneSpec(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return exit.Usagef(`next: got %d arguments, want one spec: quote it, as in next "0/5 * * * * ?"`, len(args))
@@ -95,7 +95,7 @@ type nextTick struct {
 }
 
 func ticksAfter(s *spec.Schedule, from time.Time, n int) []nextTick {
-	ticks := []nextTick{} // in JSON an empty list, not null
+	ticks := []nextTick{} // not nil, so that JSON has an empty list
 	for range n {
 		from = s.Next(from)
 		if from.IsZero() {
@@ -111,7 +111,7 @@ func printNext(w io.Writer, s *spec.Schedule, ticks []nextTick, now time.Time) e
 		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
 	}
 	header, utc := s.Zone().String(), func(time.Time) string { return "" }
-	if header != time.UTC.String() { // or else both columns say the same
+	if header != time.UTC.String() { // otherwise both columns would be equal
 		header += "\tUTC"
 		utc = func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + "\t" }
 	}
@@ -123,7 +123,7 @@ func printNext(w io.Writer, s *spec.Schedule, ticks []nextTick, now time.Time) e
 	return table.Flush()
 }
 
-// fromNow rounds d to what a person reads at a glance.
+// fromNow rounds d for reading at a glance.
 func fromNow(d time.Duration) string {
 	switch {
 	case d < 0:

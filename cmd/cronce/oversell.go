@@ -41,8 +41,8 @@ const (
 	maxPatience  = time.Hour
 )
 
-// The work that is assumed where none is asked for: less where there is a lot to
-// sell, since some strategies do it for one buyer at a time.
+// The default work, which is less for a large stock, because some strategies do it for one buyer at
+// a time.
 const (
 	usualWork = 20 * time.Millisecond
 	allWork   = 2 * time.Second
@@ -52,13 +52,13 @@ func oversellCommand() *cobra.Command {
 	var f oversellFlags
 	cmd := &cobra.Command{
 		Use:   "oversell",
-		Short: "Sell out a product in every way people guard stock, and see which ways oversell",
-		Long: "Sell the same product through each strategy, to buyers that come at once from several real processes\n" +
-			"of this binary, and print what each one cost and whether it sold more than there was.\n\n" +
+		Short: "Sell out a product in each usual way to guard stock, and see which ways oversell",
+		Long: "Sell the same product through each strategy to concurrent buyers in several real processes of this\n" +
+			"binary, and print the cost of each strategy and whether it sold more than there was.\n\n" +
 			strategyHelp() + "\n" +
 			"It needs no server: Redis runs inside this process, the database is an SQLite file, and zookeeper is\n" +
-			"left out. What is created in a real store has a name of its own, and is removed at the end; only the\n" +
-			"tables of sql-lease stay, empty, since other applications may share them.\n\n" +
+			"left out. Everything that it creates in a real store has a unique name and is removed at the end. Only\n" +
+			"the empty tables of sql-lease stay, because other applications may share them.\n\n" +
 			"Exit code: 1 if a strategy oversold that must not, 2 for wrong usage.",
 		Example: "  cronce oversell\n" +
 			"  cronce oversell --stock 1000 --buyers 5000 --processes 3\n" +
@@ -76,18 +76,18 @@ func oversellCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.stock, "stock", 5, "how many items there are")
-	flags.IntVar(&f.buyers, "buyers", 10, "how many buyers come at once, for one item each")
-	flags.IntVar(&f.processes, "processes", 3, "how many processes the buyers are spread over")
-	flags.DurationVar(&f.work, "work", 0, "what a shop does between reading and writing (default 20ms, and 2s at most for all items)")
+	flags.IntVar(&f.buyers, "buyers", 10, "number of concurrent buyers, for one item each")
+	flags.IntVar(&f.processes, "processes", 3, "number of processes for the buyers")
+	flags.DurationVar(&f.work, "work", 0, "duration of the shop's work between reading and writing (default 20ms, and 2s at most for all items)")
 	flags.DurationVar(&f.patience, "patience", 5*time.Minute, "how long a buyer waits for an answer")
 	flags.StringSliceVar(&f.strategies, "strategy", nil, "only these strategies")
 	flags.StringArrayVar(&f.redis, "redis", nil, "a real Redis, without a password: redis://[user@]host[:port][/db], the password is in $"+config.PasswordEnv+
 		"; named 3, 5 or 7 times, redlock uses them all")
 	flags.StringVar(&f.dsn, "dsn", "", "a real database, without a password: postgres:// or mysql://user@host:port/database, or sqlite:path")
-	flags.StringVar(&f.dsnEnv, "dsn-env", "", "the variable that has the DSN, which may have a password")
-	flags.StringVar(&f.dsnFile, "dsn-file", "", "the file that has the DSN, which may have a password")
+	flags.StringVar(&f.dsnEnv, "dsn-env", "", "name of a variable with the DSN, which may have a password")
+	flags.StringVar(&f.dsnFile, "dsn-file", "", "name of a file with the DSN, which may have a password")
 	flags.StringSliceVar(&f.zookeeper, "zookeeper", nil, "the servers of a real ZooKeeper, host:port,host:port")
-	flags.BoolVar(&f.worker, "worker", false, "sell in this process, as its standard input says")
+	flags.BoolVar(&f.worker, "worker", false, "sell in this process, controlled by its standard input")
 	_ = flags.MarkHidden("worker")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
@@ -127,7 +127,7 @@ func (f *oversellFlags) check() error {
 	return f.checkStrategies()
 }
 
-// checkStrategies refuses names that are not known.
+// checkStrategies refuses unknown names.
 func (f *oversellFlags) checkStrategies() error {
 	var names []string
 	for _, k := range oversell.Kinds() {
@@ -146,14 +146,14 @@ func (f *oversellFlags) checkStrategies() error {
 	return nil
 }
 
-// kinds are the strategies that were asked for, in the order of the table.
+// kinds returns the selected strategies, in the order of the table.
 func (f *oversellFlags) kinds() []oversell.Kind {
 	return slices.DeleteFunc(oversell.Kinds(), func(k oversell.Kind) bool {
 		return len(f.strategies) > 0 && !slices.Contains(f.strategies, k.Name)
 	})
 }
 
-// database is the one that is asked for; empty: the file of this run.
+// database returns the DSN; empty: an SQLite file of this run.
 func (f *oversellFlags) database() (string, error) {
 	flag, dsn, named := "--dsn", f.dsn, 0
 	for _, s := range []string{f.dsn, f.dsnEnv, f.dsnFile} {
@@ -218,7 +218,8 @@ func (f *oversellFlags) run(cmd *cobra.Command) error {
 	return err
 }
 
-// connectRedis makes a client of the Redis at a URL, of a demonstration that has no file.
+// connectRedis makes a client of the Redis at a URL for a demonstration, which has no configuration
+// file.
 func connectRedis(url string, embedded bool, warn func(setting, text string), set func(*redis.UniversalOptions)) (redis.UniversalClient, string, error) {
 	c, err := config.Read(config.Source{Env: os.LookupEnv}, nil, func(c *config.Config) {
 		if embedded {

@@ -15,8 +15,8 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/smscommands"
 )
 
-// rootCommand builds the tree of commands. Started becomes true once a command's
-// flags and arguments were accepted: what fails before is wrong usage.
+// rootCommand builds the tree of commands. Started becomes true once the flags and arguments of a
+// command were accepted: an error before that is wrong usage.
 func rootCommand(started *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cronce",
@@ -35,8 +35,8 @@ func rootCommand(started *bool) *cobra.Command {
 	return root
 }
 
-// addCompletion adds the command that root, once it knows where it prints, would
-// add by itself. Of a shell that it does not know that would print help, and be fine.
+// addCompletion adds the completion command that root would add by itself once its output is set.
+// The default command prints its help for an unknown shell and exits with 0; this one fails.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

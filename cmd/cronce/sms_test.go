@@ -54,7 +54,7 @@ func TestSMSBroken(t *testing.T) {
 	_, _ = server.ZRem(key+"queued", "one")
 	_, _ = server.ZAdd(key+"broken", 1, "one")
 	server.HSet(key+"fence", "until", "1795207852937", "pauses", "3", "reason", "the gateway answered 401")
-	cronce(t, "sms", "list", at).want(t, exit.Fine, "1 put aside", "is asked again at 2026-11-20", "the gateway answered 401")
+	cronce(t, "sms", "list", at).want(t, exit.Fine, "1 put aside", "is paused until 2026-11-20", "the gateway answered 401")
 	r := cronce(t, "sms", "list", "--broken", at)
 	r.want(t, exit.Fine, "one", "broken", "the status has 1 parts, want 9")
 	if strings.Contains(r.stdout, "2025550123") {

@@ -10,14 +10,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// linked is the version that a build without the module's own names:
-// -ldflags "-X main.linked=v1.2.3".
+// linked is the version of a build without the module's version: -ldflags "-X main.linked=v1.2.3".
 var linked string
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print which build this is",
+		Short: "Print the version of this build",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, ok := debug.ReadBuildInfo()

@@ -19,17 +19,17 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// A Store is what a command asks about the cluster.
+// A Store gives a command access to the store of the cluster.
 type Store struct {
 	Config *config.Config
 	Client redis.UniversalClient
 	Driver *redislock.Driver
 }
 
-// storeTimeout bounds a command that asks the store and ends.
+// storeTimeout bounds a command that reads the store and ends.
 const storeTimeout = 2 * time.Minute
 
-// WithStore lets f ask the store that the command's flags name.
+// WithStore calls f with the store that the command's flags name.
 func WithStore(cmd *cobra.Command, f func(ctx context.Context, s *Store) error) error {
 	c, err := command.LoadConfig(cmd)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// Failed says which Redis it was, and why it failed, if that is known.
+// Failed adds the name of the Redis, and the cause if it is known, to an error.
 func (s *Store) Failed(err error) error {
 	if why := s.Driver.Explain(err); why != "" {
 		err = fmt.Errorf("%s: %w", why, err)
@@ -85,14 +85,14 @@ func (s *Store) Failed(err error) error {
 	return exit.Doubt(fmt.Errorf("%s: %w", s.Config.RedisName(), err))
 }
 
-// NoRecord is the doubt about a namespace without a job: a store that lost all its data looks the
-// same as one in which no node was ever started, or as another than the one that was meant.
+// NoRecord returns the doubt about a namespace without a job. It may be a namespace in which no
+// node was ever started, a store that lost its data, or the wrong store.
 func (s *Store) NoRecord() error {
 	return exit.Doubt(fmt.Errorf("no job is on record in namespace %q of %s: none was opened there, or the store lost its data", s.Config.Namespace, s.Config.RedisName()))
 }
 
-// Jobs lists the jobs of the namespace, or the one that is asked for. Where a part of the
-// store does not answer, the jobs of the others come with the error.
+// Jobs returns the jobs of the namespace, or only the named one. If a part of the store does not
+// answer, the jobs of the other parts come with the error.
 func (s *Store) Jobs(ctx context.Context, only string) ([]string, error) {
 	keys, err := s.Driver.Keys(ctx)
 	if only != "" && slices.Contains(keys, only) {

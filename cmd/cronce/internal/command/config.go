@@ -1,5 +1,5 @@
-// Package command has what the commands share: the flags that name a configuration, the flag -o,
-// the signals that end a command, and groups of commands.
+// Package command has the parts that the commands share: the flags that name a configuration, the
+// flag -o, the signals that end a command, and groups of commands.
 package command
 
 import (
@@ -31,8 +31,8 @@ func ConfigFlags(cmd *cobra.Command, overrides []config.Override) {
 	}
 }
 
-// LoadConfig reads the configuration of a command that needs the store, and prints its warnings. Its
-// error is wrong usage that joins every fault.
+// LoadConfig reads the configuration of a command that needs the store, and prints its warnings.
+// Its error, of wrong usage, joins every fault.
 func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
 	c, err := ReadConfig(cmd, config.StoreOverrides)
 	if c != nil {
@@ -45,7 +45,8 @@ func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
 	return c, nil
 }
 
-// ConfigError makes the faults of a configuration an error of wrong usage, in the order of the file.
+// ConfigError returns the faults of a configuration as an error of wrong usage, in the order of the
+// file.
 func ConfigError(err error) error {
 	return exit.Usagef("configuration:\n%w", config.InFileOrder(err))
 }
@@ -61,7 +62,7 @@ func ReadConfig(cmd *cobra.Command, overrides []config.Override) (*config.Config
 	return ReadConfigThen(cmd, overrides, nil)
 }
 
-// ReadConfigThen changes the configuration before it is judged.
+// ReadConfigThen is ReadConfig with a change before the checks.
 func ReadConfigThen(cmd *cobra.Command, overrides []config.Override, change func(*config.Config)) (*config.Config, error) {
 	name, data, err := configFile(cmd)
 	if err != nil {
@@ -74,7 +75,7 @@ func ReadConfigThen(cmd *cobra.Command, overrides []config.Override, change func
 	return config.Read(config.Source{Name: name, Data: data, Env: os.LookupEnv, Flag: given}, overrides, change)
 }
 
-// configFile returns the file that flags or environment name; without one, none.
+// configFile reads the file that flags or environment name; without a name it returns no data.
 func configFile(cmd *cobra.Command) (name string, data []byte, err error) {
 	if ofDemo, _ := cmd.Flags().GetBool("demo"); ofDemo {
 		return demo.FileName, demo.File, nil
@@ -98,8 +99,8 @@ func configFile(cmd *cobra.Command) (name string, data []byte, err error) {
 // WarnOfVariables prints the stray variables of the environment to w as lines for a person.
 func WarnOfVariables(w io.Writer, c *config.Config) { warnOf(w, c.StrayVariables(os.Environ())) }
 
-// warnOfMisspelt prints only those that are close to a known one: a command that runs
-// often must not complain each time of what a script around it may use.
+// warnOfMisspelt prints only the stray variables that resemble a known one: a command that runs
+// often must not warn about variables of the script around it.
 func warnOfMisspelt(w io.Writer, c *config.Config) {
 	warnOf(w, slices.DeleteFunc(c.StrayVariables(os.Environ()), func(v config.StrayVariable) bool { return v.Meant == "" }))
 }
@@ -117,14 +118,14 @@ func LogVariables(c *config.Config, log *slog.Logger) {
 	}
 }
 
-// quotedText matches what is quoted, and the mark behind it of what was cut.
+// quotedText matches a quoted text, and the mark behind it if it was cut.
 var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"…?`)
 
 const notShown = "(credentials, not shown)"
 
-// WithoutCredentials is the text of a wrong usage without what may be a URL or a DSN with
-// credentials. It was typed where something else is allowed, so whatever found the mistake
-// (the parser of flags, of numbers, of specs) quotes it as something harmless.
+// WithoutCredentials returns the text of a usage error without parts that may be a URL or a DSN
+// with credentials. Such a value was given in place of another one, so the parser (of flags,
+// numbers or specs) quotes it as something harmless.
 func WithoutCredentials(text string, args []string) string {
 	text = quotedText.ReplaceAllStringFunc(text, func(quoted string) string {
 		if s, err := strconv.Unquote(strings.TrimSuffix(quoted, "…")); err == nil && !strictyaml.HasCredentials(s) && !cutURL(quoted) {
@@ -134,13 +135,13 @@ func WithoutCredentials(text string, args []string) string {
 	})
 	for _, arg := range args {
 		if strictyaml.HasCredentials(arg) {
-			text = strings.ReplaceAll(text, arg[strings.Index(arg, ":"):], notShown) // before it may stand the name of a flag
+			text = strings.ReplaceAll(text, arg[strings.Index(arg, ":"):], notShown) // the name of a flag may come before it
 		}
 	}
 	return text
 }
 
-// cutURL reports whether a quoted text is the beginning of a URL, whose @ was cut off.
+// cutURL reports whether a quoted text is the beginning of a URL whose @ was cut off.
 func cutURL(quoted string) bool {
 	return strings.Contains(quoted, "://") && (strings.HasSuffix(quoted, "…") || strings.HasSuffix(quoted, `…"`) || strings.HasSuffix(quoted, `..."`))
 }

@@ -18,7 +18,7 @@ const (
 	OutputJSON = "json"
 )
 
-// OutputFlag adds -o, which refuses what it does not know.
+// OutputFlag adds -o, which refuses unknown values.
 func OutputFlag(cmd *cobra.Command, output *string) {
 	*output = outputText
 	cmd.Flags().VarP((*outputValue)(output), "output", "o", "text, or json for machines")
@@ -37,10 +37,10 @@ func (v *outputValue) Set(s string) error {
 	return nil
 }
 
-// instantLayouts are what a person may type, beside RFC 3339; in a zone.
+// instantLayouts are the accepted forms of a local time, besides RFC 3339.
 var instantLayouts = []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02"}
 
-// ParseTime reads RFC 3339, or a local time of the zone.
+// ParseTime parses RFC 3339, or a local time in the zone.
 func ParseTime(s string, zone *time.Location) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t.In(zone), nil
@@ -53,14 +53,14 @@ func ParseTime(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("is %s, must be RFC 3339 (2026-03-29T01:00:00Z) or a local time (2026-03-29 01:00)", strictyaml.Quote(s))
 }
 
-// Caller is the name that was given, or that of the user of this machine.
-func Caller(who string) string {
-	if who == "" {
+// Caller returns the given name, or else the name of this machine's user.
+func Caller(name string) string {
+	if name == "" {
 		if u, err := user.Current(); err == nil {
-			who = u.Username
+			name = u.Username
 		}
 		host, _ := os.Hostname()
-		who = cmp.Or(who, "unknown") + "@" + host
+		name = cmp.Or(name, "unknown") + "@" + host
 	}
-	return who
+	return name
 }

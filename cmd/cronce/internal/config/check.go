@@ -13,8 +13,8 @@ import (
 
 var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// faults returns what is wrong with the configuration itself; what is wrong with
-// its jobs, only a scheduler knows.
+// faults returns the faults of the configuration, without those of its jobs, which only a scheduler
+// can find.
 func (c *Config) faults() (errs []error) {
 	bad := func(path, format string, args ...any) { errs = append(errs, c.Fault(path, format, args...)) }
 	if !namespacePattern.MatchString(c.Namespace) {
@@ -23,7 +23,7 @@ func (c *Config) faults() (errs []error) {
 	if _, err := ParseZone(c.Zone); err != nil {
 		bad("zone", "%v", err)
 	}
-	if level, err := zapcore.ParseLevel(c.Log.Level); err != nil || level > zapcore.ErrorLevel { // zap knows more, under which errors would be silent
+	if level, err := zapcore.ParseLevel(c.Log.Level); err != nil || level > zapcore.ErrorLevel { // at zap's higher levels no error would be logged
 		bad("log.level", "is %s, must be debug, info, warn or error", strictyaml.Quote(c.Log.Level))
 	}
 	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
@@ -43,7 +43,7 @@ func (c *Config) faults() (errs []error) {
 	return errs
 }
 
-// Off reports whether nothing is served.
+// Off reports whether no address is served.
 func (h HTTP) Off() bool { return h.Address == "" || h.Address == "off" }
 
 // loopback reports whether only this machine can reach the address.
@@ -53,7 +53,8 @@ func (h HTTP) loopback() bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// listenFaults checks where something is served: by default not to other machines.
+// listenFaults checks an address to be served: other machines may reach it only if allow_remote is
+// set.
 func (c *Config) listenFaults(bad func(path, format string, args ...any), at string, h HTTP) {
 	if h.Off() {
 		return
@@ -67,7 +68,7 @@ func (c *Config) listenFaults(bad func(path, format string, args ...any), at str
 	}
 }
 
-// redisFaults checks where the Redis is.
+// redisFaults checks the addresses of the Redis.
 func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	if r.URL == "" && len(r.Addresses) == 0 {
@@ -81,7 +82,7 @@ func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
 	}
 	for _, address := range r.Addresses {
 		switch _, port, err := net.SplitHostPort(address); {
-		case strings.Contains(address, "@"): // and before it maybe a password
+		case strings.Contains(address, "@"): // the part before it may be a password
 			bad("redis.addresses", "has an address with a user, must be host:port")
 		case err != nil || port == "":
 			bad("redis.addresses", "has %s, must be host:port", strictyaml.Quote(address))
@@ -90,8 +91,8 @@ func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
 	c.topologyFaults(bad)
 }
 
-// urlFaults refuses a password, but in the environment, where it is as hidden as
-// one in a variable of its own. The configuration keeps a URL without it.
+// urlFaults refuses a password in redis.url, except in the environment, where it is as protected as
+// in a variable of its own. The configuration keeps the URL without its password.
 func (c *Config) urlFaults(bad func(path, format string, args ...any)) {
 	e, err := parseRedisURL(c.Redis.URL)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// A Config is what config.yaml says, with environment and flags over it.
+// A Config is the content of config.yaml, overridden by environment and flags.
 type Config struct {
 	Name      string    `yaml:"name"`
 	Namespace string    `yaml:"namespace"`
@@ -21,15 +21,15 @@ type Config struct {
 	Ops       *Ops      `yaml:"ops"`
 
 	file     *strictyaml.File
-	origin   map[string]string                         // paths that environment or flags set, and which
-	endpoint endpoint                                  // what redis.url says, with a password from the environment
+	origin   map[string]string                         // by path: the variable or flag that set it
+	endpoint endpoint                                  // parsed redis.url, with a password from the environment
 	env      func(name string) (value string, ok bool) // nil: no variable is set
 	stale    func(error)                               // nil: ignored
 	plain    func(path, text string)                   // nil: ignored
-	embedded bool                                      // the Redis is inside this process: what the environment says about another does not count
+	embedded bool                                      // the Redis is inside this process, so the environment's settings for a Redis are ignored
 }
 
-// Redis is the section of the store: where it is, how nodes prove their right, and what is kept.
+// Redis is the section redis: addresses, credentials, and the size of the journal.
 type Redis struct {
 	URL                  string   `yaml:"url"`
 	Addresses            []string `yaml:"addresses"`
@@ -52,7 +52,7 @@ type Redis struct {
 	AllowEviction        bool     `yaml:"allow_eviction"`
 }
 
-// TLS is how connections to the Redis are encrypted; the names are those of files.
+// TLS has the settings for encrypted connections to the Redis. CA, Cert and Key are names of files.
 type TLS struct {
 	Enabled    bool   `yaml:"enabled"`
 	CA         string `yaml:"ca"`
@@ -61,19 +61,19 @@ type TLS struct {
 	ServerName string `yaml:"server_name"`
 }
 
-// HTTP is where something is served: host:port, or "off".
+// HTTP is an address to be served: host:port, or "off".
 type HTTP struct {
 	Address     string `yaml:"address"`
 	AllowRemote bool   `yaml:"allow_remote"`
 }
 
-// Log is what a node logs, and how.
+// Log has the level and the format of a node's log.
 type Log struct {
 	Level  string `yaml:"level"`
 	Format string `yaml:"format"`
 }
 
-// Scheduler are scheduler.Config's settings; what is zero has its default there.
+// Scheduler has the settings of scheduler.Config. Zero: the default of that package.
 type Scheduler struct {
 	Concurrency  int      `yaml:"concurrency"`
 	Grace        duration `yaml:"grace"`
@@ -83,7 +83,7 @@ type Scheduler struct {
 	ClockWarn    duration `yaml:"clock_warn"`
 }
 
-// A Job names a kind of job and overrides what that kind says by itself.
+// A Job names a kind of job and overrides the defaults of the kind.
 type Job struct {
 	Name        string       `yaml:"name"`
 	Kind        string       `yaml:"kind"`
@@ -105,7 +105,7 @@ type Job struct {
 	Sleep *Sleep `yaml:"sleep"`
 }
 
-// Retry is how often a run is tried, and how long it waits in between.
+// Retry has the tries of a run and the waits between them.
 type Retry struct {
 	Tries int      `yaml:"tries"`
 	Wait  duration `yaml:"wait"`
@@ -130,7 +130,7 @@ type SMS struct {
 	Receipts *Receipts `yaml:"receipts"`
 }
 
-// Receipts says where a gateway sends its receipts.
+// Receipts has the address that gateways send receipts to, and their token.
 type Receipts struct {
 	Address     string `yaml:"address"`
 	AllowRemote bool   `yaml:"allow_remote"`
@@ -143,7 +143,7 @@ type Sleep struct {
 	For duration `yaml:"for"`
 }
 
-// Shop are the settings of a sale: where it is served, and its jobs' parts.
+// Shop has the settings of a sale, of its HTTP server and of its jobs.
 type Shop struct {
 	Sale           string   `yaml:"sale"`
 	Address        string   `yaml:"address"`
@@ -177,7 +177,7 @@ type Shop struct {
 	PaymentTokenFile string `yaml:"payment_token_file"`
 }
 
-// Events says where the events of orders go.
+// Events has the targets of the events of orders.
 type Events struct {
 	Retention duration `yaml:"retention"`
 	Stream    *Stream  `yaml:"stream"`
@@ -185,7 +185,7 @@ type Events struct {
 	SMS       *Texts   `yaml:"sms"`
 }
 
-// A Webhook is where events are posted.
+// A Webhook has the settings of a webhook that gets events.
 type Webhook struct {
 	URL           string   `yaml:"url"`
 	AllowPlain    bool     `yaml:"allow_plain"`
@@ -198,7 +198,7 @@ type Webhook struct {
 	Receiver      bool     `yaml:"receiver"`
 }
 
-// Texts are the templates of texts by the kind of event; empty: none is sent.
+// Texts are the templates of texts by kind of event; empty: no text.
 type Texts struct {
 	Reserved  string `yaml:"reserved"`
 	Paid      string `yaml:"paid"`
@@ -208,27 +208,27 @@ type Texts struct {
 	Refunded  string `yaml:"refunded"`
 }
 
-// A Stream is the stream of the Redis that events are added to.
+// A Stream has the settings of the Redis stream that gets events.
 type Stream struct {
 	Key    string `yaml:"key"`
 	Length int64  `yaml:"length"`
 }
 
-// Rewards has the rewards of families served beside the shop.
+// Rewards has the settings for serving rewards beside the shop.
 type Rewards struct {
 	OfferedOnly bool   `yaml:"offered_only"`
 	TokenEnv    string `yaml:"token_env"`
 	TokenFile   string `yaml:"token_file"`
 }
 
-// Database is where orders are kept: an SQLite file, or what a DSN names.
+// Database names the database of the orders: an SQLite file, or a DSN.
 type Database struct {
 	File    string `yaml:"file"`
 	DSNEnv  string `yaml:"dsn_env"`
 	DSNFile string `yaml:"dsn_file"`
 }
 
-// The defaults of what the library does not decide itself.
+// The defaults of settings that have none in the libraries.
 const (
 	defaultNamespace   = "cronce"
 	defaultRedis       = "redis://127.0.0.1:6379"
@@ -241,8 +241,8 @@ const (
 	defaultCancelGrace = 5 * time.Second
 )
 
-// Default returns what holds where neither file nor environment nor flags say anything.
-// Secrets are read from the variables of env, which is as os.LookupEnv.
+// Default returns the configuration without file, environment and flags. Env reads the variables
+// that hold secrets, like os.LookupEnv.
 func Default(env func(name string) (value string, ok bool)) *Config {
 	return &Config{
 		Namespace: defaultNamespace,
@@ -255,12 +255,12 @@ func Default(env func(name string) (value string, ok bool)) *Config {
 	}
 }
 
-// OnPlaintext sets the function that is called with the setting by which a secret is, or may
-// be, sent to another machine without TLS.
+// OnPlaintext sets the function to be called for each setting with which a secret is, or may be,
+// sent to another machine without TLS.
 func (c *Config) OnPlaintext(warn func(path, text string)) { c.plain = warn }
 
-// OnStale sets the function that is called with the error of a secret or certificate that can
-// no longer be read. The last value is used on.
+// OnStale sets the function to be called with the error of a secret or certificate that can no
+// longer be read. The last value stays in use.
 func (c *Config) OnStale(warn func(error)) { c.stale = warn }
 
 // variable returns the value of a variable of the environment, and whether it is set.
@@ -271,7 +271,7 @@ func (c *Config) variable(name string) (value string, ok bool) {
 	return c.env(name)
 }
 
-// Fault makes a fault of the value at path, and names where it was set.
+// Fault returns the fault of the value at path, with the place where it was set.
 func (c *Config) Fault(path, format string, args ...any) error {
 	if origin := c.origin[path]; origin != "" {
 		var elsewhere strictyaml.File

@@ -1,17 +1,17 @@
 package config
 
-// An Override is a setting that a variable of the environment, and a flag, may set over the file.
+// An Override is a setting that a variable of the environment or a flag can set.
 type Override struct {
 	path, Flag, Env, Usage string
 	target                 func(*Config) *string
 }
 
-// StoreOverrides are the settings that say where the store is.
+// StoreOverrides are the settings of the store's address.
 var StoreOverrides = []Override{
 	{"redis.url", "redis", redisURLEnv, "URL of the Redis, without a password: redis://[user@]host:port[/db], rediss:// for TLS",
 		func(c *Config) *string { return &c.Redis.URL }},
 	{"redis.username", "", "CRONCE_REDIS_USERNAME", "", func(c *Config) *string { return &c.Redis.Username }},
-	{"namespace", "namespace", "CRONCE_NAMESPACE", "what all keys in the store begin with",
+	{"namespace", "namespace", "CRONCE_NAMESPACE", "prefix of all keys in the store",
 		func(c *Config) *string { return &c.Namespace }},
 }
 
@@ -19,15 +19,15 @@ var StoreOverrides = []Override{
 var NodeOverrides = append([]Override{
 	{"name", "name", "CRONCE_NODE_NAME", "name of this node in logs and journal (default the host's name)",
 		func(c *Config) *string { return &c.Name }},
-	{"http.address", "http", "CRONCE_HTTP", "where /healthz and /readyz are served, \"off\" for nowhere (default " + defaultHTTP + ")",
+	{"http.address", "http", "CRONCE_HTTP", "address that serves /healthz and /readyz, or \"off\" (default " + defaultHTTP + ")",
 		func(c *Config) *string { return &c.HTTP.Address }},
 	{"log.level", "log-level", "CRONCE_LOG_LEVEL", "debug, info, warn or error", func(c *Config) *string { return &c.Log.Level }},
 	{"log.format", "log-format", "CRONCE_LOG_FORMAT", "json, console, or auto: console on a terminal", func(c *Config) *string { return &c.Log.Format }},
 }, StoreOverrides...)
 
-// ShopOverrides are the settings of a node, and where the shop is served.
+// ShopOverrides are the settings of a node, and the address of the shop.
 var ShopOverrides = append([]Override{
-	{"shop.address", "address", "CRONCE_SHOP", "where the shop is served (default " + defaultShop + ")", func(c *Config) *string {
+	{"shop.address", "address", "CRONCE_SHOP", "address that serves the shop (default " + defaultShop + ")", func(c *Config) *string {
 		if c.Shop == nil {
 			c.Shop = &Shop{}
 		}
@@ -35,17 +35,17 @@ var ShopOverrides = append([]Override{
 	}},
 }, NodeOverrides...)
 
-// HealthOverrides are the setting that says where a node serves its health.
+// HealthOverrides are the setting for the address of a node's health.
 var HealthOverrides = []Override{
-	{"http.address", "http", "CRONCE_HTTP", "where the node serves /readyz (default " + defaultHTTP + ")",
+	{"http.address", "http", "CRONCE_HTTP", "address at which the node serves /readyz (default " + defaultHTTP + ")",
 		func(c *Config) *string { return &c.HTTP.Address }},
 }
 
-// SetRedisURL makes the Redis that a URL names the store. Origin is what faults call the setting.
+// SetRedisURL sets the Redis at a URL as the store. Origin names the setting in faults.
 func (c *Config) SetRedisURL(url, origin string) { c.set(StoreOverrides[0], url, origin) }
 
-// SetEmbeddedRedis makes a Redis the store that is inside this process: what the environment says
-// about another does not count.
+// SetEmbeddedRedis sets a Redis inside this process as the store. The environment's settings for a
+// Redis are ignored.
 func (c *Config) SetEmbeddedRedis(url string) {
 	c.SetRedisURL(url, "")
 	c.embedded = true
@@ -54,7 +54,7 @@ func (c *Config) SetEmbeddedRedis(url string) {
 // Embedded reports whether the Redis is inside this process.
 func (c *Config) Embedded() bool { return c.embedded }
 
-// override takes what environment and flags say. An empty variable says nothing.
+// override applies the environment and the flags. An empty variable counts as not set.
 func (c *Config) override(s Source, overrides []Override) {
 	for _, o := range overrides {
 		if value, _ := c.variable(o.Env); value != "" {
@@ -69,8 +69,8 @@ func (c *Config) override(s Source, overrides []Override) {
 	}
 }
 
-// set changes a setting. A URL replaces whatever the file says about where the
-// Redis is, so that --redis means the same with any file.
+// set changes a setting. A URL replaces all addresses of the file, so that --redis means the same
+// with any file.
 func (c *Config) set(o Override, value, origin string) {
 	*o.target(c) = value
 	c.origin[o.path] = origin

@@ -21,24 +21,24 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A pauseFlags is what pause and resume are asked.
+// A pauseFlags holds the flags of pause and resume.
 type pauseFlags struct {
 	all, replace bool
 	reason, who  string
 	until, op    string
 }
 
-// PauseCommand is the command pause.
+// PauseCommand returns the command pause.
 func PauseCommand() *cobra.Command {
 	var f pauseFlags
 	cmd := &cobra.Command{
 		Use:   "pause <job>|--all --reason <text>",
 		Short: "Stop the starts of a job, and record its ticks as paused",
-		Long: "Stop the starts of a job, takeovers included. What runs goes on. The ticks of the pause are recorded as\n" +
-			"paused and are not overdue: a stop that is planned, and a job that was removed from the configuration,\n" +
-			"are paused. It works while no node lives.\n\n" +
-			"With --until the pause ends by itself: a tick up to that instant is paused however late a node asks for it, and a\n" +
-			"later one is run as ever. No node has to be alive at that instant.\n\n" +
+		Long: "Stop the starts of a job, including takeovers. Alive runs continue. The ticks of the pause are recorded as\n" +
+			"paused and are not overdue. Pause a job for a planned stop, or when it was removed from the configuration.\n" +
+			"The command works while no node lives.\n\n" +
+			"With --until the pause ends by itself: a tick up to that instant is paused however late a node claims it, and a\n" +
+			"later one is run as usual. No node has to be alive at that instant.\n\n" +
 			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. Of a request whose\n" +
 			"reply is lost the command prints the operation: repeat it with --op, and it is done once.\n\n" +
 			"Exit code 3: the job changed at the same time, or is paused for a shorter time, or the user may not write; 4: it is not\n" +
@@ -57,14 +57,14 @@ func PauseCommand() *cobra.Command {
 	return cmd
 }
 
-// ResumeCommand is the command resume.
+// ResumeCommand returns the command resume.
 func ResumeCommand() *cobra.Command {
 	var f pauseFlags
 	cmd := &cobra.Command{
 		Use:   "resume <job>|--all",
 		Short: "End the pause of a job",
-		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them is run. From the next\n" +
-			"tick on it is as before, and overdue if no node runs it.\n\n" +
+		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them is run. Later ticks are\n" +
+			"run as usual, and overdue if no node runs them.\n\n" +
 			"Exit code 3: the job changed at the same time, or the user may not write; 4: it is not known whether the pause has\n" +
 			"ended, or the store has no job on record.",
 		Example: "  cronce resume sendSms\n  cronce resume --all --reason 'the database is back'",

@@ -1,5 +1,5 @@
-// Package demo starts node processes, some of which it kills, shows what they log together, and
-// proves afterwards that each tick has one verdict.
+// Package demo starts node processes, kills some of them, prints their logs together, and proves
+// afterwards that each tick has one verdict.
 package demo
 
 import (
@@ -15,16 +15,15 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-// File is the configuration of the nodes, and FileName what faults call it. Where the Redis is,
-// flags say.
+// File is the configuration of the nodes. Flags name the Redis.
 //
 //go:embed demo.yaml
 var File []byte
 
-// FileName is the name of File.
+// FileName is the name of File in faults.
 const FileName = "demo.yaml"
 
-// Jobs are the names of the jobs of File, and what is to be seen of them.
+// Jobs are the names of the jobs of File, with a description of each.
 var Jobs = [][2]string{
 	{"sendSms", "sends what is due in the outbox, each message once"},
 	{"every-2s", "the same instants on every node, whenever it was started"},
@@ -32,7 +31,7 @@ var Jobs = [][2]string{
 	{"takeover", "runs longer than its lease; if its node is killed, another runs it again"},
 }
 
-// Options say what is shown.
+// Options are the options of a demo.
 type Options struct {
 	Duration  time.Duration
 	Nodes     int
@@ -41,7 +40,7 @@ type Options struct {
 	JSON      bool          // print for machines
 }
 
-// A Cluster is what a demo runs on: a namespace of its own in a Redis.
+// A Cluster is the environment of a demo: a namespace of its own in a Redis.
 type Cluster struct {
 	Namespace string
 	RedisName string                                   // without any secret
@@ -55,7 +54,7 @@ type Cluster struct {
 	Pages func(ctx context.Context, open func(url string)) error
 }
 
-// A Proof is what the journal says.
+// A Proof is the result of verifying the journal.
 type Proof struct {
 	OK     bool
 	Report any                   // for machines
@@ -65,9 +64,10 @@ type Proof struct {
 // ErrBroken is the error of a demo in which an invariant is broken.
 var ErrBroken = errors.New("an invariant is broken")
 
-// Run shows nodes at work until ctx ends or the time is over, prints to w, and proves what they
-// did. Open opens the cluster on the Redis at a URL; embedded, it is inside this process. Run
-// returns ErrBroken once all is printed. No node, and nothing in the Redis, is left when it returns.
+// Run runs nodes until ctx ends or the time is over, prints their logs to w, and verifies their
+// journal. Open opens the cluster on the Redis at a URL; embedded reports that the Redis is inside
+// this process. Run returns ErrBroken after it has printed everything. When it returns, no node and
+// no key of the demo is left.
 func Run(ctx context.Context, o Options, w io.Writer, open func(url string, embedded bool) (*Cluster, error)) (err error) {
 	s, err := openStore(o.Redis, open)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
-// A logView shows what all nodes of a demo say, together, and counts for itself
-// what must happen once. It may be used concurrently.
+// A logView prints the logs of all nodes together, and counts the runs and messages that must
+// happen once. It may be used concurrently.
 type logView struct {
 	mu      sync.Mutex
 	w       io.Writer
 	json    bool
-	own     bool // the Redis is inside: what is a risk on another is none here
+	own     bool // the Redis is inside this process, so its risks do not matter
 	style   *terminal.Style
 	started map[string]int // "run started" by job, tick and attempt
-	sent    map[string]int // what the console gateways printed, by message
+	sent    map[string]int // lines of the console gateways, by message
 }
 
 func newLogView(w io.Writer, asJSON bool) *logView {
 	return &logView{w: w, json: asJSON, style: terminal.NewStyle(w), started: map[string]int{}, sent: map[string]int{}}
 }
 
-// intro says what is going to be seen.
+// intro prints an introduction.
 func (d *logView) intro(o *Options, s *store, imported int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,12 +60,12 @@ func (d *logView) addPages(url string) {
 	fmt.Fprintf(d.w, "See it in a browser: %s\n(the address works once, on this machine)\n\n", url)
 }
 
-// addLine takes a line of a node's log.
+// addLine adds a line of a node's log.
 func (d *logView) addLine(node, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, err := terminal.ParseLogLine([]byte(text))
-	if err != nil { // what the runtime prints when it dies
+	if err != nil { // not JSON: output of the runtime when the process crashes
 		d.show(terminal.LogLine{At: time.Now(), Level: "error", Message: "printed", Fields: map[string]any{"node": node, "text": text}})
 		return
 	}
@@ -79,7 +79,7 @@ func (d *logView) addLine(node, text string) {
 	d.show(l)
 }
 
-// addOutput takes what a node's jobs print: a line for each message sent.
+// addOutput adds a line that a node's job has printed, one per message sent.
 func (d *logView) addOutput(node, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,7 +92,7 @@ func (d *logView) addOutput(node, text string) {
 	}
 }
 
-// addEvent shows what the demo itself does to a node.
+// addEvent prints an action of the demo on a node.
 func (d *logView) addEvent(message string, p *node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	probeEvery   = 2 * time.Second // how often a waiting process probes the store
+	probeEvery   = 2 * time.Second // interval at which a waiting process probes the store
 	probeTimeout = time.Second
 )
 
-// reportDoubt writes, while a lock is waited for, why its store does not answer, once
-// each time that begins: the wait goes on, and may be without end. Nothing is
-// written any more when the returned function has returned.
+// reportDoubt prints the reason each time the store stops answering while the command waits for a
+// lock. The wait continues, possibly without end. After the returned function has returned, nothing
+// more is printed.
 func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (over func()) {
 	ctx, stop := context.WithCancel(ctx)
 	var mu sync.Mutex
@@ -25,7 +25,7 @@ func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (ov
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
-			fmt.Fprintf(w, "cronce: lock %q: %s: asking on\n", key, terminal.Printable(err.Error()))
+			fmt.Fprintf(w, "cronce: lock %q: %s: still waiting\n", key, terminal.Printable(err.Error()))
 		}
 	}
 	go func() {
@@ -52,7 +52,7 @@ func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (ov
 	}
 }
 
-// unsure is why the holder of a lock is not known; nil: the store answers.
+// unsure returns the reason why the holder of a lock is unknown; nil: the store answers.
 func (s lockStore) unsure(ctx context.Context, key string) error {
 	ctx, stop := context.WithTimeout(ctx, probeTimeout)
 	defer stop()

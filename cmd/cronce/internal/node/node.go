@@ -1,6 +1,6 @@
-// Package node has the command node: it makes the jobs of a configuration, runs a node of the cluster
-// with them, and serves the health and the receipts of the node. [DryRun] does the same without a
-// connection, to check a configuration.
+// Package node has the command node. It makes the jobs of a configuration, runs a node of the
+// cluster with them, and serves the health and the receipts of the node. [DryRun] checks a
+// configuration without a connection.
 package node
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/cronce/cronce/scheduler/metrics"
 )
 
-// Flags are those of the command node beside the settings of the file. The zero value is a plain node.
+// Flags are the flags of the command node beside the settings of the file. The zero value is a
+// plain node.
 type Flags struct {
 	check       bool
 	clockOffset time.Duration
@@ -49,7 +50,7 @@ func Command() *cobra.Command {
 	cmd.Flags().BoolVar(&f.check, "check", false, "check the configuration and print the next ticks, without connecting")
 	cmd.Flags().DurationVar(&f.clockOffset, "clock-offset", 0, "for tests: shift what this node believes the time to be; changes nothing but a warning")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "run the jobs of the demo, and drain when standard input ends")
-	_ = cmd.Flags().MarkHidden("demo") // for demo alone: its nodes end with it, however it ends
+	_ = cmd.Flags().MarkHidden("demo") // only for demo, whose nodes end with it
 	return cmd
 }
 
@@ -74,22 +75,22 @@ func (f Flags) run(cmd *cobra.Command) error {
 // endWith returns a context that also ends when r does.
 func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
-	go func() { // ends with the process: nothing can interrupt a Read of standard input
+	go func() { // ends with the process: a Read of standard input cannot be interrupted
 		_, _ = io.Copy(io.Discard, r)
 		stop()
 	}()
 	return ctx, stop
 }
 
-// Run runs a node until ctx ends. It serves its health from the beginning,
-// and its shop once the node is ready: the Redis answers then, and is fit.
+// Run runs a node until ctx ends. It serves its health from the beginning, and its shop once the
+// node is ready: only then is the Redis known to answer and to be fit.
 func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Writer) error {
 	log := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)
 	c.OnPlaintext(func(path, text string) {
 		log.Warn("secret in plain text", slog.String("setting", path), slog.String("text", text))
 	})
 	c.OnStale(func(err error) { log.Warn("secret not read again", slog.String("err", err.Error())) })
-	if !f.demo { // there the environment is meant for other nodes
+	if !f.demo { // in a demo the environment is meant for other nodes
 		command.LogVariables(c, log)
 	}
 	client, err := clients.Redis(c)

@@ -30,14 +30,14 @@ type sideServer struct {
 	serving sync.WaitGroup
 }
 
-// serveHealth serves /healthz, which only says that the process lives, so that an
-// outage of the store restarts no node, and /readyz, which is ready's
-// answer; when that is yes, what is wrong with a part follows; and /metrics. The result is not nil, even if nothing is served.
+// serveHealth serves /healthz, /readyz and /metrics. /healthz only reports that the process lives,
+// so that an outage of the store restarts no node. /readyz has the result of ready, followed by
+// remarks about parts. The result is never nil, even if no address is served.
 func serveHealth(c config.HTTP, ready func() error, remarks func() []string, metrics http.Handler, log *slog.Logger) (*sideServer, error) {
 	return serve("http", c, HealthHandler(ready, remarks, metrics), "health served", log)
 }
 
-// serve serves what the section at a path of the file says, until stop.
+// serve serves a section of the file until stop.
 func serve(path string, c config.HTTP, handler http.Handler, message string, log *slog.Logger) (*sideServer, error) {
 	if c.Off() {
 		return &sideServer{}, nil
@@ -81,7 +81,7 @@ func HealthHandler(ready func() error, remarks func() []string, metrics http.Han
 	return mux
 }
 
-// stop ends the server and waits until it is gone.
+// stop ends the server and waits for its goroutines.
 func (h *sideServer) stop() {
 	if h.server == nil {
 		return
@@ -94,8 +94,8 @@ func (h *sideServer) stop() {
 	h.serving.Wait()
 }
 
-// serveReceipts serves receipts from the beginning: while the Redis does not answer each is
-// doubt, and the gateway asks again. The result is not nil, even if nothing is served.
+// serveReceipts serves receipts from the beginning. While the Redis does not answer each receipt is
+// in doubt, and the gateway sends it again. The result is never nil, even if no address is served.
 func serveReceipts(c *config.Config, client redis.Scripter, log *slog.Logger) (*sideServer, error) {
 	at, r := c.Receipts()
 	if r == nil || (config.HTTP{Address: r.Address}).Off() {
@@ -116,7 +116,7 @@ func serveReceipts(c *config.Config, client redis.Scripter, log *slog.Logger) (*
 	return serve(at, config.HTTP{Address: r.Address}, sms.NewReceipts(outbox, now, log), "receipts served", log)
 }
 
-// metricsHandler serves /metrics: the measurements of the process, of its node, and of its shop, if it
+// metricsHandler serves /metrics: the metrics of the process, of its node, and of its shop if it
 // has one.
 func metricsHandler(node prometheus.Collector, s *shop.Shop) http.Handler {
 	registry := prometheus.NewRegistry()

@@ -68,7 +68,7 @@ func (s *RedisShelf) ReadLeft(ctx context.Context, fence int64) (int, error) {
 	case err != nil:
 		return 0, err
 	case len(reply) != 2:
-		return 0, fmt.Errorf("look: %d numbers, want 2", len(reply))
+		return 0, fmt.Errorf("read: %d numbers, want 2", len(reply))
 	case reply[0] == 0:
 		return 0, guard.ErrStale
 	}

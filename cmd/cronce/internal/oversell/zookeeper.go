@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// The strategy zookeeper is [Lock] with the lock in ZooKeeper and the stock in
-// Redis: two stores that know nothing of each other, and the fence between them.
+// The strategy zookeeper is [Lock] with the lock in ZooKeeper and the stock in Redis: two
+// independent stores, connected by the fence.
 
 func (e *Env) openZooKeeper() (Strategy, func(), error) {
 	d, err := zklock.New(e.ZooKeeper, zklock.Options{Namespace: e.Run})
@@ -24,11 +24,11 @@ func (e *Env) openZooKeeper() (Strategy, func(), error) {
 	return e.lockOn(d, "zookeeper", e.redisShelf("zookeeper")), func() { _ = d.Close() }, nil
 }
 
-// zooPatience is how long a server may take to answer the first question.
+// zooPatience bounds the wait for a server's first answer.
 const zooPatience = 10 * time.Second
 
-// Ping sees that the ZooKeeper answers, if there is one: its client would try for
-// as long as buyers wait.
+// Ping checks that the ZooKeeper answers, if one is named. Otherwise its client would retry for as
+// long as buyers wait.
 func (e *Env) Ping(ctx context.Context) error {
 	if len(e.ZooKeeper) == 0 {
 		return nil
@@ -36,7 +36,7 @@ func (e *Env) Ping(ctx context.Context) error {
 	return e.askZooKeeper(ctx)
 }
 
-// askZooKeeper sees that a server answers.
+// askZooKeeper checks that a server answers.
 func (e *Env) askZooKeeper(ctx context.Context) error {
 	d, err := zklock.New(e.ZooKeeper, zklock.Options{Namespace: e.Run})
 	if err != nil {
@@ -57,7 +57,7 @@ func (e *Env) forgetZooKeeper(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, c.Close)() // ends what waits for a server
+	defer context.AfterFunc(ctx, c.Close)() // ends the waits for a server
 	defer c.Close()
 	return removeNodes(c, "/"+e.Run)
 }
@@ -78,7 +78,7 @@ func removeNodes(c *zk.Conn, path string) error {
 	return nil
 }
 
-// silent keeps the client from printing.
+// silent drops the client's log.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}

@@ -46,14 +46,14 @@ func withdrawCommand() *cobra.Command {
 	})
 }
 
-// stepCommand makes a command that takes a reward on, whose arguments are the words of use.
+// stepCommand makes a command for a step of a reward, whose arguments are the words of use.
 func stepCommand(use, short string, do func(context.Context, *reward.Desk, []string) (reward.Record, error)) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
 		Long: short + ". Rewards are in the shop's database, and the locks in its Redis: see cronce shop.\n" +
-			"Asked again it changes nothing. Exit code 3: the reward's state does not allow it; 4: not known, ask again.",
+			"A repeated call changes nothing. Exit code 3: the reward's state does not allow it; 4: not known, repeat the command.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withRewards(cmd, func(ctx context.Context, d *reward.Desk, _ *reward.Book) error {
 				r, err := do(ctx, d, args)
@@ -81,7 +81,7 @@ func listCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "list FAMILY",
-		Short: "List the rewards of a family and where each stands",
+		Short: "List the rewards of a family and their states",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("reward list: got %d arguments, want one family", len(args))
@@ -100,12 +100,12 @@ func listCommand() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.ShopOverrides)
 	cmd.Flags().IntVarP(&limit, "count", "n", 100, "how many at most")
-	cmd.Flags().StringVar(&after, "after", "", "the last reward of the page before")
+	cmd.Flags().StringVar(&after, "after", "", "the last reward of the previous page")
 	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
-// rewardError gives what a desk says its exit code.
+// rewardError gives an error of a desk its exit code.
 func rewardError(err error) error {
 	if _, ok := errors.AsType[*reward.FieldError](err); ok {
 		return exit.Usage(err)
@@ -120,7 +120,7 @@ func rewardError(err error) error {
 	return exit.Doubt(err)
 }
 
-// withRewards lets f use the rewards of the shop.
+// withRewards calls f with the rewards of the shop.
 func withRewards(cmd *cobra.Command, f func(context.Context, *reward.Desk, *reward.Book) error) error {
 	return shopcommands.WithClient(cmd, func(ctx context.Context, c *config.Config, client redis.UniversalClient) error {
 		db, dialect, err := clients.Database(c, false)
@@ -141,7 +141,7 @@ func withRewards(cmd *cobra.Command, f func(context.Context, *reward.Desk, *rewa
 	})
 }
 
-// RewardRow is a record for machines: family and member are masked.
+// RewardRow is the JSON of a record, with masked family and member.
 type RewardRow struct {
 	Family    string       `json:"family"`
 	Reward    string       `json:"reward"`

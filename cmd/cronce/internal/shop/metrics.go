@@ -12,10 +12,10 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// ScrapeTime bounds what a scrape waits for the store.
+// ScrapeTime bounds the wait of a scrape for the store.
 const ScrapeTime = time.Second
 
-// Collectors are the metrics of a shop; none without one.
+// Collectors returns the metrics of a shop; none without a shop.
 func (s *Shop) Collectors() []prometheus.Collector {
 	if s.Sale == nil {
 		return nil
@@ -23,12 +23,12 @@ func (s *Shop) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{newShopMetrics(s), newBookMetrics(s)}
 }
 
-// shopMetrics are those of a shop, read when they are scraped. A store that does not answer
-// leaves all out that it would say: no number is an old one.
+// shopMetrics are the metrics of a shop, read at each scrape. If the store does not answer, its
+// metrics are absent, so that no value is stale.
 type shopMetrics struct {
 	sale    *stock.Sale
-	handler *atomic.Pointer[stock.Handler] // nil in it until the shop is served
-	skus    []string                       // of which the stock is shown; none: all, if they are few
+	handler *atomic.Pointer[stock.Handler] // holds nil until the shop is served
+	skus    []string                       // products whose stock is a metric; empty: all, if they are few
 
 	up, known, left, products, closed, unsettled, lag, totals, shed, requests *prometheus.Desc
 }
@@ -41,14 +41,14 @@ func newShopMetrics(s *Shop) *shopMetrics {
 	return &shopMetrics{
 		sale: s.Sale, handler: &s.served, skus: s.measured,
 		up:        shopDesc("up", "Whether the store has answered this scrape."),
-		known:     shopDesc("stock_known", "Whether the store has what the book has: otherwise nothing is sold."),
-		left:      shopDesc("stock_left", "What can be ordered of a product; absent while it is not known, or closed.", "sku"),
-		products:  shopDesc("products", "How many products there are."),
-		closed:    shopDesc("products_closed", "Products that are not sold, since their books do not balance."),
-		unsettled: shopDesc("orders_unsettled", "Orders whose state the database does not have yet."),
-		lag:       shopDesc("settle_lag_seconds", "Age of the oldest order that is unsettled."),
-		totals:    shopDesc("products_unsettled", "Products whose total, price or deletion waits for the job that settles."),
-		shed:      shopDesc("requests_shed_total", "Requests of this node that were refused since too many were under way."),
+		known:     shopDesc("stock_known", "Whether the store has everything that the book has: otherwise nothing is sold."),
+		left:      shopDesc("stock_left", "Quantity of a product that can be ordered; absent while it is unknown, or the product is closed.", "sku"),
+		products:  shopDesc("products", "Number of products."),
+		closed:    shopDesc("products_closed", "Products that are not sold because their counts in the book do not balance."),
+		unsettled: shopDesc("orders_unsettled", "Orders whose state the database lacks."),
+		lag:       shopDesc("settle_lag_seconds", "Age of the oldest unsettled order."),
+		totals:    shopDesc("products_unsettled", "Products whose total, price or deletion waits for the job settleOrders."),
+		shed:      shopDesc("requests_shed_total", "Requests that this node refused because too many were being served."),
 		requests:  shopDesc("requests_total", "Requests that this node has answered.", "code"),
 	}
 }
@@ -79,7 +79,7 @@ func (m *shopMetrics) Collect(to chan<- prometheus.Metric) {
 	defer stop()
 	f, err := m.sale.Figures(ctx, m.skus...)
 	if err != nil {
-		gauge(m.up, 0) // and readyz says why
+		gauge(m.up, 0) // /readyz has the reason
 		return
 	}
 	gauge(m.up, 1)
@@ -101,11 +101,11 @@ func zeroOrOne(yes bool) float64 {
 	return 0
 }
 
-// bookMetrics are those that the database knows of a shop: the targets of its events, and its disputed and
-// lost orders. A database that does not answer leaves all out that it would say.
+// bookMetrics are the metrics from the database of a shop: the targets of its events, and its
+// disputed and lost orders. If the database does not answer, its metrics are absent.
 type bookMetrics struct {
 	sale    *stock.Sale
-	targets []string // of the configuration: one that was taken out of it is no longer waited for
+	targets []string // configured targets: a removed one no longer counts
 
 	up, disputed, lost, waiting, lag, aside *prometheus.Desc
 }
@@ -114,11 +114,11 @@ func newBookMetrics(s *Shop) *bookMetrics {
 	return &bookMetrics{
 		sale: s.Sale, targets: s.targets,
 		up:       shopDesc("database_up", "Whether the database has answered this scrape."),
-		disputed: shopDesc("orders_disputed", "Orders that the store has accepted, and the database has otherwise: an operator is to decide about them."),
-		lost:     shopDesc("orders_lost", "Orders that were accepted, and that neither the store nor the database has as far."),
+		disputed: shopDesc("orders_disputed", "Orders that the store accepted and of which the database has another under the same id: an operator decides."),
+		lost:     shopDesc("orders_lost", "Accepted orders whose acknowledged state is neither in the store nor in the database."),
 		waiting:  shopDesc("events_waiting", "Events that a target does not have yet.", "target"),
 		lag:      shopDesc("events_lag_seconds", "Age of the oldest event that a target does not have yet.", "target"),
-		aside:    shopDesc("events_aside", "Events that a target has refused, and that an operator is to decide about.", "target"),
+		aside:    shopDesc("events_aside", "Events that a target has refused: an operator decides.", "target"),
 	}
 }
 
@@ -129,7 +129,7 @@ func (m *bookMetrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect asks the database three questions, for at most ScrapeTime.
+// Collect sends three queries to the database, for at most ScrapeTime.
 func (m *bookMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)

@@ -16,7 +16,7 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// handler serves the sale, and rewards beside it. Done frees what they use.
+// handler serves the sale and the rewards. Done closes their resources.
 func (s *Shop) handler(ctx context.Context, log *slog.Logger) (h http.Handler, done func(), err error) {
 	options := s.gate
 	options.Log, options.Tokens = log, s.Tokens
@@ -35,8 +35,9 @@ func (s *Shop) handler(ctx context.Context, log *slog.Logger) (h http.Handler, d
 	return mux, done, nil
 }
 
-// openRewards makes what serves the rewards of a shop; nil without the section. It connects
-// to nothing; dry, it reads no token either. Without a token nothing is served.
+// openRewards returns a function that makes the handler of a shop's rewards; nil without the
+// section. It does not connect. Dry, it does not read the token, without which no rewards are
+// served.
 func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dialect stock.Dialect, dry bool) (func(context.Context, *slog.Logger) (http.Handler, func(), error), error) {
 	r := c.Shop.Rewards
 	if r == nil {
@@ -57,7 +58,7 @@ func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dia
 	}
 	now := func() string { return token().Text() }
 	return func(ctx context.Context, log *slog.Logger) (http.Handler, func(), error) {
-		ctx, stop := context.WithTimeout(ctx, firstLookTime)
+		ctx, stop := context.WithTimeout(ctx, firstCompareTime)
 		defer stop()
 		book, err := reward.Open(ctx, db, dialect)
 		if err != nil {
@@ -71,7 +72,7 @@ func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dia
 	}, nil
 }
 
-// NewDesk is where the rewards of the shop are claimed. Done frees what it uses.
+// NewDesk returns the desk at which the shop's rewards are claimed. Done closes its resources.
 func NewDesk(c *config.Config, client redis.UniversalClient, book *reward.Book, log *slog.Logger) (desk *reward.Desk, done func(), err error) {
 	driver, err := clients.Driver(c, client)
 	if err != nil {

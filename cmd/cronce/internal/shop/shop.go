@@ -24,24 +24,24 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A Shop is a sale with its database. The zero shop is none.
+// A Shop is a sale with its database. The zero Shop has no sale.
 type Shop struct {
 	Sale     *stock.Sale     // nil: there is no shop
 	Database *stock.Database // the book of the sale
 	db       *sql.DB
 	address  string
-	hosts    []string                  // what it may be asked for as
-	Tokens   func(stock.Role) []string // of each role; nil: all may do everything
-	gate     stock.HandlerOptions      // without log and tokens
-	measured []string                  // products whose stock is a metric; none: all, if they are few
-	targets  []string                  // of its events
+	hosts    []string                  // host names that it accepts
+	Tokens   func(stock.Role) []string // tokens by role; nil: every caller may do everything
+	gate     stock.HandlerOptions      // HTTP options, without log and tokens
+	measured []string                  // products whose stock is a metric; empty: all, if they are few
+	targets  []string                  // names of the targets of its events
 	served   atomic.Pointer[stock.Handler]
 
 	rewards func(context.Context, *slog.Logger) (h http.Handler, done func(), err error) // nil: none are served
 }
 
-// Open makes the shop of a configuration, which need not have one. It
-// connects to nothing; dry, it reads no secrets either.
+// Open opens the shop of a configuration; a configuration without one gets the zero Shop. It does
+// not connect. Dry, it reads no secrets.
 func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, error) {
 	s := &Shop{}
 	if c.Shop == nil {
@@ -55,7 +55,7 @@ func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, erro
 	if o.Events != nil {
 		options.EventRetention = time.Duration(o.Events.Retention)
 	}
-	if _, err := stock.NewSale(client, options); err != nil { // before a database is created for it
+	if _, err := stock.NewSale(client, options); err != nil { // checked before a database is created
 		return s, exit.Usage(saleFaults(c, err))
 	}
 	db, dialect, err := clients.Database(c, dry)
@@ -76,7 +76,7 @@ func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, erro
 	return s, err
 }
 
-// ReadTokens reads the tokens of the shop a first time, and logs a warning if it is open.
+// ReadTokens reads the tokens of the shop, and logs a warning if it has none.
 func ReadTokens(c *config.Config, log *slog.Logger) (func(stock.Role) []string, error) {
 	tokens, err := c.ShopTokens()
 	if err == nil && tokens == nil && c.ServesShop() {
@@ -85,8 +85,8 @@ func ReadTokens(c *config.Config, log *slog.Logger) (func(stock.Role) []string, 
 	return tokens, exit.Usage(err)
 }
 
-// Remarks are what /readyz says of the shop: a sale whose stock is not known answers
-// 503 itself, and its node has other work.
+// Remarks returns the lines of /readyz about the shop. A sale whose stock is unknown replies 503
+// itself; its node stays ready for its other work.
 func (s *Shop) Remarks() []string {
 	if s.Sale == nil {
 		return nil
@@ -100,7 +100,7 @@ func (s *Shop) Remarks() []string {
 	return nil
 }
 
-// Close ends the work of the sale and closes the database. Of the zero shop it does nothing.
+// Close ends the work of the sale and closes the database. It does nothing for the zero Shop.
 func (s *Shop) Close() {
 	if s.Sale != nil {
 		s.Sale.Close()
@@ -110,11 +110,11 @@ func (s *Shop) Close() {
 	}
 }
 
-// readyPoll is how often a shop probes whether its node is ready.
+// readyPoll is the interval at which a shop probes whether its node is ready.
 const readyPoll = 20 * time.Millisecond
 
-// Run runs the node, and serves the shop, if there is one, from when the node
-// is ready: before, the Redis may be one that forgets what was sold.
+// Run runs the node, and serves the shop, if there is one, as soon as the node is ready. Before
+// that the Redis may be one that would lose sold stock.
 func (s *Shop) Run(ctx context.Context, node *scheduler.Node, log *slog.Logger) error {
 	if s.Sale == nil {
 		return node.Run(ctx)
@@ -123,7 +123,7 @@ func (s *Shop) Run(ctx context.Context, node *scheduler.Node, log *slog.Logger) 
 	defer stop()
 	served := make(chan error, 1)
 	go func() {
-		defer stop() // without its shop the node ends
+		defer stop() // the node ends if its shop fails
 		served <- s.serveOnce(ctx, node.Ready, log)
 	}()
 	err := node.Run(ctx)
@@ -131,8 +131,8 @@ func (s *Shop) Run(ctx context.Context, node *scheduler.Node, log *slog.Logger) 
 	return errors.Join(<-served, err)
 }
 
-// serveOnce serves the shop, once it is ready, until ctx ends. One without an address is
-// only watched, so that its metrics know the store.
+// serveOnce serves the shop until ctx ends, once the node is ready. A shop without an address is
+// only compared with its book, which its metrics need.
 func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logger) error {
 	if (config.HTTP{Address: s.address}).Off() {
 		s.Sale.Watch(ctx, log)
@@ -145,7 +145,7 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logg
 		case <-time.After(readyPoll):
 		}
 	}
-	if err := s.firstLook(ctx); err != nil {
+	if err := s.compareFirst(ctx); err != nil {
 		return err
 	}
 	handler, done, err := s.handler(ctx, log)
@@ -166,7 +166,7 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logg
 		MaxHeaderBytes:    8 << 10,
 	}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) }) // until the end of closeShop
+	serving.Go(func() { _ = server.Serve(listener) }) // ends in closeShop
 	serving.Go(func() { s.Sale.Watch(ctx, log) })
 	log.Info("shop served", slog.String("address", listener.Addr().String()), slog.String("sale", s.Sale.ID()))
 	<-ctx.Done()
@@ -175,13 +175,13 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logg
 	return nil
 }
 
-// firstLookTime bounds how long a shop waits for its database before it is served.
-const firstLookTime = 5 * time.Second
+// firstCompareTime bounds the first comparison with the database.
+const firstCompareTime = 5 * time.Second
 
-// firstLook refuses to serve a shop whose store belongs to another database: orders
-// would be split between the two. All else passes, and is logged by the watch.
-func (s *Shop) firstLook(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, firstLookTime)
+// compareFirst refuses to serve a shop whose store belongs to another database, since its orders
+// would be split between the two. Other errors are logged by Sale.Watch.
+func (s *Shop) compareFirst(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, firstCompareTime)
 	defer stop()
 	if err := s.Sale.Probe(ctx); errors.Is(err, stock.ErrForeign) {
 		return exit.With(exit.Refused, fmt.Errorf("shop.database: %w", err))
@@ -189,10 +189,10 @@ func (s *Shop) firstLook(ctx context.Context) error {
 	return nil
 }
 
-// shopGrace is how long requests may go on when the shop closes.
+// shopGrace bounds the requests that are still being served when the shop closes.
 const shopGrace = 10 * time.Second
 
-// closeShop lets a shop finish what it was asked.
+// closeShop waits for the requests that are being served.
 func closeShop(server *http.Server) {
 	grace, stop := context.WithTimeout(context.Background(), shopGrace)
 	defer stop()
@@ -201,13 +201,13 @@ func closeShop(server *http.Server) {
 	}
 }
 
-// saleFaults gives what a sale refuses its place in the file.
+// saleFaults adds the place in the file to the faults of a sale.
 func saleFaults(c *config.Config, err error) error {
 	var errs []error
 	for _, e := range config.Split(err) {
 		f, ok := errors.AsType[*stock.FieldError](e)
 		switch {
-		case ok && f.Field == "namespace": // config.faults has refused it
+		case ok && f.Field == "namespace": // config.faults has reported it
 		case ok && f.Field == "name":
 			errs = append(errs, c.Fault("shop.sale", "is %s, must be %s", f.Value, f.Allowed))
 		case ok:

@@ -24,7 +24,7 @@ func disputesCommand() *cobra.Command {
 			"the id was used again after it was forgotten, or Redis had lost the order. They are kept until they\n" +
 			"are accepted under another id, refunded, or dropped.\n\n" +
 			"Exit codes: 0 there are none, or it is done; 1 there are some; 3 refused: there is no such dispute,\n" +
-			"something else was decided, or the new id is taken; 4 not known: Redis or the database does not answer.",
+			"another decision was made, or the new id is taken; 4 not known: Redis or the database does not answer.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withSale(cmd, func(ctx context.Context, s *stock.Sale) error {
@@ -38,8 +38,8 @@ func disputesCommand() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.ShopOverrides)
 	command.OutputFlag(cmd, &output)
-	cmd.AddCommand(disputesShowCommand(), decideCommand(stock.Accept, "Let a disputed order go on under another id"),
-		decideCommand(stock.Refund, "End a disputed order whose money goes back; its items are back in stock"),
+	cmd.AddCommand(disputesShowCommand(), decideCommand(stock.Accept, "Continue a disputed order under another id"),
+		decideCommand(stock.Refund, "End a disputed order whose payment is refunded; its items are back in stock"),
 		decideCommand(stock.Drop, "End a disputed order; its items are back in stock"))
 	return cmd
 }
@@ -96,7 +96,7 @@ func decideCommand(action stock.Action, short string) *cobra.Command {
 	return cmd
 }
 
-// A disputeReport is a dispute as machines read it.
+// A disputeReport is the JSON of a dispute.
 type disputeReport struct {
 	ID       string           `json:"id"`
 	State    string           `json:"state"`
@@ -106,7 +106,7 @@ type disputeReport struct {
 	Currency string           `json:"currency,omitempty"`
 	Receiver string           `json:"receiver"` // masked
 	Items    []map[string]any `json:"items"`
-	Database string           `json:"database"` // what it has under the id instead
+	Database string           `json:"database"` // the database's order with this id
 }
 
 func disputeReportOf(d *stock.Dispute) disputeReport {

@@ -27,9 +27,9 @@ func eventsCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "List the last events of orders, and how far each target is",
-		Long: "List the last events of orders, and for each target of shop.events how many it does not have yet, for\n" +
-			"how long, and why. With --failed, the events that targets have refused for what they are, the oldest first: each\n" +
+		Short: "List the last events of orders, and the state of each target",
+		Long: "List the last events of orders, and for each target of shop.events how many it does not have yet, since\n" +
+			"when, and why. With --failed, list the events that targets have refused because of their content, oldest first: each\n" +
 			"is kept until it is tried again (retry) or given up (drop).\n\n" +
 			"Exit codes: 0 fine; 1 with --failed, there are some; 4 not known: the database does not answer.",
 		Example: "  cronce shop events -n 50\n  cronce shop events --failed -o json\n  cronce shop events retry webhook 17\n  cronce shop events drop webhook 17 --reason 'a test order'\n" +
@@ -55,7 +55,7 @@ func eventsCommand() *cobra.Command {
 	return cmd
 }
 
-// An EventsReport is what machines read.
+// An EventsReport is the JSON of the events and targets.
 type EventsReport struct {
 	Events  []json.RawMessage `json:"events"` // the latest first
 	Targets []targetReport    `json:"targets"`
@@ -68,7 +68,7 @@ type targetReport struct {
 	BehindMS int64  `json:"behind_ms"`
 	Aside    int64  `json:"aside"`
 	Tries    int64  `json:"tries"`
-	NextMS   int64  `json:"next_ms"` // until it is asked again
+	NextMS   int64  `json:"next_ms"` // until the next delivery
 	Trouble  string `json:"trouble,omitempty"`
 	SeenAt   string `json:"seen_at"`
 }
@@ -121,7 +121,7 @@ func printTargets(w io.Writer, targets []stock.TargetStatus) error {
 		trouble := terminal.Dash(t.Trouble)
 		if t.Trouble != "" {
 			again := fmt.Sprintf("asked again in %v", t.Wait.Round(time.Second))
-			if t.Tries > 0 { // otherwise it is about an event that was put aside
+			if t.Tries > 0 { // with 0 tries the wait concerns an event that was put aside
 				again = terminal.Plural(int(t.Tries), "time") + ", " + again
 			}
 			trouble = t.Trouble + " (" + again + ")"
@@ -131,7 +131,7 @@ func printTargets(w io.Writer, targets []stock.TargetStatus) error {
 	return table.Flush()
 }
 
-// An asideReport is an event that a target has refused, as machines read it.
+// An asideReport is the JSON of an event that a target has refused.
 type asideReport struct {
 	Target string          `json:"target"`
 	Seq    int64           `json:"seq"`
@@ -180,7 +180,7 @@ func eventsRetryCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "retry TARGET [SEQ]",
-		Short: "Have an event that was refused delivered again, or with --all each of the target",
+		Short: "Deliver a refused event again, or with --all each refused event of the target",
 		Args: func(_ *cobra.Command, args []string) error {
 			if all && len(args) == 1 || !all && len(args) == 2 {
 				return nil
@@ -208,11 +208,11 @@ func eventsRetryCommand() *cobra.Command {
 }
 
 func eventsDropCommand() *cobra.Command {
-	return oneEventCommand("drop", "Give up an event that was refused; the reason is recorded", stock.DropEvent, (*stock.Sale).DropAside, "dropped")
+	return oneEventCommand("drop", "Give up a refused event; the reason is recorded", stock.DropEvent, (*stock.Sale).DropAside, "dropped")
 }
 
 func eventsSkipCommand() *cobra.Command {
-	cmd := oneEventCommand("skip", "Put the next event of a target aside, which keeps the others; the reason is recorded", stock.SkipEvent, (*stock.Sale).SkipEvent, "put aside")
+	cmd := oneEventCommand("skip", "Put the next event of a target aside, which blocks the others; the reason is recorded", stock.SkipEvent, (*stock.Sale).SkipEvent, "put aside")
 	cmd.Long = "Put the next event of a target aside, as if the target had refused it, so that the events behind it are\n" +
 		"delivered. It is listed with --failed, until it is tried again (retry) or given up (drop). SEQ is one more\n" +
 		"than what the target HAS: see 'cronce shop events'. It helps only where the target refuses this one event:\n" +
@@ -221,7 +221,7 @@ func eventsSkipCommand() *cobra.Command {
 	return cmd
 }
 
-// oneEventCommand decides about one event of a target.
+// oneEventCommand makes a command for a decision about one event of a target.
 func oneEventCommand(verb, short string, action stock.Action, decide func(*stock.Sale, context.Context, string, int64, stock.Decision) error, done string) *cobra.Command {
 	var by operator
 	cmd := &cobra.Command{
@@ -253,7 +253,7 @@ func oneEventCommand(verb, short string, action stock.Action, decide func(*stock
 	return cmd
 }
 
-// seqOf reads the number of an event; 0 without one.
+// seqOf parses the number of an event; 0 without one.
 func seqOf(args []string) (int64, error) {
 	if len(args) == 0 {
 		return 0, nil

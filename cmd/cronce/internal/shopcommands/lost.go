@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// mostLost is how many lost orders are listed at most, unless --limit says otherwise.
+// mostLost is the default of --limit.
 const mostLost = 1000
 
 func lostCommand() *cobra.Command {
@@ -23,12 +23,13 @@ func lostCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "lost",
-		Short: "List the orders that were accepted and lost, and take them off the list",
-		Long: "List the orders that were accepted, with durability: reserved, and that neither Redis nor the database has as far,\n" +
-			"from the database: those that a shop has acknowledged and does not find any more, and those that a rebuild\n" +
-			"found in Redis, or its append log, and could not take over. An order that both have found is there twice. One leaves the list\n" +
-			"when the database has it, when a dispute about it is resolved, or when it is dropped.\n\n" +
-			"Not known here are orders of shops that ended before the rebuild, and of a shop all but its last 10,000 answers.\n\n" +
+		Short: "List the orders that were accepted and lost, and remove them from the list",
+		Long: "List accepted orders whose acknowledged state is neither in Redis nor in the database, which durability:\n" +
+			"reserved allows. The list is in the database. It has orders that a shop acknowledged and no longer finds, and\n" +
+			"orders that a rebuild found in Redis, or its append log, and could not take over. An order that both have found\n" +
+			"is there twice. An order leaves the list when the database has it, when a dispute about it is resolved, or when\n" +
+			"it is dropped.\n\n" +
+			"The list lacks orders of shops that ended before the rebuild, and all but the last 10,000 answers of a shop.\n\n" +
 			"Exit codes: 0 there are none, or it is done; 1 there are some; 3 refused: no such order is listed;\n" +
 			"4 not known: the database does not answer.",
 		Example: "  cronce shop lost\n  cronce shop lost drop o-1 --reason 'the buyer was notified'\n  cronce shop lost drop --all --reason 'all were notified'",
@@ -58,7 +59,7 @@ func lostDropCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "drop [ORDER]",
-		Short: "Take a lost order off the list, or all of them",
+		Short: "Remove a lost order from the list, or all of them",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
@@ -85,10 +86,10 @@ func lostDropCommand() *cobra.Command {
 	return cmd
 }
 
-// A lostReport is a lost order as machines read it.
+// A lostReport is the JSON of a lost order.
 type lostReport struct {
 	Order        string `json:"order"`
-	State        string `json:"state"` // as far as it was acknowledged, or Redis had it
+	State        string `json:"state"` // the acknowledged state, or the state in Redis
 	Acknowledged bool   `json:"acknowledged"`
 	DatabaseHas  string `json:"database_has"`
 	Reason       string `json:"reason"`

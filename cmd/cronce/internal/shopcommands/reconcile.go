@@ -21,10 +21,9 @@ func reconcileCommand() *cobra.Command {
 		Use:   "reconcile",
 		Short: "Compare Redis with the database order by order, and repair what differs",
 		Long: "Compare Redis with the database, order by order and product by product, also during a sale, and\n" +
-			"print what differs and what --repair would do about it. With --repair do that: orders that the\n" +
-			"database has lost are settled again, its counts are made from its orders, and the shelf in Redis is\n" +
-			"rebuilt where it differs, for which the sale is closed for that time. Where both have something, the\n" +
-			"database holds.\n\n" +
+			"print the differences and the repair of each. With --repair, repair them: orders that the database has\n" +
+			"lost are settled again, its counts are computed from its orders, and if the shelf in Redis differs it is\n" +
+			"rebuilt, during which the sale is closed. Where both have an order or a total, the database's counts.\n\n" +
 			"Exit codes: 0 nothing differs, or it was repaired; 1 something differs, or could not be taken over;\n" +
 			"3 another database keeps the shelf; 4 not known: Redis or the database does not answer, or the sale is\n" +
 			"closed: see cronce shop restore.",
@@ -49,7 +48,7 @@ func reconcileCommand() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.ShopOverrides)
 	by.flags(cmd)
-	cmd.Flags().BoolVar(&repair, "repair", false, "repair what differs; do it without first")
+	cmd.Flags().BoolVar(&repair, "repair", false, "repair the differences; run it without --repair first")
 	return cmd
 }
 

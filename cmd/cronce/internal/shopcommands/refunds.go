@@ -20,11 +20,11 @@ func refundsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "refunds",
-		Short: "List the payments that are to be refunded",
-		Long: "List the payments that their orders could not take, since they were closed or paid already, and that\n" +
-			"did not go back yet, from the database, the oldest first. One leaves the list when its refund is\n" +
-			"reported to the shop (POST /orders/ORDER/refund), or when its order was disputed and is resolved. The\n" +
-			"payment that has paid a disputed order is decided with it: see 'cronce shop disputes'. The shop moves no money.\n\n" +
+		Short: "List the payments that have to be refunded",
+		Long: "List the payments that their orders could not take, because the order was closed or already paid, and that\n" +
+			"were not refunded yet, from the database, oldest first. A payment leaves the list when its refund is\n" +
+			"reported to the shop (POST /orders/ORDER/refund), or when the dispute about its order is resolved. The\n" +
+			"payment that has paid a disputed order is part of that decision: see 'cronce shop disputes'. The shop moves no money.\n\n" +
 			"Exit codes: 0 there are none; 1 there are some; 4 not known: the database does not answer.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +43,7 @@ func refundsCommand() *cobra.Command {
 	return cmd
 }
 
-// A refundReport is a payment that is to be refunded as machines read it.
+// A refundReport is the JSON of a payment that has to be refunded.
 type refundReport struct {
 	Order     string `json:"order"`
 	State     string `json:"state"`

@@ -22,16 +22,17 @@ func restoreCommand() *cobra.Command {
 		Use:   "restore",
 		Short: "Rebuild the shelf in Redis from the database, after Redis lost data",
 		Long: "Rebuild stock, open orders and the ids of closed ones in Redis from the database, after Redis\n" +
-			"lost data: until then the sale answers 503 stock-unknown. What was accepted, not settled, and\n" +
-			"is still in Redis goes into the database first, as far as there is room. The sale opens when all\n" +
-			"of it is there; a rebuild that was interrupted is begun again. One that has made a step within 5 s is under way, and left\n" +
-			"to its end, unless --take-over ends it. Do it with --dry-run first.\n\n" +
+			"lost data: until then the sale answers 503 stock-unknown. Accepted orders that are still in Redis\n" +
+			"and not settled go into the database first, as far as there is room. The sale opens when the rebuild is\n" +
+			"complete. An interrupted rebuild is begun again. A rebuild that has made a step within 5 s is under way and\n" +
+			"continues, unless --take-over ends it. Run it with --dry-run first.\n\n" +
 			"With durability: reserved Redis can lose orders that were acknowledged and not settled. Neither Redis nor\n" +
 			"the database can name them: each shop that still runs lists those that it acknowledged itself (cronce shop lost).\n\n" +
-			"With --append-log what the append log of Redis has of orders that neither Redis nor the database knows, or not\n" +
-			"as far, goes into the database, too: a FLUSHALL removes nothing from the log. A snapshot in RDB form is not\n" +
-			"read, and named (aof-use-rdb-preamble no: Redis writes none); nor is what is before the last rebuild: it was\n" +
-			"settled, or lost before. Give the folder (appenddirname) or one file; best a copy, made before Redis rewrites it.\n\n" +
+			"With --append-log, orders of the append log of Redis that neither Redis nor the database has, or not in that\n" +
+			"state, go into the database, too: FLUSHALL removes no order from the log. A snapshot in RDB form is not read,\n" +
+			"but named (with aof-use-rdb-preamble no, Redis writes none). Orders from before the last rebuild are left out:\n" +
+			"they were settled, or lost earlier. Give the folder (appenddirname) or one file, preferably a copy that was\n" +
+			"made before Redis rewrites the log.\n\n" +
 			"Exit codes: 0 rebuilt, or nothing to do; 1 some orders could not be taken over, or the append log was not read;\n" +
 			"3 another database keeps the shelf, or another rebuild is under way; 4 not known: Redis or the database does not answer.",
 		Example: "  cronce shop restore --config config.yaml --dry-run\n  cronce shop restore --config config.yaml\n" +
@@ -40,7 +41,7 @@ func restoreCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, appendLog, dry, takeOver) },
 	}
 	command.ConfigFlags(cmd, config.ShopOverrides)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be taken over and what not, and change nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print which orders would be taken over and which not, and change nothing")
 	cmd.Flags().BoolVar(&takeOver, "take-over", false, "end another rebuild that is under way")
 	cmd.Flags().StringVar(&appendLog, "append-log", "", "take orders over from this append log of Redis, too: its folder, or a file")
 	return cmd
@@ -77,7 +78,7 @@ func printAppendLog(w io.Writer, log *stock.AppendLog) {
 	fmt.Fprintf(w, "the append log has %d orders of this sale; %d from before the last rebuild are left out\n", log.Orders(), log.Earlier)
 }
 
-// A restoring does, or would do, a rebuild with an append log, which may be nil.
+// A restoring runs, or previews, a rebuild with an append log, which may be nil.
 type restoring func(context.Context, *stock.AppendLog) (stock.Restored, error)
 
 func printRestored(ctx context.Context, w io.Writer, act restoring, log *stock.AppendLog, dry bool) error {
@@ -121,7 +122,7 @@ func printUnknown(w io.Writer) {
 		"each shop that still runs lists those that it acknowledged itself; see them, and those that were not taken over, with 'cronce shop lost'")
 }
 
-// printRebuilt prints what a rebuild has done.
+// printRebuilt prints the result of a rebuild.
 func printRebuilt(w io.Writer, r *stock.Restored) error {
 	fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones, %d disputed; %d taken over, %d entries not\n",
 		r.Products, r.Open, r.Closed, r.Disputed, len(r.Taken), len(r.Lost))

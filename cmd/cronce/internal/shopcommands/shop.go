@@ -1,5 +1,5 @@
-// Package shopcommands has the command shop and those below it, one file for each: what an operator
-// does with a sale, its disputed orders, its refunds and its events.
+// Package shopcommands has the command shop and the commands below it, one file for each: the
+// actions of an operator on a sale, its disputed orders, its refunds and its events.
 package shopcommands
 
 import (
@@ -16,7 +16,7 @@ func Command() *cobra.Command {
 		Use:   "shop",
 		Short: "Serve a sale over HTTP, and run its jobs",
 		Long: "Serve a sale over HTTP, and run its jobs (settleOrders, releaseExpired, reconcile) as a\n" +
-			"node of the cluster, until SIGTERM, SIGINT or SIGHUP; then finish what was begun. Any number may\n" +
+			"node of the cluster, until SIGTERM, SIGINT or SIGHUP; then finish the current requests. Any number may\n" +
 			"run side by side. Without a file, orders go to the SQLite database " + config.DefaultDatabase + " in this\n" +
 			"folder; another database is named by its DSN in $" + config.DSNEnv + ", which is never a flag.\n\n" +
 			"See docs/stock.md.",
@@ -37,7 +37,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// loadShopConfig reads the configuration of a node that has nothing but the shop.
+// loadShopConfig reads the configuration of a node with the shop alone.
 func loadShopConfig(cmd *cobra.Command) (*config.Config, error) {
 	c, err := command.ReadConfigThen(cmd, config.ShopOverrides, (*config.Config).OnlyShop)
 	return node.Checked(cmd, c, err)

@@ -17,10 +17,10 @@ import (
 func forgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget NUMBER|PERSON",
-		Short: "Delete all messages of a person, and say how many",
-		Long: "Delete all messages of a person, whatever became of them, and say how many. The person is\n" +
-			"named by the number, or by what sms send --person said. Their ids are forgotten as well: accepted\n" +
-			"again the messages are new. Exit code 3: a run has some of them, ask again.",
+		Short: "Delete all messages of a person, and print their number",
+		Long: "Delete all messages of a person, in whatever state, and print their number. The person is\n" +
+			"named by the number, or by the value of sms send --person. Their ids are deleted as well: accepted\n" +
+			"again the messages are new. Exit code 3: a run has some of them, repeat the command.",
 		Example: "  cronce sms forget +12025550123",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -36,7 +36,7 @@ func forgetCommand() *cobra.Command {
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", terminal.Plural(f.Deleted, "message"))
 				if err == nil && f.Busy > 0 {
-					err = exit.With(exit.Refused, fmt.Errorf("%s of theirs being sent: ask again", terminal.Plural(f.Busy, "message")))
+					err = exit.With(exit.Refused, fmt.Errorf("%s being sent: repeat the command", terminal.Plural(f.Busy, "message")))
 				}
 				return err
 			})

@@ -23,8 +23,8 @@ func importCommand() *cobra.Command {
 		Short: "Put the messages of a CSV file into the outbox; - is standard input",
 		Long: "Put the messages of a CSV file into the outbox. Its first line names the columns id, to,\n" +
 			"text, at, until, priority, zone and person, of which to and text are required. Bad rows are\n" +
-			"listed with their line, the good ones kept. A file may be imported again: what is known stays.\n" +
-			"With --resume an import that was cut off goes on where it was: the place is kept in FILE.csv.resume.\n\nExit code 1: there were bad rows, or the rest was not imported.",
+			"listed with their line, the good ones accepted. A file may be imported again: known messages stay.\n" +
+			"With --resume an interrupted import continues at its position, which is stored in FILE.csv.resume.\n\nExit code 1: there were bad rows, or the rest was not imported.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("sms import: got %d arguments, want one file, or - for standard input", len(args))
@@ -34,8 +34,8 @@ func importCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return importFile(cmd, args[0], f) },
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
-	cmd.Flags().BoolVar(&f.resume, "resume", false, "keep the place beside the file, and go on from there")
-	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of times that name none")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "store the position beside the file, and continue from there")
+	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "time zone of times without one")
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func importFile(cmd *cobra.Command, name string, f importFlags) error {
 	})
 }
 
-// printImport prints what was done, also before an error.
+// printImport prints the result, even before an error.
 func printImport(w io.Writer, r *sms.Report, err error) error {
 	for _, bad := range r.Bad {
 		fmt.Fprintln(w, terminal.Printable(bad.String()))

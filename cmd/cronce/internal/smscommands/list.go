@@ -33,8 +33,8 @@ func listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the messages of the outbox, recipients masked",
-		Long: "List the messages of the outbox, recipients masked: those queued by priority and when they are due, those\n" +
-			"that ended by when, latest first. Where there are more than -n, a line has the --cursor of the next page.",
+		Long: "List the messages of the outbox, recipients masked: queued messages by priority and due time, ended ones\n" +
+			"newest first. If there are more than -n, a line has the --cursor of the next page.",
 		Example: "  cronce sms list --state failed --newer 24h --number 4567",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,16 +47,16 @@ func listCommand() *cobra.Command {
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().StringVar(&f.state, "state", "", "queued, taken, failed, expired, cancelled or sent (default all)")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many messages at most")
-	cmd.Flags().BoolVar(&f.broken, "broken", false, "those that were put aside because they cannot be read")
-	cmd.Flags().DurationVar(&f.newer, "newer", 0, "those that came into their state within this time")
-	cmd.Flags().DurationVar(&f.older, "older", 0, "those that came into their state longer ago")
-	cmd.Flags().StringVar(&f.number, "number", "", "those whose number ends so")
-	cmd.Flags().StringVar(&f.cursor, "cursor", "", "where the page begins: what the page before said")
+	cmd.Flags().BoolVar(&f.broken, "broken", false, "messages that were put aside because they cannot be read")
+	cmd.Flags().DurationVar(&f.newer, "newer", 0, "messages that came into their state within this time")
+	cmd.Flags().DurationVar(&f.older, "older", 0, "messages that came into their state before this time")
+	cmd.Flags().StringVar(&f.number, "number", "", "messages whose number has this suffix")
+	cmd.Flags().StringVar(&f.cursor, "cursor", "", "the beginning of the page: the cursor that the previous page printed")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
-// query is what the flags ask for, at a time.
+// query returns the query of the flags, at a time.
 func (f *listFlags) query(now time.Time) sms.Query {
 	q := sms.Query{State: sms.State(f.state), Broken: f.broken, Suffix: f.number, Cursor: f.cursor, Limit: f.n}
 	if f.newer > 0 {
@@ -116,7 +116,7 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 		fmt.Fprintf(w, "%d cancelled\n", counts.Cancelled)
 	}
 	if pause.Pauses > 0 {
-		fmt.Fprintf(w, "the gateway refuses us and is asked again at %s: %s\n", pause.Until.Format("2006-01-02 15:04:05"), terminal.Printable(pause.Reason))
+		fmt.Fprintf(w, "the gateway is paused until %s: %s\n", pause.Until.Format("2006-01-02 15:04:05"), terminal.Printable(pause.Reason))
 	}
 	if counts.Delivered+counts.Undelivered > 0 {
 		fmt.Fprintf(w, "%d delivered, %d undelivered, by their receipts\n", counts.Delivered, counts.Undelivered)
@@ -129,7 +129,8 @@ func smsList(ctx context.Context, w io.Writer, o *sms.Outbox, f listFlags) error
 	return err
 }
 
-// page reads on where a filter passes so few messages that a page of the outbox is not full.
+// page reads further pages of the outbox if a filter matches so few messages that a page is not
+// full.
 func (f *listFlags) page(ctx context.Context, o *sms.Outbox) (sms.Page, error) {
 	q := f.query(time.Now())
 	var all sms.Page
@@ -163,7 +164,7 @@ func printMessages(w io.Writer, records []sms.Record) error {
 	return table.Flush()
 }
 
-// A Report is a page of the outbox, for machines.
+// A Report is the JSON of a page of the outbox.
 type Report struct {
 	Counts   sms.Counts  `json:"counts"`
 	Gateway  *sms.Pause  `json:"gateway_paused,omitempty"`
@@ -171,7 +172,7 @@ type Report struct {
 	Next     string      `json:"next,omitempty"`
 }
 
-// smsRecord is a message for machines: its recipient is masked, its text left out.
+// smsRecord is the JSON of a message, with a masked recipient and without its text.
 type smsRecord struct {
 	ID       string    `json:"id"`
 	To       string    `json:"to"`

@@ -43,9 +43,9 @@ func sendCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.at, "at", "", `when it is due: RFC 3339, or "2026-12-24 18:00:00" in the zone (default at once)`)
 	cmd.Flags().StringVar(&f.id, "id", "", "its identity: the same id is accepted once (default a fresh one)")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of --at and --until")
-	cmd.Flags().StringVar(&f.until, "until", "", "when it expires: it is not sent then or later (default never)")
+	cmd.Flags().StringVar(&f.until, "until", "", "when it expires: it is not sent from then on (default never)")
 	cmd.Flags().StringVar(&f.priority, "priority", "normal", "urgent, also in quiet hours; normal; or low")
-	cmd.Flags().StringVar(&f.quietZone, "zone", "", "whose quiet hours hold for it (default the job's quiet_zone)")
+	cmd.Flags().StringVar(&f.quietZone, "zone", "", "time zone of its quiet hours (default the job's quiet_zone)")
 	cmd.Flags().StringVar(&f.person, "person", "", "the person that it is for, so that sms forget finds it")
 	return cmd
 }
@@ -63,7 +63,7 @@ func smsSend(ctx context.Context, w io.Writer, o *sms.Outbox, m sms.Message) err
 	return err
 }
 
-// message reads the flags, and refuses what the outbox would.
+// message builds the message from the flags, and refuses what the outbox would refuse.
 func (f *sendFlags) message(in io.Reader) (sms.Message, error) {
 	text, err := f.read(in)
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *sendFlags) message(in io.Reader) (sms.Message, error) {
 	return m, m.Validate()
 }
 
-// read is the text, wherever it is.
+// read returns the text, from the flag, a file or standard input.
 func (f *sendFlags) read(in io.Reader) (string, error) {
 	const most = 4*sms.MaxText + 2 // bytes, with the line break
 	var text []byte

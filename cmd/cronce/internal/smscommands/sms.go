@@ -1,5 +1,5 @@
-// Package smscommands has the commands below sms, one file for each: what an operator does with the
-// outbox of messages.
+// Package smscommands has the commands below sms, one file for each: the actions of an operator on
+// the outbox of messages.
 package smscommands
 
 import (
@@ -16,11 +16,11 @@ import (
 
 // Command is the command sms, with those below it.
 func Command() *cobra.Command {
-	return command.Group("sms", "Put messages into the outbox and see what became of them",
+	return command.Group("sms", "Put messages into the outbox, and list and change them",
 		sendCommand(), importCommand(), listCommand(), getCommand(), retryCommand(), cancelCommand(), forgetCommand())
 }
 
-// withOutbox lets f use the outbox of the namespace.
+// withOutbox calls f with the outbox of the namespace.
 func withOutbox(cmd *cobra.Command, f func(ctx context.Context, o *sms.Outbox) error) error {
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		o, err := sms.NewOutbox(s.Client, sms.Options{Namespace: s.Config.Namespace})

@@ -26,7 +26,7 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 func NewLogger(minimum, format string, w io.Writer) *slog.Logger {
 	level, err := zapcore.ParseLevel(minimum)
 	if err != nil {
-		level = zapcore.InfoLevel // the configuration allows no other name
+		level = zapcore.InfoLevel // unreachable: the configuration allows no other name
 	}
 	out := zapcore.Lock(zapcore.AddSync(w))
 	if format == "console" || format == "auto" && IsTerminal(w) {

@@ -1,5 +1,5 @@
--- sell writes what is left and an order, under a fence. guard.lua goes before it.
--- KEYS: stock, fence, orders. ARGV: the fence, what is left, the order.
+-- sell writes the number of items left and an order, under a fence. guard.lua goes before it.
+-- KEYS: stock, fence, orders. ARGV: the fence, the number of items left, the order.
 -- Returns 1, or 0 if a higher fence was seen.
 if not admit(KEYS[2], ARGV[1]) then
   return 0
