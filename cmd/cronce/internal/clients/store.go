@@ -59,10 +59,10 @@ func NewStore(c *config.Config) (*Store, error) {
 	return &Store{Config: c, Client: client, Driver: d}, nil
 }
 
-// Front validates what a command asks the store: keys and texts come from the command line.
+// Front returns the driver behind the validation of requests: keys and texts come from the command line.
 func (s *Store) Front() driver.Front { return driver.Front{Driver: s.Driver} }
 
-// Now is the store's clock; in a Cluster the latest of its masters'.
+// Now returns the store's clock; in a Cluster, the latest clock of its masters.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	readings, err := s.Driver.Now(ctx)
 	if err != nil {
