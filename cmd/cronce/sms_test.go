@@ -162,7 +162,7 @@ func TestSMSPages(t *testing.T) {
 	cronce(t, "sms", "forget", "+1 202", at).want(t, exit.WrongUsage, "must be a number")
 	cronce(t, "sms", "forget", at).want(t, exit.WrongUsage, "got 0 arguments")
 	_, _ = server.ZAdd("cronce:v1:sms:{cronce}:taken", 1, "m-007")
-	cronce(t, "sms", "forget", "+12025550007", at).want(t, exit.Refused, "2 messages deleted", "1 message of theirs being sent")
+	cronce(t, "sms", "forget", "+12025550007", at).want(t, exit.Refused, "2 messages deleted", "1 message being sent")
 }
 
 // A node serves receipts where its file says, to callers that have the token.
