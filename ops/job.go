@@ -35,21 +35,11 @@ type Job struct {
 func newJob(namespace string, j driver.Journal, s driver.Series, nodes *NodeList, before *Job) *Job {
 	job := &Job{Name: s.Key, Series: s, Journal: j, read: s.Now, Runs: Runs(namespace, j.Lines, &s)}
 	job.Schedule = why.InForce(j.Revisions)
-	if use := inForce(j.Revisions); use != nil {
+	if use := why.LastUsed(j.Revisions); use != nil {
 		job.Policies, _ = policy.Parse(use.Policies) // what cannot be read is the default
 	}
 	job.judge(nodes, before)
 	return job
-}
-
-// inForce is the revision that was used last; nil: there is none.
-func inForce(uses []driver.RevisionUse) (last *driver.RevisionUse) {
-	for i := range uses {
-		if last == nil || uses[i].Last >= last.Last {
-			last = &uses[i]
-		}
-	}
-	return last
 }
 
 // unknownJob is a job that cannot be read, with what was known of it before.
@@ -107,9 +97,6 @@ func (j *Job) judge(nodes *NodeList, before *Job) {
 	j.State = j.word()
 }
 
-// grace is how long verify leaves a tick without a verdict after its deadline.
-const grace = 10 * time.Second
-
 // next is when the job must be judged again though nothing has changed.
 func (j *Job) next(now bool) int64 {
 	if now {
@@ -120,7 +107,7 @@ func (j *Job) next(now bool) int64 {
 		if r := &j.Series.Runs[i]; r.State != driver.RunOpen {
 			return 0
 		}
-		at = min(at, j.Series.Runs[i].Until+grace.Milliseconds())
+		at = min(at, j.Series.Runs[i].Until+verify.DefaultGrace.Milliseconds())
 	}
 	for i := range j.Journal.Revisions {
 		use := &j.Journal.Revisions[i]
@@ -130,7 +117,7 @@ func (j *Job) next(now bool) int64 {
 		}
 		policies, _ := policy.Parse(use.Policies)
 		if tick := schedule.NextMilli(max(j.Series.Mark, use.First)); tick != 0 {
-			at = min(at, tick+(policies.Within(schedule.Interval(tick))+grace).Milliseconds())
+			at = min(at, tick+(policies.Within(schedule.Interval(tick))+verify.DefaultGrace).Milliseconds())
 		}
 	}
 	return at
@@ -177,8 +164,8 @@ func (j *Job) lastEnded() *Run {
 	return nil
 }
 
-// FailingSince counts the newest ticks that ended as the newest one did, if that is not ok, and returns the first
-// of them.
+// FailingSince counts the ticks that failed, were lost or were missed since the latest that ended ok, and returns
+// the first of them.
 func (j *Job) FailingSince() (n int, first *Run) {
 	for i := range j.Runs {
 		switch r := &j.Runs[i]; r.State {

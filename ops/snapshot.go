@@ -36,7 +36,7 @@ func (s *Snapshot) Suspects() bool { return s.suspects }
 // Known reports whether the snapshot was read from a store that answers.
 func (s *Snapshot) Known() bool { return s.Down == "" && !s.AsOf.IsZero() }
 
-// Now is the store's clock, as far as this process can tell from its last answer.
+// Now is the store's clock at its last answer, plus the time since by this process's clock.
 func (s *Snapshot) Now() time.Time {
 	if s.AsOf.IsZero() {
 		return time.Time{}

@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// DropLost is the action of an operator who removes an order from the list of lost orders.
+// DropLost is the action that removes an order from the list of lost orders, on an operator's request.
 const DropLost Action = "drop lost"
 
 // ErrNotLost is returned for an order that is not listed as lost.

@@ -51,7 +51,7 @@ type Control struct {
 	Key      string
 	Action   Action
 	Op       string // of this request, fresh for each intent and the same when it is repeated: 1 to MaxOp bytes, as an owner
-	Who      string // the person who asks, or the program; 1 to 200 bytes, as an owner
+	Who      string // the operator or the program that asks; 1 to 200 bytes, as an owner
 	Reason   string // LeastReason to MostReason characters that print; may be empty but in a pause
 	Until    int64  // of a pause: the last instant that it is for, Unix ms; 0: until a resume
 	Replicas int    // how many replicas must have the change, or it is doubt with a *ReplicasError though it was made; 0: not asked for

@@ -24,7 +24,7 @@ const (
 // sign of life (asked_us is 0), or was asked for one (above 0), or was asked once more at
 // -asked_us, less than silence ago.
 //
-// To a waiter that comes later, a database that stood still cannot be told from an owner that is silent.
+// For a waiter that comes later, a database that stood still looks the same as an owner that is silent.
 // So it takes a waiter that has watched the database answer all the time, or a second question
 // once the database answers again.
 func waits(asked, now string) string {

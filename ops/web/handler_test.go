@@ -105,7 +105,7 @@ func address(pattern string) (method, target string) {
 }
 
 // Each route is closed to a request without a token, and to one with an unknown token, unless it is one of those
-// that tell nothing; and each lets the roles in that it names. No route that is for a role changes anything.
+// that return no data; and each admits the roles that it names. No route that is for a role changes anything.
 func TestRoutesAndRoles(t *testing.T) {
 	pl := newPlane(t, "")
 	openRoutes := []string{"GET /healthz", "GET /readyz", "GET /assets/{name}", "GET /login", "POST /login", "POST /logout", "POST /theme"}

@@ -8,9 +8,9 @@ import (
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
-// defaultGrace is how long after its deadline a tick may be without a verdict, so
+// DefaultGrace is how long after its deadline a tick may be without a verdict, so
 // that nodes which return, or answer late, can give it one.
-const defaultGrace = 10 * time.Second
+const DefaultGrace = 10 * time.Second
 
 // An Overdue is what no node has seen to in time: ticks after the mark without a
 // verdict, or a tick whose run, or wait, is over and was left.
@@ -29,7 +29,7 @@ func (p *proof) grace() int64 {
 	if p.options.Grace > 0 {
 		return p.options.Grace.Milliseconds()
 	}
-	return defaultGrace.Milliseconds()
+	return DefaultGrace.Milliseconds()
 }
 
 // late accounts for what the mark has not passed, and for runs that were left.

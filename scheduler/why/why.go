@@ -141,16 +141,20 @@ func (c *tickCase) inForce() *spec.Schedule {
 // InForce returns the spec that was used last; nil: none is recorded that can be read. It is
 // the one in whose zone an operator means a local time.
 func InForce(uses []driver.RevisionUse) *spec.Schedule {
-	var found *driver.RevisionUse
+	if last := LastUsed(uses); last != nil {
+		return parse(last)
+	}
+	return nil
+}
+
+// LastUsed returns the revision that was used last; nil: none is recorded.
+func LastUsed(uses []driver.RevisionUse) (last *driver.RevisionUse) {
 	for i := range uses {
-		if found == nil || uses[i].Last >= found.Last {
-			found = &uses[i]
+		if last == nil || uses[i].Last >= last.Last {
+			last = &uses[i]
 		}
 	}
-	if found == nil {
-		return nil
-	}
-	return parse(found)
+	return last
 }
 
 func parse(r *driver.RevisionUse) *spec.Schedule {

@@ -304,7 +304,7 @@ func TestClockUnsteady(t *testing.T) {
 	})
 }
 
-// This machine's clock is off by more than the node was told to bear: it warns once, and
+// This machine's clock is off by more than the node's limit: the node warns once, and
 // again when the offset has changed by as much.
 func TestClockOffsetIsWarnedOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ type Result struct {
 	Skipped  string        `json:"skipped,omitempty"` // why it did not run; the other fields are empty then
 	Buyers   int           `json:"buyers"`
 	Stock    int           `json:"stock"`    // put in
-	Sold     int           `json:"sold"`     // buyers that were told no error
+	Sold     int           `json:"sold"`     // buyers that got no error
 	Orders   int           `json:"orders"`   // orders in the store
 	Left     int           `json:"left"`     // items left, according to the store
 	Oversold int           `json:"oversold"` // sold, or ordered, beyond the stock
