@@ -16,7 +16,7 @@ const namespace = "proof"
 
 // patience is how long a scenario waits for what must come soon. It decides
 // nothing but how late a broken run is noticed.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A Cluster is a store, a witness, and the nodes of one scenario. Its methods
 // belong to the test's goroutine.

@@ -171,13 +171,17 @@ func controlPast(s *stand) {
 	s.refuses(c, driver.RefusedPast)
 }
 
-// pausedUntil pauses the series for a while, and returns the end.
+// pausedUntil pauses the series for a while, and returns the end. A pause that reaches a store whose clock
+// runs only after its own end is refused: then the end must lie further ahead.
 func (s *stand) pausedUntil(d time.Duration) int64 {
 	s.Helper()
-	c := s.change(driver.ActionPause)
-	c.Until = s.look().Now + d.Milliseconds()
-	s.makes(c)
-	return c.Until
+	for c := s.change(driver.ActionPause); ; c, d = s.change(driver.ActionPause), 2*d {
+		c.Until = s.look().Now + d.Milliseconds()
+		if a := s.control(c); s.env.exact() || a.Refusal != driver.RefusedPast {
+			s.made(c, a)
+			return c.Until
+		}
+	}
 }
 
 // passed waits until the store's clock is past an instant.

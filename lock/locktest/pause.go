@@ -48,7 +48,12 @@ func (s *stand) control(c driver.Control) driver.ControlAnswer {
 // makes is a change that is made.
 func (s *stand) makes(c driver.Control) driver.ControlAnswer {
 	s.Helper()
-	a := s.control(c)
+	return s.made(c, s.control(c))
+}
+
+// made checks that the answer to a change is that it was made.
+func (s *stand) made(c driver.Control, a driver.ControlAnswer) driver.ControlAnswer {
+	s.Helper()
 	if a.Kind != driver.ControlDone {
 		s.Fatalf("the %s is answered %+v", c.Action, a)
 	}
