@@ -21,6 +21,10 @@ func TestHarden(t *testing.T) {
 	off := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	want := redis.Options{Addr: "a", MaxRetries: -1, ContextTimeoutEnabled: true, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Second,
 		DialTimeout: 2 * time.Second, PoolTimeout: 2 * time.Second, DialerRetries: 1, MaintNotificationsConfig: off}
+	if one.OnConnect == nil || all.OnConnect == nil {
+		t.Error("a new connection does not begin with a PING")
+	}
+	one.OnConnect = nil
 	if !reflect.DeepEqual(one, want) {
 		t.Errorf("got %+v, want %+v", one, want)
 	}

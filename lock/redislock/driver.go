@@ -202,15 +202,19 @@ const defaultTimeout = 2 * time.Second
 // long an answer is of use. Time limits that are not set become two seconds, and
 // a failed dial is not repeated. Maintenance notifications are off unless they are
 // configured: to find out of which kind its address is, a client would look up its
-// server's name when it is made, and wait where DNS is silent. A client for a Cluster
+// server's name when it is made, and wait where DNS is silent. Each new connection begins with a
+// PING, because a server that asks for a password may close it without an answer to a
+// longer request. A client for a Cluster
 // still asks again when a connection breaks, within the context, all but what frees a lock;
 // the scripts allow that.
 func Harden[O redis.UniversalOptions | redis.Options](o *O) {
 	switch o := any(o).(type) {
 	case *redis.UniversalOptions:
+		o.OnConnect = authenticated(o.OnConnect)
 		harden(&o.MaxRetries, &o.ContextTimeoutEnabled, &o.DialerRetries, &o.MaintNotificationsConfig,
 			&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
 	case *redis.Options:
+		o.OnConnect = authenticated(o.OnConnect)
 		harden(&o.MaxRetries, &o.ContextTimeoutEnabled, &o.DialerRetries, &o.MaintNotificationsConfig,
 			&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolTimeout)
 	}
@@ -228,6 +232,21 @@ func harden(retries *int, deadlines *bool, dials *int, notifications **maintnoti
 	}
 	if *notifications == nil {
 		*notifications = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	}
+}
+
+// authenticated returns a function that refuses a new connection whose server asks for a password
+// that it was not given, and then calls next. The limits of Redis on requests of such connections
+// (10 arguments, 16 KiB) close them, and then the reset can overtake the error.
+func authenticated(next func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
+	return func(ctx context.Context, conn *redis.Conn) error {
+		if err := conn.Ping(ctx).Err(); begins(err, "NOAUTH") {
+			return err
+		}
+		if next == nil {
+			return nil
+		}
+		return next(ctx, conn)
 	}
 }
 
