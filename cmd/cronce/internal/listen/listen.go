@@ -6,25 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"golang.org/x/net/netutil"
 )
-
-// Bounds for the open connections of a listener. Further connections wait in the system's queue;
-// the timeouts of the server end idle and slow ones.
-const (
-	MaxHealthConnections = 64
-	MaxShopConnections   = 4096
-)
-
-// Listen listens at an address, with a bound on its open connections.
-func Listen(address string, most int) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return netutil.LimitListener(l, most), nil
-}
 
 // anyHost allows every Host, for a server behind a proxy that checks it.
 const anyHost = "*"

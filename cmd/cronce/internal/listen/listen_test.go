@@ -1,11 +1,9 @@
 package listen
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 )
@@ -30,40 +28,4 @@ func TestOnlyHosts(t *testing.T) {
 	if !hostAllowed([]string{anyHost}, "evil.example") {
 		t.Error("* does not allow any")
 	}
-}
-
-// A listener accepts no more connections than it may have open, and the next one when one has ended.
-func TestListenBoundsConnections(t *testing.T) {
-	l, err := Listen("127.0.0.1:0", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	accepted := make(chan net.Conn)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- c
-		}
-	}()
-	for range 3 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-	}
-	first := <-accepted
-	second := <-accepted
-	defer second.Close()
-	select {
-	case <-accepted:
-		t.Fatal("a third connection is accepted")
-	case <-time.After(50 * time.Millisecond):
-	}
-	_ = first.Close()
-	(<-accepted).Close()
 }
