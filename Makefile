@@ -1,4 +1,4 @@
-.PHONY: help test soak million mutants lint fuzz bench build install tidy vuln sbom pin
+.PHONY: help test proof soak million mutants lint fuzz bench build install tidy vuln sbom pin
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.7.0
@@ -25,12 +25,22 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 # packages race the same code in a shorter time.
 SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestContractExact|TestContractRealExact|TestMillion|TestImportResumes|TestAnHourOfRefusalsLosesNothing|TestPages|TestPageFilters
 
-# Most tests wait for servers and processes: four packages at once keep two processors busy. Those that take longest
-# begin first. Lint vets.
-LONGEST = ./jobs/stock ./lock/redislock ./lock/sqllock ./scheduler ./lock/zklock ./internal/proof ./cmd/cronce ./internal/failover ./lock/redlock ./jobs/sms
-test: install ## all tests, raced and shuffled, against real servers
-	GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" go test -race -vet=off -trimpath -ldflags=-w -shuffle=on -p 4 -timeout 15m -skip '^($(SEARCHES)|$(SPANS))$$' $(LONGEST) ./...
-	go test -vet=off -trimpath -ldflags=-w -shuffle=on -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
+# Packages about whole processes and servers under faults, and single tests of that kind elsewhere.
+RIGS = /internal/(proof|failover|history|redisserver|sqlserver|zkserver)$$
+PROOFS = $(shell grep '^Test' .ci/proof | paste -s -d '|')
+
+# Two packages at once keep two processors busy. Those that take longest begin first. Lint vets.
+LONGEST = ./lock/sqllock ./lock/redislock ./scheduler ./cmd/cronce ./lock/zklock ./jobs/stock
+GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
+RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -p 2
+
+test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
+	$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
+
+proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
+	$(RACED) -timeout 20m -skip '^($(SEARCHES)|$(SPANS))$$' $$(go list ./... | grep -E '$(RIGS)')
+	$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/... ./lock/... ./cmd/cronce
+	$(GOTEST) -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
 	go run ./internal/mutants
