@@ -87,6 +87,11 @@ func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, 
 	if err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
+	if l.inline.may(ctx, &a) {
+		if lease := l.acquireInline(ctx, &a, o, turn); lease != nil {
+			return lease, nil
+		}
+	}
 	return l.attend(ctx, key, func(latest *noted) (*Lease, error) {
 		var waited atomic.Bool
 		if latest != nil {
@@ -103,6 +108,25 @@ func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, 
 		granted = err == nil
 		return lease, err
 	})
+}
+
+// acquireInline returns a lease on a key that is free, and passes the turn on. Nil: the caller has
+// the turn still, and must wait. After a key that was held, the next calls of this Locker ask in
+// the store's queue at once.
+func (l *Locker) acquireInline(ctx context.Context, a *driver.Acquisition, o *Options, turn *localQueue) *Lease {
+	panicked := true
+	var lease *Lease
+	defer func() {
+		if panicked || lease != nil {
+			l.local.pass(a.Key, turn, lease == nil)
+		}
+	}()
+	lease, answered, err := l.askInline(ctx, a, o, l.driver.Acquire)
+	panicked = false
+	if answered && err != nil {
+		l.inline.postpone()
+	}
+	return lease
 }
 
 // attend is the attend of the package for one key.
@@ -130,6 +154,11 @@ type asking func(ctx context.Context, a driver.Acquisition) (driver.Grant, error
 
 // try asks until there is an answer, ctx ends, or the time of a try has passed.
 func (l *Locker) try(ctx context.Context, a driver.Acquisition, o *Options, send asking) (*Lease, error) {
+	if l.inline.may(ctx, &a) {
+		if lease, answered, err := l.askInline(ctx, &a, o, send); answered {
+			return lease, err
+		}
+	}
 	return l.attend(ctx, a.Key, func(latest *noted) (lease *Lease, err error) {
 		err = retry(ctx, tryTime(a.TTL), func(bound context.Context) error {
 			lease, err = l.ask(ctx, bound, &a, o, send)

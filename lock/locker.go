@@ -27,6 +27,7 @@ type Locker struct {
 	local       localQueues
 	storeEvents storeEvents
 	behind      behind
+	inline      inline
 	events      events
 }
 

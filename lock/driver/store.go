@@ -113,6 +113,14 @@ type Sharded interface {
 	Shard(key string) int
 }
 
+// Prompt is a Driver whose requests may return with the deadline of their context, or a few
+// milliseconds later, whatever the store does. A Locker sends a request to such a store on the
+// goroutine of its caller.
+type Prompt interface {
+	// Prompt reports whether they do.
+	Prompt() bool
+}
+
 // Explainer is a Driver that says in plain words why a request failed, for readers that
 // may not see what a driver's errors name: addresses, users and keys.
 type Explainer interface {

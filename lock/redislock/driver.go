@@ -71,7 +71,7 @@ type Options struct {
 // still be done.
 type Driver struct {
 	client    redis.UniversalClient
-	prompt    bool // the client ends its requests in time
+	prompt    bool // the client ends its requests with the deadlines of their contexts
 	pipelines *pipelines
 	scripts   *scripts
 	keys      layout
@@ -103,6 +103,7 @@ var (
 	_ driver.Namespaced    = (*Driver)(nil)
 	_ driver.Sharded       = (*Driver)(nil)
 	_ driver.Explainer     = (*Driver)(nil)
+	_ driver.Prompt        = (*Driver)(nil)
 )
 
 // New returns a Driver on a client of a single server, of Sentinel, or of a
@@ -184,6 +185,9 @@ func (d *Driver) evaluate(ctx context.Context, s *script, r *request) (any, erro
 	}
 	return reply, err
 }
+
+// Prompt reports whether the client respects the deadlines of contexts: see [Harden].
+func (d *Driver) Prompt() bool { return d.prompt }
 
 // Namespace returns Options.Namespace, or its default.
 func (d *Driver) Namespace() string { return d.ns }

@@ -1,0 +1,140 @@
+package lock_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A prompt store returns with the deadline of a context, and notes on which goroutines it was
+// asked.
+type prompt struct {
+	*silent
+	delay  time.Duration // of each answer
+	lose   int           // how many replies are lost
+	inline []bool        // of each acquisition: the goroutine was the caller's
+	owners []string
+}
+
+func (s *prompt) Prompt() bool { return true }
+
+func (s *prompt) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	s.inline, s.owners = append(s.inline, strings.Contains(stack(), "lock_test.acquireInTime")), append(s.owners, a.Owner)
+	wait := s.delay
+	if s.hangs.Load() {
+		wait = time.Hour
+	}
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		if _, some := ctx.Deadline(); some && context.Cause(ctx) == context.DeadlineExceeded {
+			return driver.Grant{}, ctx.Err()
+		}
+		time.Sleep(time.Second) // a client returns with the deadline alone
+		return driver.Grant{}, ctx.Err()
+	}
+	g, err := s.faulty.Acquire(context.WithoutCancel(ctx), a)
+	if s.lose > 0 {
+		s.lose--
+		<-ctx.Done()
+		return driver.Grant{}, ctx.Err()
+	}
+	return g, err
+}
+
+func (s *prompt) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	return s.Acquire(ctx, a)
+}
+
+func stack() string {
+	text := make([]byte, 16<<10)
+	return string(text[:runtime.Stack(text, false)])
+}
+
+// acquireInTime takes a key and releases it.
+func acquireInTime(t *testing.T, l *lock.Locker, ask func(context.Context, *lock.Locker) (*lock.Lease, error)) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	lease, err := ask(ctx, l)
+	wantErr(t, "the call", err, nil)
+	wantErr(t, "the release", lease.Release(ctx), nil)
+}
+
+var takers = map[string]func(context.Context, *lock.Locker) (*lock.Lease, error){
+	"TryAcquire": func(ctx context.Context, l *lock.Locker) (*lock.Lease, error) {
+		return l.TryAcquire(ctx, "k", lock.Options{TTL: time.Hour})
+	},
+	"Acquire": func(ctx context.Context, l *lock.Locker) (*lock.Lease, error) {
+		return l.Acquire(ctx, "k", lock.Options{TTL: time.Hour})
+	},
+}
+
+// A request to a store that answers at once is sent by the goroutine of its caller. After one slow
+// answer the next 16 are not, and then one more is tried.
+func TestRequestsToAPromptStore(t *testing.T) {
+	for name, ask := range takers {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &prompt{silent: &silent{faulty: newFaulty()}}
+				l := lock.New(store, "a")
+				for i := range 20 {
+					store.delay = 0
+					if i == 1 {
+						store.delay = 6 * time.Millisecond
+					}
+					acquireInTime(t, l, ask)
+				}
+				for i, inline := range store.inline {
+					if want := i < 2 || i > 17; inline != want {
+						t.Errorf("request %d is sent by its caller: %v, want %v", i, inline, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The reply to the first request is lost: the same owner asks again beside it, and has the lease.
+func TestLostReplyOfAPromptStore(t *testing.T) {
+	for name, ask := range takers {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &prompt{silent: &silent{faulty: newFaulty()}, lose: 1}
+				began := time.Now()
+				acquireInTime(t, lock.New(store, "a"), ask)
+				if took := time.Since(began); took > 50*time.Millisecond {
+					t.Errorf("it took %v", took)
+				}
+				if len(store.owners) != 2 || store.owners[0] != store.owners[1] {
+					t.Errorf("the owners that asked are %q", store.owners)
+				}
+			})
+		})
+	}
+}
+
+// A caller of a prompt store that hangs is back within 100 ms of the end of its context, whether that
+// is its deadline or it is cancelled, and whether the store falls silent for its request or before.
+func TestCallersOfASilentPromptStoreReturn(t *testing.T) {
+	for _, name := range []string{"TryAcquire", "Acquire", "Acquire, barging", "Do"} {
+		for _, cancelled := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &prompt{silent: &silent{faulty: newFaulty()}}
+					store.hangs.Store(true)
+					l := lock.New(store, "a")
+					backInTime(t, l, askers[name], cancelled, nil)
+					wantErr(t, "the wait for what goes on behind", l.Wait(ctxFor(t, time.Minute)), nil)
+					free(t, lock.New(store.Store, "b"), "k")
+				})
+			})
+		}
+	}
+}
