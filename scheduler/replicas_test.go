@@ -53,7 +53,7 @@ func real(t *testing.T, o redis.UniversalOptions, name string, change func(*sche
 // comes waits for something to come true.
 func comes(t *testing.T, what string, true func() bool) {
 	t.Helper()
-	for give := time.Now().Add(40 * time.Second); !true(); <-time.After(10 * time.Millisecond) {
+	for give := time.Now().Add(2 * time.Minute); !true(); <-time.After(10 * time.Millisecond) {
 		if time.Now().After(give) {
 			t.Fatalf("it never came: %s", what)
 		}

@@ -145,7 +145,7 @@ func TestPagesInABrowser(t *testing.T) {
 
 // says is a text of the page; empty while another one is loaded.
 func (b *browser) says(expression string) string {
-	ctx, stop := context.WithTimeout(b.ctx, 5*time.Second)
+	ctx, stop := context.WithTimeout(b.ctx, 2*time.Minute)
 	defer stop()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](expression))
 	if err != nil {

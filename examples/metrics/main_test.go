@@ -20,7 +20,7 @@ import (
 func TestRun(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func TestRun(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	reported := make(chan struct{}, 1000)
 	core, logs := observer.New(zap.InfoLevel)

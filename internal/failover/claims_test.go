@@ -79,7 +79,7 @@ func (s *seen) take(runs <-chan scheduler.Run, n int) {
 				s.t.Errorf("the fence is %d after %d", r.Fence, s.fence)
 			}
 			s.ticks[r.Tick], s.fence = true, r.Fence
-		case <-time.After(40 * time.Second):
+		case <-time.After(2 * time.Minute):
 			s.t.Fatal("no run comes")
 		}
 	}

@@ -111,7 +111,7 @@ func (at *topology) warm(t *testing.T, d *redislock.Driver) {
 // doubt alone.
 func (at *topology) granted(t *testing.T, l *lock.Locker) *lock.Lease {
 	t.Helper()
-	for give := time.Now().Add(40 * time.Second); ; {
+	for give := time.Now().Add(2 * time.Minute); ; {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		lease, err := l.TryAcquire(ctx, at.lock, lock.Options{TTL: time.Minute})
 		stop()

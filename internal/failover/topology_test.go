@@ -124,7 +124,7 @@ func must(t *testing.T, err error) {
 // becomes waits for something to come true.
 func becomes(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for give := time.Now().Add(40 * time.Second); !is(); <-time.After(20 * time.Millisecond) {
+	for give := time.Now().Add(2 * time.Minute); !is(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(give) {
 			t.Fatalf("it never came true: %s", what)
 		}

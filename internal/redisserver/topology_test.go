@@ -53,7 +53,7 @@ func TestClusterFailsOver(t *testing.T) {
 // of a server that it makes the master, so that a question may stay without a reply.
 func becomes(t *testing.T, s *redisserver.Server, command, want string) {
 	t.Helper()
-	for give := time.Now().Add(40 * time.Second); ; <-time.After(20 * time.Millisecond) {
+	for give := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
 		reply, err := ask(s.Addr(), command)
 		if strings.Contains(reply, want) {
 			return

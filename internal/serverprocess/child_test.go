@@ -109,7 +109,7 @@ func ask(port int) (pid, parent int, err error) {
 func until(t *testing.T, port int, answers bool) {
 	t.Helper()
 	unanswered := 0
-	for give := time.Now().Add(20 * time.Second); ; <-time.After(pause) {
+	for give := time.Now().Add(2 * time.Minute); ; <-time.After(pause) {
 		pid, _, err := ask(port)
 		if err == nil {
 			unanswered = 0

@@ -105,7 +105,7 @@ func TestHigherFenceWaitsForTheRecord(t *testing.T) {
 // happened.
 func waiters(t *testing.T, db *sql.DB, want int, or <-chan struct{}) {
 	t.Helper()
-	for give := time.Now().Add(20 * time.Second); ; {
+	for give := time.Now().Add(2 * time.Minute); ; {
 		n := 0
 		if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n); err != nil {
 			t.Fatal(err)

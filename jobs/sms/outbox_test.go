@@ -252,11 +252,11 @@ func TestAcceptedSurvivesACrashOfTheStore(t *testing.T) {
 // await waits until something is so.
 func await(t *testing.T, so func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for !so() {
 		select {
 		case <-deadline:
-			t.Fatal("it did not happen within 20 s")
+			t.Fatal("it did not happen within two minutes")
 		case <-time.After(time.Millisecond):
 		}
 	}

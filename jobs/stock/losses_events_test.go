@@ -76,7 +76,7 @@ func (l *audience) there() {
 func (l *audience) delivered(client redis.UniversalClient) {
 	l.t.Helper()
 	ctx, state := l.t.Context(), ""
-	for give := time.Now().Add(40 * time.Second); ; <-time.After(50 * time.Millisecond) {
+	for give := time.Now().Add(2 * time.Minute); ; <-time.After(50 * time.Millisecond) {
 		var open, behind, seq, waiting int64
 		_, err := l.book.db.ExecContext(ctx, "UPDATE stock_cursor SET next_at = 0 WHERE next_at > 0") // what was down is not
 		err1 := l.book.db.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM orders WHERE status IN ('reserved', 'paying')),"+

@@ -200,7 +200,7 @@ func (l *losing) client() redis.UniversalClient { return l.clients[l.serving] }
 // round sells, loses, and judges.
 func (l *losing) round(p plan) {
 	t := l.t
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	l.supply(ctx, p.supply)
 	l.replicate()

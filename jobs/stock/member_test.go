@@ -218,7 +218,7 @@ func (p *process) end() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.gone:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		return errors.New("it still runs")
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {

@@ -115,10 +115,10 @@ func shortly(t testing.TB) context.Context {
 // await waits until a condition holds.
 func await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	limit := time.Now().Add(30 * time.Second)
+	limit := time.Now().Add(2 * time.Minute)
 	for !cond() {
 		if time.Now().After(limit) {
-			t.Fatalf("not within 30s: %s", what)
+			t.Fatalf("not within two minutes: %s", what)
 		}
 		<-time.After(5 * time.Millisecond)
 	}

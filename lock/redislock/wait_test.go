@@ -190,7 +190,7 @@ func soon(t *testing.T, got <-chan *lock.Lease) *lock.Lease {
 	select {
 	case lease := <-got:
 		return lease
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("still waiting")
 		return nil
 	}

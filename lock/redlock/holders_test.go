@@ -43,7 +43,7 @@ type section struct {
 }
 
 func (s *section) work(t *testing.T, l *lock.Locker, times int) {
-	give := time.Now().Add(time.Minute)
+	give := time.Now().Add(2 * time.Minute)
 	for times > 0 {
 		err := l.Do(context.Background(), "key", lock.Options{TTL: 20 * time.Second}, func(_ context.Context, lease *lock.Lease) error {
 			s.enter(t, lease.Fence())

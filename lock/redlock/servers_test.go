@@ -102,7 +102,7 @@ func waitOn(t testing.TB, cs []redis.UniversalClient, d time.Duration) {
 // until waits for a condition.
 func until(t testing.TB, what string, reached func() bool) {
 	t.Helper()
-	for give := time.Now().Add(20 * time.Second); !reached(); {
+	for give := time.Now().Add(2 * time.Minute); !reached(); {
 		if time.Now().After(give) {
 			t.Fatalf("it never came true: %s", what)
 		}

@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 func explained(t *testing.T, name string, e explanation) {
 	t.Helper()
 	d := newDriver(t, sqlserver.Connect(t, e.driver, e.dsn), e.dialect, sqllock.Options{})
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	_, err := d.Acquire(ctx, driver.Acquisition{Key: "a new key", Owner: "a/1", TTL: time.Minute})
 	if err == nil || isHeld(err) {
@@ -185,7 +185,7 @@ func TestRefuses(t *testing.T) {
 			t.Parallel()
 			for name, r := range all(t) {
 				d := newDriver(t, sqlserver.Connect(t, r.driver, r.dsn), r.dialect, sqllock.Options{})
-				ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 				opened := d.Open(ctx, []driver.OpenRequest{{Key: "a new key", Node: "n"}})[0].Err
 				ended := d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: r.run, Outcome: driver.OutcomeOK, OK: true}})[0].Err
 				stop()

@@ -71,10 +71,10 @@ func must(t testing.TB, err error) {
 
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	give := time.Now().Add(30 * time.Second)
+	give := time.Now().Add(2 * time.Minute)
 	for !f() {
 		if time.Now().After(give) {
-			t.Fatalf("%s: not within 30s", what)
+			t.Fatalf("%s: not within two minutes", what)
 		}
 		<-time.After(2 * time.Millisecond)
 	}
