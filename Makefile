@@ -35,12 +35,12 @@ GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
 RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -p 2
 
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
-	$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
+	@$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
 
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
-	$(RACED) -timeout 20m -skip '^($(SEARCHES)|$(SPANS))$$' $$(go list ./... | grep -E '$(RIGS)')
-	$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/... ./lock/... ./cmd/cronce
-	$(GOTEST) -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
+	@$(RACED) -timeout 20m -skip '^($(SEARCHES)|$(SPANS))$$' $$(go list ./... | grep -E '$(RIGS)')
+	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/... ./lock/... ./cmd/cronce
+	@$(GOTEST) -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
 	go run ./internal/mutants
