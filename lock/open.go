@@ -47,6 +47,7 @@ func New(d driver.Driver, node string) *Locker {
 	}
 	l := &Locker{driver: d, owners: driver.OwnerPrefix(node)}
 	_, l.shares = d.(driver.Sharer)
+	l.several, _ = d.(driver.MultiRenewer)
 	l.renewer.start, l.renewer.wall, l.renewer.renew = time.Now(), wallClock, l.renew
 	l.renewer.forgotten = func(s *Lease) { l.storeEvents.report(StoreEvent{Key: s.ref.Key, Fence: s.ref.Fence}) }
 	return l
