@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// CPU returns how much time of processors a process and its children that live have used.
-func CPU(pid int) time.Duration {
+// CPU returns how much time of processors a process has used, and with children also those
+// of its children that live.
+func CPU(pid int, children bool) time.Duration {
 	var ticks int
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range all {
@@ -19,7 +20,7 @@ func CPU(pid int) time.Duration {
 		}
 		of, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // behind the name, which may hold blanks
-		if parent, _ := strconv.Atoi(string(f[1])); of != pid && parent != pid {
+		if parent, _ := strconv.Atoi(string(f[1])); of != pid && (parent != pid || !children) {
 			continue
 		}
 		user, _ := strconv.Atoi(string(f[11]))

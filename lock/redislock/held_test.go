@@ -29,9 +29,9 @@ func TestHeldLeases(t *testing.T) {
 		leases[i], err = l.TryAcquire(t.Context(), fmt.Sprint("session/", i), lock.Options{TTL: ttl})
 		must(t, err)
 	}
-	here, there := serverprocess.CPU(os.Getpid()), serverprocess.CPU(s.Pid())
+	here, there := serverprocess.CPU(os.Getpid(), false), serverprocess.CPU(s.Pid(), true)
 	time.Sleep(span)
-	own, servers := serverprocess.CPU(os.Getpid())-here, serverprocess.CPU(s.Pid())-there
+	own, servers := serverprocess.CPU(os.Getpid(), false)-here, serverprocess.CPU(s.Pid(), true)-there
 	lost := 0
 	for _, s := range leases {
 		if s.Check() != nil {
