@@ -64,6 +64,10 @@ func (s *silent) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	return s.faulty.ReleaseAll(ctx, hs)
 }
 
+func (s *silent) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
+	return renewEach(ctx, hs, s.Renew)
+}
+
 func (s *silent) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	s.hang()
 	return s.faulty.Renew(ctx, h)

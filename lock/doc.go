@@ -47,8 +47,9 @@
 // decides when to stop trusting them, and repeats a request after doubt with the same
 // owner, so that a lost reply is harmless. [Locker.Acquire] waits, in line, for a key that
 // another owner has: a store that is a [driver.Waiter] keeps the line across processes, a
-// [driver.Sharer] lets several owners hold a key, and a [driver.MultiAcquirer] takes
-// several keys in one step, for [Locker.AcquireAll].
+// [driver.Sharer] lets several owners hold a key, a [driver.MultiAcquirer] takes
+// several keys in one step, for [Locker.AcquireAll], and a [driver.MultiRenewer] renews
+// many leases with one request.
 //
 // A [driver.Numbered] store also decides numbers in series, each once: what a cluster of
 // schedulers needs to run every tick on one node. A [Claimer] asks for them.

@@ -51,6 +51,27 @@ func (f *faulty) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 	return f.Store.Renew(context.WithoutCancel(ctx), h)
 }
 
+func (f *faulty) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
+	f.renewals.Add(1)
+	f.before("renew")
+	answers := f.Store.RenewAll(context.WithoutCancel(ctx), hs)
+	if f.lose("renew") {
+		for i := range answers {
+			answers[i] = driver.Renewal{Err: errNetwork}
+		}
+	}
+	return answers
+}
+
+// renewEach is RenewAll of a store that differs by its Renew.
+func renewEach(ctx context.Context, hs []driver.LeaseRef, renew func(context.Context, driver.LeaseRef) (driver.Grant, error)) []driver.Renewal {
+	answers := make([]driver.Renewal, len(hs))
+	for i := range hs {
+		answers[i].Grant, answers[i].Err = renew(ctx, hs[i])
+	}
+	return answers
+}
+
 func (f *faulty) Release(ctx context.Context, h driver.LeaseRef) error {
 	f.releases.Add(1)
 	f.before("release")

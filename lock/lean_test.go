@@ -19,6 +19,10 @@ func (s lean) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	return s.faulty.Acquire(ctx, a)
 }
 
+func (s lean) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
+	return renewEach(ctx, hs, s.Renew)
+}
+
 func (s lean) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	h.TTL = min(h.TTL, time.Second)
 	return s.faulty.Renew(ctx, h)

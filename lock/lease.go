@@ -35,7 +35,8 @@ type Lease struct {
 	span    time.Duration // what the last answer left, at most the TTL: a store may give less than was asked for
 	index   int           // in the renewer's heap; -1 outside
 	doubt   error         // of the last renewal, if it had no answer
-	unheard int           // renewals that were sent since the last answer
+	queued  bool          // in a lane's queue
+	asked   int           // renewals in flight
 }
 
 // derive makes the context of a plain lease: it ends with base, and carries the lease.

@@ -19,10 +19,11 @@ const DefaultTTL = 30 * time.Second
 // with [Open].
 type Locker struct {
 	driver      driver.Driver
-	shares      bool          // the store is a Sharer
-	owners      string        // what the owners begin with: the node, and random bits
-	asked       atomic.Uint64 // numbers the owners
-	plain       floors        // of plain keys
+	shares      bool                // the store is a Sharer
+	several     driver.MultiRenewer // the store, if it is one
+	owners      string              // what the owners begin with: the node, and random bits
+	asked       atomic.Uint64       // numbers the owners
+	plain       floors              // of plain keys
 	renewer     renewer
 	local       localQueues
 	storeEvents storeEvents

@@ -50,6 +50,7 @@ func New(d driver.Driver, node string) *Locker {
 	if p, ok := d.(driver.Prompt); ok {
 		l.inline.allowed = p.Prompt()
 	}
+	l.several, _ = d.(driver.MultiRenewer)
 	l.renewer.start, l.renewer.wall, l.renewer.renew = time.Now(), wallClock, l.renew
 	l.renewer.forgotten = func(s *Lease) { l.storeEvents.report(StoreEvent{Key: s.ref.Key, Fence: s.ref.Fence}) }
 	return l

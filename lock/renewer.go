@@ -11,19 +11,21 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A renewer renews leases and ends the contexts of those that can no longer be
-// trusted. One timer serves all leases; it makes no call to the store itself, so
-// that no call can delay the end of trust.
+// A renewer finds which leases are due for renewal and ends the contexts of those that
+// can no longer be trusted. One timer serves all leases; it makes no call to the store
+// itself, so that no call can delay the end of trust. Lanes send the renewals.
 type renewer struct {
 	start     time.Time    // the renewer's clock counts nanoseconds from here, on the monotonic clock
 	wall      func() int64 // the wall clock: nanoseconds since 1970
 	renew     func([]*Lease)
 	forgotten func(*Lease) // is called with a lease that the store does not know though its time is not over
 
-	mu    sync.Mutex
-	held  leases
-	timer *time.Timer
-	armed int64 // when the timer fires; never: not armed
+	mu       sync.Mutex
+	held     leases
+	timer    *time.Timer
+	armed    int64             // when the timer fires; never: not armed
+	lanes    map[sharing]*lane // with leases that are due, or requests in flight
+	inFlight int               // requests of all lanes
 }
 
 const never = math.MaxInt64
@@ -131,7 +133,7 @@ const longestAlarm = time.Minute
 func (k *renewer) fire() {
 	lost, due := k.collect()
 	if len(due) > 0 { // before contexts end: that may call code of the caller that blocks
-		k.renew(due)
+		go k.renew(due)
 	}
 	for _, s := range lost {
 		s.lose(s.loss())
@@ -150,10 +152,12 @@ func (k *renewer) collect() (lost, due []*Lease) {
 			k.drop(s)
 			lost = append(lost, s)
 		case now+int64(together) >= s.renewAt:
-			s.renewAt = now + s.again() // unless an answer comes first
-			s.unheard++
+			s.renewAt = never // until it is sent, or an answer comes
 			k.fix(s)
-			due = append(due, s)
+			if !s.queued && s.asked < maxAsked {
+				s.queued = true
+				due = append(due, s)
+			}
 		default:
 			k.arm()
 			return lost, due
@@ -183,27 +187,33 @@ func (k *renewer) fix(s *Lease) {
 // renewed takes the answer to a renewal that was sent at the given time.
 func (k *renewer) renewed(s *Lease, r renewal, sent time.Time) {
 	k.mu.Lock()
+	cause := k.take(s, &r, sent)
+	k.arm()
+	k.mu.Unlock()
+	k.conclude(s, cause)
+}
+
+// take is renewed but for the end of the lease's context, for which it returns the cause;
+// nil: it goes on. The mutex is held.
+func (k *renewer) take(s *Lease, r *renewal, sent time.Time) (cause error) {
 	if s.index < 0 { // ended, lost or abandoned meanwhile
-		k.mu.Unlock()
-		return
+		return nil
 	}
 	now := k.now()
-	var cause error
 	switch {
 	case s.over(now): // Check may have returned ErrLost already: the answer must not revive the lease
 		k.drop(s)
 		cause = s.lossAt(now, r.Err == nil)
 	case r.Err != nil:
 		s.doubt = r.Err
-		s.unheard = max(0, s.unheard-1)
-		s.renewAt = min(s.renewAt, now+min(s.again(), int64(maxRetry)))
+		s.renewAt = min(s.renewAt, now+s.pause())
 		k.fix(s)
 	case !r.Alive:
 		k.drop(s)
 		cause = r.taken()
 		s.trust.Store(now)
 	default:
-		s.doubt, s.unheard = nil, 0
+		s.doubt, s.queued = nil, false
 		s.believe(sent, r.Left)
 		s.span = min(r.Left, s.ref.TTL)
 		s.renewAt = s.due(now)
@@ -213,8 +223,11 @@ func (k *renewer) renewed(s *Lease, r renewal, sent time.Time) {
 			cause = driver.ErrReplaced
 		}
 	}
-	k.arm()
-	k.mu.Unlock()
+	return cause
+}
+
+// conclude ends the context of a lease with a cause, if there is one.
+func (k *renewer) conclude(s *Lease, cause error) {
 	switch {
 	case cause == nil:
 	case errors.Is(cause, ErrLost):
@@ -224,71 +237,6 @@ func (k *renewer) renewed(s *Lease, r renewal, sent time.Time) {
 	}
 	if errors.Is(cause, ErrForgotten) {
 		k.forgotten(s)
-	}
-}
-
-// renew sends the renewals: plain leases each alone, numbered ones of the same TTL
-// together. Leases of different TTLs share no request, because a request has one
-// end. It returns before the answers are there.
-func (l *Locker) renew(due []*Lease) {
-	var batches map[sharing][]*Lease
-	for _, s := range due {
-		if s.claimer == nil {
-			go l.renewPlain(s)
-			continue
-		}
-		if batches == nil {
-			batches = make(map[sharing][]*Lease)
-		}
-		with := sharing{s.claimer, s.ref.TTL, s.claimer.shard(s.ref.Key)}
-		batches[with] = append(batches[with], s)
-	}
-	for with, batch := range batches {
-		go with.claimer.renew(batch)
-	}
-}
-
-// sharing is the key of a batch: renewals with equal values share a request.
-type sharing struct {
-	claimer *Claimer
-	ttl     time.Duration
-	shard   int
-}
-
-func (l *Locker) renewPlain(s *Lease) {
-	sent := time.Now()
-	h := s.holding()
-	ctx, stop := worthwhile(s.ref.TTL)
-	defer stop()
-	r := bounded(ctx, func(ctx context.Context) renewal {
-		return newRenewal(l.driver.Renew(ctx, h))
-	}, func(err error) renewal { return newRenewal(driver.Grant{}, err) })
-	l.renewer.renewed(s, r, sent)
-	probing, stop := context.WithTimeout(context.Background(), s.ref.TTL/3)
-	defer stop()
-	l.storeEvents.check(probing, l.driver, l.renewer.start)
-}
-
-// worthwhile returns a context for a renewal by ttl that is sent now. It ends when
-// an answer would no longer help: the lease would not be trusted by then.
-func worthwhile(ttl time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), ttl-margin(ttl))
-}
-
-// renew renews leases of one TTL.
-func (c *Claimer) renew(batch []*Lease) {
-	refs := make([]driver.RunRef, len(batch))
-	for i, s := range batch {
-		refs[i] = s.ref
-	}
-	ctx, stop := worthwhile(batch[0].ref.TTL)
-	defer stop()
-	sent := time.Now()
-	answers := bounded(ctx, func(ctx context.Context) []driver.RenewAnswer {
-		return c.store.RenewRuns(ctx, refs)
-	}, inDoubt(len(refs), func(r *driver.RenewAnswer, err error) { r.Err = err }))
-	for i, s := range batch {
-		c.locker.renewer.renewed(s, renewal{RenewAnswer: answers[i]}, sent)
 	}
 }
 
@@ -302,11 +250,9 @@ func (s *Lease) due(now int64) int64 {
 	return max(now, sent+int64(s.span/3))
 }
 
-// again is how long a renewal waits for its answer before the next one is sent beside it:
-// replies may be lost or slow, and one answer before the trust ends is enough. The pause
-// doubles at first, so that a silent store gets at most six renewals of one lease.
-func (s *Lease) again() int64 {
-	return int64(max(min(s.span/20<<min(s.unheard, 2), s.span/8), 2*together))
+// pause is how long a renewal that was answered with doubt waits for the next.
+func (s *Lease) pause() int64 {
+	return int64(max(min(s.span/20, maxRetry), 2*together))
 }
 
 // bounded calls f and returns its answer, or doubt when ctx has ended: a driver that

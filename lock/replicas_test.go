@@ -46,6 +46,10 @@ func (c *copied) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	return c.Acquire(ctx, a)
 }
 
+func (c *copied) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
+	return renewEach(ctx, hs, c.Renew)
+}
+
 func (c *copied) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	g, err := c.Store.Renew(ctx, h)
 	if short := c.short(h.Key, h.Replicas); err == nil && short != nil {

@@ -77,6 +77,10 @@ func (s generous) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gra
 	return g, err
 }
 
+func (s generous) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
+	return renewEach(ctx, hs, s.Renew)
+}
+
 func (s generous) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	g, err := s.faulty.Renew(ctx, h)
 	g.Left = time.Hour

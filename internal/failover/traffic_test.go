@@ -89,6 +89,14 @@ func (w *worker) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 	return w.Driver.Renew(ctx, h)
 }
 
+func (w *worker) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
+	hs = slices.Clone(hs)
+	for i := range hs {
+		hs[i].Replicas = w.replicas()
+	}
+	return w.Driver.RenewAll(ctx, hs)
+}
+
 // A master is killed under traffic whose grants its replica has: nobody is
 // granted what another holds, there is nothing but doubt, and it goes on.
 func TestKilledUnderTraffic(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 // them. It refuses only what its own server cannot keep.
 //
 // What a store can do beyond plain leases it declares by also implementing
-// [Waiter], [Sharer], [MultiAcquirer], [Inspector], [Forcer], [Adopter], [Numbered],
+// [Waiter], [Sharer], [MultiAcquirer], [MultiRenewer], [Distributed], [Inspector], [Forcer], [Adopter], [Numbered],
 // [Peeker], [Controlled], [Journaled], [Clocked], [Membership], [Replicated], [StoreChecker],
 // [Namespaced], [Sharded], [Explainer] or [Refuser].
 type Driver interface {

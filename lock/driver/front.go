@@ -84,6 +84,13 @@ func (f Front) ReleaseAll(ctx context.Context, hs []LeaseRef) []error {
 	return pass(hs, check, func(hs []LeaseRef) []error { return d.ReleaseAll(ctx, hs) }, func(out *error, _ *LeaseRef, err error) { *out = err })
 }
 
+// RenewAll is that of a [MultiRenewer].
+func (f Front) RenewAll(ctx context.Context, hs []LeaseRef) []Renewal {
+	d, can := to[MultiRenewer](f)
+	check := func(h *LeaseRef) error { return first(can, CheckRenewal(h), f.CheckReplicas(h.Replicas)) }
+	return pass(hs, check, func(hs []LeaseRef) []Renewal { return d.RenewAll(ctx, hs) }, func(out *Renewal, _ *LeaseRef, err error) { out.Err = err })
+}
+
 // Adopt is that of an [Adopter].
 func (f Front) Adopt(ctx context.Context, from LeaseRef, by Acquisition) (Grant, error) {
 	d, can := to[Adopter](f)

@@ -69,6 +69,29 @@ type MultiAcquirer interface {
 	ReleaseAll(ctx context.Context, hs []LeaseRef) []error
 }
 
+// A MultiRenewer is a Driver that renews many leases with few requests. A lock.Locker
+// renews the leases of any other driver one by one, and can keep fewer.
+type MultiRenewer interface {
+	// RenewAll renews leases, split as the store needs; a lock.Locker asks for up to 200.
+	// The answer to each, as Renew gives it, stands in its place: one that is lost, or
+	// that the store cannot read, says nothing about the others.
+	RenewAll(ctx context.Context, hs []LeaseRef) []Renewal
+}
+
+// A Renewal is the answer to the renewal of one lease of several.
+type Renewal struct {
+	Grant
+	Err error // as that of Renew
+}
+
+// Distributed is a MultiRenewer whose leases are judged by several servers, each of which
+// can be silent while the others answer. A lock.Locker sends renewals of each apart.
+type Distributed interface {
+	// Server names the server that judges a key. Leases of two servers may have one name,
+	// while it is not known which it is.
+	Server(key string) string
+}
+
 // A KeyState is what a store returns about a key. It is old when it arrives: it is for
 // people and for measuring, and decides nothing.
 type KeyState struct {

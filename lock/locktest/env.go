@@ -35,6 +35,9 @@ type Env struct {
 	// that dies then; the key is held, so its error is a *lock.HeldError. Nil: what
 	// needs it is not run.
 	Desert func(a driver.Acquisition) error
+	// Spoil puts something in the place of a plain key's lease, in the store opened last,
+	// that the store cannot read. Nil: what needs it is not run.
+	Spoil func(key string)
 	// Only says which parts are run, by their names: those of one store may be
 	// shared among tests that run side by side. Nil: all.
 	Only func(part string) bool
@@ -96,6 +99,7 @@ const (
 	needPeeker
 	needForcer
 	needAdopter
+	needRenewer
 )
 
 var parts = []part{
@@ -107,6 +111,7 @@ var parts = []part{
 	{"sharing and waiting", needSharer | needWaiter | needInspector, sharingWaitTests},
 	{"sharing with waiters that die", needSharer | needWaiter | needInspector | needDesert, sharingDesertTests},
 	{"several keys", needSeveral, severalTests},
+	{"renewals of several", needRenewer, renewalTests},
 	{"looking", needInspector, inspectTests},
 	{"forced unlocks", needForcer, forceTests},
 	{"adoptions", needAdopter, adoptTests},
@@ -150,6 +155,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		driver.Controlled
 	})
 	_, journaled := d.(driver.Journaled)
+	_, renewer := d.(driver.MultiRenewer)
 	_, clocked := d.(driver.Clocked)
 	_, membership := d.(driver.Membership)
 	_, peeker := d.(driver.Peeker)
@@ -164,6 +170,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needInspector, inspector, "lock.Inspector"},
 		{needSharer, sharer, "lock.Sharer"},
 		{needSeveral, several, "lock.Several"},
+		{needRenewer, renewer, "driver.MultiRenewer"},
 		{needDesert, env.Desert != nil, "Env.Desert"},
 		{needNumbered, numbered, "lock.Numbered with a lock.Controlled"},
 		{needJournal, journaled, "lock.Journaled"},

@@ -15,6 +15,7 @@ var _ interface {
 	driver.Waiter
 	driver.Sharer
 	driver.MultiAcquirer
+	driver.MultiRenewer
 	driver.Inspector
 	driver.Forcer
 	driver.Adopter

@@ -153,16 +153,29 @@ func first(held []lease) time.Time {
 
 // Renew moves the deadline of a lease that is alive to now + TTL.
 func (s *Store) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
-	if err := doubt(ctx, "renew", h.Key); err != nil {
-		return driver.Grant{}, err
-	}
+	r := s.RenewAll(ctx, []driver.LeaseRef{h})[0]
+	return r.Grant, r.Err
+}
+
+// RenewAll renews leases at one instant.
+func (s *Store) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
+	answers := make([]driver.Renewal, len(hs))
+	for i := range hs {
+		if answers[i].Err = doubt(ctx, "renew", hs[i].Key); answers[i].Err == nil {
+			answers[i].Grant, answers[i].Err = s.renew(now, &hs[i])
+		}
+	}
+	return answers
+}
+
+func (s *Store) renew(now time.Time, h *driver.LeaseRef) (driver.Grant, error) {
 	held := s.alive(now, h.Key)
 	i := find(held, h.Owner)
 	if i < 0 || held[i].fence != h.Fence || held[i].next != nil {
-		return driver.Grant{}, s.books.why(now, &h, driver.ErrLost)
+		return driver.Grant{}, s.books.why(now, h, driver.ErrLost)
 	}
 	held[i].until = now.Add(h.TTL)
 	return driver.Grant{Fence: h.Fence, Left: h.TTL}, nil

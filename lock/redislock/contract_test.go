@@ -26,7 +26,7 @@ func TestContractSharded(t *testing.T) { contractSimulated(t, redislock.Options{
 // ofSeries reports whether a part of the contract is about series.
 func ofSeries(part string) bool {
 	return !slices.Contains([]string{"plain leases", "plain fences", "waiting", "waiters that die", "sharing", "sharing and waiting",
-		"sharing with waiters that die", "several keys", "looking", "forced unlocks", "adoptions", "nodes"}, part)
+		"sharing with waiters that die", "several keys", "renewals of several", "looking", "forced unlocks", "adoptions", "nodes"}, part)
 }
 
 func contractSimulated(t *testing.T, o redislock.Options, only func(part string) bool) {
@@ -78,7 +78,11 @@ func contractReal(t *testing.T, only func(part string) bool) {
 		Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 		Wait:   func(d time.Duration) { waitOn(t, c, d) },
 		Forget: func() { must(t, admin.FlushAll(context.Background()).Err()) },
-		Only:   only,
+		Spoil: func(key string) {
+			must(t, admin.Del(context.Background(), d.LockKey(key)).Err())
+			must(t, admin.RPush(context.Background(), d.LockKey(key), "x").Err())
+		},
+		Only: only,
 	})
 }
 

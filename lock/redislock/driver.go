@@ -89,6 +89,8 @@ var (
 	_ driver.Waiter        = (*Driver)(nil)
 	_ driver.Sharer        = (*Driver)(nil)
 	_ driver.MultiAcquirer = (*Driver)(nil)
+	_ driver.MultiRenewer  = (*Driver)(nil)
+	_ driver.Distributed   = (*Driver)(nil)
 	_ driver.Inspector     = (*Driver)(nil)
 	_ driver.Forcer        = (*Driver)(nil)
 	_ driver.Adopter       = (*Driver)(nil)

@@ -38,6 +38,9 @@ func ReadAnswer(now int64, text string, c *driver.Claim) driver.Answer {
 	return claims.answer(instant(now*1000), text, c)
 }
 
+// LockKey is the key that a plain lock is kept under.
+func (d *Driver) LockKey(key string) string { return d.keys.lock(key) }
+
 // Desert takes a place for an owner that never answers.
 func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
 	_, err := d.LookInLine(ctx, a)

@@ -75,8 +75,16 @@ func readForced(text string) (driver.ForceRecord, bool) {
 // why returns how a lease was taken that is not alive, or otherwise if it was not. Any
 // other error is doubt about that.
 func (d *Driver) why(ctx context.Context, h *driver.LeaseRef, otherwise error) error {
-	keys := []string{d.keys.none(h.Key), d.keys.taken(h.Key)}
-	switch reply, err := d.run(ctx, d.scripts.why, keys, []any{h.Owner, h.Fence}); {
+	reply, err := d.pipelined(ctx, d.scripts.why, d.whyOf(h))
+	return readWhy(reply, err, otherwise)
+}
+
+func (d *Driver) whyOf(h *driver.LeaseRef) *request {
+	return requestOf([]string{d.keys.none(h.Key), d.keys.taken(h.Key)}, h.Owner, h.Fence)
+}
+
+func readWhy(reply any, err, otherwise error) error {
+	switch {
 	case err != nil:
 		return fmt.Errorf("redislock: how a lease was lost: %w", err)
 	case reply == "force":

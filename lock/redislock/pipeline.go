@@ -128,12 +128,15 @@ func (p *pipeline) withdraw(c *call) bool {
 type pipelines struct {
 	client redis.UniversalClient
 	limit  time.Duration // of a batch
-	only   *pipeline     // of all clients but those of a Cluster
+	only   *pipeline     // of all clients but those of a Cluster; of these for what is not enqueued
 	all    sync.Map      // of a Cluster: the address of a master -> its *pipeline
 }
 
 func newPipelines(client redis.UniversalClient, limit time.Duration) *pipelines {
-	return &pipelines{client: client, limit: limit, only: newPipeline(client, limit)}
+	a := &pipelines{client: client, limit: limit, only: newPipeline(client, limit)}
+	_, cluster := client.(*redis.ClusterClient)
+	a.only.apart.Store(cluster)
+	return a
 }
 
 // of returns the pipeline for a request. It returns nil if the request has to be sent
@@ -224,7 +227,12 @@ func joined(calls []*call) *request {
 func (p *pipeline) send(b *batch) {
 	ctx, stop := context.WithTimeout(context.Background(), p.limit)
 	defer stop()
-	todo := commands(b.calls, p.apart.Load())
+	p.sendAll(ctx, b.calls)
+}
+
+// sendAll sends calls in as few round trips as can be, and completes them.
+func (p *pipeline) sendAll(ctx context.Context, calls []*call) {
+	todo := commands(calls, p.apart.Load())
 	for len(todo) > 0 {
 		todo = p.exec(ctx, todo)
 	}

@@ -101,11 +101,8 @@ func readAsked(reply any, key string) (driver.Grant, error) {
 
 // Renew moves the deadline to now + TTL. It works on a server at maxmemory.
 func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
-	if h.Limit > 1 {
-		return d.renewShared(ctx, &h)
-	}
-	asked := requestOf([]string{d.keys.lock(h.Key), d.keys.none(h.Key)}, h.Owner, h.Fence, h.TTL.Milliseconds())
-	r, err := d.runFor(ctx, d.scripts.renew, asked, h.Replicas, h.TTL)
+	script, asked := d.renewal(&h)
+	r, err := d.runFor(ctx, script, asked, h.Replicas, h.TTL)
 	if err != nil {
 		return driver.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}
@@ -113,6 +110,17 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 		return d.renewShared(ctx, &h)
 	}
 	return d.renewed(ctx, &r, &h)
+}
+
+// renewal is the request for the renewal of a lease, as far as is known before it is read.
+func (d *Driver) renewal(h *driver.LeaseRef) (*script, *request) {
+	if h.Limit > 1 {
+		return d.scripts.sharedRenew, d.sharedRenewal(h)
+	}
+	r := requestOf([]string{d.keys.lock(h.Key), d.keys.none(h.Key)})
+	r.holder(h.Fence, h.Owner)
+	r.number(h.TTL.Milliseconds())
+	return d.scripts.renew, r
 }
 
 // renewed is the answer to a renewal.

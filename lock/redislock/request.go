@@ -272,7 +272,7 @@ func load(source func(name string) string) *scripts {
 	return &scripts{
 		acquire:       joining("acquire"),
 		wait:          read("wait"),
-		renew:         read("renew"),
+		renew:         joining("renew"),
 		release:       joining("release"),
 		sharedAcquire: read("shared_acquire"),
 		sharedRenew:   read("shared_renew"),

@@ -83,9 +83,12 @@ func readGrants(reply any, as []driver.Acquisition) (grants []driver.Grant, firs
 	return grants, false, nil
 }
 
+func (d *Driver) sharedRenewal(h *driver.LeaseRef) *request {
+	return requestOf(d.keys.all(h.Key), h.Owner, h.Fence, h.TTL.Milliseconds())
+}
+
 func (d *Driver) renewShared(ctx context.Context, h *driver.LeaseRef) (driver.Grant, error) {
-	asked := requestOf(d.keys.all(h.Key), h.Owner, h.Fence, h.TTL.Milliseconds())
-	r, err := d.runFor(ctx, d.scripts.sharedRenew, asked, h.Replicas, h.TTL)
+	r, err := d.runFor(ctx, d.scripts.sharedRenew, d.sharedRenewal(h), h.Replicas, h.TTL)
 	if err != nil {
 		return driver.Grant{}, fmt.Errorf("redislock: renew: %w", err)
 	}

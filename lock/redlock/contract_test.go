@@ -60,6 +60,19 @@ func (p patient) Renew(ctx context.Context, h driver.LeaseRef) (g driver.Grant, 
 	return g, err
 }
 
+func (p patient) RenewAll(ctx context.Context, hs []driver.LeaseRef) (answers []driver.Renewal) {
+	_ = insist(func() (err error) {
+		answers = p.Driver.(driver.MultiRenewer).RenewAll(ctx, hs)
+		for _, a := range answers {
+			if errors.Is(a.Err, redlock.ErrNoQuorum) {
+				err = a.Err
+			}
+		}
+		return err
+	})
+	return answers
+}
+
 func (p patient) Release(ctx context.Context, h driver.LeaseRef) error {
 	return insist(func() error { return p.Driver.Release(ctx, h) })
 }

@@ -59,7 +59,10 @@ type Driver struct {
 	sweepers sync.WaitGroup
 }
 
-var _ driver.Driver = (*Driver)(nil)
+var (
+	_ driver.Driver       = (*Driver)(nil)
+	_ driver.MultiRenewer = (*Driver)(nil)
+)
 
 // New returns a Driver over 3, 5 or 7 servers, one client each. It sends
 // nothing: ask [Driver.Check] whether the servers are really that many. An error

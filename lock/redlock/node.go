@@ -120,12 +120,18 @@ func digits(fence int64) string {
 	return "0000000000000000"[min(len(text), 16):] + text
 }
 
-// evaluate sends a request. Where the script is not known it is sent whole.
-func (n *node) evaluate(ctx context.Context, r request) (any, error) {
+// command is the request as EVALSHA.
+func (r *request) command(ctx context.Context) *redis.Cmd {
 	cmd := redis.NewCmd(ctx, r.args...)
 	if r.script != nil {
 		cmd.SetFirstKeyPos(keysAt)
 	}
+	return cmd
+}
+
+// evaluate sends a request. Where the script is not known it is sent whole.
+func (n *node) evaluate(ctx context.Context, r request) (any, error) {
+	cmd := r.command(ctx)
 	err := n.client.Process(ctx, cmd)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		keys := []string{r.args[keysAt].(string), r.args[keysAt+1].(string)}
@@ -137,6 +143,11 @@ func (n *node) evaluate(ctx context.Context, r request) (any, error) {
 // ask sends a request to the server and reads its reply.
 func (n *node) ask(ctx context.Context, r request) answer {
 	reply, err := n.evaluate(ctx, r)
+	return n.read(&r, reply, err)
+}
+
+// read reads the server's reply to a request.
+func (n *node) read(r *request, reply any, err error) answer {
 	if err != nil {
 		return answer{err: fmt.Errorf("%s: %w", n.addr(), err)}
 	}

@@ -113,6 +113,11 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 	}
 	sent, attempt := time.Now(), d.attempts.Add(1)
 	b := d.ask(ctx, d.patience(h.TTL), d.give(renewScript, h.Key, h.Owner, attempt, h.TTL, h.Fence), question{to: d.all})
+	return d.renewal(ctx, &h, attempt, sent, b)
+}
+
+// renewal is the answer to a renewal that was sent at a time.
+func (d *Driver) renewal(ctx context.Context, h *driver.LeaseRef, attempt int64, sent time.Time, b ballot) (driver.Grant, error) {
 	switch {
 	case b.count(no) >= d.majority:
 		return driver.Grant{}, driver.ErrLost

@@ -37,7 +37,7 @@ func TestContract(t *testing.T) {
 			Open: func(t *testing.T) driver.Driver {
 				d = newDriver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
-				return alone{d, d, d, d, d, d, d, d, d, d, d}
+				return alone{d, d, d, d, d, d, d, d, d, d, d, d}
 			},
 			Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait: func(some time.Duration) {
@@ -45,6 +45,7 @@ func TestContract(t *testing.T) {
 				must(t, err)
 			},
 			Forget: func() { forget(t, db) },
+			Spoil:  func(key string) { spoil(t, db, key) },
 			Only:   func(part string) bool { return !slices.Contains(exactly, part) || os.Getenv("CRONCE_SOAK") != "" },
 		})
 	})
@@ -79,6 +80,7 @@ func TestContractExact(t *testing.T) {
 			Wait:     func(some time.Duration) { set(time.UnixMicro(now.Load()).Add(some)) },
 			SetClock: set,
 			Forget:   func() { forget(t, db) },
+			Spoil:    func(key string) { spoil(t, db, key) },
 			Rounds:   exactRounds,
 			// A waiter is silent once the clock has gone on over several probes: TestContract runs that.
 			Only: func(part string) bool { return part != "sharing with waiters that die" },
@@ -90,6 +92,7 @@ func TestContractExact(t *testing.T) {
 type alone struct {
 	driver.Driver
 	driver.Waiter
+	driver.MultiRenewer
 	driver.Inspector
 	driver.Numbered
 	driver.Controlled
@@ -104,6 +107,13 @@ type alone struct {
 const exactRounds = 3 // each is 60 requests, which take their time on a loaded machine
 
 const tables = "cronce_leases cronce_places cronce_series cronce_journal cronce_nodes cronce_taken cronce_audit"
+
+// spoil makes the holders of a key unreadable.
+func spoil(t testing.TB, db *sql.DB, key string) {
+	t.Helper()
+	_, err := db.Exec("UPDATE cronce_leases SET holders = 'x' WHERE name = '" + key + "'")
+	must(t, err)
+}
 
 // forget empties all tables.
 func forget(t testing.TB, db *sql.DB) {

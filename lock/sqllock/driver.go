@@ -90,6 +90,7 @@ var (
 	_ driver.Waiter        = (*Driver)(nil)
 	_ driver.Sharer        = (*Driver)(nil)
 	_ driver.MultiAcquirer = (*Driver)(nil)
+	_ driver.MultiRenewer  = (*Driver)(nil)
 	_ driver.Inspector     = (*Driver)(nil)
 	_ driver.Forcer        = (*Driver)(nil)
 	_ driver.Adopter       = (*Driver)(nil)

@@ -79,19 +79,20 @@ type Driver struct {
 }
 
 var (
-	_ driver.Driver     = (*Driver)(nil)
-	_ driver.Waiter     = (*Driver)(nil)
-	_ driver.Inspector  = (*Driver)(nil)
-	_ driver.Sharer     = (*Driver)(nil)
-	_ driver.Forcer     = (*Driver)(nil)
-	_ driver.Adopter    = (*Driver)(nil)
-	_ driver.Numbered   = (*Driver)(nil)
-	_ driver.Controlled = (*Driver)(nil)
-	_ driver.Journaled  = (*Driver)(nil)
-	_ driver.Clocked    = (*Driver)(nil)
-	_ driver.Membership = (*Driver)(nil)
-	_ driver.Namespaced = (*Driver)(nil)
-	_ driver.Explainer  = (*Driver)(nil)
+	_ driver.Driver       = (*Driver)(nil)
+	_ driver.Waiter       = (*Driver)(nil)
+	_ driver.MultiRenewer = (*Driver)(nil)
+	_ driver.Inspector    = (*Driver)(nil)
+	_ driver.Sharer       = (*Driver)(nil)
+	_ driver.Forcer       = (*Driver)(nil)
+	_ driver.Adopter      = (*Driver)(nil)
+	_ driver.Numbered     = (*Driver)(nil)
+	_ driver.Controlled   = (*Driver)(nil)
+	_ driver.Journaled    = (*Driver)(nil)
+	_ driver.Clocked      = (*Driver)(nil)
+	_ driver.Membership   = (*Driver)(nil)
+	_ driver.Namespaced   = (*Driver)(nil)
+	_ driver.Explainer    = (*Driver)(nil)
 )
 
 // New returns a Driver on the servers (host:port) of one ensemble. It sends and

@@ -1,0 +1,143 @@
+package sqllock
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// RenewAll moves the deadlines of leases to now + TTL, up to 200 in one transaction, with
+// two statements for all that one owner has alone. A lease that is lost is asked about
+// alone: whether it was taken.
+func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
+	answers := make([]driver.Renewal, len(hs))
+	order := make([]int, len(hs))
+	for i := range order {
+		order[i] = i
+	}
+	// Transactions that lock rows in one order cannot wait for each other in a circle.
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(hs[a].Key, hs[b].Key) })
+	for some := range slices.Chunk(order, maxBatch) {
+		_, err := step(ctx, d, func(s session) (none struct{}, err error) {
+			r, err := d.lockLeases(ctx, s, hs, some)
+			if err != nil {
+				return none, err
+			}
+			for _, i := range some {
+				r.renew(&hs[i], &answers[i])
+			}
+			return none, r.save()
+		})
+		for _, i := range some {
+			a := &answers[i]
+			switch {
+			case err != nil:
+				*a = driver.Renewal{Err: failed("renew", err)}
+			case a.Err == nil && a.Fence == 0:
+				a.Grant, a.Err = d.Renew(ctx, hs[i])
+			}
+		}
+	}
+	return answers
+}
+
+// leaseRows are the rows of some keys, which a transaction has locked.
+type leaseRows struct {
+	ctx     context.Context
+	session session
+	driver  *Driver
+	us      int64 // the database's clock
+	turns   map[string]*turn
+	bad     map[string]error        // keys whose rows cannot be read
+	alone   map[time.Duration][]any // keys with one holder, renewed, by the TTL
+}
+
+// lockLeases locks the rows of some keys, and then reads the clock.
+func (d *Driver) lockLeases(ctx context.Context, s session, hs []driver.LeaseRef, at []int) (*leaseRows, error) {
+	r := &leaseRows{ctx: ctx, session: s, driver: d, turns: make(map[string]*turn, len(at)), alone: make(map[time.Duration][]any, 1)}
+	keys := make([]any, 0, len(at))
+	for _, i := range at { // by their keys
+		if n := len(keys); n == 0 || keys[n-1] != hs[i].Key {
+			keys = append(keys, hs[i].Key)
+		}
+	}
+	in, args := amongKeys(keys)
+	text := d.grammar.locked("name, "+leaseColumns, "cronce_leases WHERE ns = ? AND name IN "+in+" ORDER BY name")
+	rows, err := s.QueryContext(ctx, text, append([]any{d.ns}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		t := &turn{ctx: ctx, session: s, driver: d}
+		if err := rows.Scan(append([]any{&t.key}, t.fields()...)...); err != nil {
+			return nil, err
+		}
+		r.us = max(r.us, t.now) // of the last row: when all were locked
+		r.turns[t.key] = t
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for key, t := range r.turns {
+		t.now = r.us
+		if err := t.read(key); err != nil {
+			if r.bad == nil {
+				r.bad = make(map[string]error)
+			}
+			r.bad[key] = err
+		}
+	}
+	return r, nil
+}
+
+// amongKeys is the list of a condition that a name is one of some keys.
+func amongKeys(keys []any) (list string, args []any) {
+	args = slices.Clone(keys)
+	for len(args) < roundUp(len(keys)) { // few texts for the database to prepare
+		args = append(args, keys[len(keys)-1])
+	}
+	return "(?" + strings.Repeat(", ?", len(args)-1) + ")", args
+}
+
+// renew answers the renewal of a lease that is alive, or that cannot be read. Any other is
+// left unanswered: there is more to it.
+func (r *leaseRows) renew(h *driver.LeaseRef, a *driver.Renewal) {
+	*a = driver.Renewal{}
+	t := r.turns[h.Key]
+	if err := r.bad[h.Key]; err != nil || t == nil {
+		a.Err = failed("renew", err)
+		return
+	}
+	is := t.grantedTo(h.Owner)
+	if is == nil || is.Fence != h.Fence || t.revived || len(t.unanswered) > 0 {
+		return
+	}
+	is.Until = r.us + micros(h.TTL)
+	if t.lease.holders == "" {
+		r.alone[h.TTL] = append(r.alone[h.TTL], h.Key)
+	} else {
+		t.changed = true
+	}
+	a.Grant = driver.Grant{Fence: h.Fence, Left: h.TTL}
+}
+
+// save writes the deadlines that renew has moved.
+func (r *leaseRows) save() error {
+	for ttl, keys := range r.alone {
+		in, args := amongKeys(keys)
+		text := r.driver.grammar.text("UPDATE cronce_leases SET until_us = ? WHERE ns = ? AND name IN " + in)
+		if _, err := exec(r.ctx, r.session, text, append([]any{r.us + micros(ttl), r.driver.ns}, args...)...); err != nil {
+			return err
+		}
+	}
+	for _, t := range r.turns {
+		if err := t.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
