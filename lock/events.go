@@ -24,8 +24,8 @@ type Event struct {
 	// Err is why it gave up, why the lease was lost, or what the release returned: nil if
 	// all is well.
 	Err error
-	// Dropped is how many events before this one were not reported, since the function
-	// was too slow for them.
+	// Dropped is how many events before this one the function did not get, since it was
+	// too slow for them, or did not take, since it panicked or ended its goroutine.
 	Dropped int
 }
 
@@ -54,8 +54,9 @@ func (k EventKind) String() string {
 
 // OnEvent sets a function that is called with each later event of plain leases; nil: none
 // is. One goroutine of the Locker calls it, for one event after the other, and no request
-// waits for it: a slow function gets its events late, and of more than 1,024 that wait for
-// it the later ones are dropped. A panic in f is recovered, and costs f that event.
+// waits for it: a slow function gets its events late. While 1,024 wait for it a new one takes
+// the place of the newest, so the last event is reported, with the number of those that were
+// dropped before it. A panic in f is recovered, and costs f that event.
 // [Locker.Wait] also waits for f. Leases inside another, renewals and numbered leases have
 // no events.
 func (l *Locker) OnEvent(f func(Event)) { l.events.observer.Store(&f) }
@@ -69,7 +70,7 @@ type events struct {
 
 	mu      sync.Mutex // free while the observer is called
 	waiting []Event
-	dropped int
+	dropped int  // by the observer itself, since it took an event
 	calling bool // a goroutine calls the observer until no event waits
 }
 
@@ -88,10 +89,11 @@ func (e *events) add(b *behind, event Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.waiting) >= maxEvents {
-		e.dropped++
+		newest := &e.waiting[len(e.waiting)-1]
+		event.Dropped = newest.Dropped + 1
+		*newest = event
 		return
 	}
-	event.Dropped, e.dropped = e.dropped, 0
 	e.waiting = append(e.waiting, event)
 	if !e.calling {
 		e.calling = true
@@ -111,10 +113,20 @@ func (e *events) call(b *behind) {
 		}
 	}()
 	for event, some := e.next(); some; event, some = e.next() {
-		if f := e.observer.Load(); *f != nil {
-			contained(func() { (*f)(event) })
-		}
+		contained(func() {
+			if f := *e.observer.Load(); f != nil {
+				f(event)
+			}
+			e.took()
+		})
 	}
+}
+
+// took notes that the observer took an event, with the number of those that were dropped.
+func (e *events) took() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dropped = 0
 }
 
 func (e *events) more() bool {
@@ -131,6 +143,8 @@ func (e *events) next() (event Event, some bool) {
 		return Event{}, false
 	}
 	event, e.waiting = e.waiting[0], e.waiting[1:]
+	event.Dropped += e.dropped
+	e.dropped = event.Dropped + 1 // until the observer has returned
 	return event, true
 }
 

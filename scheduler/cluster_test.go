@@ -152,7 +152,7 @@ func (c *world) create(jobs ...scheduler.Job) *node {
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
 	n.logs = logs
-	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observer: &n.events, Logger: withHook(zapLogger(core), n.askReady), Jobs: n.recording(jobs)}
+	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observers: []scheduler.Observer{&n.events}, Logger: withHook(zapLogger(core), n.askReady), Jobs: n.recording(jobs)}
 	if c.setup != nil {
 		c.setup(len(c.nodes), &cfg)
 	}

@@ -38,13 +38,20 @@ type Config struct {
 	Store Store
 	// Jobs are registered before Run; more can be added with Add.
 	Jobs []Job
-	// Logger gets the log lines. Nil: none.
+	// Logger gets the log lines, each with the time of its event. Nothing of the scheduler
+	// waits for it: one goroutine calls its handler, and if that is slow, up to 16,384 lines
+	// with up to 16 MiB of text wait. Later ones are lost, and so are lines for which the
+	// handler returns an error, panics or ends its goroutine. The next line that is written
+	// has a line "log lines lost" with their count before it, and Stats counts them all. A
+	// change of the level is noticed within a second. Nil: none.
 	Logger *slog.Logger
-	// Observer is notified of each event on this node, for metrics, traces or alerts. Nothing
-	// of the scheduler waits for it: if it is slow, up to 16,384 events wait, and later ones
-	// are dropped and counted (Event.Dropped). A panic in it costs that event, and is
-	// logged. Run delivers what waits before it returns, for up to CancelGrace. Nil: none.
-	Observer Observer
+	// Observers are notified of each event on this node, for metrics, traces or alerts. Each
+	// has a queue and a goroutine of its own. Nothing of the scheduler waits for it: if it is
+	// slow, up to 16,384 events wait, and others are dropped. The first and the last are kept.
+	// An event in which it panics or ends its goroutine counts as dropped, and is logged. The
+	// next event has the number of those that were dropped, and Stats counts all. Run delivers
+	// what waits before it returns, for up to CancelGrace. Empty: none.
+	Observers []Observer
 	// Zone is the zone of specs that name none. Nil: UTC, never the machine's TZ. It
 	// must be one of the time zone database, as time.LoadLocation gives it: its name is
 	// what is recorded. For UTC+8 that is Etc/GMT-8.
@@ -124,6 +131,11 @@ func (c *Config) faults() (errs []error) {
 	}
 	if err := driver.CheckName("namespace", c.Namespace); err != nil {
 		errs = append(errs, fmt.Errorf("namespace: %w", err))
+	}
+	for i, o := range c.Observers {
+		if o == nil {
+			errs = append(errs, fmt.Errorf("observers[%d]: is nil", i))
+		}
 	}
 	if err := spec.CheckZone(c.Zone); err != nil {
 		errs = append(errs, fmt.Errorf("zone: %w", err))

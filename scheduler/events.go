@@ -2,14 +2,13 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/cronce/cronce/internal/delivery"
 	"github.com/cronce/cronce/internal/panictext"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/claims"
@@ -21,94 +20,91 @@ import (
 )
 
 // events is the one place from which what happens on a node goes to the log and to the
-// Observer. Messages and keys are constant, since programs read them. The logger
-// is the user's code: it is never called under a mutex, and its panics cost no more than the
-// line.
+// Observers. Messages and keys are constant, since programs read them. Loggers and Observers
+// are the user's code: each has a queue, and no goroutine that uses events waits for them.
 type events struct {
-	*observation
-
-	log      slog.Handler // with the node
-	clock    *clock.Clock
-	stderr   io.Writer
-	panicked time.Time    // when the log had a panic of the Observer last; used by the Observer's goroutine alone
-	broken   atomic.Int64 // when its last panic was reported; seconds since 1970
+	log       *delivery.Handler // with the node
+	observers []*observation
+	node      string
+	clock     *clock.Clock
 
 	mu        sync.Mutex
+	panicked  time.Time              // when the log had a panic of an Observer last
 	regressed time.Time              // when the log had a mark that regressed last; zero: never
 	fenced    map[*job.Job]time.Time // when the log had a fence ahead last
 	ahead     map[*job.Job]int64     // the marks in the future that were logged
-	over      bool                   // no line is waited for any more
-	wg        sync.WaitGroup         // the lines that are written beside
 }
 
-func newEvents(log *slog.Logger, to Observer, node string, c *clock.Clock) *events {
-	e := &events{log: log.Handler().WithAttrs([]slog.Attr{slog.String("node", node)}), clock: c, stderr: os.Stderr, ahead: map[*job.Job]int64{}, fenced: map[*job.Job]time.Time{}}
-	e.observation = newObservation(to, node, e.observerPanicked)
+func newEvents(log *slog.Logger, to []Observer, node string, c *clock.Clock) *events {
+	e := &events{node: node, clock: c, ahead: map[*job.Job]int64{}, fenced: map[*job.Job]time.Time{}}
+	e.log = delivery.NewHandler(log.Handler()).WithAttrs([]slog.Attr{slog.String("node", node)}).(*delivery.Handler)
+	e.log.Report()
+	for _, o := range to {
+		e.observers = append(e.observers, newObservation(o, e.observerPanicked))
+	}
 	return e
 }
 
 // enabled reports whether lines of a level are written.
 func (e *events) enabled(level slog.Level) bool {
-	defer e.survive()
 	return e.log.Enabled(context.Background(), level)
 }
 
-// write writes a line. It names no place in the source: a line of the node's is not about
+// write queues a line. It names no place in the source: a line of the node's is not about
 // its code.
 func (e *events) write(level slog.Level, message string, attrs ...slog.Attr) {
-	defer e.survive()
-	if !e.log.Enabled(context.Background(), level) {
+	if !e.enabled(level) {
 		return
 	}
 	line := slog.NewRecord(time.Now(), level, message, 0)
 	line.AddAttrs(attrs...)
-	_ = e.log.Handle(context.Background(), line) // there is nothing to which its error could be written
+	_ = e.log.Handle(context.Background(), line) // it is nil: the line is queued
 }
 
-// survive recovers a panic of the logger. It is reported on standard error, at most once a
-// minute.
-func (e *events) survive() {
-	v := recover()
-	if v == nil {
+// wanted reports whether there is an Observer, for callers to which an event costs something.
+func (e *events) wanted() bool { return len(e.observers) > 0 }
+
+// add queues an event for each Observer.
+func (e *events) add(event Event) {
+	if !e.wanted() {
 		return
 	}
-	now, last := time.Now().Unix(), e.broken.Load()
-	if now-last >= 60 && e.broken.CompareAndSwap(last, now) {
-		fmt.Fprintln(e.stderr, "cronce: a line of the log is lost: the logger panicked:", text.Cut(panictext.Of(v), text.MaxError))
+	event.At, event.Node = time.Now(), e.node
+	for _, o := range e.observers {
+		o.queue.Add(event, 0)
 	}
 }
 
-// Beside writes lines on a goroutine of their own, for a caller that must not wait for
-// the logger. Run waits for them, unless it has returned.
-func (e *events) Beside(lines ...func()) {
-	if len(lines) == 0 {
-		return
+// end queues the last event, and delivers lines and events for up to limit. The error says
+// how many events were not taken. Lines that were not are counted.
+func (e *events) end(limit time.Duration) error {
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	defer stop()
+	last := Event{Kind: EventNodeStopped, At: time.Now(), Node: e.node}
+	for _, o := range e.observers {
+		o.queue.Close(last)
 	}
-	write := func() {
-		for _, line := range lines {
-			line()
+	e.write(slog.LevelInfo, string(last.Kind))
+	var errs []error
+	for i, o := range e.observers {
+		if left := o.queue.Wait(ctx); left > 0 {
+			errs = append(errs, fmt.Errorf("scheduler: observers[%d] did not take the last %d events in %v", i, left, limit))
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.over {
-		go write()
-		return
-	}
-	e.wg.Go(write)
+	e.log.Wait(ctx)
+	return errors.Join(errs...)
 }
 
-// wait waits for the lines that are written beside, and for none from now on.
-func (e *events) wait() {
-	e.mu.Lock()
-	e.over = true
-	e.mu.Unlock()
-	e.wg.Wait()
+// lost returns how many lines of the log and how many events were not taken.
+func (e *events) lost() (lines, events int64) {
+	for _, o := range e.observers {
+		events += o.queue.Lost()
+	}
+	return e.log.Lost(), events
 }
 
 func (e *events) nodeStarted()  { e.info(EventNodeStarted) }
 func (e *events) nodeDraining() { e.info(EventNodeDraining) }
-func (e *events) nodeStopped()  { e.info(EventNodeStopped) }
 
 // info publishes an event that is an info line without keys.
 func (e *events) info(kind EventKind) {
@@ -314,14 +310,24 @@ func (e *events) addTick(j *job.Job, tick int64, event Event) {
 	e.add(event)
 }
 
-// observerPanicked logs a panic of the Observer, at most once a minute.
+// observerPanicked logs that an Observer panicked or ended its goroutine, at most once a
+// minute.
 func (e *events) observerPanicked(v any) {
 	now := time.Now()
-	if now.Sub(e.panicked) < health.Reminder {
+	e.mu.Lock()
+	due := e.panicked.IsZero() || now.Sub(e.panicked) >= health.Reminder
+	if due {
+		e.panicked = now
+	}
+	e.mu.Unlock()
+	if !due {
 		return
 	}
-	e.panicked = now
-	e.write(slog.LevelError, "observer panicked", slog.String("err", text.Cut(panictext.Of(v), text.MaxError)))
+	what := "it ended its goroutine"
+	if v != nil {
+		what = text.Cut(panictext.Of(v), text.MaxError)
+	}
+	e.write(slog.LevelError, "observer panicked", slog.String("err", what))
 }
 
 func jobKey(j *job.Job) slog.Attr { return slog.String("job", j.Name) }

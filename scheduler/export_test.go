@@ -37,4 +37,4 @@ func (n *Node) Pending() int {
 }
 
 // StandardError is where the node tells that its logger panicked.
-func (n *Node) StandardError(w io.Writer) { n.events.stderr = w }
+func (n *Node) StandardError(w io.Writer) { n.events.log.Stderr = w }

@@ -118,12 +118,15 @@ type Run struct {
 	lease   *lock.Lease
 }
 
-// Logger is the node's logger with the run's keys.
+// Logger is the node's logger with the run's keys. Its lines go to Config.Logger in the order of
+// the node's, through a queue: they do not make the run wait, and are lost if the logger hangs.
+// The methods of a slog.LogValuer are called at once. Other values are read when the line is
+// written: log a copy of a value that changes later.
 func (r *Run) Logger() *slog.Logger {
 	if r.logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return r.logger.With(slog.String("node", r.Node), slog.String("job", r.Job),
+	return r.logger.With(slog.String("job", r.Job),
 		tick(r.Tick.UnixMilli()), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Fence))
 }
 

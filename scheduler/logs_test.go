@@ -89,6 +89,7 @@ var shapes = map[string][]string{
 	"mark ahead":              {"error: job mark node"},
 	"fence ahead":             {"error: job node text"},
 	"observer panicked":       {"error: err node"},
+	"log lines lost":          {"warn: count node"},
 	"specs differ":            {"warn: job node other spec"},
 	"working":                 {"info: attempt fence job node tick"}, // of a job's function
 }

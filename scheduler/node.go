@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,7 +73,7 @@ func New(cfg Config) (*Node, error) {
 // connect makes the parts of the node and connects them.
 func (n *Node) connect(shards int) {
 	cfg, revisions, early := &n.cfg, new(job.Revisions), signal.New()
-	n.events = newEvents(cfg.Logger, cfg.Observer, n.id, &n.clock)
+	n.events = newEvents(cfg.Logger, cfg.Observers, n.id, &n.clock)
 	n.monitor = &monitor{Health: health.New(cfg.Store, shards, time.Now()), events: n.events, early: early}
 	store := n.requests.Measure(cfg.Store)
 	claimer := lock.New(store, n.id).Claimer()
@@ -90,7 +91,7 @@ func (n *Node) connect(shards int) {
 		Claimer: claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
 		Open: func(j *job.Job) { n.reconciler.Open(j) }, ReadClock: early, Changed: n.changed,
 	})
-	work := &executions{namespace: cfg.Namespace, node: n.id, logger: cfg.Logger, registry: n.registry}
+	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry}
 	n.runs = runs.New(runs.Config{
 		Dispatcher: n.dispatcher, Events: n.events, Work: work.work, Open: func(j *job.Job) { n.reconciler.Open(j) },
 		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
@@ -134,23 +135,22 @@ func (n *Node) Add(j Job) error {
 // runs before it is. A store that is a driver.StoreChecker is asked first whether it is
 // fit: if it is not, Run returns an error that is lock.ErrUnfit at once, and has
 // claimed nothing; a risk is logged. Run may be called once.
+//
+// Run waits for no logger and no Observer but at its end, and then for up to CancelGrace in
+// all: what they have not taken is lost. Stats counts it, and the error names the events, but
+// not the lines of the log.
 func (n *Node) Run(ctx context.Context) error {
 	if n.started.Swap(true) {
 		return errors.New("scheduler: run: a node runs once")
-	}
-	if n.events.wanted() {
-		go n.events.deliver()
 	}
 	err := n.run(ctx)
 	return errors.Join(err, n.events.end(n.cfg.CancelGrace))
 }
 
-// run is Run without the Observer's goroutine.
+// run is Run without the end of the log and the Observers.
 func (n *Node) run(ctx context.Context) error {
 	n.events.nodeStarted()
-	defer n.events.nodeStopped()
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer n.events.wait()
 	defer n.wg.Wait()
 	defer stop()
 	n.runs.Until(life)

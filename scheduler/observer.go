@@ -1,17 +1,15 @@
 package scheduler
 
 import (
-	"fmt"
-	"sync"
 	"time"
 
-	"github.com/cronce/cronce/scheduler/internal/signal"
+	"github.com/cronce/cronce/internal/delivery"
 )
 
-// An Observer is notified of the events of a node: see Config.Observer.
+// An Observer is notified of the events of a node: see Config.Observers.
 type Observer interface {
-	// Observe is called by one goroutine of Node.Run, for one event after the other, in
-	// the order in which they happened. No tick, run or renewal waits for it.
+	// Observe is called for one event after the other, in the order in which they
+	// happened. No tick, run, renewal or other Observer waits for it.
 	Observe(e Event)
 }
 
@@ -53,13 +51,13 @@ type Event struct {
 	Offset time.Duration
 	// Err says what failed, why a lease was lost, or what the risk is. It is cut to 2 KiB.
 	Err string
-	// Dropped is how many events before this one were not delivered, because the Observer
-	// was too slow for them.
+	// Dropped is how many events before this one the Observer did not get, because it was
+	// too slow for them, or did not take, because it panicked or ended its goroutine.
 	Dropped int
 }
 
 // An EventKind is what happened. Each line of the log that is not debug has an event, and its
-// message is the event's kind.
+// message is the event's kind. Lines about the log and the Observers themselves have none.
 type EventKind string
 
 // The kinds of events. A run has one EventRunStarted and one EventRunFinished, on the node
@@ -96,106 +94,26 @@ const (
 	EventClockStepped  EventKind = "clock stepped"  // that of the store
 )
 
-// maxEvents bounds how many events wait for the Observer: about 4 MiB.
+// maxEvents bounds how many events wait for each Observer: about 4 MiB.
 const maxEvents = 16_384
 
-// An observation delivers events to an Observer.
+// An observation delivers events to one Observer.
 type observation struct {
-	to   Observer // nil: none, and no event is kept
-	node string
-	more signal.Signal // raised when there is an event, and at the end
-	done chan struct{} // closed when the last event was delivered
-	fail func(v any)   // called with what the Observer panicked with
-
-	mu      sync.Mutex // not held while the Observer is called
-	waiting []Event
-	dropped int
-	over    bool // no event is added any more
+	to       Observer
+	queue    *delivery.Queue[Event]
+	reported int64 // how many lost events it was notified of
 }
 
-func newObservation(to Observer, node string, fail func(v any)) *observation {
-	return &observation{to: to, node: node, more: signal.New(), done: make(chan struct{}), fail: fail}
+func newObservation(to Observer, panicked func(v any)) *observation {
+	o := &observation{to: to}
+	o.queue = delivery.New(maxEvents, 0, o.deliver, panicked)
+	return o
 }
 
-// wanted reports whether there is an Observer, for callers to which an event costs something.
-func (o *observation) wanted() bool { return o.to != nil }
-
-// add queues an event. It does not wait for the Observer.
-func (o *observation) add(e Event) {
-	if o.to == nil {
-		return
-	}
-	e.At, e.Node = time.Now(), o.node
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.over:
-		return
-	case len(o.waiting) >= maxEvents:
-		o.dropped++
-		return
-	}
-	e.Dropped, o.dropped = o.dropped, 0
-	o.waiting = append(o.waiting, e)
-	o.more.Raise()
-}
-
-// deliver calls the Observer until the end. An Observer that ends its goroutine is called on
-// another from then on.
-func (o *observation) deliver() {
-	ended := false
-	defer func() {
-		if !ended {
-			go o.deliver()
-		}
-	}()
-	for range o.more {
-		events, over := o.take()
-		for _, e := range events {
-			o.observe(e)
-		}
-		if over {
-			break
-		}
-	}
-	ended = true
-	close(o.done)
-}
-
-// take returns the events that wait, and whether they are the last.
-func (o *observation) take() (events []Event, over bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	events, o.waiting = o.waiting, nil
-	return events, o.over
-}
-
-// observe calls the Observer with an event. A panic costs this event alone.
-func (o *observation) observe(e Event) {
-	defer func() {
-		if v := recover(); v != nil {
-			o.fail(v)
-		}
-	}()
+// deliver calls the Observer with an event before which so many were lost since New.
+func (o *observation) deliver(e Event, lost int64) bool {
+	e.Dropped = int(lost - o.reported)
 	o.to.Observe(e)
-}
-
-// end delivers the events that wait, for up to limit, and returns an error if that is not
-// enough.
-func (o *observation) end(limit time.Duration) error {
-	if o.to == nil {
-		return nil
-	}
-	o.mu.Lock()
-	o.over = true
-	o.mu.Unlock()
-	o.more.Raise()
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	select {
-	case <-o.done:
-		return nil
-	case <-t.C:
-		return fmt.Errorf("scheduler: the observer did not take the last events in %v", limit)
-	}
+	o.reported = lost
+	return true
 }

@@ -197,7 +197,7 @@ func TestSlowObserverDelaysNothing(t *testing.T) {
 		c.slack = 4 * time.Second // of which the node waits three for its observer
 		c.setup = func(_ int, cfg *scheduler.Config) {
 			cfg.CancelGrace = 3 * time.Second
-			cfg.Observer = scheduler.ObserverFunc(func(scheduler.Event) { <-release })
+			cfg.Observers = []scheduler.Observer{scheduler.ObserverFunc(func(scheduler.Event) { <-release })}
 		}
 		n := c.start()
 		c.pass(30*time.Second + 500*time.Millisecond)
@@ -210,7 +210,7 @@ func TestSlowObserverDelaysNothing(t *testing.T) {
 			t.Errorf("%d runs", ran)
 		}
 		at := time.Now()
-		if err := n.drain(); fmt.Sprint(err) != "scheduler: the observer did not take the last events in 3s" || time.Since(at) != 3*time.Second {
+		if err := n.drain(); fmt.Sprint(err) != fmt.Sprintf("scheduler: observers[0] did not take the last %d events in 3s", n.logs.Len()) || time.Since(at) != 3*time.Second {
 			t.Errorf("Run: %v after %v", err, time.Since(at))
 		}
 		close(release)
@@ -225,7 +225,7 @@ func TestObserverGetsCountOfDropped(t *testing.T) {
 		release := make(chan struct{})
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: nothing})
 		c.setup = func(_ int, cfg *scheduler.Config) {
-			cfg.Observer = scheduler.ObserverFunc(func(e scheduler.Event) { <-release; got = append(got, e) })
+			cfg.Observers = []scheduler.Observer{scheduler.ObserverFunc(func(e scheduler.Event) { <-release; got = append(got, e) })}
 		}
 		n := c.start()
 		c.pass(10_000*time.Second + 500*time.Millisecond)
@@ -258,7 +258,7 @@ func TestObserverPanics(t *testing.T) {
 		passed, finished := 0, 0
 		c := plan(t, everySecond(1)...)
 		c.setup = func(i int, cfg *scheduler.Config) {
-			cfg.Observer = scheduler.ObserverFunc(func(e scheduler.Event) {
+			cfg.Observers = []scheduler.Observer{scheduler.ObserverFunc(func(e scheduler.Event) {
 				switch e.Kind {
 				case scheduler.EventRunStarted:
 					panic("no such label")
@@ -268,7 +268,7 @@ func TestObserverPanics(t *testing.T) {
 				default:
 					passed++
 				}
-			})
+			})}
 		}
 		n := c.start()
 		c.pass(90*time.Second + 500*time.Millisecond)
@@ -287,14 +287,14 @@ func ExampleObserver() {
 	node, err := scheduler.New(scheduler.Config{
 		Store: memlock.New(memlock.Options{}),
 		Jobs:  []scheduler.Job{{Name: "report", Spec: "* * * * * *", Func: func(context.Context, *scheduler.Run) error { return io.ErrUnexpectedEOF }}},
-		Observer: scheduler.ObserverFunc(func(e scheduler.Event) {
+		Observers: []scheduler.Observer{scheduler.ObserverFunc(func(e scheduler.Event) {
 			if e.Kind == scheduler.EventRunFinished {
 				select {
 				case ended <- e:
 				default:
 				}
 			}
-		}),
+		})},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -30,6 +30,9 @@ type Stats struct {
 	// Renewals is how many leases of runs were renewed, lost, or in doubt after a request:
 	// one request may renew many.
 	Renewals map[string]int64
+	// LinesLost is how many lines of the log were lost, because its handler was too slow for
+	// them or failed. EventsLost is the same for events and the Observers, of all together.
+	LinesLost, EventsLost int64
 }
 
 // RequestStats are the requests of one kind with one result.
@@ -45,6 +48,7 @@ func (n *Node) Stats() Stats {
 		s.Slots = -1
 	}
 	s.Runs, s.IgnoringContext = n.runs.Counts()
+	s.LinesLost, s.EventsLost = n.events.lost()
 	for kind, count := range n.dispatcher.Answers() {
 		s.Claims[driver.Kind(kind).String()] = count
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"time"
@@ -121,7 +122,7 @@ func openDemo(url string, embedded, pages bool) (*demo.Cluster, error) {
 	}
 	if pages {
 		cluster.Pages = func(ctx context.Context, open func(url string)) error {
-			return opscommands.Dev(ctx, s, "127.0.0.1:0", open)
+			return opscommands.Dev(ctx, s, slog.New(slog.DiscardHandler), "127.0.0.1:0", open)
 		}
 	}
 	return cluster, nil

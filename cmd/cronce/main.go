@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
@@ -40,9 +41,25 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		text = command.WithoutCredentials(text, args)
 	}
 	if !exit.IsPrinted(err) {
-		fmt.Fprintf(stderr, "cronce: %s\n", terminal.PrintableText(bounded(text)))
+		printError(stderr, fmt.Sprintf("cronce: %s\n", terminal.PrintableText(bounded(text))))
 	}
 	return code
+}
+
+// errorTime is how long the process waits at its end for the reader of its error.
+const errorTime = 2 * time.Second
+
+// printError writes a text, and waits for errorTime at most: w may be a pipe that is not read.
+func printError(w io.Writer, text string) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.WriteString(w, text)
+	}()
+	select {
+	case <-done:
+	case <-time.After(errorTime):
+	}
 }
 
 // maxErrorLine bounds one line of an error, in bytes: a parser may quote an argument of any length.

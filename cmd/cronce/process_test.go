@@ -32,8 +32,24 @@ func start(t *testing.T, args ...string) *child {
 func startWith(t *testing.T, environ []string, args ...string) *child {
 	t.Helper()
 	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
-	c.cmd.Env = append(append(os.Environ(), environ...), actAsMain+"=1")
 	c.cmd.Stdout, c.cmd.Stderr = c.stdout, c.stderr
+	c.run(environ)
+	return c
+}
+
+// startTo starts a process whose output goes to a file.
+func startTo(t *testing.T, out *os.File, args ...string) *child {
+	t.Helper()
+	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
+	c.cmd.Stdout, c.cmd.Stderr = out, out
+	c.run(nil)
+	return c
+}
+
+func (c *child) run(environ []string) {
+	t := c.t
+	t.Helper()
+	c.cmd.Env = append(append(os.Environ(), environ...), actAsMain+"=1")
 	stdin, err := c.cmd.StdinPipe()
 	if err == nil {
 		c.stdin, err = stdin, c.cmd.Start()
@@ -49,10 +65,9 @@ func startWith(t *testing.T, environ []string, args ...string) *child {
 		_ = c.cmd.Process.Kill()
 		<-c.gone
 		if t.Failed() {
-			t.Logf("cronce %q printed\n%s\n%s", args, c.stdout, c.stderr)
+			t.Logf("cronce %q printed\n%s\n%s", c.cmd.Args[1:], c.stdout, c.stderr)
 		}
 	})
-	return c
 }
 
 // startNode starts a node on a Redis, with a configuration of its own.

@@ -19,7 +19,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, c := range m.counted() {
 		c.Describe(to)
 	}
-	for _, d := range []*prometheus.Desc{m.ready, m.alive, m.slots, m.ignoring, m.offset, m.claims, m.requests, m.renewals} {
+	for _, d := range []*prometheus.Desc{m.ready, m.alive, m.slots, m.ignoring, m.offset, m.claims, m.requests, m.renewals, m.linesLost} {
 		to <- d
 	}
 }
@@ -39,6 +39,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	gauge(m.alive, float64(s.Runs))
 	gauge(m.slots, slots(s.Slots))
 	gauge(m.ignoring, float64(s.IgnoringContext))
+	to <- prometheus.MustNewConstMetric(m.linesLost, prometheus.CounterValue, float64(s.LinesLost))
 	if s.ClockKnown {
 		gauge(m.offset, s.ClockOffset.Seconds())
 	}

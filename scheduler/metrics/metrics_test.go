@@ -22,7 +22,7 @@ import (
 func TestScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New()
-		node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Observer: m, Concurrency: 5, Jobs: []scheduler.Job{
+		node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Observers: []scheduler.Observer{m}, Concurrency: 5, Jobs: []scheduler.Job{
 			{Name: "good", Spec: "@every 1s", Func: func(context.Context, *scheduler.Run) error { return nil }},
 			{Name: "bad", Spec: "@every 2s", Func: func(context.Context, *scheduler.Run) error { return errors.New("no such host") }},
 			{Name: "long", Spec: "@every 5s", Func: func(ctx context.Context, _ *scheduler.Run) error {
@@ -196,7 +196,7 @@ func TestNames(t *testing.T) {
 
 func ExampleNew() {
 	m := metrics.New()
-	node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Observer: m, Concurrency: 20})
+	node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Observers: []scheduler.Observer{m}, Concurrency: 20})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,8 +11,7 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/runs"
 )
 
-// answered takes the answers to claims. What was granted starts first: it does not wait for
-// the logger.
+// answered takes the answers to claims. What was granted starts first.
 func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, took time.Duration) {
 	granted := make([]*runs.Attempt, 0, len(all))
 	reached, failed := verdict(answers)
@@ -75,13 +74,6 @@ func (d *Dispatcher) apply(fx claims.Effects) {
 	if fx.ReadClock {
 		d.cfg.ReadClock.Raise()
 	}
-	if len(fx.Short)+len(fx.Regressed)+len(fx.Fenced) > 0 {
-		d.cfg.Events.Beside(func() { d.log(fx) })
-	}
-}
-
-// log writes what the log is due of effects.
-func (d *Dispatcher) log(fx claims.Effects) {
 	for _, s := range fx.Short {
 		d.cfg.Events.Unreplicated(s)
 	}

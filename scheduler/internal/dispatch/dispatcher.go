@@ -32,7 +32,7 @@ type Health interface {
 	Answered(p health.Part, err error)
 }
 
-// Events are written to the log.
+// Events are queued for the log: no method waits for a logger.
 type Events interface {
 	claims.Events
 	// NamesWinners reports whether Passed is written.
@@ -40,8 +40,6 @@ type Events interface {
 	Unreplicated(s claims.Short)
 	StoreForgot(r claims.Regressed)
 	FenceAhead(f claims.Fenced)
-	// Beside calls write on another goroutine: the caller does not wait for the logger.
-	Beside(write ...func())
 }
 
 // Config is what a Dispatcher needs. All fields but Peeker are required.

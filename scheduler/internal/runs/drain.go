@@ -64,16 +64,17 @@ func (r *Runs) Left() (names []string) {
 // inspectEvery is the least time between two inspections.
 const inspectEvery = time.Second
 
-// Inspect looks at the attempts, at most once a second. It returns the log lines that are
-// due: late renewals, lost leases, and runs that go on long after their contexts ended. A run
-// of these that a newer tick waits for loses its lease.
-func (r *Runs) Inspect(now time.Time) (lines []func()) {
+// Inspect looks at the attempts, at most once a second. It logs what is due: late renewals,
+// lost leases, and runs that go on long after their contexts ended. A run of these that a newer
+// tick waits for loses its lease.
+func (r *Runs) Inspect(now time.Time) {
 	r.mu.Lock()
 	if now.Sub(r.inspected) < inspectEvery {
 		r.mu.Unlock()
-		return nil
+		return
 	}
 	r.inspected = now
+	var lines []func()
 	var abandoned []*Attempt
 	for _, a := range r.alive {
 		if a.Lease.Context().Err() == nil {
@@ -90,7 +91,9 @@ func (r *Runs) Inspect(now time.Time) (lines []func()) {
 	for _, a := range abandoned {
 		a.Lease.Abandon(ErrReplaced)
 	}
-	return lines
+	for _, line := range lines {
+		line()
+	}
 }
 
 // inspectRenewal returns the line about a late renewal, once until there is a renewal. A

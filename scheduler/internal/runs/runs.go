@@ -23,7 +23,7 @@ type Dispatcher interface {
 	EndRefused(a *Attempt)
 }
 
-// Events are written to the log.
+// Events are queued for the log: no method waits for a logger.
 type Events interface {
 	RunStarted(a *Attempt)
 	TryFailed(a *Attempt, try int, f *Failure)

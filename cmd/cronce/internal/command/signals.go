@@ -35,6 +35,12 @@ func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, conte
 	return ctx, cancel
 }
 
+// OutlivePipes lets this process go on when the reader of its output ends: a write returns an
+// error then, where SIGPIPE would end the process. It is for commands that hold leases or serve
+// callers. SIGPIPE is caught, not ignored: processes that are started from this one inherit an ignored
+// signal.
+func OutlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // raise sends the signal to this process, which no longer handles it.
 func raise(s os.Signal) {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {

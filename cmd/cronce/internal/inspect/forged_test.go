@@ -44,9 +44,10 @@ func TestForgedTexts(t *testing.T) {
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	terminal.PrintRow(table, forged, driver.Verdict(forged))
 	show("a row", table.Flush())
-	log := terminal.NewLogger("info", "json", &b)
-	log.Info("run finished", slog.String("err", forged))
-	show("the log for machines", nil)
-	terminal.NewLogger("info", "console", &b).Info("run finished", slog.String("err", forged))
-	show("the log for people", nil)
+	for _, format := range []string{"json", "console"} {
+		log, flush := terminal.NewLogger("info", format, &b)
+		log.Info("run finished", slog.String("err", forged))
+		flush()
+		show("the log as "+format, nil)
+	}
 }

@@ -8,24 +8,31 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/internal/delivery"
 )
 
 const (
 	probeEvery   = 2 * time.Second // interval at which a waiting process probes the store
 	probeTimeout = time.Second
+	printTimeout = time.Second // how long the last reason is waited for
+	reasons      = 16          // how many wait for a pipe that is not read
 )
 
 // reportDoubt prints the reason each time the store stops answering while the command waits for a
 // lock. The wait continues, possibly without end. After the returned function has returned, nothing
-// more is printed.
+// more is printed. The command does not wait for w, which may be a pipe that is not read.
 func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (over func()) {
 	ctx, stop := context.WithCancel(ctx)
+	lines := delivery.New(reasons, 0, func(text string, _ int64) bool {
+		_, err := io.WriteString(w, text)
+		return err == nil
+	}, func(any) {})
 	var mu sync.Mutex
 	report := func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
-			fmt.Fprintf(w, "cronce: lock %q: %s: still waiting\n", key, terminal.Printable(err.Error()))
+			lines.Add(fmt.Sprintf("cronce: lock %q: %s: still waiting\n", key, terminal.Printable(err.Error())), 0)
 		}
 	}
 	go func() {
@@ -47,8 +54,11 @@ func (s lockStore) reportDoubt(ctx context.Context, w io.Writer, key string) (ov
 	}()
 	return func() {
 		mu.Lock()
-		defer mu.Unlock()
 		stop()
+		mu.Unlock()
+		printed, stop := context.WithTimeout(context.Background(), printTimeout)
+		defer stop()
+		lines.Wait(printed)
 	}
 }
 

@@ -187,6 +187,7 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 	s := lockStore{opened}
 	defer s.Client.Close()
 	defer s.Driver.Close()
+	command.OutlivePipes()
 	ctx, stop := command.WithSignals(cmd.Context(), command.NotIgnored(syscall.SIGQUIT)...)
 	defer stop()
 	over := s.reportDoubt(ctx, cmd.ErrOrStderr(), key)

@@ -85,7 +85,9 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 // Run runs a node until ctx ends. It serves its health from the beginning, and its shop once the
 // node is ready: only then is the Redis known to answer and to be fit.
 func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Writer) error {
-	log := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)
+	command.OutlivePipes()
+	log, flush := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)
+	defer flush()
 	c.OnPlaintext(func(path, text string) {
 		log.Warn("secret in plain text", slog.String("setting", path), slog.String("text", text))
 	})
@@ -132,7 +134,7 @@ func newNode(c *config.Config, client redis.UniversalClient, s *shop.Shop, f Fla
 	}
 	measured := metrics.New()
 	settings, faults := schedulerConfig(c, resources{client: client, out: stdout, shop: s})
-	settings.Store, settings.Logger, settings.Observer, settings.ClockOffset = driver, log, measured, f.clockOffset
+	settings.Store, settings.Logger, settings.Observers, settings.ClockOffset = driver, log, []scheduler.Observer{measured}, f.clockOffset
 	node, err := scheduler.New(settings)
 	if err := errors.Join(faults, err); err != nil {
 		return nil, nil, command.ConfigError(c.Locate(err))

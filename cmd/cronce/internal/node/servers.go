@@ -53,6 +53,7 @@ func serve(path string, c config.HTTP, handler http.Handler, message string, log
 		WriteTimeout:      7 * time.Second,
 		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    8 << 10,
+		ErrorLog:          terminal.ServerLog(log),
 	}}
 	h.serving.Go(func() { _ = h.server.Serve(listener) }) // until stop
 	log.Info(message, slog.String("address", listener.Addr().String()))

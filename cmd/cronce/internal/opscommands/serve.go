@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -60,7 +61,9 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 	if err != nil {
 		return err
 	}
-	log := terminal.NewLogger(c.Log.Level, c.Log.Format, cmd.ErrOrStderr())
+	command.OutlivePipes()
+	log, flush := terminal.NewLogger(c.Log.Level, c.Log.Format, cmd.ErrOrStderr())
+	defer flush()
 	c.OnStale(func(err error) { log.Warn("secret not read again", "err", err.Error()) })
 	s, err := clients.NewStore(c)
 	if err != nil {
@@ -70,7 +73,7 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 	ctx, stop := command.WithSignals(cmd.Context())
 	defer stop()
 	if dev {
-		return Dev(ctx, s, address, func(url string) {
+		return Dev(ctx, s, log, address, func(url string) {
 			fmt.Fprintf(cmd.OutOrStdout(), "Open %s\nThe address begins one session, once. Ctrl-C ends it.\n", url)
 		})
 	}
@@ -86,7 +89,7 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 		return err
 	}
 	log.Info("ops served", "address", listener.Addr().String(), "namespace", c.Namespace)
-	return serve(ctx, s, gate, c.Ops.Hosts, listener)
+	return serve(ctx, s, log, gate, c.Ops.Hosts, listener)
 }
 
 // cookieOf is the name of the cookie of a namespace: two on one host do not end each other's sessions.
@@ -127,7 +130,7 @@ func opsListener(c *config.Config) (net.Listener, error) {
 const maxConnections = 1024
 
 // Dev serves this machine alone until ctx ends. Open is called with the address that begins one session.
-func Dev(ctx context.Context, s *clients.Store, address string, open func(url string)) error {
+func Dev(ctx context.Context, s *clients.Store, log *slog.Logger, address string, open func(url string)) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return exit.Usagef("ops: --listen is %q, must be an address of this machine alone, such as 127.0.0.1:8090", address)
@@ -143,11 +146,11 @@ func Dev(ctx context.Context, s *clients.Store, address string, open func(url st
 		return err
 	}
 	open("http://" + listener.Addr().String() + "/login?token=" + once)
-	return serve(ctx, s, gate, nil, listener)
+	return serve(ctx, s, log, gate, nil, listener)
 }
 
 // serve serves a namespace on a listener until ctx ends.
-func serve(ctx context.Context, s *clients.Store, gate *access.Gate, hosts []string, listener net.Listener) error {
+func serve(ctx context.Context, s *clients.Store, log *slog.Logger, gate *access.Gate, hosts []string, listener net.Listener) error {
 	p := projection(s)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.New(p))
@@ -167,7 +170,7 @@ func serve(ctx context.Context, s *clients.Store, gate *access.Gate, hosts []str
 		WriteTimeout:      15 * time.Second, // a stream moves its own
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          nil,
+		ErrorLog:          terminal.ServerLog(log),
 	}
 	var running sync.WaitGroup
 	running.Go(func() { p.Run(ctx) })

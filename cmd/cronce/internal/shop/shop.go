@@ -20,6 +20,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/listen"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -164,6 +165,7 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logg
 		WriteTimeout:      15 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    8 << 10,
+		ErrorLog:          terminal.ServerLog(log),
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // ends in closeShop

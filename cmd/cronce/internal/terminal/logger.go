@@ -1,14 +1,19 @@
 package terminal
 
 import (
+	"context"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/internal/delivery"
 )
 
 // The keys that each line of the JSON log has.
@@ -21,18 +26,43 @@ const (
 // timeFormat is how the JSON log writes times, in UTC.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
+// flushTime is how long a process waits at its end for the lines of its log.
+const flushTime = 3 * time.Second
+
 // NewLogger returns a logger of zap's that writes to w from a level on: JSON for machines in the
-// format "json", lines for a person in "console", and in "auto" lines if w is a terminal.
-func NewLogger(minimum, format string, w io.Writer) *slog.Logger {
+// format "json", lines for a person in "console", and in "auto" lines if w is a terminal. Its
+// lines are queued, so no caller waits for w, which may be a pipe that is not read. Flush
+// waits up to three seconds for those that were logged before. Call it at the end of the process.
+func NewLogger(minimum, format string, w io.Writer) (log *slog.Logger, flush func()) {
+	h := delivery.NewHandler(handler(minimum, format, w))
+	return slog.New(h), func() {
+		ctx, stop := context.WithTimeout(context.Background(), flushTime)
+		defer stop()
+		h.Wait(ctx)
+	}
+}
+
+// ServerLog returns what an HTTP server logs with: its faults become lines of log.
+func ServerLog(log *slog.Logger) *stdlog.Logger { return stdlog.New(serverLog{log}, "", 0) }
+
+type serverLog struct{ to *slog.Logger }
+
+func (s serverLog) Write(text []byte) (int, error) {
+	s.to.Warn("http fault", slog.String("text", strings.TrimSpace(string(text))))
+	return len(text), nil
+}
+
+// handler returns what writes the lines of the log, on one goroutine.
+func handler(minimum, format string, w io.Writer) slog.Handler {
 	level, err := zapcore.ParseLevel(minimum)
 	if err != nil {
 		level = zapcore.InfoLevel // unreachable: the configuration allows no other name
 	}
-	out := zapcore.Lock(zapcore.AddSync(w))
+	out := zapcore.AddSync(w)
 	if format == "console" || format == "auto" && IsTerminal(w) {
-		return slogger(&consoleCore{LevelEnabler: level, out: out, style: NewStyle(w)})
+		return zapHandler(&consoleCore{LevelEnabler: level, out: out, style: NewStyle(w)})
 	}
-	return slogger(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{
+	return zapHandler(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{
 		TimeKey: logTime, LevelKey: logLevel, MessageKey: logMessage,
 		EncodeLevel:    zapcore.LowercaseLevelEncoder,
 		EncodeDuration: zapcore.StringDurationEncoder,
@@ -42,10 +72,10 @@ func NewLogger(minimum, format string, w io.Writer) *slog.Logger {
 	}), zapcore.AddSync(jsonWriter{out}), level))
 }
 
-// slogger returns a logger that zap writes the lines of, without stack traces: a line is
+// zapHandler returns a handler that zap writes the lines of, without stack traces: a line is
 // about a node and its jobs, not about the code.
-func slogger(core zapcore.Core) *slog.Logger {
-	return slog.New(zapslog.NewHandler(core, zapslog.AddStacktraceAt(math.MaxInt)))
+func zapHandler(core zapcore.Core) slog.Handler {
+	return zapslog.NewHandler(core, zapslog.AddStacktraceAt(math.MaxInt))
 }
 
 // A consoleCore writes lines for a person.

@@ -43,9 +43,11 @@ func TestLoggers(t *testing.T) {
 		"auto":    `"msg":"run finished"`,
 	} {
 		var out bytes.Buffer
-		log := NewLogger("info", format, &out).With(slog.String("node", "n-1"))
+		log, flush := NewLogger("info", format, &out)
+		log = log.With(slog.String("node", "n-1"))
 		log.Debug("not shown")
 		log.Error("run finished", slog.String("a", "b"), slog.Any("err", errors.New("odd")))
+		flush()
 		if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
 			t.Errorf("%s: got %q, want %q", format, got, want)
 		}
