@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// maxAsked is how many renewals of one lease are in flight at once: one, and a
-	// repeat of it once it is presumed lost.
-	maxAsked = 2
+	// maxAsked is how many renewals of one lease are in flight at once: one, and repeats
+	// of it. Each is sent when half of the trust that was left at the one before is gone,
+	// because that is presumed lost then: few while the store is merely slow, and the last
+	// ones soon after each other, so that one answer before the trust ends is enough.
+	maxAsked = 6
 	// maxRenewals is how many leases one request renews.
 	maxRenewals = 200
 	// sideBySide is how many requests of a lane are in flight at once where each renews
