@@ -97,7 +97,7 @@ var shapes = map[string][]string{
 // values are what keys with few values may have.
 var values = map[string][]string{
 	"outcome": {"ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted"},
-	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost"},
+	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost", "respecified"},
 }
 
 // checkLogs wants every line of every node to have one of its message's shapes.

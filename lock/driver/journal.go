@@ -30,6 +30,8 @@ const (
 	ReasonMisfire  = "misfire"  // passed over after an interruption
 	ReasonOverlap  = "overlap"  // a run was alive
 	ReasonLost     = "lost"     // its node died
+
+	ReasonRespecified = "respecified" // another spec took the place of its own before it was decided
 )
 
 // The outcomes of a run.
@@ -81,7 +83,7 @@ func UnreadableLine(text string) Line {
 // Quote quotes what a store has and cannot read, and cuts it.
 func Quote(text string) string { return ErrorText(quote(text)) }
 
-// A RevisionUse says when a revision was in use.
+// A RevisionUse says when a revision was in use. A spec that comes back has one use more.
 type RevisionUse struct {
 	Revision string
 	Spec     string
@@ -90,6 +92,7 @@ type RevisionUse struct {
 	Node     string // which node was seen with it last
 	First    int64  // Unix ms
 	Last     int64  // Unix ms
+	Since    int64  // since when its spec has been in force without a break, whatever its revision was then; Unix ms
 }
 
 // A Journal is what a store kept of a series.

@@ -48,6 +48,10 @@ type OpenRequest struct {
 	Zone     string // the zone's name
 	Policies string // what else readers of the journal must know, in the asker's words; recorded with the revision
 	Mark     int64  // the highest mark this node has seen; 0 if none
+
+	// Unseen is how long the spec may not have been seen while another one was, and count as in
+	// force without a break. 0: any time, as this node has had the series open since.
+	Unseen time.Duration
 }
 
 // A Claim asks for one number of a series.
@@ -60,7 +64,7 @@ type Claim struct {
 	From     int64         // 0, or the fence of the run (or waiting number) to take over
 	TTL      time.Duration // at least MinTTL
 	Deadline time.Duration // how late the first attempt may start
-	Late     string        // the reason recorded when Deadline has passed: ReasonDeadline (also if empty) or ReasonMisfire
+	Late     string        // the reason recorded when Deadline has passed: ReasonDeadline (also if empty) or ReasonMisfire. With ReasonRespecified Number is never granted: Deadline has passed
 	Attempts int           // how many attempts a number may have; at least 1
 	Rerun    bool          // whether a run whose node died may have another attempt
 	Window   time.Duration // how long after Number another attempt may be granted; 0: no bound

@@ -34,16 +34,17 @@ type Run struct {
 // A Series is the state of a key as the store has it.
 type Series struct {
 	Key    string
-	Now    int64  // the store's clock, Unix ms
-	Mark   int64  // the highest decided number; 0: the series is not open
-	Fence  int64  // the last fence
-	Last   int64  // the latest number that ended ok
-	Change int64  // how many control changes were made: see [Controlled]
-	Paused bool   // also after the end of Pause, until a step of the store has written what it covered
-	Pause  Pause  // zero unless Paused
-	Runs   []Run  // that are not settled, waiting ones included, by number
-	Other  string // a revision other than the asker's that another node used since the asker's was seen first; "" if none
-	Since  int64  // when the asker's spec was seen first, by its text and zone, whatever its revision was then; Unix ms (Open only)
+	Now    int64         // the store's clock, Unix ms
+	Mark   int64         // the highest decided number; 0: the series is not open
+	Fence  int64         // the last fence
+	Last   int64         // the latest number that ended ok
+	Change int64         // how many control changes were made: see [Controlled]
+	Paused bool          // also after the end of Pause, until a step of the store has written what it covered
+	Pause  Pause         // zero unless Paused
+	Runs   []Run         // that are not settled, waiting ones included, by number
+	Other  string        // a revision other than the asker's that another node used since the asker's was seen first; "" if none
+	Since  int64         // since when the asker's spec has been in force without a break, by its text and zone, whatever its revision was then; Unix ms (Open only)
+	Former []RevisionUse // the uses of other specs, and of this one before a break, of which numbers after Mark may be undecided, by First; Since of each is that of its use (Open only)
 	Err    error
 }
 

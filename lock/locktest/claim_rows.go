@@ -33,6 +33,7 @@ var claimTests = []test{
 	{"row 8: a paused series spends the number and all before it as paused", rowPaused},
 	{"row 9: past its deadline a number is missed", rowMissed},
 	{"row 9: the asker names the reason of a miss", rowMissedMisfire},
+	{"row 9: a number of a former spec is missed, whatever its deadline", rowRespecified},
 	{"row 10: a number due while a run is alive is skipped", rowSkipped},
 	{"row 10: under queue the number waits", rowQueued},
 	{"row 10: under replace the number waits and the run is told", rowReplaced},
@@ -234,6 +235,32 @@ func rowMissedMisfire(s *stand) {
 	c.Deadline, c.Late = 0, driver.ReasonMisfire
 	s.claimed(c, driver.KindMissed)
 	s.reason(s.last(driver.VerdictMissed, s.mark, c.Number), driver.ReasonMisfire)
+}
+
+// A number of a former spec is never granted, whatever its deadline, and nothing of it is
+// decided before it is due. What else was left may still run.
+func rowRespecified(s *stand) {
+	s.open()
+	now := s.look().Now
+	c := s.ask(now+15, s.mark)
+	c.Late = driver.ReasonRespecified
+	if a := s.claim(c); a.Kind != driver.KindEarly && a.Kind != driver.KindMissed {
+		s.Fatalf("a number that is not due: %v", name(a.Kind))
+	} else if a.Kind == driver.KindMissed && a.Now < c.Number {
+		s.Fatalf("it was spent %d ms early", c.Number-a.Now)
+	}
+	s.env.Wait(30 * time.Millisecond)
+	s.mark = s.look().Mark
+	c = s.ask(s.look().Now-1, s.mark)
+	c.Late, c.Between, c.Revision = driver.ReasonRespecified, 2, "r0"
+	s.claimed(c, driver.KindMissed)
+	s.claimed(c, driver.KindMissed) // asked again
+	l := s.last(driver.VerdictMissed, s.mark, c.Number)
+	s.reason(l, driver.ReasonRespecified)
+	if s.journaled != nil {
+		equal(s, "between", l.Between, driver.VerdictMissed)
+		equal(s, "the revision", l.Revision, "r0")
+	}
 }
 
 // reason checks the reason of a line, if the store keeps a journal.

@@ -20,6 +20,8 @@ var journalTests = []test{
 	{"the journal is bounded, the oldest lines go first, and it says so", journalBounded},
 	{"the revisions are kept with their spec, zone, node and times", journalRevisions},
 	{"the first sighting belongs to spec text and zone name, whatever the revision", journalFirstSighting},
+	{"a spec that comes back is in force anew, unless it was seen again and again", journalBack},
+	{"an opening returns the former specs whose numbers may be undecided", journalFormer},
 	{"the revisions are bounded, and those in use stay", journalManyRevisions},
 	{"the series are listed, sorted", journalKeys},
 	{"each takeover and each settlement has its line", journalRuns},

@@ -44,7 +44,7 @@ func journalRevisions(s *stand) {
 	s.open()
 	first := s.journal(0).Revisions
 	equal(s, "revisions", len(first), 1)
-	want := driver.RevisionUse{Revision: "r1", Spec: "* * * * *", Zone: "UTC", Node: "opener", First: first[0].First, Last: first[0].First}
+	want := driver.RevisionUse{Revision: "r1", Spec: "* * * * *", Zone: "UTC", Node: "opener", First: first[0].First, Last: first[0].First, Since: first[0].First}
 	equal(s, "the sighting", first[0], want)
 	s.opened(driver.OpenRequest{Key: s.key, Node: "b", Revision: "r2", Spec: `a|b;c "d" é`, Zone: "Asia/Shanghai", Policies: `x:1/y%7C "z"`})
 	s.env.Wait(5 * time.Millisecond)

@@ -119,7 +119,7 @@ func (tw *twin) randomClaim(m *model) modelClaim {
 		Key: m.key, Owner: tw.owner(), Number: max(1, tw.randomNumber(m, now)),
 		Between: one(tw, 0, 0, 1, 4), TTL: one(tw, driver.MinTTL, driver.MinTTL, time.Second, 5*time.Second),
 		Deadline: one(tw, 0, time.Millisecond, 20*time.Millisecond, time.Second, time.Hour, time.Hour),
-		Late:     one(tw, "", "", driver.ReasonMisfire), Attempts: one(tw, 1, 2, 3), Rerun: tw.chance(50),
+		Late:     one(tw, "", "", driver.ReasonMisfire, driver.ReasonRespecified), Attempts: one(tw, 1, 2, 3), Rerun: tw.chance(50),
 		Window: one(tw, 0, 300*time.Millisecond, time.Hour), Overlap: one(tw, driver.OverlapSkip, driver.OverlapQueue, driver.OverlapAllow, driver.OverlapReplace),
 		Backlog: tw.chance(15), Latest: driver.MaxNumber, Revision: one(tw, "r1", "r1", "r1", "r2"),
 	}}

@@ -22,7 +22,8 @@ func (s *Store) Open(ctx context.Context, os []driver.OpenRequest) []driver.Seri
 		r := s.open(o.Key)
 		r.Open(us, o, s.writer(r))
 		out[i] = r.Series(us, o.Key)
-		out[i].Since, out[i].Other = r.sightings.See(us/1000, o)
+		seen := r.sightings.See(us/1000, r.Mark, o)
+		out[i].Since, out[i].Other, out[i].Former = seen.Since, seen.Other, seen.Former
 	}
 	return out
 }

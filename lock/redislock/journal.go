@@ -1,7 +1,6 @@
 package redislock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var verdicts = map[byte]driver.Verdict{
@@ -86,9 +86,7 @@ func readJournal(key string, lines []string, revisions map[string]string) driver
 		}
 		j.Revisions = append(j.Revisions, s)
 	}
-	slices.SortFunc(j.Revisions, func(a, b driver.RevisionUse) int {
-		return cmp.Or(cmp.Compare(a.First, b.First), strings.Compare(a.Revision, b.Revision))
-	})
+	j.Revisions = series.Sightings(j.Revisions).Sorted()
 	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != driver.VerdictOpened
 	slices.Sort(j.Faults)
 	return j
@@ -117,10 +115,25 @@ func readLine(text string) (driver.Line, bool) {
 	return l, !f.bad && l.Verdict != ""
 }
 
-// readSighting reads first|last|node|zone|policies|spec.
-func readSighting(revision, text string) (driver.RevisionUse, bool) {
+// readUse reads what an opening returns of a former use: its name, and what readSighting reads.
+func readUse(text string) (driver.RevisionUse, bool) {
+	name, rest, _ := strings.Cut(text, "|")
+	if strings.Count(rest, "|") == 6 { // revision|first
+		_, rest, _ = strings.Cut(rest, "|")
+	}
+	return readSighting(name, rest)
+}
+
+// readSighting reads first|last|node|zone|policies|spec, with "first,since" where that differs.
+// The name is the revision, or revision|first of a use that is over.
+func readSighting(name, text string) (driver.RevisionUse, bool) {
+	revision, _, _ := strings.Cut(name, "|")
 	f := fields{rest: text}
-	s := driver.RevisionUse{Revision: f.raw(revision), First: f.count(f.text()), Last: f.count(f.text())}
+	first, since, later := strings.Cut(f.text(), ",")
+	s := driver.RevisionUse{Revision: f.raw(revision), First: f.count(first), Last: f.count(f.text())}
+	if s.Since = s.First; later {
+		s.Since = f.count(since)
+	}
 	s.Node, s.Zone, s.Policies, s.Spec = f.raw(f.text()), f.raw(f.text()), f.raw(f.text()), f.raw(f.end())
 	return s, !f.bad
 }

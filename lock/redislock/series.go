@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var openings = operation[driver.OpenRequest, driver.Series]{
@@ -23,10 +24,18 @@ var openings = operation[driver.OpenRequest, driver.Series]{
 		r.series(name)
 		r.text(name)
 		r.escaped(o.Node, o.Revision, o.Zone, o.Policies, o.Spec)
-		r.number(o.Mark)
+		r.number(o.Mark, o.Unseen.Milliseconds())
 	},
 	read: func(now instant, text string, o *driver.OpenRequest) (driver.Series, bool) {
-		return readSeries(now, text, o.Key)
+		text, former, _ := strings.Cut(text, "#")
+		s, ok := readSeries(now, text, o.Key)
+		for use := range strings.SplitSeq(former, "#") {
+			if u, good := readUse(use); good {
+				s.Former = append(s.Former, u)
+			}
+		}
+		s.Former = series.Sightings(s.Former).Sorted()
+		return s, ok
 	},
 	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
 	rest:  weigh,

@@ -135,11 +135,12 @@ func (s *State) sweep(ms int64, c *driver.Claim, w Writer) (orphan *driver.Run, 
 // the mark.
 func (s *State) fresh(us int64, c *driver.Claim, w Writer) driver.Answer {
 	ms := us / 1000
-	late := ms-c.Number > c.Deadline.Milliseconds()
+	former := c.Late == driver.ReasonRespecified // of a spec that is not in force any more
+	late := former || ms-c.Number > c.Deadline.Milliseconds()
 	h := s.alive(ms)
 	free := !s.Paused && (h == nil || c.Overlap == driver.OverlapAllow)
 	switch {
-	case c.Number > ms && !free: // what stands in the way may be gone when it is due
+	case c.Number > ms && (former || !free): // what stands in the way may be gone when it is due
 		return early(ms, c)
 	case s.Paused:
 		return s.spend(us, c, driver.KindPaused, nil, w)
@@ -164,6 +165,9 @@ func (s *State) spend(us int64, c *driver.Claim, k driver.Kind, h *driver.Run, w
 	switch k {
 	case driver.KindPaused:
 		line.Verdict, line.Between = driver.VerdictPaused, driver.VerdictPaused
+		if c.Late == driver.ReasonRespecified {
+			line.Reason = c.Late
+		}
 	case driver.KindMissed:
 		line.Verdict, line.Reason = driver.VerdictMissed, reasonOr(c.Late, driver.ReasonDeadline)
 	case driver.KindSkipped:

@@ -240,6 +240,12 @@ func (c *cluster) claims(ts []turn, i int) []turn {
 			c.send(&c.nodes[i], request{kind: claimRequest, tick: k, after: after, owner: c.fresh()})
 		}})
 	}
+	if k := c.latest(); c.edits > 0 && k > 0 && c.ledger.pages[k].fate != final {
+		ts = append(ts, turn{fmt.Sprintf("%s: settles the ticks of a former spec up to %d", name, k), int8(i), true, func(c *cluster) {
+			c.edits--
+			c.send(&c.nodes[i], request{kind: claimRequest, tick: k, former: true, owner: c.fresh()})
+		}})
+	}
 	if n.watchTick != 0 && c.over(n.watchTick) { // sent sooner it would be in vain
 		ts = append(ts, turn{fmt.Sprintf("%s: takes over tick %d", name, n.watchTick), int8(i), false, func(c *cluster) {
 			n := &c.nodes[i]

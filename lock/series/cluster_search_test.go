@@ -55,11 +55,13 @@ func worlds(ticks int) (ws []named) {
 		add("repeat-drain", func(b *bounds) { b.repeat, b.drain = 1, true })
 		add("freeze", func(b *bounds) { b.freeze = 1 })
 		add("pause", func(b *bounds) { b.pause = 1 })
+		add("edit", func(b *bounds) { b.edit = 1 })
 		if ticks <= 2 {
 			add("crash-lose", func(b *bounds) { b.crash, b.lose = 1, 1 })
 			add("freeze-crash", func(b *bounds) { b.freeze, b.crash = 1, 1 })
 			add("brief-pause-crash", func(b *bounds) { b.pause, b.crash, b.brief = 1, 1, true })
 			add("pause-crash", func(b *bounds) { b.pause, b.crash = 1, 1 })
+			add("edit-lose-drain", func(b *bounds) { b.edit, b.lose, b.drain = 1, 1, true })
 			add("three-nodes", func(b *bounds) { b.nodes = 3 })
 		}
 	}
@@ -240,7 +242,7 @@ func (s *exploration) trace() (labels []string) {
 func (c *cluster) key(b []byte) []byte {
 	k := keyWriter{b: b, fences: c.fences()}
 	k.putOwners(c)
-	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
+	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, c.edits, flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
 	for i := range c.state.Runs {
 		k.run(c, &c.state.Runs[i])
 	}
@@ -353,7 +355,7 @@ func (c *cluster) watches(n *member) bool {
 }
 
 func (k *keyWriter) request(r *request) {
-	k.put(int8(r.kind), r.tick, r.after, r.between, flag(r.backlog), int8(r.how))
+	k.put(int8(r.kind), r.tick, r.after, r.between, flag(r.backlog), flag(r.former), int8(r.how))
 	k.owner(r.owner)
 	k.fence(r.fence)
 }

@@ -27,6 +27,7 @@ type bounds struct {
 	horizon int8 // after it only deadlines come nearer, so that the search ends
 
 	lose, crash, freeze, repeat, pause int8 // fault budgets
+	edit                               int8 // how often a node settles ticks as those of a former spec
 
 	mistake mistake
 }
@@ -59,6 +60,7 @@ type request struct {
 	after   int8 // the tick before tick, as the node sees it
 	between int8
 	backlog bool
+	former  bool // the tick is one of a former spec
 	owner   int8
 	fence   int64 // of the run to take over, or of the lease
 	how     driver.EndKind
@@ -128,11 +130,11 @@ type cluster struct {
 	again  bool // the last resume may arrive once more
 	fault  string
 
-	losses, crashes, freezes, repeats, pauses int8 // what is left of the budgets
+	losses, crashes, freezes, repeats, pauses, edits int8 // what is left of the budgets
 }
 
 func newCluster(b *bounds) *cluster {
-	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause}
+	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause, edits: b.edit}
 	c.state.Open(c.us(), &driver.OpenRequest{Key: "job", Node: "n"}, &c.ledger)
 	for i := b.nodes; i < maxNodes; i++ {
 		c.nodes[i].mode = nodeDown
@@ -212,9 +214,14 @@ func (c *cluster) execClaim(r request) reply {
 	q := driver.Claim{Key: "job", Owner: ownerNames[r.owner], Number: due(int(r.tick)), After: due(int(r.after)), Between: int(r.between),
 		From: r.fence, TTL: c.leaseTime(), Deadline: c.deadline, Attempts: c.attempts, Rerun: c.rerun, Overlap: c.overlap,
 		Backlog: r.backlog, Latest: driver.MaxNumber}
+	if r.former {
+		q.After, q.Between, q.Late = 0, 1, driver.ReasonRespecified
+	}
 	paused, fence := c.state.Paused && c.state.Pause.Covers(c.ms()), c.state.Fence
 	a := c.state.Claim(c.us(), &q, &c.ledger)
 	switch {
+	case r.former && a.Kind == driver.KindGranted:
+		c.broken("tick %d of a former spec is granted", r.tick)
 	case paused && c.state.Fence != fence:
 		c.broken("tick %d is granted, or waits, during a pause", r.tick)
 	case a.Kind == driver.KindSkipped && c.ledger.pages[r.tick].verdict == driver.VerdictSkipped && !c.earlier(q.Number):

@@ -65,8 +65,8 @@ func TestKeptWords(t *testing.T) {
 
 func TestKeptSightings(t *testing.T) {
 	var seen series.Sightings
-	seen.See(20, &driver.OpenRequest{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
-	seen.See(10, &driver.OpenRequest{Revision: "a"})
+	seen.See(20, 0, &driver.OpenRequest{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
+	seen.See(10, 0, &driver.OpenRequest{Revision: "a"})
 	text, err := json.Marshal(seen)
 	if want := `[{"revision":"b","spec":"@daily","zone":"UTC","node":"n","first":20,"last":20},{"revision":"a","first":10,"last":10}]`; err != nil || string(text) != want {
 		t.Errorf("kept is\n%s, %v; want\n%s", text, err, want)

@@ -24,13 +24,16 @@ type keptSighting struct {
 	Node     string `json:"node,omitempty"`
 	First    int64  `json:"first"`
 	Last     int64  `json:"last"`
+	Since    int64  `json:"since,omitempty"` // 0: First
 }
 
 // MarshalJSON returns them as they are to be kept.
 func (all Sightings) MarshalJSON() ([]byte, error) {
 	kept := make([]keptSighting, len(all))
 	for i, s := range all {
-		kept[i] = keptSighting(s)
+		if kept[i] = keptSighting(s); s.Since == s.First {
+			kept[i].Since = 0
+		}
 	}
 	return json.Marshal(kept)
 }
@@ -43,6 +46,7 @@ func (all *Sightings) UnmarshalJSON(text []byte) error {
 	}
 	*all = make(Sightings, len(kept))
 	for i, k := range kept {
+		k.Since = cmp.Or(k.Since, k.First)
 		(*all)[i] = driver.RevisionUse(k)
 	}
 	*all = all.Sorted()
@@ -56,44 +60,99 @@ func (all Sightings) Sorted() []driver.RevisionUse {
 	})
 }
 
-// See records the revision that a node opens the series with, at ms, Unix
-// milliseconds of the store. It returns when the spec was seen first, which belongs
-// to its text and its zone's name: a new year or another zone database changes the
-// revision alone. And it returns the revision that another node used latest since
-// this node's revision was seen first.
-func (all *Sightings) See(ms int64, o *driver.OpenRequest) (since int64, other string) {
-	if o.Revision == "" {
-		return 0, ""
-	}
-	mine := all.of(o.Revision, ms)
-	mine.Spec, mine.Zone, mine.Policies, mine.Node, mine.Last = o.Spec, o.Zone, o.Policies, o.Node, ms
-	since = mine.First
-	latest := mine.First
-	for _, v := range *all {
-		if o.Spec != "" && v.Spec == o.Spec && v.Zone == o.Zone {
-			since = min(since, v.First)
-		}
-		if v.Revision != o.Revision && v.Node != o.Node && v.Last >= latest {
-			other, latest = v.Revision, v.Last
-		}
-	}
-	return since, other
+// Seen is what an opening is answered about specs: see [driver.Series].
+type Seen struct {
+	Since  int64
+	Other  string
+	Former []driver.RevisionUse
 }
 
-// of returns that of a revision. A new one takes the place of the one not seen
-// for longest when there is no room.
-func (all *Sightings) of(revision string, ms int64) *driver.RevisionUse {
+// See records the revision that a node opens the series with, at ms, Unix
+// milliseconds of the store, while the mark is at mark. What it returns belongs to the
+// text of the spec and its zone's name: a new year or another zone database changes the
+// revision alone.
+func (all *Sightings) See(ms, mark int64, o *driver.OpenRequest) (seen Seen) {
+	if o.Revision == "" {
+		return Seen{}
+	}
+	since, broken := all.since(ms, o)
+	mine := all.of(o.Revision, since, ms, broken)
+	mine.Spec, mine.Zone, mine.Policies, mine.Node, mine.Last = o.Spec, o.Zone, o.Policies, o.Node, ms
+	seen.Since = since
+	latest := mine.First
+	for _, v := range *all {
+		if v.Revision != o.Revision && v.Node != o.Node && v.Last >= latest {
+			seen.Other, latest = v.Revision, v.Last
+		}
+	}
+	seen.Former = all.former(since, mark, o)
+	return seen
+}
+
+// since returns since when the spec has been in force without a break, and whether a break
+// ends now: another spec was in use since this one was seen last, for longer than the node
+// allows. In a rolling deploy both are in use at once, and both are seen again and again.
+func (all Sightings) since(ms int64, o *driver.OpenRequest) (since int64, broken bool) {
+	last := int64(0)
+	for _, v := range all {
+		switch {
+		case !same(&v, o):
+		case v.Since > since:
+			since, last = v.Since, v.Last
+		case v.Since == since:
+			last = max(last, v.Last)
+		}
+	}
+	if since == 0 {
+		return ms, false
+	}
+	for _, v := range all {
+		if o.Unseen > 0 && !same(&v, o) && v.Last > last && ms-last > o.Unseen.Milliseconds() {
+			return ms, true
+		}
+	}
+	return since, false
+}
+
+// same reports whether a sighting is of the spec that a series is opened with.
+func same(v *driver.RevisionUse, o *driver.OpenRequest) bool {
+	return v.Revision == o.Revision || o.Spec != "" && v.Spec == o.Spec && v.Zone == o.Zone
+}
+
+// former returns the uses of other specs, and of this one before a break, of which numbers
+// after the mark may be undecided: the one seen last, and those seen after the mark.
+func (all Sightings) former(since, mark int64, o *driver.OpenRequest) (uses []driver.RevisionUse) {
+	latest := -1
+	for i, v := range all {
+		if (!same(&v, o) || v.Since < since) && (latest < 0 || v.Last >= all[latest].Last) {
+			latest = i
+		}
+	}
+	if latest < 0 || mark >= max(since, all[latest].Last) {
+		return nil
+	}
+	for i, v := range all {
+		if (!same(&v, o) || v.Since < since) && (i == latest || v.Last >= mark) {
+			uses = append(uses, v)
+		}
+	}
+	return Sightings(uses).Sorted()
+}
+
+// of returns the sighting of a revision in the use of its spec that began at since. A new one
+// takes the place of the one not seen for longest when there is no room.
+func (all *Sightings) of(revision string, since, ms int64, broken bool) *driver.RevisionUse {
 	oldest := 0
 	for i := range *all {
 		v := &(*all)[i]
-		if v.Revision == revision {
+		if v.Revision == revision && v.Since == since && !broken {
 			return v
 		}
 		if v.Last < (*all)[oldest].Last {
 			oldest = i
 		}
 	}
-	fresh := driver.RevisionUse{Revision: revision, First: ms}
+	fresh := driver.RevisionUse{Revision: revision, First: ms, Since: since}
 	if len(*all) < maxSightings {
 		*all = append(*all, fresh)
 		oldest = len(*all) - 1

@@ -27,7 +27,8 @@ func open(r *record, us int64, o *driver.OpenRequest) (driver.Series, error) {
 	}
 	r.Open(us, o, r)
 	s := r.Series(us, o.Key)
-	s.Since, s.Other = seen.See(us/1000, o)
+	answer := seen.See(us/1000, r.Mark, o)
+	s.Since, s.Other, s.Former = answer.Since, answer.Other, answer.Former
 	text, err := json.Marshal(seen)
 	r.seen = string(text)
 	return s, err

@@ -33,10 +33,10 @@ var seriesReads = kind[string, driver.Series]{
 // were opened with.
 func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
 	out := openings.ask(ctx, d, os)
-	for i, since := range d.record(ctx, os, out) {
-		out[i].Since, out[i].Other = since.since, since.other
-		if since.err != nil {
-			out[i] = driver.Series{Key: os[i].Key, Err: since.err}
+	for i, s := range d.record(ctx, os, out) {
+		out[i].Since, out[i].Other, out[i].Former = s.Since, s.Other, s.Former
+		if s.err != nil {
+			out[i] = driver.Series{Key: os[i].Key, Err: s.err}
 		}
 	}
 	return out
@@ -49,9 +49,8 @@ func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series 
 
 // A seen is what is known of the revision that a series was opened with.
 type seen struct {
-	since int64
-	other string
-	err   error
+	series.Seen
+	err error
 }
 
 // record records the revisions of the series that were opened.
@@ -67,7 +66,7 @@ func (d *Driver) record(ctx context.Context, os []driver.OpenRequest, opened []d
 		parallel(len(os), func(i int) {
 			if nows[i] != 0 {
 				s := &all[i]
-				s.since, s.other, s.err = d.sight(c, nows[i], &os[i])
+				s.Seen, s.err = d.sight(c, nows[i], opened[i].Mark, &os[i])
 				s.err = named("open", s.err)
 			}
 		})
@@ -104,16 +103,16 @@ func (d *Driver) sightings(c *zk.Conn, key string) (seen series.Sightings, versi
 }
 
 // sight records the revision that a node opens the series with.
-func (d *Driver) sight(c *zk.Conn, ms int64, o *driver.OpenRequest) (since int64, other string, err error) {
+func (d *Driver) sight(c *zk.Conn, ms, mark int64, o *driver.OpenRequest) (series.Seen, error) {
 	for {
 		all, version, err := d.sightings(c, o.Key)
 		if err != nil {
-			return 0, "", err
+			return series.Seen{}, err
 		}
-		since, other = all.See(ms, o)
+		s := all.See(ms, mark, o)
 		data, err := json.Marshal(all)
 		if err != nil {
-			return 0, "", err
+			return series.Seen{}, err
 		}
 		if version < 0 {
 			_, err = c.Create(d.sightingsPath(o.Key), data, zk.FlagPersistent, d.options.ACL)
@@ -121,7 +120,7 @@ func (d *Driver) sight(c *zk.Conn, ms int64, o *driver.OpenRequest) (since int64
 			_, err = c.Set(d.sightingsPath(o.Key), data, version)
 		}
 		if !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNodeExists) {
-			return since, other, err
+			return s, err
 		}
 	}
 }

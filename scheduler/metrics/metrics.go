@@ -68,7 +68,7 @@ func (m *Metrics) begin() {
 	for _, outcome := range []string{"ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted"} {
 		m.runs.WithLabelValues(outcome)
 	}
-	for _, reason := range []string{"deadline", "misfire", "lost"} {
+	for _, reason := range []string{"deadline", "misfire", "lost", "respecified"} {
 		m.missed.WithLabelValues(reason)
 	}
 	for _, reason := range []string{"overlap", "superseded", "paused"} {

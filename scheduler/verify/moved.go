@@ -140,15 +140,27 @@ func (p *proof) add(v driver.Verdict, reason string, n int) {
 	}
 }
 
+// common accounts for ticks of other revisions in a range that the spec of the line names too,
+// and that were due before it was in force: they have the verdict of its own ticks there.
+func (p *proof) common(l *driver.Line, r *revision, after, through int64) {
+	n := p.union(within(after, through, inForce), func(ms int64) bool { return !r.names(ms) })
+	if n > 0 && l.Between == "" {
+		p.violate("I4", l.To, "%d ticks before the change to spec %q, which names them too, have no verdict", n, r.Spec)
+	}
+	v, reason := betweenOf(l)
+	p.add(v, reason, n)
+}
+
 // others counts the ticks of other revisions in a range: a pause covers them,
 // anything else passes over them.
 func (p *proof) others(l *driver.Line, r *revision, after, through int64) {
 	if len(p.revisions.all) == 1 && p.revisions.all[0] == r {
 		return
 	}
-	own := func(ms int64) bool {
-		return !resumed(l) && ms == l.To || r != nil && ms > r.First && r.names(ms)
+	if r != nil {
+		p.common(l, r, after, min(through, l.To-1, r.First))
 	}
+	own := func(ms int64) bool { return !resumed(l) && ms == l.To || r != nil && r.names(ms) }
 	n := p.union(within(after, through, inForce), own)
 	if l.Verdict == driver.VerdictPaused {
 		p.report.Paused += n

@@ -72,7 +72,7 @@ func (p *proof) specFaults(j *driver.Journal) {
 		p.fault("cannot be read: %s", text)
 	}
 	for _, s := range j.Revisions {
-		if r := p.revisions.byName[s.Revision]; r.schedule == nil {
+		if r := p.revisions.byName[s.Revision][0]; r.schedule == nil {
 			p.fault("the spec %.200q cannot be read: %v", s.Spec, r.fault)
 		}
 	}
@@ -216,7 +216,7 @@ func (p *proof) fault(format string, args ...any) {
 // known returns the revision that a line names, or nil. One that was never
 // recorded, or that cannot be read, is reported once.
 func (p *proof) known(l *driver.Line) *revision {
-	r := p.revisions.byName[l.Revision]
+	r := p.revisions.of(l)
 	if r != nil && r.schedule != nil {
 		return r
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A revision is a spec that nodes had, and when. What was recorded under several
+// A revision is a use of a spec that nodes had, and when. What was recorded under several
 // names of one text and zone, as in another year or with another zone database, is
-// one revision: it is read with the zones of this process in any case.
+// one revision: it is read with the zones of this process in any case. A spec that came back
+// is another one.
 type revision struct {
 	driver.RevisionUse
 	schedule *spec.Schedule // nil: the spec cannot be read
@@ -24,6 +25,7 @@ type revision struct {
 // readRevision parses what was recorded of a revision.
 func readRevision(s driver.RevisionUse) *revision {
 	r := &revision{RevisionUse: s, used: s.Last}
+	r.First = s.Since
 	r.policies, _ = policy.Parse(s.Policies) // what cannot be read is the default
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
@@ -38,7 +40,7 @@ func readRevision(s driver.RevisionUse) *revision {
 func (r *revision) names(ms int64) bool { return r.schedule.NextMilli(ms-1) == ms }
 
 // count returns how many ticks of the revision are due after one instant and
-// not after another. Before it was seen first it has none.
+// not after another. Before it was in force it has none.
 func (p *proof) count(r *revision, after, through int64) int {
 	after = max(after, r.First)
 	if after >= through || p.spent {
@@ -54,38 +56,59 @@ func (p *proof) count(r *revision, after, through int64) int {
 
 // revisions are all that were seen of a job, by their names and by first sighting.
 type revisions struct {
-	byName map[string]*revision
-	all    []*revision // that can be read
-	last   *revision   // the one in force; nil: there is none
+	byName map[string][]*revision // the uses of one, by first sighting
+	all    []*revision            // that can be read
+	last   *revision              // the one in force; nil: there is none
 }
 
 // readRevisions gathers the sightings. A line is a sighting too.
 func readRevisions(j *driver.Journal) revisions {
-	rs := revisions{byName: make(map[string]*revision, len(j.Revisions))}
-	byText := make(map[[2]string]*revision, len(j.Revisions))
+	rs := revisions{byName: make(map[string][]*revision, len(j.Revisions))}
+	type use struct {
+		spec, zone string
+		since      int64
+	}
+	byUse := make(map[use]*revision, len(j.Revisions))
 	for _, s := range j.Revisions {
-		text := [2]string{s.Spec, s.Zone}
-		if known := byText[text]; known != nil {
-			known.First = min(known.First, s.First)
+		s.Since = cmp.Or(s.Since, s.First)
+		of := use{s.Spec, s.Zone, s.Since}
+		if known := byUse[of]; known != nil {
 			if s.Last > known.used {
 				known.used, known.Node = s.Last, s.Node
 				known.policies, _ = policy.Parse(s.Policies)
 			}
-			rs.byName[s.Revision] = known
+			rs.byName[s.Revision] = append(rs.byName[s.Revision], known)
 			continue
 		}
 		r := readRevision(s)
-		byText[text], rs.byName[s.Revision] = r, r
+		byUse[of] = r
+		rs.byName[s.Revision] = append(rs.byName[s.Revision], r)
 		if r.schedule != nil {
 			rs.all = append(rs.all, r)
 		}
 	}
 	for i := range j.Lines {
-		if r := rs.byName[j.Lines[i].Revision]; r != nil && j.Lines[i].At >= r.used {
-			r.used, r.Node = j.Lines[i].At, cmp.Or(j.Lines[i].Node, r.Node)
+		l := &j.Lines[i]
+		if r := rs.of(l); r != nil && l.At >= r.used && l.Reason != driver.ReasonRespecified {
+			r.used, r.Node = l.At, cmp.Or(l.Node, r.Node)
 		}
 	}
 	return rs
+}
+
+// of returns the use of a revision that a line names: the one that was in force when the line
+// was written, or for ticks of a former spec when they were due. Nil: there is none.
+func (rs *revisions) of(l *driver.Line) (use *revision) {
+	at := l.At
+	if l.Reason == driver.ReasonRespecified {
+		at = l.To - 1
+	}
+	for _, r := range rs.byName[l.Revision] {
+		if use == nil || r.First <= at {
+			use = r
+		}
+	}
+	return use
 }
 
 // A span says which part of a revision's ticks counts: those of (after, through].

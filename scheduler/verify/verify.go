@@ -56,9 +56,11 @@
 // While nodes disagree on a spec each revision has ticks of its own, due from
 // the first instant after its first sighting to its last known use, or to the first
 // sighting of a later one if that came after; the one used latest is in force to this
-// day. A tick that
+// day. A spec that was replaced and came back has a use of its own, and no ticks of the
+// time between. A tick that
 // lies in a range moved by a node of another revision, and that the other spec
-// does not name, is counted as passed over and is no violation.
+// does not name, is counted as passed over and is no violation; one that the other
+// spec names too has a verdict in any case.
 package verify
 
 import (

@@ -21,6 +21,9 @@ func (c *tickCase) explain() (State, string, string) {
 		return NotATick, c.notATick(), ""
 	case c.cover != nil:
 		return c.covered(c.cover)
+	case c.over != nil:
+		return Missed, fmt.Sprintf("Missed: its spec, %q, was replaced by %q before a node decided it, and a later tick of that was decided at %s.",
+			c.schedule.Text(), c.spec(c.over).Text(), c.clock(c.over.At)), ""
 	case c.ms > c.State.Now:
 		return Future, c.future(), ""
 	case c.ms <= c.begins():
@@ -55,11 +58,20 @@ func (c *tickCase) decided(l *driver.Line) (State, string, string) {
 }
 
 func (c *tickCase) missed(l *driver.Line) (State, string, string) {
+	if l.Reason == driver.ReasonRespecified {
+		return c.respecified(l)
+	}
 	if l.Reason == driver.ReasonMisfire {
 		return Missed, fmt.Sprintf("Missed: no node claimed it before %s, and the job's misfire policy did not run it later.", c.clock(l.At)), ""
 	}
 	late := time.Duration(l.At-c.ms) * time.Millisecond
 	return Missed, fmt.Sprintf("Missed: the first claim that could start it came %v late, after its deadline.", late), ""
+}
+
+// respecified explains a tick of a former spec.
+func (c *tickCase) respecified(l *driver.Line) (State, string, string) {
+	return Missed, fmt.Sprintf("Missed: no node decided it before its spec, %q, was replaced. %s, which has the spec that took its place, recorded it at %s.",
+		c.schedule.Text(), l.Node, c.clock(l.At)), ""
 }
 
 // covered explains a tick by a line whose range has it.
@@ -70,6 +82,9 @@ func (c *tickCase) covered(l *driver.Line) (State, string, string) {
 	case driver.VerdictSkipped:
 		return Skipped, fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l)), ""
 	case driver.VerdictMissed:
+		if l.Reason == driver.ReasonRespecified {
+			return c.respecified(l)
+		}
 		others := c.schedule.Count(l.From, l.To-1, maxCount) - 1
 		with := ""
 		if others > 0 {

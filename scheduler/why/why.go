@@ -80,6 +80,7 @@ type tickCase struct {
 	ms       int64
 	own      []*driver.Line // that speak of the tick, in order
 	cover    *driver.Line   // the line whose range has the tick; nil: none
+	over     *driver.Line   // of another spec, which passed the tick and does not name it; nil: none
 	unread   bool           // a line of the journal cannot be read
 	evidence []int
 	schedule *spec.Schedule // in force for the tick; nil: not known
@@ -98,6 +99,8 @@ func (c *tickCase) find() {
 			continue
 		case l.To == c.ms:
 			c.own = append(c.own, l)
+		case l.From < c.ms && c.ms < l.To && c.another(l):
+			c.over = l
 		case l.From < c.ms && c.ms < l.To && l.Between != "":
 			c.cover = l
 		default:
@@ -111,6 +114,23 @@ func (c *tickCase) find() {
 		}
 	}
 	c.schedule = c.inForce()
+}
+
+// another reports whether a line that passed the tick was written by a node whose spec has no
+// such tick.
+func (c *tickCase) another(l *driver.Line) bool {
+	s := c.spec(l)
+	return s != nil && s.NextMilli(c.ms-1) != c.ms
+}
+
+// spec returns the spec that a line names; nil: none that can be read.
+func (c *tickCase) spec(l *driver.Line) *spec.Schedule {
+	for i := range c.Journal.Revisions {
+		if r := &c.Journal.Revisions[i]; r.Revision == l.Revision {
+			return parse(r)
+		}
+	}
+	return nil
 }
 
 // inForce returns the spec that decided the tick, or that would: the one that was used latest

@@ -11,8 +11,9 @@
 --          the highest fence of the series that the asker has seen ·
 --          m if numbers lie between, or nothing · revision · terms
 -- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|node:
---          times in ms, window -1 for none, late a reason, flags 0 or 1, latest
---          the last instant; one text for many claims
+--          times in ms, window -1 for none, late a reason (of "respecified" the
+--          number is never granted), flags 0 or 1, latest the last instant; one
+--          text for many claims
 -- returns  lines: the store's µs, then for each claim
 --          kind|mark|last|from|fence|node, the run it speaks of as it is stored,
 --          +number|fence|attempt|verdict for each number that was settled
@@ -158,9 +159,10 @@ end
 local function fresh(s, c)
   local h = not s.quiet and lively(s)
   local free = not s.paused and (not h or c.terms.overlap == ALLOW)
-  if c.n > ms and not free then return reply(s, 'e') end
-  if s.paused then return spend(s, c, 'z', 'p', 'p', '') end
-  if ms - c.n > c.terms.deadline then return spend(s, c, 'm', 'm', c.between, c.terms.late) end
+  local former = c.terms.late == 'respecified' -- of a spec that is not in force any more
+  if c.n > ms and (former or not free) then return reply(s, 'e') end
+  if s.paused then return spend(s, c, 'z', 'p', 'p', former and 'respecified' or '') end
+  if former or ms - c.n > c.terms.deadline then return spend(s, c, 'm', 'm', c.between, c.terms.late) end
   if free then return grant(s, c) end
   if c.terms.backlog then return reply(s, 'h', text(h)) end
   if c.terms.overlap ~= SKIP then return wait(s, c, h) end

@@ -10,11 +10,16 @@
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each series
---   ARGV   name · node · revision · zone · policies · spec · mark
--- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause
---          and its runs as they are stored, then the bytes of all journals
+--   ARGV   name · node · revision · zone · policies · spec · mark · for how many ms the spec
+--          may not have been seen, while another was, without a break; 0: any time
+-- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause,
+--          its runs as they are stored, and #name|value for each use of a former
+--          spec of which numbers after the mark may be undecided; then the bytes of
+--          all journals
 --
--- A revision is kept as first|last|node|zone|policies|spec; one that is not is passed over.
+-- A revision is kept as first|last|node|zone|policies|spec, where first may be "first,since":
+-- since when its spec has been in force without a break. One that is not is passed over. When a
+-- spec comes back, the name of the use before is "revision|first".
 -- A series is in the set before its state is read, so that one which cannot be read is known.
 -- The expiry of the set before the first other write lets a node start on a store that is full.
 
@@ -45,33 +50,91 @@ local function forget(revisions, all)
   local names, last = {}, {}
   for i = 1, #all, 2 do
     names[#names + 1] = all[i]
-    last[all[i]] = tonumber(match(all[i + 1], '^%d+|(%d+)') or 0)
+    last[all[i]] = tonumber(match(all[i + 1], '^[%d,]+|(%d+)') or 0)
   end
   table.sort(names, function(a, b) return last[a] < last[b] end)
   call('HDEL', revisions, unpack(names, 1, math.min(#names - REVISIONS + 1, 4000)))
 end
 
--- sighted records that node uses revision now. It returns when the spec was seen
--- first, by its text and zone, whatever it meant then; and another revision that
--- another node has used since this one was seen first.
-local function sighted(revisions, who, revision, zone, policies, spec)
-  if revision == '' then return '0', '' end
-  local all, known, first = kept(revisions, revision), false, now
+local USE = '^(%d+),?(%d*)|(%d+)|([^|]*)|([^|]*)|[^|]*|(.*)$'
+
+-- uses reads the revisions, and says of which the spec is that of a node.
+local function uses(all, revision, zone, spec)
+  local list = {}
   for i = 1, #all, 2 do
-    if all[i] == revision then known, first = true, match(all[i + 1], '^%d+') or now end
-  end
-  local since, other, latest = first, '', tonumber(first)
-  for i = 1, #all, 2 do
-    local begun, last, user, place, meant = match(all[i + 1], '^(%d+)|(%d+)|([^|]*)|([^|]*)|[^|]*|(.*)$')
-    local same = begun and spec ~= '' and meant == spec and place == zone
-    if same and tonumber(begun) < tonumber(since) then since = begun end
-    if begun and all[i] ~= revision and user ~= who and tonumber(last) >= latest then
-      other, latest = all[i], tonumber(last)
+    local first, since, last, user, place, meant = match(all[i + 1], USE)
+    if first then
+      if since == '' then since = first end
+      local name = match(all[i], '^[^|]*')
+      list[#list + 1] = {
+        name = all[i], text = all[i + 1], revision = name, first = first, since = since, node = user,
+        begun = tonumber(since), last = tonumber(last), at = tonumber(first),
+        same = name == revision or spec ~= '' and meant == spec and place == zone,
+      }
     end
   end
+  return list
+end
+
+-- force returns since when the spec has been in force without a break, and whether a break
+-- ends now.
+local function force(list, unseen)
+  local since, last
+  for _, v in ipairs(list) do
+    if v.same and (not since or v.begun > tonumber(since)) then
+      since, last = v.since, v.last
+    elseif v.same and v.since == since then
+      last = max(last, v.last)
+    end
+  end
+  if not since then return now, false end
+  for _, v in ipairs(list) do
+    if unseen > 0 and not v.same and v.last > last and ms - last > unseen then return now, true end
+  end
+  return since, false
+end
+
+-- former lists the uses of other specs, and of this one before a break, of which numbers after
+-- the mark may be undecided.
+local function former(list, since, mark)
+  local latest
+  for _, v in ipairs(list) do
+    v.other = not v.same or v.begun < since
+    if v.other and (not latest or v.last >= latest.last) then latest = v end
+  end
+  if not latest or mark >= max(since, latest.last) then return '' end
+  local out = ''
+  for _, v in ipairs(list) do
+    if v.other and (v == latest or v.last >= mark) then out = out .. '#' .. v.name .. '|' .. v.text end
+  end
+  return out
+end
+
+-- sighted records that node uses revision now. It returns since when the spec has been in
+-- force, by its text and zone; another revision that another node has used since this one was
+-- seen first; and the former uses.
+local function sighted(revisions, who, revision, zone, policies, spec, mark, unseen)
+  if revision == '' then return '0', '', '' end
+  local all = kept(revisions, revision)
+  local list, known, first, other = uses(all, revision, zone, spec), false, now, ''
+  local since, broken = force(list, unseen)
+  for i = 1, #all, 2 do known = known or all[i] == revision end
+  for _, v in ipairs(list) do
+    if v.name == revision and not broken and v.since == since then
+      first = v.first
+    elseif v.name == revision then -- its use is over
+      call('HSET', revisions, revision .. '|' .. v.first, v.text)
+      v.name, known = revision .. '|' .. v.first, #all < 2 * REVISIONS
+    end
+  end
+  local latest = tonumber(first)
+  for _, v in ipairs(list) do
+    if v.revision ~= revision and v.node ~= who and v.last >= latest then other, latest = v.revision, v.last end
+  end
   if not known and #all >= 2 * REVISIONS then forget(revisions, all) end
-  call('HSET', revisions, revision, first .. '|' .. now .. '|' .. who .. '|' .. zone .. '|' .. policies .. '|' .. spec)
-  return since, other
+  local begun = first == since and first or first .. ',' .. since
+  call('HSET', revisions, revision, begun .. '|' .. now .. '|' .. who .. '|' .. zone .. '|' .. policies .. '|' .. spec)
+  return since, other, former(list, tonumber(since), mark)
 end
 
 -- enter adds a series to the set of all. A key of another type in its place is deleted: it
@@ -85,7 +148,7 @@ local function enter(name)
 end
 
 local function open(i)
-  local at = 7 * i - 5
+  local at = 8 * i - 6
   local name, who, revision = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   enter(name)
   local s, revisions = read(KEYS[3 * i + 2], KEYS[3 * i + 3]), KEYS[3 * i + 4]
@@ -96,10 +159,10 @@ local function open(i)
     call('HSET', s.key, 'm', s.mark)
     call('PEXPIRE', s.key, LIFE)
   end
-  local since, other = sighted(revisions, who, revision, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6])
+  local since, other, undecided = sighted(revisions, who, revision, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], tonumber(s.mark), tonumber(ARGV[at + 8]))
   call('PEXPIRE', s.journal, LIFE)
   call('PEXPIRE', revisions, LIFE)
-  return series(s, since, other)
+  return series(s, since, other) .. undecided
 end
 
 call('PEXPIRE', KEYS[3], LIFE)

@@ -29,8 +29,8 @@ func (c *Claims) Answer(p *Pending, a *driver.Answer, now int64) (start bool) {
 		c.again(p, now+a.Wait.Milliseconds())
 	case stepHold:
 		c.hold(p, a, now)
-	case stepCover: // ticks before the store saw this spec first do not count as missed
-		p.after, p.between = a.Mark, p.e.Spec.Count(max(a.Mark, p.e.since), p.tick-1, countLimit)
+	case stepCover: // ticks from before this spec was in force do not count as missed
+		p.after, p.between = a.Mark, c.missed(p.e, a.Mark, p.tick)
 		c.retries.add(now, p) // with its slot
 	case stepTakeOver:
 		first := &Pending{e: p.e, tick: a.Number, after: a.Number - 1, from: a.Fence, slot: p.slot}
@@ -126,6 +126,12 @@ func (c *Claims) proceed(p *Pending, a *driver.Answer, do actions, now int64) {
 	}
 	if do.open {
 		c.effects.Open = append(c.effects.Open, e.Job)
+	}
+	if ch := c.changes[e]; ch != nil && (do.step == stepEnd || do.step == stepDrop) {
+		if ch.claim == p {
+			ch.claim = nil
+		}
+		c.advance(e, now)
 	}
 	c.effects.ReadClock = c.effects.ReadClock || do.readClock
 }

@@ -15,6 +15,14 @@ func (c *Claims) chain(e *entry, mark, now int64) {
 		e.chain = nil
 	}
 	first, oldest := max(mark, e.since), e.DueLast(now)
+	if ch := c.changes[e]; ch != nil && ch.claim != nil {
+		return // advance goes on
+	}
+	if tick := c.common(e, now); tick != 0 && !c.draining {
+		e.chain = &Pending{e: e, tick: tick, after: mark, between: c.missed(e, mark, tick), backlog: true}
+		c.retries.add(now, e.chain)
+		return
+	}
 	if oldest <= first || c.draining {
 		return
 	}

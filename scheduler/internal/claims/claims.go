@@ -31,6 +31,7 @@ type Claims struct {
 	parked    map[*entry][]*Pending // waiting for the answer to an end of a run, or to an older claim
 	stalled   map[*entry]*stall     // jobs whose claims are not answered
 	probes    map[run]probe
+	changes   map[*entry]*change // jobs of which ticks of former specs have no verdict
 	deferred  deferred
 	nodes     rendezvous.Nodes
 	free      int // slots
@@ -48,7 +49,7 @@ type entry struct {
 	unanswered uint8        // claims whose requests were not answered
 	ending     atomic.Int32 // see runs.Grant
 	mark       int64        // the highest mark seen
-	since      int64        // when the store saw this spec's revision first
+	since      int64        // since when the spec has been in force, when this node opened the job first
 	latest     *Pending     // of the tick handed out last, while it has no verdict
 	chain      *Pending     // of the next missed tick, while missed ticks run one after the other
 }
@@ -94,7 +95,7 @@ type Fenced struct {
 func New(cfg Config) *Claims {
 	return &Claims{
 		cfg: cfg, nodes: cfg.Nodes, free: cfg.Slots, deferred: newDeferred(cfg.Shards),
-		parked: map[*entry][]*Pending{}, stalled: map[*entry]*stall{}, probes: map[run]probe{},
+		parked: map[*entry][]*Pending{}, stalled: map[*entry]*stall{}, probes: map[run]probe{}, changes: map[*entry]*change{},
 		fenced: map[*entry]struct{}{}, regressed: map[*entry]int64{},
 	}
 }

@@ -180,7 +180,7 @@ func (c *Claims) park(p *Pending, now int64) {
 	kept := c.parked[p.e][:0]
 	for _, old := range c.parked[p.e] {
 		switch {
-		case p.settle && old.settle && !old.mayHoldLease(): // given up
+		case p.settle && old.settle && old.former == nil && !old.mayHoldLease(): // given up
 		case !old.stale:
 			kept = append(kept, old)
 		case old.mayHoldLease():

@@ -76,8 +76,8 @@ func (c *Claims) EndRefused(j *job.Job, tick, fence, now int64) {
 
 // Opened takes what the store has of a job, in answer to an opening that named the mark
 // sent. It probes runs that are over or will be, and claims the latest tick if no node has
-// decided it and it is at least as old as slack.
-func (c *Claims) Opened(j *job.Job, s *driver.Series, sent, now int64, slack time.Duration) {
+// decided it and it is at least as old as slack. What former specs have left is settled.
+func (c *Claims) Opened(j *job.Job, s *driver.Series, former []job.Former, sent, now int64, slack time.Duration) {
 	e := c.entry(j)
 	if s.Mark < sent {
 		c.regress(e, s.Mark)
@@ -92,6 +92,7 @@ func (c *Claims) Opened(j *job.Job, s *driver.Series, sent, now int64, slack tim
 	for i := range s.Runs {
 		c.found(e, &s.Runs[i], s, now)
 	}
+	c.changed(e, former, now)
 	if e.Last() > max(e.mark, e.since) && e.latest == nil && e.chain == nil && now-e.Last() >= slack.Milliseconds() {
 		e.latest = &Pending{e: e, tick: e.Last(), after: e.Spec.PrevMilli(e.Last() - 1)}
 		c.retries.add(now, e.latest)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A Pending claim is one that this node wants an answer to. It is sent by the same owner
@@ -12,10 +13,11 @@ import (
 type Pending struct {
 	e       *entry
 	tick    int64
-	after   int64  // the tick before it, or the mark of a gap it covers
-	between int    // how many ticks it covers as missed
-	from    int64  // the fence of the run to take over; 0: a fresh tick
-	owner   string // one for its life, so that it learns of whatever it was granted
+	after   int64       // the tick before it, or the mark of a gap it covers
+	between int         // how many ticks it covers as missed
+	from    int64       // the fence of the run to take over; 0: a fresh tick
+	former  *job.Former // the spec that has the tick, if that is not in force any more
+	owner   string      // one for its life, so that it learns of whatever it was granted
 	tries   int
 	seen    int64 // the mark that this node knew when it was sent last
 	latest  int64 // the latest instant at which the request sent last may be granted
@@ -35,6 +37,14 @@ type Pending struct {
 
 // Job returns the job of the claim.
 func (p *Pending) Job() *job.Job { return p.e.Job }
+
+// spec returns the spec that has the tick.
+func (p *Pending) spec() *spec.Schedule {
+	if p.former != nil {
+		return p.former.Spec
+	}
+	return p.e.Spec
+}
 
 // Shard returns the shard of the store that the claim goes to.
 func (p *Pending) Shard() int { return int(p.e.Shard) }
@@ -71,6 +81,9 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) driver.Claim {
 		TTL: r.Lease, Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
 		Window: r.Window, Overlap: r.Overlap, Backlog: p.backlog,
 		Latest: now + c.cfg.Timeout.Milliseconds(), Revision: c.cfg.Revisions.Of(p.e.Spec, now), Replicas: r.Replicas,
+	}
+	if p.former != nil {
+		q.Late, q.Revision = driver.ReasonRespecified, p.former.Revision
 	}
 	if p.stale || c.draining {
 		q.Latest = past // only an owner that was granted gets more than a no

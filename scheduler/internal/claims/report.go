@@ -33,7 +33,7 @@ func (p *Pending) Report(a *driver.Answer, log Events) {
 	case driver.KindPaused:
 		log.Skipped(p.e.Job, p.tick, paused)
 	case driver.KindMissed:
-		log.Missed(p.e.Job, p.tick, 1, p.e.Rules.Late())
+		log.Missed(p.e.Job, p.tick, 1, p.late())
 	case driver.KindAhead:
 		log.MarkAhead(p.e.Job, a.Mark)
 	}
@@ -47,15 +47,25 @@ const (
 
 // reportBetween logs the ticks that the claim covered as missed.
 func (p *Pending) reportBetween(a *driver.Answer, log Events) {
-	last := p.e.Spec.PrevMilli(p.tick - 1)
-	count := min(p.between, p.e.Spec.Count(a.From, p.tick-1, countLimit)) // the mark may have moved since it was counted
+	last := p.spec().PrevMilli(p.tick - 1)
+	count := min(p.between, p.spec().Count(a.From, p.tick-1, countLimit)) // the mark may have moved since it was counted
 	switch {
 	case count == 0:
 	case a.Kind == driver.KindPaused:
 		log.Skipped(p.e.Job, last, paused)
+	case p.former != nil:
+		log.Missed(p.e.Job, last, count, driver.ReasonRespecified)
 	default:
 		log.Missed(p.e.Job, last, count, driver.ReasonMisfire)
 	}
+}
+
+// late is the reason that is recorded when the claim comes too late.
+func (p *Pending) late() string {
+	if p.former != nil {
+		return driver.ReasonRespecified
+	}
+	return p.e.Rules.Late()
 }
 
 func reportSettled(j *job.Job, s driver.Settled, log Events) {

@@ -90,7 +90,7 @@ func (d *Dispatcher) Opened(all []job.Opened, slack time.Duration) {
 	d.mu.Lock()
 	now := d.cfg.Clock.Ms()
 	for _, o := range all {
-		d.claims.Opened(o.Job, o.Series, o.Sent, now, slack)
+		d.claims.Opened(o.Job, o.Series, o.Former, o.Sent, now, slack)
 	}
 	fx := d.claims.Effects()
 	d.arm()

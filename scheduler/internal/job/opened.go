@@ -6,5 +6,6 @@ import "github.com/cronce/cronce/lock/driver"
 type Opened struct {
 	Job    *Job
 	Series *driver.Series
-	Sent   int64 // the mark that the opening named
+	Former []Former // specs of which ticks may be undecided
+	Sent   int64    // the mark that the opening named
 }

@@ -17,6 +17,10 @@ import (
 // markAhead is how far a mark may lie ahead of the store's clock.
 const markAhead = time.Second
 
+// unseen is how long a spec may not have been seen, while another one was, and count as in force
+// without a break: in a rolling deploy both are in use, and most nodes read each job more often.
+const unseen = 2 * time.Minute
+
 // openDue opens the jobs that are to be opened now, each shard by itself: a shard that
 // does not answer delays no other. It reports whether all jobs are open.
 func (r *Reconciler) openDue(ctx context.Context) bool {
@@ -59,6 +63,9 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 			Key: j.Name, Node: r.cfg.Node, Revision: r.cfg.Revisions.Of(j.Spec, now),
 			Spec: j.Spec.Text(), Zone: j.Spec.Zone().String(), Policies: j.Rules.Recorded, Mark: mark,
 		}
+		if mark == 0 { // not opened yet
+			requests[i].Unseen = unseen
+		}
 	}
 	series, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]driver.Series, error) {
 		return r.cfg.Store.Open(ctx, requests), nil
@@ -75,7 +82,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		switch {
 		case series[i].Err == nil:
 			reached = true
-			opened = append(opened, job.Opened{Job: jobs[i], Series: &series[i], Sent: requests[i].Mark})
+			opened = append(opened, job.Opened{Job: jobs[i], Series: &series[i], Former: job.Formers(&series[i]), Sent: requests[i].Mark})
 		case errors.Is(series[i].Err, driver.ErrUnreadable):
 			reached = true
 			err = series[i].Err

@@ -1,0 +1,158 @@
+package claims
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/policy"
+)
+
+// A change is that of a job's spec, while ticks from before it have no verdict: those of former
+// specs are settled as missed, with the reason respecified, and those that the new spec names
+// too run if their deadline allows. No other node has to be asked: each that has the new spec
+// does the same, and the store decides each tick once.
+type change struct {
+	former []job.Former
+	claim  *Pending // of the next tick that is settled
+}
+
+// youngest is how old a tick of a former spec is, in milliseconds, before it is settled: a node
+// that lives and has that spec may be about to claim it, as in a rolling deploy.
+const youngest = 2000
+
+// ahead is how long before the first tick of the new spec, in milliseconds, it is settled at the
+// latest: that tick would pass over it.
+const ahead = 100
+
+// changed takes the former specs that the store has returned with a job.
+func (c *Claims) changed(e *entry, former []job.Former, now int64) {
+	old := c.changes[e]
+	switch {
+	case len(former) > 0 && old == nil:
+		c.changes[e] = &change{former: former}
+	case len(former) > 0:
+		old.former = former
+	default:
+		delete(c.changes, e)
+	}
+	c.advance(e, now)
+}
+
+// advance claims the next tick from before the change of a spec that has no verdict.
+func (c *Claims) advance(e *entry, now int64) {
+	ch := c.changes[e]
+	if ch == nil || c.draining || ch.claim != nil {
+		return
+	}
+	common := c.common(e, now)
+	if f, tick, at := ch.next(e, common, now); tick != 0 {
+		ch.claim = &Pending{e: e, tick: tick, former: f, settle: true, // after whatever was decided
+			between: f.Spec.Count(max(e.mark, f.Since), tick-1, countLimit)}
+		c.retries.add(max(now, at), ch.claim)
+		return
+	}
+	switch {
+	case common == 0:
+		delete(c.changes, e)
+	case e.Rules.Backlog():
+		if e.chain == nil {
+			c.chain(e, e.mark, now)
+		}
+	case e.latest == nil:
+		e.latest = &Pending{e: e, tick: common, after: e.Spec.PrevMilli(common - 1)}
+		c.retries.add(now, e.latest)
+	}
+}
+
+// next returns the next tick of a former spec that is settled, with all before it, and when. It
+// lies before the tick that both specs name, and before any of the new spec. From the time when
+// both were in force only ticks past their deadline are settled.
+func (ch *change) next(e *entry, common, now int64) (f *job.Former, tick, at int64) {
+	own := e.Spec.NextMilli(max(e.mark, e.since))
+	for i := range ch.former {
+		f := &ch.former[i]
+		last := f.Until
+		if own != 0 {
+			last = min(last, own-1)
+		}
+		if common != 0 {
+			last = min(last, common-1)
+		}
+		if tick := f.Spec.PrevMilli(min(last, e.since)); tick > max(e.mark, f.Since) {
+			if at = tick + youngest; own != 0 {
+				at = min(at, own-ahead)
+			}
+			return f, tick, at
+		}
+		if tick := f.Spec.PrevMilli(last); tick > max(e.mark, f.Since) {
+			if at := tick + f.Policy.Within(f.Spec.Interval(tick)).Milliseconds() + youngest; at <= now {
+				return f, tick, at
+			}
+		}
+	}
+	return nil, 0, 0
+}
+
+// mostLeaps bounds the search for a tick that two specs name.
+const mostLeaps = 1000
+
+// common returns the tick from before the change that is to run, as both specs name it: the
+// latest, or of a backlog the oldest of the latest ones; 0: none that may still start.
+func (c *Claims) common(e *entry, now int64) (tick int64) {
+	ch := c.changes[e]
+	if ch == nil {
+		return 0
+	}
+	wanted := 1
+	if e.Rules.Backlog() {
+		wanted = policy.Backlog
+	}
+	at := min(e.since, e.DueLast(now))
+	for range mostLeaps {
+		t := e.Spec.PrevMilli(at)
+		if t == 0 || t <= e.mark || !c.startable(e, t, now) {
+			break
+		}
+		if slices.ContainsFunc(ch.former, func(f job.Former) bool { return f.Names(t) }) {
+			tick = t
+			if wanted--; wanted == 0 {
+				break
+			}
+		}
+		at = 0
+		for i := range ch.former {
+			f := &ch.former[i]
+			at = max(at, f.Spec.PrevMilli(min(t-1, f.Until)))
+		}
+	}
+	return tick
+}
+
+// startable reports whether the first attempt of a tick may start at now.
+func (c *Claims) startable(e *entry, tick, now int64) bool {
+	within, _ := e.Rules.StartWithin(e.Spec.Interval(tick))
+	return time.Duration(now-tick)*time.Millisecond <= within
+}
+
+// missed counts the ticks after the mark and before a tick that it covers as missed: those of
+// this spec, and those from before it was in force that a former one names too.
+func (c *Claims) missed(e *entry, mark, tick int64) int {
+	n := e.Spec.Count(max(mark, e.since), tick-1, countLimit)
+	ch := c.changes[e]
+	if ch == nil {
+		return n
+	}
+	at := min(tick-1, e.since)
+	for range mostLeaps {
+		t := e.Spec.PrevMilli(at)
+		if t == 0 || t <= mark {
+			break
+		}
+		if slices.ContainsFunc(ch.former, func(f job.Former) bool { return f.Names(t) }) {
+			n++
+		}
+		at = t - 1
+	}
+	return n
+}
