@@ -2,7 +2,6 @@ package lock
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -59,100 +58,17 @@ func (k EventKind) String() string {
 // dropped before it. A panic in f is recovered, and costs f that event.
 // [Locker.Wait] also waits for f. Leases inside another, renewals and numbered leases have
 // no events.
-func (l *Locker) OnEvent(f func(Event)) { l.events.observer.Store(&f) }
+func (l *Locker) OnEvent(f func(Event)) { l.events.function.Store(&f) }
 
-// maxEvents bounds how many events wait for the observer.
-const maxEvents = 1024
-
-// events are on their way to the observer. The zero value is ready.
-type events struct {
-	observer atomic.Pointer[func(Event)]
-
-	mu      sync.Mutex // free while the observer is called
-	waiting []Event
-	dropped int  // by the observer itself, since it took an event
-	calling bool // a goroutine calls the observer until no event waits
+func (e Event) afterDropped(n int) Event {
+	e.Dropped = n
+	return e
 }
 
-// observed reports whether events are wanted.
-func (e *events) observed() bool {
-	f := e.observer.Load()
-	return f != nil && *f != nil
-}
-
-// add queues an event, and starts what calls the observer.
-func (e *events) add(b *behind, event Event) {
-	if !e.observed() {
-		return
-	}
-	event.At = time.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.waiting) >= maxEvents {
-		newest := &e.waiting[len(e.waiting)-1]
-		event.Dropped = newest.Dropped + 1
-		*newest = event
-		return
-	}
-	e.waiting = append(e.waiting, event)
-	if !e.calling {
-		e.calling = true
-		b.begin()
-		go e.call(b)
-	}
-}
-
-// call calls the observer until no event waits. An observer that ends its goroutine is
-// called on another.
-func (e *events) call(b *behind) {
-	defer func() {
-		if e.more() {
-			go e.call(b)
-		} else {
-			b.end()
-		}
-	}()
-	for event, some := e.next(); some; event, some = e.next() {
-		contained(func() {
-			if f := *e.observer.Load(); f != nil {
-				f(event)
-			}
-			e.took()
-		})
-	}
-}
-
-// took notes that the observer took an event, with the number of those that were dropped.
-func (e *events) took() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.dropped = 0
-}
-
-func (e *events) more() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.calling
-}
-
-func (e *events) next() (event Event, some bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.waiting) == 0 {
-		e.waiting, e.calling = nil, false
-		return Event{}, false
-	}
-	event, e.waiting = e.waiting[0], e.waiting[1:]
-	event.Dropped += e.dropped
-	e.dropped = event.Dropped + 1 // until the observer has returned
-	return event, true
-}
-
-// contained calls a function of the caller's and recovers its panic: it must not end the
-// process, and with it all leases.
-func contained(f func()) {
-	defer func() { _ = recover() }()
-	f()
+// note queues an event that happens now.
+func (l *Locker) note(e Event) {
+	e.At = time.Now()
+	l.events.add(&l.behind, e)
 }
 
 // A wanting is one call that wants a key, for its events.
@@ -173,7 +89,7 @@ func (l *Locker) wants(key string) *wanting {
 // mustWait reports that the wait begins, once.
 func (w *wanting) mustWait(left time.Duration) {
 	if w != nil && !w.waits.Swap(true) {
-		w.locker.events.add(&w.locker.behind, Event{Kind: EventWaits, Key: w.key, Left: left})
+		w.locker.note(Event{Kind: EventWaits, Key: w.key, Left: left})
 	}
 }
 
@@ -182,7 +98,7 @@ func (w *wanting) has(lease *Lease, err error) (*Lease, error) {
 	switch {
 	case w == nil:
 	case err != nil:
-		w.locker.events.add(&w.locker.behind, Event{Kind: EventGaveUp, Key: w.key, Took: time.Since(w.began), Err: err})
+		w.locker.note(Event{Kind: EventGaveUp, Key: w.key, Took: time.Since(w.began), Err: err})
 	default:
 		w.locker.acquired(lease, w.began)
 	}
@@ -195,7 +111,7 @@ func (l *Locker) acquired(s *Lease, began time.Time) {
 		return
 	}
 	s.since.Store(l.renewer.now() + 1)
-	l.events.add(&l.behind, Event{Kind: EventAcquired, Key: s.ref.Key, Fence: s.ref.Fence, Took: time.Since(began)})
+	l.note(Event{Kind: EventAcquired, Key: s.ref.Key, Fence: s.ref.Fence, Took: time.Since(began)})
 }
 
 // report reports what became of a lease, unless its begin was not reported. What ends it
@@ -205,6 +121,6 @@ func (s *Lease) report(kind EventKind, err error) {
 	if since == 0 || kind != EventExtended && !s.since.CompareAndSwap(since, 0) {
 		return
 	}
-	s.locker.events.add(&s.locker.behind, Event{Kind: kind, Key: s.ref.Key, Fence: s.ref.Fence,
+	s.locker.note(Event{Kind: kind, Key: s.ref.Key, Fence: s.ref.Fence,
 		Took: time.Duration(s.locker.renewer.now() + 1 - since), Err: err})
 }

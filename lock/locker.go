@@ -29,7 +29,7 @@ type Locker struct {
 	storeEvents storeEvents
 	behind      behind
 	inline      inline
-	events      events
+	events      observer[Event]
 }
 
 // Options are the options of one plain lease.

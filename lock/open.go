@@ -52,6 +52,6 @@ func New(d driver.Driver, node string) *Locker {
 	}
 	l.several, _ = d.(driver.MultiRenewer)
 	l.renewer.start, l.renewer.wall, l.renewer.renew = time.Now(), wallClock, l.renew
-	l.renewer.forgotten = func(s *Lease) { l.storeEvents.report(StoreEvent{Key: s.ref.Key, Fence: s.ref.Fence}) }
+	l.renewer.forgotten = func(s *Lease) { l.storeEvents.add(&l.behind, StoreEvent{Key: s.ref.Key, Fence: s.ref.Fence}) }
 	return l
 }

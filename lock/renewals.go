@@ -196,7 +196,7 @@ func (l *Locker) sendOne(n *lane, batch []*Lease) {
 	}
 	probing, stop := context.WithTimeout(context.Background(), n.ttl/3)
 	defer stop()
-	l.storeEvents.check(probing, l.driver, k.start)
+	l.storeEvents.check(probing, &l.behind, l.driver, k.start)
 }
 
 // worthwhile returns a context for a renewal by ttl that is sent now. It ends when

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -25,6 +24,14 @@ type StoreEvent struct {
 	// Replaced: the server was restarted, or another took its place. What it had
 	// neither written to disk nor replicated is gone.
 	Replaced bool
+	// Dropped is how many events before this one were not reported, since the function
+	// was too slow for them.
+	Dropped int
+}
+
+func (t StoreEvent) afterDropped(n int) StoreEvent {
+	t.Dropped = n
+	return t
 }
 
 func (t StoreEvent) String() string {
@@ -38,17 +45,18 @@ func (t StoreEvent) String() string {
 }
 
 // OnStoreEvent sets a function that is called with each later store event; nil: none is.
-// A goroutine of the Locker calls it, after the contexts of the leases that are
-// lost have ended. It must not block; a panic in it is recovered. Where the store is
+// One goroutine of the Locker calls it, for one event after the other, and no renewal and no
+// end of a lease waits for it: of more than 1,024 that wait for it the later ones are
+// dropped. A panic in f is recovered. [Locker.Wait] also waits for f. Where the store is
 // [driver.Clocked], its clocks and processes are checked with the renewals of plain
 // leases: what happens while none is held is reported with the next renewal.
-func (l *Locker) OnStoreEvent(f func(StoreEvent)) { l.storeEvents.observer.Store(&f) }
+func (l *Locker) OnStoreEvent(f func(StoreEvent)) { l.storeEvents.function.Store(&f) }
 
 // storeEvents reports store events, and finds those of servers.
 type storeEvents struct {
-	observer atomic.Pointer[func(StoreEvent)]
+	observer[StoreEvent]
 
-	mu      sync.Mutex // held while clocks are read, not while events are reported
+	reading sync.Mutex // held while clocks are read
 	looked  time.Time
 	clocks  map[string]offset     // by server
 	servers []driver.ClockReading // the last readings
@@ -63,30 +71,24 @@ const (
 	clockEvery = time.Second            // how often clocks are read
 )
 
-func (t *storeEvents) report(of StoreEvent) {
-	if f := t.observer.Load(); f != nil && *f != nil {
-		contained(func() { (*f)(of) })
-	}
-}
-
 // check compares the clocks of the store with ours, unless that was done within the last
 // second, and reports what it finds.
-func (t *storeEvents) check(ctx context.Context, d driver.Driver, start time.Time) {
+func (t *storeEvents) check(ctx context.Context, b *behind, d driver.Driver, start time.Time) {
 	clocked, can := d.(driver.Clocked)
-	if f := t.observer.Load(); !can || f == nil || *f == nil {
+	if !can || !t.observed() {
 		return
 	}
-	for _, found := range t.find(ctx, clocked, start) { // the mutex is free: the function may wait for a renewal
-		t.report(found)
+	for _, found := range t.find(ctx, clocked, start) {
+		t.add(b, found)
 	}
 }
 
 // find returns what has changed since the last readings.
 func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked, start time.Time) (all []StoreEvent) {
-	if !t.mu.TryLock() {
+	if !t.reading.TryLock() {
 		return nil
 	}
-	defer t.mu.Unlock()
+	defer t.reading.Unlock()
 	if time.Since(t.looked) < clockEvery {
 		return nil
 	}

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -173,29 +174,43 @@ func TestReplacedServerIsTold(t *testing.T) {
 	})
 }
 
-// Who is told may take its time: what happens meanwhile is told beside it, since no
-// mutex is held.
-func TestToldWhileTold(t *testing.T) {
+// A function that hangs holds up neither renewals nor the end of a lost lease, and gets what happened
+// meanwhile once it goes on, with the number of events that it was too slow for.
+func TestStoreEventsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ahead atomic.Int64
-		store := memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+		const n = 1100
+		store := new(memlock.Store)
 		l := lock.New(store, "a")
-		var told atomic.Int32
+		var told []lock.StoreEvent
 		release := make(chan struct{})
-		l.OnStoreEvent(func(lock.StoreEvent) {
-			if told.Add(1) == 1 {
+		l.OnStoreEvent(func(e lock.StoreEvent) {
+			if told = append(told, e); len(told) == 1 {
 				<-release
 			}
 		})
-		acquire(t, l, "k", lock.Options{TTL: 30 * time.Second})
+		var leases []*lock.Lease
+		for i := range n {
+			leases = append(leases, acquire(t, l, fmt.Sprint("k", i), lock.Options{TTL: 30 * time.Second}))
+		}
+		store.Forget()
 		time.Sleep(15 * time.Second)
-		for n := range int32(3) {
-			ahead.Add(-int64(5 * time.Second)) // back: the lease goes on
-			time.Sleep(15 * time.Second)
-			if told.Load() != n+1 {
-				t.Errorf("told of %d steps, want %d", told.Load(), n+1)
+		for _, lease := range leases {
+			if err := context.Cause(lease.Context()); !errors.Is(err, lock.ErrForgotten) {
+				t.Fatalf("the context of %s has ended with %v", lease.Key(), err)
 			}
 		}
+		kept := acquire(t, l, "kept", lock.Options{TTL: 3 * time.Second})
+		time.Sleep(time.Minute)
+		wantErr(t, "check of a lease that is renewed meanwhile", kept.Check(), nil)
 		close(release)
+		wantErr(t, "the wait for the function", l.Wait(t.Context()), nil)
+		dropped := 0
+		for _, e := range told {
+			dropped += e.Dropped
+		}
+		if len(told) != 1+1024 || dropped != n-len(told) {
+			t.Errorf("%d events, %d dropped, of %d", len(told), dropped, n)
+		}
+		_ = kept.Release(t.Context())
 	})
 }

@@ -1,0 +1,109 @@
+package lock
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// maxEvents bounds how many events wait for an observer.
+const maxEvents = 1024
+
+// An observer is a function of the caller's, with the events that wait for it. No request, and
+// no end of a lease, waits for it. The zero value has no function, and is ready.
+type observer[E countable[E]] struct {
+	function atomic.Pointer[func(E)]
+
+	mu      sync.Mutex // free while the function is called
+	waiting []waitingEvent[E]
+	dropped int  // by the function itself, since it took an event
+	calling bool // a goroutine calls the function until no event waits
+}
+
+// A countable event says how many events before it were dropped.
+type countable[E any] interface{ afterDropped(n int) E }
+
+type waitingEvent[E any] struct {
+	event   E
+	dropped int // before it
+}
+
+// observed reports whether events are wanted.
+func (o *observer[E]) observed() bool {
+	f := o.function.Load()
+	return f != nil && *f != nil
+}
+
+// add queues an event, and starts what calls the function. Where too many wait, it takes the
+// place of the newest.
+func (o *observer[E]) add(b *behind, event E) {
+	if !o.observed() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.waiting) >= maxEvents {
+		newest := &o.waiting[len(o.waiting)-1]
+		*newest = waitingEvent[E]{event, newest.dropped + 1}
+		return
+	}
+	o.waiting = append(o.waiting, waitingEvent[E]{event: event})
+	if !o.calling {
+		o.calling = true
+		b.begin()
+		go o.call(b)
+	}
+}
+
+// call calls the function until no event waits. A function that ends its goroutine is
+// called on another.
+func (o *observer[E]) call(b *behind) {
+	defer func() {
+		if o.more() {
+			go o.call(b)
+		} else {
+			b.end()
+		}
+	}()
+	for event, some := o.next(); some; event, some = o.next() {
+		contained(func() {
+			if f := *o.function.Load(); f != nil {
+				f(event)
+			}
+			o.took()
+		})
+	}
+}
+
+// took notes that the function took an event, with the number of those that were dropped.
+func (o *observer[E]) took() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dropped = 0
+}
+
+func (o *observer[E]) more() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.calling
+}
+
+func (o *observer[E]) next() (event E, some bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.waiting) == 0 {
+		o.waiting, o.calling = nil, false
+		return event, false
+	}
+	first := o.waiting[0]
+	o.waiting = o.waiting[1:]
+	dropped := first.dropped + o.dropped
+	o.dropped = dropped + 1 // until the function has returned
+	return first.event.afterDropped(dropped), true
+}
+
+// contained calls a function of the caller's and recovers its panic: it must not end the
+// process, and with it all leases.
+func contained(f func()) {
+	defer func() { _ = recover() }()
+	f()
+}
