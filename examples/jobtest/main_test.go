@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,23 +43,52 @@ func TestOneReportAnHour(t *testing.T) {
 		}
 		store := memlock.New(memlock.Options{}) // its clock is time.Now, which the bubble simulates
 		ctx, stop := context.WithCancel(t.Context())
+		var nodes sync.WaitGroup
 		for range 3 {
 			node, err := scheduler.New(scheduler.Config{Name: "node", Store: store, Jobs: []scheduler.Job{Report(send)}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			go func() {
+			nodes.Go(func() {
 				if err := node.Run(ctx); err != nil {
 					t.Errorf("run: %v", err)
 				}
-			}()
+			})
 		}
 		time.Sleep(6 * time.Hour) // of the bubble, which begins at 2000-01-01 00:00 UTC
 		stop()
-		synctest.Wait() // until the nodes have drained
+		nodes.Wait() // Run returns when the runs that are under way have ended, or their grace is over
 		want := []string{"23:00", "00:00", "01:00", "02:00", "03:00", "04:00"}
 		if !slices.Equal(hours, want) {
 			t.Errorf("reports of %v, want %v", hours, want)
 		}
 	})
+}
+
+// The node is stopped at every third second of the minutes in which a report is sent. Run returns when the report was sent, and the
+// bubble ends with nothing left in it.
+func TestStopAtAnyInstant(t *testing.T) {
+	for offset := range 40 {
+		synctest.Test(t, func(t *testing.T) {
+			begun, sent := 0, 0
+			send := func(time.Time) error {
+				begun++
+				time.Sleep(90 * time.Second)
+				sent++
+				return nil
+			}
+			node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Jobs: []scheduler.Job{Report(send)}, Grace: 2 * time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- node.Run(ctx) }()
+			time.Sleep(5*time.Minute - 10*time.Second + time.Duration(offset)*3*time.Second)
+			stop()
+			if err := <-done; err != nil || begun != sent {
+				t.Errorf("stopped after %d × 3 s: %v, %d reports begun and %d sent", offset, err, begun, sent)
+			}
+		})
+	}
 }
