@@ -45,6 +45,7 @@ type Node struct {
 	heart      *heartbeat.Heart      // shows that the node lives, and reads the clock
 	requests   requests.Counts       // to the store
 	changed    signal.Signal         // raised in a drain when quiet may have changed
+	local      bool                  // the store is a driver.Local
 	started    atomic.Bool
 	wg         sync.WaitGroup // the loops of the parts
 }
@@ -79,6 +80,9 @@ func (n *Node) connect(shards int) {
 	claimer := lock.New(store, n.id).Claimer()
 	claimer.EndTimeout(cfg.StoreTimeout)
 	claimer.OnEnd(n.monitor.EndAnswered)
+	if local, is := cfg.Store.(driver.Local); is {
+		n.local = local.Local()
+	}
 	peeker, peeks := cfg.Store.(driver.Peeker)
 	if peeks {
 		peeker = n.requests.MeasurePeeks(peeker)
@@ -89,7 +93,7 @@ func (n *Node) connect(shards int) {
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
 		Claimer: claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
-		Open: func(j *job.Job) { n.reconciler.Open(j) }, ReadClock: early, Changed: n.changed,
+		Open: func(j *job.Job) { n.reconciler.Open(j) }, ReadClock: early, Changed: n.changed, Local: n.local,
 	})
 	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry}
 	n.runs = runs.New(runs.Config{
@@ -104,7 +108,7 @@ func (n *Node) connect(shards int) {
 	n.heart = heartbeat.New(heartbeat.Config{
 		Store: store, Node: n.id, Shards: shards, Clock: &n.clock, Health: n.monitor, Events: n.events,
 		Timeout: cfg.StoreTimeout, ClockWarn: cfg.ClockWarn, ClockOffset: cfg.ClockOffset, Early: early,
-		Nodes: n.setNodes, Joined: n.reconciler.Joined, Stepped: n.dispatcher.Shift,
+		Nodes: n.setNodes, Joined: n.reconciler.Joined, Stepped: n.dispatcher.Shift, Idle: n.dispatcher.Idle,
 	})
 }
 
@@ -203,6 +207,7 @@ func (n *Node) Ready() error {
 		return fmt.Errorf("scheduler: store unreachable: %s", down)
 	case woke.IsZero():
 		return errors.New("scheduler: not started")
+	case n.local: // it answers always, and is asked nothing while nothing can happen
 	case silence > 3*heartbeat.Every:
 		return fmt.Errorf("scheduler: no answer from the store for %v", silence.Round(time.Second))
 	case time.Since(woke) > 5*dispatch.MaxSleep:

@@ -113,6 +113,14 @@ type Sharded interface {
 	Shard(key string) int
 }
 
+// Local is a Driver whose store lives in the process of its callers and has their clock, so that
+// no node can end unseen and no clock steps. A scheduler sends it nothing while nothing can
+// happen.
+type Local interface {
+	// Local reports whether it does.
+	Local() bool
+}
+
 // Prompt is a Driver whose requests may return with the deadline of their context, or a few
 // milliseconds later, whatever the store does. A Locker sends a request to such a store on the
 // goroutine of its caller.

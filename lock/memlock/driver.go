@@ -80,6 +80,10 @@ func (s *Store) Forget() {
 	s.books, s.audit = books{}, audit{}
 }
 
+// Local reports whether the store's clock is time.Now. Then the nodes of a scheduler send it nothing
+// while no run is alive and no tick is due, for up to an hour.
+func (s *Store) Local() bool { return s.options.Now == nil }
+
 // doubt is the answer to a request that was not carried out.
 func doubt(ctx context.Context, what, key string) error {
 	if err := ctx.Err(); err != nil {

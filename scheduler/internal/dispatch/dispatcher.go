@@ -54,6 +54,7 @@ type Config struct {
 	Maintain  func(now time.Time) // is called whenever the dispatcher wakes; must not block
 	ReadClock signal.Signal       // raised when the clock may be behind the store's
 	Changed   signal.Signal       // raised in a drain when Quiet may have changed
+	Local     bool                // the store is a driver.Local
 }
 
 // A Dispatcher sends claims when they are due. It is safe for concurrent use.
@@ -163,6 +164,21 @@ func (d *Dispatcher) Woke() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.woke
+}
+
+// MaxIdle bounds Idle.
+const MaxIdle = time.Hour
+
+// Idle returns for how long nothing can happen on a local store: no run of this node is alive, no
+// claim is on its way or unsettled, and nothing is due. It is 0 on any other store, which has to be
+// asked what its clock and the other nodes do.
+func (d *Dispatcher) Idle() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.cfg.Local || d.draining.Load() || d.sending > 0 || d.claims.Unsettled() > 0 || d.claims.Free() < d.cfg.Claims.Slots {
+		return 0
+	}
+	return d.sleep()
 }
 
 // FenceAhead names at most so many of the jobs that have a fence more than a day ahead, and

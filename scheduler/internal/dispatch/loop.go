@@ -148,12 +148,17 @@ func (d *Dispatcher) arm() {
 	d.timer.Reset(sleep)
 }
 
-// sleep returns for how long nothing is due, at most MaxSleep. The mutex is held.
+// sleep returns for how long nothing is due, at most MaxSleep, or MaxIdle where no run of this node
+// has to be watched and the clock takes no steps. The mutex is held.
 func (d *Dispatcher) sleep() time.Duration {
+	most := MaxSleep
+	if d.cfg.Local && d.claims.Free() == d.cfg.Claims.Slots {
+		most = MaxIdle
+	}
 	now := d.cfg.Clock.Now()
 	next := d.claims.Next(now.UnixMilli(), d.lead.ms())
 	if next == 0 {
-		return MaxSleep
+		return most
 	}
-	return min(max(time.UnixMilli(next).Sub(now), 0), MaxSleep)
+	return min(max(time.UnixMilli(next).Sub(now), 0), most)
 }

@@ -43,7 +43,7 @@ type Events interface {
 	StoreReplaced(server string)
 }
 
-// Config is what a Heart needs. All fields but ClockOffset are required.
+// Config is what a Heart needs. All fields but ClockOffset and Idle are required.
 type Config struct {
 	Store       Store
 	Node        string
@@ -58,6 +58,7 @@ type Config struct {
 	Nodes       func(nodes rendezvous.Nodes, joined bool) // gets the nodes seen alive
 	Joined      func()                                    // is called, after the handshake, when a node joined
 	Stepped     func(by time.Duration)                    // is called when the clock adopted a step
+	Idle        func() time.Duration                      // for how long nothing can happen; nil: it is not known
 }
 
 // A Heart sends the heartbeats of a node. One goroutine at a time may use it.
@@ -67,6 +68,7 @@ type Heart struct {
 	warned    time.Duration // the clock offset in the log; 0: none
 	disagreed time.Time     // when the log had last that readings of the clock never agree
 	process   string        // the process of the store that answers
+	next      time.Duration // until the next heartbeat
 }
 
 // New returns a Heart. It starts nothing.
@@ -88,16 +90,25 @@ func (h *Heart) Run(ctx context.Context) {
 		if h.Beat(ctx) && !first { // nodes that start with this one know nothing yet
 			h.cfg.Joined()
 		}
-		t.Reset(Every)
+		t.Reset(h.next)
 	}
+}
+
+// interval is how long after a heartbeat the next one is due.
+func (h *Heart) interval() time.Duration {
+	if h.cfg.Idle == nil {
+		return Every
+	}
+	return max(Every, h.cfg.Idle())
 }
 
 // Beat sends one heartbeat, reads the list of nodes, and reads the clock. It reads the
 // clock even if the list cannot be read, because no job waits for the list. It reports
 // whether a node joined.
 func (h *Heart) Beat(ctx context.Context) (joined bool) {
+	h.next = h.interval()
 	a, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (driver.BeatAnswer, error) {
-		return h.cfg.Store.Beat(ctx, h.cfg.Node, ttl)
+		return h.cfg.Store.Beat(ctx, h.cfg.Node, h.next+ttl-Every)
 	})
 	if ctx.Err() != nil {
 		return false // the node stops: a request that was cut short shows nothing about the store

@@ -45,6 +45,8 @@ type Dispatcher interface {
 	Opened(all []job.Opened, slack time.Duration)
 	// Draining reports whether the node claims nothing more.
 	Draining() bool
+	// Idle returns for how long nothing can happen.
+	Idle() time.Duration
 }
 
 // Health is notified of answers and failures of the store, and explains errors.
@@ -152,7 +154,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 				}
 				r.logDiffering(ctx)
 			}
-			turn.Reset(turnEvery)
+			turn.Reset(max(turnEvery, r.cfg.Dispatcher.Idle()))
 		case <-r.joined:
 			turn.Reset(0)
 		case <-r.open:
