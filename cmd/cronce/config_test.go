@@ -371,7 +371,7 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := node.DryRun(c)
+	s, _, err := node.DryRun(c)
 	if err != nil {
 		t.Fatal(err)
 	}
