@@ -14,7 +14,7 @@ import (
 func TestTimetableWaitsForNoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const back = 4500 * time.Millisecond
-		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Overlap: scheduler.OverlapAllow, Func: nothing})
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Lease: 30 * time.Second, Overlap: scheduler.OverlapAllow, Func: nothing})
 		c.setup = func(_ int, cfg *scheduler.Config) { cfg.StoreTimeout = 10 * time.Second }
 		n := c.start()
 		n.wire.spoil(func(op string) fault {
@@ -42,7 +42,7 @@ func TestTimetableWaitsForNoAnswer(t *testing.T) {
 // next ring. More are needed only while answers are late, and leave after that.
 func TestTwoTakeTurnsAtTheAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Overlap: scheduler.OverlapAllow, Func: nothing})
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Lease: 30 * time.Second, Overlap: scheduler.OverlapAllow, Func: nothing})
 		c.setup = func(_ int, cfg *scheduler.Config) { cfg.StoreTimeout = 10 * time.Second }
 		const prompt, late = 10 * time.Millisecond, 4500 * time.Millisecond
 		n := c.start()

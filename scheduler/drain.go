@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // drain ends a node in order: it claims nothing more, waits for the runs within the grace
@@ -13,6 +15,7 @@ import (
 // the process ends.
 func (n *Node) drain() error {
 	n.events.nodeDraining()
+	n.registry.close()
 	n.dispatcher.Drain()
 	n.runs.Drain()
 	n.waitUntilQuiet(n.cfg.Grace)
@@ -26,20 +29,41 @@ func (n *Node) drain() error {
 	return fmt.Errorf("scheduler: %d runs ignored the end of their context: %s", len(left), strings.Join(left, ", "))
 }
 
-// quiet reports whether no claim is in doubt, no run is left, and the store has answered
-// every end. An answer registers its runs before it counts as taken, so the claims come
-// first.
-func (n *Node) quiet() bool { return n.dispatcher.Quiet() && n.runs.Quiet() }
+// An unfinished is what a drain waits for, with some names.
+type unfinished struct {
+	claims, runs, ends     int // ends that the store has not answered
+	namedClaims, namedRuns []string
+}
 
-// waitUntilQuiet waits until the node is quiet, or for so long. Claims in doubt are repeated
-// meanwhile.
+// unfinished returns what a drain waits for. An answer registers its runs before it counts as
+// taken, so the claims come first.
+func (n *Node) unfinished() (u unfinished) {
+	u.namedClaims, u.claims = n.dispatcher.InDoubt(health.MostListed)
+	u.namedRuns, u.runs, u.ends = n.runs.Unfinished(health.MostListed)
+	return u
+}
+
+func (u *unfinished) count() int { return u.claims + u.runs + u.ends }
+
+// A drain that waits logs what for after firstWaits, and then every nextWaits.
+const (
+	firstWaits = time.Second
+	nextWaits  = 5 * time.Second
+)
+
+// waitUntilQuiet waits until no claim is in doubt, no run is left, and the store has answered
+// every end, or for so long. Claims in doubt are repeated meanwhile.
 func (n *Node) waitUntilQuiet(limit time.Duration) {
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	for !n.quiet() {
+	over, line := time.NewTimer(limit), time.NewTimer(firstWaits)
+	defer over.Stop()
+	defer line.Stop()
+	for u := n.unfinished(); u.count() > 0; u = n.unfinished() {
 		select {
 		case <-n.changed:
-		case <-t.C:
+		case <-line.C:
+			n.events.drainWaits(u)
+			line.Reset(nextWaits)
+		case <-over.C:
 			return
 		}
 	}

@@ -106,6 +106,13 @@ func (e *events) lost() (lines, events int64) {
 func (e *events) nodeStarted()  { e.info(EventNodeStarted) }
 func (e *events) nodeDraining() { e.info(EventNodeDraining) }
 
+// drainWaits logs what a drain waits for: the counts, and names of some.
+func (e *events) drainWaits(u unfinished) {
+	e.add(Event{Kind: EventDrainWaits, Count: u.count()})
+	e.write(slog.LevelInfo, string(EventDrainWaits), slog.Int("runs", u.runs), slog.String("run_names", health.List(u.namedRuns, u.runs)),
+		slog.Int("claims", u.claims), slog.String("claim_names", health.List(u.namedClaims, u.claims)), slog.Int("ends", u.ends))
+}
+
 // info publishes an event that is an info line without keys.
 func (e *events) info(kind EventKind) {
 	e.add(Event{Kind: kind})

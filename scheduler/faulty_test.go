@@ -32,6 +32,7 @@ type fault struct {
 	lost        loss
 	reset       bool // a loss is an error then, not silence until the request's time is over
 	refused     bool // the store refuses what is asked
+	unsent      bool // the store is gone: no connection can be made
 	broken      bool // the caller has an error at once, and the request travels on
 	deaf        bool // the call ignores its context: it returns when the reply is there
 }
@@ -46,7 +47,8 @@ const (
 
 var (
 	errReset        = errors.New("connection reset by peer")
-	errNoPermission = errors.New("NOPERM user app at 10.0.0.1")
+	errDial         = driver.NotDone(errors.New("connection refused"))
+	errNoPermission = driver.NotDone(errors.New("NOPERM user app at 10.0.0.1"))
 )
 
 func (w *wire) cut(down bool) {
@@ -96,7 +98,7 @@ func (w *wire) unreadable(key string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.foul[key] {
-		return fmt.Errorf("store at 10.0.0.1: %q: %w", key, driver.ErrUnreadable)
+		return driver.NotDone(fmt.Errorf("store at 10.0.0.1: %q: %w", key, driver.ErrUnreadable))
 	}
 	return nil
 }
@@ -126,6 +128,9 @@ func through[T any](ctx context.Context, w *wire, op string, do func(context.Con
 	}
 	if f.refused {
 		return doubt(errNoPermission)
+	}
+	if f.unsent {
+		return doubt(errDial)
 	}
 	answer, gone := make(chan T, 1), make(chan struct{}, 2)
 	if f.broken {
@@ -186,7 +191,14 @@ func (w *wire) Open(ctx context.Context, os []driver.OpenRequest) []driver.Serie
 func (w *wire) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	w.n.c.claimed(cs)
 	return through(ctx, w, "claim", func(ctx context.Context) []driver.Answer {
-		as := w.Store.Claim(ctx, cs)
+		as := make([]driver.Answer, len(cs))
+		for i := range cs {
+			if err := w.unreadable(cs[i].Key); err != nil {
+				as[i].Err = err
+			} else {
+				as[i] = w.Store.Claim(ctx, cs[i:i+1])[0]
+			}
+		}
 		w.n.c.granted(cs, as)
 		return as
 	}, each(len(cs), func(a *driver.Answer, err error) { a.Err = err }), keysOf(cs, func(c driver.Claim) string { return c.Key })...)

@@ -28,7 +28,7 @@ func (n *Node) fit(ctx context.Context) error {
 		return nil
 	}
 	for pause := fitPause; ; pause = min(2*pause, fitLongest) {
-		risks, err := bounded.Call(ctx, fitQuestions*n.cfg.StoreTimeout, store.CheckStore)
+		risks, err := bounded.Call(ctx, bounded.Times(fitQuestions, n.cfg.StoreTimeout), store.CheckStore)
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -45,7 +45,8 @@ type Job struct {
 	// Zero: none.
 	Jitter time.Duration
 	// Lease is how long a dead node keeps its tick; it is renewed every third of
-	// it. At least 500ms. Zero: 30s. Use 3s to 15s where takeover must be quick.
+	// it. At least 500ms. Zero: the distance to the next tick, within 3s to 30s. With a
+	// longer one a job stands still for several ticks when its node dies: see Node.Remarks.
 	Lease time.Duration
 	// Replicas is how many replicas of the store must have a grant before the
 	// function is called, and each renewal before it counts; fewer are doubt, and

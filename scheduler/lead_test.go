@@ -66,7 +66,7 @@ func TestLeadOfAWrongClock(t *testing.T) {
 		t.Run(c.ahead.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(0)},
-					scheduler.Job{Name: "b", Spec: "@every 1s", Func: takes(1500 * time.Millisecond)})
+					scheduler.Job{Name: "b", Spec: "@every 1s", Lease: 30 * time.Second, Func: takes(1500 * time.Millisecond)})
 				w.nodes[0].wire.spoil(func(op string) fault {
 					switch op {
 					case "beat", "now":

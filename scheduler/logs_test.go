@@ -65,6 +65,7 @@ var shapes = map[string][]string{
 	"node started":            {"info: node"},
 	"node draining":           {"info: node"},
 	"node stopped":            {"info: node"},
+	"drain waits":             {"info: claim_names claims ends node run_names runs"},
 	"run started":             {"info: attempt fence job late_ms node tick"},
 	"run finished":            {"info: attempt err fence job node outcome tick took_ms", "error: attempt err fence job node outcome tick took_ms"},
 	"try failed":              {"warn: attempt err fence job node tick try"},

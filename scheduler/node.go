@@ -121,7 +121,8 @@ func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
 // ID returns the node's name with its random part, as logs and journal show it.
 func (n *Node) ID() string { return n.id }
 
-// Add registers a job, before or while the node runs. If it runs, the job is opened soon.
+// Add registers a job, before or while the node runs. If it runs, the job is opened soon. Once
+// the node drains, or Run has returned, Add returns an error.
 func (n *Node) Add(j Job) error {
 	registered, err := n.registry.add("job", &j)
 	if err != nil {
@@ -154,6 +155,7 @@ func (n *Node) Run(ctx context.Context) error {
 // run is Run without the end of the log and the Observers.
 func (n *Node) run(ctx context.Context) error {
 	n.events.nodeStarted()
+	defer n.registry.close()
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer n.wg.Wait()
 	defer stop()
@@ -162,6 +164,7 @@ func (n *Node) run(ctx context.Context) error {
 		return err
 	}
 	if !n.join(ctx) {
+		n.heart.Leave(life)
 		return nil
 	}
 	n.wg.Go(func() { n.heart.Run(life) })

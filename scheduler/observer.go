@@ -44,7 +44,8 @@ type Event struct {
 	// Reason is why a tick was skipped (overlap, superseded, paused) or missed (deadline,
 	// misfire, lost).
 	Reason string
-	// Count is how many ticks were missed, or how many jobs are not open.
+	// Count is how many ticks were missed, how many jobs are not open, or for how many runs, claims
+	// and ends a drain waits.
 	Count int
 	// Offset is how far this machine's clock is ahead of the store's, or how far the store's
 	// clock stepped.
@@ -66,6 +67,7 @@ type EventKind string
 const (
 	EventNodeStarted  EventKind = "node started"
 	EventNodeDraining EventKind = "node draining"
+	EventDrainWaits   EventKind = "drain waits"  // for Count runs, claims in doubt, and ends that the store has not answered
 	EventNodeStopped  EventKind = "node stopped" // the last one
 
 	EventRunStarted     EventKind = "run started"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -26,6 +27,11 @@ type registry struct {
 	specs map[specKey]*spec.Schedule
 	rules map[job.Rules]*job.Rules
 	added func(j *job.Job) // gets each job, in the order of numbers; nil: jobs are only kept
+	ended bool             // the node takes no more jobs
+
+	intervals map[*spec.Schedule]time.Duration // the shortest, of those of jobs with a lease of their own
+	leases    []string                         // the first jobs whose leases are longer than that
+	longer    int                              // how many there are
 }
 
 type specKey struct{ text, zone string }
@@ -33,7 +39,7 @@ type specKey struct{ text, zone string }
 func newRegistry(cfg *Config, shards int) *registry {
 	return &registry{
 		store: cfg.Store, shards: shards, zone: cfg.Zone, names: make(map[string]struct{}, len(cfg.Jobs)),
-		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{},
+		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{}, intervals: map[*spec.Schedule]time.Duration{},
 	}
 }
 
@@ -45,6 +51,13 @@ func (r *registry) start(added func(j *job.Job)) {
 	for no := range r.jobs.Size() {
 		added(r.jobs.At(no))
 	}
+}
+
+// close ends the registry: it takes no more jobs.
+func (r *registry) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
 }
 
 // addAll adds jobs and returns the faults of all. A job that is refused takes its name all
@@ -75,6 +88,9 @@ func taken(path, name string) error {
 func (r *registry) add(path string, j *Job) (*job.Job, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ended {
+		return nil, fmt.Errorf("%s: %s comes too late, the node drains or has ended", path, text.Quote(j.Name))
+	}
 	s, err := r.schedule(path, j)
 	if _, twice := r.names[j.Name]; twice {
 		err = errors.Join(err, taken(path, j.Name))
@@ -90,10 +106,40 @@ func (r *registry) add(path string, j *Job) (*job.Job, error) {
 	*registered = job.New(j.Name, s, r.share(rulesOf(j)), no, r.shardOf(j.Name))
 	*r.funcs.Add() = j.Func
 	r.names[j.Name] = struct{}{}
+	r.noteLease(j, s)
 	if r.added != nil {
 		r.added(registered)
 	}
 	return registered, nil
+}
+
+// noteLease notes a job whose lease is longer than its shortest interval.
+func (r *registry) noteLease(j *Job, s *spec.Schedule) {
+	if j.Lease == 0 {
+		return
+	}
+	least, known := r.intervals[s]
+	if !known {
+		least = shortest(s)
+		r.intervals[s] = least
+	}
+	if least == 0 || j.Lease <= least {
+		return
+	}
+	if r.longer++; r.longer <= health.MostListed {
+		r.leases = append(r.leases, fmt.Sprintf("%s (%v, every %v)", j.Name, j.Lease, least))
+	}
+}
+
+// remarks returns what a job has that is allowed and hardly meant.
+func (r *registry) remarks() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.longer == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d jobs have a lease that is longer than their interval, and stand still for so long when their node dies: %s",
+		r.longer, health.List(r.leases, r.longer))}
 }
 
 // schedule parses a job's spec; jobs with the same spec share one.

@@ -10,7 +10,8 @@ import (
 // Remarks returns what is wrong with a part of what this node does, though it is Ready:
 // the jobs of which the store has something that cannot be read, how many jobs the store
 // was not asked for yet because it is slow, and the jobs with a fence more than a day ahead.
-// The node runs the others, and tries those again. At most five of each are named.
+// The node runs the others, and tries those again. It also names jobs whose lease is longer than
+// their interval, from New on. At most five of each are named.
 func (n *Node) Remarks() []string {
 	remarks := n.reconciler.Remarks()
 	if names, count := n.dispatcher.FenceAhead(health.MostListed); count > 0 {
@@ -18,5 +19,5 @@ func (n *Node) Remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("%d jobs have a fence more than a day ahead of the store's clock, and nothing is granted under them: %s",
 			count, health.List(names, count)))
 	}
-	return remarks
+	return append(remarks, n.registry.remarks()...)
 }

@@ -15,7 +15,6 @@ import (
 
 // The defaults and bounds of policies.
 const (
-	defaultLease    = 30 * time.Second
 	defaultAttempts = 3
 	defaultWindow   = time.Hour
 )
@@ -31,7 +30,7 @@ func rulesOf(j *Job) job.Rules {
 		},
 		Rerun: j.Takeover == TakeoverRerun, GiveBack: j.Interrupted == InterruptedRerun,
 		Attempts: cmp.Or(j.Attempts, defaultAttempts), Window: orDefault(j.Window, defaultWindow),
-		Timeout: j.Timeout, Lease: orDefault(j.Lease, defaultLease), Replicas: j.Replicas,
+		Timeout: j.Timeout, Lease: j.Lease, Replicas: j.Replicas,
 	}
 	wait := orDefault(j.Retry.Wait, time.Second)
 	r.Retry = job.Retry{Tries: j.Retry.Tries, Wait: wait, Max: orDefault(j.Retry.Max, max(time.Minute, wait))}
@@ -76,7 +75,7 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 			bad(d.field, "is %v, must be 0 or more", d.value)
 		}
 	}
-	if l := orDefault(j.Lease, defaultLease); l < driver.MinTTL || l > driver.MaxTTL {
+	if l := j.Lease; l != 0 && (l < driver.MinTTL || l > driver.MaxTTL) {
 		bad("lease", "is %v, must be %v to %v", l, driver.MinTTL, driver.MaxTTL)
 	}
 	if j.Attempts < 0 || j.Attempts > 1000 {

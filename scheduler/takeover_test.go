@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -142,5 +143,41 @@ func TestInterrupted(t *testing.T) {
 				c.wantLogged(1, "run finished", "outcome", "interrupted")
 			})
 		})
+	}
+}
+
+// With the default lease a job goes on about one interval after its node was killed: the tick
+// is taken over, or the next one runs.
+func TestDefaultLeaseIsTheInterval(t *testing.T) {
+	for _, takeover := range []scheduler.Takeover{scheduler.TakeoverLost, scheduler.TakeoverRerun} {
+		for spec, within := range map[string]time.Duration{"@every 1s": 4 * time.Second, "@every 5s": 6 * time.Second, "@every 2m": 31 * time.Second} {
+			t.Run(fmt.Sprint(takeover, spec), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					c := cluster(t, 3, scheduler.Job{Name: "a", Spec: spec, Takeover: takeover, Func: takes(700 * time.Millisecond)})
+					c.pass(2*time.Minute + 5*time.Second - 500*time.Millisecond)
+					if c.running("a") == nil {
+						c.pass(115*time.Second + 300*time.Millisecond)
+					} else {
+						c.pass(300 * time.Millisecond)
+					}
+					killed := time.Now()
+					c.holder("a").kill()
+					c.pass(3 * time.Minute)
+					for _, r := range c.ran("a") {
+						if r.began.After(killed) {
+							took, most := r.began.Sub(killed), within
+							if takeover == scheduler.TakeoverLost && spec == "@every 2m" {
+								most = 2 * time.Minute // its next tick
+							}
+							if took > most {
+								t.Errorf("the job goes on %v after the kill, want within %v", took, most)
+							}
+							return
+						}
+					}
+					t.Error("the job does not go on")
+				})
+			})
+		}
 	}
 }

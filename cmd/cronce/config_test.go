@@ -371,7 +371,7 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := node.DryRun(c)
+	s, _, err := node.DryRun(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func FuzzConfig(f *testing.F) {
 		if c == nil {
 			return
 		}
-		_, jobs := node.DryRun(c)
+		_, _, jobs := node.DryRun(c)
 		for _, e := range config.Split(errors.Join(err, jobs)) {
 			if _, ok := errors.AsType[*strictyaml.Error](e); !ok && !strings.Contains(e.Error(), " more") {
 				t.Errorf("a fault without its place: %v", e)

@@ -188,7 +188,7 @@ func TestDemoJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := node.DryRun(c)
+	s, _, err := node.DryRun(c)
 	if err != nil || len(s.Jobs) != len(demo.Jobs) {
 		t.Fatal(err, len(s.Jobs))
 	}

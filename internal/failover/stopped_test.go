@@ -16,6 +16,7 @@ import (
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/guard"
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(holder(context.Background(), addr))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	os.Exit(sqlserver.Main(m))
 }
 
 // A holder is stopped for longer than its lease, continues, and writes without

@@ -11,6 +11,7 @@ import (
 var keys = map[string]string{
 	"node started":      "node",
 	"node draining":     "node",
+	"drain waits":       "claim_names claims ends node run_names runs",
 	"node stopped":      "node",
 	"run started":       "attempt fence job late_ms node tick",
 	"run finished":      "attempt err fence job node outcome tick took_ms",

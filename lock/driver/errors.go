@@ -71,3 +71,22 @@ var ErrUnreadable = errors.New("lock: what the store has under the key cannot be
 // deleted what it had of the lock: one that is freed by force is ErrForced. It wraps ErrLost.
 // Another owner may have been granted the key already, with a higher fence.
 var ErrForgotten = fmt.Errorf("%w before its time: the store forgot it, or its clock jumped", ErrLost)
+
+// ErrNotDone is in the errors of a store that certainly did nothing of what was asked, and will
+// not do it later: the request was never sent, or the server refused it before it wrote
+// anything. Such an error of a claim or of a grant is no doubt. See [NotDone].
+var ErrNotDone = errors.New("lock: the store did nothing")
+
+// NotDone is for stores: it returns err, with its text, as an error that is [ErrNotDone] too.
+// NotDone of nil is nil.
+func NotDone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notDoneError{err}
+}
+
+type notDoneError struct{ error }
+
+func (e *notDoneError) Unwrap() error        { return e.error }
+func (e *notDoneError) Is(target error) bool { return target == ErrNotDone }

@@ -27,9 +27,10 @@ var claims = operation[driver.Claim, driver.Answer]{
 		r.escaped(between, c.Revision)
 		r.terms(c)
 	},
-	read:  readAnswer,
-	doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
-	want:  func(c *driver.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
+	read:    readAnswer,
+	refused: driver.NotDone,
+	doubt:   func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
+	want:    func(c *driver.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
 }
 
 // Claim asks for numbers, up to 200 of one shard with one script. An answer with
@@ -147,7 +148,7 @@ func readAnswer(at instant, text string, c *driver.Claim) (driver.Answer, bool) 
 	fence, node := f.count(f.text()), f.raw(f.end())
 	if letter == 'f' && !f.bad {
 		err := driver.CheckFence(fence+1, int64(at))
-		return driver.Answer{Now: now, Err: err}, err != nil
+		return driver.Answer{Now: now, Err: driver.NotDone(err)}, err != nil
 	}
 	if hasRun {
 		r, good := readRun(about)

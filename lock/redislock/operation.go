@@ -22,6 +22,8 @@ type operation[Q, A any] struct {
 	doubt  func(q *Q, err error) A                     // an answer that did not come
 	rest   func(context.Context, *Driver, int, string) // what follows the answers, if something does
 	want   func(q *Q) (replicas int, ttl time.Duration)
+
+	refused func(error) error // of a question that the script could not answer; nil: the script may have written something all the same
 }
 
 // A part is what one script is asked: the questions' places, all of one shard.
@@ -97,6 +99,9 @@ func (w *waitings) of(shard, replicas int) *int {
 func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q, answers []A) outcome {
 	texts, s, err := d.reply(ctx, op.script(d.scripts), op.request(d, p, qs), p)
 	var now instant
+	if d.notDone(err) {
+		err = driver.NotDone(err)
+	}
 	if err == nil {
 		now, err = op.shape(texts, len(p.at))
 	}
@@ -140,7 +145,11 @@ func (op *operation[Q, A]) shape(texts []string, n int) (instant, error) {
 
 func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
 	if len(text) > 0 && text[0] == '!' {
-		return op.doubt(q, fmt.Errorf("redislock: %s %q: %w", op.name, op.key(q), refusalOf(text[1:])))
+		err := refusalOf(text[1:])
+		if op.refused != nil {
+			err = op.refused(err)
+		}
+		return op.doubt(q, fmt.Errorf("redislock: %s %q: %w", op.name, op.key(q), err))
 	}
 	a, ok := op.read(now, text, q)
 	if !ok {

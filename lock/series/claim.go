@@ -21,7 +21,7 @@ func (s *State) decide(us int64, c *driver.Claim, w Writer) driver.Answer {
 		return driver.Answer{Kind: driver.KindUnknown}
 	}
 	if err := driver.CheckFence(max(s.Fence, c.Fence)+1, us); err != nil {
-		return driver.Answer{Kind: driver.KindUnknown, Err: err}
+		return driver.Answer{Kind: driver.KindUnknown, Err: driver.NotDone(err)}
 	}
 	if a, ok := s.again(ms, c); ok {
 		return a

@@ -175,7 +175,8 @@ func TestUnreadableHolders(t *testing.T) {
 }
 
 // A user without the right to write is refused, whatever it asks for. A server that is not there, lets the
-// user not in, or takes no writes now, as a former primary does, refuses nothing: it is asked again.
+// user not in, or takes no writes now, as a former primary does, refuses nothing: it is asked again. None of
+// them has granted a claim, and the error says so.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	for database, all := range map[string]func(*testing.T) map[string]refusal{
@@ -188,7 +189,11 @@ func TestRefuses(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 				opened := d.Open(ctx, []driver.OpenRequest{{Key: "a new key", Node: "n"}})[0].Err
 				ended := d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: r.run, Outcome: driver.OutcomeOK, OK: true}})[0].Err
+				claimed := d.Claim(ctx, []driver.Claim{{Key: r.run.Key, Owner: "n/2", Number: r.run.Number + 1, TTL: time.Minute, Latest: driver.MaxNumber}})[0]
 				stop()
+				if claimed.Err == nil || !errors.Is(claimed.Err, driver.ErrNotDone) {
+					t.Errorf("%s: a claim is answered %+v, want an error that is ErrNotDone", name, claimed)
+				}
 				if opened == nil || d.Refuses(opened) != r.want || errors.Is(opened, driver.ErrUnreadable) {
 					t.Errorf("%s: an opening is answered %v, which is a refusal: %v", name, opened, d.Refuses(opened))
 				}

@@ -79,8 +79,12 @@ func (o *operation[Q, A]) judge(b *batch, qs []Q, at []int) []A {
 			answers[k], r.err = o.apply(r, b.us, &qs[i])
 		}
 		if r.err != nil {
-			answers[k] = o.doubt(&qs[i], fmt.Errorf("%w: %w", driver.ErrUnreadable, r.err))
+			answers[k] = o.doubt(&qs[i], notDone(fmt.Errorf("%w: %w", driver.ErrUnreadable, r.err)))
 		}
 	}
 	return answers
 }
+
+// notDone is an error of a database that did nothing, or takes back what it did: nothing was
+// committed.
+func notDone(err error) error { return driver.NotDone(err) }

@@ -41,7 +41,7 @@ func connected[T any](ctx context.Context, db *sql.DB, do func(*sql.Conn) (T, er
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		var zero T
-		return zero, err
+		return zero, notDone(err)
 	}
 	defer conn.Close()
 	v, err := do(conn)
@@ -60,12 +60,12 @@ func transaction[T any](ctx context.Context, conn *sql.Conn, do func(session) (T
 	var zero T
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return zero, err
+		return zero, notDone(err)
 	}
 	v, err := do(tx)
 	if err != nil {
 		_ = tx.Rollback() // else the connection is dropped, which does the same
-		return zero, broken(err)
+		return zero, notDone(broken(err))
 	}
 	if err := tx.Commit(); err != nil {
 		return zero, broken(err)
@@ -88,13 +88,14 @@ func immediately[T any](ctx context.Context, conn *sql.Conn, do func(session) (T
 	var zero T
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		drop(ctx, conn) // it may have begun
-		return zero, err
+		return zero, notDone(err)
 	}
 	v, err := do(conn)
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "COMMIT")
-	}
 	if err != nil {
+		drop(ctx, conn)
+		return zero, notDone(err)
+	}
+	if _, err = conn.ExecContext(ctx, "COMMIT"); err != nil {
 		drop(ctx, conn)
 		return zero, err
 	}

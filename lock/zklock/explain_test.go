@@ -105,7 +105,8 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 }
 
 // A session that is not of the user that made the nodes is refused, whatever it asks for. A server that is not there,
-// or does not let the user in, refuses nothing: it is asked again.
+// or does not let the user in, refuses nothing: it is asked again. None of them has granted a claim, and the error
+// says so.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
@@ -134,6 +135,10 @@ func TestRefuses(t *testing.T) {
 					err := d.Open(ctx, []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err
 					if opened {
 						err = d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: driver.RunRef{Key: key, Number: 1, Owner: "n/1", Fence: 1}, Outcome: driver.OutcomeOK}})[0].Err
+					}
+					claimed := d.Claim(ctx, []driver.Claim{{Key: key, Owner: "n/2", Number: 2, TTL: time.Minute, Latest: driver.MaxNumber}})[0]
+					if opened && (claimed.Err == nil || !errors.Is(claimed.Err, driver.ErrNotDone)) {
+						t.Errorf("%s: a claim is answered %+v, want an error that is ErrNotDone", key, claimed)
 					}
 					if err == nil || !c.want && d.Refuses(err) {
 						t.Errorf("%s: %v, which is a refusal: %v", key, err, err != nil)

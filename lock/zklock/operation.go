@@ -6,9 +6,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A kind of request is about one series, and sent in batches.
@@ -32,9 +35,13 @@ func (k *kind[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 		return nil
 	}
 	own := slices.Clone(qs) // the caller may be gone before the last of them is carried out
-	answers, err := bounded(ctx, d, k.what, func(c *zk.Conn) ([]A, error) { return k.carryOut(ctx, c, d, own), nil }, nil)
+	var g gate
+	answers, err := bounded(ctx, d, k.what, func(c *zk.Conn) ([]A, error) { return k.carryOut(ctx, c, d, own, &g), nil }, nil)
 	if err == nil {
 		return answers
+	}
+	if g.shut() {
+		err = driver.NotDone(err)
 	}
 	out := make([]A, len(qs))
 	for i := range qs {
@@ -42,6 +49,23 @@ func (k *kind[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	}
 	return out
 }
+
+// A gate is what the writes of one batch pass. Once it is shut none does.
+type gate struct{ state atomic.Int32 }
+
+const (
+	gateUnused = iota
+	gatePassed // something may have been written
+	gateShut
+)
+
+// pass reports whether the batch may write.
+func (g *gate) pass() bool {
+	return g.state.CompareAndSwap(gateUnused, gatePassed) || g.state.Load() == gatePassed
+}
+
+// shut reports whether nothing was written; then nothing will be.
+func (g *gate) shut() bool { return g.state.CompareAndSwap(gateUnused, gateShut) }
 
 // A task is what is left to do about one series.
 type task struct {
@@ -54,7 +78,7 @@ type task struct {
 // carryOut reads the series, then the clock, decides, and writes each series if
 // no other writer was faster; with those it begins again. The clock is read after the
 // series, so that nothing in them is later than it.
-func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q) []A {
+func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q, g *gate) []A {
 	out := make([]A, len(qs))
 	for left := k.tasks(d, qs); len(left) > 0; left = unfinished(left) {
 		parallel(len(left), func(i int) {
@@ -69,8 +93,13 @@ func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q
 			if t.err == nil {
 				t.err = errors.Join(err, ctx.Err())
 			}
+			if t.err == nil && !g.pass() {
+				t.err = context.Canceled // the caller has left
+			}
 			if t.err == nil {
 				t.err = k.carry(c, d, t, ms*1000, qs, out)
+			} else {
+				t.err = driver.NotDone(t.err)
 			}
 			if errors.Is(t.err, errFaster) {
 				t.err = nil
@@ -176,6 +205,9 @@ func (d *Driver) store(c *zk.Conn, r *record) error {
 		return err
 	}
 	err = d.within(c, d.paths.series, func() error { return d.replace(c, r, data, full) })
+	if errors.Is(err, zk.ErrNoAuth) {
+		return driver.NotDone(err)
+	}
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) {
 		return errFaster
 	}

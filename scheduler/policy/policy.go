@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/scheduler/internal/bounded"
 )
 
 // The words of a Record, those of the configuration.
@@ -46,13 +48,13 @@ func (r Record) Within(interval time.Duration) time.Duration {
 	}
 	switch {
 	case r.Misfire == Skip:
-		return r.Jitter + Punctual
+		return bounded.Sum(r.Jitter, Punctual)
 	case r.Deadline > 0:
-		return r.Jitter + r.Deadline
+		return bounded.Sum(r.Jitter, r.Deadline)
 	case r.Misfire == All:
-		return r.Jitter + Backlog*max(interval, minDeadline)
+		return bounded.Sum(r.Jitter, bounded.Times(Backlog, max(interval, minDeadline)))
 	}
-	return r.Jitter + min(max(interval, minDeadline), maxDeadline)
+	return bounded.Sum(r.Jitter, min(max(interval, minDeadline), maxDeadline))
 }
 
 // String is the text that is recorded, such as "overlap:skip/misfire:once/jitter:5s".

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ func TestWithin(t *testing.T) {
 		{"misfire skip", policy.Record{Misfire: policy.Skip, Jitter: 7 * time.Second}, minute, 8 * time.Second},
 		{"misfire all", policy.Record{Misfire: policy.All, Jitter: time.Second}, minute, 10*minute + time.Second},
 		{"misfire all, often", policy.Record{Misfire: policy.All}, 100 * time.Millisecond, 10 * time.Second},
+		{"without a bound", policy.Record{Deadline: math.MaxInt64, Jitter: 5 * time.Second}, minute, math.MaxInt64},
+		{"misfire all of what is rare", policy.Record{Misfire: policy.All, Jitter: time.Second}, 100 * 365 * 24 * time.Hour, math.MaxInt64},
 		{"misfire all, as configured", policy.Record{Misfire: policy.All, Deadline: minute}, minute, minute},
 	} {
 		if got := c.record.Within(c.interval); got != c.want {

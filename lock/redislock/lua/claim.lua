@@ -215,14 +215,15 @@ local function decide(s, c, about)
   return fresh(s, c)
 end
 
--- save writes what a claim can change. Keys live on while the mark moves.
+-- save writes what a claim can change. Keys live on while the mark moves. The write of the
+-- state is the last step that can fail: a claim that is answered with an error was not granted.
 local function save(s, before)
-  call('HSET', s.key, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
   if floor(before / DAY) ~= floor(tonumber(s.mark) / DAY) then
     call('PEXPIRE', s.key, LIFE)
     call('PEXPIRE', s.journal, LIFE)
     call('PEXPIRE', KEYS[2], LIFE)
   end
+  call('HSET', s.key, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
 end
 
 local function claim(i)

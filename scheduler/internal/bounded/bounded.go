@@ -1,10 +1,29 @@
-// Package bounded makes calls and pauses that end with their time or with their context.
+// Package bounded makes calls and pauses that end with their time or with their context, and
+// adds durations without an overflow.
 package bounded
 
 import (
 	"context"
+	"math"
 	"time"
 )
+
+// Sum returns a + b, neither of which is negative, or the longest duration if that is less.
+func Sum(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// Times returns n * d, with n above 0 and d not negative, or the longest duration if that is
+// less.
+func Times(n int, d time.Duration) time.Duration {
+	if d > math.MaxInt64/time.Duration(n) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * d
+}
 
 // Call calls f and returns its result. It returns the error of the context when ctx or
 // the limit is over, even if f ignores that.

@@ -72,9 +72,14 @@ func (c *Claims) learn(p *Pending, a *driver.Answer, now int64) {
 // learnDoubt takes why a claim has no answer.
 func (c *Claims) learnDoubt(p *Pending, a *driver.Answer) {
 	e := p.e
-	if a.Err == nil { // the store has forgotten the job, or never knew it
+	switch {
+	case a.Err == nil: // the store has forgotten the job, or never knew it
 		p.doubt = false
 		c.regress(e, 0)
+	case errors.Is(a.Err, driver.ErrNotDone):
+		p.doubt = p.until != 0 // only an earlier request may have been granted
+	default:
+		p.until = max(p.until, p.latest)
 	}
 	if short, is := errors.AsType[*driver.ReplicasError](a.Err); is {
 		c.effects.Short = append(c.effects.Short, Short{e.Job, p.tick, short.Want, short.Acked})
@@ -165,11 +170,13 @@ func (c *Claims) again(p *Pending, at int64) {
 	c.retries.add(at, p)
 }
 
-// doubt sends a claim again that may have been granted.
+// doubt sends a claim again that has no verdict and may have been granted. In a drain it is
+// given up if it certainly was not.
 func (c *Claims) doubt(p *Pending, a *driver.Answer, now int64) {
 	c.freeSlot(p)
-	if a.Err != nil {
-		p.until = max(p.until, p.latest)
+	if c.draining && !p.mayHoldLease() {
+		c.resolve(p, false, now)
+		return
 	}
 	if a.Err == nil || c.countUnanswered(p) {
 		c.retries.add(onGrid(now+c.retryAfter(p), retryGrid), p)
@@ -185,7 +192,7 @@ func (c *Claims) hold(p *Pending, a *driver.Answer, now int64) {
 		at = now
 	}
 	if p.from != 0 {
-		c.plan(run{p.e, p.tick}, probe{p, at})
+		c.plan(run{p.e, p.tick}, probe{claim: p, at: at})
 	}
 	c.again(p, at)
 }

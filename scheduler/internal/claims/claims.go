@@ -31,6 +31,7 @@ type Claims struct {
 	parked    map[*entry][]*Pending // waiting for the answer to an end of a run, or to an older claim
 	stalled   map[*entry]*stall     // jobs whose claims are not answered
 	probes    map[run]probe
+	lookAt    int64              // when runs are looked at next; 0: none is
 	changes   map[*entry]*change // jobs of which ticks of former specs have no verdict
 	deferred  deferred
 	nodes     rendezvous.Nodes
@@ -166,13 +167,24 @@ func (c *Claims) Unsettled() int {
 	return count
 }
 
-// InDoubt returns how many claims a drain has to wait for.
-func (c *Claims) InDoubt() int { return c.retries.count }
+// InDoubt counts the claims that a drain has to wait for, beside those on their way, and names
+// at most so many.
+func (c *Claims) InDoubt(most int) (names []string, count int) {
+	for _, ps := range c.retries.all {
+		for _, p := range ps[:min(len(ps), most-len(names))] {
+			names = append(names, p.String())
+		}
+	}
+	return names, c.retries.count
+}
 
 // Shift moves all that is planned along with a step of the clock, in milliseconds: pauses
 // stay as long as they were.
 func (c *Claims) Shift(step int64) {
 	c.retries = c.retries.shifted(step)
+	if c.lookAt != 0 {
+		c.lookAt += step
+	}
 	c.deferred.shift(step)
 	for r, p := range c.probes {
 		p.at += step

@@ -59,8 +59,10 @@ func (d *deferred) take(now int64) (due []*Share) {
 	return due
 }
 
-// open reports whether the tick is still the job's latest and is not claimed.
-func (t *dueTick) open() bool { return t.e.Last() == t.Number && t.e.latest == nil }
+// open reports whether the tick is still the job's latest and is not claimed, or is looked at.
+func (t *dueTick) open() bool {
+	return t.look || t.e.Last() == t.Number && t.e.latest == nil
+}
 
 // next returns the instant of the earliest share, or 0.
 func (d *deferred) next() (at int64) {
@@ -93,6 +95,8 @@ func (c *Claims) Peeked(s *Share, answers []*driver.Answer, now int64) {
 	for i := range s.ticks {
 		t, a := &s.ticks[i], answers[i]
 		switch {
+		case t.look:
+			c.looked(t, a, now)
 		case a != nil:
 			t.e.mark = max(t.e.mark, a.Mark)
 			c.granted(t.e, t.After, a)

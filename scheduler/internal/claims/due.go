@@ -20,6 +20,7 @@ type Batch struct {
 type dueTick struct {
 	e *entry
 	timetable.Tick
+	look bool // it is that of a run which is looked at
 }
 
 // claim returns the claim of the tick.
@@ -53,7 +54,7 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 		}
 	}
 	c.deferred.close()
-	b.Peeks = c.deferred.take(now)
+	b.Peeks = append(c.deferred.take(now), c.takeLooks(now)...)
 	b.Claims = c.admit(append(b.Claims, c.retries.take(now)...), now)
 	b.More = c.ticksDue(now + lead)
 	return b
@@ -72,8 +73,10 @@ func (c *Claims) Next(now, lead int64) int64 {
 		return now
 	}
 	next := c.retries.next()
-	if at := c.deferred.next(); at != 0 && (next == 0 || at < next) {
-		next = at
+	for _, at := range []int64{c.deferred.next(), c.lookAt} {
+		if at != 0 && (next == 0 || at < next) {
+			next = at
+		}
 	}
 	if at := c.table.Next() - lead; at > 0 && !c.draining && (next == 0 || at < next) {
 		next = at
@@ -97,7 +100,7 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 	default:
 		old.stale, e.latest = true, nil
 	}
-	return dueTick{e, tick}, true
+	return dueTick{e: e, Tick: tick}, true
 }
 
 // replaceQueued lets a newer tick take the place of one that waits for a slot, so that a

@@ -30,7 +30,7 @@ func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a driver.End
 		return // nothing waits
 	}
 	if !a.Ended && !c.draining {
-		c.schedule(run{e, tick}, fence, now)
+		c.schedule(run{e, tick}, fence, now, false)
 	}
 	if a.Waiting != 0 && !c.draining {
 		c.startWaiting(run{e, a.Waiting}, a.Fence, now)
@@ -48,7 +48,7 @@ func (c *Claims) startWaiting(r run, fence, now int64) {
 		p.claim.freed = true
 		return
 	}
-	c.schedule(r, fence, now)
+	c.schedule(r, fence, now, false)
 }
 
 // resendHeld sends a claim again that was held by a run which has ended. The store does not
@@ -71,7 +71,7 @@ func (c *Claims) resendHeld(e *entry, now int64) {
 func (c *Claims) EndRefused(j *job.Job, tick, fence, now int64) {
 	e := c.entry(j)
 	c.unpark(e, now)
-	c.schedule(run{e, tick}, fence, now)
+	c.schedule(run{e, tick}, fence, now, false)
 }
 
 // Opened takes what the store has of a job, in answer to an opening that named the mark
@@ -109,5 +109,5 @@ func (c *Claims) found(e *entry, r *driver.Run, s *driver.Series, now int64) {
 		}
 	}
 	a := driver.Answer{Number: r.Number, Node: driver.NodeOf(r.Owner), Left: time.Duration(max(0, until-s.Now)) * time.Millisecond}
-	c.schedule(run{e, r.Number}, r.Fence, c.probeAt(e, &a, now))
+	c.schedule(run{e, r.Number}, r.Fence, c.probeAt(e, &a, now), c.looks(e, &a, now))
 }

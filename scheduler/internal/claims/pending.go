@@ -5,6 +5,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -38,6 +39,9 @@ type Pending struct {
 // Job returns the job of the claim.
 func (p *Pending) Job() *job.Job { return p.e.Job }
 
+// String names the claim, as job@tick.
+func (p *Pending) String() string { return p.e.Name + "@" + text.Tick(p.tick) }
+
 // spec returns the spec that has the tick.
 func (p *Pending) spec() *spec.Schedule {
 	if p.former != nil {
@@ -49,6 +53,14 @@ func (p *Pending) spec() *spec.Schedule {
 // Shard returns the shard of the store that the claim goes to.
 func (p *Pending) Shard() int { return int(p.e.Shard) }
 
+// Lease returns for how long the tick is leased when it is granted.
+func (p *Pending) Lease() time.Duration {
+	if l := p.e.Rules.Lease; l != 0 {
+		return l
+	}
+	return p.e.Rules.LeaseOf(p.e.Interval(p.tick))
+}
+
 // mayHoldLease reports whether the claim may have been granted, or may be yet, by a
 // request that was not answered.
 func (p *Pending) mayHoldLease() bool { return p.doubt || p.until != 0 }
@@ -56,7 +68,7 @@ func (p *Pending) mayHoldLease() bool { return p.doubt || p.until != 0 }
 // leaseOver reports whether a lease that the claim may hold is over by now: the node that
 // finds the run settles it.
 func (p *Pending) leaseOver(now int64) bool {
-	return p.until != 0 && now > p.until+p.e.Rules.Lease.Milliseconds()
+	return p.until != 0 && now > p.until+p.Lease().Milliseconds()
 }
 
 // pause is how long to wait before the claim is sent again. It doubles with each request.
@@ -75,10 +87,11 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) driver.Claim {
 	p.doubt, p.freed, p.held = true, false, false
 	p.tries++
 	r := p.e.Rules
-	deadline, late := r.StartWithin(p.e.Interval(p.tick))
+	interval := p.e.Interval(p.tick)
+	deadline, late := r.StartWithin(interval)
 	q := driver.Claim{
 		Key: p.e.Name, Owner: p.owner, Number: p.tick, After: p.after, Between: p.between, From: p.from,
-		TTL: r.Lease, Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
+		TTL: r.LeaseOf(interval), Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
 		Window: r.Window, Overlap: r.Overlap, Backlog: p.backlog,
 		Latest: now + c.cfg.Timeout.Milliseconds(), Revision: c.cfg.Revisions.Of(p.e.Spec, now), Replicas: r.Replicas,
 	}

@@ -13,6 +13,7 @@ type run struct {
 type probe struct {
 	claim *Pending
 	at    int64 // when it is sent
+	look  bool  // this node looks at the run before that: see look.go
 }
 
 // of reports whether there is a probe of the run with this fence.
@@ -25,24 +26,26 @@ func (c *Claims) watch(e *entry, a *driver.Answer, now int64) {
 		c.cancel(r)
 		return
 	}
-	c.schedule(r, a.Fence, c.probeAt(e, a, now))
+	c.schedule(r, a.Fence, c.probeAt(e, a, now), c.looks(e, a, now))
 }
 
 // watchWaiting probes a waiting tick when the run it waits for is over. The node that runs
 // it starts the waiting tick at once; the probe is for when that node died.
 func (c *Claims) watchWaiting(e *entry, a *driver.Answer, now int64) {
 	if !c.draining {
-		c.schedule(run{e, a.Number}, a.Fence, c.probeAt(e, a, now))
+		c.schedule(run{e, a.Number}, a.Fence, c.probeAt(e, a, now), false)
 	}
 }
 
 // schedule schedules a probe. Another one of the same run stays if it is earlier.
-func (c *Claims) schedule(r run, fence, at int64) {
+func (c *Claims) schedule(r run, fence, at int64, look bool) {
 	if p := c.probes[r]; p.of(fence) && p.at <= at {
+		p.look = p.look || look
+		c.probes[r] = p
 		return
 	}
 	p := &Pending{e: r.e, tick: r.tick, after: r.tick - 1, from: fence, probe: true}
-	c.plan(r, probe{p, at})
+	c.plan(r, probe{p, at, look})
 	c.retries.add(at, p)
 }
 
@@ -74,7 +77,7 @@ func (c *Claims) granted(e *entry, before int64, a *driver.Answer) {
 
 // cancelled reports whether a claim is a probe that was cancelled.
 func (c *Claims) cancelled(p *Pending) bool {
-	return p.probe && p.tries == 0 && !c.probes[run{p.e, p.tick}].of(p.from)
+	return p.probe && p.tries == 0 && c.probes[run{p.e, p.tick}].claim != p
 }
 
 // probeAnswered forgets a probe that was answered; the answer may lead to another.

@@ -70,7 +70,7 @@ func TestLeaveTheLine(t *testing.T) {
 	c := New(Config{})
 	e := entryOf()
 	w := run{e, 1}
-	c.schedule(w, 7, 0)
+	c.schedule(w, 7, 0, false)
 	c.admit(c.retries.take(0), 0)
 	stale, unsure := &Pending{e: e, tick: 2}, &Pending{e: e, tick: 3, until: 5}
 	c.admit([]*Pending{stale, unsure}, 0)
@@ -92,7 +92,7 @@ func TestShiftMovesAllPlans(t *testing.T) {
 		w := run{entryOf(), 1000}
 		look := &Pending{e: w.e, tick: w.tick, probe: true}
 		c := New(Config{})
-		c.probes[w] = probe{look, 50_000}
+		c.probes[w] = probe{look, 50_000, false}
 		c.retries.add(50_000, look)
 		c.retries.add(60_000, new(Pending))
 		c.deferred.add(55_000, dueTick{e: w.e})
@@ -108,5 +108,5 @@ func TestShiftMovesAllPlans(t *testing.T) {
 
 // entryOf returns a job of which nothing is set.
 func entryOf() *entry {
-	return &entry{Entry: timetable.Entry{Job: &job.Job{Rules: &job.Rules{}}}}
+	return &entry{Entry: timetable.Entry{Job: &job.Job{Rules: &job.Rules{Lease: 1}}}}
 }

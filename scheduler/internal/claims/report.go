@@ -82,7 +82,7 @@ func reportSettled(j *job.Job, s driver.Settled, log Events) {
 // Report logs which ticks of a share other nodes have.
 func (s *Share) Report(answers []*driver.Answer, log Events) {
 	for i, t := range s.ticks {
-		if a := answers[i]; a != nil {
+		if a := answers[i]; a != nil && !t.look {
 			log.Passed(t.e.Job, t.Number, a.Node)
 		}
 	}

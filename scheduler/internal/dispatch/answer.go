@@ -12,7 +12,8 @@ import (
 )
 
 // answered takes the answers to claims. What was granted starts first.
-func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, took time.Duration) {
+func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Duration) {
+	all := r.claims
 	granted := make([]*runs.Attempt, 0, len(all))
 	reached, failed := verdict(answers)
 	d.mu.Lock()
@@ -32,11 +33,13 @@ func (d *Dispatcher) answered(all []*claims.Pending, answers []lock.Claimed, too
 	d.mu.Unlock()
 	d.runs.Start(granted, len(all))
 	d.apply(fx)
-	d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
+	if reached || d.life.Err() == nil { // a request that the end cut short shows nothing
+		d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
+	}
 	for i, p := range all {
 		p.Report(answers[i].Answer, d.cfg.Events)
 	}
-	d.returned()
+	d.returned(r)
 }
 
 // verdict reports whether the store answered, and if not, why. A store that answers some
@@ -59,7 +62,7 @@ func verdict(answers []lock.Claimed) (reached bool, failed error) {
 func (d *Dispatcher) attempt(p *claims.Pending, a *lock.Claimed) *runs.Attempt {
 	return &runs.Attempt{Grant: runs.Grant{
 		Job: p.Job(), Lease: a.Lease, Ending: p.Ending(), Tick: p.Tick(), Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
-		Backlog: p.Chained(), Void: d.claims.Void(p),
+		TTL: p.Lease(), Backlog: p.Chained(), Void: d.claims.Void(p),
 	}}
 }
 

@@ -55,6 +55,7 @@ type Config struct {
 	ReadClock signal.Signal       // raised when the clock may be behind the store's
 	Changed   signal.Signal       // raised in a drain when Quiet may have changed
 	Local     bool                // the store is a driver.Local
+	Changed   signal.Signal       // raised in a drain when InDoubt may have changed
 }
 
 // A Dispatcher sends claims when they are due. It is safe for concurrent use.
@@ -70,14 +71,14 @@ type Dispatcher struct {
 	claims  *claims.Claims
 	timer   timer
 	lead    lead
-	sending int // requests without an answer
+	sending map[*request]struct{} // requests without an answer
 	answers Answers
 	woke    time.Time // when the dispatcher woke last; zero: not yet
 }
 
 // New returns a Dispatcher without a job. It starts nothing.
 func New(cfg Config) *Dispatcher {
-	return &Dispatcher{cfg: cfg, stopped: make(chan struct{}), claims: claims.New(cfg.Claims)}
+	return &Dispatcher{cfg: cfg, stopped: make(chan struct{}), claims: claims.New(cfg.Claims), sending: map[*request]struct{}{}}
 }
 
 // Grant sets what executes granted ticks. Call it before Run.
@@ -132,7 +133,7 @@ func (d *Dispatcher) Shift(by time.Duration) {
 }
 
 // Drain claims nothing more. Claims that may have been granted are repeated until they are
-// answered. From now on Config.Changed is raised when Quiet may have changed.
+// answered. From now on Config.Changed is raised when InDoubt may have changed.
 func (d *Dispatcher) Drain() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,11 +145,19 @@ func (d *Dispatcher) Drain() {
 // Draining reports whether Drain was called.
 func (d *Dispatcher) Draining() bool { return d.draining.Load() }
 
-// Quiet reports whether no claim is in doubt.
-func (d *Dispatcher) Quiet() bool {
+// InDoubt counts the claims that may be granted, and names at most so many of them as job@tick.
+// In a drain those are all claims that are on their way, and those that are sent again.
+func (d *Dispatcher) InDoubt(most int) (names []string, count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.claims.InDoubt() == 0 && d.sending == 0
+	names, count = d.claims.InDoubt(most)
+	for r := range d.sending {
+		count += len(r.claims)
+		for _, p := range r.claims[:min(len(r.claims), most-len(names))] {
+			names = append(names, p.String())
+		}
+	}
+	return names, count
 }
 
 // changed lets a drain look whether it is over.

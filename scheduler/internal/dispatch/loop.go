@@ -97,7 +97,9 @@ func (d *Dispatcher) dispatch() {
 	if len(requests) > 0 && d.timer.waiting == 0 {
 		go d.loop()
 	}
-	d.sending += len(requests)
+	for _, r := range requests {
+		d.sending[r] = struct{}{}
+	}
 	d.wg.Add(len(requests))
 	d.woke = time.Now()
 	d.timer.at, d.timer.more = time.Time{}, batch.More
@@ -121,14 +123,14 @@ func (d *Dispatcher) dispatch() {
 }
 
 // split makes requests of a batch, each for one shard and of a bounded size.
-func (d *Dispatcher) split(b claims.Batch) (requests []request) {
+func (d *Dispatcher) split(b claims.Batch) (requests []*request) {
 	for _, shard := range job.ByShard(d.cfg.Claims.Shards, b.Claims, (*claims.Pending).Shard) {
 		for part := range slices.Chunk(shard, batchMax) {
-			requests = append(requests, request{claims: part})
+			requests = append(requests, &request{claims: part})
 		}
 	}
 	for _, share := range b.Peeks {
-		requests = append(requests, request{share: share})
+		requests = append(requests, &request{share: share})
 	}
 	return requests
 }

@@ -18,11 +18,11 @@ type request struct {
 
 // send sends the request, and takes the answers when they are there or the time of the
 // request is over.
-func (r request) send(d *Dispatcher) {
+func (r *request) send(d *Dispatcher) {
 	ctx, stop := context.WithTimeout(d.life, d.cfg.Claims.Timeout)
 	defer stop()
 	if r.share != nil {
-		d.peek(ctx, r.share)
+		d.peek(ctx, r)
 		return
 	}
 	d.mu.Lock()
@@ -33,21 +33,22 @@ func (r request) send(d *Dispatcher) {
 	}
 	d.mu.Unlock()
 	sent := time.Now()
-	d.cfg.Claimer.ClaimThen(ctx, wire, func(answers []lock.Claimed) { d.answered(r.claims, answers, time.Since(sent)) })
+	d.cfg.Claimer.ClaimThen(ctx, wire, func(answers []lock.Claimed) { d.answered(r, answers, time.Since(sent)) })
 }
 
 // peek asks which ticks of a share are decided.
-func (d *Dispatcher) peek(ctx context.Context, s *claims.Share) {
-	first := context.AfterFunc(ctx, func() { d.peeked(s, nil, ctx.Err()) })
-	answers, err := d.cfg.Peeker.Peek(ctx, s.Peeks, d.cfg.Events.NamesWinners())
+func (d *Dispatcher) peek(ctx context.Context, r *request) {
+	first := context.AfterFunc(ctx, func() { d.peeked(r, nil, ctx.Err()) })
+	answers, err := d.cfg.Peeker.Peek(ctx, r.share.Peeks, d.cfg.Events.NamesWinners())
 	if first() {
-		d.peeked(s, answers, err)
+		d.peeked(r, answers, err)
 	}
 }
 
 // peeked takes the answers to a share, and claims what is not known to be decided.
-func (d *Dispatcher) peeked(s *claims.Share, answers []*driver.Answer, err error) {
-	if shard, some := s.Shard(); some {
+func (d *Dispatcher) peeked(r *request, answers []*driver.Answer, err error) {
+	s := r.share
+	if shard, some := s.Shard(); some && d.life.Err() == nil { // a request that the end cut short shows nothing
 		d.cfg.Health.Answered(health.Part{Shard: shard, Kind: health.Peeks}, err)
 	}
 	if err != nil {
@@ -60,13 +61,13 @@ func (d *Dispatcher) peeked(s *claims.Share, answers []*driver.Answer, err error
 	d.claims.Peeked(s, answers, d.cfg.Clock.Ms())
 	d.arm()
 	d.mu.Unlock()
-	d.returned()
+	d.returned(r)
 }
 
-// returned counts a request that has its answer.
-func (d *Dispatcher) returned() {
+// returned takes a request off those that have no answer.
+func (d *Dispatcher) returned(r *request) {
 	d.mu.Lock()
-	d.sending--
+	delete(d.sending, r)
 	d.mu.Unlock()
 	d.changed()
 	d.wg.Done()

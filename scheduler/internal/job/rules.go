@@ -18,7 +18,7 @@ type Rules struct {
 	Window   time.Duration
 	Timeout  time.Duration // 0: none
 	Retry    Retry
-	Lease    time.Duration
+	Lease    time.Duration // 0: from the interval, see LeaseOf
 	Replicas int
 }
 
@@ -38,6 +38,24 @@ func (r *Rules) Jitter() time.Duration { return r.Policy.Jitter }
 // is recorded for a later one. The interval is 0 for the last tick of a spec.
 func (r *Rules) StartWithin(interval time.Duration) (within time.Duration, reason string) {
 	return r.Policy.Within(interval), r.Late()
+}
+
+// The bounds of a lease that follows the interval.
+const (
+	minLease = 3 * time.Second
+	maxLease = 30 * time.Second
+)
+
+// LeaseOf returns for how long a tick is leased. The interval is 0 for the last tick of a
+// spec.
+func (r *Rules) LeaseOf(interval time.Duration) time.Duration {
+	switch {
+	case r.Lease != 0:
+		return r.Lease
+	case interval == 0:
+		return maxLease
+	}
+	return min(max(interval, minLease), maxLease)
 }
 
 // Late is the reason that is recorded for a tick whose first attempt comes too late.

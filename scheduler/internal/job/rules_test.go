@@ -38,3 +38,18 @@ func TestStartWithin(t *testing.T) {
 		}
 	}
 }
+
+// The lease that a job leaves open is the interval, within bounds.
+func TestLeaseOf(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ lease, interval, want time.Duration }{
+		{0, time.Second, 3 * time.Second}, {0, 3 * time.Second, 3 * time.Second}, {0, 5 * time.Second, 5 * time.Second},
+		{0, 30 * time.Second, 30 * time.Second}, {0, time.Hour, 30 * time.Second}, {0, 0, 30 * time.Second},
+		{time.Second, time.Hour, time.Second}, {time.Minute, time.Second, time.Minute},
+	} {
+		rules := job.Rules{Lease: test.lease}
+		if got := rules.LeaseOf(test.interval); got != test.want {
+			t.Errorf("lease %v, interval %v: %v, want %v", test.lease, test.interval, got, test.want)
+		}
+	}
+}

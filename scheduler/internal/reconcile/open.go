@@ -32,15 +32,15 @@ func (r *Reconciler) openDue(ctx context.Context) bool {
 		wg.Go(func() { r.openShard(ctx, shard) })
 	}
 	wg.Wait()
-	return r.logUnopened()
+	return ctx.Err() != nil || r.logUnopened()
 }
 
 // openShard opens jobs of one shard. When its requests have used up the time of two, the
 // rest is not asked for now, and comes first next time.
 func (r *Reconciler) openShard(ctx context.Context, jobs []*job.Job) {
 	began := time.Now()
-	for len(jobs) > 0 {
-		if time.Since(began) >= r.cfg.Timeout && ctx.Err() == nil {
+	for len(jobs) > 0 && ctx.Err() == nil {
+		if time.Since(began) >= r.cfg.Timeout {
 			r.mu.Lock()
 			r.openings.untried(jobs)
 			r.mu.Unlock()
@@ -70,6 +70,9 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 	series, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]driver.Series, error) {
 		return r.cfg.Store.Open(ctx, requests), nil
 	})
+	if ctx.Err() != nil {
+		return // the node stops: a request that was cut short shows nothing about the store
+	}
 	if err != nil {
 		series = make([]driver.Series, len(jobs))
 		for i := range series {

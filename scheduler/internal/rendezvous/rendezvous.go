@@ -55,6 +55,9 @@ func Of(self string, names []string) Nodes {
 // Count returns how many nodes there are.
 func (n *Nodes) Count() int { return len(n.hashes) }
 
+// Self reports whether the name is that of this node.
+func (n *Nodes) Self(name string) bool { return Hash(name) == n.self }
+
 // Joined reports whether one of the nodes is not among the earlier ones.
 func (n *Nodes) Joined(earlier *Nodes) bool {
 	known := earlier.hashes
@@ -72,7 +75,12 @@ func (n *Nodes) Joined(earlier *Nodes) bool {
 // First reports whether this node comes first for a tick, in Unix milliseconds, of the
 // job with this hash. The node called without is left out; empty: none is.
 func (n *Nodes) First(job uint64, tick int64, without string) bool {
-	if len(n.hashes) == 1 {
+	return n.Among(1, job, tick, without)
+}
+
+// Among reports whether this node is one of the first so many for a tick, as First.
+func (n *Nodes) Among(most int, job uint64, tick int64, without string) bool {
+	if len(n.hashes) <= most {
 		return true
 	}
 	skip := uint64(0)
@@ -83,7 +91,9 @@ func (n *Nodes) First(job uint64, tick int64, without string) bool {
 	mine := Mix(key ^ n.self)
 	for _, h := range n.hashes {
 		if h != n.self && h != skip && Mix(key^h) > mine {
-			return false
+			if most--; most == 0 {
+				return false
+			}
 		}
 	}
 	return true

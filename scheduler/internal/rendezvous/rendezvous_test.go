@@ -140,3 +140,25 @@ func TestShareOfADeadNode(t *testing.T) {
 		}
 	}
 }
+
+// So many nodes are among the first, whichever is left out, and the first of all is one of them.
+func TestAmong(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d", "e"}
+	for tick := range int64(200) {
+		for most := 1; most <= 5; most++ {
+			among := 0
+			for _, name := range names[1:] {
+				m := Of(name, names)
+				if m.Among(most, 7, tick, "a") {
+					among++
+				} else if m.First(7, tick, "a") {
+					t.Errorf("%s comes first and is not among %d", name, most)
+				}
+			}
+			if among != min(most, 4) {
+				t.Errorf("%d nodes are among the first %d", among, most)
+			}
+		}
+	}
+}

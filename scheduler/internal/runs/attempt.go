@@ -10,14 +10,21 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
 // The causes, beside lock.ErrLost, with which the context of a run ends.
 var (
-	ErrTimeout  = errors.New("scheduler: the job's timeout is over")
-	ErrReplaced = driver.ErrReplaced // a newer tick waits for the end of this run
+	ErrTimeout  = error(timeoutError{}) // is context.DeadlineExceeded, too
+	ErrReplaced = driver.ErrReplaced    // a newer tick waits for the end of this run
 	ErrDrained  = errors.New("scheduler: the node's drain is over")
 )
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string        { return "scheduler: the job's timeout is over" }
+func (timeoutError) Timeout() bool        { return true }
+func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // A Grant is what the store granted.
 //
@@ -33,6 +40,7 @@ type Grant struct {
 	Tick    int64
 	Attempt int
 	Wait    time.Duration // until the tick
+	TTL     time.Duration // of the lease
 	LastOK  int64         // the latest tick that ended ok; 0: none
 	Backlog bool          // the next missed tick runs when this run has ended
 	Void    bool          // granted when the node had no more use for it
@@ -57,6 +65,9 @@ type Attempt struct {
 	place       int       // among the attempts that are alive
 	cancelled   time.Time // when its context was first seen to have ended
 }
+
+// String names the attempt's tick, as job@tick.
+func (a *Attempt) String() string { return a.Job.Name + "@" + text.Tick(a.Tick) }
 
 // Cause returns why the context of the attempt ended; nil: it has not.
 func (a *Attempt) Cause() error { return context.Cause(a.Lease.Context()) }
@@ -88,7 +99,10 @@ func (a *Attempt) call() (f *Failure) {
 	rules := a.Job.Rules
 	ctx := a.Lease.Context()
 	if rules.Timeout > 0 {
-		defer time.AfterFunc(rules.Timeout, func() { a.Lease.Cancel(ErrTimeout) }).Stop()
+		limited, stop := context.WithTimeoutCause(ctx, rules.Timeout, ErrTimeout)
+		defer stop()
+		ctx = limited
+		defer context.AfterFunc(ctx, func() { a.Lease.Cancel(context.Cause(ctx)) })()
 	}
 	pause, work := rules.Retry.Wait, a.runs.cfg.Work(a)
 	for try := 1; ; try++ {
@@ -97,15 +111,30 @@ func (a *Attempt) call() (f *Failure) {
 			break
 		}
 		a.runs.cfg.Events.TryFailed(a, try, f)
-		if !bounded.Pause(ctx, pause) {
+		if !a.pause(ctx, pause) {
 			break
 		}
-		pause = min(2*pause, rules.Retry.Max)
+		pause = min(bounded.Sum(pause, pause), rules.Retry.Max)
 	}
 	if f != nil {
 		f.after(ctx)
 	}
 	return f
+}
+
+// pause waits before the next try. It reports false if there is none: the context has ended, or
+// the node drains, which ends the context of a run that only waits.
+func (a *Attempt) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-a.runs.draining:
+		a.Lease.Cancel(ErrDrained)
+	}
+	return false
 }
 
 // try does the work once. A panic becomes a failure.

@@ -28,7 +28,7 @@ func (a *Attempt) complete(e driver.EndRequest) {
 	a.end = e
 	a.Ending.Add(1)
 	r, c := a.runs, &a.runs.completions
-	wait := r.starting.Load() > manyStarts && !r.draining.Load() && a.Lease.Context().Err() == nil
+	wait := r.starting.Load() > manyStarts && !r.drains() && a.Lease.Context().Err() == nil
 	c.mu.Lock()
 	c.waiting = append(c.waiting, a)
 	if wait && len(c.waiting) == 1 {

@@ -2,22 +2,25 @@ package runs
 
 import (
 	"time"
-
-	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
-// Drain sends ends at once from now on, and raises Config.Changed when Quiet may have
-// changed.
+// Drain ends the contexts of attempts that only wait for their next try, now and later. From
+// now on ends are sent at once, and Config.Changed is raised when Unfinished may have changed. It is
+// called once.
 func (r *Runs) Drain() {
-	r.draining.Store(true)
+	close(r.draining)
 	r.sendEnds()
 }
 
-// Quiet reports whether no attempt is left and the store has answered every end.
-func (r *Runs) Quiet() bool {
+// Unfinished counts the attempts whose functions have not returned, and names at most so many of
+// them as job@tick. Ends is how many others have ends that the store has not answered.
+func (r *Runs) Unfinished(most int) (names []string, alive, ends int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.alive) == 0 && r.unanswered.Load() == 0
+	for _, a := range r.alive[:min(len(r.alive), most)] {
+		names = append(names, a.String())
+	}
+	return names, len(r.alive), max(int(r.unanswered.Load())-len(r.alive), 0)
 }
 
 // Cancel ends the contexts of all attempts with ErrDrained. None begins from now on.
@@ -49,7 +52,7 @@ func (r *Runs) Left() (names []string) {
 	var unnamed []*Attempt
 	r.mu.Lock()
 	for _, a := range r.alive {
-		names = append(names, a.Job.Name+"@"+text.Tick(a.Tick))
+		names = append(names, a.String())
 		if !a.named {
 			unnamed = append(unnamed, a)
 		}
@@ -101,7 +104,7 @@ func (r *Runs) Inspect(now time.Time) {
 // of the runs is held.
 func (a *Attempt) inspectRenewal(now time.Time) (lines []func()) {
 	left := a.Lease.Deadline().Sub(now)
-	if left >= a.Job.Rules.Lease/3 {
+	if left >= a.TTL/3 {
 		a.renewalLate = false
 	} else if !a.renewalLate {
 		a.renewalLate = true

@@ -20,7 +20,7 @@ func (a *Attempt) Refused() {
 	if a.refusedSince == 0 {
 		a.refusedSince = now
 	}
-	if now-a.refusedSince <= a.Job.Rules.Lease {
+	if now-a.refusedSince <= a.TTL {
 		return
 	}
 	switch open, lift := a.countRefusal(); {

@@ -45,7 +45,7 @@ type Config struct {
 	Work        func(a *Attempt) Work // prepares the work of an attempt
 	Open        func(j *job.Job)      // lets a job be opened soon
 	Reached     func(now time.Time)   // notes that the store answered
-	Changed     signal.Signal         // raised in a drain when Quiet may have changed
+	Changed     signal.Signal         // raised in a drain when Unfinished may have changed
 	CancelGrace time.Duration         // how long a run may go on after its context ended
 }
 
@@ -56,7 +56,7 @@ type Runs struct {
 	life        context.Context // ends are repeated until it ends
 	starting    atomic.Int64    // claims that may lead to a start, and attempts that have not begun
 	unanswered  atomic.Int64    // attempts whose end the store has not answered
-	draining    atomic.Bool
+	draining    chan struct{}   // closed by Drain
 	completions completions
 
 	mu        sync.Mutex
@@ -68,7 +68,7 @@ type Runs struct {
 
 // New returns Runs without an attempt.
 func New(cfg Config) *Runs {
-	return &Runs{cfg: cfg, born: time.Now(), life: context.Background(), refused: map[*job.Job][]*Attempt{}}
+	return &Runs{cfg: cfg, born: time.Now(), life: context.Background(), draining: make(chan struct{}), refused: map[*job.Job][]*Attempt{}}
 }
 
 // Until sets the context for whose life ends are repeated. Call it before the first Start.
@@ -160,7 +160,17 @@ func (r *Runs) Replace(j *job.Job, newer int64) {
 
 // changed lets a drain look whether it is over.
 func (r *Runs) changed() {
-	if r.draining.Load() {
+	if r.drains() {
 		r.cfg.Changed.Raise()
+	}
+}
+
+// drains reports whether Drain was called.
+func (r *Runs) drains() bool {
+	select {
+	case <-r.draining:
+		return true
+	default:
+		return false
 	}
 }

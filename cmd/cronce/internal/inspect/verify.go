@@ -215,7 +215,7 @@ func missingJobs(c *config.Config, jobs []string, only string) (names []string) 
 	if len(c.Jobs) == 0 {
 		return nil
 	}
-	settings, _ := node.DryRun(c) // its faults are the nodes' concern
+	settings, _, _ := node.DryRun(c) // its faults are the nodes' concern
 	for i := range settings.Jobs {
 		name := settings.Jobs[i].Name
 		if len(jobs) > 0 && only == "" && !slices.Contains(jobs, name) || only == name && len(jobs) == 0 {
@@ -342,7 +342,7 @@ func exclusiveJobs(c *config.Config) map[string]bool {
 	if len(c.Jobs) == 0 {
 		return jobs
 	}
-	settings, _ := node.DryRun(c) // its faults are the nodes' concern
+	settings, _, _ := node.DryRun(c) // its faults are the nodes' concern
 	for i := range settings.Jobs {
 		j := &settings.Jobs[i]
 		jobs[j.Name] = j.Overlap != scheduler.OverlapAllow

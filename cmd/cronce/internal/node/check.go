@@ -19,29 +19,33 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// DryRun finds all faults of the jobs without reading secrets and without connecting.
-func DryRun(c *config.Config) (scheduler.Config, error) {
+// DryRun finds all faults of the jobs without reading secrets and without connecting. The remarks
+// are those of a node.
+func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
 	unused := &redis.Options{Addr: "unused"}
 	redislock.Harden(unused) // otherwise the client would resolve a host name
 	client := redis.NewClient(unused)
 	defer client.Close()
 	s, err := shop.Open(c, client, true)
 	if err != nil {
-		return scheduler.Config{}, err
+		return settings, nil, err
 	}
 	defer s.Close()
 	settings, faults := schedulerConfig(c, resources{client: client, out: io.Discard, shop: s, dry: true})
 	store, err := redislock.New(client, redislock.Options{})
 	if err == nil {
 		settings.Store = store
-		_, err = scheduler.New(settings)
+		var n *scheduler.Node
+		if n, err = scheduler.New(settings); err == nil {
+			remarks = n.Remarks()
+		}
 	}
-	return settings, c.Locate(errors.Join(faults, err))
+	return settings, remarks, c.Locate(errors.Join(faults, err))
 }
 
 // checkConfig prints the next ticks of the jobs of a configuration.
 func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
-	settings, err := DryRun(c)
+	settings, remarks, err := DryRun(c)
 	if err != nil {
 		return command.ConfigError(err)
 	}
@@ -53,6 +57,9 @@ func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	for _, remark := range remarks {
+		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
 	}
 	return printRemarks(w, settings, now)
 }
@@ -105,7 +112,7 @@ func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
 // it prints those. A node that starts logs them instead, like all warnings.
 func Checked(cmd *cobra.Command, c *config.Config, err error) (*config.Config, error) {
 	if c != nil {
-		_, faults := DryRun(c)
+		_, _, faults := DryRun(c)
 		if err = errors.Join(err, faults); err != nil {
 			command.WarnOfVariables(cmd.ErrOrStderr(), c)
 		}
