@@ -26,6 +26,9 @@ type wire struct {
 	foul   map[string]bool // keys under which the store has something else
 }
 
+// Local is false: what happens on a wire can be seen by asking alone, as on a shared store.
+func (*wire) Local() bool { return false }
+
 // A fault is what happens to one request.
 type fault struct {
 	there, back time.Duration // how long request and reply are on their way

@@ -113,7 +113,8 @@ func (r *registry) add(path string, j *Job) (*job.Job, error) {
 	return registered, nil
 }
 
-// noteLease notes a job whose lease is longer than its shortest interval.
+// noteLease notes a job whose lease is longer than its shortest interval, and than the lease that
+// such a job has by default.
 func (r *registry) noteLease(j *Job, s *spec.Schedule) {
 	if j.Lease == 0 {
 		return
@@ -123,7 +124,7 @@ func (r *registry) noteLease(j *Job, s *spec.Schedule) {
 		least = shortest(s)
 		r.intervals[s] = least
 	}
-	if least == 0 || j.Lease <= least {
+	if least == 0 || j.Lease <= max(least, job.MinLease) {
 		return
 	}
 	if r.longer++; r.longer <= health.MostListed {

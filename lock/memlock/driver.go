@@ -81,7 +81,8 @@ func (s *Store) Forget() {
 }
 
 // Local reports whether the store's clock is time.Now. Then the nodes of a scheduler send it nothing
-// while no run is alive and no tick is due, for up to an hour.
+// while no run is alive and no tick is due, for up to an hour. A type that embeds a Store and lets
+// requests fail returns false in its place.
 func (s *Store) Local() bool { return s.options.Now == nil }
 
 // doubt is the answer to a request that was not carried out.

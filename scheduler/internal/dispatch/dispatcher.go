@@ -53,7 +53,6 @@ type Config struct {
 	Open      func(j *job.Job)    // lets a job be opened soon
 	Maintain  func(now time.Time) // is called whenever the dispatcher wakes; must not block
 	ReadClock signal.Signal       // raised when the clock may be behind the store's
-	Changed   signal.Signal       // raised in a drain when Quiet may have changed
 	Local     bool                // the store is a driver.Local
 	Changed   signal.Signal       // raised in a drain when InDoubt may have changed
 }
@@ -184,7 +183,7 @@ const MaxIdle = time.Hour
 func (d *Dispatcher) Idle() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.cfg.Local || d.draining.Load() || d.sending > 0 || d.claims.Unsettled() > 0 || d.claims.Free() < d.cfg.Claims.Slots {
+	if !d.cfg.Local || d.draining.Load() || len(d.sending) > 0 || d.claims.Unsettled() > 0 || d.claims.Free() < d.cfg.Claims.Slots {
 		return 0
 	}
 	return d.sleep()

@@ -42,7 +42,7 @@ func (r *Rules) StartWithin(interval time.Duration) (within time.Duration, reaso
 
 // The bounds of a lease that follows the interval.
 const (
-	minLease = 3 * time.Second
+	MinLease = 3 * time.Second
 	maxLease = 30 * time.Second
 )
 
@@ -55,7 +55,7 @@ func (r *Rules) LeaseOf(interval time.Duration) time.Duration {
 	case interval == 0:
 		return maxLease
 	}
-	return min(max(interval, minLease), maxLease)
+	return min(max(interval, MinLease), maxLease)
 }
 
 // Late is the reason that is recorded for a tick whose first attempt comes too late.
