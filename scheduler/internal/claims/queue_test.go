@@ -110,3 +110,17 @@ func TestShiftMovesAllPlans(t *testing.T) {
 func entryOf() *entry {
 	return &entry{Entry: timetable.Entry{Job: &job.Job{Rules: &job.Rules{Lease: 1}}}}
 }
+
+// A claim is refused while an earlier request of it, thought lost, may still be granted, up to an instant. It is sent once more after
+// that instant, and not in its last millisecond.
+func TestRefusedClaimOutlivesALateRequest(t *testing.T) {
+	c := New(Config{})
+	until := 100 * int64(retryGrid)
+	c.drop(&Pending{e: entryOf(), tick: 3, until: until}, 0)
+	if early := c.retries.take(until); len(early) != 0 {
+		t.Errorf("it is sent again while the first request may be granted")
+	}
+	if late := c.retries.take(until + int64(retryGrid)); len(late) != 1 || !late[0].stale || !late[0].doubt {
+		t.Errorf("%d claims are sent afterwards, want it once, in doubt", len(late))
+	}
+}

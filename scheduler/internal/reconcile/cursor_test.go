@@ -106,3 +106,17 @@ func TestRoundOfRareJobs(t *testing.T) {
 		}
 	}
 }
+
+// A round passes over a job of which a tick was decided within a turn, up to the last ms of it. A mark that lies further ahead than
+// clocks explain was not decided lately: such a job is read in each round, so that its mark is noticed.
+func TestDecidedLately(t *testing.T) {
+	const now = 1_000_000_000
+	for mark, want := range map[int64]bool{
+		now: true, now - turnEvery.Milliseconds(): true, now - turnEvery.Milliseconds() - 1: false,
+		now + markAhead.Milliseconds(): true, now + markAhead.Milliseconds() + 1: false, 0: false,
+	} {
+		if got := decided(mark, now); got != want {
+			t.Errorf("a mark %d ms from now: decided lately %v, want %v", mark-now, got, want)
+		}
+	}
+}
