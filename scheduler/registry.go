@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -18,21 +19,24 @@ type registry struct {
 	store  Store
 	shards int
 	zone   *time.Location
+	spread time.Duration
 
-	mu    sync.Mutex
-	names map[string]struct{}
-	jobs  job.Rows[job.Job]
-	funcs job.Rows[Func] // of the same
-	specs map[specKey]*spec.Schedule
-	rules map[job.Rules]*job.Rules
-	added func(j *job.Job) // gets each job, in the order of numbers; nil: jobs are only kept
+	mu     sync.Mutex
+	names  map[string]struct{}
+	jobs   job.Rows[job.Job]
+	funcs  job.Rows[Func] // of the same
+	specs  map[specKey]*spec.Schedule
+	rules  map[job.Rules]*job.Rules
+	short  []string         // the first jobs with a short deadline
+	shorts int              // how many there are
+	added  func(j *job.Job) // gets each job, in the order of numbers; nil: jobs are only kept
 }
 
 type specKey struct{ text, zone string }
 
 func newRegistry(cfg *Config, shards int) *registry {
 	return &registry{
-		store: cfg.Store, shards: shards, zone: cfg.Zone, names: make(map[string]struct{}, len(cfg.Jobs)),
+		store: cfg.Store, shards: shards, zone: cfg.Zone, spread: cfg.Spread, names: make(map[string]struct{}, len(cfg.Jobs)),
 		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{},
 	}
 }
@@ -90,10 +94,26 @@ func (r *registry) add(path string, j *Job) (*job.Job, error) {
 	*registered = job.New(j.Name, s, r.share(rulesOf(j)), no, r.shardOf(j.Name))
 	*r.funcs.Add() = j.Func
 	r.names[j.Name] = struct{}{}
+	if j.short(r.spread) {
+		if r.shorts++; r.shorts <= health.MostListed {
+			r.short = append(r.short, j.Name)
+		}
+	}
 	if r.added != nil {
 		r.added(registered)
 	}
 	return registered, nil
+}
+
+// remarks returns what New accepts and a user may not want.
+func (r *registry) remarks() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shorts == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d jobs have a deadline below %v, or no longer than the spread of %v, and miss ticks when a node or the store is busy: %s",
+		r.shorts, leastDeadline, r.spread, health.List(r.short, r.shorts))}
 }
 
 // schedule parses a job's spec; jobs with the same spec share one.
