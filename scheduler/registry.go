@@ -19,6 +19,7 @@ type registry struct {
 	store  Store
 	shards int
 	zone   *time.Location
+	spread time.Duration
 
 	mu    sync.Mutex
 	names map[string]struct{}
@@ -30,15 +31,15 @@ type registry struct {
 	ended bool             // the node takes no more jobs
 
 	intervals map[*spec.Schedule]time.Duration // the shortest, of those of jobs with a lease of their own
-	leases    []string                         // the first jobs whose leases are longer than that
-	longer    int                              // how many there are
+	leases    remarked                         // jobs whose leases are longer than that
+	deadlines remarked                         // jobs with a short deadline
 }
 
 type specKey struct{ text, zone string }
 
 func newRegistry(cfg *Config, shards int) *registry {
 	return &registry{
-		store: cfg.Store, shards: shards, zone: cfg.Zone, names: make(map[string]struct{}, len(cfg.Jobs)),
+		store: cfg.Store, shards: shards, zone: cfg.Zone, spread: cfg.Spread, names: make(map[string]struct{}, len(cfg.Jobs)),
 		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{}, intervals: map[*spec.Schedule]time.Duration{},
 	}
 }
@@ -107,10 +108,25 @@ func (r *registry) add(path string, j *Job) (*job.Job, error) {
 	*r.funcs.Add() = j.Func
 	r.names[j.Name] = struct{}{}
 	r.noteLease(j, s)
+	if j.short(r.spread) {
+		r.deadlines.add(j.Name)
+	}
 	if r.added != nil {
 		r.added(registered)
 	}
 	return registered, nil
+}
+
+// A remarked is the jobs that a remark is about.
+type remarked struct {
+	names []string // of the first ones
+	count int
+}
+
+func (r *remarked) add(name string) {
+	if r.count++; r.count <= health.MostListed {
+		r.names = append(r.names, name)
+	}
 }
 
 // noteLease notes a job whose lease is longer than its shortest interval, and than the lease that
@@ -124,23 +140,24 @@ func (r *registry) noteLease(j *Job, s *spec.Schedule) {
 		least = shortest(s)
 		r.intervals[s] = least
 	}
-	if least == 0 || j.Lease <= max(least, job.MinLease) {
-		return
-	}
-	if r.longer++; r.longer <= health.MostListed {
-		r.leases = append(r.leases, fmt.Sprintf("%s (%v, every %v)", j.Name, j.Lease, least))
+	if least != 0 && j.Lease > max(least, job.MinLease) {
+		r.leases.add(fmt.Sprintf("%s (%v, every %v)", j.Name, j.Lease, least))
 	}
 }
 
-// remarks returns what a job has that is allowed and hardly meant.
-func (r *registry) remarks() []string {
+// remarks returns what New accepts and a user may not want.
+func (r *registry) remarks() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.longer == 0 {
-		return nil
+	if d := &r.deadlines; d.count > 0 {
+		all = append(all, fmt.Sprintf("%d jobs have a deadline below %v, or no longer than the spread of %v, and miss ticks when a node or the store is busy: %s",
+			d.count, leastDeadline, r.spread, health.List(d.names, d.count)))
 	}
-	return []string{fmt.Sprintf("%d jobs have a lease that is longer than their interval, and stand still for so long when their node dies: %s",
-		r.longer, health.List(r.leases, r.longer))}
+	if l := &r.leases; l.count > 0 {
+		all = append(all, fmt.Sprintf("%d jobs have a lease that is longer than their interval, and stand still for so long when their node dies: %s",
+			l.count, health.List(l.names, l.count)))
+	}
+	return all
 }
 
 // schedule parses a job's spec; jobs with the same spec share one.

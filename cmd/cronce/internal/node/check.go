@@ -19,16 +19,21 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// DryRun finds all faults of the jobs without reading secrets and without connecting. The remarks
-// are those of a node.
-func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
+// DryRun finds all faults of the jobs without reading secrets and without connecting.
+func DryRun(c *config.Config) (scheduler.Config, error) {
+	settings, _, err := dryRun(c)
+	return settings, err
+}
+
+// dryRun is DryRun with the remarks on the jobs.
+func dryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
 	unused := &redis.Options{Addr: "unused"}
 	redislock.Harden(unused) // otherwise the client would resolve a host name
 	client := redis.NewClient(unused)
 	defer client.Close()
 	s, err := shop.Open(c, client, true)
 	if err != nil {
-		return settings, nil, err
+		return scheduler.Config{}, nil, err
 	}
 	defer s.Close()
 	settings, faults := schedulerConfig(c, resources{client: client, out: io.Discard, shop: s, dry: true})
@@ -45,7 +50,7 @@ func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err 
 
 // checkConfig prints the next ticks of the jobs of a configuration.
 func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
-	settings, remarks, err := DryRun(c)
+	settings, remarks, err := dryRun(c)
 	if err != nil {
 		return command.ConfigError(err)
 	}
@@ -58,10 +63,7 @@ func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, remark := range remarks {
-		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
-	}
-	return printRemarks(w, settings, now)
+	return printRemarks(w, settings, remarks, now)
 }
 
 func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Time) {
@@ -85,7 +87,10 @@ func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Tim
 	fmt.Fprintln(w)
 }
 
-func printRemarks(w io.Writer, settings scheduler.Config, now time.Time) error {
+func printRemarks(w io.Writer, settings scheduler.Config, remarks []string, now time.Time) error {
+	for _, remark := range remarks {
+		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
+	}
 	for i := range settings.Jobs {
 		s, err := spec.Parse(settings.Jobs[i].Spec, settings.Zone)
 		if err != nil {
