@@ -195,7 +195,7 @@ func (h *Handler) explain(ctx context.Context, s *ops.Snapshot, q why.Question) 
 		defer stop()
 		q.Audit, _ = a.Audit(ctx, q.Journal.Key, 0) // without it the sentence lacks the reason of a pause
 	}
-	return ops.Why(q, func() *ops.NodeList { return s.Nodes })
+	return ops.Why(q, s.Nodes)
 }
 
 func unreachable(w http.ResponseWriter, r *http.Request) {
