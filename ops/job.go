@@ -52,6 +52,9 @@ func unknownJob(name string, before *Job, fault string) *Job {
 	return job
 }
 
+// current reports whether the job was read in this refresh.
+func (j *Job) current() bool { return j.Series.Err == nil }
+
 // at is the job at a later reading of its state in which nothing has changed but the time.
 func (j *Job) at(s driver.Series, nodes *NodeList) *Job {
 	later := *j

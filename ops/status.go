@@ -137,6 +137,9 @@ func (j *Job) need(now time.Time) (Need, bool) {
 	default:
 		return n, false
 	}
+	if !j.current() && j.State != Unknown {
+		n.Text += fmt.Sprintf(" (as of %s: the job cannot be read now)", Clock(utc(j.Series.Now), now))
+	}
 	return n, true
 }
 

@@ -16,6 +16,7 @@ type JobView struct {
 	Zone        string         `json:"zone"`
 	State       State          `json:"state"`
 	Fault       string         `json:"fault,omitempty"` // why the state is not known
+	AsOf        time.Time      `json:"as_of,omitzero"`  // when its state was read, by the store's clock: before that of the answer if it cannot be read now
 	Next        time.Time      `json:"next,omitzero"`
 	Mark        time.Time      `json:"mark,omitzero"` // the highest decided tick
 	Paused      bool           `json:"paused"`
@@ -52,7 +53,7 @@ func policyView(r policy.Record) PolicyView {
 // View is a job of the snapshot for machines; whole: with its revisions.
 func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
-		Name: j.Name, State: j.State, Fault: j.Fault, Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
+		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: utc(j.Series.Now), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
 		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
 	}
 	if v.Alive == nil || j.State == Unknown {
