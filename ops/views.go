@@ -77,7 +77,8 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 // A NodeView is a node for machines.
 type NodeView struct {
 	Name  string    `json:"name"`
-	State string    `json:"state"` // alive, drained or silent
+	State string    `json:"state"`         // alive, drained or silent
+	Seen  time.Time `json:"seen,omitzero"` // when it was seen last
 	Until time.Time `json:"until,omitzero"`
 	Left  time.Time `json:"left,omitzero"`
 	Alive []Run     `json:"alive"` // runs whose leases it has
@@ -96,11 +97,11 @@ func (s *Snapshot) NodeViews() []NodeView {
 	views := []NodeView{}
 	for i := range s.Nodes.Members {
 		if m := &s.Nodes.Members[i]; m.Alive(s.Nodes.Now) {
-			views = append(views, NodeView{m.Node, "alive", utc(m.Until), time.Time{}, some(runs[m.Node])})
+			views = append(views, NodeView{m.Node, "alive", s.Nodes.Seen(m.Node), utc(m.Until), time.Time{}, some(runs[m.Node])})
 		}
 	}
 	for _, m := range s.Nodes.Gone() {
-		v := NodeView{m.Node, "silent", utc(m.Until), utc(m.Left), some(runs[m.Node])}
+		v := NodeView{m.Node, "silent", s.Nodes.Seen(m.Node), utc(m.Until), utc(m.Left), some(runs[m.Node])}
 		if m.Left != 0 {
 			v.State, v.Until = "drained", time.Time{}
 		}

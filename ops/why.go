@@ -9,7 +9,7 @@ import (
 // was read after the journal.
 func Why(q why.Question, nodes *NodeList) why.Answer {
 	if q.State.Err == nil {
-		q.Alive = nodes.Known()
+		q.Alive, q.Seen = nodes.Known(), nodes.Seen
 		if _, late := Judge(q.Journal, &q.State, verify.Options{}, nodes); len(late) > 0 {
 			q.Cause = late[0].Cause
 		}

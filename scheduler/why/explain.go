@@ -43,7 +43,7 @@ func (c *tickCase) sentence() (text, next string) {
 		}
 		return fmt.Sprintf("Overdue: it was due %v ago, and no node has decided it%s.", c.ago(c.ms), c.cause()), overdue
 	case Skipped:
-		return fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(c.line)), ""
+		return c.skipped(), ""
 	case Superseded:
 		return "Superseded: it waited for " + c.blocker(c.last(driver.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
 	case Paused:
@@ -89,6 +89,53 @@ func (c *tickCase) missed() string {
 		return fmt.Sprintf("Missed: no node claimed it before %s, and the job's misfire policy did not run it later.", c.clock(l.At))
 	}
 	return fmt.Sprintf("Missed: the first claim that could start it came %v late, after its deadline.", time.Duration(l.At-c.ms)*time.Millisecond)
+}
+
+// skipped explains a tick that gave way to a run. Of a run without an end the lease was alive, and its node maybe not.
+func (c *tickCase) skipped() string {
+	l := c.line
+	until, dead := int64(0), false
+	for i := range c.Journal.Lines {
+		switch at := &c.Journal.Lines[i]; {
+		case at.To != l.Blocker || l.Blocker == 0 || at.Verdict == driver.VerdictUnreadable:
+		case at.Fence == l.BlockerFence && at.Outcome != "":
+			return fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l))
+		case at.Fence == l.BlockerFence && at.Verdict == driver.VerdictLost, at.Fence > l.BlockerFence && at.Verdict == driver.VerdictRan:
+			until, dead = at.At, true
+		}
+	}
+	for i := range c.State.Runs {
+		if r := &c.State.Runs[i]; r.Number == l.Blocker && r.Fence == l.BlockerFence && r.State == driver.RunOpen && r.Until <= c.State.Now {
+			until, dead = r.Until, true
+		}
+	}
+	if !dead {
+		return fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l))
+	}
+	return fmt.Sprintf("Skipped: the lease of %s was alive until %s at the latest, and overlap is skip. The journal has no end of that run%s.",
+		c.blocker(l), c.clock(until), c.seen(c.nodeOf(l.Blocker, l.BlockerFence)))
+}
+
+// seen says when a node was seen last, as the end of a sentence; empty: that is not known.
+func (c *tickCase) seen(node string) string {
+	if c.Seen == nil || node == "" {
+		return ""
+	}
+	at := c.Seen(node)
+	if at.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("; %s was last seen at %s", node, c.clock(at.UnixMilli()))
+}
+
+// nodeOf is the node that was granted a run; empty: the journal does not have it.
+func (c *tickCase) nodeOf(tick, fence int64) string {
+	for i := range c.Journal.Lines {
+		if l := &c.Journal.Lines[i]; l.Verdict == driver.VerdictRan && l.To == tick && l.Fence == fence {
+			return l.Node
+		}
+	}
+	return ""
 }
 
 // respecified explains a tick of a former spec.
@@ -160,20 +207,20 @@ func (c *tickCase) granted() (earlier, where string, last attempt) {
 
 // running explains a tick whose last attempt has no end.
 func (c *tickCase) running() string {
-	earlier, where, _ := c.granted()
+	earlier, where, last := c.granted()
 	if r := c.run; r != nil {
-		return sentence(earlier + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more.", where, r.Fence, -c.ago(r.Until)))
+		return sentence(earlier + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more%s.", where, r.Fence, -c.ago(r.Until), c.seen(last.Node)))
 	}
 	return sentence(earlier + "it was granted " + where + ", and the journal has no end of it.")
 }
 
 // left explains a tick whose run is over, or waits, and that no node has seen to.
 func (c *tickCase) left() string {
-	earlier, where, _ := c.granted()
+	earlier, where, last := c.granted()
 	text, does := "", ""
 	switch c.run.State {
 	case driver.RunOpen:
-		text, does = fmt.Sprintf("it was granted %s; that lease ended %v ago", where, c.ago(c.run.Until)), "settles the tick or takes it over"
+		text, does = fmt.Sprintf("it was granted %s; that lease ended %v ago%s", where, c.ago(c.run.Until), c.seen(last.Node)), "settles the tick or takes it over"
 	case driver.RunUnstarted:
 		text, does = "it was granted "+where+", and never began", "starts it"
 	case driver.RunGivenBack:
@@ -293,10 +340,8 @@ func (c *tickCase) blocker(l *driver.Line) string {
 
 // runOf names a run by its tick, and its node if the journal has that.
 func (c *tickCase) runOf(tick, fence int64) string {
-	for i := range c.Journal.Lines {
-		if l := &c.Journal.Lines[i]; l.Verdict == driver.VerdictRan && l.To == tick && l.Fence == fence {
-			return fmt.Sprintf("the run of %s on %s", c.clock(tick), l.Node)
-		}
+	if node := c.nodeOf(tick, fence); node != "" {
+		return fmt.Sprintf("the run of %s on %s", c.clock(tick), node)
 	}
 	return fmt.Sprintf("the run of %s", c.clock(tick))
 }

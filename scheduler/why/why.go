@@ -24,7 +24,8 @@ type Question struct {
 	// Cause says why no node decides the job's ticks. It is part of the answer about an overdue
 	// tick. Empty: not known.
 	Cause string
-	Alive func(node string) bool // names the nodes that live. Nil: not known
+	Alive func(node string) bool      // names the nodes that live. Nil: not known
+	Seen  func(node string) time.Time // is when a node was seen last; zero: not known. Nil: of no node
 }
 
 // An Answer says what became of a tick.

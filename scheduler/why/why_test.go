@@ -205,3 +205,30 @@ func TestExplainCutJournal(t *testing.T) {
 		})
 	}
 }
+
+// What kept a tick from running is called a lease where its run has no end, and the node is named with its last beat.
+func TestSkippedBehindADeadNode(t *testing.T) {
+	grant := ran(-300, "pod-a", 0, 1, 6)
+	skip := driver.Line{Verdict: driver.VerdictSkipped, At: at(.1), From: at(-300), To: at(0), Reason: "overlap", Node: "pod-b", Revision: "r1", Blocker: at(-300), BlockerFence: 6}
+	lost := driver.Line{Verdict: driver.VerdictLost, At: at(12), From: at(-300), To: at(-300), Fence: 6, Attempt: 1}
+	use := driver.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(20)}
+	seen := func(string) time.Time { return time.UnixMilli(at(-20)) }
+	for name, tc := range map[string]struct {
+		lines []driver.Line
+		runs  []driver.Run
+		want  string
+	}{
+		"settled": {[]driver.Line{opened(), grant, skip, lost}, nil,
+			"Skipped: the lease of the run of 02:55:00 on pod-a was alive until 03:00:12 at the latest, and overlap is skip. The journal has no end of that run; pod-a was last seen at 02:59:40."},
+		"not settled": {[]driver.Line{opened(), grant, skip}, []driver.Run{{Number: at(-300), State: driver.RunOpen, Fence: 6, Until: at(8)}},
+			"Skipped: the lease of the run of 02:55:00 on pod-a was alive until 03:00:08 at the latest, and overlap is skip. The journal has no end of that run; pod-a was last seen at 02:59:40."},
+		"alive":    {[]driver.Line{opened(), grant, skip}, []driver.Run{{Number: at(-300), State: driver.RunOpen, Fence: 6, Until: at(30)}}, "Skipped: the run of 02:55:00 on pod-a was alive, and overlap is skip."},
+		"ended ok": {[]driver.Line{opened(), with(grant, "ok", 305, ""), skip}, nil, "Skipped: the run of 02:55:00 on pod-a was alive, and overlap is skip."},
+	} {
+		got := why.Explain(why.Question{Tick: tick, Seen: seen, Journal: driver.Journal{Key: "report", Lines: tc.lines, Revisions: []driver.RevisionUse{use}},
+			State: driver.Series{Key: "report", Now: at(20), Mark: at(0), Runs: tc.runs}})
+		if got.State != why.Skipped || got.Sentence != tc.want {
+			t.Errorf("%s: %s\nwant %s", name, got.Sentence, tc.want)
+		}
+	}
+}
