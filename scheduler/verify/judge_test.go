@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -33,15 +34,17 @@ func TestReadersAgree(t *testing.T) {
 			j := p.journal()
 			s := p.state.Series(p.us(), "job")
 			cut := rapid.IntRange(0, len(j.Lines)).Draw(t, "cut")
-			agree(t, j, s, p.audit)
+			whole := agree(t, j, s, p.audit)
 			j.Lines, j.Truncated = j.Lines[cut:], true
-			agree(t, j, s, p.audit)
+			if late := agree(t, j, s, p.audit); len(j.Lines) > 0 && !reflect.DeepEqual(late, whole) {
+				t.Fatalf("overdue by the whole journal: %+v\nwithout %d lines: %+v", whole, cut, late)
+			}
 		}))
 	}
 }
 
-// agree compares the readers of one journal.
-func agree(t *rapid.T, j driver.Journal, s driver.Series, audit []driver.AuditRecord) {
+// agree compares the readers of one journal. It returns what is overdue.
+func agree(t *rapid.T, j driver.Journal, s driver.Series, audit []driver.AuditRecord) []verify.Overdue {
 	judge := verify.NewJudge(j, verify.Options{State: &s, Audit: audit})
 	r := judge.Report()
 	runs := map[int64]ops.State{}
@@ -116,6 +119,7 @@ func agree(t *rapid.T, j driver.Journal, s driver.Series, audit []driver.AuditRe
 	if t.Failed() {
 		t.Fatalf("now %v, mark %v, state %+v\nbegins %v, journal %+v", seconds(instant(s.Now)), seconds(instant(s.Mark)), s, seconds(r.Begins), j)
 	}
+	return r.Late
 }
 
 // runState is the word of a list of runs for a state of a tick.
