@@ -52,6 +52,9 @@ func unknownJob(name string, before *Job, fault string) *Job {
 	return job
 }
 
+// current reports whether the job was read in this refresh.
+func (j *Job) current() bool { return j.Series.Err == nil }
+
 // at is the job at a later reading of its state in which nothing has changed but the time.
 func (j *Job) at(s driver.Series, nodes *NodeList) *Job {
 	later := *j
@@ -134,15 +137,42 @@ func (j *Job) word() State {
 	if j.Series.PausedAt(j.Series.Now) {
 		return Paused
 	}
-	if len(j.AliveRuns()) > 0 {
-		if last := j.lastEnded(); last == nil || last.State == OK {
-			return Running
-		}
+	if bad := j.bad(); bad != nil {
+		return bad.State
 	}
-	if last := j.lastEnded(); last != nil && slices.Contains([]State{Failing, Lost, Missed}, last.State) {
-		return last.State
+	if len(j.AliveRuns()) > 0 {
+		return Running
 	}
 	return OK
+}
+
+// How long a tick that was lost or missed needs a person.
+const (
+	mendedBy  = 3 // later ticks that ended ok
+	mendedFor = 24 * time.Hour
+)
+
+// bad is the tick for which the job needs a person; nil: there is none. A failure is mended by the next success. A tick
+// that was lost or missed is not: that one never did its work, or nobody knows how much of it.
+func (j *Job) bad() *Run {
+	ok := 0
+	for i := range j.Runs {
+		switch r := &j.Runs[i]; r.State {
+		case OK:
+			if ok++; ok == mendedBy {
+				return nil
+			}
+		case Failing:
+			if ok == 0 {
+				return r
+			}
+		case Lost, Missed:
+			if ok == 0 || utc(j.Series.Now).Sub(r.Recorded) < mendedFor {
+				return r
+			}
+		}
+	}
+	return nil
 }
 
 // Last is what became of the newest decided tick; nil: none is on record.
@@ -153,29 +183,19 @@ func (j *Job) Last() *Run {
 	return &j.Runs[0]
 }
 
-// lastEnded is the newest tick that ran to an end, was lost or was missed: those between, that gave way to another
-// run or wait, say nothing of whether the job works.
-func (j *Job) lastEnded() *Run {
-	for i := range j.Runs {
-		if r := &j.Runs[i]; slices.Contains([]State{OK, Failing, Lost, Missed}, r.State) {
-			return r
-		}
-	}
-	return nil
-}
-
 // FailingSince counts the ticks that failed, were lost or were missed since the latest that ended ok, and returns
-// the first of them.
-func (j *Job) FailingSince() (n int, first *Run) {
+// the first of them. All is false if the lines that were read do not reach back to one that ended ok, or to the opening
+// of the job: then there may be earlier ones.
+func (j *Job) FailingSince() (n int, first *Run, all bool) {
 	for i := range j.Runs {
 		switch r := &j.Runs[i]; r.State {
 		case Failing, Lost, Missed:
 			n, first = n+1, r
 		case OK:
-			return n, first
+			return n, first, true
 		}
 	}
-	return n, first
+	return n, first, Searched(&j.Journal).IsZero()
 }
 
 // AliveRuns are the runs whose leases live.

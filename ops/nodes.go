@@ -68,7 +68,26 @@ func Departure(m *driver.Member) string {
 	if m.Left != 0 {
 		return fmt.Sprintf("%s left at %s (drained)", m.Node, stamp(m.Left))
 	}
-	return fmt.Sprintf("%s fell silent before %s (killed, or cut off from the store)", m.Node, stamp(m.Until))
+	return fmt.Sprintf("%s was last seen at %s (killed, or cut off from the store)", m.Node, stamp(m.Seen()))
+}
+
+// Seen is when a node was seen last, by the store's clock; zero: that is not known.
+func (f *NodeList) Seen(node string) time.Time {
+	for i := range f.Members {
+		switch m := &f.Members[i]; {
+		case m.Node != node:
+		case m.Left != 0:
+			return utc(m.Left)
+		default:
+			return utc(min(m.Seen(), f.Now))
+		}
+	}
+	return time.Time{}
+}
+
+// misses reports whether a node that is on the list of those that live has missed a beat.
+func (f *NodeList) misses(node string) bool {
+	return utc(f.Now).Sub(f.Seen(node)) > driver.MemberEvery*3/2
 }
 
 // removed is what to do with a job that is in no configuration any more.
@@ -93,8 +112,10 @@ func (f *NodeList) cause(r *verify.Report, s *driver.Series) string {
 		return "no node lives: " + seen
 	case len(f.alive) == 0:
 		return "no node lives"
+	case f.alive[r.SeenOn] && f.misses(r.SeenOn):
+		return fmt.Sprintf("%s has this job, and was last seen at %s: it misses its beats", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
 	case f.alive[r.SeenOn]:
-		return fmt.Sprintf("%s lives and has this job: its log and its /readyz say what keeps it", r.SeenOn)
+		return fmt.Sprintf("%s has this job, and was last seen at %s: its log and its /readyz say what keeps it", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
 	case seen == "":
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}

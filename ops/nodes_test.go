@@ -3,6 +3,7 @@ package ops
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
@@ -30,8 +31,27 @@ func TestMarkAheadToTheMillisecond(t *testing.T) {
 	for past, ahead := range map[int64]bool{0: false, series.Tolerance: false, series.Tolerance + 1: true} {
 		s := driver.Series{Key: "job", Now: now, Mark: now + past}
 		cause := f.cause(&verify.Report{Job: "job", SeenOn: "a"}, &s)
-		if decided := cause != "a lives and has this job: its log and its /readyz say what keeps it"; decided != ahead {
+		if decided := !strings.HasPrefix(cause, "a has this job, and was last seen at "); decided != ahead {
 			t.Errorf("%d ms ahead: %s", past, cause)
+		}
+	}
+}
+
+// A node that is on the list and misses its beats is not said to live: its last beat is named.
+func TestMissedBeats(t *testing.T) {
+	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		ago  time.Duration
+		want string
+	}{
+		{0, "a has this job, and was last seen at 2027-01-15T08:00:00Z: its log and its /readyz say what keeps it"},
+		{15 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:45Z: its log and its /readyz say what keeps it"},
+		{16 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:44Z: it misses its beats"},
+		{26 * time.Second, "no node lives: a was last seen at 2027-01-15T07:59:34Z (killed, or cut off from the store)"},
+	} {
+		list := NewNodeList(driver.MemberList{Now: now.UnixMilli(), Members: []driver.Member{{Node: "a", Until: now.Add(driver.MemberFor - c.ago).UnixMilli()}}}, nil)
+		if got := list.cause(&verify.Report{SeenOn: "a"}, &driver.Series{Now: now.UnixMilli()}); got != c.want {
+			t.Errorf("%v ago: %s", c.ago, got)
 		}
 	}
 }

@@ -22,7 +22,8 @@ const (
 	watchedEvery = time.Second      // while it is read
 	idleEvery    = 10 * time.Second // otherwise
 	watchedFor   = 30 * time.Second // after the last question
-	share        = 25               // at most 1/25 of the time is spent reading: 4 %
+	share        = 25               // at most 1/25 of the time is spent reading, while the rest is not too long
+	mostRest     = 5 * time.Second  // after a refresh that took long
 	readTimeout  = 10 * time.Second // one refresh
 )
 
@@ -95,7 +96,7 @@ func (p *Projection) pause(took time.Duration) time.Duration {
 	if p.current.suspects {
 		every = min(every, SecondProbe)
 	}
-	return max(every, took*share)
+	return max(every, min(took*share, mostRest))
 }
 
 // Refresh reads the store once, and returns what it found.

@@ -123,7 +123,7 @@ func TestOverdueAndUnknown(t *testing.T) {
 		p.Refresh(t.Context())
 		time.Sleep(16 * time.Second)
 		now := p.Refresh(t.Context())
-		if job := now.Job("report"); job.State != Overdue || !strings.Contains(job.Overdue[0].Cause, "no node lives: web-1 fell silent") {
+		if job := now.Job("report"); job.State != Overdue || !strings.Contains(job.Overdue[0].Cause, "no node lives: web-1 was last seen at") {
 			t.Errorf("%s %+v", job.State, job.Overdue)
 		}
 		s.silent.Store(true)
@@ -250,4 +250,42 @@ func TestPausedIsNotOverdue(t *testing.T) {
 			t.Error(text)
 		}
 	})
+}
+
+// A tick that was lost needs a person until three later ones have ended ok, or for a day; a failure is mended by the
+// next success. Of a job whose lines do not reach back, it is said since when it fails at least.
+func TestLostStays(t *testing.T) {
+	run := func(s State, ago time.Duration) Run {
+		at := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(-ago)
+		return Run{Tick: at, Recorded: at, State: s, Outcome: "failed", Node: "a"}
+	}
+	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	whole, cut := []driver.Line{{Verdict: driver.VerdictOpened}}, []driver.Line{{Verdict: driver.VerdictRan, At: 1}}
+	for _, c := range []struct {
+		runs  []Run // the newest first
+		lines []driver.Line
+		state State
+		text  string // in the need
+	}{
+		{[]Run{run(OK, 1)}, whole, OK, ""},
+		{[]Run{run(Lost, 1)}, whole, Lost, "is lost with a"},
+		{[]Run{run(OK, 1), run(Skipped, 2), run(OK, 3), run(Lost, 4)}, whole, Lost, "later ones ended ok: it is listed until 3 have, or for 24 hours"},
+		{[]Run{run(OK, 1), run(OK, 2), run(OK, 3), run(Lost, 4)}, whole, OK, ""},
+		{[]Run{run(OK, 1), run(Missed, 24*time.Hour-1)}, whole, Missed, "later ones ended ok"},
+		{[]Run{run(OK, 1), run(Missed, 24*time.Hour)}, whole, OK, ""},
+		{[]Run{run(Missed, 25*time.Hour)}, whole, Missed, "was missed"},
+		{[]Run{run(OK, 1), run(Failing, 2)}, whole, OK, ""},
+		{[]Run{run(OK, 1), run(Failing, 2), run(Lost, 3)}, whole, Lost, "later ones ended ok"},
+		{[]Run{run(Failing, time.Second), run(Failing, time.Minute), run(OK, time.Hour)}, cut, Failing, "not ok since 07:59:00 (2 ticks)"},
+		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},
+		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (2 ticks or more)"},
+		{[]Run{run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (1 tick or more)"},
+	} {
+		j := &Job{Name: "a", Runs: c.runs, Journal: driver.Journal{Lines: c.lines}, Series: driver.Series{Now: now.UnixMilli()}}
+		j.State = j.word()
+		n, _ := j.need(now)
+		if j.State != c.state || !strings.Contains(n.Text, c.text) || c.text == "" && n.Text != "" {
+			t.Errorf("%v: %s, %q; want %s, %q", c.runs, j.State, n.Text, c.state, c.text)
+		}
+	}
 }

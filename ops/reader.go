@@ -1,8 +1,11 @@
 package ops
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +20,8 @@ const (
 	abreast    = 8                // journals are read at once
 	leastLines = 8                // of a journal are kept
 	mostLines  = 60
+
+	lastTimeout = 2 * time.Second // the states of the jobs whose lines were read
 )
 
 // A reader reads the store for a projection. One refresh at a time uses it.
@@ -40,8 +45,10 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 		} else {
 			r.keysAt = time.Now()
 		}
-		if keysErr == nil || len(keys) > 0 {
+		if keysErr == nil {
 			r.keys = keys
+		} else { // those of a shard that is silent are still there
+			r.keys = slices.Compact(slices.Sorted(slices.Values(append(keys, r.keys...))))
 		}
 	}
 	if err != nil {
@@ -54,7 +61,7 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 	}
 	next.Read, next.AsOf = time.Now(), utc(members.Now)
 	next.Jobs = r.jobs(ctx, next, last, states)
-	if len(next.Jobs) > 0 && !slices.ContainsFunc(next.Jobs, func(j *Job) bool { return j.State != Unknown || j.Series.Err == nil }) {
+	if len(next.Jobs) > 0 && !slices.ContainsFunc(next.Jobs, (*Job).current) {
 		return r.down(last, next.Jobs[0].Series.Err)
 	}
 	if next.AsOf.IsZero() {
@@ -90,76 +97,99 @@ func (r *reader) explain(err error) string {
 	return err.Error()
 }
 
-// jobs makes the jobs of a snapshot of their states. The journal is read of those that have changed.
+// jobs makes the jobs of a snapshot of their states. The journal is read of those that have changed, first of those
+// of which it was read longest ago: what there is no time for comes first in the next refresh.
 func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []driver.Series) []*Job {
 	jobs := make([]*Job, len(states))
 	var stale []int
+	readAt := make([]int64, len(states))
 	for i := range states {
 		s, before := &states[i], last.Job(states[i].Key)
+		if before != nil {
+			readAt[i] = before.read
+		}
 		switch {
 		case s.Err != nil:
-			jobs[i] = unknownJob(s.Key, before, r.explain(s.Err))
-			jobs[i].Series.Err = s.Err
-		case before == nil || before.State == Unknown || before.changed(s) || s.Now-before.read > linesEvery.Milliseconds():
+			jobs[i] = r.kept(s.Key, before, s.Err)
+		case readAt[i] == 0 || before.changed(s) || s.Now-before.read > linesEvery.Milliseconds():
 			stale = append(stale, i)
 		default:
 			jobs[i] = before.at(*s, next.Nodes)
 		}
 	}
-	lines := min(max(r.o.Lines/max(len(states), 1), leastLines), mostLines)
-	r.readLines(ctx, next, last, states, stale, lines, jobs)
-	for i := range jobs {
-		if before := last.Job(jobs[i].Name); len(jobs[i].Overdue) > 0 && (before == nil || before.State != Overdue) {
-			r.readLines(ctx, next, last, states, []int{i}, 0, jobs) // first it is judged by its whole journal, as by cronce overdue
+	slices.SortStableFunc(stale, func(a, b int) int { return cmp.Compare(readAt[a], readAt[b]) })
+	r.readLines(ctx, next, last, states, stale, jobs)
+	behind := map[string]int{}
+	for _, j := range jobs {
+		next.suspects = next.suspects || !j.suspected.IsZero()
+		if j.Series.Err != nil && j.State != Unknown {
+			behind[r.explain(j.Series.Err)]++
 		}
-		next.suspects = next.suspects || !jobs[i].suspected.IsZero()
+	}
+	for _, text := range slices.Sorted(maps.Keys(behind)) {
+		next.Faults = append(next.Faults, fmt.Sprintf("%s could not be read, shown as known before: %s", plural(behind[text], "job"), text))
 	}
 	slices.SortFunc(jobs, func(a, b *Job) int { return strings.Compare(a.Name, b.Name) })
 	return jobs
 }
 
-// readLines reads the newest lines of some jobs, and their states once more: a state must be younger than the
-// lines. Lines 0: all of them.
-func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []driver.Series, which []int, lines int, jobs []*Job) {
+// kept is a job that cannot be read now: it stands as it did when it was read last, and is as old. Of one that was
+// never read nothing is known.
+func (r *reader) kept(name string, before *Job, err error) *Job {
+	var job *Job
+	if before == nil || before.State == Unknown {
+		job = unknownJob(name, before, r.explain(err))
+	} else {
+		job = new(*before)
+	}
+	job.Series.Err = err
+	return job
+}
+
+// readLines reads the newest lines of some jobs, and then their states once more: a state must be younger than the
+// lines.
+func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []driver.Series, which []int, jobs []*Job) {
+	lines := min(max(r.o.Lines/max(len(states), 1), leastLines), mostLines)
 	journals, errs := make([]driver.Journal, len(which)), make([]error, len(which))
 	work := make(chan int)
 	var reading sync.WaitGroup
 	for range min(abreast, len(which)) {
 		reading.Go(func() {
 			for k := range work {
-				journals[k], errs[k] = r.o.Store.Journal(ctx, states[which[k]].Key, lines)
+				if errs[k] = errNoTime; ctx.Err() == nil {
+					journals[k], errs[k] = r.o.Store.Journal(ctx, states[which[k]].Key, lines)
+				}
 			}
 		})
 	}
-	keys := make([]string, len(which))
-	for k, i := range which {
+	for k := range which {
 		work <- k
-		keys[k] = states[i].Key
 	}
 	close(work)
 	reading.Wait()
-	for k, s := range r.o.Store.ReadSeries(ctx, keys) {
-		before := last.Job(s.Key)
-		if err := firstError(errs[k], s.Err); err != nil {
-			jobs[which[k]] = unknownJob(s.Key, before, r.explain(err))
-			jobs[which[k]].Series.Err = err
+	var read []int
+	var keys []string
+	for k, i := range which {
+		if errs[k] != nil {
+			jobs[i] = r.kept(states[i].Key, last.Job(states[i].Key), fmt.Errorf("ops: %w", errs[k]))
 			continue
 		}
-		job := newJob(r.o.Namespace, journals[k], s, next.Nodes, before)
-		if most := mostLines; len(job.Journal.Lines) > most {
-			job.Journal.Lines = slices.Clone(job.Journal.Lines[len(job.Journal.Lines)-most:])
-			job.Journal.Truncated = true
-			job.Runs = job.Runs[:min(len(job.Runs), most)]
+		read, keys = append(read, k), append(keys, states[i].Key)
+	}
+	if len(keys) == 0 {
+		return
+	}
+	// The answers that are there are not lost for want of time: this request has some of its own.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
+	defer stop()
+	for n, s := range r.o.Store.ReadSeries(ctx, keys) {
+		i, before := which[read[n]], last.Job(s.Key)
+		if s.Err != nil {
+			jobs[i] = r.kept(s.Key, before, fmt.Errorf("ops: %w", s.Err))
+			continue
 		}
-		jobs[which[k]] = job
+		jobs[i] = newJob(r.o.Namespace, journals[read[n]], s, next.Nodes, before)
 	}
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return fmt.Errorf("ops: %w", err)
-		}
-	}
-	return nil
-}
+var errNoTime = errors.New("the refresh had no time left for it")

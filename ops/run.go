@@ -81,9 +81,16 @@ func Runs(namespace string, lines []driver.Line, s *driver.Series) []Run {
 		}
 		r.read(l)
 	}
+	left := map[int64]bool{}
 	for i := range s.Runs {
+		left[s.Runs[i].Number] = true
 		if r := byTick[s.Runs[i].Number]; r != nil {
 			r.stands(&s.Runs[i], s.Now)
+		}
+	}
+	for tick, r := range byTick {
+		if r.Outcome == driver.OutcomeInterrupted && r.State == Waiting && !left[tick] {
+			r.State = Failing // no node runs it again
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *Run) int { return b.Tick.Compare(a.Tick) })

@@ -71,31 +71,6 @@ func (s *Snapshot) Newest() (newest *Run) {
 	return newest
 }
 
-// Recent are the newest verdicts of all jobs that let lets through, at most n, the newest first. Of each job only
-// the lines that are kept in memory are searched.
-func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
-	var all []Run
-	for _, j := range s.Jobs {
-		kept := 0
-		for i := range j.Runs {
-			if kept == n {
-				break
-			}
-			if let == nil || let(&j.Runs[i]) {
-				all = append(all, j.Runs[i])
-				kept++
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Run) int {
-		if c := b.Recorded.Compare(a.Recorded); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Job, b.Job)
-	})
-	return all[:min(n, len(all))]
-}
-
 // Overdue are the overdue ticks of all jobs, the oldest first.
 func (s *Snapshot) Overdue() (all []OverdueTick) {
 	for _, j := range s.Jobs {

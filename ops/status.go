@@ -125,17 +125,24 @@ func (j *Job) need(now time.Time) (Need, bool) {
 		}
 		n.Next = "cronce overdue --job " + j.Name
 	case Failing, Lost, Missed:
-		count, first := j.FailingSince()
-		last := j.lastEnded()
-		n.Tick, n.Next = last.Tick, fmt.Sprintf("cronce why %s %s", j.Name, last.Tick.Format(time.RFC3339))
-		n.Text = failure(last, now)
-		if count > 1 {
+		bad := j.bad()
+		n.Tick, n.Next = bad.Tick, fmt.Sprintf("cronce why %s %s", j.Name, bad.Tick.Format(time.RFC3339))
+		n.Text = failure(bad, now)
+		switch count, first, all := j.FailingSince(); {
+		case count == 0:
+			n.Text += fmt.Sprintf("; later ones ended ok: it is listed until %d have, or for %d hours", mendedBy, int(mendedFor.Hours()))
+		case !all:
+			n.Text += fmt.Sprintf("; not ok since %s at least (%s or more)", Clock(first.Tick, now), plural(count, "tick"))
+		case count > 1:
 			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", Clock(first.Tick, now), count)
 		}
 	case Paused:
 		n.Text, n.Next = pauseText(&j.Series.Pause, now), "cronce resume "+j.Name
 	default:
 		return n, false
+	}
+	if !j.current() && j.State != Unknown {
+		n.Text += fmt.Sprintf(" (as of %s: the job cannot be read now)", Clock(utc(j.Series.Now), now))
 	}
 	return n, true
 }

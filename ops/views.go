@@ -16,6 +16,7 @@ type JobView struct {
 	Zone        string         `json:"zone"`
 	State       State          `json:"state"`
 	Fault       string         `json:"fault,omitempty"` // why the state is not known
+	AsOf        time.Time      `json:"as_of,omitzero"`  // when its state was read, by the store's clock: before that of the answer if it cannot be read now
 	Next        time.Time      `json:"next,omitzero"`
 	Mark        time.Time      `json:"mark,omitzero"` // the highest decided tick
 	Paused      bool           `json:"paused"`
@@ -52,7 +53,7 @@ func policyView(r policy.Record) PolicyView {
 // View is a job of the snapshot for machines; whole: with its revisions.
 func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
-		Name: j.Name, State: j.State, Fault: j.Fault, Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
+		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: utc(j.Series.Now), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
 		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
 	}
 	if v.Alive == nil || j.State == Unknown {
@@ -76,7 +77,8 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 // A NodeView is a node for machines.
 type NodeView struct {
 	Name  string    `json:"name"`
-	State string    `json:"state"` // alive, drained or silent
+	State string    `json:"state"`         // alive, drained or silent
+	Seen  time.Time `json:"seen,omitzero"` // when it was seen last
 	Until time.Time `json:"until,omitzero"`
 	Left  time.Time `json:"left,omitzero"`
 	Alive []Run     `json:"alive"` // runs whose leases it has
@@ -95,11 +97,11 @@ func (s *Snapshot) NodeViews() []NodeView {
 	views := []NodeView{}
 	for i := range s.Nodes.Members {
 		if m := &s.Nodes.Members[i]; m.Alive(s.Nodes.Now) {
-			views = append(views, NodeView{m.Node, "alive", utc(m.Until), time.Time{}, some(runs[m.Node])})
+			views = append(views, NodeView{m.Node, "alive", s.Nodes.Seen(m.Node), utc(m.Until), time.Time{}, some(runs[m.Node])})
 		}
 	}
 	for _, m := range s.Nodes.Gone() {
-		v := NodeView{m.Node, "silent", utc(m.Until), utc(m.Left), some(runs[m.Node])}
+		v := NodeView{m.Node, "silent", s.Nodes.Seen(m.Node), utc(m.Until), utc(m.Left), some(runs[m.Node])}
 		if m.Left != 0 {
 			v.State, v.Until = "drained", time.Time{}
 		}

@@ -6,10 +6,11 @@ import (
 )
 
 // Why says what became of a tick, with the cause if it is overdue, which the question lacks. Of the question the state
-// was read after the journal. Nodes is called for a job of which something is overdue.
-func Why(q why.Question, nodes func() *NodeList) why.Answer {
-	if q.State.Err == nil && len(verify.Job(q.Journal, verify.Options{State: &q.State}).Late) > 0 {
-		if _, late := Judge(q.Journal, &q.State, verify.Options{}, nodes()); len(late) > 0 {
+// was read after the journal.
+func Why(q why.Question, nodes *NodeList) why.Answer {
+	if q.State.Err == nil {
+		q.Alive, q.Seen = nodes.Known(), nodes.Seen
+		if _, late := Judge(q.Journal, &q.State, verify.Options{}, nodes); len(late) > 0 {
 			q.Cause = late[0].Cause
 		}
 	}

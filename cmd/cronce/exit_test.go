@@ -135,7 +135,7 @@ func TestOverdueIsTold(t *testing.T) {
 	must(cl.Front().Leave(ctx, "drained"))
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
 	r := cronce(t, "doctor", "--redis", cl.url)
-	r.want(t, exit.Failed, "drained left at ", "silent fell silent before ")
+	r.want(t, exit.Failed, "drained left at ", "silent was last seen at ")
 	_, err := cl.Front().Beat(ctx, "other", time.Hour)
 	must(err)
 	r = cronce(t, "verify", "--redis", cl.url, "-o", "json")

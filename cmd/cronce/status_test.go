@@ -83,3 +83,39 @@ func (cl *cluster) succeed(t *testing.T) {
 	}
 	cl.server.SetTime(time.Now())
 }
+
+// A verdict is found however many came after it, and each list says how far it has looked.
+func TestRunsFindsWhatIsOnRecord(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 90, 0)
+	key := cl.journalKey(t)
+	lines, err := cl.server.List(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.Client.LSet(t.Context(), key, 4, strings.Replace(lines[4], "ok1", "lost", 1)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	at := "--redis=" + cl.url
+	for _, of := range [][]string{{"runs"}, {"runs", "job"}} {
+		whole := append(of, at, "--verdict", "lost")
+		cronce(t, append(whole, "-o", "name")...).want(t, exit.Fine, "job@")
+		cronce(t, whole...).want(t, exit.Fine, "lost", "All that was ever recorded was searched.")
+		var l struct {
+			Items []ops.Run `json:"items"`
+			From  time.Time `json:"searched_from"`
+		}
+		r := cronce(t, append(whole, "-o", "json")...)
+		if err := json.Unmarshal([]byte(r.stdout), &l); err != nil || len(l.Items) != 1 || !l.From.IsZero() {
+			t.Errorf("%v: %v: %s", of, err, r.stdout)
+		}
+	}
+	cronce(t, "runs", at, "-n", "3").want(t, exit.Fine, "The newest 3 are listed: there may be more. Searched: the verdicts from ")
+	cronce(t, "runs", at, "--verdict", "lots").want(t, exit.WrongUsage, `--verdict is "lots"`, "lost")
+	cronce(t, "jobs", at, "--state", "lots").want(t, exit.WrongUsage, `--state is "lots"`, "lost")
+
+	if err := cl.Client.LTrim(t.Context(), key, 50, -1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	cronce(t, "runs", at, "--verdict", "lost").want(t, exit.Fine, "Searched: the verdicts from ", "Of some jobs older ones were not searched, or are not on record.")
+}

@@ -77,5 +77,14 @@ func (m *Member) rank(ms int64) int64 {
 	return max(since, -since)
 }
 
+// MemberFor is how long the beat of a node of the scheduler counts: two of the next, one each MemberEvery, may be lost.
+const (
+	MemberFor   = 25 * time.Second
+	MemberEvery = 10 * time.Second
+)
+
+// Seen is when a node of the scheduler that has not left was seen last, Unix ms.
+func (m *Member) Seen() int64 { return m.Until - MemberFor.Milliseconds() }
+
 // Alive reports whether a member lives at ms.
 func (m *Member) Alive(ms int64) bool { return m.Left == 0 && ms < m.Until }

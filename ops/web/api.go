@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -41,10 +43,61 @@ type list struct {
 	AsOf  time.Time `json:"as_of,omitzero"`
 	LagMs int64     `json:"lag_ms"`
 	Known bool      `json:"known"` // false: the store does not answer, and this was known before
+
+	// SearchedFrom is the instant from which on each verdict was found: older lines were not looked at, or are not
+	// on record. Zero: all that was ever recorded was. Only lists of runs have it.
+	SearchedFrom time.Time `json:"searched_from,omitzero"`
 }
 
 func listOf(s *ops.Snapshot, items any, next string) list {
-	return list{items, next, s.AsOf, s.LagMs(), s.Known()}
+	return list{Items: items, Next: next, AsOf: s.AsOf, LagMs: s.LagMs(), Known: s.Known()}
+}
+
+// only refuses parameters that a route does not know.
+func only(serve http.HandlerFunc, known ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for name, values := range r.URL.Query() {
+			if !slices.Contains(known, name) {
+				allowed := "none is allowed"
+				if len(known) > 0 {
+					allowed = "allowed are " + strings.Join(known, ", ")
+				}
+				problem(w, r, http.StatusBadRequest, "invalid", fmt.Sprintf("the parameter %q, with the value %q, is not known: %s", clip(name), clip(strings.Join(values, ", ")), allowed))
+				return
+			}
+		}
+		serve(w, r)
+	}
+}
+
+// clip cuts a text that a caller has sent.
+func clip(text string) string {
+	if len(text) > 100 {
+		return text[:100] + "…"
+	}
+	return text
+}
+
+// oneOf checks the value of a parameter. An empty one is not given. The answer is what is wrong.
+func oneOf[T ~string](name string, value T, allowed []T) string {
+	if value == "" || slices.Contains(allowed, value) {
+		return ""
+	}
+	return fmt.Sprintf("%s is %q, must be one of %s", name, clip(string(value)), strings.Trim(strings.Join(strings.Fields(fmt.Sprint(allowed)), ", "), "[]"))
+}
+
+// instant reads a parameter that is an instant. The answer is what is wrong.
+func instant(r *http.Request, name string, at *time.Time) string {
+	text := r.FormValue(name)
+	if text == "" {
+		return ""
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Sprintf("%s is %q, must be an instant of RFC 3339", name, clip(text))
+	}
+	*at = t
+	return ""
 }
 
 const (
@@ -60,7 +113,7 @@ func limit(w http.ResponseWriter, r *http.Request) (int, bool) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxLimit {
-		problem(w, r, http.StatusBadRequest, "invalid", "limit must be 1 to "+strconv.Itoa(maxLimit))
+		problem(w, r, http.StatusBadRequest, "invalid", fmt.Sprintf("limit is %q, must be 1 to %d", clip(text), maxLimit))
 		return 0, false
 	}
 	return n, true
@@ -78,28 +131,31 @@ func (h *Handler) apiOverdue(w http.ResponseWriter, _ *http.Request) {
 // filterOf reads which jobs are asked for, in which order.
 func filterOf(r *http.Request) (ops.JobFilter, string) {
 	f := ops.JobFilter{Name: r.FormValue("q"), State: ops.State(r.FormValue("state")), Sort: r.FormValue("sort")}
-	switch {
-	case f.State != "" && !slices.Contains(ops.JobStates, f.State):
-		return f, "state is not known"
-	case f.Sort != "" && !slices.Contains(ops.JobSorts, f.Sort):
-		return f, "sort must be " + strings.Join(ops.JobSorts, ", ")
-	case len(f.Name) > 200:
-		return f, "q has more than 200 characters"
+	long := ""
+	if len(f.Name) > 200 {
+		long = fmt.Sprintf("q is %q, must have 200 characters at most", clip(f.Name))
 	}
-	return f, ""
+	return f, cmp.Or(oneOf("state", f.State, ops.JobStates), oneOf("sort", f.Sort, ops.JobSorts), long)
 }
 
-// page cuts the jobs after one of a name, and returns the name to go on after.
-func page(found []*ops.Job, after string, n int) (some []*ops.Job, next string) {
+// page cuts the jobs after one of a name, and returns the name to go on after. A job that is gone has a place in the
+// order of names alone: in another one ok is false.
+func page(found []*ops.Job, sort, after string, n int) (some []*ops.Job, next string, ok bool) {
 	if after != "" {
-		if i := slices.IndexFunc(found, func(j *ops.Job) bool { return j.Name == after }); i >= 0 {
+		i := slices.IndexFunc(found, func(j *ops.Job) bool { return j.Name == after })
+		switch {
+		case i >= 0:
 			found = found[i+1:]
+		case sort == "" || sort == "name":
+			found = slices.DeleteFunc(found, func(j *ops.Job) bool { return j.Name < after })
+		default:
+			return nil, "", false
 		}
 	}
 	if len(found) > n {
-		return found[:n], found[n-1].Name
+		return found[:n], found[n-1].Name, true
 	}
-	return found, ""
+	return found, "", true
 }
 
 func (h *Handler) apiJobs(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +169,11 @@ func (h *Handler) apiJobs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := h.o.Projection.Snapshot()
-	found, next := page(s.Find(f), r.FormValue("after"), n)
+	found, next, ok := page(s.Find(f), f.Sort, r.FormValue("after"), n)
+	if !ok {
+		problem(w, r, http.StatusBadRequest, "invalid", fmt.Sprintf("after is %q, must be a job of the list when it is sorted by %s: begin again, or sort by name", clip(r.FormValue("after")), f.Sort))
+		return
+	}
 	views := make([]ops.JobView, len(found))
 	for i, j := range found {
 		views[i] = s.View(j, false)
@@ -137,24 +197,10 @@ func (h *Handler) apiJob(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// letOf reads which runs are asked for.
-func letOf(r *http.Request) (func(*ops.Run) bool, string) {
-	verdict, node, state := r.FormValue("verdict"), r.FormValue("node"), r.FormValue("state")
-	var from, to time.Time
-	for name, at := range map[string]*time.Time{"from": &from, "to": &to} {
-		if text := r.FormValue(name); text != "" {
-			t, err := time.Parse(time.RFC3339, text)
-			if err != nil {
-				return nil, name + " must be RFC 3339"
-			}
-			*at = t
-		}
-	}
-	return func(run *ops.Run) bool {
-		return (verdict == "" || run.Verdict == verdict || run.Outcome == verdict || run.Between == verdict) &&
-			(state == "" || string(run.State) == state || state == "alive" && run.Alive()) &&
-			strings.HasPrefix(run.Node, node) && !run.Tick.Before(from) && (to.IsZero() || !run.Tick.After(to))
-	}, ""
+// runFilterOf reads which runs are asked for.
+func runFilterOf(r *http.Request) (ops.RunFilter, string) {
+	f := ops.RunFilter{Verdict: r.FormValue("verdict"), Node: r.FormValue("node"), State: r.FormValue("state")}
+	return f, cmp.Or(oneOf("verdict", f.Verdict, ops.Verdicts), oneOf("state", f.State, ops.RunStates), instant(r, "from", &f.From), instant(r, "to", &f.To))
 }
 
 func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
@@ -162,13 +208,30 @@ func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	let, bad := letOf(r)
+	f, bad := runFilterOf(r)
+	var last ops.Run // of the page before
+	if after := r.FormValue("after"); after != "" {
+		recorded, id, _ := strings.Cut(after, " ")
+		t, err := time.Parse(time.RFC3339, recorded)
+		if err != nil || id == "" {
+			bad = cmp.Or(bad, fmt.Sprintf("after is %q, must be the next of an answer", clip(after)))
+		}
+		last = ops.Run{Recorded: t, ID: id}
+	}
 	if bad != "" {
 		problem(w, r, http.StatusBadRequest, "invalid", bad)
 		return
 	}
 	s := h.o.Projection.Snapshot()
-	answer(w, listOf(s, append([]ops.Run{}, s.Recent(n, let)...), ""))
+	runs := s.Recent(n+1, func(run *ops.Run) bool { return f.Lets(run) && (last.ID == "" || ops.Newer(last, *run) < 0) })
+	next := ""
+	if len(runs) > n {
+		runs = runs[:n]
+		next = runs[n-1].Recorded.Format(time.RFC3339Nano) + " " + runs[n-1].ID
+	}
+	l := listOf(s, append([]ops.Run{}, runs...), next)
+	l.SearchedFrom = s.Searched()
+	answer(w, l)
 }
 
 // read reads the whole journal of a job, and its state after it. It answers itself if the store does not.
@@ -195,7 +258,7 @@ func (h *Handler) explain(ctx context.Context, s *ops.Snapshot, q why.Question) 
 		defer stop()
 		q.Audit, _ = a.Audit(ctx, q.Journal.Key, 0) // without it the sentence lacks the reason of a pause
 	}
-	return ops.Why(q, func() *ops.NodeList { return s.Nodes })
+	return ops.Why(q, s.Nodes)
 }
 
 func unreachable(w http.ResponseWriter, r *http.Request) {
@@ -207,8 +270,9 @@ func (h *Handler) apiJobRuns(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	let, bad := letOf(r)
-	if bad != "" {
+	f, bad := runFilterOf(r)
+	var after time.Time
+	if bad = cmp.Or(bad, instant(r, "after", &after)); bad != "" {
 		problem(w, r, http.StatusBadRequest, "invalid", bad)
 		return
 	}
@@ -221,15 +285,16 @@ func (h *Handler) apiJobRuns(w http.ResponseWriter, r *http.Request) {
 		unreachable(w, r)
 		return
 	}
-	runs := slices.DeleteFunc(ops.Runs(s.Namespace, journal.Lines, &state), func(run ops.Run) bool { return !let(&run) })
-	after, next := r.FormValue("after"), ""
-	if t, err := time.Parse(time.RFC3339, after); after != "" && err == nil {
-		runs = slices.DeleteFunc(runs, func(run ops.Run) bool { return !run.Tick.Before(t) })
-	}
+	runs := slices.DeleteFunc(ops.Runs(s.Namespace, journal.Lines, &state), func(run ops.Run) bool {
+		return !f.Lets(&run) || !after.IsZero() && !run.Tick.Before(after)
+	})
+	next := ""
 	if len(runs) > n {
 		runs, next = runs[:n], runs[n-1].Tick.Format(time.RFC3339Nano)
 	}
-	answer(w, listOf(s, runs, next))
+	l := listOf(s, append([]ops.Run{}, runs...), next)
+	l.SearchedFrom = ops.Searched(&journal)
+	answer(w, l)
 }
 
 // A tickAnswer is what became of a tick, with the lines that it follows from.

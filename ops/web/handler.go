@@ -80,14 +80,14 @@ func (h *Handler) routes() []route {
 		{"POST /logout", access.None, false, h.logout},
 		{"POST /theme", access.None, false, h.theme},
 
-		{"GET /api/v1/status", access.Viewer, false, h.apiStatus},
-		{"GET /api/v1/overdue", access.Viewer, false, h.apiOverdue},
-		{"GET /api/v1/jobs", access.Viewer, false, h.apiJobs},
-		{"GET /api/v1/jobs/{job}", access.Viewer, false, h.apiJob},
-		{"GET /api/v1/jobs/{job}/runs", access.Viewer, false, h.apiJobRuns},
-		{"GET /api/v1/jobs/{job}/ticks/{tick}", access.Viewer, false, h.apiTick},
-		{"GET /api/v1/runs", access.Viewer, false, h.apiRuns},
-		{"GET /api/v1/nodes", access.Viewer, false, h.apiNodes},
+		{"GET /api/v1/status", access.Viewer, false, only(h.apiStatus)},
+		{"GET /api/v1/overdue", access.Viewer, false, only(h.apiOverdue)},
+		{"GET /api/v1/jobs", access.Viewer, false, only(h.apiJobs, "q", "state", "sort", "limit", "after")},
+		{"GET /api/v1/jobs/{job}", access.Viewer, false, only(h.apiJob)},
+		{"GET /api/v1/jobs/{job}/runs", access.Viewer, false, only(h.apiJobRuns, "verdict", "node", "state", "from", "to", "limit", "after")},
+		{"GET /api/v1/jobs/{job}/ticks/{tick}", access.Viewer, false, only(h.apiTick)},
+		{"GET /api/v1/runs", access.Viewer, false, only(h.apiRuns, "verdict", "node", "state", "from", "to", "limit", "after")},
+		{"GET /api/v1/nodes", access.Viewer, false, only(h.apiNodes)},
 		{"/api/", access.Viewer, false, func(w http.ResponseWriter, r *http.Request) {
 			problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
 		}},

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -322,5 +323,78 @@ func TestEvents(t *testing.T) {
 		if time.Now().After(until) {
 			t.Fatal("the stream goes on without its reader")
 		}
+	}
+}
+
+// A parameter or a value that is not known is an error that names it, and what is allowed.
+func TestParameters(t *testing.T) {
+	pl := newPlane(t, "")
+	token := pl.tokens[access.Viewer]
+	for target, want := range map[string][]string{
+		"/api/v1/status?q=x":                       {`\"q\"`, `\"x\"`, "none is allowed"},
+		"/api/v1/jobs?nmae=x":                      {`\"nmae\"`, `\"x\"`, "allowed are q, state, sort, limit, after"},
+		"/api/v1/jobs?state=overdo":                {"state is", `\"overdo\"`, "overdue"},
+		"/api/v1/jobs?sort=age":                    {"sort is", `\"age\"`, "name, state, next, last"},
+		"/api/v1/jobs?limit=501":                   {"limit is", `\"501\"`, "1 to 500"},
+		"/api/v1/jobs?sort=next&after=gone":        {"after is", `\"gone\"`, "sort by name"},
+		"/api/v1/runs?verdict=lots":                {"verdict is", `\"lots\"`, "lost"},
+		"/api/v1/runs?state=lots":                  {"state is", `\"lots\"`, "alive"},
+		"/api/v1/runs?from=yesterday":              {"from is", `\"yesterday\"`, "RFC 3339"},
+		"/api/v1/runs?after=x":                     {"after is", `\"x\"`, "next of an answer"},
+		"/api/v1/jobs/report/runs?after=x":         {"after is", `\"x\"`, "RFC 3339"},
+		"/api/v1/jobs/report/runs?verdict=Ran":     {"verdict is", `\"Ran\"`, "ran"},
+		"/api/v1/nodes?all=1":                      {`\"all\"`, "none is allowed"},
+		"/api/v1/overdue?job=report":               {`\"job\"`, "none is allowed"},
+		"/api/v1/jobs/report?x=1":                  {`\"x\"`, "none is allowed"},
+		"/api/v1/jobs/report/ticks/2026-11-23?x=1": {`\"x\"`, "none is allowed"},
+	} {
+		w := pl.do("GET", target, token)
+		if w.Code != 400 {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+		for _, part := range want {
+			if !strings.Contains(w.Body.String(), part) {
+				t.Errorf("%s lacks %s: %s", target, part, w.Body)
+			}
+		}
+	}
+}
+
+// A client that follows next sees each job once, also while jobs are removed, and each run once.
+func TestPages(t *testing.T) {
+	job := func(name string) *ops.Job { return &ops.Job{Name: name} }
+	all := []*ops.Job{job("a"), job("b"), job("c"), job("d"), job("e")}
+	some, next, ok := page(slices.Clone(all), "name", "", 2)
+	if len(some) != 2 || next != "b" || !ok {
+		t.Errorf("%d %q %v", len(some), next, ok)
+	}
+	some, next, ok = page([]*ops.Job{all[0], all[2], all[3], all[4]}, "", "b", 2) // b is gone
+	if len(some) != 2 || some[0].Name != "c" || next != "d" || !ok {
+		t.Errorf("after a name that is gone: %d %q %v", len(some), next, ok)
+	}
+	if some, next, ok = page(slices.Clone(all), "state", "gone", 2); ok {
+		t.Errorf("after a name that is gone, by state: %d %q", len(some), next)
+	}
+
+	pl := newPlane(t, "first")
+	fail(t, pl.store, pl.store.ReadSeries(t.Context(), []string{"report"})[0].Mark, "second")
+	pl.p.Refresh(t.Context())
+	seen, after := map[string]bool{}, ""
+	for range 3 {
+		w := pl.do("GET", "/api/v1/runs?limit=1&after="+escapeQuery(after), pl.tokens[access.Viewer])
+		var l struct {
+			Items []ops.Run `json:"items"`
+			Next  string    `json:"next"`
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &l); err != nil || len(l.Items) != 1 || seen[l.Items[0].ID] {
+			t.Fatalf("%v: %s", err, w.Body)
+		}
+		seen[l.Items[0].ID] = true
+		if after = l.Next; after == "" {
+			break
+		}
+	}
+	if len(seen) != 2 || after != "" {
+		t.Errorf("%v, next %q", seen, after)
 	}
 }

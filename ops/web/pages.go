@@ -107,7 +107,11 @@ func (h *Handler) jobsPage(w http.ResponseWriter, r *http.Request) {
 		found := s.Find(b.Filter)
 		b.Found = len(found)
 		var next string
-		if b.Jobs, next = page(found, r.FormValue("after"), defaultLimit); next != "" {
+		var ok bool
+		if b.Jobs, next, ok = page(found, b.Filter.Sort, r.FormValue("after"), defaultLimit); !ok { // that job is gone: the list begins again
+			b.Jobs, next, _ = page(found, b.Filter.Sort, "", defaultLimit)
+		}
+		if next != "" {
 			q := r.URL.Query()
 			q.Set("after", next)
 			b.Next = "/jobs?" + q.Encode()

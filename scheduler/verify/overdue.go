@@ -2,6 +2,7 @@ package verify
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -34,11 +35,13 @@ func (p *proof) grace() int64 {
 
 // late accounts for what the mark has not passed, and for runs that were left.
 func (p *proof) late() {
-	mark := p.decided()
-	if s := p.options.State; s != nil {
+	p.passed = p.decided()
+	mark := p.passed
+	s := p.options.State
+	if s != nil {
 		p.left(s)
 	}
-	if s := p.options.State; s != nil && s.Paused {
+	if s != nil && s.Paused {
 		through := p.through
 		if s.Pause.Until != 0 {
 			through = min(through, s.Pause.Until)
@@ -52,63 +55,125 @@ func (p *proof) late() {
 	p.undecided(mark)
 }
 
-// undecided sorts the ticks after the mark that are past their deadline: some wait
-// for a run that is alive, the others are overdue.
+// undecided counts the ticks after the mark that are past their deadline: some wait
+// for a run that is alive, the others are overdue. What one revision alone has is counted by
+// arithmetic, however much it is.
 func (p *proof) undecided(mark int64) {
 	var found Overdue
-	waits := p.waits()
-	for _, r := range p.revisions.all {
-		after, through := max(mark, p.after, r.First), min(p.through, r.until)
-		for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.spend(); ms = r.schedule.NextMilli(ms) {
-			deadline := ms + r.policies.Within(r.schedule.Interval(ms)).Milliseconds()
-			switch {
-			case p.now-deadline <= p.grace() || p.revisions.named(r, ms, mark):
-			case p.runs[ms] != nil: // granted by a line that is ahead, and counted with the runs
-			case waits(r, ms):
-				p.report.Waiting++
-			default:
-				found.add(ms, deadline)
+	p.segments(within(max(mark, p.after), p.through, inForce), func(after, through int64, active []*revision) {
+		if len(active) == 1 {
+			p.lateOf(active[0], after, through, &found)
+			return
+		}
+		for i, r := range active {
+			for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.spend(); ms = r.schedule.NextMilli(ms) {
+				if !named(active[:i], ms) && p.runs[ms] == nil {
+					p.addLate(r, ms, &found)
+				}
 			}
 		}
-	}
+	})
 	if found.Ticks > 0 {
 		p.report.Overdue += found.Ticks
 		p.report.Late = append(p.report.Late, found)
 	}
 }
 
-// add counts one more tick of a range.
-func (o *Overdue) add(ms, deadline int64) {
-	at, since := time.UnixMilli(ms).UTC(), time.UnixMilli(deadline).UTC()
-	o.State = "undecided"
-	if o.Ticks++; o.Ticks == 1 {
-		o.Tick, o.Since = at, since
-		return
-	}
-	if at.Before(o.Tick) {
-		o.Tick = at
-	}
-	if at.After(o.Last) {
-		o.Last = at
-	}
-	if since.Before(o.Since) {
-		o.Since = since
+// addLate counts one tick, if it is past its deadline.
+func (p *proof) addLate(r *revision, ms int64, found *Overdue) {
+	switch p.judge(r, ms) {
+	case TickWaiting:
+		p.report.Waiting++
+	case TickOverdue:
+		found.add(ms, ms, 1, r.deadline(ms))
 	}
 }
 
-// waits returns which ticks after the mark may wait for a run that is alive: those of
-// a backlog, which runs in order, and one that was due before the run was granted.
-// Every other tick has its verdict as soon as it is asked for. Between two runs of a
-// backlog nothing is alive for a moment.
-func (p *proof) waits() func(r *revision, tick int64) bool {
-	alive, granted := p.alive()
-	working := alive || p.now-p.latest < p.grace()
-	return func(r *revision, tick int64) bool {
-		if r.policies.Misfire == policy.All && r.policies.Overlap != policy.Allow {
-			return working
+// lateOf counts the ticks of one revision that are past their deadline.
+func (p *proof) lateOf(r *revision, after, through int64, found *Overdue) {
+	through, others := p.over(r, after, through, p.now-p.grace())
+	for ms := range p.runs { // granted by a line that is ahead, and counted with the runs
+		if after < ms && ms <= through && r.names(ms) {
+			others[ms] = true
 		}
-		return alive && r.policies.Overlap != policy.Allow && tick < granted
 	}
+	split := min(max(after, p.waitsBefore(r)-1), through)
+	p.report.Waiting += p.count(r, after, split) - countIn(others, after, split)
+	n := p.count(r, split, through) - countIn(others, split, through)
+	if n <= 0 {
+		return
+	}
+	first := r.schedule.NextMilli(split)
+	for others[first] {
+		first = r.schedule.NextMilli(first)
+	}
+	last := r.schedule.PrevMilli(through)
+	for others[last] {
+		last = r.schedule.PrevMilli(last - 1)
+	}
+	found.add(first, last, n, r.deadline(first))
+}
+
+// over finds the ticks after one instant and not after another whose deadline was before a
+// third: those up to the one that is returned, but for some. Where the deadline follows from
+// the interval, a tick before a long gap has more time than later ones. A gap that can matter
+// is a tenth of the time since at least, so it is found with a few looks, however long ago that was.
+func (p *proof) over(r *revision, after, through, before int64) (upTo int64, but map[int64]bool) {
+	but = map[int64]bool{}
+	least := r.policies.Within(time.Second).Milliseconds()
+	upTo = max(after, min(through, before-least-1))
+	if r.policies.Within(time.Minute) == r.policies.Within(time.Second) { // it does not follow from the interval
+		return upTo, but
+	}
+	jitter := r.policies.Jitter.Milliseconds()
+	for at := upTo; at > after && p.spend(); {
+		tick := r.schedule.PrevMilli(at)
+		if tick <= after {
+			break
+		}
+		if r.deadline(tick) >= before {
+			but[tick] = true
+		}
+		at = min(tick-1, at-max(1000, (before-jitter-at)/policy.Backlog))
+	}
+	return upTo, but
+}
+
+// countIn counts the instants after one and not after another.
+func countIn(all map[int64]bool, after, through int64) (n int) {
+	for ms := range all {
+		if after < ms && ms <= through {
+			n++
+		}
+	}
+	return n
+}
+
+// add counts n more ticks, from the first to the last. Since is the deadline of the first of all.
+func (o *Overdue) add(first, last int64, n int, deadline int64) {
+	at, to := time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC()
+	if o.Ticks == 0 || at.Before(o.Tick) {
+		if o.Tick.After(to) {
+			to = o.Tick
+		}
+		o.State, o.Tick, o.Since = "undecided", at, time.UnixMilli(deadline).UTC()
+	}
+	if o.Ticks += n; o.Ticks > 1 && to.After(o.Last) {
+		o.Last = to
+	}
+}
+
+// waitsBefore is the instant before which undecided ticks wait for a run that is alive.
+func (p *proof) waitsBefore(r *revision) int64 {
+	alive, granted := p.alive()
+	switch {
+	case r.policies.Overlap == policy.Allow:
+	case r.policies.Misfire == policy.All && (alive || p.now-p.latest < p.grace()):
+		return math.MaxInt64
+	case r.policies.Misfire != policy.All && alive:
+		return granted
+	}
+	return math.MinInt64 + 1
 }
 
 // alive reports whether a run is alive, and when the latest of them was granted. The
@@ -131,40 +196,43 @@ func (p *proof) alive() (alive bool, granted int64) {
 	return alive, granted
 }
 
-// left finds the runs that are over and that no node has taken over or settled. In a
-// pause nothing is taken over: there they are lost, and the end of the pause records
-// it.
+// left judges the runs that the store has as not settled. One that is over waits for a node that
+// starts it, takes it over or settles it, and is overdue once it was left for longer than the
+// grace. In a pause it waits for the end of that: what becomes of it is decided then.
 func (p *proof) left(s *driver.Series) {
+	p.open = map[int64]state{}
 	alive, _ := p.alive()
 	for i := range s.Runs {
 		r := &s.Runs[i]
-		over, state := r.Until, open
+		over, was := r.Until, open
 		switch r.State {
 		case driver.RunOpen:
 			if p.now < r.Until {
+				p.open[r.Number] = open
 				continue
 			}
 		case driver.RunGivenBack:
-			over, state = max(over, p.latest), givenBack
+			over, was = max(over, p.latest), givenBack
 		case driver.RunUnstarted:
-			over, state = max(over, p.latest), unstarted
+			over, was = max(over, p.latest), unstarted
 		case driver.RunWaiting:
-			if alive {
-				continue
-			}
-			over, state = max(r.Number, p.lastLease(s), p.latest), waiting
+			over, was = max(r.Number, p.lastLease(s), p.latest), waiting
 		default:
 			continue
 		}
-		if s.PausedAt(p.now) {
-			p.leave(r, lost)
-		} else if p.now-over > p.grace() {
-			p.leave(r, overdue)
+		over = max(over, p.lapsed)
+		if s.Paused {
+			over = max(over, s.Pause.Until)
+		}
+		to := waiting
+		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == driver.RunWaiting && alive) {
+			to = overdue
 			p.report.Late = append(p.report.Late, Overdue{
 				Tick: time.UnixMilli(r.Number).UTC(), Ticks: 1, Since: time.UnixMilli(over).UTC(),
-				State: state.String(), Node: driver.NodeOf(r.Owner), Fence: r.Fence,
+				State: was.String(), Node: driver.NodeOf(r.Owner), Fence: r.Fence,
 			})
 		}
+		p.leave(r, to)
 	}
 }
 
@@ -181,6 +249,7 @@ func (p *proof) lastLease(s *driver.Series) (until int64) {
 // leave sets what became of a run that was left. A tick from before the proof, or from before
 // what was asked for, is not counted, unless it is overdue: Late names it, and the counts say the same.
 func (p *proof) leave(r *driver.Run, to state) {
+	p.open[r.Number] = to
 	known := p.runs[r.Number]
 	if known != nil {
 		p.set(known, to)
@@ -197,11 +266,18 @@ const maxTicks = 10_000_000
 // spend takes one from the ticks that may be looked at, and reports whether there
 // was one left.
 func (p *proof) spend() bool {
-	if p.work++; p.work > maxTicks && !p.spent {
+	if p.work++; p.work > maxTicks {
+		p.exhaust()
+	}
+	return !p.spent
+}
+
+// exhaust ends the counting.
+func (p *proof) exhaust() {
+	if !p.spent {
 		p.spent = true
 		p.fault("more than %d ticks lie in the range of the journal: the rest is not counted", maxTicks)
 	}
-	return !p.spent
 }
 
 // retire finds out until when each revision is in force: the one used latest is now,
@@ -242,15 +318,7 @@ func (rs *revisions) current(alive func(node string) bool) (latest *revision) {
 	return latest
 }
 
-// named reports whether a revision before r, in the list, has the tick too.
-func (rs *revisions) named(r *revision, ms, mark int64) bool {
-	for _, o := range rs.all {
-		if o == r {
-			return false
-		}
-		if max(mark, o.First) < ms && ms <= o.until && o.names(ms) {
-			return true
-		}
-	}
-	return false
+// named reports whether one of some revisions names an instant.
+func named(all []*revision, ms int64) bool {
+	return slices.ContainsFunc(all, func(r *revision) bool { return r.names(ms) })
 }

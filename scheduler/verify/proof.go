@@ -21,12 +21,15 @@ type proof struct {
 	after, through int64 // ticks in (after, through] are counted
 	begins         int64 // what was decided up to here is not known
 
-	mark    int64 // the highest decided instant, as the lines have it
-	marked  bool  // a line said it
-	high    int64 // the highest counted instant; above the mark if that went back, below it after a line that is ahead
-	fence   int64 // the highest fence granted so far
-	latest  int64 // when something was written last
-	written int64 // when the first line was
+	mark    int64           // the highest decided instant, as the lines have it
+	marked  bool            // a line said it
+	high    int64           // the highest counted instant; above the mark if that went back, below it after a line that is ahead
+	fence   int64           // the highest fence granted so far
+	latest  int64           // when something was written last
+	written int64           // when the first line was
+	lapsed  int64           // when the latest pause with an end was found to be over
+	passed  int64           // the highest decided instant, as the lines and the state have it
+	open    map[int64]state // how the ticks stand whose runs the store has as not settled
 	runs    map[int64]*run
 	states  [states]int // how many runs are in each state
 	control control
@@ -112,6 +115,8 @@ func begins(j *driver.Journal, now int64, s *driver.Series) int64 {
 		at = max(at, l.At+series.Tolerance)
 	}
 	switch {
+	case at > math.MinInt64 && s != nil && s.Mark > 0: // and nothing later than the mark that the state has
+		return min(s.Mark, at)
 	case at > math.MinInt64:
 		return at
 	case s != nil && s.Mark > 0: // without a line the mark shows what was decided
@@ -132,6 +137,9 @@ func (p *proof) read(i int, l *driver.Line) {
 	}
 	p.ahead(l)
 	if l.Verdict == driver.VerdictControl {
+		if driver.Action(l.Reason) == driver.ActionLapse && !p.beyond(l.At) {
+			p.lapsed = l.At
+		}
 		p.controlled(l)
 		return
 	}

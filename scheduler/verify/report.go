@@ -28,7 +28,7 @@ type Report struct {
 	Once       int            `json:"once"`               // ran and ended, whatever the outcome; takeovers included
 	Again      int            `json:"again"`              // ran more than once: granted again without a right to it
 	Running    int            `json:"running"`            // granted, and no end recorded
-	Waiting    int            `json:"waiting"`            // to be started: waits for a run's end, or was given away unstarted
+	Waiting    int            `json:"waiting"`            // waits for the end of a run or of a pause, or for a node that starts it, takes it over or settles it
 	Skipped    map[string]int `json:"skipped,omitempty"`  // by reason
 	Superseded int            `json:"superseded"`         // waited, and a newer tick took the place
 	Missed     map[string]int `json:"missed,omitempty"`   // by reason

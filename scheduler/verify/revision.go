@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -47,9 +48,8 @@ func (p *proof) count(r *revision, after, through int64) int {
 		return 0
 	}
 	n := r.schedule.Count(after, through, maxTicks+1)
-	if r.schedule.Every() == 0 { // else it is a division
-		p.work += n
-		p.spend()
+	if n > maxTicks && r.schedule.Every() == 0 { // else it is a division
+		p.exhaust()
 	}
 	return n
 }
@@ -122,30 +122,44 @@ func within(after, through int64, last func(*revision) int64) span {
 
 func inForce(r *revision) int64 { return r.until }
 
+// segments calls each for the stretches of time in which the same revisions are in their spans.
+func (p *proof) segments(in span, each func(after, through int64, active []*revision)) {
+	var cuts []int64
+	for _, r := range p.revisions.all {
+		if after, through := in(r); after < through {
+			cuts = append(cuts, after, through)
+		}
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	for i := 1; i < len(cuts); i++ {
+		var active []*revision
+		for _, r := range p.revisions.all {
+			if after, through := in(r); after <= cuts[i-1] && cuts[i] <= through {
+				active = append(active, r)
+			}
+		}
+		if len(active) > 0 {
+			each(cuts[i-1], cuts[i], active)
+		}
+	}
+}
+
 // union counts the instants that any revision names in its span, each once, and
 // returns how many they are. Those that except reports are left out; nil: none.
 func (p *proof) union(in span, except func(ms int64) bool) (n int) {
-	rs := &p.revisions
-	for i, r := range rs.all {
-		after, through := in(r)
-		if after >= through {
-			continue
+	p.segments(in, func(after, through int64, active []*revision) {
+		if len(active) == 1 && except == nil {
+			n += p.count(active[0], after, through)
+			return
 		}
-		for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.spend(); ms = r.schedule.NextMilli(ms) {
-			if (except == nil || !except(ms)) && !rs.earlier(i, in, ms) {
-				n++
+		for i, r := range active {
+			for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.spend(); ms = r.schedule.NextMilli(ms) {
+				if (except == nil || !except(ms)) && !named(active[:i], ms) {
+					n++
+				}
 			}
 		}
-	}
+	})
 	return n
-}
-
-// earlier reports whether one of the first n revisions names ms in its span.
-func (rs *revisions) earlier(n int, in span, ms int64) bool {
-	for _, r := range rs.all[:n] {
-		if after, through := in(r); after < ms && ms <= through && r.names(ms) {
-			return true
-		}
-	}
-	return false
 }

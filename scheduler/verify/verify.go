@@ -26,6 +26,8 @@
 // lease is over, and a tick that was to be started, once they were left for longer
 // than the grace. That holds with all nodes dead too: what is due is computed from the
 // specs, up to the store's clock. Ticks of a pause are not overdue; those after its end are.
+// A run that is over in a pause waits for the end of that. [Judge] says the same of each tick
+// by itself, and package why puts that in a sentence.
 //
 // I7: nothing is granted or spent before its instant.
 //
@@ -97,13 +99,4 @@ type Options struct {
 
 // Job checks one job's journal. It reads all lines, so that what came before
 // Options.Since is known, and never fails: what it cannot explain is a violation.
-func Job(j driver.Journal, o Options) Report {
-	p := newProof(j, o)
-	for i := range j.Lines {
-		p.read(i, &j.Lines[i])
-	}
-	p.audited(j.Key)
-	p.late()
-	p.tally()
-	return p.report
-}
+func Job(j driver.Journal, o Options) Report { return NewJudge(j, o).Report() }

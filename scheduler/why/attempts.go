@@ -20,7 +20,10 @@ func (c *tickCase) attempts() (all []attempt) {
 		switch {
 		case l.Verdict == driver.VerdictRan:
 			all = append(all, attempt{l, l.Outcome, l.Error, l.Ended})
-		case l.Verdict == driver.VerdictEnded && len(all) > 0:
+		case l.Verdict == driver.VerdictEnded:
+			if len(all) == 0 { // its grant was cut from the journal
+				all = append(all, attempt{Line: &driver.Line{Node: l.Node, Attempt: l.Attempt, Fence: l.Fence}})
+			}
 			last := &all[len(all)-1]
 			last.Outcome, last.Error, last.Ended = l.Outcome, l.Error, l.At
 			if l.Ended != 0 {

@@ -1,183 +1,277 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // explain returns what became of the tick, the sentence, and what to do.
 func (c *tickCase) explain() (State, string, string) {
-	switch {
-	case c.State.Err != nil:
+	if c.State.Err != nil {
 		return NotKnown, "Not known: the state of the job cannot be read.", "cronce doctor"
-	case len(c.own) > 0:
-		return c.decided(c.own[len(c.own)-1])
-	case c.schedule == nil:
-		return NotKnown, "Not known: no spec of the job is recorded that can be read.", "cronce doctor"
-	case c.schedule.NextMilli(c.ms-1) != c.ms:
-		return NotATick, c.notATick(), ""
-	case c.cover != nil:
-		return c.covered(c.cover)
-	case c.over != nil:
-		return Missed, fmt.Sprintf("Missed: its spec, %q, was replaced by %q before a node decided it, and a later tick of that was decided at %s.",
-			c.schedule.Text(), c.spec(c.over).Text(), c.clock(c.over.At)), ""
-	case c.ms > c.State.Now:
-		return Future, c.future(), ""
-	case c.ms <= c.begins():
-		return c.beforeProof()
-	case c.unread:
-		return NotKnown, "Not known: a line of the journal cannot be read, and it may be about this tick.", "cronce verify --job " + c.Journal.Key
-	case c.ms <= c.State.Mark:
-		return NotKnown, "Not known: later ticks are decided, and no line of the journal is about this one.", "cronce verify --job " + c.Journal.Key
 	}
-	return c.undecided()
+	text, next := c.sentence()
+	if c.state == verify.TickPassedOver {
+		return Missed, text, next
+	}
+	return c.state, text, next
 }
 
-// decided explains a tick by the last line about it.
-func (c *tickCase) decided(l *driver.Line) (State, string, string) {
-	switch l.Verdict {
-	case driver.VerdictRan, driver.VerdictEnded:
-		return c.granted()
-	case driver.VerdictWaiting:
-		return c.waiting(l)
-	case driver.VerdictSkipped:
-		return Skipped, fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l)), ""
-	case driver.VerdictSuperseded:
-		return Superseded, "Superseded: it waited for " + c.blocker(c.first(driver.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
-	case driver.VerdictPaused:
-		return Paused, fmt.Sprintf("%s A node recorded it at %s.", c.pausedBy(l), c.clock(l.At)), ""
-	case driver.VerdictLost:
-		return Lost, fmt.Sprintf("Lost: %s, and no other node may run the tick again.", c.unended()), ""
-	case driver.VerdictMissed:
-		return c.missed(l)
+// sentence explains the state, and says what to do.
+func (c *tickCase) sentence() (text, next string) {
+	overdue := "cronce overdue --job " + c.Journal.Key
+	switch c.state {
+	case Ran:
+		return c.ended(), ""
+	case Failed:
+		return c.ended(), "cronce journal " + c.Journal.Key
+	case Running:
+		return c.running(), ""
+	case Waiting:
+		if c.State.PausedAt(c.State.Now) {
+			return c.waits(), "cronce resume " + c.Journal.Key
+		}
+		return c.waits(), ""
+	case Overdue:
+		if c.run != nil {
+			return c.left(), overdue
+		}
+		return fmt.Sprintf("Overdue: it was due %v ago, and no node has decided it%s.", c.ago(c.ms), c.cause()), overdue
+	case Skipped:
+		return c.skipped(), ""
+	case Superseded:
+		return "Superseded: it waited for " + c.blocker(c.last(driver.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
+	case Paused:
+		return c.paused()
+	case Lost:
+		return fmt.Sprintf("Lost: %s, and no other node may run the tick again.", c.unended()), ""
+	case Missed:
+		return c.missed(), ""
+	case verify.TickPassedOver:
+		return c.passedOver(), ""
+	case Future:
+		return c.future(), ""
+	case Undecided:
+		return c.undecided(), ""
+	case NotATick:
+		return c.notATick(), ""
 	}
-	return NotKnown, fmt.Sprintf("Not known: the journal has the verdict %q.", l.Verdict), "cronce verify --job " + c.Journal.Key
+	return c.notKnown()
 }
 
-func (c *tickCase) missed(l *driver.Line) (State, string, string) {
+// ago is how long ago an instant was.
+func (c *tickCase) ago(ms int64) time.Duration {
+	return time.Duration(c.State.Now-ms) * time.Millisecond
+}
+
+func (c *tickCase) missed() string {
+	l := c.line
+	if l == nil { // it was to be started, and settled
+		l = c.last(driver.VerdictMissed)
+	}
 	if l.Reason == driver.ReasonRespecified {
 		return c.respecified(l)
 	}
-	if l.Reason == driver.ReasonMisfire {
-		return Missed, fmt.Sprintf("Missed: no node claimed it before %s, and the job's misfire policy did not run it later.", c.clock(l.At)), ""
-	}
-	late := time.Duration(l.At-c.ms) * time.Millisecond
-	return Missed, fmt.Sprintf("Missed: the first claim that could start it came %v late, after its deadline.", late), ""
-}
-
-// respecified explains a tick of a former spec.
-func (c *tickCase) respecified(l *driver.Line) (State, string, string) {
-	return Missed, fmt.Sprintf("Missed: no node decided it before its spec, %q, was replaced. %s, which has the spec that took its place, recorded it at %s.",
-		c.schedule.Text(), l.Node, c.clock(l.At)), ""
-}
-
-// covered explains a tick by a line whose range has it.
-func (c *tickCase) covered(l *driver.Line) (State, string, string) {
-	switch l.Between {
-	case driver.VerdictPaused:
-		return Paused, fmt.Sprintf("%s It was recorded at %s, with all ticks after %s.", c.pausedBy(l), c.clock(l.At), c.clock(l.From)), ""
-	case driver.VerdictSkipped:
-		return Skipped, fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l)), ""
-	case driver.VerdictMissed:
-		if l.Reason == driver.ReasonRespecified {
-			return c.respecified(l)
-		}
+	if l.To != c.ms {
 		others := c.schedule.Count(l.From, l.To-1, maxCount) - 1
 		with := ""
 		if others > 0 {
 			with = fmt.Sprintf(" with %d others", others)
 		}
-		return Missed, fmt.Sprintf("Missed%s: no node claimed it between %s and %s, and the job's misfire policy ran at most the latest ones.", with, c.clock(l.From), c.clock(l.At)), ""
+		return fmt.Sprintf("Missed%s: no node claimed it between %s and %s, and the job's misfire policy ran at most the latest ones.", with, c.clock(l.From), c.clock(l.At))
 	}
-	return NotKnown, fmt.Sprintf("Not known: the journal has the verdict %q.", l.Between), "cronce verify --job " + c.Journal.Key
+	if l.Reason == driver.ReasonMisfire {
+		return fmt.Sprintf("Missed: no node claimed it before %s, and the job's misfire policy did not run it later.", c.clock(l.At))
+	}
+	return fmt.Sprintf("Missed: the first claim that could start it came %v late, after its deadline.", time.Duration(l.At-c.ms)*time.Millisecond)
+}
+
+// skipped explains a tick that gave way to a run. Of a run without an end the lease was alive, and its node maybe not.
+func (c *tickCase) skipped() string {
+	l := c.line
+	until, dead := int64(0), false
+	for i := range c.Journal.Lines {
+		switch at := &c.Journal.Lines[i]; {
+		case at.To != l.Blocker || l.Blocker == 0 || at.Verdict == driver.VerdictUnreadable:
+		case at.Fence == l.BlockerFence && at.Outcome != "":
+			return fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l))
+		case at.Fence == l.BlockerFence && at.Verdict == driver.VerdictLost, at.Fence > l.BlockerFence && at.Verdict == driver.VerdictRan:
+			until, dead = at.At, true
+		}
+	}
+	for i := range c.State.Runs {
+		if r := &c.State.Runs[i]; r.Number == l.Blocker && r.Fence == l.BlockerFence && r.State == driver.RunOpen && r.Until <= c.State.Now {
+			until, dead = r.Until, true
+		}
+	}
+	if !dead {
+		return fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l))
+	}
+	return fmt.Sprintf("Skipped: the lease of %s was alive until %s at the latest, and overlap is skip. The journal has no end of that run%s.",
+		c.blocker(l), c.clock(until), c.seen(c.nodeOf(l.Blocker, l.BlockerFence)))
+}
+
+// seen says when a node was seen last, as the end of a sentence; empty: that is not known.
+func (c *tickCase) seen(node string) string {
+	if c.Seen == nil || node == "" {
+		return ""
+	}
+	at := c.Seen(node)
+	if at.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("; %s was last seen at %s", node, c.clock(at.UnixMilli()))
+}
+
+// nodeOf is the node that was granted a run; empty: the journal does not have it.
+func (c *tickCase) nodeOf(tick, fence int64) string {
+	for i := range c.Journal.Lines {
+		if l := &c.Journal.Lines[i]; l.Verdict == driver.VerdictRan && l.To == tick && l.Fence == fence {
+			return l.Node
+		}
+	}
+	return ""
+}
+
+// respecified explains a tick of a former spec.
+func (c *tickCase) respecified(l *driver.Line) string {
+	return fmt.Sprintf("Missed: no node decided it before its spec, %q, was replaced. %s, which has the spec that took its place, recorded it at %s.",
+		c.schedule.Text(), l.Node, c.clock(l.At))
+}
+
+// passedOver explains a tick that a node of another spec passed.
+func (c *tickCase) passedOver() string {
+	return fmt.Sprintf("Missed: its spec, %q, was replaced by %q before a node decided it, and a later tick of that was decided at %s.",
+		c.schedule.Text(), c.specText(c.line), c.clock(c.line.At))
+}
+
+// paused explains a tick that a pause kept from running, and says what to do.
+func (c *tickCase) paused() (text, next string) {
+	switch l := c.line; {
+	case l == nil:
+		return c.pausedNow() + " The next claim, or the end of the pause, records that.", "cronce resume " + c.Journal.Key
+	case l.To != c.ms:
+		return fmt.Sprintf("%s It was recorded at %s, with all ticks after %s.", c.pausedBy(l), c.clock(l.At), c.clock(l.From)), ""
+	default:
+		return fmt.Sprintf("%s A node recorded it at %s.", c.pausedBy(l), c.clock(l.At)), ""
+	}
 }
 
 // maxCount bounds what is counted.
 const maxCount = 1_000_000
 
-// granted explains a tick that was granted at least once.
-func (c *tickCase) granted() (State, string, string) {
-	attempts := c.attempts()
-	last := attempts[len(attempts)-1]
-	var earlier strings.Builder
-	for _, a := range attempts[:len(attempts)-1] {
-		fmt.Fprintf(&earlier, "%s was granted it at %s and %s; ", a.Node, c.clock(a.At), a.fate())
-	}
-	before := earlier.String()
-	where := fmt.Sprintf("on %s as attempt %d, %v after the tick", last.Node, last.Attempt, time.Duration(last.At-c.ms)*time.Millisecond)
-	switch {
-	case last.Outcome == "" && c.run != nil && c.run.Fence == last.Fence:
-		return c.open(before, where)
-	case last.Outcome == "":
-		return Running, sentence(before + "it was granted " + where + ", and the journal has no end of it."), ""
-	case last.Outcome == driver.OutcomeInterrupted || last.Outcome == driver.OutcomeUnstarted:
-		if c.run != nil {
-			return c.open(before, where)
-		}
+// ended explains a tick whose last attempt has ended.
+func (c *tickCase) ended() string {
+	earlier, where, last := c.granted()
+	if last.At == 0 {
+		text := fmt.Sprintf("its run on %s, attempt %d, ended as %s at %s (fence %d); the line of its grant is gone from the journal.",
+			cmp.Or(last.Node, "a node that is not recorded"), last.Attempt, last.Outcome, c.clock(last.Ended), last.Fence)
+		return sentence(text)
 	}
 	took := time.Duration(last.Ended-last.At) * time.Millisecond
 	if last.Outcome == driver.OutcomeOK {
-		return Ran, sentence(before + fmt.Sprintf("ran %s, ok in %v (fence %d).", where, took, last.Fence)), ""
+		return sentence(earlier + fmt.Sprintf("ran %s, ok in %v (fence %d).", where, took, last.Fence))
 	}
 	text := ""
 	if last.Error != "" {
 		text = ": " + strings.TrimSuffix(last.Error, ".")
 	}
-	return Failed, sentence(before + fmt.Sprintf("ran %s, and ended as %s after %v%s.", where, last.Outcome, took, text)), "cronce journal " + c.Journal.Key
+	return sentence(earlier + fmt.Sprintf("ran %s, and ended as %s after %v%s.", where, last.Outcome, took, text))
 }
 
-// open explains a tick whose last attempt the store has as not settled.
-func (c *tickCase) open(before, where string) (State, string, string) {
-	r := c.run
-	left := time.Duration(r.Until-c.State.Now) * time.Millisecond
-	switch {
-	case r.State == driver.RunOpen && left > 0:
-		return Running, sentence(before + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more.", where, r.Fence, left)), ""
-	case r.State == driver.RunOpen:
-		return Overdue, sentence(before + fmt.Sprintf("it was granted %s; that lease ended %v ago, and no node has settled the tick or taken it over%s.",
-			where, -left, c.cause())), "cronce overdue --job " + c.Journal.Key
-	case r.State == driver.RunUnstarted:
-		return c.left(before+"it was granted "+where+", and never began", "starts it")
-	}
-	return c.left(before+"it ran "+where+" and was interrupted by a drain", "runs it again")
-}
-
-// left explains a tick that any node may run.
-func (c *tickCase) left(text, does string) (State, string, string) {
-	if c.State.PausedAt(c.State.Now) {
-		return Waiting, sentence(text + "; no node " + does + " while the job is paused."), "cronce resume " + c.Journal.Key
-	}
-	if c.late() != nil {
-		return Overdue, sentence(text + "; no node " + does + c.cause() + "."), "cronce overdue --job " + c.Journal.Key
-	}
-	return Waiting, sentence(text + "; a node " + does + " soon."), ""
-}
-
-func (c *tickCase) waiting(l *driver.Line) (State, string, string) {
-	text := fmt.Sprintf("Waits since %s for the end of %s", c.clock(l.At), c.blocker(l))
-	if c.late() != nil {
-		return Overdue, text + ", which is not alive any more" + c.cause() + ".", "cronce overdue --job " + c.Journal.Key
-	}
-	return Waiting, text + ".", ""
-}
-
-func (c *tickCase) undecided() (State, string, string) {
-	due := time.Duration(c.State.Now-c.ms) * time.Millisecond
-	switch {
-	case c.State.PausedAt(c.ms):
-		return Paused, c.pausedNow() + " The next claim, or the end of the pause, records that.", "cronce resume " + c.Journal.Key
-	case c.late() != nil:
-		return Overdue, fmt.Sprintf("Overdue: it was due %v ago, and no node has decided it%s.", due, c.cause()), "cronce overdue --job " + c.Journal.Key
-	}
-	for i := range c.State.Runs {
-		if r := &c.State.Runs[i]; r.State == driver.RunOpen && r.Until > c.State.Now {
-			return Undecided, fmt.Sprintf("Not decided yet: it was due %v ago, and %s is alive.", due, c.runOf(r.Number, r.Fence)), ""
+// granted describes the attempts of a tick: those before the last one, where that ran, and the
+// last one itself. What was cut from the journal is taken from the state.
+func (c *tickCase) granted() (earlier, where string, last attempt) {
+	attempts := c.attempts()
+	if len(attempts) == 0 {
+		attempts = []attempt{{Line: &driver.Line{}}}
+		if r := c.run; r != nil {
+			attempts[0].Line = &driver.Line{Node: driver.NodeOf(r.Owner), Attempt: r.Attempt, Fence: r.Fence}
 		}
 	}
-	return Undecided, fmt.Sprintf("Not decided yet: it was due %v ago, and its deadline is not over.", due), ""
+	for _, a := range attempts[:len(attempts)-1] {
+		earlier += fmt.Sprintf("%s was granted it at %s and %s; ", a.Node, c.clock(a.At), a.fate())
+	}
+	last = attempts[len(attempts)-1]
+	where = fmt.Sprintf("on %s as attempt %d", last.Node, last.Attempt)
+	if last.At != 0 {
+		where += fmt.Sprintf(", %v after the tick", time.Duration(last.At-c.ms)*time.Millisecond)
+	}
+	return earlier, where, last
+}
+
+// running explains a tick whose last attempt has no end.
+func (c *tickCase) running() string {
+	earlier, where, last := c.granted()
+	if r := c.run; r != nil {
+		return sentence(earlier + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more%s.", where, r.Fence, -c.ago(r.Until), c.seen(last.Node)))
+	}
+	return sentence(earlier + "it was granted " + where + ", and the journal has no end of it.")
+}
+
+// left explains a tick whose run is over, or waits, and that no node has seen to.
+func (c *tickCase) left() string {
+	earlier, where, last := c.granted()
+	text, does := "", ""
+	switch c.run.State {
+	case driver.RunOpen:
+		text, does = fmt.Sprintf("it was granted %s; that lease ended %v ago%s", where, c.ago(c.run.Until), c.seen(last.Node)), "settles the tick or takes it over"
+	case driver.RunUnstarted:
+		text, does = "it was granted "+where+", and never began", "starts it"
+	case driver.RunGivenBack:
+		text, does = "it ran "+where+" and was interrupted by a drain", "runs it again"
+	default:
+		return c.waitsFor()
+	}
+	switch {
+	case c.state == Overdue && c.run.State == driver.RunOpen:
+		return sentence(earlier + text + ", and no node has settled the tick or taken it over" + c.cause() + ".")
+	case c.state == Overdue:
+		return sentence(earlier + text + "; no node " + does + c.cause() + ".")
+	case c.State.PausedAt(c.State.Now):
+		return sentence(earlier + text + "; no node " + does + " while the job is paused.")
+	}
+	return sentence(earlier + text + "; a node " + does + " soon.")
+}
+
+// waits explains a tick that waits.
+func (c *tickCase) waits() string {
+	if c.run != nil {
+		return c.left()
+	}
+	return c.undecided()
+}
+
+// waitsFor explains a tick that waits for the end of another.
+func (c *tickCase) waitsFor() string {
+	l := c.last(driver.VerdictWaiting)
+	text := "Waits for the end of " + c.blocker(nil)
+	if l != nil {
+		text = fmt.Sprintf("Waits since %s for the end of %s", c.clock(l.At), c.blocker(l))
+	}
+	if c.state == Overdue {
+		return text + ", which is not alive any more" + c.cause() + "."
+	}
+	return text + "."
+}
+
+// undecided explains a tick whose time is not over, or that waits for a run without a line.
+func (c *tickCase) undecided() string {
+	due := c.ago(c.ms)
+	for i := range c.State.Runs {
+		if r := &c.State.Runs[i]; r.State == driver.RunOpen && r.Until > c.State.Now {
+			return fmt.Sprintf("Not decided yet: it was due %v ago, and %s is alive.", due, c.runOf(r.Number, r.Fence))
+		}
+	}
+	if c.state == Waiting {
+		return fmt.Sprintf("Not decided yet: it was due %v ago, and the ticks before it are worked off.", due)
+	}
+	return fmt.Sprintf("Not decided yet: it was due %v ago, and its deadline is not over.", due)
 }
 
 func (c *tickCase) future() string {
@@ -189,6 +283,12 @@ func (c *tickCase) future() string {
 }
 
 func (c *tickCase) notATick() string {
+	if c.report.Complete && !c.Tick.After(c.report.Begins) {
+		return fmt.Sprintf("Not due: the job was opened at %s, and has no ticks before.", c.clock(c.report.Begins.UnixMilli()))
+	}
+	if c.schedule == nil {
+		return "Not a tick: no spec of the job that is recorded was in force at that instant."
+	}
 	var near []string
 	for _, t := range []time.Time{c.schedule.Prev(c.Tick), c.schedule.Next(c.Tick)} {
 		if !t.IsZero() {
@@ -202,21 +302,24 @@ func (c *tickCase) notATick() string {
 	return text
 }
 
-// begins returns the instant after which the journal accounts for ticks.
-func (c *tickCase) begins() int64 {
-	for i := range c.Journal.Lines {
-		if l := &c.Journal.Lines[i]; l.Verdict != driver.VerdictUnreadable {
-			return l.From
-		}
+// notKnown says why it is not known what became of the tick, and what to do.
+func (c *tickCase) notKnown() (text, next string) {
+	next = "cronce verify --job " + c.Journal.Key
+	switch {
+	case c.line != nil && c.line.Between != "":
+		return fmt.Sprintf("Not known: the journal has the verdict %q.", c.line.Between), next
+	case c.line != nil && c.line.To == c.ms:
+		return fmt.Sprintf("Not known: the journal has the verdict %q.", c.line.Verdict), next
+	case len(c.own) > 0:
+		return "Not known: the lines of the journal about this tick do not say how it ended.", next
+	case c.schedule == nil:
+		return "Not known: no spec of the job is recorded that can be read.", "cronce doctor"
+	case !c.Tick.After(c.report.Begins):
+		return fmt.Sprintf("Not known: the journal begins at %s, and older lines are gone.", c.clock(c.report.Begins.UnixMilli())), ""
+	case len(c.report.Faults) > 0:
+		return "Not known: a line of the journal cannot be read, and it may be about this tick.", next
 	}
-	return c.State.Mark
-}
-
-func (c *tickCase) beforeProof() (State, string, string) {
-	if len(c.Journal.Lines) > 0 && c.Journal.Lines[0].Verdict == driver.VerdictOpened && !c.Journal.Truncated {
-		return NotATick, fmt.Sprintf("Not due: the job was opened at %s, and has no ticks before.", c.clock(c.begins())), ""
-	}
-	return NotKnown, fmt.Sprintf("Not known: the journal begins at %s, and older lines are gone.", c.clock(c.begins())), ""
+	return "Not known: later ticks are decided, and no line of the journal is about this one.", next
 }
 
 // cause returns why no node decides, as the end of a sentence.
@@ -237,22 +340,20 @@ func (c *tickCase) blocker(l *driver.Line) string {
 
 // runOf names a run by its tick, and its node if the journal has that.
 func (c *tickCase) runOf(tick, fence int64) string {
-	for i := range c.Journal.Lines {
-		if l := &c.Journal.Lines[i]; l.Verdict == driver.VerdictRan && l.To == tick && l.Fence == fence {
-			return fmt.Sprintf("the run of %s on %s", c.clock(tick), l.Node)
-		}
+	if node := c.nodeOf(tick, fence); node != "" {
+		return fmt.Sprintf("the run of %s on %s", c.clock(tick), node)
 	}
 	return fmt.Sprintf("the run of %s", c.clock(tick))
 }
 
-// first returns the first line about the tick with a verdict; nil: none.
-func (c *tickCase) first(v driver.Verdict) *driver.Line {
+// last returns the last line about the tick with a verdict; nil: none.
+func (c *tickCase) last(v driver.Verdict) (last *driver.Line) {
 	for _, l := range c.own {
 		if l.Verdict == v {
-			return l
+			last = l
 		}
 	}
-	return nil
+	return last
 }
 
 // unended names the node that was granted the tick last, and did not end it.
@@ -284,7 +385,7 @@ func (c *tickCase) clock(ms int64) string {
 
 // sentence begins with a capital letter, unless it begins with the name of a node.
 func sentence(text string) string {
-	for _, word := range []string{"it ", "ran "} {
+	for _, word := range []string{"it ", "its ", "ran "} {
 		if strings.HasPrefix(text, word) {
 			return strings.ToUpper(text[:1]) + text[1:]
 		}

@@ -6,6 +6,7 @@
 package why
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ type Question struct {
 	// Cause says why no node decides the job's ticks. It is part of the answer about an overdue
 	// tick. Empty: not known.
 	Cause string
+	Alive func(node string) bool      // names the nodes that live. Nil: not known
+	Seen  func(node string) time.Time // is when a node was seen last; zero: not known. Nil: of no node
 }
 
 // An Answer says what became of a tick.
@@ -39,30 +42,36 @@ type Answer struct {
 	Evidence []int `json:"-"`
 }
 
-// A State is what became of a tick, in a word.
-type State string
+// A State is what became of a tick, in a word: the judgement of package verify. What a node with
+// another spec passed over is missed.
+type State = verify.TickState
 
 // The states of a tick.
 const (
-	Ran        State = "ran"        // its last attempt has ended ok
-	Failed     State = "failed"     // its last attempt has ended otherwise
-	Running    State = "running"    // an attempt is alive
-	Waiting    State = "waiting"    // for the end of an earlier run, or for a node after a drain
-	Skipped    State = "skipped"    // an earlier run was alive
-	Superseded State = "superseded" // it waited, and a later tick took its place
-	Missed     State = "missed"     // it could not start in time, or fell into an interruption
-	Paused     State = "paused"
-	Lost       State = "lost"      // its node died, and no other node runs it
-	Overdue    State = "overdue"   // no node has decided it in time, or its node died and no node has seen to it yet
-	Undecided  State = "undecided" // it is due, and its time is not over
-	Future     State = "future"
-	NotATick   State = "not a tick"
-	NotKnown   State = "not known"
+	Ran        = verify.TickRan
+	Failed     = verify.TickFailed
+	Running    = verify.TickRunning
+	Waiting    = verify.TickWaiting
+	Skipped    = verify.TickSkipped
+	Superseded = verify.TickSuperseded
+	Missed     = verify.TickMissed
+	Paused     = verify.TickPaused
+	Lost       = verify.TickLost
+	Overdue    = verify.TickOverdue
+	Undecided  = verify.TickUndecided
+	Future     = verify.TickFuture
+	NotATick   = verify.NotATick
+	NotKnown   = verify.TickNotKnown
 )
 
 // Explain answers a question. Calls may be concurrent.
 func Explain(q Question) Answer {
 	c := &tickCase{Question: q, ms: q.Tick.UnixMilli()}
+	if q.State.Err == nil {
+		judge := verify.NewJudge(q.Journal, verify.Options{State: &q.State, Alive: q.Alive})
+		c.report = judge.Report()
+		c.state, c.line = judge.Tick(q.Tick)
+	}
 	c.find()
 	a := Answer{Job: q.Journal.Key, Tick: q.Tick.UTC(), State: NotKnown}
 	if c.schedule != nil {
@@ -79,9 +88,9 @@ type tickCase struct {
 	Question
 	ms       int64
 	own      []*driver.Line // that speak of the tick, in order
-	cover    *driver.Line   // the line whose range has the tick; nil: none
-	over     *driver.Line   // of another spec, which passed the tick and does not name it; nil: none
-	unread   bool           // a line of the journal cannot be read
+	state    State          // as the job is judged
+	line     *driver.Line   // that decided the tick without a grant; nil: none
+	report   verify.Report
 	evidence []int
 	schedule *spec.Schedule // in force for the tick; nil: not known
 	run      *driver.Run    // of the tick, not settled; nil: none
@@ -92,18 +101,11 @@ func (c *tickCase) find() {
 	for i := range c.Journal.Lines {
 		l := &c.Journal.Lines[i]
 		switch {
-		case l.Verdict == driver.VerdictUnreadable:
-			c.unread = true
-			continue
-		case l.Verdict == driver.VerdictOpened, l.Verdict == driver.VerdictControl:
+		case l.Verdict == driver.VerdictUnreadable, l.Verdict == driver.VerdictOpened, l.Verdict == driver.VerdictControl:
 			continue
 		case l.To == c.ms:
 			c.own = append(c.own, l)
-		case l.From < c.ms && c.ms < l.To && c.another(l):
-			c.over = l
-		case l.From < c.ms && c.ms < l.To && l.Between != "":
-			c.cover = l
-		default:
+		case l != c.line:
 			continue
 		}
 		c.evidence = append(c.evidence, i)
@@ -116,46 +118,45 @@ func (c *tickCase) find() {
 	c.schedule = c.inForce()
 }
 
-// another reports whether a line that passed the tick was written by a node whose spec has no
-// such tick.
-func (c *tickCase) another(l *driver.Line) bool {
-	s := c.spec(l)
-	return s != nil && s.NextMilli(c.ms-1) != c.ms
-}
-
-// spec returns the spec that a line names; nil: none that can be read.
-func (c *tickCase) spec(l *driver.Line) *spec.Schedule {
+// specText is the text of the spec that a line names.
+func (c *tickCase) specText(l *driver.Line) string {
 	for i := range c.Journal.Revisions {
 		if r := &c.Journal.Revisions[i]; r.Revision == l.Revision {
-			return parse(r)
+			return r.Spec
 		}
 	}
-	return nil
+	return l.Revision
 }
 
 // inForce returns the spec that decided the tick, or that would: the one that was used latest
-// of those that were seen before it.
+// of those that were seen before it, and name it.
 func (c *tickCase) inForce() *spec.Schedule {
 	decided := ""
 	if len(c.own) > 0 {
 		decided = c.own[0].Revision
-	} else if c.cover != nil {
-		decided = c.cover.Revision
+	} else if c.line != nil && c.state != verify.TickPassedOver {
+		decided = c.line.Revision
 	}
-	var found *driver.RevisionUse
+	var found *spec.Schedule
+	best, used := -1, int64(0)
 	for i := range c.Journal.Revisions {
 		r := &c.Journal.Revisions[i]
-		switch {
-		case decided != "" && r.Revision == decided:
-			return parse(r)
-		case found == nil, r.First < c.ms && r.Last >= found.Last:
-			found = r
+		s := parse(r)
+		if s == nil {
+			continue
+		}
+		fits := 0
+		for _, fit := range []bool{cmp.Or(r.Since, r.First) < c.ms, s.NextMilli(c.ms-1) == c.ms, decided != "" && r.Revision == decided} {
+			fits *= 2
+			if fit {
+				fits++
+			}
+		}
+		if fits > best || fits == best && r.Last >= used {
+			found, best, used = s, fits, r.Last
 		}
 	}
-	if found == nil {
-		return nil
-	}
-	return parse(found)
+	return found
 }
 
 // InForce returns the spec that was used last; nil: none is recorded that can be read. It is
@@ -187,20 +188,4 @@ func parse(r *driver.RevisionUse) *spec.Schedule {
 		return nil
 	}
 	return s
-}
-
-// late returns what of the job is overdue at the tick, judged as verify judges it.
-func (c *tickCase) late() *verify.Overdue {
-	r := verify.Job(c.Journal, verify.Options{State: &c.State, Now: time.UnixMilli(c.State.Now)})
-	for i := range r.Late {
-		o := &r.Late[i]
-		last := o.Last
-		if last.IsZero() {
-			last = o.Tick
-		}
-		if !c.Tick.Before(o.Tick) && !c.Tick.After(last) {
-			return o
-		}
-	}
-	return nil
 }

@@ -115,8 +115,10 @@ func TestExplain(t *testing.T) {
 			want: "Due in 4m10s. The job is paused. Unless the job is resumed before, the tick is recorded as paused."},
 		"before the job was opened": {tick: -3600, state: why.NotATick, want: "Not due: the job was opened at 02:30:00, and has no ticks before."},
 		"before the proof":          {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00, and older lines are gone."},
-		"a line cannot be read": {lines: []driver.Line{driver.UnreadableLine("?")}, now: 20, mark: -300,
+		"a line cannot be read": {lines: []driver.Line{driver.UnreadableLine("?")}, now: 20,
 			state: why.NotKnown, want: "Not known: a line of the journal cannot be read, and it may be about this tick."},
+		"a line cannot be read, and the mark is before the tick": {lines: []driver.Line{driver.UnreadableLine("?")}, now: 20, mark: -300,
+			state: why.Undecided, want: "Not decided yet: it was due 20s ago, and its deadline is not over."},
 		"passed without a line": {mark: 0, state: why.NotKnown, want: "Not known: later ticks are decided, and no line of the journal is about this one."},
 		"in the zone of the spec": {zone: "Europe/Berlin", lines: []driver.Line{{Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
 			state: why.Paused, want: "Paused: the job was paused. A node recorded it at 04:00:01."},
@@ -162,4 +164,71 @@ func ExampleExplain() {
 	// Output:
 	// ran
 	// Ran on a as attempt 1, 0s after the tick, ok in 1s (fence 101).
+}
+
+// A journal that was cut may begin with any line about a tick, without the grant.
+func TestExplainCutJournal(t *testing.T) {
+	use := driver.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-36000), Last: at(20)}
+	base := driver.Line{At: at(200), From: at(0), To: at(0), Node: "pod-a", Fence: 7, Attempt: 1}
+	line := func(v driver.Verdict, outcome string) driver.Line {
+		l := base
+		if l.Verdict, l.Outcome = v, outcome; outcome != "" {
+			l.Ended = l.At
+		}
+		return l
+	}
+	for name, tc := range map[string]struct {
+		line  driver.Line
+		runs  []driver.Run
+		state why.State
+		want  string
+	}{
+		"ended ok":   {line(driver.VerdictEnded, "ok"), nil, why.Ran, "Its run on pod-a, attempt 1, ended as ok at 03:03:20 (fence 7); the line of its grant is gone from the journal."},
+		"failed":     {line(driver.VerdictEnded, "failed"), nil, why.Failed, "Its run on pod-a, attempt 1, ended as failed at 03:03:20 (fence 7); the line of its grant is gone from the journal."},
+		"superseded": {line(driver.VerdictSuperseded, ""), nil, why.Superseded, "Superseded: it waited for an earlier run, and before that ended, a later tick took its place."},
+		"lost":       {line(driver.VerdictLost, ""), nil, why.Lost, "Lost: the node that was granted it did not end it, and no other node may run the tick again."},
+		"missed":     {line(driver.VerdictMissed, ""), nil, why.Missed, "Missed: the first claim that could start it came 3m20s late, after its deadline."},
+		"interrupted": {line(driver.VerdictEnded, "interrupted"), []driver.Run{{Number: at(0), State: driver.RunGivenBack, Owner: "pod-a/1", Fence: 7, Attempt: 1, Granted: at(1), Until: at(200)}}, why.Overdue,
+			"It ran on pod-a as attempt 1 and was interrupted by a drain; no node runs it again."},
+		"alive, of another tick": {driver.Line{Verdict: driver.VerdictEnded, At: at(200), From: at(-300), To: at(-300), Node: "pod-a", Fence: 6, Attempt: 1, Outcome: "ok", Ended: at(200)},
+			[]driver.Run{{Number: at(0), State: driver.RunOpen, Owner: "pod-a/1", Fence: 7, Attempt: 1, Granted: at(1), Until: at(410)}}, why.Running,
+			"It runs on pod-a as attempt 1 (fence 7); its lease lives 10s more."},
+		"not about it": {driver.Line{Verdict: driver.VerdictEnded, At: at(320), From: at(300), To: at(300), Node: "pod-a", Fence: 8, Attempt: 1, Outcome: "ok", Ended: at(320)}, nil, why.NotKnown,
+			"Not known: the journal begins at 03:05:00, and older lines are gone."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := why.Explain(why.Question{Tick: tick, State: driver.Series{Key: "report", Now: at(400), Mark: at(300), Runs: tc.runs},
+				Journal: driver.Journal{Key: "report", Truncated: true, Revisions: []driver.RevisionUse{use}, Lines: []driver.Line{tc.line}}})
+			if got.State != tc.state || got.Sentence != tc.want {
+				t.Errorf("%s: %s\nwant %s: %s", got.State, got.Sentence, tc.state, tc.want)
+			}
+		})
+	}
+}
+
+// What kept a tick from running is called a lease where its run has no end, and the node is named with its last beat.
+func TestSkippedBehindADeadNode(t *testing.T) {
+	grant := ran(-300, "pod-a", 0, 1, 6)
+	skip := driver.Line{Verdict: driver.VerdictSkipped, At: at(.1), From: at(-300), To: at(0), Reason: "overlap", Node: "pod-b", Revision: "r1", Blocker: at(-300), BlockerFence: 6}
+	lost := driver.Line{Verdict: driver.VerdictLost, At: at(12), From: at(-300), To: at(-300), Fence: 6, Attempt: 1}
+	use := driver.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(20)}
+	seen := func(string) time.Time { return time.UnixMilli(at(-20)) }
+	for name, tc := range map[string]struct {
+		lines []driver.Line
+		runs  []driver.Run
+		want  string
+	}{
+		"settled": {[]driver.Line{opened(), grant, skip, lost}, nil,
+			"Skipped: the lease of the run of 02:55:00 on pod-a was alive until 03:00:12 at the latest, and overlap is skip. The journal has no end of that run; pod-a was last seen at 02:59:40."},
+		"not settled": {[]driver.Line{opened(), grant, skip}, []driver.Run{{Number: at(-300), State: driver.RunOpen, Fence: 6, Until: at(8)}},
+			"Skipped: the lease of the run of 02:55:00 on pod-a was alive until 03:00:08 at the latest, and overlap is skip. The journal has no end of that run; pod-a was last seen at 02:59:40."},
+		"alive":    {[]driver.Line{opened(), grant, skip}, []driver.Run{{Number: at(-300), State: driver.RunOpen, Fence: 6, Until: at(30)}}, "Skipped: the run of 02:55:00 on pod-a was alive, and overlap is skip."},
+		"ended ok": {[]driver.Line{opened(), with(grant, "ok", 305, ""), skip}, nil, "Skipped: the run of 02:55:00 on pod-a was alive, and overlap is skip."},
+	} {
+		got := why.Explain(why.Question{Tick: tick, Seen: seen, Journal: driver.Journal{Key: "report", Lines: tc.lines, Revisions: []driver.RevisionUse{use}},
+			State: driver.Series{Key: "report", Now: at(20), Mark: at(0), Runs: tc.runs}})
+		if got.State != why.Skipped || got.Sentence != tc.want {
+			t.Errorf("%s: %s\nwant %s", name, got.Sentence, tc.want)
+		}
+	}
 }

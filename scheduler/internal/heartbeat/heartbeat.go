@@ -18,9 +18,9 @@ import (
 
 // The rhythm of heartbeats.
 const (
-	Every     = 10 * time.Second
-	ttl       = 25 * time.Second // two heartbeats may be lost
-	handshake = time.Second      // after the first one: nodes that start together learn of each other soon
+	Every     = driver.MemberEvery
+	ttl       = driver.MemberFor
+	handshake = time.Second // after the first one: nodes that start together learn of each other soon
 	reread    = 100 * time.Millisecond
 )
 

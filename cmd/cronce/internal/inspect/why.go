@@ -65,10 +65,8 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	if err != nil {
 		return exit.Usagef("why: time %w", err)
 	}
-	answer := ops.Why(why.Question{Tick: tick, Journal: j, State: state, Audit: audit}, func() *ops.NodeList {
-		nodes, _ := s.readNodes(ctx) // which says itself that it is not known
-		return nodes
-	})
+	nodes, _ := s.readNodes(ctx) // which says itself that it is not known
+	answer := ops.Why(why.Question{Tick: tick, Journal: j, State: state, Audit: audit}, nodes)
 	if err := printWhy(w, &j, &state, answer, note, output); err != nil {
 		return err
 	}

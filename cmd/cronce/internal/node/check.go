@@ -19,14 +19,9 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// DryRun finds all faults of the jobs without reading secrets and without connecting.
-func DryRun(c *config.Config) (scheduler.Config, error) {
-	settings, _, err := dryRun(c)
-	return settings, err
-}
-
-// dryRun is DryRun with the remarks on the jobs.
-func dryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
+// DryRun finds all faults of the jobs without reading secrets and without connecting. The remarks
+// are those of a node.
+func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
 	unused := &redis.Options{Addr: "unused"}
 	redislock.Harden(unused) // otherwise the client would resolve a host name
 	client := redis.NewClient(unused)
@@ -50,7 +45,7 @@ func dryRun(c *config.Config) (settings scheduler.Config, remarks []string, err 
 
 // checkConfig prints the next ticks of the jobs of a configuration.
 func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
-	settings, remarks, err := dryRun(c)
+	settings, remarks, err := DryRun(c)
 	if err != nil {
 		return command.ConfigError(err)
 	}

@@ -2,7 +2,6 @@ package opscommands
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,13 +51,9 @@ func nodesListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, gone
 	}
 	l.value = map[string]any{"items": nodes, "as_of": now.AsOf}
 	l.table = func(bool) row {
-		rows := row{{"STATE", "NODE", "RUNS", "WENT, UTC"}}
+		rows := row{{"STATE", "NODE", "RUNS", "LAST SEEN, UTC"}}
 		for _, n := range nodes {
-			went := "-"
-			if n.State != "alive" {
-				went = ops.Clock(maxTime(n.Left, n.Until), now.AsOf)
-			}
-			rows = append(rows, []any{n.State, n.Name, len(n.Alive), went})
+			rows = append(rows, []any{n.State, n.Name, len(n.Alive), ops.Clock(n.Seen, now.AsOf)})
 		}
 		return rows
 	}
@@ -66,11 +61,4 @@ func nodesListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, gone
 		l.fault = exit.Printed(exit.Failed, "no node lives")
 	}
 	return l, nil
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -23,6 +23,7 @@ type listing struct {
 	table func(wide bool) row // for a person: its rows, the first is the header
 	names []string            // of what is listed, for -o name
 	text  string              // instead of a table; empty: the table
+	foot  string              // below the table
 	fault error               // the exit code that it means
 }
 

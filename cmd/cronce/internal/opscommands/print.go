@@ -42,7 +42,11 @@ func (l *listing) print(w io.Writer, output string) error {
 	for _, cells := range l.table(output == command.OutputWide) {
 		terminal.PrintRow(table, cells...)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil || l.foot == "" {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "\n"+l.foot)
+	return err
 }
 
 // clearScreen moves the cursor to the corner and clears what is below.

@@ -26,8 +26,6 @@ type runFlags struct {
 	n                    int
 }
 
-var verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted", "skipped", "waiting", "superseded", "missed", "paused"}
-
 // RunsCommand is the command runs.
 func RunsCommand() *cobra.Command {
 	var f runFlags
@@ -35,7 +33,8 @@ func RunsCommand() *cobra.Command {
 		Use:   "runs [job]",
 		Short: "List what became of the newest ticks, of one job or of all",
 		Long: "List what became of the newest ticks, the newest first: which node ran each, how late, for how long, or why it did not\n" +
-			"run. Of one job the whole journal is searched, of all jobs the newest lines of each.\n\n" +
+			"run. The whole journals are searched, and the last line says from when on they are on record. With --watch\n" +
+			"only the newest lines of each job are searched, unless a job is named.\n\n" +
 			"Exit code 4: the store does not answer, or no job is on record.",
 		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs show sendSms@2026-11-23T02:00:00Z",
 		Args:    cobra.MaximumNArgs(1),
@@ -50,19 +49,19 @@ func RunsCommand() *cobra.Command {
 		ValidArgsFunction: jobNames,
 	}
 	f.flags(cmd)
-	cmd.Flags().StringVar(&f.verdict, "verdict", "", "only this verdict or outcome: "+strings.Join(verdicts, ", "))
+	cmd.Flags().StringVar(&f.verdict, "verdict", "", "only this verdict or outcome: "+strings.Join(ops.Verdicts, ", "))
 	cmd.Flags().StringVar(&f.node, "node", "", "only runs of nodes whose id begins so")
 	cmd.Flags().StringVar(&f.since, "since", "", "only ticks from here on: how long ago (1h), or RFC 3339")
 	cmd.Flags().BoolVar(&f.alive, "alive", false, "only runs that are alive")
 	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many, the newest")
-	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions(verdicts, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions(ops.Verdicts, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(runCommand())
 	return cmd
 }
 
 func (f *runFlags) check() error {
-	if f.verdict != "" && !slices.Contains(verdicts, f.verdict) {
-		return exit.Usagef("runs: --verdict is %s, must be one of %s", strictyaml.Quote(f.verdict), strings.Join(verdicts, ", "))
+	if f.verdict != "" && !slices.Contains(ops.Verdicts, f.verdict) {
+		return exit.Usagef("runs: --verdict is %s, must be one of %s", strictyaml.Quote(f.verdict), strings.Join(ops.Verdicts, ", "))
 	}
 	if f.n < 1 || f.n > maxRuns {
 		return exit.Usagef("runs: -n is %d, must be 1 to %d", f.n, maxRuns)
@@ -94,17 +93,29 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 	if err != nil {
 		return listing{}, err
 	}
-	let := func(r *ops.Run) bool {
-		return (f.verdict == "" || r.Verdict == f.verdict || r.Outcome == f.verdict || r.Between == f.verdict) &&
-			strings.HasPrefix(r.Node, f.node) && !r.Tick.Before(since) && (!f.alive || r.Alive())
+	filter := ops.RunFilter{Verdict: f.verdict, Node: f.node, From: since}
+	if f.alive {
+		filter.State = "alive"
 	}
 	var runs []ops.Run
+	var from time.Time
 	if len(args) == 0 {
-		runs = now.Recent(f.n, let)
-	} else if runs, err = f.ofJob(ctx, s, now, args[0], let); err != nil {
+		runs, from, err = f.ofAll(ctx, s, now, &filter)
+	} else {
+		runs, from, err = f.ofJob(ctx, s, now, args[0], &filter)
+	}
+	if err != nil {
 		return listing{}, err
 	}
-	l := listing{value: map[string]any{"items": append([]ops.Run{}, runs...), "as_of": now.AsOf}}
+	value := map[string]any{"items": append([]ops.Run{}, runs...), "as_of": now.AsOf}
+	l := listing{value: value, foot: "All that was ever recorded was searched."}
+	if !from.IsZero() {
+		value["searched_from"] = from
+		l.foot = fmt.Sprintf("Searched: the verdicts from %s on. Of some jobs older ones were not searched, or are not on record.", from.Format(time.RFC3339))
+	}
+	if len(runs) == f.n {
+		l.foot = fmt.Sprintf("The newest %d are listed: there may be more. %s", f.n, l.foot)
+	}
 	for i := range runs {
 		l.names = append(l.names, runs[i].ID)
 		l.key = append(l.key, runs[i].ID, runs[i].State, runs[i].Attempt)
@@ -118,30 +129,57 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 }
 
 // ofJob searches the whole journal of a job.
-func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, now *ops.Snapshot, name string, let func(*ops.Run) bool) ([]ops.Run, error) {
+func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, now *ops.Snapshot, name string, filter *ops.RunFilter) ([]ops.Run, time.Time, error) {
 	j, err := known(ctx, s, now, name)
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
-	all, err := wholeJournal(ctx, s, j)
+	all, from, err := wholeJournal(ctx, s, j)
 	if err != nil {
-		return nil, err
+		return nil, from, err
 	}
-	all = slices.DeleteFunc(all, func(r ops.Run) bool { return !let(&r) })
-	return all[:min(f.n, len(all))], nil
+	all = slices.DeleteFunc(all, func(r ops.Run) bool { return !filter.Lets(&r) })
+	return all[:min(f.n, len(all))], from, nil
 }
 
-// wholeJournal are all ticks that the journal of a job has.
-func wholeJournal(ctx context.Context, s *clients.Store, j *ops.Job) ([]ops.Run, error) {
+// ofAll searches the lines of all jobs that the snapshot has, and if those are too few for what is asked for, the whole
+// journals. Runs that are alive are all in the snapshot.
+func (f *runFlags) ofAll(ctx context.Context, s *clients.Store, now *ops.Snapshot, filter *ops.RunFilter) ([]ops.Run, time.Time, error) {
+	runs, from := now.Recent(f.n, filter.Lets), now.Searched()
+	if len(runs) == f.n || from.IsZero() || f.alive || f.watch || !filter.From.IsZero() && !filter.From.Before(from) {
+		return runs, from, nil
+	}
+	var all []ops.Run
+	from = time.Time{}
+	for _, j := range now.Jobs {
+		own, begins, err := wholeJournal(ctx, s, j)
+		if err != nil {
+			return nil, from, err
+		}
+		for i := range own {
+			if filter.Lets(&own[i]) {
+				all = append(all, own[i])
+			}
+		}
+		if begins.After(from) {
+			from = begins
+		}
+	}
+	slices.SortFunc(all, ops.Newer)
+	return all[:min(f.n, len(all))], from, nil
+}
+
+// wholeJournal are all ticks that the journal of a job has, and from when on it has them.
+func wholeJournal(ctx context.Context, s *clients.Store, j *ops.Job) ([]ops.Run, time.Time, error) {
 	journal, err := s.Front().Journal(ctx, j.Name, 0)
 	if err != nil {
-		return nil, s.Failed(err)
+		return nil, time.Time{}, s.Failed(err)
 	}
 	state := s.Front().ReadSeries(ctx, []string{j.Name})[0]
 	if state.Err != nil {
-		return nil, s.Failed(state.Err)
+		return nil, time.Time{}, s.Failed(state.Err)
 	}
-	return ops.Runs(s.Config.Namespace, journal.Lines, &state), nil
+	return ops.Runs(s.Config.Namespace, journal.Lines, &state), ops.Searched(&journal), nil
 }
 
 func runRows(runs []ops.Run, now time.Time, wide, named bool) row {
@@ -236,7 +274,7 @@ func runListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, name s
 	if err != nil {
 		return listing{}, err
 	}
-	all, err := wholeJournal(ctx, s, j)
+	all, _, err := wholeJournal(ctx, s, j)
 	if err != nil {
 		return listing{}, err
 	}

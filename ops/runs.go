@@ -1,0 +1,74 @@
+package ops
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// Verdicts are the verdicts and outcomes by which runs are found.
+var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted", "unstarted", "skipped", "waiting", "superseded", "missed", "paused"}
+
+// RunStates are the states by which runs are found; alive is a run whose lease lives.
+var RunStates = []string{"alive", string(OK), string(Running), string(Failing), string(Lost), string(Missed), string(Paused), string(Skipped), string(Superseded), string(Waiting)}
+
+// A RunFilter says which runs are listed. The zero filter lists all.
+type RunFilter struct {
+	Verdict string // of Verdicts
+	State   string // of RunStates
+	Node    string // the beginning of its id
+	From    time.Time
+	To      time.Time // of ticks; zero: no bound
+}
+
+// Lets reports whether a run is listed.
+func (f *RunFilter) Lets(r *Run) bool {
+	return (f.Verdict == "" || r.Verdict == f.Verdict || r.Outcome == f.Verdict || r.Between == f.Verdict) &&
+		(f.State == "" || string(r.State) == f.State || f.State == "alive" && r.Alive()) &&
+		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Before(f.From) && (f.To.IsZero() || !r.Tick.After(f.To))
+}
+
+// Newer orders runs: the one that was recorded latest is first.
+func Newer(a, b Run) int { return cmp.Or(b.Recorded.Compare(a.Recorded), cmp.Compare(b.ID, a.ID)) }
+
+// Recent are the newest verdicts of all jobs that let lets through, at most n, the newest first. Of each job only
+// the lines that are kept in memory are searched: see [Snapshot.Searched].
+func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
+	var all []Run
+	for _, j := range s.Jobs {
+		before := len(all)
+		for i := range j.Runs {
+			if let == nil || let(&j.Runs[i]) {
+				all = append(all, j.Runs[i])
+			}
+		}
+		if own := all[before:]; len(own) > n {
+			slices.SortFunc(own, Newer)
+			all = all[:before+n]
+		}
+	}
+	slices.SortFunc(all, Newer)
+	return all[:min(n, len(all))]
+}
+
+// Searched is the instant from which on each verdict of the jobs in memory is found: of some, older lines are not
+// kept there. Zero: all is found that was ever recorded.
+func (s *Snapshot) Searched() (from time.Time) {
+	for _, j := range s.Jobs {
+		if at := Searched(&j.Journal); at.After(from) {
+			from = at
+		}
+	}
+	return from
+}
+
+// Searched is the instant from which on each verdict is found in a journal. Zero: from the opening of the job on.
+func Searched(j *driver.Journal) time.Time {
+	if len(j.Lines) == 0 || j.Lines[0].Verdict == driver.VerdictOpened {
+		return time.Time{}
+	}
+	return utc(j.Lines[0].At)
+}

@@ -1,0 +1,194 @@
+package verify
+
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A TickState is how a tick stands, in a word.
+type TickState string
+
+// The states of a tick.
+const (
+	TickRan        TickState = "ran"        // its last attempt has ended ok
+	TickFailed     TickState = "failed"     // its last attempt has ended otherwise
+	TickRunning    TickState = "running"    // an attempt is alive
+	TickWaiting    TickState = "waiting"    // for the end of a run or of a pause, or for a node that starts it, takes it over or settles it
+	TickSkipped    TickState = "skipped"    // an earlier run was alive
+	TickSuperseded TickState = "superseded" // it waited, and a later tick took its place
+	TickMissed     TickState = "missed"     // it could not start in time, or fell into an interruption
+	TickPaused     TickState = "paused"
+	TickLost       TickState = "lost"        // its node died, and no other node runs it
+	TickPassedOver TickState = "passed over" // by a node whose spec does not name it
+	TickOverdue    TickState = "overdue"     // no node has decided it in time, or it was left and no node has seen to it in time
+	TickUndecided  TickState = "undecided"   // it is due, and its time is not over
+	TickFuture     TickState = "future"
+	NotATick       TickState = "not a tick"
+	TickNotKnown   TickState = "not known"
+)
+
+// A Judge says of each tick of a job how it stands, by the same rules and with the same grace by
+// which [Job] counts it.
+type Judge struct {
+	p     *proof
+	lines []driver.Line
+}
+
+// NewJudge reads a journal as [Job] does. Options.Since does not bind the judge.
+func NewJudge(j driver.Journal, o Options) *Judge {
+	p := newProof(j, o)
+	for i := range j.Lines {
+		p.read(i, &j.Lines[i])
+	}
+	p.audited(j.Key)
+	p.late()
+	p.tally()
+	return &Judge{p, j.Lines}
+}
+
+// Report is what [Job] returns.
+func (j *Judge) Report() Report { return j.p.report }
+
+// Tick returns how a tick stands, and the line that gave it its verdict together with other
+// ticks, or without a grant; nil: there is none.
+func (j *Judge) Tick(tick time.Time) (TickState, *driver.Line) {
+	ms, p := tick.UnixMilli(), j.p
+	r := p.runs[ms]
+	if to, left := p.open[ms]; left && (r == nil || r.state != done) {
+		return to.word(), nil
+	}
+	if r != nil {
+		return r.word(), nil
+	}
+	line, state := j.covered(ms)
+	switch {
+	case line != nil:
+		return state, line
+	case ms > p.begins && !p.revisions.due(ms):
+		return NotATick, nil
+	case ms > p.now:
+		return TickFuture, nil
+	case ms > max(p.begins, p.passed):
+		return p.undecidedTick(ms), nil
+	case ms <= p.begins && p.report.Complete:
+		return NotATick, nil
+	}
+	return TickNotKnown, nil
+}
+
+// covered returns the line that decided a tick which was not granted, and its verdict; nil: there
+// is none. The first line that passed a tick decided it, as the counts have it.
+func (j *Judge) covered(ms int64) (*driver.Line, TickState) {
+	p := j.p
+	for i := range j.lines {
+		l := &j.lines[i]
+		switch {
+		case l.From >= ms || ms > l.To || l.Verdict == driver.VerdictUnreadable || p.isAhead(l):
+			continue
+		case ms == l.To && !resumed(l):
+			return l, verdictWord(l.Verdict)
+		}
+		r := p.revisions.of(l)
+		if resumed(l) || r == nil || r.schedule == nil {
+			r = nil
+		}
+		switch {
+		case r != nil && r.names(ms) && (ms > r.First || p.revisions.due(ms)):
+			v, _ := betweenOf(l)
+			return l, verdictWord(v)
+		case !p.revisions.due(ms):
+			return l, NotATick
+		case l.Verdict == driver.VerdictPaused:
+			return l, TickPaused
+		}
+		return l, TickPassedOver
+	}
+	return nil, ""
+}
+
+// verdictWord is the word for a verdict that a line gives without a grant.
+func verdictWord(v driver.Verdict) TickState {
+	switch v {
+	case driver.VerdictSkipped:
+		return TickSkipped
+	case driver.VerdictMissed:
+		return TickMissed
+	case driver.VerdictPaused:
+		return TickPaused
+	}
+	return TickNotKnown
+}
+
+// word is the word for what became of a tick that was granted or waits.
+func (r *run) word() TickState {
+	if r.state == done && r.outcome != driver.OutcomeOK || r.state == givenBack {
+		return TickFailed
+	}
+	return r.state.word()
+}
+
+func (s state) word() TickState {
+	switch s {
+	case open:
+		return TickRunning
+	case waiting, unstarted, givenBack:
+		return TickWaiting
+	case done:
+		return TickRan
+	case lost:
+		return TickLost
+	case missed:
+		return TickMissed
+	case superseded:
+		return TickSuperseded
+	case overdue:
+		return TickOverdue
+	}
+	return TickNotKnown
+}
+
+// due reports whether a revision that was in force at an instant names it.
+func (rs *revisions) due(ms int64) bool {
+	for _, r := range rs.all {
+		if r.First < ms && ms <= r.until && r.names(ms) {
+			return true
+		}
+	}
+	return false
+}
+
+// undecidedTick judges a tick that the mark has not passed, and that is due.
+func (p *proof) undecidedTick(ms int64) TickState {
+	if s := p.options.State; s != nil && s.PausedAt(ms) {
+		return TickPaused
+	}
+	for _, r := range p.revisions.all {
+		if r.First < ms && ms <= r.until && r.names(ms) {
+			return p.judge(r, ms)
+		}
+	}
+	return NotATick
+}
+
+// judge judges an undecided tick of a revision.
+func (p *proof) judge(r *revision, ms int64) TickState {
+	switch {
+	case p.now-r.deadline(ms) <= p.grace():
+		return TickUndecided
+	case p.waits(r, ms):
+		return TickWaiting
+	}
+	return TickOverdue
+}
+
+// deadline is when the time of a tick is over.
+func (r *revision) deadline(ms int64) int64 {
+	return ms + r.policies.Within(r.schedule.Interval(ms)).Milliseconds()
+}
+
+// waits reports whether a tick after the mark waits for a run that is alive: one of
+// a backlog, which runs in order, or one that was due before the run was granted.
+// Every other tick has its verdict as soon as it is asked for. Between two runs of a
+// backlog nothing is alive for a moment.
+func (p *proof) waits(r *revision, tick int64) bool { return tick < p.waitsBefore(r) }

@@ -1,0 +1,213 @@
+package verify_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// Every reader says the same of each tick of a random history: what is counted, by arithmetic and
+// by lines, what is listed as overdue, what the judge says, what is explained, and what is listed
+// as runs. So they do when the journal was cut, up to where that begins.
+func TestReadersAgree(t *testing.T) {
+	for name, specs := range map[string][]string{
+		"even":      {everyTen},
+		"with gaps": {"0/10 0-1,4,9-10,30 * * * *"},
+		"two specs": {everyTen, "0/4 0-2,5 * * * *"},
+	} {
+		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
+			p := draw(t, specs...)
+			policies := rapid.SampledFrom([]string{"", "overlap:allow", "overlap:queue/jitter:3s", "overlap:skip/misfire:all", "overlap:allow/misfire:all/jitter:1s",
+				"misfire:all/deadline:7s", "misfire:skip", "deadline:25s"}).Draw(t, "policies")
+			for i := range p.sightings {
+				p.sightings[i].Policies = policies
+			}
+			p.now += rapid.SampledFrom([]int64{0, 9, 9_990, 12_000, 20_000, 77_000, 3_000_000}).Draw(t, "silence")
+			j := p.journal()
+			s := p.state.Series(p.us(), "job")
+			cut := rapid.IntRange(0, len(j.Lines)).Draw(t, "cut")
+			whole := agree(t, j, s, p.audit)
+			j.Lines, j.Truncated = j.Lines[cut:], true
+			if late := agree(t, j, s, p.audit); len(j.Lines) > 0 && !reflect.DeepEqual(late, whole) {
+				t.Fatalf("overdue by the whole journal: %+v\nwithout %d lines: %+v", whole, cut, late)
+			}
+		}))
+	}
+}
+
+// agree compares the readers of one journal. It returns what is overdue.
+func agree(t *rapid.T, j driver.Journal, s driver.Series, audit []driver.AuditRecord) []verify.Overdue {
+	judge := verify.NewJudge(j, verify.Options{State: &s, Audit: audit})
+	r := judge.Report()
+	runs := map[int64]ops.State{}
+	for _, run := range ops.Runs("x", j.Lines, &s) {
+		runs[run.Tick.UnixMilli()] = run.State
+	}
+	late, left := map[int64]bool{}, map[int64]bool{}
+	for _, o := range r.Late {
+		if o.State != "undecided" {
+			left[o.Tick.UnixMilli()] = true
+		}
+	}
+	tally := map[verify.TickState]int{}
+	for ms := epoch - 2000; ms <= s.Now+2000; ms += 1000 {
+		tick := time.UnixMilli(ms)
+		state, line := judge.Tick(tick)
+		late[ms] = state == verify.TickOverdue
+		if tick.After(r.Begins) && ms <= s.Now || state == verify.TickOverdue {
+			tally[state]++
+		}
+		if (state == verify.NotATick || state == verify.TickOverdue && !left[ms]) && (ms/1000)%23 > 0 {
+			continue // there are many, and each explanation reads the journal again
+		}
+		a := why.Explain(why.Question{Tick: tick, Journal: j, State: s, Audit: audit})
+		want := state
+		if want == verify.TickPassedOver {
+			want = why.Missed
+		}
+		if a.State != want || a.Sentence == "" {
+			t.Errorf("%v: judged as %s, explained as %s: %s", seconds(tick), state, a.State, a.Sentence)
+		}
+		if run, listed := runs[ms]; listed && state != verify.NotATick && run != runState(state) {
+			t.Errorf("%v: judged as %s, listed as %s: %s", seconds(tick), state, run, a.Sentence)
+		}
+		if line != nil && (ms <= line.From || ms > line.To) {
+			t.Errorf("%v: the line %+v does not cover it", seconds(tick), line)
+		}
+	}
+	for ms := range left {
+		if !late[ms] {
+			t.Errorf("%v is listed as left, and not judged so", seconds(instant(ms)))
+		}
+	}
+	overdue := 0
+	for _, o := range r.Late {
+		overdue += o.Ticks
+		if o.State == "undecided" {
+			first, last, n := int64(0), int64(0), 0
+			for ms := epoch; ms <= s.Now; ms += 1000 {
+				if late[ms] && !left[ms] {
+					if n++; n == 1 {
+						first = ms
+					}
+					last = ms
+				}
+			}
+			if n == 1 {
+				last = o.Tick.UnixMilli()
+			}
+			if end := o.Last; n != o.Ticks || first != o.Tick.UnixMilli() || !(n == 1 && end.IsZero() || end.UnixMilli() == last) {
+				t.Errorf("listed as overdue: %+v; judged so: %d from %d to %d", o, n, first, last)
+			}
+		}
+	}
+	got := fmt.Sprint("ran ", r.Once+r.Again, " running ", r.Running, " waiting ", r.Waiting, " skipped ", sum(r.Skipped), " superseded ", r.Superseded,
+		" missed ", sum(r.Missed), " paused ", r.Paused, " lost ", r.Lost, " passed over ", r.PassedOver, " overdue ", r.Overdue, " ", overdue)
+	want := fmt.Sprint("ran ", tally[why.Ran]+tally[why.Failed], " running ", tally[why.Running], " waiting ", tally[why.Waiting], " skipped ", tally[why.Skipped], " superseded ", tally[why.Superseded],
+		" missed ", tally[why.Missed], " paused ", tally[why.Paused], " lost ", tally[why.Lost], " passed over ", tally[verify.TickPassedOver], " overdue ", tally[why.Overdue], " ", tally[why.Overdue])
+	if got != want {
+		t.Errorf("counted: %s\njudged:  %s", got, want)
+	}
+	if t.Failed() {
+		t.Fatalf("now %v, mark %v, state %+v\nbegins %v, journal %+v", seconds(instant(s.Now)), seconds(instant(s.Mark)), s, seconds(r.Begins), j)
+	}
+	return r.Late
+}
+
+// runState is the word of a list of runs for a state of a tick.
+func runState(s verify.TickState) ops.State {
+	switch s {
+	case why.Ran:
+		return ops.OK
+	case why.Failed:
+		return ops.Failing
+	case why.Overdue: // of a run that was left
+		return ops.Waiting
+	}
+	return ops.State(s)
+}
+
+func sum(m map[string]int) (n int) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// What an outage costs the judge does not follow from how long it is.
+func TestOverdueByArithmetic(t *testing.T) {
+	for _, c := range []struct {
+		spec, policies string
+		dead           time.Duration
+		ticks          int
+	}{
+		{"* * * * * *", "", time.Hour, 3600 - 12},
+		{"* * * * * *", "", 24 * time.Hour, 86_400 - 12},
+		{"* * * * * *", "", 90 * 24 * time.Hour, 90*86_400 - 12},
+		{"* * * * * *", "misfire:all", 24 * time.Hour, 86_400 - 21},
+		{"* * * * * *", "deadline:1m", 24 * time.Hour, 86_400 - 71},
+		{"* 9-17 * * * *", "misfire:all", 24 * time.Hour, 24*540 - 8}, // the last tick before each gap has ten times that
+		{"* 9-17 * * * *", "", 24 * time.Hour, 24*540 - 1},
+	} {
+		now := epoch + c.dead.Milliseconds()
+		j := driver.Journal{Key: "job", Revisions: []driver.RevisionUse{{Revision: "r", Spec: c.spec, Zone: "UTC", Policies: c.policies, First: epoch, Last: epoch}}}
+		judge := verify.NewJudge(j, verify.Options{State: &driver.Series{Key: "job", Now: now, Mark: epoch}})
+		r := judge.Report()
+		if r.Overdue != c.ticks || len(r.Faults) > 0 {
+			t.Errorf("%s, %s, dead for %v: %d overdue, want %d; %v", c.spec, c.policies, c.dead, r.Overdue, c.ticks, r.Faults)
+		}
+		if looks := judge.Looks(); looks > 250 {
+			t.Errorf("%s, %s, dead for %v: %d ticks were looked at", c.spec, c.policies, c.dead, looks)
+		}
+	}
+}
+
+// A run that is over in a pause waits for the end of that, and is run again then. It is overdue
+// once it was left for longer than the grace after it.
+func TestLeftInAPause(t *testing.T) {
+	p := policy{rerun: true, deadline: time.Hour}
+	for _, how := range []string{"given back", "died"} {
+		for _, until := range []int64{0, at(60)} {
+			s := opened()
+			s.now = at(10)
+			g := s.ask(p, s.now)
+			s.now = at(11)
+			s.change(driver.ActionPause, until)
+			if how == "given back" {
+				s.end(g, driver.EndGivenBack, "")
+			}
+			stands := func(seconds float64) string {
+				s.now = at(seconds)
+				s.open(everyTen)
+				state := s.state.Series(s.us(), "job")
+				judge := verify.NewJudge(s.journal(), verify.Options{State: &state, Audit: s.audit})
+				word, _ := judge.Tick(instant(at(10)))
+				r := judge.Report()
+				return fmt.Sprint(word, " ", r.Waiting, r.Lost, len(r.Late))
+			}
+			if got := stands(40); got != "waiting 1 0 0" {
+				t.Errorf("%s, in a pause until %d: %s", how, until, got)
+			}
+			if until == 0 {
+				continue
+			}
+			if got := stands(70); got != "waiting 1 0 0" {
+				t.Errorf("%s, at the end of the grace after the pause: %s", how, got)
+			}
+			if got := stands(70.001); got != "overdue 0 0 1" {
+				t.Errorf("%s, after the grace: %s", how, got)
+			}
+			if got := s.takeOver(p, g.Number, g.Fence).Kind; got != driver.KindGranted {
+				t.Errorf("%s: not run again after the pause, but %v", how, got)
+			}
+		}
+	}
+}
