@@ -25,6 +25,8 @@ type Job struct {
 
 	Schedule *spec.Schedule // that was used last; nil: none is recorded that can be read
 	Policies policy.Record
+	Pace     Pace
+	Stall    Stall
 
 	suspected time.Time // since when, by our clock, something looks overdue that is probed again before it is believed; zero: nothing does
 	read      int64     // when the journal was read, by the store's clock
@@ -38,6 +40,7 @@ func newJob(namespace string, j driver.Journal, s driver.Series, nodes *NodeList
 	if use := why.LastUsed(j.Revisions); use != nil {
 		job.Policies, _ = policy.Parse(use.Policies) // what cannot be read is the default
 	}
+	job.stall(before)
 	job.judge(nodes, before)
 	return job
 }
@@ -69,6 +72,7 @@ func (j *Job) at(s driver.Series, nodes *NodeList) *Job {
 			break
 		}
 	}
+	later.stall(j)
 	if s.Now >= j.judgeAt {
 		later.judge(nodes, j)
 	} else {
@@ -134,13 +138,17 @@ func (j *Job) word() State {
 	if j.Series.PausedAt(j.Series.Now) {
 		return Paused
 	}
-	if len(j.AliveRuns()) > 0 {
-		if last := j.lastEnded(); last == nil || last.State == OK {
-			return Running
-		}
+	if j.Stall.Stuck != nil {
+		return Stuck
 	}
 	if last := j.lastEnded(); last != nil && slices.Contains([]State{Failing, Lost, Missed}, last.State) {
 		return last.State
+	}
+	if !j.Stall.Starved.IsZero() {
+		return Starved
+	}
+	if len(j.AliveRuns()) > 0 {
+		return Running
 	}
 	return OK
 }

@@ -11,7 +11,7 @@ import (
 
 // A Need is something that needs a person.
 type Need struct {
-	State State     `json:"state"` // Unknown, Overdue, Lost, Failing, Missed, Paused
+	State State     `json:"state"` // Unknown, Overdue, Stuck, Lost, Failing, Missed, Starved, Paused
 	Job   string    `json:"job,omitempty"`
 	Tick  time.Time `json:"tick,omitzero"`
 	Text  string    `json:"text"`
@@ -132,6 +132,8 @@ func (j *Job) need(now time.Time) (Need, bool) {
 		if count > 1 {
 			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", Clock(first.Tick, now), count)
 		}
+	case Stuck, Starved:
+		n = j.Stall.Need(j.Name, now)
 	case Paused:
 		n.Text, n.Next = pauseText(&j.Series.Pause, now), "cronce resume "+j.Name
 	default:
