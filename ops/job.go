@@ -135,6 +135,9 @@ func (j *Job) word() State {
 	if len(j.Overdue) > 0 {
 		return Overdue
 	}
+	if j.Series.Retired() {
+		return Retired
+	}
 	if j.Series.PausedAt(j.Series.Now) {
 		return Paused
 	}

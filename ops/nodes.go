@@ -72,7 +72,7 @@ func Departure(m *driver.Member) string {
 }
 
 // removed is what to do with a job that is in no configuration any more.
-const removed = "if it was removed, pause it: cronce pause"
+const removed = "if it was removed, retire it: cronce retire"
 
 // cause says why nothing was decided, as far as the store shows it.
 func (f *NodeList) cause(r *verify.Report, s *driver.Series) string {

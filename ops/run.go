@@ -10,7 +10,7 @@ import (
 // A State is how a job, or what became of a tick, stands, in a word.
 type State string
 
-// The states. Those of a job are Overdue, Stuck, Lost, Failing, Missed, Starved, Running, Paused, OK and Unknown; the rest are
+// The states. Those of a job are Overdue, Stuck, Lost, Failing, Missed, Starved, Running, Paused, OK, Retired and Unknown; the rest are
 // those of ticks.
 const (
 	OK         State = "ok"
@@ -20,6 +20,7 @@ const (
 	Missed     State = "missed"
 	Overdue    State = "overdue"
 	Stuck      State = "stuck"   // ticks are skipped behind a run that is too old
+	Retired    State = "retired" // no node has the job any more, as an operator said; lists leave it out
 	Starved    State = "starved" // no tick has ended ok for too long
 	Paused     State = "paused"
 	Unknown    State = "unknown"
@@ -29,7 +30,7 @@ const (
 )
 
 // JobStates are the states of a job, the worst first.
-var JobStates = []State{Unknown, Overdue, Stuck, Lost, Failing, Missed, Starved, Paused, Running, OK}
+var JobStates = []State{Unknown, Overdue, Stuck, Lost, Failing, Missed, Starved, Paused, Running, OK, Retired}
 
 // A Run is what became of a tick: its last attempt, or why it had none. One that stands for a range speaks of
 // all ticks after From up to Tick.

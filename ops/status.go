@@ -60,10 +60,11 @@ func (s *Snapshot) sentence(st *Status) string {
 		return noJobs
 	case st.State != OK:
 		urgent := len(st.Needs) - st.Jobs[Paused]
-		return fmt.Sprintf("%s need%s a person, of %s.", plural(urgent, "thing"), map[bool]string{true: "s"}[urgent == 1], plural(len(s.Jobs), "job"))
+		return fmt.Sprintf("%s need%s a person, of %s.", plural(urgent, "thing"), map[bool]string{true: "s"}[urgent == 1], plural(len(s.Jobs)-st.Jobs[Retired], "job"))
 	}
-	text := fmt.Sprintf("All %d jobs decided", len(s.Jobs))
-	if len(s.Jobs) == 1 {
+	jobs := len(s.Jobs) - st.Jobs[Retired]
+	text := fmt.Sprintf("All %d jobs decided", jobs)
+	if jobs == 1 {
 		text = "The job is decided"
 	}
 	if r := s.Newest(); r != nil {
@@ -90,7 +91,7 @@ func (s *Snapshot) needs() []Need {
 	if len(s.Jobs) == 0 {
 		return append(needs, Need{State: Unknown, Text: noJobs, Next: "start a node, or see whether this is the namespace that you mean"})
 	}
-	if s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && len(s.Jobs) > s.Count()[Paused] {
+	if s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && len(s.Jobs) > s.Count()[Paused]+s.Count()[Retired] {
 		text := "No node lives: nothing starts."
 		if gone := s.Nodes.Gone(); len(gone) > 0 {
 			text = "No node lives, nothing starts: " + Departure(&gone[0]) + "."

@@ -86,6 +86,9 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	dropped := 0
 	for _, j := range s.Jobs {
+		if j.State == ops.Retired {
+			continue
+		}
 		if len(s.Jobs) > mostJobs && j.State != ops.Overdue && j.Stall == (ops.Stall{}) {
 			dropped++
 			continue

@@ -237,7 +237,10 @@ func (p *Proof) sum(jobs []string, seen []jobProof) {
 		if n := seen[i].stalled; n.Job != "" {
 			p.Stalled = append(p.Stalled, n)
 		}
-		if seen[i].paused {
+		switch {
+		case seen[i].retired:
+			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: is retired, so that no tick of it is overdue", job))
+		case seen[i].paused:
 			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: is paused, so that no tick of it is overdue; cronce resume %s ends that", job, job))
 		}
 		if seen[i].err != nil {
@@ -253,6 +256,7 @@ type jobProof struct {
 	late    []ops.OverdueTick
 	stalled ops.Need // no job: it gets on
 	paused  bool
+	retired bool
 	err     error // why the journal or the state was not read
 }
 
@@ -268,7 +272,7 @@ func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f
 		return jobProof{report: verify.Report{Job: job, Faults: []string{err.Error()}}, err: err}
 	}
 	r, late := ops.Judge(journal, o.State, o, f)
-	return jobProof{report: r, late: late, stalled: ops.StallOf(&journal, o.State).Need(job, time.UnixMilli(o.State.Now)), paused: o.State.Paused && o.State.Mark != 0}
+	return jobProof{report: r, late: late, stalled: ops.StallOf(&journal, o.State).Need(job, time.UnixMilli(o.State.Now)), retired: o.State.Retired(), paused: o.State.Paused && o.State.Mark != 0}
 }
 
 // denied is why the user may not read a part of the store, nil if none was refused.
