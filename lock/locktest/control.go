@@ -25,7 +25,7 @@ var controlTests = []test{
 	{"a pause whose end the mark has reached covers nothing", untilMark},
 	{"an ending after the end of a pause names the number that waits", untilWaiting},
 	{"a series with a run that is alive is not retired; else it is, once, and nothing of it is granted", retireAlive},
-	{"who retires a series settles what is over", retireSettles},
+	{"retiring a series settles the runs that are over", retireSettles},
 	{"a retired series, also a paused one, opens at now", retireReturns},
 	{"a resume or a pause takes the place of a retirement", retireEnds},
 	{"text from outside stays text", controlHostile},
