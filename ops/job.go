@@ -25,6 +25,8 @@ type Job struct {
 
 	Schedule *spec.Schedule // that was used last; nil: none is recorded that can be read
 	Policies policy.Record
+	Pace     Pace
+	Stall    Stall
 
 	suspected time.Time // since when, by our clock, something looks overdue that is probed again before it is believed; zero: nothing does
 	read      int64     // when the journal was read, by the store's clock
@@ -38,6 +40,7 @@ func newJob(namespace string, j driver.Journal, s driver.Series, nodes *NodeList
 	if use := why.LastUsed(j.Revisions); use != nil {
 		job.Policies, _ = policy.Parse(use.Policies) // what cannot be read is the default
 	}
+	job.stall(before)
 	job.judge(nodes, before)
 	return job
 }
@@ -72,6 +75,7 @@ func (j *Job) at(s driver.Series, nodes *NodeList) *Job {
 			break
 		}
 	}
+	later.stall(j)
 	if s.Now >= j.judgeAt {
 		later.judge(nodes, j)
 	} else {
@@ -134,11 +138,20 @@ func (j *Job) word() State {
 	if len(j.Overdue) > 0 {
 		return Overdue
 	}
+	if j.Series.Retired() {
+		return Retired
+	}
 	if j.Series.PausedAt(j.Series.Now) {
 		return Paused
 	}
+	if j.Stall.Stuck != nil {
+		return Stuck
+	}
 	if bad := j.bad(); bad != nil {
 		return bad.State
+	}
+	if !j.Stall.Starved.IsZero() {
+		return Starved
 	}
 	if len(j.AliveRuns()) > 0 {
 		return Running

@@ -91,7 +91,7 @@ func (f *NodeList) misses(node string) bool {
 }
 
 // removed is what to do with a job that is in no configuration any more.
-const removed = "if it was removed, pause it: cronce pause"
+const removed = "if it was removed, retire it: cronce retire"
 
 // cause says why nothing was decided, as far as the store shows it.
 func (f *NodeList) cause(r *verify.Report, s *driver.Series) string {

@@ -10,7 +10,7 @@ import (
 // A State is how a job, or what became of a tick, stands, in a word.
 type State string
 
-// The states. Those of a job are Overdue, Lost, Failing, Missed, Running, Paused, OK and Unknown; the rest are
+// The states. Those of a job are Overdue, Stuck, Lost, Failing, Missed, Starved, Running, Paused, OK, Retired and Unknown; the rest are
 // those of ticks.
 const (
 	OK         State = "ok"
@@ -19,6 +19,9 @@ const (
 	Lost       State = "lost"
 	Missed     State = "missed"
 	Overdue    State = "overdue"
+	Stuck      State = "stuck"   // ticks are skipped behind a run that is too old
+	Retired    State = "retired" // no node has the job any more, as an operator said; lists leave it out
+	Starved    State = "starved" // no tick has ended ok for too long
 	Paused     State = "paused"
 	Unknown    State = "unknown"
 	Skipped    State = "skipped"
@@ -27,7 +30,7 @@ const (
 )
 
 // JobStates are the states of a job, the worst first.
-var JobStates = []State{Unknown, Overdue, Lost, Failing, Missed, Paused, Running, OK}
+var JobStates = []State{Unknown, Overdue, Stuck, Lost, Failing, Missed, Starved, Paused, Running, OK, Retired}
 
 // A Run is what became of a tick: its last attempt, or why it had none. One that stands for a range speaks of
 // all ticks after From up to Tick.
@@ -50,6 +53,7 @@ type Run struct {
 	LateMs   *int64    `json:"late_ms,omitempty"` // from the tick to the first grant
 	TookMs   *int64    `json:"took_ms,omitempty"` // of the last attempt
 	LeftMs   *int64    `json:"left_ms,omitempty"` // of the lease of a run that is alive
+	Behind   *int      `json:"behind,omitempty"`  // of a run that is alive: how many ticks went by since its own
 	Error    string    `json:"error,omitempty"`
 	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run in the way
 }
@@ -93,6 +97,7 @@ func Runs(namespace string, lines []driver.Line, s *driver.Series) []Run {
 			r.State = Failing // no node runs it again
 		}
 	}
+	all = append(all, unlisted(namespace, byTick, s)...)
 	slices.SortStableFunc(all, func(a, b *Run) int { return b.Tick.Compare(a.Tick) })
 	runs := make([]Run, len(all))
 	for i, r := range all {

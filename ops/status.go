@@ -11,7 +11,7 @@ import (
 
 // A Need is something that needs a person.
 type Need struct {
-	State State     `json:"state"` // Unknown, Overdue, Lost, Failing, Missed, Paused
+	State State     `json:"state"` // Unknown, Overdue, Stuck, Lost, Failing, Missed, Starved, Paused
 	Job   string    `json:"job,omitempty"`
 	Tick  time.Time `json:"tick,omitzero"`
 	Text  string    `json:"text"`
@@ -60,10 +60,11 @@ func (s *Snapshot) sentence(st *Status) string {
 		return noJobs
 	case st.State != OK:
 		urgent := len(st.Needs) - st.Jobs[Paused]
-		return fmt.Sprintf("%s need%s a person, of %s.", plural(urgent, "thing"), map[bool]string{true: "s"}[urgent == 1], plural(len(s.Jobs), "job"))
+		return fmt.Sprintf("%s need%s a person, of %s.", plural(urgent, "thing"), map[bool]string{true: "s"}[urgent == 1], plural(len(s.Jobs)-st.Jobs[Retired], "job"))
 	}
-	text := fmt.Sprintf("All %d jobs decided", len(s.Jobs))
-	if len(s.Jobs) == 1 {
+	jobs := len(s.Jobs) - st.Jobs[Retired]
+	text := fmt.Sprintf("All %d jobs decided", jobs)
+	if jobs == 1 {
 		text = "The job is decided"
 	}
 	if r := s.Newest(); r != nil {
@@ -90,7 +91,7 @@ func (s *Snapshot) needs() []Need {
 	if len(s.Jobs) == 0 {
 		return append(needs, Need{State: Unknown, Text: noJobs, Next: "start a node, or see whether this is the namespace that you mean"})
 	}
-	if s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && len(s.Jobs) > s.Count()[Paused] {
+	if s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && len(s.Jobs) > s.Count()[Paused]+s.Count()[Retired] {
 		text := "No node lives: nothing starts."
 		if gone := s.Nodes.Gone(); len(gone) > 0 {
 			text = "No node lives, nothing starts: " + Departure(&gone[0]) + "."
@@ -136,6 +137,8 @@ func (j *Job) need(now time.Time) (Need, bool) {
 		case count > 1:
 			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", Clock(first.Tick, now), count)
 		}
+	case Stuck, Starved:
+		n = j.Stall.Need(j.Name, now)
 	case Paused:
 		n.Text, n.Next = pauseText(&j.Series.Pause, now), "cronce resume "+j.Name
 	default:

@@ -117,7 +117,8 @@ func some(runs []Run) []Run {
 	return runs
 }
 
-// A JobFilter says which jobs are listed, and in which order. The zero filter lists all by name.
+// A JobFilter says which jobs are listed, and in which order. The zero filter lists all by name but those that are
+// retired.
 type JobFilter struct {
 	Name  string // a pattern of path.Match, or a part of the name
 	State State
@@ -131,7 +132,7 @@ var JobSorts = []string{"name", "state", "next", "last"}
 func (s *Snapshot) Find(f JobFilter) []*Job {
 	var found []*Job
 	for _, j := range s.Jobs {
-		if (f.State == "" || j.State == f.State) && f.names(j.Name) {
+		if (f.State == "" && j.State != Retired || j.State == f.State) && f.names(j.Name) {
 			found = append(found, j)
 		}
 	}

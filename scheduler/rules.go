@@ -28,7 +28,7 @@ func rulesOf(j *Job) job.Rules {
 		Policy: policy.Record{
 			Overlap:  [...]string{policy.Skip, policy.Queue, policy.Allow, policy.Replace}[j.Overlap],
 			Misfire:  [...]string{policy.Once, policy.Skip, policy.All}[j.Misfire],
-			Deadline: j.Deadline, Jitter: j.Jitter,
+			Deadline: j.Deadline, Jitter: j.Jitter, Timeout: j.Timeout,
 		},
 		Rerun: j.Takeover == TakeoverRerun, GiveBack: j.Interrupted == InterruptedRerun,
 		Attempts: cmp.Or(j.Attempts, defaultAttempts), Window: orDefault(j.Window, defaultWindow),

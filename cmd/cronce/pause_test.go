@@ -41,9 +41,33 @@ func TestRemovedJob(t *testing.T) {
 	if _, err := cl.Front().Beat(t.Context(), "other", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "no node has this job", "cronce pause")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "no node has this job", "cronce retire")
 	cronce(t, "pause", "job", "--redis", cl.url, "--reason", "it was removed").want(t, exit.Fine, "job is paused")
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "job: is paused")
+	retire := []string{"retire", "job", "--redis", cl.url, "--reason", "it was removed", "--who", "ann"}
+	cronce(t, retire...).want(t, exit.Fine, "job is retired, by ann, from 2", ": it was removed")
+	cronce(t, retire...).want(t, exit.Fine, "job is retired already, by ann")
+	cronce(t, "pause", "job", "--redis", cl.url, "--reason", "for the night").want(t, exit.Refused, "job is retired, by ann")
+	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "job: is retired")
+	cronce(t, "status", "--redis", cl.url).want(t, exit.Fine, "All 0 jobs decided")
+	cronce(t, "jobs", "-o", "name", "--redis", cl.url).want(t, exit.Fine)
+	cronce(t, "jobs", "--state", "retired", "-o", "name", "--redis", cl.url).want(t, exit.Fine, "job")
+	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "retire", "ann")
+}
+
+// A job is not retired while a node that lives has it, or while a run of it is alive.
+func TestRetireRefused(t *testing.T) {
+	_, url := newRedis(t)
+	n := startNode(t, url, everySecond, "--name", "one")
+	eventually(t, "a tick has run", func() bool { return strings.Contains(n.stderr.String()+n.stdout.String(), "run finished") })
+	job := strings.TrimSpace(cronce(t, "jobs", "-o", "name", "--redis", url).stdout)
+	cronce(t, "retire", job, "--redis", url, "--reason", "it was removed").want(t, exit.Refused, "the node one-", " lives, and has opened it at ")
+	n.signal(os.Interrupt)
+	<-n.gone
+	cronce(t, "retire", job, "--redis", url, "--reason", "it was removed").want(t, exit.Fine, job+" is retired, by ")
+	startNode(t, url, everySecond, "--name", "two")
+	eventually(t, "the job is back", func() bool { return cronce(t, "jobs", "-o", "name", "--redis", url).stdout != "" })
+	cronce(t, "verify", "--redis", url).want(t, exit.Fine)
 }
 
 func TestPauseExitCodes(t *testing.T) {
@@ -57,6 +81,9 @@ func TestPauseExitCodes(t *testing.T) {
 		{exit.WrongUsage, []string{"pause", "--reason", "for the night"}},
 		{exit.WrongUsage, []string{"pause", "job", "--all", "--reason", "for the night"}},
 		{exit.WrongUsage, []string{"pause", "nosuch", "--reason", "for the night"}},
+		{exit.WrongUsage, []string{"retire", "--reason", "it was removed"}},
+		{exit.WrongUsage, []string{"retire", "job"}},
+		{exit.WrongUsage, []string{"retire", "nosuch", "--reason", "it was removed"}},
 		{exit.WrongUsage, []string{"resume"}},
 		{exit.Fine, []string{"resume", "job"}},
 	} {

@@ -30,10 +30,10 @@ func rootCommand(started *bool) *cobra.Command {
 		SilenceUsage:               true,
 		PersistentPreRun:           func(*cobra.Command, []string) { *started = true },
 	}
-	journal, why, pause, resume := inspect.JournalCommand(), inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand()
-	opscommands.CompleteJobs(journal, why, pause, resume)
+	journal, why, pause, resume, retire := inspect.JournalCommand(), inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand(), control.RetireCommand()
+	opscommands.CompleteJobs(journal, why, pause, resume, retire)
 	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(), opscommands.OpsCommand(), opscommands.TokenCommand(),
-		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, control.AuditCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
+		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, retire, control.AuditCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
 		oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand())
 	return root
 }

@@ -40,6 +40,7 @@ type Action string
 const (
 	ActionPause  Action = "pause"  // no number is granted, takeovers included; runs go on
 	ActionResume Action = "resume" // runs that are over are settled, (mark, now] is paused, and the pause ends
+	ActionRetire Action = "retire" // runs that are over are settled, and the series is retired until it is opened again; see Pause.Retired
 	ActionLapse  Action = "until"  // the end of a pause that had one: the store's own, without an audit record
 )
 
@@ -52,7 +53,7 @@ type Control struct {
 	Action   Action
 	Op       string // of this request, fresh for each intent and the same when it is repeated: 1 to MaxOp bytes, as an owner
 	Who      string // the operator or the program that asks; 1 to 200 bytes, as an owner
-	Reason   string // LeastReason to MostReason characters that print; may be empty but in a pause
+	Reason   string // LeastReason to MostReason characters that print; may be empty in a resume
 	Until    int64  // of a pause: the last instant that it is for, Unix ms; 0: until a resume
 	Replicas int    // how many replicas must have the change, or it is doubt with a *ReplicasError though it was made; 0: not asked for
 
@@ -87,6 +88,7 @@ const (
 	RefusedChanged   Refusal = "changed"    // another change came since the one that the asker has read: see Latest
 	RefusedNotPaused Refusal = "not-paused" // there is no pause to end
 	RefusedPast      Refusal = "past"       // Until is not after the store's now
+	RefusedAlive     Refusal = "alive"      // a run is alive, so that the series cannot be retired
 )
 
 // A ControlAnswer is the answer to a [Control].
@@ -118,6 +120,10 @@ type Pause struct {
 	Until  int64 // the last instant that is paused, Unix ms; 0: until a resume
 }
 
+// Retired reports whether the series is retired: it is paused, takes no more changes of its
+// mark, and the next [Numbered.Open] ends that at the store's now.
+func (p *Pause) Retired() bool { return p.Until == MaxNumber }
+
 // Covers reports whether a number at ms is paused while the pause stands. A pause whose end
 // has passed stands until a step of the store writes what it covered.
 func (p *Pause) Covers(ms int64) bool { return p.Until == 0 || ms <= p.Until }
@@ -142,6 +148,7 @@ type AuditRecord struct {
 // The states of a series for an [AuditRecord].
 const (
 	ControlRunning = "running"
+	ControlRetired = "retired"
 	ControlPaused  = "paused" // followed by " until " and the instant in Unix ms, if there is one
 )
 
@@ -150,6 +157,8 @@ func ControlState(paused bool, until int64) string {
 	switch {
 	case !paused:
 		return ControlRunning
+	case until == MaxNumber:
+		return ControlRetired
 	case until == 0:
 		return ControlPaused
 	}
@@ -164,17 +173,19 @@ func CheckControl(c *Control) error {
 	switch {
 	case len(c.Op) > MaxOp:
 		return refuse("op", quote(c.Op), fmt.Sprintf("1 to %d bytes", MaxOp))
-	case c.Action != ActionPause && c.Action != ActionResume:
-		return refuse("action", quote(string(c.Action)), fmt.Sprintf("%q or %q", ActionPause, ActionResume))
+	case c.Action != ActionPause && c.Action != ActionResume && c.Action != ActionRetire:
+		return refuse("action", quote(string(c.Action)), fmt.Sprintf("%q, %q or %q", ActionPause, ActionResume, ActionRetire))
 	case c.Action != ActionPause && c.Until != 0:
 		return refuse("until", fmt.Sprint(c.Until), "0, but in a pause")
+	case c.Until == MaxNumber: // stands for a series that is retired
+		return refuse("until", fmt.Sprint(c.Until), fmt.Sprintf("0 to %d", int64(MaxNumber-1)))
 	}
 	return first(inRange("until", c.Until, 0), inRange("seen", c.Seen, AnySeen), checkReplicas(c.Replicas))
 }
 
 func checkReason(c *Control) error {
 	n := utf8.RuneCountInString(c.Reason)
-	if n == 0 && c.Action != ActionPause {
+	if n == 0 && c.Action == ActionResume {
 		return nil
 	}
 	if n < LeastReason || n > MostReason || !printable(c.Reason) {

@@ -51,6 +51,9 @@ type Series struct {
 // PausedAt reports whether a number at ms is recorded as paused if nothing changes.
 func (s *Series) PausedAt(ms int64) bool { return s.Paused && s.Pause.Covers(ms) }
 
+// Retired reports whether the series is retired: see [ActionRetire].
+func (s *Series) Retired() bool { return s.Paused && s.Pause.Retired() }
+
 // A RunRef names a granted run.
 type RunRef struct {
 	Key    string

@@ -24,6 +24,10 @@ var controlTests = []test{
 	{"a change after the end of a pause ends it first", untilChange},
 	{"a pause whose end the mark has reached covers nothing", untilMark},
 	{"an ending after the end of a pause names the number that waits", untilWaiting},
+	{"a series with a run that is alive is not retired; else it is, once, and nothing of it is granted", retireAlive},
+	{"retiring a series settles the runs that are over", retireSettles},
+	{"a retired series, also a paused one, opens at now", retireReturns},
+	{"a resume or a pause takes the place of a retirement", retireEnds},
 	{"text from outside stays text", controlHostile},
 	{"changes of many series at once are numbered without gaps", controlRace},
 	{"the audit returns the newest of a series, or of all", controlAudit},
@@ -98,7 +102,7 @@ func controlOtherBody(s *stand) {
 	for _, change := range []func(c *driver.Control){
 		func(c *driver.Control) { c.Reason = "another" },
 		func(c *driver.Control) { c.Who = "bob" },
-		func(c *driver.Control) { c.Until = driver.MaxNumber },
+		func(c *driver.Control) { c.Until = driver.MaxNumber - 1 },
 		func(c *driver.Control) { c.Action = driver.ActionResume },
 	} {
 		other := c

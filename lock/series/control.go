@@ -42,12 +42,18 @@ func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driv
 		return refused(driver.RefusedNotPaused)
 	case c.Until != 0 && c.Until <= ms:
 		return refused(driver.RefusedPast)
+	case c.Action == driver.ActionRetire && s.alive(ms) != nil:
+		return refused(driver.RefusedAlive)
 	}
 	if c.Action == driver.ActionResume {
 		s.resume(ms, w)
 	} else {
 		s.Paused = true
 		s.Pause = driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: c.Until}
+	}
+	if c.Action == driver.ActionRetire {
+		s.clear(ms, w)
+		s.Pause.Until = driver.MaxNumber
 	}
 	s.Change++
 	s.Latest = driver.Change{Action: c.Action, Op: c.Op, Who: c.Who, Reason: c.Reason, At: ms}
@@ -66,14 +72,28 @@ func refused(why driver.Refusal) driver.ControlAnswer {
 // resume ends a pause: runs that are over are settled, (mark, now] is covered as paused,
 // and the mark never goes down.
 func (s *State) resume(ms int64, w Writer) {
+	s.clear(ms, w)
+	s.cover(ms, ms, w)
+	s.Paused, s.Pause = false, driver.Pause{}
+}
+
+// clear settles the runs that are over.
+func (s *State) clear(ms int64, w Writer) {
 	for i := range s.Runs {
 		if s.over(&s.Runs[i], ms) {
 			s.settle(&s.Runs[i], ms, w)
 		}
 	}
 	s.prune(0)
-	s.cover(ms, ms, w)
-	s.Paused, s.Pause = false, driver.Pause{}
+}
+
+// revive ends the retirement of a series that is opened again: what was due meanwhile is
+// covered as paused, and later numbers are judged as if there had been none.
+func (s *State) revive(ms int64, w Writer) {
+	if s.Paused && s.Pause.Retired() {
+		s.Pause.Until = ms - 1
+		s.lapse(ms, w)
+	}
 }
 
 // lapse ends a pause whose end has passed: (mark, until] is covered as paused, and what

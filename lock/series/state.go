@@ -44,9 +44,10 @@ type Spending struct {
 type Writer interface{ Append(driver.Line) }
 
 // Open creates the mark if there is none: the later of the store's now and the
-// highest mark that the node has seen.
+// highest mark that the node has seen. It ends a retirement.
 func (s *State) Open(us int64, o *driver.OpenRequest, w Writer) {
 	if s.Mark != 0 {
+		s.revive(us/1000, w)
 		return
 	}
 	s.Mark = max(us/1000, o.Mark)

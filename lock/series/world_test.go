@@ -217,7 +217,8 @@ func (w *world) operate(action driver.Action, until int64) {
 	w.change++
 	paused, lapsed := w.Paused, w.Paused && !w.State.Pause.Covers(w.ms)
 	a := w.Control(w.ms*1000, &c, w.change, &w.ledger)
-	if want := action == driver.ActionPause || paused && !lapsed; want != (a.Kind == driver.ControlDone) {
+	retires := action == driver.ActionRetire && !slices.ContainsFunc(w.Runs, func(r driver.Run) bool { return r.State == driver.RunOpen && w.ms < r.Until })
+	if want := action == driver.ActionPause || retires || action == driver.ActionResume && paused && !lapsed; want != (a.Kind == driver.ControlDone) {
 		w.ledger.broken("the %s is answered %+v, the series was paused: %v, and its pause over: %v", action, a, paused, lapsed)
 	}
 	before, mark := w.ledger, w.Mark
@@ -230,6 +231,17 @@ func (w *world) operate(action driver.Action, until int64) {
 func (w *world) pause()        { w.operate(driver.ActionPause, 0) }
 func (w *world) pauseBriefly() { w.operate(driver.ActionPause, w.ms+interval+interval/2) }
 func (w *world) resume()       { w.operate(driver.ActionResume, 0) }
+
+// retire retires the series; a node that has it opens it again, at now.
+func (w *world) retire() {
+	w.operate(driver.ActionRetire, 0)
+	if w.State.Paused && w.State.Pause.Retired() {
+		w.Open(w.ms*1000, &driver.OpenRequest{Key: "job", Node: "n"}, &w.ledger)
+		if w.Paused || w.Mark < w.ms-1 {
+			w.ledger.broken("opened again at %d the series is %+v", w.ms, w.State)
+		}
+	}
+}
 
 // progress holds the world against I6: a due number inside its deadline is
 // granted to who asks while nothing runs, after what has to be taken over.

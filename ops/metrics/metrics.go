@@ -10,14 +10,14 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// mostJobs is how many jobs have series of their own: beyond it only those that are overdue.
+// mostJobs is how many jobs have series of their own: beyond it only those that are overdue, stuck or starved.
 const mostJobs = 2000
 
 // A Collector collects a projection. While the store does not answer it has no series that would say what is so now.
 type Collector struct {
 	p *ops.Projection
 
-	up, asOf, jobs, overdueJobs, nodes, gone, overdue, overdueSeconds, success, next, dropped, streams *prometheus.Desc
+	up, asOf, jobs, overdueJobs, nodes, gone, overdue, overdueSeconds, stuck, starved, success, next, dropped, streams *prometheus.Desc
 }
 
 // New returns the collector of a projection.
@@ -35,6 +35,8 @@ func New(p *ops.Projection) *Collector {
 		gone:           desc("nodes_gone", "Nodes that went within a day, by how.", "how"),
 		overdue:        desc("job_overdue", "Whether a tick of the job is overdue. Absent while that is not known.", "job"),
 		overdueSeconds: desc("job_overdue_seconds", "For how long the oldest overdue tick of the job is overdue.", "job"),
+		stuck:          desc("job_stuck", "Whether ticks of the job are skipped behind a run that is too old. Absent while that is not known.", "job"),
+		starved:        desc("job_starved", "Whether no tick of the job has ended ok for too long. Absent while that is not known.", "job"),
 		success:        desc("job_last_success_timestamp_seconds", "The latest tick of the job that ended ok.", "job"),
 		next:           desc("job_next_tick_timestamp_seconds", "The next tick of the job.", "job"),
 		dropped:        desc("metrics_jobs_dropped", "Jobs without series of their own, since there are too many."),
@@ -44,7 +46,7 @@ func New(p *ops.Projection) *Collector {
 
 // Describe is for the registry.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.up, c.asOf, c.jobs, c.overdueJobs, c.nodes, c.gone, c.overdue, c.overdueSeconds, c.success, c.next, c.dropped, c.streams} {
+	for _, d := range []*prometheus.Desc{c.up, c.asOf, c.jobs, c.overdueJobs, c.nodes, c.gone, c.overdue, c.overdueSeconds, c.stuck, c.starved, c.success, c.next, c.dropped, c.streams} {
 		to <- d
 	}
 }
@@ -84,7 +86,10 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	dropped := 0
 	for _, j := range s.Jobs {
-		if len(s.Jobs) > mostJobs && j.State != ops.Overdue {
+		if j.State == ops.Retired {
+			continue
+		}
+		if len(s.Jobs) > mostJobs && j.State != ops.Overdue && j.Stall == (ops.Stall{}) {
 			dropped++
 			continue
 		}
@@ -101,6 +106,8 @@ func (c *Collector) job(gauge func(*prometheus.Desc, float64, ...string), s *ops
 			longest = max(longest, j.Overdue[i].Age())
 		}
 		gauge(c.overdueSeconds, longest.Seconds(), j.Name)
+		gauge(c.stuck, number(j.Stall.Stuck != nil), j.Name)
+		gauge(c.starved, number(!j.Stall.Starved.IsZero()), j.Name)
 	}
 	if j.Series.Last != 0 {
 		gauge(c.success, float64(j.Series.Last)/1000, j.Name)

@@ -77,18 +77,24 @@ cronce_job_overdue_seconds{job="report"} 14
 # HELP cronce_nodes_alive Nodes that live. Absent while that is not known.
 # TYPE cronce_nodes_alive gauge
 cronce_nodes_alive 0
+# HELP cronce_job_starved Whether no tick of the job has ended ok for too long. Absent while that is not known.
+# TYPE cronce_job_starved gauge
+cronce_job_starved{job="report"} 0
+# HELP cronce_job_stuck Whether ticks of the job are skipped behind a run that is too old. Absent while that is not known.
+# TYPE cronce_job_stuck gauge
+cronce_job_stuck{job="report"} 0
 # HELP cronce_overdue_jobs Jobs with an overdue tick. Absent while that is not known.
 # TYPE cronce_overdue_jobs gauge
 cronce_overdue_jobs 1
 # HELP cronce_store_up Whether the store answers this plane.
 # TYPE cronce_store_up gauge
 cronce_store_up 1
-`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_up")
+`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_job_stuck", "cronce_job_starved", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_up")
 		s.silent = true
 		p.Refresh(t.Context())
 		want(`# HELP cronce_store_up Whether the store answers this plane.
 # TYPE cronce_store_up gauge
 cronce_store_up 0
-`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_up")
+`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_job_stuck", "cronce_job_starved", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_up")
 	})
 }

@@ -72,7 +72,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
 	b := overviewBody{Status: s.Status(), Recent: s.Recent(12, nil), Lanes: lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 5*time.Minute))}
 	counts := s.Count()
-	for _, state := range []ops.State{ops.OK, ops.Running, ops.Paused, ops.Missed, ops.Failing, ops.Lost, ops.Overdue, ops.Unknown} {
+	for _, state := range []ops.State{ops.OK, ops.Running, ops.Paused, ops.Starved, ops.Missed, ops.Failing, ops.Lost, ops.Stuck, ops.Overdue, ops.Unknown} {
 		if counts[state] > 0 {
 			b.States = append(b.States, stateCount{state, counts[state]})
 		}

@@ -37,6 +37,7 @@ type Record struct {
 	Misfire  string        // once, skip or all; empty: not known
 	Deadline time.Duration // as configured; 0: from the interval
 	Jitter   time.Duration
+	Timeout  time.Duration // of a run, with all its tries; 0: none
 }
 
 // Within is how late the first attempt of a tick may start. The interval is the
@@ -73,6 +74,9 @@ func (r Record) String() string {
 	if r.Jitter > 0 {
 		add("jitter", r.Jitter.String())
 	}
+	if r.Timeout > 0 {
+		add("timeout", r.Timeout.String())
+	}
 	return strings.Join(parts, "/")
 }
 
@@ -90,6 +94,8 @@ func Parse(text string) (r Record, err error) {
 			r.Deadline, err = duration(part, value, err)
 		case "jitter":
 			r.Jitter, err = duration(part, value, err)
+		case "timeout":
+			r.Timeout, err = duration(part, value, err)
 		}
 	}
 	return r, err

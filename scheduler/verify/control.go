@@ -48,7 +48,7 @@ func (p *proof) controlled(l *driver.Line) {
 		p.control.seen[l.Audit] = l
 	}
 	p.control.known, p.control.change, p.control.covers = true, l.Change, nil
-	if action == driver.ActionPause {
+	if action == driver.ActionPause || action == driver.ActionRetire {
 		p.control.paused = true
 	} else if action == driver.ActionResume || action == driver.ActionLapse {
 		p.control.paused = false

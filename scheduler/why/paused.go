@@ -25,7 +25,7 @@ func (c *tickCase) pausedBy(l *driver.Line) string {
 		if at == l {
 			break
 		}
-		if at.Verdict == driver.VerdictControl && driver.Action(at.Reason) == driver.ActionPause {
+		if at.Verdict == driver.VerdictControl && (driver.Action(at.Reason) == driver.ActionPause || driver.Action(at.Reason) == driver.ActionRetire) {
 			change, index = at, i
 		}
 	}
@@ -49,7 +49,10 @@ func (c *tickCase) pausedBy(l *driver.Line) string {
 
 func (c *tickCase) pauseText(p driver.Pause) string {
 	text := fmt.Sprintf("Paused by %s since %s", p.Who, c.clock(p.Since))
-	if p.Until != 0 {
+	switch {
+	case p.Retired():
+		text = "Retired" + strings.TrimPrefix(text, "Paused")
+	case p.Until != 0:
 		text += " until " + c.clock(p.Until)
 	}
 	if p.Reason != "" {

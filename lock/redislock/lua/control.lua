@@ -44,16 +44,30 @@ end
 -- condition is the state of a series for the audit.
 local function condition(s)
   if not s.paused then return 'running' end
+  if s.till == RETIRED then return 'retired' end
   return s.till == '' and 'paused' or 'paused until ' .. s.till
+end
+
+-- clear settles the runs that are over.
+local function clear(s)
+  for _, r in ipairs(runs(s)) do
+    if over(s, r) then settle(s, r) end
+  end
+  prune(s)
+end
+
+-- alive reports whether a run is alive.
+local function alive(s)
+  for _, r in ipairs(runs(s)) do
+    if r.state == 'o' and not over(s, r) then return true end
+  end
+  return false
 end
 
 -- resume settles the runs that are over and covers (mark, now] as paused. The mark never
 -- goes down.
 local function resume(s)
-  for _, r in ipairs(runs(s)) do
-    if over(s, r) then settle(s, r) end
-  end
-  prune(s)
+  clear(s)
   cover(s, now)
   s.pause, s.till, s.paused, s.why = -math.abs(s.pause), '', false, nil
 end
@@ -101,8 +115,13 @@ local function control()
   if seen >= 0 and seen ~= math.abs(s.pause) then return refused(s, 'changed') end
   if action == 'resume' and not s.paused then return refused(s, 'not-paused') end
   if till ~= '0' and tonumber(till) <= ms then return refused(s, 'past') end
+  if action == 'retire' and alive(s) then return refused(s, 'alive') end
   audit, change = following(), int(math.abs(s.pause) + 1)
   if action == 'resume' then resume(s) else pause(s) end
+  if action == 'retire' then
+    clear(s)
+    s.till = RETIRED
+  end
   s.pause = s.paused and tonumber(change) or -tonumber(change)
   s.latest = action .. '|' .. op .. '|' .. who .. '|' .. reason .. '|' .. now
   remember(s, change, audit)

@@ -1,5 +1,5 @@
 -- open registers series and reads them. Only it creates a mark: the later of
--- the store's now and the highest mark that the node has seen.
+-- the store's now and the highest mark that the node has seen. It ends a retirement.
 --
 -- KEYS[1]  a key that never exists: the write to it proves a master
 -- KEYS[2]  the bytes of all journals of the shard
@@ -158,6 +158,10 @@ local function open(i)
     push(s.journal, line('o', s.mark, s.mark, '', '', who, revision, '', ''))
     call('HSET', s.key, 'm', s.mark)
     call('PEXPIRE', s.key, LIFE)
+  elseif s.paused and s.till == RETIRED then
+    s.till, s.paused = int(ms - 1), false
+    lapse(s)
+    call('HSET', s.key, 'm', s.mark, 'b', s.by, 'p', packedpause(s))
   end
   local since, other, undecided = sighted(revisions, who, revision, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], tonumber(s.mark), tonumber(ARGV[at + 8]))
   call('PEXPIRE', s.journal, LIFE)

@@ -37,6 +37,8 @@ local ms = floor(us / 1000)
 local function int(x) return string.format('%.0f', x) end
 local now, instant = int(ms), int(us)
 
+local RETIRED = '9007199254740991' -- stands for the end of a pause: the next opening ends it
+
 local MANY = 2097152 -- bytes of runs that one step reads
 
 -- ending reads a pause with an end.

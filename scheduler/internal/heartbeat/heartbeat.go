@@ -106,9 +106,10 @@ func (h *Heart) interval() time.Duration {
 // clock even if the list cannot be read, because no job waits for the list. It reports
 // whether a node joined.
 func (h *Heart) Beat(ctx context.Context) (joined bool) {
-	h.next = h.interval()
-	a, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (driver.BeatAnswer, error) {
-		return h.cfg.Store.Beat(ctx, h.cfg.Node, h.next+ttl-Every)
+	next := h.interval()
+	h.next = next
+	a, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (driver.BeatAnswer, error) { // it may outlive this call
+		return h.cfg.Store.Beat(ctx, h.cfg.Node, next+ttl-Every)
 	})
 	if ctx.Err() != nil {
 		return false // the node stops: a request that was cut short shows nothing about the store

@@ -21,7 +21,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A pauseFlags holds the flags of pause and resume.
+// A pauseFlags holds the flags of pause, resume and retire.
 type pauseFlags struct {
 	all, replace bool
 	reason, who  string
@@ -77,12 +77,17 @@ func ResumeCommand() *cobra.Command {
 func (f *pauseFlags) flags(cmd *cobra.Command) {
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVar(&f.all, "all", false, "each job of the namespace")
+	f.intent(cmd)
+}
+
+// intent are the flags of each change: who makes it, and why.
+func (f *pauseFlags) intent(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why: 3 to 500 characters")
 	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: that of the user of this machine)")
 	cmd.Flags().StringVar(&f.op, "op", "", "the operation, as an earlier request printed it: it is not done twice (default: a new one)")
 }
 
-// run pauses or resumes the job that is named, or all.
+// run pauses, resumes or retires the job that is named, or all.
 func (f *pauseFlags) run(cmd *cobra.Command, args []string, action driver.Action) error {
 	if len(args) > 1 || f.all == (len(args) == 1) {
 		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, or --all", cmd.Name(), len(args), f.all)
@@ -112,6 +117,10 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action driver.Action
 		var errs []error
 		for _, job := range jobs {
 			c.Key = job
+			if action == driver.ActionRetire {
+				errs = append(errs, f.retire(ctx, s, cmd.OutOrStdout(), c))
+				continue
+			}
 			errs = append(errs, f.change(ctx, s, cmd.OutOrStdout(), c))
 		}
 		return errors.Join(errs...)
@@ -191,6 +200,8 @@ func (f *pauseFlags) stands(w io.Writer, old *driver.Series, c *driver.Control) 
 		return true, nil
 	case c.Action == driver.ActionResume || !paused || f.replace:
 		return false, nil
+	case p.Retired():
+		return false, exit.With(exit.Refused, fmt.Errorf("%s is retired%s: to take the place of that give --replace", old.Key, pauseText(p)))
 	case p.Until == 0 || c.Until != 0 && c.Until <= p.Until:
 		fmt.Fprintf(w, "%s is paused already%s\n", terminal.Printable(old.Key), pauseText(p))
 		return true, nil
@@ -201,7 +212,7 @@ func (f *pauseFlags) stands(w io.Writer, old *driver.Series, c *driver.Control) 
 // pauseText says by whom, since when, until when and why a job is paused.
 func pauseText(p *driver.Pause) string {
 	text := fmt.Sprintf(", by %s, since %s", terminal.Printable(p.Who), terminal.RFC3339(p.Since))
-	if p.Until != 0 {
+	if p.Until != 0 && !p.Retired() {
 		text += " until " + terminal.RFC3339(p.Until)
 	}
 	return text + ": " + terminal.Printable(p.Reason)

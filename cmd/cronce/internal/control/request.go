@@ -71,6 +71,8 @@ func refusalText(c *driver.Control, a *driver.ControlAnswer) string {
 		return fmt.Sprintf("%s is not paused", c.Key)
 	case driver.RefusedPast:
 		return fmt.Sprintf("%s: the pause would have been over before it began: nothing was done", c.Key)
+	case driver.RefusedAlive:
+		return fmt.Sprintf("%s has a run that is alive: nothing was done, see cronce runs %s --alive", c.Key, c.Key)
 	}
 	return fmt.Sprintf("%s: %s: nothing was done", c.Key, a.Refusal)
 }

@@ -43,6 +43,7 @@ func VerifyCommand() *cobra.Command {
 			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
 			"nodes are dead, and with the risk of a store that may have forgotten it. Announce a planned stop with cronce pause.\n\n" +
 			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
+			"A job is stuck if ticks are skipped behind a run that is too old, and starved if no tick has ended ok for too long.\n" +
 			"3: the user may not read a part of the store. 4: the store does not answer, a part of it cannot be read,\n" +
 			"lines from the time that was asked for are gone from the journal, or no job is on record at all: none was\n" +
 			"opened in the namespace, or the store lost its data. A job that was opened after --since has no older lines that could be gone:\n" +
@@ -59,7 +60,7 @@ func VerifyCommand() *cobra.Command {
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().StringVar(&f.since, "since", "", "count ticks from here on: how long ago (1h), or RFC 3339 (default: where the proof begins)")
 	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
-	cmd.Flags().Var((*failOnValue)(&f.failOn), "fail-on", "failed: exit with 1 too if the last attempt of a tick has failed")
+	cmd.Flags().Var((*failOnValue)(&f.failOn), "fail-on", "failed: exit with 1 too if the last attempt of a tick has failed, or a job is stuck or starved")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
@@ -118,7 +119,8 @@ type Proof struct {
 	Now       time.Time         `json:"now"` // the store's
 	Remarks   []string          `json:"remarks,omitempty"`
 	Overdue   []ops.OverdueTick `json:"overdue,omitempty"`
-	Living    int               `json:"nodes"` // how many nodes live; 0 too where Faults say that it is not known
+	Stalled   []ops.Need        `json:"stalled,omitempty"` // jobs that are stuck or starved
+	Living    int               `json:"nodes"`             // how many nodes live; 0 too where Faults say that it is not known
 	Faults    []string          `json:"faults,omitempty"`
 	verify.Summary
 
@@ -232,7 +234,13 @@ func (p *Proof) sum(jobs []string, seen []jobProof) {
 	for i, job := range jobs {
 		reports[i] = seen[i].report
 		p.Overdue = append(p.Overdue, seen[i].late...)
-		if seen[i].paused {
+		if n := seen[i].stalled; n.Job != "" {
+			p.Stalled = append(p.Stalled, n)
+		}
+		switch {
+		case seen[i].retired:
+			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: is retired, so that no tick of it is overdue", job))
+		case seen[i].paused:
 			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: is paused, so that no tick of it is overdue; cronce resume %s ends that", job, job))
 		}
 		if seen[i].err != nil {
@@ -244,10 +252,12 @@ func (p *Proof) sum(jobs []string, seen []jobProof) {
 
 // A jobProof is what was found out about one job.
 type jobProof struct {
-	report verify.Report
-	late   []ops.OverdueTick
-	paused bool
-	err    error // why the journal or the state was not read
+	report  verify.Report
+	late    []ops.OverdueTick
+	stalled ops.Need // no job: it gets on
+	paused  bool
+	retired bool
+	err     error // why the journal or the state was not read
 }
 
 // proveJob judges a journal by the state, and the store's time, after it was read. What
@@ -262,7 +272,7 @@ func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f
 		return jobProof{report: verify.Report{Job: job, Faults: []string{err.Error()}}, err: err}
 	}
 	r, late := ops.Judge(journal, o.State, o, f)
-	return jobProof{report: r, late: late, paused: o.State.Paused && o.State.Mark != 0}
+	return jobProof{report: r, late: late, stalled: ops.StallOf(&journal, o.State).Need(job, time.UnixMilli(o.State.Now)), retired: o.State.Retired(), paused: o.State.Paused && o.State.Mark != 0}
 }
 
 // denied is why the user may not read a part of the store, nil if none was refused.
@@ -358,6 +368,8 @@ func (p *Proof) fault(failOn string) error {
 		return exit.Printed(exit.Failed, "an invariant is broken, or a tick is overdue")
 	case failOn == failOnFailed && p.Total.Failed > 0:
 		return exit.Printed(exit.Failed, "ticks have failed")
+	case failOn == failOnFailed && len(p.Stalled) > 0:
+		return exit.Printed(exit.Failed, "a job is stuck or starved")
 	case len(p.Jobs) == 0:
 		return exit.Doubt(fmt.Errorf("verify: %s", p.Remarks[len(p.Remarks)-1]))
 	case p.denied() != nil:

@@ -56,6 +56,9 @@ func printOverdue(w io.Writer, p *Proof) {
 	for i := range p.Overdue {
 		lines = append(lines, p.Overdue[i].String())
 	}
+	for _, n := range p.Stalled {
+		lines = append(lines, fmt.Sprintf("%s: %s %s", n.Job, strings.ToUpper(string(n.State)), n.Text))
+	}
 	for _, fault := range p.Faults {
 		lines = append(lines, "NOT KNOWN "+fault)
 	}

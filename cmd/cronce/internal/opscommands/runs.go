@@ -179,7 +179,9 @@ func wholeJournal(ctx context.Context, s *clients.Store, j *ops.Job) ([]ops.Run,
 	if state.Err != nil {
 		return nil, time.Time{}, s.Failed(state.Err)
 	}
-	return ops.Runs(s.Config.Namespace, journal.Lines, &state), ops.Searched(&journal), nil
+	runs := ops.Runs(s.Config.Namespace, journal.Lines, &state)
+	j.Pace.Count(runs, time.UnixMilli(state.Now))
+	return runs, ops.Searched(&journal), nil
 }
 
 func runRows(runs []ops.Run, now time.Time, wide, named bool) row {
@@ -217,6 +219,12 @@ func remark(r *ops.Run, now time.Time) string {
 	var parts []string
 	if r.LeftMs != nil && r.Outcome == "" {
 		parts = append(parts, fmt.Sprintf("lease for %d ms more", *r.LeftMs))
+		if r.Alive() {
+			parts = append(parts, fmt.Sprintf("alive since %s (%s)", ops.Clock(r.Granted, now), ops.Short(now.Sub(r.Granted))))
+		}
+		if r.Behind != nil && *r.Behind > 0 {
+			parts = append(parts, fmt.Sprintf("%d ticks went by", *r.Behind))
+		}
 	}
 	if r.Error != "" {
 		parts = append(parts, r.Error)

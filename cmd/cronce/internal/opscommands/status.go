@@ -18,8 +18,8 @@ func StatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say whether anything is wrong, the worst first",
-		Long: "Say whether anything is wrong: overdue ticks, jobs whose newest tick failed, was lost or was missed, and a namespace\n" +
-			"without a living node. The worst comes first, with what to do. It needs no node to be alive.\n\n" +
+		Long: "Say whether anything is wrong: overdue ticks, jobs that are stuck behind a run that is too old, jobs whose newest\n" +
+			"tick failed, was lost or was missed, jobs without a success for too long, and a namespace without a living node. The worst comes first, with what to do. It needs no node to be alive.\n\n" +
 			"Exit code 1: something is wrong; 4: that is not known, since the store does not answer, a part of it cannot be read, or\n" +
 			"no job is on record. A paused job is named, and is not wrong.",
 		Example: "  cronce status\n  cronce status --watch\n  cronce status -o json",

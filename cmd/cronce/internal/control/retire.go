@@ -1,0 +1,96 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// sightedWithin is how long a node that lives has a job at least after it has opened it: each node opens its jobs again
+// within that time.
+const sightedWithin = 15 * time.Minute
+
+// RetireCommand returns the command retire.
+func RetireCommand() *cobra.Command {
+	var f pauseFlags
+	cmd := &cobra.Command{
+		Use:   "retire <job> --reason <text>",
+		Short: "Take a job that no node has any more off the lists",
+		Long: "Take a job that was removed or renamed off the lists. Nothing of it is overdue, its journal is kept, and runs that their\n" +
+			"nodes left are settled as lost. cronce jobs --state retired lists it. If a node opens the job again it begins at that\n" +
+			"time, and a pause of before has ended. The command works while no node lives.\n\n" +
+			"Exit code 3: a node that lives has opened the job within 15 minutes, a run is alive, the job changed at the same time, or\n" +
+			"the user may not write; 4: it is not known whether the job is retired, or the store has no job on record.",
+		Example: "  cronce retire sendSms --reason 'replaced by sendMessages'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exit.Usagef("retire: got %d arguments, want the name of one job", len(args))
+			}
+			if f.reason == "" {
+				return exit.Usagef("retire: --reason is missing")
+			}
+			return f.run(cmd, args, driver.ActionRetire)
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	f.intent(cmd)
+	return cmd
+}
+
+// retire retires a job that no node has.
+func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, c driver.Control) error {
+	old := s.Front().ReadSeries(ctx, []string{c.Key})[0]
+	if old.Err != nil {
+		return s.Failed(old.Err)
+	}
+	if old.Retired() && f.op == "" {
+		fmt.Fprintf(w, "%s is retired already%s\n", terminal.Printable(c.Key), pauseText(&old.Pause))
+		return nil
+	}
+	if err := unused(ctx, s, c.Key); err != nil {
+		return err
+	}
+	c.Seen = old.Change
+	a, err := request(ctx, s, c)
+	if err != nil {
+		return err
+	}
+	if a.Kind == driver.ControlRepeated && a.Change != a.Series.Change {
+		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
+		return nil
+	}
+	fmt.Fprintf(w, "%s is retired, by %s, from %s on%s\n", terminal.Printable(c.Key), terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
+	return nil
+}
+
+// unused returns an error if a node that lives has opened the job lately.
+func unused(ctx context.Context, s *clients.Store, job string) error {
+	members, err := s.Driver.Members(ctx)
+	if err != nil {
+		return s.Failed(err)
+	}
+	journal, err := s.Front().Journal(ctx, job, 1)
+	if err != nil {
+		return s.Failed(err)
+	}
+	for i := range members.Members {
+		m := &members.Members[i]
+		for k := range journal.Revisions {
+			use := &journal.Revisions[k]
+			if use.Node == m.Node && m.Alive(members.Now) && members.Now-use.Last < sightedWithin.Milliseconds() {
+				return exit.With(exit.Refused, fmt.Errorf("%s: the node %s lives, and has opened it at %s: remove the job from each node first", job, m.Node, terminal.RFC3339(use.Last)))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/policy"
+	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// The bounds by which a job is stuck or starved.
+const (
+	stallTicks   = 3               // a run stands in the way of, or pass without a success
+	leastStuck   = time.Minute     // of a run
+	leastStarved = 5 * time.Minute // without a success
+	usualShare   = 95              // of 100 runs are as quick as is usual
+	mostBehind   = 1_000_000       // ticks are counted
+)
+
+// A Pace is what a job is held to when it is judged whether it gets on.
+type Pace struct {
+	Schedule *spec.Schedule
+	Timeout  time.Duration // of a run; 0: none is recorded
+	Usual    time.Duration // as long as 95 of 100 runs take at most; 0: none has ended
+	Since    time.Time     // since when a success is to be expected: the latest one, the spec's first use, or the end of a pause
+}
+
+// A Stall is how a job does not get on. The zero Stall is none.
+type Stall struct {
+	Stuck   *Run      // the oldest run that is too old, and behind which ticks are skipped
+	Starved time.Time // since when no tick has ended ok, if that is too long ago
+}
+
+// Stall judges at an instant, by the store's clock, whether a job gets on. It is stuck if ticks are skipped behind a
+// run that is older than its timeout, or than three ticks, ten times its usual time and a minute. It is starved if
+// three ticks, three times the usual time of a run and five minutes have passed without a success. The runs are the
+// newest ones, also those of which the store has the state alone.
+func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
+	if p.Schedule == nil {
+		return s
+	}
+	skipped := time.Time{} // the latest tick that had to give way
+	for i := range runs {
+		r := &runs[i]
+		switch r.State {
+		case Skipped, Superseded, Waiting:
+			if r.Tick.After(skipped) {
+				skipped = r.Tick
+			}
+		}
+	}
+	for i := range runs {
+		r := &runs[i]
+		if !r.Alive() || !skipped.After(r.Tick) || s.Stuck != nil && s.Stuck.Tick.Before(r.Tick) {
+			continue
+		}
+		if age := now.Sub(r.Granted); age > p.most(r.Tick) || p.Timeout > 0 && age > p.Timeout+verify.DefaultGrace {
+			s.Stuck = r
+		}
+	}
+	if since := now.Sub(p.Since); since > max(leastStarved, stallTicks*p.Usual) {
+		third := p.after(p.Since)
+		if !third.IsZero() && now.Sub(third) > max(verify.DefaultGrace, p.Usual) {
+			s.Starved = p.Since
+		}
+	}
+	return s
+}
+
+// most is how old the run of a tick may be.
+func (p *Pace) most(tick time.Time) time.Duration {
+	most := max(leastStuck, 10*p.Usual)
+	if third := p.after(tick); !third.IsZero() {
+		most = max(most, third.Sub(tick))
+	}
+	return most
+}
+
+// after is the third tick after an instant; zero: there is none.
+func (p *Pace) after(at time.Time) time.Time {
+	ms := at.UnixMilli()
+	for range stallTicks {
+		if ms = p.Schedule.NextMilli(ms); ms == 0 {
+			return time.Time{}
+		}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// paceOf is the pace of a job by its journal, whose runs are those, and its state. What the lines do not reach is as
+// before; nil: nothing is known from before.
+func paceOf(j *driver.Journal, s *driver.Series, runs []Run, before *Pace) Pace {
+	p := Pace{Schedule: why.InForce(j.Revisions)}
+	since := s.Last
+	if use := why.LastUsed(j.Revisions); use != nil {
+		recorded, _ := policy.Parse(use.Policies)
+		p.Timeout = recorded.Timeout
+		since = max(since, use.First)
+	}
+	for i := range j.Lines {
+		switch l := &j.Lines[i]; l.Verdict {
+		case driver.VerdictPaused:
+			since = max(since, l.To)
+		case driver.VerdictControl:
+			if l.Reason != string(driver.ActionPause) {
+				since = max(since, l.At)
+			}
+		}
+	}
+	p.Since = utc(since)
+	var took []int64
+	for i := range runs {
+		if r := &runs[i]; r.TookMs != nil && r.State != Waiting {
+			took = append(took, *r.TookMs)
+		}
+	}
+	if n := len(took); n > 0 {
+		slices.Sort(took)
+		p.Usual = time.Duration(took[(n*usualShare-1)/100]) * time.Millisecond
+	}
+	if before != nil {
+		if before.Since.After(p.Since) {
+			p.Since = before.Since
+		}
+		if len(took) == 0 {
+			p.Usual = before.Usual
+		}
+	}
+	return p
+}
+
+// Count says of each run that is alive how many ticks went by behind it.
+func (p *Pace) Count(runs []Run, now time.Time) {
+	for i := range runs {
+		if r := &runs[i]; r.Alive() && p.Schedule != nil {
+			r.Behind = new(p.Schedule.Count(r.Tick.UnixMilli(), now.UnixMilli(), mostBehind))
+		}
+	}
+}
+
+// Need says what a person must know of a job that does not get on; the zero Need of one that does.
+func (s *Stall) Need(job string, now time.Time) (n Need) {
+	switch {
+	case s.Stuck != nil:
+		r := s.Stuck
+		n = Need{State: Stuck, Job: job, Tick: r.Tick, Next: "cronce runs " + job + " --alive"}
+		n.Text = fmt.Sprintf("The run of %s is alive since %s (%s) on %s, and ticks are skipped behind it",
+			Clock(r.Tick, now), Clock(r.Granted, now), Short(now.Sub(r.Granted)), cmp.Or(r.Node, "its node"))
+		if r.Behind != nil {
+			n.Text += fmt.Sprintf(": %s went by", plural(*r.Behind, "tick"))
+		}
+	case !s.Starved.IsZero():
+		n = Need{State: Starved, Job: job, Next: "cronce runs " + job}
+		n.Text = fmt.Sprintf("No tick has ended ok since %s (%s ago)", Clock(s.Starved, now), Short(now.Sub(s.Starved)))
+	}
+	return n
+}
+
+// stall judges whether the job gets on. Before is the job as it was judged before; nil: it was not.
+func (j *Job) stall(before *Job) {
+	var known *Pace
+	if before != nil {
+		known = &before.Pace
+	}
+	j.Pace = paceOf(&j.Journal, &j.Series, j.Runs, known)
+	j.Stall = j.Pace.judge(&j.Series, j.Runs)
+}
+
+// StallOf says by its whole journal, and its state, whether a job gets on.
+func StallOf(j *driver.Journal, s *driver.Series) *Stall {
+	runs := Runs("", j.Lines, s)
+	p := paceOf(j, s, runs, nil)
+	return new(p.judge(s, runs))
+}
+
+// judge counts what went by behind the runs, and judges whether the job gets on. One that is paused is not to.
+func (p *Pace) judge(s *driver.Series, runs []Run) Stall {
+	now := utc(s.Now)
+	p.Count(runs, now)
+	if s.PausedAt(s.Now) {
+		return Stall{}
+	}
+	return p.Stall(runs, now)
+}
+
+// unlisted are the runs that the store has open, and of which no line is among those that were read.
+func unlisted(namespace string, listed map[int64]*Run, s *driver.Series) (runs []*Run) {
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		if listed[r.Number] != nil || r.State != driver.RunOpen {
+			continue
+		}
+		tick := utc(r.Number)
+		run := &Run{ID: runID(namespace, s.Key, tick), Job: s.Key, Tick: tick, Verdict: string(driver.VerdictRan), Node: driver.NodeOf(r.Owner),
+			Attempt: r.Attempt, Fence: r.Fence, Granted: utc(r.Granted), Recorded: utc(r.Granted)}
+		run.stands(r, s.Now)
+		runs = append(runs, run)
+	}
+	return runs
+}

@@ -1,0 +1,152 @@
+package ops
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// What a job is held to, at the edge of each bound. The ages are those of the run of 10:00:00, and of the latest success.
+func TestStall(t *testing.T) {
+	tick := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
+	const second, minute, hour = time.Second, time.Minute, time.Hour
+	alive := func(behind State) []Run {
+		return []Run{
+			{Tick: tick.Add(second), State: behind},
+			{Tick: tick, State: Running, Granted: tick, LeftMs: new(int64(1))},
+		}
+	}
+	for _, c := range []struct {
+		name           string
+		spec           string
+		pace           Pace
+		runs           []Run
+		age            time.Duration
+		stuck, starved bool
+	}{
+		{"a minute is not too long", "@every 1s", Pace{}, alive(Skipped), minute, false, false},
+		{"more than a minute is", "@every 1s", Pace{}, alive(Skipped), minute + 1, true, false},
+		{"a queued tick waits behind it", "@every 1s", Pace{}, alive(Waiting), minute + 1, true, false},
+		{"or gave way to a later one", "@every 1s", Pace{}, alive(Superseded), minute + 1, true, false},
+		{"runs that may overlap stand in nobody's way", "@every 1s", Pace{}, alive(OK), hour, false, true},
+		{"nor does a pause", "@every 1s", Pace{}, alive(Paused), minute + 1, false, false},
+		{"nothing is skipped behind it yet", "@every 1s", Pace{}, alive(Skipped)[1:], minute + 1, false, false},
+		{"its lease is over", "@every 1s", Pace{}, []Run{{Tick: tick.Add(second), State: Skipped}, {Tick: tick, State: Waiting, Granted: tick}}, minute + 1, false, false},
+		{"three intervals are not too long", "@every 10m", Pace{Usual: second}, alive(Skipped), 30 * minute, false, false},
+		{"more than three are, and are no success", "@every 10m", Pace{Usual: second}, alive(Skipped), 30*minute + 1, true, false},
+		{"a grace later they are", "@every 10m", Pace{}, alive(Skipped), 30*minute + 10*second + 1, true, true},
+		{"ten times the usual is not too long", "@every 1s", Pace{Usual: hour}, alive(Skipped), 10 * hour, false, true},
+		{"more than that is", "@every 1s", Pace{Usual: hour}, alive(Skipped), 10*hour + 1, true, true},
+		{"its timeout and the grace", "@every 1s", Pace{Usual: hour, Timeout: 5 * second}, alive(Skipped), 15 * second, false, false},
+		{"more than that", "@every 1s", Pace{Usual: hour, Timeout: 5 * second}, alive(Skipped), 15*second + 1, true, false},
+		{"five minutes without a success", "@every 1s", Pace{}, nil, 5 * minute, false, false},
+		{"more than that", "@every 1s", Pace{}, nil, 5*minute + 1, false, true},
+		{"a run that takes longer than its interval", "@every 1s", Pace{Usual: 10 * minute}, nil, 30 * minute, false, false},
+		{"thrice as long is too long", "@every 1s", Pace{Usual: 10 * minute}, nil, 30*minute + 1, false, true},
+		{"three ticks are to end, as those before and after a night", "0 9-10 * * *", Pace{}, nil, 24 * hour, false, false},
+		{"and the third has had its time", "0 9-10 * * *", Pace{}, nil, 47*hour + 10*second + 1, false, true},
+		{"a spec that has no third tick", "0 0 12 25 11 ? 2026", Pace{}, nil, 1000 * hour, false, false},
+	} {
+		c.pace.Since = tick
+		var err error
+		if c.pace.Schedule, err = spec.Parse(c.spec, time.UTC); err != nil {
+			t.Fatal(err)
+		}
+		got := c.pace.Stall(c.runs, tick.Add(c.age))
+		if (got.Stuck != nil) != c.stuck || got.Starved.IsZero() == c.starved {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	if got := (&Pace{Since: tick}).Stall(alive(Skipped), tick.Add(hour)); got != (Stall{}) {
+		t.Errorf("without a schedule: %+v", got)
+	}
+}
+
+// hold starts a run of this second that is renewed, and returns what renews it.
+func (s *flakyStore) hold(t *testing.T, job string) driver.RunRef {
+	t.Helper()
+	c := driver.Claim{Key: job, Owner: "web-1/hung", Number: time.Now().Truncate(time.Second).UnixMilli(), TTL: 30 * time.Second, Deadline: time.Minute,
+		Attempts: 1, Latest: time.Now().UnixMilli() + 60_000, Revision: "r"}
+	c.After = s.Store.ReadSeries(t.Context(), []string{job})[0].Mark
+	a := s.Claim(t.Context(), []driver.Claim{c})[0]
+	if a.Kind != driver.KindGranted {
+		t.Fatalf("%v %v", a.Kind, a.Err)
+	}
+	return driver.RunRef{Key: job, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+}
+
+// A run that never ends makes its job stuck after a minute, with the ticks that went by, and starved after five; a
+// pause makes it neither, and a success ends both.
+func TestHungRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t, "report")
+		p := newProjection(s)
+		time.Sleep(time.Second)
+		ref := s.hold(t, "report")
+		skip := func(d time.Duration) *Snapshot {
+			for end := time.Now().Add(d); time.Now().Before(end); {
+				time.Sleep(time.Second)
+				s.beat(t)
+				before := s.Store.ReadSeries(t.Context(), []string{"report"})[0]
+				tick := time.Now().UnixMilli()
+				c := driver.Claim{Key: "report", Owner: "web-1/" + time.Now().Format("150405"), Number: tick, After: before.Mark, TTL: 10 * time.Second,
+					Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: "r"}
+				if a := s.Claim(t.Context(), []driver.Claim{c})[0]; a.Kind == driver.KindGranted || a.Err != nil {
+					t.Fatalf("%v %v", a.Kind, a.Err)
+				}
+				s.RenewRuns(t.Context(), []driver.RunRef{ref})
+			}
+			return p.Refresh(t.Context())
+		}
+		now := skip(time.Minute)
+		if job := now.Job("report"); job.State != Running || now.Status().State != OK || *job.AliveRuns()[0].Behind != 60 {
+			t.Errorf("%s %+v", job.State, now.Status())
+		}
+		now = skip(time.Second)
+		st := now.Status()
+		if job := now.Job("report"); job.State != Stuck || st.State != Failing || len(st.Needs) != 1 ||
+			st.Needs[0].Text != "The run of 00:00:01 is alive since 00:00:01 (1 min 1 s) on web-1, and ticks are skipped behind it: 61 ticks went by" {
+			t.Errorf("%s %+v", job.State, st)
+		}
+		if j, _ := s.Journal(t.Context(), "report", 0); StallOf(&j, &now.Job("report").Series).Stuck == nil {
+			t.Error("verify calls it fine")
+		}
+		if job := skip(4 * time.Minute).Job("report"); job.State != Stuck || !job.Stall.Starved.Equal(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) {
+			t.Errorf("%s %+v", job.State, job.Stall)
+		}
+		control := func(action driver.Action, op string) {
+			t.Helper()
+			c := driver.Control{Key: "report", Action: action, Op: op, Who: "anna", Reason: "it hangs", Seen: driver.AnySeen}
+			if a := s.Control(t.Context(), c); a.Kind != driver.ControlDone {
+				t.Fatalf("%+v", a)
+			}
+		}
+		control(driver.ActionPause, "1")
+		if job := p.Refresh(t.Context()).Job("report"); job.State != Paused || job.Stall != (Stall{}) {
+			t.Errorf("paused: %s %+v", job.State, job.Stall)
+		}
+		time.Sleep(time.Second)
+		control(driver.ActionResume, "2")
+		if job := p.Refresh(t.Context()).Job("report"); !job.Stall.Starved.IsZero() {
+			t.Errorf("resumed: %s %+v", job.State, job.Stall)
+		}
+		skip(time.Second)
+		s.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: ref, Outcome: driver.OutcomeOK, OK: true}})
+		if job := p.Refresh(t.Context()).Job("report"); job.State != OK || job.Stall != (Stall{}) {
+			t.Errorf("ended: %s %+v", job.State, job.Stall)
+		}
+	})
+}
+
+// A job that skips all its ticks is starved, and the run that no line shows is listed with its state in the store.
+func TestUnlistedRun(t *testing.T) {
+	s := &driver.Series{Key: "report", Now: 100_000, Runs: []driver.Run{{Number: 5000, State: driver.RunOpen, Owner: "web-1/a.b", Fence: 7, Attempt: 1, Granted: 5100, Until: 101_000}}}
+	runs := Runs("shop", []driver.Line{{At: 99_000, Verdict: driver.VerdictSkipped, From: 5000, To: 99_000, Between: driver.VerdictSkipped, Blocker: 5000}}, s)
+	if len(runs) != 2 || !runs[1].Alive() || runs[1].Granted.UnixMilli() != 5100 || !strings.HasSuffix(runs[1].ID, "report@1970-01-01T00:00:05.000Z") {
+		t.Errorf("%+v", runs)
+	}
+}
