@@ -279,7 +279,6 @@ func TestPasswords(t *testing.T) {
 		"default variable":            {"", "from-env", "from-env", ""},
 		"named variable":              {"password_env: HOME_OF_IT", "from-env", "named", ""},
 		"file":                        {"password_file: " + secretFile, "from-env", "from-file", ""},
-		"both":                        {"password_env: A\n  password_file: b", "", "", "redis.password_env: and redis.password_file are both set"},
 		"no such variable":            {"password_env: NOT_THERE", "", "", "redis.password_env: names a variable that is not set"},
 		"no such file":                {"password_file: /nonexistent", "", "", "redis.password_file: names a file that cannot be used: no such file"},
 		"a device":                    {"password_file: /dev/zero", "", "", "redis.password_file: names a file that cannot be used: is a device, must be a regular file or a pipe"},

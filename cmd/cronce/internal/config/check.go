@@ -4,7 +4,6 @@ import (
 	"net"
 	"regexp"
 	"slices"
-	"strings"
 
 	"go.uber.org/zap/zapcore"
 
@@ -36,6 +35,7 @@ func (c *Config) faults() (errs []error) {
 	c.shopFaults(bad)
 	c.receiptsFaults(bad)
 	c.opsFaults(bad)
+	c.secretFaults(bad)
 	c.redisFaults(bad)
 	c.tlsFaults(bad)
 	c.sizeFaults(bad)
@@ -65,62 +65,5 @@ func (c *Config) listenFaults(bad func(path, format string, args ...any), at str
 	}
 	if !h.loopback() && !h.AllowRemote {
 		bad(at+".address", "is %s, which other machines can reach: set %s.allow_remote to true in the file if they should", strictyaml.Quote(h.Address), at)
-	}
-}
-
-// redisFaults checks the addresses of the Redis.
-func (c *Config) redisFaults(bad func(path, format string, args ...any)) {
-	r := &c.Redis
-	if r.URL == "" && len(r.Addresses) == 0 {
-		r.URL = defaultRedis
-	}
-	if r.URL != "" && len(r.Addresses) > 0 {
-		bad("redis.url", "and redis.addresses are both set, give one of them")
-	}
-	if r.URL != "" {
-		c.urlFaults(bad)
-	}
-	for _, address := range r.Addresses {
-		switch _, port, err := net.SplitHostPort(address); {
-		case strings.Contains(address, "@"): // the part before it may be a password
-			bad("redis.addresses", "has an address with a user, must be host:port")
-		case err != nil || port == "":
-			bad("redis.addresses", "has %s, must be host:port", strictyaml.Quote(address))
-		}
-	}
-	c.topologyFaults(bad)
-}
-
-// urlFaults refuses a password in redis.url, except in the environment, where it is as protected as
-// in a variable of its own. The configuration keeps the URL without its password.
-func (c *Config) urlFaults(bad func(path, format string, args ...any)) {
-	e, err := parseRedisURL(c.Redis.URL)
-	switch {
-	case err != nil:
-		bad("redis.url", "%v", err)
-	case e.hasPassword() && c.origin["redis.url"] != redisURLEnv:
-		bad("redis.url", "has a password, which may not stand here: set $%s, redis.password_env or redis.password_file", PasswordEnv)
-	}
-	c.endpoint, c.Redis.URL = e, e.forFlag()
-}
-
-func (c *Config) topologyFaults(bad func(path, format string, args ...any)) {
-	r := &c.Redis
-	switch {
-	case r.MasterName != "" && r.Cluster:
-		bad("redis.cluster", "and redis.master_name are both set, give one of them")
-	case r.MasterName != "" && len(r.Addresses) == 0:
-		bad("redis.master_name", "is set, but no addresses of Sentinels are: set redis.addresses")
-	case len(r.Addresses) > 1 && r.MasterName == "" && !r.Cluster:
-		bad("redis.addresses", "are several: set redis.master_name for Sentinel, or redis.cluster to true")
-	}
-	if r.DB < 0 || r.DB > 0 && r.Cluster {
-		bad("redis.db", "is %d, must be 0 or more, in a Cluster 0", r.DB)
-	}
-}
-
-func (c *Config) tlsFaults(bad func(path, format string, args ...any)) {
-	if t := c.Redis.TLS; (t.Cert == "") != (t.Key == "") {
-		bad("redis.tls", "has a cert without its key, or a key without its cert")
 	}
 }

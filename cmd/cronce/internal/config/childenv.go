@@ -34,21 +34,9 @@ func (c *Config) knownVariables() []string {
 
 // secretVariables returns the names of the variables that hold secrets.
 func (c *Config) secretVariables() []string {
-	names := []string{PasswordEnv, DSNEnv, c.Redis.PasswordEnv, c.Redis.SentinelPasswordEnv}
-	names = append(names, ShopTokenEnvs...)
-	if s := c.Shop; s != nil {
-		names = append(names, s.Database.DSNEnv, s.BuyerTokenEnv, s.SellerTokenEnv, s.PaymentTokenEnv)
-		if s.Rewards != nil {
-			names = append(names, s.Rewards.TokenEnv)
-		}
-	}
-	for i := range c.Jobs {
-		if s := c.Jobs[i].SMS; s != nil {
-			names = append(names, s.TokenEnv)
-			if s.Receipts != nil {
-				names = append(names, s.Receipts.TokenEnv)
-			}
-		}
+	names := append([]string{PasswordEnv, DSNEnv}, ShopTokenEnvs...)
+	for _, s := range c.secretSources() {
+		names = append(names, s.env)
 	}
 	return names
 }

@@ -35,7 +35,7 @@ type Redis struct {
 	Addresses            []string `yaml:"addresses"`
 	MasterName           string   `yaml:"master_name"`
 	Cluster              bool     `yaml:"cluster"`
-	DB                   int      `yaml:"db"`
+	DB                   *int     `yaml:"db"`
 	Username             string   `yaml:"username"`
 	PasswordEnv          string   `yaml:"password_env"`
 	PasswordFile         string   `yaml:"password_file"`
@@ -54,7 +54,7 @@ type Redis struct {
 
 // TLS has the settings for encrypted connections to the Redis. CA, Cert and Key are names of files.
 type TLS struct {
-	Enabled    bool   `yaml:"enabled"`
+	Enabled    *bool  `yaml:"enabled"`
 	CA         string `yaml:"ca"`
 	Cert       string `yaml:"cert"`
 	Key        string `yaml:"key"`

@@ -60,7 +60,12 @@ func (c *Config) override(s Source, overrides []Override) {
 		if value, _ := c.variable(o.Env); value != "" {
 			c.set(o, value, o.Env)
 		}
-		if o.Flag == "" || s.Flag == nil {
+	}
+	if s.Flag == nil {
+		return
+	}
+	for _, o := range overrides {
+		if o.Flag == "" {
 			continue
 		}
 		if value, given := s.Flag(o.Flag); given {
@@ -70,11 +75,25 @@ func (c *Config) override(s Source, overrides []Override) {
 }
 
 // set changes a setting. A URL replaces all addresses of the file, so that --redis means the same
-// with any file.
+// with any file. A database, a user or TLS that it names replaces the
+// setting of the file; what it does not name stays as the file has it.
 func (c *Config) set(o Override, value, origin string) {
 	*o.target(c) = value
 	c.origin[o.path] = origin
-	if o.path == "redis.url" {
-		c.Redis.Addresses, c.Redis.MasterName, c.Redis.Cluster = nil, "", false
+	if o.path != "redis.url" {
+		return
+	}
+	r := &c.Redis
+	r.Addresses, r.MasterName, r.Cluster = nil, "", false
+	e, _ := parseRedisURL(value) // faults reports its error
+	if e.db != nil {
+		r.DB = nil
+	}
+	if e.username != "" {
+		r.Username = ""
+		delete(c.origin, "redis.username")
+	}
+	if e.tls {
+		r.TLS.Enabled = nil
 	}
 }

@@ -25,7 +25,7 @@ func (c *Config) receiptsFaults(bad func(path, format string, args ...any)) {
 		bad(at+".address", "is missing, must be host:port, such as 127.0.0.1:8082, or off")
 	}
 	c.listenFaults(bad, at, HTTP{Address: r.Address, AllowRemote: r.AllowRemote})
-	if (r.TokenEnv == "") == (r.TokenFile == "") {
-		bad(at+".token_env", "and token_file are both missing or both set, set one of them: the token proves that a receipt is the gateway's")
+	if r.TokenEnv == "" && r.TokenFile == "" {
+		bad(at+".token_env", "and token_file are both missing, set one of them: the token proves that a receipt is the gateway's")
 	}
 }

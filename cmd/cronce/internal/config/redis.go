@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -21,16 +22,19 @@ func (c *Config) RedisOptions() (*redis.UniversalOptions, error) {
 		return nil, err
 	}
 	o := &redis.UniversalOptions{
-		Addrs: r.Addresses, MasterName: r.MasterName, IsClusterMode: r.Cluster, DB: r.DB, PoolSize: r.PoolSize,
+		Addrs: r.Addresses, MasterName: r.MasterName, IsClusterMode: r.Cluster, DB: c.database(), PoolSize: r.PoolSize,
 		Username: r.Username, Password: password.Text(),
 		SentinelUsername: r.SentinelUsername, SentinelPassword: sentinel.Text(),
 	}
-	encrypted := r.TLS != TLS{}
 	if r.URL != "" {
 		c.endpoint.fill(o)
-		encrypted = encrypted || c.endpoint.tls
 	}
-	if encrypted {
+	if !c.embedded {
+		if err = c.userFaults(o); err != nil {
+			return nil, err
+		}
+	}
+	if c.endpoint.tls || r.TLS.on() {
 		if err = c.encrypt(o); err != nil {
 			return nil, err
 		}
@@ -99,9 +103,6 @@ func (c *Config) passwords() (password, sentinel Secret, err error) {
 // fill copies the parts that a URL has; the others stay unchanged.
 func (e endpoint) fill(o *redis.UniversalOptions) {
 	o.Addrs = []string{e.address}
-	if e.db != 0 {
-		o.DB = e.db
-	}
 	if e.username != "" {
 		o.Username = e.username
 	}
@@ -109,6 +110,40 @@ func (e endpoint) fill(o *redis.UniversalOptions) {
 		o.Password = e.password.Text()
 	}
 }
+
+// database returns the number of the database, which redis.url or redis.db names.
+func (c *Config) database() int {
+	db := cmp.Or(c.endpoint.db, c.Redis.DB)
+	if db == nil {
+		return 0
+	}
+	return *db
+}
+
+// userFaults refuses users and passwords without effect. The client logs in as the default user
+// where a user has no password.
+func (c *Config) userFaults(o *redis.UniversalOptions) error {
+	if other, _ := c.variable(PasswordEnv); c.endpoint.hasPassword() && other != "" && other != c.endpoint.password.Text() {
+		return c.Fault("redis.url", "has another password than $%s, give one of them", PasswordEnv)
+	}
+	if o.Username != "" && o.Password == "" {
+		at := "redis.username"
+		if c.Redis.Username == "" {
+			at = "redis.url"
+		}
+		return c.Fault(at, "names a user without a password: set $%s, redis.password_env or redis.password_file", PasswordEnv)
+	}
+	if o.MasterName != "" && o.SentinelUsername != "" && o.SentinelPassword == "" {
+		return c.Fault("redis.sentinel_username", "names a user without a password: set redis.sentinel_password_env or redis.sentinel_password_file")
+	}
+	return nil
+}
+
+// named reports whether a setting is there that only TLS has.
+func (t *TLS) named() bool { return t.CA != "" || t.Cert != "" || t.Key != "" || t.ServerName != "" }
+
+// on reports whether the settings turn TLS on; redis.url may, too.
+func (t *TLS) on() bool { return t.named() || t.Enabled != nil && *t.Enabled }
 
 func (c *Config) tlsConfig() (*tls.Config, error) {
 	t := &c.Redis.TLS

@@ -11,7 +11,7 @@ import (
 // An endpoint is a parsed Redis URL.
 type endpoint struct {
 	address  string
-	db       int
+	db       *int // nil: the URL names none
 	username string
 	password Secret
 	tls      bool
@@ -43,9 +43,11 @@ func parseRedisURL(raw string) (endpoint, error) {
 		return endpoint{}, errors.New("has parameters or a fragment, " + urlAllowed)
 	}
 	if db := strings.Trim(u.Path, "/"); db != "" {
-		if e.db, err = strconv.Atoi(db); err != nil || e.db < 0 {
+		n, err := strconv.Atoi(db)
+		if err != nil || n < 0 {
 			return endpoint{}, errors.New("has a path that is no number of a database, " + urlAllowed)
 		}
+		e.db = &n
 	}
 	return e, nil
 }
@@ -83,8 +85,8 @@ func (e endpoint) forFlag() string {
 	if e.username != "" {
 		u.User = url.User(e.username)
 	}
-	if e.db != 0 {
-		u.Path = strconv.Itoa(e.db)
+	if e.db != nil {
+		u.Path = strconv.Itoa(*e.db)
 	}
 	return u.String()
 }

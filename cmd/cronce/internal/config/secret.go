@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
@@ -36,8 +37,6 @@ const maxSecret = 64 << 10
 // configuration names it. No fault repeats a name, since a secret may stand there by mistake.
 func (c *Config) readSecret(path, file, env, defaultEnv string) (Secret, error) {
 	switch {
-	case file != "" && env != "":
-		return Secret{}, c.Fault(path+"_env", "and %s_file are both set, give one of them", path)
 	case file != "":
 		return c.SecretFile(path+"_file", file)
 	case env != "":
@@ -50,6 +49,53 @@ func (c *Config) readSecret(path, file, env, defaultEnv string) (Secret, error) 
 		return newSecret(s), nil
 	}
 	return Secret{}, nil
+}
+
+// A secretSource says where a secret is: in a variable or in a file.
+type secretSource struct{ path, file, env string }
+
+// secretSources returns the sources of all secrets. The path is that of the setting, without _env
+// or _file.
+func (c *Config) secretSources() []secretSource {
+	r := &c.Redis
+	all := []secretSource{
+		{"redis.password", r.PasswordFile, r.PasswordEnv}, {"redis.sentinel_password", r.SentinelPasswordFile, r.SentinelPasswordEnv},
+	}
+	if s := c.Shop; s != nil {
+		all = append(all, secretSource{"shop.database.dsn", s.Database.DSNFile, s.Database.DSNEnv})
+		for _, role := range s.tokenSources() {
+			all = append(all, role.secretSource)
+		}
+		if w := s.Rewards; w != nil {
+			all = append(all, secretSource{"shop.rewards.token", w.TokenFile, w.TokenEnv})
+		}
+		if s.Events != nil && s.Events.Webhook != nil {
+			w := s.Events.Webhook
+			all = append(all, secretSource{"shop.events.webhook.secret", w.SecretFile, w.SecretEnv},
+				secretSource{"shop.events.webhook.old_secret", w.OldSecretFile, w.OldSecretEnv})
+		}
+	}
+	for i := range c.Jobs {
+		s := c.Jobs[i].SMS
+		if s == nil {
+			continue
+		}
+		at := fmt.Sprintf("jobs[%d].sms.", i)
+		all = append(all, secretSource{at + "token", s.TokenFile, s.TokenEnv})
+		if s.Receipts != nil {
+			all = append(all, secretSource{at + "receipts.token", s.Receipts.TokenFile, s.Receipts.TokenEnv})
+		}
+	}
+	return all
+}
+
+// secretFaults refuses a secret with two sources.
+func (c *Config) secretFaults(bad func(path, format string, args ...any)) {
+	for _, s := range c.secretSources() {
+		if s.file != "" && s.env != "" {
+			bad(s.path+"_env", "and %s_file are both set, give one of them", s.path)
+		}
+	}
 }
 
 // SecretSource returns a function that returns a secret: read once from the environment, or from a

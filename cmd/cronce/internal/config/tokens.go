@@ -9,9 +9,9 @@ import (
 
 // A tokenSource names the variable and the file of a role's tokens.
 type tokenSource struct {
-	role                  stock.Role
-	path                  string // of the setting, without _env or _file
-	file, env, defaultEnv string
+	role stock.Role
+	secretSource
+	defaultEnv string
 }
 
 // ShopTokenEnvs are the variables of tokens if the configuration names no others.
@@ -19,9 +19,9 @@ var ShopTokenEnvs = []string{"CRONCE_SHOP_BUYER_TOKEN", "CRONCE_SHOP_SELLER_TOKE
 
 func (s *Shop) tokenSources() []tokenSource {
 	return []tokenSource{
-		{stock.Buyer, "shop.buyer_token", s.BuyerTokenFile, s.BuyerTokenEnv, ShopTokenEnvs[0]},
-		{stock.Seller, "shop.seller_token", s.SellerTokenFile, s.SellerTokenEnv, ShopTokenEnvs[1]},
-		{stock.PaymentService, "shop.payment_token", s.PaymentTokenFile, s.PaymentTokenEnv, ShopTokenEnvs[2]},
+		{stock.Buyer, secretSource{"shop.buyer_token", s.BuyerTokenFile, s.BuyerTokenEnv}, ShopTokenEnvs[0]},
+		{stock.Seller, secretSource{"shop.seller_token", s.SellerTokenFile, s.SellerTokenEnv}, ShopTokenEnvs[1]},
+		{stock.PaymentService, secretSource{"shop.payment_token", s.PaymentTokenFile, s.PaymentTokenEnv}, ShopTokenEnvs[2]},
 	}
 }
 

@@ -43,8 +43,8 @@ func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dia
 	if r == nil {
 		return nil, nil
 	}
-	if (r.TokenEnv == "") == (r.TokenFile == "") {
-		return nil, c.Fault("shop.rewards", "token_env and token_file are both missing or both set, set one of them")
+	if r.TokenEnv == "" && r.TokenFile == "" {
+		return nil, c.Fault("shop.rewards", "token_env and token_file are both missing, set one of them")
 	}
 	if dry {
 		return nil, nil
