@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -18,6 +20,17 @@ const pipePatience = 10 * time.Second
 // error does not repeat the name, which may be a secret in the wrong place.
 func Read(name string, most int64) ([]byte, error) {
 	return readWithin(name, most, pipePatience)
+}
+
+// ReadNow is Read without the wait for a writer that may never come: it refuses a named pipe. The
+// pipe of a shell's <(command) has a writer, and no name of its own.
+func ReadNow(name string, most int64) ([]byte, error) {
+	if path, err := filepath.EvalSymlinks(name); err == nil && !strings.HasPrefix(path, "/dev/fd/") {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+			return nil, errors.New("is a named pipe, must be a regular file, or the pipe of a command: <(command)")
+		}
+	}
+	return Read(name, most)
 }
 
 func readWithin(name string, most int64, patience time.Duration) ([]byte, error) {

@@ -3,6 +3,8 @@
 package boundedfile
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,5 +61,28 @@ func TestReadBounded(t *testing.T) {
 		if got != want {
 			t.Errorf("%.40s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A named pipe is refused at once, also behind a link; the pipe of a shell's <(command) is read.
+func TestReadNow(t *testing.T) {
+	named, link := filepath.Join(t.TempDir(), "pipe"), filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(syscall.Mkfifo(named, 0o600), os.Symlink(named, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{named, link} {
+		if _, err := ReadNow(name, 4); err == nil || !strings.HasPrefix(err.Error(), "is a named pipe, must be a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	_, _ = w.WriteString("abcd")
+	_ = w.Close()
+	if data, err := ReadNow(fmt.Sprintf("/dev/fd/%d", r.Fd()), 4); err != nil || string(data) != "abcd" {
+		t.Errorf("%q, %v", data, err)
 	}
 }

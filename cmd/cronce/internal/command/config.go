@@ -87,7 +87,7 @@ func configFile(cmd *cobra.Command) (name string, data []byte, err error) {
 	if name == "" {
 		return "", nil, nil
 	}
-	if data, err = boundedfile.Read(name, strictyaml.MaxSize); err != nil {
+	if data, err = boundedfile.ReadNow(name, strictyaml.MaxSize); err != nil {
 		if strictyaml.HasCredentials(name) {
 			name = notShown
 		}
