@@ -17,7 +17,7 @@ import (
 const (
 	fitPause     = 250 * time.Millisecond
 	fitLongest   = 2 * time.Second
-	fitQuestions = 3 // how many requests a store may need, one after the other
+	fitQuestions = 4 // how many requests a store may need, one after the other
 )
 
 // fit asks a store that knows whether it is fit, until it answers. Its risks are

@@ -19,6 +19,7 @@ func (l Level) String() string { return levels[min(l, LevelRefuse)] }
 const (
 	TopicClient      = "client"      // the client's options
 	TopicConnection  = "connection"  // whether the server answers
+	TopicCommands    = "commands"    // whether the server knows all that are needed
 	TopicVersion     = "version"     // whether the server's version has what is needed
 	TopicRole        = "role"        // a master, of a kind that the client is for
 	TopicEviction    = "eviction"    // whether keys can vanish

@@ -128,8 +128,11 @@ func refusal(findings []driver.Finding) error {
 	return &RefusedError{Findings: bad}
 }
 
-// unreachable is the finding that a request to a server failed.
+// unreachable is the finding that a request to a server failed: it does not answer, or is not fit.
 func unreachable(client redis.UniversalClient, err error) driver.Finding {
+	if u, is := unfitnessOf(err); is {
+		return driver.Finding{Level: driver.LevelRefuse, Topic: u.topic, Server: address(client), Text: u.text + ": " + err.Error(), Fix: u.fix, Err: err}
+	}
 	text := cmp.Or(explain(client, err), "the server does not answer")
 	return driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Server: address(client), Text: text + ": " + err.Error(),
 		Fix: "check its address, its user and password, and the network", Err: err}
@@ -162,11 +165,19 @@ func checkClient(client redis.UniversalClient) []driver.Finding {
 func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOptions) []driver.Finding {
 	server := address(c)
 	text, err := bounded(ctx, prompt(c), func() (string, error) { return c.Info(ctx).Result() })
-	if err != nil && !denied(err) {
+	if err != nil && !denied(err) && !disabled(err) {
 		return []driver.Finding{unreachable(c, err)}
 	}
+	fields := parseInfo(text)
+	if fields["redis_mode"] == "sentinel" {
+		return []driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicRole, Server: server,
+			Text: "the server is a Sentinel, which keeps no data", Fix: "give the master's name as well, or the address of the master"}}
+	}
+	if unfit := checkCommands(ctx, c); unfit != nil {
+		return []driver.Finding{*unfit}
+	}
 	_, cluster := client.(*redis.ClusterClient)
-	i := info{fields: parseInfo(text), server: server, options: o, cluster: cluster}
+	i := info{fields: fields, server: server, options: o, cluster: cluster}
 	if err == nil {
 		saves, err := bounded(ctx, prompt(c), func() (map[string]string, error) { return c.ConfigGet(ctx, "save").Result() })
 		if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {

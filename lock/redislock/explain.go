@@ -34,8 +34,8 @@ var explanations = []struct{ prefix, text string }{
 // last two come from inside a script, of servers from 7.2 and before that.
 var denials = []string{"NOPERM", "ERR ACL failure in script", "ERR The user executing the script can't"}
 
-// Refuses is [Denied].
-func (d *Driver) Refuses(err error) bool { return Denied(err) }
+// Refuses is [Denied] or [Unfit].
+func (d *Driver) Refuses(err error) bool { return Denied(err) || Unfit(err) }
 
 // Denied reports whether a server said that the user may not do what was asked for, outside of a
 // script or inside of one. A user that the server does not let in is another matter.
@@ -63,6 +63,9 @@ func explain(client redis.UniversalClient, err error) string {
 	}
 	if Denied(err) {
 		return "the user may not do what is asked for (see AccessRules)"
+	}
+	if u, is := unfitnessOf(err); is {
+		return u.text
 	}
 	for _, e := range explanations {
 		if begins(err, e.prefix) {

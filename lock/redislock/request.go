@@ -246,7 +246,7 @@ type scripts struct {
 	force, forcings, adopt, why, inspect            *script
 	open, claim, peek, readSeries, control, recount *script
 	renewRuns, releaseRuns                          *script
-	beat, members, now, agree, touch                *script
+	beat, members, now, agree, touch, unknown       *script
 }
 
 var embedded = load(func(name string) string {
@@ -295,6 +295,7 @@ func load(source func(name string) string) *scripts {
 		now:           read("now"),
 		agree:         read("agree"),
 		touch:         read("touch"),
+		unknown:       read("unknown"),
 	}
 }
 

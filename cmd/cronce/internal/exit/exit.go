@@ -60,7 +60,7 @@ func Code(err error, started bool) int {
 // RefusedByStore reports whether a store refused a request: the user has no right, or the store is
 // not fit for it.
 func RefusedByStore(err error) bool {
-	return redislock.Denied(err) || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") || errors.Is(err, lock.ErrUnfit)
+	return redislock.Denied(err) || redislock.Unfit(err) || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") || errors.Is(err, lock.ErrUnfit)
 }
 
 // unanswered reports whether an error leaves the state unknown: a store or a network did not

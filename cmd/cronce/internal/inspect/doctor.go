@@ -102,6 +102,10 @@ func (s inspector) examine(ctx context.Context) (*diagnosis, error) {
 	if err != nil && !errors.Is(err, lock.ErrUnfit) {
 		return d, err
 	}
+	answers := func(f driver.Finding) bool { return f.Topic == driver.TopicConnection && f.Level == driver.LevelOK }
+	if !slices.ContainsFunc(findings, answers) { // it is of another kind, or knows no scripts
+		return d, nil
+	}
 	d.add(s.latency(ctx)...)
 	d.add(s.namespaces(ctx))
 	s.nodes(ctx, d)

@@ -1,0 +1,128 @@
+package redislock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// An unfitness is the meaning of an answer that another configuration of the client, or of
+// the server, would not get.
+type unfitness struct{ topic, text, fix string }
+
+// unfitnesses are those by the first words of a server's error.
+var unfitnesses = []struct {
+	prefix string
+	unfitness
+}{
+	{"ERR unknown command", unfitness{driver.TopicCommands, "the server does not know a command, which is disabled or renamed there",
+		"let the server know the commands that AccessRules names, or use another server"}},
+	{"ERR Unknown Redis command called from script", unfitness{driver.TopicCommands, "the server does not know a command of a script, which is disabled or renamed there",
+		"let the server know the commands that AccessRules names, or use another server"}},
+	{"ERR This instance has cluster support", unfitness{driver.TopicRole, "the server is a single one, the client is for a Cluster", "use a client for a single server"}},
+}
+
+// The answers of all Sentinels to the name of a master.
+var (
+	unknownMaster = unfitness{driver.TopicRole, "no Sentinel knows a master of this name", "give the name that the Sentinels know the master by"}
+	noSentinels   = unfitness{driver.TopicRole, "the servers that are given as Sentinels are none", "give the addresses of the Sentinels, or leave the master's name out"}
+)
+
+// Unfit reports whether a server answered that it cannot be used as it is: it does not know a
+// command, or it is of another kind than the client is for.
+func Unfit(err error) bool {
+	_, is := unfitnessOf(err)
+	return is
+}
+
+func unfitnessOf(err error) (unfitness, bool) {
+	answers := sentinelAnswers(err)
+	of := func(is func(error) bool) bool {
+		return len(answers) > 0 && !slices.ContainsFunc(answers, func(err error) bool { return !is(err) })
+	}
+	foreign := func(err error) bool { return begins(err, unfitnesses[0].prefix) }
+	switch {
+	case of(foreign):
+		return noSentinels, true
+	case of(func(err error) bool { return errors.Is(err, redis.Nil) || foreign(err) }):
+		return unknownMaster, true
+	case len(answers) > 0: // one that does not answer may know the master
+		return unfitness{}, false
+	}
+	for _, u := range unfitnesses {
+		if begins(err, u.prefix) {
+			return u.unfitness, true
+		}
+	}
+	return unfitness{}, false
+}
+
+// noMaster begins the error of a client that asked all Sentinels and found no master.
+const noMaster = "redis: all sentinels specified in configuration are unreachable"
+
+// sentinelAnswers returns the errors of all Sentinels in the error of a client that found no
+// master; none of another error.
+func sentinelAnswers(err error) []error {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		inner := e.Unwrap()
+		if all, is := inner.(interface{ Unwrap() []error }); is && strings.HasPrefix(err.Error(), noMaster) {
+			return all.Unwrap()
+		}
+		return sentinelAnswers(inner)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if answers := sentinelAnswers(inner); answers != nil {
+				return answers
+			}
+		}
+	}
+	return nil
+}
+
+// optional are the commands of AccessRules that a server need not know.
+var optional = []string{"ping", "hello", "auth", "select", "wait"}
+
+// needed returns the commands that a server must know.
+func needed() (names []any) {
+	for _, rule := range AccessRules("") {
+		name, is := strings.CutPrefix(rule, "+")
+		if is && !strings.Contains(name, "|") && !slices.Contains(optional, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// disabled reports whether a server does not know the command that it was asked for.
+func disabled(err error) bool {
+	u, is := unfitnessOf(err)
+	return is && u.topic == driver.TopicCommands
+}
+
+// checkCommands returns the finding that a server does not know a command; nil: it knows all, or
+// the user may not ask.
+func checkCommands(ctx context.Context, c redis.UniversalClient) *driver.Finding {
+	unknown, err := bounded(ctx, prompt(c), func() ([]string, error) {
+		return c.Eval(ctx, embedded.unknown.source, nil, needed()...).StringSlice()
+	})
+	switch {
+	case disabled(err):
+		unknown = []string{"eval"}
+	case Denied(err):
+		return nil
+	case err != nil:
+		f := unreachable(c, err)
+		return &f
+	case len(unknown) == 0:
+		return nil
+	}
+	return &driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicCommands, Server: address(c),
+		Text: "the server does not know " + strings.ToUpper(strings.Join(unknown, ", ")) + ", disabled or renamed there",
+		Fix:  unfitnesses[0].fix}
+}
