@@ -23,9 +23,12 @@ func rootCommand(started *bool) *cobra.Command {
 		Short: "Run cron jobs on N identical nodes, every tick on one of them",
 		Long: "cronce runs cron jobs on N identical nodes, every tick on one of them, and proves it.\n\n" +
 			"Start with:  cronce demo\n\n" + exit.Table,
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { *started = true },
+		Args:                       cobra.ArbitraryArgs, // so that RunE names an unknown command
+		RunE:                       command.UnknownBelow,
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		PersistentPreRun:           func(*cobra.Command, []string) { *started = true },
 	}
 	journal, why, pause, resume := inspect.JournalCommand(), inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand()
 	opscommands.CompleteJobs(journal, why, pause, resume)

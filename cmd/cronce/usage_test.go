@@ -15,7 +15,9 @@ func TestWrongUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"nxt"}, `unknown command "nxt"`},
+		{[]string{"nxt"}, `cronce: unknown command "nxt", did you mean "next"?`},
+		{[]string{"rns", "a"}, `cronce: unknown command "rns", did you mean "runs"?`},
+		{[]string{"elephant"}, `cronce: unknown command "elephant"`},
 		{[]string{"--nope"}, "unknown flag: --nope"},
 		{[]string{"sms", "lst"}, `unknown command "lst", did you mean "list"?`},
 		{[]string{"version", "x"}, `unknown command "x"`},

@@ -23,7 +23,10 @@ func UnknownBelow(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	err := exit.Usagef("%s: unknown command %q", cmd.CommandPath(), args[0])
+	err := exit.Usagef("unknown command %q", args[0])
+	if cmd.HasParent() {
+		err = exit.Usagef("%s: %w", cmd.CommandPath(), err)
+	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = exit.Usagef("%w, did you mean %q?", err, near[0])
 	}

@@ -28,8 +28,9 @@ func (s inspector) nodes(ctx context.Context, d *diagnosis) {
 		d.cannot(driver.Finding{Topic: topicNodes, Text: "which nodes live is not known: " + err.Error(), Fix: letRead}, err)
 		return
 	}
-	living := driver.Finding{Topic: topicNodes, Text: "no node lives"}
+	living := driver.Finding{Level: driver.LevelWarn, Topic: topicNodes, Text: "no node lives", Fix: "start one: cronce node --config config.yaml"}
 	if n := f.Alive(); n > 0 {
+		living = driver.Finding{Topic: topicNodes}
 		living.Text = fmt.Sprintf("%d live: %s", n, terminal.Names(f.Names(), maxNamed))
 	}
 	all := []driver.Finding{living}

@@ -27,7 +27,7 @@ func WhyCommand() *cobra.Command {
 		Use:   "why <job> <time>",
 		Short: "Say what became of one tick of a job, and why",
 		Long: "Say what became of one tick of a job, or what will, in a sentence, with the lines of the journal that it follows from.\n\n" +
-			"The time is RFC 3339, a local time in the zone of the job's spec (\"2026-11-23 03:00\", or \"03:00\" for the latest one),\n" +
+			"The time is RFC 3339, a local time in the zone of the job's spec (\"2026-11-23 03:00\", or \"03:00\" or \"03:00:20\" for the latest one),\n" +
 			"\"last\" or \"next\", or how long ago (2h: the latest tick by then).\n\n" +
 			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back so far.",
 		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json",
@@ -110,7 +110,9 @@ func tickNamed(text string, s *spec.Schedule, now time.Time) (tick time.Time, no
 // meant.
 func localTime(text string, zone *time.Location, now time.Time) (at time.Time, note string, err error) {
 	full := text
-	if _, err := time.Parse("15:04", text); err == nil {
+	_, minutes := time.Parse("15:04", text)
+	_, seconds := time.Parse(time.TimeOnly, text)
+	if minutes == nil || seconds == nil {
 		full = now.In(zone).Format("2006-01-02 ") + text
 		if t, err := command.ParseTime(full, zone); err == nil && t.After(now) {
 			full = now.In(zone).AddDate(0, 0, -1).Format("2006-01-02 ") + text
