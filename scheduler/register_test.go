@@ -54,6 +54,16 @@ func TestJobFaults(t *testing.T) {
 		{"jobs[0].retry.wait", func(j *scheduler.Job) {
 			j.Retry = scheduler.Retry{Tries: 3, Wait: 2 * time.Second, Max: time.Second}
 		}},
+		{"jobs[0].timeout", func(j *scheduler.Job) { // it ends before the second try
+			j.Timeout, j.Retry = time.Minute, scheduler.Retry{Tries: 2, Wait: time.Minute}
+		}},
+		{"jobs[0].timeout", func(j *scheduler.Job) { j.Timeout, j.Retry.Tries = time.Second, 2 }}, // a wait of 1 s by default
+		{"jobs[0].attempts", func(j *scheduler.Job) { j.Takeover, j.Attempts = scheduler.TakeoverRerun, 1 }},
+		{"jobs[0].window", func(j *scheduler.Job) { // it ends before the lease does
+			j.Takeover, j.Lease, j.Window = scheduler.TakeoverRerun, 5*time.Second, 5*time.Second
+		}},
+		{"jobs[0].window", func(j *scheduler.Job) { j.Takeover, j.Lease = scheduler.TakeoverRerun, time.Hour }},       // a window of 1 h by default
+		{"jobs[0].window", func(j *scheduler.Job) { j.Takeover, j.Window = scheduler.TakeoverRerun, 30*time.Second }}, // a lease of 30 s by default
 	} {
 		j := scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing}
 		test.change(&j)
@@ -192,5 +202,52 @@ func TestRefusedJobLeavesNothing(t *testing.T) {
 	}
 	if err := n.Add(scheduler.Job{Name: "a", Spec: "@daily", Func: nothing}); err != nil {
 		t.Errorf("add after a refusal: %v", err)
+	}
+}
+
+// Policies that have an effect, if only a small one, are accepted.
+func TestJobPolicies(t *testing.T) {
+	t.Parallel()
+	for i, change := range []func(j *scheduler.Job){
+		func(j *scheduler.Job) { j.Timeout, j.Retry.Tries = time.Second+1, 2 },
+		func(j *scheduler.Job) { j.Timeout, j.Retry.Tries = time.Second, 1 },
+		func(j *scheduler.Job) { j.Takeover, j.Attempts = scheduler.TakeoverRerun, 2 },
+		func(j *scheduler.Job) { j.Attempts = 1 },
+		func(j *scheduler.Job) {
+			j.Takeover, j.Lease, j.Window = scheduler.TakeoverRerun, 5*time.Second, 5*time.Second+1
+		},
+		func(j *scheduler.Job) {
+			j.Spec, j.Takeover, j.Window = "* * * * * *", scheduler.TakeoverRerun, 4*time.Second
+		}, // a lease of 3 s by default
+		func(j *scheduler.Job) { j.Window = time.Second }, // of drains
+	} {
+		j := scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing}
+		change(&j)
+		if _, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Jobs: []scheduler.Job{j}}); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// A deadline that is too short to be met always is remarked on; the default never is.
+func TestShortDeadline(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		spec             string
+		deadline, spread time.Duration
+		want             bool
+	}{
+		{"* * * * * *", 0, 0, false}, {"* * * * *", time.Second, 0, false}, {"* * * * *", time.Second - 1, 0, true}, {"* * * * *", time.Millisecond, -1, true},
+		{"* * * * *", 2 * time.Second, 2 * time.Second, true}, {"* * * * *", 2*time.Second + 1, 2 * time.Second, false},
+	} {
+		j := scheduler.Job{Name: "a", Spec: test.spec, Func: nothing, Deadline: test.deadline}
+		n, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Spread: test.spread, Jobs: []scheduler.Job{j}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		remarks := strings.Join(n.Remarks(), "\n")
+		if got := strings.Contains(remarks, "1 jobs have a deadline below 1s") && strings.HasSuffix(remarks, ": a"); got != test.want || !test.want && remarks != "" {
+			t.Errorf("%+v: %q", test, remarks)
+		}
 	}
 }

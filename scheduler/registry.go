@@ -19,6 +19,7 @@ type registry struct {
 	store  Store
 	shards int
 	zone   *time.Location
+	spread time.Duration
 
 	mu    sync.Mutex
 	names map[string]struct{}
@@ -30,15 +31,29 @@ type registry struct {
 	ended bool             // the node takes no more jobs
 
 	intervals map[*spec.Schedule]time.Duration // the shortest, of those of jobs with a lease of their own
-	leases    []string                         // the first jobs whose leases are longer than that
-	longer    int                              // how many there are
+	leases    listed                           // jobs whose leases are longer than that
+	deadlines listed                           // jobs with short deadlines
 }
+
+// listed are the first names of some jobs, and how many there are.
+type listed struct {
+	names []string
+	count int
+}
+
+func (l *listed) add(name string) {
+	if l.count++; l.count <= health.MostListed {
+		l.names = append(l.names, name)
+	}
+}
+
+func (l *listed) String() string { return health.List(l.names, l.count) }
 
 type specKey struct{ text, zone string }
 
 func newRegistry(cfg *Config, shards int) *registry {
 	return &registry{
-		store: cfg.Store, shards: shards, zone: cfg.Zone, names: make(map[string]struct{}, len(cfg.Jobs)),
+		store: cfg.Store, shards: shards, zone: cfg.Zone, spread: cfg.Spread, names: make(map[string]struct{}, len(cfg.Jobs)),
 		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{}, intervals: map[*spec.Schedule]time.Duration{},
 	}
 }
@@ -107,6 +122,9 @@ func (r *registry) add(path string, j *Job) (*job.Job, error) {
 	*r.funcs.Add() = j.Func
 	r.names[j.Name] = struct{}{}
 	r.noteLease(j, s)
+	if j.short(r.spread) {
+		r.deadlines.add(j.Name)
+	}
 	if r.added != nil {
 		r.added(registered)
 	}
@@ -127,20 +145,22 @@ func (r *registry) noteLease(j *Job, s *spec.Schedule) {
 	if least == 0 || j.Lease <= max(least, job.MinLease) {
 		return
 	}
-	if r.longer++; r.longer <= health.MostListed {
-		r.leases = append(r.leases, fmt.Sprintf("%s (%v, every %v)", j.Name, j.Lease, least))
-	}
+	r.leases.add(fmt.Sprintf("%s (%v, every %v)", j.Name, j.Lease, least))
 }
 
 // remarks returns what a job has that is allowed and hardly meant.
-func (r *registry) remarks() []string {
+func (r *registry) remarks() (remarks []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.longer == 0 {
-		return nil
+	if r.leases.count > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d jobs have a lease that is longer than their interval, and stand still for so long when their node dies: %s",
+			r.leases.count, &r.leases))
 	}
-	return []string{fmt.Sprintf("%d jobs have a lease that is longer than their interval, and stand still for so long when their node dies: %s",
-		r.longer, health.List(r.leases, r.longer))}
+	if r.deadlines.count > 0 {
+		remarks = append(remarks, fmt.Sprintf("%d jobs have a deadline below %v, or no longer than the spread of %v, and miss ticks when a node or the store is busy: %s",
+			r.deadlines.count, leastDeadline, r.spread, &r.deadlines))
+	}
+	return remarks
 }
 
 // schedule parses a job's spec; jobs with the same spec share one.

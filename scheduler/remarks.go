@@ -11,7 +11,7 @@ import (
 // the jobs of which the store has something that cannot be read, how many jobs the store
 // was not asked for yet because it is slow, and the jobs with a fence more than a day ahead.
 // The node runs the others, and tries those again. It also names jobs whose lease is longer than
-// their interval, from New on. At most five of each are named.
+// their interval, or whose deadline is too short to be met always, from New on. At most five of each are named.
 func (n *Node) Remarks() []string {
 	remarks := n.reconciler.Remarks()
 	if names, count := n.dispatcher.FenceAhead(health.MostListed); count > 0 {

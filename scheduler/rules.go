@@ -17,6 +17,8 @@ import (
 const (
 	defaultAttempts = 3
 	defaultWindow   = time.Hour
+	defaultWait     = time.Second
+	leastDeadline   = time.Second // a shorter one has a remark
 )
 
 // rulesOf returns a job's policies with their defaults filled in.
@@ -32,7 +34,7 @@ func rulesOf(j *Job) job.Rules {
 		Attempts: cmp.Or(j.Attempts, defaultAttempts), Window: orDefault(j.Window, defaultWindow),
 		Timeout: j.Timeout, Lease: j.Lease, Replicas: j.Replicas,
 	}
-	wait := orDefault(j.Retry.Wait, time.Second)
+	wait := orDefault(j.Retry.Wait, defaultWait)
 	r.Retry = job.Retry{Tries: j.Retry.Tries, Wait: wait, Max: orDefault(j.Retry.Max, max(time.Minute, wait))}
 	r.Recorded = r.Policy.String()
 	return r
@@ -56,6 +58,9 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	}
 	j.boundFaults(bad)
 	j.policyFaults(bad)
+	if j.Takeover == TakeoverRerun {
+		j.takeoverFaults(bad, s)
+	}
 	if s != nil && j.Jitter > 0 {
 		if least := shortest(s); least > 0 && j.Jitter >= least {
 			bad("jitter", "is %v, must be less than the interval of %v", j.Jitter, least)
@@ -111,12 +116,37 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	} else if once && j.Attempts > 1 {
 		bad("attempts", "is %d, but takeover lost and interrupted lost allow no further attempts", j.Attempts)
 	}
+	if wait := orDefault(j.Retry.Wait, defaultWait); j.Retry.Tries > 1 && j.Timeout > 0 && j.Timeout <= wait {
+		bad("timeout", "is %v, must be more than retry.wait, %v: it bounds all tries together", j.Timeout, wait)
+	}
 	if j.Retry.Tries <= 1 && (j.Retry.Wait > 0 || j.Retry.Max > 0) {
 		bad("retry", "waits between tries, but there is only one: set tries")
 	}
 	if j.Retry.Wait > 0 && j.Retry.Max > 0 && j.Retry.Wait > j.Retry.Max {
 		bad("retry.wait", "is %v, must be up to retry.max, %v", j.Retry.Wait, j.Retry.Max)
 	}
+}
+
+// takeoverFaults checks what would keep a tick of a dead node from running again. The schedule is
+// nil if the spec has a fault.
+func (j *Job) takeoverFaults(bad func(field, format string, args ...any), s *spec.Schedule) {
+	if j.Attempts == 1 {
+		bad("attempts", "is 1, must be 2 or more under takeover rerun: the first attempt counts")
+	}
+	rules, window := job.Rules{Lease: j.Lease}, orDefault(j.Window, defaultWindow)
+	lease := rules.LeaseOf(0)
+	if window <= lease && j.Lease == 0 && s != nil {
+		lease = rules.LeaseOf(shortest(s))
+	}
+	if window <= lease {
+		bad("window", "is %v, must be more than the lease of %v under takeover rerun: a dead node keeps its tick for so long", window, lease)
+	}
+}
+
+// short reports whether a deadline may pass while nothing is wrong: another node takes a tick
+// over from a busy one after the spread, and a request to the store takes its time.
+func (j *Job) short(spread time.Duration) bool {
+	return j.Deadline > 0 && (j.Deadline < leastDeadline || j.Deadline <= spread)
 }
 
 // shortest samples the distances between the next ticks. Those around a change of

@@ -72,8 +72,8 @@ func TestTakeoverAttempts(t *testing.T) {
 // No further attempt starts after the window.
 func TestTakeoverWindow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Takeover: scheduler.TakeoverRerun, Window: 20 * time.Second, Func: takes(time.Minute)})
-		c.pass(time.Hour)
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Takeover: scheduler.TakeoverRerun, Lease: 10 * time.Second, Window: 20 * time.Second, Func: takes(time.Minute)})
+		c.pass(time.Hour + 15*time.Second) // its lease is renewed beyond the window
 		c.holder("a").kill()
 		c.pass(time.Minute)
 		c.wantTally("a", "lost 1")

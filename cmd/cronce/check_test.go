@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
 // A configuration is checked, and a client is made, without any question to the network:
@@ -33,4 +34,11 @@ func TestCheckAsksNoNameServer(t *testing.T) {
 	if n := asked.Load(); n > 0 {
 		t.Errorf("%d questions to name servers", n)
 	}
+}
+
+// A deadline that cannot always be met is noted, and no fault.
+func TestCheckNotesShortDeadlines(t *testing.T) {
+	t.Parallel()
+	const yaml = "jobs: [{kind: sleep, name: a, spec: '@hourly', deadline: 1ms}, {kind: sleep, name: b, spec: '@hourly', deadline: 1m}]\n"
+	cronce(t, "node", "--check", "--config", file(t, "c.yaml", yaml)).want(t, exit.Fine, "note: 1 jobs have a deadline below 1s", "busy: a\n", "The configuration is fine.")
 }
