@@ -62,7 +62,8 @@ func TestJobFaults(t *testing.T) {
 		{"jobs[0].window", func(j *scheduler.Job) { // it ends before the lease does
 			j.Takeover, j.Lease, j.Window = scheduler.TakeoverRerun, 5*time.Second, 5*time.Second
 		}},
-		{"jobs[0].window", func(j *scheduler.Job) { j.Takeover, j.Lease = scheduler.TakeoverRerun, time.Hour }}, // a window of 1 h by default
+		{"jobs[0].window", func(j *scheduler.Job) { j.Takeover, j.Lease = scheduler.TakeoverRerun, time.Hour }},       // a window of 1 h by default
+		{"jobs[0].window", func(j *scheduler.Job) { j.Takeover, j.Window = scheduler.TakeoverRerun, 30*time.Second }}, // a lease of 30 s by default
 	} {
 		j := scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing}
 		test.change(&j)
@@ -215,6 +216,9 @@ func TestJobPolicies(t *testing.T) {
 		func(j *scheduler.Job) {
 			j.Takeover, j.Lease, j.Window = scheduler.TakeoverRerun, 5*time.Second, 5*time.Second+1
 		},
+		func(j *scheduler.Job) {
+			j.Spec, j.Takeover, j.Window = "* * * * * *", scheduler.TakeoverRerun, 4*time.Second
+		}, // a lease of 3 s by default
 		func(j *scheduler.Job) { j.Window = time.Second }, // of drains
 	} {
 		j := scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing}

@@ -35,6 +35,20 @@ type registry struct {
 	deadlines remarked                         // jobs with a short deadline
 }
 
+// listed are the first names of some jobs, and how many there are.
+type listed struct {
+	names []string
+	count int
+}
+
+func (l *listed) add(name string) {
+	if l.count++; l.count <= health.MostListed {
+		l.names = append(l.names, name)
+	}
+}
+
+func (l *listed) String() string { return health.List(l.names, l.count) }
+
 type specKey struct{ text, zone string }
 
 func newRegistry(cfg *Config, shards int) *registry {

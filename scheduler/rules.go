@@ -58,6 +58,9 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	}
 	j.boundFaults(bad)
 	j.policyFaults(bad)
+	if j.Takeover == TakeoverRerun {
+		j.takeoverFaults(bad, s)
+	}
 	if s != nil && j.Jitter > 0 {
 		if least := shortest(s); least > 0 && j.Jitter >= least {
 			bad("jitter", "is %v, must be less than the interval of %v", j.Jitter, least)
@@ -113,9 +116,6 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	} else if once && j.Attempts > 1 {
 		bad("attempts", "is %d, but takeover lost and interrupted lost allow no further attempts", j.Attempts)
 	}
-	if j.Takeover == TakeoverRerun {
-		j.takeoverFaults(bad)
-	}
 	if wait := orDefault(j.Retry.Wait, defaultWait); j.Retry.Tries > 1 && j.Timeout > 0 && j.Timeout <= wait {
 		bad("timeout", "is %v, must be more than retry.wait, %v: it bounds all tries together", j.Timeout, wait)
 	}
@@ -127,12 +127,17 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	}
 }
 
-// takeoverFaults checks what would keep a tick of a dead node from running again.
-func (j *Job) takeoverFaults(bad func(field, format string, args ...any)) {
+// takeoverFaults checks what would keep a tick of a dead node from running again. The schedule is
+// nil if the spec has a fault.
+func (j *Job) takeoverFaults(bad func(field, format string, args ...any), s *spec.Schedule) {
 	if j.Attempts == 1 {
 		bad("attempts", "is 1, must be 2 or more under takeover rerun: the first attempt counts")
 	}
-	lease, window := orDefault(j.Lease, job.MinLease), orDefault(j.Window, defaultWindow)
+	rules, window := job.Rules{Lease: j.Lease}, orDefault(j.Window, defaultWindow)
+	lease := rules.LeaseOf(0)
+	if window <= lease && j.Lease == 0 && s != nil {
+		lease = rules.LeaseOf(shortest(s))
+	}
 	if window <= lease {
 		bad("window", "is %v, must be more than the lease of %v under takeover rerun: a dead node keeps its tick for so long", window, lease)
 	}
