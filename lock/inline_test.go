@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func (s *prompt) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():
-		if _, some := ctx.Deadline(); some && context.Cause(ctx) == context.DeadlineExceeded {
+		if _, some := ctx.Deadline(); some && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			return driver.Grant{}, ctx.Err()
 		}
 		time.Sleep(time.Second) // a client returns with the deadline alone

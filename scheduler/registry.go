@@ -31,8 +31,8 @@ type registry struct {
 	ended bool             // the node takes no more jobs
 
 	intervals map[*spec.Schedule]time.Duration // the shortest, of those of jobs with a lease of their own
-	leases    remarked                         // jobs whose leases are longer than that
-	deadlines remarked                         // jobs with a short deadline
+	leases    listed                           // jobs whose leases are longer than that
+	deadlines listed                           // jobs with a short deadline
 }
 
 // listed are the first names of some jobs, and how many there are.
@@ -131,18 +131,6 @@ func (r *registry) add(path string, j *Job) (*job.Job, error) {
 	return registered, nil
 }
 
-// A remarked is the jobs that a remark is about.
-type remarked struct {
-	names []string // of the first ones
-	count int
-}
-
-func (r *remarked) add(name string) {
-	if r.count++; r.count <= health.MostListed {
-		r.names = append(r.names, name)
-	}
-}
-
 // noteLease notes a job whose lease is longer than its shortest interval, and than the lease that
 // such a job has by default.
 func (r *registry) noteLease(j *Job, s *spec.Schedule) {
@@ -165,11 +153,11 @@ func (r *registry) remarks() (all []string) {
 	defer r.mu.Unlock()
 	if d := &r.deadlines; d.count > 0 {
 		all = append(all, fmt.Sprintf("%d jobs have a deadline below %v, or no longer than the spread of %v, and miss ticks when a node or the store is busy: %s",
-			d.count, leastDeadline, r.spread, health.List(d.names, d.count)))
+			d.count, leastDeadline, r.spread, d))
 	}
 	if l := &r.leases; l.count > 0 {
 		all = append(all, fmt.Sprintf("%d jobs have a lease that is longer than their interval, and stand still for so long when their node dies: %s",
-			l.count, health.List(l.names, l.count)))
+			l.count, l))
 	}
 	return all
 }

@@ -68,7 +68,7 @@ const noMaster = "redis: all sentinels specified in configuration are unreachabl
 // sentinelAnswers returns the errors of all Sentinels in the error of a client that found no
 // master; none of another error.
 func sentinelAnswers(err error) []error {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree of errors itself
 	case interface{ Unwrap() error }:
 		inner := e.Unwrap()
 		if all, is := inner.(interface{ Unwrap() []error }); is && strings.HasPrefix(err.Error(), noMaster) {
