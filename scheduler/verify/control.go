@@ -10,6 +10,7 @@ import (
 // A control is what the lines about changes have said so far.
 type control struct {
 	known  bool  // a line was read
+	first  int64 // the number of the oldest change that has a line
 	change int64 // the number of the latest
 	paused bool
 	covers *driver.Line           // the last line, if it is what the end of a pause covers: its own line is next
@@ -46,6 +47,9 @@ func (p *proof) controlled(l *driver.Line) {
 	}
 	if l.Audit != 0 {
 		p.control.seen[l.Audit] = l
+	}
+	if !p.control.known {
+		p.control.first = l.Change
 	}
 	p.control.known, p.control.change, p.control.covers = true, l.Change, nil
 	if action == driver.ActionPause || action == driver.ActionRetire {
@@ -108,7 +112,7 @@ func (p *proof) audited(job string) {
 		recorded[r.Number] = true
 		l := p.control.seen[r.Number]
 		switch {
-		case l == nil && (p.report.Complete || r.At/1000 > p.written) && !p.blind:
+		case l == nil && p.keeps(r) && !p.blind:
 			p.violate("I10", r.At/1000, "the audit has %s as change %d of the job, number %d, and the journal has no line of it", r.Action, r.Change, r.Number)
 		case l != nil && (l.Change != r.Change || driver.Action(l.Reason) != r.Action || l.Node != r.Who || l.At != r.At/1000):
 			p.violate("I10", l.To, "change %d, %s by %s, is number %d of the audit, which has %s by %s as change %d", l.Change, l.Reason, l.Node, r.Number, r.Action, r.Who, r.Change)
@@ -123,6 +127,18 @@ func (p *proof) audited(job string) {
 			p.violate("I10", l.To, "change %d, %s by %s, is not in the audit, where it has number %d", l.Change, l.Reason, l.Node, number)
 		}
 	}
+}
+
+// keeps reports whether the line of a record must be in the journal, of which older lines may be gone.
+// The number of the change says so where a line has one: the clock may have been put back.
+func (p *proof) keeps(r *driver.AuditRecord) bool {
+	switch {
+	case p.report.Complete:
+		return true
+	case p.control.first != 0:
+		return r.Change > p.control.first
+	}
+	return r.At/1000 > p.written
 }
 
 // Gaps returns what is wrong with the numbers of an audit: in each shard they grow by one.

@@ -68,3 +68,38 @@ func TestChangesAreHeldToTheAudit(t *testing.T) {
 		}
 	}
 }
+
+// A change in the middle has lost its line, and there is no audit to hold the others to: their numbers have a gap.
+func TestChangeMissingInTheMiddle(t *testing.T) {
+	s := opened()
+	pause(s)
+	s.change(driver.ActionPause, 0)
+	s.change(driver.ActionResume, 0)
+	j := s.journal()
+	if r := verify.Job(j, verify.Options{Now: instant(s.now)}); !r.OK() {
+		t.Fatalf("untouched: %v", r.Violations)
+	}
+	j.Lines = slices.DeleteFunc(j.Lines, func(l driver.Line) bool { return l.Change == 2 && l.Verdict == driver.VerdictControl })
+	r := verify.Job(j, verify.Options{Now: instant(s.now)})
+	if !slices.ContainsFunc(r.Violations, func(v verify.Violation) bool {
+		return v.Invariant == "I10" && strings.Contains(v.Text, "follows change 1")
+	}) {
+		t.Errorf("found %v", r.Violations)
+	}
+}
+
+// Older lines of a journal are gone, that of a change among them, and the store's clock was put back after that change. Its record
+// is older by its number, though younger by its clock, and wants no line.
+func TestAuditAfterABackwardStep(t *testing.T) {
+	s := opened()
+	pause(s)
+	s.change(driver.ActionPause, 0)
+	j := s.journal()
+	i := slices.IndexFunc(j.Lines, func(l driver.Line) bool { return l.Change == 2 && l.Verdict == driver.VerdictControl })
+	j.Lines = j.Lines[i:]
+	records := slices.Clone(s.audit)
+	records[0].At += 3_600_000_000
+	if r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: records}); !r.OK() {
+		t.Errorf("found %v", r.Violations)
+	}
+}
