@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 )
@@ -104,7 +106,9 @@ func TestPauseUntil(t *testing.T) {
 	pause := []string{"pause", "job", "--reason", "gateway maintenance", "--who", "ann@host", "--redis", cl.url}
 	cronce(t, append(pause, "--until", until, "--op", "one")...).want(t, exit.Fine, "job is paused, by ann@host, from 2", " until "+until+": gateway maintenance; ", " ticks will be recorded as paused; the next that runs is ")
 	cronce(t, append(pause, "--until", until, "--op", "one")...).want(t, exit.Fine, "job is paused, by ann@host")
-	cronce(t, append(pause, "--until", "+1h", "--op", "one")...).want(t, exit.Refused, "the operation one was used for another change of job")
+	cronce(t, append(pause, "--until", "+8h", "--op", "one")...).want(t, exit.Fine, "job is paused, by ann@host", " until "+until) // as it was when it was asked for first
+	later := now[0].Time.Add(time.Hour).UTC().Format(time.RFC3339)
+	cronce(t, append(pause, "--until", later, "--op", "one")...).want(t, exit.Refused, "the operation one was used for another change of job")
 	cronce(t, append(pause, "--until", "+1m")...).want(t, exit.Fine, "job is paused already, by ann@host, since 2", " until "+until+": gateway maintenance")
 	cronce(t, append(pause, "--until", "+1h")...).want(t, exit.Refused, "is paused already", "--replace")
 	cronce(t, append(pause, "--until", "+1h", "--replace")...).want(t, exit.Fine, "job is paused, by ann@host")
@@ -122,6 +126,54 @@ func TestPauseUntil(t *testing.T) {
 	}
 	cronce(t, "journal", "job", "--verdict", "control", "--redis", cl.url).want(t, exit.Fine, "change 1, number 1 of the audit; pause", "change 3, number 3 of the audit; resume")
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine)
+}
+
+// The reply to a request is lost, and it is repeated with the operation that the command printed. It is done once, with the end that it
+// was decided on; if a colleague has changed the job since, a request that never arrived changes nothing.
+func TestPauseIsRepeated(t *testing.T) {
+	cl := newCluster(t, 3, 0)
+	run := func(args ...string) result { return cronce(t, append(args, "--redis", cl.url)...) }
+	ann := []string{"pause", "job", "--reason", "gateway is moved", "--who", "ann", "--until", "+8h"}
+	op := func(seen int, until time.Time) []string {
+		return []string{"--op", fmt.Sprintf("RANDOM.%d.%d", seen, until.UnixMilli())}
+	}
+	now, err := cl.Driver.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := now[0].Time.Add(7 * time.Hour).Truncate(time.Second).UTC()
+	stands := " until " + until.Format(time.RFC3339)
+	for range 2 { // the first request was lost on its way, and then its reply
+		run(append(ann, op(0, until)...)...).want(t, exit.Fine, "job is paused, by ann", stands)
+	}
+	run("resume", "job", "--who", "bob", "--reason", "it is back").want(t, exit.Fine, "by bob")
+	run(append(ann, op(0, until)...)...).want(t, exit.Fine, "was done before, as change 1; since then resume by bob")
+	run(append(ann, "--op", "OTHER.1.0")...).want(t, exit.Refused, "another change came first, resume by bob")
+	run("pause", "job", "--reason", "database is restored, do not start", "--who", "bob").want(t, exit.Fine)
+	run(append(ann, "--op", "LOST")...).want(t, exit.Refused, "is paused already, by bob", "the operation LOST was not done")
+	run("resume", "job", "--who", "ann", "--op", "OTHER.1.0").want(t, exit.Refused, "another change came first, pause by bob")
+	run("pause", "--all", "--reason", "for the night", "--op", "OTHER.1.0").want(t, exit.WrongUsage, "name the job in place of --all")
+	run("why", "job", "next").want(t, exit.Fine, "Paused by bob since ")
+}
+
+// A replica is attached and does not answer: whether it would be promoted with the pause is not known.
+func TestPauseOfALaggingReplica(t *testing.T) {
+	t.Parallel()
+	master := redisserver.Start(t)
+	host, port, _ := strings.Cut(master.Addr(), ":")
+	replica := redisserver.Start(t, "--replicaof", host, port)
+	url := "redis://" + master.Addr()
+	s := storeAt(t, url, func(*config.Config) {})
+	opened(t, s, "job")
+	eventually(t, "the replica follows", func() bool { n, err := s.Driver.Replicas(t.Context(), "job"); return err == nil && n == 1 })
+	cronce(t, "pause", "job", "--reason", "for the night", "--redis", url).want(t, exit.Fine)
+	replica.Freeze()
+	r := cronce(t, "resume", "job", "--redis", url)
+	r.want(t, exit.NotKnown, "whether the resume of job was done is not known", "with --op ")
+	replica.Thaw()
+	_, op, _ := strings.Cut(r.stderr, "with --op ")
+	op, _, _ = strings.Cut(op, ":")
+	cronce(t, "resume", "job", "--op", op, "--redis", url).want(t, exit.Fine, "job is not paused, by ")
 }
 
 // A job is paused for a while, all nodes are killed in the pause, and new ones start after its end. The

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -163,6 +164,13 @@ func ControlState(paused bool, until int64) string {
 		return ControlPaused
 	}
 	return ControlPaused + " until " + strconv.FormatInt(until, 10)
+}
+
+// ReadControlState reads the state of a series in an [AuditRecord].
+func ReadControlState(text string) (paused bool, until int64) {
+	rest, paused := strings.CutPrefix(text, ControlPaused)
+	until, _ = strconv.ParseInt(strings.TrimPrefix(rest, " until "), 10, 64)
+	return paused, until
 }
 
 // CheckControl refuses a change that no store could make.

@@ -1,7 +1,6 @@
 package redislock
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -78,21 +77,38 @@ func (d *Driver) Audit(ctx context.Context, key string, n int) ([]driver.AuditRe
 			shards = append(shards, shard)
 		}
 	}
-	var all []driver.AuditRecord
-	for _, shard := range shards {
+	kept := make([][]driver.AuditRecord, len(shards))
+	for i, shard := range shards {
 		some, err := d.shardAudit(ctx, shard, key, n)
 		if err != nil {
 			return nil, fmt.Errorf("redislock: audit: %w", err)
 		}
-		all = append(all, some...)
+		kept[i] = some
 	}
-	if len(shards) > 1 {
-		slices.SortStableFunc(all, func(a, b driver.AuditRecord) int { return cmp.Compare(a.At, b.At) })
-	}
+	all := byInstant(kept)
 	if n > 0 && len(all) > n {
 		all = all[len(all)-n:]
 	}
 	return all, nil
+}
+
+// byInstant returns the records of several shards in the order of their instants. Those of one shard stay
+// in the order of their numbers, also where the clock of their server was put back between them.
+func byInstant(shards [][]driver.AuditRecord) (all []driver.AuditRecord) {
+	for {
+		shards = slices.DeleteFunc(shards, func(left []driver.AuditRecord) bool { return len(left) == 0 })
+		if len(shards) == 0 {
+			return all
+		}
+		first := 0
+		for i := range shards {
+			if shards[i][0].At < shards[first][0].At {
+				first = i
+			}
+		}
+		all = append(all, shards[first][0])
+		shards[first] = shards[first][1:]
+	}
 }
 
 // auditPage is how many records one request reads.

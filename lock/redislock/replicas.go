@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -174,6 +175,30 @@ func (a *acknowledged) send(ctx context.Context, whole bool) (asked, touched, wa
 	waited = pipe.Do(ctx, "wait", a.replicas, a.wait.Milliseconds())
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	return asked, touched, waited
+}
+
+// Attached returns how many replicas the server that judges the series counts as its own, also those
+// that lag or do not answer at the moment.
+func (d *Driver) Attached(ctx context.Context, series string) (int, error) {
+	node, err := d.master(ctx, d.keys.shards[d.keys.shard(series)])
+	if err != nil {
+		return 0, fmt.Errorf("redislock: replicas: %w", err)
+	}
+	text, err := bounded(ctx, d.prompt, func() (string, error) {
+		pipe := node.Pipeline()
+		info := pipe.Info(ctx, "replication")
+		_, err := pipe.Exec(ctx)
+		return info.Val(), err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("redislock: replicas: %w", err)
+	}
+	for line := range strings.Lines(text) {
+		if count, ok := strings.CutPrefix(strings.TrimSpace(line), "connected_slaves:"); ok {
+			return strconv.Atoi(count)
+		}
+	}
+	return 0, nil // a server that says nothing of replicas
 }
 
 // Replicas returns how many replicas of the server that judges key answer within a

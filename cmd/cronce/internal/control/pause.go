@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,7 +41,8 @@ func PauseCommand() *cobra.Command {
 			"With --until the pause ends by itself: a tick up to that instant is paused however late a node claims it, and a\n" +
 			"later one is run as usual. No node has to be alive at that instant.\n\n" +
 			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. Of a request whose\n" +
-			"reply is lost the command prints the operation: repeat it with --op, and it is done once.\n\n" +
+			"reply is lost the command prints the operation. Repeat the command with it, and it is done once, with the end of the\n" +
+			"first request, and not at all if another change of the job came since.\n\n" +
 			"Exit code 3: the job changed at the same time, or is paused for a shorter time, or the user may not write; 4: it is not\n" +
 			"known whether the job is paused, or the store has no job on record.",
 		Example: "  cronce pause sendSms --reason 'gateway is moved' --until +8h\n  cronce pause --all --reason 'maintenance of the database'",
@@ -114,6 +116,9 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action driver.Action
 		if err != nil {
 			return err
 		}
+		if _, carries := readOp(f.op); carries && f.all {
+			return exit.Usagef("%s: --op is %s, an operation on one job: name the job in place of --all", cmd.Name(), f.op)
+		}
 		var errs []error
 		for _, job := range jobs {
 			c.Key = job
@@ -133,7 +138,9 @@ func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action drive
 	if c.Op == "" {
 		c.Op = newOp()
 	}
-	if f.until != "" {
+	if op, carries := readOp(f.op); carries {
+		c.Until = op.until
+	} else if f.until != "" {
 		now, err := s.Now(ctx)
 		if err != nil {
 			return c, err
@@ -165,16 +172,35 @@ func untilWhen(text string, now time.Time) (until time.Time, err error) {
 	return until.UTC(), nil
 }
 
-// change pauses or resumes a job, unless it is so already.
+// relative reports whether an end is given as how long from now.
+func relative(until string) bool {
+	d, err := time.ParseDuration(strings.TrimPrefix(until, "+"))
+	return err == nil && d > 0
+}
+
+// change pauses or resumes a job, unless it is so already. An operation that is repeated stands for
+// the request that was made first, with the end and the state that it was decided on.
 func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, c driver.Control) error {
 	old := s.Front().ReadSeries(ctx, []string{c.Key})[0]
 	if old.Err != nil {
 		return s.Failed(old.Err)
 	}
-	if done, err := f.stands(w, &old, &c); done || err != nil {
+	made, err := f.made(ctx, s, &old, &c)
+	if err != nil {
 		return err
 	}
 	c.Seen = old.Change
+	switch op, carries := readOp(f.op); {
+	case carries:
+		c.Seen = op.seen
+	case !made:
+		if done, err := f.stands(w, &old, &c); done || err != nil {
+			return err
+		}
+		if f.op == "" {
+			c.Op = operation{c.Op, c.Seen, c.Until}.String()
+		}
+	}
 	a, err := request(ctx, s, c)
 	if err != nil {
 		return err
@@ -187,14 +213,35 @@ func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, 
 	return nil
 }
 
-// stands reports that a job is as it is to be, and refuses to shorten another pause. An
-// operation that was named may be the one that was done.
+// made reports whether the operation that was named is on record for the job. If its end was given as
+// how long from now, the request gets the end that it was made with.
+func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *driver.Series, c *driver.Control) (bool, error) {
+	if f.op == "" {
+		return false, nil
+	}
+	until, made := old.Pause.Until, old.Paused && old.Pause.Op == f.op
+	if !made {
+		records, err := s.Front().Audit(ctx, c.Key, 0)
+		if err != nil {
+			return false, s.Failed(err)
+		}
+		i := slices.IndexFunc(records, func(r driver.AuditRecord) bool { return r.Op == f.op })
+		if i < 0 {
+			return false, nil
+		}
+		_, until = driver.ReadControlState(records[i].After)
+	}
+	if relative(f.until) {
+		c.Until = until
+	}
+	return true, nil
+}
+
+// stands reports that a job is as it is to be, and refuses to shorten another pause.
 func (f *pauseFlags) stands(w io.Writer, old *driver.Series, c *driver.Control) (done bool, err error) {
 	paused := old.PausedAt(old.Now)
 	p := &old.Pause
 	switch {
-	case f.op != "":
-		return false, nil
 	case c.Action == driver.ActionResume && !paused:
 		fmt.Fprintf(w, "%s is not paused already\n", terminal.Printable(old.Key))
 		return true, nil
@@ -203,6 +250,9 @@ func (f *pauseFlags) stands(w io.Writer, old *driver.Series, c *driver.Control) 
 	case p.Retired():
 		return false, exit.With(exit.Refused, fmt.Errorf("%s is retired%s: to take the place of that give --replace", old.Key, pauseText(p)))
 	case p.Until == 0 || c.Until != 0 && c.Until <= p.Until:
+		if f.op != "" && p.Who != c.Who {
+			return false, exit.With(exit.Refused, fmt.Errorf("%s is paused already%s: the operation %s was not done", old.Key, pauseText(p), f.op))
+		}
 		fmt.Fprintf(w, "%s is paused already%s\n", terminal.Printable(old.Key), pauseText(p))
 		return true, nil
 	}

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -13,9 +12,6 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// newOp is the name of a new operation.
-func newOp() string { return rand.Text() }
-
 // requests is how often a change is asked for while the answer is doubt, and betweenRequests
 // how long is waited in between. The operation is the same, so it is done once.
 const (
@@ -23,10 +19,10 @@ const (
 	betweenRequests = 300 * time.Millisecond
 )
 
-// request asks for a change, which a replica must have where there is one. A refusal, and
-// doubt that is left, is an error.
+// request asks for a change, which a replica must have where one is attached: one that lags is
+// doubt, since it may be promoted without the change. A refusal, and doubt that is left, is an error.
 func request(ctx context.Context, s *clients.Store, c driver.Control) (a driver.ControlAnswer, err error) {
-	if n, err := s.Driver.Replicas(ctx, c.Key); err == nil {
+	if n, err := s.Driver.Attached(ctx, c.Key); err == nil {
 		c.Replicas = min(n, 1)
 	}
 	for i := range requests {
@@ -42,7 +38,7 @@ func request(ctx context.Context, s *clients.Store, c driver.Control) (a driver.
 	case a.Err != nil && s.Driver.Refuses(a.Err):
 		return a, s.Failed(a.Err)
 	case a.Err != nil:
-		return a, s.Failed(fmt.Errorf("whether the %s of %s was done is not known: repeat it with --op %s: %w", c.Action, c.Key, c.Op, a.Err))
+		return a, s.Failed(fmt.Errorf("whether the %s of %s was done is not known: repeat the command for this job with --op %s: %w", c.Action, c.Key, c.Op, a.Err))
 	case a.Kind == driver.ControlRefused:
 		return a, exit.With(exit.Refused, errors.New(refusalText(&c, &a)))
 	}

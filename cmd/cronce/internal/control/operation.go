@@ -1,0 +1,35 @@
+package control
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// An operation is the name of one request for one job. It carries the state that the request was decided
+// on, and its end: a command that is repeated with it asks for the same, whatever came since.
+type operation struct {
+	name  string // random
+	seen  int64  // the latest change of the job that the caller had read
+	until int64  // Unix ms; 0: none
+}
+
+// newOp is the name of a new operation.
+func newOp() string { return rand.Text() }
+
+func (o operation) String() string { return fmt.Sprintf("%s.%d.%d", o.name, o.seen, o.until) }
+
+// readOp reads the text of an operation. False: it is a name of the caller's own, which carries nothing.
+func readOp(text string) (o operation, carries bool) {
+	f := strings.Split(text, ".")
+	if len(f) != 3 {
+		return o, false
+	}
+	seen, err1 := strconv.ParseInt(f[1], 10, 64)
+	until, err2 := strconv.ParseInt(f[2], 10, 64)
+	if err1 != nil || err2 != nil || seen < 0 || until < 0 {
+		return o, false
+	}
+	return operation{f[0], seen, until}, true
+}
