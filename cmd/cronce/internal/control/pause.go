@@ -189,28 +189,36 @@ func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, 
 	if err != nil {
 		return err
 	}
-	c.Seen = old.Change
-	switch op, carries := readOp(f.op); {
-	case carries:
-		c.Seen = op.seen
-	case !made:
+	if _, carries := readOp(f.op); !carries && !made {
 		if done, err := f.stands(w, &old, &c); done || err != nil {
 			return err
 		}
-		if f.op == "" {
-			c.Op = operation{c.Op, c.Seen, c.Until}.String()
-		}
 	}
-	a, err := request(ctx, s, c)
-	if err != nil {
+	a, done, err := f.ask(ctx, s, w, &old, &c)
+	if err != nil || done {
 		return err
-	}
-	if a.Kind == driver.ControlRepeated && a.Change != a.Series.Change {
-		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
-		return nil
 	}
 	f.print(ctx, s, w, &c, &old, &a)
 	return nil
+}
+
+// ask asks for a change that was decided on the state of a job, or on the one that the operation carries. Done
+// reports that the operation was done before, and that another change came since.
+func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old *driver.Series, c *driver.Control) (a driver.ControlAnswer, done bool, err error) {
+	c.Seen = old.Change
+	if op, carries := readOp(f.op); carries {
+		c.Seen = op.seen
+	} else if f.op == "" {
+		c.Op = operation{c.Op, c.Seen, c.Until}.String()
+	}
+	if a, err = request(ctx, s, *c); err != nil {
+		return a, false, err
+	}
+	done = a.Kind == driver.ControlRepeated && a.Change != a.Series.Change
+	if done {
+		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
+	}
+	return a, done, nil
 }
 
 // made reports whether the operation that was named is on record for the job. If its end was given as

@@ -60,14 +60,9 @@ func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, 
 	if err := unused(ctx, s, c.Key); err != nil {
 		return err
 	}
-	c.Seen = old.Change
-	a, err := request(ctx, s, c)
-	if err != nil {
+	a, done, err := f.ask(ctx, s, w, &old, &c)
+	if err != nil || done {
 		return err
-	}
-	if a.Kind == driver.ControlRepeated && a.Change != a.Series.Change {
-		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
-		return nil
 	}
 	fmt.Fprintf(w, "%s is retired, by %s, from %s on%s\n", terminal.Printable(c.Key), terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
 	return nil
