@@ -25,7 +25,7 @@ type slowly struct {
 	counts
 }
 
-// counts are what a store was asked for.
+// counts counts the requests to a store.
 type counts struct {
 	requests int
 	most     int // requests in flight at once
@@ -69,7 +69,7 @@ func (s *slowly) count(hs []driver.LeaseRef, by int) {
 	}
 }
 
-// Server is that of driver.Distributed.
+// Server implements driver.Distributed.
 func (s *slowly) Server(key string) string { return key[:4] }
 
 // crowd takes n leases.

@@ -166,7 +166,7 @@ const (
 )
 
 // bad is the tick for which the job needs a person; nil: there is none. A failure is mended by the next success. A tick
-// that was lost or missed is not: that one never did its work, or nobody knows how much of it.
+// that was lost or missed is not: its work was not done, or an unknown part of it.
 func (j *Job) bad() *Run {
 	ok := 0
 	for i := range j.Runs {

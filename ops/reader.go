@@ -47,7 +47,7 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 		}
 		if keysErr == nil {
 			r.keys = keys
-		} else { // those of a shard that is silent are still there
+		} else { // jobs of a silent shard are still there
 			r.keys = slices.Compact(slices.Sorted(slices.Values(append(keys, r.keys...))))
 		}
 	}

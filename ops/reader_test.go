@@ -124,7 +124,7 @@ func TestRefreshTooShort(t *testing.T) {
 	})
 }
 
-// What a refresh costs does not follow from how long an outage is: with nothing new in the store no journal is read.
+// The cost of a refresh does not grow with the length of an outage: with nothing new in the store no journal is read.
 func TestDeadFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowStore{flakyStore: opened(t, "a", "b")}

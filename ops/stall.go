@@ -22,7 +22,7 @@ const (
 	mostBehind   = 1_000_000       // ticks are counted
 )
 
-// A Pace is what a job is held to when it is judged whether it gets on.
+// A Pace has the limits by which a job is judged stuck or starved.
 type Pace struct {
 	Schedule *spec.Schedule
 	Timeout  time.Duration // of a run; 0: none is recorded
@@ -143,7 +143,7 @@ func (p *Pace) Count(runs []Run, now time.Time) {
 	}
 }
 
-// Need says what a person must know of a job that does not get on; the zero Need of one that does.
+// Need says why a job needs a person; it is zero if the job needs none.
 func (s *Stall) Need(job string, now time.Time) (n Need) {
 	switch {
 	case s.Stuck != nil:

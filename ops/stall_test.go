@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// What a job is held to, at the edge of each bound. The ages are those of the run of 10:00:00, and of the latest success.
+// Each limit of a job, at its edge. The ages are of the run of 10:00:00, and of the latest success.
 func TestStall(t *testing.T) {
 	tick := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
 	const second, minute, hour = time.Second, time.Minute, time.Hour

@@ -29,7 +29,7 @@ func (n *Node) drain() error {
 	return fmt.Errorf("scheduler: %d runs ignored the end of their context: %s", len(left), strings.Join(left, ", "))
 }
 
-// An unfinished is what a drain waits for, with some names.
+// An unfinished counts the work that a drain waits for, with some names.
 type unfinished struct {
 	claims, runs, ends     int // ends that the store has not answered
 	namedClaims, namedRuns []string

@@ -106,7 +106,7 @@ func (e *events) lost() (lines, events int64) {
 func (e *events) nodeStarted()  { e.info(EventNodeStarted) }
 func (e *events) nodeDraining() { e.info(EventNodeDraining) }
 
-// drainWaits logs what a drain waits for: the counts, and names of some.
+// drainWaits logs the counts and some names of the work that a drain waits for.
 func (e *events) drainWaits(u unfinished) {
 	e.add(Event{Kind: EventDrainWaits, Count: u.count()})
 	e.write(slog.LevelInfo, string(EventDrainWaits), slog.Int("runs", u.runs), slog.String("run_names", health.List(u.namedRuns, u.runs)),

@@ -40,7 +40,7 @@ type Handler struct {
 // lines are shared by all handlers that were derived from one.
 type lines struct {
 	*Queue[line]
-	Stderr io.Writer // gets the panics of the handler, once a minute. Nil: that of the process. Set it before use
+	Stderr io.Writer // gets the panics of the handler, once a minute. Nil: os.Stderr. Set it before use
 
 	begin  time.Time
 	asked  atomic.Int64            // when the levels were asked for, since begin; 0: never

@@ -72,7 +72,7 @@ var ErrUnreadable = errors.New("lock: what the store has under the key cannot be
 // Another owner may have been granted the key already, with a higher fence.
 var ErrForgotten = fmt.Errorf("%w before its time: the store forgot it, or its clock jumped", ErrLost)
 
-// ErrNotDone is in the errors of a store that certainly did nothing of what was asked, and will
+// ErrNotDone is in the errors of a store that certainly did nothing, and will
 // not do it later: the request was never sent, or the server refused it before it wrote
 // anything. Such an error of a claim or of a grant is no doubt. See [NotDone].
 var ErrNotDone = errors.New("lock: the store did nothing")

@@ -84,7 +84,7 @@ func (f Front) ReleaseAll(ctx context.Context, hs []LeaseRef) []error {
 	return pass(hs, check, func(hs []LeaseRef) []error { return d.ReleaseAll(ctx, hs) }, func(out *error, _ *LeaseRef, err error) { *out = err })
 }
 
-// RenewAll is that of a [MultiRenewer].
+// RenewAll implements [MultiRenewer].
 func (f Front) RenewAll(ctx context.Context, hs []LeaseRef) []Renewal {
 	d, can := to[MultiRenewer](f)
 	check := func(h *LeaseRef) error { return first(can, CheckRenewal(h), f.CheckReplicas(h.Replicas)) }

@@ -81,7 +81,7 @@ type MultiRenewer interface {
 // A Renewal is the answer to the renewal of one lease of several.
 type Renewal struct {
 	Grant
-	Err error // as that of Renew
+	Err error // as Renew returns it
 }
 
 // Distributed is a MultiRenewer whose leases are judged by several servers, each of which

@@ -85,6 +85,6 @@ func (o *operation[Q, A]) judge(b *batch, qs []Q, at []int) []A {
 	return answers
 }
 
-// notDone is an error of a database that did nothing, or takes back what it did: nothing was
+// notDone is an error of a database that did nothing, or rolls back: nothing was
 // committed.
 func notDone(err error) error { return driver.NotDone(err) }

@@ -50,7 +50,7 @@ func (k *kind[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	return out
 }
 
-// A gate is what the writes of one batch pass. Once it is shut none does.
+// A gate admits the writes of one batch until it is shut.
 type gate struct{ state atomic.Int32 }
 
 const (

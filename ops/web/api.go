@@ -78,7 +78,7 @@ func clip(text string) string {
 	return text
 }
 
-// oneOf checks the value of a parameter. An empty one is not given. The answer is what is wrong.
+// oneOf checks the value of a parameter; empty: it is not given. It returns a sentence about a bad value.
 func oneOf[T ~string](name string, value T, allowed []T) string {
 	if value == "" || slices.Contains(allowed, value) {
 		return ""
@@ -86,7 +86,7 @@ func oneOf[T ~string](name string, value T, allowed []T) string {
 	return fmt.Sprintf("%s is %q, must be one of %s", name, clip(string(value)), strings.Trim(strings.Join(strings.Fields(fmt.Sprint(allowed)), ", "), "[]"))
 }
 
-// instant reads a parameter that is an instant. The answer is what is wrong.
+// instant reads a parameter that is an instant. It returns a sentence about a bad one.
 func instant(r *http.Request, name string, at *time.Time) string {
 	text := r.FormValue(name)
 	if text == "" {

@@ -326,7 +326,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A parameter or a value that is not known is an error that names it, and what is allowed.
+// An unknown parameter or value is an error that names it and the allowed ones.
 func TestParameters(t *testing.T) {
 	pl := newPlane(t, "")
 	token := pl.tokens[access.Viewer]

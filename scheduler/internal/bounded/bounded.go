@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Sum returns a + b, neither of which is negative, or the longest duration if that is less.
+// Sum returns a + b, or the longest duration if that is less. Neither a nor b is negative.
 func Sum(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
-// A change is that of a job's spec, while ticks from before it have no verdict: those of former
+// A change of a job's spec lasts while ticks from before it have no verdict: ticks of former
 // specs are settled as missed, with the reason respecified, and those that the new spec names
 // too run if their deadline allows. No other node has to be asked: each that has the new spec
 // does the same, and the store decides each tick once.

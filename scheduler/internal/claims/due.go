@@ -20,7 +20,7 @@ type Batch struct {
 type dueTick struct {
 	e *entry
 	timetable.Tick
-	look bool // it is that of a run which is looked at
+	look bool // it peeks at an alive run
 }
 
 // claim returns the claim of the tick.

@@ -43,7 +43,7 @@ type Events interface {
 	StoreReplaced(server string)
 }
 
-// Config is what a Heart needs. All fields but ClockOffset and Idle are required.
+// Config has the parts of a Heart. All fields but ClockOffset and Idle are required.
 type Config struct {
 	Store       Store
 	Node        string

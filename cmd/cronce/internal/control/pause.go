@@ -82,7 +82,7 @@ func (f *pauseFlags) flags(cmd *cobra.Command) {
 	f.intent(cmd)
 }
 
-// intent are the flags of each change: who makes it, and why.
+// intent adds the flags of each change: the name of the caller, and the reason.
 func (f *pauseFlags) intent(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why: 3 to 500 characters")
 	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: that of the user of this machine)")

@@ -20,7 +20,7 @@ import (
 )
 
 // DryRun finds all faults of the jobs without reading secrets and without connecting. The remarks
-// are those of a node.
+// are the remarks of Node.Remarks.
 func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
 	unused := &redis.Options{Addr: "unused"}
 	redislock.Harden(unused) // otherwise the client would resolve a host name
