@@ -51,6 +51,7 @@ soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^(TestWeek|TestChaos|TestLongSequences)$$' ./scheduler ./lock/series
 	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
 	CRONCE_STOCK_ROUNDS=200 go test -race -count=1 -timeout 1h -run '^TestLosses$$' -v ./jobs/stock
+	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^TestHeldLeases$$' -v ./lock/redislock ./lock/sqllock
 	$(MAKE) million
 	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^TestEveryCluster$$' -v ./lock/series
 

@@ -14,21 +14,30 @@ const (
 	inlineTime = 25 * time.Millisecond // how long a caller whose context has ended may wait for one
 	inlineSlow = 5 * time.Millisecond  // a request that takes longer shows a store that is far or busy
 	inlineRest = 16                    // how many calls are attended then, before an inline request is tried again
+	inlineMost = 2                     // at once: requests of many callers share round trips, which one with a short deadline cannot
 )
 
 // inline decides which calls begin with an inline request. The zero value sends none.
 type inline struct {
 	allowed bool         // the driver is Prompt
 	rest    atomic.Int32 // how many more calls are attended
+	sent    atomic.Int32 // inline requests without an answer
 }
 
-// may reports whether a call that asks for a, within ctx, begins with an inline request. A
-// context that cannot end needs none: its call is not attended anyway.
+// may reports whether a call that asks for a, within ctx, begins with an inline request, which
+// askInline then sends. A context that cannot end needs none: its call is not attended anyway.
 func (i *inline) may(ctx context.Context, a *driver.Acquisition) bool {
 	if !i.allowed || ctx.Done() == nil || ctx.Err() != nil || a.Replicas > 0 {
 		return false
 	}
-	return i.rest.Load() <= 0 || i.rest.Add(-1) < 0
+	if i.rest.Load() > 0 && i.rest.Add(-1) >= 0 {
+		return false
+	}
+	if i.sent.Add(1) > inlineMost {
+		i.sent.Add(-1)
+		return false
+	}
+	return true
 }
 
 // postpone lets the next calls be attended.
@@ -38,6 +47,7 @@ func (i *inline) postpone() { i.rest.Store(inlineRest) }
 // Answered is false after doubt: the same owner then asks again, which changes nothing if the
 // first request was granted.
 func (l *Locker) askInline(ctx context.Context, a *driver.Acquisition, o *Options, send asking) (lease *Lease, answered bool, err error) {
+	defer l.inline.sent.Add(-1)
 	bound, stop := context.WithTimeout(ctx, inlineTime)
 	defer stop()
 	began := time.Now()

@@ -3,8 +3,10 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,16 +19,20 @@ import (
 // asked.
 type prompt struct {
 	*silent
-	delay  time.Duration // of each answer
-	lose   int           // how many replies are lost
-	inline []bool        // of each acquisition: the goroutine was the caller's
+	delay time.Duration // of each answer
+	lose  int           // how many replies are lost
+
+	mu     sync.Mutex
+	inline []bool // of each acquisition: the goroutine was the caller's
 	owners []string
 }
 
 func (s *prompt) Prompt() bool { return true }
 
 func (s *prompt) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	s.mu.Lock()
 	s.inline, s.owners = append(s.inline, strings.Contains(stack(), "lock_test.acquireInTime")), append(s.owners, a.Owner)
+	s.mu.Unlock()
 	wait := s.delay
 	if s.hangs.Load() {
 		wait = time.Hour
@@ -100,6 +106,32 @@ func TestRequestsToAPromptStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Two requests at once are sent by their callers. Those of more callers are attended, where they can share a round trip.
+func TestRequestsOfManyCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &prompt{silent: &silent{faulty: newFaulty()}, delay: time.Millisecond}
+		l := lock.New(store, "a")
+		var calls sync.WaitGroup
+		for i := range 10 {
+			calls.Go(func() {
+				acquireInTime(t, l, func(ctx context.Context, l *lock.Locker) (*lock.Lease, error) {
+					return l.TryAcquire(ctx, fmt.Sprint("k", i), lock.Options{TTL: time.Hour})
+				})
+			})
+		}
+		calls.Wait()
+		inline := 0
+		for _, by := range store.inline {
+			if by {
+				inline++
+			}
+		}
+		if len(store.inline) != 10 || inline != 2 {
+			t.Errorf("%d of %d requests were sent by their callers, want 2 of 10", inline, len(store.inline))
+		}
+	})
 }
 
 // The reply to the first request is lost: the same owner asks again beside it, and has the lease.
