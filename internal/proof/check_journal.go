@@ -54,17 +54,22 @@ func (c *check) grants() map[grant]driver.Line {
 	return grants
 }
 
-// reruns: a tick has a further attempt only where the job allows it, or where a
-// drain interrupted the one before.
+// reruns: a tick has a further attempt only where the job allows it, or where the one
+// before was given back, which its journal says: a drain interrupted it, also between
+// two tries, or it never started.
 func (c *check) reruns() {
-	drained := map[attempt]bool{}
+	returned := map[attempt]bool{}
+	for job, j := range c.Journals {
+		for _, l := range j.Lines {
+			if l.Outcome == driver.OutcomeInterrupted || l.Outcome == driver.OutcomeUnstarted {
+				returned[attempt{job, l.To, l.Attempt}] = true
+			}
+		}
+	}
 	for i := range c.Records {
 		r := &c.Records[i]
-		if r.Kind == End && r.Cause == scheduler.ErrDrained.Error() {
-			drained[attempt{r.Job, r.Tick, r.Attempt + 1}] = true
-		}
 		j := c.jobs[r.Job]
-		if r.Kind == Start && j != nil && r.Attempt > 1 && j.Takeover == scheduler.TakeoverLost && !drained[r.attempt()] {
+		if r.Kind == Start && j != nil && r.Attempt > 1 && j.Takeover == scheduler.TakeoverLost && !returned[attempt{r.Job, r.Tick, r.Attempt - 1}] {
 			c.found(Twice, r.Job, r.Tick, "attempt %d of a job whose ticks are lost with their node", r.Attempt)
 		}
 	}

@@ -76,6 +76,22 @@ func TestCheckAcquits(t *testing.T) {
 	}
 }
 
+// A tick that a drain gave back between two tries, of a job whose ticks are lost with
+// their node, runs again: the run itself never saw the end of its context.
+func TestCheckAcquitsGivenBack(t *testing.T) {
+	e := innocent()
+	run(e, 4, 2, tick(4, 2000), tick(4, 3000))
+	journal(func(j *driver.Journal) {
+		j.Lines[4].Outcome = driver.OutcomeInterrupted
+		again := granted(4)
+		again.At, again.Fence, again.Attempt, again.Ended = tick(4, 1999).UnixMilli(), fence(4, 2), 2, tick(4, 3001).UnixMilli()
+		j.Lines = append(j.Lines, again)
+	})(e)
+	if n := proof.Count(proof.Check(e), proof.Twice); n != 0 {
+		t.Errorf("%d violations of %q, want none", n, proof.Twice)
+	}
+}
+
 // plants are what each rule must find in evidence that is otherwise innocent.
 var plants = map[string]struct {
 	rule  proof.Rule
