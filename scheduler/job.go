@@ -139,3 +139,13 @@ func (r *Run) Check() error {
 	}
 	return r.lease.Check()
 }
+
+// Deadline returns until when the run's lease may be trusted, unless it is renewed, which happens
+// every third of it until the function has returned. Zero: the run has no lease, as in a test that
+// makes one. Something that must not outlive the right to run, such as another process, needs it.
+func (r *Run) Deadline() time.Time {
+	if r.lease == nil {
+		return time.Time{}
+	}
+	return r.lease.Deadline()
+}

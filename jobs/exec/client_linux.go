@@ -1,0 +1,263 @@
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	osexec "os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// newBackend returns a backend that starts commands through a warden.
+func newBackend(cfg Config) (backend, error) {
+	if len(cfg.Warden) == 0 {
+		return nil, errors.New("exec: Config.Warden is empty, must be the arguments with which this program calls Warden")
+	}
+	return &client{arguments: cfg.Warden, log: cfg.Logger, changed: make(chan struct{}), left: map[uint64]*remote{}}, nil
+}
+
+// A client is the node's side of the connection to the warden.
+type client struct {
+	arguments []string
+	log       *slog.Logger
+
+	mu      sync.Mutex
+	conn    *net.UnixConn // nil: there is no warden
+	changed chan struct{} // closed when there is another
+	ended   bool
+	last    uint64
+	left    map[uint64]*remote // the children that are not over
+}
+
+const (
+	restartAfter = time.Second     // between the starts of two wardens, at least
+	sendWithin   = 5 * time.Second // for a request to the warden
+	exitWithin   = 5 * time.Second // for the end of the warden
+)
+
+// run keeps a warden until ctx ends.
+func (c *client) run(ctx context.Context) error {
+	defer c.close()
+	for {
+		began := time.Now()
+		err := c.serve(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		c.log.Error("warden died", slog.String("err", err.Error()))
+		select {
+		case <-time.After(restartAfter - time.Since(began)):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// close refuses all further starts.
+func (c *client) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	close(c.changed)
+}
+
+// serve starts a warden, and works with it until it dies or ctx ends. Then no command is left.
+func (c *client) serve(ctx context.Context) error {
+	conn, process, err := startWarden(c.arguments)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.CloseWrite() }) // the warden kills all, replies and exits
+	defer stop()
+	c.connect(conn)
+	readErr := c.read(conn)
+	c.disconnect()
+	_ = conn.Close()
+	timer := time.AfterFunc(exitWithin, func() { _ = process.Process.Kill() })
+	defer timer.Stop()
+	err = process.Wait()
+	c.bury()
+	return errors.Join(err, readErr)
+}
+
+// startWarden starts this program as a warden, in a session of its own: a signal of the terminal is
+// for the node. The warden has no variables, as it needs none.
+func startWarden(arguments []string) (*net.UnixConn, *osexec.Cmd, error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("exec: making a socket for the warden: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "warden"), os.NewFile(uintptr(fds[1]), "node")
+	defer theirs.Close()
+	defer ours.Close()
+	c, err := net.FileConn(ours)
+	if err != nil {
+		return nil, nil, fmt.Errorf("exec: making a socket for the warden: %w", err)
+	}
+	conn := c.(*net.UnixConn) // of a socket pair
+	cmd := &osexec.Cmd{Path: "/proc/self/exe", Args: append([]string{os.Args[0]}, arguments...), Env: []string{"PATH=" + defaultPath}, Stderr: os.Stderr,
+		ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if err := cmd.Start(); err != nil {
+		_ = conn.Close()
+		return nil, nil, fmt.Errorf("exec: starting the warden: %w", err)
+	}
+	return conn, cmd, nil
+}
+
+func (c *client) connect(conn *net.UnixConn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn = conn
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *client) disconnect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn = nil
+}
+
+// read passes replies on until the warden is gone.
+func (c *client) read(conn *net.UnixConn) error {
+	packet := make([]byte, maxPacket)
+	for {
+		n, err := conn.Read(packet)
+		if err != nil || n == 0 {
+			return err
+		}
+		var r reply
+		if err := json.Unmarshal(packet[:n], &r); err != nil {
+			return fmt.Errorf("exec: reading a reply of the warden: %w", err)
+		}
+		c.end(r)
+	}
+}
+
+func (c *client) end(r reply) {
+	c.mu.Lock()
+	child := c.left[r.ID]
+	delete(c.left, r.ID)
+	c.mu.Unlock()
+	if child != nil {
+		child.done <- r
+	}
+}
+
+// bury ends the children of a warden that is gone. Their main processes died with it. What those
+// had started is found by the id of the run.
+func (c *client) bury() {
+	c.mu.Lock()
+	left := c.left
+	c.left = map[uint64]*remote{}
+	c.mu.Unlock()
+	for id, child := range left {
+		killByRunID(child.runID)
+		child.done <- reply{ID: id, Err: "the warden died"}
+	}
+}
+
+// killByRunID kills the processes with a run id in their environment, until none is found twice.
+func killByRunID(runID string) {
+	for clean := 0; clean < 2; {
+		clean++
+		for _, pid := range allProcesses() {
+			if p, ok := readProcess(pid); ok && p.carries(runID) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				clean = 0
+			}
+		}
+		time.Sleep(sweepEvery)
+	}
+}
+
+// start sends a command to the warden.
+func (c *client) start(ctx context.Context, q *request, files []*os.File, term, kill time.Time) (child, error) {
+	r, err := c.expect(ctx, q.RunID)
+	if err != nil {
+		return nil, err
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	q.ID, q.Term, q.Kill = r.id, boot(term), boot(kill)
+	if err := send(r.conn, q, syscall.UnixRights(fds...)); err != nil {
+		c.end(reply{ID: r.id})
+		return nil, err
+	}
+	return r, nil
+}
+
+// expect waits for a warden, and returns a child for its reply.
+func (c *client) expect(ctx context.Context, runID string) (*remote, error) {
+	for {
+		c.mu.Lock()
+		if c.conn != nil {
+			break
+		}
+		ended, changed := c.ended, c.changed
+		c.mu.Unlock()
+		if ended {
+			return nil, errors.New("the runner has ended")
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	defer c.mu.Unlock()
+	c.last++
+	r := &remote{conn: c.conn, id: c.last, runID: runID, done: make(chan reply, 1)}
+	c.left[r.id] = r
+	return r, nil
+}
+
+func send(conn *net.UnixConn, q *request, rights []byte) error {
+	packet, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	if len(packet) > maxPacket {
+		return fmt.Errorf("the request has %d bytes, must have up to %d", len(packet), maxPacket)
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(sendWithin))
+	_, _, err = conn.WriteMsgUnix(packet, rights, nil)
+	return err
+}
+
+// boot returns a time of CLOCK_BOOTTIME; 0 for none.
+func boot(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return bootTimeAt(t)
+}
+
+// A remote is a child of the warden. A request that cannot be sent needs no answer: the warden is
+// gone, and the child with it.
+type remote struct {
+	conn  *net.UnixConn
+	id    uint64
+	runID string
+	done  chan reply
+}
+
+func (r *remote) over() <-chan reply { return r.done }
+
+func (r *remote) extend(term, kill time.Time) {
+	_ = send(r.conn, &request{Op: opExtend, ID: r.id, Term: boot(term), Kill: boot(kill)}, nil)
+}
+
+func (r *remote) stop(kill time.Time) {
+	_ = send(r.conn, &request{Op: opStop, ID: r.id, Kill: boot(kill)}, nil)
+}
+
+func (r *remote) kill() { _ = send(r.conn, &request{Op: opKill, ID: r.id}, nil) }

@@ -1,0 +1,210 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/jobs/exec"
+	"github.com/cronce/cronce/lock"
+)
+
+func TestExitCodes(t *testing.T) {
+	r := runner(t)
+	for _, c := range []struct {
+		script, want string
+		code         int
+	}{
+		{"true", "", 0},
+		{"exit 3", "exit code 3", 3},
+		{"exit 255", "exit code 255", 255},
+		{"echo reading; echo 'no such table' >&2; exit 1", "exit code 1: no such table", 1},
+		{"kill -SEGV $$", "killed by SIGSEGV", 0},
+		{"exec /nothing/there", "exit code 127", 127},
+	} {
+		err := run(t, t.Context(), r, sh(c.script))
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if c.want == "" && err != nil || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %v, want %q", c.script, err, c.want)
+		}
+		if e, ok := errors.AsType[*exec.ExitError](err); ok && e.Code != c.code {
+			t.Errorf("%s: code %d, want %d", c.script, e.Code, c.code)
+		}
+	}
+}
+
+// A command gets the variables of its run, those that it asked for, and few of the node's.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "not for children")
+	t.Setenv("CRONCE_REDIS_PASSWORD", "not for children")
+	t.Setenv("PATH", "/usr/bin:/bin")
+	t.Setenv("LC_TIME", "C")
+	for _, name := range []string{"HOME", "USER", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "LC_ALL"} {
+		t.Setenv(name, "")
+		os.Unsetenv(name)
+	}
+	c := exec.Command{Args: []string{"env"}, Env: []string{"LEVEL=1", "LEVEL=2"}, PermanentCodes: []int{9}}
+	c.Args = []string{"sh", "-c", "tr '\\0' '\\n' </proc/self/environ; exit 9"}
+	err := run(t, t.Context(), runner(t), c)
+	e, _ := errors.AsType[*exec.ExitError](err)
+	if e == nil {
+		t.Fatal(err)
+	}
+	want := "PATH=/usr/bin:/bin\nLC_TIME=C\nLEVEL=2\nCRONCE_JOB=job\nCRONCE_TICK=2026-01-05T00:00:00.000Z\n" +
+		"CRONCE_RUN_ID=test/TestEnvironment@2026-01-05T00:00:00.000Z\nCRONCE_FENCE=42\nCRONCE_ATTEMPT=1\n"
+	if e.Output != want {
+		t.Errorf("the environment is\n%s\nwant\n%s", e.Output, want)
+	}
+}
+
+func TestStdinDirUmask(t *testing.T) {
+	dir, mask := t.TempDir(), 0o077
+	c := sh("cat >copy; umask")
+	c.Dir, c.Umask, c.Stdin = dir, &mask, strings.Repeat("line\n", 10000)
+	if err := run(t, t.Context(), runner(t), c); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "copy"))
+	info, _ := os.Stat(filepath.Join(dir, "copy"))
+	if err != nil || string(text) != c.Stdin || info.Mode().Perm() != 0o600 {
+		t.Errorf("%d bytes with mode %v, %v", len(text), info.Mode(), err)
+	}
+}
+
+// When the function returns, no process is alive that came of the command: in the background, in a
+// session of its own, without its environment, and deaf to SIGTERM.
+func TestNothingIsLeft(t *testing.T) {
+	r := runner(t)
+	for name, leave := range map[string]string{
+		"background": "sleep M &",
+		"session":    "setsid sleep M &",
+		"deaf":       "(trap '' TERM; setsid sleep M & sleep M) &",
+		"daemon":     "(setsid sh -c '(sleep M &)' &)",
+		"nameless":   "env -i setsid sleep M & sleep 0.05",
+		"deep":       "setsid sh -c 'setsid sh -c \"setsid sleep M & sleep M\" & sleep M' & sleep 0.05",
+	} {
+		for _, end := range []string{"true", "exit 1", "kill -9 $$"} {
+			m := marker(t)
+			_ = run(t, t.Context(), r, sh(strings.ReplaceAll(leave, "M", m)+"\n"+end))
+			if name == "nameless" {
+				eventually(t, "empty", func() bool { return alive(m) == nil })
+			}
+			if left := alive(m); left != nil {
+				t.Errorf("%s, %s: processes %v are left", name, end, left)
+			}
+		}
+	}
+}
+
+// The end of the context is SIGTERM, and SIGKILL after the grace.
+func TestContextEnds(t *testing.T) {
+	r := runner(t)
+	cause := errors.New("enough")
+	for name, c := range map[string]struct {
+		script, want string
+		cause        error
+	}{
+		"heeds":       {"trap 'echo bye; exit 7' TERM; echo up >up; while :; do sleep 0.01; done", "exit code 7: bye", cause},
+		"is stopped":  {"trap 'echo bye; exit 7' TERM; echo up >up; kill -STOP $$; while :; do sleep 0.01; done", "exit code 7: bye", cause},
+		"ignores":     {"trap '' TERM; echo up >up; while :; do sleep 0.01; done", "killed by SIGKILL", cause},
+		"lost":        {"trap 'echo bye; exit 7' TERM; echo up >up; while :; do sleep 0.01; done", "killed by SIGKILL", lock.ErrLost},
+		"done anyway": {"trap 'exit 0' TERM; echo up >up; while :; do sleep 0.01; done", "", cause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := context.WithCancelCause(t.Context())
+			cmd := sh(c.script)
+			cmd.Dir, cmd.Grace = t.TempDir(), 300*time.Millisecond
+			if c.cause == cause && name != "ignores" {
+				cmd.Grace = time.Minute
+			}
+			done := make(chan error)
+			go func() { done <- run(t, ctx, r, cmd) }()
+			eventually(t, "up", func() bool { _, err := os.Stat(filepath.Join(cmd.Dir, "up")); return err == nil })
+			stop(c.cause)
+			err := <-done
+			if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// The end of a Runner kills what is left.
+func TestRunnerEnds(t *testing.T) {
+	r, err := exec.New(exec.Config{Warden: []string{"warden"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended, done := make(chan error), make(chan error)
+	go func() { ended <- r.Run(ctx) }()
+	m := marker(t)
+	go func() { done <- run(t, t.Context(), r, sh("trap '' TERM; setsid sleep "+m+" & sleep "+m)) }()
+	eventually(t, "two processes", func() bool { return len(alive(m)) >= 2 })
+	stop()
+	if err := <-done; err == nil {
+		t.Error("the command succeeded")
+	}
+	if err := <-ended; err != nil || alive(m) != nil {
+		t.Errorf("%v, left %v", err, alive(m))
+	}
+	if err := run(t, t.Context(), r, sh("true")); err == nil {
+		t.Error("a command ran after the end")
+	}
+}
+
+func TestNotFound(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command exec.Command
+		want    string
+		is      error
+	}{
+		{exec.Command{Args: []string{"no-such-program"}}, `exec: finding "no-such-program" in PATH: file does not exist`, os.ErrNotExist},
+		{exec.Command{Args: []string{"./none"}, Dir: dir}, `exec: finding "` + dir + `/none": file does not exist`, os.ErrNotExist},
+		{exec.Command{Args: []string{text}}, `exec: finding "` + text + `": permission denied`, os.ErrPermission},
+		{exec.Command{Args: []string{"true"}, Dir: dir + "/none"}, `exec: finding the directory "` + dir + `/none": file does not exist`, os.ErrNotExist},
+		{exec.Command{Args: []string{"true"}, Dir: text}, `exec: finding the directory "` + text + `": not a directory`, syscall.ENOTDIR},
+	} {
+		if _, err := c.command.Find(); err == nil || err.Error() != c.want || !errors.Is(err, c.is) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	r, _ := exec.New(exec.Config{Warden: []string{"warden"}})
+	mask := 0o1777
+	for want, c := range map[string]exec.Command{
+		`exec: args is [], must be a program and its arguments`:                                  {},
+		`exec: args[1] is "a\x00b", must be without a NUL byte`:                                  {Args: []string{"a", "a\x00b"}},
+		`exec: env[0] is "CRONCE_JOB", must be name=value, and no name that begins with CRONCE_`: {Args: []string{"a"}, Env: []string{"CRONCE_JOB=x"}},
+		`exec: args is of 100001 bytes, must be up to 98304 bytes together with env`:             {Args: []string{"a", strings.Repeat("x", 100000)}},
+		`exec: stdin is of 65537 bytes, must be up to 65536 bytes`:                               {Args: []string{"a"}, Stdin: strings.Repeat("x", 65537)},
+		`exec: grace is -1s, must be 0 or more`:                                                  {Args: []string{"a"}, Grace: -time.Second},
+		`exec: umask is 01777, must be 0 to 0777`:                                                {Args: []string{"a"}, Umask: &mask},
+		`exec: skip_codes is 0, must be 1 to 255`:                                                {Args: []string{"a"}, SkipCodes: []int{0}},
+		`exec: permanent_codes is 4, must be in one of the lists: it is in skip_codes, too`:      {Args: []string{"a"}, SkipCodes: []int{4}, PermanentCodes: []int{4}},
+		`exec: user is "no-such-user", must be a user of this machine, or a number`:              {Args: []string{"a"}, User: "no-such-user"},
+		`exec: group is "no-such-group", must be a group of this machine, or a number`:           {Args: []string{"a"}, Group: "no-such-group"},
+	} {
+		if os.Geteuid() != 0 && (c.User != "" || c.Group != "") {
+			continue
+		}
+		if _, err := r.Func(c); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

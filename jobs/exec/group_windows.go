@@ -1,0 +1,28 @@
+package exec
+
+import (
+	"os"
+	osexec "os/exec"
+	"strconv"
+	"syscall"
+)
+
+// signalName returns nothing: there are no signals.
+func signalName(int) string { return "" }
+
+func ownGroup(*credential) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+func startGroup(cmd *osexec.Cmd, _ *int) error { return cmd.Start() }
+
+// terminateGroup does nothing: a process without a console cannot be asked to end.
+func terminateGroup(*osexec.Cmd) {}
+
+// killGroup ends the process and those that it started.
+func killGroup(cmd *osexec.Cmd) {
+	_ = osexec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run()
+	_ = cmd.Process.Kill()
+}
+
+func exitOf(s *os.ProcessState) (code, signal int) { return s.ExitCode(), 0 }

@@ -1,0 +1,169 @@
+package exec
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxTail   = 16 << 10 // bytes of the output that are kept
+	maxLine   = 8 << 10  // bytes of a line; the rest of it is dropped
+	minSecret = 6        // bytes: shorter texts would be masked everywhere
+	maxSecret = 4 << 10  // bytes that are compared
+	lingers   = time.Second
+	mask      = "[masked]"
+	cut       = " [cut]"
+)
+
+// An output reads what a command writes, as fast as it is written, and keeps the end of it. All
+// lines are masked and valid UTF-8.
+type output struct {
+	r       *os.File
+	line    func(string) // gets each line; nil: nobody does
+	secrets []string
+	done    chan struct{} // closed when everything was read
+
+	rest    []byte // of a line that has not ended
+	dropped bool   // the end of this line
+	tail    []byte // up to twice maxTail
+}
+
+// openOutput returns an output, and the files for the command: that which it writes to, and that
+// which it reads from if there is an input. The caller closes those when the command has them.
+func openOutput(stdin string, secrets []string, line func(string)) (*output, []*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	files := []*os.File{w}
+	if stdin != "" {
+		in, write, err := os.Pipe()
+		if err != nil {
+			_, _ = r.Close(), w.Close()
+			return nil, nil, err
+		}
+		files = append(files, in)
+		go func() { // ends when the command has read it, or is over
+			_, _ = io.WriteString(write, stdin)
+			_ = write.Close()
+		}()
+	}
+	o := &output{r: r, line: line, secrets: maskable(secrets), done: make(chan struct{})}
+	go o.read()
+	return o, files, nil
+}
+
+// maskable returns the texts to be masked, by line, the longest first: one may contain another.
+func maskable(secrets []string) (texts []string) {
+	for _, s := range secrets {
+		for line := range strings.Lines(s) {
+			if line = strings.TrimSpace(line); len(line) >= minSecret {
+				texts = append(texts, line[:min(len(line), maxSecret)])
+			}
+		}
+	}
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(texts)
+}
+
+// end waits until all that was written is read, and returns the end of it. It waits for a second
+// at most: a process that is not of the command may have its output, if it was given to it.
+func (o *output) end() string {
+	_ = o.r.SetReadDeadline(time.Now().Add(lingers))
+	<-o.done
+	_ = o.r.Close()
+	return o.text()
+}
+
+func (o *output) read() {
+	defer close(o.done)
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := o.r.Read(chunk)
+		o.write(chunk[:n])
+		if err != nil {
+			o.flush()
+			return
+		}
+	}
+}
+
+// write takes a part of the output.
+func (o *output) write(p []byte) {
+	for len(p) > 0 {
+		part, ended := p, false
+		if i := bytes.IndexByte(p, '\n'); i >= 0 {
+			part, ended = p[:i], true
+		}
+		p = p[min(len(part)+1, len(p)):]
+		room := maxLine + maxSecret - len(o.rest) // a secret that begins in the part that is kept is seen whole
+		o.dropped = o.dropped || len(part) > room
+		o.rest = append(o.rest, part[:min(len(part), room)]...)
+		if ended {
+			o.flush()
+		}
+	}
+}
+
+// flush ends a line.
+func (o *output) flush() {
+	if len(o.rest) == 0 {
+		return
+	}
+	text := o.clean(string(o.rest))
+	if o.dropped || len(text) > maxLine {
+		text = cutText(text, maxLine) + cut
+	}
+	o.rest, o.dropped = o.rest[:0], false
+	if o.line != nil {
+		o.line(text)
+	}
+	o.tail = append(append(o.tail, text...), '\n')
+	if len(o.tail) > 2*maxTail {
+		o.tail = append(o.tail[:0], o.tail[len(o.tail)-maxTail:]...)
+	}
+}
+
+// clean masks secrets, and replaces what is no text.
+func (o *output) clean(line string) string {
+	for _, secret := range o.secrets {
+		line = strings.ReplaceAll(line, secret, mask)
+	}
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.TrimSuffix(line, "\r"))
+}
+
+// text returns the end of the output.
+func (o *output) text() string {
+	t := o.tail[max(len(o.tail)-maxTail, 0):]
+	for len(t) > 0 && !utf8.RuneStart(t[0]) {
+		t = t[1:]
+	}
+	return string(t)
+}
+
+// cutText returns the first n bytes of a text, or fewer so that no character is cut.
+func cutText(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+func lastLine(text string) string {
+	text = strings.TrimRight(text, "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

@@ -1,0 +1,113 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// run runs a command once, and returns when no process of it is left.
+func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *credential) error {
+	path, err := c.Find()
+	if err != nil {
+		return err
+	}
+	var line func(string)
+	if c.Log {
+		log := run.Logger()
+		line = func(text string) { log.Info("output", "line", text) }
+	}
+	out, files, err := openOutput(c.Stdin, c.Secrets, line)
+	if err != nil {
+		return failedToStart(c, err)
+	}
+	w := newWatch(run.Deadline, c.Grace)
+	q := &request{Op: opStart, RunID: run.ID, Path: path, Args: c.Args, Env: append(c.Env[:len(c.Env):len(c.Env)], runEnv(run)...),
+		Dir: c.Dir, Stdin: c.Stdin != "", Umask: c.Umask, User: user}
+	child, err := r.backend.start(ctx, q, files, w.term, w.kill)
+	for _, f := range files {
+		_ = f.Close()
+	}
+	if err != nil {
+		out.end()
+		return failedToStart(c, err)
+	}
+	end := w.follow(ctx, child)
+	return result(ctx, c, &end, out.end())
+}
+
+// result turns the end of a command into the error of its run.
+func result(ctx context.Context, c *Command, end *reply, output string) error {
+	switch {
+	case end.Err != "":
+		return failedToStart(c, errors.New(end.Err))
+	case end.Lease && ctx.Err() == nil:
+		return ErrExpired
+	case end.Code == 0 && end.Signal == 0:
+		return nil
+	}
+	return &ExitError{Code: end.Code, Signal: signalName(end.Signal), Output: output}
+}
+
+// A watch keeps the kill times of a command in step with the lease of its run. The command gets
+// SIGKILL when the lease can be trusted no more, which is before another node can be granted the
+// tick, and SIGTERM by the grace earlier, but at most by a third of what the lease lasts.
+type watch struct {
+	deadline   func() time.Time
+	grace      time.Duration
+	span       time.Duration // of the lease, as it was when it had just been renewed
+	term, kill time.Time     // zero: the run has no lease
+}
+
+func newWatch(deadline func() time.Time, grace time.Duration) *watch {
+	w := &watch{deadline: deadline, grace: grace}
+	w.read()
+	return w
+}
+
+// read sets the times by the lease, and reports whether they moved.
+func (w *watch) read() (moved bool) {
+	deadline := w.deadline()
+	if deadline.Equal(w.kill) {
+		return false
+	}
+	w.span = max(w.span, time.Until(deadline))
+	w.term, w.kill = deadline.Add(-min(w.grace, w.span/3)), deadline
+	return true
+}
+
+// perLease is how often the deadline of a lease is read while the lease lasts. A renewal comes after
+// a third of it, so there is time enough for its answer to move SIGTERM.
+const perLease = 20
+
+// follow returns how the command ended. It moves the kill times with each renewal, and stops the
+// command when ctx ends. The lease is renewed until the command is over.
+func (w *watch) follow(ctx context.Context, child child) reply {
+	var tick <-chan time.Time
+	if !w.kill.IsZero() {
+		t := time.NewTicker(max(w.span/perLease, time.Millisecond))
+		defer t.Stop()
+		tick = t.C
+	}
+	done := ctx.Done()
+	for {
+		select {
+		case end := <-child.over():
+			return end
+		case <-tick:
+			if w.read() {
+				child.extend(w.term, w.kill)
+			}
+		case <-done:
+			done = nil
+			if errors.Is(context.Cause(ctx), lock.ErrLost) {
+				child.kill() // another node may run the tick already
+			} else {
+				child.stop(time.Now().Add(w.grace))
+			}
+		}
+	}
+}

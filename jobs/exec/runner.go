@@ -1,0 +1,118 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A Config has the settings of a Runner.
+type Config struct {
+	// Warden are the arguments with which this program calls Warden and does nothing else. On Linux
+	// it is needed. The warden has the rights of the node, and no variable of its environment.
+	Warden []string
+	// Logger gets what concerns no run. Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// A Runner runs commands. It is safe for concurrent use.
+type Runner struct{ backend backend }
+
+// A backend starts commands on one platform.
+type backend interface {
+	// run serves until ctx ends, and then kills what is left.
+	run(ctx context.Context) error
+	// start starts a command with the first file as its output and the second as its input. It waits
+	// for a backend that is not ready yet, until ctx ends. Zero times are never.
+	start(ctx context.Context, q *request, files []*os.File, term, kill time.Time) (child, error)
+}
+
+// A child is a command that was started. Its methods do not wait.
+type child interface {
+	extend(term, kill time.Time) // moves the times of SIGTERM and SIGKILL
+	stop(kill time.Time)         // sends SIGTERM, and SIGKILL at that time
+	kill()                       // sends SIGKILL
+	over() <-chan reply          // gets one reply when no process is left
+}
+
+// New returns a Runner. It starts nothing.
+func New(cfg Config) (*Runner, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	b, err := newBackend(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{b}, nil
+}
+
+// Run serves the commands until ctx ends, and kills those that are left then. Functions of jobs
+// wait for it: end ctx only when scheduler.Node.Run has returned.
+func (r *Runner) Run(ctx context.Context) error { return r.backend.run(ctx) }
+
+// Func returns the function of a job that runs the command. The error joins the faults of the
+// command, each a *FieldError. A program that is not there is no fault: see Command.Find.
+//
+// The function returns when no process of the command is left. It returns an *ExitError if the
+// command failed, and ErrExpired if the command was ended because the lease of the run was not
+// renewed in time. The end of the context ends the command: with SIGKILL if the lease is lost,
+// because another node may run the tick already, otherwise with SIGTERM, and SIGKILL after the grace.
+func (r *Runner) Func(c Command) (scheduler.Func, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.Args, c.Secrets = slices.Clone(c.Args), slices.Clone(c.Secrets)
+	c.Env = c.environment()
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+	user, err := c.credential()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, run *scheduler.Run) error {
+		return r.run(ctx, run, &c, user)
+	}, nil
+}
+
+// ErrExpired says that a command was ended because the lease of its run was about to end: the node
+// did not reach the store for too long, or stood still.
+var ErrExpired = errors.New("exec: the command was ended before the lease of its run, which was not renewed in time")
+
+// An ExitError says how a command failed.
+type ExitError struct {
+	Code   int    // its exit code; 0 if a signal ended it
+	Signal string // the name of the signal that ended it, such as SIGSEGV; empty if it exited
+	Output string // the end of its output, up to 16 KiB, masked
+}
+
+// Error names the code or the signal, and the last line of the output.
+func (e *ExitError) Error() string {
+	text := "exit code " + strconv.Itoa(e.Code)
+	if e.Signal != "" {
+		text = "killed by " + e.Signal
+	}
+	if line := lastLine(e.Output); line != "" {
+		text += ": " + line
+	}
+	return text
+}
+
+// runEnv returns the variables that describe a run.
+func runEnv(run *scheduler.Run) []string {
+	env := []string{"CRONCE_JOB=" + run.Job, "CRONCE_TICK=" + run.Tick.UTC().Format("2006-01-02T15:04:05.000Z"), RunIDEnv + "=" + run.ID,
+		"CRONCE_FENCE=" + strconv.FormatInt(run.Fence, 10), "CRONCE_ATTEMPT=" + strconv.Itoa(run.Attempt)}
+	return env
+}
+
+func failedToStart(c *Command, err error) error {
+	return fmt.Errorf("exec: starting %q: %w", c.Args[0], err)
+}

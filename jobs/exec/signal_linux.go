@@ -1,0 +1,6 @@
+package exec
+
+import "golang.org/x/sys/unix"
+
+// signalName returns the name of a signal; empty for 0.
+func signalName(n int) string { return unix.SignalName(unix.Signal(n)) }

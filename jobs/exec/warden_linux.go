@@ -1,0 +1,347 @@
+package exec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// wardenFD is the descriptor of the warden's end of the socket.
+const wardenFD = 3
+
+// lastKills is how long a warden whose node is gone goes on killing what is left.
+const lastKills = 2 * time.Second
+
+// Warden serves the node that started this process with [Config.Warden], until the node is gone,
+// and then kills what is left. It is the whole of a process: call it from main, and exit with the
+// error's absence or presence. It is of no use without a Runner.
+func Warden() error {
+	runtime.LockOSThread() // commands die with the thread that started them, so it must never end
+	conn, err := wardenConn()
+	if err != nil {
+		return err
+	}
+	closeOnExec()
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("exec: becoming the reaper of commands: %w", err)
+	}
+	alarm, err := newAlarm()
+	if err != nil {
+		return err
+	}
+	// A signal to the group or the control group of the node is for the node: it ends the commands
+	// in its own way. Ignored signals would be inherited, caught ones are not.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	w := &warden{
+		conn: conn, alarm: alarm, strict: newStrictForker(),
+		requests: make(chan received), exits: make(chan exit), forked: make(chan struct{}, 1), runs: map[uint64]*wardenRun{},
+	}
+	go w.read()
+	go w.reap()
+	w.serve()
+	w.killAll()
+	return nil
+}
+
+func wardenConn() (*net.UnixConn, error) {
+	f := os.NewFile(wardenFD, "node")
+	c, err := net.FileConn(f)
+	_ = f.Close()
+	conn, ok := c.(*net.UnixConn)
+	if err != nil || !ok {
+		return nil, errors.New("exec: the warden is started by a node, not by hand: descriptor 3 is no socket")
+	}
+	return conn, nil
+}
+
+// closeOnExec keeps descriptors that this process inherited from commands. Go marks its own.
+func closeOnExec() {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+}
+
+// A warden starts, kills and reaps the commands of one node. All of it but the reading of requests
+// and the waiting for processes happens on one goroutine.
+type warden struct {
+	conn     *net.UnixConn
+	alarm    *alarm
+	strict   *forker
+	requests chan received
+	exits    chan exit
+	forked   chan struct{} // wakes the reaper, which has no child to wait for
+	runs     map[uint64]*wardenRun
+	stray    bool // a stray has ended: its children are strays now
+}
+
+type received struct {
+	request
+	files []*os.File
+}
+
+// An exit is a process that was reaped.
+type exit struct {
+	pid    int
+	status syscall.WaitStatus
+}
+
+// A wardenRun is a command that was started and has processes.
+type wardenRun struct {
+	request
+	pid     int    // of the main process, its session and its group
+	began   int64  // ns of CLOCK_BOOTTIME
+	stop    int64  // when it gets SIGKILL whatever becomes of its lease; 0: it goes on
+	expired bool   // it was ended because its lease was about to end
+	reply   *reply // of the main process, once it has ended
+	over    int64  // since when all of its processes must end; 0: they need not
+}
+
+// read passes the node's requests on, until the node is gone.
+func (w *warden) read() {
+	defer close(w.requests)
+	packet, oob := make([]byte, maxPacket), make([]byte, syscall.CmsgSpace(4*2))
+	for {
+		n, oobn, _, _, err := w.conn.ReadMsgUnix(packet, oob)
+		if err != nil || n == 0 {
+			return
+		}
+		r := received{files: descriptors(oob[:oobn])}
+		if json.Unmarshal(packet[:n], &r.request) != nil {
+			return // a node of another version: it is told by the end of the connection
+		}
+		w.requests <- r
+	}
+}
+
+// descriptors returns the files that came with a packet.
+func descriptors(oob []byte) (files []*os.File) {
+	messages, _ := syscall.ParseSocketControlMessage(oob)
+	for i := range messages {
+		fds, _ := syscall.ParseUnixRights(&messages[i])
+		for _, fd := range fds {
+			files = append(files, os.NewFile(uintptr(fd), "passed"))
+		}
+	}
+	return files
+}
+
+// reap waits for all children, which are those that were started and those whose parents died.
+func (w *warden) reap() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == syscall.ECHILD:
+			<-w.forked
+		case pid > 0:
+			w.exits <- exit{pid, status}
+		}
+	}
+}
+
+// serve works until the node is gone.
+func (w *warden) serve() {
+	for {
+		w.alarm.set(w.next(bootTime()))
+		select {
+		case r, ok := <-w.requests:
+			if !ok {
+				return
+			}
+			w.handle(r)
+		case e := <-w.exits:
+			w.exited(e)
+		case <-w.alarm.rang:
+		}
+		w.act(bootTime())
+	}
+}
+
+func (w *warden) handle(r received) {
+	if r.Op == opStart {
+		w.start(r)
+		return
+	}
+	run := w.runs[r.ID]
+	if run == nil {
+		return // it has ended meanwhile
+	}
+	switch r.Op {
+	case opExtend:
+		run.Term, run.Kill = r.Term, r.Kill
+	case opStop:
+		run.stop = earlier(run.stop, r.Kill)
+		run.terminate()
+	case opKill:
+		run.stop = 1 // long ago
+	}
+}
+
+func (w *warden) start(r received) {
+	defer func() {
+		for _, f := range r.files {
+			_ = f.Close()
+		}
+	}()
+	run := &wardenRun{request: r.request, began: bootTime()}
+	pid, err := w.fork(r)
+	if err != nil {
+		w.send(&reply{ID: r.ID, Err: err.Error()})
+		return
+	}
+	run.pid = pid
+	w.runs[r.ID] = run
+	select {
+	case w.forked <- struct{}{}:
+	default:
+	}
+}
+
+// fork starts the main process of a run, as the leader of a new session and group.
+func (w *warden) fork(r received) (pid int, err error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close()
+	in := null
+	if r.Stdin && len(r.files) > 1 {
+		in = r.files[1]
+	}
+	if len(r.files) == 0 {
+		return 0, errors.New("no descriptor of the output came with the request")
+	}
+	out := r.files[0].Fd()
+	for _, f := range r.files {
+		if err := syscall.SetNonblock(int(f.Fd()), false); err != nil { // the node reads and writes its ends without blocking
+			return 0, err
+		}
+	}
+	attr := &syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: []uintptr{in.Fd(), out, out},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
+	if r.Umask != nil {
+		defer syscall.Umask(syscall.Umask(*r.Umask))
+	}
+	if u := r.User; u != nil {
+		attr.Sys.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+		return w.strict.fork(r.Path, r.Args, attr)
+	}
+	return syscall.ForkExec(r.Path, r.Args, attr)
+}
+
+func (w *warden) exited(e exit) {
+	for _, run := range w.runs {
+		if run.pid == e.pid && run.reply == nil {
+			run.reply = &reply{ID: run.ID, Code: e.status.ExitStatus(), Lease: run.expired}
+			if e.status.Signaled() {
+				run.reply.Code, run.reply.Signal = 0, int(e.status.Signal())
+			}
+			return
+		}
+	}
+	w.stray = true
+}
+
+// act does what is due: it ends the runs whose time has come, and reports those that are over.
+func (w *warden) act(now int64) {
+	scan := w.stray
+	w.stray = false
+	for id, run := range w.runs {
+		switch {
+		case run.reply != nil || run.killAt() != 0 && now >= run.killAt():
+			run.over = earlier(run.over, now)
+			if w.sweep(run) && run.reply != nil { // over means empty
+				delete(w.runs, id)
+				w.send(run.reply)
+				scan = true
+			}
+		case run.Term != 0 && now >= run.Term && run.stop == 0:
+			// A renewal that is answered from now on keeps other nodes out until the run is over. It
+			// does not revive a run that has begun to end.
+			run.expired, run.stop = true, run.Kill
+			run.terminate()
+		}
+	}
+	if scan {
+		w.killStrays()
+	}
+}
+
+// next returns when act must be called again; 0: not before something else happens.
+func (w *warden) next(now int64) (at int64) {
+	for _, run := range w.runs {
+		due := run.killAt()
+		if run.stop == 0 {
+			due = earlier(due, run.Term)
+		}
+		if run.over != 0 { // what was killed is not gone yet, and may be in a call that cannot be interrupted
+			due = now + min(max((now-run.over)/4, int64(sweepEvery)), int64(time.Second))
+		}
+		at = earlier(at, due)
+	}
+	return at
+}
+
+// earlier returns the earlier of two times, of which 0 is none.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// killAt returns when the run gets SIGKILL; 0: never.
+func (r *wardenRun) killAt() int64 { return earlier(r.Kill, r.stop) }
+
+// terminate sends SIGTERM to the group, and SIGCONT, so that a stopped process gets it.
+func (r *wardenRun) terminate() {
+	_ = syscall.Kill(-r.pid, syscall.SIGTERM)
+	_ = syscall.Kill(-r.pid, syscall.SIGCONT)
+}
+
+func (r *wardenRun) kill() { _ = syscall.Kill(-r.pid, syscall.SIGKILL) }
+
+func (w *warden) send(r *reply) {
+	packet, err := json.Marshal(r)
+	if err == nil {
+		_, _ = w.conn.Write(packet) // a node that is gone is seen by the reader
+	}
+}
+
+// killAll kills every process that came of any command. All are descendants of the warden, and the
+// children of one that dies become children of the warden. So when it has no child, none is left.
+func (w *warden) killAll() {
+	for end := bootTime() + int64(lastKills); bootTime() < end; {
+		for _, run := range w.runs {
+			if run.reply == nil {
+				run.kill()
+			}
+		}
+		left := children()
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if len(left) == 0 {
+			return
+		}
+		w.alarm.set(bootTime() + int64(sweepEvery))
+		select {
+		case e := <-w.exits:
+			w.exited(e)
+		case <-w.alarm.rang:
+		}
+	}
+}

@@ -1,0 +1,134 @@
+//go:build linux
+
+package exec_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronce/cronce/jobs/exec"
+)
+
+// mean is a command that leaves its session, forgets its environment and ignores SIGTERM.
+func mean(m string) string {
+	return "trap '' TERM; setsid sleep " + m + " & env -i setsid sh -c 'trap \"\" TERM; sleep " + m + "; sleep " + m + "' & (setsid sleep " + m + " &) ; sleep " + m
+}
+
+// startNode starts a node as a process, and waits until its command has all of its processes.
+func startNode(t *testing.T, m string) *osexec.Cmd {
+	t.Helper()
+	n := osexec.Command(os.Args[0], "node", mean(m))
+	out := &bytes.Buffer{}
+	n.Stdout, n.Stderr = out, out
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = n.Process.Kill()
+		_ = n.Wait()
+		if t.Failed() {
+			t.Log(out)
+		}
+	})
+	eventually(t, "five processes", func() bool { return len(alive("sleep\x00"+m)) >= 4 })
+	return n
+}
+
+// A node that is killed leaves no process of its runs.
+func TestNodeKilled(t *testing.T) {
+	m := marker(t)
+	n := startNode(t, m)
+	_ = n.Process.Kill()
+	eventually(t, "empty", func() bool { return alive(m) == nil })
+}
+
+// A node that is stopped leaves no process of a run alive past its lease, which nobody renews.
+func TestNodeFrozen(t *testing.T) {
+	m := marker(t)
+	n := startNode(t, m)
+	if err := n.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "empty", func() bool { return len(alive("sleep\x00"+m)) == 0 })
+}
+
+// wardenOf returns the pid of the warden of a process.
+func wardenOf(t *testing.T, pid int) (warden int) {
+	t.Helper()
+	lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, child := range strings.Fields(string(text)) {
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); bytes.HasSuffix(line, []byte("\x00warden\x00")) {
+				warden, _ = strconv.Atoi(child)
+			}
+		}
+	}
+	return warden
+}
+
+// A run whose warden is killed fails, and nothing of it is left. The next run has another warden.
+func TestWardenKilled(t *testing.T) {
+	r, m := runner(t), marker(t)
+	done := make(chan error)
+	go func() { done <- run(t, t.Context(), r, sh("setsid sleep "+m+" & sleep "+m)) }()
+	eventually(t, "three processes", func() bool { return len(alive(m)) >= 3 })
+	if err := syscall.Kill(wardenOf(t, os.Getpid()), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "the warden died") || alive(m) != nil {
+		t.Errorf("%v, left %v", err, alive(m))
+	}
+	if err := run(t, t.Context(), r, sh("true")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A command has no descriptors but its own, no signal blocked or ignored, and a session of its own.
+func TestCleanProcess(t *testing.T) {
+	m := marker(t)
+	ctx, stop := context.WithCancel(t.Context())
+	r, done := runner(t), make(chan error)
+	go func() { done <- run(t, ctx, r, exec.Command{Args: []string{"sleep", m}}) }()
+	eventually(t, "sleep", func() bool { return len(alive("sleep\x00"+m)) == 1 })
+	dir := "/proc/" + alive("sleep\x00" + m)[0]
+	entries, _ := os.ReadDir(dir + "/fd")
+	if len(entries) != 3 {
+		t.Errorf("it has the descriptors %v, want 0 1 2", entries)
+	}
+	if in, _ := os.Readlink(dir + "/fd/0"); in != "/dev/null" {
+		t.Errorf("its input is %s", in)
+	}
+	status, _ := os.ReadFile(dir + "/status")
+	for _, name := range []string{"SigBlk", "SigIgn"} {
+		if !bytes.Contains(status, []byte(name+":\t0000000000000000\n")) {
+			t.Errorf("%s is not empty:\n%s", name, status)
+		}
+	}
+	stat, _ := os.ReadFile(dir + "/stat")
+	if f := strings.Fields(string(stat)); f[0] != f[4] || f[0] != f[5] {
+		t.Errorf("process %s is in group %s and session %s", f[0], f[4], f[5])
+	}
+	stop()
+	<-done
+}
+
+// A command of another user has that user's groups, and can gain no rights.
+func TestUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	c := sh("id -un; grep NoNewPrivs /proc/$$/status; exit 1")
+	c.User = "nobody"
+	err := run(t, t.Context(), runner(t), c)
+	if e, ok := err.(*exec.ExitError); !ok || e.Output != "nobody\nNoNewPrivs:\t1\n" {
+		t.Errorf("%v, want nobody without new rights", err)
+	}
+}

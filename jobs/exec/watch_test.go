@@ -1,0 +1,126 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+)
+
+// A witness notes what its keeper asks for, and when.
+type witness struct {
+	began time.Time
+	asked []string
+	done  chan reply
+}
+
+func (w *witness) note(what string, times ...time.Time) {
+	text := fmt.Sprintf("%v %s", time.Since(w.began), what)
+	for _, at := range times {
+		text += fmt.Sprintf(" %v", at.Sub(w.began))
+	}
+	w.asked = append(w.asked, text)
+}
+
+func (w *witness) over() <-chan reply          { return w.done }
+func (w *witness) extend(term, kill time.Time) { w.note("extend", term, kill) }
+func (w *witness) stop(kill time.Time)         { w.note("stop", kill) }
+func (w *witness) kill()                       { w.note("kill") }
+
+// SIGTERM comes by the grace, but at most by a third of the lease, before the trust in the lease
+// ends, and SIGKILL when it ends. Both move with each renewal.
+func TestKillTimes(t *testing.T) {
+	for _, c := range []struct {
+		trust, grace, term time.Duration
+	}{
+		{2700 * time.Millisecond, 4 * time.Second, 1800 * time.Millisecond},
+		{4500 * time.Millisecond, 4 * time.Second, 3 * time.Second},
+		{13500 * time.Millisecond, 4 * time.Second, 9500 * time.Millisecond},
+		{27 * time.Second, 5 * time.Second, 22 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			w := newWatch(func() time.Time { return began.Add(c.trust) }, c.grace)
+			if w.term.Sub(began) != c.term || w.kill.Sub(began) != c.trust {
+				t.Errorf("trust %v: SIGTERM after %v, SIGKILL after %v, want %v", c.trust, w.term.Sub(began), w.kill.Sub(began), c.term)
+			}
+		})
+	}
+}
+
+func TestWatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		cause error // of the context's end after 5s; nil: it does not end
+		want  []string
+	}{
+		"renewed": {nil, []string{"1.35s extend 10s 13s"}},
+		"stopped": {errors.New("enough"), []string{"1.35s extend 10s 13s", "5s stop 8s"}},
+		"lost":    {fmt.Errorf("%w: gone", lock.ErrLost), []string{"1.35s extend 10s 13s", "5s kill"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				began := time.Now()
+				x := &witness{began: began, done: make(chan reply, 1)}
+				w := newWatch(func() time.Time {
+					if time.Since(began) >= 1300*time.Millisecond { // it was renewed
+						return began.Add(13 * time.Second)
+					}
+					return began.Add(9 * time.Second)
+				}, 3*time.Second)
+				if c.cause != nil {
+					time.AfterFunc(5*time.Second, func() { stop(c.cause) })
+				}
+				time.AfterFunc(6*time.Second, func() { x.done <- reply{Code: 3} })
+				if end := w.follow(ctx, x); end.Code != 3 || !slices.Equal(x.asked, c.want) {
+					t.Errorf("%v, asked for %q, want %q", end, x.asked, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A run without a lease, as in a test, has no kill times.
+func TestWatchWithoutLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &witness{done: make(chan reply, 1)}
+		w := newWatch(func() time.Time { return time.Time{} }, time.Second)
+		time.AfterFunc(time.Hour, func() { x.done <- reply{} })
+		if w.follow(t.Context(), x); x.asked != nil || !w.term.IsZero() {
+			t.Errorf("asked for %q", x.asked)
+		}
+	})
+}
+
+// The end of a command that was ended for its lease says so, unless the context had ended as well.
+func TestResult(t *testing.T) {
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	c := &Command{Args: []string{"x"}}
+	for _, r := range []struct {
+		ctx  context.Context
+		end  reply
+		want string
+	}{
+		{t.Context(), reply{}, ""},
+		{t.Context(), reply{Code: 4}, "exit code 4: last"},
+		{t.Context(), reply{Signal: 9}, "killed by SIGKILL: last"},
+		{t.Context(), reply{Lease: true}, ErrExpired.Error()},
+		{over, reply{Lease: true, Signal: 15}, "killed by SIGTERM: last"},
+		{t.Context(), reply{Err: "no such file or directory"}, `exec: starting "x": no such file or directory`},
+	} {
+		got := ""
+		if err := result(r.ctx, c, &r.end, "first\nlast\n"); err != nil {
+			got = err.Error()
+		}
+		if got != r.want {
+			t.Errorf("%+v: %q, want %q", r.end, got, r.want)
+		}
+	}
+}
