@@ -217,6 +217,19 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// Reading takes at most a 25th of the time, while the rest after it is at most 5 seconds.
+func TestRestAfterARefresh(t *testing.T) {
+	p := newProjection(opened(t))
+	defer p.Watch()()
+	for took, want := range map[time.Duration]time.Duration{
+		0: time.Second, 40 * time.Millisecond: time.Second, 41 * time.Millisecond: 1025 * time.Millisecond, 200 * time.Millisecond: 5 * time.Second, 9 * time.Second: 5 * time.Second,
+	} {
+		if got := p.pause(took); got != want {
+			t.Errorf("after a refresh of %v the rest is %v, want %v", took, got, want)
+		}
+	}
+}
+
 // A reader that waits gets each next snapshot, and the end of its context.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

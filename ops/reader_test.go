@@ -124,6 +124,82 @@ func TestRefreshTooShort(t *testing.T) {
 	})
 }
 
+// A journal is read again five minutes later though nothing has changed, and at once if one pause takes the place of
+// another.
+func TestJournalsAreReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowStore{flakyStore: opened(t, "report")}
+		p := newProjection(s)
+		reads := func(what string, want int32) *Job {
+			t.Helper()
+			before := s.journals.Load()
+			now := p.Refresh(t.Context())
+			if n := s.journals.Load() - before; n != want {
+				t.Errorf("%s: %d journals were read, want %d", what, n, want)
+			}
+			return now.Job("report")
+		}
+		reads("at first", 1)
+		time.Sleep(5 * time.Minute)
+		reads("five minutes later", 0)
+		time.Sleep(time.Millisecond)
+		reads("after that", 1)
+		for op, who := range []string{"ann", "bob"} {
+			c := driver.Control{Key: "report", Action: driver.ActionPause, Op: who, Who: who, Reason: "for the test", Seen: int64(op)}
+			if a := s.Control(t.Context(), c); a.Kind != driver.ControlDone {
+				t.Fatalf("%s: %+v", who, a)
+			}
+			lines := reads("paused by "+who, 1).Journal.Lines
+			if l := lines[len(lines)-1]; l.Verdict != driver.VerdictControl || l.Node != who {
+				t.Errorf("the last line is %+v, want the change by %s", l, who)
+			}
+		}
+	})
+}
+
+// The list of jobs is read again with the first answer after an outage: a job that came meanwhile is there at once.
+func TestJobsAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t, "report")
+		p := newProjection(s)
+		p.Refresh(t.Context())
+		s.silent.Store(true)
+		p.Refresh(t.Context())
+		s.Open(t.Context(), []driver.OpenRequest{{Key: "sendSms", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC"}})
+		s.silent.Store(false)
+		if now := p.Refresh(t.Context()); now.Job("sendSms") == nil {
+			t.Errorf("the jobs are %v", now.Count())
+		}
+	})
+}
+
+// A job is judged again though nothing has changed when a tick, or the lease of a run, may have been over for the grace: not before, as
+// that has a cost, and not after.
+func TestWhenToJudgeAgain(t *testing.T) {
+	const second = 1000
+	use := driver.RevisionUse{Revision: "r", Spec: "@every 10s", Zone: "UTC", Policies: "overlap:skip/misfire:once/deadline:5s", First: 100 * second, Last: 100 * second}
+	open := driver.Run{Number: 100 * second, State: driver.RunOpen, Until: 112 * second}
+	left := open
+	left.State = driver.RunGivenBack
+	for name, c := range map[string]struct {
+		mark int64
+		uses []driver.RevisionUse
+		runs []driver.Run
+		want int64
+	}{
+		"the next tick":                         {120 * second, []driver.RevisionUse{use}, nil, (130 + 5 + 10) * second},
+		"of a spec that is newer than the mark": {30 * second, []driver.RevisionUse{use}, nil, (110 + 5 + 10) * second},
+		"a run is alive":                        {120 * second, []driver.RevisionUse{use}, []driver.Run{open}, (112 + 10) * second},
+		"a run was left":                        {120 * second, []driver.RevisionUse{use}, []driver.Run{left}, 0},
+		"a spec that cannot be read":            {120 * second, []driver.RevisionUse{use, {Spec: "?"}}, nil, 0},
+	} {
+		j := &Job{Series: driver.Series{Mark: c.mark, Runs: c.runs}, Journal: driver.Journal{Revisions: c.uses}}
+		if got := j.next(false); got != c.want {
+			t.Errorf("%s: judged again at %d, want %d", name, got, c.want)
+		}
+	}
+}
+
 // The cost of a refresh does not grow with the length of an outage: with nothing new in the store no journal is read.
 func TestDeadFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

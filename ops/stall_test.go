@@ -150,3 +150,29 @@ func TestUnlistedRun(t *testing.T) {
 		t.Errorf("%+v", runs)
 	}
 }
+
+// A success is to be expected since the latest one, the first use of the spec, the end of a pause or what was known before. A pause
+// that begins is none of these.
+func TestSinceWhenASuccessIsExpected(t *testing.T) {
+	control := func(action driver.Action) []driver.Line {
+		return []driver.Line{{Verdict: driver.VerdictControl, Reason: string(action), At: 100_000}}
+	}
+	for name, c := range map[string]struct {
+		lines  []driver.Line
+		last   int64
+		before *Pace
+		want   int64
+	}{
+		"the first use":         {nil, 0, nil, 5000},
+		"the latest success":    {nil, 7000, nil, 7000},
+		"a pause that begins":   {control(driver.ActionPause), 7000, nil, 7000},
+		"the end of a pause":    {control(driver.ActionResume), 7000, nil, 100_000},
+		"what was known before": {nil, 7000, &Pace{Since: time.UnixMilli(90_000)}, 90_000},
+		"older than that":       {nil, 7000, &Pace{Since: time.UnixMilli(6000)}, 7000},
+	} {
+		j := driver.Journal{Lines: c.lines, Revisions: []driver.RevisionUse{{Revision: "r", Spec: "@every 1s", Zone: "UTC", First: 5000, Last: 6000}}}
+		if p := paceOf(&j, &driver.Series{Last: c.last}, nil, c.before); p.Since.UnixMilli() != c.want {
+			t.Errorf("%s: expected since %d, want %d", name, p.Since.UnixMilli(), c.want)
+		}
+	}
+}

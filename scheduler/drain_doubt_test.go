@@ -229,3 +229,31 @@ func TestTimeoutIsADeadline(t *testing.T) {
 		c.wantTally("a", "ran timeout 1")
 	})
 }
+
+// A drain that waits for an answer alone is over with it.
+func TestDrainEndsWithTheLastAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})
+		n := c.start()
+		c.pass(time.Minute)
+		n.wire.spoilKeys("a") // the answer will be that the job cannot be read
+		n.wire.spoil(func(op string) fault {
+			if op == "claim" {
+				return fault{back: 700 * time.Millisecond}
+			}
+			return fault{}
+		})
+		c.pass(59*time.Minute + 200*time.Millisecond)
+		began := time.Now()
+		if err := n.drain(); err != nil {
+			t.Errorf("drain: %v", err)
+		}
+		if took := time.Since(began); took < 500*time.Millisecond-soon || took > 500*time.Millisecond+soon {
+			t.Errorf("the drain took %v, want 500ms, until the answer", took)
+		}
+		n.wire.spoil(nil)
+		n.wire.spoilKeys()
+		c.start() // which decides the tick
+		c.pass(30 * time.Second)
+	})
+}

@@ -42,6 +42,37 @@ func TestRefusedEnds(t *testing.T) {
 	})
 }
 
+// The store refuses looks at ticks and takes everything else. The log and Ready say so, and each tick runs all the same.
+func TestRefusedPeeks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, everySecond(3)...)
+		c.pass(20*time.Second + 500*time.Millisecond)
+		spoil := func(f func(op string) fault) {
+			for _, n := range c.nodes {
+				n.wire.spoil(f)
+			}
+		}
+		spoil(func(op string) fault { return fault{refused: op == "peek"} })
+		c.pass(30 * time.Second)
+		for i, n := range c.nodes {
+			if err := n.Ready(); err == nil || !strings.Contains(err.Error(), "looks at ticks: the user may not do") {
+				t.Errorf("node %d is ready: %v", i, err)
+			}
+		}
+		c.wantLogged(3, "store unreachable")
+		spoil(nil)
+		c.pass(20 * time.Second)
+		for i, n := range c.nodes {
+			if err := n.Ready(); err != nil {
+				t.Errorf("node %d is not ready: %v", i, err)
+			}
+		}
+		if ran := len(c.ran("job0")); ran < 70 {
+			t.Errorf("%d runs in 70 seconds", ran)
+		}
+	})
+}
+
 // The store refuses everything for a while, longer than the lease: that is an outage. When
 // it permits again the ends come first, and no outcome is lost.
 func TestRefusedOutage(t *testing.T) {

@@ -30,6 +30,7 @@ var (
 
 	ReadGrants  = readGrants
 	ReadReplies = readReplies
+	Answered    = answered
 	ReadHolders = readHolders
 )
 

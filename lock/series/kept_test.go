@@ -82,3 +82,14 @@ func TestKeptSightings(t *testing.T) {
 		t.Errorf("none is kept as %s, %v", empty, err)
 	}
 }
+
+// A former spec is returned while numbers from before the new one are undecided, also those after its last sighting.
+func TestFormerSpec(t *testing.T) {
+	for mark, want := range map[int64]int{40: 1, 50: 1, 60: 1, 99: 1, 100: 0, 110: 0} {
+		var seen series.Sightings
+		seen.See(50, 0, &driver.OpenRequest{Node: "n", Revision: "old", Spec: "@daily", Zone: "UTC"})
+		if got := seen.See(100, mark, &driver.OpenRequest{Node: "n", Revision: "new", Spec: "@hourly", Zone: "UTC"}); len(got.Former) != want || got.Since != 100 {
+			t.Errorf("with the mark at %d: %+v, want %d former specs", mark, got, want)
+		}
+	}
+}

@@ -51,6 +51,7 @@ func TestOverdue(t *testing.T) {
 		{"a run is alive: a skipped tick waits for nothing", journal(granted(10)), 41, state(45, long), "1 0 1 0 0; 20 1 30 undecided"},
 		{"but one that was due before it was granted", journal(granted(10)), 41, state(45, late), "0 1 1 0 0"},
 		{"to the millisecond", journal(granted(10)), 41, state(45, func() driver.Run { r := late; r.Granted = at(20); return r }()), "1 0 1 0 0; 20 1 30 undecided"},
+		{"for the run that was granted last, whichever is listed first", journal(granted(10)), 41, state(45, late, func() driver.Run { r := long; r.Number = at(5); return r }()), "0 1 1 0 0"},
 		{"a backlog waits", hasPolicies(journal(granted(10)), all), 50, state(50, func() driver.Run { r := one; r.Until = at(50.001); return r }()), "0 2 1 0 0"},
 		{"for as long as the lease lasts", hasPolicies(journal(granted(10)), all), 50, state(50, func() driver.Run { r := one; r.Until = at(50); return r }()), "2 1 0 0 0; 20 2 25 undecided"},
 		{"a backlog is worked off", hasPolicies(journal(ran(10), with(ran(20), func(l *driver.Line) { l.At, l.Ended = at(70), at(71) })), all), 80.999, state(80.999), "0 4 0 0 0"},
@@ -63,9 +64,12 @@ func TestOverdue(t *testing.T) {
 		{"in a pause nothing is overdue", journal(ran(10)), 500, paused(state(500)), "0 0 0 0 49"},
 		{"a tick waits for a run that is alive", journal(granted(10), waits), 39.999, state(39.999, one, waiting), "0 1 1 0 0"},
 		{"and for nothing once it is over", journal(granted(10), waits, ran(30), ran(40)), 50.011, state(50.011, one, waiting), "2 0 0 0 0; 10 1 40 open; 20 1 40.005 waiting"},
+		{"a long lease of the run it waited for", journal(granted(10), waits, ran(30), ran(40), ran(50)), 70, state(70, long, waiting), "0 2 0 0 0"},
+		{"and for longer than the grace", journal(granted(10), waits, ran(30), ran(40), ran(50)), 70.001, state(70.001, long, waiting), "2 0 0 0 0; 10 1 60 open; 20 1 60 waiting"},
 		{"unstarted and left", journal(unbegun(ran(10))), 20.006, state(20.006, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunUnstarted)), "1 0 0 0 0; 10 1 10.005 unstarted"},
 		{"not for long", journal(unbegun(ran(10))), 20.005, state(20.005, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunUnstarted)), "0 1 0 0 0"},
 		{"interrupted and left", journal(with(ran(10), func(l *driver.Line) { l.Outcome = driver.OutcomeInterrupted })), 20.006, state(20.006, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunGivenBack)), "1 0 0 0 0; 10 1 10.005 interrupted"},
+		{"a tick at the end of a pause belongs to it", journal(ran(10)), 60.001, pausedUntil(state(60.001), 30), "1 0 0 0 2; 40 1 50 undecided"},
 		{"without a line, from the mark on", driver.Journal{Key: "job", Revisions: journal().Revisions}, 40.001, state(40.001), "2 0 0 0 0; 10 2 20 undecided"},
 		{"decided since the journal was read", journal(ran(10)), 100, func() *driver.Series { s := state(100); s.Mark = at(80); return s }(), "0 0 0 0 0"},
 	} {
@@ -129,6 +133,22 @@ func state(now float64, runs ...driver.Run) *driver.Series {
 func paused(s *driver.Series) *driver.Series {
 	s.Paused = true
 	return s
+}
+
+func pausedUntil(s *driver.Series, seconds float64) *driver.Series {
+	s.Pause.Until = at(seconds)
+	return paused(s)
+}
+
+// Without the state a run without an end is taken for alive. Of several the one that was granted last counts,
+// in whichever order they are kept.
+func TestTheLatestGrantCounts(t *testing.T) {
+	j := journal(granted(10), line(driver.VerdictRan, 45, 10, 20))
+	for range 50 {
+		if r := verify.Job(j, verify.Options{Now: instant(at(65))}); r.Waiting != 2 || r.Overdue != 0 {
+			t.Fatalf("%d ticks wait and %d are overdue, want the two from before the latest grant to wait", r.Waiting, r.Overdue)
+		}
+	}
 }
 
 // Only the spec in force has overdue ticks, and a stop belongs to the spec from

@@ -91,6 +91,12 @@ func TestExplain(t *testing.T) {
 		"paused by an operator": {lines: []driver.Line{control(-17400, "pause", "op@host", 1), {Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
 			audit: []driver.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance", After: driver.ControlState(true, at(18000))}},
 			state: why.Paused, want: "Paused by op@host since 2027-03-25 22:10:00 until 08:00:00: gateway maintenance. A node recorded it at 03:00:01."},
+		"paused by an operator, beside records of other changes": {lines: []driver.Line{control(-600, "pause", "op@host", 1), {Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
+			audit: []driver.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance"}, {Number: 1, Key: "of another shard", Change: 1, Reason: "other job"},
+				{Number: 1, Key: "report", Change: 2, Reason: "other change"}, {Number: 2, Key: "report", Change: 1, Reason: "other number"}},
+			state: why.Paused, want: "Paused by op@host since 02:50:00: gateway maintenance. A node recorded it at 03:00:01."},
+		"due in a pause that began on this day a year ago": {now: 2, mark: -300, paused: true, pause: driver.Pause{Who: "op@host", Reason: "moved", Since: at(-365 * 86400)}, state: why.Paused,
+			want: "Paused by op@host since 2026-03-26 03:00:00: moved. The next claim, or the end of the pause, records that."},
 		"paused by an operator, without the audit": {lines: []driver.Line{control(-600, "pause", "op@host", 1), {Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}, control(2, "resume", "bob", 2)},
 			state: why.Paused, want: "Paused by op@host since 02:50:00. A node recorded it at 03:00:01."},
 		"due in a pause with an end": {now: 2, mark: -300, paused: true, pause: driver.Pause{Who: "op@host", Reason: "moved.", Since: at(-60), Until: at(60)}, state: why.Paused,
@@ -113,8 +119,11 @@ func TestExplain(t *testing.T) {
 		"future":     {tick: 300, now: 50, state: why.Future, want: "Due in 4m10s."},
 		"future of a paused job": {tick: 300, now: 50, paused: true, state: why.Future,
 			want: "Due in 4m10s. The job is paused. Unless the job is resumed before, the tick is recorded as paused."},
-		"before the job was opened": {tick: -3600, state: why.NotATick, want: "Not due: the job was opened at 02:30:00, and has no ticks before."},
-		"before the proof":          {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00, and older lines are gone."},
+		"future after the end of a pause": {tick: 300, now: 50, paused: true, pause: driver.Pause{Who: "op@host", Since: at(-60), Until: at(200)}, state: why.Future, want: "Due in 4m10s."},
+		"at the opening of the job":       {tick: -1800, state: why.NotATick, want: "Not due: the job was opened at 02:30:00, and has no ticks before."},
+		"at the beginning of the proof":   {tick: -1800, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00, and older lines are gone."},
+		"before the job was opened":       {tick: -3600, state: why.NotATick, want: "Not due: the job was opened at 02:30:00, and has no ticks before."},
+		"before the proof":                {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00, and older lines are gone."},
 		"a line cannot be read": {lines: []driver.Line{driver.UnreadableLine("?")}, now: 20,
 			state: why.NotKnown, want: "Not known: a line of the journal cannot be read, and it may be about this tick."},
 		"a line cannot be read, and the mark is before the tick": {lines: []driver.Line{driver.UnreadableLine("?")}, now: 20, mark: -300,
@@ -141,6 +150,41 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%s: %s\nwant %s: %s", got.State, got.Sentence, tc.state, tc.want)
 			}
 		})
+	}
+}
+
+// What was left in a pause waits for the end of that, and for no resume afterwards.
+func TestLeftInAPauseWithAnEnd(t *testing.T) {
+	for _, c := range []struct {
+		until      int64
+		want, next string
+	}{
+		{at(5), "no node runs it again while the job is paused.", "cronce resume report"},
+		{at(5) - 1, "a node runs it again soon.", ""},
+	} {
+		got := why.Explain(why.Question{Tick: tick,
+			Journal: driver.Journal{Key: "report", Lines: []driver.Line{opened(), with(ran(0, "pod-a", .004, 1, 7), "interrupted", 2, "")},
+				Revisions: []driver.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(5)}}},
+			State: driver.Series{Key: "report", Now: at(5), Mark: at(0), Paused: true, Pause: driver.Pause{Who: "ann", Since: at(1), Until: c.until},
+				Runs: []driver.Run{{Number: at(0), State: driver.RunGivenBack, Fence: 7, Attempt: 1, Until: at(2)}}}})
+		if want := "It ran on pod-a as attempt 1, 4ms after the tick and was interrupted by a drain; " + c.want; got.State != why.Waiting || got.Sentence != want || got.Next != c.next {
+			t.Errorf("%s: %s Then %q\nwant %s Then %q", got.State, got.Sentence, got.Next, want, c.next)
+		}
+	}
+}
+
+// A spec that is in force since the instant of a tick, for the first time or again, has ticks after it alone.
+func TestSpecInForceSinceTheTick(t *testing.T) {
+	for _, newer := range []driver.RevisionUse{
+		{Revision: "r2", Spec: "*/10 * * * *", Zone: "UTC", Node: "pod-b", First: at(0), Last: at(10)},
+		{Revision: "r2", Spec: "*/10 * * * *", Zone: "UTC", Node: "pod-b", First: at(-7200), Since: at(0), Last: at(10)},
+	} {
+		got := why.Explain(why.Question{Tick: tick, State: driver.Series{Key: "report", Now: at(10), Mark: at(-300)},
+			Journal: driver.Journal{Key: "report", Lines: []driver.Line{opened()},
+				Revisions: []driver.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(5)}, newer}}})
+		if got.Spec != "*/5 * * * *" {
+			t.Errorf("%s of %q, want the tick of the spec from before", got.State, got.Spec)
+		}
 	}
 }
 

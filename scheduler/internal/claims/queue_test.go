@@ -4,9 +4,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
+	"github.com/cronce/cronce/scheduler/policy"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A wake costs what is started: of ten thousand asks that wait for a slot it looks at
@@ -122,5 +125,30 @@ func TestRefusedClaimOutlivesALateRequest(t *testing.T) {
 	}
 	if late := c.retries.take(until + int64(retryGrid)); len(late) != 1 || !late[0].stale || !late[0].doubt {
 		t.Errorf("%d claims are sent afterwards, want it once, in doubt", len(late))
+	}
+}
+
+// In a drain no missed tick is claimed, neither of this spec nor one that a former spec names too.
+func TestDrainEndsChains(t *testing.T) {
+	schedule, err := spec.Parse("* * * * * *", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const now = 100_000
+	for name, former := range map[string][]job.Former{"of this spec": nil, "of both specs": {{Spec: schedule, Until: now - 5000}}} {
+		for _, draining := range []bool{false, true} {
+			c, e := New(Config{}), entryOf()
+			e.Spec, e.Rules = schedule, &job.Rules{Policy: policy.Record{Misfire: policy.All, Deadline: time.Hour}}
+			e.since = now - 5000
+			if former != nil {
+				c.changes[e] = &change{former: former}
+				e.since = now
+			}
+			c.draining = draining
+			c.chain(e, now-8000, now)
+			if sent := c.retries.take(now); len(sent) > 0 == draining || (e.chain != nil) == draining {
+				t.Errorf("%s, in a drain %v: %d missed ticks are claimed", name, draining, len(sent))
+			}
+		}
 	}
 }

@@ -1,0 +1,38 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A store that answers one claim of a request is reachable: the errors of the others are about their jobs. Otherwise
+// the request failed.
+func TestVerdictOnARequest(t *testing.T) {
+	gone, refused := errors.New("gone"), driver.NotDone(errors.New("refused"))
+	unreadable := fmt.Errorf("job a: %w", driver.ErrUnreadable)
+	for _, c := range []struct {
+		errs    []error
+		reached bool
+		failed  error
+	}{
+		{[]error{nil, nil}, true, nil},
+		{[]error{nil, refused}, true, nil},
+		{[]error{gone, nil}, true, nil},
+		{[]error{unreadable}, true, nil},
+		{[]error{refused, unreadable}, true, nil},
+		{[]error{gone, refused}, false, refused},
+		{[]error{gone}, false, gone},
+	} {
+		answers := make([]lock.Claimed, len(c.errs))
+		for i, err := range c.errs {
+			answers[i].Answer = &driver.Answer{Err: err}
+		}
+		if reached, failed := verdict(answers); reached != c.reached || failed != c.failed {
+			t.Errorf("%v: reached %v, failed with %v", c.errs, reached, failed)
+		}
+	}
+}
