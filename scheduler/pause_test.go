@@ -1,11 +1,14 @@
 package scheduler_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
 )
 
 // A paused job starts nothing, takeovers included; what runs goes on. Each tick
@@ -49,6 +52,36 @@ func TestPauseStopsTakeovers(t *testing.T) {
 		c.pass(time.Hour)
 		c.wantTally("a", "lost 1, ran 1")
 	})
+}
+
+// A tick that waits for a run, and that a pause keeps from starting after it, is paused: by the next
+// claim, or by the end of the pause.
+func TestPauseOfAWaitingTick(t *testing.T) {
+	for name, during := range map[string]time.Duration{"by a claim": 2 * time.Minute, "by the resume": 40 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 1m", Deadline: 30 * time.Minute, Overlap: scheduler.OverlapQueue, Func: takes(90 * time.Second)})
+				c.pass(2*time.Minute + 10*time.Second) // the tick 1:00 runs until 2:30, the tick 2:00 waits
+				waits := c.now().Truncate(time.Minute)
+				c.change("a", driver.ActionPause)
+				c.pass(during)
+				c.change("a", driver.ActionResume)
+				c.wantLogged(0, "tick missed", "job", "a")
+				j, err := c.store.Journal(t.Context(), "a", 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				state := c.store.ReadSeries(t.Context(), []string{"a"})[0]
+				a := why.Explain(why.Question{Tick: waits, Journal: j, State: state})
+				if a.State != why.Paused || !strings.HasPrefix(a.Sentence, "Paused by ann since") {
+					t.Errorf("%s: %s", a.State, a.Sentence)
+				}
+				if r := verify.Job(j, verify.Options{State: &state}); !r.OK() {
+					t.Error(r.Violations)
+				}
+			})
+		})
+	}
 }
 
 // change pauses or resumes a job.

@@ -45,15 +45,14 @@ func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driv
 	case c.Action == driver.ActionRetire && s.alive(ms) != nil:
 		return refused(driver.RefusedAlive)
 	}
-	if c.Action == driver.ActionResume {
+	switch c.Action {
+	case driver.ActionResume:
 		s.resume(ms, w)
-	} else {
-		s.Paused = true
-		s.Pause = driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: c.Until}
-	}
-	if c.Action == driver.ActionRetire {
+	case driver.ActionRetire:
 		s.clear(ms, w)
-		s.Pause.Until = driver.MaxNumber
+		s.pause(ms, driver.MaxNumber, c)
+	default:
+		s.pause(ms, c.Until, c)
 	}
 	s.Change++
 	s.Latest = driver.Change{Action: c.Action, Op: c.Op, Who: c.Who, Reason: c.Reason, At: ms}
@@ -67,6 +66,11 @@ func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driv
 
 func refused(why driver.Refusal) driver.ControlAnswer {
 	return driver.ControlAnswer{Kind: driver.ControlRefused, Refusal: why}
+}
+
+func (s *State) pause(ms, until int64, c *driver.Control) {
+	s.Paused = true
+	s.Pause = driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: until}
 }
 
 // resume ends a pause: runs that are over are settled, (mark, now] is covered as paused,

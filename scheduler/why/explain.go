@@ -152,7 +152,11 @@ func (c *tickCase) passedOver() string {
 
 // paused explains a tick that a pause kept from running, and says what to do.
 func (c *tickCase) paused() (text, next string) {
-	switch l := c.line; {
+	l := c.line
+	if l == nil { // it was to be started, and settled
+		l = c.last(driver.VerdictPaused)
+	}
+	switch {
 	case l == nil:
 		return c.pausedNow() + " The next claim, or the end of the pause, records that.", "cronce resume " + c.Journal.Key
 	case l.To != c.ms:

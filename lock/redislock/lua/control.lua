@@ -117,11 +117,11 @@ local function control()
   if till ~= '0' and tonumber(till) <= ms then return refused(s, 'past') end
   if action == 'retire' and alive(s) then return refused(s, 'alive') end
   audit, change = following(), int(math.abs(s.pause) + 1)
-  if action == 'resume' then resume(s) else pause(s) end
   if action == 'retire' then
     clear(s)
-    s.till = RETIRED
+    till = RETIRED
   end
+  if action == 'resume' then resume(s) else pause(s) end
   s.pause = s.paused and tonumber(change) or -tonumber(change)
   s.latest = action .. '|' .. op .. '|' .. who .. '|' .. reason .. '|' .. now
   remember(s, change, audit)
