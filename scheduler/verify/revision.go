@@ -111,6 +111,22 @@ func (rs *revisions) of(l *driver.Line) (use *revision) {
 	return use
 }
 
+// TickOf returns the tick that a line gives its verdict, or the latest of several, in Unix ms. The end of a
+// pause is written up to an instant that need not be a tick; 0: there is none in it.
+func TickOf(j *driver.Journal, l *driver.Line) (tick int64) {
+	if !resumed(l) {
+		return l.To
+	}
+	rs := readRevisions(j)
+	rs.retire(nil)
+	for _, r := range rs.all {
+		if ms := r.schedule.PrevMilli(min(l.To, r.until)); ms > max(l.From, r.First) {
+			tick = max(tick, ms)
+		}
+	}
+	return tick
+}
+
 // A span says which part of a revision's ticks counts: those of (after, through].
 type span func(*revision) (after, through int64)
 
