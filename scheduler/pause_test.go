@@ -84,6 +84,50 @@ func TestPauseOfAWaitingTick(t *testing.T) {
 	}
 }
 
+// A pause begins when it is made: what was due in an outage of all nodes before it is missed, whoever
+// resumes, and what is due after it is paused. A tick whose jitter is not over is not missed.
+func TestPauseAfterAnOutage(t *testing.T) {
+	for _, of := range []struct {
+		jitter         time.Duration
+		missed, paused int
+	}{{0, 5, 3}, {50 * time.Second, 4, 4}} {
+		t.Run(of.jitter.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 1m", Jitter: of.jitter, Func: nothing})
+				c.pass(2*time.Minute + 55*time.Second)
+				for _, n := range c.nodes {
+					n.kill()
+				}
+				c.pass(5*time.Minute - 25*time.Second)
+				state := func() (driver.Journal, driver.Series) {
+					j, err := c.store.Journal(t.Context(), "a", 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return j, c.store.ReadSeries(t.Context(), []string{"a"})[0]
+				}
+				j, s := state()
+				tick, revision := verify.NewJudge(j, verify.Options{State: &s}).Outage()
+				request := driver.Control{Key: "a", Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: driver.AnySeen, Due: tick.UnixMilli(), Revision: revision}
+				if a := c.store.Control(t.Context(), request); a.Kind != driver.ControlDone {
+					t.Fatalf("answered %+v", a)
+				}
+				c.pass(3 * time.Minute)
+				c.change("a", driver.ActionResume)
+				j, s = state()
+				r := verify.Job(j, verify.Options{State: &s})
+				if !r.OK() || r.Missed[driver.ReasonMisfire] != of.missed || r.Paused != of.paused || r.Overdue > 0 {
+					t.Errorf("missed %v, paused %d, overdue %d, %v; want %+v", r.Missed, r.Paused, r.Overdue, r.Violations, of)
+				}
+				a := why.Explain(why.Question{Tick: tick, Journal: j, State: s})
+				if a.State != why.Missed || !strings.HasPrefix(a.Sentence, "Missed: no node decided it before the job was paused at") {
+					t.Errorf("%s: %s", a.State, a.Sentence)
+				}
+			})
+		})
+	}
+}
+
 // change pauses or resumes a job.
 func (c *world) change(job string, action driver.Action) {
 	c.t.Helper()

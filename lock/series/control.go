@@ -45,6 +45,9 @@ func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driv
 	case c.Action == driver.ActionRetire && s.alive(ms) != nil:
 		return refused(driver.RefusedAlive)
 	}
+	if !s.Paused && s.Mark < c.Due && c.Due <= ms {
+		s.outage(ms, c, w)
+	}
 	switch c.Action {
 	case driver.ActionResume:
 		s.resume(ms, w)
@@ -66,6 +69,14 @@ func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driv
 
 func refused(why driver.Refusal) driver.ControlAnswer {
 	return driver.ControlAnswer{Kind: driver.ControlRefused, Refusal: why}
+}
+
+// outage gives the numbers that were due before a pause, and that no node has decided, the verdict
+// missed. Runs that are over are settled before, as by a claim.
+func (s *State) outage(ms int64, c *driver.Control, w Writer) {
+	s.clear(ms, w)
+	w.Append(driver.Line{At: ms, Verdict: driver.VerdictMissed, From: s.Mark, To: c.Due, Between: driver.VerdictMissed, Reason: driver.ReasonMisfire, Revision: c.Revision})
+	s.Mark, s.By = c.Due, ""
 }
 
 func (s *State) pause(ms, until int64, c *driver.Control) {

@@ -61,7 +61,7 @@ type revisions struct {
 	last   *revision              // the one in force; nil: there is none
 }
 
-// readRevisions gathers the sightings. A line is a sighting too.
+// readRevisions gathers the sightings. A line of a node is a sighting too.
 func readRevisions(j *driver.Journal) revisions {
 	rs := revisions{byName: make(map[string][]*revision, len(j.Revisions))}
 	type use struct {
@@ -89,7 +89,7 @@ func readRevisions(j *driver.Journal) revisions {
 	}
 	for i := range j.Lines {
 		l := &j.Lines[i]
-		if r := rs.of(l); r != nil && l.At >= r.used && l.Reason != driver.ReasonRespecified {
+		if r := rs.of(l); r != nil && l.At >= r.used && l.Reason != driver.ReasonRespecified && !beforePause(l) {
 			r.used, r.Node = l.At, cmp.Or(l.Node, r.Node)
 		}
 	}

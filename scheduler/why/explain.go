@@ -77,6 +77,9 @@ func (c *tickCase) missed() string {
 	if l.Reason == driver.ReasonRespecified {
 		return c.respecified(l)
 	}
+	if l.Reason == driver.ReasonMisfire && l.From < l.To && l.Node == "" { // by the step that made a pause
+		return fmt.Sprintf("Missed: no node decided it before the job was paused at %s.", c.clock(l.At))
+	}
 	if l.To != c.ms {
 		others := c.schedule.Count(l.From, l.To-1, maxCount) - 1
 		with := ""
