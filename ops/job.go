@@ -35,7 +35,7 @@ type Job struct {
 
 // newJob judges a job by its state, which was read after its journal.
 func newJob(namespace string, j driver.Journal, s driver.Series, nodes *NodeList, before *Job) *Job {
-	job := &Job{Name: s.Key, Series: s, Journal: j, read: s.Now, Runs: Runs(namespace, j.Lines, &s)}
+	job := &Job{Name: s.Key, Series: s, Journal: j, read: s.Now, Runs: Runs(namespace, &j, &s)}
 	job.Schedule = why.InForce(j.Revisions)
 	if use := why.LastUsed(j.Revisions); use != nil {
 		job.Policies, _ = policy.Parse(use.Policies) // what cannot be read is the default

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // A State is how a job, or what became of a tick, stands, in a word.
@@ -67,20 +68,25 @@ func runID(namespace, job string, tick time.Time) string {
 }
 
 // Runs reads what became of the ticks of a journal's lines, the newest first. The state shows which attempts are
-// alive.
-func Runs(namespace string, lines []driver.Line, s *driver.Series) []Run {
+// alive. The end of a pause is written up to an instant that need not be a tick: it is listed as the latest tick
+// before that, and not at all without one.
+func Runs(namespace string, j *driver.Journal, s *driver.Series) []Run {
 	var all []*Run
 	byTick := map[int64]*Run{}
-	for i := range lines {
-		l := &lines[i]
+	for i := range j.Lines {
+		l := &j.Lines[i]
 		if l.Verdict == driver.VerdictOpened || l.Verdict == driver.VerdictControl || l.Verdict == driver.VerdictUnreadable {
 			continue
 		}
-		r := byTick[l.To]
+		ms := verify.TickOf(j, l)
+		if ms == 0 {
+			continue
+		}
+		r := byTick[ms]
 		if r == nil {
-			tick := utc(l.To)
+			tick := utc(ms)
 			r = &Run{ID: runID(namespace, s.Key, tick), Job: s.Key, Tick: tick}
-			byTick[l.To] = r
+			byTick[ms] = r
 			all = append(all, r)
 		}
 		r.read(l)

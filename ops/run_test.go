@@ -17,7 +17,7 @@ func TestRuns(t *testing.T) {
 		return driver.Line{Verdict: driver.VerdictEnded, At: t0 + n + 105, From: t0 + n, To: t0 + n, Outcome: outcome, Error: "why"}
 	}
 	other := func(n int64, v driver.Verdict) driver.Line {
-		return driver.Line{Verdict: v, At: t0 + n + 1, From: t0 + n - 3000, To: t0 + n, Between: driver.VerdictMissed}
+		return driver.Line{Verdict: v, At: t0 + n + 1, From: t0 + n - 3000, To: t0 + n, Between: driver.VerdictMissed, Revision: "r"}
 	}
 	open := driver.Run{Number: t0, State: driver.RunOpen, Until: t0 + 2000}
 	over := driver.Run{Number: t0, State: driver.RunOpen, Until: t0 + 500}
@@ -44,14 +44,28 @@ func TestRuns(t *testing.T) {
 		"an end alone":     {[]driver.Line{ended(0, driver.OutcomeFailed)}, nil, Failing, false},
 		"unreadable lines": {[]driver.Line{driver.UnreadableLine("x"), ran(0, 1), ended(0, driver.OutcomeOK)}, nil, OK, false},
 	} {
-		all := Runs("shop", c.lines, &driver.Series{Key: "job", Now: t0 + 1000, Runs: c.runs})
+		all := Runs("shop", &driver.Journal{Lines: c.lines}, &driver.Series{Key: "job", Now: t0 + 1000, Runs: c.runs})
 		if len(all) != 1 || all[0].State != c.want || all[0].Alive() != c.alive || all[0].ID != "shop/job@2027-01-15T08:00:00.000Z" {
 			t.Errorf("%s: %+v", name, all)
 		}
 	}
-	all := Runs("shop", []driver.Line{ran(0, 1), ended(0, driver.OutcomeOK), ran(1000, 1)}, &driver.Series{Key: "job"})
+	all := Runs("shop", &driver.Journal{Lines: []driver.Line{ran(0, 1), ended(0, driver.OutcomeOK), ran(1000, 1)}}, &driver.Series{Key: "job"})
 	if len(all) != 2 || !all[0].Tick.After(all[1].Tick) || *all[1].LateMs != 5 || *all[1].TookMs != 100 || all[0].TookMs != nil {
 		t.Errorf("%+v", all)
+	}
+}
+
+// The end of a pause is listed as the latest tick in it, and not at all without one.
+func TestRunsOfAPause(t *testing.T) {
+	const t0 = 1_800_000_000_000
+	j := driver.Journal{Revisions: []driver.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC", First: t0 - 1, Last: t0}}}
+	for through, want := range map[time.Duration]time.Duration{time.Hour - time.Millisecond: 0, time.Hour: time.Hour, 3*time.Hour - 1: 2 * time.Hour} {
+		to := t0 + through.Milliseconds()
+		j.Lines = []driver.Line{{Verdict: driver.VerdictPaused, At: to, From: t0, To: to, Between: driver.VerdictPaused}}
+		runs := Runs("shop", &j, &driver.Series{Key: "job", Now: to})
+		if want == 0 && len(runs) > 0 || want > 0 && (len(runs) != 1 || runs[0].State != Paused || runs[0].Tick.UnixMilli() != t0+want.Milliseconds()) {
+			t.Errorf("resumed after %v: %+v", through, runs)
+		}
 	}
 }
 

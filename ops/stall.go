@@ -173,7 +173,7 @@ func (j *Job) stall(before *Job) {
 
 // StallOf says by its whole journal, and its state, whether a job gets on.
 func StallOf(j *driver.Journal, s *driver.Series) *Stall {
-	runs := Runs("", j.Lines, s)
+	runs := Runs("", j, s)
 	p := paceOf(j, s, runs, nil)
 	return new(p.judge(s, runs))
 }

@@ -145,7 +145,7 @@ func TestHungRun(t *testing.T) {
 // A job that skips all its ticks is starved, and the run that no line shows is listed with its state in the store.
 func TestUnlistedRun(t *testing.T) {
 	s := &driver.Series{Key: "report", Now: 100_000, Runs: []driver.Run{{Number: 5000, State: driver.RunOpen, Owner: "web-1/a.b", Fence: 7, Attempt: 1, Granted: 5100, Until: 101_000}}}
-	runs := Runs("shop", []driver.Line{{At: 99_000, Verdict: driver.VerdictSkipped, From: 5000, To: 99_000, Between: driver.VerdictSkipped, Blocker: 5000}}, s)
+	runs := Runs("shop", &driver.Journal{Lines: []driver.Line{{At: 99_000, Verdict: driver.VerdictSkipped, From: 5000, To: 99_000, Between: driver.VerdictSkipped, Blocker: 5000}}}, s)
 	if len(runs) != 2 || !runs[1].Alive() || runs[1].Granted.UnixMilli() != 5100 || !strings.HasSuffix(runs[1].ID, "report@1970-01-01T00:00:05.000Z") {
 		t.Errorf("%+v", runs)
 	}

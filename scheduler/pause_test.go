@@ -1,11 +1,14 @@
 package scheduler_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
 )
 
 // A paused job starts nothing, takeovers included; what runs goes on. Each tick
@@ -49,6 +52,80 @@ func TestPauseStopsTakeovers(t *testing.T) {
 		c.pass(time.Hour)
 		c.wantTally("a", "lost 1, ran 1")
 	})
+}
+
+// A tick that waits for a run, and that a pause keeps from starting after it, is paused: by the next
+// claim, or by the end of the pause.
+func TestPauseOfAWaitingTick(t *testing.T) {
+	for name, during := range map[string]time.Duration{"by a claim": 2 * time.Minute, "by the resume": 40 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 1m", Deadline: 30 * time.Minute, Overlap: scheduler.OverlapQueue, Func: takes(90 * time.Second)})
+				c.pass(2*time.Minute + 10*time.Second) // the tick 1:00 runs until 2:30, the tick 2:00 waits
+				waits := c.now().Truncate(time.Minute)
+				c.change("a", driver.ActionPause)
+				c.pass(during)
+				c.change("a", driver.ActionResume)
+				c.wantLogged(0, "tick missed", "job", "a")
+				j, err := c.store.Journal(t.Context(), "a", 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				state := c.store.ReadSeries(t.Context(), []string{"a"})[0]
+				a := why.Explain(why.Question{Tick: waits, Journal: j, State: state})
+				if a.State != why.Paused || !strings.HasPrefix(a.Sentence, "Paused by ann since") {
+					t.Errorf("%s: %s", a.State, a.Sentence)
+				}
+				if r := verify.Job(j, verify.Options{State: &state}); !r.OK() {
+					t.Error(r.Violations)
+				}
+			})
+		})
+	}
+}
+
+// A pause begins when it is made: what was due in an outage of all nodes before it is missed, whoever
+// resumes, and what is due after it is paused. A tick whose jitter is not over is not missed.
+func TestPauseAfterAnOutage(t *testing.T) {
+	for _, of := range []struct {
+		jitter         time.Duration
+		missed, paused int
+	}{{0, 5, 3}, {50 * time.Second, 4, 4}} {
+		t.Run(of.jitter.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 1m", Jitter: of.jitter, Func: nothing})
+				c.pass(2*time.Minute + 55*time.Second)
+				for _, n := range c.nodes {
+					n.kill()
+				}
+				c.pass(5*time.Minute - 25*time.Second)
+				state := func() (driver.Journal, driver.Series) {
+					j, err := c.store.Journal(t.Context(), "a", 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return j, c.store.ReadSeries(t.Context(), []string{"a"})[0]
+				}
+				j, s := state()
+				tick, revision := verify.NewJudge(j, verify.Options{State: &s}).Outage()
+				request := driver.Control{Key: "a", Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: driver.AnySeen, Due: tick.UnixMilli(), Revision: revision}
+				if a := c.store.Control(t.Context(), request); a.Kind != driver.ControlDone {
+					t.Fatalf("answered %+v", a)
+				}
+				c.pass(3 * time.Minute)
+				c.change("a", driver.ActionResume)
+				j, s = state()
+				r := verify.Job(j, verify.Options{State: &s})
+				if !r.OK() || r.Missed[driver.ReasonMisfire] != of.missed || r.Paused != of.paused || r.Overdue > 0 {
+					t.Errorf("missed %v, paused %d, overdue %d, %v; want %+v", r.Missed, r.Paused, r.Overdue, r.Violations, of)
+				}
+				a := why.Explain(why.Question{Tick: tick, Journal: j, State: s})
+				if a.State != why.Missed || !strings.HasPrefix(a.Sentence, "Missed: no node decided it before the job was paused at") {
+					t.Errorf("%s: %s", a.State, a.Sentence)
+				}
+			})
+		})
+	}
 }
 
 // change pauses or resumes a job.

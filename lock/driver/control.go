@@ -39,7 +39,7 @@ type Action string
 
 // The actions.
 const (
-	ActionPause  Action = "pause"  // no number is granted, takeovers included; runs go on
+	ActionPause  Action = "pause"  // no number is granted, takeovers included; runs go on; see Control.Due
 	ActionResume Action = "resume" // runs that are over are settled, (mark, now] is paused, and the pause ends
 	ActionRetire Action = "retire" // runs that are over are settled, and the series is retired until it is opened again; see Pause.Retired
 	ActionLapse  Action = "until"  // the end of a pause that had one: the store's own, without an audit record
@@ -56,13 +56,15 @@ type Control struct {
 	Who      string // the operator or the program that asks; 1 to 200 bytes, as an owner
 	Reason   string // LeastReason to MostReason characters that print; may be empty in a resume
 	Until    int64  // of a pause: the last instant that it is for, Unix ms; 0: until a resume
+	Due      int64  // of a pause or a retirement: the latest number that was due before it; those up to it that are undecided are missed, unless the series is paused; 0: none
+	Revision string // that Due is a number of
 	Replicas int    // how many replicas must have the change, or it is doubt with a *ReplicasError though it was made; 0: not asked for
 
 	Seen int64 // the series' Change that the asker has read: another one is refused; AnySeen: whatever it is
 }
 
 // Body returns a digest of what a repeated request must have in common with the first one.
-// Seen is no part of it: an asker may have read the series again.
+// Seen, Due and Revision are no part of it: an asker may have read the series again.
 func (c *Control) Body() string {
 	sum := sha256.Sum256([]byte(string(c.Action) + "\x00" + c.Who + "\x00" + c.Reason + "\x00" + strconv.FormatInt(c.Until, 10)))
 	return hex.EncodeToString(sum[:8])
@@ -188,7 +190,10 @@ func CheckControl(c *Control) error {
 	case c.Until == MaxNumber: // stands for a series that is retired
 		return refuse("until", fmt.Sprint(c.Until), fmt.Sprintf("0 to %d", int64(MaxNumber-1)))
 	}
-	return first(inRange("until", c.Until, 0), inRange("seen", c.Seen, AnySeen), checkReplicas(c.Replicas))
+	if c.Action == ActionResume && c.Due != 0 {
+		return refuse("due", fmt.Sprint(c.Due), "0 in a resume")
+	}
+	return first(inRange("until", c.Until, 0), inRange("due", c.Due, 0), checkWord("revision", c.Revision), inRange("seen", c.Seen, AnySeen), checkReplicas(c.Replicas))
 }
 
 func checkReason(c *Control) error {

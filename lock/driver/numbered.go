@@ -130,7 +130,7 @@ type Settled struct {
 	Number  int64
 	Fence   int64
 	Attempt int
-	Verdict Verdict // VerdictLost, VerdictMissed or VerdictSuperseded
+	Verdict Verdict // VerdictLost, VerdictMissed, VerdictPaused or VerdictSuperseded
 }
 
 // Peeker is a Numbered driver that can return which numbers are decided at much

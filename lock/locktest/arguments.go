@@ -135,6 +135,7 @@ func badOthers(s *stand) {
 	}
 	for argument, change := range map[string]func(c *driver.Control){
 		"action": func(c *driver.Control) { c.Action = driver.ActionLapse },
+		"due":    func(c *driver.Control) { c.Action, c.Due = driver.ActionResume, 1 },
 		"op":     func(c *driver.Control) { c.Op = strings.Repeat("x", driver.MaxOp+1) },
 		"who":    func(c *driver.Control) { c.Who = "a|b" },
 		"reason": func(c *driver.Control) { c.Reason = "" },

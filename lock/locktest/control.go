@@ -17,6 +17,8 @@ var controlTests = []test{
 	{"a store knows the latest operations of a series, and a later copy is refused by what it has seen", controlKept},
 	{"a resume without a pause is refused", controlNotPaused},
 	{"a pause may follow a pause, and takes its place", controlReplaces},
+	{"what was due before a pause and is undecided is missed, what runs or waits alone is settled before", controlOutage},
+	{"nothing is missed by a pause in a pause, of a number that the mark has passed, or of one that is to come", controlNoOutage},
 	{"a pause until an instant that is past is refused", controlPast},
 	{"a tick up to the end of a pause is paused however late it is asked for", untilLate},
 	{"the first step after the end of a pause covers what it passed, and is judged as usual", untilLapses},
@@ -166,6 +168,49 @@ func controlReplaces(s *stand) {
 	c.Who, c.Reason = "bob", "for longer"
 	is := s.makes(c).Series
 	equal(s, "the pause", is.Pause, driver.Pause{Op: c.Op, Who: "bob", Reason: "for longer", Since: is.Now})
+}
+
+func controlOutage(s *stand) {
+	for _, action := range []driver.Action{driver.ActionPause, driver.ActionRetire} {
+		s.key = string(action)
+		s.open()
+		_, run := s.granted(s.next(1))
+		s.ended(run, driver.EndUnstarted)
+		c := s.change(action)
+		c.Due, c.Revision = s.due(5), "r1"
+		first := s.makes(c)
+		equal(s, "the mark", first.Series.Mark, c.Due)
+		equal(s, "the runs", len(first.Series.Runs), 0)
+		s.changed(action, 1)
+		l := s.before(driver.VerdictMissed, run.Number, c.Due)
+		if s.journaled != nil {
+			want := driver.Line{At: l.At, Verdict: driver.VerdictMissed, From: run.Number, To: c.Due, Between: driver.VerdictMissed, Reason: driver.ReasonMisfire, Revision: "r1"}
+			equal(s, "the line", l, want)
+			lines := s.lines()
+			l = lines[len(lines)-3]
+			equal(s, "the verdict of what never started", fmt.Sprint(l.Verdict, l.To), fmt.Sprint(driver.VerdictMissed, run.Number))
+		}
+		again := c
+		again.Due, again.Revision = 0, ""
+		s.repeats(again, first)
+		a := s.claimed(s.ask(c.Due, s.mark), driver.KindPassed)
+		equal(s, "the node that decided the mark", a.Node, "")
+		s.claimed(s.ask(s.due(6), c.Due), driver.KindPaused)
+	}
+}
+
+func controlNoOutage(s *stand) {
+	s.open()
+	for _, due := range []int64{s.mark, s.look().Now + time.Hour.Milliseconds()} {
+		c := s.change(driver.ActionPause)
+		c.Due = due
+		equal(s, "the mark", s.makes(c).Series.Mark, s.mark)
+		c = s.change(driver.ActionPause)
+		c.Due = s.due(1)
+		equal(s, "the mark", s.makes(c).Series.Mark, s.mark)
+		s.mark = s.resume().Mark
+		s.env.Wait(60 * time.Millisecond)
+	}
 }
 
 func controlPast(s *stand) {

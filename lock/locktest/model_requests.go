@@ -269,6 +269,9 @@ func (tw *twin) change(m *model) {
 			c.Until = tw.lookAt(m.key).Now + one[int64](tw, 1, 20, 120, 600, 3000, -5)
 		}
 	}
+	if c.Action != driver.ActionResume && tw.chance(30) {
+		c.Due, c.Revision = max(0, m.Mark+one[int64](tw, -5, 0, 1, 7, 60)), one(tw, "", "r1")
+	}
 	if len(m.controls) > 0 && tw.chance(20) {
 		was := one(tw, m.controls...)
 		c.Op = was.Op

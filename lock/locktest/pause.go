@@ -13,6 +13,7 @@ var pauseTests = []test{
 	{"a pause starts nothing, takeovers included", pauseStartsNothing},
 	{"a resume covers all since the mark as paused, once", pauseResumed},
 	{"a resume settles what is over", pauseSettles},
+	{"what never started is paused by a resume, and missed by a retirement", pauseSettlesUnstarted},
 	{"a resume never lowers the mark", pauseMark},
 	{"a late copy of a pause or a resume changes nothing", pauseLate},
 	{"a number claimed while paused stays paused", pauseSpent},
@@ -135,7 +136,7 @@ func pauseStartsNothing(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.ended(run, driver.EndUnstarted)
 	s.pause()
-	s.settles(s.after(run), run, driver.VerdictMissed)
+	s.settles(s.after(run), run, driver.VerdictPaused)
 	s.claimed(s.ask(s.due(2), s.due(1)), driver.KindPaused)
 }
 
@@ -172,6 +173,31 @@ func pauseSettles(s *stand) {
 		equal(s, "its number", l.To, run.Number)
 	}
 	s.unchanged(func() { s.claimed(s.after(run), driver.KindPassed) })
+}
+
+func pauseSettlesUnstarted(s *stand) {
+	s.open()
+	for _, end := range []struct {
+		action  driver.Action
+		pauses  bool
+		verdict driver.Verdict
+		lines   int // from the verdict on
+	}{{driver.ActionResume, true, driver.VerdictPaused, 3}, {driver.ActionRetire, false, driver.VerdictMissed, 2}} {
+		s.env.Wait(2 * time.Millisecond)
+		now := s.look()
+		_, run := s.granted(s.ask(now.Now, now.Mark))
+		s.ended(run, driver.EndUnstarted)
+		if end.pauses {
+			s.pause()
+			s.env.Wait(2 * time.Millisecond)
+		}
+		equal(s, "the runs", len(s.makes(s.change(end.action)).Series.Runs), 0)
+		if lines := s.lines(); s.journaled != nil {
+			l := lines[len(lines)-end.lines]
+			equal(s, "the verdict", l.Verdict, end.verdict)
+			equal(s, "its number", l.To, run.Number)
+		}
+	}
 }
 
 func pauseMark(s *stand) {

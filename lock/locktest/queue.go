@@ -148,7 +148,8 @@ func queuePaused(s *stand) {
 	s.pause()
 	equal(s, "what waits", s.ended(run, driver.EndDone).Waiting, 0)
 	a := s.claimed(s.takes(c, fence), driver.KindPassed)
-	s.settled(a, driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictMissed)
+	s.settled(a, driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictPaused)
+	s.last(driver.VerdictPaused, c.Number, c.Number)
 }
 
 func queueAgain(s *stand) {

@@ -28,7 +28,8 @@ var controls = operation[driver.Control, driver.ControlAnswer]{
 		r.escaped(c.Who, c.Reason)
 		r.number(c.Until)
 		r.text(name)
-		r.number(driver.MaxAudit, driver.KeptOps)
+		r.number(driver.MaxAudit, driver.KeptOps, c.Due)
+		r.text(c.Revision)
 	},
 	read:  readControl,
 	doubt: func(_ *driver.Control, err error) driver.ControlAnswer { return driver.ControlAnswer{Err: err} },

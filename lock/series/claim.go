@@ -283,12 +283,15 @@ func mayRun(r *driver.Run, c *driver.Claim, ms int64) bool {
 	return r.Attempt < c.Attempts && (c.Window == 0 || late <= c.Window)
 }
 
-// settle gives a run that is over its end. What never started is not lost.
+// settle gives a run that is over its end. What never started is not lost, and in a pause it is
+// the pause that keeps it from starting.
 func (s *State) settle(r *driver.Run, ms int64, w Writer) driver.Settled {
 	v, reason := driver.VerdictLost, driver.ReasonLost
 	switch {
 	case r.Attempt == 0 && r.Replaced:
 		v, reason = driver.VerdictSuperseded, ""
+	case r.Attempt == 0 && s.Paused:
+		v, reason = driver.VerdictPaused, ""
 	case r.Attempt == 0:
 		v, reason = driver.VerdictMissed, driver.ReasonDeadline
 	}

@@ -60,26 +60,32 @@ func (c *cluster) operator(ts []turn) []turn {
 	if c.pauses > 0 && !c.state.Paused {
 		ts = append(ts, turn{"the operator pauses", byOperator, true, func(c *cluster) {
 			c.pauses--
-			c.operate(driver.ActionPause, 0)
+			c.operate(driver.ActionPause, 0, 0)
 		}})
+		if due := due(int(c.latest())); c.state.Mark < due {
+			ts = append(ts, turn{"the operator pauses after an outage", byOperator, true, func(c *cluster) {
+				c.pauses--
+				c.operate(driver.ActionPause, 0, due)
+			}})
+		}
 		if c.brief && c.now < c.horizon {
 			ts = append(ts, turn{"the operator pauses until the next interval has begun", byOperator, true, func(c *cluster) {
 				c.pauses--
-				c.operate(driver.ActionPause, c.ms()+interval)
+				c.operate(driver.ActionPause, c.ms()+interval, 0)
 			}})
 		}
 	}
 	if c.state.Paused {
 		ts = append(ts, turn{"the operator resumes", byOperator, false, func(c *cluster) {
 			c.again = true
-			c.operate(driver.ActionResume, 0)
+			c.operate(driver.ActionResume, 0, 0)
 		}})
 	}
 	if c.again {
 		ts = append(ts, turn{"the last resume arrives again", byOperator, true, func(c *cluster) {
 			c.again = false
 			before, change := c.ledger, c.state.Change
-			if c.control(driver.ActionResume, 0, change); c.ledger != before || c.state.Change != change {
+			if c.control(driver.ActionResume, 0, 0, change); c.ledger != before || c.state.Change != change {
 				c.broken("a resume asked again changed something")
 			}
 		}})
@@ -87,14 +93,14 @@ func (c *cluster) operator(ts []turn) []turn {
 	return ts
 }
 
-func (c *cluster) operate(action driver.Action, until int64) {
+func (c *cluster) operate(action driver.Action, until, before int64) {
 	c.change++
-	c.control(action, until, c.change)
+	c.control(action, until, before, c.change)
 }
 
 // control sends the request of a change, which is named by its number.
-func (c *cluster) control(action driver.Action, until, change int64) {
-	c.state.Control(c.us(), &driver.Control{Key: "job", Action: action, Op: opNames[change], Who: "op", Reason: "for the test", Until: until, Seen: driver.AnySeen}, change, &c.ledger)
+func (c *cluster) control(action driver.Action, until, before, change int64) {
+	c.state.Control(c.us(), &driver.Control{Key: "job", Action: action, Op: opNames[change], Who: "op", Reason: "for the test", Until: until, Due: before, Seen: driver.AnySeen}, change, &c.ledger)
 }
 
 // opNames are the operations of the operator, by the number of their change.

@@ -45,15 +45,17 @@ func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driv
 	case c.Action == driver.ActionRetire && s.alive(ms) != nil:
 		return refused(driver.RefusedAlive)
 	}
-	if c.Action == driver.ActionResume {
-		s.resume(ms, w)
-	} else {
-		s.Paused = true
-		s.Pause = driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: c.Until}
+	if !s.Paused && s.Mark < c.Due && c.Due <= ms {
+		s.outage(ms, c, w)
 	}
-	if c.Action == driver.ActionRetire {
+	switch c.Action {
+	case driver.ActionResume:
+		s.resume(ms, w)
+	case driver.ActionRetire:
 		s.clear(ms, w)
-		s.Pause.Until = driver.MaxNumber
+		s.pause(ms, driver.MaxNumber, c)
+	default:
+		s.pause(ms, c.Until, c)
 	}
 	s.Change++
 	s.Latest = driver.Change{Action: c.Action, Op: c.Op, Who: c.Who, Reason: c.Reason, At: ms}
@@ -67,6 +69,19 @@ func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driv
 
 func refused(why driver.Refusal) driver.ControlAnswer {
 	return driver.ControlAnswer{Kind: driver.ControlRefused, Refusal: why}
+}
+
+// outage gives the numbers that were due before a pause, and that no node has decided, the verdict
+// missed. Runs that are over are settled before, as by a claim.
+func (s *State) outage(ms int64, c *driver.Control, w Writer) {
+	s.clear(ms, w)
+	w.Append(driver.Line{At: ms, Verdict: driver.VerdictMissed, From: s.Mark, To: c.Due, Between: driver.VerdictMissed, Reason: driver.ReasonMisfire, Revision: c.Revision})
+	s.Mark, s.By = c.Due, ""
+}
+
+func (s *State) pause(ms, until int64, c *driver.Control) {
+	s.Paused = true
+	s.Pause = driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: until}
 }
 
 // resume ends a pause: runs that are over are settled, (mark, now] is covered as paused,

@@ -50,6 +50,7 @@ type ledger struct {
 	mark   int64
 	fence  int64
 	change int64 // the latest
+	paused bool
 	pages  [maxTicks + 1]page
 	fault  string // the first invariant that was broken
 }
@@ -88,6 +89,7 @@ func (l *ledger) controls(line driver.Line) {
 	if driver.Action(line.Reason) != driver.ActionLapse {
 		l.change++
 	}
+	l.paused = driver.Action(line.Reason) == driver.ActionPause || driver.Action(line.Reason) == driver.ActionRetire
 	if line.Change != l.change {
 		l.broken("I10 change %d is written as %d", l.change, line.Change)
 	}
@@ -129,6 +131,11 @@ func (l *ledger) decide(p *page, k int, line driver.Line) {
 			l.broken("I1 number %d is %s and was never granted with the fence %d", k, line.Verdict, line.Fence)
 		}
 		l.put(p, k, line.Verdict)
+	case driver.VerdictMissed:
+		if l.paused {
+			l.broken("I10 number %d is missed in a pause", k)
+		}
+		fallthrough
 	default:
 		if moved != (p.fate == undecided) {
 			l.broken("I1 number %d is %s, moving the mark: %v, after fate %d", k, line.Verdict, moved, p.fate)

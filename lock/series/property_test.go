@@ -30,7 +30,7 @@ func moves(w *world, ticks, leases int) []move {
 	if w.Paused {
 		ms = append(ms, move{"resume", 0, (*world).resume})
 	} else {
-		ms = append(ms, move{"pause", 0, (*world).pause}, move{"pause for a while", 0, (*world).pauseBriefly}, move{"retire and open", 0, (*world).retire})
+		ms = append(ms, move{"pause", 0, (*world).pause}, move{"pause for a while", 0, (*world).pauseBriefly}, move{"pause after an outage", 0, (*world).pauseAfter}, move{"retire and open", 0, (*world).retire})
 	}
 	for k := 1; k <= ticks && due(k) <= w.ms+interval; k++ {
 		ms = append(ms, move{"claim", k, func(w *world) { w.ask(w.claim(k)) }})

@@ -212,8 +212,8 @@ func (w *world) end(r driver.RunRef, how driver.EndKind) {
 }
 
 // operate makes a control change, and repeats it: the second request changes nothing.
-func (w *world) operate(action driver.Action, until int64) {
-	c := driver.Control{Key: "job", Action: action, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test", Until: until, Seen: w.State.Change}
+func (w *world) operate(action driver.Action, until, last int64) {
+	c := driver.Control{Key: "job", Action: action, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test", Until: until, Due: last, Seen: w.State.Change}
 	w.change++
 	paused, lapsed := w.Paused, w.Paused && !w.State.Pause.Covers(w.ms)
 	a := w.Control(w.ms*1000, &c, w.change, &w.ledger)
@@ -228,13 +228,22 @@ func (w *world) operate(action driver.Action, until int64) {
 	}
 }
 
-func (w *world) pause()        { w.operate(driver.ActionPause, 0) }
-func (w *world) pauseBriefly() { w.operate(driver.ActionPause, w.ms+interval+interval/2) }
-func (w *world) resume()       { w.operate(driver.ActionResume, 0) }
+func (w *world) pause()        { w.operate(driver.ActionPause, 0, 0) }
+func (w *world) pauseBriefly() { w.operate(driver.ActionPause, w.ms+interval+interval/2, 0) }
+func (w *world) resume()       { w.operate(driver.ActionResume, 0, 0) }
+
+// pauseAfter pauses after an outage: what is due and undecided is missed.
+func (w *world) pauseAfter() {
+	k := (w.ms - base) / interval
+	w.operate(driver.ActionPause, 0, max(0, due(int(k))))
+	if k > 0 && w.Mark < due(int(k)) {
+		w.ledger.broken("paused at %d the mark is %d", w.ms, w.Mark)
+	}
+}
 
 // retire retires the series; a node that has it opens it again, at now.
 func (w *world) retire() {
-	w.operate(driver.ActionRetire, 0)
+	w.operate(driver.ActionRetire, 0, 0)
 	if w.State.Paused && w.State.Pause.Retired() {
 		w.Open(w.ms*1000, &driver.OpenRequest{Key: "job", Node: "n"}, &w.ledger)
 		if w.Paused || w.Mark < w.ms-1 {

@@ -285,7 +285,7 @@ func (h *Handler) apiJobRuns(w http.ResponseWriter, r *http.Request) {
 		unreachable(w, r)
 		return
 	}
-	runs := slices.DeleteFunc(ops.Runs(s.Namespace, journal.Lines, &state), func(run ops.Run) bool {
+	runs := slices.DeleteFunc(ops.Runs(s.Namespace, &journal, &state), func(run ops.Run) bool {
 		return !f.Lets(&run) || !after.IsZero() && !run.Tick.Before(after)
 	})
 	next := ""
@@ -328,7 +328,8 @@ func evidence(namespace string, j driver.Journal, state driver.Series, indexes [
 	for i, k := range indexes {
 		lines[i] = j.Lines[k]
 	}
-	return append([]ops.Run{}, ops.Runs(namespace, lines, &state)...)
+	j.Lines = lines
+	return append([]ops.Run{}, ops.Runs(namespace, &j, &state)...)
 }
 
 func (h *Handler) apiNodes(w http.ResponseWriter, _ *http.Request) {

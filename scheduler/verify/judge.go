@@ -142,6 +142,8 @@ func (s state) word() TickState {
 		return TickMissed
 	case superseded:
 		return TickSuperseded
+	case paused:
+		return TickPaused
 	case overdue:
 		return TickOverdue
 	}

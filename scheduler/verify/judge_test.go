@@ -48,8 +48,11 @@ func agree(t *rapid.T, j driver.Journal, s driver.Series, audit []driver.AuditRe
 	judge := verify.NewJudge(j, verify.Options{State: &s, Audit: audit})
 	r := judge.Report()
 	runs := map[int64]ops.State{}
-	for _, run := range ops.Runs("x", j.Lines, &s) {
+	for _, run := range ops.Runs("x", &j, &s) {
 		runs[run.Tick.UnixMilli()] = run.State
+		if state, _ := judge.Tick(run.Tick); state == verify.NotATick {
+			t.Errorf("%v: listed as %s, and not a tick", seconds(run.Tick), run.State)
+		}
 	}
 	late, left := map[int64]bool{}, map[int64]bool{}
 	for _, o := range r.Late {
@@ -76,7 +79,7 @@ func agree(t *rapid.T, j driver.Journal, s driver.Series, audit []driver.AuditRe
 		if a.State != want || a.Sentence == "" {
 			t.Errorf("%v: judged as %s, explained as %s: %s", seconds(tick), state, a.State, a.Sentence)
 		}
-		if run, listed := runs[ms]; listed && state != verify.NotATick && run != runState(state) {
+		if run, listed := runs[ms]; listed && run != runState(state) {
 			t.Errorf("%v: judged as %s, listed as %s: %s", seconds(tick), state, run, a.Sentence)
 		}
 		if line != nil && (ms <= line.From || ms > line.To) {

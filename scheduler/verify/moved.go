@@ -45,7 +45,14 @@ func (p *proof) explain(l *driver.Line) *revision {
 
 // resumed reports whether a line was written by the end of a pause, which covers
 // all revisions up to its instant.
-func resumed(l *driver.Line) bool { return l.Verdict == driver.VerdictPaused && l.Revision == "" }
+func resumed(l *driver.Line) bool {
+	return l.Verdict == driver.VerdictPaused && l.Revision == "" && l.From < l.To
+}
+
+// beforePause reports whether a line was written by the step that made a pause, for ticks that were due before.
+func beforePause(l *driver.Line) bool {
+	return l.Verdict == driver.VerdictMissed && l.Reason == driver.ReasonMisfire && l.From < l.To && l.Node == ""
+}
 
 // lapsed reports whether a line was written by a step after the end of a pause that had one:
 // what was left then is judged by that step.

@@ -70,6 +70,8 @@ func (p *proof) classify(r *run) {
 		rep.Lost++
 	case r.state == missed:
 		p.add(driver.VerdictMissed, r.reason, 1)
+	case r.state == paused:
+		rep.Paused++
 	case r.state == superseded:
 		rep.Superseded++
 	case r.state == overdue:

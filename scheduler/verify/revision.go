@@ -61,7 +61,7 @@ type revisions struct {
 	last   *revision              // the one in force; nil: there is none
 }
 
-// readRevisions gathers the sightings. A line is a sighting too.
+// readRevisions gathers the sightings. A line of a node is a sighting too.
 func readRevisions(j *driver.Journal) revisions {
 	rs := revisions{byName: make(map[string][]*revision, len(j.Revisions))}
 	type use struct {
@@ -89,7 +89,7 @@ func readRevisions(j *driver.Journal) revisions {
 	}
 	for i := range j.Lines {
 		l := &j.Lines[i]
-		if r := rs.of(l); r != nil && l.At >= r.used && l.Reason != driver.ReasonRespecified {
+		if r := rs.of(l); r != nil && l.At >= r.used && l.Reason != driver.ReasonRespecified && !beforePause(l) {
 			r.used, r.Node = l.At, cmp.Or(l.Node, r.Node)
 		}
 	}
@@ -109,6 +109,22 @@ func (rs *revisions) of(l *driver.Line) (use *revision) {
 		}
 	}
 	return use
+}
+
+// TickOf returns the tick that a line gives its verdict, or the latest of several, in Unix ms. The end of a
+// pause is written up to an instant that need not be a tick; 0: there is none in it.
+func TickOf(j *driver.Journal, l *driver.Line) (tick int64) {
+	if !resumed(l) {
+		return l.To
+	}
+	rs := readRevisions(j)
+	rs.retire(nil)
+	for _, r := range rs.all {
+		if ms := r.schedule.PrevMilli(min(l.To, r.until)); ms > max(l.From, r.First) {
+			tick = max(tick, ms)
+		}
+	}
+	return tick
 }
 
 // A span says which part of a revision's ticks counts: those of (after, through].

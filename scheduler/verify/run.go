@@ -17,13 +17,14 @@ const (
 	lost
 	missed
 	superseded
+	paused
 	forgotten // left without an end
 	overdue   // over, and left to itself for too long
 	states    // how many there are
 )
 
 var stateNames = [states]string{"unseen", "open", "waiting", "unstarted", "interrupted", "done",
-	"lost", "missed", "superseded", "forgotten", "overdue"}
+	"lost", "missed", "superseded", "paused", "forgotten", "overdue"}
 
 func (s state) String() string { return stateNames[s] }
 

@@ -23,6 +23,8 @@ func (p *proof) spoke(l *driver.Line) {
 		p.settle(r, l, lost, r.attempt > 0 && (r.state == open || r.state == givenBack || r.state == unstarted))
 	case driver.VerdictMissed:
 		p.settle(r, l, missed, r.attempt == 0 && (r.state == waiting || r.state == unstarted))
+	case driver.VerdictPaused:
+		p.settle(r, l, paused, r.attempt == 0 && (r.state == waiting || r.state == unstarted))
 	case driver.VerdictSuperseded:
 		p.settle(r, l, superseded, r.attempt == 0 && (r.state == waiting || r.state == unstarted))
 	default:

@@ -177,6 +177,11 @@ func (s *store) report(o verify.Options) verify.Report {
 func (s *store) change(action driver.Action, until int64) {
 	c := driver.Control{Key: "job", Action: action, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "for the test", Until: until, Seen: driver.AnySeen}
 	before := s.state.Series(s.us(), "job")
+	if action == driver.ActionPause { // as an operator's program does
+		if tick, revision := verify.NewJudge(s.journal(), verify.Options{State: &before}).Outage(); !tick.IsZero() {
+			c.Due, c.Revision = tick.UnixMilli(), revision
+		}
+	}
 	if a := s.state.Control(s.us(), &c, s.state.Change+1, s); a.Kind == driver.ControlDone {
 		s.audit = append(s.audit, series.Record(s.us(), &c, &before, &a))
 	}

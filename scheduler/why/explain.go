@@ -77,6 +77,9 @@ func (c *tickCase) missed() string {
 	if l.Reason == driver.ReasonRespecified {
 		return c.respecified(l)
 	}
+	if l.Reason == driver.ReasonMisfire && l.From < l.To && l.Node == "" { // by the step that made a pause
+		return fmt.Sprintf("Missed: no node decided it before the job was paused at %s.", c.clock(l.At))
+	}
 	if l.To != c.ms {
 		others := c.schedule.Count(l.From, l.To-1, maxCount) - 1
 		with := ""
@@ -152,7 +155,11 @@ func (c *tickCase) passedOver() string {
 
 // paused explains a tick that a pause kept from running, and says what to do.
 func (c *tickCase) paused() (text, next string) {
-	switch l := c.line; {
+	l := c.line
+	if l == nil { // it was to be started, and settled
+		l = c.last(driver.VerdictPaused)
+	}
+	switch {
 	case l == nil:
 		return c.pausedNow() + " The next claim, or the end of the pause, records that.", "cronce resume " + c.Journal.Key
 	case l.To != c.ms:

@@ -11,7 +11,7 @@
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- ARGV[3]  action · op · digest of the body · the change that the asker has seen, -1 for any ·
 --          who · reason · until, or 0 · the series · how many records an audit may have ·
---          how many ops a state may have
+--          how many ops a state may have · the latest number that was due before, or 0 · its revision
 -- returns  lines: the store's µs, then kind|refusal|change|audit, #, the latest change, #, and
 --          the series: 0||mark|fence|last|pause and its runs
 -- kinds    d done, r repeated, n refused
@@ -24,7 +24,7 @@
 
 local action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 local who, reason, till, name = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local MOST, KEPT = tonumber(ARGV[11]), tonumber(ARGV[12])
+local MOST, KEPT, due, revision = tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[13], ARGV[14]
 
 local function answer(s, kind, refusal, change, audit)
   return kind .. '|' .. refusal .. '|' .. change .. '|' .. audit .. '#' .. s.latest .. '#' .. series(s)
@@ -72,6 +72,14 @@ local function resume(s)
   s.pause, s.till, s.paused, s.why = -math.abs(s.pause), '', false, nil
 end
 
+-- outage gives the numbers that were due before a pause, and that no node has decided, the
+-- verdict missed. Runs that are over are settled before, as by a claim.
+local function outage(s)
+  clear(s)
+  record(s.journal, 'm', s.mark, due, 'm', 'misfire', '', revision, '')
+  s.mark, s.by = due, ''
+end
+
 local function pause(s)
   s.pause, s.till, s.paused = math.abs(s.pause), till ~= '0' and till or '', true
   s.why = now .. '|' .. op .. '|' .. who .. '|' .. reason
@@ -117,11 +125,12 @@ local function control()
   if till ~= '0' and tonumber(till) <= ms then return refused(s, 'past') end
   if action == 'retire' and alive(s) then return refused(s, 'alive') end
   audit, change = following(), int(math.abs(s.pause) + 1)
-  if action == 'resume' then resume(s) else pause(s) end
+  if not s.paused and tonumber(s.mark) < tonumber(due) and tonumber(due) <= ms then outage(s) end
   if action == 'retire' then
     clear(s)
-    s.till = RETIRED
+    till = RETIRED
   end
+  if action == 'resume' then resume(s) else pause(s) end
   s.pause = s.paused and tonumber(change) or -tonumber(change)
   s.latest = action .. '|' .. op .. '|' .. who .. '|' .. reason .. '|' .. now
   remember(s, change, audit)

@@ -40,11 +40,13 @@ end
 
 local function blocked(r) return r.number .. '+' .. r.fence end
 
--- settle gives a run that is over its end. What never started is not lost.
+-- settle gives a run that is over its end. What never started is not lost, and in a pause it is
+-- the pause that keeps it from starting.
 local function settle(s, r)
   local verdict, reason = 'l', 'lost'
   if r.attempt == '0' then
     verdict, reason = 'm', 'deadline'
+    if s.paused then verdict, reason = 'p', '' end
     if r.replaced == '1' then verdict, reason = 'u', '' end
   end
   r.state = 'l'

@@ -74,6 +74,8 @@ func reportSettled(j *job.Job, s driver.Settled, log Events) {
 		log.Missed(j, s.Number, 1, driver.ReasonLost)
 	case driver.VerdictMissed:
 		log.Missed(j, s.Number, 1, driver.ReasonDeadline)
+	case driver.VerdictPaused:
+		log.Skipped(j, s.Number, paused)
 	case driver.VerdictSuperseded:
 		log.Skipped(j, s.Number, superseded)
 	}

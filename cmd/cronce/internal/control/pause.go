@@ -211,6 +211,9 @@ func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old
 	} else if f.op == "" {
 		c.Op = operation{c.Op, c.Seen, c.Until}.String()
 	}
+	if err := before(ctx, s, old, c); err != nil {
+		return a, false, s.Failed(err)
+	}
 	if a, err = request(ctx, s, *c); err != nil {
 		return a, false, err
 	}
@@ -291,6 +294,9 @@ func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c
 	}
 	fmt.Fprintf(w, "%s is paused, by %s, from %s %s: %s; %d of its runs are alive and go on\n",
 		job, terminal.Printable(c.Who), terminal.RFC3339(now.Pause.Since), until, terminal.Printable(c.Reason), alive(now))
+	if c.Due == now.Mark {
+		ticks.missed(w, old.Mark, now.Mark)
+	}
 	ticks.print(w, "will be", now.Mark, c.Until)
 }
 

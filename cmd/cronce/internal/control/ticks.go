@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
 )
 
@@ -24,6 +26,31 @@ func readTicks(ctx context.Context, s *clients.Store, job string) ticks {
 		return ticks{}
 	}
 	return ticks{why.InForce(j.Revisions)}
+}
+
+// before names in a request the ticks that were due before it and that no node has decided. A pause begins when
+// it is made, so they are missed, as in an outage of all nodes.
+func before(ctx context.Context, s *clients.Store, old *driver.Series, c *driver.Control) error {
+	if c.Action == driver.ActionResume {
+		return nil
+	}
+	j, err := s.Front().Journal(ctx, c.Key, 1)
+	if err != nil {
+		return err
+	}
+	if tick, revision := verify.NewJudge(j, verify.Options{State: old}).Outage(); !tick.IsZero() {
+		c.Due, c.Revision = tick.UnixMilli(), revision
+	}
+	return nil
+}
+
+// missed says how many ticks before a pause were recorded as missed by the request for it.
+func (t ticks) missed(w io.Writer, after, through int64) {
+	if t.schedule == nil || after >= through {
+		return
+	}
+	fmt.Fprintf(w, "  %d ticks up to %s were due before and no node decided them: they were recorded as missed\n",
+		t.schedule.Count(after, through, maxCount), t.format(time.UnixMilli(through)))
 }
 
 // print says how many ticks of a range are recorded as paused, and which one runs next. A

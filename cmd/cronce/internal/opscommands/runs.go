@@ -179,7 +179,7 @@ func wholeJournal(ctx context.Context, s *clients.Store, j *ops.Job) ([]ops.Run,
 	if state.Err != nil {
 		return nil, time.Time{}, s.Failed(state.Err)
 	}
-	runs := ops.Runs(s.Config.Namespace, journal.Lines, &state)
+	runs := ops.Runs(s.Config.Namespace, &journal, &state)
 	j.Pace.Count(runs, time.UnixMilli(state.Now))
 	return runs, ops.Searched(&journal), nil
 }
