@@ -66,5 +66,5 @@ func ExampleNode_Add() {
 	fmt.Println(node.Add(job))
 	// Output:
 	// <nil>
-	// scheduler: add: job.name: "report" is taken by another job
+	// scheduler: add: jobs[0].name: "report" is taken by another job
 }

@@ -60,14 +60,16 @@ func New(cfg Config) (*Node, error) {
 		shards = max(sharded.Shards(), 1)
 	}
 	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], registry: newRegistry(&cfg, shards), changed: signal.New()}
-	errs = append(errs, n.registry.addAll(cfg.Jobs)...)
+	if _, err := n.registry.add(cfg.Jobs); err != nil {
+		errs = append(errs, err)
+	}
 	cfg.Jobs = nil // what is kept of them is smaller
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("scheduler: configuration: %w", err)
 	}
 	n.cfg = cfg
 	n.connect(shards)
-	n.registry.start(n.dispatcher.Add)
+	n.registry.start(n.dispatcher.Change)
 	return n, nil
 }
 
@@ -120,19 +122,6 @@ func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
 
 // ID returns the node's name with its random part, as logs and journal show it.
 func (n *Node) ID() string { return n.id }
-
-// Add registers a job, before or while the node runs. If it runs, the job is opened soon. Once
-// the node drains, or Run has returned, Add returns an error.
-func (n *Node) Add(j Job) error {
-	registered, err := n.registry.add("job", &j)
-	if err != nil {
-		return fmt.Errorf("scheduler: add: %w", err)
-	}
-	if n.clock.Ready() {
-		n.reconciler.Open(registered)
-	}
-	return nil
-}
 
 // Run runs the jobs until ctx ends, then drains: see Config.Grace. It returns
 // nil after a clean stop, else an error that names the runs that ignored the end

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
@@ -36,10 +37,10 @@ type Store interface {
 
 // A Dispatcher claims the ticks of jobs.
 type Dispatcher interface {
-	// Jobs returns how many jobs there are.
+	// Jobs returns how many numbers of jobs there are.
 	Jobs() int
-	// Job returns a job by its number, and the highest mark that is known of it.
-	Job(no int) (j *job.Job, mark int64)
+	// Job returns a job by its number.
+	Job(no int) claims.Known
 	// Opened takes what the store has of jobs. A tick claimed because no node has decided
 	// it must be at least as old as slack.
 	Opened(all []job.Opened, slack time.Duration)
@@ -96,12 +97,23 @@ func New(cfg Config) *Reconciler {
 	return &Reconciler{cfg: cfg, open: signal.New(), joined: signal.New(), nodes: 1, other: map[*job.Job]string{}}
 }
 
-// Open lets a job be opened soon.
+// Open lets a job be opened soon, or the one that has taken its place. A job that was removed is
+// not opened.
 func (r *Reconciler) Open(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.openings.ask(j)
-	r.open.Raise()
+	if j = r.cfg.Dispatcher.Job(int(j.No)).Job; j != nil {
+		r.openings.ask(j)
+		r.open.Raise()
+	}
+}
+
+// Forget forgets a job that was removed, or whose place another one has taken.
+func (r *Reconciler) Forget(j *job.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.openings.forget(j)
+	delete(r.other, j)
 }
 
 // Nodes sets how many nodes there are. If one joined, all jobs are read once: it may have
@@ -123,8 +135,9 @@ func (r *Reconciler) OpenAll(ctx context.Context) {
 	jobs := r.cfg.Dispatcher.Jobs()
 	r.mu.Lock()
 	for no := range jobs {
-		j, _ := r.cfg.Dispatcher.Job(no)
-		r.openings.ask(j)
+		if j := r.cfg.Dispatcher.Job(no).Job; j != nil {
+			r.openings.ask(j)
+		}
 	}
 	r.mu.Unlock()
 	r.openDue(ctx)
