@@ -286,6 +286,11 @@ func (e *events) JobsNotOpen(count int, jobs string, err error) {
 	e.write(slog.LevelWarn, "jobs not open", slog.Int("count", count), slog.String("jobs", jobs), errField(err))
 }
 
+func (e *events) JobRetired(name, reason string) {
+	e.add(Event{Kind: EventJobRetired, Job: name, Reason: reason})
+	e.write(slog.LevelInfo, string(EventJobRetired), slog.String("job", name), slog.String("reason", reason))
+}
+
 func (e *events) JobsOpen() { e.info(EventJobsOpen) }
 
 func (e *events) storeBack() { e.info(EventStoreBack) }

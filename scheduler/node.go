@@ -103,8 +103,12 @@ func (n *Node) connect(shards int) {
 		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
 	})
 	n.dispatcher.Grant(n.runs)
+	controlled, _ := cfg.Store.(driver.Controlled)
+	if n.local { // its nodes may open nothing for longer than a removal takes
+		controlled = nil
+	}
 	n.reconciler = reconcile.New(reconcile.Config{
-		Store: store, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Dispatcher: n.dispatcher,
+		Store: store, Control: controlled, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Dispatcher: n.dispatcher,
 		Health: n.monitor, Events: n.events, Opened: n.runs.Opened, Timeout: cfg.StoreTimeout,
 	})
 	n.heart = heartbeat.New(heartbeat.Config{
@@ -117,7 +121,7 @@ func (n *Node) connect(shards int) {
 // setNodes passes on the nodes that were seen alive.
 func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
 	n.dispatcher.Nodes(nodes)
-	n.reconciler.Nodes(nodes.Count(), joined)
+	n.reconciler.Nodes(nodes, joined)
 }
 
 // ID returns the node's name with its random part, as logs and journal show it.
@@ -158,6 +162,7 @@ func (n *Node) run(ctx context.Context) error {
 	}
 	n.wg.Go(func() { n.heart.Run(life) })
 	n.wg.Go(func() { n.reconciler.Run(life) })
+	n.wg.Go(func() { n.reconciler.Retire(life) })
 	n.wg.Go(func() { n.dispatcher.Run(life) })
 	<-ctx.Done()
 	err := n.drain()

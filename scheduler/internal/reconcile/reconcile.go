@@ -33,6 +33,7 @@ const (
 type Store interface {
 	driver.Numbered
 	driver.Journaled
+	driver.Membership
 }
 
 // A Dispatcher claims the ticks of jobs.
@@ -62,11 +63,13 @@ type Events interface {
 	JobsOpen()
 	SpecsDiffer(j *job.Job, own, other string)
 	MarkAhead(j *job.Job, mark int64)
+	JobRetired(name, reason string)
 }
 
-// Config is what a Reconciler needs. All fields are required.
+// Config is what a Reconciler needs. All fields but Control are required.
 type Config struct {
 	Store      Store
+	Control    driver.Controlled // of the store; nil: jobs that were removed are not retired
 	Node       string
 	Shards     int
 	Clock      *clock.Clock
@@ -87,14 +90,14 @@ type Reconciler struct {
 	mu        sync.Mutex
 	openings  openings
 	cursor    cursor
-	nodes     int
+	nodes     rendezvous.Nodes
 	other     map[*job.Job]string // the other revision that was logged
 	differing []*job.Job          // whose other revision is to be logged
 }
 
 // New returns a Reconciler without a job. It starts nothing.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, open: signal.New(), joined: signal.New(), nodes: 1, other: map[*job.Job]string{}}
+	return &Reconciler{cfg: cfg, open: signal.New(), joined: signal.New(), nodes: rendezvous.Of(cfg.Node, nil), other: map[*job.Job]string{}}
 }
 
 // Open lets a job be opened soon, or the one that has taken its place. A job that was removed is
@@ -116,12 +119,12 @@ func (r *Reconciler) Forget(j *job.Job) {
 	delete(r.other, j)
 }
 
-// Nodes sets how many nodes there are. If one joined, all jobs are read once: it may have
+// Nodes sets the nodes that were seen alive. If one joined, all jobs are read once: it may have
 // other specs.
-func (r *Reconciler) Nodes(count int, joined bool) {
+func (r *Reconciler) Nodes(nodes rendezvous.Nodes, joined bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.nodes = count
+	r.nodes = nodes
 	if joined {
 		r.cursor.readAll(r.cfg.Dispatcher.Jobs())
 	}
@@ -188,7 +191,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 func (r *Reconciler) turn(now int64) []*job.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.cursor.turn(r.cfg.Dispatcher, r.nodes, now)
+	return r.cursor.turn(r.cfg.Dispatcher, r.nodes.Count(), now)
 }
 
 // read reads the state of jobs, each shard by itself.
