@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,21 +121,21 @@ func TestRemoveGivesBackWhatIsGranted(t *testing.T) {
 // goes on with its own.
 func TestReplaceFunction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		calls := map[string]int{}
-		counting := func(version string, d time.Duration) scheduler.Func {
+		var before, since atomic.Int32
+		counting := func(calls *atomic.Int32, d time.Duration) scheduler.Func {
 			return func(ctx context.Context, r *scheduler.Run) error {
 				err := takes(d)(ctx, r)
-				calls[version]++
+				calls.Add(1)
 				return err
 			}
 		}
-		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: counting("old", 5*time.Second)})
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: counting(&before, 5*time.Second)})
 		n := c.nodes[0]
 		c.pass(32 * time.Second) // the third is alive
-		err := n.Replace(n.recording([]scheduler.Job{{Name: "a", Spec: "@every 10s", Func: counting("new", time.Second)}})...)
+		err := n.Replace(n.recording([]scheduler.Job{{Name: "a", Spec: "@every 10s", Func: counting(&since, time.Second)}})...)
 		c.pass(30 * time.Second)
-		if err != nil || calls["old"] != 3 || calls["new"] != 3 {
-			t.Errorf("%v, calls %v, want 3 of each", err, calls)
+		if err != nil || before.Load() != 3 || since.Load() != 3 {
+			t.Errorf("%v, %d calls of the function before and %d since, want 3 of each", err, before.Load(), since.Load())
 		}
 		c.wantTally("a", "ran ok 6")
 	})
