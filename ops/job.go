@@ -40,7 +40,7 @@ func newJob(namespace string, j driver.Journal, s driver.Series, nodes *NodeList
 	if use := why.LastUsed(j.Revisions); use != nil {
 		job.Policies, _ = policy.Parse(use.Policies) // what cannot be read is the default
 	}
-	job.stall(before)
+	job.stall(nodes, before)
 	job.judge(nodes, before)
 	return job
 }
@@ -75,7 +75,7 @@ func (j *Job) at(s driver.Series, nodes *NodeList) *Job {
 			break
 		}
 	}
-	later.stall(j)
+	later.stall(nodes, j)
 	if s.Now >= j.judgeAt {
 		later.judge(nodes, j)
 	} else {

@@ -85,6 +85,17 @@ func (f *NodeList) Seen(node string) time.Time {
 	return time.Time{}
 }
 
+// retiredWithin is how long after a job was removed from all nodes a node has retired it: once it has
+// not been opened for driver.SightedWithin, in the next turns.
+const retiredWithin = 2 * driver.SightedWithin
+
+// Removed reports whether a job was just removed from all nodes that had it, as by a deploy, so that a node
+// will retire it, or a node with it comes back. After a while without either that is no longer believed.
+func (f *NodeList) Removed(j *driver.Journal, s *driver.Series) bool {
+	at, removed := f.MemberList.Removed(s, j.Revisions)
+	return removed && s.Now-at < retiredWithin.Milliseconds()
+}
+
 // misses reports whether a node that is on the list of those that live has missed a beat.
 func (f *NodeList) misses(node string) bool {
 	return utc(f.Now).Sub(f.Seen(node)) > driver.MemberEvery*3/2

@@ -48,7 +48,7 @@ func (l *OverdueTick) String() string {
 
 // Judge checks the journal of a job by its state, which was read after it, and returns with the report what is
 // overdue, each with its cause. A job without a state is judged as far as its journal and specs reach. The state
-// must have been read: its Err is nil.
+// must have been read: its Err is nil. Of a job that its nodes have just removed nothing is overdue.
 func Judge(journal driver.Journal, state *driver.Series, o verify.Options, nodes *NodeList) (verify.Report, []OverdueTick) {
 	o.State, o.Alive = state, nodes.Known()
 	var r verify.Report
@@ -56,6 +56,9 @@ func Judge(journal driver.Journal, state *driver.Series, o verify.Options, nodes
 		r = lostState(journal, o)
 	} else {
 		r = verify.Job(journal, o)
+	}
+	if len(r.Late) > 0 && nodes.Removed(&journal, state) {
+		r.Late = nil
 	}
 	var late []OverdueTick
 	for _, l := range r.Late {

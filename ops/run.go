@@ -21,7 +21,7 @@ const (
 	Missed     State = "missed"
 	Overdue    State = "overdue"
 	Stuck      State = "stuck"   // ticks are skipped behind a run that is too old
-	Retired    State = "retired" // no node has the job any more, as an operator said; lists leave it out
+	Retired    State = "retired" // no node has the job any more, as an operator or a node has recorded; lists leave it out
 	Starved    State = "starved" // no tick has ended ok for too long
 	Paused     State = "paused"
 	Unknown    State = "unknown"

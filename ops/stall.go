@@ -162,13 +162,16 @@ func (s *Stall) Need(job string, now time.Time) (n Need) {
 }
 
 // stall judges whether the job gets on. Before is the job as it was judged before; nil: it was not.
-func (j *Job) stall(before *Job) {
+func (j *Job) stall(nodes *NodeList, before *Job) {
 	var known *Pace
 	if before != nil {
 		known = &before.Pace
 	}
 	j.Pace = paceOf(&j.Journal, &j.Series, j.Runs, known)
 	j.Stall = j.Pace.judge(&j.Series, j.Runs)
+	if j.Stall != (Stall{}) && nodes.Removed(&j.Journal, &j.Series) {
+		j.Stall = Stall{}
+	}
 }
 
 // StallOf says by its whole journal, and its state, whether a job gets on.

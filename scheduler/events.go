@@ -29,14 +29,14 @@ type events struct {
 	clock     *clock.Clock
 
 	mu        sync.Mutex
-	panicked  time.Time              // when the log had a panic of an Observer last
-	regressed time.Time              // when the log had a mark that regressed last; zero: never
-	fenced    map[*job.Job]time.Time // when the log had a fence ahead last
-	ahead     map[*job.Job]int64     // the marks in the future that were logged
+	panicked  time.Time            // when the log had a panic of an Observer last
+	regressed time.Time            // when the log had a mark that regressed last; zero: never
+	fenced    map[string]time.Time // when the log had a fence ahead last
+	ahead     map[string]int64     // the marks in the future that were logged
 }
 
 func newEvents(log *slog.Logger, to []Observer, node string, c *clock.Clock) *events {
-	e := &events{node: node, clock: c, ahead: map[*job.Job]int64{}, fenced: map[*job.Job]time.Time{}}
+	e := &events{node: node, clock: c, ahead: map[string]int64{}, fenced: map[string]time.Time{}}
 	e.log = delivery.NewHandler(log.Handler()).WithAttrs([]slog.Attr{slog.String("node", node)}).(*delivery.Handler)
 	e.log.Report()
 	for _, o := range to {
@@ -213,8 +213,8 @@ func (e *events) Missed(j *job.Job, t int64, count int, reason string) {
 // there, or the mark was rewound, the job does not run.
 func (e *events) MarkAhead(j *job.Job, mark int64) {
 	e.mu.Lock()
-	known := e.ahead[j] == mark
-	e.ahead[j] = mark
+	known := e.ahead[j.Name] == mark
+	e.ahead[j.Name] = mark
 	e.mu.Unlock()
 	if known {
 		return
@@ -228,9 +228,9 @@ func (e *events) MarkAhead(j *job.Job, mark int64) {
 func (e *events) FenceAhead(f claims.Fenced) {
 	now := time.Now()
 	e.mu.Lock()
-	due := f.First || now.Sub(e.fenced[f.Job]) >= health.Reminder
+	due := f.First || now.Sub(e.fenced[f.Job.Name]) >= health.Reminder
 	if due {
-		e.fenced[f.Job] = now
+		e.fenced[f.Job.Name] = now
 	}
 	e.mu.Unlock()
 	if due {
@@ -284,6 +284,11 @@ func (e *events) storeUnreachable(err error, what string) {
 func (e *events) JobsNotOpen(count int, jobs string, err error) {
 	e.add(Event{Kind: EventJobsNotOpen, Count: count, Err: errorText(err)})
 	e.write(slog.LevelWarn, "jobs not open", slog.Int("count", count), slog.String("jobs", jobs), errField(err))
+}
+
+func (e *events) JobRetired(name, reason string) {
+	e.add(Event{Kind: EventJobRetired, Job: name, Reason: reason})
+	e.write(slog.LevelInfo, string(EventJobRetired), slog.String("job", name), slog.String("reason", reason))
 }
 
 func (e *events) JobsOpen() { e.info(EventJobsOpen) }

@@ -66,5 +66,28 @@ func ExampleNode_Add() {
 	fmt.Println(node.Add(job))
 	// Output:
 	// <nil>
-	// scheduler: add: job.name: "report" is taken by another job
+	// scheduler: add: jobs[0].name: "report" is taken by another job
+}
+
+// Jobs come and go while the node runs. Each call is one step: all of it is done, or nothing.
+func ExampleNode_Replace() {
+	work := func(context.Context, *scheduler.Run) error { return nil }
+	node, err := scheduler.New(scheduler.Config{Name: "pod-1", Store: memlock.New(memlock.Options{}), Jobs: []scheduler.Job{
+		{Name: "bill", Spec: "0 3 * * *", Func: work}, {Name: "report", Spec: "@daily", Func: work},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(node.Replace(scheduler.Job{Name: "bill", Spec: "0 4 * * *", Func: work}))
+	fmt.Println(node.Remove("report", "raport"))
+	fmt.Println(node.Remove("report"))
+	for _, job := range node.Jobs() {
+		fmt.Println(job.Name, job.Spec, job.Zone)
+	}
+	// Output:
+	// <nil>
+	// scheduler: remove: names[1]: "raport" is no job of this node
+	// <nil>
+	// bill 0 4 * * * UTC
 }

@@ -82,6 +82,7 @@ var shapes = map[string][]string{
 	"lease lost":              {"error: cause fence job node tick"},
 	"store unreachable":       {"warn: err node what"},
 	"jobs not open":           {"warn: count err jobs node"},
+	"job retired":             {"info: job node reason"},
 	"jobs open":               {"info: node"},
 	"store back":              {"info: node"},
 	"clock offset":            {"warn: node offset_ms"},
@@ -98,7 +99,7 @@ var shapes = map[string][]string{
 // values are what keys with few values may have.
 var values = map[string][]string{
 	"outcome": {"ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted"},
-	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost", "respecified"},
+	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost", "respecified", "no node has it"},
 }
 
 // checkLogs wants every line of every node to have one of its message's shapes.

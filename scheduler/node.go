@@ -60,14 +60,16 @@ func New(cfg Config) (*Node, error) {
 		shards = max(sharded.Shards(), 1)
 	}
 	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], registry: newRegistry(&cfg, shards), changed: signal.New()}
-	errs = append(errs, n.registry.addAll(cfg.Jobs)...)
+	if _, err := n.registry.add(cfg.Jobs); err != nil {
+		errs = append(errs, err)
+	}
 	cfg.Jobs = nil // what is kept of them is smaller
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("scheduler: configuration: %w", err)
 	}
 	n.cfg = cfg
 	n.connect(shards)
-	n.registry.start(n.dispatcher.Add)
+	n.registry.start(n.dispatcher.Change)
 	return n, nil
 }
 
@@ -101,8 +103,12 @@ func (n *Node) connect(shards int) {
 		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
 	})
 	n.dispatcher.Grant(n.runs)
+	controlled, _ := cfg.Store.(driver.Controlled)
+	if n.local { // its nodes may open nothing for longer than a removal takes
+		controlled = nil
+	}
 	n.reconciler = reconcile.New(reconcile.Config{
-		Store: store, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Dispatcher: n.dispatcher,
+		Store: store, Control: controlled, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Dispatcher: n.dispatcher,
 		Health: n.monitor, Events: n.events, Opened: n.runs.Opened, Timeout: cfg.StoreTimeout,
 	})
 	n.heart = heartbeat.New(heartbeat.Config{
@@ -115,24 +121,11 @@ func (n *Node) connect(shards int) {
 // setNodes passes on the nodes that were seen alive.
 func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
 	n.dispatcher.Nodes(nodes)
-	n.reconciler.Nodes(nodes.Count(), joined)
+	n.reconciler.Nodes(nodes, joined)
 }
 
 // ID returns the node's name with its random part, as logs and journal show it.
 func (n *Node) ID() string { return n.id }
-
-// Add registers a job, before or while the node runs. If it runs, the job is opened soon. Once
-// the node drains, or Run has returned, Add returns an error.
-func (n *Node) Add(j Job) error {
-	registered, err := n.registry.add("job", &j)
-	if err != nil {
-		return fmt.Errorf("scheduler: add: %w", err)
-	}
-	if n.clock.Ready() {
-		n.reconciler.Open(registered)
-	}
-	return nil
-}
 
 // Run runs the jobs until ctx ends, then drains: see Config.Grace. It returns
 // nil after a clean stop, else an error that names the runs that ignored the end
@@ -169,6 +162,7 @@ func (n *Node) run(ctx context.Context) error {
 	}
 	n.wg.Go(func() { n.heart.Run(life) })
 	n.wg.Go(func() { n.reconciler.Run(life) })
+	n.wg.Go(func() { n.reconciler.Retire(life) })
 	n.wg.Go(func() { n.dispatcher.Run(life) })
 	<-ctx.Done()
 	err := n.drain()

@@ -89,6 +89,7 @@ const (
 	EventFenceAhead       EventKind = "fence ahead"   // the job does not run: its fence is in the future
 	EventJobsNotOpen      EventKind = "jobs not open" // the store cannot open Count jobs
 	EventJobsOpen         EventKind = "jobs open"
+	EventJobRetired       EventKind = "job retired"  // by this node: no node has it any more, for a Reason
 	EventSpecsDiffer      EventKind = "specs differ" // another node has another spec of the job
 
 	EventClockOffset   EventKind = "clock offset"   // this machine's clock is off by more than Config.ClockWarn

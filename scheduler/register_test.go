@@ -197,7 +197,7 @@ func TestRefusedJobLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Add(scheduler.Job{Name: "a", Spec: "@daily"}); err == nil || !strings.Contains(err.Error(), "job.func:") {
+	if err := n.Add(scheduler.Job{Name: "a", Spec: "@daily"}); err == nil || !strings.Contains(err.Error(), "jobs[0].func:") {
 		t.Errorf("add without a function: %v", err)
 	}
 	if err := n.Add(scheduler.Job{Name: "a", Spec: "@daily", Func: nothing}); err != nil {

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
-	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -21,14 +19,15 @@ type registry struct {
 	zone   *time.Location
 	spread time.Duration
 
-	mu    sync.Mutex
-	names map[string]struct{}
-	jobs  job.Rows[job.Job]
-	funcs job.Rows[Func] // of the same
-	specs map[specKey]*spec.Schedule
-	rules map[job.Rules]*job.Rules
-	added func(j *job.Job) // gets each job, in the order of numbers; nil: jobs are only kept
-	ended bool             // the node takes no more jobs
+	mu      sync.Mutex
+	names   map[string]*job.Job // the jobs of the node
+	removed map[string]*job.Job // those that it had, whose numbers they get when they come back
+	jobs    job.Rows[job.Job]   // as they were added
+	funcs   job.Rows[Func]      // by the number of the job
+	specs   map[specKey]*spec.Schedule
+	rules   map[job.Rules]*job.Rules
+	change  func(added, removed, replaced []*job.Job) // gets each step; nil: jobs are only kept
+	ended   bool                                      // the node takes no more changes
 
 	intervals map[*spec.Schedule]time.Duration // the shortest, of those of jobs with a lease of their own
 	leases    listed                           // jobs whose leases are longer than that
@@ -53,98 +52,53 @@ type specKey struct{ text, zone string }
 
 func newRegistry(cfg *Config, shards int) *registry {
 	return &registry{
-		store: cfg.Store, shards: shards, zone: cfg.Zone, spread: cfg.Spread, names: make(map[string]struct{}, len(cfg.Jobs)),
+		store: cfg.Store, shards: shards, zone: cfg.Zone, spread: cfg.Spread, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
 		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{}, intervals: map[*spec.Schedule]time.Duration{},
 	}
 }
 
-// start passes the jobs there are to added, and from now on each new one.
-func (r *registry) start(added func(j *job.Job)) {
+// start passes the jobs there are to change, and from now on each step.
+func (r *registry) start(change func(added, removed, replaced []*job.Job)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.added = added
-	for no := range r.jobs.Size() {
-		added(r.jobs.At(no))
+	all := make([]*job.Job, r.jobs.Size())
+	for no := range all {
+		all[no] = r.jobs.At(no)
 	}
+	r.change = change
+	change(all, nil, nil)
 }
 
-// close ends the registry: it takes no more jobs.
+// close ends the registry: it takes no more changes.
 func (r *registry) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
 }
 
-// addAll adds jobs and returns the faults of all. A job that is refused takes its name all
-// the same.
-func (r *registry) addAll(jobs []Job) (errs []error) {
-	refused := map[string]bool{}
-	for i := range jobs {
-		path, name := fmt.Sprintf("jobs[%d]", i), jobs[i].Name
-		_, registered := r.names[name]
-		twice := refused[name] && !registered
-		_, err := r.add(path, &jobs[i])
-		if twice {
-			err = errors.Join(err, taken(path, name))
-		}
-		if err != nil {
-			errs = append(errs, err)
-			refused[name] = name != ""
-		}
-	}
-	return errs
-}
-
-func taken(path, name string) error {
-	return fmt.Errorf("%s.name: %s is taken by another job", path, text.Quote(name))
-}
-
-// add checks a job and keeps it.
-func (r *registry) add(path string, j *Job) (*job.Job, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return nil, fmt.Errorf("%s: %s comes too late, the node drains or has ended", path, text.Quote(j.Name))
-	}
-	s, err := r.schedule(path, j)
-	if _, twice := r.names[j.Name]; twice {
-		err = errors.Join(err, taken(path, j.Name))
-	}
-	if _, can := r.store.(driver.Replicated); j.Replicas > 0 && !can && r.store != nil {
-		err = errors.Join(err, fmt.Errorf("%s.replicas: is %d, but the store cannot wait for replicas", path, j.Replicas))
-	}
-	if err != nil {
-		return nil, err
-	}
-	no := uint32(r.jobs.Size())
-	registered := r.jobs.Add()
-	*registered = job.New(j.Name, s, r.share(rulesOf(j)), no, r.shardOf(j.Name))
-	*r.funcs.Add() = j.Func
-	r.names[j.Name] = struct{}{}
-	r.noteLease(j, s)
-	if j.short(r.spread) {
+// remark notes what New accepts of a job and a user may not want.
+func (r *registry) remark(j *job.Job) {
+	if r.short(j.Rules.Policy.Deadline) {
 		r.deadlines.add(j.Name)
 	}
-	if r.added != nil {
-		r.added(registered)
-	}
-	return registered, nil
-}
-
-// noteLease notes a job whose lease is longer than its shortest interval, and than the lease that
-// such a job has by default.
-func (r *registry) noteLease(j *Job, s *spec.Schedule) {
-	if j.Lease == 0 {
+	lease := j.Rules.Lease
+	if lease == 0 {
 		return
 	}
-	least, known := r.intervals[s]
+	least, known := r.intervals[j.Spec]
 	if !known {
-		least = shortest(s)
-		r.intervals[s] = least
+		least = shortest(j.Spec)
+		r.intervals[j.Spec] = least
 	}
-	if least != 0 && j.Lease > max(least, job.MinLease) {
-		r.leases.add(fmt.Sprintf("%s (%v, every %v)", j.Name, j.Lease, least))
+	if least != 0 && lease > max(least, job.MinLease) {
+		r.leases.add(fmt.Sprintf("%s (%v, every %v)", j.Name, lease, least))
 	}
+}
+
+// short reports whether a deadline may pass while nothing is wrong: another node takes a tick
+// over from a busy one after the spread, and a request to the store takes its time.
+func (r *registry) short(deadline time.Duration) bool {
+	return deadline > 0 && (deadline < leastDeadline || deadline <= r.spread)
 }
 
 // remarks returns what New accepts and a user may not want.

@@ -143,12 +143,6 @@ func (j *Job) takeoverFaults(bad func(field, format string, args ...any), s *spe
 	}
 }
 
-// short reports whether a deadline may pass while nothing is wrong: another node takes a tick
-// over from a busy one after the spread, and a request to the store takes its time.
-func (j *Job) short(spread time.Duration) bool {
-	return j.Deadline > 0 && (j.Deadline < leastDeadline || j.Deadline <= spread)
-}
-
 // shortest samples the distances between the next ticks. Those around a change of
 // the zone's clocks count only if there are no others: what is accepted today must
 // be accepted in a month. It is 0 where no two ticks are left.

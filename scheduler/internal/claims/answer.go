@@ -30,10 +30,10 @@ func (c *Claims) Answer(p *Pending, a *driver.Answer, now int64) (start bool) {
 	case stepHold:
 		c.hold(p, a, now)
 	case stepCover: // ticks from before this spec was in force do not count as missed
-		p.after, p.between = a.Mark, c.missed(p.e, a.Mark, p.tick)
+		p.after, p.between = a.Mark, c.missed(p.e, p.job.Spec, a.Mark, p.tick)
 		c.retries.add(now, p) // with its slot
 	case stepTakeOver:
-		first := &Pending{e: p.e, tick: a.Number, after: a.Number - 1, from: a.Fence, slot: p.slot}
+		first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, slot: p.slot}
 		p.slot = false
 		c.retries.add(now, first, p)
 	}
@@ -82,7 +82,7 @@ func (c *Claims) learnDoubt(p *Pending, a *driver.Answer) {
 		p.until = max(p.until, p.latest)
 	}
 	if short, is := errors.AsType[*driver.ReplicasError](a.Err); is {
-		c.effects.Short = append(c.effects.Short, Short{e.Job, p.tick, short.Want, short.Acked})
+		c.effects.Short = append(c.effects.Short, Short{p.job, p.tick, short.Want, short.Acked})
 	}
 	if errors.Is(a.Err, driver.ErrFence) {
 		_, known := c.fenced[e]
@@ -106,7 +106,7 @@ func (c *Claims) regress(e *entry, mark int64) {
 func (c *Claims) situation(p *Pending) situation {
 	e := p.e
 	return situation{
-		overlap: e.Rules.Overlap, backlog: e.Rules.Backlog(), draining: c.draining, stale: p.stale, settle: p.settle,
+		overlap: p.job.Rules.Overlap, backlog: p.job.Rules.Backlog(), draining: c.leaves(e), stale: p.stale, settle: p.settle,
 		covered: p.tick < e.Last() && e.latest != p, chained: e.chain != nil && e.chain != p,
 	}
 }
@@ -129,7 +129,7 @@ func (c *Claims) proceed(p *Pending, a *driver.Answer, do actions, now int64) {
 	if do.replace {
 		c.effects.Replace = append(c.effects.Replace, Replace{e.Job, a.Number})
 	}
-	if do.open {
+	if do.open && !e.removed {
 		c.effects.Open = append(c.effects.Open, e.Job)
 	}
 	if ch := c.changes[e]; ch != nil && (do.step == stepEnd || do.step == stepDrop) {
@@ -174,7 +174,7 @@ func (c *Claims) again(p *Pending, at int64) {
 // given up if it certainly was not.
 func (c *Claims) doubt(p *Pending, a *driver.Answer, now int64) {
 	c.freeSlot(p)
-	if c.draining && !p.mayHoldLease() {
+	if c.leaves(p.e) && !p.mayHoldLease() {
 		c.resolve(p, false, now)
 		return
 	}

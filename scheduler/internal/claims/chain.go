@@ -18,12 +18,12 @@ func (c *Claims) chain(e *entry, mark, now int64) {
 	if ch := c.changes[e]; ch != nil && ch.claim != nil {
 		return // advance goes on
 	}
-	if tick := c.common(e, now); tick != 0 && !c.draining {
-		e.chain = &Pending{e: e, tick: tick, after: mark, between: c.missed(e, mark, tick), backlog: true}
+	if tick := c.common(e, now); tick != 0 && !c.leaves(e) {
+		e.chain = &Pending{e: e, job: e.Job, tick: tick, after: mark, between: c.missed(e, e.Spec, mark, tick), backlog: true}
 		c.retries.add(now, e.chain)
 		return
 	}
-	if oldest <= first || c.draining {
+	if oldest <= first || c.leaves(e) {
 		return
 	}
 	for range policy.Backlog - 1 {
@@ -34,6 +34,6 @@ func (c *Claims) chain(e *entry, mark, now int64) {
 		oldest = before
 	}
 	skipped := e.Spec.Count(first, oldest-1, countLimit)
-	e.chain = &Pending{e: e, tick: oldest, after: mark, between: skipped, backlog: true}
+	e.chain = &Pending{e: e, job: e.Job, tick: oldest, after: mark, between: skipped, backlog: true}
 	c.retries.add(now, e.chain)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/policy"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A change of a job's spec lasts while ticks from before it have no verdict: ticks of former
@@ -42,12 +43,12 @@ func (c *Claims) changed(e *entry, former []job.Former, now int64) {
 // advance claims the next tick from before the change of a spec that has no verdict.
 func (c *Claims) advance(e *entry, now int64) {
 	ch := c.changes[e]
-	if ch == nil || c.draining || ch.claim != nil {
+	if ch == nil || c.leaves(e) || ch.claim != nil {
 		return
 	}
 	common := c.common(e, now)
 	if f, tick, at := ch.next(e, common, now); tick != 0 {
-		ch.claim = &Pending{e: e, tick: tick, former: f, settle: true, // after whatever was decided
+		ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, settle: true, // after whatever was decided
 			between: f.Spec.Count(max(e.mark, f.Since), tick-1, countLimit)}
 		c.retries.add(max(now, at), ch.claim)
 		return
@@ -60,7 +61,7 @@ func (c *Claims) advance(e *entry, now int64) {
 			c.chain(e, e.mark, now)
 		}
 	case e.latest == nil:
-		e.latest = &Pending{e: e, tick: common, after: e.Spec.PrevMilli(common - 1)}
+		e.latest = &Pending{e: e, job: e.Job, tick: common, after: e.Spec.PrevMilli(common - 1)}
 		c.retries.add(now, e.latest)
 	}
 }
@@ -136,16 +137,16 @@ func (c *Claims) startable(e *entry, tick, now int64) bool {
 }
 
 // missed counts the ticks after the mark and before a tick that it covers as missed: those of
-// this spec, and those from before it was in force that a former one names too.
-func (c *Claims) missed(e *entry, mark, tick int64) int {
-	n := e.Spec.Count(max(mark, e.since), tick-1, countLimit)
+// its spec, and those from before it was in force that a former one names too.
+func (c *Claims) missed(e *entry, own *spec.Schedule, mark, tick int64) int {
+	n := own.Count(max(mark, e.since), tick-1, countLimit)
 	ch := c.changes[e]
 	if ch == nil {
 		return n
 	}
 	at := min(tick-1, e.since)
 	for range mostLeaps {
-		t := e.Spec.PrevMilli(at)
+		t := own.PrevMilli(at)
 		if t == 0 || t <= mark {
 			break
 		}

@@ -47,6 +47,7 @@ type Claims struct {
 type entry struct {
 	timetable.Entry
 	open       bool         // the store has the job
+	removed    bool         // the node has the job no more
 	unanswered uint8        // claims whose requests were not answered
 	ending     atomic.Int32 // see runs.Grant
 	mark       int64        // the highest mark seen
@@ -108,14 +109,6 @@ func (c *Claims) Effects() Effects {
 	return fx
 }
 
-// Add adds a job, whose number must be that of the next.
-func (c *Claims) Add(j *job.Job, now int64) {
-	e := c.entries.Add()
-	e.Job = j
-	e.Start(now)
-	c.table.Push(j.No, e.Due())
-}
-
 // Restart sets all jobs to the ticks around now.
 func (c *Claims) Restart(now int64) {
 	c.table.ResetAll(func(no int) int64 {
@@ -123,15 +116,6 @@ func (c *Claims) Restart(now int64) {
 		e.Start(now)
 		return e.Due()
 	})
-}
-
-// Jobs returns how many jobs there are.
-func (c *Claims) Jobs() int { return c.entries.Size() }
-
-// Job returns a job by its number, and the highest mark that is known of it.
-func (c *Claims) Job(no int) (j *job.Job, mark int64) {
-	e := c.entries.At(no)
-	return e.Job, e.mark
 }
 
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }

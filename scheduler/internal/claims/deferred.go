@@ -28,7 +28,7 @@ func newDeferred(shards int) deferred { return deferred{open: make([]*Share, max
 // add defers a tick. Ticks that are added until the next close, of one shard, share the
 // instant of the first.
 func (d *deferred) add(at int64, t dueTick) {
-	s := &d.open[t.e.Shard]
+	s := &d.open[t.job.Shard]
 	if *s == nil {
 		*s = &Share{at: at, ticks: d.spare}
 		d.spare = nil
@@ -53,7 +53,7 @@ func (d *deferred) take(now int64) (due []*Share) {
 		s.ticks = slices.DeleteFunc(s.ticks, func(t dueTick) bool { return !t.open() })
 		s.Peeks = make([]driver.NumberRef, 0, len(s.ticks))
 		for _, t := range s.ticks {
-			s.Peeks = append(s.Peeks, driver.NumberRef{Key: t.e.Name, Number: t.Number})
+			s.Peeks = append(s.Peeks, driver.NumberRef{Key: t.job.Name, Number: t.Number})
 		}
 	}
 	return due
@@ -61,7 +61,7 @@ func (d *deferred) take(now int64) (due []*Share) {
 
 // open reports whether the tick is still the job's latest and is not claimed, or is looked at.
 func (t *dueTick) open() bool {
-	return t.look || t.e.Last() == t.Number && t.e.latest == nil
+	return t.look || t.e.open && t.e.Last() == t.Number && t.e.latest == nil
 }
 
 // next returns the instant of the earliest share, or 0.
@@ -85,7 +85,7 @@ func (s *Share) Shard() (shard int, ok bool) {
 	if len(s.ticks) == 0 {
 		return 0, false
 	}
-	return int(s.ticks[0].e.Shard), true
+	return int(s.ticks[0].job.Shard), true
 }
 
 // Peeked takes the answers to a share, in the order of its Peeks, and claims the ticks that
@@ -101,7 +101,7 @@ func (c *Claims) Peeked(s *Share, answers []*driver.Answer, now int64) {
 			t.e.mark = max(t.e.mark, a.Mark)
 			c.granted(t.e, t.After, a)
 			c.watch(t.e, a, now)
-		case t.open() && !c.draining:
+		case t.open() && !c.leaves(t.e):
 			c.retries.add(now, t.claim())
 		}
 	}

@@ -3,6 +3,7 @@ package claims
 import (
 	"slices"
 
+	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
@@ -18,14 +19,15 @@ type Batch struct {
 
 // A dueTick is a tick that the timetable handed out.
 type dueTick struct {
-	e *entry
+	e   *entry
+	job *job.Job
 	timetable.Tick
 	look bool // it peeks at an alive run
 }
 
 // claim returns the claim of the tick.
 func (t *dueTick) claim() *Pending {
-	p := &Pending{e: t.e, tick: t.Number, after: t.After}
+	p := &Pending{e: t.e, job: t.e.Job, tick: t.Number, after: t.After}
 	t.e.latest = p
 	return p
 }
@@ -100,7 +102,7 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 	default:
 		old.stale, e.latest = true, nil
 	}
-	return dueTick{e: e, Tick: tick}, true
+	return dueTick{e: e, job: e.Job, Tick: tick}, true
 }
 
 // replaceQueued lets a newer tick take the place of one that waits for a slot, so that a
@@ -108,9 +110,9 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 // as missed.
 func (c *Claims) replaceQueued(queued *Pending, newer timetable.Tick) {
 	old, e := *queued, queued.e
-	*queued = Pending{e: e, tick: newer.Number, after: newer.After, queued: true}
+	*queued = Pending{e: e, job: e.Job, tick: newer.Number, after: newer.After, queued: true}
 	old.queued, old.settle = false, true
-	deadline, _ := e.Rules.StartWithin(e.Spec.Interval(old.tick))
+	deadline, _ := old.job.Rules.StartWithin(old.job.Spec.Interval(old.tick))
 	c.retries.add(onGrid(old.tick+deadline.Milliseconds()+1, probeGrid), &old)
 }
 
@@ -135,7 +137,7 @@ func (c *Claims) admit(all []*Pending, now int64) []*Pending {
 // tick is covered by a newer one, or in a drain by other nodes, is only sent to learn
 // whether it was granted.
 func (c *Claims) admits(p *Pending, now int64) bool {
-	given := p.stale || c.draining
+	given := p.stale || c.leaves(p.e)
 	switch {
 	case c.cancelled(p):
 		return false

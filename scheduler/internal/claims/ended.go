@@ -15,11 +15,11 @@ func (p *Pending) Ending() *atomic.Int32 { return &p.e.ending }
 func (p *Pending) Tick() int64 { return p.tick }
 
 // Chained reports whether the next missed tick follows when a run of this one has ended.
-func (p *Pending) Chained() bool { return p.backlog && p.e.Rules.Overlap != driver.OverlapAllow }
+func (p *Pending) Chained() bool { return p.backlog && p.job.Rules.Overlap != driver.OverlapAllow }
 
 // Void reports whether a grant to the claim would be unwanted: it was only sent to learn,
-// in a drain, whether it had been granted.
-func (c *Claims) Void(p *Pending) bool { return c.draining && p.latest == past }
+// in a drain, whether it had been granted, or the job was removed.
+func (c *Claims) Void(p *Pending) bool { return c.draining && p.latest == past || p.e.removed }
 
 // Ended starts what waited for the end of a run of this node, and the next of missed ticks
 // if chained. If this node was not the one that ended the run, it probes the run that has
@@ -29,10 +29,10 @@ func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a driver.End
 	if a.Ended && a.Waiting == 0 && !e.Rules.Backlog() && e.latest == nil && len(c.parked[e]) == 0 {
 		return // nothing waits
 	}
-	if !a.Ended && !c.draining {
+	if !a.Ended && !c.leaves(e) {
 		c.schedule(run{e, tick}, fence, now, false)
 	}
-	if a.Waiting != 0 && !c.draining {
+	if a.Waiting != 0 && !c.leaves(e) {
 		c.startWaiting(run{e, a.Waiting}, a.Fence, now)
 	}
 	if chained || e.chain != nil {
@@ -56,12 +56,12 @@ func (c *Claims) startWaiting(r run, fence, now int64) {
 // would have been over. Missed ticks that run in order come to it by themselves.
 func (c *Claims) resendHeld(e *entry, now int64) {
 	switch old := e.latest; {
-	case old == nil || e.chain != nil || c.draining:
+	case old == nil || e.chain != nil || c.leaves(e):
 	case old.doubt:
 		old.freed = true
 	case old.held:
 		c.supersede(old, now)
-		e.latest = &Pending{e: e, tick: old.tick, after: old.after, between: old.between}
+		e.latest = &Pending{e: e, job: e.Job, tick: old.tick, after: old.after, between: old.between}
 		c.retries.add(now, e.latest)
 	}
 }
@@ -71,7 +71,9 @@ func (c *Claims) resendHeld(e *entry, now int64) {
 func (c *Claims) EndRefused(j *job.Job, tick, fence, now int64) {
 	e := c.entry(j)
 	c.unpark(e, now)
-	c.schedule(run{e, tick}, fence, now, false)
+	if !c.leaves(e) {
+		c.schedule(run{e, tick}, fence, now, false)
+	}
 }
 
 // Opened takes what the store has of a job, in answer to an opening that named the mark
@@ -79,6 +81,9 @@ func (c *Claims) EndRefused(j *job.Job, tick, fence, now int64) {
 // decided it and it is at least as old as slack. What former specs have left is settled.
 func (c *Claims) Opened(j *job.Job, s *driver.Series, former []job.Former, sent, now int64, slack time.Duration) {
 	e := c.entry(j)
+	if e.Job != j || e.removed {
+		return // the job has changed since
+	}
 	if s.Mark < sent {
 		c.regress(e, s.Mark)
 	}
@@ -94,7 +99,7 @@ func (c *Claims) Opened(j *job.Job, s *driver.Series, former []job.Former, sent,
 	}
 	c.changed(e, former, now)
 	if e.Last() > max(e.mark, e.since) && e.latest == nil && e.chain == nil && now-e.Last() >= slack.Milliseconds() {
-		e.latest = &Pending{e: e, tick: e.Last(), after: e.Spec.PrevMilli(e.Last() - 1)}
+		e.latest = &Pending{e: e, job: e.Job, tick: e.Last(), after: e.Spec.PrevMilli(e.Last() - 1)}
 		c.retries.add(now, e.latest)
 	}
 }

@@ -34,8 +34,8 @@ func (c *Claims) takeLooks(now int64) []*Share {
 	c.lookAt = 0
 	looks := newDeferred(c.cfg.Shards)
 	for r, p := range c.probes {
-		if p.look && !c.draining {
-			looks.add(now, dueTick{e: r.e, Tick: timetable.Tick{Number: r.tick}, look: true})
+		if p.look && !c.leaves(r.e) {
+			looks.add(now, dueTick{e: r.e, job: r.e.Job, Tick: timetable.Tick{Number: r.tick}, look: true})
 		}
 	}
 	return looks.take(now)
@@ -44,7 +44,7 @@ func (c *Claims) takeLooks(now int64) []*Share {
 // looked takes the answer to a look; nil: there is none.
 func (c *Claims) looked(t *dueTick, a *driver.Answer, now int64) {
 	switch p, is := c.probes[run{t.e, t.Number}]; {
-	case !is || c.draining: // the run is over
+	case !is || c.leaves(t.e): // the run is over
 	case a != nil:
 		c.watch(t.e, a, now)
 	case p.look && c.lookAt == 0:

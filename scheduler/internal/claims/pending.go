@@ -13,6 +13,7 @@ import (
 // until the store has answered it, since a lost answer may have been a grant.
 type Pending struct {
 	e       *entry
+	job     *job.Job // the job as it was when the claim was made; that of the entry may have been replaced since
 	tick    int64
 	after   int64       // the tick before it, or the mark of a gap it covers
 	between int         // how many ticks it covers as missed
@@ -37,28 +38,36 @@ type Pending struct {
 }
 
 // Job returns the job of the claim.
-func (p *Pending) Job() *job.Job { return p.e.Job }
+func (p *Pending) Job() *job.Job { return p.job }
 
 // String names the claim, as job@tick.
-func (p *Pending) String() string { return p.e.Name + "@" + text.Tick(p.tick) }
+func (p *Pending) String() string { return p.job.Name + "@" + text.Tick(p.tick) }
 
 // spec returns the spec that has the tick.
 func (p *Pending) spec() *spec.Schedule {
 	if p.former != nil {
 		return p.former.Spec
 	}
-	return p.e.Spec
+	return p.job.Spec
 }
 
 // Shard returns the shard of the store that the claim goes to.
-func (p *Pending) Shard() int { return int(p.e.Shard) }
+func (p *Pending) Shard() int { return int(p.job.Shard) }
 
 // Lease returns for how long the tick is leased when it is granted.
 func (p *Pending) Lease() time.Duration {
-	if l := p.e.Rules.Lease; l != 0 {
+	if l := p.job.Rules.Lease; l != 0 {
 		return l
 	}
-	return p.e.Rules.LeaseOf(p.e.Interval(p.tick))
+	return p.job.Rules.LeaseOf(p.interval())
+}
+
+// interval returns the distance from the claimed tick to the one after it; 0 if there is none.
+func (p *Pending) interval() time.Duration {
+	if p.job == p.e.Job {
+		return p.e.Interval(p.tick)
+	}
+	return p.job.Spec.Interval(p.tick)
 }
 
 // mayHoldLease reports whether the claim may have been granted, or may be yet, by a
@@ -84,21 +93,24 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) driver.Claim {
 	if p.owner == "" {
 		p.owner = owner()
 	}
+	if p.probe && p.tries == 0 {
+		p.job = p.e.Job // the run is judged by the rules of now
+	}
 	p.doubt, p.freed, p.held = true, false, false
 	p.tries++
-	r := p.e.Rules
-	interval := p.e.Interval(p.tick)
+	r := p.job.Rules
+	interval := p.interval()
 	deadline, late := r.StartWithin(interval)
 	q := driver.Claim{
-		Key: p.e.Name, Owner: p.owner, Number: p.tick, After: p.after, Between: p.between, From: p.from,
+		Key: p.job.Name, Owner: p.owner, Number: p.tick, After: p.after, Between: p.between, From: p.from,
 		TTL: r.LeaseOf(interval), Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
 		Window: r.Window, Overlap: r.Overlap, Backlog: p.backlog,
-		Latest: now + c.cfg.Timeout.Milliseconds(), Revision: c.cfg.Revisions.Of(p.e.Spec, now), Replicas: r.Replicas,
+		Latest: now + c.cfg.Timeout.Milliseconds(), Revision: c.cfg.Revisions.Of(p.job.Spec, now), Replicas: r.Replicas,
 	}
 	if p.former != nil {
 		q.Late, q.Revision = driver.ReasonRespecified, p.former.Revision
 	}
-	if p.stale || c.draining {
+	if p.stale || c.leaves(p.e) {
 		q.Latest = past // only an owner that was granted gets more than a no
 	}
 	p.latest, p.seen = q.Latest, p.e.mark

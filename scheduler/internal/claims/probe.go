@@ -22,7 +22,7 @@ func (p probe) of(fence int64) bool { return p.claim != nil && p.claim.from == f
 // watch probes the run that an answer names, if it may need another attempt or its end.
 func (c *Claims) watch(e *entry, a *driver.Answer, now int64) {
 	r := run{e, a.Number}
-	if a.State == driver.RunNone || a.State >= driver.RunDone || c.draining {
+	if a.State == driver.RunNone || a.State >= driver.RunDone || c.leaves(e) {
 		c.cancel(r)
 		return
 	}
@@ -32,7 +32,7 @@ func (c *Claims) watch(e *entry, a *driver.Answer, now int64) {
 // watchWaiting probes a waiting tick when the run it waits for is over. The node that runs
 // it starts the waiting tick at once; the probe is for when that node died.
 func (c *Claims) watchWaiting(e *entry, a *driver.Answer, now int64) {
-	if !c.draining {
+	if !c.leaves(e) {
 		c.schedule(run{e, a.Number}, a.Fence, c.probeAt(e, a, now), false)
 	}
 }
@@ -44,7 +44,7 @@ func (c *Claims) schedule(r run, fence, at int64, look bool) {
 		c.probes[r] = p
 		return
 	}
-	p := &Pending{e: r.e, tick: r.tick, after: r.tick - 1, from: fence, probe: true}
+	p := &Pending{e: r.e, job: r.e.Job, tick: r.tick, after: r.tick - 1, from: fence, probe: true}
 	c.plan(r, probe{p, at, look})
 	c.retries.add(at, p)
 }

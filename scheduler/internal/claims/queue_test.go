@@ -18,7 +18,7 @@ func TestWakeLooksAtWhatIsStarted(t *testing.T) {
 	c := New(Config{})
 	e := entryOf()
 	for i := range 10_000 {
-		c.waiting.push(&Pending{e: e, tick: int64(i)})
+		c.waiting.push(&Pending{e: e, job: e.Job, tick: int64(i)})
 	}
 	turns := slices.Clone(c.waiting.claims[:3])
 	for i := 3; i < len(c.waiting.claims); i++ {
@@ -28,7 +28,7 @@ func TestWakeLooksAtWhatIsStarted(t *testing.T) {
 		t.Errorf("%d asks are sent without a slot", len(got))
 	}
 	c.free = 3
-	fresh := &Pending{e: e, tick: 10_000}
+	fresh := &Pending{e: e, job: e.Job, tick: 10_000}
 	if got := c.admit([]*Pending{fresh}, 0); !slices.Equal(got, turns) || c.free != 0 || !fresh.queued || c.waiting.count() != 10_000-3+1 {
 		t.Errorf("%d asks are sent, %d slots are free, %d asks wait", len(got), c.free, c.waiting.count())
 	}
@@ -75,7 +75,7 @@ func TestLeaveTheLine(t *testing.T) {
 	w := run{e, 1}
 	c.schedule(w, 7, 0, false)
 	c.admit(c.retries.take(0), 0)
-	stale, unsure := &Pending{e: e, tick: 2}, &Pending{e: e, tick: 3, until: 5}
+	stale, unsure := &Pending{e: e, job: e.Job, tick: 2}, &Pending{e: e, job: e.Job, tick: 3, until: 5}
 	c.admit([]*Pending{stale, unsure}, 0)
 	if c.waiting.count() != 3 {
 		t.Fatalf("%d asks wait, want 3", c.waiting.count())
@@ -93,12 +93,12 @@ func TestShiftMovesAllPlans(t *testing.T) {
 	t.Parallel()
 	for _, step := range []int64{-20_000, 7_000} {
 		w := run{entryOf(), 1000}
-		look := &Pending{e: w.e, tick: w.tick, probe: true}
+		look := &Pending{e: w.e, job: w.e.Job, tick: w.tick, probe: true}
 		c := New(Config{})
 		c.probes[w] = probe{look, 50_000, false}
 		c.retries.add(50_000, look)
 		c.retries.add(60_000, new(Pending))
-		c.deferred.add(55_000, dueTick{e: w.e})
+		c.deferred.add(55_000, dueTick{e: w.e, job: w.e.Job})
 		c.Shift(step)
 		if p := c.probes[w]; p.claim != look || p.at != 50_000+step {
 			t.Errorf("step %d: the watch is at %d", step, p.at)

@@ -18,24 +18,24 @@ type Events interface {
 // is sent again it reads only what does not change.
 func (p *Pending) Report(a *driver.Answer, log Events) {
 	for _, s := range a.Settled {
-		reportSettled(p.e.Job, s, log)
+		reportSettled(p.job, s, log)
 	}
 	if a.From != 0 && p.between > 0 {
 		p.reportBetween(a, log)
 	}
 	switch a.Kind {
 	case driver.KindPassed:
-		log.Passed(p.e.Job, p.tick, a.Node)
+		log.Passed(p.job, p.tick, a.Node)
 	case driver.KindWaiting:
-		log.Waiting(p.e.Job, p.tick)
+		log.Waiting(p.job, p.tick)
 	case driver.KindSkipped:
-		log.Skipped(p.e.Job, p.tick, driver.ReasonOverlap)
+		log.Skipped(p.job, p.tick, driver.ReasonOverlap)
 	case driver.KindPaused:
-		log.Skipped(p.e.Job, p.tick, paused)
+		log.Skipped(p.job, p.tick, paused)
 	case driver.KindMissed:
-		log.Missed(p.e.Job, p.tick, 1, p.late())
+		log.Missed(p.job, p.tick, 1, p.late())
 	case driver.KindAhead:
-		log.MarkAhead(p.e.Job, a.Mark)
+		log.MarkAhead(p.job, a.Mark)
 	}
 }
 
@@ -52,11 +52,11 @@ func (p *Pending) reportBetween(a *driver.Answer, log Events) {
 	switch {
 	case count == 0:
 	case a.Kind == driver.KindPaused:
-		log.Skipped(p.e.Job, last, paused)
+		log.Skipped(p.job, last, paused)
 	case p.former != nil:
-		log.Missed(p.e.Job, last, count, driver.ReasonRespecified)
+		log.Missed(p.job, last, count, driver.ReasonRespecified)
 	default:
-		log.Missed(p.e.Job, last, count, driver.ReasonMisfire)
+		log.Missed(p.job, last, count, driver.ReasonMisfire)
 	}
 }
 
@@ -65,7 +65,7 @@ func (p *Pending) late() string {
 	if p.former != nil {
 		return driver.ReasonRespecified
 	}
-	return p.e.Rules.Late()
+	return p.job.Rules.Late()
 }
 
 func reportSettled(j *job.Job, s driver.Settled, log Events) {
@@ -85,7 +85,7 @@ func reportSettled(j *job.Job, s driver.Settled, log Events) {
 func (s *Share) Report(answers []*driver.Answer, log Events) {
 	for i, t := range s.ticks {
 		if a := answers[i]; a != nil && !t.look {
-			log.Passed(t.e.Job, t.Number, a.Node)
+			log.Passed(t.job, t.Number, a.Node)
 		}
 	}
 }

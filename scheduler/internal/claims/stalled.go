@@ -19,7 +19,7 @@ type stall struct {
 // countUnanswered counts a claim whose request was not answered. It reports whether the
 // claim is to be sent again; else it idles.
 func (c *Claims) countUnanswered(p *Pending) (again bool) {
-	if p.from != 0 || c.draining {
+	if p.from != 0 || c.leaves(p.e) {
 		return true // there is one probe per run
 	}
 	e := p.e

@@ -83,15 +83,21 @@ func New(cfg Config) *Dispatcher {
 // Grant sets what executes granted ticks. Call it before Run.
 func (d *Dispatcher) Grant(to Runs) { d.runs = to }
 
-// Add adds a job, whose number must be that of the next.
-func (d *Dispatcher) Add(j *job.Job) {
+// Change adds jobs, whose numbers must be those of the next, removes jobs, and lets jobs take the
+// place of those with their numbers, in one step.
+func (d *Dispatcher) Change(added, removed, replaced []*job.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now().UnixMilli() // until the cluster's clock is known; Restart sets it right
 	if d.cfg.Clock.Ready() {
 		now = d.cfg.Clock.Ms()
 	}
-	d.claims.Add(j, now)
+	for _, j := range added {
+		d.claims.Add(j, now)
+	}
+	if len(removed)+len(replaced) > 0 {
+		d.claims.Change(removed, replaced, now)
+	}
 	d.arm()
 }
 
@@ -102,18 +108,30 @@ func (d *Dispatcher) Restart() {
 	d.claims.Restart(d.cfg.Clock.Ms())
 }
 
-// Jobs returns how many jobs there are.
+// Jobs returns how many numbers of jobs there are.
 func (d *Dispatcher) Jobs() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.claims.Jobs()
 }
 
-// Job returns a job by its number, and the highest mark that is known of it.
-func (d *Dispatcher) Job(no int) (j *job.Job, mark int64) {
+// Job returns a job by its number.
+func (d *Dispatcher) Job(no int) claims.Known {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.claims.Job(no)
+}
+
+// Known returns the jobs with numbers from from up to before to that were not removed.
+func (d *Dispatcher) Known(from, to int) (all []claims.Known) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for no := from; no < to; no++ {
+		if known := d.claims.Job(no); known.Job != nil {
+			all = append(all, known)
+		}
+	}
+	return all
 }
 
 // Nodes sets the nodes that were seen alive.

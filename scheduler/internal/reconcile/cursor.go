@@ -27,8 +27,8 @@ func (c *cursor) turn(d Dispatcher, nodes int, now int64) (all []*job.Job) {
 	}
 	for range min(scanFactor*size, jobs) {
 		no, must := c.next(jobs)
-		if j, mark := d.Job(no); must || !decided(mark, now) {
-			all = append(all, j)
+		if known := d.Job(no); known.Job != nil && (must || !decided(known.Mark, now)) {
+			all = append(all, known.Job)
 		}
 		if len(all) == size {
 			break

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
@@ -59,7 +60,9 @@ type fixture struct {
 
 func (f *fixture) Jobs() int { return len(f.jobs) }
 
-func (f *fixture) Job(no int) (*job.Job, int64) { return &f.jobs[no], f.marks[no] }
+func (f *fixture) Job(no int) claims.Known {
+	return claims.Known{Job: &f.jobs[no], Mark: f.marks[no]}
+}
 
 func (f *fixture) turn(now int64) []*job.Job { return f.cursor.turn(f, f.nodes, now) }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,15 +56,19 @@ func (r *Reconciler) openShard(ctx context.Context, jobs []*job.Job) {
 // request registers jobs of one shard in the store and reads what it has of them. A job
 // that cannot be opened is tried again later.
 func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Duration) {
+	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j *job.Job) bool { return !r.has(j) })
+	if len(jobs) == 0 {
+		return // to open a job says that this node has it
+	}
 	requests := make([]driver.OpenRequest, len(jobs))
 	now := r.cfg.Clock.Ms()
 	for i, j := range jobs {
-		_, mark := r.cfg.Dispatcher.Job(int(j.No))
+		known := r.cfg.Dispatcher.Job(int(j.No))
 		requests[i] = driver.OpenRequest{
 			Key: j.Name, Node: r.cfg.Node, Revision: r.cfg.Revisions.Of(j.Spec, now),
-			Spec: j.Spec.Text(), Zone: j.Spec.Zone().String(), Policies: j.Rules.Recorded, Mark: mark,
+			Spec: j.Spec.Text(), Zone: j.Spec.Zone().String(), Policies: j.Rules.Recorded, Mark: known.Mark,
 		}
-		if mark == 0 { // not opened yet
+		if !known.Open {
 			requests[i].Unseen = unseen
 		}
 	}
@@ -107,6 +112,9 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 	r.cfg.Health.Answered(health.Part{Shard: int(jobs[0].Shard), Kind: health.Openings}, err)
 }
 
+// has reports whether the node has a job: it was neither removed nor replaced.
+func (r *Reconciler) has(j *job.Job) bool { return r.cfg.Dispatcher.Job(int(j.No)).Job == j }
+
 // note notes which jobs are open, and which have another revision on another node.
 func (r *Reconciler) note(jobs []*job.Job, series []driver.Series) {
 	r.mu.Lock()
@@ -114,6 +122,9 @@ func (r *Reconciler) note(jobs []*job.Job, series []driver.Series) {
 	at := time.Now()
 	for i, j := range jobs {
 		s := &series[i]
+		if !r.has(j) {
+			continue
+		}
 		if s.Err != nil {
 			r.openings.failed(j, s.Err, at)
 			continue

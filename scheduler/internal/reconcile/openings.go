@@ -86,6 +86,12 @@ func (o *openings) failed(j *job.Job, err error, now time.Time) {
 	heap.Fix(&o.order, p.place)
 }
 
+// forget forgets a job that is not to be opened any more.
+func (o *openings) forget(j *job.Job) {
+	o.done(j)
+	o.fresh = slices.DeleteFunc(o.fresh, func(other *job.Job) bool { return other == j })
+}
+
 // done forgets a job that is open.
 func (o *openings) done(j *job.Job) {
 	if p := o.pending[j]; p != nil {

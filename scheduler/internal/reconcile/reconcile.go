@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
@@ -32,14 +33,15 @@ const (
 type Store interface {
 	driver.Numbered
 	driver.Journaled
+	driver.Membership
 }
 
 // A Dispatcher claims the ticks of jobs.
 type Dispatcher interface {
-	// Jobs returns how many jobs there are.
+	// Jobs returns how many numbers of jobs there are.
 	Jobs() int
-	// Job returns a job by its number, and the highest mark that is known of it.
-	Job(no int) (j *job.Job, mark int64)
+	// Job returns a job by its number.
+	Job(no int) claims.Known
 	// Opened takes what the store has of jobs. A tick claimed because no node has decided
 	// it must be at least as old as slack.
 	Opened(all []job.Opened, slack time.Duration)
@@ -61,11 +63,13 @@ type Events interface {
 	JobsOpen()
 	SpecsDiffer(j *job.Job, own, other string)
 	MarkAhead(j *job.Job, mark int64)
+	JobRetired(name, reason string)
 }
 
-// Config is what a Reconciler needs. All fields are required.
+// Config is what a Reconciler needs. All fields but Control are required.
 type Config struct {
 	Store      Store
+	Control    driver.Controlled // of the store; nil: jobs that were removed are not retired
 	Node       string
 	Shards     int
 	Clock      *clock.Clock
@@ -86,30 +90,41 @@ type Reconciler struct {
 	mu        sync.Mutex
 	openings  openings
 	cursor    cursor
-	nodes     int
+	nodes     rendezvous.Nodes
 	other     map[*job.Job]string // the other revision that was logged
 	differing []*job.Job          // whose other revision is to be logged
 }
 
 // New returns a Reconciler without a job. It starts nothing.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, open: signal.New(), joined: signal.New(), nodes: 1, other: map[*job.Job]string{}}
+	return &Reconciler{cfg: cfg, open: signal.New(), joined: signal.New(), nodes: rendezvous.Of(cfg.Node, nil), other: map[*job.Job]string{}}
 }
 
-// Open lets a job be opened soon.
+// Open lets a job be opened soon, or the one that has taken its place. A job that was removed is
+// not opened.
 func (r *Reconciler) Open(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.openings.ask(j)
-	r.open.Raise()
+	if j = r.cfg.Dispatcher.Job(int(j.No)).Job; j != nil {
+		r.openings.ask(j)
+		r.open.Raise()
+	}
 }
 
-// Nodes sets how many nodes there are. If one joined, all jobs are read once: it may have
-// other specs.
-func (r *Reconciler) Nodes(count int, joined bool) {
+// Forget forgets a job that was removed, or whose place another one has taken.
+func (r *Reconciler) Forget(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.nodes = count
+	r.openings.forget(j)
+	delete(r.other, j)
+}
+
+// Nodes sets the nodes that were seen alive. If one joined, all jobs are read once: it may have
+// other specs.
+func (r *Reconciler) Nodes(nodes rendezvous.Nodes, joined bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nodes = nodes
 	if joined {
 		r.cursor.readAll(r.cfg.Dispatcher.Jobs())
 	}
@@ -123,8 +138,9 @@ func (r *Reconciler) OpenAll(ctx context.Context) {
 	jobs := r.cfg.Dispatcher.Jobs()
 	r.mu.Lock()
 	for no := range jobs {
-		j, _ := r.cfg.Dispatcher.Job(no)
-		r.openings.ask(j)
+		if j := r.cfg.Dispatcher.Job(no).Job; j != nil {
+			r.openings.ask(j)
+		}
 	}
 	r.mu.Unlock()
 	r.openDue(ctx)
@@ -175,7 +191,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 func (r *Reconciler) turn(now int64) []*job.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.cursor.turn(r.cfg.Dispatcher, r.nodes, now)
+	return r.cursor.turn(r.cfg.Dispatcher, r.nodes.Count(), now)
 }
 
 // read reads the state of jobs, each shard by itself.

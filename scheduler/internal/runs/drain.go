@@ -47,6 +47,18 @@ func (r *Runs) Counts() (alive, ignoring int) {
 	return len(r.alive), ignoring
 }
 
+// Alive returns how many attempts of each job have functions that have not returned, by the
+// number of the job.
+func (r *Runs) Alive() map[uint32]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := map[uint32]int{}
+	for _, a := range r.alive {
+		counts[a.Job.No]++
+	}
+	return counts
+}
+
 // Left names the attempts whose functions have not returned, as job@tick.
 func (r *Runs) Left() (names []string) {
 	var unnamed []*Attempt

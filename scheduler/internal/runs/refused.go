@@ -39,8 +39,8 @@ func (a *Attempt) countRefusal() (open, lift bool) {
 	defer r.mu.Unlock()
 	switch {
 	case a.lifted:
-	case !slices.Contains(r.refused[a.Job], a):
-		r.refused[a.Job] = append(r.refused[a.Job], a)
+	case !slices.Contains(r.refused[a.Job.No], a):
+		r.refused[a.Job.No] = append(r.refused[a.Job.No], a)
 		return true, false
 	case a.refusals < 2: // the first of these requests may be older than the opening
 		if a.opened {
@@ -58,7 +58,7 @@ func (a *Attempt) countRefusal() (open, lift bool) {
 func (r *Runs) Opened(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, a := range r.refused[j] {
+	for _, a := range r.refused[j.No] {
 		a.opened = true
 	}
 }
@@ -80,8 +80,8 @@ func (a *Attempt) unrefuse() {
 
 // forgetRefused forgets an attempt whose end was refused. The mutex is held.
 func (r *Runs) forgetRefused(a *Attempt) {
-	r.refused[a.Job] = slices.DeleteFunc(r.refused[a.Job], func(other *Attempt) bool { return other == a })
-	if len(r.refused[a.Job]) == 0 {
-		delete(r.refused, a.Job)
+	r.refused[a.Job.No] = slices.DeleteFunc(r.refused[a.Job.No], func(other *Attempt) bool { return other == a })
+	if len(r.refused[a.Job.No]) == 0 {
+		delete(r.refused, a.Job.No)
 	}
 }

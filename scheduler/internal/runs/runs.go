@@ -60,15 +60,15 @@ type Runs struct {
 	completions completions
 
 	mu        sync.Mutex
-	alive     []*Attempt              // whose functions have not returned, in no order
-	refused   map[*job.Job][]*Attempt // whose ends the store refuses for longer than their leases
-	over      bool                    // the grace of a drain is over: nothing begins any more
+	alive     []*Attempt            // whose functions have not returned, in no order
+	refused   map[uint32][]*Attempt // by the number of the job, whose ends the store refuses for longer than their leases
+	over      bool                  // the grace of a drain is over: nothing begins any more
 	inspected time.Time
 }
 
 // New returns Runs without an attempt.
 func New(cfg Config) *Runs {
-	return &Runs{cfg: cfg, born: time.Now(), life: context.Background(), draining: make(chan struct{}), refused: map[*job.Job][]*Attempt{}}
+	return &Runs{cfg: cfg, born: time.Now(), life: context.Background(), draining: make(chan struct{}), refused: map[uint32][]*Attempt{}}
 }
 
 // Until sets the context for whose life ends are repeated. Call it before the first Start.
@@ -147,7 +147,7 @@ func (r *Runs) Replace(j *job.Job, newer int64) {
 	var older []*Attempt
 	r.mu.Lock()
 	for _, a := range r.alive {
-		if a.Job == j && a.Tick < newer {
+		if a.Job.No == j.No && a.Tick < newer {
 			a.replaced = true
 			older = append(older, a)
 		}

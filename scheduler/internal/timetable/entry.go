@@ -29,6 +29,9 @@ func (e *Entry) Start(now int64) {
 // Last returns the tick handed out last, or 0.
 func (e *Entry) Last() int64 { return e.last }
 
+// Next returns the tick that comes next, or 0.
+func (e *Entry) Next() int64 { return e.next }
+
 // Due returns when the next tick is to be claimed; 0: the spec has none left.
 func (e *Entry) Due() int64 { return e.DueAt(e.next) }
 

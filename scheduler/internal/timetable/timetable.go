@@ -70,6 +70,14 @@ func (t *Table) ResetAll(at func(no int) int64) {
 	}
 }
 
+// Remove takes out the jobs whose numbers are out. It costs O(n).
+func (t *Table) Remove(out func(no int) bool) {
+	t.slots = slices.DeleteFunc(t.slots, func(s slot) bool { return out(int(s.no)) })
+	for i := range slices.Backward(t.slots) {
+		t.down(i)
+	}
+}
+
 // arity of the heap: with more children per slot there are fewer levels, and the children
 // lie side by side.
 const arity = 4

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,10 +14,6 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock/driver"
 )
-
-// sightedWithin is how long a node that lives has a job at least after it has opened it: each node opens its jobs again
-// within that time.
-const sightedWithin = 15 * time.Minute
 
 // RetireCommand returns the command retire.
 func RetireCommand() *cobra.Command {
@@ -82,7 +77,7 @@ func unused(ctx context.Context, s *clients.Store, job string) error {
 		m := &members.Members[i]
 		for k := range journal.Revisions {
 			use := &journal.Revisions[k]
-			if use.Node == m.Node && m.Alive(members.Now) && members.Now-use.Last < sightedWithin.Milliseconds() {
+			if use.Node == m.Node && m.Alive(members.Now) && members.Now-use.Last < driver.SightedWithin.Milliseconds() {
 				return exit.With(exit.Refused, fmt.Errorf("%s: the node %s lives, and has opened it at %s: remove the job from each node first", job, m.Node, terminal.RFC3339(use.Last)))
 			}
 		}

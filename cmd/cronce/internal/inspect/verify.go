@@ -238,6 +238,8 @@ func (p *Proof) sum(jobs []string, seen []jobProof) {
 			p.Stalled = append(p.Stalled, n)
 		}
 		switch {
+		case seen[i].removed:
+			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: was removed from every node that had it, and is not overdue: a node retires it within half an hour", job))
 		case seen[i].retired:
 			p.Remarks = append(p.Remarks, fmt.Sprintf("%s: is retired, so that no tick of it is overdue", job))
 		case seen[i].paused:
@@ -257,6 +259,7 @@ type jobProof struct {
 	stalled ops.Need // no job: it gets on
 	paused  bool
 	retired bool
+	removed bool
 	err     error // why the journal or the state was not read
 }
 
@@ -272,7 +275,11 @@ func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f
 		return jobProof{report: verify.Report{Job: job, Faults: []string{err.Error()}}, err: err}
 	}
 	r, late := ops.Judge(journal, o.State, o, f)
-	return jobProof{report: r, late: late, stalled: ops.StallOf(&journal, o.State).Need(job, time.UnixMilli(o.State.Now)), retired: o.State.Retired(), paused: o.State.Paused && o.State.Mark != 0}
+	proof := jobProof{report: r, late: late, retired: o.State.Retired(), paused: o.State.Paused && o.State.Mark != 0}
+	if proof.removed = !o.State.Paused && f.Removed(&journal, o.State); !proof.removed {
+		proof.stalled = ops.StallOf(&journal, o.State).Need(job, time.UnixMilli(o.State.Now))
+	}
+	return proof
 }
 
 // denied is why the user may not read a part of the store, nil if none was refused.

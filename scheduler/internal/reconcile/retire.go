@@ -1,0 +1,139 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+)
+
+const (
+	retireEvery = 5 * time.Minute // one of the nodes looks for jobs that were removed
+	retireMost  = 1000            // jobs of which it reads the journal then
+	retireReads = 256             // jobs that are read at once
+)
+
+// retireReason is recorded with a job that a node retires.
+const retireReason = "no node has it"
+
+// Retire retires the jobs that were removed from all nodes, until ctx ends. One node looks for
+// them at a time, as far as the list of nodes is right; else several do, and the store retires a
+// job once.
+func (r *Reconciler) Retire(ctx context.Context) {
+	if r.cfg.Control == nil {
+		return
+	}
+	for {
+		now := r.cfg.Clock.Ms()
+		turn := now / retireEvery.Milliseconds()
+		left := time.Duration((turn+1)*retireEvery.Milliseconds()-now) * time.Millisecond
+		if !bounded.Pause(ctx, max(left, time.Second)) {
+			return
+		}
+		r.mu.Lock()
+		first := r.nodes.First(rendezvous.Hash("retire"), turn+1, "")
+		r.mu.Unlock()
+		if first && !r.cfg.Dispatcher.Draining() {
+			r.retireRemoved(ctx, int(turn+1))
+		}
+	}
+}
+
+// retireRemoved retires the jobs that were removed. It begins at another one in each turn, and
+// ends at the first error: the next turn comes to the rest.
+func (r *Reconciler) retireRemoved(ctx context.Context, turn int) {
+	keys, err := bounded.Call(ctx, r.cfg.Timeout, r.cfg.Store.Keys)
+	if err != nil {
+		return
+	}
+	keys = r.others(keys)
+	members, err := bounded.Call(ctx, r.cfg.Timeout, r.cfg.Store.Members)
+	if err != nil || len(keys) == 0 {
+		return
+	}
+	left := retireMost
+	for from := range (len(keys) + retireReads - 1) / retireReads {
+		at := (from + turn) % ((len(keys) + retireReads - 1) / retireReads) * retireReads
+		part := keys[at:min(at+retireReads, len(keys))]
+		all, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]driver.Series, error) {
+			return r.cfg.Store.ReadSeries(ctx, part), nil
+		})
+		if err != nil {
+			return
+		}
+		for i := range all {
+			s := &all[i]
+			if s.Err != nil || s.Mark == 0 || s.Paused || s.Now-s.Mark < driver.SightedWithin.Milliseconds() {
+				continue // not known, paused by an operator or retired, or decided by a node lately
+			}
+			if left--; left < 0 || !r.retire(ctx, &members, s) {
+				return
+			}
+		}
+	}
+}
+
+// others returns the keys of jobs that this node does not have.
+func (r *Reconciler) others(keys []string) (others []string) {
+	own := map[string]bool{}
+	for no := range r.cfg.Dispatcher.Jobs() {
+		if known := r.cfg.Dispatcher.Job(no); known.Job != nil {
+			own[known.Name] = true
+		}
+	}
+	for _, key := range keys {
+		if !own[key] {
+			others = append(others, key)
+		}
+	}
+	return others
+}
+
+// retire retires a job if it was removed for long enough. It reports whether the store answered.
+func (r *Reconciler) retire(ctx context.Context, members *driver.MemberList, s *driver.Series) bool {
+	opened, ok := r.sightings(ctx, s.Key)
+	if !ok {
+		return false
+	}
+	at, removed := members.Removed(s, opened)
+	if !removed || s.Now-at < driver.SightedWithin.Milliseconds() {
+		return true
+	}
+	a, err := r.control(ctx, driver.Control{Key: s.Key, Action: driver.ActionRetire, Reason: retireReason, Seen: s.Change})
+	if err != nil {
+		return false
+	}
+	if a.Kind != driver.ControlDone {
+		return true // it has changed, or a run is alive
+	}
+	again, ok := r.sightings(ctx, s.Key)
+	for i := range again {
+		if again[i].Last > at { // a node has opened it meanwhile, and would only learn of that in its next opening
+			_, err = r.control(ctx, driver.Control{Key: s.Key, Action: driver.ActionResume, Reason: "a node has it", Seen: a.Change})
+			return ok && err == nil
+		}
+	}
+	r.cfg.Events.JobRetired(s.Key, retireReason)
+	return ok
+}
+
+// control asks for a change.
+func (r *Reconciler) control(ctx context.Context, c driver.Control) (driver.ControlAnswer, error) {
+	c.Op, c.Who = uuid.NewString(), r.cfg.Node
+	return bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) (driver.ControlAnswer, error) {
+		a := r.cfg.Control.Control(ctx, c)
+		return a, a.Err
+	})
+}
+
+// sightings returns which nodes have opened a job with which specs.
+func (r *Reconciler) sightings(ctx context.Context, key string) ([]driver.RevisionUse, bool) {
+	journal, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) (driver.Journal, error) {
+		return r.cfg.Store.Journal(ctx, key, 1)
+	})
+	return journal.Revisions, err == nil
+}

@@ -1,0 +1,94 @@
+package scheduler_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A job that a deploy leaves out, or renames, is retired by a node that lives once no node has had
+// it for long enough. A job of nodes that died is not.
+func TestRemovedJobIsRetired(t *testing.T) {
+	other := scheduler.Job{Name: "b", Spec: "@every 1m", Func: nothing}
+	for name, test := range map[string]struct {
+		leave   func(n *node)
+		retired bool
+	}{
+		"drained": {func(n *node) {
+			if err := n.drain(); err != nil {
+				n.c.t.Error(err)
+			}
+		}, true},
+		"removed": {func(n *node) {
+			if err := n.Remove("a"); err != nil {
+				n.c.t.Error(err)
+			}
+		}, true},
+		"died": {(*node).kill, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				a := scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing}
+				c := cluster(t, 2, a, other)
+				c.strange = mixedSpecs
+				c.pass(10 * time.Minute)
+				first := c.nodes
+				for range first {
+					c.startWith(other)
+				}
+				for _, n := range first {
+					c.pass(time.Minute)
+					test.leave(n)
+				}
+				c.pass(driver.SightedWithin - time.Minute)
+				if c.store.ReadSeries(t.Context(), []string{"a"})[0].Retired() {
+					t.Error("the job is retired too early: a node may come back with it")
+				}
+				c.pass(20 * time.Minute)
+				if s := c.store.ReadSeries(t.Context(), []string{"a"})[0]; s.Retired() != test.retired || s.Retired() && s.Pause.Reason != "no node has it" {
+					t.Errorf("the job is retired: %v, %+v; want %v", s.Retired(), s.Pause, test.retired)
+				}
+				if s := c.store.ReadSeries(t.Context(), []string{"b"})[0]; s.Paused {
+					t.Error("a job that the nodes have is retired")
+				}
+				if n := len(c.logged("job retired", "job", "a")); n > 1 || n == 1 != test.retired {
+					t.Errorf("%d nodes say that they retired the job", n)
+				}
+				back := c.now()
+				c.startWith(a)
+				c.pass(5*time.Minute + time.Second)
+				if ran := c.ran("a"); len(ran) == 0 || !ran[len(ran)-1].Tick.After(back) {
+					t.Error("the job does not come back")
+				}
+			})
+		})
+	}
+}
+
+// A job of which one node is left, however rare it is, stays, and so does one that an operator paused.
+func TestJobOfAnotherFleetStays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "monthly", Spec: "@monthly", Func: nothing}, scheduler.Job{Name: "b", Spec: "@every 1m", Func: nothing},
+			scheduler.Job{Name: "paused", Spec: "@daily", Func: nothing})
+		c.strange = mixedSpecs
+		c.startWith(c.jobs[0])
+		second := c.startWith(c.jobs[0])
+		c.startWith(c.jobs[1])
+		paused := c.startWith(c.jobs[2])
+		c.pass(time.Minute)
+		c.change("paused", driver.ActionPause)
+		for _, n := range []*node{second, paused} {
+			if err := n.drain(); err != nil {
+				t.Error(err)
+			}
+		}
+		c.pass(3 * time.Hour)
+		for _, s := range c.store.ReadSeries(t.Context(), []string{"monthly", "b", "paused"}) {
+			if s.Retired() {
+				t.Errorf("%s is retired", s.Key)
+			}
+		}
+	})
+}
