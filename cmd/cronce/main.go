@@ -14,12 +14,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
 	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
 func main() {
+	if code, ran := childprocess.Init(); ran {
+		os.Exit(code)
+	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -101,6 +101,7 @@ type Job struct {
 	Lease       *duration    `yaml:"lease"`
 	Replicas    *int         `yaml:"replicas"`
 
+	Exec  *Exec  `yaml:"exec"`
 	SMS   *SMS   `yaml:"sms"`
 	Sleep *Sleep `yaml:"sleep"`
 }
@@ -110,6 +111,24 @@ type Retry struct {
 	Tries int      `yaml:"tries"`
 	Wait  duration `yaml:"wait"`
 	Max   duration `yaml:"max"`
+}
+
+// Exec are the settings of kind exec.
+type Exec struct {
+	Command   []string          `yaml:"command"`
+	Shell     string            `yaml:"shell"`
+	Dir       string            `yaml:"dir"`
+	Env       map[string]string `yaml:"env"`
+	EnvFrom   []string          `yaml:"env_from"`
+	EnvFile   string            `yaml:"env_file"`
+	User      string            `yaml:"user"`
+	Group     string            `yaml:"group"`
+	Umask     string            `yaml:"umask"`
+	Stdin     string            `yaml:"stdin"`
+	Log       bool              `yaml:"log"`
+	Skip      []int             `yaml:"skip"`
+	Permanent []int             `yaml:"permanent"`
+	Retry     []int             `yaml:"retry"`
 }
 
 // SMS are the settings of kind sms.

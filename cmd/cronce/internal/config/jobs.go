@@ -43,6 +43,11 @@ func (c *Config) withShopJobs() []Job {
 	return jobs
 }
 
+// HasExec reports whether a job runs a command.
+func (c *Config) HasExec() bool {
+	return slices.ContainsFunc(c.Jobs, func(j Job) bool { return j.Exec != nil })
+}
+
 // OnlyShop removes everything that is not needed for the shop, and adds a shop if the file has
 // none.
 func (c *Config) OnlyShop() {

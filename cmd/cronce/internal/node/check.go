@@ -31,7 +31,11 @@ func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err 
 		return scheduler.Config{}, nil, err
 	}
 	defer s.Close()
-	settings, faults := schedulerConfig(c, resources{client: client, out: io.Discard, shop: s, dry: true})
+	runner, err := newRunner(nil)
+	if err != nil {
+		return scheduler.Config{}, nil, err
+	}
+	settings, faults := schedulerConfig(c, resources{client: client, out: io.Discard, shop: s, runner: runner, dry: true})
 	store, err := redislock.New(client, redislock.Options{})
 	if err == nil {
 		settings.Store = store
@@ -58,7 +62,7 @@ func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return printRemarks(w, settings, remarks, now)
+	return printRemarks(w, settings, append(remarks, missingPrograms(c)...), now)
 }
 
 func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Time) {

@@ -16,6 +16,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/shop"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	jobexec "github.com/cronce/cronce/jobs/exec"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -25,7 +26,8 @@ type resources struct {
 	client redis.UniversalClient
 	out    io.Writer  // output of jobs
 	shop   *shop.Shop // nil without one
-	dry    bool       // no job will run, so no secrets are read
+	runner *jobexec.Runner
+	dry    bool // no job will run, so no secrets are read
 }
 
 // A kind makes a job from its settings, with policies that suit it.
@@ -33,7 +35,7 @@ type kind func(c *config.Config, at string, j *config.Job, p resources) (schedul
 
 // kinds are all kinds of jobs that this binary can run.
 var kinds = map[string]kind{
-	"sms": smsKind, "sleep": sleepKind,
+	"exec": execKind, "sms": smsKind, "sleep": sleepKind,
 	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
 	config.KindStream: deliverKind, config.KindWebhook: deliverKind, config.KindTexts: deliverKind,
 }
@@ -76,7 +78,7 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 // foreignSettings refuses settings of another kind than the job's.
 func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	var errs []error
-	for name, set := range map[string]bool{"sms": j.SMS != nil, "sleep": j.Sleep != nil} {
+	for name, set := range map[string]bool{"exec": j.Exec != nil, "sms": j.SMS != nil, "sleep": j.Sleep != nil} {
 		if set && j.Kind != name {
 			errs = append(errs, c.Fault(at+"."+name, "are settings of kind %s, but the job is of kind %s", name, strictyaml.Quote(j.Kind)))
 		}

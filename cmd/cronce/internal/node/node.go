@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
@@ -108,7 +107,11 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 	if s.Tokens, err = shop.ReadTokens(c, log); err != nil {
 		return err
 	}
-	node, measured, err := newNode(c, client, s, f, stdout, log)
+	runner, err := newRunner(log)
+	if err != nil {
+		return err
+	}
+	node, measured, err := newNode(c, resources{client: client, out: stdout, shop: s, runner: runner}, f, log)
 	if err != nil {
 		return err
 	}
@@ -123,17 +126,20 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 		return err
 	}
 	defer receipts.stop()
+	if c.HasExec() {
+		defer runCommands(runner, log)()
+	}
 	return s.Run(ctx, node, log)
 }
 
 // newNode returns a node of the configuration, and its metrics.
-func newNode(c *config.Config, client redis.UniversalClient, s *shop.Shop, f Flags, stdout io.Writer, log *slog.Logger) (*scheduler.Node, *metrics.Metrics, error) {
-	driver, err := clients.Driver(c, client)
+func newNode(c *config.Config, p resources, f Flags, log *slog.Logger) (*scheduler.Node, *metrics.Metrics, error) {
+	driver, err := clients.Driver(c, p.client)
 	if err != nil {
 		return nil, nil, err
 	}
 	measured := metrics.New()
-	settings, faults := schedulerConfig(c, resources{client: client, out: stdout, shop: s})
+	settings, faults := schedulerConfig(c, p)
 	settings.Store, settings.Logger, settings.Observers, settings.ClockOffset = driver, log, []scheduler.Observer{measured}, f.clockOffset
 	node, err := scheduler.New(settings)
 	if err := errors.Join(faults, err); err != nil {
