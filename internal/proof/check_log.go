@@ -25,15 +25,17 @@ var keys = map[string]string{
 }
 
 // logs holds what the nodes said against what the witness saw: one line when a run
-// starts and one when it ends, on the node that ran it and nowhere else.
+// starts and one when it ends, on the node that ran it and nowhere else. A line goes
+// through a queue: a process that is killed during a run may not have written the first.
 func (c *check) logs() {
 	started, finished := c.said("run started"), c.said("run finished")
 	seen := map[attempt]bool{}
 	for name := range c.jobs {
 		for _, s := range c.spans(name) {
 			seen[s.start.attempt()] = true
-			c.confirm(started, &s.start, true)
-			c.confirm(finished, &s.start, s.sure && !c.was(s.start.Pid, Killed))
+			killed := c.was(s.start.Pid, Killed)
+			c.confirm(started, &s.start, s.sure || !killed)
+			c.confirm(finished, &s.start, s.sure && !killed)
 		}
 	}
 	for a, ls := range started {

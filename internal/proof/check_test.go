@@ -92,6 +92,16 @@ func TestCheckAcquitsGivenBack(t *testing.T) {
 	}
 }
 
+// A process that was killed during a run may not have written that it started it.
+func TestCheckAcquitsKilledLog(t *testing.T) {
+	e := innocent()
+	e.Lines, e.Records = e.Lines[:6], e.Records[:7]
+	e.Faults = []proof.Fault{{Kind: proof.Killed, Pid: 1, From: tick(4, 500)}}
+	if n := proof.Count(proof.Check(e), proof.Logs); n != 0 {
+		t.Errorf("%d violations of %q, want none", n, proof.Logs)
+	}
+}
+
 // plants are what each rule must find in evidence that is otherwise innocent.
 var plants = map[string]struct {
 	rule  proof.Rule
