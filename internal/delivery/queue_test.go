@@ -160,11 +160,12 @@ func TestQueueWait(t *testing.T) {
 				if n := h.Wait(ended); n != 3 || h.Lost() != 4 {
 					t.Errorf("%d items are lost, %d in all, want 3 and 4", n, h.Lost())
 				}
-				h.Add(4, 5) // in the place that is free
+				h.Add(4, 2) // in the place that is free
+				h.Add(5, 3)
 				if h.end(how); h.Lost() != 4 {
 					t.Errorf("%d items are lost, want 4: that of the call is counted twice", h.Lost())
 				}
-				h.want([]call{{0, 0}, {4, 4}}, 4)
+				h.want([]call{{0, 0}, {4, 4}, {5, 4}}, 4)
 
 				h.began = nil
 				h.add(0)
