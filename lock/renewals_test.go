@@ -227,7 +227,10 @@ func TestRenewalsInTheOrderOfTrust(t *testing.T) {
 		}
 		time.Sleep(ttl / 2)
 		for i, s := range leases {
-			if at, first := began[s.Key()], i < most; at.IsZero() || at.Before(answers) != first {
+			mu.Lock()
+			at, first := began[s.Key()], i < most
+			mu.Unlock()
+			if at.IsZero() || at.Before(answers) != first {
 				t.Errorf("the lease %d of %d is renewed %v before the first answers, want among the first: %v", i, n, answers.Sub(at), first)
 			}
 		}
@@ -266,7 +269,10 @@ func TestRenewalNamesALeaseOnce(t *testing.T) {
 			leases = append(leases, acquire(t, l, key, lock.Options{TTL: 16 * time.Second}))
 		}
 		time.Sleep(time.Until(at(11000)))
-		if got, want := fmt.Sprint(sent), "map[another:[9.803s] many:[5.333s 10.7s] other:[9.733s]]"; got != want {
+		mu.Lock()
+		got := fmt.Sprint(sent)
+		mu.Unlock()
+		if want := "map[another:[9.803s] many:[5.333s 10.7s] other:[9.733s]]"; got != want {
 			t.Errorf("the renewals are %s, want %s", got, want)
 		}
 		if c := store.seen(); c.twice != 0 {
