@@ -83,7 +83,7 @@ var takers = map[string]func(context.Context, *lock.Locker) (*lock.Lease, error)
 	},
 }
 
-// A request to a store that answers at once is sent by the goroutine of its caller. After one slow
+// A request to a store that answers within 5 ms is sent by the goroutine of its caller. After one slow
 // answer the next 16 are not, and then one more is tried.
 func TestRequestsToAPromptStore(t *testing.T) {
 	for name, ask := range takers {
@@ -92,9 +92,9 @@ func TestRequestsToAPromptStore(t *testing.T) {
 				store := &prompt{silent: &silent{faulty: newFaulty()}}
 				l := lock.New(store, "a")
 				for i := range 20 {
-					store.delay = 0
+					store.delay = 5 * time.Millisecond
 					if i == 1 {
-						store.delay = 6 * time.Millisecond
+						store.delay++
 					}
 					acquireInTime(t, l, ask)
 				}
@@ -106,6 +106,39 @@ func TestRequestsToAPromptStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A request that waits for replicas, or whose context cannot end, is not given up after 25 ms to be sent again.
+func TestRequestsThatTakeTheirTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		ctx func(t *testing.T) context.Context
+		o   lock.Options
+	}{
+		"for replicas":              {func(t *testing.T) context.Context { return ctxFor(t, time.Minute) }, lock.Options{TTL: time.Hour, Replicas: 1}},
+		"a context that cannot end": {func(*testing.T) context.Context { return context.Background() }, lock.Options{TTL: time.Hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &promptCopied{prompt{silent: &silent{faulty: newFaulty()}, delay: 40 * time.Millisecond}}
+				lease, err := lock.New(store, "a").TryAcquire(c.ctx(t), "k", c.o)
+				wantErr(t, "the call", err, nil)
+				if len(store.owners) != 1 {
+					t.Errorf("%d requests, want 1: it was given up before its answer", len(store.owners))
+				}
+				wantErr(t, "the release", lease.Release(t.Context()), nil)
+			})
+		})
+	}
+}
+
+// promptCopied is a prompt store with a replica.
+type promptCopied struct{ prompt }
+
+func (s *promptCopied) Replicas(context.Context, string) (int, error) { return 1, nil }
+
+func (s *promptCopied) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	a.Replicas = 0
+	return s.prompt.Acquire(ctx, a)
 }
 
 // Two requests at once are sent by their callers. Those of more callers are attended, where they can share a round trip.

@@ -38,3 +38,18 @@ func TestGivenBackRunsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// A node looks at no run of its own: no other one gives that back.
+func TestOwnRunsAreNotLookedAt(t *testing.T) {
+	for name, overlap := range map[string]scheduler.Overlap{"skip": scheduler.OverlapSkip, "queue": scheduler.OverlapQueue} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1m", Overlap: overlap, Deadline: time.Hour, Func: takes(10 * time.Minute)})
+				c.pass(90 * time.Second)
+				if n := c.counted(func() { c.pass(5 * time.Minute) }).peeks; n != 0 {
+					t.Errorf("%d looks at the node's own run", n)
+				}
+			})
+		})
+	}
+}

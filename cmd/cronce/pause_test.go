@@ -12,6 +12,8 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A stop that is planned: the jobs are paused and then all nodes die. No tick is overdue,
@@ -55,6 +57,53 @@ func TestRemovedJob(t *testing.T) {
 	cronce(t, "jobs", "-o", "name", "--redis", cl.url).want(t, exit.Fine)
 	cronce(t, "jobs", "--state", "retired", "-o", "name", "--redis", cl.url).want(t, exit.Fine, "job")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "retire", "ann")
+}
+
+// No node lives for some ticks, and then an operator pauses or retires the job: those ticks are missed, and the ones after
+// are paused. The store is a real one, with its own clock.
+func TestPauseAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	url := "redis://" + redisserver.Start(t).Addr()
+	s := storeAt(t, url, func(*config.Config) {})
+	schedule, err := spec.Parse("@every 1s", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := []string{"pause", "retire"} // named as the commands
+	revision := schedule.Revision(time.Now())
+	var opened int64
+	for _, job := range jobs {
+		a := s.Front().Open(t.Context(), []driver.OpenRequest{{Key: job, Node: "n", Revision: revision, Spec: "@every 1s", Zone: "UTC"}})[0]
+		if a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		opened = max(opened, a.Mark)
+	}
+	eventually(t, "two ticks are due, and nodes had the time to decide them", func() bool {
+		now, err := s.Driver.Now(t.Context())
+		return err == nil && now[0].Time.UnixMilli() > opened+4000
+	})
+	for _, job := range jobs {
+		r := cronce(t, job, job, "--reason", "all nodes are gone", "--who", "ann", "--redis", url)
+		r.want(t, exit.Fine, "d, by ann, from 2", "  recorded as missed: ", ", which no node had decided\n")
+		j, err := s.Front().Journal(t.Context(), job, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(j.Lines) != 3 || j.Lines[1].Verdict != driver.VerdictMissed || j.Lines[1].Reason != driver.ReasonMisfire || j.Lines[2].Verdict != driver.VerdictControl {
+			t.Fatalf("the journal is %+v", j.Lines)
+		}
+		l := j.Lines[1]
+		n := schedule.Count(l.From, l.To, 1000)
+		if n < 2 || l.To > l.At-2000 || l.Node != "" || l.Revision != revision {
+			t.Errorf("%d ticks, %+v", n, l)
+		}
+		r.want(t, exit.Fine, fmt.Sprintf("recorded as missed: %d ticks up to %s", n, time.UnixMilli(l.To).UTC().Format(time.RFC3339)))
+		cronce(t, "why", job, time.UnixMilli(l.To).UTC().Format(time.RFC3339), "--redis", url).want(t, exit.Fine, "Missed: no node decided it before the job was "+job, "d at ", ", by ann.")
+		cronce(t, "verify", "--job", job, "--redis", url).want(t, exit.Fine)
+	}
+	cronce(t, "resume", "pause", "--redis", url).want(t, exit.Fine, "pause is not paused, by ")
+	cronce(t, "verify", "--job", "pause", "--redis", url).want(t, exit.Fine)
 }
 
 // A job is not retired while a node that lives has it, or while a run of it is alive.

@@ -291,6 +291,8 @@ func TestWhy(t *testing.T) {
 		t.Errorf("%s", r.stdout)
 	}
 	cronce(t, "pause", "job", "--reason", "a test", "--who", "ann", "--redis", cl.url).want(t, exit.Fine)
+	cronce(t, "why", "job", "1m", "--redis", cl.url).want(t, exit.Fine, "Missed: no node decided it before the job was paused at ", ", by ann.")
+	cl.server.SetTime(time.Now().Add(5 * time.Minute))
 	cronce(t, "why", "job", "1m", "--redis", cl.url).want(t, exit.Fine, "Paused by ann since ", ": a test.", "See: cronce resume job")
 	cl.server.Close()
 	cronce(t, "why", "job", "1m", "--redis", cl.url).want(t, exit.NotKnown)

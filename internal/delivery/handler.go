@@ -108,8 +108,11 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	})
 	if changed {
 		plain := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+		size = len(r.Message)
 		r.Attrs(func(a slog.Attr) bool {
-			plain.AddAttrs(settled(a))
+			a = settled(a)
+			plain.AddAttrs(a)
+			size += sizeOf(a)
 			return true
 		})
 		r = plain

@@ -78,7 +78,7 @@ func (c *tickCase) missed() string {
 		return c.respecified(l)
 	}
 	if l.Reason == driver.ReasonMisfire && l.From < l.To && l.Node == "" { // by the step that made a pause
-		return fmt.Sprintf("Missed: no node decided it before the job was paused at %s.", c.clock(l.At))
+		return c.beforePause(l)
 	}
 	if l.To != c.ms {
 		others := c.schedule.Count(l.From, l.To-1, maxCount) - 1

@@ -17,6 +17,24 @@ func (c *tickCase) pausedNow() string {
 	return c.pauseText(p)
 }
 
+// beforePause says that the step which paused or retired the job gave its verdict to a tick that was due before.
+func (c *tickCase) beforePause(l *driver.Line) string {
+	done, by, passed := "paused", "", false
+	for i := range c.Journal.Lines {
+		at := &c.Journal.Lines[i]
+		if passed && at.Verdict == driver.VerdictControl && at.At == l.At {
+			if driver.Action(at.Reason) == driver.ActionRetire {
+				done = "retired"
+			}
+			by = ", by " + at.Node
+			c.evidence = append(c.evidence, i)
+			break
+		}
+		passed = passed || at == l
+	}
+	return fmt.Sprintf("Missed: no node decided it before the job was %s at %s%s.", done, c.clock(l.At), by)
+}
+
 // pausedBy says so of the pause in which a line was written.
 func (c *tickCase) pausedBy(l *driver.Line) string {
 	change, index := (*driver.Line)(nil), 0

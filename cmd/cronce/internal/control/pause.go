@@ -36,8 +36,8 @@ func PauseCommand() *cobra.Command {
 		Use:   "pause <job>|--all --reason <text>",
 		Short: "Stop the starts of a job, and record its ticks as paused",
 		Long: "Stop the starts of a job, including takeovers. Alive runs continue. The ticks of the pause are recorded as\n" +
-			"paused and are not overdue. Pause a job for a planned stop, or when it was removed from the configuration.\n" +
-			"The command works while no node lives.\n\n" +
+			"paused and are not overdue. The pause begins when it is made: ticks that were due before, and that no node has\n" +
+			"decided, are recorded as missed. Pause a job for a planned stop. The command works while no node lives.\n\n" +
 			"With --until the pause ends by itself: a tick up to that instant is paused however late a node claims it, and a\n" +
 			"later one is run as usual. No node has to be alive at that instant.\n\n" +
 			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. Of a request whose\n" +
@@ -294,9 +294,7 @@ func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c
 	}
 	fmt.Fprintf(w, "%s is paused, by %s, from %s %s: %s; %d of its runs are alive and go on\n",
 		job, terminal.Printable(c.Who), terminal.RFC3339(now.Pause.Since), until, terminal.Printable(c.Reason), alive(now))
-	if c.Due == now.Mark {
-		ticks.missed(w, old.Mark, now.Mark)
-	}
+	ticks.missed(w, c, old, now)
 	ticks.print(w, "will be", now.Mark, c.Until)
 }
 

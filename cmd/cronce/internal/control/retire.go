@@ -21,9 +21,10 @@ func RetireCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retire <job> --reason <text>",
 		Short: "Take a job that no node has any more off the lists",
-		Long: "Take a job that was removed or renamed off the lists. Nothing of it is overdue, its journal is kept, and runs that their\n" +
-			"nodes left are settled as lost. cronce jobs --state retired lists it. If a node opens the job again it begins at that\n" +
-			"time, and a pause of before has ended. The command works while no node lives.\n\n" +
+		Long: "Take a job that was removed or renamed off the lists. Nothing of it is overdue, its journal is kept, runs that their\n" +
+			"nodes left are settled as lost, and ticks that no node has decided are recorded as missed. cronce jobs --state retired\n" +
+			"lists it. If a node opens the job again it begins at that time, and a pause of before has ended. The command works\n" +
+			"while no node lives.\n\n" +
 			"Exit code 3: a node that lives has opened the job within 15 minutes, a run is alive, the job changed at the same time, or\n" +
 			"the user may not write; 4: it is not known whether the job is retired, or the store has no job on record.",
 		Example: "  cronce retire sendSms --reason 'replaced by sendMessages'",
@@ -60,6 +61,7 @@ func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, 
 		return err
 	}
 	fmt.Fprintf(w, "%s is retired, by %s, from %s on%s\n", terminal.Printable(c.Key), terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
+	readTicks(ctx, s, c.Key).missed(w, &c, &old, &a.Series)
 	return nil
 }
 

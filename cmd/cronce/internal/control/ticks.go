@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -44,13 +45,21 @@ func before(ctx context.Context, s *clients.Store, old *driver.Series, c *driver
 	return nil
 }
 
-// missed says how many ticks before a pause were recorded as missed by the request for it.
-func (t ticks) missed(w io.Writer, after, through int64) {
-	if t.schedule == nil || after >= through {
+// missed says which ticks before a change were recorded as missed by the request for it.
+func (t ticks) missed(w io.Writer, c *driver.Control, old, now *driver.Series) {
+	if t.schedule == nil || c.Due != now.Mark || old.Mark >= now.Mark {
 		return
 	}
-	fmt.Fprintf(w, "  %d ticks up to %s were due before and no node decided them: they were recorded as missed\n",
-		t.schedule.Count(after, through, maxCount), t.format(time.UnixMilli(through)))
+	n := t.schedule.Count(old.Mark, now.Mark, maxCount)
+	fmt.Fprintf(w, "  recorded as missed: %s%s up to %s, which no node had decided\n", moreThan(n), terminal.Plural(n, "tick"), t.format(time.UnixMilli(now.Mark)))
+}
+
+// moreThan is to stand before a count that is bounded.
+func moreThan(n int) string {
+	if n == maxCount {
+		return "more than "
+	}
+	return ""
 }
 
 // print says how many ticks of a range are recorded as paused, and which one runs next. A
@@ -64,11 +73,7 @@ func (t ticks) print(w io.Writer, when string, after, through int64) {
 		return
 	}
 	n := t.schedule.Count(after, through, maxCount)
-	more := ""
-	if n == maxCount {
-		more = "more than "
-	}
-	fmt.Fprintf(w, "  %s%d ticks %s recorded as paused; the next that runs is %s\n", more, n, when, t.format(t.schedule.Next(time.UnixMilli(through))))
+	fmt.Fprintf(w, "  %s%d ticks %s recorded as paused; the next that runs is %s\n", moreThan(n), n, when, t.format(t.schedule.Next(time.UnixMilli(through))))
 }
 
 // format shows a tick in UTC, and in the zone of the spec if that is another.
