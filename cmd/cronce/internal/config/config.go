@@ -103,6 +103,7 @@ type Job struct {
 
 	SMS   *SMS   `yaml:"sms"`
 	Sleep *Sleep `yaml:"sleep"`
+	HTTP  *Call  `yaml:"http"`
 }
 
 // Retry has the tries of a run and the waits between them.

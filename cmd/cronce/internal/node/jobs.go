@@ -34,6 +34,7 @@ type kind func(c *config.Config, at string, j *config.Job, p resources) (schedul
 // kinds are all kinds of jobs that this binary can run.
 var kinds = map[string]kind{
 	"sms": smsKind, "sleep": sleepKind,
+	"http":                 httpKind,
 	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
 	config.KindStream: deliverKind, config.KindWebhook: deliverKind, config.KindTexts: deliverKind,
 }
@@ -76,7 +77,7 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 // foreignSettings refuses settings of another kind than the job's.
 func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	var errs []error
-	for name, set := range map[string]bool{"sms": j.SMS != nil, "sleep": j.Sleep != nil} {
+	for name, set := range map[string]bool{"http": j.HTTP != nil, "sms": j.SMS != nil, "sleep": j.Sleep != nil} {
 		if set && j.Kind != name {
 			errs = append(errs, c.Fault(at+"."+name, "are settings of kind %s, but the job is of kind %s", name, strictyaml.Quote(j.Kind)))
 		}

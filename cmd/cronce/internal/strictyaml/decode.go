@@ -26,6 +26,8 @@ func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 		d.mapping(node, into, path)
 	case into.Kind() == reflect.Slice && !decodesItself:
 		d.list(node, into, path)
+	case into.Kind() == reflect.Map:
+		d.table(node, into, path)
 	default:
 		d.scalar(node, into, path)
 	}
@@ -72,6 +74,26 @@ func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map
 	d.file.mark(at, kv.Key)
 	if kv.Value != nil {
 		d.decode(kv.Value, into.Field(i), at)
+	}
+}
+
+// table decodes a map from text, whose keys are free.
+func (d *decoder) table(node ast.Node, into reflect.Value, path string) {
+	m, ok := node.(ast.MapNode)
+	if !ok {
+		d.fault(node, path, "is %s, must be a mapping", describe(node))
+		return
+	}
+	into.Set(reflect.MakeMap(into.Type()))
+	for it := m.MapRange(); it.Next(); {
+		kv := it.KeyValue()
+		key, at := keyOf(kv.Key), path+"."+keyOf(kv.Key)
+		d.file.mark(at, kv.Key)
+		value := reflect.New(into.Type().Elem()).Elem()
+		if kv.Value != nil {
+			d.decode(kv.Value, value, at)
+		}
+		into.SetMapIndex(reflect.ValueOf(key), value)
 	}
 }
 
