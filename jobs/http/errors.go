@@ -16,10 +16,10 @@ var ErrUnknown = errors.New("outcome unknown: the request was sent, and no answe
 // A StatusError is an answer with a status that was not expected.
 type StatusError struct {
 	Status int
-	Body   string // the begin of the answer, up to 4 KiB, masked
+	Body   string // the beginning of the answer, up to 4 KiB, masked
 }
 
-// Error has the status, and the begin of the answer on one line.
+// Error has the status, and the beginning of the answer on one line.
 func (e *StatusError) Error() string {
 	const most = 256 // bytes
 	text := strings.TrimSpace("status " + strconv.Itoa(e.Status) + " " + nethttp.StatusText(e.Status))
