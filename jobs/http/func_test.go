@@ -371,6 +371,18 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// A proxy that makes no connection has passed nothing on.
+func TestProxyRefuses(t *testing.T) {
+	proxy := serve(t, func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(502) })
+	f, err := New(Request{Method: "POST", URL: "https://service.invalid/x", Proxy: proxy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f(t.Context(), theRun); class(err) != "retry" || errors.Is(err, ErrUnknown) {
+		t.Errorf("%s: %v", class(err), err)
+	}
+}
+
 // TLS 1.1 is refused, and so is a certificate of an unknown authority. Nothing is sent.
 func TestTLS(t *testing.T) {
 	for _, c := range []struct {
