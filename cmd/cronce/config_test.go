@@ -168,7 +168,7 @@ scheduler: {grace: -1s}
 		`c.yaml:14:11: jobs[0].sms.gateway: is "carrier", must be console or http`,
 		`c.yaml:14:29: jobs[0].sms.batch: is -1, must be 1 to 1000000`,
 		`jobs[0].sms.quiet: is "8-22", must be two different times of the day such as 22:00-08:00`,
-		`c.yaml:15:5: jobs[1].kind: is "slep", must be deliverEvents.sms, deliverEvents.stream, deliverEvents.webhook, reconcile, releaseExpired, settleOrders, sleep, sms`,
+		`c.yaml:15:5: jobs[1].kind: is "slep", must be deliverEvents.sms, deliverEvents.stream, deliverEvents.webhook, http, reconcile, releaseExpired, settleOrders, sleep, sms`,
 		`c.yaml:19:5: jobs[2].name: is "a b"`,
 		`c.yaml:20:5: jobs[2].spec: spec "0 0 30 2 *": day of month "30": never fires`,
 		`c.yaml:21:5: jobs[2].lease: is 1ms`,
@@ -388,6 +388,7 @@ jobs:
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte("jobs: [{kind: sms, lease: 3s, sms: {gateway: console, batch: 5}}, {kind: sleep, name: a, spec: '@daily', sleep: {for: 1s}}]\n"))
 	f.Add([]byte("jobs: [{kind: sms, sms: {gateway: http, url: ':%zz', batch: 9999999}}]\nredis: {url: 'redis://:p@'}\n"))
+	f.Add([]byte("jobs: [{kind: http, name: a, spec: '@daily', http: {url: 'https://x', headers: {A: b}, header_env: {C: d}, body: '{{.Job}}', expect: [200]}}]\n"))
 	f.Add([]byte("namespace: a b\njobs: [{kind: sms, sms: {gateway: console}}]\nshop: {sale: x}\n"))
 	f.Add([]byte("redis:\n  addresses: [one:1, two:2]\n  cluster: true\n  tls: {cert: a}\nhttp: {address: ':1'}\nzone: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

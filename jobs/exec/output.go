@@ -4,21 +4,18 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/cronce/cronce/internal/redact"
 )
 
 const (
-	maxTail   = 16 << 10 // bytes of the output that are kept
-	maxLine   = 8 << 10  // bytes of a line; the rest of it is dropped
-	minSecret = 6        // bytes: shorter texts would be masked everywhere
-	maxSecret = 4 << 10  // bytes that are compared
-	lingers   = time.Second
-	mask      = "[masked]"
-	cut       = " [cut]"
+	maxTail = 16 << 10 // bytes of the output that are kept
+	maxLine = 8 << 10  // bytes of a line; the rest of it is dropped
+	lingers = time.Second
+	cut     = " [cut]"
 )
 
 // An output reads what a command writes, as fast as it is written, and keeps the end of it. All
@@ -26,7 +23,7 @@ const (
 type output struct {
 	r       *os.File
 	line    func(string) // gets each line; nil: nobody does
-	secrets []string
+	secrets redact.Secrets
 	done    chan struct{} // closed when everything was read
 
 	rest    []byte // of a line that has not ended
@@ -54,22 +51,9 @@ func openOutput(stdin string, secrets []string, line func(string)) (*output, []*
 			_ = write.Close()
 		}()
 	}
-	o := &output{r: r, line: line, secrets: maskable(secrets), done: make(chan struct{})}
+	o := &output{r: r, line: line, secrets: redact.New(secrets...), done: make(chan struct{})}
 	go o.read()
 	return o, files, nil
-}
-
-// maskable returns the texts to be masked, by line, the longest first: one may contain another.
-func maskable(secrets []string) (texts []string) {
-	for _, s := range secrets {
-		for line := range strings.Lines(s) {
-			if line = strings.TrimSpace(line); len(line) >= minSecret {
-				texts = append(texts, line[:min(len(line), maxSecret)])
-			}
-		}
-	}
-	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
-	return slices.Compact(texts)
 }
 
 // end waits until all that was written is read, and returns the end of it. It waits for a second
@@ -102,7 +86,7 @@ func (o *output) write(p []byte) {
 			part, ended = p[:i], true
 		}
 		p = p[min(len(part)+1, len(p)):]
-		room := maxLine + maxSecret - len(o.rest) // a secret that begins in the part that is kept is seen whole
+		room := maxLine + redact.MaxSecret - len(o.rest) // a secret that begins in the part that is kept is seen whole
 		o.dropped = o.dropped || len(part) > room
 		o.rest = append(o.rest, part[:min(len(part), room)]...)
 		if ended {
@@ -116,9 +100,9 @@ func (o *output) flush() {
 	if len(o.rest) == 0 {
 		return
 	}
-	text := o.clean(string(o.rest))
+	text := o.secrets.Line(string(o.rest))
 	if o.dropped || len(text) > maxLine {
-		text = cutText(text, maxLine) + cut
+		text = redact.Cut(text, maxLine) + cut
 	}
 	o.rest, o.dropped = o.rest[:0], false
 	if o.line != nil {
@@ -130,19 +114,6 @@ func (o *output) flush() {
 	}
 }
 
-// clean masks secrets, and replaces what is no text.
-func (o *output) clean(line string) string {
-	for _, secret := range o.secrets {
-		line = strings.ReplaceAll(line, secret, mask)
-	}
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && !unicode.IsPrint(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.TrimSuffix(line, "\r"))
-}
-
 // text returns the end of the output.
 func (o *output) text() string {
 	t := o.tail[max(len(o.tail)-maxTail, 0):]
@@ -150,17 +121,6 @@ func (o *output) text() string {
 		t = t[1:]
 	}
 	return string(t)
-}
-
-// cutText returns the first n bytes of a text, or fewer so that no character is cut.
-func cutText(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 func lastLine(text string) string {

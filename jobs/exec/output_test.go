@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/cronce/cronce/internal/redact"
 )
 
 // written returns an output that got a text in parts of random sizes, and its lines.
 func written(t *testing.T, text string, secrets ...string) (o *output, lines []string) {
 	t.Helper()
-	o = &output{secrets: maskable(secrets), line: func(l string) { lines = append(lines, l) }}
+	o = &output{secrets: redact.New(secrets...), line: func(l string) { lines = append(lines, l) }}
 	for rest := []byte(text); len(rest) > 0; {
 		n := min(1+rand.IntN(1+len(rest)/3), len(rest))
 		o.write(bytes.Clone(rest[:n]))

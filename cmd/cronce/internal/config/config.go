@@ -104,6 +104,7 @@ type Job struct {
 	Exec  *Exec  `yaml:"exec"`
 	SMS   *SMS   `yaml:"sms"`
 	Sleep *Sleep `yaml:"sleep"`
+	HTTP  *Call  `yaml:"http"`
 }
 
 // Retry has the tries of a run and the waits between them.

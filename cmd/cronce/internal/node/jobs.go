@@ -35,7 +35,7 @@ type kind func(c *config.Config, at string, j *config.Job, p resources) (schedul
 
 // kinds are all kinds of jobs that this binary can run.
 var kinds = map[string]kind{
-	"exec": execKind, "sms": smsKind, "sleep": sleepKind,
+	"exec": execKind, "http": httpKind, "sms": smsKind, "sleep": sleepKind,
 	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
 	config.KindStream: deliverKind, config.KindWebhook: deliverKind, config.KindTexts: deliverKind,
 }
@@ -78,7 +78,7 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 // foreignSettings refuses settings of another kind than the job's.
 func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	var errs []error
-	for name, set := range map[string]bool{"exec": j.Exec != nil, "sms": j.SMS != nil, "sleep": j.Sleep != nil} {
+	for name, set := range map[string]bool{"exec": j.Exec != nil, "http": j.HTTP != nil, "sms": j.SMS != nil, "sleep": j.Sleep != nil} {
 		if set && j.Kind != name {
 			errs = append(errs, c.Fault(at+"."+name, "are settings of kind %s, but the job is of kind %s", name, strictyaml.Quote(j.Kind)))
 		}

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A job of a file sends its request with the secrets that its files have at the time of the request.
+func TestHTTPJob(t *testing.T) {
+	var got, body string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		got, body = strings.Join([]string{r.Method, r.URL.Path, r.Header.Get("X-Mine"), r.Header.Get("X-Env"), r.Header.Get("Authorization"), r.Header.Get("Cronce-Fence")}, " "), string(text)
+		w.WriteHeader(204)
+	}))
+	defer server.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(token, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("Bearer one\n")
+	env := func(name string) (string, bool) { return "hunter22", name == "MINE" }
+	c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(`
+jobs:
+  - kind: http
+    name: report
+    spec: "@daily"
+    http:
+      method: POST
+      url: ` + server.URL + `/reports
+      headers: {X-Mine: "yes"}
+      header_env: {X-Env: MINE}
+      header_file: {Authorization: ` + token + `}
+      body: '{"job": "{{.Job}}"}'
+      expect: [204]
+      timeout: 1m
+      allow_private: true
+`), Env: env}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := newJob(c, "jobs[0]", &c.Jobs[0], resources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Interrupted != scheduler.InterruptedLost {
+		t.Error("a drain has the request sent again")
+	}
+	for _, text := range []string{"one", "two"} {
+		write("Bearer " + text + "\n")
+		if err := job.Func(t.Context(), &scheduler.Run{ID: "a", Job: "report", Fence: 7}); err != nil {
+			t.Fatal(err)
+		}
+		if want := "POST /reports yes hunter22 Bearer " + text + " 7"; got != want || body != `{"job": "report"}` {
+			t.Errorf("%s, want %s, with %s", got, want, body)
+		}
+	}
+}
+
+// What only a node that starts can find has its place, too, and repeats no secret.
+func TestHTTPSecrets(t *testing.T) {
+	for setting, want := range map[string]string{
+		"header_env: {Authorization: hunter22}":                       "c.yaml:2:66: jobs[0].http.header_env.Authorization: names a variable that is not set",
+		"header_file: {Authorization: /nowhere/token}":                "c.yaml:2:67: jobs[0].http.header_file.Authorization: names a file that cannot be used",
+		"header_env: {Authorization: SET}, url: 'http://example.com'": "jobs[0].http.url: is http, so the token is sent to another machine in plain text",
+	} {
+		if !strings.Contains(setting, "url:") {
+			setting += ", url: 'https://example.com'"
+		}
+		data := "plaintext: refuse\njobs: [{kind: http, name: a, spec: '@daily', http: {" + setting + "}}]\n"
+		env := func(name string) (string, bool) { return "Bearer hunter22", name == "SET" }
+		c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(data), Env: env}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newJob(c, "jobs[0]", &c.Jobs[0], resources{})
+		if _, ok := errors.AsType[*strictyaml.Error](err); !ok || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("%s: %v, want %s", setting, err, want)
+		}
+	}
+}

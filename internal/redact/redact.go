@@ -1,0 +1,73 @@
+// Package redact makes text of other programs fit to be shown: secrets are masked, and it is valid,
+// printable UTF-8.
+package redact
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	minSecret = 6 // bytes: shorter texts would be masked everywhere
+	mask      = "[masked]"
+)
+
+// MaxSecret is how many bytes of a secret are compared. A caller that cuts text before it is masked
+// keeps so many bytes more: a secret that begins in front of the cut is then seen whole.
+const MaxSecret = 4 << 10
+
+// Secrets are texts to be masked.
+type Secrets []string
+
+// New returns the lines of texts as secrets. Those shorter than 6 bytes are left out. The longest
+// come first: one may contain another.
+func New(texts ...string) (s Secrets) {
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); len(line) >= minSecret {
+				s = append(s, line[:min(len(line), MaxSecret)])
+			}
+		}
+	}
+	slices.SortFunc(s, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(s)
+}
+
+// Line masks the secrets in a line, and replaces what is no text.
+func (s Secrets) Line(line string) string {
+	for _, secret := range s {
+		line = strings.ReplaceAll(line, secret, mask)
+	}
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.TrimSuffix(line, "\r"))
+}
+
+// Text masks the secrets in each line of a text, and returns the first n bytes of it, see Cut.
+func (s Secrets) Text(text string, n int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(s.Line(line))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return Cut(b.String(), n)
+}
+
+// Cut returns the first n bytes of a text, or fewer so that no character is cut.
+func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,205 @@
+package http
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	nethttp "net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DefaultTimeout bounds a request and its answer if Request.Timeout is zero.
+const DefaultTimeout = 30 * time.Second
+
+// A Request is the work of a job. Only URL is required. A function made from it keeps its own copy.
+type Request struct {
+	// Method is GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS. Empty: GET.
+	Method string
+	// URL is http or https, without user and password. Errors do not repeat it.
+	URL string
+	// Headers are sent as they are. Those in the comment of the package, and those that belong to
+	// the connection, such as Host and Content-Length, are refused.
+	Headers map[string]string
+	// SecretHeaders return the values of further headers. They are called for each request, possibly
+	// concurrently, so that a value can be replaced at run time. The values are masked in answers.
+	SecretHeaders map[string]func() string
+	// Body is a template of package text/template, up to 64 KiB when it is rendered. It has the fields
+	// Job, Tick, RunID, Fence and Attempt. Tick prints as RFC 3339 with milliseconds, UTC, and has the
+	// methods of time.Time. All are escaped for a string of JSON, and the Content-Type is
+	// application/json, unless Headers have another. Empty: the request has no body.
+	Body string
+	// Expect are the statuses that are success. Empty: 200 to 299.
+	Expect []int
+	// Timeout bounds a request and its answer. It is never longer than the lease of the run can be
+	// trusted. Zero: DefaultTimeout.
+	Timeout time.Duration
+	// Idempotent says that the server does the work of one Idempotency-Key once, however often the
+	// request is sent. Then a request that has no answer may be sent again.
+	Idempotent bool
+	// AllowPrivate allows addresses that are not public: loopback, private, link-local (with the
+	// metadata of a cloud), shared, multicast, and others that are reserved.
+	AllowPrivate bool
+	// Proxy is the URL of an http or https proxy, without user and password. The proxy looks the host
+	// of URL up, so it is the proxy that can refuse addresses. Empty: none, whatever the environment
+	// says.
+	Proxy string
+}
+
+// A FieldError is a fault in a Request. It repeats neither a URL nor the value of a header.
+type FieldError struct {
+	Field, Value, Allowed string
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("http: %s is %s, must be %s", e.Field, e.Value, e.Allowed)
+}
+
+// methods are the allowed methods, and whether a request can be repeated.
+var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "DELETE": true, "OPTIONS": true, "POST": false, "PATCH": false}
+
+// Repeatable reports whether the request may be sent again when it is not known whether the server
+// has done its work: its method is idempotent, or Idempotent is set.
+func (r *Request) Repeatable() bool { return r.Idempotent || r.Method == "" || methods[r.Method] }
+
+// check returns the faults of a request.
+func (r *Request) check() error {
+	var errs []error
+	bad := func(field, allowed, format string, args ...any) {
+		errs = append(errs, &FieldError{field, fmt.Sprintf(format, args...), allowed})
+	}
+	if _, ok := methods[r.Method]; !ok && r.Method != "" {
+		bad("method", strings.Join(slices.Sorted(maps.Keys(methods)), ", "), "%q", r.Method)
+	}
+	u, err := checkURL("url", r.URL)
+	errs = append(errs, err)
+	if u != nil && r.Proxy == "" && !r.AllowPrivate {
+		if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !public(ip) {
+			bad("url", "one with a public address, unless private addresses are allowed", "one with the address %v", ip)
+		}
+	}
+	if r.Proxy != "" {
+		_, err := checkURL("proxy", r.Proxy)
+		errs = append(errs, err)
+	}
+	errs = append(errs, r.checkHeaders()...)
+	errs = append(errs, r.checkBody())
+	for i, status := range r.Expect {
+		if status < 200 || status > 599 {
+			bad(fmt.Sprintf("expect[%d]", i), "200 to 599", "%d", status)
+		}
+	}
+	if r.Timeout < 0 {
+		bad("timeout", "0 or more", "%v", r.Timeout)
+	}
+	return errors.Join(errs...)
+}
+
+// checkURL returns a parsed URL, or a *FieldError.
+func checkURL(field, raw string) (*url.URL, error) {
+	const allowed = "an http or https URL with a host and without user or password"
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, &FieldError{field, "not a URL", allowed}
+	case u.User != nil:
+		return nil, &FieldError{field, "one with a user or password", allowed}
+	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
+		return nil, &FieldError{field, "of another scheme, or without a host", allowed}
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, &FieldError{field, "one with a wrong port", allowed + ", and a port from 1 to 65535"}
+		}
+	}
+	return u, nil
+}
+
+// reserved are headers that the client or this package sets.
+var reserved = []string{"Connection", "Content-Length", "Expect", "Host", "Idempotency-Key", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade"}
+
+func (r *Request) checkHeaders() (errs []error) {
+	seen := map[string]bool{}
+	names := append(slices.Sorted(maps.Keys(r.Headers)), slices.Sorted(maps.Keys(r.SecretHeaders))...)
+	for _, name := range names {
+		canonical := nethttp.CanonicalHeaderKey(name)
+		switch {
+		case !isToken(name):
+			errs = append(errs, &FieldError{"headers", strconv.Quote(name), "names of headers"})
+		case slices.Contains(reserved, canonical) || strings.HasPrefix(canonical, "Cronce-"):
+			errs = append(errs, &FieldError{"headers." + name, "set", "left out: the client sets it, or it belongs to the connection"})
+		case seen[canonical]:
+			errs = append(errs, &FieldError{"headers." + name, "there twice", "there once, in any case of its letters"})
+		case !isValue(r.Headers[name]):
+			errs = append(errs, &FieldError{"headers." + name, "not printable", "one line of printable characters"})
+		}
+		seen[canonical] = true
+	}
+	return errs
+}
+
+// isToken reports whether a name can be that of a header (RFC 9110, 5.6.2).
+func isToken(name string) bool {
+	for _, c := range []byte(name) {
+		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alphanumeric && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// isValue reports whether a text can be the value of a header (RFC 9110, 5.5).
+func isValue(text string) bool {
+	for _, c := range []byte(text) {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// checkBody renders the body for a sample of a run.
+func (r *Request) checkBody() error {
+	b, err := parseBody(r.Body)
+	if err != nil {
+		return &FieldError{"body", "a template with a fault (" + templateFault(err) + ")", bodyAllowed}
+	}
+	text, err := b.render(sample())
+	switch {
+	case errors.Is(err, errTooLong):
+		return &FieldError{"body", "longer when it is rendered", fmt.Sprintf("up to %d bytes", maxBody)}
+	case err != nil:
+		return &FieldError{"body", "a template with a fault (" + templateFault(err) + ")", bodyAllowed}
+	case r.Body != "" && isJSON(r.header().Get("Content-Type")) && !json.Valid([]byte(text)):
+		return &FieldError{"body", "no JSON when it is rendered", "JSON, or have another Content-Type in headers"}
+	}
+	return nil
+}
+
+const bodyAllowed = "a template with the fields .Job, .Tick, .RunID, .Fence and .Attempt"
+
+// isJSON reports whether a Content-Type is that of JSON.
+func isJSON(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "application/json" || strings.HasSuffix(kind, "+json")
+}
+
+// header returns the headers of all requests.
+func (r *Request) header() nethttp.Header {
+	h := nethttp.Header{"User-Agent": {"cronce"}}
+	if r.Body != "" {
+		h.Set("Content-Type", "application/json")
+	}
+	for name, value := range r.Headers {
+		h.Set(name, value)
+	}
+	return h
+}
