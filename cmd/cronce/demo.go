@@ -109,7 +109,7 @@ func openDemo(url string, embedded, pages bool) (*demo.Cluster, error) {
 	}
 	outbox, err := sms.NewOutbox(s.Client, sms.Options{Namespace: c.Namespace})
 	if err != nil {
-		_ = s.Client.Close()
+		s.Close()
 		return nil, err
 	}
 	cluster := &demo.Cluster{

@@ -28,7 +28,7 @@ func TestOpsIsClosed(t *testing.T) {
 	} {
 		cronce(t, "ops", "--config", file(t, "c.yaml", yaml+"\n")).want(t, exit.WrongUsage, want)
 	}
-	cronce(t, "ops", "--dev", "--listen", "0.0.0.0:0").want(t, exit.WrongUsage, "this machine alone")
+	cronce(t, "ops", "--dev", "--listen", "0.0.0.0:0", "--redis", "redis://127.0.0.1:1").want(t, exit.WrongUsage, "this machine alone")
 	cronce(t, "token", "new").want(t, exit.WrongUsage, "got 0 arguments")
 	cronce(t, "token", "new", "a", "--role", "root").want(t, exit.WrongUsage, "must be viewer, operator or admin")
 }

@@ -214,7 +214,10 @@ func TestPauseOfALaggingReplica(t *testing.T) {
 	url := "redis://" + master.Addr()
 	s := storeAt(t, url, func(*config.Config) {})
 	opened(t, s, "job")
-	eventually(t, "the replica follows", func() bool { n, err := s.Driver.Replicas(t.Context(), "job"); return err == nil && n == 1 })
+	eventually(t, "the replica follows", func() bool {
+		n, err := s.Driver.(driver.Replicated).Replicas(t.Context(), "job")
+		return err == nil && n == 1
+	})
 	cronce(t, "pause", "job", "--reason", "for the night", "--redis", url).want(t, exit.Fine)
 	replica.Freeze()
 	r := cronce(t, "resume", "job", "--redis", url)

@@ -33,7 +33,7 @@ func rootCommand(started *bool) *cobra.Command {
 	journal, why, pause, resume, retire := inspect.JournalCommand(), inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand(), control.RetireCommand()
 	opscommands.CompleteJobs(journal, why, pause, resume, retire)
 	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(), opscommands.OpsCommand(), opscommands.TokenCommand(),
-		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, retire, control.AuditCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
+		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, retire, control.AuditCommand(), control.MigrateCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
 		oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand(), node.WardenCommand())
 	return root
 }

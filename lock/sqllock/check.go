@@ -26,7 +26,7 @@ func (d *Driver) Check(ctx context.Context) error {
 		return failed("check", fmt.Errorf("the version of the tables (see CreateTables): %w", err))
 	case is != version:
 		found = append(found, &SettingError{Setting: "cronce_version",
-			Fix: fmt.Sprintf("the tables have version %d and this program needs %d: see CreateTables, or use the program that made them", is, version)})
+			Fix: fmt.Sprintf("the tables have version %d and this program needs %d: run cronce migrate, or see CreateTables, or use the program that made them", is, version)})
 	}
 	for _, s := range settings[d.grammar.dialect] {
 		bad, err := ask(ctx, d, func(on session) (bool, error) { return s.bad(ctx, on, &d.grammar) })

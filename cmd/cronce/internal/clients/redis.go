@@ -10,8 +10,12 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// Redis builds the client of the configured Redis. It sends nothing.
+// Redis builds the client of the configured Redis, or of one on this machine if no store is
+// configured. It sends nothing.
 func Redis(c *config.Config) (redis.UniversalClient, error) {
+	if a := c.Address(); a.Kind != config.StoreRedis && !a.Default {
+		return nil, exit.Usage(c.Fault("store", "is %s, but this needs a Redis: set --redis", c.StoreName()))
+	}
 	return RedisWith(c, func(*redis.UniversalOptions) {})
 }
 
@@ -26,8 +30,8 @@ func RedisWith(c *config.Config, set func(*redis.UniversalOptions)) (redis.Unive
 	return redis.NewUniversalClient(o), nil
 }
 
-// Driver builds the store on a client.
-func Driver(c *config.Config, client redis.UniversalClient) (*redislock.Driver, error) {
+// RedisDriver builds the store on a client of a Redis.
+func RedisDriver(c *config.Config, client redis.UniversalClient) (*redislock.Driver, error) {
 	d, err := redislock.New(client, redislock.Options{
 		Namespace: c.Namespace, Shards: c.Redis.Shards, GroupBy: c.Redis.GroupBy,
 		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes, Check: CheckOptions(c),

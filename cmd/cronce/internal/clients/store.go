@@ -1,10 +1,11 @@
-// Package clients builds the clients of a configuration: of the Redis, with its lock driver, and of
+// Package clients builds the clients of a configuration: of the store, with its lock driver, and of
 // the database of a shop. All clients of the binary are made here.
 package clients
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -16,18 +17,47 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/memlock"
 )
+
+// A Driver is what the commands need of a store. Each store of the binary has it.
+type Driver interface {
+	driver.Driver
+	driver.Waiter
+	driver.Numbered
+	driver.Peeker
+	driver.Controlled
+	driver.Journaled
+	driver.Inspector
+	driver.Forcer
+	driver.Membership
+	driver.Clocked
+	driver.StoreChecker
+	driver.Namespaced
+	driver.Explainer
+	driver.Refuser
+}
 
 // A Store gives a command access to the store of the cluster.
 type Store struct {
 	Config *config.Config
-	Client redis.UniversalClient
-	Driver *redislock.Driver
+	Driver Driver
+	Client redis.UniversalClient // of a Redis; nil: the store is another
+
+	close  func()
+	memory *memlock.Store // of a node alone; then Driver is nil
 }
 
-// storeTimeout bounds a command that reads the store and ends.
-const storeTimeout = 2 * time.Minute
+// Close frees the connections.
+func (s *Store) Close() {
+	if c, ok := s.Driver.(io.Closer); ok {
+		_ = c.Close()
+	}
+	s.close()
+}
+
+// Timeout bounds a command that asks the store and ends.
+const Timeout = 2 * time.Minute
 
 // WithStore calls f with the store that the command's flags name.
 func WithStore(cmd *cobra.Command, f func(ctx context.Context, s *Store) error) error {
@@ -39,24 +69,49 @@ func WithStore(cmd *cobra.Command, f func(ctx context.Context, s *Store) error) 
 	if err != nil {
 		return err
 	}
-	defer s.Client.Close()
-	ctx, stop := context.WithTimeout(cmd.Context(), storeTimeout)
+	defer s.Close()
+	ctx, stop := context.WithTimeout(cmd.Context(), Timeout)
 	defer stop()
 	return f(ctx, s)
 }
 
-// NewStore builds the store of a configuration. It sends nothing; the caller closes its client.
+// NewStore builds the store of a configuration. It sends nothing, and makes no file; the caller
+// closes it.
 func NewStore(c *config.Config) (*Store, error) {
-	client, err := Redis(c)
+	s := &Store{Config: c, close: func() {}}
+	err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	d, err := Driver(c, client)
+	return s, nil
+}
+
+func (s *Store) open() error {
+	switch a := s.Config.Address(); a.Kind {
+	case config.StoreRedis:
+		return s.openRedis()
+	case config.StoreSQLite:
+		return s.openSQLite(a)
+	case config.StoreZooKeeper:
+		return s.openZooKeeper(a)
+	case config.StoreMemory:
+		return exit.Usage(s.Config.Fault("store", "is memory:, which other processes cannot read: it is for a node alone"))
+	}
+	return s.openDatabase()
+}
+
+func (s *Store) openRedis() error {
+	client, err := Redis(s.Config)
+	if err != nil {
+		return err
+	}
+	d, err := RedisDriver(s.Config, client)
 	if err != nil {
 		_ = client.Close()
-		return nil, err
+		return err
 	}
-	return &Store{Config: c, Client: client, Driver: d}, nil
+	s.Client, s.Driver, s.close = client, d, func() { _ = client.Close() }
+	return nil
 }
 
 // Front returns the driver behind the validation of requests: keys and texts come from the command line.
@@ -77,18 +132,22 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// Failed adds the name of the Redis, and the cause if it is known, to an error.
+// Failed adds the name of the store, and the cause if it is known, to an error.
 func (s *Store) Failed(err error) error {
 	if why := s.Driver.Explain(err); why != "" {
 		err = fmt.Errorf("%s: %w", why, err)
 	}
-	return exit.Doubt(fmt.Errorf("%s: %w", s.Config.RedisName(), err))
+	named := fmt.Errorf("%s: %w", s.Config.StoreName(), err)
+	if s.Client == nil && s.Driver.Refuses(err) {
+		return exit.With(exit.Refused, named)
+	}
+	return exit.Doubt(named)
 }
 
 // NoRecord returns the doubt about a namespace without a job. It may be a namespace in which no
 // node was ever started, a store that lost its data, or the wrong store.
 func (s *Store) NoRecord() error {
-	return exit.Doubt(fmt.Errorf("no job is on record in namespace %q of %s: none was opened there, or the store lost its data", s.Config.Namespace, s.Config.RedisName()))
+	return exit.Doubt(fmt.Errorf("no job is on record in namespace %q of %s: none was opened there, or the store lost its data", s.Config.Namespace, s.Config.StoreName()))
 }
 
 // Jobs returns the jobs of the namespace, or only the named one. If a part of the store does not
@@ -110,7 +169,7 @@ func (s *Store) Jobs(ctx context.Context, only string) ([]string, error) {
 	if len(keys) == 0 {
 		return nil, s.NoRecord()
 	}
-	err = exit.Usagef("job %s is not known in namespace %q of %s", strictyaml.Quote(only), s.Config.Namespace, s.Config.RedisName())
+	err = exit.Usagef("job %s is not known in namespace %q of %s", strictyaml.Quote(only), s.Config.Namespace, s.Config.StoreName())
 	if near := strictyaml.Nearest(only, keys); near != "" {
 		err = exit.Usagef("%w, did you mean %q?", err, near)
 	}

@@ -36,6 +36,7 @@ func (c *Config) faults() (errs []error) {
 	c.receiptsFaults(bad)
 	c.opsFaults(bad)
 	c.secretFaults(bad)
+	c.storeFaults(bad)
 	c.redisFaults(bad)
 	c.tlsFaults(bad)
 	c.sizeFaults(bad)

@@ -34,7 +34,7 @@ func (c *Config) knownVariables() []string {
 
 // secretVariables returns the names of the variables that hold secrets.
 func (c *Config) secretVariables() []string {
-	names := append([]string{PasswordEnv, DSNEnv}, ShopTokenEnvs...)
+	names := append([]string{PasswordEnv, StorePasswordEnv, DSNEnv}, ShopTokenEnvs...)
 	for _, s := range c.secretSources() {
 		names = append(names, s.env)
 	}

@@ -8,10 +8,15 @@ import (
 
 // A Config is the content of config.yaml, overridden by environment and flags.
 type Config struct {
-	Name      string    `yaml:"name"`
-	Namespace string    `yaml:"namespace"`
-	Zone      string    `yaml:"zone"`
-	Plaintext string    `yaml:"plaintext"`
+	Name      string `yaml:"name"`
+	Namespace string `yaml:"namespace"`
+	Zone      string `yaml:"zone"`
+	Plaintext string `yaml:"plaintext"`
+	Store     string `yaml:"store"`
+
+	StorePasswordEnv  string `yaml:"store_password_env"`
+	StorePasswordFile string `yaml:"store_password_file"`
+
 	Redis     Redis     `yaml:"redis"`
 	HTTP      HTTP      `yaml:"http"`
 	Log       Log       `yaml:"log"`
@@ -22,6 +27,7 @@ type Config struct {
 
 	file     *strictyaml.File
 	origin   map[string]string                         // by path: the variable or flag that set it
+	address  StoreAddress                              // where the store is
 	endpoint endpoint                                  // parsed redis.url, with a password from the environment
 	env      func(name string) (value string, ok bool) // nil: no variable is set
 	stale    func(error)                               // nil: ignored

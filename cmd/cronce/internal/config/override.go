@@ -1,5 +1,7 @@
 package config
 
+import "strings"
+
 // An Override is a setting that a variable of the environment or a flag can set.
 type Override struct {
 	path, Flag, Env, Usage string
@@ -8,6 +10,8 @@ type Override struct {
 
 // StoreOverrides are the settings of the store's address.
 var StoreOverrides = []Override{
+	{"store", "store", "CRONCE_STORE", "URL of the store, without a password: redis://, postgres://, mysql://, sqlite:FILE, zookeeper:// (docs/stores.md)",
+		func(c *Config) *string { return &c.Store }},
 	{"redis.url", "redis", redisURLEnv, "URL of the Redis, without a password: redis://[user@]host:port[/db], rediss:// for TLS",
 		func(c *Config) *string { return &c.Redis.URL }},
 	{"redis.username", "", "CRONCE_REDIS_USERNAME", "", func(c *Config) *string { return &c.Redis.Username }},
@@ -42,7 +46,7 @@ var HealthOverrides = []Override{
 }
 
 // SetRedisURL sets the Redis at a URL as the store. Origin names the setting in faults.
-func (c *Config) SetRedisURL(url, origin string) { c.set(StoreOverrides[0], url, origin) }
+func (c *Config) SetRedisURL(url, origin string) { c.set(StoreOverrides[1], url, origin) }
 
 // SetEmbeddedRedis sets a Redis inside this process as the store. The environment's settings for a
 // Redis are ignored.
@@ -80,10 +84,18 @@ func (c *Config) override(s Source, overrides []Override) {
 func (c *Config) set(o Override, value, origin string) {
 	*o.target(c) = value
 	c.origin[o.path] = origin
-	if o.path != "redis.url" {
+	r := &c.Redis
+	switch o.path {
+	case "store": // replaces the store of the file, whatever it is
+		r.URL, r.Addresses, r.MasterName, r.Cluster = "", nil, "", false
+		return
+	case "redis.url":
+		if isFlag(c.origin["store"]) != isFlag(origin) || c.origin["store"] == "" { // otherwise both are set, which is a fault
+			c.Store = ""
+		}
+	default:
 		return
 	}
-	r := &c.Redis
 	r.Addresses, r.MasterName, r.Cluster = nil, "", false
 	e, _ := parseRedisURL(value) // faults reports its error
 	if e.db != nil {
@@ -97,3 +109,5 @@ func (c *Config) set(o Override, value, origin string) {
 		r.TLS.Enabled = nil
 	}
 }
+
+func isFlag(origin string) bool { return strings.HasPrefix(origin, "--") }

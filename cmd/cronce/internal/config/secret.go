@@ -59,6 +59,7 @@ type secretSource struct{ path, file, env string }
 func (c *Config) secretSources() []secretSource {
 	r := &c.Redis
 	all := []secretSource{
+		{"store_password", c.StorePasswordFile, c.StorePasswordEnv},
 		{"redis.password", r.PasswordFile, r.PasswordEnv}, {"redis.sentinel_password", r.SentinelPasswordFile, r.SentinelPasswordEnv},
 	}
 	if s := c.Shop; s != nil {

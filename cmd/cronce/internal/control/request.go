@@ -22,8 +22,10 @@ const (
 // request asks for a change, which a replica must have where one is attached: one that lags is
 // doubt, since it may be promoted without the change. A refusal, and doubt that is left, is an error.
 func request(ctx context.Context, s *clients.Store, c driver.Control) (a driver.ControlAnswer, err error) {
-	if n, err := s.Driver.Attached(ctx, c.Key); err == nil {
-		c.Replicas = min(n, 1)
+	if d, ok := s.Driver.(attached); ok {
+		if n, err := d.Attached(ctx, c.Key); err == nil {
+			c.Replicas = min(n, 1)
+		}
 	}
 	for i := range requests {
 		if i > 0 && !wait(ctx) {
@@ -43,6 +45,12 @@ func request(ctx context.Context, s *clients.Store, c driver.Control) (a driver.
 		return a, exit.With(exit.Refused, errors.New(refusalText(&c, &a)))
 	}
 	return a, nil
+}
+
+// attached is implemented by a store that counts the replicas of the server of a key, whether they
+// lag or not.
+type attached interface {
+	Attached(ctx context.Context, key string) (int, error)
 }
 
 func wait(ctx context.Context) bool {

@@ -43,7 +43,7 @@ func DoctorCommand() *cobra.Command {
 					return err
 				}
 				if unanswered != nil { // a second answer shows whether the server refuses the user
-					again := cmp.Or(s.Client.Ping(ctx).Err(), unanswered)
+					again := cmp.Or(s.again(ctx), unanswered)
 					return exit.Silently(exit.Code(exit.Doubt(again), true), again)
 				}
 				return d.fault()
@@ -107,7 +107,9 @@ func (s inspector) examine(ctx context.Context) (*diagnosis, error) {
 		return d, nil
 	}
 	d.add(s.latency(ctx)...)
-	d.add(s.namespaces(ctx))
+	if s.Client != nil {
+		d.add(s.namespaces(ctx))
+	}
 	s.nodes(ctx, d)
 	s.marks(ctx, d)
 	s.overdue(ctx, d)
@@ -119,7 +121,10 @@ const checkTimeout = 5 * time.Second
 func (s inspector) check(ctx context.Context) ([]driver.Finding, error) {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
-	return redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config))
+	if s.Client != nil {
+		return redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config))
+	}
+	return s.checkOther(ctx)
 }
 
 // report prints the findings.

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
@@ -33,6 +35,31 @@ const (
 	howToRewind = "wait until the server's clock has caught up, or rewind: stop all nodes of the namespace, delete the job's state and journal, " +
 		"start the nodes (docs/redis.md)"
 )
+
+// checkOther checks a store that is no Redis.
+func (s inspector) checkOther(ctx context.Context) ([]driver.Finding, error) {
+	risks, err := s.Driver.CheckStore(ctx)
+	switch {
+	case errors.Is(err, lock.ErrUnfit):
+		return []driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Text: s.Config.StoreName() + " is not fit: " + err.Error()}}, err
+	case err != nil:
+		err = s.Failed(err)
+		return []driver.Finding{{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Text: err.Error(), Fix: "check the address, the network and the rights of the user"}}, err
+	}
+	findings := []driver.Finding{{Level: driver.LevelOK, Topic: driver.TopicConnection, Text: s.Config.StoreName() + " answers and is fit"}}
+	for _, r := range risks {
+		findings = append(findings, driver.Finding{Level: driver.LevelWarn, Topic: r.Topic, Server: r.Server, Text: r.Text, Fix: r.Fix})
+	}
+	return findings, nil
+}
+
+// again asks the store once more, for whether it refuses the user.
+func (s inspector) again(ctx context.Context) error {
+	if s.Client == nil {
+		return nil
+	}
+	return s.Client.Ping(ctx).Err()
+}
 
 // latency measures round trips, and with them this machine's clock.
 func (s inspector) latency(ctx context.Context) []driver.Finding {

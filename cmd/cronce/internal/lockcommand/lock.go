@@ -185,8 +185,7 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 		return err
 	}
 	s := lockStore{opened}
-	defer s.Client.Close()
-	defer s.Driver.Close()
+	defer s.Close()
 	command.OutlivePipes()
 	ctx, stop := command.WithSignals(cmd.Context(), command.NotIgnored(syscall.SIGQUIT)...)
 	defer stop()
@@ -260,10 +259,20 @@ const fitTime = 3 * time.Second
 func (s lockStore) fitForLocks(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, fitTime)
 	defer stop()
-	if _, err := redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config)); errors.Is(err, lock.ErrUnfit) {
-		return fmt.Errorf("%s: %w", s.Config.RedisName(), err)
+	if err := s.check(ctx); errors.Is(err, lock.ErrUnfit) {
+		return fmt.Errorf("%s: %w", s.Config.StoreName(), err)
 	}
 	return nil
+}
+
+// check asks the store for its faults.
+func (s lockStore) check(ctx context.Context) error {
+	if s.Client != nil {
+		_, err := redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config))
+		return err
+	}
+	_, err := s.Driver.CheckStore(ctx)
+	return err
 }
 
 // execute runs the command until it ends, or until it is stopped because the lease's context has

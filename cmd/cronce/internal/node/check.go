@@ -53,7 +53,7 @@ func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
 	if err != nil {
 		return command.ConfigError(err)
 	}
-	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, terminal.Printable(c.RedisName()))
+	fmt.Fprintf(w, "namespace %s in %s\n\n", c.Namespace, terminal.Printable(c.StoreName()))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "JOB\tSPEC\tZONE\tNEXT TICKS, UTC")
 	for i := range settings.Jobs {

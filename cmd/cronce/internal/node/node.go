@@ -94,11 +94,15 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 	if !f.demo { // in a demo the environment is meant for other nodes
 		command.LogVariables(c, log)
 	}
-	client, err := clients.Redis(c)
+	store, err := clients.OpenForNode(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer store.Close()
+	if a := c.Address(); a.Default {
+		log.Warn("store risk", slog.String("topic", "one host"), slog.String("text", "no store is configured: ticks are kept in "+a.File+", which other hosts cannot use"))
+	}
+	client := store.Client
 	s, err := shop.Open(c, client, false)
 	if err != nil {
 		return err
@@ -111,7 +115,7 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	node, measured, err := newNode(c, resources{client: client, out: stdout, shop: s, runner: runner}, f, log)
+	node, measured, err := newNode(c, store, resources{client: client, out: stdout, shop: s, runner: runner}, f, log)
 	if err != nil {
 		return err
 	}
@@ -133,14 +137,10 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 }
 
 // newNode returns a node of the configuration, and its metrics.
-func newNode(c *config.Config, p resources, f Flags, log *slog.Logger) (*scheduler.Node, *metrics.Metrics, error) {
-	driver, err := clients.Driver(c, p.client)
-	if err != nil {
-		return nil, nil, err
-	}
+func newNode(c *config.Config, store *clients.Store, p resources, f Flags, log *slog.Logger) (*scheduler.Node, *metrics.Metrics, error) {
 	measured := metrics.New()
 	settings, faults := schedulerConfig(c, p)
-	settings.Store, settings.Logger, settings.Observers, settings.ClockOffset = driver, log, []scheduler.Observer{measured}, f.clockOffset
+	settings.Store, settings.Logger, settings.Observers, settings.ClockOffset = store.ForScheduler(), log, []scheduler.Observer{measured}, f.clockOffset
 	node, err := scheduler.New(settings)
 	if err := errors.Join(faults, err); err != nil {
 		return nil, nil, command.ConfigError(c.Locate(err))

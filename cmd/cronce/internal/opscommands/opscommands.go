@@ -112,7 +112,7 @@ func keys(cmd *cobra.Command) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.Client.Close()
+	defer s.Close()
 	ctx, stop := context.WithTimeout(cmd.Context(), completionTime)
 	defer stop()
 	return s.Driver.Keys(ctx)

@@ -62,7 +62,7 @@ func (f *shown) follow(cmd *cobra.Command, list func(ctx context.Context, s *cli
 	if err != nil {
 		return err
 	}
-	defer s.Client.Close()
+	defer s.Close()
 	ctx, stop := command.WithSignals(cmd.Context())
 	defer stop()
 	p := projection(s)

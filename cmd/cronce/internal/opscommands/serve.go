@@ -65,18 +65,23 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 	log, flush := terminal.NewLogger(c.Log.Level, c.Log.Format, cmd.ErrOrStderr())
 	defer flush()
 	c.OnStale(func(err error) { log.Warn("secret not read again", "err", err.Error()) })
+	if !dev {
+		return serveConfigured(cmd, c, log)
+	}
 	s, err := clients.NewStore(c)
 	if err != nil {
 		return err
 	}
-	defer s.Client.Close()
+	defer s.Close()
 	ctx, stop := command.WithSignals(cmd.Context())
 	defer stop()
-	if dev {
-		return Dev(ctx, s, log, address, func(url string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "Open %s\nThe address begins one session, once. Ctrl-C ends it.\n", url)
-		})
-	}
+	return Dev(ctx, s, log, address, func(url string) {
+		fmt.Fprintf(cmd.OutOrStdout(), "Open %s\nThe address begins one session, once. Ctrl-C ends it.\n", url)
+	})
+}
+
+// serveConfigured serves what the section ops names. Its faults come before those of the store.
+func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) error {
 	if c.Ops == nil || (config.HTTP{Address: c.Ops.Address}).Off() {
 		return exit.Usagef("ops: the configuration has no ops.address, so nothing is served; --dev serves this machine alone")
 	}
@@ -84,10 +89,17 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 	if err != nil {
 		return command.ConfigError(err)
 	}
+	s, err := clients.NewStore(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
 	listener, err := opsListener(c)
 	if err != nil {
 		return err
 	}
+	ctx, stop := command.WithSignals(cmd.Context())
+	defer stop()
 	log.Info("ops served", "address", listener.Addr().String(), "namespace", c.Namespace)
 	return serve(ctx, s, log, gate, c.Ops.Hosts, listener)
 }

@@ -38,7 +38,7 @@ func statusListing(s *clients.Store, now *ops.Snapshot) listing {
 	st := now.Status()
 	l := listing{value: st, text: st.Sentence}
 	if !now.Known() {
-		l.text += " (" + s.Config.RedisName() + ")"
+		l.text += " (" + s.Config.StoreName() + ")"
 	}
 	l.key = []any{st.State, st.Jobs, st.Nodes}
 	for _, n := range st.Needs {

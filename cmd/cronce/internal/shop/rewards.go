@@ -74,7 +74,7 @@ func openRewards(c *config.Config, client redis.UniversalClient, db *sql.DB, dia
 
 // NewDesk returns the desk at which the shop's rewards are claimed. Done closes its resources.
 func NewDesk(c *config.Config, client redis.UniversalClient, book *reward.Book, log *slog.Logger) (desk *reward.Desk, done func(), err error) {
-	driver, err := clients.Driver(c, client)
+	driver, err := clients.RedisDriver(c, client)
 	if err != nil {
 		return nil, nil, err
 	}

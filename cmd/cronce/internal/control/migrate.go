@@ -1,0 +1,83 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/lock/sqllock"
+)
+
+// MigrateCommand is the command migrate.
+func MigrateCommand() *cobra.Command {
+	var show bool
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Make the tables of a database that is the store, or bring them up to date",
+		Long: "Make the tables of a PostgreSQL, MySQL, MariaDB or SQLite that is the store, or bring those of an\n" +
+			"older version up to date. It may be repeated, and run by several at once. It needs rights that nodes do\n" +
+			"not need: those may read, insert, update and delete. A node refuses tables of another version.\n" +
+			"With --print it connects to nothing, and prints the statements, with marks of goose.",
+		Example: "  cronce migrate --store postgres://cronce@db/shop\n  cronce migrate --store mysql://cronce@db/shop --print",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if show {
+				c, err := command.LoadConfig(cmd)
+				if err != nil {
+					return err
+				}
+				return printMigrations(cmd.OutOrStdout(), c)
+			}
+			return migrate(cmd)
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	cmd.Flags().BoolVar(&show, "print", false, "print the statements, and connect to nothing")
+	return cmd
+}
+
+func migrate(cmd *cobra.Command) error {
+	c, err := command.LoadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(cmd.Context(), clients.Timeout)
+	defer stop()
+	s, err := clients.OpenToMigrate(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Migrate(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "The tables in %s are up to date.\n", c.StoreName())
+	return nil
+}
+
+func printMigrations(w io.Writer, c *config.Config) error {
+	dialect, ok := map[config.StoreKind]sqllock.Dialect{config.StorePostgres: sqllock.PostgreSQL, config.StoreMySQL: sqllock.MySQL, config.StoreSQLite: sqllock.SQLite}[c.Address().Kind]
+	if !ok {
+		return exit.Usagef("%s has no tables: only a database needs migrate", c.StoreName())
+	}
+	files := sqllock.Migrations(dialect)
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "-- %s\n%s\n", name, text)
+	}
+	return nil
+}

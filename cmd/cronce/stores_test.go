@@ -1,0 +1,163 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/internal/zkserver"
+)
+
+const storeJobs = `jobs:
+  - {kind: exec, name: hello, spec: "* * * * * *", exec: {command: [echo, hi], log: true}}
+http: {address: "off"}
+`
+
+// storeURL returns the URL for --store of a database of a server, and sets its password.
+func storeURL(t *testing.T, s *sqlserver.Server) string {
+	t.Helper()
+	name := s.Create(t)
+	if s.Driver() == "pgx" {
+		return "postgres://" + userOf(s.DSN(name)) + "@" + s.Addr() + "/" + name + "?sslmode=disable"
+	}
+	user, _, _ := strings.Cut(s.DSN(name), "@")
+	user, password, _ := strings.Cut(user, ":")
+	t.Setenv("CRONCE_STORE_PASSWORD", password)
+	return "mysql://" + user + "@" + s.Addr() + "/" + name
+}
+
+// userOf returns the user that the DSN of a PostgreSQL names.
+func userOf(dsn string) string {
+	if _, rest, ok := strings.Cut(dsn, "user="); ok {
+		user, _, _ := strings.Cut(rest, " ")
+		return user
+	}
+	_, rest, _ := strings.Cut(dsn, "://")
+	user, _, _ := strings.Cut(rest, "@")
+	user, _, _ = strings.Cut(user, ":")
+	return user
+}
+
+// Nodes and all commands that read or steer the cluster work on each store.
+func TestStores(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) string{
+		"PostgreSQL": func(t *testing.T) string { return storeURL(t, sqlserver.Postgres(t)) },
+		"MariaDB":    func(t *testing.T) string { return storeURL(t, sqlserver.MariaDB(t)) },
+		"SQLite":     func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "cronce.db") },
+		"ZooKeeper":  func(t *testing.T) string { return "zookeeper://" + zkserver.Start(t).Addr() },
+		"Redis": func(t *testing.T) string {
+			_, url := newRedis(t)
+			return url
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := open(t)
+			if name == "PostgreSQL" || name == "MariaDB" {
+				cronce(t, "node", "--config", file(t, "c.yaml", storeJobs), "--store", url).want(t, exit.Refused, "cronce migrate")
+				cronce(t, "migrate", "--store", url).want(t, exit.Fine, "are up to date")
+			}
+			steered(t, url)
+		})
+	}
+}
+
+// steered runs two nodes on a store, and steers them.
+func steered(t *testing.T, url string) {
+	t.Helper()
+	config := file(t, "c.yaml", storeJobs)
+	a, b := start(t, "node", "--config", config, "--store", url), start(t, "node", "--config", config, "--store", url)
+	ran := func() int { return len(a.logs("output")) + len(b.logs("output")) }
+	eventually(t, "three ticks ran", func() bool { return ran() >= 3 })
+	ask := func(code int, want string, args ...string) {
+		t.Helper()
+		cronce(t, append(args, "--store", url)...).want(t, code, want)
+	}
+	ask(exit.Fine, "2 nodes", "status")
+	ask(exit.Fine, "hello", "jobs")
+	ask(exit.Fine, "alive", "nodes")
+	ask(exit.Fine, "ran", "journal", "hello")
+	ask(exit.Fine, "Nothing is overdue", "overdue")
+	ask(exit.Fine, "answers", "doctor")
+	ask(exit.Fine, "hello", "pause", "hello", "--reason", "for a test")
+	ask(exit.Fine, "for a test", "audit")
+	ask(exit.Fine, "Paused", "why", "hello", "next")
+	ask(exit.Fine, "hello", "resume", "hello")
+	before := ran()
+	eventually(t, "two more ticks ran", func() bool { return ran() >= before+2 })
+	cronce(t, "lock", "key", "--store", url, "--", "true").want(t, exit.Fine)
+	a.signal(syscall.SIGTERM)
+	b.signal(syscall.SIGTERM)
+	if a.code() != exit.Fine || b.code() != exit.Fine {
+		t.Errorf("the nodes ended with %d and %d", a.code(), b.code())
+	}
+	ask(exit.Fine, "and each has one verdict", "verify")
+	ask(exit.Fine, "ok", "runs", "hello")
+}
+
+// Without a configured store a node uses a file, and says so; a second node shares it. In a
+// container of an orchestrator it does not start.
+func TestNoStoreConfigured(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	for _, name := range []string{"STATE_DIRECTORY", "KUBERNETES_SERVICE_HOST"} {
+		t.Setenv(name, "")
+		_ = os.Unsetenv(name)
+	}
+	cronce(t, "status").want(t, exit.WrongUsage, "no store is configured, and there is no file "+state+"/cronce/cronce.db")
+	config := file(t, "c.yaml", storeJobs)
+	a, b := start(t, "node", "--config", config), start(t, "node", "--config", config)
+	eventually(t, "three ticks ran", func() bool { return len(a.logs("output"))+len(b.logs("output")) >= 3 })
+	if l := a.logs("store risk"); len(l) != 1 || l[0].Text("topic") != "one host" {
+		t.Errorf("it logged %v", l)
+	}
+	a.signal(syscall.SIGTERM)
+	b.signal(syscall.SIGTERM)
+	a.code()
+	b.code()
+	cronce(t, "verify").want(t, exit.Fine, "and each has one verdict")
+	for _, sign := range []string{"KUBERNETES_SERVICE_HOST", "NOMAD_ALLOC_ID", "ECS_CONTAINER_METADATA_URI_V4"} {
+		t.Run(sign, func(t *testing.T) {
+			t.Setenv(sign, "x")
+			cronce(t, "node", "--config", config).want(t, exit.WrongUsage, "no store is configured, and $"+sign+" is set")
+		})
+	}
+}
+
+func TestStoreFaults(t *testing.T) {
+	for url, want := range map[string]string{
+		"postgress://db/x":                "store: is no URL of a store, must be redis://",
+		"ftp://x":                         "store: is no URL of a store",
+		"postgres://me:secret77@db/x":     "store: has a password, which may not stand here: set $CRONCE_STORE_PASSWORD",
+		"mysql://db":                      "store: names no database, must be mysql://[user@]host/database",
+		"postgres://db/x?password=secret": "store: has a password",
+		"sqlite:":                         "store: names no file, must be sqlite:FILE",
+		"zookeeper://a,b/chroot":          "store: has a path or parameters",
+		"zookeeper://a,,b":                "store: is no URL of a store",
+		"redis-sentinel://a,b":            "store: names no master, must be redis-sentinel://host,host/master",
+		"redis-cluster://a/1":             "store: has a path, must be redis-cluster://host,host",
+		"redis://:secret77@host":          "store: has a password, which may not stand here",
+		"memory:x":                        "store: has something behind memory:",
+		"memory:":                         "store: is memory:, which other processes cannot read",
+		"sqlite:/nowhere/there.db":        "names the file /nowhere/there.db, which does not exist",
+	} {
+		r := cronce(t, "status", "--store", url)
+		r.want(t, exit.WrongUsage, want)
+		if strings.Contains(r.stderr, "secret") {
+			t.Errorf("%s: the secret is in %s", url, r.stderr)
+		}
+	}
+	cronce(t, "status", "--store", "sqlite:x", "--redis", "redis://x").want(t, exit.WrongUsage, "--store: and redis.url are both set, give one of them")
+	for text, want := range map[string]string{
+		"store: 'sqlite:x'\nredis: {url: 'redis://x'}":                    "c.yaml:1:1: store: and redis.url are both set",
+		"store: 'sqlite:x'\nredis: {pool_size: 5}":                        "c.yaml:2:9: redis.pool_size: is for a Redis, but the store is SQLite x",
+		"store: 'sqlite:x'\nstore_password_env: X":                        "c.yaml:2:1: store_password_env: is for a store that is a database or ZooKeeper",
+		"store: 'postgres://me@db/x'\njobs: [{kind: sms, name: a}]":       "c.yaml:1:1: store: is postgres://db/x, but a shop and jobs of kind sms need a Redis",
+		"store: 'postgres://db/x'\nstore_password_env: NOT_SET_ANYWHERE_": "store_password_env: names a variable that is not set",
+	} {
+		cronce(t, "status", "--config", file(t, "c.yaml", text+"\n")).want(t, exit.WrongUsage, want)
+	}
+}
