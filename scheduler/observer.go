@@ -39,7 +39,7 @@ type Event struct {
 	Took time.Duration
 	// Left is for how long the lease of a run is still trusted.
 	Left time.Duration
-	// Outcome is how a run ended: ok, failed, panic, timeout, lost, replaced, interrupted.
+	// Outcome is how a run ended: ok, skipped, failed, panic, timeout, lost, replaced, interrupted.
 	Outcome string
 	// Reason is why a tick was skipped (overlap, superseded, paused) or missed (deadline,
 	// misfire, lost).

@@ -56,6 +56,7 @@ cronce_runs_total{outcome="lost"} 0
 cronce_runs_total{outcome="ok"} 10
 cronce_runs_total{outcome="panic"} 0
 cronce_runs_total{outcome="replaced"} 0
+cronce_runs_total{outcome="skipped"} 0
 cronce_runs_total{outcome="timeout"} 0
 # HELP cronce_slots How many runs this node has at once; +Inf: there is no bound.
 # TYPE cronce_slots gauge

@@ -107,9 +107,11 @@ type Job struct {
 
 // Retry has the tries of a run and the waits between them.
 type Retry struct {
-	Tries int      `yaml:"tries"`
-	Wait  duration `yaml:"wait"`
-	Max   duration `yaml:"max"`
+	Tries  int      `yaml:"tries"`
+	Wait   duration `yaml:"wait"`
+	Max    duration `yaml:"max"`
+	Jitter float64  `yaml:"jitter"`
+	For    duration `yaml:"for"`
 }
 
 // SMS are the settings of kind sms.
