@@ -379,7 +379,7 @@ jobs:
 	}
 	got := s.Jobs[1]
 	got.Func = nil
-	const want = "{b @daily <nil> 3 1 1 7 2h0m0s 1 0s 4s {2 1s 2s 0.5 3s} 1s 9s 2}"
+	const want = "{b @daily <nil> [] 3 1 1 7 2h0m0s 1 0s 4s {2 1s 2s 0.5 3s} 1s 9s 2}"
 	if shown := fmt.Sprint(got); shown != want || s.Zone.String() != "Asia/Shanghai" || s.Concurrency != -1 {
 		t.Errorf("got %v, want %v", shown, want)
 	}

@@ -48,15 +48,12 @@ func failed(err error) (f *Failure) {
 // permanent. One whose methods panic asks for nothing.
 func (f *Failure) read(err error) {
 	defer func() { _ = recover() }()
-	var p *permanent
-	var r *retryAfter
-	switch {
-	case errors.Is(err, ErrSkipped):
+	if errors.Is(err, ErrSkipped) {
 		f.skipped, f.final = true, true
-	case errors.As(err, &p):
+	} else if _, is := errors.AsType[*permanentError](err); is {
 		f.final = true
-	case errors.As(err, &r):
-		f.after = r.after
+	} else if later, is := errors.AsType[*retryError](err); is {
+		f.after = later.after
 	}
 }
 
