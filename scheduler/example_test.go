@@ -96,6 +96,46 @@ func ExampleSkip() {
 	// run finished, outcome skipped: no new file
 }
 
+// A gateway says when to come back. What no other try would mend ends the run.
+func ExampleRetryAfter() {
+	ctx, stop := context.WithCancel(context.Background())
+	answers := []error{
+		scheduler.RetryAfter(50*time.Millisecond, errors.New("429 Too Many Requests")),
+		fmt.Errorf("the order: %w", scheduler.Permanent(errors.New("404 Not Found"))),
+	}
+	node, err := scheduler.New(scheduler.Config{
+		Name:  "pod-1",
+		Store: memlock.New(memlock.Options{}),
+		Jobs: []scheduler.Job{{
+			Name:  "order",
+			Spec:  "* * * * * *",
+			Retry: scheduler.Retry{Tries: 5, Wait: time.Minute, Jitter: 0.2, For: time.Hour},
+			Func: func(context.Context, *scheduler.Run) error {
+				answer := answers[0]
+				if answers = answers[1:]; len(answers) == 0 {
+					stop()
+				}
+				return answer
+			},
+		}},
+		Observers: []scheduler.Observer{scheduler.ObserverFunc(func(e scheduler.Event) {
+			if e.Kind == scheduler.EventTryFailed || e.Kind == scheduler.EventRunFinished {
+				fmt.Println(e.Kind, e.Outcome, e.Err)
+			}
+		})},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := node.Run(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// try failed  429 Too Many Requests
+	// run finished failed the order: 404 Not Found
+}
+
 // The middleware of the node is outside that of the job, and the first of each is the outermost.
 func ExampleMiddleware() {
 	named := func(name string) scheduler.Middleware {

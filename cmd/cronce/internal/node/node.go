@@ -139,6 +139,5 @@ func newNode(c *config.Config, client redis.UniversalClient, s *shop.Shop, f Fla
 	if err := errors.Join(faults, err); err != nil {
 		return nil, nil, command.ConfigError(c.Locate(err))
 	}
-	measured.Watch(node)
 	return node, measured, nil
 }
