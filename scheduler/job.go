@@ -14,7 +14,8 @@ type Job struct {
 	// Name is the job's identity in the cluster: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
 	Name string
 	// Spec says when: 5 to 7 cron fields, @daily and the like, or @every 90s. A
-	// leading CRON_TZ=Zone names its zone.
+	// leading CRON_TZ=Zone names its zone. H is a value that a hash of Name chooses: see
+	// spec.ForJob.
 	Spec string
 	// Func is the work. Its context ends, with a cause, when the lease is lost
 	// (lock.ErrLost), on ErrTimeout, ErrReplaced or ErrDrained. A nil error is

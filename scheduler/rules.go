@@ -53,7 +53,10 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	if j.Func == nil {
 		bad("func", "is nil, a function is needed")
 	}
-	s, err = spec.Parse(j.Spec, zone)
+	text, err := spec.ForJob(j.Spec, j.Name)
+	if err == nil {
+		s, err = spec.Parse(text, zone)
+	}
 	if err != nil {
 		errs = append(errs, fmt.Errorf("%s.spec: %w", path, err))
 	}
