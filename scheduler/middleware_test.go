@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,12 +15,12 @@ import (
 )
 
 // A wrapper makes middleware that counts how often it was built, and how often it ran.
-type wrapper struct{ built, ran int }
+type wrapper struct{ built, ran atomic.Int64 }
 
 func (w *wrapper) around(next scheduler.Func) scheduler.Func {
-	w.built++
+	w.built.Add(1)
 	return func(ctx context.Context, r *scheduler.Run) error {
-		w.ran++
+		w.ran.Add(1)
 		if err := next(ctx, r); err != nil {
 			return fmt.Errorf("wrapped: %w", err)
 		}
@@ -47,8 +48,8 @@ func TestMiddleware(t *testing.T) {
 		c.wantLogged(5, "run finished", "job", "c", "outcome", "panic")
 		c.wantLogged(5, "run finished", "job", "a", "err", "wrapped: wrapped: broken")
 		c.wantLogged(5, "run finished", "job", "b", "err", "wrapped: no file")
-		if own != (wrapper{1, 15}) || node != (wrapper{3, 25}) {
-			t.Errorf("the job's was built and ran %v, the node's %v, want {1 15} and {3 25}", own, node)
+		if got := []int64{own.built.Load(), own.ran.Load(), node.built.Load(), node.ran.Load()}; !slices.Equal(got, []int64{1, 15, 3, 25}) {
+			t.Errorf("the job's was built and ran, and the node's: %v, want 1 15 3 25", got)
 		}
 		later := scheduler.Job{Name: "b", Spec: "@every 1m", Middleware: []scheduler.Middleware{own.around, func(next scheduler.Func) scheduler.Func {
 			_ = n.Jobs() // no mutex is held
@@ -57,11 +58,11 @@ func TestMiddleware(t *testing.T) {
 		if err := errors.Join(n.Remove("b"), n.Add(n.recording([]scheduler.Job{later})...), n.Replace(n.recording([]scheduler.Job{later})...)); err != nil {
 			t.Error(err)
 		}
-		own = wrapper{}
+		before := own.ran.Load()
 		c.pass(time.Minute)
 		c.wantLogged(1, "run finished", "job", "b", "outcome", "ok")
-		if own.ran != 4 { // once of b, three times of a
-			t.Errorf("the middleware ran %d times, want 4", own.ran)
+		if ran := own.ran.Load() - before; ran != 4 { // once of b, three times of a
+			t.Errorf("the middleware ran %d times, want 4", ran)
 		}
 	})
 }
