@@ -25,7 +25,7 @@ const (
 	Starved    State = "starved" // no tick has ended ok for too long
 	Paused     State = "paused"
 	Unknown    State = "unknown"
-	Skipped    State = "skipped"
+	Skipped    State = "skipped" // for an earlier run, or by its function
 	Superseded State = "superseded"
 	Waiting    State = "waiting"
 )
@@ -170,6 +170,8 @@ func stateOf(r *Run) State {
 			return Running
 		case driver.OutcomeOK:
 			return OK
+		case driver.OutcomeSkipped:
+			return Skipped
 		case driver.OutcomeInterrupted, driver.OutcomeUnstarted:
 			return Waiting
 		}

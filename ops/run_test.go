@@ -30,6 +30,7 @@ func TestRuns(t *testing.T) {
 	}{
 		"ok":               {[]driver.Line{ran(0, 1), ended(0, driver.OutcomeOK)}, nil, OK, false},
 		"failed":           {[]driver.Line{ran(0, 1), ended(0, driver.OutcomeFailed)}, nil, Failing, false},
+		"nothing to do":    {[]driver.Line{ran(0, 1), ended(0, driver.OutcomeSkipped)}, nil, Skipped, false},
 		"panic":            {[]driver.Line{ran(0, 1), ended(0, driver.OutcomePanic)}, nil, Failing, false},
 		"alive":            {[]driver.Line{ran(0, 1)}, []driver.Run{open}, Running, true},
 		"left":             {[]driver.Line{ran(0, 1)}, []driver.Run{over}, Waiting, false},

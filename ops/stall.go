@@ -33,7 +33,7 @@ type Pace struct {
 // A Stall is how a job does not get on. The zero Stall is none.
 type Stall struct {
 	Stuck   *Run      // the oldest run that is too old, and behind which ticks are skipped
-	Starved time.Time // since when no tick has ended ok, if that is too long ago
+	Starved time.Time // since when no tick has ended ok or found nothing to do, if that is too long ago
 }
 
 // Stall judges at an instant, by the store's clock, whether a job gets on. It is stuck if ticks are skipped behind a
@@ -49,7 +49,7 @@ func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 		r := &runs[i]
 		switch r.State {
 		case Skipped, Superseded, Waiting:
-			if r.Tick.After(skipped) {
+			if r.Outcome != driver.OutcomeSkipped && r.Tick.After(skipped) {
 				skipped = r.Tick
 			}
 		}
@@ -106,6 +106,10 @@ func paceOf(j *driver.Journal, s *driver.Series, runs []Run, before *Pace) Pace 
 		switch l := &j.Lines[i]; l.Verdict {
 		case driver.VerdictPaused:
 			since = max(since, l.To)
+		case driver.VerdictRan, driver.VerdictEnded:
+			if l.Outcome == driver.OutcomeSkipped { // nothing was to be done: the job gets on
+				since = max(since, l.To)
+			}
 		case driver.VerdictControl:
 			if l.Reason != string(driver.ActionPause) {
 				since = max(since, l.At)

@@ -35,6 +35,7 @@ func TestStall(t *testing.T) {
 		{"runs that may overlap stand in nobody's way", "@every 1s", Pace{}, alive(OK), hour, false, true},
 		{"nor does a pause", "@every 1s", Pace{}, alive(Paused), minute + 1, false, false},
 		{"nothing is skipped behind it yet", "@every 1s", Pace{}, alive(Skipped)[1:], minute + 1, false, false},
+		{"one beside it found nothing to do", "@every 1s", Pace{}, []Run{{Tick: tick.Add(second), State: Skipped, Outcome: "skipped"}, alive(OK)[1]}, minute + 1, false, false},
 		{"its lease is over", "@every 1s", Pace{}, []Run{{Tick: tick.Add(second), State: Skipped}, {Tick: tick, State: Waiting, Granted: tick}}, minute + 1, false, false},
 		{"three intervals are not too long", "@every 10m", Pace{Usual: second}, alive(Skipped), 30 * minute, false, false},
 		{"more than three are, and are no success", "@every 10m", Pace{Usual: second}, alive(Skipped), 30*minute + 1, true, false},

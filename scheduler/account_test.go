@@ -178,7 +178,11 @@ func (c *world) checkJournal(j *scheduler.Job) {
 func (c *world) account(job string) *account {
 	c.t.Helper()
 	i := slices.IndexFunc(c.jobs, func(j scheduler.Job) bool { return j.Name == job })
-	s, err := spec.Parse(c.jobs[i].Spec, nil)
+	text, err := spec.ForJob(c.jobs[i].Spec, job)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	s, err := spec.Parse(text, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}

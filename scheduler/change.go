@@ -68,7 +68,7 @@ func (n *Node) opened(jobs []*job.Job) {
 // A JobStatus is what a node knows of one of its jobs.
 type JobStatus struct {
 	Name  string
-	Spec  string    // as it was given
+	Spec  string    // as it was given, with values in place of H
 	Zone  string    // of the spec
 	Next  time.Time // the next tick, UTC; zero if the spec has none left
 	Mark  time.Time // the latest instant up to which all ticks are known to be decided, UTC; zero before the job was opened

@@ -38,6 +38,8 @@ type Config struct {
 	Store Store
 	// Jobs are registered before Run; more can be added with Add.
 	Jobs []Job
+	// Middleware wraps the functions of all jobs: the first is the outermost. Empty: none.
+	Middleware []Middleware
 	// Logger gets the log lines, each with the time of its event. Nothing of the scheduler
 	// waits for it: one goroutine calls its handler, and if that is slow, up to 16,384 lines
 	// with up to 16 MiB of text wait. Later ones are lost, and so are lines for which the
@@ -131,6 +133,11 @@ func (c *Config) faults() (errs []error) {
 	}
 	if err := driver.CheckName("namespace", c.Namespace); err != nil {
 		errs = append(errs, fmt.Errorf("namespace: %w", err))
+	}
+	for i, m := range c.Middleware {
+		if m == nil {
+			errs = append(errs, fmt.Errorf("middleware[%d]: is nil", i))
+		}
 	}
 	for i, o := range c.Observers {
 		if o == nil {

@@ -24,6 +24,11 @@ func (loaded) As(any) bool      { panic("As panics") }
 func (loaded) String() string   { panic("String panics") }
 func (loaded) GoString() string { panic("GoString panics") }
 
+// A mute error has a text, and its other methods panic.
+type mute struct{ loaded }
+
+func (mute) Error() string { return "mute" }
+
 // A spiteful error panics with itself: to format the panic panics as well.
 type spiteful struct{}
 
@@ -39,6 +44,7 @@ func TestLoadedValues(t *testing.T) {
 	}{
 		"a nil pointer as error":           {func() error { return typedNil }, "failed", "an error of type *fs.PathError, whose method Error panicked: runtime error: invalid memory address"},
 		"an error that panics":             {func() error { return loaded{} }, "failed", "an error of type scheduler_test.loaded, whose method Error panicked: Error panics"},
+		"an error whose Is panics":         {func() error { return mute{} }, "failed", "mute"},
 		"inside another":                   {func() error { return errors.Join(errBroken, loaded{}) }, "failed", "whose method Error panicked: Error panics"},
 		"a panic with a loaded":            {func() error { panic(loaded{}) }, "panic", "panic: %!v(PANIC=Error method: Error panics)"},
 		"an error that panics with itself": {func() error { return spiteful{} }, "failed", "an error of type scheduler_test.spiteful, whose method Error panicked: a scheduler_test.spiteful, whose methods panic"},

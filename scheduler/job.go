@@ -14,12 +14,17 @@ type Job struct {
 	// Name is the job's identity in the cluster: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
 	Name string
 	// Spec says when: 5 to 7 cron fields, @daily and the like, or @every 90s. A
-	// leading CRON_TZ=Zone names its zone.
+	// leading CRON_TZ=Zone names its zone. H is a value that a hash of Name chooses: see
+	// spec.ForJob.
 	Spec string
 	// Func is the work. Its context ends, with a cause, when the lease is lost
 	// (lock.ErrLost), on ErrTimeout, ErrReplaced or ErrDrained. A nil error is
-	// success; a panic is recovered and is a failure, and so is runtime.Goexit.
+	// success; a panic is recovered and is a failure, and so is runtime.Goexit. Errors
+	// are failures but for Skip; see also Permanent and RetryAfter.
 	Func Func
+	// Middleware wraps Func, inside that of Config.Middleware: the first is the outermost.
+	// Empty: none.
+	Middleware []Middleware
 
 	// Overlap says what happens to a tick while an earlier run is alive. Zero: OverlapSkip.
 	Overlap Overlap
@@ -60,11 +65,14 @@ type Job struct {
 type Func = func(ctx context.Context, run *Run) error
 
 // Retry repeats a failed function inside one attempt: same lease, same fence. A
-// function that panicked is not repeated.
+// function that panicked is not repeated, nor is one that returned Skip or Permanent. No try
+// begins after the job's Timeout or For: a run whose next try would ends without it, at once.
 type Retry struct {
-	Tries int           // how often the function is called in all; 0 and 1: once
-	Wait  time.Duration // before the second try, doubling up to Max. Zero: 1s
-	Max   time.Duration // the longest wait. Zero: 1m, or Wait if that is longer
+	Tries  int           // how often the function is called in all; 0 and 1: once
+	Wait   time.Duration // before the second try, doubling up to Max. Zero: 1s
+	Max    time.Duration // the longest wait, but for RetryAfter. Zero: 1m, or Wait if that is longer
+	Jitter float64       // each wait is shorter by a random part, up to this share of it, 0 to 1. Zero: none is
+	For    time.Duration // how long after the beginning of the first try another one may begin. Zero: no bound
 }
 
 // Overlap is what happens to a tick while an earlier run of its job is alive.

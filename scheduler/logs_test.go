@@ -98,7 +98,7 @@ var shapes = map[string][]string{
 
 // values are what keys with few values may have.
 var values = map[string][]string{
-	"outcome": {"ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted"},
+	"outcome": {"ok", "skipped", "failed", "panic", "timeout", "lost", "replaced", "interrupted"},
 	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost", "respecified", "no node has it"},
 }
 

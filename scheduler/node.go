@@ -70,6 +70,13 @@ func New(cfg Config) (*Node, error) {
 	n.cfg = cfg
 	n.connect(shards)
 	n.registry.start(n.dispatcher.Change)
+	for i, o := range cfg.Observers {
+		if w, is := o.(watcher); is {
+			if err := w.Watch(n); err != nil {
+				return nil, fmt.Errorf("scheduler: configuration: observers[%d]: %w", i, err)
+			}
+		}
+	}
 	return n, nil
 }
 

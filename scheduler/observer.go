@@ -6,11 +6,17 @@ import (
 	"github.com/cronce/cronce/internal/delivery"
 )
 
-// An Observer is notified of the events of a node: see Config.Observers.
+// An Observer is notified of the events of a node: see Config.Observers. If it has a method
+// Watch(*Node) error, New calls that with the node when all else is right, and returns its error.
 type Observer interface {
 	// Observe is called for one event after the other, in the order in which they
 	// happened. No tick, run, renewal or other Observer waits for it.
 	Observe(e Event)
+}
+
+// A watcher is an Observer that asks its node, too, as that of package metrics does.
+type watcher interface {
+	Watch(n *Node) error
 }
 
 // An ObserverFunc is a function that is an Observer.
@@ -39,7 +45,7 @@ type Event struct {
 	Took time.Duration
 	// Left is for how long the lease of a run is still trusted.
 	Left time.Duration
-	// Outcome is how a run ended: ok, failed, panic, timeout, lost, replaced, interrupted.
+	// Outcome is how a run ended: ok, skipped, failed, panic, timeout, lost, replaced, interrupted.
 	Outcome string
 	// Reason is why a tick was skipped (overlap, superseded, paused) or missed (deadline,
 	// misfire, lost).

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -33,6 +34,11 @@ func TestJobFaults(t *testing.T) {
 		{"jobs[0].jitter", func(j *scheduler.Job) { j.Jitter = -1 }},
 		{"jobs[0].retry.wait", func(j *scheduler.Job) { j.Retry.Wait = -1 }},
 		{"jobs[0].retry.max", func(j *scheduler.Job) { j.Retry.Max = -1 }},
+		{"jobs[0].retry.for", func(j *scheduler.Job) { j.Retry.For = -1 }},
+		{"jobs[0].retry.for", func(j *scheduler.Job) { j.Retry = scheduler.Retry{Tries: 2, For: time.Second - 1} }}, // a wait of 1 s by default
+		{"jobs[0].retry.jitter", func(j *scheduler.Job) { j.Retry = scheduler.Retry{Tries: 2, Jitter: -.1} }},
+		{"jobs[0].retry.jitter", func(j *scheduler.Job) { j.Retry = scheduler.Retry{Tries: 2, Jitter: 1.1} }},
+		{"jobs[0].retry.jitter", func(j *scheduler.Job) { j.Retry = scheduler.Retry{Tries: 2, Jitter: math.NaN()} }},
 		{"jobs[0].retry.tries", func(j *scheduler.Job) { j.Retry.Tries = 1001 }},
 		{"jobs[0].attempts", func(j *scheduler.Job) { j.Attempts = -1 }},
 		{"jobs[0].lease", func(j *scheduler.Job) { j.Lease = 499 * time.Millisecond }},
@@ -51,6 +57,8 @@ func TestJobFaults(t *testing.T) {
 		{"jobs[0].window", func(j *scheduler.Job) { j.Window, j.Interrupted = time.Minute, scheduler.InterruptedLost }},
 		{"jobs[0].attempts", func(j *scheduler.Job) { j.Attempts, j.Interrupted = 3, scheduler.InterruptedLost }},
 		{"jobs[0].retry", func(j *scheduler.Job) { j.Retry.Wait = time.Second }}, // between one try and none
+		{"jobs[0].retry", func(j *scheduler.Job) { j.Retry.For = time.Minute }},
+		{"jobs[0].retry", func(j *scheduler.Job) { j.Retry.Jitter = 1 }},
 		{"jobs[0].retry.wait", func(j *scheduler.Job) {
 			j.Retry = scheduler.Retry{Tries: 3, Wait: 2 * time.Second, Max: time.Second}
 		}},

@@ -14,9 +14,10 @@ import (
 
 // add checks jobs and keeps them, all or none. The error joins every fault.
 func (r *registry) add(jobs []Job) (added []*job.Job, err error) {
+	funcs, wrong := wrap(jobs, r.around)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	specs, errs := r.check(jobs, func(path string, j *Job, twice bool) error {
+	specs, errs := r.check(jobs, wrong, func(path string, j *Job, twice bool) error {
 		if _, known := r.names[j.Name]; known || twice {
 			return fmt.Errorf("%s.name: %s is taken by another job", path, text.Quote(j.Name))
 		}
@@ -31,11 +32,11 @@ func (r *registry) add(jobs []Job) (added []*job.Job, err error) {
 		if old == nil {
 			no := r.jobs.Size()
 			*r.funcs.Add() = nil
-			fresh = append(fresh, r.put(r.jobs.Add(), &jobs[i], specs[i], uint32(no)))
+			fresh = append(fresh, r.put(r.jobs.Add(), &jobs[i], funcs[i], specs[i], uint32(no)))
 			continue
 		}
 		delete(r.removed, jobs[i].Name)
-		back = append(back, r.put(new(job.Job), &jobs[i], specs[i], old.No))
+		back = append(back, r.put(new(job.Job), &jobs[i], funcs[i], specs[i], old.No))
 	}
 	r.changed(fresh, nil, back)
 	return append(fresh, back...), nil
@@ -44,9 +45,10 @@ func (r *registry) add(jobs []Job) (added []*job.Job, err error) {
 // replace checks jobs and lets them take the place of those with their names, all or none.
 // Former are the jobs whose places were taken; those that differ in their functions alone stay.
 func (r *registry) replace(jobs []Job) (former, replaced []*job.Job, err error) {
+	funcs, wrong := wrap(jobs, r.around)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	specs, errs := r.check(jobs, func(path string, j *Job, twice bool) error {
+	specs, errs := r.check(jobs, wrong, func(path string, j *Job, twice bool) error {
 		if _, known := r.names[j.Name]; !known || twice {
 			return r.unknown(path+".name", j.Name, known)
 		}
@@ -58,11 +60,11 @@ func (r *registry) replace(jobs []Job) (former, replaced []*job.Job, err error) 
 	for i := range jobs {
 		old, rules := r.names[jobs[i].Name], r.share(rulesOf(&jobs[i]))
 		if old.Spec == specs[i] && old.Rules == rules {
-			*r.funcs.At(int(old.No)) = jobs[i].Func
+			*r.funcs.At(int(old.No)) = funcs[i]
 			continue
 		}
 		former = append(former, old)
-		replaced = append(replaced, r.put(new(job.Job), &jobs[i], specs[i], old.No))
+		replaced = append(replaced, r.put(new(job.Job), &jobs[i], funcs[i], specs[i], old.No))
 	}
 	r.changed(nil, nil, replaced)
 	return former, replaced, nil
@@ -109,10 +111,10 @@ func (r *registry) unknown(path, name string, twice bool) error {
 	return fmt.Errorf("%s: %s is no job of this node", path, text.Quote(name))
 }
 
-// check returns the specs of jobs and all faults, those that named returns of a name included.
-// The mutex is held.
-func (r *registry) check(jobs []Job, named func(path string, j *Job, twice bool) error) (specs []*spec.Schedule, errs []error) {
-	errs = r.late()
+// check returns the specs of jobs and all faults, those of their middleware and those that named
+// returns of a name included. The mutex is held.
+func (r *registry) check(jobs []Job, middleware []error, named func(path string, j *Job, twice bool) error) (specs []*spec.Schedule, errs []error) {
+	errs = append(r.late(), middleware...)
 	specs, seen := make([]*spec.Schedule, len(jobs)), make(map[string]bool, len(jobs))
 	for i := range jobs {
 		path, j := fmt.Sprintf("jobs[%d]", i), &jobs[i]
@@ -131,9 +133,9 @@ func (r *registry) check(jobs []Job, named func(path string, j *Job, twice bool)
 }
 
 // put makes a job with a number and keeps it and its function. The mutex is held.
-func (r *registry) put(to *job.Job, j *Job, s *spec.Schedule, no uint32) *job.Job {
+func (r *registry) put(to *job.Job, j *Job, f Func, s *spec.Schedule, no uint32) *job.Job {
 	*to = job.New(j.Name, s, r.share(rulesOf(j)), no, r.shardOf(j.Name))
-	*r.funcs.At(int(no)) = j.Func
+	*r.funcs.At(int(no)) = f
 	r.names[j.Name] = to
 	return to
 }

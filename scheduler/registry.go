@@ -18,6 +18,7 @@ type registry struct {
 	shards int
 	zone   *time.Location
 	spread time.Duration
+	around []Middleware // the functions of all jobs
 
 	mu      sync.Mutex
 	names   map[string]*job.Job // the jobs of the node
@@ -52,7 +53,7 @@ type specKey struct{ text, zone string }
 
 func newRegistry(cfg *Config, shards int) *registry {
 	return &registry{
-		store: cfg.Store, shards: shards, zone: cfg.Zone, spread: cfg.Spread, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
+		store: cfg.Store, shards: shards, zone: cfg.Zone, spread: cfg.Spread, around: cfg.Middleware, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
 		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{}, intervals: map[*spec.Schedule]time.Duration{},
 	}
 }

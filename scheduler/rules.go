@@ -35,7 +35,8 @@ func rulesOf(j *Job) job.Rules {
 		Timeout: j.Timeout, Lease: j.Lease, Replicas: j.Replicas,
 	}
 	wait := orDefault(j.Retry.Wait, defaultWait)
-	r.Retry = job.Retry{Tries: j.Retry.Tries, Wait: wait, Max: orDefault(j.Retry.Max, max(time.Minute, wait))}
+	r.Retry = job.Retry{Tries: j.Retry.Tries, Wait: wait, Max: orDefault(j.Retry.Max, max(time.Minute, wait)),
+		Jitter: j.Retry.Jitter, For: j.Retry.For}
 	r.Recorded = r.Policy.String()
 	return r
 }
@@ -52,7 +53,10 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	if j.Func == nil {
 		bad("func", "is nil, a function is needed")
 	}
-	s, err = spec.Parse(j.Spec, zone)
+	text, err := spec.ForJob(j.Spec, j.Name)
+	if err == nil {
+		s, err = spec.Parse(text, zone)
+	}
 	if err != nil {
 		errs = append(errs, fmt.Errorf("%s.spec: %w", path, err))
 	}
@@ -75,7 +79,7 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 		field string
 		value time.Duration
 	}{{"window", j.Window}, {"deadline", j.Deadline}, {"timeout", j.Timeout}, {"jitter", j.Jitter},
-		{"retry.wait", j.Retry.Wait}, {"retry.max", j.Retry.Max}} {
+		{"retry.wait", j.Retry.Wait}, {"retry.max", j.Retry.Max}, {"retry.for", j.Retry.For}} {
 		if d.value < 0 {
 			bad(d.field, "is %v, must be 0 or more", d.value)
 		}
@@ -91,6 +95,9 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 	}
 	if j.Retry.Tries < 0 || j.Retry.Tries > 1000 {
 		bad("retry.tries", "is %d, must be 0 to 1000", j.Retry.Tries)
+	}
+	if share := j.Retry.Jitter; !(share >= 0 && share <= 1) { // also NaN
+		bad("retry.jitter", "is %v, must be 0 to 1: it is a share of the wait", share)
 	}
 	for _, p := range []struct {
 		field       string
@@ -119,7 +126,10 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	if wait := orDefault(j.Retry.Wait, defaultWait); j.Retry.Tries > 1 && j.Timeout > 0 && j.Timeout <= wait {
 		bad("timeout", "is %v, must be more than retry.wait, %v: it bounds all tries together", j.Timeout, wait)
 	}
-	if j.Retry.Tries <= 1 && (j.Retry.Wait > 0 || j.Retry.Max > 0) {
+	if wait := orDefault(j.Retry.Wait, defaultWait); j.Retry.For > 0 && j.Retry.For < wait {
+		bad("retry.for", "is %v, must be retry.wait, %v, or more: no second try would begin", j.Retry.For, wait)
+	}
+	if r := j.Retry; r.Tries <= 1 && (r.Wait > 0 || r.Max > 0 || r.Jitter > 0 || r.For > 0) {
 		bad("retry", "waits between tries, but there is only one: set tries")
 	}
 	if j.Retry.Wait > 0 && j.Retry.Max > 0 && j.Retry.Wait > j.Retry.Max {

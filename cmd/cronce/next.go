@@ -19,6 +19,7 @@ import (
 const maxNext = 1000
 
 type nextFlags struct {
+	job    string
 	n      int
 	zone   string
 	from   string
@@ -41,6 +42,7 @@ func nextCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many ticks, 1 to 1000")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "time zone of a spec without one")
+	cmd.Flags().StringVar(&f.job, "job", "", "name of the job, for a spec with H")
 	cmd.Flags().StringVar(&f.from, "from", "", "print ticks after this time (RFC 3339, or \"2026-03-29 01:00\" in the zone; default now)")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
@@ -61,6 +63,11 @@ func next(w io.Writer, text string, f nextFlags, now time.Time) error {
 	zone, err := config.ParseZone(f.zone)
 	if err != nil {
 		return exit.Usagef("next: --tz %w", err)
+	}
+	if f.job != "" {
+		if text, err = spec.ForJob(text, f.job); err != nil {
+			return exit.Usagef("next: %w", err)
+		}
 	}
 	s, err := spec.Parse(text, zone)
 	if err != nil {

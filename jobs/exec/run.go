@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -13,7 +14,7 @@ import (
 func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *credential) error {
 	path, err := c.Find()
 	if err != nil {
-		return err
+		return scheduler.Permanent(err)
 	}
 	var line func(string)
 	if c.Log {
@@ -49,7 +50,30 @@ func result(ctx context.Context, c *Command, end *reply, output string) error {
 	case end.Code == 0 && end.Signal == 0:
 		return nil
 	}
-	return &ExitError{Code: end.Code, Signal: signalName(end.Signal), Output: output}
+	err := &ExitError{Code: end.Code, Signal: signalName(end.Signal), Output: output}
+	switch {
+	case slices.Contains(c.SkipCodes, end.Code) && ctx.Err() == nil:
+		return scheduler.Skip(err.Error())
+	case c.permanent(end.Code):
+		return scheduler.Permanent(err)
+	}
+	return err
+}
+
+// The exit codes with which shells say that a program cannot be run, or is not there.
+const (
+	notExecutable = 126
+	notFound      = 127
+)
+
+// permanent reports whether another try is of no use after an exit code; 0 is that of a command that
+// a signal ended.
+func (c *Command) permanent(code int) bool {
+	switch {
+	case code == notExecutable, code == notFound, slices.Contains(c.PermanentCodes, code):
+		return true
+	}
+	return len(c.RetryCodes) > 0 && !slices.Contains(c.RetryCodes, code)
 }
 
 // A watch keeps the kill times of a command in step with the lease of its run. The command gets

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/scheduler"
 )
 
 // A witness notes what its keeper asks for, and when.
@@ -121,6 +123,33 @@ func TestResult(t *testing.T) {
 		}
 		if got != r.want {
 			t.Errorf("%+v: %q, want %q", r.end, got, r.want)
+		}
+	}
+}
+
+// Exit codes say whether there was nothing to do, and whether another try is of use.
+func TestCodes(t *testing.T) {
+	some := &Command{Args: []string{"x"}, SkipCodes: []int{3}, PermanentCodes: []int{4}}
+	only := &Command{Args: []string{"x"}, RetryCodes: []int{75}}
+	for _, c := range []struct {
+		command *Command
+		end     reply
+		want    string
+	}{
+		{some, reply{Code: 1}, "again"}, {some, reply{Code: 3}, "skip"}, {some, reply{Code: 4}, "final"}, {some, reply{Signal: 9}, "again"},
+		{some, reply{Code: 126}, "final"}, {some, reply{Code: 127}, "final"},
+		{only, reply{Code: 75}, "again"}, {only, reply{Code: 1}, "final"}, {only, reply{Signal: 9}, "final"},
+	} {
+		err := result(t.Context(), c.command, &c.end, "")
+		got := "again"
+		switch {
+		case errors.Is(err, scheduler.ErrSkipped):
+			got = "skip"
+		case err.Error() == (&ExitError{Code: c.end.Code, Signal: signalName(c.end.Signal)}).Error() && reflect.TypeOf(err) != reflect.TypeFor[*ExitError]():
+			got = "final"
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s, want %s", c.end, got, c.want)
 		}
 	}
 }

@@ -47,9 +47,9 @@ func class(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case strings.HasSuffix(kind, ".permanent"):
+	case strings.HasSuffix(kind, ".permanentError"):
 		return "final"
-	case strings.HasSuffix(kind, ".retryAfter"):
+	case strings.HasSuffix(kind, ".retryError"):
 		return "later"
 	}
 	return "retry"

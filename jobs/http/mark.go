@@ -1,20 +1,13 @@
 package http
 
-import "time"
+import (
+	"time"
 
-// final marks an error after which there is no other try: scheduler.Permanent(err).
-func final(err error) error { return &permanent{err} }
+	"github.com/cronce/cronce/scheduler"
+)
 
-// later marks an error after which the next try begins d later: scheduler.RetryAfter(d, err).
-func later(d time.Duration, err error) error { return &retryAfter{err, d} }
+// final marks an error after which there is no other try.
+func final(err error) error { return scheduler.Permanent(err) }
 
-type permanent struct{ error }
-
-func (p *permanent) Unwrap() error { return p.error }
-
-type retryAfter struct {
-	error
-	after time.Duration
-}
-
-func (r *retryAfter) Unwrap() error { return r.error }
+// later marks an error after which the next try begins d later.
+func later(d time.Duration, err error) error { return scheduler.RetryAfter(d, err) }

@@ -37,6 +37,7 @@ const (
 // The outcomes of a run.
 const (
 	OutcomeOK          = "ok"
+	OutcomeSkipped     = "skipped" // its function found nothing to do
 	OutcomeFailed      = "failed"
 	OutcomePanic       = "panic"
 	OutcomeTimeout     = "timeout"

@@ -119,6 +119,11 @@ func journalEnd(s *stand) {
 	}
 	equal(s, "the line", l, driver.Line{At: a.Now, Verdict: driver.VerdictRan, From: s.mark, To: c.Number, Node: driver.NodeOf(c.Owner),
 		Revision: "r1", Fence: run.Fence, Attempt: 1, Outcome: driver.OutcomeFailed, Ended: l.Ended})
+	_, run = s.granted(s.ask(s.due(2), c.Number))
+	s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{{RunRef: run, Outcome: driver.OutcomeSkipped}})
+	lines = s.lines()
+	equal(s, "the outcome of a run that found nothing to do", lines[len(lines)-1].Outcome, driver.OutcomeSkipped)
+	equal(s, "the last success", s.look().Last, 0)
 }
 
 func journalEndApart(s *stand) {

@@ -212,7 +212,7 @@ func (tw *twin) ending(m *model) {
 	e := driver.EndRequest{RunRef: store, Kind: one(tw, driver.EndDone, driver.EndDone, driver.EndUnstarted, driver.EndGivenBack)}
 	if e.Kind == driver.EndDone {
 		e.OK = tw.chance(70)
-		e.Outcome = one(tw, driver.OutcomeOK, driver.OutcomeFailed, "")
+		e.Outcome = one(tw, driver.OutcomeOK, driver.OutcomeFailed, driver.OutcomeSkipped, "")
 	}
 	e.Error = one(tw, "", "", "no route", "a|b;c+d \x00\x1b[31m\n\"%7C\" é", strings.Repeat("é", driver.MaxErrorText/2))
 	tw.last = func() { tw.sendEnding(m, e, rules.Fence) }

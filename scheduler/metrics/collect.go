@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"math"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,6 +32,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	node := m.node.Load()
 	if node == nil {
+		to <- prometheus.NewInvalidMetric(m.ready, errors.New("metrics: they measure no node: put them into its Config.Observers"))
 		return
 	}
 	gauge := func(d *prometheus.Desc, v float64) { to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }

@@ -3,7 +3,6 @@
 //
 //	m := metrics.New()
 //	node, err := scheduler.New(scheduler.Config{Observers: []scheduler.Observer{m}, ...})
-//	m.Watch(node)
 //	prometheus.MustRegister(m)
 //
 // No label holds a job, a tick, a run or a node: the number of series does not grow with them.
@@ -11,6 +10,7 @@
 package metrics
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 
@@ -19,8 +19,9 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Metrics are a scheduler.Observer and a prometheus.Collector for one node. Make them with
-// New. They are safe for concurrent use.
+// Metrics are a scheduler.Observer and a prometheus.Collector for one node, which is the one that
+// has them among its Config.Observers. A scrape of those that no node has is an error. Make them
+// with New. They are safe for concurrent use.
 type Metrics struct {
 	node atomic.Pointer[scheduler.Node]
 
@@ -65,7 +66,7 @@ func New() *Metrics {
 // begin lets the series of known labels begin at 0: Prometheus computes no increase from a
 // series that begins at 1.
 func (m *Metrics) begin() {
-	for _, outcome := range []string{"ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted"} {
+	for _, outcome := range []string{"ok", "skipped", "failed", "panic", "timeout", "lost", "replaced", "interrupted"} {
 		m.runs.WithLabelValues(outcome)
 	}
 	for _, reason := range []string{"deadline", "misfire", "lost", "respecified"} {
@@ -108,8 +109,14 @@ func histogram(name, help string, buckets ...float64) prometheus.Histogram {
 	})
 }
 
-// Watch sets the node whose Stats are collected. Until it is called these are missing.
-func (m *Metrics) Watch(n *scheduler.Node) { m.node.Store(n) }
+// Watch sets the node whose Stats are collected. It is for scheduler.New, and fails for a second
+// node.
+func (m *Metrics) Watch(n *scheduler.Node) error {
+	if !m.node.CompareAndSwap(nil, n) {
+		return errors.New("metrics: another node has them, each needs its own")
+	}
+	return nil
+}
 
 // Observe counts an event.
 func (m *Metrics) Observe(e scheduler.Event) {

@@ -37,7 +37,6 @@ func TestScrape(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- node.Run(ctx) }()
 		time.Sleep(10*time.Second + 500*time.Millisecond)
-		m.Watch(node)
 		const want = `
 # HELP cronce_clock_offset_seconds How far this machine's clock is ahead of the store's; absent while that is not known.
 # TYPE cronce_clock_offset_seconds gauge
@@ -56,6 +55,7 @@ cronce_runs_total{outcome="lost"} 0
 cronce_runs_total{outcome="ok"} 10
 cronce_runs_total{outcome="panic"} 0
 cronce_runs_total{outcome="replaced"} 0
+cronce_runs_total{outcome="skipped"} 0
 cronce_runs_total{outcome="timeout"} 0
 # HELP cronce_slots How many runs this node has at once; +Inf: there is no bound.
 # TYPE cronce_slots gauge
@@ -85,7 +85,7 @@ cronce_ticks_skipped_total{reason="superseded"} 0
 func TestRequestsAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New()
-		node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Jobs: []scheduler.Job{
+		node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Observers: []scheduler.Observer{m}, Jobs: []scheduler.Job{
 			{Name: "long", Spec: "@every 1m", Lease: 9 * time.Second, Func: func(context.Context, *scheduler.Run) error {
 				time.Sleep(29 * time.Second)
 				return nil
@@ -94,7 +94,6 @@ func TestRequestsAreMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Watch(node)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- node.Run(ctx) }()
@@ -153,11 +152,45 @@ func TestEventsAreCounted(t *testing.T) {
 		{scheduler.Event{Kind: scheduler.EventNodeStarted, Dropped: 1}, "cronce_events_dropped_total"},
 		{scheduler.Event{Kind: "an event of a later version"}, ""},
 	} {
-		m := metrics.New()
+		m := measured(t)
 		m.Observe(tc.event)
 		if got := notZero(t, m); got != tc.want {
 			t.Errorf("%s: counted as %q, want %q", tc.event.Kind, got, tc.want)
 		}
+	}
+}
+
+// measured returns the metrics of a node that does not run.
+func measured(t *testing.T) *metrics.Metrics {
+	t.Helper()
+	m := metrics.New()
+	if _, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Observers: []scheduler.Observer{m}}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Metrics cannot be half used: without a node each scrape is an error that says so, and with one
+// they take no other. The node of a configuration that was refused is none.
+func TestNode(t *testing.T) {
+	m := metrics.New()
+	config := scheduler.Config{Store: memlock.New(memlock.Options{}), Observers: []scheduler.Observer{m}}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	if _, err := scheduler.New(scheduler.Config{Observers: config.Observers}); err == nil {
+		t.Error("a node without a store")
+	}
+	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "put them into its Config.Observers") {
+		t.Errorf("a scrape without a node: %v", err)
+	}
+	if _, err := scheduler.New(config); err != nil {
+		t.Error(err)
+	}
+	if _, err := registry.Gather(); err != nil {
+		t.Errorf("a scrape with a node: %v", err)
+	}
+	if _, err := scheduler.New(config); err == nil || !strings.Contains(err.Error(), "observers[0]: metrics: another node has them") {
+		t.Errorf("a second node: %v", err)
 	}
 }
 
@@ -188,22 +221,49 @@ func notZero(t *testing.T, m *metrics.Metrics) string {
 
 // The names are those of a Prometheus exporter.
 func TestNames(t *testing.T) {
-	problems, err := testutil.CollectAndLint(metrics.New())
+	m := measured(t)
+	problems, err := testutil.CollectAndLint(m)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
 	}
 }
 
+// The metrics of a node are its observer and a collector. A job that ran is counted.
 func ExampleNew() {
+	ctx, stop := context.WithCancel(context.Background())
 	m := metrics.New()
-	node, err := scheduler.New(scheduler.Config{Store: memlock.New(memlock.Options{}), Observers: []scheduler.Observer{m}, Concurrency: 20})
+	node, err := scheduler.New(scheduler.Config{
+		Store:     memlock.New(memlock.Options{}),
+		Observers: []scheduler.Observer{m},
+		Jobs: []scheduler.Job{{Name: "report", Spec: "* * * * * *", Func: func(context.Context, *scheduler.Run) error {
+			stop()
+			return nil
+		}}},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	m.Watch(node)
-	prometheus.NewRegistry().MustRegister(m)
-	fmt.Println(node.Stats().Slots, "slots")
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	if err := node.Run(ctx); err != nil {
+		fmt.Println(err)
+	}
+	err = testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP cronce_slots How many runs this node has at once; +Inf: there is no bound.
+# TYPE cronce_slots gauge
+cronce_slots 1000
+# HELP cronce_ticks_missed_total Ticks that this node recorded as missed or lost.
+# TYPE cronce_ticks_missed_total counter
+cronce_ticks_missed_total{reason="deadline"} 0
+cronce_ticks_missed_total{reason="lost"} 0
+cronce_ticks_missed_total{reason="misfire"} 0
+cronce_ticks_missed_total{reason="respecified"} 0
+`), "cronce_slots", "cronce_ticks_missed_total")
+	fmt.Println(err)
+	n, err := testutil.GatherAndCount(registry, "cronce_runs_total")
+	fmt.Println(n, "outcomes,", err)
 	// Output:
-	// 20 slots
+	// <nil>
+	// 8 outcomes, <nil>
 }

@@ -122,7 +122,7 @@ func (f field) unknown(base string) string {
 	upper := strings.ToUpper(base)
 	switch {
 	case upper == "H":
-		return "H " + spread + "; " + f.allowed()
+		return "H " + perJob
 	case f.weekly() && yearLike(base):
 		return "looks like a year: six fields are second, minute, hour, day of month, month and day of week; " +
 			"put the second in front, and the year is the seventh"
@@ -138,10 +138,9 @@ func (f field) unknown(base string) string {
 	return f.allowed()
 }
 
-// spread says what to use in place of a value that each machine, or each job, would
-// choose for itself.
-const spread = "(a value that is chosen per job) is not supported, since a spec names the same instants everywhere: " +
-	"write a value, and spread jobs by their jitter"
+// perJob says where H has a place.
+const perJob = "(a value that a hash of the job's name chooses) stands in the second, minute, hour, day of month and day of week " +
+	"of the spec of a job, as H, H(0-29), H/15 or H(0-29)/10"
 
 // knows reports whether a name, or the range of names that text is, belongs to the field.
 func (f field) knows(text string) bool {

@@ -38,9 +38,9 @@ func checkText(text string) *Error {
 	before, character := strings.ToUpper(text[:i]), []rune(text[i:])[0]
 	switch {
 	case character == '~':
-		return &Error{Reason: "~ " + spread}
+		return &Error{Reason: "~ (a random value) is not supported, since a spec names the same instants everywhere: write H in the spec of a job"}
 	case character == '(' && strings.HasSuffix(before, "H"):
-		return &Error{Reason: "H " + spread}
+		return &Error{Reason: "H " + perJob}
 	}
 	return &Error{Reason: fmt.Sprintf("character %q at byte %d; "+
 		"must be ASCII letters, digits, space, tab and * ? , - / @ = _ + . #", character, i)}

@@ -110,11 +110,11 @@ var refusedTests = []struct{ text, field, value, reason string }{
 	{"0 9 ? * FRI *", "month", "FRI", "looks like a day of week"},
 
 	// What others choose for each job.
-	{"H * * * *", "minute", "H", "H (a value that is chosen per job) is not supported"},
-	{"H/15 * * * *", "minute", "H/15", "jitter"},
-	{"H(0-29)/10 * * * *", "", "", "H (a value that is chosen per job) is not supported"},
-	{"0~30 * * * *", "", "", "~ (a value that is chosen per job) is not supported"},
-	{"~ * * * *", "", "", "jitter"},
+	{"H * * * *", "minute", "H", "H (a value that a hash of the job's name chooses) stands in the second"},
+	{"H/15 * * * *", "minute", "H/15", "of the spec of a job"},
+	{"H(0-29)/10 * * * *", "", "", "H (a value that a hash of the job's name chooses) stands in the second"},
+	{"0~30 * * * *", "", "", "~ (a random value) is not supported"},
+	{"~ * * * *", "", "", "write H in the spec of a job"},
 	{"(1) * * * *", "", "", "character '('"},
 
 	// Descriptors.

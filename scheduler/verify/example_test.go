@@ -30,6 +30,31 @@ func ExampleJob() {
 	// I4 2026-01-05T00:00:20.000Z: 2 ticks of spec "0/5 * * * * ?" after 2026-01-05T00:00:05.000Z have no verdict
 }
 
+// A judge says of each tick what became of it.
+func ExampleJudge() {
+	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	at := func(seconds int) int64 { return start.Add(time.Duration(seconds) * time.Second).UnixMilli() }
+	judge := verify.NewJudge(driver.Journal{
+		Key:       "sendSms",
+		Revisions: []driver.RevisionUse{{Revision: "5f1c", Spec: "0/5 * * * * ?", Zone: "UTC", First: at(0), Last: at(21)}},
+		Lines: []driver.Line{
+			{Verdict: driver.VerdictOpened, At: at(0), From: at(0), To: at(0), Revision: "5f1c"},
+			{Verdict: driver.VerdictRan, At: at(5), From: at(0), To: at(5), Node: "a", Revision: "5f1c", Fence: 101, Attempt: 1, Outcome: "ok"},
+			{Verdict: driver.VerdictRan, At: at(20), From: at(5), To: at(20), Between: driver.VerdictMissed, Node: "b", Revision: "5f1c", Fence: 102, Attempt: 1, Outcome: "skipped"},
+		},
+	}, verify.Options{Now: start.Add(21 * time.Second)})
+	for _, seconds := range []int{5, 10, 12, 20, 25} {
+		state, _ := judge.Tick(time.UnixMilli(at(seconds)))
+		fmt.Println(seconds, state)
+	}
+	// Output:
+	// 5 ran
+	// 10 missed
+	// 12 not a tick
+	// 20 skipped
+	// 25 future
+}
+
 func ExampleSum() {
 	reports := []verify.Report{
 		{Job: "sendSms", Due: 12, Once: 12},

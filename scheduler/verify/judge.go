@@ -15,7 +15,7 @@ const (
 	TickFailed     TickState = "failed"     // its last attempt has ended otherwise
 	TickRunning    TickState = "running"    // an attempt is alive
 	TickWaiting    TickState = "waiting"    // for the end of a run or of a pause, or for a node that starts it, takes it over or settles it
-	TickSkipped    TickState = "skipped"    // an earlier run was alive
+	TickSkipped    TickState = "skipped"    // an earlier run was alive, or its function found nothing to do
 	TickSuperseded TickState = "superseded" // it waited, and a later tick took its place
 	TickMissed     TickState = "missed"     // it could not start in time, or fell into an interruption
 	TickPaused     TickState = "paused"
@@ -122,7 +122,10 @@ func verdictWord(v driver.Verdict) TickState {
 
 // word is the word for what became of a tick that was granted or waits.
 func (r *run) word() TickState {
-	if r.state == done && r.outcome != driver.OutcomeOK || r.state == givenBack {
+	switch {
+	case r.state == done && r.outcome == driver.OutcomeSkipped:
+		return TickSkipped
+	case r.state == done && r.outcome != driver.OutcomeOK || r.state == givenBack:
 		return TickFailed
 	}
 	return r.state.word()

@@ -19,6 +19,7 @@ func TestWhatTheRulesWriteHolds(t *testing.T) {
 		want    verify.Report // counts only
 	}{
 		{"every tick runs", false, normal, verify.Report{Due: 5, Once: 5, Outcomes: counts("ok", 4, "failed", 1), Failed: 1}},
+		{"the last run found nothing to do", false, nothingToDo, verify.Report{Due: 2, Once: 2, Outcomes: counts("ok", 1, "skipped", 1)}},
 		{"skip", false, skip, verify.Report{Due: 4, Once: 2, Skipped: counts("overlap", 2), Outcomes: counts("ok", 2)}},
 		{"queue", false, queue, verify.Report{Due: 3, Once: 2, Superseded: 1, Outcomes: counts("ok", 2)}},
 		{"a tick still waits", false, stillWaiting, verify.Report{Due: 2, Running: 1, Waiting: 1}},
@@ -83,6 +84,12 @@ func normal(s *store) {
 	}
 	s.now = at(50)
 	s.end(s.ask(policy{}, s.now), driver.EndDone, driver.OutcomeFailed)
+}
+
+func nothingToDo(s *store) {
+	s.run(policy{}, 10)
+	s.now = at(20)
+	s.end(s.ask(policy{}, s.now), driver.EndDone, driver.OutcomeSkipped)
 }
 
 // renewed keeps a run alive up to a second.

@@ -43,6 +43,9 @@ func (c *tickCase) sentence() (text, next string) {
 		}
 		return fmt.Sprintf("Overdue: it was due %v ago, and no node has decided it%s.", c.ago(c.ms), c.cause()), overdue
 	case Skipped:
+		if c.line == nil { // by its function
+			return c.ended(), ""
+		}
 		return c.skipped(), ""
 	case Superseded:
 		return "Superseded: it waited for " + c.blocker(c.last(driver.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
@@ -187,6 +190,9 @@ func (c *tickCase) ended() string {
 	text := ""
 	if last.Error != "" {
 		text = ": " + strings.TrimSuffix(last.Error, ".")
+	}
+	if last.Outcome == driver.OutcomeSkipped {
+		return sentence(earlier + fmt.Sprintf("ran %s, and its function found nothing to do, after %v%s.", where, took, text))
 	}
 	return sentence(earlier + fmt.Sprintf("ran %s, and ended as %s after %v%s.", where, last.Outcome, took, text))
 }

@@ -64,6 +64,8 @@ func TestExplain(t *testing.T) {
 			state: why.Ran, want: "pod-a was granted it at 03:00:00.004 and was drained during the run; ran on pod-c as attempt 2, 3s after the tick, ok in 1s (fence 8)."},
 		"failed": {lines: []driver.Line{with(ran(0, "pod-b", .003, 1, 7), "failed", 9.1, "connection refused.")},
 			state: why.Failed, want: "Ran on pod-b as attempt 1, 3ms after the tick, and ended as failed after 9.1s: connection refused."},
+		"found nothing to do": {lines: []driver.Line{with(ran(0, "pod-b", .003, 1, 7), "skipped", .5, "no file")},
+			state: why.Skipped, want: "Ran on pod-b as attempt 1, 3ms after the tick, and its function found nothing to do, after 500ms: no file."},
 		"failed, the end in a line of its own": {lines: []driver.Line{ran(0, "pod-b", .003, 1, 7), {Verdict: driver.VerdictEnded, At: at(60), From: at(0), To: at(0), Attempt: 1, Fence: 7, Outcome: "timeout"}},
 			now: 70, state: why.Failed, want: "Ran on pod-b as attempt 1, 3ms after the tick, and ended as timeout after 59.997s."},
 		"runs": {lines: []driver.Line{ran(0, "pod-b", .003, 1, 7)}, runs: []driver.Run{alive(7, 8)},

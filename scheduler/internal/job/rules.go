@@ -26,6 +26,8 @@ type Rules struct {
 type Retry struct {
 	Tries     int // 0 and 1: once
 	Wait, Max time.Duration
+	Jitter    float64       // the share of a wait by which it may be shorter
+	For       time.Duration // how long after the first try the last one may begin; 0: no bound
 }
 
 // Backlog reports whether missed ticks run one after the other, oldest first.

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -104,22 +105,35 @@ func (a *Attempt) call() (f *Failure) {
 		ctx = limited
 		defer context.AfterFunc(ctx, func() { a.Lease.Cancel(context.Cause(ctx)) })()
 	}
-	pause, work := rules.Retry.Wait, a.runs.cfg.Work(a)
+	pause, work, began := rules.Retry.Wait, a.runs.cfg.Work(a), time.Now()
 	for try := 1; ; try++ {
 		f = a.try(ctx, work)
-		if f == nil || f.panicked || try >= rules.Retry.Tries || ctx.Err() != nil {
+		if f == nil || f.final || try >= rules.Retry.Tries || ctx.Err() != nil {
 			break
 		}
+		wait := f.wait(pause, rules.Retry.Jitter)
+		if end, bound := ctx.Deadline(); bound && wait >= time.Until(end) || rules.Retry.For > 0 && wait > rules.Retry.For-time.Since(began) {
+			break // the next try would begin too late
+		}
 		a.runs.cfg.Events.TryFailed(a, try, f)
-		if !a.pause(ctx, pause) {
+		if !a.pause(ctx, wait) {
 			break
 		}
 		pause = min(bounded.Sum(pause, pause), rules.Retry.Max)
 	}
 	if f != nil {
-		f.after(ctx)
+		f.explain(ctx)
 	}
 	return f
+}
+
+// wait returns how long the next try waits: as long as the function asked, or the pause less a
+// random part of up to a share of it.
+func (f *Failure) wait(pause time.Duration, jitter float64) time.Duration {
+	if f.after > 0 {
+		return f.after
+	}
+	return pause - time.Duration(float64(pause)*jitter*rand.Float64())
 }
 
 // pause waits before the next try. It reports false if there is none: the context has ended, or
@@ -160,7 +174,7 @@ func (a *Attempt) finish(began time.Time, f *Failure) {
 	}
 	a.runs.cfg.Events.RunFinished(a, outcome, began, f)
 	switch {
-	case outcome == driver.OutcomeLost && f != nil:
+	case outcome == driver.OutcomeLost && f != nil && !f.skipped:
 		a.abandon()
 	case outcome == driver.OutcomeInterrupted && a.Job.Rules.GiveBack:
 		a.complete(driver.EndRequest{Kind: driver.EndGivenBack, Outcome: outcome, Error: f.Text()})
@@ -176,6 +190,8 @@ func (a *Attempt) outcome(f *Failure) string {
 		return driver.OutcomeLost
 	case f == nil:
 		return driver.OutcomeOK
+	case f.skipped:
+		return driver.OutcomeSkipped
 	case f.panicked:
 		return driver.OutcomePanic
 	case errors.Is(f.cause, ErrTimeout):

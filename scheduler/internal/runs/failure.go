@@ -3,8 +3,10 @@ package runs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/cronce/cronce/internal/panictext"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -14,17 +16,20 @@ import (
 // user's code: their methods may panic as well, so they are called once, where that
 // is recovered, and only their text is kept.
 type Failure struct {
-	Stack    []byte // of the panic; nil: there was none
-	text     string // cut to text.MaxError
-	panicked bool   // or ended its goroutine
-	cause    error  // why the context had ended; nil: it had not
+	Stack    []byte        // of the panic; nil: there was none
+	text     string        // cut to text.MaxError
+	panicked bool          // or ended its goroutine
+	skipped  bool          // there was nothing to do: see Skip
+	final    bool          // another try would not help
+	after    time.Duration // of RetryAfter, until the next try; 0: as the job's Retry says
+	cause    error         // why the context had ended; nil: it had not
 }
 
 // maxStack bounds, in bytes, the stack of a panic in the log.
 const maxStack = 16 << 10
 
 // goexit is the failure of a function that ended its goroutine. It does not change.
-var goexit = &Failure{text: "the function ended its goroutine (runtime.Goexit)", panicked: true}
+var goexit = &Failure{text: "the function ended its goroutine (runtime.Goexit)", panicked: true, final: true}
 
 // failed returns what is kept of a function's error.
 func failed(err error) (f *Failure) {
@@ -35,7 +40,21 @@ func failed(err error) (f *Failure) {
 		}
 	}()
 	f.text = text.Cut(err.Error(), text.MaxError)
+	f.read(err)
 	return f
+}
+
+// read takes what the error asks for. An error that asks for several things is skipped, or else
+// permanent. One whose methods panic asks for nothing.
+func (f *Failure) read(err error) {
+	defer func() { _ = recover() }()
+	if errors.Is(err, ErrSkipped) {
+		f.skipped, f.final = true, true
+	} else if _, is := errors.AsType[*permanentError](err); is {
+		f.final = true
+	} else if later, is := errors.AsType[*retryError](err); is {
+		f.after = later.after
+	}
 }
 
 // panicked returns what is kept of a panic's value.
@@ -44,12 +63,13 @@ func panicked(v any) *Failure {
 	if _, below, found := bytes.Cut(stack, []byte("\npanic(")); found {
 		stack = append([]byte("panic("), below...) // above it is only this function
 	}
-	return &Failure{text: text.Cut("panic: "+panictext.Of(v), text.MaxError), panicked: true, Stack: stack[:min(len(stack), maxStack)]}
+	return &Failure{text: text.Cut("panic: "+panictext.Of(v), text.MaxError), panicked: true, final: true, Stack: stack[:min(len(stack), maxStack)]}
 }
 
-// after adds why the context had ended.
-func (f *Failure) after(ctx context.Context) {
-	if ctx.Err() != nil {
+// explain adds why the context had ended. A function that has found nothing to do was not kept
+// from its work.
+func (f *Failure) explain(ctx context.Context) {
+	if ctx.Err() != nil && !f.skipped {
 		f.cause = context.Cause(ctx)
 		f.text += " (" + text.Cut(f.cause.Error(), text.MaxError) + ")"
 	}

@@ -115,9 +115,11 @@ type Job struct {
 
 // Retry has the tries of a run and the waits between them.
 type Retry struct {
-	Tries int      `yaml:"tries"`
-	Wait  duration `yaml:"wait"`
-	Max   duration `yaml:"max"`
+	Tries  int      `yaml:"tries"`
+	Wait   duration `yaml:"wait"`
+	Max    duration `yaml:"max"`
+	Jitter float64  `yaml:"jitter"`
+	For    duration `yaml:"for"`
 }
 
 // Exec are the settings of kind exec.

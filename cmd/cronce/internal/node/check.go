@@ -66,7 +66,7 @@ func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
 }
 
 func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Time) {
-	s, err := spec.Parse(job.Spec, zone)
+	s, err := parse(job, zone)
 	if err != nil {
 		return // newScheduler has refused it
 	}
@@ -86,12 +86,21 @@ func checkRow(w io.Writer, job *scheduler.Job, zone *time.Location, now time.Tim
 	fmt.Fprintln(w)
 }
 
+// parse reads the spec of a job.
+func parse(job *scheduler.Job, zone *time.Location) (*spec.Schedule, error) {
+	text, err := spec.ForJob(job.Spec, job.Name)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Parse(text, zone)
+}
+
 func printRemarks(w io.Writer, settings scheduler.Config, remarks []string, now time.Time) error {
 	for _, remark := range remarks {
 		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
 	}
 	for i := range settings.Jobs {
-		s, err := spec.Parse(settings.Jobs[i].Spec, settings.Zone)
+		s, err := parse(&settings.Jobs[i], settings.Zone)
 		if err != nil {
 			continue
 		}

@@ -102,7 +102,7 @@ func setPolicies(job *scheduler.Job, j *config.Job) {
 	replace(&job.Lease, j.Lease)
 	replace(&job.Replicas, j.Replicas)
 	if r := j.Retry; r != nil {
-		job.Retry = scheduler.Retry{Tries: r.Tries, Wait: time.Duration(r.Wait), Max: time.Duration(r.Max)}
+		job.Retry = scheduler.Retry{Tries: r.Tries, Wait: time.Duration(r.Wait), Max: time.Duration(r.Max), Jitter: r.Jitter, For: time.Duration(r.For)}
 	}
 }
 

@@ -145,6 +145,5 @@ func newNode(c *config.Config, store *clients.Store, p resources, f Flags, log *
 	if err := errors.Join(faults, err); err != nil {
 		return nil, nil, command.ConfigError(c.Locate(err))
 	}
-	measured.Watch(node)
 	return node, measured, nil
 }

@@ -153,6 +153,12 @@ func set(into reflect.Value, node ast.Node, text string) (allowed string) {
 			return "a whole number"
 		}
 		into.SetInt(n)
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return "a number"
+		}
+		into.SetFloat(f)
 	default:
 		panic(fmt.Sprintf("strictyaml: a %s is nothing that this package decodes", into.Type()))
 	}
