@@ -73,7 +73,7 @@ sbom: ## write what the binary is made of (CycloneDX) into cronce.cdx.json
 
 pin: ## pin the base image of the Dockerfile to what its tag is now (needs docker)
 	digest=$$(docker buildx imagetools inspect $(BASE) --format '{{.Manifest.Digest}}') && \
-	  sed -i.bak "s|^FROM $(BASE)[^ ]*|FROM $(BASE)@$$digest|" Dockerfile && rm Dockerfile.bak
+	  sed -i.bak "s|^\(FROM .*\)$(BASE)[^ ]*|\1$(BASE)@$$digest|" Dockerfile && rm Dockerfile.bak
 
 fuzz: ## every fuzz target for 30 seconds
 	@for p in $$(go list ./...); do \

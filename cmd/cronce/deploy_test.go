@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
-	"regexp"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,26 +32,28 @@ type manifests struct {
 		Metadata struct{ Name string }
 		Data     map[string]string
 	}
-	deployment struct {
-		Kind string
-		Spec struct {
-			Replicas int
-			Selector struct {
-				MatchLabels map[string]string `yaml:"matchLabels"`
-			}
-			Template struct {
-				Metadata struct{ Labels map[string]string }
-				Spec     podSpec
-			}
-		}
-	}
-	budget struct {
+	deployment, ops deployment
+	budget          struct {
 		Kind string
 		Spec struct {
 			MaxUnavailable int `yaml:"maxUnavailable"`
 			Selector       struct {
 				MatchLabels map[string]string `yaml:"matchLabels"`
 			}
+		}
+	}
+}
+
+type deployment struct {
+	Kind string
+	Spec struct {
+		Replicas int
+		Selector struct {
+			MatchLabels map[string]string `yaml:"matchLabels"`
+		}
+		Template struct {
+			Metadata struct{ Labels map[string]string }
+			Spec     podSpec
 		}
 	}
 }
@@ -73,8 +77,11 @@ type podSpec struct {
 			Name string
 			Port int `yaml:"containerPort"`
 		}
-		Liveness        probe `yaml:"livenessProbe"`
-		Readiness       probe `yaml:"readinessProbe"`
+		Liveness  probe `yaml:"livenessProbe"`
+		Readiness probe `yaml:"readinessProbe"`
+		Mounts    []struct {
+			Path string `yaml:"mountPath"`
+		} `yaml:"volumeMounts"`
 		SecurityContext struct {
 			Escalation bool `yaml:"allowPrivilegeEscalation"`
 			ReadOnly   bool `yaml:"readOnlyRootFilesystem"`
@@ -82,6 +89,9 @@ type podSpec struct {
 	}
 	Volumes []struct {
 		ConfigMap struct{ Name string } `yaml:"configMap"`
+		Secret    struct {
+			Name string `yaml:"secretName"`
+		}
 	}
 }
 
@@ -93,6 +103,7 @@ func readManifests(t *testing.T) (m manifests) {
 	t.Helper()
 	manifest(t, "deploy/kubernetes/configmap.yaml", &m.config)
 	manifest(t, "deploy/kubernetes/deployment.yaml", &m.deployment)
+	manifest(t, "deploy/kubernetes/ops.yaml", &m.ops)
 	manifest(t, "deploy/kubernetes/poddisruptionbudget.yaml", &m.budget)
 	return m
 }
@@ -148,10 +159,37 @@ func TestKubernetesDeployment(t *testing.T) {
 	}
 }
 
+// The pods of the plane serve what the configuration says, with files of a Secret, and are none of the nodes' pods.
+func TestKubernetesOps(t *testing.T) {
+	m := readManifests(t)
+	c, err := nodeConfig(t, "--config", file(t, "config.yaml", m.config.Data["config.yaml"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &m.ops.Spec.Template.Spec
+	holdsDrain(t, c, time.Duration(pod.Grace)*time.Second)
+	ops := pod.Containers[0]
+	if ops.Liveness.Get.Path != "/healthz" || ops.Readiness.Get.Path != "/readyz" || ops.Liveness.Get.Port != ops.Ports[0].Name || strings.Join(ops.Args, " ") != "ops" ||
+		!pod.SecurityContext.RunAsNonRoot || !ops.SecurityContext.ReadOnly || ops.Image != m.deployment.Spec.Template.Spec.Containers[0].Image {
+		t.Errorf("%+v", pod)
+	}
+	if c.Ops == nil || c.Ops.Address != fmt.Sprintf(":%d", ops.Ports[0].Port) || !slices.Contains(c.Ops.Hosts, "cronce-ops") {
+		t.Errorf("port %d, configuration %+v", ops.Ports[0].Port, c.Ops)
+	} else if secrets := ops.Mounts[1].Path; pod.Volumes[1].Secret.Name == "" || path.Dir(c.Ops.TokensFile) != secrets || path.Dir(c.Ops.SessionKeyFile) != secrets {
+		t.Errorf("the Secret is at %s, the configuration reads %+v", secrets, c.Ops)
+	}
+	const component = "app.kubernetes.io/component"
+	if nodes, planes := m.deployment.Spec.Selector.MatchLabels[component], m.ops.Spec.Selector.MatchLabels[component]; nodes != "node" || planes != "ops" || m.ops.Spec.Template.Metadata.Labels[component] != planes {
+		t.Errorf("the selectors %s and %s", nodes, planes)
+	}
+}
+
 func TestCompose(t *testing.T) {
 	var compose struct {
+		Configs  map[string]struct{ Content string }
 		Services map[string]struct {
 			Grace       string `yaml:"stop_grace_period"`
+			Ports       []string
 			Deploy      struct{ Replicas int }
 			Environment map[string]string
 			Command     []string
@@ -172,50 +210,18 @@ func TestCompose(t *testing.T) {
 	if redis := strings.Join(compose.Services["redis"].Command, " "); !strings.Contains(redis, "--appendonly yes") || !strings.Contains(redis, "noeviction") {
 		t.Errorf("redis forgets: %s", redis)
 	}
-	if check := node.Health.Test; len(check) < 3 || check[0] != "CMD" || check[1] != "/cronce" {
-		t.Errorf("health check %q: the image has nothing but /cronce", check)
-	} else if cmd, _, err := rootCommand(new(bool)).Find(check[2:]); err != nil || cmd.Name() != "healthcheck" {
-		t.Errorf("health check %q: %v", check, err)
+	for name, service := range compose.Services {
+		if check := service.Health.Test; len(check) < 3 || check[0] != "CMD" || name != "redis" && check[1] != "/cronce" {
+			t.Errorf("health check %q: the image has nothing but /cronce", check)
+		} else if cmd, _, err := rootCommand(new(bool)).Find(check[2:]); name != "redis" && (err != nil || cmd.Name() != "healthcheck") {
+			t.Errorf("health check %q: %v", check, err)
+		}
+	}
+	ops, err := nodeConfig(t, "--config", file(t, "config.yaml", compose.Configs["ops"].Content+"jobs: [{kind: sleep, name: a, spec: \"@daily\"}]\n"))
+	if ports := compose.Services["ops"].Ports; err != nil || len(ports) != 1 || ports[0] != "127.0.0.1:8090"+ops.Ops.Address {
+		t.Errorf("%v: published ports %q", err, ports)
 	}
 	if _, asks := node.Environment[config.PasswordEnv]; asks {
 		t.Error("the nodes have a password that the Redis does not ask for")
-	}
-}
-
-// The image has a tag that does not move, and the binary prints the same version.
-func TestFixedVersion(t *testing.T) {
-	m := readManifests(t)
-	if image := m.deployment.Spec.Template.Spec.Containers[0].Image; !regexp.MustCompile(`:v\d+\.\d+\.\d+$`).MatchString(image) {
-		t.Errorf("image %q", image)
-	}
-	text, err := os.ReadFile("../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !regexp.MustCompile(`(?m)^ARG VERSION\b`).Match(text) || !strings.Contains(string(text), "-X main.linked=${VERSION}") {
-		t.Error("the image's version does not reach the binary")
-	}
-}
-
-// The image runs as a user that is a number, and handles SIGTERM.
-func TestDockerfile(t *testing.T) {
-	text, err := os.ReadFile("../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stages := strings.Split("\n"+string(text), "\nFROM ")
-	last := stages[len(stages)-1]
-	for _, want := range []string{`(?m)^USER [1-9]\d*:`, `(?m)^STOPSIGNAL SIGTERM$`, `(?m)^ENTRYPOINT \["/cronce"\]$`} {
-		if !regexp.MustCompile(want).MatchString(last) {
-			t.Errorf("the last stage does not have %s", want)
-		}
-	}
-	if len(stages) != 3 || !strings.Contains(stages[1], "CGO_ENABLED=0 go build -trimpath") {
-		t.Errorf("%d stages", len(stages)-1)
-	}
-	for _, stage := range stages[1:] {
-		if base, _, _ := strings.Cut(stage, "\n"); !regexp.MustCompile(`^(scratch|\S+@sha256:[0-9a-f]{64} AS \w+)$`).MatchString(base) {
-			t.Errorf("the base %q has no digest", base)
-		}
 	}
 }
