@@ -14,7 +14,7 @@ import (
 func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		d.fault(node, path, "anchors, aliases and tags are not allowed")
+		d.fault(node, path, "anchors, aliases and tags are not allowed: quote a value that begins with *, & or !")
 		return
 	case *ast.NullNode, *ast.CommentGroupNode:
 		return
@@ -123,6 +123,10 @@ func (d *decoder) scalar(node ast.Node, into reflect.Value, path string) {
 	text, ok := textOf(node)
 	if !ok {
 		d.fault(node, path, "is %s, must be one value", describe(node))
+		return
+	}
+	if hasTab(node) {
+		d.fault(node, path, "has a tab, must be in quotes then: quote the %s", path[strings.LastIndexAny(path, ".")+1:])
 		return
 	}
 	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {
