@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// decode writes a node into a value of any supported type.
+// decode writes a node into a value of any supported type; any gets the tree of the file.
 func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
@@ -22,6 +22,8 @@ func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	into = pointee(into)
 	_, decodesItself := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr())
 	switch {
+	case into.Kind() == reflect.Interface:
+		d.tree(node, into, path)
 	case into.Kind() == reflect.Struct && !decodesItself:
 		d.mapping(node, into, path)
 	case into.Kind() == reflect.Slice && !decodesItself:
@@ -94,6 +96,25 @@ func (d *decoder) table(node ast.Node, into reflect.Value, path string) {
 			d.decode(kv.Value, value, at)
 		}
 		into.SetMapIndex(reflect.ValueOf(key), value)
+	}
+}
+
+// tree decodes a value whose keys are not known: mappings as map[string]any, lists as []any, and
+// scalars as text, as they were written.
+func (d *decoder) tree(node ast.Node, into reflect.Value, path string) {
+	switch node.(type) {
+	case ast.MapNode:
+		m := map[string]any{}
+		d.table(node, reflect.ValueOf(&m).Elem(), path)
+		into.Set(reflect.ValueOf(m))
+	case *ast.SequenceNode:
+		var l []any
+		d.list(node, reflect.ValueOf(&l).Elem(), path)
+		into.Set(reflect.ValueOf(l))
+	default:
+		var s string
+		d.scalar(node, reflect.ValueOf(&s).Elem(), path)
+		into.Set(reflect.ValueOf(s))
 	}
 }
 
