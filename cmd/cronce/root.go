@@ -35,7 +35,7 @@ func rootCommand(started *bool) *cobra.Command {
 	opscommands.CompleteJobs(journal, why, pause, resume, retire)
 	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(), opscommands.OpsCommand(), opscommands.TokenCommand(),
 		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, retire, control.AuditCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
-		importcommand.Command(), oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand(), node.WardenCommand())
+		importcommand.Command(), initCommand(), configCommand(), oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand(), node.WardenCommand())
 	return root
 }
 
