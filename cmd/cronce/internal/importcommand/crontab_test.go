@@ -225,6 +225,14 @@ func bruteTicks(words []string, from, until time.Time, most int) (ticks []time.T
 		}
 		return false
 	}
+	var minutes [60]bool
+	var hours [24]bool
+	for v := range minutes {
+		minutes[v] = in(words[0], v, 0, 59)
+	}
+	for v := range hours {
+		hours[v] = in(words[1], v, 0, 23)
+	}
 	for day := from.Truncate(24 * time.Hour); day.Before(until); day = day.AddDate(0, 0, 1) {
 		week := int(day.Weekday())
 		ofMonth := in(words[2], day.Day(), 1, 31)
@@ -235,7 +243,7 @@ func bruteTicks(words []string, from, until time.Time, most int) (ticks []time.T
 		}
 		for minute := range 24 * 60 {
 			at := day.Add(time.Duration(minute) * time.Minute)
-			if at.After(from) && in(words[0], minute%60, 0, 59) && in(words[1], minute/60, 0, 23) {
+			if at.After(from) && minutes[minute%60] && hours[minute/60] {
 				if ticks = append(ticks, at); len(ticks) == most {
 					return ticks
 				}
