@@ -6,6 +6,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/control"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/cronce/internal/importcommand"
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
@@ -34,7 +35,7 @@ func rootCommand(started *bool) *cobra.Command {
 	opscommands.CompleteJobs(journal, why, pause, resume, retire)
 	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(), opscommands.OpsCommand(), opscommands.TokenCommand(),
 		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, retire, control.AuditCommand(), control.MigrateCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
-		oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand(), node.WardenCommand())
+		importcommand.Command(), initCommand(), configCommand(), oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand(), node.WardenCommand())
 	return root
 }
 

@@ -37,24 +37,32 @@ type (
 	interrupted scheduler.Interrupted
 )
 
+// Their texts, in the order of their values.
+var (
+	overlaps      = []string{"skip", "queue", "allow", "replace"}
+	misfires      = []string{"once", "skip", "all"}
+	takeovers     = []string{"lost", "rerun"}
+	interruptions = []string{"rerun", "lost"}
+)
+
 func (p *overlap) UnmarshalText(text []byte) error {
-	return choose(p, text, "skip", "queue", "allow", "replace")
+	return choose(p, text, overlaps)
 }
 
 func (p *misfire) UnmarshalText(text []byte) error {
-	return choose(p, text, "once", "skip", "all")
+	return choose(p, text, misfires)
 }
 
 func (p *takeover) UnmarshalText(text []byte) error {
-	return choose(p, text, "lost", "rerun")
+	return choose(p, text, takeovers)
 }
 
 func (p *interrupted) UnmarshalText(text []byte) error {
-	return choose(p, text, "rerun", "lost")
+	return choose(p, text, interruptions)
 }
 
 // choose sets a policy to the index of its name among names.
-func choose[T ~uint8](policy *T, text []byte, names ...string) error {
+func choose[T ~uint8](policy *T, text []byte, names []string) error {
 	for i, name := range names {
 		if string(text) == name {
 			*policy = T(i)

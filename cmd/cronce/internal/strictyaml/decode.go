@@ -10,11 +10,11 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// decode writes a node into a value of any supported type.
+// decode writes a node into a value of any supported type; any gets the tree of the file.
 func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
-		d.fault(node, path, "anchors, aliases and tags are not allowed")
+		d.fault(node, path, "anchors, aliases and tags are not allowed: quote a value that begins with *, & or !")
 		return
 	case *ast.NullNode, *ast.CommentGroupNode:
 		return
@@ -22,6 +22,8 @@ func (d *decoder) decode(node ast.Node, into reflect.Value, path string) {
 	into = pointee(into)
 	_, decodesItself := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr())
 	switch {
+	case into.Kind() == reflect.Interface:
+		d.tree(node, into, path)
 	case into.Kind() == reflect.Struct && !decodesItself:
 		d.mapping(node, into, path)
 	case into.Kind() == reflect.Slice && !decodesItself:
@@ -97,6 +99,25 @@ func (d *decoder) table(node ast.Node, into reflect.Value, path string) {
 	}
 }
 
+// tree decodes a value whose keys are not known: mappings as map[string]any, lists as []any, and
+// scalars as text, as they were written.
+func (d *decoder) tree(node ast.Node, into reflect.Value, path string) {
+	switch node.(type) {
+	case ast.MapNode:
+		m := map[string]any{}
+		d.table(node, reflect.ValueOf(&m).Elem(), path)
+		into.Set(reflect.ValueOf(m))
+	case *ast.SequenceNode:
+		var l []any
+		d.list(node, reflect.ValueOf(&l).Elem(), path)
+		into.Set(reflect.ValueOf(l))
+	default:
+		var s string
+		d.scalar(node, reflect.ValueOf(&s).Elem(), path)
+		into.Set(reflect.ValueOf(s))
+	}
+}
+
 // keyOf returns a key as it was written. A key that is not a plain scalar matches no field.
 func keyOf(key ast.MapKeyNode) string {
 	if t := key.GetToken(); t != nil {
@@ -123,6 +144,10 @@ func (d *decoder) scalar(node ast.Node, into reflect.Value, path string) {
 	text, ok := textOf(node)
 	if !ok {
 		d.fault(node, path, "is %s, must be one value", describe(node))
+		return
+	}
+	if hasTab(node) {
+		d.fault(node, path, "has a tab, must be in quotes then: quote the %s", path[strings.LastIndexAny(path, ".")+1:])
 		return
 	}
 	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr()); ok {

@@ -118,7 +118,7 @@ func (f *File) parse(data []byte) (*ast.File, error) {
 	}
 	parsed, err := parser.Parse(tokens, 0)
 	if err != nil {
-		return nil, f.syntax(err)
+		return nil, f.syntax(err, data)
 	}
 	return parsed, nil
 }
@@ -218,8 +218,9 @@ func (m *mappings) key(column int) int {
 	return last.keys
 }
 
-// syntax converts an error of the parser into an Error, without its excerpt of the file.
-func (f *File) syntax(err error) error {
+// syntax converts an error of the parser into an Error, without its excerpt of the file. It names the
+// values that need quotes, and tabs, instead of what the parser made of them.
+func (f *File) syntax(err error, data []byte) error {
 	e, ok := errors.AsType[yaml.Error](err)
 	if !ok {
 		return &Error{File: f.name, Text: err.Error()}
@@ -228,7 +229,11 @@ func (f *File) syntax(err error) error {
 	if t := e.GetToken(); t != nil && t.Position != nil {
 		fault.Line, fault.Column = t.Position.Line, t.Position.Column
 	}
-	return fault
+	d := decoder{file: f, faults: f.reserved(data, fault.Line)}
+	if d.faults == nil {
+		return fault
+	}
+	return d.join()
 }
 
 type decoder struct {

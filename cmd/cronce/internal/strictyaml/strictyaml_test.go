@@ -118,12 +118,33 @@ func TestFaults(t *testing.T) {
 		"name: [a":                      `c.yaml:1:7: sequence end token ']' not found`,
 		strings.Repeat("[", 50000):      `c.yaml:1:51: nested in more than 50 brackets`,
 		strings.Repeat("- ", 30000):     `c.yaml:1:4097: nested in more than 50 brackets, or beyond column 4096`,
+		"jobs:\n- name: * * * * *":      `c.yaml:2:9: begins with *, which YAML reserves: quote the name, as in name: "* * * * *"`,
+		"name: */5 * * * *":             `c.yaml:1:7: begins with *, which YAML reserves: quote the name, as in name: "*/5 * * * *"`,
+		"name:\t*/5\t*\t* * *":          `c.yaml:1:7: begins with *, which YAML reserves: quote the name, as in name: "*/5 * * * *"`,
+		"name: @daily # midnight":       `c.yaml:1:7: begins with @, which YAML reserves: quote the name, as in name: "@daily"`,
+		"name: ? * * * *":               `quote the name`,
+		"name: *x":                      `quote a value that begins with *`,
+		"jobs: [{name: * * * * *}]":     `c.yaml:1:15: begins with *, which YAML reserves: quote the name, as in name: "* * * * *"`,
+		"jobs:\n\t- name: a":            `c.yaml:2:1: is a tab, must be spaces`,
+		"jobs:\n- name: a\n \tgrace: b": `c.yaml:3:2: is a tab, must be spaces`,
+		"name: 0 1\t2 * * *":            `c.yaml:1:7: name: has a tab, must be in quotes then: quote the name`,
 		"- a":                           `is a list, must be a mapping`,
 	} {
 		_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q:\n got %v\nwant %s", text, err, want)
 		}
+	}
+}
+
+// Each unquoted value is named at once: a crontab has many.
+func TestUnquotedValues(t *testing.T) {
+	const text = "jobs:\n# name: * * *\n- name: * * * * *\n- name: '*'\n- name: b\n- {name: @daily, overlap: skip}\n"
+	_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
+	const want = `c.yaml:3:9: begins with *, which YAML reserves: quote the name, as in name: "* * * * *"
+c.yaml:6:10: begins with @, which YAML reserves: quote the name, as in name: "@daily"`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v", err)
 	}
 }
 

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+)
+
+// The exit code says whether all, some or none of the input could be imported, and what is printed
+// passes the check.
+func TestImport(t *testing.T) {
+	const cronJob = "kind: CronJob\nmetadata: {name: a}\nspec: {schedule: '0 3 * * *'}\n"
+	for _, c := range []struct {
+		args   []string
+		code   int
+		stderr string
+	}{
+		{[]string{"crontab", file(t, "all", "0 3 * * * true\n"), "--zone", "Europe/Berlin"}, exit.Fine, "1 imported, 0 not"},
+		{[]string{"crontab", file(t, "some", "0 3 * * * true\n@reboot x\n"), "--zone", "UTC"}, exit.Failed, "some:2: @reboot is the start of a machine"},
+		{[]string{"crontab", file(t, "machine", "0 3 * * * true\n")}, exit.Fine, "is that of this machine"},
+		{[]string{"k8s", file(t, "cronjob", cronJob)}, exit.Fine, "1 imported, 0 not"},
+		{[]string{"k8s", file(t, "pod", "kind: Pod\n")}, exit.Failed, `is a "Pod", must be a CronJob`},
+		{[]string{"k8s", file(t, "no", "kind: [\n")}, exit.WrongUsage, "no:"},
+		{[]string{"crontab", filepath.Join(t.TempDir(), "absent")}, exit.WrongUsage, "no such file"},
+		{[]string{"crontab", "x", "--zone", "Mars"}, exit.WrongUsage, "--zone"},
+		{[]string{"crontab"}, exit.WrongUsage, "want one file"},
+	} {
+		r := cronce(t, append([]string{"import"}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.stderr) {
+			t.Errorf("import %q: %d %s", c.args, r.code, r.stderr)
+		}
+		if !strings.Contains(r.stdout, "kind: exec") {
+			continue
+		}
+		if check := cronce(t, "node", "--check", "--config", file(t, "result.yaml", r.stdout)); check.code != exit.Fine {
+			t.Errorf("%s\n%s", check.stderr, r.stdout)
+		}
+	}
+}
+
+// An import runs nothing of its input.
+func TestImportRunsNothing(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "ran")
+	r := cronce(t, "import", "crontab", file(t, "tab", "SHELL=touch "+mark+"\n* * * * * touch "+mark+"; $(touch "+mark+")\n"), "--zone", "UTC")
+	if _, err := os.Stat(mark); r.code != exit.Fine || err == nil {
+		t.Errorf("%d %s %v", r.code, r.stderr, err)
+	}
+}
