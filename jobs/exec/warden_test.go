@@ -134,3 +134,21 @@ func TestUser(t *testing.T) {
 		t.Errorf("%v, want nobody without new rights", err)
 	}
 }
+
+// A descriptor that the node inherited without the mark to close it does not reach commands.
+func TestInheritedDescriptor(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	const high = 200
+	if err := syscall.Dup3(int(w.Fd()), high, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(high)
+	if err := run(t, t.Context(), runner(t), sh("! [ -e /proc/self/fd/200 ]")); err != nil {
+		t.Errorf("the command has the descriptor: %v", err)
+	}
+}

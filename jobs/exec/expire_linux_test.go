@@ -1,0 +1,48 @@
+package exec
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// A command that was sent SIGTERM because its lease was about to end gets SIGKILL at the time that
+// it had then, though the lease is renewed after all. One that was not moves with its lease.
+func TestRenewedTooLate(t *testing.T) {
+	c := exec.Command("sh", "-c", "trap '' TERM; echo up; exec sleep 1000")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = c.Process.Signal(os.Kill)
+		_ = c.Wait()
+	}()
+	if _, err := out.Read(make([]byte, 3)); err != nil { // it ignores SIGTERM from now on
+		t.Fatal(err)
+	}
+	const term, kill, later = 1000, 2000, 9000
+	run := &wardenRun{request: request{ID: 1, Term: term, Kill: kill}, pid: c.Process.Pid}
+	w := &warden{runs: map[uint64]*wardenRun{1: run}}
+	renew := func(term, kill int64) { w.handle(received{request: request{Op: opExtend, ID: 1, Term: term, Kill: kill}}) }
+	w.act(term - 1)
+	if renew(term+1, kill+1); run.expired || run.killAt() != kill+1 || w.next(term) != term+1 {
+		t.Errorf("a renewal in time: SIGKILL at %d, next at %d", run.killAt(), w.next(term))
+	}
+	w.act(term + 1)
+	if renew(later, later); !run.expired || run.killAt() != kill+1 || w.next(term+1) != kill+1 {
+		t.Errorf("a late renewal: SIGKILL at %d, next at %d, want %d", run.killAt(), w.next(term+1), kill+1)
+	}
+	if err := syscall.Kill(run.pid, 0); err != nil {
+		t.Errorf("it is gone already: %v", err)
+	}
+	w.act(kill + 1)
+	if _ = c.Wait(); !c.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+		t.Errorf("it ended with %v", c.ProcessState)
+	}
+}
