@@ -46,3 +46,13 @@ func TestRenewedTooLate(t *testing.T) {
 		t.Errorf("it ended with %v", c.ProcessState)
 	}
 }
+
+// A command that was asked to end has its grace, but no longer than its lease, which may be renewed.
+func TestKillAt(t *testing.T) {
+	for _, c := range []struct{ lease, stop, want int64 }{{0, 0, 0}, {5, 0, 5}, {0, 7, 7}, {5, 7, 5}, {9, 7, 7}} {
+		run := &wardenRun{request: request{Kill: c.lease}, stop: c.stop}
+		if got := run.killAt(); got != c.want {
+			t.Errorf("lease %d, grace %d: SIGKILL at %d, want %d", c.lease, c.stop, got, c.want)
+		}
+	}
+}
