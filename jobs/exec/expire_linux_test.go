@@ -29,14 +29,16 @@ func TestRenewedTooLate(t *testing.T) {
 	const term, kill, later = 1000, 2000, 9000
 	run := &wardenRun{request: request{ID: 1, Term: term, Kill: kill}, pid: c.Process.Pid}
 	w := &warden{runs: map[uint64]*wardenRun{1: run}}
-	renew := func(term, kill int64) { w.handle(received{request: request{Op: opExtend, ID: 1, Term: term, Kill: kill}}) }
+	renew := func(term, kill int64) {
+		w.handle(received{request: request{Op: opExtend, ID: 1, Term: term, Kill: kill}})
+	}
 	w.act(term - 1)
 	if renew(term+1, kill+1); run.expired || run.killAt() != kill+1 || w.next(term) != term+1 {
 		t.Errorf("a renewal in time: SIGKILL at %d, next at %d", run.killAt(), w.next(term))
 	}
 	w.act(term + 1)
 	if renew(later, later); !run.expired || run.killAt() != kill+1 || w.next(term+1) != kill+1 {
-		t.Errorf("a late renewal: SIGKILL at %d, next at %d, want %d", run.killAt(), w.next(term+1), kill+1)
+		t.Fatalf("a late renewal: SIGKILL at %d, next at %d, want %d", run.killAt(), w.next(term+1), kill+1)
 	}
 	if err := syscall.Kill(run.pid, 0); err != nil {
 		t.Errorf("it is gone already: %v", err)
@@ -54,5 +56,22 @@ func TestKillAt(t *testing.T) {
 		if got := run.killAt(); got != c.want {
 			t.Errorf("lease %d, grace %d: SIGKILL at %d, want %d", c.lease, c.stop, got, c.want)
 		}
+	}
+}
+
+// A run whose main process has ended is over only when nothing of it is left.
+func TestOverMeansEmpty(t *testing.T) {
+	c := exec.Command("sleep", "1000")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	run := &wardenRun{request: request{ID: 1}, pid: c.Process.Pid, reply: &reply{ID: 1}}
+	w := &warden{runs: map[uint64]*wardenRun{1: run}}
+	if w.act(bootTime()); len(w.runs) != 1 { // it was killed, and nobody has waited for it
+		t.Error("the run is over")
+	}
+	if _ = c.Wait(); c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("it ended with %v", c.ProcessState)
 	}
 }
