@@ -65,7 +65,7 @@ func exampleKeys(typ reflect.Type) map[string]bool {
 	if typ.Kind() != reflect.Struct {
 		return keys
 	}
-	for field := range typ.Fields() {
+	for _, field := range reflect.VisibleFields(typ) {
 		if key := field.Tag.Get("yaml"); key != "" {
 			keys[key] = true
 			maps.Copy(keys, exampleKeys(field.Type))
@@ -168,7 +168,7 @@ scheduler: {grace: -1s}
 		`c.yaml:14:11: jobs[0].sms.gateway: is "carrier", must be console or http`,
 		`c.yaml:14:29: jobs[0].sms.batch: is -1, must be 1 to 1000000`,
 		`jobs[0].sms.quiet: is "8-22", must be two different times of the day such as 22:00-08:00`,
-		`c.yaml:15:5: jobs[1].kind: is "slep", must be deliverEvents.sms, deliverEvents.stream, deliverEvents.webhook, http, reconcile, releaseExpired, settleOrders, sleep, sms`,
+		`c.yaml:15:5: jobs[1].kind: is "slep", must be deliverEvents.sms, deliverEvents.stream, deliverEvents.webhook, exec, http, reconcile, releaseExpired, settleOrders, sleep, sms`,
 		`c.yaml:19:5: jobs[2].name: is "a b"`,
 		`c.yaml:20:5: jobs[2].spec: spec "0 0 30 2 *": day of month "30": never fires`,
 		`c.yaml:21:5: jobs[2].lease: is 1ms`,
@@ -365,7 +365,7 @@ scheduler: {concurrency: -1, spread: 1ms}
 jobs:
   - kind: sms
     sms: {gateway: http, url: "https://h/x", timeout: 3s}
-  - {kind: sleep, name: b, spec: "@daily", overlap: replace, takeover: rerun, attempts: 7, window: 2h, retry: {tries: 2, wait: 1s, max: 2s}, interrupted: lost, misfire: skip, jitter: 1s, timeout: 4s, lease: 9s, replicas: 2}
+  - {kind: sleep, name: b, spec: "@daily", overlap: replace, takeover: rerun, attempts: 7, window: 2h, retry: {tries: 2, wait: 1s, max: 2s}, interrupted: lost, misfire: skip, jitter: 1s, timeout: 4s, lease: 9s, replicas: 2, log: quiet}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -379,7 +379,7 @@ jobs:
 	}
 	got := s.Jobs[1]
 	got.Func = nil
-	const want = "{b @daily <nil> 3 1 1 7 2h0m0s 1 0s 4s {2 1s 2s} 1s 9s 2}"
+	const want = "{b @daily <nil> 3 1 1 7 2h0m0s 1 0s 4s {2 1s 2s} 1s 9s 2 true}"
 	if shown := fmt.Sprint(got); shown != want || s.Zone.String() != "Asia/Shanghai" || s.Concurrency != -1 {
 		t.Errorf("got %v, want %v", shown, want)
 	}

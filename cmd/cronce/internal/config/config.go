@@ -85,9 +85,27 @@ type Scheduler struct {
 
 // A Job names a kind of job and overrides the defaults of the kind.
 type Job struct {
-	Name        string       `yaml:"name"`
-	Kind        string       `yaml:"kind"`
-	Spec        string       `yaml:"spec"`
+	Name        string            `yaml:"name"`
+	Kind        string            `yaml:"kind"`
+	Spec        string            `yaml:"spec"`
+	Zone        string            `yaml:"zone"`
+	Enabled     *bool             `yaml:"enabled"`
+	Description string            `yaml:"description"`
+	Owner       string            `yaml:"owner"`
+	Runbook     string            `yaml:"runbook"`
+	Labels      map[string]string `yaml:"labels"`
+	Policies
+	Replicas *int `yaml:"replicas"`
+
+	Exec  *Exec  `yaml:"exec"`
+	SMS   *SMS   `yaml:"sms"`
+	Sleep *Sleep `yaml:"sleep"`
+	HTTP  *Call  `yaml:"http"`
+}
+
+// Policies are the settings of a job that can have a default for all jobs of the file. A nil one
+// is not set.
+type Policies struct {
 	Overlap     *overlap     `yaml:"overlap"`
 	Misfire     *misfire     `yaml:"misfire"`
 	Takeover    *takeover    `yaml:"takeover"`
@@ -99,12 +117,7 @@ type Job struct {
 	Retry       *Retry       `yaml:"retry"`
 	Jitter      *duration    `yaml:"jitter"`
 	Lease       *duration    `yaml:"lease"`
-	Replicas    *int         `yaml:"replicas"`
-
-	Exec  *Exec  `yaml:"exec"`
-	SMS   *SMS   `yaml:"sms"`
-	Sleep *Sleep `yaml:"sleep"`
-	HTTP  *Call  `yaml:"http"`
+	Log         *runLog      `yaml:"log"`
 }
 
 // Retry has the tries of a run and the waits between them.

@@ -29,5 +29,5 @@ func Read(s Source, overrides []Override, change func(*Config)) (*Config, error)
 	if change != nil {
 		change(c)
 	}
-	return c, errors.Join(faults, errors.Join(c.faults()...))
+	return c, errors.Join(faults, errors.Join(c.faults()...), errors.Join(c.jobFaults()...))
 }

@@ -35,6 +35,7 @@ type (
 	misfire     scheduler.Misfire
 	takeover    scheduler.Takeover
 	interrupted scheduler.Interrupted
+	runLog      uint8 // 1: quiet
 )
 
 func (p *overlap) UnmarshalText(text []byte) error {
@@ -51,6 +52,10 @@ func (p *takeover) UnmarshalText(text []byte) error {
 
 func (p *interrupted) UnmarshalText(text []byte) error {
 	return choose(p, text, "rerun", "lost")
+}
+
+func (p *runLog) UnmarshalText(text []byte) error {
+	return choose(p, text, "normal", "quiet")
 }
 
 // choose sets a policy to the index of its name among names.

@@ -142,7 +142,10 @@ func newNode(c *config.Config, p resources, f Flags, log *slog.Logger) (*schedul
 	settings, faults := schedulerConfig(c, p)
 	settings.Store, settings.Logger, settings.Observers, settings.ClockOffset = driver, log, []scheduler.Observer{measured}, f.clockOffset
 	node, err := scheduler.New(settings)
-	if err := errors.Join(faults, err); err != nil {
+	if err = errors.Join(faults, err); err == nil {
+		err = node.Remove(disabled(c, settings.Jobs)...)
+	}
+	if err != nil {
 		return nil, nil, command.ConfigError(c.Locate(err))
 	}
 	measured.Watch(node)

@@ -57,7 +57,7 @@ func (d *decoder) mapping(node ast.Node, into reflect.Value, path string) {
 	}
 }
 
-func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map[string]int, path string) {
+func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map[string][]int, path string) {
 	key := keyOf(kv.Key)
 	at := key
 	if path != "" {
@@ -73,7 +73,7 @@ func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map
 	}
 	d.file.mark(at, kv.Key)
 	if kv.Value != nil {
-		d.decode(kv.Value, into.Field(i), at)
+		d.decode(kv.Value, into.FieldByIndex(i), at)
 	}
 }
 
