@@ -16,11 +16,14 @@ type Config struct {
 	HTTP      HTTP      `yaml:"http"`
 	Log       Log       `yaml:"log"`
 	Scheduler Scheduler `yaml:"scheduler"`
+	Include   []string  `yaml:"include"`
+	Defaults  Policies  `yaml:"defaults"`
 	Jobs      []Job     `yaml:"jobs"`
 	Shop      *Shop     `yaml:"shop"`
 	Ops       *Ops      `yaml:"ops"`
 
 	file     *strictyaml.File
+	included []part                                    // in the order of their jobs
 	origin   map[string]string                         // by path: the variable or flag that set it
 	endpoint endpoint                                  // parsed redis.url, with a password from the environment
 	env      func(name string) (value string, ok bool) // nil: no variable is set
@@ -310,5 +313,5 @@ func (c *Config) Fault(path, format string, args ...any) error {
 		var elsewhere strictyaml.File
 		return elsewhere.Fault(origin, format, args...)
 	}
-	return c.file.Fault(path, format, args...)
+	return c.faultOfJob(path, format, args...)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// A Source is the input of a configuration: a file, the environment, and flags, of which the later
-// ones win. The zero Source has the defaults alone.
+// A Source is the input of a configuration: a file with those that it includes, the environment, and
+// flags, of which the later ones win. The zero Source has the defaults alone.
 type Source struct {
 	Name string                                       // name of the file; empty: no file
 	Data []byte                                       // the text of the file
@@ -24,6 +24,11 @@ func Read(s Source, overrides []Override, change func(*Config)) (*Config, error)
 		if c.file, faults = strictyaml.Decode(s.Name, s.Data, c); c.file.Unreadable() {
 			return nil, faults
 		}
+		unfit := c.include(s.Name)
+		if faults = errors.Join(faults, unfit); c.Jobs == nil && unfit != nil {
+			return nil, faults
+		}
+		c.applyDefaults()
 	}
 	c.override(s, overrides)
 	if change != nil {

@@ -83,6 +83,15 @@ func (f *File) Fault(path, format string, args ...any) *Error {
 	return &Error{File: f.name, Line: at.line, Column: at.column, Path: path, Text: fmt.Sprintf(format, args...)}
 }
 
+// Name returns the name of the file.
+func (f *File) Name() string { return f.name }
+
+// Has reports whether the file has a value at path.
+func (f *File) Has(path string) bool {
+	_, has := f.places[path]
+	return has
+}
+
 // Unreadable reports whether the file could not be parsed, so that its content is unknown.
 func (f *File) Unreadable() bool { return f.unreadable }
 
