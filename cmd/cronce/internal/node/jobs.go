@@ -56,12 +56,15 @@ func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	for i := range jobs {
 		with := p
 		with.dry = p.dry || jobs[i].Off() // its secrets and its program may be missing here
-		job, err := newJob(c, fmt.Sprintf("jobs[%d]", i), &jobs[i], with)
+		job, err := newJob(c, at(i), &jobs[i], with)
 		errs = append(errs, err)
 		out.Jobs = append(out.Jobs, job)
 	}
 	return out, errors.Join(append(errs, unfit)...)
 }
+
+// at is the path of a job in the file.
+func at(i int) string { return fmt.Sprintf("jobs[%d]", i) }
 
 // disabled returns the names of the jobs of which nodes with this file run nothing. The jobs are those
 // of schedulerConfig.

@@ -27,6 +27,7 @@ type Flags struct {
 	check       bool
 	clockOffset time.Duration
 	demo        bool
+	again       *again // nil: the configuration is read once
 }
 
 // Command is the command node.
@@ -35,9 +36,12 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node: start N of them, and each tick runs on one",
-		Long: "Run a node of the cluster until SIGTERM, SIGINT or SIGHUP, then drain: running jobs have\n" +
-			"scheduler.grace to end. A second signal ends the process at once. Under nohup SIGHUP does\n" +
-			"nothing.\n\n" +
+		Long: "Run a node of the cluster until SIGTERM or SIGINT, then drain: running jobs have\n" +
+			"scheduler.grace to end. A second signal ends the process at once.\n\n" +
+			"SIGHUP, or a change of the configuration's files, lets the node take over the jobs that were added,\n" +
+			"changed or removed; other settings need a restart. A file with a fault changes nothing. If\n" +
+			"standard input is a terminal, or the configuration a pipe, it is read once, and SIGHUP drains the\n" +
+			"node too. Under nohup SIGHUP does nothing.\n\n" +
 			"Flags win over the environment, the environment over the file. Secrets come from\n" +
 			"$" + config.PasswordEnv + ", or from the variables and files that the file names; --check\n" +
 			"reads neither them nor certificates, so it does not check whether they are right.",
@@ -62,7 +66,7 @@ func (f Flags) run(cmd *cobra.Command) error {
 		command.WarnOfVariables(cmd.ErrOrStderr(), c)
 		return checkConfig(cmd.OutOrStdout(), c, time.Now())
 	}
-	ctx, stop := command.WithSignals(cmd.Context())
+	ctx, stop := f.signals(cmd, c)
 	defer stop()
 	if f.demo {
 		ctx, stop = endWith(ctx, cmd.InOrStdin())
@@ -111,7 +115,8 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	node, measured, err := newNode(c, resources{client: client, out: stdout, shop: s, runner: runner}, f, log)
+	with := resources{client: client, out: stdout, shop: s, runner: runner}
+	node, measured, err := newNode(c, with, f, log)
 	if err != nil {
 		return err
 	}
@@ -126,8 +131,18 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 		return err
 	}
 	defer receipts.stop()
+	commands := &commands{runner: runner, log: log}
+	defer commands.stop()
 	if c.HasExec() {
-		defer runCommands(runner, log)()
+		commands.start()
+	}
+	if f.again != nil {
+		store, err := clients.Driver(c, client)
+		if err != nil {
+			return err
+		}
+		r := &reloader{again: *f.again, node: node, store: store, with: with, commands: commands.start, log: log, running: c, last: c}
+		defer r.start(ctx)()
 	}
 	return s.Run(ctx, node, log)
 }

@@ -1,0 +1,261 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/scheduler"
+)
+
+const (
+	pollEvery = 2 * time.Second
+	quietTime = 250 * time.Millisecond // for which changed files must stay as they are
+)
+
+// again says how a node reads its configuration again: when hangUp has a signal, and when a file has
+// changed.
+type again struct {
+	read   func() (*config.Config, error)
+	hangUp <-chan os.Signal
+}
+
+// rereads reports whether the configuration comes from files that can be read again, of a node whose
+// terminal cannot hang up.
+func rereads(c *config.Config, stdin any) bool {
+	files := c.Files()
+	if len(files) == 0 || slices.ContainsFunc(files, boundedfile.Once) {
+		return false
+	}
+	in, isFile := stdin.(*os.File)
+	return !isFile || !terminal.IsTerminal(in) || isNull(in)
+}
+
+// isNull reports whether a file is the null device, which is no terminal.
+func isNull(f *os.File) bool {
+	info, err := f.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	return err == nil && nullErr == nil && os.SameFile(info, null)
+}
+
+// signals returns a context that ends with the signals that drain the node, and sets how the
+// configuration is read again.
+func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, context.CancelFunc) {
+	if f.demo || !rereads(c, cmd.InOrStdin()) {
+		return command.WithSignals(cmd.Context())
+	}
+	ctx, stop, hangUp := command.WithoutHangUp(cmd.Context())
+	f.again = &again{func() (*config.Config, error) { return command.ReadConfig(cmd, config.NodeOverrides) }, hangUp}
+	return ctx, stop
+}
+
+// A reloader lets a node take over the jobs of its configuration while it runs. Its methods are for
+// one goroutine.
+type reloader struct {
+	again
+	node     *scheduler.Node
+	store    scheduler.Store
+	with     resources
+	commands func() // lets the commands of jobs be run
+	log      *slog.Logger
+
+	running *config.Config // whose jobs the node has
+	last    *config.Config // that was read last, perhaps with faults: its files are watched
+}
+
+// start calls run until the returned function is called, or ctx ends.
+func (r *reloader) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// run reloads until ctx ends.
+func (r *reloader) run(ctx context.Context) {
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	seen := look(r.last.Files())
+	for {
+		pause := time.Duration(0)
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.hangUp:
+		case <-poll.C:
+			if look(r.last.Files()).same(seen) {
+				continue
+			}
+			pause = quietTime
+		}
+		var c *config.Config
+		var err error
+		for { // a file that is written meanwhile may be half of one
+			if sleep(ctx, pause) != nil {
+				return
+			}
+			seen = look(r.last.Files())
+			c, err = r.read()
+			if look(r.last.Files()).same(seen) {
+				break
+			}
+			pause = quietTime
+		}
+		if c != nil {
+			r.last = c
+			seen = look(c.Files())
+		}
+		r.take(c, err)
+	}
+}
+
+// take lets the node have the jobs of a configuration, and logs what came of it.
+func (r *reloader) take(c *config.Config, err error) {
+	n, restart, err := r.apply(c, err)
+	if err != nil {
+		var faults []string
+		for _, fault := range config.Split(config.InFileOrder(err)) {
+			faults = append(faults, fault.Error())
+		}
+		r.log.Error("configuration not reloaded", slog.String("err", strings.Join(faults, "; ")))
+		return
+	}
+	if len(restart) > 0 {
+		r.log.Warn("configuration needs a restart", slog.String("settings", strings.Join(restart, ", ")))
+	}
+	r.log.Info("configuration reloaded", slog.Int("added", n.added), slog.Int("changed", n.changed), slog.Int("removed", n.removed))
+}
+
+// counts says how many jobs a reload has changed.
+type counts struct{ added, changed, removed int }
+
+// apply lets the node have the jobs of a configuration, or changes nothing and returns all faults.
+// Restart names the settings that differ and are not applied.
+func (r *reloader) apply(c *config.Config, err error) (n counts, restart []string, _ error) {
+	if c == nil {
+		return n, nil, err
+	}
+	restart = c.KeepFixed(r.running)
+	settings, faults := r.check(c)
+	if err = errors.Join(err, faults); err != nil {
+		return n, nil, err
+	}
+	former := r.jobs(r.running)
+	var added, replaced []scheduler.Job
+	all, _ := c.AllJobs()
+	for i := range all {
+		j := &all[i]
+		if j.Off() {
+			continue
+		}
+		name := settings.Jobs[i].Name
+		was, known := former[name]
+		delete(former, name)
+		same := known && reflect.DeepEqual(was, j)
+		if same && (j.Exec == nil || j.Exec.EnvFile == "") { // a file with variables may have others now
+			continue
+		}
+		job, err := newJob(c, at(i), j, r.with)
+		switch faults = errors.Join(faults, err); {
+		case !known:
+			added = append(added, job)
+		default:
+			replaced = append(replaced, job)
+			if !same {
+				n.changed++
+			}
+		}
+	}
+	if faults != nil {
+		return n, nil, faults
+	}
+	removed := make([]string, 0, len(former))
+	for name := range former {
+		removed = append(removed, name)
+	}
+	if c.HasExec() {
+		r.commands()
+	}
+	n.added, n.removed = len(added), len(removed)
+	if err := r.change(removed, replaced, added); err != nil {
+		return n, nil, err
+	}
+	r.running = c
+	return n, restart, nil
+}
+
+// check returns the settings of the scheduler for a configuration, with all jobs, and all faults that
+// can be found without secrets.
+func (r *reloader) check(c *config.Config) (scheduler.Config, error) {
+	dry := r.with
+	dry.dry = true
+	settings, faults := schedulerConfig(c, dry)
+	settings.Store, settings.Logger = r.store, slog.New(slog.DiscardHandler)
+	_, err := scheduler.New(settings)
+	return settings, c.Locate(errors.Join(faults, err))
+}
+
+// change changes the jobs of the node. What New accepts of a job the node accepts too, so an error
+// says that the node drains.
+func (r *reloader) change(removed []string, replaced, added []scheduler.Job) error {
+	if err := r.node.Remove(removed...); err != nil {
+		return err
+	}
+	return errors.Join(r.node.Replace(replaced...), r.node.Add(added...))
+}
+
+// jobs returns the jobs of a configuration that are enabled, by name.
+func (r *reloader) jobs(c *config.Config) map[string]*config.Job {
+	dry := r.with
+	dry.dry = true
+	settings, _ := schedulerConfig(c, dry)
+	all, _ := c.AllJobs()
+	jobs := make(map[string]*config.Job, len(all))
+	for i := range all {
+		if !all[i].Off() {
+			jobs[settings.Jobs[i].Name] = &all[i]
+		}
+	}
+	return jobs
+}
+
+// A sight is what files were when they were looked at, without their content.
+type sight []os.FileInfo
+
+// look looks at files. One that is not there is nil.
+func look(names []string) (s sight) {
+	for _, name := range names {
+		info, err := os.Stat(name) // of what a link leads to, as Kubernetes swaps one
+		if err != nil {
+			info = nil
+		}
+		s = append(s, info)
+	}
+	return s
+}
+
+func (s sight) same(other sight) bool {
+	return slices.EqualFunc(s, other, func(a, b os.FileInfo) bool {
+		if a == nil || b == nil {
+			return a == nil && b == nil
+		}
+		return a.Name() == b.Name() && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+	})
+}
