@@ -55,13 +55,14 @@ func TestReload(t *testing.T) {
 	}
 	eventually(t, "runs", func() bool { return ran(nodes, "stays") >= 2 && ran(nodes, "goes") >= 1 })
 
-	swap(t, name, "jobs:\n  - {kind: sleep, name: stays, spec: '@evry 1s'}\n  - {kind: slep, name: new, spec: '@every 1s'}\n")
+	swap(t, name, "jobs:\n  - {kind: sleep, name: stays, spec: '@evry 1s'}\n  - {kind: slep, name: new, spec: '@every 1s'}\n  - {kind: sleep, name: other, spec: '@yearly'}\n  - {kind: sleep, name: other, spec: '@daily'}\n")
 	nodes[0].signal(syscall.SIGHUP)
 	nodes[1].signal(syscall.SIGHUP)
 	eventually(t, "faults", func() bool { return logged("configuration not reloaded") == 3 })
 	for _, c := range nodes {
 		fault := c.logs("configuration not reloaded")[0].Text("err")
-		if !strings.Contains(fault, name+`:2:32: jobs[0].spec: spec "@evry 1s"`) || !strings.Contains(fault, name+`:3:6: jobs[1].kind: is "slep"`) {
+		if !strings.Contains(fault, name+`:2:32: jobs[0].spec: spec "@evry 1s"`) || !strings.Contains(fault, name+`:3:6: jobs[1].kind: is "slep"`) ||
+			!strings.Contains(fault, name+`:5:19: jobs[3].name: "other" is taken by another job, at `+name+":4") {
 			t.Errorf("the log has %s", fault)
 		}
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,10 +21,37 @@ const maxIncluded = 1000
 type part struct {
 	from int
 	file *strictyaml.File
+	sum  [sha256.Size]byte // of its text
+	jobs []Job             // as the file has them
+}
+
+// readPart reads an included file, or takes it from a configuration that was read before. Former may
+// be nil.
+func readPart(name string, former *Config) (p part, cannot, faults error) {
+	data, err := boundedfile.ReadNow(name, strictyaml.MaxSize)
+	if err != nil {
+		return p, err, nil
+	}
+	sum := sha256.Sum256(data)
+	if former != nil {
+		for _, p := range former.included {
+			if p.sum == sum && p.file.Name() == name {
+				return p, nil, nil
+			}
+		}
+	}
+	var content struct {
+		Jobs []Job `yaml:"jobs"`
+	}
+	file, faults := strictyaml.Decode(name, data, &content)
+	if faults != nil {
+		sum = [sha256.Size]byte{} // it is read again, for its faults
+	}
+	return part{file: file, sum: sum, jobs: content.Jobs}, nil, faults
 }
 
 // include appends the jobs of the included files, by the order of the patterns and then by name.
-func (c *Config) include(main string) error {
+func (c *Config) include(main string, former *Config) error {
 	var errs []error
 	seen := map[string]bool{filepath.Clean(main): true}
 	for i, pattern := range c.Include {
@@ -39,18 +67,15 @@ func (c *Config) include(main string) error {
 			if seen[filepath.Clean(name)] = true; len(seen) > maxIncluded {
 				return errors.Join(append(errs, c.Fault(at, "names more than %d files", maxIncluded))...)
 			}
-			data, err := boundedfile.ReadNow(name, strictyaml.MaxSize)
-			if err != nil {
-				errs = append(errs, c.Fault(at, "names %s, which cannot be used: %v", strictyaml.Quote(name), err))
+			p, cannot, faults := readPart(name, former)
+			if cannot != nil {
+				errs = append(errs, c.Fault(at, "names %s, which cannot be used: %v", strictyaml.Quote(name), cannot))
 				continue
 			}
-			var content struct {
-				Jobs []Job `yaml:"jobs"`
-			}
-			file, err := strictyaml.Decode(name, data, &content)
-			errs = append(errs, err)
-			c.included = append(c.included, part{len(c.Jobs), file})
-			c.Jobs = append(c.Jobs, content.Jobs...)
+			errs = append(errs, faults)
+			p.from = len(c.Jobs)
+			c.included = append(c.included, p)
+			c.Jobs = append(c.Jobs, p.jobs...)
 		}
 	}
 	return errors.Join(errs...)

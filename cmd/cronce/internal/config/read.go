@@ -13,6 +13,8 @@ type Source struct {
 	Data []byte                                       // the text of the file
 	Env  func(name string) (value string, ok bool)    // as os.LookupEnv; nil: no variable is set
 	Flag func(name string) (value string, given bool) // nil: no flag is given
+
+	Former *Config // which was read before: what it includes is not parsed again if it is the same; nil: none
 }
 
 // Read reads a configuration, calls change (which may be nil) to alter it, and checks it. Its error
@@ -24,7 +26,7 @@ func Read(s Source, overrides []Override, change func(*Config)) (*Config, error)
 		if c.file, faults = strictyaml.Decode(s.Name, s.Data, c); c.file.Unreadable() {
 			return nil, faults
 		}
-		unfit := c.include(s.Name)
+		unfit := c.include(s.Name, s.Former)
 		if faults = errors.Join(faults, unfit); c.Jobs == nil && unfit != nil {
 			return nil, faults
 		}

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
 	"github.com/cronce/cronce/cmd/cronce/internal/command"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -27,7 +29,7 @@ const (
 // again says how a node reads its configuration again: when hangUp has a signal, and when a file has
 // changed.
 type again struct {
-	read   func() (*config.Config, error)
+	read   func(former *config.Config) (*config.Config, error)
 	hangUp <-chan os.Signal
 }
 
@@ -56,7 +58,9 @@ func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, 
 		return command.WithSignals(cmd.Context())
 	}
 	ctx, stop, hangUp := command.WithoutHangUp(cmd.Context())
-	f.again = &again{func() (*config.Config, error) { return command.ReadConfig(cmd, config.NodeOverrides) }, hangUp}
+	f.again = &again{func(former *config.Config) (*config.Config, error) {
+		return command.ReadConfigAgain(cmd, config.NodeOverrides, former)
+	}, hangUp}
 	return ctx, stop
 }
 
@@ -70,8 +74,9 @@ type reloader struct {
 	commands func() // lets the commands of jobs be run
 	log      *slog.Logger
 
-	running *config.Config // whose jobs the node has
-	last    *config.Config // that was read last, perhaps with faults: its files are watched
+	running *config.Config         // whose jobs the node has
+	jobs    map[string]*config.Job // those that are enabled, by name
+	last    *config.Config         // that was read last, perhaps with faults: its files are watched
 }
 
 // start calls run until the returned function is called, or ctx ends.
@@ -92,6 +97,7 @@ func (r *reloader) start(ctx context.Context) (stop func()) {
 func (r *reloader) run(ctx context.Context) {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
+	r.jobs, _, _ = r.check(r.running)
 	seen := look(r.last.Files())
 	for {
 		pause := time.Duration(0)
@@ -112,7 +118,7 @@ func (r *reloader) run(ctx context.Context) {
 				return
 			}
 			seen = look(r.last.Files())
-			c, err = r.read()
+			c, err = r.read(r.last)
 			if look(r.last.Files()).same(seen) {
 				break
 			}
@@ -153,32 +159,24 @@ func (r *reloader) apply(c *config.Config, err error) (n counts, restart []strin
 		return n, nil, err
 	}
 	restart = c.KeepFixed(r.running)
-	settings, faults := r.check(c)
+	next, fresh, faults := r.check(c)
 	if err = errors.Join(err, faults); err != nil {
 		return n, nil, err
 	}
-	former := r.jobs(r.running)
-	var added, replaced []scheduler.Job
 	all, _ := c.AllJobs()
-	for i := range all {
-		j := &all[i]
-		if j.Off() {
+	var added, replaced []scheduler.Job
+	for _, i := range fresh {
+		if all[i].Off() {
 			continue
 		}
-		name := settings.Jobs[i].Name
-		was, known := former[name]
-		delete(former, name)
-		same := known && reflect.DeepEqual(was, j)
-		if same && (j.Exec == nil || j.Exec.EnvFile == "") { // a file with variables may have others now
-			continue
-		}
-		job, err := newJob(c, at(i), j, r.with)
-		switch faults = errors.Join(faults, err); {
+		job, err := newJob(c, at(i), &all[i], r.with)
+		faults = errors.Join(faults, err)
+		switch was, known := r.jobs[job.Name]; {
 		case !known:
 			added = append(added, job)
 		default:
 			replaced = append(replaced, job)
-			if !same {
+			if !reflect.DeepEqual(was, &all[i]) {
 				n.changed++
 			}
 		}
@@ -186,9 +184,11 @@ func (r *reloader) apply(c *config.Config, err error) (n counts, restart []strin
 	if faults != nil {
 		return n, nil, faults
 	}
-	removed := make([]string, 0, len(former))
-	for name := range former {
-		removed = append(removed, name)
+	var removed []string
+	for name := range r.jobs {
+		if next[name] == nil {
+			removed = append(removed, name)
+		}
 	}
 	if c.HasExec() {
 		r.commands()
@@ -197,19 +197,56 @@ func (r *reloader) apply(c *config.Config, err error) (n counts, restart []strin
 	if err := r.change(removed, replaced, added); err != nil {
 		return n, nil, err
 	}
-	r.running = c
+	r.running, r.jobs = c, next
 	return n, restart, nil
 }
 
-// check returns the settings of the scheduler for a configuration, with all jobs, and all faults that
-// can be found without secrets.
-func (r *reloader) check(c *config.Config) (scheduler.Config, error) {
+// check returns the jobs of a configuration that are enabled, by name, the indexes of those that the
+// node does not have as they are, and all faults that can be found without secrets. Jobs that the
+// node has are not checked again.
+func (r *reloader) check(c *config.Config) (enabled map[string]*config.Job, fresh []int, err error) {
 	dry := r.with
 	dry.dry = true
 	settings, faults := schedulerConfig(c, dry)
+	all, _ := c.AllJobs()
+	enabled = make(map[string]*config.Job, len(all))
+	seen := make(map[string]bool, len(all))
+	for i := range all {
+		j, name := &all[i], settings.Jobs[i].Name
+		if !j.Off() {
+			enabled[name] = j
+		}
+		same := r.jobs[name] != nil && !j.Off() && reflect.DeepEqual(r.jobs[name], j)
+		switch {
+		case seen[name]:
+			faults = errors.Join(faults, fmt.Errorf("%s.name: %s is taken by another job", at(i), strictyaml.Quote(name)))
+		case !same || j.Exec != nil && j.Exec.EnvFile != "": // a file with variables may have others now
+			fresh = append(fresh, i)
+		}
+		seen[name] = name != ""
+	}
+	return enabled, fresh, c.Locate(errors.Join(faults, r.checkFresh(settings, fresh)))
+}
+
+// checkFresh returns what New does not accept of some of the jobs of settings, each with its path there.
+func (r *reloader) checkFresh(settings scheduler.Config, fresh []int) error {
+	all := settings.Jobs
+	settings.Jobs = nil
+	for _, i := range fresh {
+		settings.Jobs = append(settings.Jobs, all[i])
+	}
 	settings.Store, settings.Logger = r.store, slog.New(slog.DiscardHandler)
 	_, err := scheduler.New(settings)
-	return settings, c.Locate(errors.Join(faults, err))
+	var errs []error
+	for _, e := range config.Split(err) {
+		var k int
+		if _, none := fmt.Sscanf(e.Error(), "jobs[%d]", &k); none == nil {
+			_, rest, _ := strings.Cut(e.Error(), "]")
+			e = errors.New(at(fresh[k]) + rest)
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
 }
 
 // change changes the jobs of the node. What New accepts of a job the node accepts too, so an error
@@ -219,21 +256,6 @@ func (r *reloader) change(removed []string, replaced, added []scheduler.Job) err
 		return err
 	}
 	return errors.Join(r.node.Replace(replaced...), r.node.Add(added...))
-}
-
-// jobs returns the jobs of a configuration that are enabled, by name.
-func (r *reloader) jobs(c *config.Config) map[string]*config.Job {
-	dry := r.with
-	dry.dry = true
-	settings, _ := schedulerConfig(c, dry)
-	all, _ := c.AllJobs()
-	jobs := make(map[string]*config.Job, len(all))
-	for i := range all {
-		if !all[i].Off() {
-			jobs[settings.Jobs[i].Name] = &all[i]
-		}
-	}
-	return jobs
 }
 
 // A sight is what files were when they were looked at, without their content.

@@ -51,7 +51,11 @@ func (d *decoder) mapping(node ast.Node, into reflect.Value, path string) {
 		d.fault(node, path, "is %s, must be a mapping", describe(node))
 		return
 	}
-	fields := fieldsOf(into.Type())
+	fields := d.fields[into.Type()]
+	if fields == nil {
+		fields = fieldsOf(into.Type())
+		d.fields[into.Type()] = fields
+	}
 	for it := m.MapRange(); it.Next(); {
 		d.entry(it.KeyValue(), into, fields, path)
 	}

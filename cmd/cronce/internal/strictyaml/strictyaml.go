@@ -105,7 +105,7 @@ func Decode(name string, data []byte, into any) (*File, error) {
 		f.unreadable = true
 		return f, err
 	}
-	d := &decoder{file: f}
+	d := &decoder{file: f, fields: map[reflect.Type]map[string][]int{}}
 	d.documents(parsed, into)
 	return f, d.join()
 }
@@ -243,6 +243,7 @@ func (f *File) syntax(err error) error {
 type decoder struct {
 	file   *File
 	faults []*Error
+	fields map[reflect.Type]map[string][]int // by struct: a list may have ten thousand of one
 }
 
 func (d *decoder) fault(node ast.Node, path, format string, args ...any) {
