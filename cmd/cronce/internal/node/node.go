@@ -39,9 +39,9 @@ func Command() *cobra.Command {
 		Long: "Run a node of the cluster until SIGTERM or SIGINT, then drain: running jobs have\n" +
 			"scheduler.grace to end. A second signal ends the process at once.\n\n" +
 			"SIGHUP, or a change of the configuration's files, lets the node take over the jobs that were added,\n" +
-			"changed or removed; other settings need a restart. A file with a fault changes nothing. If\n" +
-			"standard input is a terminal, or the configuration a pipe, it is read once, and SIGHUP drains the\n" +
-			"node too. Under nohup SIGHUP does nothing.\n\n" +
+			"changed or removed; other settings need a restart. A file with a fault changes nothing. SIGHUP\n" +
+			"drains a node whose standard input is a terminal, or whose configuration is a pipe. Under nohup it\n" +
+			"does nothing.\n\n" +
 			"Flags win over the environment, the environment over the file. Secrets come from\n" +
 			"$" + config.PasswordEnv + ", or from the variables and files that the file names; --check\n" +
 			"reads neither them nor certificates, so it does not check whether they are right.",

@@ -30,18 +30,19 @@ const (
 // changed.
 type again struct {
 	read   func(former *config.Config) (*config.Config, error)
-	hangUp <-chan os.Signal
+	hangUp <-chan os.Signal // nil: SIGHUP drains the node
 }
 
-// rereads reports whether the configuration comes from files that can be read again, of a node whose
-// terminal cannot hang up.
-func rereads(c *config.Config, stdin any) bool {
+// rereads reports whether the configuration comes from files that can be read again.
+func rereads(c *config.Config) bool {
 	files := c.Files()
-	if len(files) == 0 || slices.ContainsFunc(files, boundedfile.Once) {
-		return false
-	}
-	in, isFile := stdin.(*os.File)
-	return !isFile || !terminal.IsTerminal(in) || isNull(in)
+	return len(files) > 0 && !slices.ContainsFunc(files, boundedfile.Once)
+}
+
+// hangsUp reports whether the input is a terminal, whose end sends SIGHUP.
+func hangsUp(in any) bool {
+	f, isFile := in.(*os.File)
+	return isFile && terminal.IsTerminal(f) && !isNull(f)
 }
 
 // isNull reports whether a file is the null device, which is no terminal.
@@ -54,13 +55,17 @@ func isNull(f *os.File) bool {
 // signals returns a context that ends with the signals that drain the node, and sets how the
 // configuration is read again.
 func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, context.CancelFunc) {
-	if f.demo || !rereads(c, cmd.InOrStdin()) {
+	if f.demo || !rereads(c) {
+		return command.WithSignals(cmd.Context())
+	}
+	f.again = &again{read: func(former *config.Config) (*config.Config, error) {
+		return command.ReadConfigAgain(cmd, config.NodeOverrides, former)
+	}}
+	if hangsUp(cmd.InOrStdin()) {
 		return command.WithSignals(cmd.Context())
 	}
 	ctx, stop, hangUp := command.WithoutHangUp(cmd.Context())
-	f.again = &again{func(former *config.Config) (*config.Config, error) {
-		return command.ReadConfigAgain(cmd, config.NodeOverrides, former)
-	}, hangUp}
+	f.again.hangUp = hangUp
 	return ctx, stop
 }
 
@@ -99,9 +104,13 @@ func (r *reloader) run(ctx context.Context) {
 	defer poll.Stop()
 	r.jobs, _, _ = r.check(r.running)
 	seen := look(r.last.Files())
+	begin := make(chan struct{}, 1)
+	begin <- struct{}{} // what changed since the start has read the files is found now
 	for {
-		pause := time.Duration(0)
+		pause, first := time.Duration(0), false
 		select {
+		case <-begin:
+			first = true
 		case <-ctx.Done():
 			return
 		case <-r.hangUp:
@@ -128,12 +137,13 @@ func (r *reloader) run(ctx context.Context) {
 			r.last = c
 			seen = look(c.Files())
 		}
-		r.take(c, err)
+		r.take(c, err, first)
 	}
 }
 
-// take lets the node have the jobs of a configuration, and logs what came of it.
-func (r *reloader) take(c *config.Config, err error) {
+// take lets the node have the jobs of a configuration, and logs what came of it; for the first time
+// only if something has changed.
+func (r *reloader) take(c *config.Config, err error, first bool) {
 	n, restart, err := r.apply(c, err)
 	if err != nil {
 		var faults []string
@@ -145,6 +155,9 @@ func (r *reloader) take(c *config.Config, err error) {
 	}
 	if len(restart) > 0 {
 		r.log.Warn("configuration needs a restart", slog.String("settings", strings.Join(restart, ", ")))
+	}
+	if first && n == (counts{}) {
+		return
 	}
 	r.log.Info("configuration reloaded", slog.Int("added", n.added), slog.Int("changed", n.changed), slog.Int("removed", n.removed))
 }
