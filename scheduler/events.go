@@ -120,7 +120,11 @@ func (e *events) info(kind EventKind) {
 }
 
 func (e *events) RunStarted(r *runs.Attempt) {
-	log := e.enabled(slog.LevelInfo)
+	level := slog.LevelInfo
+	if r.Job.Rules.Quiet {
+		level = slog.LevelDebug
+	}
+	log := e.enabled(level)
 	if !log && !e.wanted() {
 		return // before write, whose frame would grow the stack of a short run
 	}
@@ -129,7 +133,7 @@ func (e *events) RunStarted(r *runs.Attempt) {
 	if !log {
 		return
 	}
-	e.write(slog.LevelInfo, "run started", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
+	e.write(level, "run started", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
 		slog.Float64("late_ms", float64(late.Microseconds())/1000))
 }
 
@@ -138,6 +142,10 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 	switch outcome {
 	case driver.OutcomeFailed, driver.OutcomePanic, driver.OutcomeTimeout, driver.OutcomeLost:
 		level = slog.LevelError
+	case driver.OutcomeOK:
+		if r.Job.Rules.Quiet {
+			level = slog.LevelDebug
+		}
 	}
 	log := e.enabled(level)
 	if !log && !e.wanted() {

@@ -59,6 +59,9 @@ type Job struct {
 	// failover less likely, not impossible. Zero: none are waited for. The store
 	// must be a driver.Replicated.
 	Replicas int
+	// Quiet lets the node log the start of a run, and its end if it is ok, at level debug in
+	// place of info. Other ends, and all warnings, are logged as without it.
+	Quiet bool
 }
 
 // Func is the work of a job. It must return soon after ctx ended.

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"regexp"
@@ -96,4 +97,32 @@ func TestLinesOfEveryLogger(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A quiet job's good runs are logged at level debug, and the others as those of each job.
+func TestQuietJob(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		fails := func(context.Context, *scheduler.Run) error { return errors.New("it rains") }
+		c := plan(t, scheduler.Job{Name: "calm", Spec: "@every 1s", Func: nothing, Quiet: true}, scheduler.Job{Name: "fails", Spec: "@every 1s", Func: fails, Quiet: true},
+			scheduler.Job{Name: "loud", Spec: "@every 1s", Func: nothing})
+		c.start()
+		c.pass(3500 * time.Millisecond)
+		for _, test := range []struct {
+			message, job string
+			level        zapcore.Level
+		}{
+			{"run started", "calm", zap.DebugLevel}, {"run started", "fails", zap.DebugLevel}, {"run started", "loud", zap.InfoLevel},
+			{"run finished", "calm", zap.DebugLevel}, {"run finished", "fails", zap.ErrorLevel}, {"run finished", "loud", zap.InfoLevel},
+		} {
+			lines := c.logged(test.message, "job", test.job)
+			for _, l := range lines {
+				if l.Level != test.level {
+					t.Errorf("%s of %s at level %v, want %v", test.message, test.job, l.Level, test.level)
+				}
+			}
+			if len(lines) < 3 {
+				t.Errorf("%d lines %q of %s", len(lines), test.message, test.job)
+			}
+		}
+	})
 }

@@ -43,7 +43,7 @@ func (n *node) observed(kind scheduler.EventKind) (all []scheduler.Event) {
 }
 
 // checkEvents wants each node that stopped cleanly to have delivered one event for each line
-// of its log that is not debug.
+// of its log that is not debug, or is about a run of a quiet job.
 func (c *world) checkEvents() {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -52,7 +52,8 @@ func (c *world) checkEvents() {
 		}
 		var want, got []string
 		for _, e := range n.logs.All() {
-			if k := e.ContextMap(); e.Level > zap.DebugLevel && e.Message != "run panicked" && e.Message != "working" {
+			ofRun := strings.HasPrefix(e.Message, "run ")
+			if k := e.ContextMap(); (e.Level > zap.DebugLevel || ofRun) && e.Message != "run panicked" && e.Message != "working" {
 				tick, _ := k["tick"].(string)
 				if mark, is := k["mark"].(string); is && e.Message == "mark ahead" {
 					tick = mark

@@ -32,7 +32,7 @@ func rulesOf(j *Job) job.Rules {
 		},
 		Rerun: j.Takeover == TakeoverRerun, GiveBack: j.Interrupted == InterruptedRerun,
 		Attempts: cmp.Or(j.Attempts, defaultAttempts), Window: orDefault(j.Window, defaultWindow),
-		Timeout: j.Timeout, Lease: j.Lease, Replicas: j.Replicas,
+		Timeout: j.Timeout, Lease: j.Lease, Replicas: j.Replicas, Quiet: j.Quiet,
 	}
 	wait := orDefault(j.Retry.Wait, defaultWait)
 	r.Retry = job.Retry{Tries: j.Retry.Tries, Wait: wait, Max: orDefault(j.Retry.Max, max(time.Minute, wait)),

@@ -65,7 +65,7 @@ func exampleKeys(typ reflect.Type) map[string]bool {
 	if typ.Kind() != reflect.Struct {
 		return keys
 	}
-	for field := range typ.Fields() {
+	for _, field := range reflect.VisibleFields(typ) {
 		if key := field.Tag.Get("yaml"); key != "" {
 			keys[key] = true
 			maps.Copy(keys, exampleKeys(field.Type))
@@ -365,7 +365,7 @@ scheduler: {concurrency: -1, spread: 1ms}
 jobs:
   - kind: sms
     sms: {gateway: http, url: "https://h/x", timeout: 3s}
-  - {kind: sleep, name: b, spec: "@daily", overlap: replace, takeover: rerun, attempts: 7, window: 2h, retry: {tries: 2, wait: 1s, max: 2s, jitter: 0.5, for: 3s}, interrupted: lost, misfire: skip, jitter: 1s, timeout: 4s, lease: 9s, replicas: 2}
+  - {kind: sleep, name: b, spec: "@daily", overlap: replace, takeover: rerun, attempts: 7, window: 2h, retry: {tries: 2, wait: 1s, max: 2s, jitter: 0.5, for: 3s}, interrupted: lost, misfire: skip, jitter: 1s, timeout: 4s, lease: 9s, replicas: 2, log: quiet}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -379,7 +379,7 @@ jobs:
 	}
 	got := s.Jobs[1]
 	got.Func = nil
-	const want = "{b @daily <nil> [] 3 1 1 7 2h0m0s 1 0s 4s {2 1s 2s 0.5 3s} 1s 9s 2}"
+	const want = "{b @daily <nil> [] 3 1 1 7 2h0m0s 1 0s 4s {2 1s 2s 0.5 3s} 1s 9s 2 true}"
 	if shown := fmt.Sprint(got); shown != want || s.Zone.String() != "Asia/Shanghai" || s.Concurrency != -1 {
 		t.Errorf("got %v, want %v", shown, want)
 	}

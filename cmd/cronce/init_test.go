@@ -128,9 +128,10 @@ func (s schema) faults(at string, value any) (faults []string) {
 		}
 	case string:
 		_, number := strconv.Atoi(v)
+		_, fraction := strconv.ParseFloat(v, 64)
 		_, boolean := strconv.ParseBool(v)
 		pattern, _ := s["pattern"].(string)
-		if !(is("string") && regexp.MustCompile(pattern).MatchString(v) || is("integer") && number == nil || is("boolean") && boolean == nil) {
+		if !(is("string") && regexp.MustCompile(pattern).MatchString(v) || is("integer") && number == nil || is("number") && fraction == nil || is("boolean") && boolean == nil) {
 			return []string{at + ": is " + v}
 		}
 	}

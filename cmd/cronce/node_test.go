@@ -99,8 +99,16 @@ func TestHangUpDrains(t *testing.T) {
 	signal.Notify(heeded, syscall.SIGHUP)
 	defer signal.Stop(heeded)
 	_, url := newRedis(t)
-	n := startNode(t, url, "jobs: [{kind: sleep, name: a, spec: '@every 1s', sleep: {for: 1s}}]\n")
-	eventually(t, "a run", func() bool { return len(n.logs("run started")) == 1 })
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminal:", err)
+	}
+	defer terminal.Close()
+	name := file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@yearly'}]\n")
+	n := startOn(t, terminal, "node", "--redis", url, "--http", "off", "--config", name)
+	eventually(t, "the start", func() bool { return len(n.logs("node started")) == 1 })
+	swap(t, name, "jobs: [{kind: sleep, name: a, spec: '@every 1s', sleep: {for: 1s}}]\n") // is found all the same
+	eventually(t, "a run", func() bool { return len(n.logs("run started")) >= 1 })
 	n.signal(syscall.SIGHUP)
 	if code := n.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)

@@ -46,13 +46,25 @@ func startTo(t *testing.T, out *os.File, args ...string) *child {
 	return c
 }
 
+// startOn starts a process whose input comes from a file.
+func startOn(t *testing.T, in *os.File, args ...string) *child {
+	t.Helper()
+	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = in, c.stdout, c.stderr
+	c.run(nil)
+	return c
+}
+
 func (c *child) run(environ []string) {
 	t := c.t
 	t.Helper()
 	c.cmd.Env = append(append(os.Environ(), environ...), actAsMain+"=1")
-	stdin, err := c.cmd.StdinPipe()
+	var err error
+	if c.cmd.Stdin == nil {
+		c.stdin, err = c.cmd.StdinPipe()
+	}
 	if err == nil {
-		c.stdin, err = stdin, c.cmd.Start()
+		err = c.cmd.Start()
 	}
 	if err != nil {
 		t.Fatal(err)

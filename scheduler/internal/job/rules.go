@@ -20,6 +20,7 @@ type Rules struct {
 	Retry    Retry
 	Lease    time.Duration // 0: from the interval, see LeaseOf
 	Replicas int
+	Quiet    bool // runs that end well are logged at level debug
 }
 
 // Retry repeats a failed function inside one attempt.

@@ -59,11 +59,20 @@ func WarnTo(w io.Writer) func(path, text string) {
 // ReadConfig reads the file that the command names, then environment, then flags:
 // later ones win. The config is nil if the file cannot be read or parsed.
 func ReadConfig(cmd *cobra.Command, overrides []config.Override) (*config.Config, error) {
-	return ReadConfigThen(cmd, overrides, nil)
+	return readConfig(cmd, overrides, nil, nil)
+}
+
+// ReadConfigAgain is ReadConfig for a command that has read a configuration before.
+func ReadConfigAgain(cmd *cobra.Command, overrides []config.Override, former *config.Config) (*config.Config, error) {
+	return readConfig(cmd, overrides, nil, former)
 }
 
 // ReadConfigThen is ReadConfig with a change before the checks.
 func ReadConfigThen(cmd *cobra.Command, overrides []config.Override, change func(*config.Config)) (*config.Config, error) {
+	return readConfig(cmd, overrides, change, nil)
+}
+
+func readConfig(cmd *cobra.Command, overrides []config.Override, change func(*config.Config), former *config.Config) (*config.Config, error) {
 	name, data, err := configFile(cmd)
 	if err != nil {
 		return nil, err
@@ -72,7 +81,7 @@ func ReadConfigThen(cmd *cobra.Command, overrides []config.Override, change func
 		value, _ := cmd.Flags().GetString(flag)
 		return value, cmd.Flags().Changed(flag)
 	}
-	return config.Read(config.Source{Name: name, Data: data, Env: os.LookupEnv, Flag: given}, overrides, change)
+	return config.Read(config.Source{Name: name, Data: data, Env: os.LookupEnv, Flag: given, Former: former}, overrides, change)
 }
 
 // configFile reads the file that flags or environment name; without a name it returns no data.

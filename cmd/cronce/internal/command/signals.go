@@ -12,7 +12,21 @@ import (
 // signal. A second signal ends the process, as by default. A process that was started to ignore
 // SIGHUP, as with nohup, keeps ignoring it.
 func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
-	more = append(NotIgnored(syscall.SIGHUP), more...)
+	return untilSignal(ctx, append(NotIgnored(syscall.SIGHUP), more...)...)
+}
+
+// WithoutHangUp is WithSignals but for SIGHUP, which the channel gets while the process lives. Of
+// those that are not received at once one is kept.
+func WithoutHangUp(ctx context.Context) (context.Context, context.CancelFunc, <-chan os.Signal) {
+	hangUp := make(chan os.Signal, 1)
+	if heeded := NotIgnored(syscall.SIGHUP); len(heeded) > 0 {
+		signal.Notify(hangUp, heeded...)
+	}
+	ctx, cancel := untilSignal(ctx)
+	return ctx, cancel, hangUp
+}
+
+func untilSignal(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
 	more = append(more, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(ctx)
 	got := make(chan os.Signal, 2)

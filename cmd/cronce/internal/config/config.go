@@ -21,11 +21,14 @@ type Config struct {
 	HTTP      HTTP      `yaml:"http"`
 	Log       Log       `yaml:"log"`
 	Scheduler Scheduler `yaml:"scheduler"`
+	Include   []string  `yaml:"include"`
+	Defaults  Policies  `yaml:"defaults"`
 	Jobs      []Job     `yaml:"jobs"`
 	Shop      *Shop     `yaml:"shop"`
 	Ops       *Ops      `yaml:"ops"`
 
 	file     *strictyaml.File
+	included []part                                    // in the order of their jobs
 	origin   map[string]string                         // by path: the variable or flag that set it
 	address  StoreAddress                              // where the store is
 	endpoint endpoint                                  // parsed redis.url, with a password from the environment
@@ -91,9 +94,27 @@ type Scheduler struct {
 
 // A Job names a kind of job and overrides the defaults of the kind.
 type Job struct {
-	Name        string       `yaml:"name"`
-	Kind        string       `yaml:"kind"`
-	Spec        string       `yaml:"spec"`
+	Name        string            `yaml:"name"`
+	Kind        string            `yaml:"kind"`
+	Spec        string            `yaml:"spec"`
+	Zone        string            `yaml:"zone"`
+	Enabled     *bool             `yaml:"enabled"`
+	Description string            `yaml:"description"`
+	Owner       string            `yaml:"owner"`
+	Runbook     string            `yaml:"runbook"`
+	Labels      map[string]string `yaml:"labels"`
+	Policies
+	Replicas *int `yaml:"replicas"`
+
+	Exec  *Exec  `yaml:"exec"`
+	SMS   *SMS   `yaml:"sms"`
+	Sleep *Sleep `yaml:"sleep"`
+	HTTP  *Call  `yaml:"http"`
+}
+
+// Policies are the settings of a job that can have a default for all jobs of the file. A nil one
+// is not set.
+type Policies struct {
 	Overlap     *overlap     `yaml:"overlap"`
 	Misfire     *misfire     `yaml:"misfire"`
 	Takeover    *takeover    `yaml:"takeover"`
@@ -105,12 +126,7 @@ type Job struct {
 	Retry       *Retry       `yaml:"retry"`
 	Jitter      *duration    `yaml:"jitter"`
 	Lease       *duration    `yaml:"lease"`
-	Replicas    *int         `yaml:"replicas"`
-
-	Exec  *Exec  `yaml:"exec"`
-	SMS   *SMS   `yaml:"sms"`
-	Sleep *Sleep `yaml:"sleep"`
-	HTTP  *Call  `yaml:"http"`
+	Log         *runLog      `yaml:"log"`
 }
 
 // Retry has the tries of a run and the waits between them.
@@ -305,5 +321,5 @@ func (c *Config) Fault(path, format string, args ...any) error {
 		var elsewhere strictyaml.File
 		return elsewhere.Fault(origin, format, args...)
 	}
-	return c.file.Fault(path, format, args...)
+	return c.faultOfJob(path, format, args...)
 }

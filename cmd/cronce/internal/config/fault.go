@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (c *Config) Locate(err error) error {
 		path, text, ok := strings.Cut(e.Error(), ": ")
 		if _, located := errors.AsType[*strictyaml.Error](e); ok && !located {
 			if at := pathInFile(path); at != "" {
-				e = c.Fault(at, "%s", text)
+				e = c.Fault(at, "%s", c.twice(at, text))
 			}
 		}
 		errs = append(errs, e)
@@ -53,15 +54,25 @@ func pathInFile(path string) string {
 	return ""
 }
 
-// InFileOrder joins faults in the order of the file.
+// maxFaults bounds the faults that are reported: one default may be wrong for all jobs.
+const maxFaults = 100
+
+// InFileOrder joins faults by files, in the order of each file.
 func InFileOrder(err error) error {
 	errs := Split(err)
-	line := func(err error) int {
+	place := func(err error) (string, int) {
 		if f, ok := errors.AsType[*strictyaml.Error](err); ok {
-			return f.Line
+			return f.File, f.Line
 		}
-		return 0
+		return "", 0
 	}
-	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(line(a), line(b)) })
+	slices.SortStableFunc(errs, func(a, b error) int {
+		fileA, lineA := place(a)
+		fileB, lineB := place(b)
+		return cmp.Or(cmp.Compare(fileA, fileB), cmp.Compare(lineA, lineB))
+	})
+	if more := len(errs) - maxFaults; more > 0 {
+		errs = append(errs[:maxFaults], fmt.Errorf("and %d more", more))
+	}
 	return errors.Join(errs...)
 }

@@ -68,7 +68,7 @@ func (c *Config) oneOfEach() error {
 			continue
 		}
 		if earlier, ok := first[kind]; ok {
-			return c.Fault(fmt.Sprintf("jobs[%d].kind", i), "is %s like jobs[%d], must be the only such job", kind, earlier)
+			return c.Fault(fmt.Sprintf("jobs[%d].kind", i), "is %s like jobs[%d], at %s, must be the only such job", kind, earlier, c.place(earlier))
 		}
 		first[kind] = i
 	}

@@ -6,13 +6,15 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 )
 
-// A Source is the input of a configuration: a file, the environment, and flags, of which the later
-// ones win. The zero Source has the defaults alone.
+// A Source is the input of a configuration: a file with those that it includes, the environment, and
+// flags, of which the later ones win. The zero Source has the defaults alone.
 type Source struct {
 	Name string                                       // name of the file; empty: no file
 	Data []byte                                       // the text of the file
 	Env  func(name string) (value string, ok bool)    // as os.LookupEnv; nil: no variable is set
 	Flag func(name string) (value string, given bool) // nil: no flag is given
+
+	Former *Config // which was read before: what it includes is not parsed again if it is the same; nil: none
 }
 
 // Read reads a configuration, calls change (which may be nil) to alter it, and checks it. Its error
@@ -24,10 +26,15 @@ func Read(s Source, overrides []Override, change func(*Config)) (*Config, error)
 		if c.file, faults = strictyaml.Decode(s.Name, s.Data, c); c.file.Unreadable() {
 			return nil, faults
 		}
+		unfit := c.include(s.Name, s.Former)
+		if faults = errors.Join(faults, unfit); c.Jobs == nil && unfit != nil {
+			return nil, faults
+		}
+		c.applyDefaults()
 	}
 	c.override(s, overrides)
 	if change != nil {
 		change(c)
 	}
-	return c, errors.Join(faults, errors.Join(c.faults()...))
+	return c, errors.Join(faults, errors.Join(c.faults()...), errors.Join(c.jobFaults()...))
 }

@@ -1,6 +1,9 @@
 package config
 
-import "reflect"
+import (
+	"maps"
+	"reflect"
+)
 
 // choices are the texts of the values that have names.
 var choices = map[reflect.Type][]string{
@@ -8,6 +11,7 @@ var choices = map[reflect.Type][]string{
 	reflect.TypeFor[misfire]():     misfires,
 	reflect.TypeFor[takeover]():    takeovers,
 	reflect.TypeFor[interrupted](): interruptions,
+	reflect.TypeFor[runLog]():      runLogs,
 }
 
 // Schema returns a JSON Schema (draft 2020-12) of the file, for editors. It has the keys and the
@@ -40,6 +44,8 @@ func schemaOf(t reflect.Type) map[string]any {
 		for f := range t.Fields() {
 			if key := f.Tag.Get("yaml"); key != "" {
 				properties[key] = schemaOf(f.Type)
+			} else if f.Anonymous { // its keys are those of the section around it
+				maps.Copy(properties, schemaOf(f.Type)["properties"].(map[string]any))
 			}
 		}
 		s["properties"], s["additionalProperties"] = properties, false
@@ -53,6 +59,8 @@ func schemaOf(t reflect.Type) map[string]any {
 		kind = "boolean"
 	case reflect.Int, reflect.Int64:
 		kind = "integer"
+	case reflect.Float64:
+		kind = "number"
 	default: // a text, which YAML may read as a number: umask 027, year 2027
 		s["type"] = []any{"string", "number", "boolean", "null"}
 		return s

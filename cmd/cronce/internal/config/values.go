@@ -35,6 +35,7 @@ type (
 	misfire     scheduler.Misfire
 	takeover    scheduler.Takeover
 	interrupted scheduler.Interrupted
+	runLog      uint8 // 1: quiet
 )
 
 // Their texts, in the order of their values.
@@ -43,6 +44,7 @@ var (
 	misfires      = []string{"once", "skip", "all"}
 	takeovers     = []string{"lost", "rerun"}
 	interruptions = []string{"rerun", "lost"}
+	runLogs       = []string{"normal", "quiet"}
 )
 
 func (p *overlap) UnmarshalText(text []byte) error {
@@ -59,6 +61,10 @@ func (p *takeover) UnmarshalText(text []byte) error {
 
 func (p *interrupted) UnmarshalText(text []byte) error {
 	return choose(p, text, interruptions)
+}
+
+func (p *runLog) UnmarshalText(text []byte) error {
+	return choose(p, text, runLogs)
 }
 
 // choose sets a policy to the index of its name among names.

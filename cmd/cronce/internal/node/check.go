@@ -1,9 +1,11 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -19,8 +21,8 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// DryRun finds all faults of the jobs without reading secrets and without connecting. The remarks
-// are the remarks of Node.Remarks.
+// DryRun finds all faults of the jobs without reading secrets and without connecting. The settings
+// have the jobs that are enabled. The remarks are those of Node.Remarks, and one for each job that is not.
 func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
 	unused := &redis.Options{Addr: "unused"}
 	redislock.Harden(unused) // otherwise the client would resolve a host name
@@ -41,7 +43,13 @@ func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err 
 		settings.Store = store
 		var n *scheduler.Node
 		if n, err = scheduler.New(settings); err == nil {
+			off := disabled(c, settings.Jobs)
+			err = n.Remove(off...)
 			remarks = n.Remarks()
+			settings.Jobs = slices.DeleteFunc(settings.Jobs, func(j scheduler.Job) bool { return slices.Contains(off, j.Name) })
+			for _, name := range off {
+				remarks = append(remarks, name+": is not enabled: nodes with this file do not run it, and others may")
+			}
 		}
 	}
 	return settings, remarks, c.Locate(errors.Join(faults, err))
@@ -62,6 +70,7 @@ func checkConfig(w io.Writer, c *config.Config, now time.Time) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	printAbout(w, c)
 	return printRemarks(w, settings, append(remarks, missingPrograms(c)...), now)
 }
 
@@ -93,6 +102,19 @@ func parse(job *scheduler.Job, zone *time.Location) (*spec.Schedule, error) {
 		return nil, err
 	}
 	return spec.Parse(text, zone)
+}
+
+// printAbout prints the texts about jobs.
+func printAbout(w io.Writer, c *config.Config) {
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		for n, line := range j.About() {
+			if n == 0 {
+				fmt.Fprintf(w, "\n%s\n", terminal.Printable(cmp.Or(j.Name, j.Kind)))
+			}
+			fmt.Fprintf(w, "  %s\n", terminal.Printable(line))
+		}
+	}
 }
 
 func printRemarks(w io.Writer, settings scheduler.Config, remarks []string, now time.Time) error {

@@ -123,7 +123,7 @@ func execFaults(c *config.Config, at string, err error) error {
 func missingPrograms(c *config.Config) (remarks []string) {
 	jobs, _ := c.AllJobs()
 	for i := range jobs {
-		if jobs[i].Exec == nil {
+		if jobs[i].Exec == nil || jobs[i].Off() {
 			continue
 		}
 		command, err := execCommand(c, fmt.Sprintf("jobs[%d].exec", i), jobs[i].Exec, resources{dry: true})

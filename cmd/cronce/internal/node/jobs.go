@@ -54,11 +54,28 @@ func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	var errs []error
 	jobs, unfit := c.AllJobs()
 	for i := range jobs {
-		job, err := newJob(c, fmt.Sprintf("jobs[%d]", i), &jobs[i], p)
+		with := p
+		with.dry = p.dry || jobs[i].Off() // its secrets and its program may be missing here
+		job, err := newJob(c, at(i), &jobs[i], with)
 		errs = append(errs, err)
 		out.Jobs = append(out.Jobs, job)
 	}
 	return out, errors.Join(append(errs, unfit)...)
+}
+
+// at is the path of a job in the file.
+func at(i int) string { return fmt.Sprintf("jobs[%d]", i) }
+
+// disabled returns the names of the jobs of which nodes with this file run nothing. The jobs are those
+// of schedulerConfig.
+func disabled(c *config.Config, jobs []scheduler.Job) (names []string) {
+	all, _ := c.AllJobs()
+	for i := range all {
+		if all[i].Off() {
+			names = append(names, jobs[i].Name)
+		}
+	}
+	return names
 }
 
 // newJob makes one job from its kind and the settings of the file.
@@ -101,6 +118,7 @@ func setPolicies(job *scheduler.Job, j *config.Job) {
 	replace(&job.Jitter, j.Jitter)
 	replace(&job.Lease, j.Lease)
 	replace(&job.Replicas, j.Replicas)
+	job.Quiet = j.Quiet()
 	if r := j.Retry; r != nil {
 		job.Retry = scheduler.Retry{Tries: r.Tries, Wait: time.Duration(r.Wait), Max: time.Duration(r.Max), Jitter: r.Jitter, For: time.Duration(r.For)}
 	}

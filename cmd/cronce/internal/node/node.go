@@ -27,6 +27,7 @@ type Flags struct {
 	check       bool
 	clockOffset time.Duration
 	demo        bool
+	again       *again // nil: the configuration is read once
 }
 
 // Command is the command node.
@@ -35,9 +36,12 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Run a node: start N of them, and each tick runs on one",
-		Long: "Run a node of the cluster until SIGTERM, SIGINT or SIGHUP, then drain: running jobs have\n" +
-			"scheduler.grace to end. A second signal ends the process at once. Under nohup SIGHUP does\n" +
-			"nothing.\n\n" +
+		Long: "Run a node of the cluster until SIGTERM or SIGINT, then drain: running jobs have\n" +
+			"scheduler.grace to end. A second signal ends the process at once.\n\n" +
+			"SIGHUP, or a change of the configuration's files, lets the node take over the jobs that were added,\n" +
+			"changed or removed; other settings need a restart. A file with a fault changes nothing. SIGHUP\n" +
+			"drains a node whose standard input is a terminal, or whose configuration is a pipe. Under nohup it\n" +
+			"does nothing.\n\n" +
 			"Flags win over the environment, the environment over the file. Secrets come from\n" +
 			"$" + config.PasswordEnv + ", or from the variables and files that the file names; --check\n" +
 			"reads neither them nor certificates, so it does not check whether they are right.",
@@ -62,7 +66,7 @@ func (f Flags) run(cmd *cobra.Command) error {
 		command.WarnOfVariables(cmd.ErrOrStderr(), c)
 		return checkConfig(cmd.OutOrStdout(), c, time.Now())
 	}
-	ctx, stop := command.WithSignals(cmd.Context())
+	ctx, stop := f.signals(cmd, c)
 	defer stop()
 	if f.demo {
 		ctx, stop = endWith(ctx, cmd.InOrStdin())
@@ -115,7 +119,8 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	node, measured, err := newNode(c, store, resources{client: client, out: stdout, shop: s, runner: runner}, f, log)
+	with := resources{client: client, out: stdout, shop: s, runner: runner}
+	node, measured, err := newNode(c, store, with, f, log)
 	if err != nil {
 		return err
 	}
@@ -130,8 +135,14 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 		return err
 	}
 	defer receipts.stop()
+	commands := &commands{runner: runner, log: log}
+	defer commands.stop()
 	if c.HasExec() {
-		defer runCommands(runner, log)()
+		commands.start()
+	}
+	if f.again != nil {
+		r := &reloader{again: *f.again, node: node, store: store.ForScheduler(), with: with, commands: commands.start, log: log, running: c, last: c}
+		defer r.start(ctx)()
 	}
 	return s.Run(ctx, node, log)
 }
@@ -142,7 +153,10 @@ func newNode(c *config.Config, store *clients.Store, p resources, f Flags, log *
 	settings, faults := schedulerConfig(c, p)
 	settings.Store, settings.Logger, settings.Observers, settings.ClockOffset = store.ForScheduler(), log, []scheduler.Observer{measured}, f.clockOffset
 	node, err := scheduler.New(settings)
-	if err := errors.Join(faults, err); err != nil {
+	if err = errors.Join(faults, err); err == nil {
+		err = node.Remove(disabled(c, settings.Jobs)...)
+	}
+	if err != nil {
 		return nil, nil, command.ConfigError(c.Locate(err))
 	}
 	return node, measured, nil

@@ -25,19 +25,34 @@ func newRunner(log *slog.Logger) (*jobexec.Runner, error) {
 	return jobexec.New(jobexec.Config{Warden: []string{wardenCommand}, Logger: log})
 }
 
-// runCommands runs the commands of jobs until the returned function is called, which waits until
-// none is left.
-func runCommands(r *jobexec.Runner, log *slog.Logger) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background()) // not that of the node: a drain lets commands go on
-	ended := make(chan struct{})
+// commands are the running commands of jobs. Start and stop are not for concurrent use.
+type commands struct {
+	runner *jobexec.Runner
+	log    *slog.Logger
+	cancel context.CancelFunc // nil: they were not started
+	ended  chan struct{}
+}
+
+// start lets commands be run, unless it was called before.
+func (c *commands) start() {
+	if c.cancel != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, c.cancel = context.WithCancel(context.Background()) // not that of the node: a drain lets commands go on
+	c.ended = make(chan struct{})
 	go func() {
-		defer close(ended)
-		if err := r.Run(ctx); err != nil {
-			log.Error("commands not run", slog.String("err", err.Error()))
+		defer close(c.ended)
+		if err := c.runner.Run(ctx); err != nil {
+			c.log.Error("commands not run", slog.String("err", err.Error()))
 		}
 	}()
-	return func() {
-		cancel()
-		<-ended
+}
+
+// stop ends the commands and waits until none is left.
+func (c *commands) stop() {
+	if c.cancel != nil {
+		c.cancel()
+		<-c.ended
 	}
 }

@@ -53,13 +53,17 @@ func (d *decoder) mapping(node ast.Node, into reflect.Value, path string) {
 		d.fault(node, path, "is %s, must be a mapping", describe(node))
 		return
 	}
-	fields := fieldsOf(into.Type())
+	fields := d.fields[into.Type()]
+	if fields == nil {
+		fields = fieldsOf(into.Type())
+		d.fields[into.Type()] = fields
+	}
 	for it := m.MapRange(); it.Next(); {
 		d.entry(it.KeyValue(), into, fields, path)
 	}
 }
 
-func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map[string]int, path string) {
+func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map[string][]int, path string) {
 	key := keyOf(kv.Key)
 	at := key
 	if path != "" {
@@ -75,7 +79,7 @@ func (d *decoder) entry(kv *ast.MappingValueNode, into reflect.Value, fields map
 	}
 	d.file.mark(at, kv.Key)
 	if kv.Value != nil {
-		d.decode(kv.Value, into.Field(i), at)
+		d.decode(kv.Value, into.FieldByIndex(i), at)
 	}
 }
 

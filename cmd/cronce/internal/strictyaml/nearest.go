@@ -8,19 +8,20 @@ import (
 	"strings"
 )
 
-// fieldsOf maps the yaml names of a struct's fields to their indexes.
-func fieldsOf(t reflect.Type) map[string]int {
-	fields := map[string]int{}
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("yaml"); name != "" {
-			fields[name] = i
+// fieldsOf maps the yaml names of a struct's fields to their indexes. The fields of an embedded
+// struct are its own.
+func fieldsOf(t reflect.Type) map[string][]int {
+	fields := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name := f.Tag.Get("yaml"); name != "" {
+			fields[name] = f.Index
 		}
 	}
 	return fields
 }
 
 // unknown returns the fault of an unknown key, with the known key that may be meant.
-func unknown(key string, fields map[string]int) string {
+func unknown(key string, fields map[string][]int) string {
 	names := slices.Sorted(maps.Keys(fields))
 	if near := Nearest(key, names); near != "" {
 		return fmt.Sprintf("unknown key, did you mean %q?", near)

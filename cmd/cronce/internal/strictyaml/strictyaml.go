@@ -83,6 +83,15 @@ func (f *File) Fault(path, format string, args ...any) *Error {
 	return &Error{File: f.name, Line: at.line, Column: at.column, Path: path, Text: fmt.Sprintf(format, args...)}
 }
 
+// Name returns the name of the file.
+func (f *File) Name() string { return f.name }
+
+// Has reports whether the file has a value at path.
+func (f *File) Has(path string) bool {
+	_, has := f.places[path]
+	return has
+}
+
 // Unreadable reports whether the file could not be parsed, so that its content is unknown.
 func (f *File) Unreadable() bool { return f.unreadable }
 
@@ -96,7 +105,7 @@ func Decode(name string, data []byte, into any) (*File, error) {
 		f.unreadable = true
 		return f, err
 	}
-	d := &decoder{file: f}
+	d := &decoder{file: f, fields: map[reflect.Type]map[string][]int{}}
 	d.documents(parsed, into)
 	return f, d.join()
 }
@@ -239,6 +248,7 @@ func (f *File) syntax(err error, data []byte) error {
 type decoder struct {
 	file   *File
 	faults []*Error
+	fields map[reflect.Type]map[string][]int // by struct: a list may have ten thousand of one
 }
 
 func (d *decoder) fault(node ast.Node, path, format string, args ...any) {

@@ -1,0 +1,296 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
+	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/scheduler"
+)
+
+const (
+	pollEvery = 2 * time.Second
+	quietTime = 250 * time.Millisecond // for which changed files must stay as they are
+)
+
+// again says how a node reads its configuration again: when hangUp has a signal, and when a file has
+// changed.
+type again struct {
+	read   func(former *config.Config) (*config.Config, error)
+	hangUp <-chan os.Signal // nil: SIGHUP drains the node
+}
+
+// rereads reports whether the configuration comes from files that can be read again.
+func rereads(c *config.Config) bool {
+	files := c.Files()
+	return len(files) > 0 && !slices.ContainsFunc(files, boundedfile.Once)
+}
+
+// hangsUp reports whether the input is a terminal, whose end sends SIGHUP.
+func hangsUp(in any) bool {
+	f, isFile := in.(*os.File)
+	return isFile && terminal.IsTerminal(f) && !isNull(f)
+}
+
+// isNull reports whether a file is the null device, which is no terminal.
+func isNull(f *os.File) bool {
+	info, err := f.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	return err == nil && nullErr == nil && os.SameFile(info, null)
+}
+
+// signals returns a context that ends with the signals that drain the node, and sets how the
+// configuration is read again.
+func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, context.CancelFunc) {
+	if f.demo || !rereads(c) {
+		return command.WithSignals(cmd.Context())
+	}
+	f.again = &again{read: func(former *config.Config) (*config.Config, error) {
+		return command.ReadConfigAgain(cmd, config.NodeOverrides, former)
+	}}
+	if hangsUp(cmd.InOrStdin()) {
+		return command.WithSignals(cmd.Context())
+	}
+	ctx, stop, hangUp := command.WithoutHangUp(cmd.Context())
+	f.again.hangUp = hangUp
+	return ctx, stop
+}
+
+// A reloader lets a node take over the jobs of its configuration while it runs. Its methods are for
+// one goroutine.
+type reloader struct {
+	again
+	node     *scheduler.Node
+	store    scheduler.Store
+	with     resources
+	commands func() // lets the commands of jobs be run
+	log      *slog.Logger
+
+	running *config.Config         // whose jobs the node has
+	jobs    map[string]*config.Job // those that are enabled, by name
+	last    *config.Config         // that was read last, perhaps with faults: its files are watched
+}
+
+// start calls run until the returned function is called, or ctx ends.
+func (r *reloader) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// run reloads until ctx ends.
+func (r *reloader) run(ctx context.Context) {
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	r.jobs, _, _ = r.check(r.running)
+	seen := look(r.last.Files())
+	begin := make(chan struct{}, 1)
+	begin <- struct{}{} // what changed since the start has read the files is found now
+	for {
+		pause, first := time.Duration(0), false
+		select {
+		case <-begin:
+			first = true
+		case <-ctx.Done():
+			return
+		case <-r.hangUp:
+		case <-poll.C:
+			if look(r.last.Files()).same(seen) {
+				continue
+			}
+			pause = quietTime
+		}
+		var c *config.Config
+		var err error
+		for { // a file that is written meanwhile may be half of one
+			if sleep(ctx, pause) != nil {
+				return
+			}
+			seen = look(r.last.Files())
+			c, err = r.read(r.last)
+			if look(r.last.Files()).same(seen) {
+				break
+			}
+			pause = quietTime
+		}
+		if c != nil {
+			r.last = c
+			seen = look(c.Files())
+		}
+		r.take(c, err, first)
+	}
+}
+
+// take lets the node have the jobs of a configuration, and logs what came of it; for the first time
+// only if something has changed.
+func (r *reloader) take(c *config.Config, err error, first bool) {
+	n, restart, err := r.apply(c, err)
+	if err != nil {
+		var faults []string
+		for _, fault := range config.Split(config.InFileOrder(err)) {
+			faults = append(faults, fault.Error())
+		}
+		r.log.Error("configuration not reloaded", slog.String("err", strings.Join(faults, "; ")))
+		return
+	}
+	if len(restart) > 0 {
+		r.log.Warn("configuration needs a restart", slog.String("settings", strings.Join(restart, ", ")))
+	}
+	if first && n == (counts{}) {
+		return
+	}
+	r.log.Info("configuration reloaded", slog.Int("added", n.added), slog.Int("changed", n.changed), slog.Int("removed", n.removed))
+}
+
+// counts says how many jobs a reload has changed.
+type counts struct{ added, changed, removed int }
+
+// apply lets the node have the jobs of a configuration, or changes nothing and returns all faults.
+// Restart names the settings that differ and are not applied.
+func (r *reloader) apply(c *config.Config, err error) (n counts, restart []string, _ error) {
+	if c == nil {
+		return n, nil, err
+	}
+	restart = c.KeepFixed(r.running)
+	next, fresh, faults := r.check(c)
+	if err = errors.Join(err, faults); err != nil {
+		return n, nil, err
+	}
+	all, _ := c.AllJobs()
+	var added, replaced []scheduler.Job
+	for _, i := range fresh {
+		if all[i].Off() {
+			continue
+		}
+		job, err := newJob(c, at(i), &all[i], r.with)
+		faults = errors.Join(faults, err)
+		switch was, known := r.jobs[job.Name]; {
+		case !known:
+			added = append(added, job)
+		default:
+			replaced = append(replaced, job)
+			if !reflect.DeepEqual(was, &all[i]) {
+				n.changed++
+			}
+		}
+	}
+	if faults != nil {
+		return n, nil, faults
+	}
+	var removed []string
+	for name := range r.jobs {
+		if next[name] == nil {
+			removed = append(removed, name)
+		}
+	}
+	if c.HasExec() {
+		r.commands()
+	}
+	n.added, n.removed = len(added), len(removed)
+	if err := r.change(removed, replaced, added); err != nil {
+		return n, nil, err
+	}
+	r.running, r.jobs = c, next
+	return n, restart, nil
+}
+
+// check returns the jobs of a configuration that are enabled, by name, the indexes of those that the
+// node does not have as they are, and all faults that can be found without secrets. Jobs that the
+// node has are not checked again.
+func (r *reloader) check(c *config.Config) (enabled map[string]*config.Job, fresh []int, err error) {
+	dry := r.with
+	dry.dry = true
+	settings, faults := schedulerConfig(c, dry)
+	all, _ := c.AllJobs()
+	enabled = make(map[string]*config.Job, len(all))
+	seen := make(map[string]bool, len(all))
+	for i := range all {
+		j, name := &all[i], settings.Jobs[i].Name
+		if !j.Off() {
+			enabled[name] = j
+		}
+		same := r.jobs[name] != nil && !j.Off() && reflect.DeepEqual(r.jobs[name], j)
+		switch {
+		case seen[name]:
+			faults = errors.Join(faults, fmt.Errorf("%s.name: %s is taken by another job", at(i), strictyaml.Quote(name)))
+		case !same || j.Exec != nil && j.Exec.EnvFile != "": // a file with variables may have others now
+			fresh = append(fresh, i)
+		}
+		seen[name] = name != ""
+	}
+	return enabled, fresh, c.Locate(errors.Join(faults, r.checkFresh(settings, fresh)))
+}
+
+// checkFresh returns what New does not accept of some of the jobs of settings, each with its path there.
+func (r *reloader) checkFresh(settings scheduler.Config, fresh []int) error {
+	all := settings.Jobs
+	settings.Jobs = nil
+	for _, i := range fresh {
+		settings.Jobs = append(settings.Jobs, all[i])
+	}
+	settings.Store, settings.Logger = r.store, slog.New(slog.DiscardHandler)
+	_, err := scheduler.New(settings)
+	var errs []error
+	for _, e := range config.Split(err) {
+		var k int
+		if _, none := fmt.Sscanf(e.Error(), "jobs[%d]", &k); none == nil {
+			_, rest, _ := strings.Cut(e.Error(), "]")
+			e = errors.New(at(fresh[k]) + rest)
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// change changes the jobs of the node. What New accepts of a job the node accepts too, so an error
+// says that the node drains.
+func (r *reloader) change(removed []string, replaced, added []scheduler.Job) error {
+	if err := r.node.Remove(removed...); err != nil {
+		return err
+	}
+	return errors.Join(r.node.Replace(replaced...), r.node.Add(added...))
+}
+
+// A sight is what files were when they were looked at, without their content.
+type sight []os.FileInfo
+
+// look looks at files. One that is not there is nil.
+func look(names []string) (s sight) {
+	for _, name := range names {
+		info, err := os.Stat(name) // of what a link leads to, as Kubernetes swaps one
+		if err != nil {
+			info = nil
+		}
+		s = append(s, info)
+	}
+	return s
+}
+
+func (s sight) same(other sight) bool {
+	return slices.EqualFunc(s, other, func(a, b os.FileInfo) bool {
+		if a == nil || b == nil {
+			return a == nil && b == nil
+		}
+		return a.Name() == b.Name() && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+	})
+}

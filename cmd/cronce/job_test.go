@@ -1,0 +1,76 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+)
+
+// What the file says about a job for a person is shown by --check, and its zone is that of its spec.
+func TestCheckShowsJobs(t *testing.T) {
+	const yaml = `jobs:
+  - {kind: sleep, name: a, spec: 0 3 * * *, zone: Asia/Shanghai, description: the nightly one, owner: dba, runbook: "https://wiki.example.com/a", labels: {team: shop, tier: "1"}}
+  - {kind: exec, name: off, spec: "@daily", enabled: false, exec: {command: [no-such-program], env_from: [NOT_SET_HERE]}}
+  - {kind: sleep, name: b, spec: CRON_TZ=Asia/Tokyo 0 3 * * *, zone: Asia/Tokyo}
+`
+	r := cronce(t, "node", "--check", "--config", file(t, "c.yaml", yaml))
+	r.want(t, exit.Fine, "CRON_TZ=Asia/Shanghai 0 3 * * *  Asia/Shanghai", " 19:00:00", "CRON_TZ=Asia/Tokyo 0 3 * * *     Asia/Tokyo",
+		"\na\n  description: the nightly one\n  owner: dba\n  runbook: https://wiki.example.com/a\n  labels: team=shop, tier=1\n",
+		"note: off: is not enabled: nodes with this file do not run it, and others may\n")
+	if strings.Contains(r.stdout, "no-such-program") || strings.Contains(r.stdout, "off   ") {
+		t.Error("the disabled job is treated as one that runs:", r.stdout)
+	}
+}
+
+func TestJobFaults(t *testing.T) {
+	for settings, want := range map[string]string{
+		"zone: Local": `jobs[0].zone: is "Local", must be a name of the time zone database`,
+		"zone: Asia/Tokyo, spec: CRON_TZ=UTC 0 3 * * *": `jobs[0].zone: is "Asia/Tokyo", but the spec begins with "CRON_TZ=UTC": give one of them`,
+		"zone: Asia/Tokyo, spec: '@every 5s'":           `jobs[0].spec: spec "CRON_TZ=Asia/Tokyo @every 5s": @every`,
+		"runbook: see the wiki":                         `jobs[0].runbook: is "see the wiki", must be a URL`,
+		"runbook: 'https://me:hunter2@wiki/a'":          `jobs[0].runbook: is a text with credentials (not shown), must be a URL`,
+		"owner: " + strings.Repeat("x", 501):            `jobs[0].owner: is 501 bytes long, must be up to 500`,
+		"labels: {'a b': c}":                            `jobs[0].labels: has "a b", must have names like`,
+		"labels: [a]":                                   `jobs[0].labels: is a list, must be a mapping`,
+		"log: loud":                                     `jobs[0].log: is "loud", must be normal, quiet`,
+		"enabled: never":                                `jobs[0].enabled: is "never", must be true or false`,
+		"atempts: 3":                                    `jobs[0].atempts: unknown key, did you mean "attempts"?`,
+		"enabled: false, lease: 1ms":                    `jobs[0].lease: is 1ms`,
+	} {
+		if !strings.Contains(settings, "spec:") {
+			settings += ", spec: '@daily'"
+		}
+		text := "jobs:\n  - {kind: sleep, name: a, " + settings + "}\n"
+		cronce(t, "node", "--check", "--config", file(t, "c.yaml", text)).want(t, exit.WrongUsage, "c.yaml:2:", want)
+	}
+}
+
+// A node runs none of a job that is not enabled, and logs a quiet one only when it fails.
+func TestQuietAndDisabledJobs(t *testing.T) {
+	_, url := newRedis(t)
+	n := startNode(t, url, `jobs:
+  - {kind: sleep, name: loud, spec: "@every 1s"}
+  - {kind: sleep, name: calm, spec: "@every 1s", log: quiet}
+  - {kind: exec, name: fails, spec: "@every 1s", log: quiet, exec: {shell: exit 3}}
+  - {kind: exec, name: "off", spec: "@every 1s", enabled: false, exec: {command: [no-such-program]}}
+`)
+	finished := map[string]int{}
+	eventually(t, "runs of the others", func() bool {
+		clear(finished)
+		for _, l := range n.logs("run finished") {
+			finished[l.Text("job")]++
+		}
+		return finished["loud"] >= 3 && finished["fails"] >= 2
+	})
+	if finished["calm"]+finished["off"] > 0 {
+		t.Error(finished)
+	}
+	for _, l := range n.logs("run started") {
+		if l.Text("job") != "loud" {
+			t.Errorf("the log has the start of %s", l.Text("job"))
+		}
+	}
+	cronce(t, "journal", "calm", "--redis", url).want(t, exit.Fine, "ok in")
+	cronce(t, "journal", "off", "--redis", url).want(t, exit.WrongUsage)
+}
