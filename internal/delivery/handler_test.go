@@ -233,7 +233,7 @@ func TestHandlerKnowsLevels(t *testing.T) {
 		if synctest.Wait(); *s.asked != 4 {
 			t.Errorf("it was asked %d times within a second, want once for each of 4 levels", *s.asked)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		enabled(false, false, false, false, true, true, true)
 		answered()
 		enabled(true, true, true, true, true, true, true)
@@ -272,7 +272,7 @@ func TestHandlerPanics(t *testing.T) {
 		log(func() error { panic("first") }, begins+"panicked: first\n")
 		time.Sleep(time.Minute - 1)
 		log(func() error { panic("second") }, "")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		log(func() error { runtime.Goexit(); return nil }, begins+"ended its goroutine\n")
 		time.Sleep(time.Minute)
 		log(func() error { panic(long(3 << 10)) }, begins+"panicked: "+long(2<<10-len("panicked: "))+" …\n")

@@ -123,7 +123,7 @@ func TestContextEnds(t *testing.T) {
 			ctx, stop := context.WithCancelCause(t.Context())
 			cmd := sh(c.script)
 			cmd.Dir, cmd.Grace = t.TempDir(), 300*time.Millisecond
-			if c.cause == cause && name != "ignores" {
+			if errors.Is(c.cause, cause) && name != "ignores" {
 				cmd.Grace = time.Minute
 			}
 			done := make(chan error)

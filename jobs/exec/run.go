@@ -26,7 +26,7 @@ func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *
 		return failedToStart(c, err)
 	}
 	w := newWatch(run.Deadline, c.Grace)
-	q := &request{Op: opStart, RunID: run.ID, Path: path, Args: c.Args, Env: append(c.Env[:len(c.Env):len(c.Env)], runEnv(run)...),
+	q := &request{Op: opStart, RunID: run.ID, Path: path, Args: c.Args, Env: append(slices.Clip(c.Env), runEnv(run)...),
 		Dir: c.Dir, Stdin: c.Stdin != "", Umask: c.Umask, User: user}
 	child, err := r.backend.start(ctx, q, files, w.term, w.kill)
 	for _, f := range files {

@@ -71,7 +71,7 @@ func children() (pids []int) {
 		if err != nil && thread.Name() == strconv.Itoa(os.Getpid()) { // a kernel without CONFIG_PROC_CHILDREN
 			return childrenByParent()
 		}
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(field); err == nil {
 				pids = append(pids, pid)
 			}

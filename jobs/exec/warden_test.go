@@ -5,6 +5,7 @@ package exec_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -65,7 +66,7 @@ func wardenOf(t *testing.T, pid int) (warden int) {
 	lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	for _, list := range lists {
 		text, _ := os.ReadFile(list)
-		for _, child := range strings.Fields(string(text)) {
+		for child := range strings.FieldsSeq(string(text)) {
 			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); bytes.HasSuffix(line, []byte("\x00warden\x00")) {
 				warden, _ = strconv.Atoi(child)
 			}
@@ -130,7 +131,7 @@ func TestUser(t *testing.T) {
 	c := sh("id -un; grep NoNewPrivs /proc/$$/status; exit 1")
 	c.User = "nobody"
 	err := run(t, t.Context(), runner(t), c)
-	if e, ok := err.(*exec.ExitError); !ok || e.Output != "nobody\nNoNewPrivs:\t1\n" {
+	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.Output != "nobody\nNoNewPrivs:\t1\n" {
 		t.Errorf("%v, want nobody without new rights", err)
 	}
 }

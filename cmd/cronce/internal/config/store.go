@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -245,9 +244,9 @@ func (c *Config) stateDirectory() string {
 	if dir, ok := c.variable("XDG_STATE_HOME"); ok && dir != "" {
 		return filepath.Join(dir, "cronce")
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = os.TempDir()
+	home, _ := c.variable("HOME")
+	if home == "" {
+		home, _ = c.variable("USERPROFILE") // of Windows
 	}
 	return filepath.Join(home, ".local", "state", "cronce")
 }
