@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,15 +124,15 @@ func TestTries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				var began []time.Time
+				var tries instants
 				c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Retry: tc.retry, Timeout: tc.timeout, Func: func(context.Context, *scheduler.Run) error {
-					began = append(began, time.Now())
-					if len(began) <= len(tc.fails) {
-						return tc.fails[len(began)-1]()
+					if n := tries.add(time.Now()); n <= len(tc.fails) {
+						return tc.fails[n-1]()
 					}
 					return nil
 				}})
 				c.pass(time.Hour + 10*time.Minute)
+				began := tries.all()
 				var waits []time.Duration
 				for i := 1; i < len(began); i++ {
 					waits = append(waits, began[i].Sub(began[i-1]).Truncate(time.Microsecond))
@@ -149,16 +150,37 @@ func TestTries(t *testing.T) {
 	}
 }
 
+// instants are the times of what happens on several goroutines.
+type instants struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+// add adds one, and returns how many there are.
+func (i *instants) add(at time.Time) int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.at = append(i.at, at)
+	return len(i.at)
+}
+
+func (i *instants) all() []time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.at)
+}
+
 // Each wait is shorter by up to the jitter, and not all by as much.
 func TestRetryJitter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		var began []time.Time
+		var tries instants
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "0 0 0 2 1 *", Retry: scheduler.Retry{Tries: 200, Wait: 10 * time.Second, Max: 10 * time.Second, Jitter: .5},
 			Func: func(context.Context, *scheduler.Run) error {
-				began = append(began, time.Now())
+				tries.add(time.Now())
 				return errBroken
 			}})
 		c.pass(25 * time.Hour)
+		began := tries.all()
 		different := map[time.Duration]bool{}
 		for i := 1; i < len(began); i++ {
 			wait := began[i].Sub(began[i-1])
