@@ -73,14 +73,17 @@ func (c *client) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.CloseWrite() }) // the warden kills all, replies and exits
+	kill := func() { time.AfterFunc(exitWithin, func() { _ = process.Process.Kill() }) } // one that has ended is not killed
+	stop := context.AfterFunc(ctx, func() {
+		_ = conn.CloseWrite() // the warden kills all, replies and exits
+		kill()
+	})
 	defer stop()
 	c.connect(conn)
 	readErr := c.read(conn)
 	c.disconnect()
 	_ = conn.Close()
-	timer := time.AfterFunc(exitWithin, func() { _ = process.Process.Kill() })
-	defer timer.Stop()
+	kill()
 	err = process.Wait()
 	c.bury()
 	return errors.Join(err, readErr)
@@ -159,13 +162,14 @@ func (c *client) bury() {
 	c.mu.Unlock()
 	for id, child := range left {
 		killByRunID(child.runID)
-		child.done <- reply{ID: id, Err: "the warden died"}
+		child.done <- reply{ID: id, Died: true}
 	}
 }
 
-// killByRunID kills the processes with a run id in their environment, until none is found twice.
+// killByRunID kills the processes with a run id in their environment, until none is found twice, or
+// lastKills has passed: one may be in a call that cannot be interrupted.
 func killByRunID(runID string) {
-	for clean := 0; clean < 2; {
+	for clean, end := 0, time.Now().Add(lastKills); clean < 2 && time.Now().Before(end); {
 		clean++
 		for _, pid := range allProcesses() {
 			if p, ok := readProcess(pid); ok && p.carries(runID) {
@@ -241,8 +245,8 @@ func boot(t time.Time) int64 {
 	return bootTimeAt(t)
 }
 
-// A remote is a child of the warden. A request that cannot be sent needs no answer: the warden is
-// gone, and the child with it.
+// A remote is a child of the warden. A request that cannot be sent ends the connection, and the
+// warden then kills all: a command that could not be ended must not go on.
 type remote struct {
 	conn  *net.UnixConn
 	id    uint64
@@ -253,11 +257,17 @@ type remote struct {
 func (r *remote) over() <-chan reply { return r.done }
 
 func (r *remote) extend(term, kill time.Time) {
-	_ = send(r.conn, &request{Op: opExtend, ID: r.id, Term: boot(term), Kill: boot(kill)}, nil)
+	r.send(&request{Op: opExtend, ID: r.id, Term: boot(term), Kill: boot(kill)})
 }
 
 func (r *remote) stop(kill time.Time) {
-	_ = send(r.conn, &request{Op: opStop, ID: r.id, Kill: boot(kill)}, nil)
+	r.send(&request{Op: opStop, ID: r.id, Kill: boot(kill)})
 }
 
-func (r *remote) kill() { _ = send(r.conn, &request{Op: opKill, ID: r.id}, nil) }
+func (r *remote) kill() { r.send(&request{Op: opKill, ID: r.id}) }
+
+func (r *remote) send(q *request) {
+	if err := send(r.conn, q, nil); err != nil {
+		_ = r.conn.Close()
+	}
+}

@@ -61,6 +61,7 @@ const (
 	defaultGrace = 4 * time.Second
 	maxStdin     = 64 << 10
 	maxArgs      = 96 << 10 // bytes of arguments and environment
+	perItem      = 8        // bytes that each of them counts beside its own
 )
 
 // A FieldError is a fault in a Command.
@@ -86,13 +87,13 @@ func (c *Command) check() error {
 		bad(fmt.Sprintf("args[%d]", i), "without a NUL byte", "%q", c.Args[i])
 	}
 	for i, v := range c.Env {
-		size += len(v)
+		size += len(v) + perItem
 		if name, _, ok := strings.Cut(v, "="); !ok || name == "" || hasNUL(v) || strings.HasPrefix(name, "CRONCE_") {
 			bad(fmt.Sprintf("env[%d]", i), "name=value, and no name that begins with CRONCE_", "%q", name)
 		}
 	}
 	for _, a := range c.Args {
-		size += len(a)
+		size += len(a) + perItem
 	}
 	if size-len(c.Stdin) > maxArgs {
 		bad("args", fmt.Sprintf("up to %d bytes together with env", maxArgs), "of %d bytes", size-len(c.Stdin))

@@ -192,7 +192,7 @@ func TestFaults(t *testing.T) {
 		`exec: args is [], must be a program and its arguments`:                                  {},
 		`exec: args[1] is "a\x00b", must be without a NUL byte`:                                  {Args: []string{"a", "a\x00b"}},
 		`exec: env[0] is "CRONCE_JOB", must be name=value, and no name that begins with CRONCE_`: {Args: []string{"a"}, Env: []string{"CRONCE_JOB=x"}},
-		`exec: args is of 100001 bytes, must be up to 98304 bytes together with env`:             {Args: []string{"a", strings.Repeat("x", 100000)}},
+		`exec: args is of 100017 bytes, must be up to 98304 bytes together with env`:             {Args: []string{"a", strings.Repeat("x", 100000)}},
 		`exec: stdin is of 65537 bytes, must be up to 65536 bytes`:                               {Args: []string{"a"}, Stdin: strings.Repeat("x", 65537)},
 		`exec: grace is -1s, must be 0 or more`:                                                  {Args: []string{"a"}, Grace: -time.Second},
 		`exec: umask is 01777, must be 0 to 0777`:                                                {Args: []string{"a"}, Umask: &mask},

@@ -28,7 +28,7 @@ func TestRenewedTooLate(t *testing.T) {
 	}
 	const term, kill, later = 1000, 2000, 9000
 	run := &wardenRun{request: request{ID: 1, Term: term, Kill: kill}, pid: c.Process.Pid}
-	w := &warden{runs: map[uint64]*wardenRun{1: run}}
+	w := &warden{runs: map[uint64]*wardenRun{1: run}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
 	renew := func(term, kill int64) {
 		w.handle(received{request: request{Op: opExtend, ID: 1, Term: term, Kill: kill}})
 	}
@@ -59,19 +59,24 @@ func TestKillAt(t *testing.T) {
 	}
 }
 
-// A run whose main process has ended is over only when nothing of it is left.
+// A run whose main process has ended is over only when nothing of it is left, also in another session.
 func TestOverMeansEmpty(t *testing.T) {
 	c := exec.Command("sleep", "1000")
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	run := &wardenRun{request: request{ID: 1}, pid: c.Process.Pid, reply: &reply{ID: 1}}
-	w := &warden{runs: map[uint64]*wardenRun{1: run}}
-	if w.act(bootTime()); len(w.runs) != 1 { // it was killed, and nobody has waited for it
-		t.Error("the run is over")
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
 	}
-	if _ = c.Wait(); c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Errorf("it ended with %v", c.ProcessState)
+	run := &wardenRun{request: request{ID: 1}, pid: gone.Process.Pid, reply: &reply{ID: 1}}
+	w := &warden{runs: map[uint64]*wardenRun{1: run}, owners: map[int]*wardenRun{c.Process.Pid: run}, replies: newReplies(nil)}
+	if w.act(bootTime()); len(w.runs) != 1 {
+		t.Error("the run is over although one of its processes was alive")
+	}
+	_ = c.Wait()
+	if w.act(bootTime()); len(w.runs) != 0 || c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("the run is not over, its process ended with %v", c.ProcessState)
 	}
 }

@@ -33,7 +33,7 @@ func (l *local) run(ctx context.Context) error {
 
 // start starts a command in a group of its own.
 func (l *local) start(_ context.Context, q *request, files []*os.File, term, kill time.Time) (child, error) {
-	cmd := &osexec.Cmd{Path: q.Path, Args: q.Args, Env: q.Env, Dir: q.Dir, Stdout: files[0], Stderr: files[0], SysProcAttr: ownGroup(q.User)}
+	cmd := &osexec.Cmd{Path: string(q.Path), Args: toTexts(q.Args), Env: toTexts(q.Env), Dir: string(q.Dir), Stdout: files[0], Stderr: files[0], SysProcAttr: ownGroup(q.User)}
 	if len(files) > 1 {
 		cmd.Stdin = files[1]
 	}

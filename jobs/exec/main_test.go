@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) {
 		}
 	case len(os.Args) > 2 && os.Args[1] == "node":
 		nodeMain(os.Args[2])
+	case len(os.Args) > 3 && os.Args[1] == "many":
+		manyMain(os.Args[2], os.Args[3])
 	default:
 		os.Exit(m.Run())
 	}
@@ -50,6 +53,32 @@ func nodeMain(script string) {
 	if err := n.Run(context.Background()); err != nil {
 		panic(err)
 	}
+}
+
+// manyMain is a node with many jobs, of which each runs a script.
+func manyMain(count, script string) {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		panic(err)
+	}
+	r, err := exec.New(exec.Config{Warden: []string{"warden"}})
+	if err != nil {
+		panic(err)
+	}
+	f, err := r.Func(exec.Command{Args: []string{"/bin/sh", "-c", "exec " + script}})
+	if err != nil {
+		panic(err)
+	}
+	cfg := scheduler.Config{Store: memlock.New(memlock.Options{})}
+	for i := range n {
+		cfg.Jobs = append(cfg.Jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: "@every 1s", Lease: 5 * time.Second, Func: f})
+	}
+	node, err := scheduler.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	go func() { _ = r.Run(context.Background()) }()
+	_ = node.Run(context.Background())
 }
 
 // runner returns a Runner that lives as long as the test.

@@ -15,11 +15,11 @@ type request struct {
 	ID uint64 `json:"id"` // of a start, and of all that concerns it
 
 	// Of opStart.
-	RunID string      `json:"run,omitempty"` // the value of RunIDEnv, by which stray processes are known
-	Path  string      `json:"path,omitempty"`
-	Args  []string    `json:"args,omitempty"`
-	Env   []string    `json:"env,omitempty"`
-	Dir   string      `json:"dir,omitempty"`
+	RunID string      `json:"run,omitempty"`  // the value of RunIDEnv, by which stray processes are known
+	Path  []byte      `json:"path,omitempty"` // bytes, and so base64: what the system takes need not be UTF-8
+	Args  [][]byte    `json:"args,omitempty"`
+	Env   [][]byte    `json:"env,omitempty"`
+	Dir   []byte      `json:"dir,omitempty"`
 	Stdin bool        `json:"stdin,omitempty"`
 	Umask *int        `json:"umask,omitempty"`
 	User  *credential `json:"user,omitempty"`
@@ -42,6 +42,21 @@ type reply struct {
 	Signal int    `json:"signal,omitempty"` // that ended the main process; 0: it exited
 	Lease  bool   `json:"lease,omitempty"`  // it was ended because its lease was about to end
 	Err    string `json:"err,omitempty"`    // it could not be started
+	Died   bool   `json:"-"`                // the warden died, and nobody knows how it ended
+}
+
+func toBytes(texts []string) (all [][]byte) {
+	for _, t := range texts {
+		all = append(all, []byte(t))
+	}
+	return all
+}
+
+func toTexts(all [][]byte) (texts []string) {
+	for _, b := range all {
+		texts = append(texts, string(b))
+	}
+	return texts
 }
 
 // maxPacket bounds a request: the kernel takes packets of up to 208 KiB by default.

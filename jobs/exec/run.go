@@ -26,8 +26,8 @@ func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *
 		return failedToStart(c, err)
 	}
 	w := newWatch(run.Deadline, c.Grace)
-	q := &request{Op: opStart, RunID: run.ID, Path: path, Args: c.Args, Env: append(slices.Clip(c.Env), runEnv(run)...),
-		Dir: c.Dir, Stdin: c.Stdin != "", Umask: c.Umask, User: user}
+	q := &request{Op: opStart, RunID: run.ID, Path: []byte(path), Args: toBytes(c.Args), Env: toBytes(append(slices.Clip(c.Env), runEnv(run)...)),
+		Dir: []byte(c.Dir), Stdin: c.Stdin != "", Umask: c.Umask, User: user}
 	child, err := r.backend.start(ctx, q, files, w.term, w.kill)
 	for _, f := range files {
 		_ = f.Close()
@@ -43,6 +43,8 @@ func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *
 // result turns the end of a command into the error of its run.
 func result(ctx context.Context, c *Command, end *reply, output string) error {
 	switch {
+	case end.Died:
+		return errors.New("exec: the process that runs commands died, and so did the command")
 	case end.Err != "":
 		return failedToStart(c, errors.New(end.Err))
 	case end.Lease && ctx.Err() == nil:

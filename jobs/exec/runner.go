@@ -34,7 +34,7 @@ type backend interface {
 	start(ctx context.Context, q *request, files []*os.File, term, kill time.Time) (child, error)
 }
 
-// A child is a command that was started. Its methods do not wait.
+// A child is a command that was started. Its methods wait for a few seconds at most.
 type child interface {
 	extend(term, kill time.Time) // moves the times of SIGTERM and SIGKILL
 	stop(kill time.Time)         // sends SIGTERM, and SIGKILL at that time

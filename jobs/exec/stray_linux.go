@@ -17,33 +17,69 @@ const sweepEvery = 5 * time.Millisecond
 // nothing was left. A process of the run that nobody waits for is a child of the warden, also if it
 // has a session of its own. Its children become the warden's when it is dead, and are found next.
 func (w *warden) sweep(run *wardenRun) (empty bool) {
-	empty = syscall.Kill(-run.pid, syscall.SIGKILL) == syscall.ESRCH
-	for _, pid := range w.strays() {
-		p, ok := readProcess(pid)
-		if ok && p.of(run) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		if !ok || p.of(run) { // one that died just now may have left children, which this list lacks
-			empty = false
+	group := syscall.Kill(-run.pid, syscall.SIGKILL) != syscall.ESRCH
+	dead := map[int]bool{}
+	for again := true; again; {
+		again, empty = false, true
+		for _, pid := range w.strays() {
+			p, ok := readProcess(pid)
+			switch {
+			case !ok:
+				again = again || !dead[pid] // its children came after this list was made
+				dead[pid] = true
+			case w.owner(p) == run:
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				empty = false
+			case p.dying && w.owners[pid] == nil && p.began >= run.began:
+				empty = false // it has no environment any more, and ends by itself
+			}
 		}
 	}
-	return empty
+	// A member of the group may be below a process that is not known to be of the run.
+	return empty && (!group || !groupAlive(run.pid))
 }
 
-// killStrays kills children that belong to no run that is known to be alive. A process can leave
-// its session and clear its environment. Then only the time when it began says from which runs it
-// may be: it is killed when all runs that were alive at that time are over.
+// groupAlive reports whether a group has a member that is not a zombie.
+func groupAlive(group int) bool {
+	for _, pid := range allProcesses() {
+		if p, ok := readProcess(pid); ok && p.group == group {
+			return true
+		}
+	}
+	return false
+}
+
+// owner returns the run that a child of the warden is of, as far as is known, or nil.
+func (w *warden) owner(p process) *wardenRun {
+	if run := w.owners[p.pid]; run != nil {
+		return run
+	}
+	for _, run := range w.runs {
+		if p.of(run) {
+			w.owners[p.pid] = run
+			return run
+		}
+	}
+	return nil
+}
+
+// killStrays kills children that belong to no run that is alive. A process can leave its session and
+// clear its environment. Then only the time when it began says from which runs it may be: it is
+// killed when all runs that were alive at that time are over.
 func (w *warden) killStrays() {
 	for _, pid := range w.strays() {
 		p, ok := readProcess(pid)
 		if !ok {
 			continue
 		}
-		known := false
-		for _, run := range w.runs {
-			known = known || p.of(run) || run.began <= p.began
+		owner := w.owner(p)
+		alive := owner != nil && w.runs[owner.ID] == owner
+		if owner == nil && !p.named() {
+			for _, run := range w.runs {
+				alive = alive || run.over == 0 && run.began <= p.began
+			}
 		}
-		if !known {
+		if !alive {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
@@ -104,17 +140,19 @@ func allProcesses() (pids []int) {
 type process struct {
 	pid, parent, group, session int
 	began                       int64 // ns of CLOCK_BOOTTIME, rounded up to the end of a clock tick
+	dying                       bool  // it has no memory any more, and is no zombie yet
 }
 
 // clockTick is the unit of times in /proc: USER_HZ is 100 on all platforms that Go supports.
 const clockTick = 10 * time.Millisecond
 
-// readProcess reads /proc/pid/stat: see proc_pid_stat(5). A zombie is none: it does nothing any more.
+// readProcess reads /proc/pid/stat: see proc_pid_stat(5). A zombie is none, because it does nothing any
+// more; unless it is a main thread that ended before others of its process.
 func readProcess(pid int) (p process, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, found := bytes.Cut(text[max(bytes.LastIndexByte(text, ')'), 0):], []byte(") ")) // a name may hold spaces and brackets
 	f := strings.Fields(string(rest))
-	if err != nil || !found || len(f) < 20 || f[0] == "Z" || f[0] == "X" {
+	if err != nil || !found || len(f) < 21 || f[0] == "X" || f[0] == "Z" && (f[17] == "0" || f[17] == "1") {
 		return p, false
 	}
 	p.pid = pid
@@ -123,6 +161,7 @@ func readProcess(pid int) (p process, ok bool) {
 	p.session, _ = strconv.Atoi(f[3])
 	ticks, _ := strconv.ParseInt(f[19], 10, 64)
 	p.began = (ticks + 1) * int64(clockTick)
+	p.dying = f[20] == "0" && f[0] != "Z"
 	return p, true
 }
 
@@ -133,8 +172,28 @@ func (p process) of(run *wardenRun) bool {
 }
 
 // carries reports whether the process was started with this run id in its environment.
-func (p process) carries(runID string) bool {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
-	want := RunIDEnv + "=" + runID
-	return err == nil && (bytes.HasPrefix(env, []byte(want+"\x00")) || bytes.Contains(env, []byte("\x00"+want+"\x00")))
+func (p process) carries(runID string) bool { return p.has(RunIDEnv + "=" + runID + "\x00") }
+
+// named reports whether the process was started with any run id in its environment.
+func (p process) named() bool { return p.has(RunIDEnv + "=") }
+
+// has reports whether a variable of the process begins with a text.
+func (p process) has(text string) bool {
+	env := p.environment()
+	return bytes.HasPrefix(env, []byte(text)) || bytes.Contains(env, []byte("\x00"+text))
+}
+
+// environment returns the environment that a process was started with, as one of its threads has it.
+func (p process) environment() []byte {
+	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+	if len(env) > 0 {
+		return env
+	}
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.pid))
+	for _, thread := range threads {
+		if env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/environ", p.pid, thread.Name())); len(env) > 0 {
+			return env
+		}
+	}
+	return nil
 }

@@ -21,6 +21,9 @@ const wardenFD = 3
 // lastKills is how long a warden whose node is gone goes on killing what is left.
 const lastKills = 2 * time.Second
 
+// lastReplies is how long a warden waits at its end until the node has its replies.
+const lastReplies = time.Second
+
 // Warden serves the node that started this process with [Config.Warden], until the node is gone,
 // and then kills what is left. It is the whole of a process: call it from main, and exit with the
 // error's absence or presence. It is of no use without a Runner.
@@ -44,12 +47,15 @@ func Warden() error {
 	signal.Notify(caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	w := &warden{
 		conn: conn, alarm: alarm, strict: newStrictForker(),
-		requests: make(chan received), exits: make(chan exit), forked: make(chan struct{}, 1), runs: map[uint64]*wardenRun{},
+		requests: make(chan received), exits: make(chan exit, 1024), forked: make(chan struct{}, 1),
+		runs: map[uint64]*wardenRun{}, owners: map[int]*wardenRun{}, replies: newReplies(conn),
 	}
 	go w.read()
 	go w.reap()
+	go w.replies.write()
 	w.serve()
 	w.killAll()
+	w.replies.flush(lastReplies)
 	return nil
 }
 
@@ -84,6 +90,8 @@ type warden struct {
 	exits    chan exit
 	forked   chan struct{} // wakes the reaper, which has no child to wait for
 	runs     map[uint64]*wardenRun
+	owners   map[int]*wardenRun // by the pid of a process that was seen to be of a run, until it is reaped
+	replies  *replies
 	stray    bool // a stray has ended: its children are strays now
 }
 
@@ -166,7 +174,20 @@ func (w *warden) serve() {
 			w.exited(e)
 		case <-w.alarm.rang:
 		}
+		w.drainExits()
 		w.act(bootTime())
+	}
+}
+
+// drainExits takes all processes that were reaped meanwhile: one search serves them all.
+func (w *warden) drainExits() {
+	for {
+		select {
+		case e := <-w.exits:
+			w.exited(e)
+		default:
+			return
+		}
 	}
 }
 
@@ -199,7 +220,7 @@ func (w *warden) start(r received) {
 	run := &wardenRun{request: r.request, began: bootTime()}
 	pid, err := w.fork(r)
 	if err != nil {
-		w.send(&reply{ID: r.ID, Err: err.Error()})
+		w.replies.add(&reply{ID: r.ID, Err: err.Error()})
 		return
 	}
 	run.pid = pid
@@ -230,19 +251,20 @@ func (w *warden) fork(r received) (pid int, err error) {
 			return 0, err
 		}
 	}
-	attr := &syscall.ProcAttr{Dir: r.Dir, Env: r.Env, Files: []uintptr{in.Fd(), out, out},
+	attr := &syscall.ProcAttr{Dir: string(r.Dir), Env: toTexts(r.Env), Files: []uintptr{in.Fd(), out, out},
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
 	if r.Umask != nil {
 		defer syscall.Umask(syscall.Umask(*r.Umask))
 	}
 	if u := r.User; u != nil {
 		attr.Sys.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
-		return w.strict.fork(r.Path, r.Args, attr)
+		return w.strict.fork(string(r.Path), toTexts(r.Args), attr)
 	}
-	return syscall.ForkExec(r.Path, r.Args, attr)
+	return syscall.ForkExec(string(r.Path), toTexts(r.Args), attr)
 }
 
 func (w *warden) exited(e exit) {
+	delete(w.owners, e.pid)
 	for _, run := range w.runs {
 		if run.pid == e.pid && run.reply == nil {
 			run.reply = &reply{ID: run.ID, Code: e.status.ExitStatus(), Lease: run.expired}
@@ -263,9 +285,10 @@ func (w *warden) act(now int64) {
 		switch {
 		case run.reply != nil || run.killAt() != 0 && now >= run.killAt():
 			run.over = earlier(run.over, now)
-			if w.sweep(run) && run.reply != nil { // over means empty
+			run.expired = run.expired || run.reply == nil && run.stop == 0 // both times passed at once, as after a suspension
+			if w.sweep(run) && run.reply != nil {                          // over means empty
 				delete(w.runs, id)
-				w.send(run.reply)
+				w.replies.add(run.reply)
 				scan = true
 			}
 		case run.Term != 0 && now >= run.Term && run.stop == 0:
@@ -314,13 +337,6 @@ func (r *wardenRun) terminate() {
 
 func (r *wardenRun) kill() { _ = syscall.Kill(-r.pid, syscall.SIGKILL) }
 
-func (w *warden) send(r *reply) {
-	packet, err := json.Marshal(r)
-	if err == nil {
-		_, _ = w.conn.Write(packet) // a node that is gone is seen by the reader
-	}
-}
-
 // killAll kills every process that came of any command. All are descendants of the warden, and the
 // children of one that dies become children of the warden. So when it has no child, none is left.
 func (w *warden) killAll() {
@@ -335,6 +351,7 @@ func (w *warden) killAll() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if len(left) == 0 {
+			w.end()
 			return
 		}
 		w.alarm.set(bootTime() + int64(sweepEvery))
@@ -343,5 +360,15 @@ func (w *warden) killAll() {
 			w.exited(e)
 		case <-w.alarm.rang:
 		}
+	}
+}
+
+// end replies to all runs that are left: none has a process.
+func (w *warden) end() {
+	for _, run := range w.runs {
+		if run.reply == nil {
+			run.reply = &reply{ID: run.ID, Signal: int(syscall.SIGKILL)}
+		}
+		w.replies.add(run.reply)
 	}
 }

@@ -84,7 +84,7 @@ func TestWardenKilled(t *testing.T) {
 	if err := syscall.Kill(wardenOf(t, os.Getpid()), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "the warden died") || alive(m) != nil {
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "the process that runs commands died") || alive(m) != nil {
 		t.Errorf("%v, left %v", err, alive(m))
 	}
 	if err := run(t, t.Context(), r, sh("true")); err != nil {
@@ -151,5 +151,57 @@ func TestInheritedDescriptor(t *testing.T) {
 	defer syscall.Close(high)
 	if err := run(t, t.Context(), runner(t), sh("! [ -e /proc/self/fd/200 ]")); err != nil {
 		t.Errorf("the command has the descriptor: %v", err)
+	}
+}
+
+// One command that leaves zombies all the time holds up no other run.
+func TestManyZombies(t *testing.T) {
+	r := runner(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- run(t, ctx, r, sh("while :; do (sleep 0.01 &) ; done")) }()
+	for range 20 {
+		if err := run(t, t.Context(), r, exec.Command{Args: []string{"true"}}); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	<-done
+}
+
+// A zombie in the group, whose parent left session and environment, is no process that is left.
+func TestZombieOfAStray(t *testing.T) {
+	m := marker(t)
+	c := sh(`sh -c "sleep 0.05 & exec env -i setsid sleep ` + m + `" & sleep 0.2`)
+	if err := run(t, t.Context(), runner(t), c); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "empty", func() bool { return alive(m) == nil })
+}
+
+// A node that stands still and has many runs leaves none of them: the warden waits for no reader.
+func TestManyRunsOfAFrozenNode(t *testing.T) {
+	m := marker(t)
+	n := osexec.Command(os.Args[0], "many", "400", "sleep "+m)
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = n.Process.Kill()
+		_ = n.Wait()
+	})
+	eventually(t, "400 processes", func() bool { return len(alive("sleep\x00"+m)) >= 400 })
+	if err := n.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "empty", func() bool { return len(alive("sleep\x00"+m)) == 0 })
+}
+
+// What is no UTF-8 arrives as it is.
+func TestBytes(t *testing.T) {
+	c := exec.Command{Args: []string{"sh", "-c", `[ "$1" = "$PW" ] && printf %s "$PW" | od -An -tx1; exit 9`, "sh", "caf\xe9<&>"}, Env: []string{"PW=caf\xe9<&>"}}
+	err := run(t, t.Context(), runner(t), c)
+	if e, ok := errors.AsType[*exec.ExitError](err); !ok || strings.TrimSpace(e.Output) != "63 61 66 e9 3c 26 3e" {
+		t.Errorf("%v", err)
 	}
 }

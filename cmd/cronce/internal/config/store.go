@@ -110,10 +110,12 @@ func (c *Config) parseStore(bad func(path, format string, args ...any)) {
 			bad("store", "has something behind memory:, must be memory: alone")
 		}
 	case "sqlite":
-		c.address = StoreAddress{Kind: StoreSQLite, File: rest}
-		if rest == "" || strings.ContainsAny(rest, "?#") {
+		file := strings.TrimPrefix(rest, "//")
+		if strings.HasPrefix(rest, "//") && !strings.HasPrefix(file, "/") || file == "" || strings.ContainsAny(file, "?#") || strings.HasPrefix(file, ":") || strictyaml.HasCredentials(file) {
 			bad("store", "names no file, must be sqlite:FILE")
+			file = ""
 		}
+		c.address = StoreAddress{Kind: StoreSQLite, File: file}
 	case "redis", "rediss", "redis-sentinel", "redis-cluster":
 		c.address = StoreAddress{Kind: StoreRedis}
 		c.parseRedisStore(scheme, bad)
@@ -149,6 +151,8 @@ func (c *Config) parseRedisStore(scheme string, bad func(path, format string, ar
 		bad("store", "%v, %s", err, storeAllowed)
 	case u.User != nil:
 		bad("store", "names a user: set redis.username and redis.password_env")
+	case u.RawQuery != "":
+		bad("store", "has parameters: set redis.tls and redis.db in the file")
 	case scheme == "redis-sentinel" && (master == "" || strings.Contains(master, "/")):
 		bad("store", "names no master, must be redis-sentinel://host,host/master")
 	case scheme == "redis-cluster" && master != "":
@@ -303,11 +307,18 @@ func (c *Config) StoreDSN() (DSN, error) {
 
 // StoreUser returns the user and the password for a ZooKeeper; empty: none.
 func (c *Config) StoreUser() (user string, password Secret, err error) {
-	if c.address.url.User == nil {
+	if password, err = c.storePassword(); err != nil {
+		return "", Secret{}, err
+	}
+	switch named := c.address.url.User != nil; {
+	case !named && password.Text() != "":
+		return "", Secret{}, c.Fault("store", "names no user, but a password is set: write zookeeper://user@host")
+	case named && password.Text() == "":
+		return "", Secret{}, c.Fault("store", "names a user without a password: set $%s, store_password_env or store_password_file", StorePasswordEnv)
+	case !named:
 		return "", Secret{}, nil
 	}
-	password, err = c.storePassword()
-	return c.address.url.User.Username(), password, err
+	return c.address.url.User.Username(), password, nil
 }
 
 func (c *Config) storePassword() (Secret, error) {
