@@ -285,8 +285,10 @@ func (w *warden) act(now int64) {
 		switch {
 		case run.reply != nil || run.killAt() != 0 && now >= run.killAt():
 			run.over = earlier(run.over, now)
-			run.expired = run.expired || run.reply == nil && run.stop == 0 // both times passed at once, as after a suspension
-			if w.sweep(run) && run.reply != nil {                          // over means empty
+			// Both times of a lease may have passed at once, as after a suspension.
+			run.expired = run.expired || run.reply == nil && run.stop == 0
+			// Over means empty.
+			if w.sweep(run) && run.reply != nil {
 				delete(w.runs, id)
 				w.replies.add(run.reply)
 				scan = true
