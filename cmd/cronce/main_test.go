@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +27,9 @@ func TestMain(m *testing.M) {
 			os.Exit(code)
 		}
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if signal.Ignored(syscall.SIGHUP) { // by nohup, say: processes of tests would ignore it too, unless it is caught here
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	for _, o := range config.NodeOverrides { // what the machine says must not reach the tests
 		_ = os.Unsetenv(o.Env)
