@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/schedulertest"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // The function alone: a Run is a value that a test can make.
@@ -26,43 +27,33 @@ func TestReportIsOfTheHourBefore(t *testing.T) {
 	}
 }
 
-// Three nodes, six hours of simulated time, and a gateway that refuses the first try of
-// each hour: six reports, none twice.
+// Three nodes, six hours of simulated time, a gateway that refuses the first try of each hour, and
+// a node that is killed: six reports, none twice.
 func TestOneReportAnHour(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var hours []string
-		refused := map[string]bool{}
-		send := func(hour time.Time) error { // runs of the job do not overlap, so neither do calls
-			name := hour.Format("15:04")
-			if !refused[name] {
-				refused[name] = true
-				return errors.New("the gateway is down")
-			}
-			hours = append(hours, name)
-			return nil
+	start := time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
+	var hours []string
+	refused := map[string]bool{}
+	send := func(hour time.Time) error { // runs of the job do not overlap, so neither do calls
+		name := hour.Format("15:04")
+		if !refused[name] {
+			refused[name] = true
+			return errors.New("the gateway is down")
 		}
-		store := memlock.New(memlock.Options{}) // its clock is time.Now, which the bubble simulates
-		ctx, stop := context.WithCancel(t.Context())
-		var nodes sync.WaitGroup
-		for range 3 {
-			node, err := scheduler.New(scheduler.Config{Name: "node", Store: store, Jobs: []scheduler.Job{Report(send)}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			nodes.Go(func() {
-				if err := node.Run(ctx); err != nil {
-					t.Errorf("run: %v", err)
-				}
-			})
-		}
-		time.Sleep(6 * time.Hour) // of the bubble, which begins at 2000-01-01 00:00 UTC
-		stop()
-		nodes.Wait() // Run returns when the runs that are under way have ended, or their grace is over
-		want := []string{"23:00", "00:00", "01:00", "02:00", "03:00", "04:00"}
-		if !slices.Equal(hours, want) {
-			t.Errorf("reports of %v, want %v", hours, want)
-		}
+		hours = append(hours, name)
+		return nil
+	}
+	schedulertest.Run(t, start, func(c *schedulertest.Cluster) {
+		first, _, _ := c.Node(Report(send)), c.Node(Report(send)), c.Node(Report(send))
+		c.Advance(3 * time.Hour)
+		first.Kill()
+		c.Advance(3 * time.Hour)
+		c.Want("report", start.Add(5*time.Hour+5*time.Minute), verify.TickRan)
+		c.Want("report", start.Add(6*time.Hour+5*time.Minute), verify.TickFuture)
 	})
+	want := []string{"23:00", "00:00", "01:00", "02:00", "03:00", "04:00"}
+	if !slices.Equal(hours, want) {
+		t.Errorf("reports of %v, want %v", hours, want)
+	}
 }
 
 // The node is stopped at every third second of the minutes in which a report is sent. Run returns when the report was sent, and the

@@ -1,0 +1,139 @@
+package schedulertest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// ErrKilled is the cause of the end of a run's context when its node is killed. A function cannot be
+// removed as its process would be: it returns when its context has ended, and nobody reads its answer.
+var ErrKilled = errors.New("schedulertest: the node was killed")
+
+// Kill ends the node as SIGKILL does: nothing that it sends arrives any more, so other nodes learn of its
+// end when its leases are over.
+func (n *Node) Kill() {
+	n.wire.kill(ErrKilled)
+	n.stop()
+}
+
+// mortal ends the contexts of functions with their node.
+func (n *Node) mortal(f scheduler.Func) scheduler.Func {
+	return func(ctx context.Context, run *scheduler.Run) error {
+		ctx, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		defer context.AfterFunc(n.wire.dead, func() { stop(ErrKilled) })()
+		return f(ctx, run)
+	}
+}
+
+// A wire is the way of one node to the store. Once the node is killed no request arrives, and none is
+// answered.
+type wire struct {
+	*memlock.Store
+	dead context.Context
+	kill context.CancelCauseFunc
+}
+
+func newWire(store *memlock.Store) *wire {
+	w := &wire{Store: store}
+	w.dead, w.kill = context.WithCancelCause(context.Background())
+	return w
+}
+
+// through sends one request. A request of a killed node ends with its context, in doubt.
+func through[T any](ctx context.Context, w *wire, send func() T, doubt func(error) T) T {
+	if w.dead.Err() == nil {
+		return send()
+	}
+	<-ctx.Done()
+	return doubt(ctx.Err())
+}
+
+// each is the same doubt for each part of a request.
+func each[T any](n int, set func(*T, error)) func(error) []T {
+	return func(err error) []T {
+		all := make([]T, n)
+		for i := range all {
+			set(&all[i], err)
+		}
+		return all
+	}
+}
+
+// A reply is an answer with its error.
+type reply[T any] struct {
+	value T
+	err   error
+}
+
+// ask is through for a request that has one answer and an error.
+func ask[T any](ctx context.Context, w *wire, send func() (T, error)) (T, error) {
+	r := through(ctx, w, func() reply[T] {
+		v, err := send()
+		return reply[T]{v, err}
+	}, func(err error) reply[T] { return reply[T]{err: err} })
+	return r.value, r.err
+}
+
+func (w *wire) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+	return through(ctx, w, func() []driver.Series { return w.Store.Open(ctx, os) },
+		each(len(os), func(s *driver.Series, err error) { s.Err = err }))
+}
+
+func (w *wire) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+	return through(ctx, w, func() []driver.Answer { return w.Store.Claim(ctx, cs) },
+		each(len(cs), func(a *driver.Answer, err error) { a.Err = err }))
+}
+
+func (w *wire) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+	return through(ctx, w, func() []driver.RenewAnswer { return w.Store.RenewRuns(ctx, rs) },
+		each(len(rs), func(a *driver.RenewAnswer, err error) { a.Err = err }))
+}
+
+func (w *wire) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+	return through(ctx, w, func() []driver.EndAnswer { return w.Store.ReleaseRuns(ctx, es) },
+		each(len(es), func(a *driver.EndAnswer, err error) { a.Err = err }))
+}
+
+func (w *wire) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+	return through(ctx, w, func() []driver.Series { return w.Store.ReadSeries(ctx, keys) },
+		each(len(keys), func(s *driver.Series, err error) { s.Err = err }))
+}
+
+func (w *wire) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
+	return ask(ctx, w, func() ([]*driver.Answer, error) { return w.Store.Peek(ctx, ps, whole) })
+}
+
+func (w *wire) Now(ctx context.Context) ([]driver.ClockReading, error) {
+	return ask(ctx, w, func() ([]driver.ClockReading, error) { return w.Store.Now(ctx) })
+}
+
+func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+	return ask(ctx, w, func() (driver.BeatAnswer, error) { return w.Store.Beat(ctx, node, ttl) })
+}
+
+func (w *wire) Leave(ctx context.Context, node string) error {
+	return through(ctx, w, func() error { return w.Store.Leave(ctx, node) }, func(err error) error { return err })
+}
+
+func (w *wire) Members(ctx context.Context) (driver.MemberList, error) {
+	return ask(ctx, w, func() (driver.MemberList, error) { return w.Store.Members(ctx) })
+}
+
+func (w *wire) Keys(ctx context.Context) ([]string, error) {
+	return ask(ctx, w, func() ([]string, error) { return w.Store.Keys(ctx) })
+}
+
+func (w *wire) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+	return ask(ctx, w, func() (driver.Journal, error) { return w.Store.Journal(ctx, key, n) })
+}
+
+func (w *wire) Control(ctx context.Context, c driver.Control) driver.ControlAnswer {
+	return through(ctx, w, func() driver.ControlAnswer { return w.Store.Control(ctx, c) },
+		func(err error) driver.ControlAnswer { return driver.ControlAnswer{Err: err} })
+}
