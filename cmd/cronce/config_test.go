@@ -388,7 +388,7 @@ jobs:
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte("jobs: [{kind: sms, lease: 3s, sms: {gateway: console, batch: 5}}, {kind: sleep, name: a, spec: '@daily', sleep: {for: 1s}}]\n"))
 	f.Add([]byte("jobs: [{kind: sms, sms: {gateway: http, url: ':%zz', batch: 9999999}}]\nredis: {url: 'redis://:p@'}\n"))
-	f.Add([]byte("jobs: [{kind: http, name: a, spec: '@daily', http: {url: 'https://x', headers: {A: b}, header_env: {C: d}, body: '{{.Job}}', expect: [200]}}]\n"))
+	f.Add([]byte("jobs: [{kind: http, name: a, spec: '@daily', http: {url: 'https://x', headers: {A: 'b ${C}', D: '$${d}'}, body: '{{.Job}}', expect: [200]}}]\n"))
 	f.Add([]byte("namespace: a b\njobs: [{kind: sms, sms: {gateway: console}}]\nshop: {sale: x}\n"))
 	f.Add([]byte("redis:\n  addresses: [one:1, two:2]\n  cluster: true\n  tls: {cert: a}\nhttp: {address: ':1'}\nzone: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

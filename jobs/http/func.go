@@ -57,7 +57,7 @@ func newCall(r Request) *call {
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout
 	}
-	r.Headers, r.SecretHeaders, r.Expect = maps.Clone(r.Headers), maps.Clone(r.SecretHeaders), slices.Clone(r.Expect)
+	r.Headers, r.SecretHeaders, r.Secrets, r.Expect = maps.Clone(r.Headers), maps.Clone(r.SecretHeaders), slices.Clone(r.Secrets), slices.Clone(r.Expect)
 	var dialer net.Dialer
 	if !r.AllowPrivate && r.Proxy == "" {
 		dialer.ControlContext = onlyPublic
@@ -128,7 +128,7 @@ func (c *call) make(ctx context.Context, run *scheduler.Run) (*nethttp.Request, 
 		return nil, nil, fmt.Errorf("http: rendering the body: %w", err)
 	}
 	header := c.request.header()
-	var secrets []string
+	secrets := slices.Clone(c.request.Secrets)
 	for name, value := range c.request.SecretHeaders {
 		v := value()
 		if !isValue(v) {

@@ -124,13 +124,13 @@ func TestStatuses(t *testing.T) {
 func TestAnswerIsMasked(t *testing.T) {
 	url := serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		w.WriteHeader(403)
-		fmt.Fprintf(w, "wrong token %s\x1b[31m\xff: not Bearer: %s", r.Header.Get("X-Token"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		fmt.Fprintf(w, "wrong token %s\x1b[31m\xff: not Bearer: %s or %s", r.Header.Get("X-Token"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.URL.Path)
 		fmt.Fprint(w, strings.Repeat("ä", 10_000))
 	})
-	err := try(t, t.Context(), Request{URL: url, SecretHeaders: map[string]func() string{
+	err := try(t, t.Context(), Request{URL: url + "/hunter24", Secrets: []string{"hunter24"}, SecretHeaders: map[string]func() string{
 		"X-Token": func() string { return "hunter22" }, "Authorization": func() string { return "Bearer hunter23" }}})
 	e, ok := errors.AsType[*StatusError](err)
-	if !ok || !strings.HasPrefix(e.Body, "wrong token [masked]\uFFFD[31m\uFFFD: not Bearer: [masked]ää") || len(e.Body) > 4<<10 || len(e.Body) < 4<<10-2 {
+	if !ok || !strings.HasPrefix(e.Body, "wrong token [masked]\uFFFD[31m\uFFFD: not Bearer: [masked] or /[masked]ää") || len(e.Body) > 4<<10 || len(e.Body) < 4<<10-2 {
 		t.Errorf("%v", err)
 	}
 	if len(err.Error()) > 400 || !strings.HasPrefix(err.Error(), "status 403 Forbidden: wrong token [masked]") {

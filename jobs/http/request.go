@@ -29,6 +29,8 @@ type Request struct {
 	// SecretHeaders return the values of further headers. They are called for each request, possibly
 	// concurrently, so that a value can be replaced at run time. The values are masked in answers.
 	SecretHeaders map[string]func() string
+	// Secrets are further texts that are masked in answers, such as a token in URL.
+	Secrets []string
 	// Body is a template of package text/template, up to 64 KiB when it is rendered. It has the fields
 	// Job, Tick, RunID, Fence and Attempt. Tick prints as RFC 3339 with milliseconds, UTC, and has the
 	// methods of time.Time. All are escaped for a string of JSON, and the Content-Type is

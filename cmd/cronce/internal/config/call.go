@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ type Call struct {
 	Method       string            `yaml:"method"`
 	URL          string            `yaml:"url"`
 	Headers      map[string]string `yaml:"headers"`
-	HeaderEnv    map[string]string `yaml:"header_env"`
 	HeaderFile   map[string]string `yaml:"header_file"`
 	Body         string            `yaml:"body"`
 	Expect       []int             `yaml:"expect"`
@@ -24,43 +24,45 @@ type Call struct {
 // secretNames are parts of the names of headers that hold secrets.
 var secretNames = []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key", "auth-key"}
 
-// PlainHeaders refuses headers whose names say that their values are secrets. No fault repeats a value.
-func (c *Config) PlainHeaders(at string, call *Call) (errs []error) {
+// CallHeaders returns the headers of a request: those without a variable, and those that hold
+// secrets, which are taken from the environment once, or from a file at each call. If dry, no secret
+// is read. A header whose name says that its value is secret may not have it in the configuration.
+func (c *Config) CallHeaders(at string, call *Call, dry bool) (plain map[string]string, secret map[string]func() Secret, err error) {
+	plain, secret = map[string]string{}, map[string]func() Secret{}
+	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(call.Headers)) {
-		holds := func(part string) bool { return strings.Contains(strings.ToLower(name), part) }
-		if slices.ContainsFunc(secretNames, holds) {
-			errs = append(errs, c.Fault(at+".headers."+name, "may not stand here: set header_env or header_file, which say where its value is"))
+		path, text := at+".headers."+name, call.Headers[name]
+		value, _, err := c.Expand(path, text, dry)
+		_, twice := call.HeaderFile[name]
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case twice:
+			errs = append(errs, c.Fault(path, "and header_file.%s are both set, give one of them", name))
+		case HasVariable(text):
+			secret[name] = func() Secret { return newSecret(value) }
+		case namesSecret(name):
+			errs = append(errs, c.Fault(path, "may not stand here: name a variable, as in \"Bearer ${TOKEN}\", or set header_file, which says where its value is"))
+		default:
+			plain[name] = value
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(call.HeaderFile)) {
-		if _, twice := call.HeaderEnv[name]; twice {
-			errs = append(errs, c.Fault(at+".header_env."+name, "and header_file.%s are both set, give one of them", name))
-		}
-	}
-	return errs
-}
-
-// SecretHeaders returns the sources of the headers that hold secrets: read once from the environment,
-// or from a file at each call. No fault repeats the name of a variable, since a secret may stand
-// there by mistake.
-func (c *Config) SecretHeaders(at string, call *Call) (map[string]func() Secret, error) {
-	sources := map[string]func() Secret{}
-	for name, variable := range call.HeaderEnv {
-		value, ok := c.variable(variable)
-		if !ok || value == "" {
-			return nil, c.Fault(at+".header_env."+name, "names a variable that is not set (must be the name of a variable, never the value itself)")
-		}
-		sources[name] = func() Secret { return newSecret(value) }
 	}
 	for name, file := range call.HeaderFile {
+		if dry {
+			secret[name] = func() Secret { return Secret{} }
+			continue
+		}
 		now, err := newCurrent(c.stale, func() (Secret, error) { return c.SecretFile(at+".header_file."+name, file) }, file)
 		if err != nil {
-			return nil, err
+			errs = append(errs, err)
+			continue
 		}
-		sources[name] = now.value
+		secret[name] = now.value
 	}
-	if len(sources) > 0 {
-		return sources, c.TokenInPlain(at+".url", call.URL)
-	}
-	return nil, nil
+	return plain, secret, errors.Join(errs...)
+}
+
+// namesSecret reports whether the name of a header says that its value is secret.
+func namesSecret(name string) bool {
+	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(strings.ToLower(name), part) })
 }

@@ -88,13 +88,17 @@ func execCommand(c *config.Config, at string, e *config.Exec, p resources) (jobe
 		command.Umask = &m
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-		command.Env = append(command.Env, name+"="+e.Env[name])
+		value, secrets, err := c.Expand(at+".env."+name, e.Env[name], p.dry)
+		if err != nil {
+			return command, err
+		}
+		command.Env, command.Secrets = append(command.Env, name+"="+value), append(command.Secrets, secrets...)
 	}
 	if p.dry {
 		return command, nil // what follows may be secret
 	}
 	from, secrets, err := c.ExecEnv(at, e)
-	command.Env, command.Secrets = append(command.Env, from...), secrets
+	command.Env, command.Secrets = append(command.Env, from...), append(command.Secrets, secrets...)
 	return command, err
 }
 

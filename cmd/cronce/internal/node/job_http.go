@@ -48,24 +48,24 @@ func notAgain(c *config.Config, at string, j *config.Job) error {
 
 // httpRequest makes the request of a job from its settings.
 func httpRequest(c *config.Config, at string, h *config.Call, p resources) (jobhttp.Request, error) {
-	request := jobhttp.Request{Method: h.Method, URL: h.URL, Headers: h.Headers, SecretHeaders: map[string]func() string{}, Body: h.Body, Expect: h.Expect,
+	request := jobhttp.Request{Method: h.Method, SecretHeaders: map[string]func() string{}, Body: h.Body, Expect: h.Expect,
 		Timeout: time.Duration(h.Timeout), Idempotent: h.Idempotent, AllowPrivate: h.AllowPrivate, Proxy: h.Proxy}
-	if err := errors.Join(c.PlainHeaders(at, h)...); err != nil {
+	url, secrets, err1 := c.Expand(at+".url", h.URL, p.dry)
+	plain, secret, err2 := c.CallHeaders(at, h, p.dry)
+	if err := errors.Join(err1, err2); err != nil {
 		return request, err
 	}
-	if p.dry { // no secret is read
-		for _, names := range []map[string]string{h.HeaderEnv, h.HeaderFile} {
-			for name := range names {
-				request.SecretHeaders[name] = func() string { return "" }
-			}
-		}
-		return request, nil
+	if p.dry && config.HasVariable(h.URL) { // it may begin with one
+		url = "https://example.com"
 	}
-	sources, err := c.SecretHeaders(at, h)
-	for name, source := range sources {
-		request.SecretHeaders[name] = func() string { return source().Text() }
+	request.URL, request.Headers, request.Secrets = url, plain, secrets
+	for name, value := range secret {
+		request.SecretHeaders[name] = func() string { return value().Text() }
 	}
-	return request, err
+	if len(secret) > 0 && !p.dry {
+		return request, c.TokenInPlain(at+".url", url)
+	}
+	return request, nil
 }
 
 // httpFaults adds the place in the file to the faults of a request.
@@ -75,9 +75,7 @@ func httpFaults(c *config.Config, at string, h *config.Call, err error) error {
 		if f, ok := errors.AsType[*jobhttp.FieldError](e); ok {
 			field := f.Field
 			if name, ok := strings.CutPrefix(field, "headers."); ok {
-				if _, ok := h.HeaderEnv[name]; ok {
-					field = "header_env." + name
-				} else if _, ok := h.HeaderFile[name]; ok {
+				if _, ok := h.HeaderFile[name]; ok {
 					field = "header_file." + name
 				}
 			}

@@ -40,9 +40,8 @@ jobs:
     spec: "@daily"
     http:
       method: POST
-      url: ` + server.URL + `/reports
-      headers: {X-Mine: "yes"}
-      header_env: {X-Env: MINE}
+      url: ` + server.URL + `/reports?key=${MINE}
+      headers: {X-Mine: "yes", X-Env: "my ${MINE}"}
       header_file: {Authorization: ` + token + `}
       body: '{"job": "{{.Job}}"}'
       expect: [204]
@@ -64,7 +63,7 @@ jobs:
 		if err := job.Func(t.Context(), &scheduler.Run{ID: "a", Job: "report", Fence: 7}); err != nil {
 			t.Fatal(err)
 		}
-		if want := "POST /reports yes hunter22 Bearer " + text + " 7"; got != want || body != `{"job": "report"}` {
+		if want := "POST /reports yes my hunter22 Bearer " + text + " 7"; got != want || body != `{"job": "report"}` {
 			t.Errorf("%s, want %s, with %s", got, want, body)
 		}
 	}
@@ -73,9 +72,11 @@ jobs:
 // What only a node that starts can find has its place, too, and repeats no secret.
 func TestHTTPSecrets(t *testing.T) {
 	for setting, want := range map[string]string{
-		"header_env: {Authorization: hunter22}":                       "c.yaml:2:66: jobs[0].http.header_env.Authorization: names a variable that is not set",
-		"header_file: {Authorization: /nowhere/token}":                "c.yaml:2:67: jobs[0].http.header_file.Authorization: names a file that cannot be used",
-		"header_env: {Authorization: SET}, url: 'http://example.com'": "jobs[0].http.url: is http, so the token is sent to another machine in plain text",
+		"headers: {Authorization: '${TOKEN}'}":                          "c.yaml:2:63: jobs[0].http.headers.Authorization: names the variable TOKEN, which is not set",
+		"headers: {X-A: '${a b}'}":                                      "c.yaml:2:63: jobs[0].http.headers.X-A: has \"${\" without a name and \"}\", must be ${NAME}",
+		"url: 'https://${TOKEN}/'":                                      "jobs[0].http.url: names the variable TOKEN, which is not set",
+		"header_file: {Authorization: /nowhere/token}":                  "c.yaml:2:67: jobs[0].http.header_file.Authorization: names a file that cannot be used",
+		"headers: {Authorization: '${SET}'}, url: 'http://example.com'": "jobs[0].http.url: is http, so the token is sent to another machine in plain text",
 	} {
 		if !strings.Contains(setting, "url:") {
 			setting += ", url: 'https://example.com'"

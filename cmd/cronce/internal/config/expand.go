@@ -1,0 +1,44 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+// reference matches what Expand replaces: ${NAME}, and $${, which stands for ${ itself.
+var reference = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{`)
+
+// HasVariable reports whether a text takes a part of itself from the environment.
+func HasVariable(text string) bool {
+	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+		if m[0] != "$${" {
+			return true
+		}
+	}
+	return false
+}
+
+// Expand returns a text with the values of the variables that it names as ${NAME}, and these values,
+// which may be secrets. $${ is ${ itself. No fault repeats a value. If dry, nothing is read: the text has
+// the names for the values.
+func (c *Config) Expand(path, text string, dry bool) (expanded string, secrets []string, err error) {
+	expanded = reference.ReplaceAllStringFunc(text, func(found string) string {
+		name := strings.TrimSuffix(strings.TrimPrefix(found, "${"), "}")
+		switch {
+		case found == "$${":
+			return "${"
+		case found == "${":
+			err = c.Fault(path, `has "${" without a name and "}", must be ${NAME}; $${ stands for ${ itself`)
+			return ""
+		case dry:
+			return name
+		}
+		value, ok := c.variable(name)
+		if !ok {
+			err = c.Fault(path, "names the variable %s, which is not set", name)
+		}
+		secrets = append(secrets, value)
+		return value
+	})
+	return expanded, secrets, err
+}
