@@ -42,7 +42,13 @@ func TestReload(t *testing.T) {
 	name := file(t, "c.yaml", "jobs:\n  - {kind: sleep, name: stays, spec: '@every 1s'}\n  - {kind: sleep, name: goes, spec: '@every 1s'}\n  - {kind: sleep, name: other, spec: '@yearly'}\n")
 	var nodes []*child
 	for range 3 {
-		nodes = append(nodes, start(t, "node", "--config", name, "--redis", url, "--http", "off"))
+		nodes = append(nodes, start(t, "node", "--config", name, "--redis", url, "--http", "127.0.0.1:0"))
+	}
+	stale := func(c *child) string {
+		_, body := get(t, "http://"+c.logs("health served")[0].Text("address")+"/metrics")
+		_, value, _ := strings.Cut(body, "\ncronce_config_stale ")
+		value, _, _ = strings.Cut(value, "\n")
+		return value
 	}
 	logged := func(message string) int {
 		n := 0
@@ -65,6 +71,9 @@ func TestReload(t *testing.T) {
 			!strings.Contains(fault, name+`:5:19: jobs[3].name: "other" is taken by another job, at `+name+":4") {
 			t.Errorf("the log has %s", fault)
 		}
+		if got := stale(c); got != "1" {
+			t.Errorf("cronce_config_stale is %s with faults", got)
+		}
 	}
 	stays, goes := ran(nodes, "stays"), ran(nodes, "goes")
 	eventually(t, "runs of what was there", func() bool { return ran(nodes, "stays") >= stays+2 && ran(nodes, "goes") >= goes+2 })
@@ -77,6 +86,9 @@ func TestReload(t *testing.T) {
 		l := c.logs("configuration reloaded")[0]
 		if got := l.Text("added") + l.Text("changed") + l.Text("removed"); got != "111" {
 			t.Errorf("added, changed, removed: %s", got)
+		}
+		if got := stale(c); got != "0" {
+			t.Errorf("cronce_config_stale is %s without faults", got)
 		}
 		if w := c.logs("configuration needs a restart"); len(w) == 0 || w[0].Text("settings") != "namespace" {
 			t.Errorf("warned of %v", w)

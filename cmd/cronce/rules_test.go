@@ -41,7 +41,7 @@ func ruleFiles(t *testing.T) map[string][]string {
 	defer s.Close()
 	return map[string][]string{
 		"shop": names(s.Collectors()...),
-		"node": names(metrics.New()),
+		"node": append(names(metrics.New()), "cronce_config_stale"), // TestMetricsOfNode finds each in a node
 		"ops":  names(opsmetrics.New(nil)),
 	}
 }

@@ -125,7 +125,8 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 		return err
 	}
 	log = log.With(slog.String("node", node.ID()))
-	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), s.Remarks()...) }, metricsHandler(measured, s), log)
+	stale := newStale()
+	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), s.Remarks()...) }, metricsHandler(measured, stale, s), log)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 		commands.start()
 	}
 	if f.again != nil {
-		r := &reloader{again: *f.again, node: node, store: store.ForScheduler(), with: with, commands: commands.start, log: log, running: c, last: c}
+		r := &reloader{again: *f.again, node: node, store: store.ForScheduler(), with: with, commands: commands.start, stale: stale, log: log, running: c, last: c}
 		defer r.start(ctx)()
 	}
 	return s.Run(ctx, node, log)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
@@ -77,6 +78,7 @@ type reloader struct {
 	store    scheduler.Store
 	with     resources
 	commands func() // lets the commands of jobs be run
+	stale    prometheus.Gauge
 	log      *slog.Logger
 
 	running *config.Config         // whose jobs the node has
@@ -150,9 +152,11 @@ func (r *reloader) take(c *config.Config, err error, first bool) {
 		for _, fault := range config.Split(config.InFileOrder(err)) {
 			faults = append(faults, fault.Error())
 		}
+		r.stale.Set(1)
 		r.log.Error("configuration not reloaded", slog.String("err", strings.Join(faults, "; ")))
 		return
 	}
+	r.stale.Set(0)
 	if len(restart) > 0 {
 		r.log.Warn("configuration needs a restart", slog.String("settings", strings.Join(restart, ", ")))
 	}

@@ -117,11 +117,17 @@ func serveReceipts(c *config.Config, client redis.Scripter, log *slog.Logger) (*
 	return serve(at, config.HTTP{Address: r.Address}, sms.NewReceipts(outbox, now, log), "receipts served", log)
 }
 
-// metricsHandler serves /metrics: the metrics of the process, of its node, and of its shop if it
-// has one.
-func metricsHandler(node prometheus.Collector, s *shop.Shop) http.Handler {
+// newStale returns the gauge that says that the files of the configuration were changed and have faults.
+func newStale() prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "cronce_config_stale",
+		Help: "1 while the node runs an earlier configuration, because the files have faults now."})
+}
+
+// metricsHandler serves /metrics: the metrics of the process, of its node and its configuration, and of
+// its shop if it has one.
+func metricsHandler(node, stale prometheus.Collector, s *shop.Shop) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), node)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), node, stale)
 	registry.MustRegister(s.Collectors()...)
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 5 * shop.ScrapeTime})
 }
