@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,10 +53,13 @@ func TestOutputIsKept(t *testing.T) {
 		store := memlock.New(memlock.Options{})
 		fences := map[string]int64{}
 		var tick time.Time
+		var mu sync.Mutex
 		job := func(name string, f scheduler.Func) scheduler.Job {
 			return scheduler.Job{Name: name, Retry: scheduler.Retry{Tries: 2, Wait: time.Millisecond}, Timeout: 500 * time.Millisecond,
 				Func: func(ctx context.Context, r *scheduler.Run) error {
+					mu.Lock()
 					fences[name], tick = r.Fence, r.Tick
+					mu.Unlock()
 					r.KeepOutput(fmt.Sprint("try of ", name, ", fence ", r.Fence))
 					return f(ctx, r)
 				}}
