@@ -128,6 +128,7 @@ type Run struct {
 	Last    time.Time // the latest tick of the job that ended ok; zero if none
 	logger  *slog.Logger
 	lease   *lock.Lease
+	output  *runOutput // nil: it is not kept
 }
 
 // Logger is the node's logger with the run's keys. Its lines go to Config.Logger in the order of

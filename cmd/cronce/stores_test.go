@@ -96,6 +96,10 @@ func steered(t *testing.T, url string) {
 	}
 	ask(exit.Fine, "and each has one verdict", "verify")
 	ask(exit.Fine, "ok", "runs", "hello")
+	runs := cronce(t, "runs", "hello", "--verdict", "ok", "-o", "name", "--store", url)
+	id, _, _ := strings.Cut(runs.stdout, "\n")
+	_, tick, _ := strings.Cut(id, "@")
+	ask(exit.Fine, "Output:\n  hi\n", "why", "hello", tick)
 }
 
 // Without a configured store a node uses a file, and says so; a second node shares it. In a
