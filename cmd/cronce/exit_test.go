@@ -117,6 +117,7 @@ func TestCodesOfTheStore(t *testing.T) {
 // With all nodes dead verify and doctor name what is overdue, with its age and the
 // cause, and a pause ends that.
 func TestOverdueIsTold(t *testing.T) {
+	t.Parallel()
 	cl := newCluster(t, 20, 0)
 	must := func(err error) {
 		t.Helper()
