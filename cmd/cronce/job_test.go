@@ -48,6 +48,7 @@ func TestJobFaults(t *testing.T) {
 
 // A node runs none of a job that is not enabled, and logs a quiet one only when it fails.
 func TestQuietAndDisabledJobs(t *testing.T) {
+	t.Parallel()
 	_, url := newRedis(t)
 	n := startNode(t, url, `jobs:
   - {kind: sleep, name: loud, spec: "@every 1s"}

@@ -55,6 +55,9 @@ func TestStores(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "MariaDB" { // whose password is in the environment
+				t.Parallel()
+			}
 			url := open(t)
 			if name == "PostgreSQL" || name == "MariaDB" {
 				cronce(t, "node", "--config", file(t, "c.yaml", storeJobs), "--store", url).want(t, exit.Refused, "cronce migrate")
