@@ -18,8 +18,7 @@ const (
 	limitAt        = "at"
 )
 
-// LimitNames are the fields of an [Error] about limits.
-var LimitNames = []string{limitAt, limitNotBefore, limitUntil, limitEvery, limitExclude}
+var limitNames = []string{limitAt, limitNotBefore, limitUntil, limitEvery, limitExclude}
 
 // Limits leave out ticks of a spec, as described above for the words behind it. Instants are texts as
 // in RFC 3339, or local times such as 2027-03-28T02:30. The zero value leaves out none.
@@ -98,7 +97,7 @@ func (s *Schedule) readLimits(words []string) *Error {
 	given := map[string]string{}
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
-		if !ok || name == limitAt || !slices.Contains(LimitNames, name) {
+		if !ok || name == limitAt || !slices.Contains(limitNames, name) {
 			return &Error{Field: "limit", Value: word, Reason: "must be not_before=, until=, every= or exclude=, behind the spec"}
 		}
 		if _, twice := given[name]; twice {
@@ -108,7 +107,7 @@ func (s *Schedule) readLimits(words []string) *Error {
 	}
 	l := &limits{from: minUnix, until: maxUnix + 1}
 	var fault *Error
-	for _, name := range LimitNames {
+	for _, name := range limitNames {
 		value, ok := given[name]
 		if !ok {
 			continue
