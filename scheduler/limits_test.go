@@ -35,6 +35,31 @@ func TestLimitedJobs(t *testing.T) {
 	})
 }
 
+// A job of one tick that is new to the store still runs if the tick is inside its deadline, once on all nodes and never again. One that
+// is older has no verdict, and neither has a job of any other spec.
+func TestAtInThePast(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		begin := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+		c := plan(t,
+			scheduler.Job{Name: "recent", At: begin.Add(-20 * time.Minute), Func: nothing},
+			scheduler.Job{Name: "jittered", At: begin.Add(-20 * time.Minute), Jitter: time.Minute, Func: nothing},
+			scheduler.Job{Name: "shorter", At: begin.Add(-20 * time.Minute), Deadline: 10 * time.Minute, Func: nothing},
+			scheduler.Job{Name: "older", At: begin.Add(-2 * time.Hour), Func: nothing},
+			scheduler.Job{Name: "other", Spec: "0 * * * *", Func: nothing})
+		for range 3 {
+			c.start()
+		}
+		c.pass(5 * time.Minute)
+		c.start()
+		c.pass(5 * time.Minute)
+		c.wantTally("recent", "ran ok 1")
+		c.wantTally("jittered", "ran ok 1")
+		for _, name := range []string{"shorter", "older", "other"} {
+			c.wantTally(name, "")
+		}
+	})
+}
+
 // The path of a fault of a limit ends with its field. An instant that is over is no fault: a node restarts with it.
 func TestFaultsOfLimits(t *testing.T) {
 	t.Parallel()

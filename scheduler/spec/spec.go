@@ -138,6 +138,14 @@ func (s *Schedule) Every() time.Duration {
 	return time.Duration(s.every) * time.Second
 }
 
+// At returns the instant of an @at spec, and the zero time for any other.
+func (s *Schedule) At() time.Time {
+	if !s.at() {
+		return time.Time{}
+	}
+	return time.Unix(s.limits.from, 0).In(s.zone)
+}
+
 // Fixed reports whether the spec is of the fixed class described in the
 // package's section on daylight saving. @every is not.
 func (s *Schedule) Fixed() bool { return s.sets.fixed }
