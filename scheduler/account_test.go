@@ -178,7 +178,7 @@ func (c *world) checkJournal(j *scheduler.Job) {
 func (c *world) account(job string) *account {
 	c.t.Helper()
 	i := slices.IndexFunc(c.jobs, func(j scheduler.Job) bool { return j.Name == job })
-	text, err := spec.ForJob(c.jobs[i].Spec, job)
+	text, err := c.jobs[i].SpecText()
 	if err != nil {
 		c.t.Fatal(err)
 	}

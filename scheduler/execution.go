@@ -6,18 +6,31 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
 // An execution calls a job's function.
 type execution struct {
-	run Run
-	fn  Func
+	run     Run
+	fn      Func
+	output  runOutput
+	outputs *outputs
 }
 
 // Do calls the function.
 func (x *execution) Do(ctx context.Context) error { return x.fn(ctx, &x.run) }
+
+// Ended queues the output that the function has given. An empty one takes the place of that of an
+// earlier attempt, and costs no request if there was none.
+func (x *execution) Ended() {
+	x.output.mu.Lock()
+	defer x.output.mu.Unlock()
+	if x.output.given && (x.output.text != "" || x.run.Attempt > 1) {
+		x.outputs.add(driver.Output{Key: x.run.Job, Number: x.run.Tick.UnixMilli(), Fence: x.run.Fence, Text: x.output.text})
+	}
+}
 
 // executions makes executions of attempts. It is safe for concurrent use.
 type executions struct {
@@ -25,16 +38,20 @@ type executions struct {
 	node      string
 	logger    *slog.Logger
 	registry  *registry
+	outputs   *outputs // nil: the store keeps none
 	last      atomic.Pointer[tickText]
 }
 
 // work returns the call of the job's function with what an attempt is.
 func (x *executions) work(a *runs.Attempt) runs.Work {
-	e := &execution{fn: x.registry.function(a.Job)}
+	e := &execution{fn: x.registry.function(a.Job), outputs: x.outputs}
 	e.run = Run{
 		ID:  x.namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
 		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(a.Tick).UTC(), Fence: a.Lease.Fence(), Attempt: a.Attempt,
 		logger: x.logger, lease: a.Lease,
+	}
+	if x.outputs != nil {
+		e.run.output = &e.output
 	}
 	if a.LastOK != 0 {
 		e.run.Last = time.UnixMilli(a.LastOK).UTC()

@@ -38,3 +38,6 @@ func (n *Node) Pending() int {
 
 // StandardError is where the node tells that its logger panicked.
 func (n *Node) StandardError(w io.Writer) { n.events.log.Stderr = w }
+
+// SpecText returns the text of a job's spec as it is recorded.
+func (j *Job) SpecText() (string, error) { return j.spec() }

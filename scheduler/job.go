@@ -9,7 +9,7 @@ import (
 )
 
 // A Job is a function with a spec. Every node registers the same jobs; for each
-// tick one node runs the function. Only Name, Spec and Func are required.
+// tick one node runs the function. Only Name, Func, and Spec or At are required.
 type Job struct {
 	// Name is the job's identity in the cluster: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
 	Name string
@@ -17,6 +17,18 @@ type Job struct {
 	// leading CRON_TZ=Zone names its zone. H is a value that a hash of Name chooses: see
 	// spec.ForJob.
 	Spec string
+	// At is the only tick, a whole second; Spec is empty then. Zero: Spec has the ticks.
+	At time.Time
+	// NotBefore is the first instant that may be a tick, a whole second. Zero: no bound.
+	NotBefore time.Time
+	// Until is the first instant that may be no tick any more, a whole second. Zero: no bound.
+	Until time.Time
+	// Every keeps each so many-th tick of Spec, counted from NotBefore, which it needs: the first is
+	// kept. It is 2 to 1000. Zero: each tick is kept.
+	Every int
+	// Exclude are whole days of the zone without ticks: dates (2026-12-25), dates from the first to
+	// the last (2026-12-24..2027-01-01), days of the week (SAT). They count for Every. Empty: none.
+	Exclude []string
 	// Func is the work. Its context ends, with a cause, when the lease is lost
 	// (lock.ErrLost), on ErrTimeout, ErrReplaced or ErrDrained. A nil error is
 	// success; a panic is recovered and is a failure, and so is runtime.Goexit. Errors
@@ -128,6 +140,7 @@ type Run struct {
 	Last    time.Time // the latest tick of the job that ended ok; zero if none
 	logger  *slog.Logger
 	lease   *lock.Lease
+	output  *runOutput // nil: it is not kept
 }
 
 // Logger is the node's logger with the run's keys. Its lines go to Config.Logger in the order of

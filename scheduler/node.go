@@ -44,6 +44,7 @@ type Node struct {
 	reconciler *reconcile.Reconciler // opens jobs, and finds what no node has decided
 	heart      *heartbeat.Heart      // shows that the node lives, and reads the clock
 	requests   requests.Counts       // to the store
+	outputs    *outputs              // of runs, for the store; nil: it keeps none
 	changed    signal.Signal         // raised in a drain when quiet may have changed
 	local      bool                  // the store is a driver.Local
 	started    atomic.Bool
@@ -104,7 +105,8 @@ func (n *Node) connect(shards int) {
 		Claimer: claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
 		Open: func(j *job.Job) { n.reconciler.Open(j) }, ReadClock: early, Changed: n.changed, Local: n.local,
 	})
-	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry}
+	n.outputs = newOutputs(cfg.Store, cfg.StoreTimeout)
+	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry, outputs: n.outputs}
 	n.runs = runs.New(runs.Config{
 		Dispatcher: n.dispatcher, Events: n.events, Work: work.work, Open: func(j *job.Job) { n.reconciler.Open(j) },
 		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
@@ -175,6 +177,7 @@ func (n *Node) run(ctx context.Context) error {
 	err := n.drain()
 	n.dispatcher.Stop()
 	n.heart.Leave(life)
+	n.outputs.end()
 	return err
 }
 

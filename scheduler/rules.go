@@ -53,12 +53,16 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	if j.Func == nil {
 		bad("func", "is nil, a function is needed")
 	}
-	text, err := spec.ForJob(j.Spec, j.Name)
+	text, err := j.spec()
 	if err == nil {
 		s, err = spec.Parse(text, zone)
 	}
 	if err != nil {
-		errs = append(errs, fmt.Errorf("%s.spec: %w", path, err))
+		field := "spec"
+		if fault, ok := errors.AsType[*spec.Error](err); ok {
+			field = cmp.Or(fault.Limit(), field)
+		}
+		errs = append(errs, fmt.Errorf("%s.%s: %w", path, field, err))
 	}
 	j.boundFaults(bad)
 	j.policyFaults(bad)
@@ -71,6 +75,22 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 		}
 	}
 	return s, errors.Join(errs...)
+}
+
+// spec returns the text of the job's spec, with its limits and without H.
+func (j *Job) spec() (string, error) {
+	instant := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339Nano) // the same on all machines
+	}
+	limits := spec.Limits{At: instant(j.At), NotBefore: instant(j.NotBefore), Until: instant(j.Until), Every: j.Every, Exclude: j.Exclude}
+	text, err := limits.Append(j.Spec)
+	if err != nil {
+		return "", err
+	}
+	return spec.ForJob(text, j.Name)
 }
 
 // boundFaults checks each number alone.

@@ -33,6 +33,8 @@ type Stats struct {
 	// LinesLost is how many lines of the log were lost, because its handler was too slow for
 	// them or failed. EventsLost is the same for events and the Observers, of all together.
 	LinesLost, EventsLost int64
+	// OutputsLost is how many outputs of runs the store was not known to keep: see Run.KeepOutput.
+	OutputsLost int64
 }
 
 // RequestStats are the requests of one kind with one result.
@@ -49,6 +51,7 @@ func (n *Node) Stats() Stats {
 	}
 	s.Runs, s.IgnoringContext = n.runs.Counts()
 	s.LinesLost, s.EventsLost = n.events.lost()
+	s.OutputsLost = n.outputs.lost()
 	for kind, count := range n.dispatcher.Answers() {
 		s.Claims[driver.Kind(kind).String()] = count
 	}

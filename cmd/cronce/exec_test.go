@@ -22,9 +22,13 @@ const execJobs = `jobs:
 
 // A command that a file names runs once for each tick, on one of three nodes, also while one is killed.
 func TestExecJob(t *testing.T) {
+	t.Parallel()
 	_, url := newRedis(t)
-	t.Setenv("UNSEEN", "of the node")
-	nodes := []*child{startNode(t, url, execJobs), startNode(t, url, execJobs), startNode(t, url, execJobs)}
+	config := file(t, "c.yaml", execJobs)
+	var nodes []*child
+	for range 3 {
+		nodes = append(nodes, startWith(t, []string{"UNSEEN=of the node"}, "node", "--config", config, "--redis", url, "--http", "off"))
+	}
 	ran := func() (lines []string) {
 		for _, n := range nodes {
 			for _, l := range n.logs("output") {

@@ -34,7 +34,7 @@ func TestExitCodes(t *testing.T) {
 	must(unreadable.Client.LSet(t.Context(), unreadable.journalKey(t), 1, "\x1b[31mx").Err())
 	m.RequireAuth("right")
 	held := newCluster(t, 1, 0)
-	_, err := lock.New(held.Driver, "holder").Acquire(t.Context(), "key", lock.Options{TTL: time.Minute})
+	_, err := lock.New(held.Driver, "holder").Acquire(t.Context(), "key", lock.Options{TTL: time.Hour})
 	must(err)
 	script := filepath.Join(t.TempDir(), "script")
 	must(os.WriteFile(script, []byte("true"), 0o600))
@@ -84,6 +84,7 @@ func TestExitCodes(t *testing.T) {
 		{exit.NotExecutable, []string{"lock", "key", "--redis", good.url, "--", script}},
 	} {
 		t.Run(fmt.Sprint(c.code, c.args[0]), func(t *testing.T) {
+			t.Parallel()
 			if code := start(t, c.args...).code(); code != c.code {
 				t.Errorf("%q ends with %d, want %d", c.args, code, c.code)
 			}
@@ -117,6 +118,7 @@ func TestCodesOfTheStore(t *testing.T) {
 // With all nodes dead verify and doctor name what is overdue, with its age and the
 // cause, and a pause ends that.
 func TestOverdueIsTold(t *testing.T) {
+	t.Parallel()
 	cl := newCluster(t, 20, 0)
 	must := func(err error) {
 		t.Helper()

@@ -23,6 +23,20 @@ func TestCheckShowsJobs(t *testing.T) {
 	}
 }
 
+// --check shows limits in the spec, and the ticks that they leave: local times are those of the job's zone.
+func TestCheckShowsLimits(t *testing.T) {
+	const yaml = `zone: Europe/Berlin
+jobs:
+  - {kind: sleep, name: a, spec: 0 9 * * MON, not_before: 2126-12-07, every: 2, exclude: [2127-01-06, SAT, 2127-02-01..2127-02-10]}
+  - {kind: sleep, name: b, at: 2127-03-30T02:30:00}
+  - {kind: sleep, name: c, zone: America/New_York, at: 2127-03-30 02:30}
+  - {kind: sleep, name: d, at: "1999-12-31T23:59:59Z"}
+`
+	r := cronce(t, "node", "--check", "--config", file(t, "c.yaml", yaml))
+	r.want(t, exit.Fine, "a    0 9 * * MON not_before=2126-12-07 every=2 exclude=2127-01-06,SAT,2127-02-01..2127-02-10  Europe/Berlin     2126-12-09 08:00:00  2126-12-23 08:00:00  2127-01-20 08:00:00",
+		"@at 2127-03-30T02:30:00 ", "2127-03-30 01:00:00", "CRON_TZ=America/New_York @at 2127-03-30T02:30 ", "2127-03-30 06:30:00", "note: d: finished: spec \"@at 1999-12-31T23:59:59Z\" has no tick left")
+}
+
 func TestJobFaults(t *testing.T) {
 	for settings, want := range map[string]string{
 		"zone: Local": `jobs[0].zone: is "Local", must be a name of the time zone database`,
@@ -37,6 +51,11 @@ func TestJobFaults(t *testing.T) {
 		"enabled: never":                                `jobs[0].enabled: is "never", must be true or false`,
 		"atempts: 3":                                    `jobs[0].atempts: unknown key, did you mean "attempts"?`,
 		"enabled: false, lease: 1ms":                    `jobs[0].lease: is 1ms`,
+		"every: 1, not_before: 2026-12-07":              `jobs[0].every: spec "@daily not_before=2026-12-07 every=1": every "1": must be 2 to 1000`,
+		"every: two":                                    `jobs[0].every: is "two", must be`,
+		"exclude: [SAT, 2026-13-01]":                    `jobs[0].exclude: spec "@daily exclude=SAT,2026-13-01": exclude "2026-13-01": must be a date`,
+		"until: soon":                                   `jobs[0].until: spec "@daily until=soon": until "soon": must be an instant`,
+		"at: 2027-03-28T02:30:00":                       `jobs[0].at: spec "@daily": at "2027-03-28T02:30:00": is in place of a spec; give one of them`,
 	} {
 		if !strings.Contains(settings, "spec:") {
 			settings += ", spec: '@daily'"
@@ -48,6 +67,7 @@ func TestJobFaults(t *testing.T) {
 
 // A node runs none of a job that is not enabled, and logs a quiet one only when it fails.
 func TestQuietAndDisabledJobs(t *testing.T) {
+	t.Parallel()
 	_, url := newRedis(t)
 	n := startNode(t, url, `jobs:
   - {kind: sleep, name: loud, spec: "@every 1s"}

@@ -95,6 +95,7 @@ func holdWith(t *testing.T, url string, o lock.Options) *lock.Lease {
 // A lock that another holds: --try fails at once, --wait after its time, and
 // neither runs the command; else it runs when the lock is released.
 func TestLockHeld(t *testing.T) {
+	t.Parallel()
 	m, url := newRedis(t)
 	lease := hold(t, url)
 	for _, c := range []struct {
@@ -190,6 +191,7 @@ func TestLockStoppedWaiting(t *testing.T) {
 
 // A wait goes on while the store does not answer, and says so.
 func TestLockInDoubt(t *testing.T) {
+	t.Parallel()
 	r := cronce(t, under("redis://127.0.0.1:1", []string{"--wait", "5s"}, "echo ran")...)
 	r.want(t, exit.NotKnown, "still waiting")
 	if n := strings.Count(r.stderr, "still waiting"); n != 1 || r.stdout != "" {
@@ -235,11 +237,13 @@ func TestLockEnds(t *testing.T) {
 // also what does not heed that. The output of a process ends when no process has it any
 // more.
 func TestLockEndsPipe(t *testing.T) {
+	t.Parallel()
 	if version, err := exec.Command("timeout", "--version").Output(); err != nil || !strings.Contains(string(version), "GNU coreutils") {
 		t.Skipf("GNU's timeout is not installed (Debian: apt-get install coreutils): %v", err)
 	}
 	for name, heed := range map[string]string{"heeds": "", "ignores": `trap "" TERM; `} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m, url := newRedis(t)
 			c := start(t, "lock", "key", "--redis", url, "--grace", "20s", "--", "timeout", "-k", "1", "0", "sh", "-c", heed+"(echo runs; sleep 300) | tee /dev/stderr")
 			eventually(t, "the command runs", func() bool { return strings.Contains(c.stdout.String(), "runs") })

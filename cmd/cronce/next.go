@@ -34,7 +34,8 @@ func nextCommand() *cobra.Command {
 		Example: `  cronce next "0/5 * * * * ?"
   cronce next "30 2 * * *" --tz Europe/Berlin --from 2026-03-27
   cronce next "CRON_TZ=Asia/Shanghai 0 9 * * 1-5" -n 3
-  cronce next "0 0 18 LW * FRI#2 2027"`,
+  cronce next "0 0 18 LW * FRI#2 2027"
+  cronce next "0 9 * * MON not_before=2026-12-07 every=2 exclude=2026-12-24..2027-01-01" --tz Europe/Berlin`,
 		Args: oneSpec,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return next(cmd.OutOrStdout(), args[0], f, time.Now())
@@ -84,9 +85,18 @@ func next(w io.Writer, text string, f nextFlags, now time.Time) error {
 		return terminal.PrintJSON(w, nextReport{Spec: s.Text(), Zone: s.Zone().String(), Remarks: s.Remarks(), Ticks: ticks})
 	}
 	if len(ticks) == 0 {
-		fmt.Fprintf(w, "note: no tick after %s\n", from.In(s.Zone()).Format(time.RFC3339))
+		fmt.Fprintf(w, "note: no tick after %s%s\n", from.In(s.Zone()).Format(time.RFC3339), finished(s, from))
 	}
 	return printNext(w, s, ticks, now)
+}
+
+// finished says when the last tick of a spec was that has none left; empty: it had none.
+func finished(s *spec.Schedule, from time.Time) string {
+	last := s.Prev(from)
+	if last.IsZero() {
+		return ""
+	}
+	return ": the spec is finished, its last tick was " + last.Format(time.RFC3339)
 }
 
 type nextReport struct {

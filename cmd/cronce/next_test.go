@@ -22,7 +22,7 @@ func TestNext(t *testing.T) {
 			[]string{"America/New_York", "first of two 01:30; the second does not run"}},
 		{[]string{"0 9 L-1,LW * ?", "--from", "2026-11-01", "-n", "2"}, []string{"Sun 2026-11-29 09:00:00", "Mon 2026-11-30 09:00:00"}},
 		{[]string{"0 0 9 ? * 6#3 2027", "--from", "2026-11-01", "-n", "1"}, []string{"note: Quartz counts Sunday as 1", "Sat 2027-01-16 09:00:00"}},
-		{[]string{"0 0 9 1 1 ? 2027", "--from", "2027-06-01"}, []string{"note: no tick after 2027-06-01T00:00:00Z"}},
+		{[]string{"0 0 9 1 1 ? 2027", "--from", "2027-06-01"}, []string{"note: no tick after 2027-06-01T00:00:00Z: the spec is finished, its last tick was 2027-01-01T09:00:00Z"}},
 		{[]string{"0 0 ? * 1"}, []string{"note: Quartz counts Sunday as 1, here 1 is Monday"}},
 		{[]string{"@every 90s", "--from", "1970-01-01T00:00:00Z", "-n", "1"}, []string{"1970-01-01 00:01:30"}},
 		{[]string{"@yearly", "-n", "1"}, []string{" days"}},

@@ -20,6 +20,7 @@ import (
 // and verify names the pause. When that is ended with no node alive, what is due from then on is overdue; the
 // ticks of the pause are not.
 func TestPlannedStop(t *testing.T) {
+	t.Parallel()
 	server, url := newRedis(t)
 	n := startNode(t, url, everySecond, "--name", "one")
 	eventually(t, "a tick has run", func() bool { return strings.Contains(n.stderr.String()+n.stdout.String(), "run finished") })
@@ -40,6 +41,7 @@ func TestPlannedStop(t *testing.T) {
 // A job that is in no configuration any more stays overdue, and verify says that no node has it and
 // what to do; paused it is overdue no longer.
 func TestRemovedJob(t *testing.T) {
+	t.Parallel()
 	cl := newCluster(t, 5, 0)
 	cl.server.SetTime(time.Now().Add(time.Minute))
 	if _, err := cl.Front().Beat(t.Context(), "other", time.Hour); err != nil {
@@ -108,6 +110,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 
 // A job is not retired while a node that lives has it, or while a run of it is alive.
 func TestRetireRefused(t *testing.T) {
+	t.Parallel()
 	_, url := newRedis(t)
 	n := startNode(t, url, everySecond, "--name", "one")
 	eventually(t, "a tick has run", func() bool { return strings.Contains(n.stderr.String()+n.stdout.String(), "run finished") })
@@ -231,6 +234,7 @@ func TestPauseOfALaggingReplica(t *testing.T) {
 // A job is paused for a while, all nodes are killed in the pause, and new ones start after its end. The
 // ticks up to the end are paused, a later one runs, and no operator has resumed the job.
 func TestPauseEndsWithAllNodesDead(t *testing.T) {
+	t.Parallel()
 	s := redisserver.Start(t)
 	url := "redis://" + s.Addr()
 	var nodes []*child

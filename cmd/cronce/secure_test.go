@@ -131,6 +131,7 @@ func setUser(t *testing.T, admin *redis.Client, rules string) {
 // A user that may do no more than the documentation says can run a node, which
 // warns of what it cannot ask; a strict one does not start.
 func TestMinimalUser(t *testing.T) {
+	t.Parallel()
 	s := redisserver.Start(t)
 	admin := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer admin.Close()

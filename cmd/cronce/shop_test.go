@@ -127,6 +127,7 @@ func startShop(t *testing.T, redis, database string, args ...string) (*child, st
 // one of them; the database is for its owner's eyes only; and when they are asked
 // to end they do.
 func TestShop(t *testing.T) {
+	t.Parallel()
 	store := miniredis.RunT(t)
 	database := filepath.Join(t.TempDir(), "shop.db")
 	one, first := startShop(t, "redis://"+store.Addr(), database)

@@ -42,6 +42,7 @@ func node(t *testing.T, o redis.UniversalOptions, name string, runs chan<- sched
 // its replica had all of them. The nodes go on with the replica: no tick has two
 // first attempts, and fences grow.
 func TestKilledUnderClaims(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *topology{"by Sentinel": bySentinel, "in a Cluster": inCluster} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,7 @@ const givenBackWithin = 8 * time.Second
 // The run of a node that drains is started again by another one soon, on each store, though its
 // lease is long and no tick comes.
 func TestGivenBackOnEachStore(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) scheduler.Store{
 		"Redis": func(t *testing.T) scheduler.Store {
 			return newDriver(t, redis.UniversalOptions{Addrs: []string{redisserver.Start(t).Addr()}})
@@ -41,6 +42,7 @@ func TestGivenBackOnEachStore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			store := open(t)
 			type started struct {
 				node    string
@@ -83,6 +85,7 @@ func TestGivenBackOnEachStore(t *testing.T) {
 // A drain of an idle node ends at once on a Redis that refuses claims, has an unreadable key of
 // one job, or is gone.
 func TestDrainOnABrokenRedis(t *testing.T) {
+	t.Parallel()
 	for name, broken := range map[string]func(t *testing.T, s *redisserver.Server, admin redis.UniversalClient){
 		"healthy": func(*testing.T, *redisserver.Server, redis.UniversalClient) {},
 		"no right to write": func(t *testing.T, _ *redisserver.Server, admin redis.UniversalClient) {

@@ -46,6 +46,7 @@ func restarting(t *testing.T) *topology {
 // A server is restarted with all its data, or another takes its place: that is
 // told, once, though the lease that is held lives on. Nothing is told before.
 func TestServerIsReplaced(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *topology{"restarted": restarting, "by Sentinel": bySentinel, "in a Cluster": inCluster} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

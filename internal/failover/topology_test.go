@@ -83,8 +83,9 @@ func masterOf(t *testing.T, o redis.UniversalOptions, key string) string {
 	return m.Options().Addr
 }
 
-// each runs a test on every topology.
+// each runs a test on every topology, beside other tests.
 func each(t *testing.T, f func(t *testing.T, at *topology)) {
+	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *topology{"by hand": byHand, "by Sentinel": bySentinel, "in a Cluster": inCluster} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

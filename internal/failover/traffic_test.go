@@ -100,6 +100,7 @@ func (w *worker) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Re
 // A master is killed under traffic whose grants its replica has: nobody is
 // granted what another holds, there is nothing but doubt, and it goes on.
 func TestKilledUnderTraffic(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *topology{"by Sentinel": bySentinel, "in a Cluster": inCluster} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

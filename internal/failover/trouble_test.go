@@ -40,11 +40,13 @@ func held(t *testing.T, l *lock.Locker) *lock.Lease {
 // forgotten a lease that is held: its context ends with the next renewal, long
 // before its time, and it is told.
 func TestServerForgets(t *testing.T) {
+	t.Parallel()
 	for name, forget := range map[string]func(*redisserver.Server){
 		"FLUSHALL":                    func(s *redisserver.Server) { s.Tell("FLUSHALL") },
 		"restart without persistence": func(s *redisserver.Server) { s.Restart() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := redisserver.Start(t)
 			l, told := watched(t, s)
 			lease := held(t, l)

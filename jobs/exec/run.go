@@ -37,7 +37,9 @@ func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *
 		return failedToStart(c, err)
 	}
 	end := w.follow(ctx, child)
-	return result(ctx, c, &end, out.end())
+	text := out.end()
+	run.KeepOutput(text)
+	return result(ctx, c, &end, text)
 }
 
 // result turns the end of a command into the error of its run.

@@ -118,7 +118,7 @@ func (c *call) run(ctx context.Context, run *scheduler.Run) error {
 		return c.failed(ctx, sent.Load(), err)
 	}
 	defer answer.Body.Close()
-	return c.judge(ctx, answer, secrets)
+	return c.judge(ctx, run, answer, secrets)
 }
 
 // make returns the request for a run, and its secrets.
@@ -169,12 +169,14 @@ func (c *call) failed(ctx context.Context, sent bool, err error) error {
 	return final(fmt.Errorf("http: %w: %w", ErrUnknown, cause))
 }
 
-// judge reads an answer, and returns the error of the run.
-func (c *call) judge(ctx context.Context, answer *nethttp.Response, secrets redact.Secrets) error {
+// judge reads an answer, has the run keep the beginning of it, and returns the error of the run.
+func (c *call) judge(ctx context.Context, run *scheduler.Run, answer *nethttp.Response, secrets redact.Secrets) error {
 	if answer.StatusCode == nethttp.StatusSwitchingProtocols { // what follows is no answer, and has no end
 		return final(&StatusError{Status: answer.StatusCode})
 	}
 	kept, err := io.ReadAll(io.LimitReader(answer.Body, maxKept+redact.MaxSecret))
+	body := secrets.Text(string(kept), maxKept)
+	run.KeepOutput(body)
 	if c.expected(answer.StatusCode) {
 		if err == nil { // the server may still be at work until its answer ends
 			_, err = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer-int64(len(kept))))
@@ -184,7 +186,7 @@ func (c *call) judge(ctx context.Context, answer *nethttp.Response, secrets reda
 		}
 		return nil
 	}
-	failed := &StatusError{Status: answer.StatusCode, Body: secrets.Text(string(kept), maxKept)}
+	failed := &StatusError{Status: answer.StatusCode, Body: body}
 	if !slices.Contains(retried, answer.StatusCode) {
 		return final(failed)
 	}

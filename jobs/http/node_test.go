@@ -2,8 +2,10 @@ package http_test
 
 import (
 	"context"
+	"io"
 	nethttp "net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,6 +57,44 @@ func TestTriesOfANode(t *testing.T) {
 			}
 			if got != c.want {
 				t.Errorf("%d requests, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// The store has the first 4 KiB of an answer, masked, whatever its status.
+func TestAnswerIsKept(t *testing.T) {
+	for name, status := range map[string]int{"ok": nethttp.StatusOK, "failed": nethttp.StatusTeapot} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, "you sent "+r.Header.Get("X-Key")+"\x00\n"+strings.Repeat("x", 8<<10))
+			}))
+			defer server.Close()
+			f, err := http.New(http.Request{URL: server.URL, AllowPrivate: true, SecretHeaders: map[string]func() string{"X-Key": func() string { return "hunter22" }}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := memlock.New(memlock.Options{})
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			ended := make(chan scheduler.Event, 100)
+			n, err := scheduler.New(scheduler.Config{Store: store, Observers: []scheduler.Observer{observer(func(e scheduler.Event) {
+				if e.Kind == scheduler.EventRunFinished {
+					ended <- e
+					stop()
+				}
+			})}, Jobs: []scheduler.Job{{Name: "get", Spec: "@every 1s", Deadline: time.Hour, Func: f}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := n.Run(ctx); err != nil {
+				t.Error(err)
+			}
+			begin := "you sent [masked]\uFFFD\n"
+			want := begin + strings.Repeat("x", 4<<10-len(begin))
+			if o, err := store.Output(context.Background(), "get", (<-ended).Tick.UnixMilli()); err != nil || o.Text != want {
+				t.Errorf("kept are %d bytes, %.60q, %v", len(o.Text), o.Text, err)
 			}
 		})
 	}

@@ -23,14 +23,15 @@ type place struct {
 }
 
 // onDatabases runs a test on a real redis-server and an empty SQLite, PostgreSQL
-// and MariaDB.
+// and MariaDB, beside other tests.
 func onDatabases(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
-	onDatabase(t, "sqlite", sqlite, test)
 	onServers(t, test)
+	onDatabase(t, "sqlite", sqlite, test)
 }
 
 // onServers is onDatabases without SQLite.
 func onServers(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
+	t.Parallel()
 	onDatabase(t, "postgres", func(t testing.TB) place { return newPlace(t, sqlserver.SharedPostgres(t).Open(t), stock.PostgreSQL) }, test)
 	onDatabase(t, "mariadb", func(t testing.TB) place { return newPlace(t, sqlserver.SharedMariaDB(t).Open(t), stock.MySQL) }, test)
 }

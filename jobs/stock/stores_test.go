@@ -14,8 +14,9 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// onStores runs a test on miniredis and on a real redis-server.
+// onStores runs a test on miniredis and on a real redis-server, beside other tests.
 func onStores(t *testing.T, test func(t *testing.T, client redis.UniversalClient)) {
+	t.Parallel()
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
 		test(t, connect(t, miniredis.RunT(t).Addr()))

@@ -28,7 +28,7 @@ import (
 //
 // What a store can do beyond plain leases it declares by also implementing
 // [Waiter], [Sharer], [MultiAcquirer], [MultiRenewer], [Distributed], [Inspector], [Forcer], [Adopter], [Numbered],
-// [Peeker], [Controlled], [Journaled], [Clocked], [Membership], [Replicated], [StoreChecker],
+// [Peeker], [Controlled], [Journaled], [OutputKeeper], [Clocked], [Membership], [Replicated], [StoreChecker],
 // [Namespaced], [Sharded], [Explainer] or [Refuser].
 type Driver interface {
 	// Acquire asks for the key once. It returns a *HeldError if another owner has

@@ -107,3 +107,21 @@ func pass[Q, A any](qs []Q, check func(*Q) error, send func([]Q) []A, refuse fun
 	}
 	return out
 }
+
+// KeepOutput is that of an [OutputKeeper]. It cuts the text: see [OutputText].
+func (f Front) KeepOutput(ctx context.Context, o Output) error {
+	d, can := to[OutputKeeper](f)
+	if err := first(can, CheckOutput(&o)); err != nil {
+		return err
+	}
+	return d.KeepOutput(ctx, o)
+}
+
+// Output is that of an [OutputKeeper].
+func (f Front) Output(ctx context.Context, key string, number int64) (Output, error) {
+	d, can := to[OutputKeeper](f)
+	if err := first(can, CheckKey(key)); err != nil {
+		return Output{}, err
+	}
+	return d.Output(ctx, key, number)
+}

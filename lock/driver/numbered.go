@@ -49,6 +49,10 @@ type OpenRequest struct {
 	Policies string // what else readers of the journal must know, in the asker's words; recorded with the revision
 	Mark     int64  // the highest mark this node has seen; 0 if none
 
+	// Begin is the mark of a series that is new to the store, and since when its spec has been in force,
+	// if it is before the store's now and not before Mark. 0: the store's now.
+	Begin int64
+
 	// Unseen is how long the spec may not have been seen while another one was, and count as in
 	// force without a break. 0: any time, as this node has had the series open since.
 	Unseen time.Duration

@@ -96,6 +96,7 @@ func CheckOpen(o *OpenRequest) error {
 		checkWord("revision", o.Revision),
 		checkWord("policies", o.Policies),
 		inRange("mark", o.Mark, 0),
+		inRange("begin", o.Begin, 0),
 		notNegative("unseen", o.Unseen),
 	)
 }

@@ -130,6 +130,7 @@ func badOthers(s *stand) {
 		"revision": {Key: "job", Node: "n", Revision: "a|b"},
 		"policies": {Key: "job", Node: "n", Policies: "a|b"},
 		"mark":     {Key: "job", Node: "n", Mark: -1},
+		"begin":    {Key: "job", Node: "n", Begin: -1},
 	} {
 		s.refused(s.front().Open(s.done(), []driver.OpenRequest{o})[0].Err, argument)
 	}

@@ -100,6 +100,7 @@ const (
 	needForcer
 	needAdopter
 	needRenewer
+	needOutputs
 )
 
 var parts = []part{
@@ -131,6 +132,7 @@ var parts = []part{
 	{"names", needNumbered, nameTests},
 	{"journal", needNumbered | needJournal, journalTests},
 	{"causes in the journal", needNumbered | needJournal, causeTests},
+	{"outputs", needNumbered | needOutputs, outputTests},
 	{"clock", needClock, clockTests},
 	{"clock steps", needNumbered | needSetClock, clockStepTests},
 	{"nodes", needMembership, memberTests},
@@ -158,6 +160,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 	_, renewer := d.(driver.MultiRenewer)
 	_, clocked := d.(driver.Clocked)
 	_, membership := d.(driver.Membership)
+	_, outputs := d.(driver.OutputKeeper)
 	_, peeker := d.(driver.Peeker)
 	_, forcer := d.(driver.Forcer)
 	_, adopter := d.(driver.Adopter)
@@ -177,6 +180,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needClock, clocked, "lock.Clocked"},
 		{needMembership, membership, "lock.Membership"},
 		{needPeeker, peeker, "lock.Peeker"},
+		{needOutputs, outputs, "driver.OutputKeeper"},
 		{needForcer, forcer, "lock.Forcer"},
 		{needAdopter, adopter, "lock.Adopter"},
 		{needSetClock, env.SetClock != nil, "Env.SetClock"},

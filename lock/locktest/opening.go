@@ -10,6 +10,7 @@ var openingTests = []test{
 	{"a series that was never opened has no mark, and nothing opens it but an opening", openNothingElse},
 	{"an opening creates the mark at the store's now", openAtNow},
 	{"an opening creates the mark at the highest mark the node has seen, if that is later", openAtMark},
+	{"a series begins in the past if it is new and the opening asks for that", openBegin},
 	{"an opening asked again moves nothing", openAgain},
 	{"an opening tells since when its revision is in use, and of another node's", openRevisions},
 	{"an opening without a revision is not recorded as one", openNoRevision},
@@ -52,6 +53,33 @@ func openAtMark(s *stand) {
 	is = s.opened(driver.OpenRequest{Key: s.key, Node: "n", Mark: 1})
 	if is.Mark < now {
 		s.Fatalf("the mark is %d, before the store's now %d", is.Mark, now)
+	}
+}
+
+func openBegin(s *stand) {
+	before := s.look().Now
+	begin := before - 60_000
+	o := driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1", Spec: "@at", Zone: "UTC", Begin: begin}
+	for range 2 {
+		is := s.opened(o)
+		equal(s, "the mark", is.Mark, begin)
+		equal(s, "since when the spec is in force", is.Since, begin)
+	}
+	c := s.ask(begin+1, begin)
+	c.Deadline = time.Hour
+	s.granted(c)
+	o.Begin = begin - 60_000
+	equal(s, "the mark of a series that is there", s.opened(o).Mark, begin+1)
+	other := o
+	other.Revision, other.Spec = "r2", "@at later"
+	if is := s.opened(other); is.Since < before {
+		s.Fatalf("another spec is in force since %d, before %d", is.Since, before)
+	}
+	o.Key, o.Mark = "seen", begin-1000
+	equal(s, "the mark of a node that has seen a later one", s.opened(o).Mark, begin-1000)
+	o.Key, o.Mark, o.Begin = "ahead", 0, before+3_600_000
+	if is := s.opened(o); is.Mark < before || is.Mark > is.Now || is.Since != is.Mark {
+		s.Fatalf("the mark is %d and the spec in force since %d, want %d to %d", is.Mark, is.Since, before, is.Now)
 	}
 }
 

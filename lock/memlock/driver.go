@@ -22,6 +22,7 @@ var _ interface {
 	driver.Numbered
 	driver.Controlled
 	driver.Journaled
+	driver.OutputKeeper
 	driver.Clocked
 	driver.Membership
 } = (*Store)(nil)
@@ -65,6 +66,7 @@ type record struct {
 	room      [1]driver.Run // for State.Runs, which most often needs no more
 	journal   journal
 	sightings series.Sightings
+	outputs   series.Outputs
 }
 
 // New returns an empty store.

@@ -245,7 +245,7 @@ type scripts struct {
 	sharedAcquire, sharedRenew, sharedRelease       *script
 	force, forcings, adopt, why, inspect            *script
 	open, claim, peek, readSeries, control, recount *script
-	renewRuns, releaseRuns                          *script
+	renewRuns, releaseRuns, keepOutput              *script
 	beat, members, now, agree, touch, unknown       *script
 }
 
@@ -290,6 +290,7 @@ func load(source func(name string) string) *scripts {
 		recount:       read("recount"),
 		renewRuns:     read("renew_runs"),
 		releaseRuns:   read("release_runs"),
+		keepOutput:    read("keep_output"),
 		beat:          read("beat"),
 		members:       read("members"),
 		now:           read("now"),

@@ -24,7 +24,7 @@ var openings = operation[driver.OpenRequest, driver.Series]{
 		r.series(name)
 		r.text(name)
 		r.escaped(o.Node, o.Revision, o.Zone, o.Policies, o.Spec)
-		r.number(o.Mark, o.Unseen.Milliseconds())
+		r.number(o.Mark, o.Unseen.Milliseconds(), o.Begin)
 	},
 	read: func(now instant, text string, o *driver.OpenRequest) (driver.Series, bool) {
 		text, former, _ := strings.Cut(text, "#")

@@ -76,6 +76,9 @@ func (all *Sightings) See(ms, mark int64, o *driver.OpenRequest) (seen Seen) {
 		return Seen{}
 	}
 	since, broken := all.since(ms, o)
+	if len(*all) == 0 && o.Begin != 0 {
+		since = min(ms, mark) // it is in force from the begin of the series
+	}
 	mine := all.of(o.Revision, since, ms, broken)
 	mine.Spec, mine.Zone, mine.Policies, mine.Node, mine.Last = o.Spec, o.Zone, o.Policies, o.Node, ms
 	seen.Since = since

@@ -8,6 +8,7 @@
 package series
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -43,14 +44,14 @@ type Spending struct {
 // A Writer takes the journal lines of a step, in order.
 type Writer interface{ Append(driver.Line) }
 
-// Open creates the mark if there is none: the later of the store's now and the
-// highest mark that the node has seen. It ends a retirement.
+// Open creates the mark if there is none: the later of the store's now, or an earlier
+// begin that is asked for, and the highest mark that the node has seen. It ends a retirement.
 func (s *State) Open(us int64, o *driver.OpenRequest, w Writer) {
 	if s.Mark != 0 {
 		s.revive(us/1000, w)
 		return
 	}
-	s.Mark = max(us/1000, o.Mark)
+	s.Mark = max(min(us/1000, cmp.Or(o.Begin, us/1000)), o.Mark)
 	w.Append(driver.Line{At: us / 1000, Verdict: driver.VerdictOpened, From: s.Mark, To: s.Mark, Node: o.Node, Revision: o.Revision})
 }
 

@@ -73,7 +73,7 @@ func (e *SettingError) Is(target error) bool { return target == driver.ErrUnfit 
 
 // tables reads nothing from each table.
 func (d *Driver) tables(ctx context.Context, s session) error {
-	for _, table := range []string{"cronce_leases", "cronce_places", "cronce_series", "cronce_journal", "cronce_nodes", "cronce_taken", "cronce_audit"} {
+	for _, table := range []string{"cronce_leases", "cronce_places", "cronce_series", "cronce_journal", "cronce_nodes", "cronce_taken", "cronce_audit", "cronce_outputs"} {
 		var n int
 		err := s.QueryRowContext(ctx, d.grammar.text("SELECT count(*) FROM "+table+" WHERE ns = ''")).Scan(&n)
 		if err != nil {
@@ -114,7 +114,7 @@ var settings = map[Dialect][]setting{
 			"start the server without it: the clock must be read after the wait for a row"},
 		{"binlog_format", "SELECT @@log_bin = 1 AND @@binlog_format = 'STATEMENT'", "set it to ROW or MIXED"},
 		{"ENGINE", "SELECT count(*) > 0 FROM information_schema.tables WHERE table_schema = database()" +
-			" AND table_name IN ('cronce_leases', 'cronce_places', 'cronce_series', 'cronce_journal', 'cronce_nodes', 'cronce_taken', 'cronce_audit') AND engine <> 'InnoDB'", "make the tables with InnoDB"},
+			" AND table_name IN ('cronce_leases', 'cronce_places', 'cronce_series', 'cronce_journal', 'cronce_nodes', 'cronce_taken', 'cronce_audit', 'cronce_outputs') AND engine <> 'InnoDB'", "make the tables with InnoDB"},
 	},
 	SQLite: {
 		{"busy_timeout", fmt.Sprintf("SELECT timeout > %d FROM pragma_busy_timeout", maxBusy.Milliseconds()),

@@ -37,7 +37,7 @@ func TestContract(t *testing.T) {
 			Open: func(t *testing.T) driver.Driver {
 				d = newDriver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
-				return alone{d, d, d, d, d, d, d, d, d, d, d, d}
+				return alone{d, d, d, d, d, d, d, d, d, d, d, d, d}
 			},
 			Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait: func(some time.Duration) {
@@ -98,6 +98,7 @@ type alone struct {
 	driver.Controlled
 	driver.Peeker
 	driver.Journaled
+	driver.OutputKeeper
 	driver.Clocked
 	driver.Membership
 	driver.Forcer
@@ -106,7 +107,7 @@ type alone struct {
 
 const exactRounds = 3 // each is 60 requests, which take their time on a loaded machine
 
-const tables = "cronce_leases cronce_places cronce_series cronce_journal cronce_nodes cronce_taken cronce_audit"
+const tables = "cronce_leases cronce_places cronce_series cronce_journal cronce_nodes cronce_taken cronce_audit cronce_outputs"
 
 // spoil makes the holders of a key unreadable.
 func spoil(t testing.TB, db *sql.DB, key string) {

@@ -88,7 +88,7 @@ var grammars = map[Dialect]grammar{
 }
 
 var (
-	tableNames = regexp.MustCompile(`\bcronce_(leases|places|series|journal|nodes|taken|audit|version)\b`)
+	tableNames = regexp.MustCompile(`\bcronce_(leases|places|series|journal|nodes|taken|audit|outputs|version)\b`)
 	indexNames = regexp.MustCompile(`\bcronce_(\w+_by_\w+|places_\w+_key)\b`) // of those that make the tables; an index is in the schema of its table
 )
 

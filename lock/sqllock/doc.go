@@ -21,7 +21,7 @@
 //
 // # Tables
 //
-// Seven tables whose names begin with cronce_. [Migrations] has the files,
+// Eight tables whose names begin with cronce_. [Migrations] has the files,
 // [Driver.CreateTables] runs those that are missing, and cronce_version names the last
 // of them. Namespaces share the tables. Keys, owners and nodes are kept and compared
 // byte by byte.
@@ -32,8 +32,8 @@
 // journal. Up to 200 requests are one transaction, which locks the rows in the
 // order of their keys, reads the clock, applies the rules of lock/series, and
 // writes what changed with a statement per table. Nothing forgets a series: one
-// that is not wanted any more is deleted from cronce_series and cronce_journal by
-// hand.
+// that is not wanted any more is deleted from cronce_series, cronce_journal and cronce_outputs
+// by hand.
 //
 // # Waiting
 //

@@ -98,6 +98,7 @@ var (
 	_ driver.Controlled    = (*Driver)(nil)
 	_ driver.Peeker        = (*Driver)(nil)
 	_ driver.Journaled     = (*Driver)(nil)
+	_ driver.OutputKeeper  = (*Driver)(nil)
 	_ driver.Clocked       = (*Driver)(nil)
 	_ driver.Membership    = (*Driver)(nil)
 	_ driver.StoreChecker  = (*Driver)(nil)

@@ -15,7 +15,7 @@ import (
 var migrations embed.FS
 
 // version is that of the tables: the number of the last migration.
-const version = 6
+const version = 7
 
 // Migrations returns the files that make the tables, one per step, to be applied
 // in the order of their names. They are plain SQL with the comments of goose,

@@ -24,6 +24,8 @@ type texts struct {
 
 	beginAudit, lockAudit, lastAudit, record, cutAudit, audit, auditOf string
 
+	insertOutput, putOutput, outputSizes, cutOutputs, output string
+
 	beat, quit, next, last, within string // of nodes: next and last read them in the order of their times
 }
 
@@ -115,6 +117,12 @@ func (g *grammar) texts() texts {
 		cutAudit:   g.text("DELETE FROM cronce_audit WHERE ns = ? AND n BETWEEN 1 AND ?"),
 		audit:      g.text("SELECT record FROM cronce_audit WHERE ns = ? AND n > 0 ORDER BY n DESC LIMIT ?"),
 		auditOf:    g.text("SELECT record FROM cronce_audit WHERE ns = ? AND name = ? AND n > 0 ORDER BY n DESC LIMIT ?"),
+
+		insertOutput: g.text("INSERT INTO cronce_outputs (ns, name, number, fence, output) VALUES (?, ?, ?, 0, ?){nothing}"),
+		putOutput:    g.text("UPDATE cronce_outputs SET fence = ?, output = ? WHERE ns = ? AND name = ? AND number = ? AND fence <= ?"),
+		outputSizes:  g.text("SELECT number, length(output) FROM cronce_outputs WHERE ns = ? AND name = ? ORDER BY number DESC"),
+		cutOutputs:   g.text("DELETE FROM cronce_outputs WHERE ns = ? AND name = ? AND number <= ?"),
+		output:       g.text("SELECT fence, output FROM cronce_outputs WHERE ns = ? AND name = ? AND number = ?"),
 
 		beat:   g.text("INSERT INTO cronce_nodes (ns, node, until_us) VALUES (?, ?, {clock} + ?)" + g.replacing("ns, node", "until_us")),
 		next:   g.text(nodes + "until_us > ? AND until_us <= ? ORDER BY until_us LIMIT ? OFFSET ?"),

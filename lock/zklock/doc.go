@@ -17,6 +17,7 @@
 //	/<ns>/v1/series/<key>                          persistent a series, and the newest lines of its journal
 //	/<ns>/v1/series/<key>/lines<n>                 persistent older lines, some dozens in each
 //	/<ns>/v1/series/<key>/revisions                persistent revisions of its spec
+//	/<ns>/v1/series/<key>/outputs                  persistent the ends of the outputs of its runs, 64 KiB at most
 //	/<ns>/v1/nodes/<node>                                     a process that beats, or did within a day
 //	/<ns>/v1/clock                                 persistent written to read the leader's clock
 //	/<ns>/v1/taken/<key>                           persistent leases that were taken, and records of forced unlocks

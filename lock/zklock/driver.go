@@ -89,6 +89,7 @@ var (
 	_ driver.Numbered     = (*Driver)(nil)
 	_ driver.Controlled   = (*Driver)(nil)
 	_ driver.Journaled    = (*Driver)(nil)
+	_ driver.OutputKeeper = (*Driver)(nil)
 	_ driver.Clocked      = (*Driver)(nil)
 	_ driver.Membership   = (*Driver)(nil)
 	_ driver.Namespaced   = (*Driver)(nil)

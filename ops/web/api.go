@@ -300,7 +300,21 @@ func (h *Handler) apiJobRuns(w http.ResponseWriter, r *http.Request) {
 // A tickAnswer is what became of a tick, with the lines that it follows from.
 type tickAnswer struct {
 	why.Answer
-	Evidence []ops.Run `json:"evidence"`
+	Evidence      []ops.Run `json:"evidence"`
+	Output        string    `json:"output,omitempty"`         // the end of the output of its run, as the store keeps it
+	OutputUnknown bool      `json:"output_unknown,omitempty"` // the store did not answer
+}
+
+// output reads the end of the output of a tick's run; empty: none is kept.
+func (h *Handler) output(ctx context.Context, job string, tick time.Time) (text string, known bool) {
+	store, ok := h.o.Store.(driver.OutputKeeper)
+	if !ok {
+		return "", true
+	}
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	o, err := store.Output(ctx, job, tick.UnixMilli())
+	return o.Text, err == nil
 }
 
 func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
@@ -319,7 +333,8 @@ func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := h.explain(r.Context(), s, why.Question{Tick: tick, Journal: journal, State: state})
-	answer(w, tickAnswer{a, evidence(s.Namespace, journal, state, a.Evidence)})
+	text, known := h.output(r.Context(), j.Name, tick)
+	answer(w, tickAnswer{Answer: a, Evidence: evidence(s.Namespace, journal, state, a.Evidence), Output: text, OutputUnknown: !known})
 }
 
 // evidence are the runs of the lines with these indexes.

@@ -75,6 +75,9 @@ func fail(t *testing.T, s *memlock.Store, mark int64, failure string) {
 	if end := s.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; end.Err != nil {
 		t.Fatal(end.Err)
 	}
+	if err := (driver.Front{Driver: s}).KeepOutput(t.Context(), driver.Output{Key: "report", Number: tick, Fence: a.Fence, Text: "began\n" + failure}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // do answers a request with a token, or without one.
@@ -219,7 +222,7 @@ func TestSession(t *testing.T) {
 func TestHostileTexts(t *testing.T) {
 	for _, hostile := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</td></table><script>`, `' onmouseover='alert(1)`, "\x1b[31mred\x1b]0;title\a", "\u202egnp.exe", "a\x00b",
-		`{{.Caller}}`, `javascript:alert(1)`, `<svg/onload=alert(1)>`, `&lt;script&gt;`, `hx-get="/x"`, strings.Repeat("A", 100_000),
+		"</pre><script>\n\t\x00", strings.Repeat("\u202e\x00\"<", 4000), `{{.Caller}}`, `javascript:alert(1)`, `<svg/onload=alert(1)>`, `&lt;script&gt;`, `hx-get="/x"`, strings.Repeat("A", 100_000),
 	} {
 		pl := newPlane(t, hostile)
 		token := pl.tokens[access.Viewer]
@@ -263,14 +266,21 @@ func TestAPI(t *testing.T) {
 	var tick struct {
 		Sentence string    `json:"sentence"`
 		Evidence []ops.Run `json:"evidence"`
+		Output   string    `json:"output"`
 	}
 	path := "/jobs/report/ticks/" + run.Tick.Format(time.RFC3339)
 	read("/api/v1"+path, &tick)
-	if !strings.Contains(tick.Sentence, "gateway is away") || len(tick.Evidence) != 1 {
+	if !strings.Contains(tick.Sentence, "gateway is away") || len(tick.Evidence) != 1 || tick.Output != "began\ngateway is away" {
 		t.Errorf("%+v", tick)
 	}
 	if body := pl.do("GET", path, token).Body.String(); !strings.Contains(body, strings.ReplaceAll(tick.Sentence, "'", "&#39;")) {
 		t.Errorf("the page lacks %q", tick.Sentence)
+	} else if !strings.Contains(body, "<pre>\nbegan\ngateway is away</pre>") {
+		t.Errorf("the page lacks the output:\n%s", body)
+	}
+	other := pl.do("GET", "/jobs/report/ticks/"+run.Tick.Add(-time.Hour).Format(time.RFC3339), token).Body.String()
+	if strings.Contains(other, "<pre>") {
+		t.Error("a tick without an output has one")
 	}
 	var st ops.Status
 	if read("/api/v1/status", &st); st.State != ops.Failing || st.Needs[0].Job != "report" {

@@ -197,6 +197,8 @@ type tickBody struct {
 	Evidence []driver.Line
 	Earlier  time.Time
 	Later    time.Time
+	Output   string
+	Unknown  bool // whether there is an output
 }
 
 func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
@@ -216,6 +218,8 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 		for _, i := range b.Answer.Evidence {
 			b.Evidence = append(b.Evidence, journal.Lines[i])
 		}
+		text, known := h.output(r.Context(), j.Name, tick)
+		b.Output, b.Unknown = text, !known
 	}
 	b.State = stateOf(b.Answer.State)
 	if j.Schedule != nil {

@@ -20,6 +20,7 @@ var shows = template.FuncMap{
 	"zoned":   zoned,
 	"ms":      milliseconds,
 	"plain":   plain,
+	"lines":   lines,
 	"word":    word,
 	"verdict": verdict,
 	"jobPath": func(name string) string { return "/jobs/" + url.PathEscape(name) },
@@ -77,6 +78,20 @@ func plain(text string) string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
+	return printable(text)
+}
+
+// lines is plain for all lines of a text.
+func lines(text string) string {
+	all := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
+	for i := range all {
+		all[i] = printable(all[i])
+	}
+	return strings.Join(all, "\n")
+}
+
+// printable escapes what is not printable, or turns the direction of what follows.
+func printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if unicode.IsPrint(r) && r != unicode.ReplacementChar {

@@ -20,7 +20,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, c := range m.counted() {
 		c.Describe(to)
 	}
-	for _, d := range []*prometheus.Desc{m.ready, m.alive, m.slots, m.ignoring, m.offset, m.claims, m.requests, m.renewals, m.linesLost} {
+	for _, d := range []*prometheus.Desc{m.ready, m.alive, m.slots, m.ignoring, m.offset, m.claims, m.requests, m.renewals, m.linesLost, m.outputsLost} {
 		to <- d
 	}
 }
@@ -42,6 +42,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	gauge(m.slots, slots(s.Slots))
 	gauge(m.ignoring, float64(s.IgnoringContext))
 	to <- prometheus.MustNewConstMetric(m.linesLost, prometheus.CounterValue, float64(s.LinesLost))
+	to <- prometheus.MustNewConstMetric(m.outputsLost, prometheus.CounterValue, float64(s.OutputsLost))
 	if s.ClockKnown {
 		gauge(m.offset, s.ClockOffset.Seconds())
 	}

@@ -29,7 +29,7 @@ type Metrics struct {
 	takeovers, tries, late, lost, clockSteps, unreplicated, dropped prometheus.Counter
 	lateness, duration                                              prometheus.Histogram
 
-	ready, alive, slots, ignoring, offset, claims, requests, renewals, linesLost *prometheus.Desc
+	ready, alive, slots, ignoring, offset, claims, requests, renewals, linesLost, outputsLost *prometheus.Desc
 }
 
 // New returns metrics that have measured nothing.
@@ -49,15 +49,16 @@ func New() *Metrics {
 		lateness:     histogram("start_lateness_seconds", "From the tick to the start of its run, on the store's clock.", .001, .005, .01, .025, .1, .5, 1, 10),
 		duration:     histogram("run_duration_seconds", "For how long the job's function ran.", .01, .1, .5, 1, 5, 30, 300, 3600),
 
-		ready:     desc("node_ready", "Whether all parts of the store answer this node, and its timetable moves."),
-		alive:     desc("runs_alive", "Runs of this node that have not ended."),
-		slots:     desc("slots", "How many runs this node has at once; +Inf: there is no bound."),
-		ignoring:  desc("run_ignores_context", "Runs that go on although their context ended some time ago."),
-		offset:    desc("clock_offset_seconds", "How far this machine's clock is ahead of the store's; absent while that is not known."),
-		claims:    desc("claims_total", "Claims of this node, by the store's answer; doubt: there was none.", "answer"),
-		linesLost: desc("log_lines_lost_total", "Lines that are missing in the log of this node, because its handler was too slow for them or failed."),
-		requests:  desc("store_request_seconds", "How long this node's requests to the store took; result doubt: the store did not answer.", "op", "result"),
-		renewals:  desc("renewals_total", "Renewals of leases of this node's runs: renewed, lost, or doubt if the store did not answer.", "result"),
+		ready:       desc("node_ready", "Whether all parts of the store answer this node, and its timetable moves."),
+		alive:       desc("runs_alive", "Runs of this node that have not ended."),
+		slots:       desc("slots", "How many runs this node has at once; +Inf: there is no bound."),
+		ignoring:    desc("run_ignores_context", "Runs that go on although their context ended some time ago."),
+		offset:      desc("clock_offset_seconds", "How far this machine's clock is ahead of the store's; absent while that is not known."),
+		claims:      desc("claims_total", "Claims of this node, by the store's answer; doubt: there was none.", "answer"),
+		outputsLost: desc("outputs_lost_total", "Outputs of this node's runs that the store was not known to keep."),
+		linesLost:   desc("log_lines_lost_total", "Lines that are missing in the log of this node, because its handler was too slow for them or failed."),
+		requests:    desc("store_request_seconds", "How long this node's requests to the store took; result doubt: the store did not answer.", "op", "result"),
+		renewals:    desc("renewals_total", "Renewals of leases of this node's runs: renewed, lost, or doubt if the store did not answer.", "result"),
 	}
 	m.begin()
 	return m

@@ -5,9 +5,15 @@ import "math/bits"
 // Count returns how many ticks are after the one Unix millisecond and not
 // after the other, or limit if they are more. It looks at whole months and at
 // stretches of one offset from UTC, never at each tick: a year costs about
-// a microsecond, whatever the spec.
+// a microsecond, whatever the spec. Limits add about that for each month in which they exclude days.
 func (s *Schedule) Count(after, through int64, limit int) int {
-	at, end := max(floorDiv(after, 1000), minUnix-1), min(floorDiv(through, 1000), maxUnix)
+	return s.count(floorDiv(after, 1000), floorDiv(through, 1000), limit)
+}
+
+// countNamed counts what the spec names without its limits after a Unix second and not
+// after another, up to limit.
+func (s *Schedule) countNamed(after, through int64, limit int) int {
+	at, end := max(after, minUnix-1), min(through, maxUnix)
 	if s.every > 0 {
 		return int(max(0, min(int64(limit), floorDiv(end, s.every)-floorDiv(at, s.every))))
 	}

@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Error says why [Parse] refused a spec. Field and Value are empty when the
 // fault is in the spec as a whole.
@@ -17,6 +20,15 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("spec %q: %s", shorten(e.Spec), e.Reason)
 	}
 	return fmt.Sprintf("spec %q: %s %q: %s", shorten(e.Spec), e.Field, shorten(e.Value), e.Reason)
+}
+
+// Limit returns the name of the limit at fault, as not_before; "at" for that of an @at. It is empty if
+// another part of the spec is at fault.
+func (e *Error) Limit() string {
+	if slices.Contains(limitNames, e.Field) {
+		return e.Field
+	}
+	return ""
 }
 
 // shorten keeps a hostile spec from filling a log line.

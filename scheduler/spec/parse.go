@@ -10,7 +10,15 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-const maxText = 256
+// Bounds of a text, in bytes: of its fields, and of all with the zone and the limits.
+const (
+	maxFields = 256
+	maxText   = 2048
+)
+
+func tooLong(bytes, most int) string {
+	return fmt.Sprintf("%d bytes long; at most %d are allowed", bytes, most)
+}
 
 // descriptors are spelt out as fields, so that there is one way to parse.
 var descriptors = map[string]string{
@@ -29,7 +37,7 @@ func checkText(text string) *Error {
 		return &Error{Reason: "empty; " + shapes}
 	}
 	if len(text) > maxText {
-		return &Error{Reason: fmt.Sprintf("%d bytes long; at most %d are allowed", len(text), maxText)}
+		return &Error{Reason: tooLong(len(text), maxText)}
 	}
 	i := strings.IndexFunc(text, foreign)
 	if i < 0 {
@@ -43,7 +51,7 @@ func checkText(text string) *Error {
 		return &Error{Reason: "H " + perJob}
 	}
 	return &Error{Reason: fmt.Sprintf("character %q at byte %d; "+
-		"must be ASCII letters, digits, space, tab and * ? , - / @ = _ + . #", character, i)}
+		"must be ASCII letters, digits, space, tab and * ? , - / : @ = _ + . #", character, i)}
 }
 
 func foreign(r rune) bool {
@@ -51,14 +59,14 @@ func foreign(r rune) bool {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
 		return false
 	}
-	return !strings.ContainsRune(" \t*?,-/@=_+.#", r)
+	return !strings.ContainsRune(" \t*?,-/:@=_+.#", r)
 }
 
 const shapes = "must have 5 fields (minute, hour, day of month, month, day of week), " +
-	"6 with seconds first, 7 with the year last, @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, and @every with a duration"
+	"6 with seconds first, 7 with the year last, @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @every with a duration, and @at with an instant"
 
 // parseEvery reads what follows "@every".
-func (s *Schedule) parseEvery(words []string, zoned bool) *Error {
+func (s *Schedule) parseEvery(words []string, zoned, limited bool) *Error {
 	value := strings.Join(words, " ")
 	fault := func(reason string) *Error {
 		return &Error{Field: "@every", Value: value, Reason: reason}
@@ -69,11 +77,11 @@ func (s *Schedule) parseEvery(words []string, zoned bool) *Error {
 		return fault("not a duration; must be whole seconds from 1s, such as 90s, 5m or 1h30m")
 	case d < time.Second || d%time.Second != 0:
 		return fault("must be whole seconds from 1s")
-	case zoned && s.zone != time.UTC:
+	case zoned && !limited && s.zone != time.UTC:
 		return fault("counts from 1970-01-01 00:00 UTC and has no zone; drop the zone or use fields")
 	}
 	s.every = int64(d / time.Second)
-	if s.zone != time.UTC {
+	if s.zone != time.UTC && !limited {
 		s.remarks = append(s.remarks,
 			"@every counts from 1970-01-01 00:00 UTC; zone "+s.zone.String()+" has no effect on it")
 	}
@@ -104,7 +112,7 @@ func (s *Schedule) parseFields(given []string) *Error {
 	if _, ok := s.sets.next(0); !ok {
 		return never(words)
 	}
-	s.fixed = !strings.ContainsAny(words[second]+words[minute]+words[hour], "*?-/")
+	s.sets.fixed = !strings.ContainsAny(words[second]+words[minute]+words[hour], "*?-/")
 	s.remarks = fieldRemarks(words, len(given), s.sets.eitherDay)
 	return nil
 }

@@ -32,8 +32,11 @@ func ForJob(text, job string) (string, error) {
 	if len(words) > 0 && (strings.HasPrefix(words[0], "CRON_TZ=") || strings.HasPrefix(words[0], "TZ=")) {
 		first = 1
 	}
-	at := second
-	switch len(words) - first {
+	at, behind := second, len(words)
+	if rest, limited := cutLimits(words[first:]); len(limited) > 0 {
+		behind = first + len(rest)
+	}
+	switch behind - first {
 	case 5:
 		at = minute
 	case 6, 7:
@@ -41,7 +44,7 @@ func ForJob(text, job string) (string, error) {
 		return text, nil
 	}
 	found := false
-	for i := first; i < len(words); i, at = i+1, at+1 {
+	for i := first; i < behind; i, at = i+1, at+1 {
 		items := strings.Split(words[i], ",")
 		for k, item := range items {
 			plain, reason := hashItem(at, item, job)

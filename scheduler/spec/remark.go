@@ -66,7 +66,7 @@ func (s *Schedule) Remark(tick time.Time) string {
 	if at, ok := s.prev(unix); s.every > 0 || !ok || at != unix {
 		return ""
 	}
-	if s.fixed {
+	if s.sets.fixed {
 		return s.fixedRemark(unix)
 	}
 	return s.elapsedRemark(unix)
@@ -111,7 +111,7 @@ func (s *Schedule) repeats(p period, unix int64) bool {
 // skippedBefore returns what the latest gap between a tick and the tick
 // before it swallowed.
 func (s *Schedule) skippedBefore(unix int64) (missing, bool) {
-	before, ok := s.prev(unix - 1)
+	before, ok := s.prevNamed(unix - 1)
 	if !ok {
 		return missing{}, false
 	}

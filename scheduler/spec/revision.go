@@ -7,7 +7,7 @@ import (
 )
 
 // Revision returns a short hash, in hex, of what the spec means: its field
-// sets (so that "@daily" and "0 0 * * *" agree), the zone's name, and the
+// sets (so that "@daily" and "0 0 * * *" agree), its limits, the zone's name, and the
 // zone's offsets from the start of from's UTC year to the end of the next,
 // which always covers a year ahead. Two processes that ask in the same UTC
 // year get different answers only if they differ in spec or in zone database;
@@ -15,12 +15,18 @@ import (
 // should be compared.
 func (s *Schedule) Revision(from time.Time) string {
 	h := fnv.New64a()
+	l := s.limits
+	if l != nil {
+		fmt.Fprintf(h, "%d %d %d %d %v ", l.from, l.until, l.every, l.weekdays, l.days)
+	}
 	if s.every > 0 {
 		fmt.Fprintf(h, "every %d", s.every)
+	}
+	if s.every > 0 && (l == nil || l.weekdays == 0 && l.days == nil) {
 		return fmt.Sprintf("%016x", h.Sum64())
 	}
 	f := &s.sets
-	fmt.Fprintf(h, "{%d %d %d %d %d %d %t} %t %s", f.second, f.minute, f.hour, f.dayOfMonth, f.month, f.dayOfWeek, f.eitherDay, s.fixed, s.zone)
+	fmt.Fprintf(h, "{%d %d %d %d %d %d %t} %t %s", f.second, f.minute, f.hour, f.dayOfMonth, f.month, f.dayOfWeek, f.eitherDay, s.sets.fixed, s.zone)
 	if f.rare != nil {
 		fmt.Fprintf(h, " %v", *f.rare)
 	}

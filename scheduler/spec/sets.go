@@ -16,6 +16,8 @@ type sets struct {
 	// matches when one of them does.
 	eitherDay bool
 
+	fixed bool // the class described in the section on daylight saving
+
 	// rare is what few specs have; nil if there is none of it.
 	rare *rare
 }

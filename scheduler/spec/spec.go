@@ -40,7 +40,22 @@
 //
 // "@every d" names the multiples of d since 1970-01-01T00:00:00Z, so that all
 // processes name the same instants. It has no zone, and CRON_TZ= in front of
-// it is refused unless it says UTC, which changes nothing.
+// it is refused unless it says UTC, which changes nothing, or limits follow.
+//
+// # Limits
+//
+// Words behind a spec leave out some of its ticks:
+//
+//	not_before=2026-12-07T09:00          ticks from this instant on
+//	until=2027-06-30T00:00:00Z           ticks before this instant
+//	every=2                              each second tick counted from not_before, and the first
+//	exclude=2026-12-25,2026-12-24..2027-01-01,SAT  ticks on none of these days
+//
+// Instants have an offset, or are local times of the zone; a local time that the clock jumps
+// over is the end of the gap, and one that is shown twice the first. Days are those of the
+// zone. Excluded ticks count for every, so that an excluded day does not move the others.
+//
+// "@at 2027-03-28T02:30" is a spec with one tick. It takes no limits.
 package spec
 
 import (
@@ -57,16 +72,16 @@ type Schedule struct {
 	text    string
 	zone    *time.Location
 	every   int64 // seconds; 0 unless @every
-	fixed   bool
 	sets    sets
 	remarks []string
+	limits  *limits // nil: the spec has none
 
 	lastPeriod atomic.Pointer[period] // of zone, most recently asked for
 	lastSpan   atomic.Pointer[span]   // most recent answer of NextMilli
 }
 
-// Parse reads a spec as described above; text longer than 256 bytes is refused,
-// not counting space around it. The zone is that of the fields when the text
+// Parse reads a spec as described above; fields longer than 256 bytes are refused, and
+// text longer than 2,048. The zone is that of the fields when the text
 // names none, and nil means UTC. time.Local is refused, by name too: a spec
 // must mean the same on every machine. Errors are of type [*Error].
 func Parse(text string, zone *time.Location) (*Schedule, error) {
@@ -92,11 +107,21 @@ func parse(text string, zone *time.Location) (*Schedule, *Error) {
 		return nil, fault
 	}
 	s := &Schedule{text: text, zone: zone}
-	words := strings.Fields(rest)
-	if words[0] == "@every" {
-		return s, s.parseEvery(words[1:], name != "")
+	words, limited := cutLimits(strings.Fields(rest))
+	switch {
+	case len(strings.Join(words, " ")) > maxFields:
+		return nil, &Error{Reason: tooLong(len(strings.Join(words, " ")), maxFields)}
+	case words[0] == "@at":
+		return s, s.parseAt(words[1:], limited)
+	case words[0] == "@every":
+		fault = s.parseEvery(words[1:], name != "", len(limited) > 0)
+	default:
+		fault = s.parseFields(words)
 	}
-	return s, s.parseFields(words)
+	if fault == nil {
+		fault = s.readLimits(limited)
+	}
+	return s, fault
 }
 
 // Text returns the spec as given, without the space around it.
@@ -105,14 +130,25 @@ func (s *Schedule) Text() string { return s.text }
 // Zone returns the zone of the fields, never nil. @every ignores it.
 func (s *Schedule) Zone() *time.Location { return s.zone }
 
-// Every returns the period of an @every spec, and 0 for any other.
+// Every returns the period of an @every spec without limits, and 0 for any other.
 func (s *Schedule) Every() time.Duration {
+	if s.limits != nil {
+		return 0
+	}
 	return time.Duration(s.every) * time.Second
+}
+
+// At returns the instant of an @at spec, and the zero time for any other.
+func (s *Schedule) At() time.Time {
+	if !s.at() {
+		return time.Time{}
+	}
+	return time.Unix(s.limits.from, 0).In(s.zone)
 }
 
 // Fixed reports whether the spec is of the fixed class described in the
 // package's section on daylight saving. @every is not.
-func (s *Schedule) Fixed() bool { return s.fixed }
+func (s *Schedule) Fixed() bool { return s.sets.fixed }
 
 // Remarks returns sentences that the author of the spec should read, the most
 // important first; nil if there is nothing to say.

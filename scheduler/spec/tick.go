@@ -42,7 +42,7 @@ func (s *Schedule) NextMilli(ms int64) int64 {
 	if !ok {
 		return 0
 	}
-	if s.every == 0 && unix >= minUnix {
+	if (s.every == 0 || s.limits != nil) && unix >= minUnix {
 		s.lastSpan.Store(&span{unix * 1000, next * 1000})
 	}
 	return next * 1000
@@ -67,8 +67,8 @@ func (s *Schedule) Interval(ms int64) time.Duration {
 	return time.Duration(next-ms) * time.Millisecond
 }
 
-// next returns the first tick after unix.
-func (s *Schedule) next(unix int64) (int64, bool) {
+// nextNamed returns the first instant after unix that the spec names without its limits.
+func (s *Schedule) nextNamed(unix int64) (int64, bool) {
 	if unix >= maxUnix {
 		return 0, false
 	}
@@ -117,16 +117,16 @@ func (s *Schedule) resume(p period, unix int64) int64 {
 // takes what the clock jumped over with it, and nothing that is shown again;
 // any other takes what the clock shows.
 func (s *Schedule) floor(p period) int64 {
-	if s.fixed {
+	if s.sets.fixed {
 		return p.reached
 	}
 	return p.opens()
 }
 
-// prev returns the last tick at or before unix. It inverts next: a local time
-// from the floor of its period is a tick of that period, at the earliest at
-// its start.
-func (s *Schedule) prev(unix int64) (int64, bool) {
+// prevNamed returns the last instant at or before unix that the spec names without
+// its limits. It inverts nextNamed: a local time from the floor of its period is a
+// tick of that period, at the earliest at its start.
+func (s *Schedule) prevNamed(unix int64) (int64, bool) {
 	if unix < minUnix {
 		return 0, false
 	}

@@ -52,7 +52,7 @@ func newProof(j driver.Journal, o Options) *proof {
 		p.now = s.Now
 	}
 	p.revisions.retire(o.Alive)
-	p.begins = begins(&j, p.now, o.State)
+	p.begins = p.revisions.begins(&j, p.now, o.State)
 	p.mark, p.high = p.begins, p.begins
 	p.whole = len(j.Lines) > 0 && j.Lines[0].Verdict == driver.VerdictOpened
 	p.after, p.through = p.begins, p.now
@@ -98,7 +98,7 @@ func newest(j *driver.Journal) (ms int64) {
 // begins is where the proof begins: the mark before the first kept line that
 // moved it. Lines that only speak of single ticks show that nothing later than
 // they were written had been decided.
-func begins(j *driver.Journal, now int64, s *driver.Series) int64 {
+func (rs *revisions) begins(j *driver.Journal, now int64, s *driver.Series) int64 {
 	at := int64(math.MinInt64)
 	for i := range j.Lines {
 		l := &j.Lines[i]
@@ -106,7 +106,10 @@ func begins(j *driver.Journal, now int64, s *driver.Series) int64 {
 		case l.Verdict == driver.VerdictUnreadable:
 			continue
 		case l.Verdict == driver.VerdictOpened:
-			return max(l.From, l.At) // no opening is below the store's clock
+			if rs.past(l) {
+				return l.From
+			}
+			return max(l.From, l.At) // no other opening is below the store's clock
 		case l.From < l.To:
 			return l.From
 		case l.Verdict == driver.VerdictControl:
@@ -158,10 +161,17 @@ func (p *proof) read(i int, l *driver.Line) {
 	}
 }
 
+// past reports whether an opening is from before it was written by right: that of a job of one tick, right
+// before the tick.
+func (rs *revisions) past(l *driver.Line) bool {
+	r := rs.of(l)
+	return r != nil && r.schedule != nil && l.To == r.schedule.At().UnixMilli()-1
+}
+
 // opened reads an opening. Any but the first shows that the store forgot.
 func (p *proof) opened(i int, l *driver.Line) {
 	switch {
-	case l.To < l.At:
+	case l.To < l.At && !p.revisions.past(l):
 		p.violate("I4", l.At, "opened at %s, which is before it was written", stamp(l.To))
 	case l.From != l.To:
 		p.violate("I4", l.To, "an opening covers ticks, from %s", stamp(l.From))

@@ -309,6 +309,9 @@ func (c *tickCase) notATick() string {
 		}
 	}
 	text := fmt.Sprintf("Not a tick: %q has none at that instant.", c.schedule.Text())
+	if why := c.schedule.LeftOut(c.Tick); why != "" {
+		text = fmt.Sprintf("Not a tick: %s. The spec is %q.", why, c.schedule.Text())
+	}
 	if len(near) > 0 {
 		text += " The nearest: " + strings.Join(near, " and ") + "."
 	}

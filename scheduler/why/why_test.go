@@ -124,7 +124,11 @@ func TestExplain(t *testing.T) {
 		"never began": {lines: []driver.Line{with(ran(0, "pod-a", .004, 1, 7), "unstarted", 2, "")}, runs: []driver.Run{{Number: at(0), State: driver.RunUnstarted, Fence: 7, Until: at(2)}}, now: 60, cause: "no node lives",
 			state: why.Overdue, want: "It was granted on pod-a as attempt 1, 4ms after the tick, and never began; no node starts it: no node lives."},
 		"not a tick": {tick: 60, now: 70, state: why.NotATick, want: `Not a tick: "*/5 * * * *" has none at that instant. The nearest: Fri 2027-03-26 03:00:00 +00:00 and Fri 2027-03-26 03:05:00 +00:00.`},
-		"future":     {tick: 300, now: 50, state: why.Future, want: "Due in 4m10s."},
+		"excluded": {spec: "*/5 * * * * exclude=2027-03-26", now: 70, state: why.NotATick,
+			want: `Not a tick: 2027-03-26 is excluded. The spec is "*/5 * * * * exclude=2027-03-26". The nearest: Thu 2027-03-25 23:55:00 +00:00 and Sat 2027-03-27 00:00:00 +00:00.`},
+		"before the first": {spec: "*/5 * * * * not_before=2027-03-26T03:05", now: 70, state: why.NotATick,
+			want: `Not a tick: it is before not_before, 2027-03-26T03:05:00Z. The spec is "*/5 * * * * not_before=2027-03-26T03:05". The nearest: Fri 2027-03-26 03:05:00 +00:00.`},
+		"future": {tick: 300, now: 50, state: why.Future, want: "Due in 4m10s."},
 		"future of a paused job": {tick: 300, now: 50, paused: true, state: why.Future,
 			want: "Due in 4m10s. The job is paused. Unless the job is resumed before, the tick is recorded as paused."},
 		"future after the end of a pause": {tick: 300, now: 50, paused: true, pause: driver.Pause{Who: "op@host", Since: at(-60), Until: at(200)}, state: why.Future, want: "Due in 4m10s."},
@@ -146,6 +150,9 @@ func TestExplain(t *testing.T) {
 				now = 20
 			}
 			use := driver.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(now)}
+			if tc.spec != "" {
+				use.Spec = tc.spec
+			}
 			if tc.zone != "" {
 				use.Zone = tc.zone
 			}

@@ -1,5 +1,6 @@
--- open registers series and reads them. Only it creates a mark: the later of
--- the store's now and the highest mark that the node has seen. It ends a retirement.
+-- open registers series and reads them. Only it creates a mark: the later of the store's
+-- now, or the begin if that is earlier, and the highest mark that the node has seen. It ends a
+-- retirement.
 --
 -- KEYS[1]  a key that never exists: the write to it proves a master
 -- KEYS[2]  the bytes of all journals of the shard
@@ -11,7 +12,8 @@
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each series
 --   ARGV   name · node · revision · zone · policies · spec · mark · for how many ms the spec
---          may not have been seen, while another was, without a break; 0: any time
+--          may not have been seen, while another was, without a break; 0: any time · the
+--          begin of a series that is new; 0: the store's now
 -- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause,
 --          its runs as they are stored, and #name|value for each use of a former
 --          spec of which numbers after the mark may be undecided; then the bytes of
@@ -113,11 +115,12 @@ end
 -- sighted records that node uses revision now. It returns since when the spec has been in
 -- force, by its text and zone; another revision that another node has used since this one was
 -- seen first; and the former uses.
-local function sighted(revisions, who, revision, zone, policies, spec, mark, unseen)
+local function sighted(revisions, who, revision, zone, policies, spec, mark, unseen, begin)
   if revision == '' then return '0', '', '' end
   local all = kept(revisions, revision)
   local list, known, first, other = uses(all, revision, zone, spec), false, now, ''
   local since, broken = force(list, unseen)
+  if #list == 0 and begin > 0 then since = int(math.min(ms, mark)) end
   for i = 1, #all, 2 do known = known or all[i] == revision end
   for _, v in ipairs(list) do
     if v.name == revision and not broken and v.since == since then
@@ -148,13 +151,14 @@ local function enter(name)
 end
 
 local function open(i)
-  local at = 8 * i - 6
+  local at = 9 * i - 7
   local name, who, revision = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   enter(name)
   local s, revisions = read(KEYS[3 * i + 2], KEYS[3 * i + 3]), KEYS[3 * i + 4]
   call('PEXPIRE', s.key, LIFE)
+  local begin = tonumber(ARGV[at + 9])
   if s.mark == '0' then
-    s.mark = int(math.max(ms, tonumber(ARGV[at + 7])))
+    s.mark = int(math.max(begin > 0 and math.min(ms, begin) or ms, tonumber(ARGV[at + 7])))
     push(s.journal, line('o', s.mark, s.mark, '', '', who, revision, '', ''))
     call('HSET', s.key, 'm', s.mark)
     call('PEXPIRE', s.key, LIFE)
@@ -163,7 +167,7 @@ local function open(i)
     lapse(s)
     call('HSET', s.key, 'm', s.mark, 'b', s.by, 'p', packedpause(s))
   end
-  local since, other, undecided = sighted(revisions, who, revision, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], tonumber(s.mark), tonumber(ARGV[at + 8]))
+  local since, other, undecided = sighted(revisions, who, revision, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], tonumber(s.mark), tonumber(ARGV[at + 8]), begin)
   call('PEXPIRE', s.journal, LIFE)
   call('PEXPIRE', revisions, LIFE)
   return series(s, since, other) .. undecided

@@ -69,7 +69,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 			Spec: j.Spec.Text(), Zone: j.Spec.Zone().String(), Policies: j.Rules.Recorded, Mark: known.Mark,
 		}
 		if !known.Open {
-			requests[i].Unseen = unseen
+			requests[i].Unseen, requests[i].Begin = unseen, begin(j, now)
 		}
 	}
 	series, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]driver.Series, error) {
@@ -110,6 +110,17 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		err = nil
 	}
 	r.cfg.Health.Answered(health.Part{Shard: int(jobs[0].Shard), Kind: health.Openings}, err)
+}
+
+// begin returns the mark with which a job of one tick begins if it is new to the store. The tick may be
+// over and still start. 0: the job begins now, as any other.
+func begin(j *job.Job, now int64) int64 {
+	at := j.Spec.At()
+	within, _ := j.Rules.StartWithin(0)
+	if tick := at.UnixMilli(); !at.IsZero() && now-tick <= within.Milliseconds() {
+		return tick - 1
+	}
+	return 0
 }
 
 // has reports whether the node has a job: it was neither removed nor replaced.

@@ -106,6 +106,7 @@ func (a *Attempt) call() (f *Failure) {
 		defer context.AfterFunc(ctx, func() { a.Lease.Cancel(context.Cause(ctx)) })()
 	}
 	pause, work, began := rules.Retry.Wait, a.runs.cfg.Work(a), time.Now()
+	defer work.Ended()
 	for try := 1; ; try++ {
 		f = a.try(ctx, work)
 		if f == nil || f.final || try >= rules.Retry.Tries || ctx.Err() != nil {

@@ -34,8 +34,10 @@ type Events interface {
 }
 
 // A Work is what an attempt does. Do may be called several times, one after the other.
+// Ended is called once after the last of them, also if that panicked or ended its goroutine; it does not wait.
 type Work interface {
 	Do(ctx context.Context) error
+	Ended()
 }
 
 // Config is what Runs need. All fields are required.

@@ -28,6 +28,7 @@ type Driver interface {
 	driver.Peeker
 	driver.Controlled
 	driver.Journaled
+	driver.OutputKeeper
 	driver.Inspector
 	driver.Forcer
 	driver.Membership

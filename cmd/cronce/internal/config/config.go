@@ -98,6 +98,11 @@ type Job struct {
 	Kind        string            `yaml:"kind"`
 	Spec        string            `yaml:"spec"`
 	Zone        string            `yaml:"zone"`
+	At          string            `yaml:"at"`
+	NotBefore   string            `yaml:"not_before"`
+	Until       string            `yaml:"until"`
+	Every       int               `yaml:"every"`
+	Exclude     []string          `yaml:"exclude"`
 	Enabled     *bool             `yaml:"enabled"`
 	Description string            `yaml:"description"`
 	Owner       string            `yaml:"owner"`

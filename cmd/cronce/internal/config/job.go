@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // Off reports whether nodes with this file run none of the job.
@@ -65,6 +67,19 @@ func (c *Config) jobFaults() (errs []error) {
 	return errs
 }
 
+func (j *Job) limits() spec.Limits {
+	return spec.Limits{At: j.At, NotBefore: j.NotBefore, Until: j.Until, Every: j.Every, Exclude: j.Exclude}
+}
+
+// SpecOr returns the text of the job's spec, or else that of its kind, with the limits behind it.
+func (j *Job) SpecOr(kind string) (string, error) {
+	text := j.Spec
+	if j.At == "" {
+		text = cmp.Or(text, kind)
+	}
+	return j.limits().Append(text)
+}
+
 // setZone writes the zone in front of the spec.
 func (j *Job) setZone(bad func(key, format string, args ...any)) {
 	if j.Zone == "" {
@@ -74,7 +89,12 @@ func (j *Job) setZone(bad func(key, format string, args ...any)) {
 		bad("zone", "%v", err)
 		return
 	}
+	limits := j.limits()
 	switch prefix, _, _ := strings.Cut(strings.TrimSpace(j.Spec), " "); {
+	case j.Spec == "" && j.At != "":
+		j.Spec = "CRON_TZ=" + j.Zone
+	case j.Spec == "" && (limits.NotBefore != "" || limits.Until != "" || len(limits.Exclude) > 0):
+		bad("zone", "is %s, but the spec is that of the kind: give a spec too", strictyaml.Quote(j.Zone))
 	case j.Spec == "" || prefix == "CRON_TZ="+j.Zone || prefix == "TZ="+j.Zone:
 	case strings.HasPrefix(prefix, "CRON_TZ=") || strings.HasPrefix(prefix, "TZ="):
 		bad("zone", "is %s, but the spec begins with %s: give one of them", strictyaml.Quote(j.Zone), strictyaml.Quote(prefix))

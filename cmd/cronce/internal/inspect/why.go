@@ -26,7 +26,8 @@ func WhyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why <job> <time>",
 		Short: "Say what became of one tick of a job, and why",
-		Long: "Say what became of one tick of a job, or what will, in a sentence, with the lines of the journal that it follows from.\n\n" +
+		Long: "Say what became of one tick of a job, or what will, in a sentence, with the lines of the journal that it follows from,\n" +
+			"and the last lines of its output if the store has it; -o json has all of it.\n\n" +
 			"The time is RFC 3339, a local time in the zone of the job's spec (\"2026-11-23 03:00\", or \"03:00\" or \"03:00:20\" for the latest one),\n" +
 			"\"last\" or \"next\", or how long ago (2h: the latest tick by then).\n\n" +
 			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back so far.",
@@ -67,7 +68,12 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	}
 	nodes, _ := s.readNodes(ctx) // which says itself that it is not known
 	answer := ops.Why(why.Question{Tick: tick, Journal: j, State: state, Audit: audit}, nodes)
-	if err := printWhy(w, &j, &state, answer, note, output); err != nil {
+	report := whyReport{Answer: answer, Note: note}
+	kept, err := s.Front().Output(ctx, job, tick.UnixMilli())
+	if report.Output = kept.Text; err != nil {
+		report.OutputUnknown = s.Failed(err).Error()
+	}
+	if err := printWhy(w, &j, &state, report, output); err != nil {
 		return err
 	}
 	switch answer.State {
@@ -150,16 +156,20 @@ func bothOf(at time.Time) (first, second time.Time) {
 // A whyReport is the answer for machines.
 type whyReport struct {
 	why.Answer
-	Note     string        `json:"note,omitempty"`
-	Evidence []journalLine `json:"evidence"`
+	Note          string        `json:"note,omitempty"`
+	Evidence      []journalLine `json:"evidence"`
+	Output        string        `json:"output,omitempty"`         // the end of it, as the store keeps it
+	OutputUnknown string        `json:"output_unknown,omitempty"` // why it could not be read
 }
 
-func printWhy(w io.Writer, j *driver.Journal, state *driver.Series, a why.Answer, note, output string) error {
+func printWhy(w io.Writer, j *driver.Journal, state *driver.Series, r whyReport, output string) error {
+	a, note := &r.Answer, r.Note
 	evidence := evidenceOf(j, state, a.Evidence)
 	if output == command.OutputJSON {
-		return terminal.PrintJSON(w, whyReport{a, note, journalReportOf(j, evidence).Lines})
+		r.Evidence = journalReportOf(j, evidence).Lines
+		return terminal.PrintJSON(w, r)
 	}
-	fmt.Fprintf(w, "%s, tick %s%s: %s\n", a.Job, a.Tick.Format("2006-01-02T15:04:05.000Z07:00"), localOf(&a), a.State)
+	fmt.Fprintf(w, "%s, tick %s%s: %s\n", a.Job, a.Tick.Format("2006-01-02T15:04:05.000Z07:00"), localOf(a), a.State)
 	if note != "" {
 		fmt.Fprintln(w, terminal.Printable(note))
 	}
@@ -167,11 +177,38 @@ func printWhy(w io.Writer, j *driver.Journal, state *driver.Series, a why.Answer
 	if a.Next != "" {
 		fmt.Fprintf(w, "See: %s\n", a.Next)
 	}
-	if len(evidence) == 0 {
-		return nil
+	if len(evidence) > 0 {
+		fmt.Fprintln(w)
+		if err := printLines(w, j, evidence, output); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintln(w)
-	return printLines(w, j, evidence, output)
+	printOutput(w, &r)
+	return nil
+}
+
+// shownLines is how many lines of an output are printed as text.
+const shownLines = 20
+
+// printOutput prints the last lines of an output.
+func printOutput(w io.Writer, r *whyReport) {
+	switch {
+	case r.OutputUnknown != "":
+		fmt.Fprintf(w, "\nIts output is not known: %s\n", terminal.Printable(r.OutputUnknown))
+		return
+	case r.Output == "":
+		return
+	}
+	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(r.Output, "\t", "    "), "\n"), "\n")
+	head := "Output:"
+	if more := len(lines) - shownLines; more > 0 {
+		head = fmt.Sprintf("Output, the last %d lines; -o json has %d more:", shownLines, more)
+		lines = lines[more:]
+	}
+	fmt.Fprintf(w, "\n%s\n", head)
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", terminal.Printable(line))
+	}
 }
 
 // localOf shows the tick in the zone of the spec.

@@ -130,7 +130,7 @@ func printRemarks(w io.Writer, settings scheduler.Config, remarks []string, now 
 			fmt.Fprintf(w, "note: %s: %s\n", terminal.Printable(settings.Jobs[i].Name), terminal.Printable(remark))
 		}
 		if s.Next(now).IsZero() {
-			fmt.Fprintf(w, "note: %s: spec %q has no tick left: the job never runs\n", settings.Jobs[i].Name, s.Text())
+			fmt.Fprintf(w, "note: %s: finished: spec %q has no tick left, and the job never runs\n", settings.Jobs[i].Name, s.Text())
 		}
 	}
 	_, err := fmt.Fprintln(w, "\nThe configuration is fine.")

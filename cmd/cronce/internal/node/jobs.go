@@ -88,6 +88,12 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 		names := strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
 		err = c.Fault(at+".kind", "is %s, must be %s", strictyaml.Quote(j.Kind), names)
 	}
+	text, fault := j.SpecOr(job.Spec)
+	if fault != nil {
+		err = errors.Join(err, c.Fault(at+".at", "%v", fault))
+		text = j.Spec
+	}
+	job.Spec = text
 	setPolicies(&job, j)
 	return job, errors.Join(err, foreignSettings(c, at, j))
 }
@@ -106,7 +112,6 @@ func foreignSettings(c *config.Config, at string, j *config.Job) error {
 // setPolicies overrides the policies of the kind by those of the file.
 func setPolicies(job *scheduler.Job, j *config.Job) {
 	job.Name = cmp.Or(j.Name, job.Name)
-	job.Spec = cmp.Or(j.Spec, job.Spec)
 	replace(&job.Overlap, j.Overlap)
 	replace(&job.Misfire, j.Misfire)
 	replace(&job.Takeover, j.Takeover)

@@ -1,0 +1,58 @@
+package exec_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/jobs/exec"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// The store has the end of the output of a command, masked, also if the command succeeds.
+func TestOutputIsKept(t *testing.T) {
+	for name, exit := range map[string]string{"ok": "0", "failed": "7"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := sh("echo begin; echo the key is hunter22; printf 'no end \\033[1m'; exit " + exit)
+			c.Secrets = []string{"hunter22"}
+			if got := keptOutput(t, c); got != "begin\nthe key is [masked]\nno end \uFFFD[1m\n" {
+				t.Errorf("kept is %q", got)
+			}
+		})
+	}
+}
+
+// keptOutput runs a command on a node, once, and returns what its store has of the output.
+func keptOutput(t *testing.T, c exec.Command) string {
+	t.Helper()
+	f, err := runner(t).Func(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memlock.New(memlock.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan scheduler.Event, 100)
+	n, err := scheduler.New(scheduler.Config{Store: store, Jobs: []scheduler.Job{{Name: "a", Spec: "@every 1s", Deadline: time.Hour, Func: f}},
+		Observers: []scheduler.Observer{scheduler.ObserverFunc(func(e scheduler.Event) {
+			if e.Kind == scheduler.EventRunFinished {
+				ended <- e
+				stop()
+			}
+		})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	e := <-ended
+	o, err := driver.Front{Driver: store}.Output(context.Background(), "a", e.Tick.UnixMilli())
+	if err != nil || o.Fence != e.Fence {
+		t.Errorf("the output is %+v, %v, want the fence %d", o, err, e.Fence)
+	}
+	return o.Text
+}

@@ -1,0 +1,49 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// outputsStay is how long the outputs of a series stay after the latest that was kept.
+const outputsStay = 90 * 24 * time.Hour
+
+// outputs is the key of the outputs of a series.
+func (d *Driver) outputs(key string) string {
+	return d.keys.shards[d.keys.shard(key)] + "o:" + escape(key)
+}
+
+// KeepOutput keeps the output of a run, with one request.
+func (d *Driver) KeepOutput(ctx context.Context, o driver.Output) error {
+	_, err := d.run(ctx, d.scripts.keepOutput, []string{d.outputs(o.Key)},
+		[]any{o.Number, o.Fence, o.Text, driver.MaxOutputs, driver.OutputBytes, outputsStay.Milliseconds()})
+	if err != nil {
+		return fmt.Errorf("redislock: keep output: %w", err)
+	}
+	return nil
+}
+
+// Output returns the output of a number.
+func (d *Driver) Output(ctx context.Context, key string, number int64) (driver.Output, error) {
+	values, err := bounded(ctx, d.prompt, func() ([]any, error) {
+		return d.client.HMGet(ctx, d.outputs(key), strconv.FormatInt(number, 10)).Result()
+	})
+	if err != nil {
+		return driver.Output{}, fmt.Errorf("redislock: output: %w", err)
+	}
+	kept, is := values[0].(string)
+	if !is {
+		return driver.Output{}, nil
+	}
+	first, text, _ := strings.Cut(kept, "|")
+	fence, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return driver.Output{}, fmt.Errorf("redislock: output of %q: %w", key, driver.ErrUnreadable)
+	}
+	return driver.Output{Key: key, Number: number, Fence: fence, Text: driver.OutputText(text)}, nil
+}

@@ -1,0 +1,58 @@
+package series
+
+import (
+	"slices"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// Outputs are what a series keeps of the outputs of its runs, those of the highest numbers first.
+type Outputs []KeptOutput
+
+// A KeptOutput is a [driver.Output] as stores that keep text keep it, as JSON.
+type KeptOutput struct {
+	Number int64  `json:"number"`
+	Fence  int64  `json:"fence"`
+	Text   string `json:"text"`
+}
+
+// Keep keeps an output. It reports whether that changed anything.
+func (all *Outputs) Keep(o driver.Output) bool {
+	at, known := all.find(o.Number)
+	kept := KeptOutput{o.Number, o.Fence, o.Text}
+	switch {
+	case known && ((*all)[at].Fence > o.Fence || (*all)[at] == kept):
+		return false
+	case known:
+		(*all)[at] = kept
+	default:
+		*all = slices.Insert(*all, at, kept)
+	}
+	sizes := make([]int, len(*all))
+	for i := range *all {
+		sizes[i] = len((*all)[i].Text)
+	}
+	*all = slices.Delete(*all, driver.KeptOutputs(sizes), len(*all))
+	return true
+}
+
+// Of returns the output of a number, and the zero Output if there is none.
+func (all Outputs) Of(key string, number int64) driver.Output {
+	at, known := all.find(number)
+	if !known {
+		return driver.Output{}
+	}
+	return driver.Output{Key: key, Number: number, Fence: all[at].Fence, Text: all[at].Text}
+}
+
+func (all Outputs) find(number int64) (at int, known bool) {
+	return slices.BinarySearchFunc(all, number, func(k KeptOutput, number int64) int {
+		switch {
+		case k.Number > number:
+			return -1
+		case k.Number < number:
+			return 1
+		}
+		return 0
+	})
+}

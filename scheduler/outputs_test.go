@@ -1,0 +1,160 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A keeper is a store whose outputs a test gets first.
+type keeper struct {
+	*memlock.Store
+	keep func(ctx context.Context, o driver.Output) error
+}
+
+func (k *keeper) KeepOutput(ctx context.Context, o driver.Output) error { return k.keep(ctx, o) }
+
+// runFor runs a node of some jobs, each second, for so long, and then drains it.
+func runFor(t *testing.T, d time.Duration, store scheduler.Store, jobs ...scheduler.Job) (n *scheduler.Node, stopped time.Duration) {
+	t.Helper()
+	for i := range jobs {
+		jobs[i].Spec = "@every 1s"
+	}
+	n, err := scheduler.New(scheduler.Config{Store: store, Jobs: jobs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- n.Run(ctx) }()
+	time.Sleep(d)
+	stop()
+	began := time.Now()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	return n, time.Since(began)
+}
+
+// The output of a run is kept whatever its outcome: the last text that any try gave, with the
+// fence of the run.
+func TestOutputIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memlock.New(memlock.Options{})
+		fences := map[string]int64{}
+		var tick time.Time
+		var mu sync.Mutex
+		job := func(name string, f scheduler.Func) scheduler.Job {
+			return scheduler.Job{Name: name, Retry: scheduler.Retry{Tries: 2, Wait: time.Millisecond}, Timeout: 500 * time.Millisecond,
+				Func: func(ctx context.Context, r *scheduler.Run) error {
+					mu.Lock()
+					fences[name], tick = r.Fence, r.Tick
+					mu.Unlock()
+					r.KeepOutput(fmt.Sprint("try of ", name, ", fence ", r.Fence))
+					return f(ctx, r)
+				}}
+		}
+		tries := 0
+		jobs := []scheduler.Job{
+			job("ok", func(context.Context, *scheduler.Run) error { return nil }),
+			job("failed", func(context.Context, *scheduler.Run) error { return errors.New("no") }),
+			job("skipped", func(context.Context, *scheduler.Run) error { return scheduler.Skip("none") }),
+			job("panic", func(context.Context, *scheduler.Run) error { panic("no") }),
+			job("goexit", func(context.Context, *scheduler.Run) error { runtime.Goexit(); return nil }),
+			job("timeout", func(ctx context.Context, _ *scheduler.Run) error { <-ctx.Done(); return ctx.Err() }),
+			job("interrupted", func(ctx context.Context, _ *scheduler.Run) error { <-ctx.Done(); return ctx.Err() }),
+			job("retried", func(_ context.Context, r *scheduler.Run) error {
+				if tries++; tries == 1 {
+					return errors.New("no")
+				}
+				r.KeepOutput("of the second try")
+				r.KeepOutput(strings.Repeat("x", driver.MaxOutput) + "\xffthe end")
+				return nil
+			}),
+			{Name: "empty", Func: func(_ context.Context, r *scheduler.Run) error { r.KeepOutput(""); return nil }},
+			{Name: "silent", Func: func(context.Context, *scheduler.Run) error { return nil }},
+		}
+		for i := range jobs {
+			if jobs[i].Name == "interrupted" {
+				jobs[i].Timeout, jobs[i].Interrupted = 0, scheduler.InterruptedLost
+			}
+		}
+		n, _ := runFor(t, 1100*time.Millisecond, store, jobs...)
+		for _, j := range jobs {
+			o, err := store.Output(t.Context(), j.Name, tick.UnixMilli())
+			want := driver.Output{Key: j.Name, Number: tick.UnixMilli(), Fence: fences[j.Name], Text: fmt.Sprint("try of ", j.Name, ", fence ", fences[j.Name])}
+			switch j.Name {
+			case "empty", "silent":
+				want = driver.Output{}
+			case "retried":
+				want.Text = driver.OutputText(strings.Repeat("x", driver.MaxOutput) + "\uFFFDthe end")
+			}
+			if err != nil || o != want {
+				t.Errorf("%s: the output is %+v, %v, want %+v", j.Name, o, err, want)
+			}
+		}
+		if lost := n.Stats().OutputsLost; lost != 0 {
+			t.Errorf("%d outputs lost", lost)
+		}
+	})
+}
+
+// A store that does not answer for outputs delays no run, no end and no stop for longer than one
+// request may take, and each output is counted.
+func TestOutputsDelayNothing(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]func(ctx context.Context) error{
+		"silent":  func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"fails":   func(context.Context) error { return errors.New("no room") },
+		"panics":  func(context.Context) error { panic("no") },
+		"refuses": func(context.Context) error { return driver.ErrUnsupported },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				store := &keeper{Store: memlock.New(memlock.Options{}), keep: func(ctx context.Context, _ driver.Output) error { return keep(ctx) }}
+				ran := 0
+				n, stopped := runFor(t, 10*time.Second+100*time.Millisecond, store, scheduler.Job{Name: "a", Func: func(_ context.Context, r *scheduler.Run) error {
+					ran++
+					if late := time.Since(r.Tick); late > 50*time.Millisecond {
+						t.Errorf("the run of %v is late by %v", r.Tick, late)
+					}
+					r.KeepOutput("text")
+					return nil
+				}})
+				synctest.Wait()
+				if ran != 10 || n.Stats().OutputsLost != 10 {
+					t.Errorf("%d runs, %d outputs lost, want 10 of each", ran, n.Stats().OutputsLost)
+				}
+				if stopped > 2*time.Second+100*time.Millisecond {
+					t.Errorf("the stop took %v", stopped)
+				}
+				j, err := store.Journal(t.Context(), "a", 0)
+				if last := j.Lines[len(j.Lines)-1]; err != nil || last.Outcome != driver.OutcomeOK {
+					t.Errorf("the last line is %+v, %v", last, err)
+				}
+			})
+		})
+	}
+}
+
+// A run of a store that keeps no outputs, and one that a test makes, take the text and drop it.
+func TestOutputIsDropped(t *testing.T) {
+	new(scheduler.Run).KeepOutput("text")
+	bubble(t, func(t *testing.T) {
+		n, _ := runFor(t, 1100*time.Millisecond, struct{ scheduler.Store }{memlock.New(memlock.Options{})},
+			scheduler.Job{Name: "a", Func: func(_ context.Context, r *scheduler.Run) error { r.KeepOutput("text"); return nil }})
+		if lost := n.Stats().OutputsLost; lost != 0 {
+			t.Errorf("%d outputs lost", lost)
+		}
+	})
+}
