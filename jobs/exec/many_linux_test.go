@@ -1,0 +1,90 @@
+package exec_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cronce/cronce/jobs/exec"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A thousand runs, several at a time, end with each exit code and by signals: none is lost or taken for that of
+// another run, and neither a zombie nor a descriptor is left.
+func TestManyExitCodes(t *testing.T) {
+	const runs, atOnce = 1000, 16
+	r := runner(t)
+	if err := run(t, t.Context(), r, sh("true")); err != nil { // the warden is there
+		t.Fatal(err)
+	}
+	before := descriptors(t)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range atOnce {
+		all.Go(func() {
+			for i := next.Add(1); i <= runs; i = next.Add(1) {
+				script, want := fmt.Sprintf("exit %d", i%256), exec.ExitError{Code: int(i % 256)}
+				if i%10 == 0 {
+					script, want = "kill -KILL $$", exec.ExitError{Signal: "SIGKILL"}
+				}
+				f, err := r.Func(sh(script))
+				if err == nil {
+					err = f(t.Context(), &scheduler.Run{ID: fmt.Sprintf("test/job@%d", i), Job: "job", Fence: i, Attempt: 1})
+				}
+				got, _ := errors.AsType[*exec.ExitError](err)
+				switch {
+				case want == (exec.ExitError{}) && err != nil, want != (exec.ExitError{}) && (got == nil || *got != want):
+					t.Errorf("%s: %v", script, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if after := descriptors(t); after > before {
+		t.Errorf("%d descriptors, %d before", after, before)
+	}
+	for _, child := range children(t, os.Getpid()) {
+		for _, orphan := range children(t, child) {
+			t.Errorf("the warden %d has the child %d", child, orphan)
+		}
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// children are the processes whose parent is a process, zombies too.
+func children(t *testing.T, parent int) (pids []int) {
+	t.Helper()
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range all {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it is over
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
