@@ -80,3 +80,26 @@ func TestVerdicts(t *testing.T) {
 		}
 	})
 }
+
+// A job runs now, with its retries, and beside what the cluster does.
+func TestRunNow(t *testing.T) {
+	tries := 0
+	job := scheduler.Job{Name: "report", Spec: "5 * * * *", Retry: scheduler.Retry{Tries: 3, Wait: time.Minute},
+		Func: func(context.Context, *scheduler.Run) error {
+			if tries++; tries%3 != 0 {
+				return errors.New("not yet")
+			}
+			return nil
+		}}
+	schedulertest.Run(t, start, func(c *schedulertest.Cluster) {
+		c.Node(job)
+		if got := c.RunNow(job); got != verify.TickRan || tries != 3 {
+			t.Errorf("%s after %d tries", got, tries)
+		}
+		c.WantRan("report")
+		job.Retry = scheduler.Retry{}
+		if got := c.RunNow(job); got != verify.TickFailed || tries != 4 {
+			t.Errorf("%s after %d tries without a retry", got, tries)
+		}
+	})
+}
