@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/scheduler"
 )
 
 const exampleFile = "../../config.yaml"
@@ -379,9 +381,11 @@ jobs:
 	}
 	got := s.Jobs[1]
 	got.Func = nil
-	const want = "{b @daily <nil> [] 3 1 1 7 2h0m0s 1 0s 4s {2 1s 2s 0.5 3s} 1s 9s 2 true}"
-	if shown := fmt.Sprint(got); shown != want || s.Zone.String() != "Asia/Shanghai" || s.Concurrency != -1 {
-		t.Errorf("got %v, want %v", shown, want)
+	want := scheduler.Job{Name: "b", Spec: "@daily", Overlap: scheduler.OverlapReplace, Takeover: scheduler.TakeoverRerun, Attempts: 7, Window: 2 * time.Hour,
+		Retry:       scheduler.Retry{Tries: 2, Wait: time.Second, Max: 2 * time.Second, Jitter: 0.5, For: 3 * time.Second},
+		Interrupted: scheduler.InterruptedLost, Misfire: scheduler.MisfireSkip, Jitter: time.Second, Timeout: 4 * time.Second, Lease: 9 * time.Second, Replicas: 2, Quiet: true}
+	if !reflect.DeepEqual(got, want) || s.Zone.String() != "Asia/Shanghai" || s.Concurrency != -1 {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
