@@ -93,13 +93,6 @@ func (s *silent) ForceRecords(ctx context.Context, key string) ([]driver.ForceRe
 	return s.faulty.ForceRecords(ctx, key)
 }
 
-func (s *silent) Adopt(ctx context.Context, from driver.LeaseRef, to driver.Acquisition) (driver.Grant, error) {
-	s.asking.Add(1)
-	defer s.asking.Add(-1)
-	s.hang()
-	return s.faulty.Adopt(ctx, from, to)
-}
-
 // Each way to ask about a key, or for a lease that there is.
 func questions(lease *lock.Lease) map[string]func(ctx context.Context, l *lock.Locker) error {
 	return map[string]func(ctx context.Context, l *lock.Locker) error{
@@ -111,14 +104,10 @@ func questions(lease *lock.Lease) map[string]func(ctx context.Context, l *lock.L
 			_, err := l.Force(ctx, driver.ForceRequest{Key: "j", By: "alice", Reason: "gone"})
 			return err
 		},
-		"Adopt": func(ctx context.Context, l *lock.Locker) error {
-			_, err := l.Adopt(ctx, lease.Token(), lock.Options{TTL: time.Hour})
-			return err
-		},
 	}
 }
 
-// A caller that asks a store which hangs about a key, or extends or adopts a lease, is back
+// A caller that asks a store which hangs about a key, or extends a lease, is back
 // within 100 ms of the end of its context as well, and once the store has answered nothing
 // goes on behind it.
 func TestQuestionsToASilentStoreReturn(t *testing.T) {
@@ -133,7 +122,7 @@ func TestQuestionsToASilentStoreReturn(t *testing.T) {
 					backInTime(t, l, questions(lease)[name], cancelled, nil)
 					wantErr(t, "the wait for what goes on behind", l.Wait(ctxFor(t, time.Minute)), nil)
 					store.hangs.Store(false)
-					_ = lease.Release(t.Context()) // it was adopted, or not
+					_ = lease.Release(t.Context())
 					free(t, lock.New(store.Store, "b"), "k")
 				})
 			})

@@ -22,8 +22,6 @@ var (
 	ErrForgotten = driver.ErrForgotten
 	// ErrForced is an ErrLost: the key was freed by [Locker.Force].
 	ErrForced = driver.ErrForced
-	// ErrHandedOver is an ErrLost: another process has adopted the lease, see [Lease.Token].
-	ErrHandedOver = driver.ErrHandedOver
 	// ErrUnsupported is returned for what a store cannot do.
 	ErrUnsupported = driver.ErrUnsupported
 	// ErrUnfit is what an error of [Open] is, for errors.Is, that refuses the store.

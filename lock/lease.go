@@ -113,7 +113,7 @@ func (s *Lease) Abandon(cause error) {
 // Release gives a plain lease back and ends its context. Once it was lost,
 // Release returns ErrLost; called again, ErrReleased; ErrForgotten, which is an
 // ErrLost, if the store had the key free before the lease's time was over, so that
-// other owners may have had it; [ErrForced] or [ErrHandedOver], which are ErrLost, if the
+// other owners may have had it; [ErrForced], which is an ErrLost, if the
 // lease was taken since its last renewal; any other error is doubt: the key is free at the
 // latest when the TTL has passed. Release after doubt is
 // repeated until ctx ends or the TTL has passed. If ctx has ended, as the lease's own

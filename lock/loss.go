@@ -90,7 +90,7 @@ func (r *renewal) taken() error {
 }
 
 // wasTaken reports whether an answer says that a lease was taken from its owner.
-func wasTaken(err error) bool { return errors.Is(err, ErrForced) || errors.Is(err, ErrHandedOver) }
+func wasTaken(err error) bool { return errors.Is(err, ErrForced) }
 
 // cut returns at most the first n bytes of a text, without half a character.
 func cut(s string, n int) string {

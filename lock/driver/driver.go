@@ -27,7 +27,7 @@ import (
 // them. It refuses only what its own server cannot keep.
 //
 // What a store can do beyond plain leases it declares by also implementing
-// [Waiter], [Sharer], [MultiAcquirer], [MultiRenewer], [Distributed], [Inspector], [Forcer], [Adopter], [Numbered],
+// [Waiter], [Sharer], [MultiAcquirer], [MultiRenewer], [Distributed], [Inspector], [Forcer], [Numbered],
 // [Peeker], [Controlled], [Journaled], [OutputKeeper], [Clocked], [Membership], [Replicated], [StoreChecker],
 // [Namespaced], [Sharded], [Explainer] or [Refuser].
 type Driver interface {
@@ -36,7 +36,7 @@ type Driver interface {
 	Acquire(ctx context.Context, a Acquisition) (Grant, error)
 	// Renew moves the deadline to now + TTL. It returns ErrLost, and changes
 	// nothing, once the lease is not alive under this owner and fence; where the store
-	// knows that it was taken, an error that wraps ErrLost and says so: see Forcer and Adopter.
+	// knows that it was taken, an error that wraps ErrLost and says so: see Forcer.
 	Renew(ctx context.Context, h LeaseRef) (Grant, error)
 	// Release frees the key. It returns ErrLost, and changes nothing, if another
 	// owner has it. If the key is free it returns nil where the store knows that this

@@ -52,10 +52,6 @@ func (e *ArgumentError) Error() string {
 	return fmt.Sprintf("lock: %s is %s, must be %s", e.Argument, e.Value, e.Allowed)
 }
 
-// ErrHandedOver is the cause of a lease's ended context when another process has adopted
-// the lease: see [Adopter]. It wraps ErrLost.
-var ErrHandedOver = fmt.Errorf("%w: it was handed over", ErrLost)
-
 // ErrForced is the cause of a lease's ended context when the key was freed by force. It
 // wraps ErrLost. Another owner may have been granted the key already, with a higher fence.
 var ErrForced = fmt.Errorf("%w: the key was freed by force", ErrLost)

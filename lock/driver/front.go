@@ -91,15 +91,6 @@ func (f Front) RenewAll(ctx context.Context, hs []LeaseRef) []Renewal {
 	return pass(hs, check, func(hs []LeaseRef) []Renewal { return d.RenewAll(ctx, hs) }, func(out *Renewal, _ *LeaseRef, err error) { out.Err = err })
 }
 
-// Adopt is that of an [Adopter].
-func (f Front) Adopt(ctx context.Context, from LeaseRef, by Acquisition) (Grant, error) {
-	d, can := to[Adopter](f)
-	if err := first(can, CheckAdoption(&from, &by), f.CheckReplicas(by.Replicas)); err != nil {
-		return Grant{}, err
-	}
-	return d.Adopt(ctx, from, by)
-}
-
 // Force is that of a [Forcer].
 func (f Front) Force(ctx context.Context, r ForceRequest) (ForceRecord, error) {
 	d, can := to[Forcer](f)

@@ -32,7 +32,6 @@ func TestFrontOfAPlainDriver(t *testing.T) {
 	_, acquire := f.Acquire(ctx, copied)
 	_, wait := f.Wait(ctx, a)
 	_, all := f.AcquireAll(ctx, []driver.Acquisition{a})
-	_, adopt := f.Adopt(ctx, held, a)
 	_, force := f.Force(ctx, driver.ForceRequest{Key: "k", ID: "1", By: "a", Reason: "b"})
 	_, records := f.ForceRecords(ctx, "k")
 	_, inspect := f.Inspect(ctx, "k")
@@ -42,7 +41,7 @@ func TestFrontOfAPlainDriver(t *testing.T) {
 	_, audit := f.Audit(ctx, "", 1)
 	for what, err := range map[string]error{
 		"acquire with replicas": acquire, "wait": wait, "acquire all": all, "release all": f.ReleaseAll(ctx, []driver.LeaseRef{held})[0],
-		"adopt": adopt, "force": force, "records": records, "inspect": inspect, "holders": holders, "beat": beat, "leave": f.Leave(ctx, "n"),
+		"force": force, "records": records, "inspect": inspect, "holders": holders, "beat": beat, "leave": f.Leave(ctx, "n"),
 		"journal": journal, "open": f.Open(ctx, []driver.OpenRequest{{Key: "k", Node: "n"}})[0].Err,
 		"claim": f.Claim(ctx, []driver.Claim{{Key: "k", Owner: "n/1", Number: 1, TTL: time.Minute, Attempts: 1}})[0].Err,
 		"renew": f.RenewRuns(ctx, []driver.RunRef{run})[0].Err, "end": f.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err,

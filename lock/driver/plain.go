@@ -6,21 +6,6 @@ import (
 	"time"
 )
 
-// An Adopter is a Driver in which a lease can go from one owner to another, without the
-// key being free in between.
-type Adopter interface {
-	// Adopt ends the lease of from, which must be alive under its owner and fence, and
-	// grants the key to to.Owner for to.TTL, in one step: with a fence above all earlier
-	// ones and to.Fence, and the limit of the lease. Those that wait go on waiting. It
-	// returns ErrLost, and changes nothing, if the lease of from is not alive. Asked
-	// again by an owner that has the key it returns that owner's grant. Any other error
-	// is doubt. Of to neither Barge, Limit nor Replicas counts.
-	//
-	// The lease that was taken is lost: its renewal and its release are answered with
-	// ErrHandedOver, for at least as long as it had left.
-	Adopt(ctx context.Context, from LeaseRef, to Acquisition) (Grant, error)
-}
-
 // NoLimit is the limit of a reader: it shares the key with any number of other readers.
 const NoLimit = math.MaxInt32
 

@@ -6,17 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// CheckAdoption refuses an adoption that no store could answer.
-func CheckAdoption(from *LeaseRef, to *Acquisition) error {
-	switch {
-	case from.Key != to.Key:
-		return refuse("key", quote(to.Key), "that of the lease which is adopted")
-	case from.Owner == to.Owner:
-		return refuse("owner", quote(to.Owner), "a fresh one")
-	}
-	return first(checkLease(from.Key, from.Owner, from.Fence, 1), CheckAcquisition(to))
-}
-
 // CheckForce refuses a forced unlock that no store could answer.
 func CheckForce(f *ForceRequest) error {
 	if err := first(CheckKey(f.Key), CheckName("ID", f.ID), CheckName("by", f.By)); err != nil {

@@ -98,7 +98,6 @@ const (
 	needSeveral
 	needPeeker
 	needForcer
-	needAdopter
 	needRenewer
 	needOutputs
 )
@@ -115,7 +114,6 @@ var parts = []part{
 	{"renewals of several", needRenewer, renewalTests},
 	{"looking", needInspector, inspectTests},
 	{"forced unlocks", needForcer, forceTests},
-	{"adoptions", needAdopter, adoptTests},
 	{"openings", needNumbered, openingTests},
 	{"claims", needNumbered, claimTests},
 	{"exact instants", needNumbered | needSetClock, instantTests},
@@ -163,7 +161,6 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 	_, outputs := d.(driver.OutputKeeper)
 	_, peeker := d.(driver.Peeker)
 	_, forcer := d.(driver.Forcer)
-	_, adopter := d.(driver.Adopter)
 	for _, c := range []struct {
 		need need
 		has  bool
@@ -182,7 +179,6 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needPeeker, peeker, "lock.Peeker"},
 		{needOutputs, outputs, "driver.OutputKeeper"},
 		{needForcer, forcer, "lock.Forcer"},
-		{needAdopter, adopter, "lock.Adopter"},
 		{needSetClock, env.SetClock != nil, "Env.SetClock"},
 		{needForget, env.Forget != nil, "Env.Forget"},
 	} {

@@ -110,21 +110,15 @@ func renewalsShared(s *stand) {
 
 func renewalsTaken(s *stand) {
 	forcer, forces := s.driver.(driver.Forcer)
-	adopter, adopts := s.driver.(driver.Adopter)
-	if !forces || !adopts {
+	if !forces {
 		return
 	}
-	hs := s.leases(3)
+	hs := s.leases(2)
 	if _, err := forcer.Force(s.ctx, driver.ForceRequest{Key: hs[0].Key, ID: "1", By: "op", Reason: "why"}); err != nil {
 		s.Fatalf("force: %v", err)
 	}
-	to := s.acquisition(long)
-	to.Key = hs[1].Key
-	if _, err := adopter.Adopt(s.ctx, hs[1], to); err != nil {
-		s.Fatalf("adopt: %v", err)
-	}
 	answers := s.renewAll(hs)
-	for i, want := range []error{driver.ErrForced, driver.ErrHandedOver, nil} {
+	for i, want := range []error{driver.ErrForced, nil} {
 		if !errors.Is(answers[i].Err, want) || want != nil && !errors.Is(answers[i].Err, driver.ErrLost) {
 			s.Errorf("the renewal of lease %d says %v, want %v", i, answers[i].Err, want)
 		}

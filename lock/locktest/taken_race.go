@@ -49,34 +49,3 @@ func forceRace(s *stand) {
 		s.notRenewed(h)
 	}
 }
-
-// Of owners that adopt one lease at the same time one has it.
-func adoptRace(s *stand) {
-	for _, limit := range s.limits() {
-		a := s.acquisition(long)
-		a.Limit = limit
-		_, old := s.acquire(a)
-		old.Limit = limit
-		to := make([]driver.Acquisition, racers)
-		for i := range to {
-			to[i] = s.acquisition(long)
-		}
-		fences := make([]int64, racers)
-		equal(s, "adoptions", race(func(i int) bool {
-			g, err := s.adopt(old, to[i])
-			if err != nil && !errors.Is(err, driver.ErrLost) {
-				s.Errorf("adopt: %v", err)
-			}
-			fences[i] = g.Fence
-			return err == nil
-		}), 1)
-		var h driver.LeaseRef
-		for i, fence := range fences {
-			if fence > 0 {
-				h = driver.LeaseRef{Key: "key", Owner: to[i].Owner, Fence: fence, TTL: long, Limit: limit}
-			}
-		}
-		s.renewed(h)
-		s.release(h)
-	}
-}

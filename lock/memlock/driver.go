@@ -18,7 +18,6 @@ var _ interface {
 	driver.MultiRenewer
 	driver.Inspector
 	driver.Forcer
-	driver.Adopter
 	driver.Numbered
 	driver.Controlled
 	driver.Journaled

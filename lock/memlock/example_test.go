@@ -92,23 +92,3 @@ func ExampleStore_Force() {
 	// true <nil>
 	// true <nil>
 }
-
-// One process hands its lease to another: the key is not free in between, and what the
-// first one still does under its lease is refused by the fence.
-func ExampleStore_Adopt() {
-	ctx := context.Background()
-	store := memlock.New(memlock.Options{})
-	first, err := lock.New(store, "node-1").TryAcquire(ctx, "upload", lock.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	token := first.Token() // to be sent to the other process, as a secret
-
-	second, err := lock.New(store, "node-2").Adopt(ctx, token, lock.Options{})
-	fmt.Println(second.Key(), second.Fence() > first.Fence(), err)
-	fmt.Println(errors.Is(first.Release(ctx), lock.ErrLost), second.Check(), second.Release(ctx))
-	// Output:
-	// upload true <nil>
-	// true <nil> <nil>
-}

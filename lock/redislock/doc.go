@@ -20,7 +20,7 @@
 //	<ns>:v1:h:{<lock>}             hash    the owners that share it; expires with the last lease
 //	<ns>:v1:e:{<lock>}             zset    their deadlines; the same
 //	<ns>:v1:m:{<lock>}             zset    their limits; the same
-//	<ns>:v1:t:{<lock>}             hash    leases that were taken by force, or adopted; as long as they had left
+//	<ns>:v1:t:{<lock>}             hash    leases that were taken by force; as long as they had left
 //	<ns>:v1:f:{<lock>}             list    records of forced unlocks; 90 days
 //	<ns>:v1:{<ns>.<shard>}:s:<key> hash    the state of a series; 90 days
 //	<ns>:v1:{<ns>.<shard>}:j:<key> list    its journal; 90 days

@@ -93,7 +93,6 @@ var (
 	_ driver.Distributed   = (*Driver)(nil)
 	_ driver.Inspector     = (*Driver)(nil)
 	_ driver.Forcer        = (*Driver)(nil)
-	_ driver.Adopter       = (*Driver)(nil)
 	_ driver.Numbered      = (*Driver)(nil)
 	_ driver.Controlled    = (*Driver)(nil)
 	_ driver.Peeker        = (*Driver)(nil)

@@ -89,8 +89,6 @@ func readWhy(reply any, err, otherwise error) error {
 		return fmt.Errorf("redislock: how a lease was lost: %w", err)
 	case reply == "force":
 		return driver.ErrForced
-	case reply == "adopt":
-		return driver.ErrHandedOver
 	}
 	return otherwise
 }

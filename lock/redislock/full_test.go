@@ -38,7 +38,7 @@ func TestFullServer(t *testing.T) {
 	run := runOf(first, claim(t, d, first, driver.KindGranted))
 	held := acquire(t, d, "key", "a/1")
 	shared := []driver.LeaseRef{shareWith(t, d, "shared", "a/1"), shareWith(t, d, "shared", "a/2")}
-	forced, handedOver := acquire(t, d, "forced", "a/1"), acquire(t, d, "handed over", "a/1")
+	forced := acquire(t, d, "forced", "a/1")
 	fill(t, c)
 
 	next := claimOf("other", "b/1", due)
@@ -60,7 +60,7 @@ func TestFullServer(t *testing.T) {
 		t.Errorf("the renewal of a plain lease: %v", err)
 	}
 	must(t, d.Release(t.Context(), held))
-	takesLeases(t, d, handedOver, append(shared, forced)...)
+	takesLeases(t, d, append(shared, forced)...)
 	for _, c := range []driver.Control{
 		{Key: "job", Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test"}, {Key: "job", Action: driver.ActionResume, Op: "2", Who: "ann", Seen: 1},
 	} {
@@ -75,8 +75,8 @@ func TestFullServer(t *testing.T) {
 	}
 }
 
-// takesLeases frees the keys of leases by force, and hands one over.
-func takesLeases(t *testing.T, d *redislock.Driver, handedOver driver.LeaseRef, forced ...driver.LeaseRef) {
+// takesLeases frees the keys of leases by force.
+func takesLeases(t *testing.T, d *redislock.Driver, forced ...driver.LeaseRef) {
 	t.Helper()
 	for i, h := range forced {
 		_, err := d.Force(t.Context(), driver.ForceRequest{Key: h.Key, ID: fmt.Sprint("id", i), By: "alice", Reason: "gone", From: h.Fence, To: h.Fence})
@@ -88,12 +88,6 @@ func takesLeases(t *testing.T, d *redislock.Driver, handedOver driver.LeaseRef, 
 			t.Errorf("the renewal of %q says %v, want lock.ErrForced", h.Key, err)
 		}
 	}
-	g, err := d.Adopt(t.Context(), handedOver, driver.Acquisition{Key: handedOver.Key, Owner: "b/1", TTL: time.Minute})
-	must(t, err)
-	if _, err := d.Renew(t.Context(), handedOver); !errors.Is(err, driver.ErrHandedOver) || g.Fence <= handedOver.Fence {
-		t.Errorf("after the adoption with %+v the renewal says %v", g, err)
-	}
-	must(t, d.Release(t.Context(), driver.LeaseRef{Key: handedOver.Key, Owner: "b/1", Fence: g.Fence}))
 }
 
 // shareWith holds a key that others may hold as well.

@@ -243,7 +243,7 @@ type script struct {
 type scripts struct {
 	acquire, wait, renew, release                   *script
 	sharedAcquire, sharedRenew, sharedRelease       *script
-	force, forcings, adopt, why, inspect            *script
+	force, forcings, why, inspect                   *script
 	open, claim, peek, readSeries, control, recount *script
 	renewRuns, releaseRuns, keepOutput              *script
 	beat, members, now, agree, touch, unknown       *script
@@ -279,7 +279,6 @@ func load(source func(name string) string) *scripts {
 		sharedRelease: read("shared_release"),
 		force:         read("force"),
 		forcings:      read("forcings"),
-		adopt:         read("adopt"),
 		why:           read("why"),
 		inspect:       read("inspect"),
 		open:          read("open"),

@@ -69,7 +69,7 @@
 //
 // In each of these the resource can still refuse the lower fence.
 //
-// The Driver is no driver.Forcer and no driver.Adopter: to forget an owner, to keep a record
+// The Driver is no driver.Forcer: to forget an owner, to keep a record
 // of that and to grant the key again are not one step over several servers. Stop a holder
 // that is stuck, and wait for its TTL.
 package redlock

@@ -37,7 +37,7 @@ func TestContract(t *testing.T) {
 			Open: func(t *testing.T) driver.Driver {
 				d = newDriver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
-				return alone{d, d, d, d, d, d, d, d, d, d, d, d, d}
+				return alone{d, d, d, d, d, d, d, d, d, d, d, d}
 			},
 			Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait: func(some time.Duration) {
@@ -102,7 +102,6 @@ type alone struct {
 	driver.Clocked
 	driver.Membership
 	driver.Forcer
-	driver.Adopter
 }
 
 const exactRounds = 3 // each is 60 requests, which take their time on a loaded machine

@@ -27,7 +27,6 @@ type lease struct {
 	owner string
 	fence int64
 	until int64 // when its time would have been over
-	how   error // lock.ErrForced or lock.ErrHandedOver
 }
 
 // A Holder is an owner that a lease is taken from.
@@ -79,28 +78,24 @@ func (b *Book) Force(now int64, f *driver.ForceRequest, from []Holder) driver.Fo
 	}
 	b.records = append(b.records, made)
 	b.records = slices.Clone(b.records[max(0, len(b.records)-driver.MaxForceRecords):])
-	b.take(now, driver.ErrForced, from)
+	b.take(now, from)
 	return copied(made)
 }
 
-// HandOver remembers at now that a lease was given to another owner.
-func (b *Book) HandOver(now int64, from Holder) { b.take(now, driver.ErrHandedOver, []Holder{from}) }
-
-func (b *Book) take(now int64, how error, from []Holder) {
+func (b *Book) take(now int64, from []Holder) {
 	b.leases = slices.DeleteFunc(b.leases, func(l lease) bool { return l.until <= now })
 	for _, h := range from {
-		b.leases = append(b.leases, lease{h.Owner, h.Fence, h.Until, how})
+		b.leases = append(b.leases, lease{h.Owner, h.Fence, h.Until})
 	}
 	b.leases = slices.Clone(b.leases[max(0, len(b.leases)-MaxLeases):])
 }
 
-// Why returns how a lease was taken that is not alive at now, lock.ErrForced or
-// lock.ErrHandedOver, or otherwise if that is not known. Of an owner that knows no fence
-// it is not.
+// Why returns lock.ErrForced if a lease that is not alive at now was taken from its owner, and
+// otherwise if that is not known. Of an owner that knows no fence it is not.
 func (b *Book) Why(now int64, h *driver.LeaseRef, otherwise error) error {
 	for _, l := range b.leases {
 		if l.owner == h.Owner && l.fence == h.Fence && now < l.until {
-			return l.how
+			return driver.ErrForced
 		}
 	}
 	return otherwise

@@ -22,7 +22,7 @@ func forcing(id string) *driver.ForceRequest {
 func TestWhy(t *testing.T) {
 	var b taken.Book
 	b.Force(now, forcing("id"), []taken.Holder{{Owner: "a/1", Fence: 7, Until: now + 10}})
-	b.HandOver(now, taken.Holder{Owner: "b/1", Fence: 8, Until: now + 20})
+	b.Force(now, forcing("id2"), []taken.Holder{{Owner: "b/1", Fence: 8, Until: now + 20}})
 	text, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestWhy(t *testing.T) {
 			{"a/1", 8, now, nil},
 			{"a/1", 0, now, nil},
 			{"a", 7, now, nil},
-			{"b/1", 8, now + 19, driver.ErrHandedOver},
+			{"b/1", 8, now + 19, driver.ErrForced},
 			{"b/1", 8, now + 20, nil},
 		} {
 			if got := b.Why(c.at, &driver.LeaseRef{Key: "k", Owner: c.owner, Fence: c.fence}, nil); !errors.Is(got, c.want) {
@@ -93,18 +93,15 @@ func TestRecords(t *testing.T) {
 func TestMostLeases(t *testing.T) {
 	var b taken.Book
 	for i := range int64(taken.MaxLeases + 1) {
-		b.HandOver(now, taken.Holder{Owner: "a", Fence: 1 + i, Until: now + 100 + i})
+		b.Force(now, forcing("id"), []taken.Holder{{Owner: "a", Fence: 1 + i, Until: now + 100 + i}})
 	}
-	for fence, want := range map[int64]error{1: nil, 2: driver.ErrHandedOver, taken.MaxLeases + 1: driver.ErrHandedOver} {
+	for fence, want := range map[int64]error{1: nil, 2: driver.ErrForced, taken.MaxLeases + 1: driver.ErrForced} {
 		if got := b.Why(now, &driver.LeaseRef{Owner: "a", Fence: fence}, nil); !errors.Is(got, want) {
 			t.Errorf("the lease %d: %v, want %v", fence, got, want)
 		}
 	}
-	if want := int64(now + 100 + taken.MaxLeases); b.Until() != want {
-		t.Errorf("the book counts until %d, want %d", b.Until(), want)
-	}
-	b.HandOver(now+100+taken.MaxLeases-1, taken.Holder{Owner: "b", Fence: 1, Until: now + 9999})
-	if text, _ := b.Encode(); strings.Count(text, `"how"`) != 2 {
+	b.Force(now+100+taken.MaxLeases-1, forcing("late"), []taken.Holder{{Owner: "b", Fence: 1, Until: now + 9999}})
+	if text, _ := b.Encode(); strings.Count(text, `"until"`) != 2 {
 		t.Errorf("leases whose time is over are kept: %s", text)
 	}
 }

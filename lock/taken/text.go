@@ -2,7 +2,6 @@ package taken
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -38,14 +37,7 @@ type keptLease struct {
 	Owner string `json:"owner"`
 	Fence int64  `json:"fence"`
 	Until int64  `json:"until"`
-	How   string `json:"how"`
 }
-
-// The ways in which leases are taken, as they are kept.
-const (
-	forced     = "force"
-	handedOver = "adopt"
-)
 
 // Encode returns the book as text to be kept.
 func (b *Book) Encode() (string, error) {
@@ -58,11 +50,7 @@ func (b *Book) Encode() (string, error) {
 		k.Records = append(k.Records, r)
 	}
 	for _, l := range b.leases {
-		how := forced
-		if errors.Is(l.how, driver.ErrHandedOver) {
-			how = handedOver
-		}
-		k.Leases = append(k.Leases, keptLease{l.owner, l.fence, l.until, how})
+		k.Leases = append(k.Leases, keptLease{l.owner, l.fence, l.until})
 	}
 	var text strings.Builder
 	e := json.NewEncoder(&text)
@@ -87,12 +75,7 @@ func Decode(text string) *Book {
 		b.records = append(b.records, r.read())
 	}
 	for _, l := range k.Leases[max(0, len(k.Leases)-MaxLeases):] {
-		switch l.How {
-		case forced:
-			b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until, driver.ErrForced})
-		case handedOver:
-			b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until, driver.ErrHandedOver})
-		}
+		b.leases = append(b.leases, lease{l.Owner, l.Fence, l.Until})
 	}
 	return b
 }

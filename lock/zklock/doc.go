@@ -22,8 +22,7 @@
 //	/<ns>/v1/clock                                 persistent written to read the leader's clock
 //	/<ns>/v1/taken/<key>                           persistent leases that were taken, and records of forced unlocks
 //
-// Of the nodes below taken each forced unlock and each adoption removes some that do not
-// count any more. Series are kept until an operator deletes them. ZooKeeper keeps all of it in
+// Of the nodes below taken each forced unlock removes some that do not count any more. Series are kept until an operator deletes them. ZooKeeper keeps all of it in
 // memory: about 3 KB for each series, and its journal.
 //
 // # Plain leases
@@ -69,13 +68,7 @@
 // million changes a second (an election counts as 4 billion, 72 minutes). If the
 // asker or the key has seen a higher one, a node next to the places remembers it.
 //
-// A forced unlock deletes the places of the holders in one step with its record. An
-// adoption deletes the place of the old owner and creates that of the new one with the
-// same number, which is not sequential then, so that no other is first in between. A
-// waiter that watches the old place would conclude else that it is first: so the step also
-// writes the node of the lock, and a waiter that takes the key without another look does
-// so only while that node has the version that it saw. Waiters of versions without
-// adoptions do not: adopt nothing before all processes have this one.
+// A forced unlock deletes the places of the holders in one step with its record.
 //
 // Servers that were put back to an older copy of their data give the zxids behind that
 // copy once more. A fence may then be lower than one of the changes that were lost;

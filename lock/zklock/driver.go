@@ -85,7 +85,6 @@ var (
 	_ driver.Inspector    = (*Driver)(nil)
 	_ driver.Sharer       = (*Driver)(nil)
 	_ driver.Forcer       = (*Driver)(nil)
-	_ driver.Adopter      = (*Driver)(nil)
 	_ driver.Numbered     = (*Driver)(nil)
 	_ driver.Controlled   = (*Driver)(nil)
 	_ driver.Journaled    = (*Driver)(nil)

@@ -51,7 +51,7 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, 
 	stat, err := d.untouched(c, p, q, created)
 	if stat == nil && err == nil {
 		sent = time.Now()
-		stat, err = d.takeKey(c, p, a, q)
+		stat, err = c.Set(p.node, lease{ttl: a.TTL}.data(), -1)
 	}
 	switch {
 	case errors.Is(err, zk.ErrBadVersion): // of the lock's node
@@ -76,22 +76,6 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, 
 	p.fence = fence
 	d.keep(p, sent.Add(a.TTL))
 	return driver.Grant{Fence: p.fence, Left: min(a.TTL, d.session.trust()), Asked: sent}, nil
-}
-
-// takeKey writes the node of a place that takes the key. If the queue was not read for it,
-// but an earlier look and the end of the node before show that the place is first, no
-// lease may have been adopted since: the lock's node has the version that was seen then.
-func (d *Driver) takeKey(c *zk.Conn, p *place, a *driver.Acquisition, q *queue) (*zk.Stat, error) {
-	data := lease{ttl: a.TTL}.data()
-	if !q.inferred {
-		return c.Set(p.node, data, -1)
-	}
-	done, err := c.Multi(&zk.CheckVersionRequest{Path: d.paths.lock(a.Key), Version: q.version},
-		&zk.SetDataRequest{Path: p.node, Data: data, Version: -1})
-	if err != nil {
-		return nil, err
-	}
-	return done[1].Stat, nil
 }
 
 // untouched returns the node of a place that was created just now, alone, and

@@ -14,9 +14,6 @@ type queue struct {
 	places []entry
 	floor  bool  // a fence above the natural ones was granted
 	parent int64 // the zxid that made the node of the lock; 0: there is none
-	// The version of that node's data: it counts the leases that were adopted.
-	version  int32
-	inferred bool // the places were not read: see takeKey
 	// The zxid that last made or removed something below it.
 	changed int64
 }
@@ -66,7 +63,7 @@ func (d *Driver) readQueue(c *zk.Conn, key string) (queue, error) {
 	if err != nil {
 		return queue{}, err
 	}
-	q := queue{parent: stat.Czxid, version: stat.Version, changed: stat.Pzxid}
+	q := queue{parent: stat.Czxid, changed: stat.Pzxid}
 	for _, name := range names {
 		if e, ok := readEntry(name); ok {
 			q.places = append(q.places, e)

@@ -89,13 +89,11 @@ func (d *Driver) leave(c *zk.Conn, a *driver.Acquisition) {
 // A waiter writes its node when it takes the key, and at no other time before. One that
 // has only exclusive places before it watches the one right before it: when that
 // node was written its owner held the key alone, and nothing stands before it any
-// more. So when it goes the next one is first, and need not read the queue; unless the
-// lease was adopted, which writes the node of the lock.
+// more. So when it goes the next one is first, and need not read the queue.
 type view struct {
 	changed <-chan zk.Event // nil: nothing is watched
 	before  string          // the only node that is watched; empty: the whole queue is
 	parent  int64           // of the queue
-	version int32           // of the queue
 	held    bool            // the owner of the node before has taken the key
 	first   bool            // and has left
 }
@@ -172,7 +170,7 @@ func (d *Driver) next(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (dri
 			return driver.Grant{}, err
 		}
 	}
-	q := queue{parent: v.parent, version: v.version, inferred: true}
+	q := queue{parent: v.parent}
 	*v = view{}
 	return d.confirm(c, p, a, &q, time.Time{})
 }
@@ -195,7 +193,7 @@ func (d *Driver) watch(c *zk.Conn, key string, q *queue, i int, v *view) error {
 	before := path + "/" + q.places[i-1].name
 	_, stat, changed, err := c.GetW(before) // sets no watch if it is gone
 	if err == nil {
-		*v = view{changed: changed, before: before, parent: q.parent, version: q.version, held: stat.Version > 0}
+		*v = view{changed: changed, before: before, parent: q.parent, held: stat.Version > 0}
 	}
 	return err
 }

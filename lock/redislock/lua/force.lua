@@ -49,7 +49,7 @@ for i, h in ipairs(held) do
     made[#made + 1] = h.owner
     made[#made + 1] = h.fence
   end
-  take(s, taken, h.owner, h, 'force')
+  take(s, taken, h.owner, h)
 end
 serve(s)
 settle(s)

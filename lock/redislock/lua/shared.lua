@@ -330,7 +330,7 @@ local TAKEN = 1000
 -- take takes the lock from an owner that holds it. The fence that is remembered is one
 -- that no owner has: a release that finds its own there is answered as the one that freed
 -- the lock.
-local function take(s, taken, owner, h, how)
+local function take(s, taken, owner, h)
   local rest = left(s, h)
   s.taken = s.taken or tonumber(call('HMGET', taken, '')[1] or 0)
   if s.taken >= TAKEN then
@@ -338,7 +338,7 @@ local function take(s, taken, owner, h, how)
     s.taken = 0
   end
   s.taken = s.taken + 1
-  call('HSET', taken, '', int(s.taken), owner, how .. '|' .. h.fence)
+  call('HSET', taken, '', int(s.taken), owner, 'force|' .. h.fence)
   if call('PTTL', taken) < rest then call('PEXPIRE', taken, rest) end
   s.last = s.last + 1
   drop(s, owner)
