@@ -253,7 +253,7 @@ func (c *tickCase) left() string {
 		return sentence(earlier + text + "; no node " + does + " while the job is paused.")
 	}
 	if c.crontab() {
-		return sentence(earlier + text + "; the next call of a crontab " + does + ".")
+		return sentence(earlier + text + "; the next call of a crontab settles the tick.")
 	}
 	return sentence(earlier + text + "; a node " + does + " soon.")
 }
