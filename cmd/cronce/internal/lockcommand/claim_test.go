@@ -60,9 +60,9 @@ func TestTickAt(t *testing.T) {
 type crowd struct {
 	t     *testing.T
 	store tickStore
-	spec  *spec.Schedule
 
 	mu   sync.Mutex
+	spec *spec.Schedule
 	ran  []string // ticks, as they were granted
 	said []driver.Kind
 }
@@ -73,7 +73,9 @@ func newCrowd(t *testing.T, text string) *crowd {
 
 // call is one call of the line, whose command takes some time.
 func (m *crowd) call(takes time.Duration) {
+	m.mu.Lock()
 	c := tickCall{store: m.store, node: "m", key: seriesPrefix + "k", schedule: m.spec, ttl: 10 * time.Second}
+	m.mu.Unlock()
 	a, err := c.claim(m.t.Context())
 	switch {
 	case err != nil:
@@ -187,7 +189,9 @@ func TestTickWhileARunIsAlive(t *testing.T) {
 		m.at(&wg, time.Minute+20*time.Second, 20*time.Second)
 		synctest.Wait()
 		time.Sleep(time.Minute + 25*time.Second)
+		m.mu.Lock()
 		m.spec = schedule(t, "15 * * * * *") // of a machine whose crontab was changed first
+		m.mu.Unlock()
 		m.call(0)
 		wg.Wait()
 		m.want("00:01:00", "00:01:15")
