@@ -180,6 +180,9 @@ func (j *Job) bad() *Run {
 				return r
 			}
 		case Lost, Missed:
+			if r.State == Missed && j.Policies.Crontab {
+				continue // no machine asked for it
+			}
 			if ok == 0 || utc(j.Series.Now).Sub(r.Recorded) < mendedFor {
 				return r
 			}

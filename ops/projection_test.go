@@ -302,3 +302,32 @@ func TestLostStays(t *testing.T) {
 		}
 	}
 }
+
+// A job whose ticks crontabs ask for needs no person when none asks, and no node. Its next success is not waited for.
+func TestCrontabNeedsNoNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t)
+		o := driver.OpenRequest{Key: "lock/backup", Node: "db-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/callers:crontab"}
+		if got := s.Open(t.Context(), []driver.OpenRequest{o})[0]; got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		p := newProjection(s)
+		time.Sleep(time.Second)
+		s.decide(t, o.Key, driver.OutcomeOK)
+		for _, later := range []time.Duration{time.Minute, time.Hour} { // web-1 has left the list then
+			time.Sleep(later)
+			if st := p.Refresh(t.Context()).Status(); st.State != OK || len(st.Needs) > 0 || st.Nodes != 0 {
+				t.Errorf("%v later: %+v", later, st)
+			}
+		}
+		q := driver.Claim{Key: o.Key, Owner: "db-2/1", Number: time.Now().UnixMilli(), TTL: time.Second, Deadline: time.Minute, Attempts: 1, Latest: time.Now().UnixMilli(), Revision: "r"}
+		q.After, q.Between = s.Store.ReadSeries(t.Context(), []string{o.Key})[0].Mark, 1
+		if a := s.Claim(t.Context(), []driver.Claim{q})[0]; a.Kind != driver.KindGranted {
+			t.Fatal(a.Kind, a.Err)
+		}
+		time.Sleep(time.Hour) // db-2 died, and the run is settled by the next call
+		if st := p.Refresh(t.Context()).Status(); st.State != OK {
+			t.Errorf("%+v", st)
+		}
+	})
+}

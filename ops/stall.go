@@ -27,6 +27,7 @@ type Pace struct {
 	Schedule *spec.Schedule
 	Timeout  time.Duration // of a run; 0: none is recorded
 	Usual    time.Duration // as long as 95 of 100 runs take at most; 0: none has ended
+	Crontab  bool          // crontabs ask for the ticks, and no node does: no success is to be expected
 	Since    time.Time     // since when a success is to be expected: the latest one, the spec's first use, or the end of a pause
 }
 
@@ -63,7 +64,7 @@ func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 			s.Stuck = r
 		}
 	}
-	if since := now.Sub(p.Since); since > max(leastStarved, stallTicks*p.Usual) {
+	if since := now.Sub(p.Since); !p.Crontab && since > max(leastStarved, stallTicks*p.Usual) {
 		third := p.after(p.Since)
 		if !third.IsZero() && now.Sub(third) > max(verify.DefaultGrace, p.Usual) {
 			s.Starved = p.Since
@@ -99,7 +100,7 @@ func paceOf(j *driver.Journal, s *driver.Series, runs []Run, before *Pace) Pace 
 	since := s.Last
 	if use := why.LastUsed(j.Revisions); use != nil {
 		recorded, _ := policy.Parse(use.Policies)
-		p.Timeout = recorded.Timeout
+		p.Timeout, p.Crontab = recorded.Timeout, recorded.Crontab
 		since = max(since, use.First)
 	}
 	for i := range j.Lines {

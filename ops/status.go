@@ -91,7 +91,7 @@ func (s *Snapshot) needs() []Need {
 	if len(s.Jobs) == 0 {
 		return append(needs, Need{State: Unknown, Text: noJobs, Next: "start a node, or see whether this is the namespace that you mean"})
 	}
-	if s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && len(s.Jobs) > s.Count()[Paused]+s.Count()[Retired] {
+	if s.Nodes.Err() == nil && s.Nodes.Alive() == 0 && slices.ContainsFunc(s.Jobs, (*Job).needsNode) {
 		text := "No node lives: nothing starts."
 		if gone := s.Nodes.Gone(); len(gone) > 0 {
 			text = "No node lives, nothing starts: " + Departure(&gone[0]) + "."
@@ -109,6 +109,11 @@ func (s *Snapshot) needs() []Need {
 		return cmp.Compare(slices.Index(JobStates, a.State), slices.Index(JobStates, b.State))
 	})
 	return needs
+}
+
+// needsNode reports whether a node is to decide the ticks of the job.
+func (j *Job) needsNode() bool {
+	return j.State != Paused && j.State != Retired && !j.Policies.Crontab
 }
 
 // need says why a job needs a person, if it does.

@@ -92,6 +92,13 @@ func steered(t *testing.T, url string) {
 	before := ran()
 	eventually(t, "two more ticks ran", func() bool { return ran() >= before+2 })
 	cronce(t, "lock", "key", "--store", url, "--", "true").want(t, exit.Fine)
+	for _, printed := range []string{"ran\n", ""} { // once for its tick
+		r := cronce(t, "lock", "key", "--tick", "@yearly", "--store", url, "--", "echo", "ran")
+		if r.want(t, exit.Fine); r.stdout != printed {
+			t.Errorf("a command with --tick printed %q, want %q", r.stdout, printed)
+		}
+	}
+	ask(exit.Fine, "ok in", "why", "lock/key", "last")
 	a.signal(syscall.SIGTERM)
 	b.signal(syscall.SIGTERM)
 	if a.code() != exit.Fine || b.code() != exit.Fine {

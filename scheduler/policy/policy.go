@@ -38,7 +38,13 @@ type Record struct {
 	Deadline time.Duration // as configured; 0: from the interval
 	Jitter   time.Duration
 	Timeout  time.Duration // of a run, with all its tries; 0: none
+
+	// Crontab says that commands which crontabs start ask for the ticks, and no node does: a tick that
+	// none of them asks for is not overdue.
+	Crontab bool
 }
+
+const callersCrontab = "crontab" // the value of callers for a Record of a crontab
 
 // Within is how late the first attempt of a tick may start. The interval is the
 // distance to the next tick; 0: there is none, as after the last year of a spec, so the
@@ -77,6 +83,9 @@ func (r Record) String() string {
 	if r.Timeout > 0 {
 		add("timeout", r.Timeout.String())
 	}
+	if r.Crontab {
+		add("callers", callersCrontab)
+	}
 	return strings.Join(parts, "/")
 }
 
@@ -96,6 +105,8 @@ func Parse(text string) (r Record, err error) {
 			r.Jitter, err = duration(part, value, err)
 		case "timeout":
 			r.Timeout, err = duration(part, value, err)
+		case "callers":
+			r.Crontab = value == callersCrontab
 		}
 	}
 	return r, err

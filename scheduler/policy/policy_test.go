@@ -44,6 +44,7 @@ func TestText(t *testing.T) {
 		{policy.Record{}, ""},
 		{policy.Record{Overlap: policy.Skip, Misfire: policy.Once}, "overlap:skip/misfire:once"},
 		{policy.Record{Overlap: policy.Skip, Timeout: 2 * time.Second}, "overlap:skip/timeout:2s"},
+		{policy.Record{Overlap: policy.Skip, Crontab: true}, "overlap:skip/callers:crontab"},
 		{policy.Record{Overlap: policy.Allow, Misfire: policy.All, Deadline: 90 * time.Second, Jitter: 1500 * time.Millisecond},
 			"overlap:allow/misfire:all/deadline:1m30s/jitter:1.5s"},
 	} {

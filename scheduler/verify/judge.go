@@ -179,7 +179,7 @@ func (p *proof) undecidedTick(ms int64) TickState {
 // judge judges an undecided tick of a revision.
 func (p *proof) judge(r *revision, ms int64) TickState {
 	switch {
-	case p.now-r.deadline(ms) <= p.grace():
+	case r.policies.Crontab, p.now-r.deadline(ms) <= p.grace():
 		return TickUndecided
 	case p.waits(r, ms):
 		return TickWaiting

@@ -7,11 +7,12 @@ const settled = 2 * time.Second
 
 // Outage returns the latest tick that was due before now, and that no node has decided though none of
 // them waits for a run, and the name of the revision that it is a tick of. A tick counts as due once its jitter
-// is over. In a pause there is none, and none while a run is alive: its node lives. A zero time: there is none.
+// is over. In a pause there is none, and none while a run is alive: its node lives. Nor is there one of a job
+// whose ticks crontabs ask for. A zero time: there is none.
 func (j *Judge) Outage() (tick time.Time, revision string) {
 	p := j.p
 	r, s := p.revisions.last, p.options.State
-	if r == nil || r.schedule == nil || s == nil || s.PausedAt(p.now) {
+	if r == nil || r.schedule == nil || r.policies.Crontab || s == nil || s.PausedAt(p.now) {
 		return tick, ""
 	}
 	after := max(p.passed, r.First)

@@ -91,6 +91,9 @@ func (p *proof) addLate(r *revision, ms int64, found *Overdue) {
 
 // lateOf counts the ticks of one revision that are past their deadline.
 func (p *proof) lateOf(r *revision, after, through int64, found *Overdue) {
+	if r.policies.Crontab {
+		return
+	}
 	through, others := p.over(r, after, through, p.now-p.grace())
 	for ms := range p.runs { // granted by a line that is ahead, and counted with the runs
 		if after < ms && ms <= through && r.names(ms) {
@@ -225,7 +228,7 @@ func (p *proof) left(s *driver.Series) {
 			over = max(over, s.Pause.Until)
 		}
 		to := waiting
-		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == driver.RunWaiting && alive) {
+		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == driver.RunWaiting && alive) && !p.revisions.crontab() {
 			to = overdue
 			p.report.Late = append(p.report.Late, Overdue{
 				Tick: time.UnixMilli(r.Number).UTC(), Ticks: 1, Since: time.UnixMilli(over).UTC(),
@@ -317,6 +320,9 @@ func (rs *revisions) current(alive func(node string) bool) (latest *revision) {
 	}
 	return latest
 }
+
+// crontab reports whether crontabs ask for the ticks, and no node does.
+func (rs *revisions) crontab() bool { return rs.last != nil && rs.last.policies.Crontab }
 
 // named reports whether one of some revisions names an instant.
 func named(all []*revision, ms int64) bool {

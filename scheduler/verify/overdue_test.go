@@ -25,6 +25,7 @@ func TestOverdue(t *testing.T) {
 	waits := with(line(driver.VerdictWaiting, 20, 10, 20), func(l *driver.Line) { l.Fence = fence(20) })
 	waiting := driver.Run{Number: at(20), State: driver.RunWaiting, Owner: "b/1", Fence: fence(20), Granted: at(20)}
 	over := func(r driver.Run, s driver.RunState) driver.Run { r.State = s; return r }
+	crontab := "overlap:skip/callers:crontab"
 	all, once := "overlap:skip/misfire:all/deadline:5s", "overlap:skip/misfire:once/deadline:5s"
 	for _, c := range []struct {
 		name    string
@@ -71,6 +72,10 @@ func TestOverdue(t *testing.T) {
 		{"interrupted and left", journal(with(ran(10), func(l *driver.Line) { l.Outcome = driver.OutcomeInterrupted })), 20.006, state(20.006, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunGivenBack)), "1 0 0 0 0; 10 1 10.005 interrupted"},
 		{"a tick at the end of a pause belongs to it", journal(ran(10)), 60.001, pausedUntil(state(60.001), 30), "1 0 0 0 2; 40 1 50 undecided"},
 		{"without a line, from the mark on", driver.Journal{Key: "job", Revisions: journal().Revisions}, 40.001, state(40.001), "2 0 0 0 0; 10 2 20 undecided"},
+		{"crontabs do not ask for every tick", hasPolicies(journal(ran(10)), crontab), 500, state(500), "0 0 0 0 0"},
+		{"nor settle a run before the next", hasPolicies(journal(granted(10)), crontab), 500, state(500, one), "0 1 0 0 0"},
+		{"a change of the crontab", driver.Journal{Key: "job", Lines: journal(ran(10)).Lines, Revisions: []driver.RevisionUse{
+			hasPolicies(journal(), crontab).Revisions[0], {Revision: "r", Spec: "5 * * * * *", Zone: "UTC", Policies: crontab, Node: "b", First: at(20), Last: at(30)}}}, 500, state(500), "0 0 0 0 0"},
 		{"decided since the journal was read", journal(ran(10)), 100, func() *driver.Series { s := state(100); s.Mark = at(80); return s }(), "0 0 0 0 0"},
 	} {
 		got := verify.Job(c.journal, verify.Options{Now: instant(at(c.now)), State: c.state})
@@ -233,6 +238,34 @@ func TestForgedBeginIsBounded(t *testing.T) {
 		got := verify.Job(j, verify.Options{Now: instant(at(1))})
 		if took := time.Since(began); took > 30*time.Second || got.OK() {
 			t.Errorf("%s of 1970: took %v, ok %v", name, took, got.OK())
+		}
+	}
+}
+
+// The opening of a series whose ticks crontabs ask for may be from right before the first tick, and no
+// other may.
+func TestBeginsBeforeItIsOpened(t *testing.T) {
+	for _, c := range []struct {
+		policies string
+		begin    float64
+		ok       bool
+	}{
+		{"overlap:skip/callers:crontab", 9.999, true},
+		{"overlap:skip/callers:crontab", 9.998, false},
+		{"overlap:skip/callers:crontab", 10, false},
+		{"overlap:skip", 9.999, false},
+	} {
+		opened := line(driver.VerdictOpened, 12, c.begin, c.begin)
+		first := with(line(driver.VerdictRan, 12, c.begin, 10), func(l *driver.Line) { l.Outcome, l.Ended = driver.OutcomeOK, at(13) })
+		lines := []driver.Line{opened}
+		if c.begin < 10 {
+			lines = append(lines, first)
+		}
+		use := sighting(everyTen, c.begin, 12)
+		use.Policies = c.policies
+		got := verify.Job(driver.Journal{Key: "job", Lines: lines, Revisions: []driver.RevisionUse{use}}, verify.Options{Now: instant(at(15))})
+		if got.OK() != c.ok || c.ok && got.Once != 1 {
+			t.Errorf("%q from %v on: once %d, %v", c.policies, c.begin, got.Once, got.Violations)
 		}
 	}
 }

@@ -161,11 +161,11 @@ func (p *proof) read(i int, l *driver.Line) {
 	}
 }
 
-// past reports whether an opening is from before it was written by right: that of a job of one tick, right
-// before the tick.
+// past reports whether an opening is from before it was written by right: that of a job of one tick, or of
+// one whose ticks crontabs ask for, right before a tick.
 func (rs *revisions) past(l *driver.Line) bool {
 	r := rs.of(l)
-	return r != nil && r.schedule != nil && l.To == r.schedule.At().UnixMilli()-1
+	return r != nil && r.schedule != nil && (r.policies.Crontab || !r.schedule.At().IsZero()) && r.names(l.To+1)
 }
 
 // opened reads an opening. Any but the first shows that the store forgot.

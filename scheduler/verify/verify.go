@@ -26,7 +26,8 @@
 // lease is over, and a tick that was to be started, once they were left for longer
 // than the grace. That holds with all nodes dead too: what is due is computed from the
 // specs, up to the store's clock. Ticks of a pause are not overdue; those after its end are.
-// A run that is over in a pause waits for the end of that. [Judge] says the same of each tick
+// A run that is over in a pause waits for the end of that. Nothing is overdue of a job whose ticks crontabs
+// ask for, by the policies that are recorded: no node is to decide them. [Judge] says the same of each tick
 // by itself, and package why puts that in a sentence.
 //
 // I7: nothing is granted or spent before its instant.

@@ -83,6 +83,9 @@ func (c *tickCase) missed() string {
 	if l.Reason == driver.ReasonMisfire && l.From < l.To && l.Node == "" { // by the step that made a pause
 		return c.beforePause(l)
 	}
+	if l.To != c.ms && c.crontab() {
+		return fmt.Sprintf("Missed: no crontab asked for it between %s and %s, when a later tick was decided.", c.clock(l.From), c.clock(l.At))
+	}
 	if l.To != c.ms {
 		others := c.schedule.Count(l.From, l.To-1, maxCount) - 1
 		with := ""
@@ -249,6 +252,9 @@ func (c *tickCase) left() string {
 	case c.State.PausedAt(c.State.Now):
 		return sentence(earlier + text + "; no node " + does + " while the job is paused.")
 	}
+	if c.crontab() {
+		return sentence(earlier + text + "; the next call of a crontab settles the tick.")
+	}
 	return sentence(earlier + text + "; a node " + does + " soon.")
 }
 
@@ -276,6 +282,9 @@ func (c *tickCase) waitsFor() string {
 // undecided explains a tick whose time is not over, or that waits for a run without a line.
 func (c *tickCase) undecided() string {
 	due := c.ago(c.ms)
+	if c.crontab() {
+		return fmt.Sprintf("Not decided: it was due %v ago, and no crontab has asked for it.", due)
+	}
 	for i := range c.State.Runs {
 		if r := &c.State.Runs[i]; r.State == driver.RunOpen && r.Until > c.State.Now {
 			return fmt.Sprintf("Not decided yet: it was due %v ago, and %s is alive.", due, c.runOf(r.Number, r.Fence))

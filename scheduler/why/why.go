@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -157,6 +158,16 @@ func (c *tickCase) inForce() *spec.Schedule {
 		}
 	}
 	return found
+}
+
+// crontab reports whether crontabs ask for the ticks of the job, and no node does.
+func (c *tickCase) crontab() bool {
+	last := LastUsed(c.Journal.Revisions)
+	if last == nil {
+		return false
+	}
+	policies, _ := policy.Parse(last.Policies)
+	return policies.Crontab
 }
 
 // InForce returns the spec that was used last; nil: none is recorded that can be read. It is

@@ -53,6 +53,7 @@ func TestExplain(t *testing.T) {
 		cause     string
 		spec      string // empty: every five minutes
 		zone      string // empty: UTC
+		crontab   bool   // crontabs ask for the ticks
 		state     why.State
 		want      string
 	}{
@@ -141,6 +142,12 @@ func TestExplain(t *testing.T) {
 		"a line cannot be read, and the mark is before the tick": {lines: []driver.Line{driver.UnreadableLine("?")}, now: 20, mark: -300,
 			state: why.Undecided, want: "Not decided yet: it was due 20s ago, and its deadline is not over."},
 		"passed without a line": {mark: 0, state: why.NotKnown, want: "Not known: later ticks are decided, and no line of the journal is about this one."},
+		"no crontab asks for it": {crontab: true, now: 4000, mark: -300,
+			state: why.Undecided, want: "Not decided: it was due 1h6m40s ago, and no crontab has asked for it."},
+		"no crontab asked for it": {crontab: true, lines: []driver.Line{{Verdict: driver.VerdictRan, At: at(301), From: at(-300), To: at(300), Between: driver.VerdictMissed, Revision: "r1", Attempt: 1, Fence: 8}}, now: 310, mark: 300,
+			state: why.Missed, want: "Missed: no crontab asked for it between 02:55:00 and 03:05:01, when a later tick was decided."},
+		"the machine of a crontab died": {crontab: true, lines: []driver.Line{ran(0, "db-1", .003, 1, 7)}, runs: []driver.Run{alive(7, -12)}, now: 100,
+			state: why.Waiting, want: "It was granted on db-1 as attempt 1, 3ms after the tick; that lease ended 1m32s ago; the next call of a crontab settles the tick."},
 		"in the zone of the spec": {zone: "Europe/Berlin", lines: []driver.Line{{Verdict: driver.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
 			state: why.Paused, want: "Paused: the job was paused. A node recorded it at 04:00:01."},
 	} {
@@ -155,6 +162,9 @@ func TestExplain(t *testing.T) {
 			}
 			if tc.zone != "" {
 				use.Zone = tc.zone
+			}
+			if tc.crontab {
+				use.Policies = "overlap:skip/callers:crontab"
 			}
 			got := why.Explain(why.Question{
 				Tick: time.UnixMilli(at(tc.tick)), Cause: tc.cause, Audit: tc.audit,

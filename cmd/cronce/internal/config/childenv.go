@@ -25,7 +25,7 @@ func (c *Config) ChildEnv(environ []string) []string {
 
 // knownVariables returns the names of the variables that cronce reads or sets.
 func (c *Config) knownVariables() []string {
-	known := append(c.secretVariables(), FileEnv, FenceEnv)
+	known := append(c.secretVariables(), FileEnv, FenceEnv, TickEnv)
 	for _, o := range ShopOverrides { // they include those of all commands
 		known = append(known, o.Env)
 	}

@@ -14,6 +14,7 @@ import (
 const (
 	FileEnv     = "CRONCE_CONFIG"
 	FenceEnv    = "CRONCE_FENCE" // the fence of a command that runs under a lock
+	TickEnv     = "CRONCE_TICK"  // the tick of one that runs once per tick
 	redisURLEnv = "CRONCE_REDIS_URL"
 )
 

@@ -25,6 +25,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 type lockFlags struct {
@@ -32,6 +33,9 @@ type lockFlags struct {
 	secrets, force    bool
 	permits, conflict int
 	wait, ttl, grace  time.Duration
+	hold, oncePer     time.Duration
+	tick, zone        string
+	schedule          *spec.Schedule // of tick or oncePer
 	output, note      string
 	reason, who       string // of a forced unlock
 	fence             int64  // fence of the one lease to be freed
@@ -61,6 +65,15 @@ func Command() *cobra.Command {
 			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_SHOP_DSN, a CRONCE_REDIS_URL with\n" +
 			"a password, the variables that the configuration names, and all of CRONCE_ that it does not know) is not\n" +
 			"in it, unless --with-secrets is given.\n\n" +
+			"--hold keeps the lock for so long at least, also if the command ends before: another machine whose clock is behind\n" +
+			"is refused that long.\n\n" +
+			"With --tick SPEC, or --once-per DURATION, the command runs once for each tick over all machines whose crontabs have\n" +
+			"the same line, whatever their clocks: a call claims the tick, by the store's clock, and the others do nothing, print\n" +
+			"nothing and exit with 0. A call that is early, by a minute or half the time between two ticks at most, waits for the tick.\n" +
+			"A call that is late runs the latest tick if no machine has. While the run of an earlier tick is alive the tick is skipped, which one\n" +
+			"call prints. The fields of the spec are in UTC: give --zone the zone of the crontab. A tick that no crontab asks for is not\n" +
+			"overdue. The store keeps the runs under the name lock/KEY: cronce runs, why, journal and verify show them.\n" +
+			config.TickEnv + " in the command's environment is the tick.\n\n" +
 			"Exit code: that of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
 			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
 			"another held it for too long, 3 if the store is not fit for locks (cronce doctor says why), 4 if it did\n" +
@@ -76,6 +89,9 @@ func Command() *cobra.Command {
 			"  cronce lock deploy/shop --try --note \"alice: release 4.2\" -- ./deploy.sh\n" +
 			"  cronce lock catalogue --shared -- ./export.sh\n" +
 			"  cronce lock gateway --permits 3 -- ./call.sh\n" +
+			"  cronce lock backup --tick '0 3 * * *' --zone Europe/Berlin -- pg_dump shop\n" +
+			"  cronce lock import --once-per 1m -- ./import.sh\n" +
+			"  cronce why lock/backup last\n" +
 			"  cronce lock gateway --show\n" +
 			"  cronce lock backup --force-unlock --reason 'host db-3 is gone, INC-4711'\n" +
 			"  cronce lock gateway --force-unlock --fence 1795207852937123 --reason 'pod 7 hangs'",
@@ -109,12 +125,16 @@ func Command() *cobra.Command {
 	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
 	cmd.Flags().StringVar(&f.note, "note", "", "what --show prints of the lock beside its owner, such as a purpose or a person; up to 64 bytes")
 	cmd.Flags().BoolVar(&f.secrets, "with-secrets", false, "leave the variables with cronce's secrets in the command's environment, as a command that runs cronce needs them")
+	cmd.Flags().StringVar(&f.tick, "tick", "", "run the command once for each tick of this spec, over all machines that call it")
+	cmd.Flags().DurationVar(&f.oncePer, "once-per", 0, "as --tick '@every DURATION': the ticks are counted from 1970-01-01T00:00:00Z")
+	cmd.Flags().StringVar(&f.zone, "zone", "", "the zone of the fields of --tick (default: UTC)")
+	cmd.Flags().DurationVar(&f.hold, "hold", 0, "how long to keep the lock at least, up to 24h")
 	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
 	return cmd
 }
 
 // runFlags need a command to run.
-var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets", "note"}
+var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets", "note", "tick", "once-per", "zone", "hold"}
 
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
@@ -144,10 +164,15 @@ func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
 		return exit.Usagef("lock: --conflict-exit-code is %d, must be 0 to 255", f.conflict)
 	case f.grace <= 0:
 		return exit.Usagef("lock: --grace is %v, must be more than 0", f.grace)
+	case f.hold < 0 || f.hold > mostHold:
+		return exit.Usagef("lock: --hold is %v, must be 0 to %v", f.hold, mostHold)
 	case f.shared && cmd.Flags().Changed("permits"):
 		return exit.Usagef("lock: --shared has no bound, --permits is %d: give one of them", f.permits)
 	case f.permits < 1 || f.permits >= lock.NoLimit:
 		return exit.Usagef("lock: --permits is %d, must be 1 to %d", f.permits, lock.NoLimit-1)
+	}
+	if err := f.checkTicks(cmd, args[0]); err != nil {
+		return err
 	}
 	if err := errors.Join(driver.CheckKey(args[0]), driver.CheckTTL(f.ttl), driver.CheckNote(f.note)); err != nil {
 		return exit.Usage(err)
@@ -189,28 +214,40 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 	command.OutlivePipes()
 	ctx, stop := command.WithSignals(cmd.Context(), command.NotIgnored(syscall.SIGQUIT)...)
 	defer stop()
+	environ := os.Environ()
+	if !f.secrets {
+		environ = c.ChildEnv(environ)
+	}
+	if f.schedule != nil {
+		return s.runTick(ctx, cmd, key, argv, environ, f)
+	}
 	over := s.reportDoubt(ctx, cmd.ErrOrStderr(), key)
 	lease, err := s.lease(ctx, key, f)
 	over()
 	if err != nil {
 		return err
 	}
-	environ := os.Environ()
-	if !f.secrets {
-		environ = c.ChildEnv(environ)
-	}
+	until := time.Now().Add(f.hold)
 	err = execute(lease, argv, environ, f.grace, cmd)
+	early := f.hold > 0 && lease.Context().Err() == nil
+	hold(lease, until)
 	ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer stop()
 	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
 	switch released := lease.Release(ctx); {
 	case lost || errors.Is(released, lock.ErrLost):
+		if early {
+			return fmt.Errorf("lock %q was lost after the command ended: others may have had it before --hold was over", key)
+		}
 		return fmt.Errorf("lock %q was lost: others may have had it before the command ended", key)
 	case err == nil && released != nil:
 		return s.Failed(released)
 	}
 	return err
 }
+
+// mostHold is the longest --hold.
+const mostHold = 24 * time.Hour
 
 // releaseTimeout bounds the release; the lock's TTL ends it otherwise.
 const releaseTimeout = 5 * time.Second

@@ -1,0 +1,211 @@
+package lockcommand
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/policy"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// seriesPrefix begins the key of the series of a lock with --tick. No job has a name with a slash.
+const seriesPrefix = "lock/"
+
+const (
+	mostAhead  = time.Minute                // how far ahead the tick may be that a call waits for
+	askFor     = 30 * time.Second           // how long a store that does not answer is asked again
+	askTime    = 5 * time.Second            // one request
+	askAgain   = time.Second                // the pause before a request is sent again
+	noDeadline = 100 * 365 * 24 * time.Hour // a tick that nobody ran may start at any time
+	mostMissed = 1_000_000                  // ticks that are counted as missed
+)
+
+// A tickStore is what a call needs of a store. It is asked as a [driver.Numbered] too.
+type tickStore interface {
+	driver.Driver
+	driver.Clocked
+}
+
+// A tickCall claims one tick of a series for a command that a crontab starts.
+type tickCall struct {
+	store    tickStore
+	refuses  func(error) bool // whether the store refuses a request, so that asking again is of no use; nil: it never does
+	node     string
+	key      string // of the series
+	schedule *spec.Schedule
+	ttl      time.Duration
+
+	now  int64     // the store's clock when it was read
+	read time.Time // when that was
+	tick int64
+}
+
+// tickAt returns the tick that a call at now is for: the next one if it is near, since the clock of the
+// caller may be ahead of the store's, else the latest one. 0: there is neither.
+func tickAt(s *spec.Schedule, now int64) int64 {
+	last, next := s.PrevMilli(now), s.NextMilli(now)
+	near := mostAhead.Milliseconds()
+	if last != 0 && next != 0 {
+		near = min(near, (next-last)/2)
+	}
+	if next != 0 && next-now <= near {
+		return next
+	}
+	return last
+}
+
+// claim claims the tick of this call, and waits for it if it is not due yet. The answer's Lease is that of
+// the run if this call is to run it, and nil if another call has the tick, or if it is not to run. An answer
+// of nil: no tick is due. The error is doubt unless it says that the store refuses.
+func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
+	var locker *lock.Locker
+	err := c.ask(ctx, func(ctx context.Context) (err error) {
+		if locker, _, err = lock.Open(ctx, c.store, c.node); err != nil {
+			return err
+		}
+		return c.readClock(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.tick = tickAt(c.schedule, c.now); c.tick == 0 {
+		return nil, nil
+	}
+	if err := c.ask(ctx, c.open); err != nil {
+		return nil, err
+	}
+	claimer := locker.Claimer()
+	q := driver.Claim{Key: c.key, Owner: claimer.Owner(), Number: c.tick, After: max(0, c.schedule.PrevMilli(c.tick-1)), TTL: c.ttl,
+		Deadline: noDeadline, Attempts: 1, Overlap: driver.OverlapSkip, Revision: c.revision()}
+	if err := pause(ctx, time.Duration(c.tick-c.clock())*time.Millisecond); err != nil {
+		return nil, err
+	}
+	for {
+		a, err := c.send(ctx, claimer, &q)
+		if err != nil {
+			return nil, err
+		}
+		wait := time.Duration(0)
+		switch a.Kind {
+		case driver.KindGranted:
+			return a, nil
+		case driver.KindEarly:
+			wait = a.Wait
+		case driver.KindHeld: // by a run that was granted later than this tick: the tick is not spent because of it
+			wait = askAgain
+		case driver.KindGap:
+			q.After, q.Between = a.Mark, c.schedule.Count(a.Mark, c.tick-1, mostMissed)
+		case driver.KindOrphan: // granted before and never started: its time is over
+			over := q
+			over.Owner, over.Number, over.After, over.Between, over.From, over.Deadline = claimer.Owner(), a.Number, a.Number-1, 0, a.Fence, 0
+			if _, err := c.send(ctx, claimer, &over); err != nil {
+				return nil, err
+			}
+		case driver.KindPassed:
+			if a.State != driver.RunUnstarted || a.Number != c.tick || q.From == a.Fence {
+				return a, nil
+			}
+			q.Owner, q.From = claimer.Owner(), a.Fence
+		case driver.KindAhead:
+			return nil, fmt.Errorf("its ticks are decided until %s, in the future of the store's clock: see cronce doctor", stamp(a.Mark))
+		case driver.KindOver:
+			return nil, fmt.Errorf("the tick of %s is lost: the store granted it, and no answer came before its lease was over", stamp(c.tick))
+		default:
+			return a, nil
+		}
+		if err := pause(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+var (
+	errForgotten = errors.New("the store has forgotten the series")
+	errExpired   = errors.New("the store read the request too late")
+)
+
+// send sends a claim until the store has answered it.
+func (c *tickCall) send(ctx context.Context, claimer *lock.Claimer, q *driver.Claim) (*lock.Claimed, error) {
+	var a lock.Claimed
+	err := c.ask(ctx, func(ctx context.Context) error {
+		q.Latest = c.clock() + askTime.Milliseconds()
+		a = claimer.Claim(ctx, []driver.Claim{*q})[0]
+		switch {
+		case a.Err != nil:
+			return a.Err
+		case a.Kind == driver.KindUnknown:
+			return cmp.Or(c.open(ctx), errForgotten)
+		case a.Kind == driver.KindExpired:
+			return cmp.Or(c.readClock(ctx), errExpired)
+		}
+		return nil
+	})
+	return &a, err
+}
+
+// open registers the series. One that is new to the store begins right before the tick, so that this is its
+// first one.
+func (c *tickCall) open(ctx context.Context) error {
+	o := driver.OpenRequest{Key: c.key, Node: c.node, Revision: c.revision(), Spec: c.schedule.Text(), Zone: c.schedule.Zone().String(),
+		Policies: policy.Record{Overlap: policy.Skip, Crontab: true}.String()}
+	if c.tick <= c.now {
+		o.Begin = c.tick - 1
+	}
+	return driver.Front{Driver: c.store}.Open(ctx, []driver.OpenRequest{o})[0].Err
+}
+
+func (c *tickCall) revision() string { return c.schedule.Revision(time.UnixMilli(c.now)) }
+
+// readClock reads the store's clock: in a cluster the latest one.
+func (c *tickCall) readClock(ctx context.Context) error {
+	readings, err := c.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	now := int64(math.MinInt64)
+	for _, r := range readings {
+		now = max(now, r.Time.UnixMilli())
+	}
+	c.now, c.read = now, time.Now()
+	return nil
+}
+
+// clock is the store's clock.
+func (c *tickCall) clock() int64 { return c.now + time.Since(c.read).Milliseconds() }
+
+// ask repeats f while its error is doubt, for a while.
+func (c *tickCall) ask(ctx context.Context, f func(context.Context) error) error {
+	for end := time.Now().Add(askFor); ; {
+		bounded, stop := context.WithTimeout(ctx, askTime)
+		err := f(bounded)
+		stop()
+		_, argument := errors.AsType[*lock.ArgumentError](err)
+		switch {
+		case err == nil:
+			return nil
+		case argument, errors.Is(err, lock.ErrUnsupported), errors.Is(err, lock.ErrUnfit), c.refuses != nil && c.refuses(err), !time.Now().Before(end):
+			return err
+		}
+		if pause(ctx, askAgain) != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for d, or until ctx has ended, and returns the error of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	return ctx.Err()
+}
+
+// stamp formats Unix milliseconds.
+func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,254 @@
+package lockcommand
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+func schedule(t *testing.T, text string) *spec.Schedule {
+	t.Helper()
+	s, err := spec.Parse(text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A call is for the next tick if that is near, else for the latest one.
+func TestTickAt(t *testing.T) {
+	for _, c := range []struct{ spec, now, want string }{
+		{"0 3 * * *", "2026-01-05T03:00:00Z", "2026-01-05T03:00:00Z"},
+		{"0 3 * * *", "2026-01-05T02:59:00Z", "2026-01-05T03:00:00Z"},
+		{"0 3 * * *", "2026-01-05T02:58:59Z", "2026-01-04T03:00:00Z"},
+		{"0 3 * * *", "2026-01-05T14:00:00Z", "2026-01-05T03:00:00Z"},
+		{"* * * * *", "2026-01-05T03:00:29Z", "2026-01-05T03:00:00Z"},
+		{"* * * * *", "2026-01-05T03:00:30Z", "2026-01-05T03:01:00Z"},
+		{"@every 10s", "2026-01-05T03:00:04Z", "2026-01-05T03:00:00Z"},
+		{"@every 10s", "2026-01-05T03:00:05Z", "2026-01-05T03:00:10Z"},
+		{"@every 7m", "1970-01-01T00:14:30Z", "1970-01-01T00:14:00Z"},
+		{"@at 2026-01-05T03:00", "2026-01-05T02:59:30Z", "2026-01-05T03:00:00Z"},
+		{"@at 2026-01-05T03:00", "2026-01-05T02:50:00Z", ""},
+		{"@at 2026-01-05T03:00", "2026-02-05T02:50:00Z", "2026-01-05T03:00:00Z"},
+	} {
+		now, err := time.Parse(time.RFC3339, c.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if ms := tickAt(schedule(t, c.spec), now.UnixMilli()); ms != 0 {
+			got = time.UnixMilli(ms).UTC().Format(time.RFC3339)
+		}
+		if got != c.want {
+			t.Errorf("%s at %s: got %s, want %s", c.spec, c.now, got, c.want)
+		}
+	}
+}
+
+// A crowd is machines with one line in their crontabs.
+type crowd struct {
+	t     *testing.T
+	store tickStore
+
+	mu   sync.Mutex
+	spec *spec.Schedule
+	ran  []string // ticks, as they were granted
+	said []driver.Kind
+}
+
+func newCrowd(t *testing.T, text string) *crowd {
+	return &crowd{t: t, store: memlock.New(memlock.Options{}), spec: schedule(t, text)}
+}
+
+// call is one call of the line, whose command takes some time.
+func (m *crowd) call(takes time.Duration) {
+	m.mu.Lock()
+	c := tickCall{store: m.store, node: "m", key: seriesPrefix + "k", schedule: m.spec, ttl: 10 * time.Second}
+	m.mu.Unlock()
+	a, err := c.claim(m.t.Context())
+	switch {
+	case err != nil:
+		m.t.Error(err)
+		return
+	case a.Lease == nil:
+		m.mu.Lock()
+		m.said = append(m.said, a.Kind)
+		m.mu.Unlock()
+		return
+	}
+	m.mu.Lock()
+	m.ran = append(m.ran, time.UnixMilli(c.tick).UTC().Format(time.TimeOnly))
+	m.mu.Unlock()
+	_ = pause(m.t.Context(), takes)
+	if err := end(a.Lease, driver.EndRequest{Outcome: driver.OutcomeOK, OK: true}); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// at calls the line at an instant after the beginning of the bubble, 2000-01-01T00:00:00Z.
+func (m *crowd) at(wg *sync.WaitGroup, after, takes time.Duration) {
+	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(after)
+	wg.Go(func() {
+		_ = pause(m.t.Context(), time.Until(at))
+		m.call(takes)
+	})
+}
+
+func (m *crowd) want(ticks ...string) {
+	m.t.Helper()
+	if !slices.Equal(m.ran, ticks) {
+		m.t.Errorf("ran %q, want %q", m.ran, ticks)
+	}
+	j, r := m.judged()
+	if !r.OK() || len(r.Faults) > 0 || r.Undecided > 0 {
+		m.t.Errorf("the proof: %+v of %+v", r, j.Lines)
+	}
+}
+
+// judged is what the proof says.
+func (m *crowd) judged() (driver.Journal, verify.Report) {
+	front := driver.Front{Driver: m.store}
+	j, err := front.Journal(m.t.Context(), seriesPrefix+"k", 0)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	s := front.ReadSeries(m.t.Context(), []string{seriesPrefix + "k"})[0]
+	r, late := ops.Judge(j, &s, verify.Options{}, ops.NewNodeList(driver.MemberList{Now: s.Now}, nil))
+	if len(late) > 0 {
+		m.t.Errorf("overdue: %v", late)
+	}
+	return j, r
+}
+
+// Three machines whose clocks are up to 20 seconds apart run each minute once, the first one too.
+func TestOncePerTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newCrowd(t, "* * * * *")
+		var wg sync.WaitGroup
+		for minute := range 10 {
+			for _, off := range []time.Duration{-20 * time.Second, 0, 20 * time.Second} {
+				m.at(&wg, time.Duration(minute+1)*time.Minute+off, time.Millisecond)
+			}
+		}
+		wg.Wait()
+		m.want("00:01:00", "00:02:00", "00:03:00", "00:04:00", "00:05:00", "00:06:00", "00:07:00", "00:08:00", "00:09:00", "00:10:00")
+		for _, kind := range m.said {
+			if kind != driver.KindPassed {
+				t.Errorf("a call is answered %v", kind)
+			}
+		}
+	})
+}
+
+// The first call of all is late, and nobody calls for two ticks: they are missed, and nothing is overdue.
+func TestTicksNobodyAsksFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newCrowd(t, "* * * * *")
+		var wg sync.WaitGroup
+		m.at(&wg, 70*time.Second, time.Millisecond)
+		m.at(&wg, 250*time.Second, time.Millisecond)
+		wg.Wait()
+		time.Sleep(time.Hour)
+		m.want("00:01:00", "00:04:00")
+		if _, r := m.judged(); r.Missed["misfire"] != 2 || r.Overdue != 0 {
+			t.Errorf("the proof: %+v", r)
+		}
+	})
+}
+
+// While a run is alive the next tick is skipped, which one call is answered. A tick that was due before
+// the run was granted is not: it runs afterwards.
+func TestTickWhileARunIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newCrowd(t, "* * * * *")
+		var wg sync.WaitGroup
+		m.at(&wg, time.Minute, 90*time.Second)
+		m.at(&wg, 2*time.Minute, 0)
+		m.at(&wg, 2*time.Minute+time.Second, 0)
+		m.at(&wg, 3*time.Minute, 0)
+		wg.Wait()
+		m.want("00:01:00", "00:03:00")
+		if !slices.Equal(m.said, []driver.Kind{driver.KindSkipped, driver.KindPassed}) {
+			t.Errorf("the calls are answered %v", m.said)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m := newCrowd(t, "* * * * *")
+		var wg sync.WaitGroup
+		m.at(&wg, time.Minute+20*time.Second, 20*time.Second)
+		synctest.Wait()
+		time.Sleep(time.Minute + 25*time.Second)
+		m.mu.Lock()
+		m.spec = schedule(t, "15 * * * * *") // of a machine whose crontab was changed first
+		m.mu.Unlock()
+		m.call(0)
+		wg.Wait()
+		m.want("00:01:00", "00:01:15")
+		if time.Since(time.Date(2000, 1, 1, 0, 1, 40, 0, time.UTC)) < 0 {
+			t.Error("the runs overlap")
+		}
+	})
+}
+
+// A run that never started is run by another call for its tick, and is settled by one for a later tick.
+func TestTickThatNeverStarted(t *testing.T) {
+	unstarted := func(m *crowd) {
+		m.t.Helper()
+		c := tickCall{store: m.store, node: "m", key: seriesPrefix + "k", schedule: m.spec, ttl: 10 * time.Second}
+		a, err := c.claim(m.t.Context())
+		if err == nil && a.Lease != nil {
+			err = end(a.Lease, driver.EndRequest{Kind: driver.EndUnstarted, Outcome: driver.OutcomeUnstarted})
+		}
+		if err != nil {
+			m.t.Error(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newCrowd(t, "* * * * *")
+		time.Sleep(time.Minute)
+		unstarted(m)
+		m.call(0)
+		m.call(0)
+		m.want("00:01:00")
+		time.Sleep(time.Minute)
+		unstarted(m)
+		time.Sleep(time.Minute)
+		m.call(0)
+		m.want("00:01:00", "00:03:00")
+	})
+}
+
+// silent is a store that does not answer, or that has no series.
+type silent struct {
+	tickStore
+	err error
+}
+
+func (s silent) Now(context.Context) ([]driver.ClockReading, error) { return nil, s.err }
+
+// A store that does not answer is asked again for a while, one that refuses is not.
+func TestTickInDoubt(t *testing.T) {
+	broken, refused := errors.New("no answer"), errors.New("refused")
+	for err, want := range map[error]time.Duration{broken: askFor, refused: 0, lock.ErrUnsupported: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			c := tickCall{store: silent{memlock.New(memlock.Options{}), err}, node: "m", key: "lock/k", schedule: schedule(t, "* * * * *"), ttl: time.Second,
+				refuses: func(err error) bool { return errors.Is(err, refused) }}
+			_, got := c.claim(t.Context())
+			if !errors.Is(got, err) || time.Since(began).Round(2*time.Second) != want {
+				t.Errorf("got %v after %v, want %v after %v", got, time.Since(began), err, want)
+			}
+		})
+	}
+}

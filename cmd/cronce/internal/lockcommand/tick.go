@@ -1,0 +1,129 @@
+package lockcommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/scheduler/spec"
+)
+
+// heldFlags are of a lock that is held once at a time, without ticks.
+var heldFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "note", "hold"}
+
+// checkTicks refuses what does not fit to --tick and --once-per, and reads the schedule.
+func (f *lockFlags) checkTicks(cmd *cobra.Command, key string) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case changed("tick") && changed("once-per"):
+		return exit.Usagef("lock: --tick and --once-per both say when: give one of them")
+	case changed("zone") && !changed("tick"):
+		return exit.Usagef("lock: --zone is that of --tick")
+	case !changed("tick") && !changed("once-per"):
+		return nil
+	}
+	for _, name := range heldFlags {
+		if changed(name) {
+			return exit.Usagef("lock: --%s does not go with --tick and --once-per: the tick is decided once, and nothing waits for it", name)
+		}
+	}
+	text := f.tick
+	if changed("once-per") {
+		text = "@every " + f.oncePer.String()
+	}
+	zone, err := config.ParseZone(f.zone)
+	if err != nil {
+		return exit.Usagef("lock: --zone %w", err)
+	}
+	if f.schedule, err = spec.Parse(text, zone); err != nil {
+		if changed("once-per") {
+			return exit.Usagef("lock: --once-per: %w", err)
+		}
+		return exit.Usagef("lock: --tick: %w: quote the spec, as in --tick '0 3 * * *'", err)
+	}
+	return exit.Usage(driver.CheckKey(seriesPrefix + key))
+}
+
+// runTick runs the command if this call gets the tick. If another call has it, nothing is printed.
+func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, argv, environ []string, f lockFlags) error {
+	c := tickCall{store: s.Driver, refuses: s.refuses, node: lockNode(), key: seriesPrefix + key, schedule: f.schedule, ttl: f.ttl}
+	a, err := c.claim(ctx)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return fmt.Errorf("lock %q: stopped before the command was started", key)
+	case errors.Is(err, lock.ErrUnfit):
+		return fmt.Errorf("%s: %w", s.Config.StoreName(), err)
+	case errors.Is(err, lock.ErrUnsupported):
+		return exit.Usagef("lock: %s has no ticks: %w", s.Config.StoreName(), err)
+	case err != nil:
+		return s.Failed(fmt.Errorf("lock %q: %w", key, err))
+	case a == nil:
+		return nil
+	case a.Kind == driver.KindSkipped: // one call of all gets this answer
+		fmt.Fprintf(cmd.ErrOrStderr(), "cronce: lock %q: the tick of %s is skipped: an earlier run is still alive\n", key, stamp(c.tick))
+		return nil
+	case a.Lease == nil:
+		return nil
+	}
+	lease := a.Lease
+	stop := context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })
+	defer stop()
+	if pause(ctx, a.Wait) != nil || lease.Check() != nil {
+		_ = end(lease, driver.EndRequest{Kind: driver.EndUnstarted, Outcome: driver.OutcomeUnstarted})
+		return exit.Doubt(fmt.Errorf("lock %q: the tick of %s was granted, and the command was not started", key, stamp(c.tick)))
+	}
+	err = execute(lease, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
+	e := driver.EndRequest{Outcome: driver.OutcomeOK, OK: true}
+	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
+	switch {
+	case lost:
+		e = driver.EndRequest{Outcome: driver.OutcomeLost, Error: lock.ErrLost.Error()}
+	case err != nil:
+		e = driver.EndRequest{Outcome: driver.OutcomeFailed, Error: err.Error()}
+	}
+	switch ended := end(lease, e); {
+	case lost || errors.Is(ended, lock.ErrLost):
+		return fmt.Errorf("lock %q was lost: the run of %s was not renewed before the command ended", key, stamp(c.tick))
+	case err == nil && ended != nil:
+		return s.Failed(ended)
+	}
+	return err
+}
+
+// refuses reports whether the store refuses a request: asking again is of no use.
+func (s lockStore) refuses(err error) bool {
+	return exit.RefusedByStore(err) || s.Driver.Refuses(err)
+}
+
+// end ends a run, and waits for the store's answer.
+func end(lease *lock.Lease, e driver.EndRequest) error {
+	ctx, stop := context.WithTimeout(context.Background(), releaseTimeout)
+	defer stop()
+	answered := make(ending, 1)
+	if !lease.End(ctx, e, answered) {
+		return lock.ErrLost
+	}
+	a := <-answered
+	if a.Err == nil && !a.Ended {
+		return lock.ErrLost
+	}
+	return a.Err
+}
+
+// An ending gets what the store answers to the end of a run.
+type ending chan driver.EndAnswer
+
+func (e ending) Ended(a driver.EndAnswer) { e <- a }
+func (e ending) Refused()                 {}
+
+// hold keeps a lock until an instant, unless its lease ends before.
+func hold(lease *lock.Lease, until time.Time) {
+	_ = pause(lease.Context(), time.Until(until))
+}
