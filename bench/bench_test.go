@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,5 +60,47 @@ func TestPick(t *testing.T) {
 	}
 	if _, err := pick("lok"); err == nil || !strings.Contains(err.Error(), `"lok"`) {
 		t.Errorf("pick(lok) = %v, want an error that names it", err)
+	}
+}
+
+// Lateness, requests, losses and the standstill come from the starts that nodes print.
+func TestStarts(t *testing.T) {
+	from := time.Unix(100, 0).UTC()
+	second := func(n int) time.Time { return from.Add(time.Duration(n) * time.Second) }
+	var seen []started
+	for n := range 3 {
+		for j := range storeJobs {
+			seen = append(seen, started{
+				Node: j % storeNodes, Job: "job-" + strconv.Itoa(j), Tick: second(n),
+				At: second(n).Add(time.Duration(j+1) * time.Millisecond), Sent: int64(10 + 4*n),
+			})
+		}
+	}
+	late, sent := quiet(seen, from, second(3))
+	if len(late) != 3*storeJobs || late[0] != time.Millisecond || late[len(late)-1] != storeJobs*time.Millisecond || sent != 4 {
+		t.Errorf("quiet = %v, %v, want 1 to %d ms, 4 requests per second", late, sent, storeJobs)
+	}
+	seen[0].Job = seen[1].Job
+	if got, want := ticked(seen, from, second(3)), (ticks{3 * storeJobs, 1, 1}); got != want || got.once() {
+		t.Errorf("ticked = %v, want %v", got, want)
+	}
+	if got := standstill(seen, second(1).Add(500*time.Millisecond)); got != 501*time.Millisecond {
+		t.Errorf("standstill = %v, want 501ms", got)
+	}
+}
+
+// A server that cannot be started is an error, and what was started before it ends.
+func TestHost(t *testing.T) {
+	var dir string
+	err := onHost(t.Context(), func(h testing.TB) error {
+		dir = h.TempDir()
+		h.Skipf("%s is missing", "java")
+		return context.Canceled
+	})
+	if err == nil || err.Error() != "java is missing" {
+		t.Errorf("onHost = %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
 	}
 }

@@ -2,7 +2,7 @@
 // prints its table as Markdown. Progress and details go to
 // standard error.
 //
-//	go run .                    everything, about 75 minutes
+//	go run .                    everything, about 80 minutes
 //	go run . -quick             everything in short: right in kind, noisy in number
 //	go run . -suite lock,claims some of it
 package main

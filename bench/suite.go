@@ -35,6 +35,7 @@ var suites = []Suite{
 	{"backlog", backlog},
 	{"silent", silent},
 	{"takeover", takeover},
+	{"stores", stores},
 }
 
 // A Row is one line of the table.

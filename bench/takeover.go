@@ -10,13 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/bench/internal/contend"
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/proc"
-	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -30,8 +29,9 @@ const (
 func takeover(ctx context.Context, env *Env) ([]Row, error) {
 	rounds := either(env, 20, atOnce)
 	took, err := onServer(ctx, func(addr string) (all []time.Duration, err error) {
+		at := storeAt{Kind: redisStore, Addrs: []string{addr}}
 		for first := 0; first < rounds; first += atOnce {
-			some, failed := killSome(ctx, addr, first, min(atOnce, rounds-first))
+			some, failed := killSome(ctx, at, first, min(atOnce, rounds-first), false)
 			all, err = append(all, some...), errors.Join(err, failed)
 		}
 		return all, err
@@ -46,26 +46,27 @@ func takeover(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{row}, nil
 }
 
-// killSome kills the winners of clusters side by side.
-func killSome(ctx context.Context, addr string, first, n int) ([]time.Duration, error) {
+// killSome kills the winners of clusters side by side. It returns the times from the kill, or
+// from the end of the lease, to the next attempt.
+func killSome(ctx context.Context, at storeAt, first, n int, fromEnd bool) ([]time.Duration, error) {
 	took, errs := make([]time.Duration, n), make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
-		wg.Go(func() { took[i], errs[i] = kill(ctx, addr, fmt.Sprintf("takeover-%d", first+i)) })
+		wg.Go(func() { took[i], errs[i] = kill(ctx, at, fmt.Sprintf("takeover-%d", first+i), fromEnd) })
 	}
 	wg.Wait()
 	return took, errors.Join(errs...)
 }
 
 // kill starts two nodes, kills the one that runs a tick, and returns how long
-// after that the other one began the next attempt.
-func kill(ctx context.Context, addr, namespace string) (time.Duration, error) {
+// after that, or after the end of the lease, the other one began the next attempt.
+func kill(ctx context.Context, at storeAt, namespace string, fromEnd bool) (time.Duration, error) {
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	runs := make(chan started, 16)
 	var nodes [2]*exec.Cmd
 	for i := range nodes {
-		cmd, err := startNode(ctx, nodeArgs{addr, namespace, i}, runs)
+		cmd, err := startNode(ctx, nodeArgs{at, namespace, i, 0}, runs)
 		if err != nil {
 			return 0, err
 		}
@@ -77,10 +78,15 @@ func kill(ctx context.Context, addr, namespace string) (time.Duration, error) {
 		return 0, err
 	}
 	measure.Pause(ctx, rand.N(takeoverLease)) // anywhere between two renewals
-	killed := time.Now()
+	from := time.Now()
 	end(nodes[first.Node])
+	if fromEnd {
+		if from, err = leaseEnd(ctx, at, namespace, first); err != nil {
+			return 0, err
+		}
+	}
 	second, err := next(ctx, runs, func(s started) bool { return s.Tick.Equal(first.Tick) && s.Attempt > first.Attempt })
-	return second.At.Sub(killed), err
+	return second.At.Sub(from), err
 }
 
 // end kills a child; one that is gone is no error.
@@ -104,17 +110,21 @@ func next(ctx context.Context, runs <-chan started, want func(started) bool) (st
 
 // A nodeArgs says which node to run in a child.
 type nodeArgs struct {
-	Addr      string
+	Store     storeAt
 	Namespace string
 	Node      int
+	Jobs      int // that end at once, each second; 0: one that does not end
 }
 
 // A started run is what a child prints.
 type started struct {
 	Node    int
+	Job     string
 	Tick    time.Time
 	Attempt int
+	Fence   int64
 	At      time.Time
+	Sent    int64 // requests of the node so far
 }
 
 var nodeCase = proc.Define("node", runNode)
@@ -141,25 +151,42 @@ func startNode(ctx context.Context, a nodeArgs, runs chan<- started) (*exec.Cmd,
 	return cmd, cmd.Start()
 }
 
-// runNode runs in the child, until it is killed. Its job does not end by itself.
+// runNode runs in the child, until it is killed.
 func runNode(ctx context.Context, a nodeArgs) (struct{}, error) {
-	store, err := redislock.New(contend.Client(a.Addr), redislock.Options{Namespace: a.Namespace})
+	store, err := a.Store.open(ctx, a.Namespace)
 	if err != nil {
 		return struct{}{}, err
 	}
+	defer store.close()
+	var mu sync.Mutex
 	out := json.NewEncoder(os.Stdout)
+	begin := func(run *scheduler.Run) error {
+		s := started{a.Node, run.Job, run.Tick, run.Attempt, run.Fence, time.Now(), store.sent.Load()}
+		mu.Lock()
+		defer mu.Unlock()
+		return out.Encode(s)
+	}
+	jobs := []scheduler.Job{{
+		Name: "long", Spec: "* * * * * *", Lease: takeoverLease, Takeover: scheduler.TakeoverRerun,
+		Func: func(ctx context.Context, run *scheduler.Run) error {
+			if err := begin(run); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		},
+	}}
+	if a.Jobs > 0 {
+		jobs = nil
+	}
+	for j := range a.Jobs {
+		jobs = append(jobs, scheduler.Job{
+			Name: "job-" + strconv.Itoa(j), Spec: "* * * * * *", Misfire: scheduler.MisfireAll,
+			Func: func(_ context.Context, run *scheduler.Run) error { return begin(run) },
+		})
+	}
 	node, err := scheduler.New(scheduler.Config{
-		Name: fmt.Sprintf("node-%d", a.Node), Namespace: a.Namespace, Store: store, Grace: time.Millisecond,
-		Jobs: []scheduler.Job{{
-			Name: "long", Spec: "* * * * * *", Lease: takeoverLease, Takeover: scheduler.TakeoverRerun,
-			Func: func(ctx context.Context, run *scheduler.Run) error {
-				if err := out.Encode(started{a.Node, run.Tick, run.Attempt, time.Now()}); err != nil {
-					return err
-				}
-				<-ctx.Done()
-				return nil
-			},
-		}},
+		Name: fmt.Sprintf("node-%d", a.Node), Namespace: a.Namespace, Store: store.driver, Grace: time.Millisecond, Jobs: jobs,
 	})
 	if err != nil {
 		return struct{}{}, err

@@ -74,6 +74,7 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/guard"
+	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -91,6 +92,7 @@ var (
 	tick   time.Time
 	_      = redislock.New
 	_      = guard.Written
+	_      = memlock.New
 	_      = errors.Is
 	_      = fmt.Errorf
 	_      *sql.DB
@@ -106,7 +108,7 @@ func TestPagesCompile(t *testing.T) {
 			switch {
 			case b.file != "" || strings.HasPrefix(b.text, "package "):
 				continue
-			case strings.HasPrefix(b.text, "func "):
+			case strings.Contains("\n"+b.text, "\nfunc "):
 				source += "\n" + b.text
 			default:
 				source += "\nfunc _() (err error) {\n" + b.text + "return err\n}\n"
