@@ -158,3 +158,50 @@ func TestOutputIsDropped(t *testing.T) {
 		}
 	})
 }
+
+// The empty output of a later attempt takes the place of that of the attempt before.
+func TestEmptyOutputOfALaterAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memlock.New(memlock.Options{})
+		var tick time.Time
+		job := scheduler.Job{Name: "a", Func: func(ctx context.Context, r *scheduler.Run) error {
+			if r.Attempt > 1 || !tick.IsZero() {
+				r.KeepOutput("")
+				return nil
+			}
+			tick = r.Tick
+			r.KeepOutput("of the first attempt")
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		for _, want := range []string{"of the first attempt", ""} {
+			runFor(t, 1100*time.Millisecond, store, job)
+			if o, err := store.Output(t.Context(), "a", tick.UnixMilli()); err != nil || o.Fence == 0 || o.Text != want {
+				t.Errorf("the output is %+v, %v, want %q", o, err, want)
+			}
+		}
+	})
+}
+
+// A node that stops waits for the outputs that wait for the store, as long as one request may take.
+func TestStopWaitsForOutputs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		kept := 0
+		store := &keeper{Store: memlock.New(memlock.Options{}), keep: func(ctx context.Context, _ driver.Output) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(500 * time.Millisecond):
+				kept++
+				return nil
+			}
+		}}
+		job := func(name string) scheduler.Job {
+			return scheduler.Job{Name: name, Func: func(_ context.Context, r *scheduler.Run) error { r.KeepOutput("text"); return nil }}
+		}
+		n, _ := runFor(t, 1100*time.Millisecond, store, job("a"), job("b"))
+		if kept != 2 || n.Stats().OutputsLost != 0 {
+			t.Errorf("%d outputs kept, %d lost, want 2 and none", kept, n.Stats().OutputsLost)
+		}
+	})
+}

@@ -31,10 +31,12 @@ jobs:
   - {kind: sleep, name: b, at: 2127-03-30T02:30:00}
   - {kind: sleep, name: c, zone: America/New_York, at: 2127-03-30 02:30}
   - {kind: sleep, name: d, at: "1999-12-31T23:59:59Z"}
+  - {kind: sleep, name: e, spec: "@daily", until: "2000-01-01T00:00:00Z"}
 `
 	r := cronce(t, "node", "--check", "--config", file(t, "c.yaml", yaml))
 	r.want(t, exit.Fine, "a    0 9 * * MON not_before=2126-12-07 every=2 exclude=2127-01-06,SAT,2127-02-01..2127-02-10  Europe/Berlin     2126-12-09 08:00:00  2126-12-23 08:00:00  2127-01-20 08:00:00",
-		"@at 2127-03-30T02:30:00 ", "2127-03-30 01:00:00", "CRON_TZ=America/New_York @at 2127-03-30T02:30 ", "2127-03-30 06:30:00", "note: d: finished: spec \"@at 1999-12-31T23:59:59Z\" has no tick left")
+		"@at 2127-03-30T02:30:00 ", "2127-03-30 01:00:00", "CRON_TZ=America/New_York @at 2127-03-30T02:30 ", "2127-03-30 06:30:00", "note: d: finished: spec \"@at 1999-12-31T23:59:59Z\" has no tick left, and the job runs only if it is new to the store and the tick inside its deadline\n",
+		"note: e: finished: spec \"@daily until=2000-01-01T00:00:00Z\" has no tick left, and the job never runs\n")
 }
 
 func TestJobFaults(t *testing.T) {

@@ -15,7 +15,8 @@ const (
 )
 
 // MaxSecret is how many bytes of a secret are compared. A caller that cuts text before it is masked
-// keeps so many bytes more: a secret that begins in front of the cut is then seen whole.
+// keeps so many bytes more: a secret that begins in front of the cut is then seen whole. Masks may be shorter than
+// secrets, so that the end of those bytes is shown too: see [Secrets.Begin].
 const MaxSecret = 4 << 10
 
 // Secrets are texts to be masked.
@@ -36,10 +37,30 @@ func New(texts ...string) (s Secrets) {
 }
 
 // Line masks the secrets in a line, and replaces what is no text.
-func (s Secrets) Line(line string) string {
+func (s Secrets) Line(line string) string { return printable(s.masked(line)) }
+
+// Begin is Line for a line that was cut: it leaves out the part of a secret that the line may end with.
+func (s Secrets) Begin(line string) string {
+	line = s.masked(line)
+	whole := line
+	for _, secret := range s {
+		for n := min(len(secret)-1, len(line)); n > len(line)-len(whole); n-- {
+			if strings.HasSuffix(line, secret[:n]) {
+				whole = line[:len(line)-n]
+			}
+		}
+	}
+	return printable(whole)
+}
+
+func (s Secrets) masked(line string) string {
 	for _, secret := range s {
 		line = strings.ReplaceAll(line, secret, mask)
 	}
+	return line
+}
+
+func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && !unicode.IsPrint(r) {
 			return utf8.RuneError
@@ -48,14 +69,19 @@ func (s Secrets) Line(line string) string {
 	}, strings.TrimSuffix(line, "\r"))
 }
 
-// Text masks the secrets in each line of a text, and returns the first n bytes of it, see Cut.
+// Text masks the secrets in each line of a text, and returns the first n bytes of it, see Cut. A text of
+// n+MaxSecret bytes or more counts as cut.
 func (s Secrets) Text(text string, n int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		line, ended := strings.CutSuffix(line, "\n")
-		b.WriteString(s.Line(line))
-		if ended {
-			b.WriteByte('\n')
+		switch {
+		case ended:
+			b.WriteString(s.Line(line) + "\n")
+		case len(text) < n+MaxSecret:
+			b.WriteString(s.Line(line))
+		default:
+			b.WriteString(s.Begin(line))
 		}
 	}
 	return Cut(b.String(), n)

@@ -30,6 +30,30 @@ func TestText(t *testing.T) {
 	}
 }
 
+// The masks in a text that was cut may be so short that its end is shown. It has no part of a secret.
+func TestTextThatWasCut(t *testing.T) {
+	s := redact.New("01234567890123", "0123x567")
+	for text, want := range map[string]string{
+		"and 01234567890123":        "and [masked]", // ends as it begins
+		"01234567890123 and 012345": "[masked] and ",
+		"and 0123x56":               "and ",
+		"and 0123x5678":             "and [masked]8",
+		"":                          "",
+	} {
+		if got := s.Begin(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+	secret := strings.Repeat("0123456789", 7)
+	all, s := strings.Repeat(secret+",", 100), redact.New(secret)
+	if got := s.Text(all[:1000+redact.MaxSecret], 1000); strings.Contains(got, "0") {
+		t.Errorf("a part of a secret is shown: %q", got)
+	}
+	if got := s.Text(all[:99], 1000); got != "[masked],"+secret[:28] {
+		t.Errorf("a text that was not cut is %q", got)
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("a\nhunter22", "hunter22", 5)
 	f.Fuzz(func(t *testing.T, text, secret string, n int) {

@@ -100,7 +100,11 @@ func (o *output) flush() {
 	if len(o.rest) == 0 {
 		return
 	}
-	text := o.secrets.Line(string(o.rest))
+	mask := o.secrets.Line
+	if o.dropped {
+		mask = o.secrets.Begin
+	}
+	text := mask(string(o.rest))
 	if o.dropped || len(text) > maxLine {
 		text = redact.Cut(text, maxLine) + cut
 	}

@@ -48,6 +48,15 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// Masks are shorter than the secrets of a line, so that it ends inside a secret. No part of that is shown.
+func TestSecretAtTheEnd(t *testing.T) {
+	secret := strings.Repeat("0123456789", 7)
+	o, _ := written(t, strings.Repeat(secret+" ", 1000)+"\n", secret)
+	if got := string(o.tail); strings.Contains(got, "012") || !strings.HasSuffix(got, "[masked]  [cut]\n") {
+		t.Errorf("the line ends with %q", got[len(got)-100:])
+	}
+}
+
 // The end of a long output is kept, whole characters of it.
 func TestOutputTail(t *testing.T) {
 	text := strings.Repeat("äöü\n", 20000)

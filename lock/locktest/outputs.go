@@ -1,7 +1,9 @@
 package locktest
 
 import (
+	"errors"
 	"strings"
+	"sync"
 
 	"github.com/cronce/cronce/lock/driver"
 )
@@ -11,6 +13,7 @@ var outputTests = []test{
 	{"of an output that is too long the end is kept, in whole characters", outputCut},
 	{"a later output of a number takes the place of the earlier one, one of a lower fence does not", outputNewest},
 	{"of too many outputs, or of too many bytes, those of the lowest numbers go", outputBudget},
+	{"outputs of one series that several nodes keep at once are all kept", outputTogether},
 	{"no output changes a series, its journal or its list", outputDecidesNothing},
 	{"bad outputs are refused, and a context that has ended is doubt", outputRefused},
 }
@@ -110,6 +113,33 @@ func outputBudget(s *stand) {
 	s.keep(100, 101, "shorter")
 	s.keep(50, 50, "there is room again")
 	s.has(104, 50, 100, 101, 102, 103)
+	s.key = "job2"
+	s.open()
+	s.keep(98, 1, "x")
+	s.keep(99, 1, strings.Repeat("y", driver.MaxOutput))
+	s.keep(100, 1, strings.Repeat("y", driver.MaxOutput-2))
+	s.keep(101, 1, strings.Repeat("y", driver.MaxOutput))
+	s.keep(102, 1, strings.Repeat("y", driver.MaxOutput))
+	s.has(104, 98, 99, 100, 101, 102)
+	s.keep(103, 1, strings.Repeat("y", driver.MaxOutput))
+	s.has(104, 100, 101, 102, 103) // nor 98, for which there would be room
+}
+
+func outputTogether(s *stand) {
+	s.open()
+	const callers = 4
+	var errs [callers]error
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			errs[i] = s.front().KeepOutput(s.ctx, driver.Output{Key: s.key, Number: int64(i + 1), Fence: 1, Text: "text"})
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		s.Fatal(err)
+	}
+	s.has(callers, 1, 2, 3, 4)
 }
 
 func outputDecidesNothing(s *stand) {

@@ -292,6 +292,10 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("%s expires in %v", key, left)
 		}
 	}
+	must(t, d.KeepOutput(t.Context(), driver.Output{Key: "job", Number: due, Fence: 1, Text: "text"}))
+	if left := c.PTTL(t.Context(), "cronce:v1:{cronce.0}:o:job").Val(); left < 89*day || left > 90*day {
+		t.Errorf("the outputs expire in %v", left)
+	}
 }
 
 // A claim on another day than the last keeps the series' keys.

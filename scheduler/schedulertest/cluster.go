@@ -42,8 +42,8 @@ type Cluster struct {
 }
 
 // Run calls f with a cluster that has no node yet, in a bubble in which it is start: any instant after
-// the year 2000, or the zero time for the beginning of that year. When f has returned, Run stops the
-// nodes as SIGTERM does, and fails the test if a tick has no verdict, or more than one.
+// the year 2000, or the zero time for the beginning of that year. When f has returned, Run fails the test
+// if a tick is overdue, stops the nodes as SIGTERM does, and fails it if a tick has no verdict, or more than one.
 func Run(t *testing.T, start time.Time, f func(c *Cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,22 +62,45 @@ func Run(t *testing.T, start time.Time, f func(c *Cluster)) {
 // end stops all nodes and holds their journals against the promise.
 func (c *Cluster) end() {
 	c.t.Helper()
+	for _, fault := range c.overdue() { // before the stop, in which ticks may become so
+		c.t.Error(fault)
+	}
 	for _, n := range c.nodes {
 		n.stop()
 	}
 	for _, n := range c.nodes {
 		<-n.ended
 	}
-	keys, err := c.store.Keys(context.Background())
-	if err != nil {
-		c.t.Errorf("schedulertest: read the jobs: %v", err)
-	}
-	for _, key := range keys {
-		report := c.judge(key).Report()
+	for key, report := range c.reports() {
 		for _, violation := range report.Violations {
 			c.t.Errorf("%s: %v", key, violation)
 		}
 	}
+}
+
+// overdue names the jobs with ticks that no node has decided in time.
+func (c *Cluster) overdue() (faults []string) {
+	c.t.Helper()
+	for key, report := range c.reports() {
+		if report.Overdue > 0 {
+			faults = append(faults, fmt.Sprintf("%s: %d ticks are overdue", key, report.Overdue))
+		}
+	}
+	return faults
+}
+
+// reports returns how the ticks of each job stand.
+func (c *Cluster) reports() map[string]verify.Report {
+	c.t.Helper()
+	keys, err := c.store.Keys(context.Background())
+	if err != nil {
+		c.t.Errorf("schedulertest: read the jobs: %v", err)
+	}
+	all := map[string]verify.Report{}
+	for _, key := range keys {
+		all[key] = c.judge(key).Report()
+	}
+	return all
 }
 
 // Advance lets time pass.

@@ -137,3 +137,15 @@ func (w *wire) Control(ctx context.Context, c driver.Control) driver.ControlAnsw
 	return through(ctx, w, func() driver.ControlAnswer { return w.Store.Control(ctx, c) },
 		func(err error) driver.ControlAnswer { return driver.ControlAnswer{Err: err} })
 }
+
+func (w *wire) Audit(ctx context.Context, key string, n int) ([]driver.AuditRecord, error) {
+	return ask(ctx, w, func() ([]driver.AuditRecord, error) { return w.Store.Audit(ctx, key, n) })
+}
+
+func (w *wire) KeepOutput(ctx context.Context, o driver.Output) error {
+	return through(ctx, w, func() error { return w.Store.KeepOutput(ctx, o) }, func(err error) error { return err })
+}
+
+func (w *wire) Output(ctx context.Context, key string, number int64) (driver.Output, error) {
+	return ask(ctx, w, func() (driver.Output, error) { return w.Store.Output(ctx, key, number) })
+}

@@ -23,6 +23,7 @@ var limitedTests = []struct {
 	{"0 * * * *", "America/New_York", spec.Limits{NotBefore: "2026-10-01T03:00:00Z", Every: 5}},
 	{"30 2 * * *", "Europe/Berlin", spec.Limits{NotBefore: "2026-09-01", Every: 3, Exclude: []string{"SAT", "sun"}}},
 	{"*/20 * * * *", "Europe/Berlin", spec.Limits{Exclude: []string{"2026-12-25", "2026-12-24..2027-01-01", "2027-01-02", "2026-10-25", "2027-03-28", "WED"}}},
+	{"*/30 * * * *", "Europe/Berlin", spec.Limits{Exclude: []string{"2026-10-15..2026-11-03", "2027-03-20..2027-04-05"}}}, // over a change of the clock
 	{"*/30 * * * *", "America/Sao_Paulo", spec.Limits{Until: "2027-02-01"}},
 	{"*/30 * * * *", "Pacific/Chatham", spec.Limits{NotBefore: "2026-09-28T00:00", Every: 49, Exclude: []string{"MON", "TUE", "THU"}}},
 	{"@every 5h", "Europe/Berlin", spec.Limits{NotBefore: "2026-11-01T00:00:00Z", Every: 3, Exclude: []string{"SUN", "2026-12-31..2027-01-01"}}},

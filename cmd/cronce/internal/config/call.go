@@ -25,14 +25,15 @@ type Call struct {
 var secretNames = []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key", "auth-key"}
 
 // CallHeaders returns the headers of a request: those without a variable, and those that hold
-// secrets, which are taken from the environment once, or from a file at each call. If dry, no secret
-// is read. A header whose name says that its value is secret may not have it in the configuration.
-func (c *Config) CallHeaders(at string, call *Call, dry bool) (plain map[string]string, secret map[string]func() Secret, err error) {
+// secrets, which are taken from the environment once, or from a file at each call; and the values of
+// variables. If dry, no secret is read. A header whose name says that its value is secret may not have it in the configuration.
+func (c *Config) CallHeaders(at string, call *Call, dry bool) (plain map[string]string, secret map[string]func() Secret, values []string, err error) {
 	plain, secret = map[string]string{}, map[string]func() Secret{}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(call.Headers)) {
 		path, text := at+".headers."+name, call.Headers[name]
-		value, _, err := c.Expand(path, text, dry)
+		value, secrets, err := c.Expand(path, text, dry)
+		values = append(values, secrets...)
 		_, twice := call.HeaderFile[name]
 		switch {
 		case err != nil:
@@ -59,7 +60,7 @@ func (c *Config) CallHeaders(at string, call *Call, dry bool) (plain map[string]
 		}
 		secret[name] = now.value
 	}
-	return plain, secret, errors.Join(errs...)
+	return plain, secret, values, errors.Join(errs...)
 }
 
 // namesSecret reports whether the name of a header says that its value is secret.

@@ -18,6 +18,24 @@ func HasVariable(text string) bool {
 	return false
 }
 
+// TokenInURL reports whether more than the host of a URL is taken from the environment: it may be a token. The
+// values are those of its variables, in order.
+func TokenInURL(text string, values []string) bool {
+	whole := len(values) > 0 && !strings.Contains(text, "://")
+	return HasVariable(behindHost(text)) || whole && behindHost(values[0]) != ""
+}
+
+// behindHost returns the path and the query of a URL.
+func behindHost(url string) string {
+	if _, rest, ok := strings.Cut(url, "://"); ok {
+		url = rest
+	}
+	if i := strings.IndexAny(url, "/?#"); i >= 0 {
+		return strings.Trim(url[i:], "/")
+	}
+	return ""
+}
+
 // Expand returns a text with the values of the variables that it names as ${NAME}, and these values,
 // which may be secrets. $${ is ${ itself. No fault repeats a value. If dry, nothing is read: the text has
 // the names for the values.

@@ -130,7 +130,11 @@ func printRemarks(w io.Writer, settings scheduler.Config, remarks []string, now 
 			fmt.Fprintf(w, "note: %s: %s\n", terminal.Printable(settings.Jobs[i].Name), terminal.Printable(remark))
 		}
 		if s.Next(now).IsZero() {
-			fmt.Fprintf(w, "note: %s: finished: spec %q has no tick left, and the job never runs\n", settings.Jobs[i].Name, s.Text())
+			then := "and the job never runs"
+			if !s.At().IsZero() {
+				then = "and the job runs only if it is new to the store and the tick inside its deadline"
+			}
+			fmt.Fprintf(w, "note: %s: finished: spec %q has no tick left, %s\n", settings.Jobs[i].Name, s.Text(), then)
 		}
 	}
 	_, err := fmt.Fprintln(w, "\nThe configuration is fine.")

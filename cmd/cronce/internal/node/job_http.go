@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,18 +52,18 @@ func httpRequest(c *config.Config, at string, h *config.Call, p resources) (jobh
 	request := jobhttp.Request{Method: h.Method, SecretHeaders: map[string]func() string{}, Body: h.Body, Expect: h.Expect,
 		Timeout: time.Duration(h.Timeout), Idempotent: h.Idempotent, AllowPrivate: h.AllowPrivate, Proxy: h.Proxy}
 	url, secrets, err1 := c.Expand(at+".url", h.URL, p.dry)
-	plain, secret, err2 := c.CallHeaders(at, h, p.dry)
+	plain, secret, values, err2 := c.CallHeaders(at, h, p.dry)
 	if err := errors.Join(err1, err2); err != nil {
 		return request, err
 	}
 	if p.dry && config.HasVariable(h.URL) { // it may begin with one
 		url = "https://example.com"
 	}
-	request.URL, request.Headers, request.Secrets = url, plain, secrets
+	request.URL, request.Headers, request.Secrets = url, plain, slices.Concat(secrets, values)
 	for name, value := range secret {
 		request.SecretHeaders[name] = func() string { return value().Text() }
 	}
-	if len(secret) > 0 && !p.dry {
+	if (len(secret) > 0 || config.TokenInURL(h.URL, secrets)) && !p.dry {
 		return request, c.TokenInPlain(at+".url", url)
 	}
 	return request, nil

@@ -69,6 +69,28 @@ jobs:
 	}
 }
 
+// A variable is masked in an answer also if it is a part of a header, or of the URL.
+func TestHTTPVariablesAreMasked(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(403)
+		_, _ = io.WriteString(w, "user "+strings.Split(r.Header.Get("X-Env"), `"`)[1]+" key "+r.FormValue("key"))
+	}))
+	defer server.Close()
+	env := func(name string) (string, bool) { return "hunter22" + name, true }
+	c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(
+		`jobs: [{kind: http, name: a, spec: "@daily", http: {url: '` + server.URL + `?key=${A}', headers: {X-Env: 'Digest user="${B}", v=1'}, allow_private: true}}]`), Env: env}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := newJob(c, "jobs[0]", &c.Jobs[0], resources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Func(t.Context(), &scheduler.Run{Job: "a"}); err == nil || !strings.HasSuffix(err.Error(), ": user [masked] key [masked]") {
+		t.Errorf("%v", err)
+	}
+}
+
 // What only a node that starts can find has its place, too, and repeats no secret.
 func TestHTTPSecrets(t *testing.T) {
 	for setting, want := range map[string]string{
@@ -77,17 +99,31 @@ func TestHTTPSecrets(t *testing.T) {
 		"url: 'https://${TOKEN}/'":                                      "jobs[0].http.url: names the variable TOKEN, which is not set",
 		"header_file: {Authorization: /nowhere/token}":                  "c.yaml:2:67: jobs[0].http.header_file.Authorization: names a file that cannot be used",
 		"headers: {Authorization: '${SET}'}, url: 'http://example.com'": "jobs[0].http.url: is http, so the token is sent to another machine in plain text",
+		"url: 'http://example.com/?key=${SET}'":                         "jobs[0].http.url: is http, so the token is sent to another machine in plain text",
+		"url: '${HOST}/${SET}'":                                         "jobs[0].http.url: is http, so the token is sent to another machine in plain text",
+		"url: '${HOOK}'":                                                "jobs[0].http.url: is http, so the token is sent to another machine in plain text",
+		"url: 'http://${NAME}/a'":                                       "",
+		"url: '${HOST}/a?$${SET}'":                                      "",
 	} {
 		if !strings.Contains(setting, "url:") {
 			setting += ", url: 'https://example.com'"
 		}
 		data := "plaintext: refuse\njobs: [{kind: http, name: a, spec: '@daily', http: {" + setting + "}}]\n"
-		env := func(name string) (string, bool) { return "Bearer hunter22", name == "SET" }
+		env := func(name string) (string, bool) {
+			value, ok := map[string]string{"SET": "hunter22", "HOST": "http://example.com/", "NAME": "example.com:80", "HOOK": "http://example.com?hunter22"}[name]
+			return value, ok
+		}
 		c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(data), Env: env}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = newJob(c, "jobs[0]", &c.Jobs[0], resources{})
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", setting, err)
+			}
+			continue
+		}
 		if _, ok := errors.AsType[*strictyaml.Error](err); !ok || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("%s: %v, want %s", setting, err, want)
 		}
