@@ -25,9 +25,9 @@ type inline struct {
 }
 
 // may reports whether a call that asks for a, within ctx, begins with an inline request, which
-// askInline then sends. A context that cannot end needs none: its call is not attended anyway.
+// askInline then sends.
 func (i *inline) may(ctx context.Context, a *driver.Acquisition) bool {
-	if !i.allowed || ctx.Done() == nil || ctx.Err() != nil || a.Replicas > 0 {
+	if !i.allowed || ctx.Err() != nil || a.Replicas > 0 {
 		return false
 	}
 	if i.rest.Load() > 0 && i.rest.Add(-1) >= 0 {
@@ -43,13 +43,17 @@ func (i *inline) may(ctx context.Context, a *driver.Acquisition) bool {
 // postpone lets the next calls be attended.
 func (i *inline) postpone() { i.rest.Store(inlineRest) }
 
-// askInline asks for a key once, on the goroutine of the caller, and returns within inlineTime.
-// Answered is false after doubt: the same owner then asks again, which changes nothing if the
+// askInline asks for a key once, on the goroutine of the caller, and returns within inlineTime if ctx
+// can end. Answered is false after doubt: the same owner then asks again, which changes nothing if the
 // first request was granted.
 func (l *Locker) askInline(ctx context.Context, a *driver.Acquisition, o *Options, send asking) (lease *Lease, answered bool, err error) {
 	defer l.inline.sent.Add(-1)
-	bound, stop := context.WithTimeout(ctx, inlineTime)
-	defer stop()
+	bound := ctx
+	if ctx.Done() != nil {
+		var stop context.CancelFunc
+		bound, stop = context.WithTimeout(ctx, inlineTime)
+		defer stop()
+	}
 	began := time.Now()
 	lease, err = l.ask(ctx, bound, a, o, send)
 	if answered = !doubtful(err); !answered || time.Since(began) > inlineSlow {

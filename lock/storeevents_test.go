@@ -208,7 +208,7 @@ func TestStoreEventsThatWait(t *testing.T) {
 		for _, e := range told {
 			dropped += e.Dropped
 		}
-		if len(told) != 1+1024 || dropped != n-len(told) {
+		if waited := len(told) - 1; waited != 1024 && waited != 1023 || dropped != n-len(told) { // the first may still wait when the others come
 			t.Errorf("%d events, %d dropped, of %d", len(told), dropped, n)
 		}
 		_ = kept.Release(t.Context())

@@ -382,6 +382,7 @@ func TestBatchGrantsEach(t *testing.T) {
 		"below the fence":            {now + 1, 0, false, []any{int64(1), fmt.Sprint(now + 2), int64(1000)}},
 		"while another waits":        {now - 1, 0, true, []any{int64(0), "0", int64(2000)}},
 		"above the remembered fence": {now - 1, now - 1, false, now},
+		"at both fences":             {now, now - 1, false, []any{int64(1), fmt.Sprint(now + 1), int64(1000)}},
 		"at the remembered fence":    {now - 1, now, false, []any{int64(1), fmt.Sprint(now + 1), int64(1000)}},
 		"below the remembered fence": {now - 1, now + 1, false, []any{int64(1), fmt.Sprint(now + 2), int64(1000)}},
 	} {
@@ -395,6 +396,18 @@ func TestBatchGrantsEach(t *testing.T) {
 		got, err := redislock.AcquireReplies(t.Context(), c, keys, "a/1", 1000, test.seen, 0, "a/2", 1000, 0, 0)
 		if want := []any{test.want, now}; err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: the answers are %v, %v, want %v", name, got, err, want)
+		}
+		alone := []string{"alone " + name, "queue " + name}
+		if test.remembered != 0 {
+			must(t, c.Set(t.Context(), alone[0], test.remembered, time.Second).Err())
+		}
+		if test.waits {
+			must(t, c.Del(t.Context(), alone[1]).Err())
+			must(t, c.RPush(t.Context(), alone[1], "inbox|b/1").Err())
+		}
+		got, err = redislock.AcquireReplies(t.Context(), c, alone, "a/1", 1000, test.seen, 0)
+		if want := []any{test.want}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, alone: the answer is %v, %v, want %v", name, got, err, want)
 		}
 	}
 	must(t, c.Set(t.Context(), "lock", now-1, time.Second).Err())

@@ -17,25 +17,35 @@
 -- functions of queue.lua, which Redis makes anew each time it runs a script.
 
 local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local instant = string.format('%.0f', now)
-local n, replies, rest, granted = #KEYS / 2, {}, nil, nil
-local waited = redis.call('EXISTS', unpack(KEYS, n + 1)) > 0
+local instant = time[1] .. string.sub('00000' .. time[2], -6) -- the store's µs: 16 digits until the year 2286
+
+if #KEYS == 2 then -- most requests: one lock, which was freed a short time ago
+  local text, seen = redis.pcall('GET', KEYS[1]), ARGV[3]
+  if text and #text == 16 and text < instant and not string.find(text, '%D') and (seen == '0' or #seen == 16 and seen < instant) then
+    redis.call('SET', KEYS[1], instant .. '|' .. ARGV[1], 'PX', ARGV[2])
+    return {tonumber(instant)}
+  end
+end
+
+local n, replies, rest, granted, waited = #KEYS / 2, {}, nil, nil, nil
 local texts = redis.call('MGET', unpack(KEYS, 1, n))
 
 for i = 1, n do
-  local lock, text, at = KEYS[i], texts[i], 4 * i - 3
-  local last = text and not string.find(text, '%D') and tonumber(text) -- of a lock that was freed
-  local won
-  if granted and granted[lock] or now <= tonumber(ARGV[at + 2]) or waited and redis.call('EXISTS', KEYS[n + i]) == 1 then
+  local lock, text, at, won = KEYS[i], texts[i], 4 * i - 3, false
+  local seen = ARGV[at + 2]
+  if granted and granted[lock] or seen ~= '0' and (#seen ~= 16 or seen >= instant) then
     won = false
-  elseif not text then
-    won = redis.call('SET', lock, instant .. '|' .. ARGV[at], 'PX', ARGV[at + 1], 'NX')
-  elseif last and last < now then
-    won = redis.call('SET', lock, instant .. '|' .. ARGV[at], 'PX', ARGV[at + 1])
+  elseif text then
+    -- A lock that was freed had no queue then, and while it is free it gets none.
+    won = #text == 16 and text < instant and not string.find(text, '%D')
+      and redis.call('SET', lock, instant .. '|' .. ARGV[at], 'PX', ARGV[at + 1])
+  else
+    if waited == nil then waited = redis.call('EXISTS', unpack(KEYS, n + 1)) > 0 end
+    won = not (waited and redis.call('EXISTS', KEYS[n + i]) == 1)
+      and redis.call('SET', lock, instant .. '|' .. ARGV[at], 'PX', ARGV[at + 1], 'NX')
   end
   if won then
-    replies[i] = now
+    replies[i] = tonumber(instant)
     if n > 1 then
       granted = granted or {}
       granted[lock] = true
@@ -46,6 +56,8 @@ for i = 1, n do
   end
 end
 if not rest then return replies end
+
+local now = tonumber(instant)
 
 -- include: queue.lua
 

@@ -10,6 +10,14 @@
 -- A lock that no owner waits for takes one SET. The other locks need the functions of
 -- queue.lua, which Redis makes anew each time it runs a script.
 
+-- till is when the last fence of a lock is forgotten, as remember has it.
+local function till(fence) return (tonumber(string.sub(fence, 1, -4)) or 0) + 10000 end
+
+if #KEYS == 2 and redis.pcall('GET', KEYS[1]) == ARGV[1] and redis.call('EXISTS', KEYS[2]) == 0 then -- most requests: one lock
+  local fence = string.sub(ARGV[1], 1, string.find(ARGV[1], '|', 1, true) - 1)
+  if not redis.pcall('SET', KEYS[1], fence, 'PXAT', till(fence)).err then return {1} end
+end
+
 local n, replies, rest = #KEYS / 2, {}, nil
 local waited = redis.call('EXISTS', unpack(KEYS, n + 1)) > 0
 local texts = redis.call('MGET', unpack(KEYS, 1, n))
@@ -17,9 +25,8 @@ local texts = redis.call('MGET', unpack(KEYS, 1, n))
 for i = 1, n do
   local freed = false
   if texts[i] == ARGV[i] and not (waited and redis.call('EXISTS', KEYS[n + i]) == 1) then
-    local fence = string.match(ARGV[i], '^%d+')
-    local till = string.format('%.0f', fence / 1000 + 10000) -- as remember does
-    freed = not redis.pcall('SET', KEYS[i], fence, 'PXAT', till).err
+    local fence = string.sub(ARGV[i], 1, string.find(ARGV[i], '|', 1, true) - 1)
+    freed = not redis.pcall('SET', KEYS[i], fence, 'PXAT', till(fence)).err
   end
   if freed then
     replies[i] = 1
