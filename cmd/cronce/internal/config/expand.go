@@ -36,6 +36,9 @@ func behindHost(url string) string {
 	return ""
 }
 
+// Literal returns the text that Expand makes text of.
+func Literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
+
 // Expand returns a text with the values of the variables that it names as ${NAME}, and these values,
 // which may be secrets. $${ is ${ itself. No fault repeats a value. If dry, nothing is read: the text has
 // the names for the values.

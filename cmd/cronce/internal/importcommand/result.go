@@ -210,7 +210,7 @@ func (j *job) render(b *bytes.Buffer) {
 	if len(j.env) > 0 {
 		line("env", "")
 		for _, name := range slices.Sorted(maps.Keys(j.env)) {
-			fmt.Fprintf(b, "        %s: %s\n", quote(name), quote(j.env[name]))
+			fmt.Fprintf(b, "        %s: %s\n", quote(name), quote(config.Literal(j.env[name])))
 		}
 	}
 }
