@@ -47,7 +47,7 @@ type openStore struct {
 	close   func()
 }
 
-// open returns a client that counts what it sends. It sends nothing yet.
+// open returns a client that counts the writes to its connections. It sends nothing yet.
 func (a storeAt) open(ctx context.Context, namespace string) (s *openStore, err error) {
 	s = &openStore{prepare: func(context.Context) error { return nil }}
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -118,7 +118,7 @@ func (s *openStore) openSQL(a storeAt, namespace string, dial func(context.Conte
 	return err
 }
 
-// A countedConn counts what is written.
+// A countedConn counts its writes.
 type countedConn struct {
 	net.Conn
 
@@ -139,7 +139,7 @@ type host struct {
 	cleanups []func()
 }
 
-// onHost calls f and ends what it started.
+// onHost calls f, then stops the servers that f started.
 func onHost(ctx context.Context, f func(testing.TB) error) (err error) {
 	h := &host{ctx: ctx}
 	defer func() {
@@ -159,7 +159,7 @@ func onHost(ctx context.Context, f func(testing.TB) error) (err error) {
 	return f(h)
 }
 
-// A hostError is what a test would have ended with.
+// A hostError is the fatal error of a test.
 type hostError struct{ error }
 
 func (h *host) Helper()                           {}

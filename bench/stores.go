@@ -23,7 +23,7 @@ const (
 	afterwards = 12 * time.Second // after the failure of the server: longer than the deadline of the jobs
 )
 
-// A kept store is one of the table: how its server is started, and what breaks it.
+// A kept store is a column of the table: how its server is started, and how it is broken.
 type kept struct {
 	name  string
 	start func(testing.TB) (at storeAt, fail func())
@@ -58,7 +58,7 @@ var keptStores = []kept{
 	}},
 }
 
-// stores measures what each store costs a schedule and a lock.
+// stores measures the cost of each store for a schedule and a lock.
 func stores(ctx context.Context, env *Env) (rows []Row, err error) {
 	for _, k := range keptStores {
 		row := Row{What: k.name, Reach: "each tick once, takeover within 1 s of the lease's end", OK: true}
@@ -188,7 +188,7 @@ func (k *kept) schedule(ctx context.Context, env *Env, at storeAt, fail func(), 
 	return ctx.Err()
 }
 
-// drain adds what was started so far.
+// drain adds the starts so far.
 func drain(seen []started, runs <-chan started) []started {
 	for len(runs) > 0 {
 		seen = append(seen, <-runs)

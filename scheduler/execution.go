@@ -22,8 +22,8 @@ type execution struct {
 // Do calls the function.
 func (x *execution) Do(ctx context.Context) error { return x.fn(ctx, &x.run) }
 
-// Ended queues the output that the function has given. An empty one takes the place of that of an
-// earlier attempt, and costs no request if there was none.
+// Ended queues the output that the function has given. An empty one replaces the output of an
+// earlier attempt. The first attempt sends no empty one.
 func (x *execution) Ended() {
 	x.output.mu.Lock()
 	defer x.output.mu.Unlock()

@@ -72,8 +72,8 @@ type runOutput struct {
 // KeepOutput has the store keep the end of the run's output, for cronce why, the pages and other
 // readers of driver.OutputKeeper: the last driver.MaxOutput bytes of the text, as UTF-8. Mask its secrets
 // before: each reader of the store or of the pages may read it. The node sends it when the run has ended, whatever the
-// outcome, in the background: it makes no run and no tick wait. Of several calls, those of other tries
-// included, the last one counts. A store keeps driver.MaxOutputs outputs of a job at most, and
+// outcome, in the background: it makes no run and no tick wait. The last call counts,
+// in whichever try of the run. A store keeps driver.MaxOutputs outputs of a job at most, and
 // driver.OutputBytes of text. An output is lost, and counted in Stats, if the store does not answer in time; one that
 // keeps none is not asked. It may be called from several goroutines; after the function has returned it has no effect.
 func (r *Run) KeepOutput(text string) {

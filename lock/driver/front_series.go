@@ -108,7 +108,7 @@ func pass[Q, A any](qs []Q, check func(*Q) error, send func([]Q) []A, refuse fun
 	return out
 }
 
-// KeepOutput is that of an [OutputKeeper]. It cuts the text: see [OutputText].
+// KeepOutput implements [OutputKeeper]. It cuts the text: see [OutputText].
 func (f Front) KeepOutput(ctx context.Context, o Output) error {
 	d, can := to[OutputKeeper](f)
 	if err := first(can, CheckOutput(&o)); err != nil {
@@ -117,7 +117,7 @@ func (f Front) KeepOutput(ctx context.Context, o Output) error {
 	return d.KeepOutput(ctx, o)
 }
 
-// Output is that of an [OutputKeeper].
+// Output implements [OutputKeeper].
 func (f Front) Output(ctx context.Context, key string, number int64) (Output, error) {
 	d, can := to[OutputKeeper](f)
 	if err := first(can, CheckKey(key)); err != nil {

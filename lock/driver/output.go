@@ -10,14 +10,14 @@ import (
 // no answer of the store depends on it.
 type OutputKeeper interface {
 	// KeepOutput keeps an output, in the place of an earlier one of its number. If it has one of
-	// a higher fence, or no room because those of higher numbers take it all, it changes nothing. A store may
+	// a higher fence, or no room because outputs of higher numbers take it all, it changes nothing. A store may
 	// keep none for a series that was never opened.
 	KeepOutput(ctx context.Context, o Output) error
 	// Output returns the output of a number. The zero Output is the answer if none is kept.
 	Output(ctx context.Context, key string, number int64) (Output, error)
 }
 
-// The bounds of what is kept of the outputs of one series. Those of the lowest numbers go first.
+// The bounds of the outputs that a series keeps. The outputs of the lowest numbers are deleted first.
 const (
 	MaxOutput   = 16 << 10 // bytes of one
 	MaxOutputs  = 20       // outputs
@@ -32,7 +32,7 @@ type Output struct {
 	Text   string // at most MaxOutput bytes of UTF-8, with any characters: escape it before showing it
 }
 
-// OutputText returns what is kept of a text: the last MaxOutput bytes, cut between
+// OutputText returns the end of a text that is kept: the last MaxOutput bytes, cut between
 // characters. Bytes that are no UTF-8 become U+FFFD.
 func OutputText(text string) string {
 	cut := len(text) > MaxOutput
@@ -47,7 +47,7 @@ func OutputText(text string) string {
 	return strings.Clone(text[from:]) // not with all of the text behind it
 }
 
-// KeptOutputs is for stores: of outputs of so many bytes, those of the highest numbers first, it returns
+// KeptOutputs is for stores: of outputs of so many bytes, the highest numbers first, it returns
 // how many are kept.
 func KeptOutputs(sizes []int) int {
 	bytes := 0

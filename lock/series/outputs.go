@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Outputs are what a series keeps of the outputs of its runs, those of the highest numbers first.
+// Outputs are the outputs that a series keeps, the highest numbers first.
 type Outputs []KeptOutput
 
 // A KeptOutput is a [driver.Output] as stores that keep text keep it, as JSON.

@@ -14,7 +14,7 @@ import (
 
 func (d *Driver) outputsPath(key string) string { return d.paths.of(key) + "/outputs" }
 
-// outputs reads the outputs of a series. The version is that of their node, -1 if there is none.
+// outputs reads the outputs of a series, and the version of their node: -1 if there is none.
 func (d *Driver) outputs(c *zk.Conn, key string) (all series.Outputs, version int32, err error) {
 	data, stat, err := c.Get(d.outputsPath(key))
 	switch {
@@ -29,8 +29,8 @@ func (d *Driver) outputs(c *zk.Conn, key string) (all series.Outputs, version in
 	return all, stat.Version, nil
 }
 
-// KeepOutput keeps the output of a run, if its series is open, in the one node that has those of
-// the series: a read and a write.
+// KeepOutput keeps the output of a run, if its series is open, in the one node for all
+// outputs of the series: a read and a write.
 func (d *Driver) KeepOutput(ctx context.Context, o driver.Output) error {
 	_, err := bounded(ctx, d, "keep output", func(c *zk.Conn) (bool, error) {
 		for range tries {

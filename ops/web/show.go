@@ -90,7 +90,7 @@ func lines(text string) string {
 	return strings.Join(all, "\n")
 }
 
-// printable escapes what is not printable, or turns the direction of what follows.
+// printable escapes characters that are not printable, or that turn the direction of the text behind them.
 func printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -10,7 +10,7 @@ func (s *Schedule) Count(after, through int64, limit int) int {
 	return s.count(floorDiv(after, 1000), floorDiv(through, 1000), limit)
 }
 
-// countNamed counts what the spec names without its limits after a Unix second and not
+// countNamed counts the instants that the spec names without its limits after a Unix second and not
 // after another, up to limit.
 func (s *Schedule) countNamed(after, through int64, limit int) int {
 	at, end := max(after, minUnix-1), min(through, maxUnix)

@@ -22,7 +22,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("spec %q: %s %q: %s", shorten(e.Spec), e.Field, shorten(e.Value), e.Reason)
 }
 
-// Limit returns the name of the limit at fault, as not_before; "at" for that of an @at. It is empty if
+// Limit returns the name of the limit at fault, as not_before, or "at" for an @at. It is empty if
 // another part of the spec is at fault.
 func (e *Error) Limit() string {
 	if slices.Contains(limitNames, e.Field) {

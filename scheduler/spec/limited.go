@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// searchExcluded bounds the search for a tick, in stretches of excluded days that have ticks, beside
-// those that are named: days of the week exclude what a spec names a few times in turn, or always.
+// searchExcluded bounds the search for a tick, in stretches of excluded days that have ticks. The
+// excluded dates come on top. Excluded weekdays meet a few ticks in a row, or all ticks.
 const searchExcluded = 100
 
 // next returns the first tick after unix.
@@ -80,7 +80,7 @@ func (s *Schedule) prevCounted(unix int64) (tick int64, ok bool) {
 	return tick, true
 }
 
-// numbered counts what the spec names from not_before to unix.
+// numbered counts the instants that the spec names from not_before to unix.
 func (s *Schedule) numbered(unix int64) int {
 	return s.countNamed(s.limits.from-1, unix, math.MaxInt)
 }

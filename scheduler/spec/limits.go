@@ -69,7 +69,7 @@ const (
 	lastDate  = "2199-12-31"
 )
 
-// limits are what is left of Limits when they were read.
+// limits are Limits in the form that searches use.
 type limits struct {
 	from, until int64 // Unix seconds: from <= tick < until
 	every       int   // 0: each one
@@ -80,7 +80,7 @@ type limits struct {
 // A dayRange are days since 1970-01-01, both included.
 type dayRange struct{ first, last int64 }
 
-// cutLimits splits the words of a spec from those of its limits.
+// cutLimits splits the words of a spec into its fields and its limits.
 func cutLimits(words []string) (rest, limits []string) {
 	i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "=") })
 	if i < 1 {
@@ -130,8 +130,8 @@ func (s *Schedule) readLimits(words []string) *Error {
 	return s.emptied(given)
 }
 
-// emptied refuses limits that leave no tick at all. Those whose ticks are over are no fault: what was right
-// last year must not keep a node from starting.
+// emptied refuses limits that leave no tick at all. A spec whose last tick is over is no fault: a
+// configuration of last year must not keep a node from starting.
 func (s *Schedule) emptied(given map[string]string) *Error {
 	if _, ok := s.next(max(s.limits.from-1, minUnix)); ok {
 		return nil
@@ -144,7 +144,7 @@ func (s *Schedule) emptied(given map[string]string) *Error {
 	return &Error{Reason: "never fires"}
 }
 
-// parseAt reads what follows "@at": one tick, as each second within one second.
+// parseAt reads the instant behind "@at". Its spec is each second, within one second.
 func (s *Schedule) parseAt(words, limited []string) *Error {
 	value := strings.Join(words, " ")
 	if len(limited) > 0 {
@@ -157,8 +157,8 @@ func (s *Schedule) parseAt(words, limited []string) *Error {
 	return fault
 }
 
-// instant reads an instant, in seconds. A local time is reached by the clock as that of a fixed spec:
-// one inside a gap at the end of it, one that is shown twice at the first.
+// instant reads an instant, in seconds. Local times are read as in a fixed spec:
+// a time that the clock skips is the end of the gap, and of a time that it shows twice the first counts.
 func (s *Schedule) instant(name, value string) (int64, *Error) {
 	fault := &Error{Field: name, Value: value,
 		Reason: "must be an instant with its offset (2027-03-28T00:30:00Z) or a local time (2027-03-28T02:30:00, 2027-03-28T02:30, 2027-03-28), " + dates}

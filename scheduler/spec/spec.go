@@ -52,7 +52,7 @@
 //	exclude=2026-12-25,2026-12-24..2027-01-01,SAT  ticks on none of these days
 //
 // Instants have an offset, or are local times of the zone; a local time that the clock jumps
-// over is the end of the gap, and one that is shown twice the first. Days are those of the
+// over is the end of the gap, and of a local time that it shows twice the first counts. Days are days of the
 // zone. Excluded ticks count for every, so that an excluded day does not move the others.
 //
 // "@at 2027-03-28T02:30" is a spec with one tick. It takes no limits.

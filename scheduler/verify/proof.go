@@ -161,8 +161,8 @@ func (p *proof) read(i int, l *driver.Line) {
 	}
 }
 
-// past reports whether an opening is from before it was written by right: that of a job of one tick, or of
-// one whose ticks crontabs ask for, right before a tick.
+// past reports whether an opening may have an instant before it was written: right before a tick, if the job
+// has one tick only, or if crontabs ask for its ticks.
 func (rs *revisions) past(l *driver.Line) bool {
 	r := rs.of(l)
 	return r != nil && r.schedule != nil && (r.policies.Crontab || !r.schedule.At().IsZero()) && r.names(l.To+1)

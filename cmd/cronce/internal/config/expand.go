@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// reference matches what Expand replaces: ${NAME}, and $${, which stands for ${ itself.
+// reference matches the parts that Expand replaces: ${NAME}, and $${, which stands for ${ itself.
 var reference = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{`)
 
 // HasVariable reports whether a text takes a part of itself from the environment.
@@ -18,8 +18,8 @@ func HasVariable(text string) bool {
 	return false
 }
 
-// TokenInURL reports whether more than the host of a URL is taken from the environment: it may be a token. The
-// values are those of its variables, in order.
+// TokenInURL reports whether more than the host of a URL is taken from the environment: it may be a token. Values
+// has the value of each variable of the text, in order.
 func TokenInURL(text string, values []string) bool {
 	whole := len(values) > 0 && !strings.Contains(text, "://")
 	return HasVariable(behindHost(text)) || whole && behindHost(values[0]) != ""

@@ -71,7 +71,7 @@ func (j *Job) limits() spec.Limits {
 	return spec.Limits{At: j.At, NotBefore: j.NotBefore, Until: j.Until, Every: j.Every, Exclude: j.Exclude}
 }
 
-// SpecOr returns the text of the job's spec, or else that of its kind, with the limits behind it.
+// SpecOr returns the text of the job's spec with its limits. A job without a spec has the spec of its kind.
 func (j *Job) SpecOr(kind string) (string, error) {
 	text := j.Spec
 	if j.At == "" {

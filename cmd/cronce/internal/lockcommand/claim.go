@@ -26,7 +26,7 @@ const (
 	mostMissed = 1_000_000                  // ticks that are counted as missed
 )
 
-// A tickStore is what a call needs of a store. It is asked as a [driver.Numbered] too.
+// A tickStore is the part of a store that a call uses, beside [driver.Numbered].
 type tickStore interface {
 	driver.Driver
 	driver.Clocked
@@ -60,9 +60,9 @@ func tickAt(s *spec.Schedule, now int64) int64 {
 	return last
 }
 
-// claim claims the tick of this call, and waits for it if it is not due yet. The answer's Lease is that of
-// the run if this call is to run it, and nil if another call has the tick, or if it is not to run. An answer
-// of nil: no tick is due. The error is doubt unless it says that the store refuses.
+// claim claims the tick of this call, and waits for it if it is not due yet. The answer has the
+// lease of the run if this call runs it. Its Lease is nil if another call has the tick, or if the tick is not to
+// run. The answer is nil if no tick is due. The error is doubt unless it says that the store refuses.
 func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 	var locker *lock.Locker
 	err := c.ask(ctx, func(ctx context.Context) (err error) {

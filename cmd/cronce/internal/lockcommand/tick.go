@@ -18,7 +18,7 @@ import (
 // heldFlags are of a lock that is held once at a time, without ticks.
 var heldFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "note", "hold"}
 
-// checkTicks refuses what does not fit to --tick and --once-per, and reads the schedule.
+// checkTicks refuses flags that contradict --tick and --once-per, and reads the schedule.
 func (f *lockFlags) checkTicks(cmd *cobra.Command, key string) error {
 	changed := cmd.Flags().Changed
 	switch {
@@ -117,7 +117,7 @@ func end(lease *lock.Lease, e driver.EndRequest) error {
 	return a.Err
 }
 
-// An ending gets what the store answers to the end of a run.
+// An ending gets the store's answer to the end of a run.
 type ending chan driver.EndAnswer
 
 func (e ending) Ended(a driver.EndAnswer) { e <- a }
