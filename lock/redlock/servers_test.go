@@ -25,7 +25,7 @@ func must(t testing.TB, err error) {
 // client returns a client with the options that lock traffic needs.
 func client(t testing.TB, addr string) redis.UniversalClient {
 	t.Helper()
-	o := &redis.UniversalOptions{Addrs: []string{addr}}
+	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: time.Minute} // a busy machine may take its time for a connection
 	redislock.Harden(o)
 	c := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = c.Close() })
