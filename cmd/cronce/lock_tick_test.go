@@ -164,7 +164,7 @@ func TestLockTickUsage(t *testing.T) {
 		{[]string{"--tick", "*"}, "quote the spec"},
 		{[]string{"--once-per", "100ms"}, "--once-per"},
 		{[]string{"--once-per", "-1m"}, "--once-per"},
-		{[]string{"--zone", "UTC"}, "--zone is that of --tick"},
+		{[]string{"--zone", "UTC"}, "--zone is for --tick"},
 		{[]string{"--hold", "-1s"}, "--hold is -1s, must be 0 to 24h"},
 		{[]string{"--hold", "25h"}, "--hold is 25h0m0s"},
 	} {

@@ -15,8 +15,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A thousand runs, several at a time, end with each exit code and by signals: none is lost or taken for that of
-// another run, and neither a zombie nor a descriptor is left.
+// A thousand runs, several at a time, end with each exit code and by signals. Each run gets its own code, and
+// neither a zombie nor a descriptor is left.
 func TestManyExitCodes(t *testing.T) {
 	const runs, atOnce = 1000, 16
 	r := runner(t)

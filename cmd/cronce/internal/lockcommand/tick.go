@@ -25,7 +25,7 @@ func (f *lockFlags) checkTicks(cmd *cobra.Command, key string) error {
 	case changed("tick") && changed("once-per"):
 		return exit.Usagef("lock: --tick and --once-per both say when: give one of them")
 	case changed("zone") && !changed("tick"):
-		return exit.Usagef("lock: --zone is that of --tick")
+		return exit.Usagef("lock: --zone is for --tick, which is not given")
 	case !changed("tick") && !changed("once-per"):
 		return nil
 	}
