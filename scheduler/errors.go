@@ -14,7 +14,7 @@ var (
 	ErrDrained  = runs.ErrDrained  // the node's drain is over
 )
 
-// ErrSkipped is what errors.Is finds in each error of Skip.
+// ErrSkipped is wrapped by each error of Skip.
 var ErrSkipped = runs.ErrSkipped
 
 // Skip returns an error with which a job's function says that it found nothing to do. The run

@@ -34,7 +34,7 @@ type Job struct {
 	// success; a panic is recovered and is a failure, and so is runtime.Goexit. Errors
 	// are failures but for Skip; see also Permanent and RetryAfter.
 	Func Func
-	// Middleware wraps Func, inside that of Config.Middleware: the first is the outermost.
+	// Middleware wraps Func, inside Config.Middleware: the first is the outermost.
 	// Empty: none.
 	Middleware []Middleware
 

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A Middleware wraps the functions of jobs, for what several jobs need: a trace, a limit, a
+// A Middleware wraps the functions of jobs, for a need of several jobs: a trace, a limit, a
 // transaction. It is called once for each job, when the node gets the job, and the function that
 // it returns is called for each try of each run, in place of the one that it was given. That
 // function runs where the job's would: it returns soon after its context ended, its panic is
 // recovered, and the error that it returns is the error of the try. It sees the errors of the functions
-// inside it, those of Skip, Permanent and RetryAfter too, and may wrap them.
+// inside it, also the errors of Skip, Permanent and RetryAfter, and may wrap them.
 type Middleware = func(Func) Func
 
 // wrap returns the functions of jobs in their middleware, the node's outermost, and the faults of

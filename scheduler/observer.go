@@ -14,7 +14,7 @@ type Observer interface {
 	Observe(e Event)
 }
 
-// A watcher is an Observer that asks its node, too, as that of package metrics does.
+// A watcher is an Observer that also asks its node, as metrics.Metrics does.
 type watcher interface {
 	Watch(n *Node) error
 }

@@ -111,8 +111,8 @@ func (r *registry) unknown(path, name string, twice bool) error {
 	return fmt.Errorf("%s: %s is no job of this node", path, text.Quote(name))
 }
 
-// check returns the specs of jobs and all faults, those of their middleware and those that named
-// returns of a name included. The mutex is held.
+// check returns the specs of jobs and all faults, with the faults of their middleware and
+// of their names, which named returns. The mutex is held.
 func (r *registry) check(jobs []Job, middleware []error, named func(path string, j *Job, twice bool) error) (specs []*spec.Schedule, errs []error) {
 	errs = append(r.late(), middleware...)
 	specs, seen := make([]*spec.Schedule, len(jobs)), make(map[string]bool, len(jobs))

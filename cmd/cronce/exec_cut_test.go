@@ -16,7 +16,8 @@ import (
 )
 
 // A node loses its store at a random phase of its leases, of 6, 8 and 10 seconds. Its commands are deaf to SIGTERM and
-// write all the time. The last write of each is before another node is granted the run.
+// write all the time. The last write of each is before another node is granted the run: the node
+// itself, or else the warden, has ended it.
 func TestCommandsEndBeforeTheNextGrant(t *testing.T) {
 	t.Parallel()
 	const jobs = 24

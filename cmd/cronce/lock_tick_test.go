@@ -127,7 +127,7 @@ func TestLockTickSeen(t *testing.T) {
 	}
 }
 
-// The exit code of a command that fails is that of the call, and its run has failed.
+// A call exits with the code of its command, and a command that fails is a run that has failed.
 func TestLockTickFails(t *testing.T) {
 	t.Parallel()
 	for name, store := range tickStores(t) {

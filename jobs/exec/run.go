@@ -70,7 +70,7 @@ const (
 	notFound      = 127
 )
 
-// permanent reports whether another try is of no use after an exit code; 0 is that of a command that
+// permanent reports whether another try is of no use after an exit code; 0 stands for a command that
 // a signal ended.
 func (c *Command) permanent(code int) bool {
 	switch {

@@ -62,7 +62,7 @@ func (r *Runner) Run(ctx context.Context) error { return r.backend.run(ctx) }
 // command, each a *FieldError. A program that is not there is no fault: see Command.Find.
 //
 // The function returns when no process of the command is left. It returns an *ExitError if the
-// command failed, of which those that another try cannot mend are scheduler.Permanent, and ErrExpired if the command was ended because the lease of the run was not
+// command failed, as scheduler.Permanent if another try is of no use, and ErrExpired if the command was ended because the lease of the run was not
 // renewed in time. After an exit code that says that there was nothing to do, it returns scheduler.Skip. The end of the context ends the command: with SIGKILL if the lease is lost,
 // because another node may run the tick already, otherwise with SIGTERM, and SIGKILL after the grace.
 func (r *Runner) Func(c Command) (scheduler.Func, error) {

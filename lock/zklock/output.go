@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/go-zookeeper/zk"
 
@@ -16,17 +15,7 @@ func (d *Driver) outputsPath(key string) string { return d.paths.of(key) + "/out
 
 // outputs reads the outputs of a series, and the version of their node: -1 if there is none.
 func (d *Driver) outputs(c *zk.Conn, key string) (all series.Outputs, version int32, err error) {
-	data, stat, err := c.Get(d.outputsPath(key))
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		return nil, -1, nil
-	case err != nil:
-		return nil, 0, err
-	}
-	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, stat.Version, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, d.outputsPath(key), err)
-	}
-	return all, stat.Version, nil
+	return stored[series.Outputs](c, d.outputsPath(key))
 }
 
 // KeepOutput keeps the output of a run, if its series is open, in the one node for all

@@ -89,17 +89,24 @@ func (d *Driver) sightingsPath(key string) string { return d.paths.of(key) + "/r
 // sightings reads the revisions of a series, by when they were seen first. The
 // version is that of their node, -1 if there is none.
 func (d *Driver) sightings(c *zk.Conn, key string) (seen series.Sightings, version int32, err error) {
-	data, stat, err := c.Get(d.sightingsPath(key))
+	return stored[series.Sightings](c, d.sightingsPath(key))
+}
+
+// stored reads a value that a node has as JSON, and the version of the node: -1 if there is none. A value
+// that cannot be read is the zero one.
+func stored[T any](c *zk.Conn, path string) (value T, version int32, err error) {
+	var none T
+	data, stat, err := c.Get(path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		return nil, -1, nil
+		return none, -1, nil
 	case err != nil:
-		return nil, 0, err
+		return none, 0, err
 	}
-	if err := json.Unmarshal(data, &seen); err != nil {
-		return nil, 0, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, d.sightingsPath(key), err)
+	if err := json.Unmarshal(data, &value); err != nil {
+		return none, stat.Version, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, path, err)
 	}
-	return seen, stat.Version, nil
+	return value, stat.Version, nil
 }
 
 // sight records the revision that a node opens the series with.

@@ -25,7 +25,7 @@ var hashed = regexp.MustCompile(`^H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?$`
 //	H(0-29)/10 each 10th value in this range, from one of its first 10 on
 //
 // in the second, minute, hour, day of month and day of week. Any other text is returned as it is:
-// [Parse] says what is wrong with it. Errors are of type [*Error].
+// [Parse] finds its faults. Errors are of type [*Error].
 func ForJob(text, job string) (string, error) {
 	words := strings.Fields(text)
 	first := 0 // the word of the first field

@@ -81,8 +81,8 @@ type Schedule struct {
 }
 
 // Parse reads a spec as described above; fields longer than 256 bytes are refused, and
-// text longer than 2,048. The zone is that of the fields when the text
-// names none, and nil means UTC. time.Local is refused, by name too: a spec
+// text longer than 2,048. Fields are read in the zone if the text
+// names none; nil means UTC. time.Local is refused, by name too: a spec
 // must mean the same on every machine. Errors are of type [*Error].
 func Parse(text string, zone *time.Location) (*Schedule, error) {
 	text = strings.TrimSpace(text)

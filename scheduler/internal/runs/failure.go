@@ -44,7 +44,7 @@ func failed(err error) (f *Failure) {
 	return f
 }
 
-// read takes what the error asks for. An error that asks for several things is skipped, or else
+// read reads how the error wants the run to go on. An error that asks for several things is skipped, or else
 // permanent. One whose methods panic asks for nothing.
 func (f *Failure) read(err error) {
 	defer func() { _ = recover() }()

@@ -20,7 +20,7 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// A Driver is what the commands need of a store. Each store of the binary has it.
+// A Driver is a store with all capabilities that commands use. Each store of the binary has them.
 type Driver interface {
 	driver.Driver
 	driver.Waiter

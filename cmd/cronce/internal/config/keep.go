@@ -8,8 +8,8 @@ import (
 // notFixed are the sections that a node can take over while it runs, or does not read.
 var notFixed = []string{"include", "defaults", "jobs", "ops"}
 
-// KeepFixed gives the configuration the settings of a running one that need a restart, and what that
-// one has been given to call. It returns the names of the settings that differ.
+// KeepFixed gives the configuration the settings of a running one that need a restart, and the
+// functions that it calls. It returns the names of the settings that differ.
 func (c *Config) KeepFixed(running *Config) (differ []string) {
 	now, was := reflect.ValueOf(c).Elem(), reflect.ValueOf(running).Elem()
 	for i := range now.NumField() {

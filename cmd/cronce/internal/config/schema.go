@@ -15,7 +15,7 @@ var choices = map[reflect.Type][]string{
 }
 
 // Schema returns a JSON Schema (draft 2020-12) of the file, for editors. It has the keys and the
-// types of their values, and not what only a check finds.
+// types of their values. Rules that only a check knows are not in it.
 func Schema() map[string]any {
 	s := schemaOf(reflect.TypeFor[Config]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

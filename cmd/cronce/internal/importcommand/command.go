@@ -114,7 +114,7 @@ func input(stdin io.Reader, name string) (shown string, data []byte, err error) 
 	return terminal.Printable(name), data, err
 }
 
-// report prints the remarks, what was not imported, and the numbers.
+// report prints the remarks, the lines that were not imported, and the numbers.
 func (r *result) report(w io.Writer) {
 	for _, remark := range r.remarks {
 		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))

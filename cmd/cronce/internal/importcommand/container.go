@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// container sets the command of the container of a Job, and what of its policies has a counterpart.
+// container sets the command of the container of a Job, and those policies that have a counterpart.
 func (j *job) container(template any) {
 	pod := get(template, "template", "spec")
 	containers := list(pod, "containers")

@@ -125,7 +125,7 @@ func (f field) item(text string, seed uint64) (s set, random bool, err error) {
 	return s, false, nil
 }
 
-// span returns the ends of a range. An end that is empty is that of the field.
+// span returns the ends of a range. An empty end is the end of the field.
 func (f field) span(from, to string) (low, high int, err error) {
 	low, high = f.low, f.high
 	if from != "" {
@@ -159,7 +159,7 @@ func number(text string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// translate makes a spec from the five fields of a line, with the remarks on what differs. The prefix
+// translate makes a spec from the five fields of a line, with remarks on each difference. The prefix
 // names a zone, if the line has one.
 func translate(words []string, prefix string, zone *time.Location, seed uint64) (s *spec.Schedule, remarks []string, err error) {
 	var sets [5]set
@@ -224,8 +224,8 @@ func days(words []string, sets [5]set, texts ...[]string) error {
 	return nil
 }
 
-// nth writes weekdays in whole weeks of the month, as in MON#1. There are more days than those of
-// whole weeks in most sets.
+// nth writes weekdays in whole weeks of the month, as in MON#1. Most sets have days
+// beside whole weeks.
 func nth(month, week set) (string, bool) {
 	var items []string
 	for k := range 5 {

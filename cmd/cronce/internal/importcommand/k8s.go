@@ -174,8 +174,8 @@ func cronJob(o object, opt k8sOptions) job {
 	if space != "" {
 		create = "kubectl --namespace " + shellWord(space) + " create job"
 	}
-	// The tick is in the name, so that no second Job is made of it: ten digits, as names have up to 63
-	// characters and those of CronJobs up to 52.
+	// The tick is in the name, so that no second Job is made of it: ten digits, as the name of a Job has up to 63
+	// characters and the name of a CronJob up to 52.
 	j.shell = create + " --from=cronjob/" + shellWord(name) + " " + shellWord(name) + `-"$(printf %s "$CRONCE_TICK" | tr -dc 0-9 | cut -c3-12)"`
 	if p := text(s, "concurrencyPolicy"); p == "Forbid" || p == "Replace" {
 		j.note("concurrencyPolicy %s is not kept between Jobs: a run is over when its Job exists", p)

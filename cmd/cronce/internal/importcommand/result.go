@@ -20,7 +20,7 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A result is what was made of an input.
+// A result has the jobs of an input, and its remarks.
 type result struct {
 	source  string   // a crontab, or CronJobs of Kubernetes
 	zone    string   // of specs without one
@@ -230,8 +230,8 @@ var (
 	notInName  = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 )
 
-// nameOf returns the name of a job: that of its program, and a hash of the line, so that it stays the
-// same when other lines change.
+// nameOf returns the name of a job: the name of its program with a hash of the line, so that it stays
+// the same when other lines change.
 func nameOf(command, line string) string {
 	for {
 		rest := condition.ReplaceAllString(assignment.ReplaceAllString(command, ""), "")

@@ -116,7 +116,7 @@ func (m *crowd) want(ticks ...string) {
 	}
 }
 
-// judged is what the proof says.
+// judged returns the report of the proof.
 func (m *crowd) judged() (driver.Journal, verify.Report) {
 	front := driver.Front{Driver: m.store}
 	j, err := front.Journal(m.t.Context(), seriesPrefix+"k", 0)

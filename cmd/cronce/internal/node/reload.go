@@ -143,7 +143,7 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// take lets the node have the jobs of a configuration, and logs what came of it; for the first time
+// take lets the node have the jobs of a configuration, and logs the result; for the first time
 // only if something has changed.
 func (r *reloader) take(c *config.Config, err error, first bool) {
 	n, restart, err := r.apply(c, err)
@@ -245,7 +245,7 @@ func (r *reloader) check(c *config.Config) (enabled map[string]*config.Job, fres
 	return enabled, fresh, c.Locate(errors.Join(faults, r.checkFresh(settings, fresh)))
 }
 
-// checkFresh returns what New does not accept of some of the jobs of settings, each with its path there.
+// checkFresh returns the faults that New finds in some of the jobs of settings, each with its path there.
 func (r *reloader) checkFresh(settings scheduler.Config, fresh []int) error {
 	all := settings.Jobs
 	settings.Jobs = nil
@@ -275,7 +275,7 @@ func (r *reloader) change(removed []string, replaced, added []scheduler.Job) err
 	return errors.Join(r.node.Replace(replaced...), r.node.Add(added...))
 }
 
-// A sight is what files were when they were looked at, without their content.
+// A sight is the state of files at one time, without their content.
 type sight []os.FileInfo
 
 // look looks at files. One that is not there is nil.

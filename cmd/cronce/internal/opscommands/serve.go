@@ -80,7 +80,7 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 	})
 }
 
-// serveConfigured serves what the section ops names. Its faults come before those of the store.
+// serveConfigured serves the pages and metrics of the section ops. It checks the section before it opens the store.
 func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) error {
 	if c.Ops == nil || (config.HTTP{Address: c.Ops.Address}).Off() {
 		return exit.Usagef("ops: the configuration has no ops.address, so nothing is served; --dev serves this machine alone")

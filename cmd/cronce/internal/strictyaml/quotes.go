@@ -10,7 +10,7 @@ import (
 )
 
 // bare matches a line with a value that is not quoted and begins with a character that YAML
-// reserves. The groups are what stands before the value, the key, and the value.
+// reserves. The groups are the text before the value, the key, and the value.
 var bare = regexp.MustCompile("^((?:.*[\\s{,])?([A-Za-z_]+):[ \t]+)([*@%`?].*)$")
 
 // tabbed matches a line whose indentation has a tab.

@@ -228,7 +228,7 @@ func (m *mappings) key(column int) int {
 }
 
 // syntax converts an error of the parser into an Error, without its excerpt of the file. It names the
-// values that need quotes, and tabs, instead of what the parser made of them.
+// values that need quotes, and tabs, which the parser describes in other words.
 func (f *File) syntax(err error, data []byte) error {
 	e, ok := errors.AsType[yaml.Error](err)
 	if !ok {
