@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // TryAcquire asks for key once and does not wait for another owner: it returns
@@ -245,7 +246,7 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 	}
 	l.plain.saw(a.Key, g.Fence)
 	lease := &Lease{locker: l, index: -1, fixed: fixed, limit: a.Limit,
-		ref: driver.RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas}}
+		ref: series.RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas}}
 	lease.believe(sent, g.Left)
 	lease.span = min(g.Left, a.TTL)
 	now := l.renewer.now()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -210,7 +211,7 @@ func (l *Locker) renewAll(ctx context.Context, n *lane, batch []*Lease) []renewa
 	answers := make([]renewal, len(batch))
 	switch {
 	case n.claimer != nil:
-		refs := make([]driver.RunRef, len(batch))
+		refs := make([]series.RunRef, len(batch))
 		for i, s := range batch {
 			refs[i] = s.ref
 		}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A renewer finds which leases are due for renewal and ends the contexts of those that
@@ -220,7 +220,7 @@ func (k *renewer) take(s *Lease, r *renewal, sent time.Time) (cause error) {
 		k.fix(s)
 		if r.Replaced {
 			s.newer.Store(true)
-			cause = driver.ErrReplaced
+			cause = series.ErrReplaced
 		}
 	}
 	return cause

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A reply that is lost makes its owner ask again: each request that is sent
@@ -19,7 +20,7 @@ var againTests = []test{
 }
 
 // twice claims c twice: the second answer must be as the first, and nothing may change.
-func (s *stand) twice(what string, c driver.Claim, want driver.Kind) driver.Answer {
+func (s *stand) twice(what string, c series.Claim, want series.Kind) series.Answer {
 	s.Helper()
 	first := s.claimed(c, want)
 	s.unchanged(func() {
@@ -32,37 +33,37 @@ func (s *stand) twice(what string, c driver.Claim, want driver.Kind) driver.Answ
 }
 
 func againClaims(s *stand) {
-	s.twice("no mark", s.ask(1, 0), driver.KindUnknown)
+	s.twice("no mark", s.ask(1, 0), series.KindUnknown)
 	s.open()
 	late := s.next(1)
 	late.Deadline = 0
-	s.twice("a miss", late, driver.KindMissed)
-	s.twice("a gap", s.ask(s.due(5), s.due(4)), driver.KindGap)
-	s.twice("the future", s.ask(s.look().Now+60_000, 0), driver.KindEarly)
-	a := s.twice("a grant", s.ask(s.due(3), s.due(1)), driver.KindGranted)
-	s.twice("a takeover of an alive run", driver.Claim{Key: s.key, Owner: s.owner(), Number: a.Number, From: a.Fence, TTL: long, Attempts: 1, Latest: driver.MaxNumber}, driver.KindPassed)
+	s.twice("a miss", late, series.KindMissed)
+	s.twice("a gap", s.ask(s.due(5), s.due(4)), series.KindGap)
+	s.twice("the future", s.ask(s.look().Now+60_000, 0), series.KindEarly)
+	a := s.twice("a grant", s.ask(s.due(3), s.due(1)), series.KindGranted)
+	s.twice("a takeover of an alive run", series.Claim{Key: s.key, Owner: s.owner(), Number: a.Number, From: a.Fence, TTL: long, Attempts: 1, Latest: driver.MaxNumber}, series.KindPassed)
 	s.env.Wait(5 * time.Millisecond)
 	skip := s.ask(s.look().Now, a.Number)
-	s.twice("a skip", skip, driver.KindSkipped)
+	s.twice("a skip", skip, series.KindSkipped)
 	s.env.Wait(5 * time.Millisecond)
 	queue := s.ask(s.look().Now, skip.Number)
-	queue.Overlap = driver.OverlapQueue
-	s.twice("a wait", queue, driver.KindWaiting)
+	queue.Overlap = series.OverlapQueue
+	s.twice("a wait", queue, series.KindWaiting)
 	s.pause()
 	s.env.Wait(5 * time.Millisecond)
-	s.twice("a pause", s.ask(s.look().Now, queue.Number), driver.KindPaused)
+	s.twice("a pause", s.ask(s.look().Now, queue.Number), series.KindPaused)
 }
 
 func againOthers(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	equal(s, "the renewal", s.renew(run), s.renew(run))
-	equal(s, "the ending", s.ended(run, driver.EndGivenBack), s.ended(run, driver.EndGivenBack))
-	for _, action := range []driver.Action{driver.ActionPause, driver.ActionResume} {
+	equal(s, "the ending", s.ended(run, series.EndGivenBack), s.ended(run, series.EndGivenBack))
+	for _, action := range []series.Action{series.ActionPause, series.ActionResume} {
 		c := s.change(action)
 		s.repeats(c, s.makes(c))
 	}
-	o := driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1"}
+	o := series.OpenRequest{Key: s.key, Node: "n", Revision: "r1"}
 	s.unchanged(func() { equal(s, "since", s.opened(o).Since, s.opened(o).Since) })
 }
 
@@ -70,33 +71,33 @@ func againBetween(s *stand) {
 	s.open()
 	c := s.next(1)
 	first, _ := s.granted(c)
-	s.claimed(s.next(1), driver.KindPassed)
+	s.claimed(s.next(1), series.KindPassed)
 	s.env.Wait(5 * time.Millisecond)
-	s.claimed(s.ask(s.look().Now, s.due(1)), driver.KindSkipped)
+	s.claimed(s.ask(s.look().Now, s.due(1)), series.KindSkipped)
 	again, run := s.granted(c)
 	equal(s, "the fence", again.Fence, first.Fence)
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 }
 
 func againLate(s *stand) {
 	s.open()
 	past := s.look().Now - 5
-	late := func(c driver.Claim) driver.Claim {
+	late := func(c series.Claim) series.Claim {
 		c.Latest = past
 		return c
 	}
 	c := s.next(1)
-	s.unchanged(func() { s.claimed(late(c), driver.KindExpired) })
+	s.unchanged(func() { s.claimed(late(c), series.KindExpired) })
 	first, run := s.granted(c)
 	s.unchanged(func() {
 		again, _ := s.granted(late(c))
 		equal(s, "the fence", again.Fence, first.Fence)
-		s.claimed(late(s.after(run)), driver.KindExpired)
-		s.claimed(late(s.ask(s.due(2), s.due(1))), driver.KindExpired)
-		s.claimed(late(s.ask(s.look().Now+60_000, 0)), driver.KindExpired)
+		s.claimed(late(s.after(run)), series.KindExpired)
+		s.claimed(late(s.ask(s.due(2), s.due(1))), series.KindExpired)
+		s.claimed(late(s.ask(s.look().Now+60_000, 0)), series.KindExpired)
 	})
-	s.ended(run, driver.EndDone)
-	s.unchanged(func() { s.claimed(late(c), driver.KindOver) })
+	s.ended(run, series.EndDone)
+	s.unchanged(func() { s.claimed(late(c), series.KindOver) })
 }
 
 func againDoubt(s *stand) {
@@ -105,17 +106,17 @@ func againDoubt(s *stand) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	s.unchanged(func() {
-		as := s.numbered.Claim(ctx, []driver.Claim{s.next(2), s.next(3)})
+		as := s.numbered.Claim(ctx, []series.Claim{s.next(2), s.next(3)})
 		equal(s, "answers", len(as), 2)
 		for _, a := range as {
 			s.canceled("claim", a.Err)
-			equal(s, "the kind", a.Kind, driver.KindUnknown)
+			equal(s, "the kind", a.Kind, series.KindUnknown)
 		}
-		s.canceled("renew", s.numbered.RenewRuns(ctx, []driver.RunRef{run})[0].Err)
-		s.canceled("release", s.numbered.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err)
-		s.canceled("open", s.numbered.Open(ctx, []driver.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
+		s.canceled("renew", s.numbered.RenewRuns(ctx, []series.RunRef{run})[0].Err)
+		s.canceled("release", s.numbered.ReleaseRuns(ctx, []series.EndRequest{{RunRef: run}})[0].Err)
+		s.canceled("open", s.numbered.Open(ctx, []series.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
 		s.canceled("look", s.numbered.ReadSeries(ctx, []string{s.key})[0].Err)
-		s.canceled("pause", s.controlled.Control(ctx, s.change(driver.ActionPause)).Err)
+		s.canceled("pause", s.controlled.Control(ctx, s.change(series.ActionPause)).Err)
 		_, err := s.controlled.Audit(ctx, "", 0)
 		s.canceled("audit", err)
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var batchTests = []test{
@@ -26,13 +27,13 @@ func batchEmpty(s *stand) {
 }
 
 // fleet opens n series and returns a claim of a due number of each.
-func (s *stand) fleet(n int) []driver.Claim {
+func (s *stand) fleet(n int) []series.Claim {
 	s.Helper()
-	os := make([]driver.OpenRequest, n)
+	os := make([]series.OpenRequest, n)
 	for i := range os {
-		os[i] = driver.OpenRequest{Key: fmt.Sprintf("job-%d", i), Node: "opener", Revision: "r1"}
+		os[i] = series.OpenRequest{Key: fmt.Sprintf("job-%d", i), Node: "opener", Revision: "r1"}
 	}
-	cs := make([]driver.Claim, n)
+	cs := make([]series.Claim, n)
 	all := s.numbered.Open(s.ctx, os)
 	equal(s, "answers", len(all), n)
 	for i, is := range all {
@@ -48,16 +49,16 @@ func (s *stand) fleet(n int) []driver.Claim {
 }
 
 // grants claims them all, which must all be granted, and returns their runs.
-func (s *stand) grants(cs []driver.Claim) []driver.RunRef {
+func (s *stand) grants(cs []series.Claim) []series.RunRef {
 	s.Helper()
-	runs := make([]driver.RunRef, len(cs))
+	runs := make([]series.RunRef, len(cs))
 	as := s.numbered.Claim(s.ctx, cs)
 	equal(s, "answers", len(as), len(cs))
 	for i, a := range as {
-		if a.Kind != driver.KindGranted || a.Number != cs[i].Number || a.Node != driver.NodeOf(cs[i].Owner) {
+		if a.Kind != series.KindGranted || a.Number != cs[i].Number || a.Node != driver.NodeOf(cs[i].Owner) {
 			s.Fatalf("claim %d of %d: %+v", i, cs[i].Number, a)
 		}
-		runs[i] = driver.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: long}
+		runs[i] = series.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: long}
 	}
 	return runs
 }
@@ -82,9 +83,9 @@ func batchDecided(s *stand) {
 		cs[i].Owner = s.owner()
 	}
 	for i, a := range s.numbered.Claim(s.ctx, cs) {
-		want, node := driver.KindGranted, driver.NodeOf(cs[i].Owner)
+		want, node := series.KindGranted, driver.NodeOf(cs[i].Owner)
 		if i < 205 {
-			want = driver.KindPassed
+			want = series.KindPassed
 		}
 		if a.Kind != want || a.Number != cs[i].Number || (a.Node == node) != (i >= 205) || a.Err != nil {
 			s.Fatalf("claim %d: %+v", i, a)
@@ -95,8 +96,8 @@ func batchDecided(s *stand) {
 func batchSameKey(s *stand) {
 	s.open()
 	c := s.next(1)
-	as := s.numbered.Claim(s.ctx, []driver.Claim{c, s.next(1), c, s.ask(s.due(3), s.due(2)), s.ask(s.due(2), s.due(1))})
-	for i, want := range []driver.Kind{driver.KindGranted, driver.KindPassed, driver.KindGranted, driver.KindGap, driver.KindHeld} {
+	as := s.numbered.Claim(s.ctx, []series.Claim{c, s.next(1), c, s.ask(s.due(3), s.due(2)), s.ask(s.due(2), s.due(1))})
+	for i, want := range []series.Kind{series.KindGranted, series.KindPassed, series.KindGranted, series.KindGap, series.KindHeld} {
 		if as[i].Kind != want {
 			s.Errorf("claim %d: %v, want %v", i, name(as[i].Kind), name(want))
 		}
@@ -106,17 +107,17 @@ func batchSameKey(s *stand) {
 
 func batchMixed(s *stand) {
 	cs := s.fleet(12)
-	want := make([]driver.Kind, len(cs))
+	want := make([]series.Kind, len(cs))
 	for i := range cs {
 		switch i % 4 {
 		case 0:
-			want[i] = driver.KindGranted
+			want[i] = series.KindGranted
 		case 1:
-			cs[i].Key, want[i] = "unknown", driver.KindUnknown
+			cs[i].Key, want[i] = "unknown", series.KindUnknown
 		case 2:
-			cs[i].Deadline, want[i] = 0, driver.KindMissed
+			cs[i].Deadline, want[i] = 0, series.KindMissed
 		case 3:
-			cs[i].TTL, want[i] = 0, driver.KindUnknown // refused
+			cs[i].TTL, want[i] = 0, series.KindUnknown // refused
 		}
 	}
 	for i, a := range s.front().Claim(s.ctx, cs) {
@@ -141,9 +142,9 @@ func batchRuns(s *stand) {
 			s.Fatalf("renewal %d: %+v", i, r)
 		}
 	}
-	es := make([]driver.EndRequest, len(runs))
+	es := make([]series.EndRequest, len(runs))
 	for i := range runs {
-		es[i] = driver.EndRequest{RunRef: runs[i], Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}
+		es[i] = series.EndRequest{RunRef: runs[i], Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}
 	}
 	for i, e := range s.numbered.ReleaseRuns(s.ctx, es) {
 		if e.Err != nil || e.Ended != (i%3 != 1) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Eight nodes claim the same numbers of fifty series at the same time, each in
@@ -13,7 +13,7 @@ func batchRace(s *stand) {
 	const nodes = 8
 	fleet := s.fleet(50)
 	var wg sync.WaitGroup
-	answers := make([]map[string]driver.Answer, nodes)
+	answers := make([]map[string]series.Answer, nodes)
 	for n := range nodes {
 		cs := slices.Clone(fleet)
 		for i := range cs {
@@ -29,9 +29,9 @@ func batchRace(s *stand) {
 		granted := 0
 		for n := range nodes {
 			switch a := answers[n][c.Key]; a.Kind {
-			case driver.KindGranted:
+			case series.KindGranted:
 				granted++
-			case driver.KindPassed:
+			case series.KindPassed:
 			default:
 				s.Errorf("%s: node %d was answered %+v", c.Key, n, a)
 			}
@@ -40,8 +40,8 @@ func batchRace(s *stand) {
 	}
 }
 
-func byKey(cs []driver.Claim, as []driver.Answer) map[string]driver.Answer {
-	m := make(map[string]driver.Answer, len(cs))
+func byKey(cs []series.Claim, as []series.Answer) map[string]series.Answer {
+	m := make(map[string]series.Answer, len(cs))
 	for i, c := range cs {
 		m[c.Key] = as[i]
 	}

@@ -3,12 +3,12 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // beside begins a run of due(1) that is alive, and returns it with the claim of
 // a number that falls due meanwhile.
-func (s *stand) beside(o driver.Overlap) (driver.RunRef, driver.Claim) {
+func (s *stand) beside(o series.Overlap) (series.RunRef, series.Claim) {
 	s.Helper()
 	s.open()
 	_, run := s.granted(s.next(1))
@@ -21,14 +21,14 @@ func (s *stand) beside(o driver.Overlap) (driver.RunRef, driver.Claim) {
 func rowSkipped(s *stand) {
 	s.skipsAtGrant()
 	s.key = "other"
-	run, c := s.beside(driver.OverlapSkip)
-	a := s.claimed(c, driver.KindSkipped)
+	run, c := s.beside(series.OverlapSkip)
+	a := s.claimed(c, series.KindSkipped)
 	equal(s, "the mark", a.Mark, c.Number)
-	s.reason(s.last(driver.VerdictSkipped, s.due(1), c.Number), driver.ReasonOverlap)
-	s.unchanged(func() { s.claimed(c, driver.KindSkipped) })
+	s.reason(s.last(series.VerdictSkipped, s.due(1), c.Number), series.ReasonOverlap)
+	s.unchanged(func() { s.claimed(c, series.KindSkipped) })
 	other := c
 	other.Owner = s.owner()
-	s.unchanged(func() { s.claimed(other, driver.KindPassed) })
+	s.unchanged(func() { s.claimed(other, series.KindPassed) })
 	equal(s, "the run is alive", s.renew(run).Alive, true)
 }
 
@@ -40,29 +40,29 @@ func (s *stand) skipsAtGrant() {
 	}
 	s.open()
 	a, _ := s.granted(s.next(1))
-	s.claimed(s.ask(a.Now, s.due(1)), driver.KindSkipped)
+	s.claimed(s.ask(a.Now, s.due(1)), series.KindSkipped)
 }
 
 func rowQueued(s *stand) {
-	run, c := s.beside(driver.OverlapQueue)
-	a := s.claimed(c, driver.KindWaiting)
+	run, c := s.beside(series.OverlapQueue)
+	a := s.claimed(c, series.KindWaiting)
 	equal(s, "the mark", a.Mark, c.Number)
 	equal(s, "the number", a.Number, c.Number)
 	if a.Fence <= run.Fence {
 		s.Fatalf("the fence to take it over with is %d, that of the run %d", a.Fence, run.Fence)
 	}
-	s.last(driver.VerdictWaiting, s.due(1), c.Number)
+	s.last(series.VerdictWaiting, s.due(1), c.Number)
 	equal(s, "told to end", s.renew(run).Replaced, false)
 	s.unchanged(func() {
-		again := s.claimed(c, driver.KindWaiting)
+		again := s.claimed(c, series.KindWaiting)
 		equal(s, "the fence asked for again", again.Fence, a.Fence)
 	})
 }
 
 func rowReplaced(s *stand) {
-	run, c := s.beside(driver.OverlapReplace)
-	s.claimed(c, driver.KindWaiting)
-	s.last(driver.VerdictWaiting, s.due(1), c.Number)
+	run, c := s.beside(series.OverlapReplace)
+	s.claimed(c, series.KindWaiting)
+	s.last(series.VerdictWaiting, s.due(1), c.Number)
 	equal(s, "told to end", s.renew(run).Replaced, true)
 }
 
@@ -71,38 +71,38 @@ func rowHeld(s *stand) {
 	_, run := s.granted(s.next(1))
 	c := s.ask(s.due(2), s.due(1)) // due before the run was granted
 	s.unchanged(func() {
-		a := s.claimed(c, driver.KindHeld)
+		a := s.claimed(c, series.KindHeld)
 		equal(s, "the number of the run", a.Number, run.Number)
 		equal(s, "the fence of the run", a.Fence, run.Fence)
 		s.within("left", a.Left, long)
 	})
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	s.granted(c)
 }
 
 func rowDueBefore(s *stand) {
-	for _, o := range []driver.Overlap{driver.OverlapQueue, driver.OverlapReplace} {
+	for _, o := range []series.Overlap{series.OverlapQueue, series.OverlapReplace} {
 		s.key += "+"
 		s.open()
 		_, run := s.granted(s.next(1))
 		c := s.ask(s.due(2), s.due(1)) // due before the run was granted
 		c.Overlap = o
-		fence := s.claimed(c, driver.KindWaiting).Fence
-		s.last(driver.VerdictWaiting, s.due(1), c.Number)
-		equal(s, "told to end", s.renew(run).Replaced, o == driver.OverlapReplace)
-		e := s.ended(run, driver.EndDone)
+		fence := s.claimed(c, series.KindWaiting).Fence
+		s.last(series.VerdictWaiting, s.due(1), c.Number)
+		equal(s, "told to end", s.renew(run).Replaced, o == series.OverlapReplace)
+		e := s.ended(run, series.EndDone)
 		equal(s, "what waits", e.Waiting, c.Number)
 		s.granted(s.takes(c, fence))
 	}
 }
 
 func rowBacklog(s *stand) {
-	run, c := s.beside(driver.OverlapSkip)
+	run, c := s.beside(series.OverlapSkip)
 	c.Backlog = true
 	s.unchanged(func() {
-		a := s.claimed(c, driver.KindHeld)
+		a := s.claimed(c, series.KindHeld)
 		equal(s, "the number of the run", a.Number, run.Number)
 	})
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	s.granted(c)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The rows of the claim, in the order of their precedence.
@@ -48,7 +49,7 @@ var claimTests = []test{
 func rowNoMark(s *stand) {
 	c := s.ask(1, 0)
 	s.unchanged(func() {
-		a := s.claimed(c, driver.KindUnknown)
+		a := s.claimed(c, series.KindUnknown)
 		equal(s, "the mark", a.Mark, 0)
 	})
 }
@@ -69,13 +70,13 @@ func rowAgain(s *stand) {
 }
 
 func rowAgainOver(s *stand) {
-	for _, how := range []driver.EndKind{driver.EndDone, driver.EndUnstarted, driver.EndGivenBack} {
+	for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
 		s.key += "+"
 		s.open()
 		c := s.next(1)
 		_, run := s.granted(c)
 		s.ended(run, how)
-		s.unchanged(func() { s.claimed(c, driver.KindOver) })
+		s.unchanged(func() { s.claimed(c, series.KindOver) })
 	}
 	s.key += "+"
 	s.open()
@@ -83,33 +84,33 @@ func rowAgainOver(s *stand) {
 	c.TTL = short
 	s.granted(c)
 	s.env.Wait(short + slack)
-	s.unchanged(func() { s.claimed(c, driver.KindOver) })
+	s.unchanged(func() { s.claimed(c, series.KindOver) })
 }
 
 func rowAgainSpent(s *stand) {
 	s.open()
 	c := s.next(2)
 	c.Deadline = 0
-	s.claimed(c, driver.KindMissed)
+	s.claimed(c, series.KindMissed)
 	s.unchanged(func() {
-		a := s.claimed(c, driver.KindMissed)
+		a := s.claimed(c, series.KindMissed)
 		equal(s, "the number", a.Number, c.Number)
 	})
 	other := c
 	other.Owner = s.owner()
 	s.unchanged(func() {
-		a := s.claimed(other, driver.KindPassed)
+		a := s.claimed(other, series.KindPassed)
 		equal(s, "who decided it", a.Node, driver.NodeOf(c.Owner))
 	})
 	s.granted(s.ask(s.due(3), s.due(2)))
-	s.unchanged(func() { s.claimed(c, driver.KindPassed) }) // it is not the mark any more
+	s.unchanged(func() { s.claimed(c, series.KindPassed) }) // it is not the mark any more
 }
 
 func rowExpired(s *stand) {
 	s.open()
 	c := s.next(1)
 	c.Latest = s.look().Now - 10
-	s.unchanged(func() { s.claimed(c, driver.KindExpired) })
+	s.unchanged(func() { s.claimed(c, series.KindExpired) })
 	c.Latest = s.look().Now + 1000
 	if s.env.exact() {
 		c.Latest = s.look().Now
@@ -128,18 +129,18 @@ func rowExpiredOwner(s *stand) {
 	})
 	other := s.next(1)
 	other.Latest = s.mark
-	s.unchanged(func() { s.claimed(other, driver.KindExpired) })
+	s.unchanged(func() { s.claimed(other, series.KindExpired) })
 }
 
 func rowEarly(s *stand) {
 	s.open()
 	now := s.look().Now
 	s.unchanged(func() {
-		a := s.claimed(s.ask(now+10_000, now), driver.KindEarly)
+		a := s.claimed(s.ask(now+10_000, now), series.KindEarly)
 		s.within("the wait", a.Wait, 10*time.Second)
 	})
 	if s.env.exact() {
-		s.unchanged(func() { s.claimed(s.ask(now+21, s.mark), driver.KindEarly) })
+		s.unchanged(func() { s.claimed(s.ask(now+21, s.mark), series.KindEarly) })
 	}
 }
 
@@ -157,27 +158,27 @@ func rowToleranceSpends(s *stand) {
 	_, run := s.granted(s.next(1))
 	now := s.look().Now
 	c := s.ask(now+20, s.due(1))
-	if a := s.claim(c); s.env.exact() && (a.Kind != driver.KindEarly || a.Wait != 20*time.Millisecond) {
+	if a := s.claim(c); s.env.exact() && (a.Kind != series.KindEarly || a.Wait != 20*time.Millisecond) {
 		s.Fatalf("20ms before its instant, beside an alive run: %v, wait %v, want early, 20ms", name(a.Kind), a.Wait)
 	}
 	s.env.Wait(20 * time.Millisecond)
-	s.claimed(c, driver.KindSkipped)
-	s.ended(run, driver.EndDone)
+	s.claimed(c, series.KindSkipped)
+	s.ended(run, series.EndDone)
 	s.pause()
 	c = s.ask(s.look().Now+20, c.Number)
-	if a := s.claim(c); s.env.exact() && a.Kind != driver.KindEarly {
+	if a := s.claim(c); s.env.exact() && a.Kind != series.KindEarly {
 		s.Fatalf("20ms before its instant, while paused: %v, want early", name(a.Kind))
 	}
 }
 
 func rowAhead(s *stand) {
 	now := s.look().Now
-	s.opened(driver.OpenRequest{Key: s.key, Node: "opener", Revision: "r1", Mark: now + 3_600_000})
-	s.unchanged(func() { s.claimed(s.ask(now, 0), driver.KindAhead) })
+	s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1", Mark: now + 3_600_000})
+	s.unchanged(func() { s.claimed(s.ask(now, 0), series.KindAhead) })
 	s.unchanged(func() {
 		c := s.ask(now, 0)
 		c.From = 1
-		s.claimed(c, driver.KindAhead)
+		s.claimed(c, series.KindAhead)
 	})
 }
 
@@ -186,21 +187,21 @@ func rowPassed(s *stand) {
 	c := s.next(2)
 	_, run := s.granted(c)
 	s.unchanged(func() {
-		a := s.claimed(s.next(2), driver.KindPassed)
+		a := s.claimed(s.next(2), series.KindPassed)
 		equal(s, "who has it", a.Node, driver.NodeOf(c.Owner))
-		equal(s, "the state", a.State, driver.RunOpen)
+		equal(s, "the state", a.State, series.RunOpen)
 		equal(s, "the fence", a.Fence, run.Fence)
 		s.within("left", a.Left, long)
-		s.claimed(s.next(1), driver.KindPassed)
+		s.claimed(s.next(1), series.KindPassed)
 	})
-	s.ended(run, driver.EndDone)
-	s.unchanged(func() { s.claimed(s.next(2), driver.KindPassed) })
+	s.ended(run, series.EndDone)
+	s.unchanged(func() { s.claimed(s.next(2), series.KindPassed) })
 }
 
 func rowGap(s *stand) {
 	s.open()
 	s.unchanged(func() {
-		a := s.claimed(s.ask(s.due(3), s.due(2)), driver.KindGap)
+		a := s.claimed(s.ask(s.due(3), s.due(2)), series.KindGap)
 		equal(s, "the mark", a.Mark, s.mark)
 		if a.Now < s.mark {
 			s.Fatalf("the store's now is %d, before the mark %d", a.Now, s.mark)
@@ -212,17 +213,17 @@ func rowMissed(s *stand) {
 	s.open()
 	c := s.next(2)
 	c.Deadline = time.Millisecond
-	a := s.claimed(c, driver.KindMissed)
+	a := s.claimed(c, series.KindMissed)
 	equal(s, "the mark", a.Mark, c.Number)
 	equal(s, "where the mark stood", a.From, s.mark)
-	l := s.last(driver.VerdictMissed, s.mark, c.Number)
-	s.reason(l, driver.ReasonDeadline)
+	l := s.last(series.VerdictMissed, s.mark, c.Number)
+	s.reason(l, series.ReasonDeadline)
 	equal(s, "the runs", len(s.look().Runs), 0)
 	if s.env.exact() {
 		now := s.look().Now
 		late := s.ask(now-5, c.Number)
 		late.Deadline = 4 * time.Millisecond
-		s.claimed(late, driver.KindMissed)
+		s.claimed(late, series.KindMissed)
 		c = s.ask(now, now-5)
 		c.Deadline = 0 // at its instant it is not late
 		s.granted(c)
@@ -232,9 +233,9 @@ func rowMissed(s *stand) {
 func rowMissedMisfire(s *stand) {
 	s.open()
 	c := s.next(2)
-	c.Deadline, c.Late = 0, driver.ReasonMisfire
-	s.claimed(c, driver.KindMissed)
-	s.reason(s.last(driver.VerdictMissed, s.mark, c.Number), driver.ReasonMisfire)
+	c.Deadline, c.Late = 0, series.ReasonMisfire
+	s.claimed(c, series.KindMissed)
+	s.reason(s.last(series.VerdictMissed, s.mark, c.Number), series.ReasonMisfire)
 }
 
 // A number of a former spec is never granted, whatever its deadline, and nothing of it is
@@ -243,28 +244,28 @@ func rowRespecified(s *stand) {
 	s.open()
 	now := s.look().Now
 	c := s.ask(now+15, s.mark)
-	c.Late = driver.ReasonRespecified
-	if a := s.claim(c); a.Kind != driver.KindEarly && a.Kind != driver.KindMissed {
+	c.Late = series.ReasonRespecified
+	if a := s.claim(c); a.Kind != series.KindEarly && a.Kind != series.KindMissed {
 		s.Fatalf("a number that is not due: %v", name(a.Kind))
-	} else if a.Kind == driver.KindMissed && a.Now < c.Number {
+	} else if a.Kind == series.KindMissed && a.Now < c.Number {
 		s.Fatalf("it was spent %d ms early", c.Number-a.Now)
 	}
 	s.env.Wait(30 * time.Millisecond)
 	s.mark = s.look().Mark
 	c = s.ask(s.look().Now-1, s.mark)
-	c.Late, c.Between, c.Revision = driver.ReasonRespecified, 2, "r0"
-	s.claimed(c, driver.KindMissed)
-	s.claimed(c, driver.KindMissed) // asked again
-	l := s.last(driver.VerdictMissed, s.mark, c.Number)
-	s.reason(l, driver.ReasonRespecified)
+	c.Late, c.Between, c.Revision = series.ReasonRespecified, 2, "r0"
+	s.claimed(c, series.KindMissed)
+	s.claimed(c, series.KindMissed) // asked again
+	l := s.last(series.VerdictMissed, s.mark, c.Number)
+	s.reason(l, series.ReasonRespecified)
 	if s.journaled != nil {
-		equal(s, "between", l.Between, driver.VerdictMissed)
+		equal(s, "between", l.Between, series.VerdictMissed)
 		equal(s, "the revision", l.Revision, "r0")
 	}
 }
 
 // reason checks the reason of a line, if the store keeps a journal.
-func (s *stand) reason(l driver.Line, want string) {
+func (s *stand) reason(l series.Line, want string) {
 	s.Helper()
 	if s.journaled != nil {
 		equal(s, "the reason", l.Reason, want)
@@ -281,7 +282,7 @@ func rowGranted(s *stand) {
 	equal(s, "where the mark stood", a.From, s.mark)
 	equal(s, "the wait", a.Wait, 0)
 	equal(s, "left", a.Left, c.TTL)
-	l := s.last(driver.VerdictRan, s.mark, c.Number)
+	l := s.last(series.VerdictRan, s.mark, c.Number)
 	if s.journaled != nil {
 		equal(s, "the line's node", l.Node, driver.NodeOf(c.Owner))
 		equal(s, "the line's fence", l.Fence, run.Fence)
@@ -289,7 +290,7 @@ func rowGranted(s *stand) {
 		equal(s, "the verdict between", l.Between, "")
 	}
 	runs := s.look().Runs
-	if len(runs) != 1 || runs[0].Owner != c.Owner || runs[0].State != driver.RunOpen || runs[0].Until <= a.Now {
+	if len(runs) != 1 || runs[0].Owner != c.Owner || runs[0].State != series.RunOpen || runs[0].Until <= a.Now {
 		s.Fatalf("the runs are %+v", runs)
 	}
 }
@@ -300,23 +301,23 @@ func rowBetween(s *stand) {
 	c.Between = 3
 	a, _ := s.granted(c)
 	equal(s, "the mark", a.Mark, c.Number)
-	if l := s.last(driver.VerdictRan, s.mark, c.Number); s.journaled != nil {
-		equal(s, "the verdict between", l.Between, driver.VerdictMissed)
+	if l := s.last(series.VerdictRan, s.mark, c.Number); s.journaled != nil {
+		equal(s, "the verdict between", l.Between, series.VerdictMissed)
 	}
-	s.unchanged(func() { s.claimed(s.next(3), driver.KindPassed) })
+	s.unchanged(func() { s.claimed(s.next(3), series.KindPassed) })
 }
 
 func rowAllowed(s *stand) {
 	s.open()
 	first, second := s.next(1), s.ask(s.due(2), s.due(1))
-	second.Overlap = driver.OverlapAllow
+	second.Overlap = series.OverlapAllow
 	a, one := s.granted(first)
 	b, two := s.granted(second)
 	if b.Fence <= a.Fence {
 		s.Fatalf("fences %d, then %d", a.Fence, b.Fence)
 	}
 	equal(s, "the runs", len(s.look().Runs), 2)
-	s.ended(one, driver.EndDone)
+	s.ended(one, series.EndDone)
 	equal(s, "the second is alive", s.renew(two).Alive, true)
-	s.ended(two, driver.EndDone)
+	s.ended(two, series.EndDone)
 }

@@ -3,11 +3,11 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // dead begins a run of due(1) and lets its lease end.
-func (s *stand) dead() driver.RunRef {
+func (s *stand) dead() series.RunRef {
 	s.Helper()
 	s.open()
 	c := s.next(1)
@@ -18,22 +18,22 @@ func (s *stand) dead() driver.RunRef {
 }
 
 // after is the claim by a fresh owner that takes a run over.
-func (s *stand) after(run driver.RunRef) driver.Claim {
+func (s *stand) after(run series.RunRef) series.Claim {
 	c := s.ask(run.Number, s.mark)
 	c.From, c.Rerun = run.Fence, true
 	return c
 }
 
 // settles claims c, which must be passed and must settle the run with v.
-func (s *stand) settles(c driver.Claim, run driver.RunRef, v driver.Verdict) {
+func (s *stand) settles(c series.Claim, run series.RunRef, v series.Verdict) {
 	s.Helper()
-	a := s.claimed(c, driver.KindPassed)
+	a := s.claimed(c, series.KindPassed)
 	s.settled(a, run, v)
 	equal(s, "the runs left", len(s.look().Runs), 0)
 	s.last(v, run.Number, run.Number)
 }
 
-func (s *stand) settled(a driver.Answer, run driver.RunRef, v driver.Verdict) {
+func (s *stand) settled(a series.Answer, run series.RunRef, v series.Verdict) {
 	s.Helper()
 	if len(a.Settled) != 1 || a.Settled[0].Number != run.Number || a.Settled[0].Verdict != v || a.Settled[0].Fence != run.Fence {
 		s.Fatalf("settled: %+v, want %d as %q", a.Settled, run.Number, v)
@@ -45,31 +45,31 @@ func rowTakeoverFence(s *stand) {
 	for _, fence := range []int64{1, run.Fence - 1, run.Fence + 1} {
 		c := s.after(run)
 		c.From = fence
-		s.unchanged(func() { s.claimed(c, driver.KindPassed) })
+		s.unchanged(func() { s.claimed(c, series.KindPassed) })
 	}
 	c := s.after(run)
 	c.Number = s.due(2) // no run
-	s.unchanged(func() { s.claimed(c, driver.KindPassed) })
+	s.unchanged(func() { s.claimed(c, series.KindPassed) })
 }
 
 func rowTakeoverAlive(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.unchanged(func() {
-		a := s.claimed(s.after(run), driver.KindPassed)
-		equal(s, "the state", a.State, driver.RunOpen)
+		a := s.claimed(s.after(run), series.KindPassed)
+		equal(s, "the state", a.State, series.RunOpen)
 		s.within("left", a.Left, long)
 	})
 	other := s.ask(s.due(2), s.due(1))
-	other.Overlap = driver.OverlapAllow
+	other.Overlap = series.OverlapAllow
 	s.granted(other)
-	s.unchanged(func() { s.claimed(s.after(run), driver.KindPassed) })
+	s.unchanged(func() { s.claimed(s.after(run), series.KindPassed) })
 }
 
 func rowTakeoverPaused(s *stand) {
 	run := s.dead()
 	s.pause()
-	s.settles(s.after(run), run, driver.VerdictLost)
+	s.settles(s.after(run), run, series.VerdictLost)
 }
 
 func rowTakeoverAttempts(s *stand) {
@@ -81,25 +81,25 @@ func rowTakeoverAttempts(s *stand) {
 	s.env.Wait(short + slack)
 	c = s.after(second)
 	c.Attempts = 2
-	s.settles(c, second, driver.VerdictLost)
+	s.settles(c, second, series.VerdictLost)
 	c.Owner = s.owner()
-	s.unchanged(func() { s.claimed(c, driver.KindPassed) })
+	s.unchanged(func() { s.claimed(c, series.KindPassed) })
 }
 
 func rowTakeoverNoRerun(s *stand) {
 	run := s.dead()
 	c := s.after(run)
 	c.Rerun = false
-	s.settles(c, run, driver.VerdictLost)
+	s.settles(c, run, series.VerdictLost)
 }
 
 func rowTakeoverUnstarted(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, driver.EndUnstarted)
+	s.ended(run, series.EndUnstarted)
 	c := s.after(run)
 	c.Deadline = time.Millisecond
-	s.settles(c, run, driver.VerdictMissed)
+	s.settles(c, run, series.VerdictMissed)
 }
 
 func rowTakeover(s *stand) {
@@ -113,7 +113,7 @@ func rowTakeover(s *stand) {
 	if a.Fence <= run.Fence {
 		s.Fatalf("the fence is %d, that of the first attempt %d", a.Fence, run.Fence)
 	}
-	s.last(driver.VerdictRan, run.Number, run.Number)
+	s.last(series.VerdictRan, run.Number, run.Number)
 	s.unchanged(func() {
 		again, _ := s.granted(c)
 		equal(s, "the fence asked for again", again.Fence, a.Fence)
@@ -125,14 +125,14 @@ func rowOrphan(s *stand) {
 	c := s.ask(s.look().Now, s.due(1))
 	c.Rerun = true
 	s.unchanged(func() {
-		a := s.claimed(c, driver.KindOrphan)
+		a := s.claimed(c, series.KindOrphan)
 		equal(s, "the number", a.Number, run.Number)
 		equal(s, "the fence", a.Fence, run.Fence)
 		equal(s, "the attempt", a.Attempt, 1)
 		equal(s, "left", a.Left, 0)
 	})
 	_, second := s.granted(s.after(run))
-	s.ended(second, driver.EndDone)
+	s.ended(second, series.EndDone)
 	s.granted(c)
 }
 
@@ -140,11 +140,11 @@ func rowSettled(s *stand) {
 	run := s.dead()
 	c := s.ask(s.look().Now, s.due(1))
 	a, _ := s.granted(c)
-	s.settled(a, run, driver.VerdictLost)
-	s.last(driver.VerdictRan, s.due(1), c.Number)
+	s.settled(a, run, series.VerdictLost)
+	s.last(series.VerdictRan, s.due(1), c.Number)
 	equal(s, "the runs", len(s.look().Runs), 1)
 	if s.journaled != nil {
 		lines := s.lines()
-		equal(s, "the verdict of the dead run", lines[len(lines)-2].Verdict, driver.VerdictLost)
+		equal(s, "the verdict of the dead run", lines[len(lines)-2].Verdict, series.VerdictLost)
 	}
 }

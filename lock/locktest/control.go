@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var controlTests = []test{
@@ -36,7 +37,7 @@ var controlTests = []test{
 }
 
 // audit returns all records.
-func (s *stand) audit() []driver.AuditRecord {
+func (s *stand) audit() []series.AuditRecord {
 	s.Helper()
 	all, err := s.controlled.Audit(s.ctx, "", 0)
 	if err != nil {
@@ -46,10 +47,10 @@ func (s *stand) audit() []driver.AuditRecord {
 }
 
 // changeLines returns the lines about changes that have a record.
-func (s *stand) changeLines() (lines []driver.Line) {
+func (s *stand) changeLines() (lines []series.Line) {
 	s.Helper()
 	for _, l := range s.lines() {
-		if l.Verdict == driver.VerdictControl && l.Audit != 0 {
+		if l.Verdict == series.VerdictControl && l.Audit != 0 {
 			lines = append(lines, l)
 		}
 	}
@@ -58,25 +59,25 @@ func (s *stand) changeLines() (lines []driver.Line) {
 
 func controlRecords(s *stand) {
 	s.open()
-	until := s.change(driver.ActionPause)
+	until := s.change(series.ActionPause)
 	until.Until = s.look().Now + time.Hour.Milliseconds()
-	pause, resume := s.change(driver.ActionPause), s.change(driver.ActionResume)
+	pause, resume := s.change(series.ActionPause), s.change(series.ActionResume)
 	resume.Who, resume.Reason = "bob", ""
-	states := []string{driver.ControlRunning, driver.ControlState(true, until.Until), driver.ControlPaused, driver.ControlRunning}
-	changes := []driver.Control{until, pause, resume}
-	var answers []driver.ControlAnswer
+	states := []string{series.ControlRunning, series.ControlState(true, until.Until), series.ControlPaused, series.ControlRunning}
+	changes := []series.Control{until, pause, resume}
+	var answers []series.ControlAnswer
 	for _, c := range changes {
 		answers = append(answers, s.makes(c))
 		s.control(c) // a repetition has no record
 	}
-	s.refuses(s.change(driver.ActionResume), driver.RefusedNotPaused) // nor has a refusal
+	s.refuses(s.change(series.ActionResume), series.RefusedNotPaused) // nor has a refusal
 	records := s.audit()
 	if len(records) != len(changes) {
 		s.Fatalf("the audit has %+v, want %d records", records, len(changes))
 	}
 	for i, r := range records {
 		c, a := changes[i], answers[i]
-		want := driver.AuditRecord{Shard: r.Shard, Number: int64(i) + 1, At: r.At, Who: c.Who, Action: c.Action, Key: s.key, Change: int64(i) + 1,
+		want := series.AuditRecord{Shard: r.Shard, Number: int64(i) + 1, At: r.At, Who: c.Who, Action: c.Action, Key: s.key, Change: int64(i) + 1,
 			Before: states[i], After: states[i+1], Reason: c.Reason, Op: c.Op}
 		if r != want || r.At/1000 != a.Series.Now || a.Audit != r.Number || a.Change != r.Change {
 			s.Errorf("record %d is %+v, want %+v; the answer was %+v", i, r, want, a)
@@ -91,7 +92,7 @@ func controlRecords(s *stand) {
 	}
 	for i, l := range lines {
 		r := records[i]
-		if driver.Action(l.Reason) != r.Action || l.Node != r.Who || l.Change != r.Change || l.Audit != r.Number || l.At != r.At/1000 || l.From != l.To {
+		if series.Action(l.Reason) != r.Action || l.Node != r.Who || l.Change != r.Change || l.Audit != r.Number || l.At != r.At/1000 || l.From != l.To {
 			s.Errorf("the line is %+v, the record %+v", l, r)
 		}
 	}
@@ -99,21 +100,21 @@ func controlRecords(s *stand) {
 
 func controlOtherBody(s *stand) {
 	s.open()
-	c := s.change(driver.ActionPause)
+	c := s.change(series.ActionPause)
 	s.makes(c)
-	for _, change := range []func(c *driver.Control){
-		func(c *driver.Control) { c.Reason = "another" },
-		func(c *driver.Control) { c.Who = "bob" },
-		func(c *driver.Control) { c.Until = driver.MaxNumber - 1 },
-		func(c *driver.Control) { c.Action = driver.ActionResume },
+	for _, change := range []func(c *series.Control){
+		func(c *series.Control) { c.Reason = "another" },
+		func(c *series.Control) { c.Who = "bob" },
+		func(c *series.Control) { c.Until = driver.MaxNumber - 1 },
+		func(c *series.Control) { c.Action = series.ActionResume },
 	} {
 		other := c
 		change(&other)
-		s.refuses(other, driver.RefusedOp)
+		s.refuses(other, series.RefusedOp)
 	}
 	seen := c
 	seen.Seen = 1 // the asker has read the series again
-	s.unchanged(func() { equal(s, "the answer", s.control(seen).Kind, driver.ControlRepeated) })
+	s.unchanged(func() { equal(s, "the answer", s.control(seen).Kind, series.ControlRepeated) })
 	key := s.key
 	s.key = "other"
 	s.open()
@@ -124,21 +125,21 @@ func controlOtherBody(s *stand) {
 
 func controlSeen(s *stand) {
 	s.open()
-	mine, theirs := s.change(driver.ActionPause), s.change(driver.ActionPause)
+	mine, theirs := s.change(series.ActionPause), s.change(series.ActionPause)
 	mine.Seen, theirs.Seen, theirs.Who, theirs.Reason = 0, 0, "bob", "the database is moved"
 	at := s.makes(theirs).Series.Now
-	a := s.refuses(mine, driver.RefusedChanged)
-	equal(s, "the latest change", a.Latest, driver.Change{Action: driver.ActionPause, Op: theirs.Op, Who: "bob", Reason: "the database is moved", At: at})
+	a := s.refuses(mine, series.RefusedChanged)
+	equal(s, "the latest change", a.Latest, series.Change{Action: series.ActionPause, Op: theirs.Op, Who: "bob", Reason: "the database is moved", At: at})
 	mine.Seen = a.Series.Change
 	s.makes(mine)
 }
 
 func controlKept(s *stand) {
 	s.open()
-	var first driver.Control
-	var answer driver.ControlAnswer
-	for i := range driver.KeptOps {
-		c := s.change(driver.ActionPause)
+	var first series.Control
+	var answer series.ControlAnswer
+	for i := range series.KeptOps {
+		c := s.change(series.ActionPause)
 		c.Seen = int64(i)
 		a := s.makes(c)
 		if i == 0 {
@@ -147,65 +148,65 @@ func controlKept(s *stand) {
 	}
 	s.repeats(first, answer)
 	s.pause()
-	s.refuses(first, driver.RefusedChanged)
+	s.refuses(first, series.RefusedChanged)
 }
 
 func controlNotPaused(s *stand) {
 	s.open()
-	s.refuses(s.change(driver.ActionResume), driver.RefusedNotPaused)
+	s.refuses(s.change(series.ActionResume), series.RefusedNotPaused)
 	s.pause()
 	s.resume()
-	a := s.refuses(s.change(driver.ActionResume), driver.RefusedNotPaused)
-	equal(s, "the latest change", a.Latest.Action, driver.ActionResume)
+	a := s.refuses(s.change(series.ActionResume), series.RefusedNotPaused)
+	equal(s, "the latest change", a.Latest.Action, series.ActionResume)
 }
 
 func controlReplaces(s *stand) {
 	s.open()
-	c := s.change(driver.ActionPause)
+	c := s.change(series.ActionPause)
 	c.Until = s.look().Now + 3_600_000
 	s.makes(c)
-	c = s.change(driver.ActionPause)
+	c = s.change(series.ActionPause)
 	c.Who, c.Reason = "bob", "for longer"
 	is := s.makes(c).Series
-	equal(s, "the pause", is.Pause, driver.Pause{Op: c.Op, Who: "bob", Reason: "for longer", Since: is.Now})
+	equal(s, "the pause", is.Pause, series.Pause{Op: c.Op, Who: "bob", Reason: "for longer", Since: is.Now})
 }
 
 func controlOutage(s *stand) {
-	for _, action := range []driver.Action{driver.ActionPause, driver.ActionRetire} {
+	for _, action := range []series.Action{series.ActionPause, series.ActionRetire} {
 		s.key = string(action)
 		s.open()
 		_, run := s.granted(s.next(1))
-		s.ended(run, driver.EndUnstarted)
+		s.ended(run, series.EndUnstarted)
 		c := s.change(action)
 		c.Due, c.Revision = s.due(5), "r1"
 		first := s.makes(c)
 		equal(s, "the mark", first.Series.Mark, c.Due)
 		equal(s, "the runs", len(first.Series.Runs), 0)
 		s.changed(action, 1)
-		l := s.before(driver.VerdictMissed, run.Number, c.Due)
+		l := s.before(series.VerdictMissed, run.Number, c.Due)
 		if s.journaled != nil {
-			want := driver.Line{At: l.At, Verdict: driver.VerdictMissed, From: run.Number, To: c.Due, Between: driver.VerdictMissed, Reason: driver.ReasonMisfire, Revision: "r1"}
+			want := series.Line{At: l.At, Verdict: series.VerdictMissed, From: run.Number, To: c.Due, Between: series.VerdictMissed, Reason: series.ReasonMisfire, Revision: "r1"}
 			equal(s, "the line", l, want)
 			lines := s.lines()
 			l = lines[len(lines)-3]
-			equal(s, "the verdict of what never started", fmt.Sprint(l.Verdict, l.To), fmt.Sprint(driver.VerdictMissed, run.Number))
+			equal(s, "the verdict of what never started", fmt.Sprint(l.Verdict, l.To), fmt.Sprint(series.VerdictMissed, run.Number))
 		}
 		again := c
 		again.Due, again.Revision = 0, ""
 		s.repeats(again, first)
-		a := s.claimed(s.ask(c.Due, s.mark), driver.KindPassed)
+		a := s.claimed(s.ask(c.Due, s.mark), series.KindPassed)
 		equal(s, "the node that decided the mark", a.Node, "")
-		s.claimed(s.ask(s.due(6), c.Due), driver.KindPaused)
+		s.claimed(s.ask(s.due(6), c.Due), series.KindPaused)
 	}
 }
 
 func controlNoOutage(s *stand) {
 	s.open()
 	for _, due := range []int64{s.mark, s.look().Now + time.Hour.Milliseconds()} {
-		c := s.change(driver.ActionPause)
+		c := s.change(series.ActionPause)
 		c.Due = due
 		equal(s, "the mark", s.makes(c).Series.Mark, s.mark)
-		c = s.change(driver.ActionPause)
+		c = s.change(series.ActionPause)
 		c.Due = s.due(1)
 		equal(s, "the mark", s.makes(c).Series.Mark, s.mark)
 		s.mark = s.resume().Mark
@@ -215,18 +216,18 @@ func controlNoOutage(s *stand) {
 
 func controlPast(s *stand) {
 	s.open()
-	c := s.change(driver.ActionPause)
+	c := s.change(series.ActionPause)
 	c.Until = s.look().Now
-	s.refuses(c, driver.RefusedPast)
+	s.refuses(c, series.RefusedPast)
 }
 
 // pausedUntil pauses the series for a while, and returns the end. A pause that reaches a store whose clock
 // runs only after its own end is refused: then the end must lie further ahead.
 func (s *stand) pausedUntil(d time.Duration) int64 {
 	s.Helper()
-	for c := s.change(driver.ActionPause); ; c, d = s.change(driver.ActionPause), 2*d {
+	for c := s.change(series.ActionPause); ; c, d = s.change(series.ActionPause), 2*d {
 		c.Until = s.look().Now + d.Milliseconds()
-		if a := s.control(c); s.env.exact() || a.Refusal != driver.RefusedPast {
+		if a := s.control(c); s.env.exact() || a.Refusal != series.RefusedPast {
 			s.made(c, a)
 			return c.Until
 		}
@@ -244,13 +245,13 @@ func (s *stand) passed(ms int64) {
 func untilLate(s *stand) {
 	s.open()
 	until := s.pausedUntil(150 * time.Millisecond)
-	s.claimed(s.next(2), driver.KindPaused)
+	s.claimed(s.next(2), series.KindPaused)
 	s.passed(until)
-	s.claimed(s.ask(until, s.due(2)), driver.KindPassed)
-	s.changed(driver.ActionLapse, 1)
-	s.before(driver.VerdictPaused, s.due(2), until)
+	s.claimed(s.ask(until, s.due(2)), series.KindPassed)
+	s.changed(series.ActionLapse, 1)
+	s.before(series.VerdictPaused, s.due(2), until)
 	equal(s, "the mark", s.look().Mark, until)
-	s.claimed(s.ask(s.due(3), s.due(2)), driver.KindPassed)
+	s.claimed(s.ask(s.due(3), s.due(2)), series.KindPassed)
 }
 
 func untilLapses(s *stand) {
@@ -266,10 +267,10 @@ func untilLapses(s *stand) {
 	if s.journaled != nil {
 		lines := s.lines()
 		lines = lines[len(lines)-3:]
-		if lines[0].Verdict != driver.VerdictPaused || lines[0].From != s.mark || lines[0].To != until || lines[0].Revision != "" {
+		if lines[0].Verdict != series.VerdictPaused || lines[0].From != s.mark || lines[0].To != until || lines[0].Revision != "" {
 			s.Errorf("the line of what was passed is %+v", lines[0])
 		}
-		if l := lines[1]; l.Verdict != driver.VerdictControl || l.Reason != string(driver.ActionLapse) || l.Change != 1 || l.Audit != 0 || l.From != until || l.To != until {
+		if l := lines[1]; l.Verdict != series.VerdictControl || l.Reason != string(series.ActionLapse) || l.Change != 1 || l.Audit != 0 || l.From != until || l.To != until {
 			s.Errorf("the line of the end is %+v", l)
 		}
 	}
@@ -279,7 +280,7 @@ func untilLapses(s *stand) {
 func untilTakeover(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, driver.EndGivenBack)
+	s.ended(run, series.EndGivenBack)
 	until := s.pausedUntil(100 * time.Millisecond)
 	s.passed(until)
 	c := s.after(run)
@@ -294,17 +295,17 @@ func untilChange(s *stand) {
 	s.open()
 	until := s.pausedUntil(50 * time.Millisecond)
 	s.passed(until)
-	late := s.change(driver.ActionResume)
+	late := s.change(series.ActionResume)
 	a := s.control(late)
-	if a.Kind != driver.ControlRefused || a.Refusal != driver.RefusedNotPaused || a.Series.Paused || a.Series.Mark != until {
+	if a.Kind != series.ControlRefused || a.Refusal != series.RefusedNotPaused || a.Series.Paused || a.Series.Mark != until {
 		s.Fatalf("a resume after the end is answered %+v", a)
 	}
-	s.changed(driver.ActionLapse, 1)
+	s.changed(series.ActionLapse, 1)
 	until = s.pausedUntil(50 * time.Millisecond)
 	s.passed(until)
 	equal(s, "the change", s.pause().Change, 3)
 	records := s.audit()
-	equal(s, "the state before", records[len(records)-1].Before, driver.ControlRunning)
+	equal(s, "the state before", records[len(records)-1].Before, series.ControlRunning)
 	equal(s, "the mark", s.look().Mark, until)
 }
 
@@ -315,7 +316,7 @@ func untilMark(s *stand) {
 		s.env.Wait(time.Duration(until-now) * time.Millisecond)
 	}
 	a := s.claim(s.ask(until, s.mark))
-	if a.Kind != driver.KindPaused && (a.Kind != driver.KindPassed || s.env.exact()) { // a clock that runs may be past it
+	if a.Kind != series.KindPaused && (a.Kind != series.KindPassed || s.env.exact()) { // a clock that runs may be past it
 		s.Fatalf("the claim of the last instant of the pause is answered %+v", a)
 	}
 	s.passed(until)
@@ -327,16 +328,16 @@ func untilMark(s *stand) {
 }
 
 func untilWaiting(s *stand) {
-	alive, c, _ := s.wait(driver.OverlapQueue)
+	alive, c, _ := s.wait(series.OverlapQueue)
 	until := s.pausedUntil(100 * time.Millisecond)
 	s.passed(until)
-	equal(s, "the number that waits", s.ended(alive, driver.EndDone).Waiting, c.Number)
+	equal(s, "the number that waits", s.ended(alive, series.EndDone).Waiting, c.Number)
 }
 
 func controlHostile(s *stand) {
 	s.open()
-	for _, text := range []string{`<script>alert("1")</script>`, "a|b;c#d+e%7C!", "'; DROP TABLE cronce_series; --", "日本語 é \u200d", "%(x) [%w]+ $1 {0}", strings.Repeat("é", driver.MostReason)} {
-		c := s.change(driver.ActionPause)
+	for _, text := range []string{`<script>alert("1")</script>`, "a|b;c#d+e%7C!", "'; DROP TABLE cronce_series; --", "日本語 é \u200d", "%(x) [%w]+ $1 {0}", strings.Repeat("é", series.MostReason)} {
+		c := s.change(series.ActionPause)
 		c.Reason = text
 		c.Who = strings.NewReplacer("|", "", ";", "").Replace(text)
 		c.Who = c.Who[:min(len(c.Who), 60)]
@@ -351,28 +352,28 @@ func controlHostile(s *stand) {
 		equal(s, "the reason in the audit", r.Reason, text)
 		equal(s, "the operation in the audit", r.Op, c.Op)
 		equal(s, "what is not readable", r.Unreadable, "")
-		s.makes(s.change(driver.ActionResume))
+		s.makes(s.change(series.ActionResume))
 	}
 }
 
 func controlRace(s *stand) {
-	const series, changes = 5, 6
-	var os []driver.OpenRequest
-	for i := range series {
-		os = append(os, driver.OpenRequest{Key: fmt.Sprint("race-", i), Node: "n"})
+	const rivals, changes = 5, 6
+	var os []series.OpenRequest
+	for i := range rivals {
+		os = append(os, series.OpenRequest{Key: fmt.Sprint("race-", i), Node: "n"})
 	}
 	for _, is := range s.numbered.Open(s.ctx, os) {
-		s.series([]driver.Series{is})
+		s.series([]series.Series{is})
 	}
 	var wg sync.WaitGroup
 	for _, o := range os {
 		wg.Go(func() {
 			for i := range changes {
-				c := driver.Control{Key: o.Key, Action: driver.ActionPause, Op: fmt.Sprint(i), Who: "ann", Reason: "race", Seen: driver.AnySeen}
+				c := series.Control{Key: o.Key, Action: series.ActionPause, Op: fmt.Sprint(i), Who: "ann", Reason: "race", Seen: series.AnySeen}
 				if i%2 == 1 {
-					c.Action = driver.ActionResume
+					c.Action = series.ActionResume
 				}
-				if a := s.controlled.Control(s.ctx, c); a.Kind != driver.ControlDone {
+				if a := s.controlled.Control(s.ctx, c); a.Kind != series.ControlDone {
 					s.Errorf("change %d of %s is answered %+v", i, o.Key, a)
 				}
 			}
@@ -381,14 +382,14 @@ func controlRace(s *stand) {
 	wg.Wait()
 	last, ats := map[int]int64{}, map[int]int64{}
 	all := s.audit()
-	slices.SortFunc(all, func(a, b driver.AuditRecord) int { return int(a.Number - b.Number) })
+	slices.SortFunc(all, func(a, b series.AuditRecord) int { return int(a.Number - b.Number) })
 	for _, r := range all {
 		if r.Number != last[r.Shard]+1 || r.At < ats[r.Shard] {
 			s.Errorf("shard %d: record %d at %d follows %d at %d", r.Shard, r.Number, r.At, last[r.Shard], ats[r.Shard])
 		}
 		last[r.Shard], ats[r.Shard] = r.Number, r.At
 	}
-	equal(s, "records", len(all), series*changes)
+	equal(s, "records", len(all), rivals*changes)
 }
 
 func controlAudit(s *stand) {

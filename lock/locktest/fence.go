@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var fenceTests = []test{
@@ -37,20 +38,20 @@ func fenceGrows(s *stand) {
 	s.grows(&last, run.Fence)
 	s.env.Wait(5 * time.Millisecond)
 	c = s.ask(s.look().Now, s.due(1))
-	c.Overlap = driver.OverlapQueue
-	w := s.claimed(c, driver.KindWaiting)
+	c.Overlap = series.OverlapQueue
+	w := s.claimed(c, series.KindWaiting)
 	s.grows(&last, w.Fence)
-	s.opened(driver.OpenRequest{Key: s.key, Node: "other", Revision: "r2"})
-	s.ended(run, driver.EndDone)
+	s.opened(series.OpenRequest{Key: s.key, Node: "other", Revision: "r2"})
+	s.ended(run, series.EndDone)
 	_, run = s.granted(s.takes(c, w.Fence))
 	s.grows(&last, run.Fence)
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	for range 10 {
 		s.env.Wait(2 * time.Millisecond)
 		is := s.look()
 		a, run := s.granted(s.ask(is.Now, is.Mark))
 		s.grows(&last, a.Fence)
-		s.ended(run, driver.EndDone)
+		s.ended(run, series.EndDone)
 		equal(s, "the series' fence", s.look().Fence, last)
 	}
 }
@@ -73,8 +74,8 @@ func fenceBeyond(s *stand) {
 		for _, fence := range []int64{s.look().Now*1000 + day + hour, driver.MaxNumber} {
 			c := s.next(1)
 			c.Fence = fence
-			a := s.numbered.Claim(s.ctx, []driver.Claim{c})[0]
-			if a.Kind != driver.KindUnknown || !errors.Is(a.Err, driver.ErrFence) || !errors.Is(a.Err, driver.ErrNotDone) {
+			a := s.numbered.Claim(s.ctx, []series.Claim{c})[0]
+			if a.Kind != series.KindUnknown || !errors.Is(a.Err, driver.ErrFence) || !errors.Is(a.Err, driver.ErrNotDone) {
 				s.Fatalf("with the floor %d the answer is %+v", fence, a)
 			}
 		}
@@ -94,11 +95,11 @@ func fenceFurthest(s *stand) {
 	c.Fence = s.look().Now*1000 + day - 1
 	a, run := s.granted(c)
 	equal(s, "the fence", a.Fence, c.Fence+1)
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	c = s.next(2)
 	c.After = run.Number
 	s.unchanged(func() {
-		if a := s.numbered.Claim(s.ctx, []driver.Claim{c})[0]; !errors.Is(a.Err, driver.ErrFence) {
+		if a := s.numbered.Claim(s.ctx, []series.Claim{c})[0]; !errors.Is(a.Err, driver.ErrFence) {
 			s.Fatalf("above a fence of a day ahead the answer is %+v", a)
 		}
 	})
@@ -137,18 +138,18 @@ func fenceABA(s *stand) {
 	old := second
 	old.Fence = first.Fence // the right owner with an old fence
 	s.unchanged(func() {
-		for _, r := range []driver.RunRef{first, old} {
+		for _, r := range []series.RunRef{first, old} {
 			equal(s, "alive", s.renew(r).Alive, false)
-			equal(s, "ended", s.end(r, driver.EndDone).Ended, false)
+			equal(s, "ended", s.end(r, series.EndDone).Ended, false)
 		}
 	})
-	s.ended(second, driver.EndDone)
+	s.ended(second, series.EndDone)
 	_, third := s.granted(s.ask(s.look().Now, first.Number))
 	s.unchanged(func() {
-		for _, r := range []driver.RunRef{first, second} {
+		for _, r := range []series.RunRef{first, second} {
 			r.Number = third.Number // and the right number under an old owner
 			equal(s, "alive", s.renew(r).Alive, false)
-			equal(s, "ended", s.end(r, driver.EndDone).Ended, false)
+			equal(s, "ended", s.end(r, series.EndDone).Ended, false)
 		}
 	})
 }

@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var forgetTests = []test{
@@ -20,17 +20,17 @@ func (s *stand) forget() {
 func forgetSeries(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(3))
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	mark := s.look().Mark
 	s.forget()
 	equal(s, "the mark", s.look().Mark, 0)
-	s.claimed(s.next(3), driver.KindUnknown)
-	is := s.opened(driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1", Mark: mark})
+	s.claimed(s.next(3), series.KindUnknown)
+	is := s.opened(series.OpenRequest{Key: s.key, Node: "n", Revision: "r1", Mark: mark})
 	if is.Mark < mark {
 		s.Fatalf("the mark went from %d to %d", mark, is.Mark)
 	}
-	s.claimed(s.next(3), driver.KindPassed)
-	s.claimed(s.next(1), driver.KindPassed)
+	s.claimed(s.next(3), series.KindPassed)
+	s.claimed(s.next(1), series.KindPassed)
 }
 
 func forgetFence(s *stand) {
@@ -62,7 +62,7 @@ func forgetRun(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
 	s.forget()
 	equal(s, "alive", s.renew(run).Alive, false)
-	equal(s, "ended", s.end(run, driver.EndDone).Ended, false)
+	equal(s, "ended", s.end(run, series.EndDone).Ended, false)
 	_, err := s.driver.Renew(s.ctx, h)
 	s.lost(err)
 	equal(s, "the mark", s.look().Mark, 0)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var instantTests = []test{
@@ -20,72 +20,72 @@ var instantTests = []test{
 // at it, and one after it.
 type instant struct {
 	name  string
-	scene func(s *stand) (c driver.Claim, bound int64)
-	want  [3]driver.Kind
+	scene func(s *stand) (c series.Claim, bound int64)
+	want  [3]series.Kind
 }
 
 var instants = []instant{
-	{"the latest instant", func(s *stand) (driver.Claim, int64) {
+	{"the latest instant", func(s *stand) (series.Claim, int64) {
 		c := s.next(1)
 		c.Latest = s.mark + 500
 		return c, c.Latest
-	}, [3]driver.Kind{driver.KindGranted, driver.KindGranted, driver.KindExpired}},
-	{"the tolerance before a number", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindExpired}},
+	{"the tolerance before a number", func(s *stand) (series.Claim, int64) {
 		return s.ask(s.mark+500, s.mark), s.mark + 500 - 20
-	}, [3]driver.Kind{driver.KindEarly, driver.KindGranted, driver.KindGranted}},
-	{"the tolerance before the mark", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindEarly, series.KindGranted, series.KindGranted}},
+	{"the tolerance before the mark", func(s *stand) (series.Claim, int64) {
 		n := s.look().Now + 20
 		s.granted(s.ask(n, s.mark))
 		return s.ask(n-1, s.mark), n - 20
-	}, [3]driver.Kind{driver.KindAhead, driver.KindPassed, driver.KindPassed}},
-	{"a number beside an alive run", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindAhead, series.KindPassed, series.KindPassed}},
+	{"a number beside an alive run", func(s *stand) (series.Claim, int64) {
 		s.granted(s.next(1))
 		return s.ask(s.mark+500, s.due(1)), s.mark + 500
-	}, [3]driver.Kind{driver.KindEarly, driver.KindSkipped, driver.KindSkipped}},
-	{"a number while paused", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindEarly, series.KindSkipped, series.KindSkipped}},
+	{"a number while paused", func(s *stand) (series.Claim, int64) {
 		s.pause()
 		return s.ask(s.mark+500, s.mark), s.mark + 500
-	}, [3]driver.Kind{driver.KindEarly, driver.KindPaused, driver.KindPaused}},
-	{"the deadline", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindEarly, series.KindPaused, series.KindPaused}},
+	{"the deadline", func(s *stand) (series.Claim, int64) {
 		c := s.next(1)
 		c.Deadline = time.Second
 		return c, c.Number + 1000
-	}, [3]driver.Kind{driver.KindGranted, driver.KindGranted, driver.KindMissed}},
-	{"the deadline of an unstarted run", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindMissed}},
+	{"the deadline of an unstarted run", func(s *stand) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
-		s.ended(run, driver.EndUnstarted)
+		s.ended(run, series.EndUnstarted)
 		c := s.after(run)
 		c.Deadline = time.Second
 		return c, c.Number + 1000
-	}, [3]driver.Kind{driver.KindGranted, driver.KindGranted, driver.KindPassed}},
-	{"the window of another attempt", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
+	{"the window of another attempt", func(s *stand) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
-		s.ended(run, driver.EndGivenBack)
+		s.ended(run, series.EndGivenBack)
 		c := s.after(run)
 		c.Window = time.Second
 		return c, c.Number + 1000
-	}, [3]driver.Kind{driver.KindGranted, driver.KindGranted, driver.KindPassed}},
-	{"the window of an orphan", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
+	{"the window of an orphan", func(s *stand) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
-		s.ended(run, driver.EndGivenBack)
+		s.ended(run, series.EndGivenBack)
 		c := s.ask(s.due(2), s.due(1))
 		c.Rerun, c.Window = true, time.Second
 		return c, run.Number + 1000
-	}, [3]driver.Kind{driver.KindOrphan, driver.KindOrphan, driver.KindGranted}},
-	{"the end of a lease, for another number", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindOrphan, series.KindOrphan, series.KindGranted}},
+	{"the end of a lease, for another number", func(s *stand) (series.Claim, int64) {
 		a, _ := s.granted(s.next(1))
 		c := s.ask(a.Now, s.due(1))
 		return c, a.Now + long.Milliseconds()
-	}, [3]driver.Kind{driver.KindSkipped, driver.KindGranted, driver.KindGranted}},
-	{"the end of a lease, for a takeover", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindSkipped, series.KindGranted, series.KindGranted}},
+	{"the end of a lease, for a takeover", func(s *stand) (series.Claim, int64) {
 		a, run := s.granted(s.next(1))
 		return s.after(run), a.Now + long.Milliseconds()
-	}, [3]driver.Kind{driver.KindPassed, driver.KindGranted, driver.KindGranted}},
-	{"the end of a lease, for its owner", func(s *stand) (driver.Claim, int64) {
+	}, [3]series.Kind{series.KindPassed, series.KindGranted, series.KindGranted}},
+	{"the end of a lease, for its owner", func(s *stand) (series.Claim, int64) {
 		c := s.next(1)
 		a, _ := s.granted(c)
 		return c, a.Now + long.Milliseconds()
-	}, [3]driver.Kind{driver.KindGranted, driver.KindOver, driver.KindOver}},
+	}, [3]series.Kind{series.KindGranted, series.KindOver, series.KindOver}},
 }
 
 // around opens a series for each of the three milliseconds around a bound, and calls
@@ -106,7 +106,7 @@ func (s *stand) around(name string, scene func() (bound int64), f func(i int)) {
 
 func claimInstants(s *stand) {
 	for _, at := range instants {
-		var c driver.Claim
+		var c series.Claim
 		s.around(at.name, func() (bound int64) {
 			c, bound = at.scene(s)
 			return bound
@@ -119,7 +119,7 @@ func claimInstants(s *stand) {
 }
 
 func renewInstants(s *stand) {
-	var run driver.RunRef
+	var run series.RunRef
 	s.around("the end of a lease", func() int64 {
 		a, r := s.granted(s.next(1))
 		run = r
@@ -161,9 +161,9 @@ func grantInstants(s *stand) {
 		granted = a.Now
 		return granted + 10
 	}, func(i int) {
-		want := driver.KindSkipped
+		want := series.KindSkipped
 		if i == 0 {
-			want = driver.KindHeld
+			want = series.KindHeld
 		}
 		if got := s.claim(s.ask(granted-1+int64(i), s.due(1))); got.Kind != want {
 			s.Errorf("a number due %d ms after the grant: the answer is %v, want %v", i-1, name(got.Kind), name(want))
@@ -173,7 +173,7 @@ func grantInstants(s *stand) {
 
 func openInstants(s *stand) {
 	s.open()
-	s.opened(driver.OpenRequest{Key: s.key, Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"})
-	r := s.opened(driver.OpenRequest{Key: s.key, Node: "b", Revision: "r2", Spec: "@hourly", Zone: "UTC"})
+	s.opened(series.OpenRequest{Key: s.key, Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"})
+	r := s.opened(series.OpenRequest{Key: s.key, Node: "b", Revision: "r2", Spec: "@hourly", Zone: "UTC"})
 	equal(s, "the other revision", r.Other, "r1")
 }

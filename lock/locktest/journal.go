@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var journalTests = []test{
@@ -27,7 +28,7 @@ var journalTests = []test{
 	{"each takeover and each settlement has its line", journalRuns},
 }
 
-func (s *stand) journal(n int) driver.Journal {
+func (s *stand) journal(n int) series.Journal {
 	s.Helper()
 	j, err := s.journaled.Journal(s.ctx, s.key, n)
 	if err != nil {
@@ -48,7 +49,7 @@ func journalOpened(s *stand) {
 	j := s.journal(0)
 	equal(s, "lines", len(j.Lines), 1)
 	l := j.Lines[0]
-	want := driver.Line{At: l.At, Verdict: driver.VerdictOpened, From: s.mark, To: s.mark, Node: "opener", Revision: "r1"}
+	want := series.Line{At: l.At, Verdict: series.VerdictOpened, From: s.mark, To: s.mark, Node: "opener", Revision: "r1"}
 	equal(s, "the line", l, want)
 	if l.At < s.mark-1000 || l.At > s.mark {
 		s.Fatalf("written at %d, the mark was %d", l.At, s.mark)
@@ -70,7 +71,7 @@ func (s *stand) contiguous() {
 			s.Fatalf("line %d is %+v, the mark was %d", i+1, l, mark)
 		}
 		mark = l.To
-		if l.Verdict == driver.VerdictRan && l.Fence <= fence {
+		if l.Verdict == series.VerdictRan && l.Fence <= fence {
 			s.Fatalf("line %d has the fence %d, after %d", i+1, l.Fence, fence)
 		}
 		fence = max(fence, l.Fence)
@@ -82,7 +83,7 @@ func journalContiguous(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	s.env.Wait(5 * time.Millisecond)
-	for _, o := range []driver.Overlap{driver.OverlapSkip, driver.OverlapQueue, driver.OverlapReplace, driver.OverlapSkip} {
+	for _, o := range []series.Overlap{series.OverlapSkip, series.OverlapQueue, series.OverlapReplace, series.OverlapSkip} {
 		is := s.look()
 		c := s.ask(is.Now, is.Mark)
 		c.Overlap, c.Between = o, int(o)
@@ -92,11 +93,11 @@ func journalContiguous(s *stand) {
 	late := s.ask(s.look().Now, s.look().Mark)
 	s.env.Wait(5 * time.Millisecond)
 	late.Deadline = time.Millisecond
-	s.claimed(late, driver.KindMissed)
-	s.ended(run, driver.EndDone)
+	s.claimed(late, series.KindMissed)
+	s.ended(run, series.EndDone)
 	s.pause()
 	s.env.Wait(5 * time.Millisecond)
-	s.claimed(s.ask(s.look().Now, s.look().Mark), driver.KindPaused)
+	s.claimed(s.ask(s.look().Now, s.look().Mark), series.KindPaused)
 	s.env.Wait(5 * time.Millisecond)
 	is := s.resume()
 	s.env.Wait(5 * time.Millisecond)
@@ -109,7 +110,7 @@ func journalEnd(s *stand) {
 	c := s.next(1)
 	a, run := s.granted(c)
 	s.env.Wait(5 * time.Millisecond)
-	out := s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{{RunRef: run, Outcome: driver.OutcomeFailed}})
+	out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: run, Outcome: series.OutcomeFailed}})
 	equal(s, "ended", out[0].Ended, true)
 	lines := s.lines()
 	equal(s, "lines", len(lines), 1)
@@ -117,59 +118,59 @@ func journalEnd(s *stand) {
 	if l.Ended < a.Now+5 || l.Ended > s.look().Now {
 		s.Fatalf("ended at %d, granted at %d", l.Ended, a.Now)
 	}
-	equal(s, "the line", l, driver.Line{At: a.Now, Verdict: driver.VerdictRan, From: s.mark, To: c.Number, Node: driver.NodeOf(c.Owner),
-		Revision: "r1", Fence: run.Fence, Attempt: 1, Outcome: driver.OutcomeFailed, Ended: l.Ended})
+	equal(s, "the line", l, series.Line{At: a.Now, Verdict: series.VerdictRan, From: s.mark, To: c.Number, Node: driver.NodeOf(c.Owner),
+		Revision: "r1", Fence: run.Fence, Attempt: 1, Outcome: series.OutcomeFailed, Ended: l.Ended})
 	_, run = s.granted(s.ask(s.due(2), c.Number))
-	s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{{RunRef: run, Outcome: driver.OutcomeSkipped}})
+	s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: run, Outcome: series.OutcomeSkipped}})
 	lines = s.lines()
-	equal(s, "the outcome of a run that found nothing to do", lines[len(lines)-1].Outcome, driver.OutcomeSkipped)
+	equal(s, "the outcome of a run that found nothing to do", lines[len(lines)-1].Outcome, series.OutcomeSkipped)
 	equal(s, "the last success", s.look().Last, 0)
 }
 
 func journalEndApart(s *stand) {
-	run, c := s.beside(driver.OverlapSkip)
-	s.claimed(c, driver.KindSkipped)
-	s.ended(run, driver.EndGivenBack)
+	run, c := s.beside(series.OverlapSkip)
+	s.claimed(c, series.KindSkipped)
+	s.ended(run, series.EndGivenBack)
 	lines := s.lines()
 	equal(s, "lines", len(lines), 3)
 	equal(s, "the outcome of the first", lines[0].Outcome, "")
 	l := lines[2]
-	equal(s, "the line", l, driver.Line{At: l.At, Verdict: driver.VerdictEnded, From: run.Number, To: run.Number, Node: driver.NodeOf(run.Owner),
-		Fence: run.Fence, Attempt: 1, Outcome: driver.OutcomeInterrupted, Ended: l.At})
+	equal(s, "the line", l, series.Line{At: l.At, Verdict: series.VerdictEnded, From: run.Number, To: run.Number, Node: driver.NodeOf(run.Owner),
+		Fence: run.Fence, Attempt: 1, Outcome: series.OutcomeInterrupted, Ended: l.At})
 }
 
 func journalFolded(s *stand) {
-	run, _ := s.beside(driver.OverlapSkip)
+	run, _ := s.beside(series.OverlapSkip)
 	first := s.look().Mark
 	var node string
 	for range 5 {
 		is := s.look()
 		c := s.ask(is.Now, is.Mark)
-		s.claimed(c, driver.KindSkipped)
+		s.claimed(c, series.KindSkipped)
 		node = driver.NodeOf(c.Owner)
 		s.env.Wait(2 * time.Millisecond)
 	}
 	lines := s.lines()
 	equal(s, "lines", len(lines), 2)
 	l := lines[1]
-	equal(s, "the line", l, driver.Line{At: l.At, Verdict: driver.VerdictSkipped, From: first, To: s.look().Mark,
-		Between: driver.VerdictSkipped, Reason: driver.ReasonOverlap, Node: node, Revision: "r1", Blocker: run.Number, BlockerFence: run.Fence})
+	equal(s, "the line", l, series.Line{At: l.At, Verdict: series.VerdictSkipped, From: first, To: s.look().Mark,
+		Between: series.VerdictSkipped, Reason: series.ReasonOverlap, Node: node, Revision: "r1", Blocker: run.Number, BlockerFence: run.Fence})
 	s.contiguous()
 }
 
 func journalApart(s *stand) {
-	s.beside(driver.OverlapSkip)
-	next := func(spoil func(*driver.Claim)) {
+	s.beside(series.OverlapSkip)
+	next := func(spoil func(*series.Claim)) {
 		s.env.Wait(2 * time.Millisecond)
 		is := s.look()
 		c := s.ask(is.Now, is.Mark)
 		spoil(&c)
 		s.claim(c)
 	}
-	next(func(*driver.Claim) {})
-	next(func(c *driver.Claim) { c.Revision = "r2" })
-	next(func(c *driver.Claim) { c.Revision, c.Between = "r2", 1 })
-	next(func(c *driver.Claim) { c.Revision = "r2" })
+	next(func(*series.Claim) {})
+	next(func(c *series.Claim) { c.Revision = "r2" })
+	next(func(c *series.Claim) { c.Revision, c.Between = "r2", 1 })
+	next(func(c *series.Claim) { c.Revision = "r2" })
 	var verdicts []string
 	for _, l := range s.lines() {
 		verdicts = append(verdicts, fmt.Sprint(l.Verdict, " ", l.Revision, " ", l.Between))
@@ -185,7 +186,7 @@ func journalNewest(s *stand) {
 	s.open()
 	for i := int64(1); i <= 4; i++ {
 		_, run := s.granted(s.ask(s.due(i), s.due(i-1)))
-		s.ended(run, driver.EndDone)
+		s.ended(run, series.EndDone)
 	}
 	all := s.journal(0)
 	equal(s, "lines", len(all.Lines), 5)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // maxLines is more than a series may keep by default.
@@ -17,7 +18,7 @@ func journalBounded(s *stand) {
 	mark := s.look().Mark
 	total := 2*maxLines + 10
 	for batch := range slices.Chunk(make([]struct{}, total), 100) {
-		cs := make([]driver.Claim, 0, len(batch))
+		cs := make([]series.Claim, 0, len(batch))
 		for range batch {
 			number++ // neighbours of two revisions: nothing folds
 			c := s.ask(number, mark)
@@ -26,7 +27,7 @@ func journalBounded(s *stand) {
 		}
 		s.env.Wait(150 * time.Millisecond)
 		for i, a := range s.numbered.Claim(s.ctx, cs) {
-			if a.Kind != driver.KindMissed {
+			if a.Kind != series.KindMissed {
 				s.Fatalf("claim %d: %+v", i, a)
 			}
 		}
@@ -44,11 +45,11 @@ func journalRevisions(s *stand) {
 	s.open()
 	first := s.journal(0).Revisions
 	equal(s, "revisions", len(first), 1)
-	want := driver.RevisionUse{Revision: "r1", Spec: "* * * * *", Zone: "UTC", Node: "opener", First: first[0].First, Last: first[0].First, Since: first[0].First}
+	want := series.RevisionUse{Revision: "r1", Spec: "* * * * *", Zone: "UTC", Node: "opener", First: first[0].First, Last: first[0].First, Since: first[0].First}
 	equal(s, "the sighting", first[0], want)
-	s.opened(driver.OpenRequest{Key: s.key, Node: "b", Revision: "r2", Spec: `a|b;c "d" é`, Zone: "Asia/Shanghai", Policies: `x:1/y%7C "z"`})
+	s.opened(series.OpenRequest{Key: s.key, Node: "b", Revision: "r2", Spec: `a|b;c "d" é`, Zone: "Asia/Shanghai", Policies: `x:1/y%7C "z"`})
 	s.env.Wait(5 * time.Millisecond)
-	is := s.opened(driver.OpenRequest{Key: s.key, Node: "c", Revision: "r1", Spec: "* * * * *", Zone: "UTC", Policies: "x:2"})
+	is := s.opened(series.OpenRequest{Key: s.key, Node: "c", Revision: "r1", Spec: "* * * * *", Zone: "UTC", Policies: "x:2"})
 	equal(s, "since", is.Since, first[0].First)
 	rs := s.journal(0).Revisions
 	equal(s, "revisions", len(rs), 2)
@@ -65,17 +66,17 @@ func journalFirstSighting(s *stand) {
 	s.open() // r1, "* * * * *", UTC
 	first := s.journal(0).Revisions[0].First
 	for _, o := range []struct {
-		opening driver.OpenRequest
+		opening series.OpenRequest
 		known   bool
 		other   string
 	}{
-		{driver.OpenRequest{Node: "b", Revision: "r2", Spec: "* * * * *", Zone: "UTC"}, true, ""},
-		{driver.OpenRequest{Node: "c", Revision: "r3", Spec: "* * * * *", Zone: "Asia/Shanghai"}, false, ""},
-		{driver.OpenRequest{Node: "d", Revision: "r4", Spec: "5 * * * *", Zone: "UTC"}, false, ""},
-		{driver.OpenRequest{Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}, true, "r4"},
-		{driver.OpenRequest{Node: "b", Revision: "r2", Spec: "* * * * *", Zone: "UTC"}, true, "r1"},
-		{driver.OpenRequest{Node: "e", Revision: "r5"}, false, ""}, // without a text
-		{driver.OpenRequest{Node: "f", Revision: "r6"}, false, ""},
+		{series.OpenRequest{Node: "b", Revision: "r2", Spec: "* * * * *", Zone: "UTC"}, true, ""},
+		{series.OpenRequest{Node: "c", Revision: "r3", Spec: "* * * * *", Zone: "Asia/Shanghai"}, false, ""},
+		{series.OpenRequest{Node: "d", Revision: "r4", Spec: "5 * * * *", Zone: "UTC"}, false, ""},
+		{series.OpenRequest{Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}, true, "r4"},
+		{series.OpenRequest{Node: "b", Revision: "r2", Spec: "* * * * *", Zone: "UTC"}, true, "r1"},
+		{series.OpenRequest{Node: "e", Revision: "r5"}, false, ""}, // without a text
+		{series.OpenRequest{Node: "f", Revision: "r6"}, false, ""},
 	} {
 		s.env.Wait(5 * time.Millisecond)
 		o.opening.Key = s.key
@@ -92,9 +93,9 @@ func journalFirstSighting(s *stand) {
 func journalManyRevisions(s *stand) {
 	s.open()
 	for i := range 50 {
-		s.opened(driver.OpenRequest{Key: s.key, Node: "n", Revision: fmt.Sprint("x", i)})
+		s.opened(series.OpenRequest{Key: s.key, Node: "n", Revision: fmt.Sprint("x", i)})
 		s.env.Wait(2 * time.Millisecond)
-		s.opened(driver.OpenRequest{Key: s.key, Node: "opener", Revision: "r1"})
+		s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1"})
 		s.env.Wait(2 * time.Millisecond)
 	}
 	var kept []string
@@ -107,13 +108,13 @@ func journalManyRevisions(s *stand) {
 	if len(kept) < 16 {
 		s.Errorf("no more than %d revisions are kept", len(kept))
 	}
-	equal(s, "r1 was seen first", s.opened(driver.OpenRequest{Key: s.key, Node: "opener", Revision: "r1"}).Since, s.mark)
+	equal(s, "r1 was seen first", s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1"}).Since, s.mark)
 }
 
 func journalKeys(s *stand) {
 	want := []string{"a", "b", "c", "z"}
 	for _, key := range []string{"z", "c", "a", "b", "a"} {
-		s.opened(driver.OpenRequest{Key: key, Node: "n"})
+		s.opened(series.OpenRequest{Key: key, Node: "n"})
 	}
 	_, _ = s.driver.Acquire(s.ctx, s.acquisition(long)) // a plain key is no series
 	keys, err := s.journaled.Keys(s.ctx)
@@ -130,13 +131,13 @@ func journalRuns(s *stand) {
 	s.env.Wait(short + slack)
 	c = s.after(second)
 	c.Attempts = 2
-	s.settles(c, second, driver.VerdictLost)
+	s.settles(c, second, series.VerdictLost)
 	lines := s.lines()
 	equal(s, "lines", len(lines), 3)
-	for i, want := range []driver.Line{
-		{Verdict: driver.VerdictRan, From: s.mark, To: run.Number, Node: driver.NodeOf(run.Owner), Revision: "r1", Fence: run.Fence, Attempt: 1},
-		{Verdict: driver.VerdictRan, From: run.Number, To: run.Number, Node: driver.NodeOf(second.Owner), Revision: "r1", Fence: second.Fence, Attempt: 2},
-		{Verdict: driver.VerdictLost, From: run.Number, To: run.Number, Reason: driver.ReasonLost, Node: driver.NodeOf(second.Owner), Fence: second.Fence, Attempt: 2},
+	for i, want := range []series.Line{
+		{Verdict: series.VerdictRan, From: s.mark, To: run.Number, Node: driver.NodeOf(run.Owner), Revision: "r1", Fence: run.Fence, Attempt: 1},
+		{Verdict: series.VerdictRan, From: run.Number, To: run.Number, Node: driver.NodeOf(second.Owner), Revision: "r1", Fence: second.Fence, Attempt: 2},
+		{Verdict: series.VerdictLost, From: run.Number, To: run.Number, Reason: series.ReasonLost, Node: driver.NodeOf(second.Owner), Fence: second.Fence, Attempt: 2},
 	} {
 		want.At = lines[i].At
 		equal(s, fmt.Sprintf("line %d", i), lines[i], want)

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // seen is the opening of the series by a node that has a spec and was not there before.
-func (s *stand) seen(node, spec string, unseen time.Duration) driver.Series {
+func (s *stand) seen(node, spec string, unseen time.Duration) series.Series {
 	s.Helper()
 	s.env.Wait(5 * time.Millisecond)
-	return s.opened(driver.OpenRequest{Key: s.key, Node: node, Revision: "of " + spec, Spec: spec, Zone: "UTC", Unseen: unseen})
+	return s.opened(series.OpenRequest{Key: s.key, Node: node, Revision: "of " + spec, Spec: spec, Zone: "UTC", Unseen: unseen})
 }
 
 func journalBack(s *stand) {
@@ -29,7 +29,7 @@ func journalBack(s *stand) {
 	back := s.seen("c", "0 9 * * *", unseen)
 	equal(s, "since, back", back.Since, back.Now)
 	s.env.Wait(5 * time.Millisecond)
-	again := s.opened(driver.OpenRequest{Key: s.key, Node: "c", Revision: "of another year", Spec: "0 9 * * *", Zone: "UTC"})
+	again := s.opened(series.OpenRequest{Key: s.key, Node: "c", Revision: "of another year", Spec: "0 9 * * *", Zone: "UTC"})
 	equal(s, "since, by another revision", again.Since, back.Since)
 
 	var got []string
@@ -43,7 +43,7 @@ func journalBack(s *stand) {
 }
 
 func journalFormer(s *stand) {
-	former := func(of driver.Series) (specs string) {
+	former := func(of series.Series) (specs string) {
 		for _, u := range of.Former {
 			specs += u.Spec + ";"
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var memberTests = []test{
@@ -18,9 +19,9 @@ var memberTests = []test{
 	{"bad beats are refused, and a context that has ended is doubt", memberRefused},
 }
 
-func (s *stand) beat(node string, ttl time.Duration, want ...string) driver.BeatAnswer {
+func (s *stand) beat(node string, ttl time.Duration, want ...string) series.BeatAnswer {
 	s.Helper()
-	p, err := s.driver.(driver.Membership).Beat(s.ctx, node, ttl)
+	p, err := s.driver.(series.Membership).Beat(s.ctx, node, ttl)
 	if err != nil {
 		s.Fatalf("beat: %v", err)
 	}
@@ -48,7 +49,7 @@ func memberDies(s *stand) {
 }
 
 func memberLeaves(s *stand) {
-	m := s.driver.(driver.Membership)
+	m := s.driver.(series.Membership)
 	s.beat("a", long, "a")
 	s.beat("b", long, "a", "b")
 	for range 2 {
@@ -59,13 +60,13 @@ func memberLeaves(s *stand) {
 	s.beat("b", long, "b")
 }
 
-func (s *stand) roll() (int64, map[string]driver.Member) {
+func (s *stand) roll() (int64, map[string]series.Member) {
 	s.Helper()
-	r, err := s.driver.(driver.Membership).Members(s.ctx)
+	r, err := s.driver.(series.Membership).Members(s.ctx)
 	if err != nil {
 		s.Fatalf("members: %v", err)
 	}
-	byName := make(map[string]driver.Member, len(r.Members))
+	byName := make(map[string]series.Member, len(r.Members))
 	for i, m := range r.Members {
 		if i > 0 && m.Node <= r.Members[i-1].Node {
 			s.Fatalf("%q comes after %q", m.Node, r.Members[i-1].Node)
@@ -83,10 +84,10 @@ func memberRoll(s *stand) {
 	s.beat("silent", short, "silent")
 	s.beat("drained", long, "drained", "silent")
 	s.beat("{l} é", long, "drained", "silent", "{l} é")
-	if err := s.driver.(driver.Membership).Leave(s.ctx, "never seen"); err != nil {
+	if err := s.driver.(series.Membership).Leave(s.ctx, "never seen"); err != nil {
 		s.Fatalf("leave: %v", err)
 	}
-	if err := s.driver.(driver.Membership).Leave(s.ctx, "drained"); err != nil {
+	if err := s.driver.(series.Membership).Leave(s.ctx, "drained"); err != nil {
 		s.Fatalf("leave: %v", err)
 	}
 	s.env.Wait(short + slack)
@@ -110,7 +111,7 @@ func memberRoll(s *stand) {
 
 func memberReturns(s *stand) {
 	s.beat("a", long, "a")
-	if err := s.driver.(driver.Membership).Leave(s.ctx, "a"); err != nil {
+	if err := s.driver.(series.Membership).Leave(s.ctx, "a"); err != nil {
 		s.Fatalf("leave: %v", err)
 	}
 	s.beat("b", long, "b")
@@ -141,7 +142,7 @@ func memberRefused(s *stand) {
 	_, err = m.Beat(s.done(), "a", long)
 	s.canceled("beat", err)
 	s.canceled("leave", m.Leave(s.done(), "a"))
-	_, err = s.driver.(driver.Membership).Members(s.done())
+	_, err = s.driver.(series.Membership).Members(s.done())
 	s.canceled("members", err)
 	s.beat("b", long, "b")
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -36,7 +35,7 @@ func modelRounds(s *stand) {
 		}
 	}
 	seed := rand.Uint64()
-	seen := make(map[driver.Kind]int)
+	seen := make(map[series.Kind]int)
 	for round := range rounds {
 		tw := newTwin(s, seed, uint64(round))
 		tw.seen = seen
@@ -47,7 +46,7 @@ func modelRounds(s *stand) {
 			}
 		}
 	}
-	for k := driver.KindUnknown; k <= driver.KindPaused; k++ {
+	for k := series.KindUnknown; k <= series.KindPaused; k++ {
 		s.Logf("%s: %d answers", name(k), seen[k])
 		if seen[k] == 0 && rounds >= exactRounds {
 			s.Errorf("no answer was %s: the sequences do not reach every rule", name(k))
@@ -63,20 +62,20 @@ type twin struct {
 	models []*model
 	log    []string
 	last   func()              // the last request, to be sent again
-	seen   map[driver.Kind]int // answers of all rounds
+	seen   map[series.Kind]int // answers of all rounds
 }
 
 // A model is one series as the rules keep it.
 type model struct {
 	series.State
 	key   string
-	lines []driver.Line
+	lines []series.Line
 	store map[int64]int64 // a fence of the rules: the store's
 	top   int64           // the highest fence of the store
 	runs  []modelRun      // all that were ever granted or waited
 	asked []modelClaim    // all that was ever asked
 
-	controls []driver.Control // all that were ever sent
+	controls []series.Control // all that were ever sent
 }
 
 // A modelRun names a run, with the fence that the rules gave it.
@@ -88,12 +87,12 @@ type modelRun struct {
 
 // A modelClaim is a claim with the fences of the rules, and the store's for the same.
 type modelClaim struct {
-	driver.Claim
+	series.Claim
 	storeFrom, storeFence int64
 }
 
 // Append folds as a store must.
-func (m *model) Append(l driver.Line) {
+func (m *model) Append(l series.Line) {
 	if n := len(m.lines); n > 0 && series.Fold(&m.lines[n-1], l) {
 		return
 	}
@@ -190,8 +189,8 @@ const margin = 100 // ms
 
 func (tw *twin) near(from, to int64) bool {
 	return slices.ContainsFunc(tw.models, func(m *model) bool {
-		return slices.ContainsFunc(m.Runs, func(r driver.Run) bool {
-			return r.State == driver.RunOpen && r.Until > from && r.Until <= to
+		return slices.ContainsFunc(m.Runs, func(r series.Run) bool {
+			return r.State == series.RunOpen && r.Until > from && r.Until <= to
 		}) || m.Paused && m.Pause.Until >= from && m.Pause.Until <= to
 	})
 }
@@ -204,7 +203,7 @@ func (tw *twin) crossed(before int64) bool {
 	return tw.near(before, now)
 }
 
-func (tw *twin) lookAt(key string) driver.Series {
+func (tw *twin) lookAt(key string) series.Series {
 	tw.Helper()
 	return tw.series(tw.numbered.ReadSeries(tw.ctx, []string{key}))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // one returns one of the values.
@@ -38,13 +39,13 @@ func (tw *twin) claims() {
 // claimed, with what the rules do.
 func (tw *twin) peek(of []*model, batch []modelClaim) {
 	tw.Helper()
-	peeker, ok := tw.driver.(driver.Peeker)
+	peeker, ok := tw.driver.(series.Peeker)
 	if !ok {
 		return
 	}
-	ps, nows := make([]driver.NumberRef, len(batch)), make([]int64, len(batch))
+	ps, nows := make([]series.NumberRef, len(batch)), make([]int64, len(batch))
 	for i := range batch {
-		ps[i] = driver.NumberRef{Key: batch[i].Key, Number: batch[i].Number}
+		ps[i] = series.NumberRef{Key: batch[i].Key, Number: batch[i].Number}
 		if nows[i] = tw.lookAt(batch[i].Key).Now; !tw.env.exact() {
 			nows[i] -= slack.Milliseconds()
 		}
@@ -69,7 +70,7 @@ func (tw *twin) peek(of []*model, batch []modelClaim) {
 
 func (tw *twin) send(of []*model, batch []modelClaim) {
 	tw.Helper()
-	cs := make([]driver.Claim, len(batch))
+	cs := make([]series.Claim, len(batch))
 	for i, c := range batch {
 		cs[i] = c.Claim
 		cs[i].From, cs[i].Fence = c.storeFrom, c.storeFence
@@ -87,13 +88,13 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 		if len(want.Settled) == 0 && len(got.Settled) == 0 {
 			want.Settled, got.Settled = nil, nil
 		}
-		if got.Kind == driver.KindGranted && got.Wait > want.Wait-time.Millisecond && got.Wait < want.Wait {
+		if got.Kind == series.KindGranted && got.Wait > want.Wait-time.Millisecond && got.Wait < want.Wait {
 			want.Wait = got.Wait // the store's clock stood between two milliseconds
 		}
 		if !reflect.DeepEqual(got, want) {
 			tw.fail("the store answers %+v\nthe rules          %+v", got, want)
 		}
-		if fence := m.ruleFence(got.Fence); got.Kind == driver.KindGranted || got.Kind == driver.KindWaiting {
+		if fence := m.ruleFence(got.Fence); got.Kind == series.KindGranted || got.Kind == series.KindWaiting {
 			m.runs = append(m.runs, modelRun{got.Number, cs[i].Owner, fence})
 		}
 	}
@@ -115,12 +116,12 @@ func (tw *twin) randomClaim(m *model) modelClaim {
 		return one(tw, m.asked[max(0, len(m.asked)-5):]...)
 	}
 	now := tw.lookAt(m.key).Now
-	c := modelClaim{Claim: driver.Claim{
+	c := modelClaim{Claim: series.Claim{
 		Key: m.key, Owner: tw.owner(), Number: max(1, tw.randomNumber(m, now)),
 		Between: one(tw, 0, 0, 1, 4), TTL: one(tw, driver.MinTTL, driver.MinTTL, time.Second, 5*time.Second),
 		Deadline: one(tw, 0, time.Millisecond, 20*time.Millisecond, time.Second, time.Hour, time.Hour),
-		Late:     one(tw, "", "", driver.ReasonMisfire, driver.ReasonRespecified), Attempts: one(tw, 1, 2, 3), Rerun: tw.chance(50),
-		Window: one(tw, 0, 300*time.Millisecond, time.Hour), Overlap: one(tw, driver.OverlapSkip, driver.OverlapQueue, driver.OverlapAllow, driver.OverlapReplace),
+		Late:     one(tw, "", "", series.ReasonMisfire, series.ReasonRespecified), Attempts: one(tw, 1, 2, 3), Rerun: tw.chance(50),
+		Window: one(tw, 0, 300*time.Millisecond, time.Hour), Overlap: one(tw, series.OverlapSkip, series.OverlapQueue, series.OverlapAllow, series.OverlapReplace),
 		Backlog: tw.chance(15), Latest: driver.MaxNumber, Revision: one(tw, "r1", "r1", "r1", "r2"),
 	}}
 	if tw.chance(5) {
@@ -161,7 +162,7 @@ func (tw *twin) randomFences(m *model, c *modelClaim) {
 }
 
 // randomRun is a run that was granted at some time, for the store and for the rules.
-func (tw *twin) randomRun(m *model) (store, rules driver.RunRef) {
+func (tw *twin) randomRun(m *model) (store, rules series.RunRef) {
 	r := modelRun{number: 1, owner: "nobody/1", fence: 1}
 	m.store[1] = 1
 	if len(m.runs) > 0 {
@@ -170,7 +171,7 @@ func (tw *twin) randomRun(m *model) (store, rules driver.RunRef) {
 			r = one(tw, m.runs...)
 		}
 	}
-	store = driver.RunRef{Key: m.key, Number: r.number, Owner: r.owner, TTL: one(tw, driver.MinTTL, 2*time.Second)}
+	store = series.RunRef{Key: m.key, Number: r.number, Owner: r.owner, TTL: one(tw, driver.MinTTL, 2*time.Second)}
 	if tw.chance(5) {
 		store.Owner = "other/1"
 	}
@@ -195,7 +196,7 @@ func (tw *twin) renewal(m *model) {
 }
 
 // until returns when a renewal was judged: only the deadline shows that.
-func (tw *twin) until(m *model, ref driver.RunRef, alive bool) int64 {
+func (tw *twin) until(m *model, ref series.RunRef, alive bool) int64 {
 	tw.Helper()
 	is := tw.lookAt(m.key)
 	for _, r := range is.Runs {
@@ -209,19 +210,19 @@ func (tw *twin) until(m *model, ref driver.RunRef, alive bool) int64 {
 func (tw *twin) ending(m *model) {
 	tw.Helper()
 	store, rules := tw.randomRun(m)
-	e := driver.EndRequest{RunRef: store, Kind: one(tw, driver.EndDone, driver.EndDone, driver.EndUnstarted, driver.EndGivenBack)}
-	if e.Kind == driver.EndDone {
+	e := series.EndRequest{RunRef: store, Kind: one(tw, series.EndDone, series.EndDone, series.EndUnstarted, series.EndGivenBack)}
+	if e.Kind == series.EndDone {
 		e.OK = tw.chance(70)
-		e.Outcome = one(tw, driver.OutcomeOK, driver.OutcomeFailed, driver.OutcomeSkipped, "")
+		e.Outcome = one(tw, series.OutcomeOK, series.OutcomeFailed, series.OutcomeSkipped, "")
 	}
-	e.Error = one(tw, "", "", "no route", "a|b;c+d \x00\x1b[31m\n\"%7C\" é", strings.Repeat("é", driver.MaxErrorText/2))
+	e.Error = one(tw, "", "", "no route", "a|b;c+d \x00\x1b[31m\n\"%7C\" é", strings.Repeat("é", series.MaxErrorText/2))
 	tw.last = func() { tw.sendEnding(m, e, rules.Fence) }
 	tw.last()
 }
 
-func (tw *twin) sendEnding(m *model, e driver.EndRequest, fence int64) {
+func (tw *twin) sendEnding(m *model, e series.EndRequest, fence int64) {
 	tw.Helper()
-	got := tw.numbered.ReleaseRuns(tw.ctx, []driver.EndRequest{e})[0]
+	got := tw.numbered.ReleaseRuns(tw.ctx, []series.EndRequest{e})[0]
 	now := tw.endedAt(m)
 	tw.note("end   %+v\n      %+v at %d", e, got, now)
 	e.Fence = fence
@@ -243,7 +244,7 @@ func (tw *twin) endedAt(m *model) int64 {
 	if err != nil || len(j.Lines) == 0 {
 		return now
 	}
-	var last driver.Line
+	var last series.Line
 	if n := len(m.lines); n > 0 {
 		last = m.lines[n-1]
 		last.Fence, last.BlockerFence = m.store[last.Fence], m.store[last.BlockerFence]
@@ -258,18 +259,18 @@ func (tw *twin) endedAt(m *model) int64 {
 // operation that was sent before.
 func (tw *twin) change(m *model) {
 	tw.Helper()
-	c := driver.Control{Key: m.key, Action: driver.ActionResume, Op: fmt.Sprint("op-", tw.rnd.IntN(1000)), Who: one(tw, "ann", "bob ü"),
+	c := series.Control{Key: m.key, Action: series.ActionResume, Op: fmt.Sprint("op-", tw.rnd.IntN(1000)), Who: one(tw, "ann", "bob ü"),
 		Seen: m.Change + one[int64](tw, 0, 0, 0, 0, -1, 1)}
 	if c.Seen < 0 || tw.chance(20) {
-		c.Seen = driver.AnySeen
+		c.Seen = series.AnySeen
 	}
 	if !m.Paused && tw.chance(70) || m.Paused && tw.chance(20) {
-		c.Action, c.Reason = driver.ActionPause, one(tw, "for the night", "a|b;c#d+e%7C \"é\"")
+		c.Action, c.Reason = series.ActionPause, one(tw, "for the night", "a|b;c#d+e%7C \"é\"")
 		if tw.chance(60) {
 			c.Until = tw.lookAt(m.key).Now + one[int64](tw, 1, 20, 120, 600, 3000, -5)
 		}
 	}
-	if c.Action != driver.ActionResume && tw.chance(30) {
+	if c.Action != series.ActionResume && tw.chance(30) {
 		c.Due, c.Revision = max(0, m.Mark+one[int64](tw, -5, 0, 1, 7, 60)), one(tw, "", "r1")
 	}
 	if len(m.controls) > 0 && tw.chance(20) {
@@ -284,17 +285,17 @@ func (tw *twin) change(m *model) {
 	tw.last()
 }
 
-func (tw *twin) sendChange(m *model, c *driver.Control) {
+func (tw *twin) sendChange(m *model, c *series.Control) {
 	tw.Helper()
 	got := tw.controlled.Control(tw.ctx, *c)
 	tw.note("%+v\n      %+v", *c, got)
 	now := got.Series.Now
 	shard := tw.shard(m.key)
 	want := m.Control(now*1000, c, tw.audited[shard]+1, m)
-	if got.Kind == driver.ControlDone {
+	if got.Kind == series.ControlDone {
 		tw.audited[shard]++
 	}
-	got.Series, want.Series = driver.Series{}, driver.Series{} // compared after each step
+	got.Series, want.Series = series.Series{}, series.Series{} // compared after each step
 	if !reflect.DeepEqual(got, want) {
 		tw.fail("the store answers %+v\nthe rules          %+v", got, want)
 	}
@@ -302,7 +303,7 @@ func (tw *twin) sendChange(m *model, c *driver.Control) {
 
 func (tw *twin) opening(m *model) {
 	tw.Helper()
-	o := driver.OpenRequest{Key: m.key, Node: one(tw, "a", "b"), Revision: one(tw, "r1", "r2")}
+	o := series.OpenRequest{Key: m.key, Node: one(tw, "a", "b"), Revision: one(tw, "r1", "r2")}
 	if tw.chance(5) {
 		o.Mark = tw.lookAt(m.key).Now + one[int64](tw, -1000, 1000)
 	}

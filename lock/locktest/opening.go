@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var openingTests = []test{
@@ -19,12 +19,12 @@ var openingTests = []test{
 
 func openNothingElse(s *stand) {
 	s.unchanged(func() {
-		run := driver.RunRef{Key: s.key, Number: 1, Owner: "n/1", Fence: 1, TTL: long}
-		s.claimed(s.ask(1, 0), driver.KindUnknown)
+		run := series.RunRef{Key: s.key, Number: 1, Owner: "n/1", Fence: 1, TTL: long}
+		s.claimed(s.ask(1, 0), series.KindUnknown)
 		equal(s, "a renewal", s.renew(run).Alive, false)
-		equal(s, "a release", s.end(run, driver.EndDone).Ended, false)
-		s.control(s.change(driver.ActionPause))
-		s.control(s.change(driver.ActionResume))
+		equal(s, "a release", s.end(run, series.EndDone).Ended, false)
+		s.control(s.change(series.ActionPause))
+		s.control(s.change(series.ActionResume))
 	})
 	equal(s, "the mark", s.look().Mark, 0)
 	if s.journaled != nil {
@@ -37,7 +37,7 @@ func openNothingElse(s *stand) {
 
 func openAtNow(s *stand) {
 	before := s.look().Now
-	is := s.opened(driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1"})
+	is := s.opened(series.OpenRequest{Key: s.key, Node: "n", Revision: "r1"})
 	if is.Mark < before || is.Mark > is.Now {
 		s.Fatalf("the mark is %d, want %d to %d", is.Mark, before, is.Now)
 	}
@@ -47,10 +47,10 @@ func openAtNow(s *stand) {
 
 func openAtMark(s *stand) {
 	now := s.look().Now
-	is := s.opened(driver.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
+	is := s.opened(series.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
 	equal(s, "the mark", is.Mark, now+3_600_000)
 	s.key = "other"
-	is = s.opened(driver.OpenRequest{Key: s.key, Node: "n", Mark: 1})
+	is = s.opened(series.OpenRequest{Key: s.key, Node: "n", Mark: 1})
 	if is.Mark < now {
 		s.Fatalf("the mark is %d, before the store's now %d", is.Mark, now)
 	}
@@ -59,7 +59,7 @@ func openAtMark(s *stand) {
 func openBegin(s *stand) {
 	before := s.look().Now
 	begin := before - 60_000
-	o := driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1", Spec: "@at", Zone: "UTC", Begin: begin}
+	o := series.OpenRequest{Key: s.key, Node: "n", Revision: "r1", Spec: "@at", Zone: "UTC", Begin: begin}
 	for range 2 {
 		is := s.opened(o)
 		equal(s, "the mark", is.Mark, begin)
@@ -87,16 +87,16 @@ func openAgain(s *stand) {
 	s.open()
 	s.granted(s.next(1))
 	s.unchanged(func() {
-		is := s.opened(driver.OpenRequest{Key: s.key, Node: "other", Revision: "r1", Mark: s.look().Now + 1000})
+		is := s.opened(series.OpenRequest{Key: s.key, Node: "other", Revision: "r1", Mark: s.look().Now + 1000})
 		equal(s, "the mark", is.Mark, s.due(1))
 		equal(s, "the runs", len(is.Runs), 1)
 	})
 }
 
 func openRevisions(s *stand) {
-	open := func(node, revision string) driver.Series {
+	open := func(node, revision string) series.Series {
 		s.env.Wait(5 * time.Millisecond)
-		return s.opened(driver.OpenRequest{Key: s.key, Node: node, Revision: revision, Spec: "spec of " + revision, Zone: "UTC"})
+		return s.opened(series.OpenRequest{Key: s.key, Node: node, Revision: revision, Spec: "spec of " + revision, Zone: "UTC"})
 	}
 	first := open("a", "r1")
 	equal(s, "since", first.Since, first.Mark)
@@ -119,10 +119,10 @@ func openRevisions(s *stand) {
 }
 
 func openNoRevision(s *stand) {
-	is := s.opened(driver.OpenRequest{Key: s.key, Node: "a"})
+	is := s.opened(series.OpenRequest{Key: s.key, Node: "a"})
 	equal(s, "since", is.Since, 0)
 	s.env.Wait(5 * time.Millisecond)
-	equal(s, "another revision", s.opened(driver.OpenRequest{Key: s.key, Node: "b", Revision: "r1"}).Other, "")
+	equal(s, "another revision", s.opened(series.OpenRequest{Key: s.key, Node: "b", Revision: "r1"}).Other, "")
 }
 
 func openLook(s *stand) {

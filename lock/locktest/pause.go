@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var pauseTests = []test{
@@ -22,8 +22,8 @@ var pauseTests = []test{
 
 func pauseUnknown(s *stand) {
 	s.key = "never opened"
-	for _, action := range []driver.Action{driver.ActionPause, driver.ActionResume} {
-		a := s.refuses(s.change(action), driver.RefusedNotOpen)
+	for _, action := range []series.Action{series.ActionPause, series.ActionResume} {
+		a := s.refuses(s.change(action), series.RefusedNotOpen)
 		equal(s, "paused", a.Series.Paused, false)
 	}
 	s.open()
@@ -32,12 +32,12 @@ func pauseUnknown(s *stand) {
 }
 
 // change is a fresh change, whatever the series stands at.
-func (s *stand) change(action driver.Action) driver.Control {
+func (s *stand) change(action series.Action) series.Control {
 	s.ops++
-	return driver.Control{Key: s.key, Action: action, Op: fmt.Sprint("op-", s.ops), Who: "ann", Reason: "moved to 2", Seen: driver.AnySeen}
+	return series.Control{Key: s.key, Action: action, Op: fmt.Sprint("op-", s.ops), Who: "ann", Reason: "moved to 2", Seen: series.AnySeen}
 }
 
-func (s *stand) control(c driver.Control) driver.ControlAnswer {
+func (s *stand) control(c series.Control) series.ControlAnswer {
 	s.Helper()
 	a := s.controlled.Control(s.ctx, c)
 	if a.Err != nil {
@@ -47,65 +47,65 @@ func (s *stand) control(c driver.Control) driver.ControlAnswer {
 }
 
 // makes is a change that is made.
-func (s *stand) makes(c driver.Control) driver.ControlAnswer {
+func (s *stand) makes(c series.Control) series.ControlAnswer {
 	s.Helper()
 	return s.made(c, s.control(c))
 }
 
 // made checks that the answer to a change is that it was made.
-func (s *stand) made(c driver.Control, a driver.ControlAnswer) driver.ControlAnswer {
+func (s *stand) made(c series.Control, a series.ControlAnswer) series.ControlAnswer {
 	s.Helper()
-	if a.Kind != driver.ControlDone {
+	if a.Kind != series.ControlDone {
 		s.Fatalf("the %s is answered %+v", c.Action, a)
 	}
 	return a
 }
 
 // refuses is a change that is refused for a reason, and changes nothing.
-func (s *stand) refuses(c driver.Control, why driver.Refusal) (a driver.ControlAnswer) {
+func (s *stand) refuses(c series.Control, why series.Refusal) (a series.ControlAnswer) {
 	s.Helper()
 	s.unchanged(func() { a = s.control(c) })
-	if a.Kind != driver.ControlRefused || a.Refusal != why {
+	if a.Kind != series.ControlRefused || a.Refusal != why {
 		s.Fatalf("the %s is answered %+v, want the refusal %q", c.Action, a, why)
 	}
 	return a
 }
 
-func (s *stand) pause() driver.Series {
+func (s *stand) pause() series.Series {
 	s.Helper()
-	return s.makes(s.change(driver.ActionPause)).Series
+	return s.makes(s.change(series.ActionPause)).Series
 }
-func (s *stand) resume() driver.Series {
+func (s *stand) resume() series.Series {
 	s.Helper()
-	return s.makes(s.change(driver.ActionResume)).Series
+	return s.makes(s.change(series.ActionResume)).Series
 }
 
 func rowPaused(s *stand) {
 	s.open()
 	s.pause()
 	c := s.next(3)
-	a := s.claimed(c, driver.KindPaused)
+	a := s.claimed(c, series.KindPaused)
 	equal(s, "the mark", a.Mark, c.Number)
-	if l := s.last(driver.VerdictPaused, s.mark, c.Number); s.journaled != nil {
-		equal(s, "the verdict between", l.Between, driver.VerdictPaused)
+	if l := s.last(series.VerdictPaused, s.mark, c.Number); s.journaled != nil {
+		equal(s, "the verdict between", l.Between, series.VerdictPaused)
 	}
-	s.unchanged(func() { s.claimed(c, driver.KindPaused) })
+	s.unchanged(func() { s.claimed(c, series.KindPaused) })
 }
 
 func pauseOnce(s *stand) {
 	s.open()
-	c := s.change(driver.ActionPause)
+	c := s.change(series.ActionPause)
 	first := s.makes(c)
 	is := first.Series
 	equal(s, "paused", is.Paused, true)
 	equal(s, "the change", is.Change, 1)
-	equal(s, "the pause", is.Pause, driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: is.Now})
+	equal(s, "the pause", is.Pause, series.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: is.Now})
 	equal(s, "the pause, as a look sees it", s.look().Pause, is.Pause)
 	s.repeats(c, first)
-	end := s.change(driver.ActionResume)
+	end := s.change(series.ActionResume)
 	second := s.makes(end)
 	equal(s, "paused", second.Series.Paused, false)
-	equal(s, "the pause", second.Series.Pause, driver.Pause{})
+	equal(s, "the pause", second.Series.Pause, series.Pause{})
 	s.repeats(end, second)
 	s.repeats(c, first)
 	equal(s, "paused", s.pause().Paused, true)
@@ -113,11 +113,11 @@ func pauseOnce(s *stand) {
 
 // repeats sends a change again that was made: nothing changes, and the answer names what the
 // first one did.
-func (s *stand) repeats(c driver.Control, first driver.ControlAnswer) {
+func (s *stand) repeats(c series.Control, first series.ControlAnswer) {
 	s.Helper()
-	var a driver.ControlAnswer
+	var a series.ControlAnswer
 	s.unchanged(func() { a = s.control(c) })
-	if a.Kind != driver.ControlRepeated || a.Change != first.Change || a.Audit != first.Audit {
+	if a.Kind != series.ControlRepeated || a.Change != first.Change || a.Audit != first.Audit {
 		s.Fatalf("asked again, the %s is answered %+v, at first %+v", c.Action, a, first)
 	}
 }
@@ -127,36 +127,36 @@ func pauseRun(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.pause()
 	equal(s, "alive", s.renew(run).Alive, true)
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	equal(s, "the last success", s.look().Last, run.Number)
 }
 
 func pauseStartsNothing(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, driver.EndUnstarted)
+	s.ended(run, series.EndUnstarted)
 	s.pause()
-	s.settles(s.after(run), run, driver.VerdictPaused)
-	s.claimed(s.ask(s.due(2), s.due(1)), driver.KindPaused)
+	s.settles(s.after(run), run, series.VerdictPaused)
+	s.claimed(s.ask(s.due(2), s.due(1)), series.KindPaused)
 }
 
 func pauseResumed(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	s.pause()
 	s.env.Wait(20 * time.Millisecond)
 	is := s.resume()
 	equal(s, "paused", is.Paused, false)
 	equal(s, "the mark", is.Mark, is.Now)
-	s.changed(driver.ActionResume, 2)
-	if l := s.before(driver.VerdictPaused, run.Number, is.Mark); s.journaled != nil {
-		equal(s, "the verdict between", l.Between, driver.VerdictPaused)
+	s.changed(series.ActionResume, 2)
+	if l := s.before(series.VerdictPaused, run.Number, is.Mark); s.journaled != nil {
+		equal(s, "the verdict between", l.Between, series.VerdictPaused)
 	}
 	s.env.Wait(20 * time.Millisecond)
-	s.refuses(s.change(driver.ActionResume), driver.RefusedNotPaused)
-	s.claimed(s.next(1), driver.KindPassed)
-	a := s.claimed(s.ask(is.Mark, s.mark), driver.KindPassed)
+	s.refuses(s.change(series.ActionResume), series.RefusedNotPaused)
+	s.claimed(s.next(1), series.KindPassed)
+	a := s.claimed(s.ask(is.Mark, s.mark), series.KindPassed)
 	equal(s, "the node that decided the mark", a.Node, "")
 	s.granted(s.ask(is.Mark+5, is.Mark))
 }
@@ -169,24 +169,24 @@ func pauseSettles(s *stand) {
 	if s.journaled != nil {
 		lines := s.lines()
 		l := lines[len(lines)-3]
-		equal(s, "the verdict of the run", l.Verdict, driver.VerdictLost)
+		equal(s, "the verdict of the run", l.Verdict, series.VerdictLost)
 		equal(s, "its number", l.To, run.Number)
 	}
-	s.unchanged(func() { s.claimed(s.after(run), driver.KindPassed) })
+	s.unchanged(func() { s.claimed(s.after(run), series.KindPassed) })
 }
 
 func pauseSettlesUnstarted(s *stand) {
 	s.open()
 	for _, end := range []struct {
-		action  driver.Action
+		action  series.Action
 		pauses  bool
-		verdict driver.Verdict
+		verdict series.Verdict
 		lines   int // from the verdict on
-	}{{driver.ActionResume, true, driver.VerdictPaused, 3}, {driver.ActionRetire, false, driver.VerdictMissed, 2}} {
+	}{{series.ActionResume, true, series.VerdictPaused, 3}, {series.ActionRetire, false, series.VerdictMissed, 2}} {
 		s.env.Wait(2 * time.Millisecond)
 		now := s.look()
 		_, run := s.granted(s.ask(now.Now, now.Mark))
-		s.ended(run, driver.EndUnstarted)
+		s.ended(run, series.EndUnstarted)
 		if end.pauses {
 			s.pause()
 			s.env.Wait(2 * time.Millisecond)
@@ -202,14 +202,14 @@ func pauseSettlesUnstarted(s *stand) {
 
 func pauseMark(s *stand) {
 	now := s.look().Now
-	s.opened(driver.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
+	s.opened(series.OpenRequest{Key: s.key, Node: "n", Mark: now + 3_600_000})
 	s.pause()
 	equal(s, "the mark", s.resume().Mark, now+3_600_000)
 }
 
 func pauseLate(s *stand) {
 	s.open()
-	pause, resume, third := s.change(driver.ActionPause), s.change(driver.ActionResume), s.change(driver.ActionPause)
+	pause, resume, third := s.change(series.ActionPause), s.change(series.ActionResume), s.change(series.ActionPause)
 	first, second := s.makes(pause), s.makes(resume)
 	s.repeats(pause, first)
 	s.makes(third)
@@ -222,10 +222,10 @@ func pauseLate(s *stand) {
 func pauseSpent(s *stand) {
 	s.open()
 	s.pause()
-	s.claimed(s.next(3), driver.KindPaused)
+	s.claimed(s.next(3), series.KindPaused)
 	s.resume()
 	s.unchanged(func() {
-		s.claimed(s.next(3), driver.KindPassed)
-		s.claimed(s.next(1), driver.KindPassed)
+		s.claimed(s.next(3), series.KindPassed)
+		s.claimed(s.next(1), series.KindPassed)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var peekTests = []test{
@@ -15,31 +16,31 @@ var peekTests = []test{
 	{"a peek whose context has ended is doubt", peekDoubt},
 }
 
-func (s *stand) peeks(ps []driver.NumberRef, whole bool) []*driver.Answer {
+func (s *stand) peeks(ps []series.NumberRef, whole bool) []*series.Answer {
 	s.Helper()
-	as, err := s.driver.(driver.Peeker).Peek(s.ctx, ps, whole)
+	as, err := s.driver.(series.Peeker).Peek(s.ctx, ps, whole)
 	if err != nil || len(as) != len(ps) {
 		s.Fatalf("%d peeks have %d answers, %v", len(ps), len(as), err)
 	}
 	return as
 }
 
-func (s *stand) peek(c driver.Claim, whole bool) *driver.Answer {
+func (s *stand) peek(c series.Claim, whole bool) *series.Answer {
 	s.Helper()
-	return s.peeks([]driver.NumberRef{{Key: c.Key, Number: c.Number}}, whole)[0]
+	return s.peeks([]series.NumberRef{{Key: c.Key, Number: c.Number}}, whole)[0]
 }
 
 func peekSame(s *stand) {
 	for _, scene := range scenes {
 		s.key = scene.name
 		c := scene.set(s)
-		var got *driver.Answer
+		var got *series.Answer
 		s.unchanged(func() { got = s.peek(c, true) })
 		want := s.claimed(c, scene.want)
 		switch {
-		case want.Kind != driver.KindPassed && got != nil:
+		case want.Kind != series.KindPassed && got != nil:
 			s.Errorf("%s: a peek says %+v, a claim %+v", scene.name, got, want)
-		case want.Kind == driver.KindPassed && (got == nil || !alike(*got, want)):
+		case want.Kind == series.KindPassed && (got == nil || !alike(*got, want)):
 			s.Errorf("%s: a peek says %+v, a claim %+v", scene.name, got, want)
 		case got != nil && (got.Node == "" && got.Number == got.Mark || got.Node == driver.NodeOf(c.Owner)):
 			s.Errorf("%s: a peek says that it was decided by %q", scene.name, got.Node)
@@ -48,7 +49,7 @@ func peekSame(s *stand) {
 }
 
 // alike reports whether two answers differ in nothing but when they were given.
-func alike(a, b driver.Answer) bool {
+func alike(a, b series.Answer) bool {
 	if (a.Left > 0) != (b.Left > 0) {
 		return false
 	}
@@ -57,7 +58,7 @@ func alike(a, b driver.Answer) bool {
 }
 
 // lastless is an answer without what a peek may leave out in any case.
-func lastless(a driver.Answer) driver.Answer {
+func lastless(a series.Answer) series.Answer {
 	a.Last = 0
 	return a
 }
@@ -71,9 +72,9 @@ func peekPart(s *stand) {
 		case (whole == nil) != (part == nil):
 			s.Errorf("%s: a peek says %+v, a whole one %+v", scene.name, part, whole)
 		case part == nil || alike(lastless(*part), lastless(*whole)):
-		case part.Kind != driver.KindPassed || part.Number != whole.Number || part.State != whole.State || part.Mark != whole.Mark:
+		case part.Kind != series.KindPassed || part.Number != whole.Number || part.State != whole.State || part.Mark != whole.Mark:
 			s.Errorf("%s: a peek says %+v, a whole one %+v", scene.name, part, whole)
-		case part.State != driver.RunDone && part.State != driver.RunLost:
+		case part.State != series.RunDone && part.State != series.RunLost:
 			s.Errorf("%s: a peek at a run that is not settled says %+v, want %+v", scene.name, part, whole)
 		}
 	}
@@ -83,20 +84,20 @@ func peekPart(s *stand) {
 // that a store asks more than once.
 func peekOrder(s *stand) {
 	cs := s.fleet(410)
-	ps := make([]driver.NumberRef, len(cs))
+	ps := make([]series.NumberRef, len(cs))
 	for i := range cs {
-		ps[i] = driver.NumberRef{Key: cs[i].Key, Number: cs[i].Number}
+		ps[i] = series.NumberRef{Key: cs[i].Key, Number: cs[i].Number}
 		if i == 3 {
 			ps[i].Number--
 		}
 	}
 	runs := s.grants(cs[:205])
 	for i := range runs[:100] {
-		s.ended(runs[i], driver.EndDone)
+		s.ended(runs[i], series.EndDone)
 	}
 	for _, whole := range []bool{false, true} {
 		for i, a := range s.peeks(ps, whole) {
-			want := driver.RunNone
+			want := series.RunNone
 			switch {
 			case i >= 205:
 				if a != nil {
@@ -105,14 +106,14 @@ func peekOrder(s *stand) {
 				continue
 			case i == 3:
 			case i < 100:
-				want = driver.RunDone
+				want = series.RunDone
 			default:
-				want = driver.RunOpen
+				want = series.RunOpen
 			}
-			if a == nil || a.Kind != driver.KindPassed || a.Number != ps[i].Number || a.State != want || a.Mark != cs[i].Number || a.Now < a.Mark-slack.Milliseconds() {
+			if a == nil || a.Kind != series.KindPassed || a.Number != ps[i].Number || a.State != want || a.Mark != cs[i].Number || a.Now < a.Mark-slack.Milliseconds() {
 				s.Fatalf("peek %d at %d, whole %v: %+v, want state %d", i, ps[i].Number, whole, a, want)
 			}
-			if want == driver.RunOpen && (a.Fence != runs[i].Fence || a.Node != driver.NodeOf(cs[i].Owner) || a.Left <= 0) {
+			if want == series.RunOpen && (a.Fence != runs[i].Fence || a.Node != driver.NodeOf(cs[i].Owner) || a.Left <= 0) {
 				s.Fatalf("peek %d: %+v, want the run %+v", i, a, runs[i])
 			}
 		}
@@ -124,7 +125,7 @@ func peekAhead(s *stand) {
 		return
 	}
 	run := s.decided(1)
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	s.step(-time.Hour)
 	is := s.look()
 	for _, number := range []int64{is.Now, run.Number} {
@@ -134,13 +135,13 @@ func peekAhead(s *stand) {
 			}
 		}
 	}
-	s.claimed(s.ask(is.Now, 0), driver.KindAhead)
+	s.claimed(s.ask(is.Now, 0), series.KindAhead)
 }
 
 func peekDoubt(s *stand) {
 	s.decided(1)
 	c := s.next(1)
-	as, err := s.driver.(driver.Peeker).Peek(s.done(), []driver.NumberRef{{Key: c.Key, Number: c.Number}}, false)
+	as, err := s.driver.(series.Peeker).Peek(s.done(), []series.NumberRef{{Key: c.Key, Number: c.Number}}, false)
 	s.canceled("peek", err)
 	for _, a := range as {
 		if a != nil {

@@ -3,7 +3,7 @@ package locktest
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var queueTests = []test{
@@ -21,25 +21,25 @@ var queueTests = []test{
 
 // wait records a number that waits for the run of due(1), and returns its claim
 // and the fence to take it over with.
-func (s *stand) wait(o driver.Overlap) (run driver.RunRef, c driver.Claim, fence int64) {
+func (s *stand) wait(o series.Overlap) (run series.RunRef, c series.Claim, fence int64) {
 	s.Helper()
 	run, c = s.beside(o)
-	return run, c, s.claimed(c, driver.KindWaiting).Fence
+	return run, c, s.claimed(c, series.KindWaiting).Fence
 }
 
 // takes is the claim that takes the waiting number over.
-func (s *stand) takes(c driver.Claim, fence int64) driver.Claim {
+func (s *stand) takes(c series.Claim, fence int64) series.Claim {
 	c.Owner, c.From = s.owner(), fence
 	return c
 }
 
 func queueRuns(s *stand) {
-	run, c, fence := s.wait(driver.OverlapQueue)
-	e := s.ended(run, driver.EndDone)
+	run, c, fence := s.wait(series.OverlapQueue)
+	e := s.ended(run, series.EndDone)
 	equal(s, "what waits", e.Waiting, c.Number)
 	equal(s, "its fence", e.Fence, fence)
 	s.unchanged(func() {
-		again := s.ended(run, driver.EndDone)
+		again := s.ended(run, series.EndDone)
 		equal(s, "what waits, asked again", again, e)
 	})
 	a, second := s.granted(s.takes(c, fence))
@@ -48,61 +48,61 @@ func queueRuns(s *stand) {
 	if a.Fence <= fence {
 		s.Fatalf("the fence is %d, that of waiting was %d", a.Fence, fence)
 	}
-	s.unchanged(func() { s.claimed(s.takes(c, fence), driver.KindPassed) })
-	equal(s, "what waits", s.ended(second, driver.EndDone).Waiting, 0)
+	s.unchanged(func() { s.claimed(s.takes(c, fence), series.KindPassed) })
+	equal(s, "what waits", s.ended(second, series.EndDone).Waiting, 0)
 }
 
 func queueSuperseded(s *stand) {
-	run, c, fence := s.wait(driver.OverlapQueue)
+	run, c, fence := s.wait(series.OverlapQueue)
 	s.env.Wait(5 * time.Millisecond)
 	newer := s.ask(s.look().Now, c.Number)
-	newer.Overlap = driver.OverlapQueue
-	a := s.claimed(newer, driver.KindWaiting)
-	s.settled(a, driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictSuperseded)
+	newer.Overlap = series.OverlapQueue
+	a := s.claimed(newer, series.KindWaiting)
+	s.settled(a, series.RunRef{Number: c.Number, Fence: fence}, series.VerdictSuperseded)
 	if lines := s.lines(); s.journaled != nil {
 		l := lines[len(lines)-2]
-		if l.Verdict != driver.VerdictSuperseded || l.To != c.Number || l.From != c.Number {
+		if l.Verdict != series.VerdictSuperseded || l.To != c.Number || l.From != c.Number {
 			s.Fatalf("the line before the newest is %+v, want %d superseded", l, c.Number)
 		}
 	}
-	s.unchanged(func() { s.claimed(s.takes(c, fence), driver.KindPassed) })
-	equal(s, "what waits", s.ended(run, driver.EndDone).Waiting, newer.Number)
+	s.unchanged(func() { s.claimed(s.takes(c, fence), series.KindPassed) })
+	equal(s, "what waits", s.ended(run, series.EndDone).Waiting, newer.Number)
 }
 
 func queueTooSoon(s *stand) {
-	run, c, fence := s.wait(driver.OverlapQueue)
+	run, c, fence := s.wait(series.OverlapQueue)
 	s.unchanged(func() {
-		for _, o := range []driver.Overlap{driver.OverlapQueue, driver.OverlapAllow} {
+		for _, o := range []series.Overlap{series.OverlapQueue, series.OverlapAllow} {
 			t := s.takes(c, fence)
 			t.Overlap = o
-			a := s.claimed(t, driver.KindHeld)
+			a := s.claimed(t, series.KindHeld)
 			equal(s, "the number in the way", a.Number, run.Number)
 		}
 	})
 }
 
 func queueOffered(s *stand) {
-	run, c, fence := s.wait(driver.OverlapQueue)
-	s.ended(run, driver.EndDone)
+	run, c, fence := s.wait(series.OverlapQueue)
+	s.ended(run, series.EndDone)
 	next := s.ask(s.look().Now, c.Number)
 	if next.Number == c.Number {
 		s.env.Wait(2 * time.Millisecond)
 		next = s.ask(s.look().Now, c.Number)
 	}
 	s.unchanged(func() {
-		a := s.claimed(next, driver.KindOrphan)
+		a := s.claimed(next, series.KindOrphan)
 		equal(s, "the number", a.Number, c.Number)
 		equal(s, "the fence", a.Fence, fence)
-		equal(s, "the state", a.State, driver.RunWaiting)
+		equal(s, "the state", a.State, series.RunWaiting)
 	})
 }
 
 func queueMissed(s *stand) {
-	run, c, fence := s.wait(driver.OverlapQueue)
+	run, c, fence := s.wait(series.OverlapQueue)
 	s.env.Wait(20 * time.Millisecond)
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	c.Deadline = 5 * time.Millisecond
-	s.settles(s.takes(c, fence), driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictMissed)
+	s.settles(s.takes(c, fence), series.RunRef{Number: c.Number, Fence: fence}, series.VerdictMissed)
 }
 
 func queueDied(s *stand) {
@@ -112,31 +112,31 @@ func queueDied(s *stand) {
 	s.granted(first)
 	s.env.Wait(5 * time.Millisecond)
 	c := s.ask(s.look().Now, s.due(1))
-	c.Overlap = driver.OverlapQueue
-	fence := s.claimed(c, driver.KindWaiting).Fence
+	c.Overlap = series.OverlapQueue
+	fence := s.claimed(c, series.KindWaiting).Fence
 	s.env.Wait(short + slack)
 	next := s.ask(s.look().Now, c.Number)
-	next.Overlap = driver.OverlapQueue
-	a := s.claimed(next, driver.KindOrphan) // the dead run may not run again, so it is settled first
+	next.Overlap = series.OverlapQueue
+	a := s.claimed(next, series.KindOrphan) // the dead run may not run again, so it is settled first
 	equal(s, "the number that is offered", a.Number, c.Number)
-	s.settled(a, driver.RunRef{Number: first.Number, Fence: s.fenceOf(a)}, driver.VerdictLost)
+	s.settled(a, series.RunRef{Number: first.Number, Fence: s.fenceOf(a)}, series.VerdictLost)
 	s.granted(s.takes(c, fence))
-	s.claimed(s.takes(c, fence), driver.KindPassed)
+	s.claimed(s.takes(c, fence), series.KindPassed)
 }
 
 func queueAll(s *stand) {
-	run, c, fence := s.wait(driver.OverlapQueue)
+	run, c, fence := s.wait(series.OverlapQueue)
 	s.env.Wait(5 * time.Millisecond)
 	beside := s.ask(s.look().Now, c.Number)
-	beside.Overlap = driver.OverlapAllow
+	beside.Overlap = series.OverlapAllow
 	_, second := s.granted(beside)
-	equal(s, "what waits", s.ended(run, driver.EndDone).Waiting, 0)
-	s.unchanged(func() { s.claimed(s.takes(c, fence), driver.KindHeld) })
-	equal(s, "what waits", s.ended(second, driver.EndDone).Waiting, c.Number)
+	equal(s, "what waits", s.ended(run, series.EndDone).Waiting, 0)
+	s.unchanged(func() { s.claimed(s.takes(c, fence), series.KindHeld) })
+	equal(s, "what waits", s.ended(second, series.EndDone).Waiting, c.Number)
 }
 
 // fenceOf is the fence of the only run that the answer says was settled.
-func (s *stand) fenceOf(a driver.Answer) int64 {
+func (s *stand) fenceOf(a series.Answer) int64 {
 	if len(a.Settled) == 0 {
 		return 0
 	}
@@ -144,39 +144,39 @@ func (s *stand) fenceOf(a driver.Answer) int64 {
 }
 
 func queuePaused(s *stand) {
-	run, c, fence := s.wait(driver.OverlapQueue)
+	run, c, fence := s.wait(series.OverlapQueue)
 	s.pause()
-	equal(s, "what waits", s.ended(run, driver.EndDone).Waiting, 0)
-	a := s.claimed(s.takes(c, fence), driver.KindPassed)
-	s.settled(a, driver.RunRef{Number: c.Number, Fence: fence}, driver.VerdictPaused)
-	s.last(driver.VerdictPaused, c.Number, c.Number)
+	equal(s, "what waits", s.ended(run, series.EndDone).Waiting, 0)
+	a := s.claimed(s.takes(c, fence), series.KindPassed)
+	s.settled(a, series.RunRef{Number: c.Number, Fence: fence}, series.VerdictPaused)
+	s.last(series.VerdictPaused, c.Number, c.Number)
 }
 
 func queueAgain(s *stand) {
-	run, c, fence := s.wait(driver.OverlapQueue)
-	s.ended(run, driver.EndDone)
+	run, c, fence := s.wait(series.OverlapQueue)
+	s.ended(run, series.EndDone)
 	_, second := s.granted(s.takes(c, fence))
 	s.unchanged(func() {
-		if a := s.claim(c); a.Kind == driver.KindGranted {
+		if a := s.claim(c); a.Kind == series.KindGranted {
 			s.Fatalf("granted twice: %+v", a)
 		}
 	})
-	s.ended(second, driver.EndDone)
+	s.ended(second, series.EndDone)
 	s.unchanged(func() {
-		if a := s.claim(c); a.Kind == driver.KindGranted {
+		if a := s.claim(c); a.Kind == series.KindGranted {
 			s.Fatalf("granted twice: %+v", a)
 		}
 	})
 }
 
 func queueReplaced(s *stand) {
-	run, c, fence := s.wait(driver.OverlapReplace)
+	run, c, fence := s.wait(series.OverlapReplace)
 	for range 3 {
 		r := s.renew(run)
 		equal(s, "alive", r.Alive, true)
 		equal(s, "told to end", r.Replaced, true)
 	}
-	e := s.ended(run, driver.EndDone)
+	e := s.ended(run, series.EndDone)
 	equal(s, "what waits", e.Waiting, c.Number)
 	_, second := s.granted(s.takes(c, fence))
 	equal(s, "told to end", s.renew(second).Replaced, false)

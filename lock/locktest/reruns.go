@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 func runUnstarted(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, driver.EndUnstarted)
+	s.ended(run, series.EndUnstarted)
 	c := s.after(run)
 	c.Rerun, c.Attempts, c.Window = false, 1, time.Millisecond
 	a, second := s.granted(c)
@@ -18,42 +18,42 @@ func runUnstarted(s *stand) {
 	if a.Fence <= run.Fence {
 		s.Fatalf("the fence is %d, before it %d", a.Fence, run.Fence)
 	}
-	s.ended(second, driver.EndDone)
+	s.ended(second, series.EndDone)
 }
 
 func runUnstartedLater(s *stand) {
 	run := s.dead()
 	_, second := s.granted(s.after(run))
-	s.ended(second, driver.EndUnstarted)
+	s.ended(second, series.EndUnstarted)
 	c := s.after(second)
 	c.Deadline, c.Rerun = time.Millisecond, false
 	a, third := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 2)
-	s.ended(third, driver.EndUnstarted)
+	s.ended(third, series.EndUnstarted)
 	c = s.after(third)
 	c.Window = time.Millisecond
-	s.settles(c, third, driver.VerdictLost)
+	s.settles(c, third, series.VerdictLost)
 }
 
 func runGivenBack(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, driver.EndGivenBack)
+	s.ended(run, series.EndGivenBack)
 	c := s.after(run)
 	c.Rerun = false // that is for nodes that died
 	a, second := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 2)
-	s.ended(second, driver.EndGivenBack)
+	s.ended(second, series.EndGivenBack)
 	c = s.after(second)
 	c.Attempts = 2
-	s.settles(c, second, driver.VerdictLost)
+	s.settles(c, second, series.VerdictLost)
 }
 
 func runWindow(s *stand) {
 	run := s.dead()
 	c := s.after(run)
 	c.Window = short
-	s.settles(c, run, driver.VerdictLost)
+	s.settles(c, run, series.VerdictLost)
 }
 
 // runLastInstant needs a clock that stands still.
@@ -69,18 +69,18 @@ func runLastInstant(s *stand) {
 		if late == 0 {
 			s.granted(c)
 		} else {
-			s.settles(c, run, driver.VerdictLost)
+			s.settles(c, run, series.VerdictLost)
 		}
 		s.key = fmt.Sprint("deadline ", i)
 		s.open()
 		_, run = s.granted(s.next(1))
-		s.ended(run, driver.EndUnstarted)
+		s.ended(run, series.EndUnstarted)
 		c = s.after(run)
 		c.Deadline = time.Duration(s.look().Now-run.Number)*time.Millisecond - late
 		if late == 0 {
 			s.granted(c)
 		} else {
-			s.settles(c, run, driver.VerdictMissed)
+			s.settles(c, run, series.VerdictMissed)
 		}
 	}
 }
@@ -100,11 +100,11 @@ func runReplaced(s *stand) {
 	_, run := s.granted(c)
 	s.env.Wait(5 * time.Millisecond)
 	newer := s.ask(s.look().Now, s.due(1))
-	newer.Overlap = driver.OverlapReplace
-	w := s.claimed(newer, driver.KindWaiting)
+	newer.Overlap = series.OverlapReplace
+	w := s.claimed(newer, series.KindWaiting)
 	s.env.Wait(short + slack) // no node renews it any more
-	a := s.claimed(s.after(run), driver.KindPassed)
-	s.settled(a, run, driver.VerdictLost)
+	a := s.claimed(s.after(run), series.KindPassed)
+	s.settled(a, run, series.VerdictLost)
 	newer.Owner, newer.From = s.owner(), w.Fence
 	s.granted(newer)
 }
@@ -112,39 +112,39 @@ func runReplaced(s *stand) {
 func runBlocked(s *stand) {
 	run := s.dead()
 	newer := s.ask(s.look().Now, s.due(1))
-	newer.Overlap, newer.Rerun = driver.OverlapAllow, true
-	s.claimed(newer, driver.KindOrphan)
+	newer.Overlap, newer.Rerun = series.OverlapAllow, true
+	s.claimed(newer, series.KindOrphan)
 	_, second := s.granted(s.after(run))
 	_, third := s.granted(newer)
-	s.ended(second, driver.EndGivenBack)
+	s.ended(second, series.EndGivenBack)
 	c := s.after(second)
 	s.unchanged(func() {
-		a := s.claimed(c, driver.KindHeld)
+		a := s.claimed(c, series.KindHeld)
 		equal(s, "the number that is in the way", a.Number, third.Number)
 	})
 	s.env.Wait(5 * time.Millisecond)
 	fresh := s.ask(s.look().Now, third.Number)
 	fresh.Backlog, fresh.Rerun = true, true
 	s.unchanged(func() { // it would be in vain to offer the run that is over
-		a := s.claimed(fresh, driver.KindHeld)
+		a := s.claimed(fresh, series.KindHeld)
 		equal(s, "the number that is in the way", a.Number, third.Number)
 	})
-	c.Overlap = driver.OverlapAllow
+	c.Overlap = series.OverlapAllow
 	a, _ := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 3)
 }
 
 func runReplacedUnstarted(s *stand) {
-	run, c, fence := s.wait(driver.OverlapReplace)
-	s.ended(run, driver.EndUnstarted)
-	s.settlesBeside(s.after(run), run, driver.VerdictSuperseded)
+	run, c, fence := s.wait(series.OverlapReplace)
+	s.ended(run, series.EndUnstarted)
+	s.settlesBeside(s.after(run), run, series.VerdictSuperseded)
 	s.granted(s.takes(c, fence))
 }
 
 // settlesBeside is settles where another run is left.
-func (s *stand) settlesBeside(c driver.Claim, run driver.RunRef, v driver.Verdict) {
+func (s *stand) settlesBeside(c series.Claim, run series.RunRef, v series.Verdict) {
 	s.Helper()
-	s.settled(s.claimed(c, driver.KindPassed), run, v)
+	s.settled(s.claimed(c, series.KindPassed), run, v)
 	s.last(v, run.Number, run.Number)
 }
 
@@ -153,7 +153,7 @@ func runOverlapAttempts(s *stand) {
 	between := s.look().Now
 	s.env.Wait(5 * time.Millisecond)
 	s.granted(s.after(run))
-	s.claimed(s.ask(between, s.due(1)), driver.KindSkipped)
+	s.claimed(s.ask(between, s.due(1)), series.KindSkipped)
 }
 
 func runOverlapUnstarted(s *stand) {
@@ -161,10 +161,10 @@ func runOverlapUnstarted(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.env.Wait(5 * time.Millisecond)
 	between := s.look().Now
-	s.ended(run, driver.EndUnstarted)
+	s.ended(run, series.EndUnstarted)
 	s.env.Wait(5 * time.Millisecond)
 	s.granted(s.after(run))
-	s.unchanged(func() { s.claimed(s.ask(between, s.due(1)), driver.KindHeld) })
+	s.unchanged(func() { s.claimed(s.ask(between, s.due(1)), series.KindHeld) })
 }
 
 func runDeadlineExact(s *stand) {
@@ -180,8 +180,8 @@ func runDeadlineExact(s *stand) {
 		return
 	}
 	s.env.Wait(short - time.Millisecond)
-	equal(s, "left", s.claimed(c, driver.KindGranted).Left, time.Millisecond)
+	equal(s, "left", s.claimed(c, series.KindGranted).Left, time.Millisecond)
 	s.env.Wait(time.Millisecond)
 	equal(s, "alive", s.renew(run).Alive, false)
-	s.claimed(c, driver.KindOver)
+	s.claimed(c, series.KindOver)
 }

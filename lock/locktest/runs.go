@@ -1,7 +1,7 @@
 package locktest
 
 import (
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var runTests = []test{
@@ -41,8 +41,8 @@ func runRenewed(s *stand) {
 	equal(s, "alive", r.Alive, true)
 	equal(s, "left", r.Left, long)
 	s.env.Wait(short + slack)
-	a := s.claimed(s.next(1), driver.KindPassed)
-	equal(s, "the state past the first deadline", a.State, driver.RunOpen)
+	a := s.claimed(s.next(1), series.KindPassed)
+	equal(s, "the state past the first deadline", a.State, series.RunOpen)
 	if a.Left <= 0 {
 		s.Fatal("the run is over")
 	}
@@ -61,7 +61,7 @@ func runRenewedByOther(s *stand) {
 	owner, fence, number, key := run, run, run, run
 	owner.Owner, fence.Fence, number.Number, key.Key = "other/1", run.Fence+1, s.due(2), "other"
 	s.unchanged(func() {
-		for _, r := range []driver.RunRef{owner, fence, number, key} {
+		for _, r := range []series.RunRef{owner, fence, number, key} {
 			equal(s, "alive", s.renew(r).Alive, false)
 		}
 	})
@@ -69,7 +69,7 @@ func runRenewedByOther(s *stand) {
 }
 
 func runRenewedEnded(s *stand) {
-	for _, how := range []driver.EndKind{driver.EndDone, driver.EndUnstarted, driver.EndGivenBack} {
+	for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
 		s.key += "+"
 		s.open()
 		_, run := s.granted(s.next(1))
@@ -81,7 +81,7 @@ func runRenewedEnded(s *stand) {
 func runEnded(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	e := s.ended(run, driver.EndDone)
+	e := s.ended(run, series.EndDone)
 	equal(s, "what waits", e.Waiting, 0)
 	equal(s, "the runs", len(s.look().Runs), 0)
 	s.granted(s.ask(s.due(2), s.due(1)))
@@ -90,23 +90,23 @@ func runEnded(s *stand) {
 func runLast(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	a, second := s.granted(s.ask(s.due(2), s.due(1)))
 	equal(s, "the last success", a.Last, s.due(1))
-	out := s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{{RunRef: second, Kind: driver.EndDone, Outcome: driver.OutcomeFailed}})
+	out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: second, Kind: series.EndDone, Outcome: series.OutcomeFailed}})
 	equal(s, "ended", out[0].Ended, true)
 	equal(s, "the last success", s.look().Last, s.due(1))
 	_, older := s.granted(s.ask(s.due(3), s.due(2)))
 	newer := s.ask(s.due(4), s.due(3))
-	newer.Overlap = driver.OverlapAllow
+	newer.Overlap = series.OverlapAllow
 	_, run = s.granted(newer)
-	s.ended(run, driver.EndDone)
-	s.ended(older, driver.EndDone)
+	s.ended(run, series.EndDone)
+	s.ended(older, series.EndDone)
 	equal(s, "the last success, by number", s.look().Last, s.due(4))
 }
 
 func runEndedTwice(s *stand) {
-	for _, how := range []driver.EndKind{driver.EndDone, driver.EndUnstarted, driver.EndGivenBack} {
+	for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
 		s.key += "+"
 		s.open()
 		_, run := s.granted(s.next(1))
@@ -117,8 +117,8 @@ func runEndedTwice(s *stand) {
 
 func runEndedLate(s *stand) {
 	run := s.dead()
-	s.ended(run, driver.EndDone)
-	s.unchanged(func() { s.claimed(s.after(run), driver.KindPassed) })
+	s.ended(run, series.EndDone)
+	s.unchanged(func() { s.claimed(s.after(run), series.KindPassed) })
 	equal(s, "the last success", s.look().Last, run.Number)
 }
 
@@ -126,9 +126,9 @@ func runEndedSettled(s *stand) {
 	run := s.dead()
 	c := s.after(run)
 	c.Rerun = false
-	s.settles(c, run, driver.VerdictLost)
+	s.settles(c, run, series.VerdictLost)
 	s.unchanged(func() {
-		for _, how := range []driver.EndKind{driver.EndDone, driver.EndUnstarted, driver.EndGivenBack} {
+		for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
 			equal(s, "ended", s.end(run, how).Ended, false)
 		}
 	})
@@ -138,12 +138,12 @@ func runEndedTaken(s *stand) {
 	run := s.dead()
 	_, second := s.granted(s.after(run))
 	s.unchanged(func() {
-		for _, how := range []driver.EndKind{driver.EndDone, driver.EndUnstarted, driver.EndGivenBack} {
+		for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
 			equal(s, "ended", s.end(run, how).Ended, false)
 		}
 		equal(s, "alive", s.renew(run).Alive, false)
 	})
-	s.ended(second, driver.EndDone)
+	s.ended(second, series.EndDone)
 }
 
 func runEndedByOther(s *stand) {
@@ -152,15 +152,15 @@ func runEndedByOther(s *stand) {
 	owner, fence, number, key := run, run, run, run
 	owner.Owner, fence.Fence, number.Number, key.Key = "other/1", run.Fence-1, s.due(2), "other"
 	s.unchanged(func() {
-		for _, r := range []driver.RunRef{owner, fence, number, key} {
-			equal(s, "ended", s.end(r, driver.EndDone).Ended, false)
+		for _, r := range []series.RunRef{owner, fence, number, key} {
+			equal(s, "ended", s.end(r, series.EndDone).Ended, false)
 		}
 	})
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 }
 
 func runEndedOther(s *stand) {
-	all := []driver.EndKind{driver.EndDone, driver.EndUnstarted, driver.EndGivenBack}
+	all := []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack}
 	for _, how := range all {
 		s.key += "+"
 		s.open()

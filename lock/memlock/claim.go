@@ -3,12 +3,12 @@ package memlock
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Claim asks for numbers. The whole batch is judged at one instant.
-func (s *Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
-	out := make([]driver.Answer, len(cs))
+func (s *Store) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	out := make([]series.Answer, len(cs))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()

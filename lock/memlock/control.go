@@ -5,20 +5,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 // An audit is the newest records of control changes, oldest first.
 type audit struct {
-	records []driver.AuditRecord
+	records []series.AuditRecord
 	last    int64 // the number of the newest
 }
 
 // Control makes a change of a series.
-func (s *Store) Control(ctx context.Context, c driver.Control) driver.ControlAnswer {
+func (s *Store) Control(ctx context.Context, c series.Control) series.ControlAnswer {
 	if err := doubt(ctx, string(c.Action), c.Key); err != nil {
-		return driver.ControlAnswer{Err: err}
+		return series.ControlAnswer{Err: err}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,16 +25,16 @@ func (s *Store) Control(ctx context.Context, c driver.Control) driver.ControlAns
 	r := s.record(c.Key)
 	before := r.Series(us, c.Key)
 	a := r.Control(us, &c, s.audit.last+1, s.writer(r))
-	if a.Kind == driver.ControlDone {
+	if a.Kind == series.ControlDone {
 		s.audit.add(series.Record(us, &c, &before, &a))
 	}
 	return a
 }
 
 // add appends a record. It keeps no memory of a caller's longer text.
-func (a *audit) add(r driver.AuditRecord) {
+func (a *audit) add(r series.AuditRecord) {
 	a.last = r.Number
-	if len(a.records) == driver.MaxAudit {
+	if len(a.records) == series.MaxAudit {
 		a.records = slices.Delete(a.records, 0, 1)
 	}
 	r.Key = strings.Clone(r.Key)
@@ -43,13 +42,13 @@ func (a *audit) add(r driver.AuditRecord) {
 }
 
 // Audit returns the newest n records.
-func (s *Store) Audit(ctx context.Context, key string, n int) ([]driver.AuditRecord, error) {
+func (s *Store) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
 	if err := doubt(ctx, "read the audit of", key); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []driver.AuditRecord
+	var found []series.AuditRecord
 	for _, r := range slices.Backward(s.audit.records) {
 		if n > 0 && len(found) == n {
 			break

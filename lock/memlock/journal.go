@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -63,10 +62,10 @@ type pen struct {
 const textBytes = 64
 
 // Append adds a line to the journal, or to its last line if the two fold.
-func (p *pen) Append(line driver.Line) {
+func (p *pen) Append(line series.Line) {
 	j := p.to
 	n := len(j.lines)
-	if n > 0 && line.Verdict != driver.VerdictRan { // a grant begins a line of its own
+	if n > 0 && line.Verdict != series.VerdictRan { // a grant begins a line of its own
 		last := &j.lines[(j.first+n-1)%n]
 		if old := p.words.unpack(last); series.Fold(&old, line) {
 			*last = p.words.pack(&old)
@@ -90,7 +89,7 @@ func (p *pen) Append(line driver.Line) {
 
 // keepText keeps the text of the error in a line. When those of all journals are
 // too many bytes, a journal keeps its newest alone.
-func (p *pen) keepText(l *driver.Line) {
+func (p *pen) keepText(l *series.Line) {
 	if l.Error == "" {
 		return
 	}
@@ -115,12 +114,12 @@ func (p *pen) dropText(fence int64) {
 }
 
 // newest returns the newest n lines, oldest first, and all if n <= 0.
-func (j *journal) newest(n int, v *vocabulary) []driver.Line {
+func (j *journal) newest(n int, v *vocabulary) []series.Line {
 	all := len(j.lines)
 	if n <= 0 || n > all {
 		n = all
 	}
-	lines := make([]driver.Line, n)
+	lines := make([]series.Line, n)
 	for i := range n {
 		lines[i] = v.unpack(&j.lines[(j.first+all-n+i)%all])
 	}
@@ -130,7 +129,7 @@ func (j *journal) newest(n int, v *vocabulary) []driver.Line {
 
 // giveTexts fills in the texts of the errors: in the lines of an end, which have
 // an outcome.
-func (j *journal) giveTexts(lines []driver.Line) {
+func (j *journal) giveTexts(lines []series.Line) {
 	if len(j.texts) == 0 {
 		return
 	}
@@ -146,14 +145,14 @@ func (j *journal) giveTexts(lines []driver.Line) {
 }
 
 // Journal returns the newest n lines of a series, oldest first.
-func (s *Store) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+func (s *Store) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
 	if err := doubt(ctx, "read the journal of", key); err != nil {
-		return driver.Journal{}, err
+		return series.Journal{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.record(key)
-	j := driver.Journal{Key: key, Lines: r.journal.newest(n, &s.pen.words), Revisions: r.sightings.Sorted()}
+	j := series.Journal{Key: key, Lines: r.journal.newest(n, &s.pen.words), Revisions: r.sightings.Sorted()}
 	j.Truncated = r.journal.cut || len(j.Lines) < len(r.journal.lines)
 	return j, nil
 }

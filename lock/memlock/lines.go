@@ -3,10 +3,10 @@ package memlock
 import (
 	"strings"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
-// A line is a driver.Line as it is kept, but for the text of an error. There may be
+// A line is a series.Line as it is kept, but for the text of an error. There may be
 // millions: its words are numbers, so that it is small and the garbage collector
 // need not scan it.
 type line struct {
@@ -66,8 +66,8 @@ func (w *words) text(n uint32) string {
 	return w.all[n]
 }
 
-func (v *vocabulary) pack(l *driver.Line) line {
-	if l.Verdict == driver.VerdictControl { // it has no blocker
+func (v *vocabulary) pack(l *series.Line) line {
+	if l.Verdict == series.VerdictControl { // it has no blocker
 		control := *l
 		control.Blocker, control.BlockerFence = l.Change, l.Audit
 		l = &control
@@ -82,16 +82,16 @@ func (v *vocabulary) pack(l *driver.Line) line {
 	}
 }
 
-func (v *vocabulary) unpack(l *line) driver.Line {
-	line := driver.Line{
+func (v *vocabulary) unpack(l *line) series.Line {
+	line := series.Line{
 		At: l.at, From: l.from, To: l.to, Fence: l.fence, Ended: l.ended, Attempt: int(l.attempt),
 		Blocker: l.blocker, BlockerFence: l.blockerFence,
 		Reason: v.reasons.text(l.reason), Node: v.nodes.text(l.node),
 		Revision: v.revs.text(l.revision), Outcome: v.outcomes.text(l.outcome),
-		Verdict: driver.Verdict(v.verdicts[0].text(uint32(l.verdict))),
-		Between: driver.Verdict(v.verdicts[1].text(uint32(l.between))),
+		Verdict: series.Verdict(v.verdicts[0].text(uint32(l.verdict))),
+		Between: series.Verdict(v.verdicts[1].text(uint32(l.between))),
 	}
-	if line.Verdict == driver.VerdictControl {
+	if line.Verdict == series.VerdictControl {
 		line.Change, line.Audit, line.Blocker, line.BlockerFence = l.blocker, l.blockerFence, 0, 0
 	}
 	return line

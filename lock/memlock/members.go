@@ -7,25 +7,26 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A member is a node: until when it lives, or when it left.
 type member struct{ until, left int64 }
 
 // Beat records that node lives for ttl more, and returns the nodes that live.
-func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	if err := doubt(ctx, "beat of", node); err != nil {
-		return driver.BeatAnswer{}, err
+		return series.BeatAnswer{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nodes == nil {
 		s.nodes = make(map[string]member)
 	}
-	p := driver.BeatAnswer{Readings: []driver.ClockReading{s.reading()}}
+	p := series.BeatAnswer{Readings: []driver.ClockReading{s.reading()}}
 	ms := p.Readings[0].Time.UnixMilli()
 	s.nodes[node] = member{until: ms + ttl.Milliseconds()}
-	maps.DeleteFunc(s.nodes, func(_ string, m member) bool { return max(m.until, m.left) <= ms-driver.GoneFor.Milliseconds() })
+	maps.DeleteFunc(s.nodes, func(_ string, m member) bool { return max(m.until, m.left) <= ms-series.GoneFor.Milliseconds() })
 	for _, m := range s.members(ms) {
 		if m.Alive(ms) {
 			p.Nodes = append(p.Nodes, m.Node)
@@ -39,12 +40,12 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (drive
 }
 
 // members are the nodes that are reported at ms, by name.
-func (s *Store) members(ms int64) []driver.Member {
-	all := make([]driver.Member, 0, len(s.nodes))
+func (s *Store) members(ms int64) []series.Member {
+	all := make([]series.Member, 0, len(s.nodes))
 	for node, m := range s.nodes {
-		all = append(all, driver.Member{Node: node, Until: m.until, Left: m.left})
+		all = append(all, series.Member{Node: node, Until: m.until, Left: m.left})
 	}
-	return driver.LatestMembers(all, ms)
+	return series.LatestMembers(all, ms)
 }
 
 // Leave takes node off the list of those that live, and records when it left.
@@ -61,12 +62,12 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 }
 
 // Members reads the list of nodes and changes nothing.
-func (s *Store) Members(ctx context.Context) (driver.MemberList, error) {
+func (s *Store) Members(ctx context.Context) (series.MemberList, error) {
 	if err := doubt(ctx, "list", "the nodes"); err != nil {
-		return driver.MemberList{}, err
+		return series.MemberList{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ms := s.now().UnixMilli()
-	return driver.MemberList{Now: ms, Members: s.members(ms)}, nil
+	return series.MemberList{Now: ms, Members: s.members(ms)}, nil
 }

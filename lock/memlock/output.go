@@ -3,11 +3,11 @@ package memlock
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // KeepOutput keeps the output of a run, if its series is open.
-func (s *Store) KeepOutput(ctx context.Context, o driver.Output) error {
+func (s *Store) KeepOutput(ctx context.Context, o series.Output) error {
 	if err := doubt(ctx, "keep an output of", o.Key); err != nil {
 		return err
 	}
@@ -18,9 +18,9 @@ func (s *Store) KeepOutput(ctx context.Context, o driver.Output) error {
 }
 
 // Output returns the output of a number.
-func (s *Store) Output(ctx context.Context, key string, number int64) (driver.Output, error) {
+func (s *Store) Output(ctx context.Context, key string, number int64) (series.Output, error) {
 	if err := doubt(ctx, "read an output of", key); err != nil {
-		return driver.Output{}, err
+		return series.Output{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,17 +3,17 @@ package memlock
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
-var _ driver.Peeker = (*Store)(nil)
+var _ series.Peeker = (*Store)(nil)
 
 // Peek returns which numbers are decided. Its answers are always whole.
-func (s *Store) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*driver.Answer, error) {
+func (s *Store) Peek(ctx context.Context, ps []series.NumberRef, _ bool) ([]*series.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out := make([]*driver.Answer, len(ps))
+	out := make([]*series.Answer, len(ps))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()

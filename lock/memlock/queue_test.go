@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A writer that waits, and looks each second, keeps its place before later readers,
@@ -155,7 +156,7 @@ func TestNodesGo(t *testing.T) {
 		after time.Duration // the one before
 		want  int
 	}{
-		{driver.GoneFor - time.Millisecond, 3},
+		{series.GoneFor - time.Millisecond, 3},
 		{time.Millisecond, 2}, // the one that left a day ago has gone
 		{time.Minute - time.Millisecond, 2},
 		{time.Millisecond, 1},

@@ -3,12 +3,12 @@ package memlock
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // RenewRuns moves the deadlines of runs to now + TTL.
-func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
-	out := make([]driver.RenewAnswer, len(rs))
+func (s *Store) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
+	out := make([]series.RenewAnswer, len(rs))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
@@ -23,8 +23,8 @@ func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.Rene
 }
 
 // ReleaseRuns ends runs.
-func (s *Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
-	out := make([]driver.EndAnswer, len(es))
+func (s *Store) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
+	out := make([]series.EndAnswer, len(es))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()

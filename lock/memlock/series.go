@@ -3,20 +3,19 @@ package memlock
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 // Open registers series and reads them.
-func (s *Store) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
-	out := make([]driver.Series, len(os))
+func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
+	out := make([]series.Series, len(os))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i := range os {
 		o := &os[i]
 		if err := doubt(ctx, "open", o.Key); err != nil {
-			out[i] = driver.Series{Key: o.Key, Err: err}
+			out[i] = series.Series{Key: o.Key, Err: err}
 			continue
 		}
 		r := s.open(o.Key)
@@ -46,14 +45,14 @@ func (s *Store) open(key string) *record {
 }
 
 // ReadSeries reads series and writes nothing.
-func (s *Store) ReadSeries(ctx context.Context, keys []string) []driver.Series {
-	out := make([]driver.Series, len(keys))
+func (s *Store) ReadSeries(ctx context.Context, keys []string) []series.Series {
+	out := make([]series.Series, len(keys))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	for i, key := range keys {
 		if err := doubt(ctx, "read", key); err != nil {
-			out[i] = driver.Series{Key: key, Err: err}
+			out[i] = series.Series{Key: key, Err: err}
 			continue
 		}
 		out[i] = s.record(key).Series(us, key)

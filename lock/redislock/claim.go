@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
-var claims = operation[driver.Claim, driver.Answer]{
+var claims = operation[series.Claim, series.Answer]{
 	name:   "claim",
 	script: func(s *scripts) *script { return s.claim },
-	key:    func(c *driver.Claim) string { return c.Key },
+	key:    func(c *series.Claim) string { return c.Key },
 	begin:  beginVerdicts,
-	add: func(r *request, name string, c *driver.Claim) {
+	add: func(r *request, name string, c *series.Claim) {
 		r.key("s:", name)
 		r.key("j:", name)
 		between := ""
@@ -29,15 +30,15 @@ var claims = operation[driver.Claim, driver.Answer]{
 	},
 	read:    readAnswer,
 	refused: driver.NotDone,
-	doubt:   func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
-	want:    func(c *driver.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
+	doubt:   func(_ *series.Claim, err error) series.Answer { return series.Answer{Err: err} },
+	want:    func(c *series.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
 }
 
 // Claim asks for numbers, up to 200 of one shard with one script. An answer with
 // Err is doubt. Unknown
 // without Err says that the series is not open.
-func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
-	answers := make([]driver.Answer, len(cs))
+func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	answers := make([]series.Answer, len(cs))
 	sideBySide(claims.split(d, cs), func(p part) {
 		s := claims.serve(ctx, d, p, cs, answers)
 		d.undoShort(ctx, p, cs, answers, &s)
@@ -47,18 +48,18 @@ func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 
 // undoShort turns the grants that too few replicas have into doubt, and ends them
 // as never started: any owner may have those numbers again.
-func (d *Driver) undoShort(ctx context.Context, p part, cs []driver.Claim, answers []driver.Answer, s *outcome) {
+func (d *Driver) undoShort(ctx context.Context, p part, cs []series.Claim, answers []series.Answer, s *outcome) {
 	if s.acked >= p.replicas {
 		return
 	}
-	var undone []driver.EndRequest
+	var undone []series.EndRequest
 	for _, i := range p.at {
 		a, c := &answers[i], &cs[i]
-		if a.Kind != driver.KindGranted {
+		if a.Kind != series.KindGranted {
 			continue
 		}
-		undone = append(undone, driver.EndRequest{Kind: driver.EndUnstarted, RunRef: driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
-		a.Kind, a.Err = driver.KindUnknown, fmt.Errorf("redislock: claim: %w", s.short(c.Key, c.Replicas))
+		undone = append(undone, series.EndRequest{Kind: series.EndUnstarted, RunRef: series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
+		a.Kind, a.Err = series.KindUnknown, fmt.Errorf("redislock: claim: %w", s.short(c.Key, c.Replicas))
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer stop()
@@ -78,18 +79,18 @@ type terms struct {
 	late, node            string
 	attempts              int
 	rerun, backlog        bool
-	overlap               driver.Overlap
+	overlap               series.Overlap
 	latest                int64
 }
 
-func termsOf(c *driver.Claim) terms {
+func termsOf(c *series.Claim) terms {
 	t := terms{
 		ttl: c.TTL.Milliseconds(), deadline: c.Deadline.Milliseconds(), window: c.Window.Milliseconds(),
 		late: c.Late, node: driver.NodeOf(c.Owner), attempts: c.Attempts, rerun: c.Rerun, backlog: c.Backlog,
 		overlap: c.Overlap, latest: c.Latest,
 	}
 	if t.late == "" {
-		t.late = driver.ReasonDeadline
+		t.late = series.ReasonDeadline
 	}
 	if c.Window == 0 {
 		t.window = -1 // no bound
@@ -98,7 +99,7 @@ func termsOf(c *driver.Claim) terms {
 }
 
 // terms adds those of c, often the same as the last.
-func (r *request) terms(c *driver.Claim) {
+func (r *request) terms(c *series.Claim) {
 	if t := termsOf(c); len(r.packed) == 0 || t != r.last {
 		r.last, r.packed = t, t.pack(r.packed[:0])
 	}
@@ -127,28 +128,28 @@ func flag(set bool) byte {
 	return '0'
 }
 
-var kinds = map[byte]driver.Kind{
-	'u': driver.KindUnknown, 'g': driver.KindGranted, 'o': driver.KindOver, 'p': driver.KindPassed, 'h': driver.KindHeld,
-	'e': driver.KindEarly, 'a': driver.KindAhead, 'G': driver.KindGap, 'O': driver.KindOrphan, 'x': driver.KindExpired,
-	'f': driver.KindUnknown, 's': driver.KindSkipped, 'w': driver.KindWaiting, 'm': driver.KindMissed, 'z': driver.KindPaused,
+var kinds = map[byte]series.Kind{
+	'u': series.KindUnknown, 'g': series.KindGranted, 'o': series.KindOver, 'p': series.KindPassed, 'h': series.KindHeld,
+	'e': series.KindEarly, 'a': series.KindAhead, 'G': series.KindGap, 'O': series.KindOrphan, 'x': series.KindExpired,
+	'f': series.KindUnknown, 's': series.KindSkipped, 'w': series.KindWaiting, 'm': series.KindMissed, 'z': series.KindPaused,
 }
 
 // readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer speaks
 // of one, then +number|fence|attempt|verdict for each settled number. It reports
 // whether that is an answer to c.
-func readAnswer(at instant, text string, c *driver.Claim) (driver.Answer, bool) {
+func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) {
 	head, settled, settles := strings.Cut(text, "+")
 	head, about, hasRun := strings.Cut(head, ";")
 	f := fields{rest: head}
 	letter := f.letter(f.text())
 	kind, ok := kinds[letter]
 	now := at.ms()
-	a := driver.Answer{Kind: kind, Now: now}
+	a := series.Answer{Kind: kind, Now: now}
 	a.Mark, a.Last, a.From = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	fence, node := f.count(f.text()), f.raw(f.end())
 	if letter == 'f' && !f.bad {
 		err := driver.CheckFence(fence+1, int64(at))
-		return driver.Answer{Now: now, Err: driver.NotDone(err)}, err != nil
+		return series.Answer{Now: now, Err: driver.NotDone(err)}, err != nil
 	}
 	if hasRun {
 		r, good := readRun(about)
@@ -166,19 +167,19 @@ func readAnswer(at instant, text string, c *driver.Claim) (driver.Answer, bool) 
 		ok = ok && good
 	}
 	wait(&a, c, at)
-	return a, ok && !f.bad && hasRun == needsRun(kind, hasRun) && (kind != driver.KindWaiting || fence != 0)
+	return a, ok && !f.bad && hasRun == needsRun(kind, hasRun) && (kind != series.KindWaiting || fence != 0)
 }
 
 // fits reports whether an answer of this kind may speak of r. What allows to run
 // must be right in every part.
-func fits(kind driver.Kind, r *driver.Run, c *driver.Claim, at instant) bool {
+func fits(kind series.Kind, r *series.Run, c *series.Claim, at instant) bool {
 	switch kind {
-	case driver.KindGranted:
-		return r.Number == c.Number && r.Owner == c.Owner && r.State == driver.RunOpen && r.Until > at.ms() &&
+	case series.KindGranted:
+		return r.Number == c.Number && r.Owner == c.Owner && r.State == series.RunOpen && r.Until > at.ms() &&
 			r.Fence > 0 && driver.CheckFence(r.Fence, int64(at)) == nil
-	case driver.KindOver:
+	case series.KindOver:
 		return r.Number == c.Number && r.Owner == c.Owner
-	case driver.KindPassed:
+	case series.KindPassed:
 		return r.Number == c.Number
 	}
 	return true
@@ -186,11 +187,11 @@ func fits(kind driver.Kind, r *driver.Run, c *driver.Claim, at instant) bool {
 
 // needsRun reports whether an answer of this kind has a run; may is the result where both
 // are right.
-func needsRun(kind driver.Kind, may bool) bool {
+func needsRun(kind series.Kind, may bool) bool {
 	switch kind {
-	case driver.KindGranted, driver.KindOver, driver.KindHeld, driver.KindOrphan:
+	case series.KindGranted, series.KindOver, series.KindHeld, series.KindOrphan:
 		return true
-	case driver.KindPassed, driver.KindWaiting:
+	case series.KindPassed, series.KindWaiting:
 		return may
 	}
 	return false
@@ -198,35 +199,35 @@ func needsRun(kind driver.Kind, may bool) bool {
 
 // speaksOfNumber reports whether an answer without a run is about the number
 // that was asked for.
-func speaksOfNumber(kind driver.Kind) bool {
+func speaksOfNumber(kind series.Kind) bool {
 	switch kind {
-	case driver.KindPassed, driver.KindSkipped, driver.KindWaiting, driver.KindMissed, driver.KindPaused:
+	case series.KindPassed, series.KindSkipped, series.KindWaiting, series.KindMissed, series.KindPaused:
 		return true
 	}
 	return false
 }
 
-func speak(a *driver.Answer, r *driver.Run, now int64) {
+func speak(a *series.Answer, r *series.Run, now int64) {
 	a.Number, a.Node, a.Fence, a.Attempt, a.State = r.Number, driver.NodeOf(r.Owner), r.Fence, r.Attempt, r.State
-	if r.State == driver.RunOpen && r.Until > now {
+	if r.State == series.RunOpen && r.Until > now {
 		a.Left = time.Duration(r.Until-now) * time.Millisecond
 	}
 }
 
-func wait(a *driver.Answer, c *driver.Claim, at instant) {
+func wait(a *series.Answer, c *series.Claim, at instant) {
 	switch a.Kind {
-	case driver.KindEarly:
+	case series.KindEarly:
 		a.Wait = time.Duration(c.Number-a.Now) * time.Millisecond
-	case driver.KindGranted:
+	case series.KindGranted:
 		a.Wait = at.until(c.Number)
 	}
 }
 
-func readSettled(text string) ([]driver.Settled, bool) {
-	var list []driver.Settled
+func readSettled(text string) ([]series.Settled, bool) {
+	var list []series.Settled
 	for one := range strings.SplitSeq(text, "+") {
 		f := fields{rest: one}
-		s := driver.Settled{Number: f.count(f.text()), Fence: f.count(f.text()), Attempt: int(f.count(f.text()))}
+		s := series.Settled{Number: f.count(f.text()), Fence: f.count(f.text()), Attempt: int(f.count(f.text()))}
 		s.Verdict = verdicts[f.letter(f.end())]
 		if f.bad || s.Verdict == "" {
 			return nil, false

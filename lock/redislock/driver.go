@@ -12,13 +12,14 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The defaults of [Options].
 const (
 	DefaultNamespace    = driver.DefaultNamespace
 	DefaultShards       = 1
-	DefaultJournalLines = driver.DefaultJournalLines
+	DefaultJournalLines = series.DefaultJournalLines
 	DefaultJournalBytes = 256 << 20
 	DefaultAckTimeout   = 500 * time.Millisecond
 )
@@ -93,17 +94,17 @@ var (
 	_ driver.Distributed   = (*Driver)(nil)
 	_ driver.Inspector     = (*Driver)(nil)
 	_ driver.Forcer        = (*Driver)(nil)
-	_ driver.Numbered      = (*Driver)(nil)
-	_ driver.Controlled    = (*Driver)(nil)
-	_ driver.Peeker        = (*Driver)(nil)
-	_ driver.Journaled     = (*Driver)(nil)
-	_ driver.OutputKeeper  = (*Driver)(nil)
+	_ series.Numbered      = (*Driver)(nil)
+	_ series.Controlled    = (*Driver)(nil)
+	_ series.Peeker        = (*Driver)(nil)
+	_ series.Journaled     = (*Driver)(nil)
+	_ series.OutputKeeper  = (*Driver)(nil)
 	_ driver.Clocked       = (*Driver)(nil)
-	_ driver.Membership    = (*Driver)(nil)
+	_ series.Membership    = (*Driver)(nil)
 	_ driver.Replicated    = (*Driver)(nil)
 	_ driver.StoreChecker  = (*Driver)(nil)
 	_ driver.Namespaced    = (*Driver)(nil)
-	_ driver.Sharded       = (*Driver)(nil)
+	_ series.Sharded       = (*Driver)(nil)
 	_ driver.Explainer     = (*Driver)(nil)
 	_ driver.Prompt        = (*Driver)(nil)
 )
@@ -146,7 +147,7 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) check() error {
-	if err := cmp.Or(driver.CheckNamespace(o.Namespace), driver.CheckJournal(o.JournalLines, o.JournalBytes)); err != nil {
+	if err := cmp.Or(driver.CheckNamespace(o.Namespace), series.CheckJournal(o.JournalLines, o.JournalBytes)); err != nil {
 		return err
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var errUnreadable = errors.New("a reply that cannot be read")
@@ -90,15 +91,15 @@ func (f *fields) letter(s string) byte {
 }
 
 // states are the runs' states by their letters; of other letters RunNone.
-var states = [256]driver.RunState{
-	'o': driver.RunOpen, 'b': driver.RunGivenBack, 'u': driver.RunUnstarted,
-	'w': driver.RunWaiting, 'd': driver.RunDone, 'l': driver.RunLost,
+var states = [256]series.RunState{
+	'o': series.RunOpen, 'b': series.RunGivenBack, 'u': series.RunUnstarted,
+	'w': series.RunWaiting, 'd': series.RunDone, 'l': series.RunLost,
 }
 
 // readRun reads a run as it is stored, without the semicolon before it.
-func readRun(s string) (driver.Run, bool) {
+func readRun(s string) (series.Run, bool) {
 	f := fields{rest: s}
-	var r driver.Run
+	var r series.Run
 	r.Number = f.count(f.text())
 	r.State = states[f.letter(f.text())]
 	r.Owner = f.raw(f.text())
@@ -108,5 +109,5 @@ func readRun(s string) (driver.Run, bool) {
 	r.Until = f.count(f.text())
 	replaced := f.end()
 	r.Replaced = replaced == "1"
-	return r, !f.bad && r.State != driver.RunNone && (replaced == "0" || replaced == "1")
+	return r, !f.bad && r.State != series.RunNone && (replaced == "0" || replaced == "1")
 }

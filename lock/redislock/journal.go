@@ -14,16 +14,16 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-var verdicts = map[byte]driver.Verdict{
-	'o': driver.VerdictOpened, 'r': driver.VerdictRan, 'e': driver.VerdictEnded, 's': driver.VerdictSkipped,
-	'w': driver.VerdictWaiting, 'u': driver.VerdictSuperseded, 'm': driver.VerdictMissed, 'p': driver.VerdictPaused, 'c': driver.VerdictControl,
-	'l': driver.VerdictLost,
+var verdicts = map[byte]series.Verdict{
+	'o': series.VerdictOpened, 'r': series.VerdictRan, 'e': series.VerdictEnded, 's': series.VerdictSkipped,
+	'w': series.VerdictWaiting, 'u': series.VerdictSuperseded, 'm': series.VerdictMissed, 'p': series.VerdictPaused, 'c': series.VerdictControl,
+	'l': series.VerdictLost,
 }
 
 // Journal returns the newest n lines of a series, or all if n is not positive,
 // and the revisions that were seen. What cannot be read stands in its place, as
-// [driver.UnreadableLine], or in the journal's faults.
-func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+// [series.UnreadableLine], or in the journal's faults.
+func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
 	prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
 	var lines *redis.StringSliceCmd
 	var some *redis.ScanCmd
@@ -47,7 +47,7 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal
 		err = read(false)
 	}
 	if err != nil {
-		return driver.Journal{}, fmt.Errorf("redislock: journal %q: %w", key, err)
+		return series.Journal{}, fmt.Errorf("redislock: journal %q: %w", key, err)
 	}
 	if all != nil {
 		return readJournal(key, lines.Val(), all.Val()), nil
@@ -69,12 +69,12 @@ func pairs(page *redis.ScanCmd) map[string]string {
 	return all
 }
 
-func readJournal(key string, lines []string, revisions map[string]string) driver.Journal {
-	j := driver.Journal{Key: key, Lines: make([]driver.Line, 0, len(lines))}
+func readJournal(key string, lines []string, revisions map[string]string) series.Journal {
+	j := series.Journal{Key: key, Lines: make([]series.Line, 0, len(lines))}
 	for _, text := range lines {
 		line, ok := readLine(text)
 		if !ok {
-			line = driver.UnreadableLine(text)
+			line = series.UnreadableLine(text)
 		}
 		j.Lines = append(j.Lines, line)
 	}
@@ -87,16 +87,16 @@ func readJournal(key string, lines []string, revisions map[string]string) driver
 		j.Revisions = append(j.Revisions, s)
 	}
 	j.Revisions = series.Sightings(j.Revisions).Sorted()
-	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != driver.VerdictOpened
+	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != series.VerdictOpened
 	slices.Sort(j.Faults)
 	return j
 }
 
 // readLine reads at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker,
 // where the blocker is "number+fence" or empty.
-func readLine(text string) (driver.Line, bool) {
+func readLine(text string) (series.Line, bool) {
 	f := fields{rest: text}
-	l := driver.Line{At: f.count(f.text()), Verdict: verdicts[f.letter(f.text())]}
+	l := series.Line{At: f.count(f.text()), Verdict: verdicts[f.letter(f.text())]}
 	l.From, l.To = f.count(f.text()), f.count(f.text())
 	if between := f.text(); between != "" {
 		l.Between = verdicts[f.letter(between)]
@@ -109,14 +109,14 @@ func readLine(text string) (driver.Line, bool) {
 		number, fence, _ := strings.Cut(blocker, "+")
 		l.Blocker, l.BlockerFence = f.count(number), f.count(fence)
 	}
-	if l.Verdict == driver.VerdictControl { // its change and its record stand there
+	if l.Verdict == series.VerdictControl { // its change and its record stand there
 		l.Change, l.Audit, l.Blocker, l.BlockerFence = l.Blocker, l.BlockerFence, 0, 0
 	}
 	return l, !f.bad && l.Verdict != ""
 }
 
 // readUse reads what an opening returns of a former use: its name, and what readSighting reads.
-func readUse(text string) (driver.RevisionUse, bool) {
+func readUse(text string) (series.RevisionUse, bool) {
 	name, rest, _ := strings.Cut(text, "|")
 	if strings.Count(rest, "|") == 6 { // revision|first
 		_, rest, _ = strings.Cut(rest, "|")
@@ -126,11 +126,11 @@ func readUse(text string) (driver.RevisionUse, bool) {
 
 // readSighting reads first|last|node|zone|policies|spec, with "first,since" where that differs.
 // The name is the revision, or revision|first of a use that is over.
-func readSighting(name, text string) (driver.RevisionUse, bool) {
+func readSighting(name, text string) (series.RevisionUse, bool) {
 	revision, _, _ := strings.Cut(name, "|")
 	f := fields{rest: text}
 	first, since, later := strings.Cut(f.text(), ",")
-	s := driver.RevisionUse{Revision: f.raw(revision), First: f.count(first), Last: f.count(f.text())}
+	s := series.RevisionUse{Revision: f.raw(revision), First: f.count(first), Last: f.count(f.text())}
 	if s.Since = s.First; later {
 		s.Since = f.count(since)
 	}

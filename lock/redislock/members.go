@@ -9,24 +9,25 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Beat records that node lives for ttl more. The reading is of the server with
 // the list, in a Cluster one of several.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	sent := time.Now()
 	reply, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
 	if err != nil {
-		return driver.BeatAnswer{}, fmt.Errorf("redislock: beat: %w", err)
+		return series.BeatAnswer{}, fmt.Errorf("redislock: beat: %w", err)
 	}
 	r, nodes, ok := readReading(reply)
 	if !ok || len(nodes) == 0 {
-		return driver.BeatAnswer{}, unreadable("beat", reply)
+		return series.BeatAnswer{}, unreadable("beat", reply)
 	}
 	r.Server, r.Sent, r.Received = address(d.client), sent, time.Now()
 	nodes = slices.DeleteFunc(nodes, func(n string) bool { return driver.CheckName("node", n) != nil })
 	slices.Sort(nodes)
-	return driver.BeatAnswer{Nodes: nodes, Readings: []driver.ClockReading{r}}, nil
+	return series.BeatAnswer{Nodes: nodes, Readings: []driver.ClockReading{r}}, nil
 }
 
 // Leave takes node off the list of those that live, and records when it left.
@@ -39,25 +40,25 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 
 // Members reads the list of nodes and changes nothing. What cannot be a node is
 // left out.
-func (d *Driver) Members(ctx context.Context) (driver.MemberList, error) {
+func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 	reply, err := d.run(ctx, d.scripts.members, []string{d.nodes()}, nil)
 	if err != nil {
-		return driver.MemberList{}, fmt.Errorf("redislock: members: %w", err)
+		return series.MemberList{}, fmt.Errorf("redislock: members: %w", err)
 	}
 	r, rest, ok := readReading(reply)
 	if !ok || len(rest)%2 != 0 {
-		return driver.MemberList{}, unreadable("members", reply)
+		return series.MemberList{}, unreadable("members", reply)
 	}
-	roll := driver.MemberList{Now: r.Time.UnixMilli()}
+	roll := series.MemberList{Now: r.Time.UnixMilli()}
 	for pair := range slices.Chunk(rest, 2) {
 		score, err := strconv.ParseFloat(pair[1], 64)
 		if err != nil || driver.CheckName("node", pair[0]) != nil || math.Abs(score) > driver.MaxNumber {
 			continue
 		}
-		m := driver.Member{Node: pair[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
+		m := series.Member{Node: pair[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
 		roll.Members = append(roll.Members, m)
 	}
-	roll.Members = driver.LatestMembers(roll.Members, roll.Now)
+	roll.Members = series.LatestMembers(roll.Members, roll.Now)
 	return roll, nil
 }
 

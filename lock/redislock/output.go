@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // outputsStay is how long the outputs of a series stay after the latest that was kept.
@@ -19,9 +20,9 @@ func (d *Driver) outputs(key string) string {
 }
 
 // KeepOutput keeps the output of a run, with one request.
-func (d *Driver) KeepOutput(ctx context.Context, o driver.Output) error {
+func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
 	_, err := d.run(ctx, d.scripts.keepOutput, []string{d.outputs(o.Key)},
-		[]any{o.Number, o.Fence, o.Text, driver.MaxOutputs, driver.OutputBytes, outputsStay.Milliseconds()})
+		[]any{o.Number, o.Fence, o.Text, series.MaxOutputs, series.OutputBytes, outputsStay.Milliseconds()})
 	if err != nil {
 		return fmt.Errorf("redislock: keep output: %w", err)
 	}
@@ -29,21 +30,21 @@ func (d *Driver) KeepOutput(ctx context.Context, o driver.Output) error {
 }
 
 // Output returns the output of a number.
-func (d *Driver) Output(ctx context.Context, key string, number int64) (driver.Output, error) {
+func (d *Driver) Output(ctx context.Context, key string, number int64) (series.Output, error) {
 	values, err := bounded(ctx, d.prompt, func() ([]any, error) {
 		return d.client.HMGet(ctx, d.outputs(key), strconv.FormatInt(number, 10)).Result()
 	})
 	if err != nil {
-		return driver.Output{}, fmt.Errorf("redislock: output: %w", err)
+		return series.Output{}, fmt.Errorf("redislock: output: %w", err)
 	}
 	kept, is := values[0].(string)
 	if !is {
-		return driver.Output{}, nil
+		return series.Output{}, nil
 	}
 	first, text, _ := strings.Cut(kept, "|")
 	fence, err := strconv.ParseInt(first, 10, 64)
 	if err != nil {
-		return driver.Output{}, fmt.Errorf("redislock: output of %q: %w", key, driver.ErrUnreadable)
+		return series.Output{}, fmt.Errorf("redislock: output of %q: %w", key, driver.ErrUnreadable)
 	}
-	return driver.Output{Key: key, Number: number, Fence: fence, Text: driver.OutputText(text)}, nil
+	return series.Output{Key: key, Number: number, Fence: fence, Text: series.OutputText(text)}, nil
 }

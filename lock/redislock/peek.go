@@ -7,14 +7,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Peek returns which numbers are decided, up to 200 of one shard with one script
 // that writes nothing. On each tick that is what all nodes but one ask, so it is
 // made to cost little: settled runs are a letter each, and share their answer.
-func (d *Driver) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
-	answers := make([]*driver.Answer, len(ps))
+func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
+	answers := make([]*series.Answer, len(ps))
 	if len(d.keys.shards) == 1 && len(ps) <= maxBatch {
 		return answers, d.peekAt(ctx, part{at: inOrder[:len(ps)]}, ps, whole, answers)
 	}
@@ -38,7 +38,7 @@ var inOrder = func() (at [maxBatch]int) {
 	return at
 }()
 
-func (d *Driver) peekParts(ps []driver.NumberRef) []part {
+func (d *Driver) peekParts(ps []series.NumberRef) []part {
 	shards := make([][]int, len(d.keys.shards))
 	for i := range ps {
 		shard := d.keys.shard(ps[i].Key)
@@ -54,7 +54,7 @@ func (d *Driver) peekParts(ps []driver.NumberRef) []part {
 }
 
 // peekAt peeks at a part.
-func (d *Driver) peekAt(ctx context.Context, p part, ps []driver.NumberRef, whole bool, answers []*driver.Answer) error {
+func (d *Driver) peekAt(ctx context.Context, p part, ps []series.NumberRef, whole bool, answers []*series.Answer) error {
 	if len(p.at) == 0 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (d *Driver) peekAt(ctx context.Context, p part, ps []driver.NumberRef, whol
 }
 
 // peeked runs the script.
-func (d *Driver) peeked(ctx context.Context, p part, ps []driver.NumberRef, whole bool) (any, error) {
+func (d *Driver) peeked(ctx context.Context, p part, ps []series.NumberRef, whole bool) (any, error) {
 	r := d.newRequest(p.shard)
 	r.key("none", "")
 	for _, i := range p.at {
@@ -92,7 +92,7 @@ func (d *Driver) peeked(ctx context.Context, p part, ps []driver.NumberRef, whol
 
 // readPeeks reads the store's clock, a letter for each place, and a line for each
 // that has one.
-func readPeeks(reply any, at []int, ps []driver.NumberRef, answers []*driver.Answer) error {
+func readPeeks(reply any, at []int, ps []series.NumberRef, answers []*series.Answer) error {
 	text, ok := reply.(string)
 	clock, text, _ := strings.Cut(text, "\n")
 	letters, lines, _ := strings.Cut(text, "\n")
@@ -114,48 +114,48 @@ func readPeeks(reply any, at []int, ps []driver.NumberRef, answers []*driver.Ans
 type peekReader struct {
 	now        instant
 	lines      string
-	done, lost *driver.Answer // for all with the same letter and number, one after the other
+	done, lost *series.Answer // for all with the same letter and number, one after the other
 }
 
 // read reads one answer. What cannot be read is not decided.
-func (r *peekReader) read(letter byte, p *driver.NumberRef) *driver.Answer {
+func (r *peekReader) read(letter byte, p *series.NumberRef) *series.Answer {
 	switch letter {
 	case '-':
 		return nil
 	case 'd':
-		return r.settled(&r.done, driver.RunDone, p.Number)
+		return r.settled(&r.done, series.RunDone, p.Number)
 	case 'l':
-		return r.settled(&r.lost, driver.RunLost, p.Number)
+		return r.settled(&r.lost, series.RunLost, p.Number)
 	}
 	var line string
 	line, r.lines, _ = strings.Cut(r.lines, "\n")
-	var a driver.Answer
+	var a series.Answer
 	ok := false
 	if letter == '=' {
-		a, ok = readAnswer(r.now, line, &driver.Claim{Key: p.Key, Number: p.Number})
+		a, ok = readAnswer(r.now, line, &series.Claim{Key: p.Key, Number: p.Number})
 	} else {
 		a, ok = readPart(r.now.ms(), letter, line, p.Number)
 	}
-	if !ok || a.Kind != driver.KindPassed {
+	if !ok || a.Kind != series.KindPassed {
 		return nil
 	}
 	return &a
 }
 
-func (r *peekReader) settled(last **driver.Answer, state driver.RunState, number int64) *driver.Answer {
+func (r *peekReader) settled(last **series.Answer, state series.RunState, number int64) *series.Answer {
 	if *last == nil || (*last).Number != number {
-		*last = &driver.Answer{Kind: driver.KindPassed, Number: number, State: state, Mark: number, Now: r.now.ms()}
+		*last = &series.Answer{Kind: series.KindPassed, Number: number, State: state, Mark: number, Now: r.now.ms()}
 	}
 	return *last
 }
 
 // readPart reads attempt|fence|until|owner of a run whose state is the letter.
-func readPart(now int64, letter byte, line string, number int64) (driver.Answer, bool) {
+func readPart(now int64, letter byte, line string, number int64) (series.Answer, bool) {
 	f := fields{rest: line}
-	r := driver.Run{Number: number, State: states[letter]}
+	r := series.Run{Number: number, State: states[letter]}
 	r.Attempt, r.Fence, r.Until = int(f.count(f.text())), f.count(f.text()), f.count(f.text())
 	r.Owner = f.raw(f.end())
-	a := driver.Answer{Kind: driver.KindPassed, Mark: number, Now: now}
+	a := series.Answer{Kind: series.KindPassed, Mark: number, Now: now}
 	speak(&a, &r, now)
-	return a, !f.bad && r.State != driver.RunNone
+	return a, !f.bad && r.State != series.RunNone
 }

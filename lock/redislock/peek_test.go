@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // eachServer runs a test on the simulated server and on the real one.
@@ -28,9 +28,9 @@ func eachServer(t *testing.T, do func(t *testing.T, c redis.UniversalClient, wai
 // dueAfter opens series and returns a number after their marks, which is due.
 func dueAfter(t *testing.T, d *redislock.Driver, wait func(time.Duration), keys []string) (due int64) {
 	t.Helper()
-	os := make([]driver.OpenRequest, len(keys))
+	os := make([]series.OpenRequest, len(keys))
 	for i, key := range keys {
-		os[i] = driver.OpenRequest{Key: key, Node: "opener", Revision: "r1"}
+		os[i] = series.OpenRequest{Key: key, Node: "opener", Revision: "r1"}
 	}
 	for _, s := range d.Open(t.Context(), os) {
 		must(t, s.Err)
@@ -41,11 +41,11 @@ func dueAfter(t *testing.T, d *redislock.Driver, wait func(time.Duration), keys 
 }
 
 // peeks asks which of the same number of some series are decided.
-func peeks(t *testing.T, d *redislock.Driver, number int64, keys ...string) []*driver.Answer {
+func peeks(t *testing.T, d *redislock.Driver, number int64, keys ...string) []*series.Answer {
 	t.Helper()
-	ps := make([]driver.NumberRef, len(keys))
+	ps := make([]series.NumberRef, len(keys))
 	for i, key := range keys {
-		ps[i] = driver.NumberRef{Key: key, Number: number}
+		ps[i] = series.NumberRef{Key: key, Number: number}
 	}
 	answers, err := d.Peek(t.Context(), ps, true)
 	must(t, err)
@@ -60,14 +60,14 @@ func TestPeeksOverShards(t *testing.T) {
 			d := newDriver(t, c, redislock.Options{Namespace: fresh(), Shards: shards})
 			keys := names(230)
 			due := dueAfter(t, d, wait, keys)
-			first := make([]driver.Claim, 120)
+			first := make([]series.Claim, 120)
 			for i := range first {
 				first[i] = claimOf(keys[i], "a/"+strconv.Itoa(i), due)
 			}
 			d.Claim(t.Context(), first)
-			ps := make([]driver.NumberRef, len(keys))
+			ps := make([]series.NumberRef, len(keys))
 			for i, key := range keys {
-				ps[i] = driver.NumberRef{Key: key, Number: due}
+				ps[i] = series.NumberRef{Key: key, Number: due}
 				if i == 7 {
 					ps[i].Number-- // the numbers are not all the same
 				}
@@ -83,7 +83,7 @@ func TestPeeksOverShards(t *testing.T) {
 				switch {
 				case (a != nil) != (i < len(first)):
 					t.Fatalf("%d shards, peek %d: %+v", shards, i, a)
-				case a != nil && (a.Kind != driver.KindPassed || a.Node != node || a.Number != ps[i].Number || a.Mark != due || a.Err != nil):
+				case a != nil && (a.Kind != series.KindPassed || a.Node != node || a.Number != ps[i].Number || a.Mark != due || a.Err != nil):
 					t.Fatalf("%d shards, peek %d: %+v, want passed by %q", shards, i, a, node)
 				}
 			}
@@ -97,11 +97,11 @@ func TestPeekIsOneScript(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	due := open(t, d, c, "job", "other")
 	cl := claimOf("job", "a/1", due)
-	run := runOf(cl, claim(t, d, cl, driver.KindGranted))
+	run := runOf(cl, claim(t, d, cl, series.KindGranted))
 	peeks(t, d, due, "job") // the server knows the script now
 	must(t, c.ConfigResetStat(t.Context()).Err())
 	answers := peeks(t, d, due, "job", "other")
-	if a := answers[0]; a == nil || a.Kind != driver.KindPassed || a.State != driver.RunOpen || a.Fence != run.Fence || a.Left <= 0 || a.Now < due {
+	if a := answers[0]; a == nil || a.Kind != series.KindPassed || a.State != series.RunOpen || a.Fence != run.Fence || a.Left <= 0 || a.Now < due {
 		t.Errorf("the answer is %+v, want the alive run %+v", a, run)
 	}
 	if a := answers[1]; a != nil {
@@ -120,20 +120,20 @@ func TestPeekIsOneScript(t *testing.T) {
 func TestPeekAtForeignKey(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	due := open(t, d, c, "a", "b")
-	claim(t, d, claimOf("a", "n/1", due), driver.KindGranted)
+	claim(t, d, claimOf("a", "n/1", due), series.KindGranted)
 	must(t, c.Set(t.Context(), "cronce:v1:{cronce.0}:s:b", "foreign", 0).Err())
 	answers := peeks(t, d, due, "b", "a", "")
 	if answers[0] != nil || answers[2] != nil {
 		t.Errorf("of a foreign key it says %+v, of a bad one %+v", answers[0], answers[2])
 	}
-	if a := answers[1]; a == nil || a.Kind != driver.KindPassed {
+	if a := answers[1]; a == nil || a.Kind != series.KindPassed {
 		t.Errorf("beside them it says %+v", a)
 	}
-	as := driver.Front{Driver: d}.Claim(t.Context(), []driver.Claim{claimOf("b", "n/2", due), claimOf("a", "n/3", due), claimOf("", "n/4", due)})
-	if as[0].Kind != driver.KindUnknown || as[0].Err == nil || !strings.Contains(as[0].Err.Error(), "WRONGTYPE") {
+	as := series.FrontOf(d).Claim(t.Context(), []series.Claim{claimOf("b", "n/2", due), claimOf("a", "n/3", due), claimOf("", "n/4", due)})
+	if as[0].Kind != series.KindUnknown || as[0].Err == nil || !strings.Contains(as[0].Err.Error(), "WRONGTYPE") {
 		t.Errorf("the claim of a foreign key: %+v", as[0])
 	}
-	if as[1].Kind != driver.KindPassed || as[1].Err != nil {
+	if as[1].Kind != series.KindPassed || as[1].Err != nil {
 		t.Errorf("the claim beside: %+v", as[1])
 	}
 	if as[2].Err == nil {

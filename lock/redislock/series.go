@@ -7,26 +7,25 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
-var openings = operation[driver.OpenRequest, driver.Series]{
+var openings = operation[series.OpenRequest, series.Series]{
 	name:   "open",
 	script: func(s *scripts) *script { return s.open },
-	key:    func(o *driver.OpenRequest) string { return o.Key },
+	key:    func(o *series.OpenRequest) string { return o.Key },
 	begin: func(d *Driver, r *request) {
 		beginVerdicts(d, r)
 		r.key("all", "")
 		r.key("au", "")
 	},
-	add: func(r *request, name string, o *driver.OpenRequest) {
+	add: func(r *request, name string, o *series.OpenRequest) {
 		r.series(name)
 		r.text(name)
 		r.escaped(o.Node, o.Revision, o.Zone, o.Policies, o.Spec)
 		r.number(o.Mark, o.Unseen.Milliseconds(), o.Begin)
 	},
-	read: func(now instant, text string, o *driver.OpenRequest) (driver.Series, bool) {
+	read: func(now instant, text string, o *series.OpenRequest) (series.Series, bool) {
 		text, former, _ := strings.Cut(text, "#")
 		s, ok := readSeries(now, text, o.Key)
 		for use := range strings.SplitSeq(former, "#") {
@@ -37,24 +36,24 @@ var openings = operation[driver.OpenRequest, driver.Series]{
 		s.Former = series.Sightings(s.Former).Sorted()
 		return s, ok
 	},
-	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
+	doubt: func(o *series.OpenRequest, err error) series.Series { return series.Series{Key: o.Key, Err: err} },
 	rest:  weigh,
 }
 
 // Open registers series, up to 200 of one shard with one script. It works on a
 // server at maxmemory.
-func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	return openings.ask(ctx, d, os)
 }
 
-var seriesReads = operation[string, driver.Series]{
+var seriesReads = operation[string, series.Series]{
 	name:   "read series",
 	script: func(s *scripts) *script { return s.readSeries },
 	key:    func(key *string) string { return *key },
 	begin:  beginRead,
 	add:    func(r *request, name string, _ *string) { r.series(name) },
-	read:   func(now instant, text string, key *string) (driver.Series, bool) { return readSeries(now, text, *key) },
-	doubt:  func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
+	read:   func(now instant, text string, key *string) (series.Series, bool) { return readSeries(now, text, *key) },
+	doubt:  func(key *string, err error) series.Series { return series.Series{Key: *key, Err: err} },
 }
 
 func beginRead(_ *Driver, r *request) {
@@ -72,23 +71,23 @@ func (r *request) series(name string) {
 
 // ReadSeries reads series, up to 200 of one shard with one script. It changes nothing
 // but the expiry of keys that no node has used for a month.
-func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	return seriesReads.ask(ctx, d, keys)
 }
 
 // readSeries reads since|other|mark|fence|last, the pause as change|end|ms|op|who|reason, then
 // ;run for each that is kept.
-func readSeries(now instant, text, key string) (driver.Series, bool) {
+func readSeries(now instant, text, key string) (series.Series, bool) {
 	head, rest, some := strings.Cut(text, ";")
 	f := fields{rest: head}
-	s := driver.Series{Key: key, Now: now.ms()}
+	s := series.Series{Key: key, Now: now.ms()}
 	s.Since, s.Other = f.count(f.text()), f.raw(f.text())
 	s.Mark, s.Fence, s.Last = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	change, until := f.number(f.text()), f.optional(f.text())
 	since, op, who, reason := f.optional(f.text()), f.raw(f.text()), f.raw(f.text()), f.raw(f.end())
 	s.Change = max(change, -change)
 	if s.Paused = change > 0; s.Paused {
-		s.Pause = driver.Pause{Op: op, Who: who, Reason: reason, Since: since, Until: until}
+		s.Pause = series.Pause{Op: op, Who: who, Reason: reason, Since: since, Until: until}
 	}
 	ok := true
 	if some {
@@ -98,17 +97,17 @@ func readSeries(now instant, text, key string) (driver.Series, bool) {
 }
 
 // readRuns reads the runs that are not settled, by number.
-func readRuns(text string) (runs []driver.Run, ok bool) {
+func readRuns(text string) (runs []series.Run, ok bool) {
 	for one := range strings.SplitSeq(text, ";") {
 		r, ok := readRun(one)
 		if !ok {
 			return nil, false
 		}
-		if r.State < driver.RunDone {
+		if r.State < series.RunDone {
 			runs = append(runs, r)
 		}
 	}
-	slices.SortFunc(runs, func(a, b driver.Run) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(runs, func(a, b series.Run) int { return cmp.Compare(a.Number, b.Number) })
 	return runs, true
 }
 

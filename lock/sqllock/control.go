@@ -12,17 +12,17 @@ import (
 )
 
 // Control makes a change of a series in one transaction.
-func (d *Driver) Control(ctx context.Context, c driver.Control) driver.ControlAnswer {
-	a, err := step(ctx, d, func(s session) (driver.ControlAnswer, error) { return d.control(ctx, s, &c) })
+func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	a, err := step(ctx, d, func(s session) (series.ControlAnswer, error) { return d.control(ctx, s, &c) })
 	if err != nil {
-		return driver.ControlAnswer{Err: failed(string(c.Action), err)}
+		return series.ControlAnswer{Err: failed(string(c.Action), err)}
 	}
 	return a
 }
 
 // control locks the audit before the series, so that the instants of its records are in
 // the order of their numbers. No other transaction locks it.
-func (d *Driver) control(ctx context.Context, s session, c *driver.Control) (a driver.ControlAnswer, err error) {
+func (d *Driver) control(ctx context.Context, s session, c *series.Control) (a series.ControlAnswer, err error) {
 	last, err := d.lastAudit(ctx, s)
 	if err != nil {
 		return a, err
@@ -37,7 +37,7 @@ func (d *Driver) control(ctx context.Context, s session, c *driver.Control) (a d
 	}
 	before := r.Series(b.us, c.Key)
 	a = r.Control(b.us, c, last+1, r)
-	if a.Kind == driver.ControlDone {
+	if a.Kind == series.ControlDone {
 		record := series.Record(b.us, c, &before, &a)
 		if err := d.recordChange(ctx, s, &record); err != nil {
 			return a, err
@@ -68,7 +68,7 @@ func (d *Driver) lastAudit(ctx context.Context, s session) (int64, error) {
 }
 
 // recordChange appends a record, and removes the one that is too old.
-func (d *Driver) recordChange(ctx context.Context, s session, r *driver.AuditRecord) error {
+func (d *Driver) recordChange(ctx context.Context, s session, r *series.AuditRecord) error {
 	text, err := json.Marshal((*series.KeptRecord)(r))
 	if err != nil {
 		return err
@@ -79,17 +79,17 @@ func (d *Driver) recordChange(ctx context.Context, s session, r *driver.AuditRec
 	if _, err := exec(ctx, s, d.texts.lastAudit, strconv.FormatInt(r.Number, 10), d.ns); err != nil {
 		return err
 	}
-	if r.Number <= driver.MaxAudit {
+	if r.Number <= series.MaxAudit {
 		return nil
 	}
-	_, err = exec(ctx, s, d.texts.cutAudit, d.ns, r.Number-driver.MaxAudit)
+	_, err = exec(ctx, s, d.texts.cutAudit, d.ns, r.Number-series.MaxAudit)
 	return err
 }
 
 // Audit returns the newest n records, with one statement.
-func (d *Driver) Audit(ctx context.Context, key string, n int) ([]driver.AuditRecord, error) {
+func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
 	if n <= 0 {
-		n = driver.MaxAudit
+		n = series.MaxAudit
 	}
 	texts, err := ask(ctx, d, func(s session) ([]string, error) {
 		if key == "" {

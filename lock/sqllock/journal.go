@@ -67,16 +67,16 @@ func (d *Driver) cut(r *record) bool {
 
 // Journal returns the newest n lines of a series, oldest first, and the revisions
 // that were seen, with two statements.
-func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
-	j, err := ask(ctx, d, func(s session) (driver.Journal, error) { return d.journal(ctx, s, key, n) })
+func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
+	j, err := ask(ctx, d, func(s session) (series.Journal, error) { return d.journal(ctx, s, key, n) })
 	return j, failed("journal", err)
 }
 
-func (d *Driver) journal(ctx context.Context, s session, key string, n int) (driver.Journal, error) {
+func (d *Driver) journal(ctx context.Context, s session, key string, n int) (series.Journal, error) {
 	if n <= 0 {
 		n = 1 << 30
 	}
-	j := driver.Journal{Key: key}
+	j := series.Journal{Key: key}
 	texts, err := column(ctx, s, d.texts.lines, d.ns, key, n)
 	if err != nil {
 		return j, err
@@ -84,11 +84,11 @@ func (d *Driver) journal(ctx context.Context, s session, key string, n int) (dri
 	for _, text := range slices.Backward(texts) {
 		line, err := readLine(key, text)
 		if err != nil {
-			line = driver.UnreadableLine(text)
+			line = series.UnreadableLine(text)
 		}
 		j.Lines = append(j.Lines, line)
 	}
-	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != driver.VerdictOpened
+	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != series.VerdictOpened
 	revisions, err := column(ctx, s, d.texts.revisions, d.ns, key)
 	if err != nil || len(revisions) == 0 {
 		return j, err
@@ -125,19 +125,19 @@ func column(ctx context.Context, s session, text string, args ...any) (all []str
 	return all, rows.Err()
 }
 
-func encodeLine(l *driver.Line) (string, error) {
+func encodeLine(l *series.Line) (string, error) {
 	text, err := json.Marshal((*series.KeptLine)(l))
 	return string(text), err
 }
 
 // readLine reads a line. One that cannot be read is an error: what it said is
 // not known.
-func readLine(key, text string) (driver.Line, error) {
+func readLine(key, text string) (series.Line, error) {
 	var k series.KeptLine
 	if err := json.Unmarshal([]byte(text), &k); err != nil {
-		return driver.Line{}, fmt.Errorf("a line of %q cannot be read: %w", key, err)
+		return series.Line{}, fmt.Errorf("a line of %q cannot be read: %w", key, err)
 	}
-	return driver.Line(k), nil
+	return series.Line(k), nil
 }
 
 // readSightings reads the revisions of a series that were seen.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // keptNodes is how many nodes stay of each span.
@@ -24,36 +25,36 @@ type span struct {
 // whose times are nearest to it, so that times which no node has written push none out
 // that does beat.
 func spans(us int64) [4]span {
-	over, latest := us-micros(driver.GoneFor), us+micros(driver.MaxTTL)
+	over, latest := us-micros(series.GoneFor), us+micros(driver.MaxTTL)
 	return [4]span{
-		{from: us, to: latest, most: driver.MaxNodes},                      // they live
-		{from: over, to: us, most: driver.MaxGone, last: true},             // they fell silent
-		{from: -us - 1, to: -over - 1, most: driver.MaxGone},               // they left
-		{from: -latest - 1, to: -us - 1, most: driver.MaxGone, last: true}, // they left later than now: the clock stepped back
+		{from: us, to: latest, most: series.MaxNodes},                      // they live
+		{from: over, to: us, most: series.MaxGone, last: true},             // they fell silent
+		{from: -us - 1, to: -over - 1, most: series.MaxGone},               // they left
+		{from: -latest - 1, to: -us - 1, most: series.MaxGone, last: true}, // they left later than now: the clock stepped back
 	}
 }
 
 // Beat records that node lives for ttl more, with three statements.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.beat, d.ns, node, micros(ttl)) })
 	if err != nil {
-		return driver.BeatAnswer{}, failed("beat", err)
+		return series.BeatAnswer{}, failed("beat", err)
 	}
-	p, err := ask(ctx, d, func(s session) (driver.BeatAnswer, error) { return d.pulse(ctx, s) })
+	p, err := ask(ctx, d, func(s session) (series.BeatAnswer, error) { return d.pulse(ctx, s) })
 	if err == nil && !slices.Contains(p.Nodes, node) { // there are too many
-		p.Nodes = append(p.Nodes[:min(len(p.Nodes), driver.MaxNodes-1)], node)
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], node)
 	}
 	slices.Sort(p.Nodes)
 	d.sweep()
 	return p, failed("beat", err)
 }
 
-func (d *Driver) pulse(ctx context.Context, s session) (driver.BeatAnswer, error) {
+func (d *Driver) pulse(ctx context.Context, s session) (series.BeatAnswer, error) {
 	r, err := d.reading(ctx, s)
 	if err != nil {
-		return driver.BeatAnswer{}, err
+		return series.BeatAnswer{}, err
 	}
-	p := driver.BeatAnswer{Readings: []driver.ClockReading{r}}
+	p := series.BeatAnswer{Readings: []driver.ClockReading{r}}
 	living, err := d.nodes(ctx, s, spans(r.Time.UnixMicro())[0])
 	for _, m := range living {
 		p.Nodes = append(p.Nodes, m.Node)
@@ -62,8 +63,8 @@ func (d *Driver) pulse(ctx context.Context, s session) (driver.BeatAnswer, error
 }
 
 // Members reads the list of nodes and changes nothing.
-func (d *Driver) Members(ctx context.Context) (driver.MemberList, error) {
-	roll, err := ask(ctx, d, func(s session) (roll driver.MemberList, err error) {
+func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
+	roll, err := ask(ctx, d, func(s session) (roll series.MemberList, err error) {
 		r, err := d.reading(ctx, s)
 		if err != nil {
 			return roll, err
@@ -78,15 +79,15 @@ func (d *Driver) Members(ctx context.Context) (driver.MemberList, error) {
 		}
 		return roll, nil
 	})
-	roll.Members = driver.LatestMembers(roll.Members, roll.Now)
+	roll.Members = series.LatestMembers(roll.Members, roll.Now)
 	return roll, failed("members", err)
 }
 
 // nodes reads the first nodes of a span.
-func (d *Driver) nodes(ctx context.Context, s session, of span) (all []driver.Member, err error) {
+func (d *Driver) nodes(ctx context.Context, s session, of span) (all []series.Member, err error) {
 	err = d.each(ctx, s, of, of.most, 0, func(node string, us int64) {
 		if driver.CheckName("node", node) == nil {
-			all = append(all, driver.Member{Node: node, Until: max(0, us/1000), Left: max(0, -us/1000)})
+			all = append(all, series.Member{Node: node, Until: max(0, us/1000), Left: max(0, -us/1000)})
 		}
 	})
 	return all, err
@@ -127,7 +128,7 @@ func (d *Driver) sweepNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	over, latest := us-micros(driver.GoneFor), us+micros(driver.MaxTTL)
+	over, latest := us-micros(series.GoneFor), us+micros(driver.MaxTTL)
 	for _, dead := range [][2]int64{{-over, over}, {latest + 1, math.MaxInt64}, {math.MinInt64, -latest - 1}} {
 		if err := d.sweepTimes(ctx, dead[0], dead[1]); err != nil {
 			return err

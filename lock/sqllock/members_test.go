@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -36,7 +36,7 @@ func TestNodesAreBounded(t *testing.T) {
 			_, err := db.Exec("VACUUM ANALYZE cronce_nodes")
 			must(t, err)
 		}
-		const hour, most = int64(time.Hour / time.Microsecond), driver.MaxNodes + 200
+		const hour, most = int64(time.Hour / time.Microsecond), series.MaxNodes + 200
 		d.KeepNodes(most)
 		us := time.Now().UnixMicro()
 		first := map[string]int64{"live": us + 20*hour, "silent": us - 20*hour, "left": -us + 2*hour, "ahead": -us - 20*hour}
@@ -55,13 +55,13 @@ func TestNodesAreBounded(t *testing.T) {
 		must(t, d.Leave(t.Context(), "live0"))
 		p, err := d.Beat(t.Context(), "a", time.Minute)
 		must(t, err)
-		if len(p.Nodes) != driver.MaxNodes || !slices.Contains(p.Nodes, "a") {
+		if len(p.Nodes) != series.MaxNodes || !slices.Contains(p.Nodes, "a") {
 			t.Errorf("%d nodes are reported as living", len(p.Nodes))
 		}
 		roll, err := d.Members(t.Context())
 		must(t, err)
 		for _, node := range []string{"a", "live0", "live1"} {
-			if !slices.ContainsFunc(roll.Members, func(m driver.Member) bool { return m.Node == node && m.Alive(roll.Now) == (node != "live0") }) {
+			if !slices.ContainsFunc(roll.Members, func(m series.Member) bool { return m.Node == node && m.Alive(roll.Now) == (node != "live0") }) {
 				t.Errorf("%s is not among the %d members as it should be", node, len(roll.Members))
 			}
 		}

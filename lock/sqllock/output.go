@@ -5,16 +5,16 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // KeepOutput keeps the output of a run, in a transaction of up to four statements.
-func (d *Driver) KeepOutput(ctx context.Context, o driver.Output) error {
+func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
 	_, err := step(ctx, d, func(s session) (none, error) { return none{}, d.keepOutput(ctx, s, &o) })
 	return failed("keep output", err)
 }
 
-func (d *Driver) keepOutput(ctx context.Context, s session, o *driver.Output) error {
+func (d *Driver) keepOutput(ctx context.Context, s session, o *series.Output) error {
 	if _, err := exec(ctx, s, d.texts.insertOutput, d.ns, o.Key, o.Number, []byte{}); err != nil {
 		return err
 	}
@@ -39,22 +39,22 @@ func (d *Driver) keepOutput(ctx context.Context, s session, o *driver.Output) er
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	if n := driver.KeptOutputs(sizes); n < len(numbers) {
+	if n := series.KeptOutputs(sizes); n < len(numbers) {
 		_, err = exec(ctx, s, d.texts.cutOutputs, d.ns, o.Key, numbers[n])
 	}
 	return err
 }
 
 // Output returns the output of a number, with one statement.
-func (d *Driver) Output(ctx context.Context, key string, number int64) (driver.Output, error) {
-	o, err := ask(ctx, d, func(s session) (driver.Output, error) {
-		o := driver.Output{Key: key, Number: number}
+func (d *Driver) Output(ctx context.Context, key string, number int64) (series.Output, error) {
+	o, err := ask(ctx, d, func(s session) (series.Output, error) {
+		o := series.Output{Key: key, Number: number}
 		var text []byte
 		err := s.QueryRowContext(ctx, d.texts.output, d.ns, key, number).Scan(&o.Fence, &text)
 		if errors.Is(err, sql.ErrNoRows) {
-			return driver.Output{}, nil
+			return series.Output{}, nil
 		}
-		o.Text = driver.OutputText(string(text))
+		o.Text = series.OutputText(string(text))
 		return o, err
 	})
 	return o, failed("output", err)

@@ -4,16 +4,16 @@ import (
 	"context"
 	"slices"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Peek returns which numbers are decided: it reads up to 200 series with one
 // statement, without locking them. Its answers are always whole.
-func (d *Driver) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*driver.Answer, error) {
+func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, _ bool) ([]*series.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, failed("peek", err)
 	}
-	out := make([]*driver.Answer, 0, len(ps))
+	out := make([]*series.Answer, 0, len(ps))
 	for some := range slices.Chunk(ps, maxBatch) {
 		keys := make([]string, len(some))
 		for i, p := range some {
@@ -24,7 +24,7 @@ func (d *Driver) Peek(ctx context.Context, ps []driver.NumberRef, _ bool) ([]*dr
 			return nil, failed("peek", err)
 		}
 		for _, p := range some {
-			var a *driver.Answer
+			var a *series.Answer
 			if r := b.record(p.Key); r.err == nil { // what cannot be read is not known to be decided
 				a = r.Peek(b.us, p.Number)
 			}

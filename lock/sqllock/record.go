@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -19,13 +18,13 @@ type record struct {
 	found   bool   // there is a row
 	text    string // the state as it was read
 	seen    string // the revisions as they were read, if they were
-	newest  driver.Line
+	newest  series.Line
 	first   int64 // of the journal
 	next    int64
 	bytes   int64
 	folded  bool          // the newest line of the table was changed
 	grown   int64         // by how many bytes of an error's text
-	written []driver.Line // lines that are not in the table yet
+	written []series.Line // lines that are not in the table yet
 	err     error         // it cannot be read
 }
 
@@ -55,7 +54,7 @@ func (r *record) read(kept int64) {
 		return
 	}
 	if k.Newest != nil {
-		r.newest = driver.Line(*k.Newest)
+		r.newest = series.Line(*k.Newest)
 	}
 }
 
@@ -70,7 +69,7 @@ func (r *record) encode() (string, error) {
 }
 
 // last is the newest line of the journal.
-func (r *record) last() *driver.Line {
+func (r *record) last() *series.Line {
 	if n := len(r.written); n > 0 {
 		return &r.written[n-1]
 	}
@@ -78,7 +77,7 @@ func (r *record) last() *driver.Line {
 }
 
 // Append adds a line to the journal, or to its last line if the two fold.
-func (r *record) Append(line driver.Line) {
+func (r *record) Append(line series.Line) {
 	last := r.last()
 	switch {
 	case last.Verdict == "" || !series.Fold(last, line):

@@ -4,26 +4,26 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
-var openings = operation[driver.OpenRequest, driver.Series]{
+var openings = operation[series.OpenRequest, series.Series]{
 	name:  "open",
 	opens: true,
-	key:   func(o *driver.OpenRequest) string { return o.Key },
+	key:   func(o *series.OpenRequest) string { return o.Key },
 	apply: open,
-	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
+	doubt: func(o *series.OpenRequest, err error) series.Series { return series.Series{Key: o.Key, Err: err} },
 }
 
 // Open registers series and reads them, up to 200 in one transaction.
-func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	return openings.ask(ctx, d, os)
 }
 
-func open(r *record, us int64, o *driver.OpenRequest) (driver.Series, error) {
+func open(r *record, us int64, o *series.OpenRequest) (series.Series, error) {
 	seen, err := readSightings(r.key, r.seen)
 	if err != nil {
-		return driver.Series{}, err
+		return series.Series{}, err
 	}
 	r.Open(us, o, r)
 	s := r.Series(us, o.Key)
@@ -35,14 +35,14 @@ func open(r *record, us int64, o *driver.OpenRequest) (driver.Series, error) {
 }
 
 // ReadSeries reads series, up to 200 with one statement.
-func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	return seriesReads.ask(ctx, d, keys)
 }
 
-var seriesReads = operation[string, driver.Series]{
+var seriesReads = operation[string, series.Series]{
 	name:  "read series",
 	reads: true,
 	key:   func(key *string) string { return *key },
-	apply: func(r *record, us int64, key *string) (driver.Series, error) { return r.Series(us, *key), nil },
-	doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
+	apply: func(r *record, us int64, key *string) (series.Series, error) { return r.Series(us, *key), nil },
+	doubt: func(key *string, err error) series.Series { return series.Series{Key: *key, Err: err} },
 }

@@ -3,17 +3,17 @@ package zklock
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
-var claims = kind[driver.Claim, driver.Answer]{
+var claims = kind[series.Claim, series.Answer]{
 	what:  "claim",
-	key:   func(q *driver.Claim) string { return q.Key },
-	step:  func(r *record, us int64, q *driver.Claim) driver.Answer { return r.Claim(us, q, r) },
-	doubt: func(_ *driver.Claim, err error) driver.Answer { return driver.Answer{Err: err} },
+	key:   func(q *series.Claim) string { return q.Key },
+	step:  func(r *record, us int64, q *series.Claim) series.Answer { return r.Claim(us, q, r) },
+	doubt: func(_ *series.Claim, err error) series.Answer { return series.Answer{Err: err} },
 }
 
 // Claim asks for numbers.
-func (d *Driver) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return claims.ask(ctx, d, cs)
 }

@@ -14,25 +14,25 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-var controls = kind[driver.Control, driver.ControlAnswer]{
+var controls = kind[series.Control, series.ControlAnswer]{
 	what:  "control",
-	key:   func(c *driver.Control) string { return c.Key },
+	key:   func(c *series.Control) string { return c.Key },
 	ready: func(d *Driver, c *zk.Conn, r *record) error { return r.audit.read(d, c) },
-	step: func(r *record, us int64, c *driver.Control) driver.ControlAnswer {
+	step: func(r *record, us int64, c *series.Control) series.ControlAnswer {
 		before := r.Series(us, c.Key)
 		a := r.Control(us, c, r.audit.last+1, r)
-		if a.Kind == driver.ControlDone {
+		if a.Kind == series.ControlDone {
 			made := series.Record(us, c, &before, &a)
 			r.audit.record = &made
 		}
 		return a
 	},
-	doubt: func(_ *driver.Control, err error) driver.ControlAnswer { return driver.ControlAnswer{Err: err} },
+	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },
 }
 
 // Control makes a change of a series, and appends its record in the same step.
-func (d *Driver) Control(ctx context.Context, c driver.Control) driver.ControlAnswer {
-	return controls.ask(ctx, d, []driver.Control{c})[0]
+func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	return controls.ask(ctx, d, []series.Control{c})[0]
 }
 
 // An audit is the node above the records, whose data is the number of the newest, and the
@@ -40,7 +40,7 @@ func (d *Driver) Control(ctx context.Context, c driver.Control) driver.ControlAn
 type audit struct {
 	last    int64
 	version int32
-	record  *driver.AuditRecord
+	record  *series.AuditRecord
 }
 
 // read reads the number of the newest record, and creates the node if there is none: a
@@ -83,8 +83,8 @@ func (a *audit) writes(d *Driver) ([]any, error) {
 
 // drop removes the record that is too old for the one that was appended.
 func (a *audit) drop(d *Driver, c *zk.Conn) {
-	if a.record != nil && a.record.Number > driver.MaxAudit {
-		_ = c.Delete(d.paths.recordOf(a.record.Number-driver.MaxAudit), -1) // it takes room, and is not read
+	if a.record != nil && a.record.Number > series.MaxAudit {
+		_ = c.Delete(d.paths.recordOf(a.record.Number-series.MaxAudit), -1) // it takes room, and is not read
 	}
 }
 
@@ -92,13 +92,13 @@ func (l *layout) recordOf(number int64) string { return l.audit + "/" + strconv.
 
 // Audit returns the newest n records. Each is a node, and one of a series is found by
 // reading them from the newest on.
-func (d *Driver) Audit(ctx context.Context, key string, n int) ([]driver.AuditRecord, error) {
-	return bounded(ctx, d, "audit", func(c *zk.Conn) ([]driver.AuditRecord, error) { return d.records(ctx, c, key, n) }, nil)
+func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
+	return bounded(ctx, d, "audit", func(c *zk.Conn) ([]series.AuditRecord, error) { return d.records(ctx, c, key, n) }, nil)
 }
 
 const recordsAtOnce = 4 * sideBySide
 
-func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (found []driver.AuditRecord, err error) {
+func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (found []series.AuditRecord, err error) {
 	var a audit
 	data, _, err := c.Get(d.paths.audit)
 	if errors.Is(err, zk.ErrNoNode) || err == nil && len(data) == 0 {
@@ -110,7 +110,7 @@ func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (fo
 	if a.last, err = strconv.ParseInt(string(data), 10, 64); err != nil {
 		return nil, fmt.Errorf("%w: %s is %q", driver.ErrUnreadable, d.paths.audit, data)
 	}
-	least := max(0, a.last-driver.MaxAudit)
+	least := max(0, a.last-series.MaxAudit)
 	for last := a.last; last > least && (n <= 0 || len(found) < n); last -= recordsAtOnce {
 		some, err := d.recordsBefore(ctx, c, last, max(least, last-recordsAtOnce))
 		if err != nil {
@@ -130,7 +130,7 @@ func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (fo
 }
 
 // recordsBefore reads the records with the numbers from last down to after, without it.
-func (d *Driver) recordsBefore(ctx context.Context, c *zk.Conn, last, after int64) ([]driver.AuditRecord, error) {
+func (d *Driver) recordsBefore(ctx context.Context, c *zk.Conn, last, after int64) ([]series.AuditRecord, error) {
 	texts, errs := make([]string, last-after), make([]error, last-after)
 	parallel(len(texts), func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {

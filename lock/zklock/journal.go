@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -23,7 +22,7 @@ const (
 	manyBytes = 4096
 )
 
-func errorBytes(lines []driver.Line) (n int) {
+func errorBytes(lines []series.Line) (n int) {
 	for i := range lines {
 		n += len(lines[i].Error)
 	}
@@ -96,12 +95,12 @@ func (d *Driver) drop(c *zk.Conn, path string, numbers []int64) {
 }
 
 // Journal returns the newest n lines of a series, oldest first.
-func (d *Driver) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
-	return bounded(ctx, d, "journal", func(c *zk.Conn) (driver.Journal, error) { return d.journal(c, key, n) }, nil)
+func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
+	return bounded(ctx, d, "journal", func(c *zk.Conn) (series.Journal, error) { return d.journal(c, key, n) }, nil)
 }
 
-func (d *Driver) journal(c *zk.Conn, key string, n int) (driver.Journal, error) {
-	j := driver.Journal{Key: key}
+func (d *Driver) journal(c *zk.Conn, key string, n int) (series.Journal, error) {
+	j := series.Journal{Key: key}
 	seen, _, err := d.sightings(c, key)
 	if err != nil {
 		return j, err
@@ -129,20 +128,20 @@ func (d *Driver) journal(c *zk.Conn, key string, n int) (driver.Journal, error) 
 
 // lines reads the newest chunks of a journal until there are more than n lines,
 // all if n <= 0, and reports whether none of those was missing.
-func (d *Driver) lines(c *zk.Conn, r *record, n int) (all []driver.Line, whole bool, err error) {
+func (d *Driver) lines(c *zk.Conn, r *record, n int) (all []series.Line, whole bool, err error) {
 	first, have := len(r.chunks), len(r.tail)
 	for first > 0 && (n <= 0 || have <= n) {
 		first--
 		have += r.chunks[first].Lines
 	}
-	parts, errs := make([][]driver.Line, len(r.chunks)), make([]error, len(r.chunks))
+	parts, errs := make([][]series.Line, len(r.chunks)), make([]error, len(r.chunks))
 	parallel(len(r.chunks)-first, func(i int) {
 		path := chunkPath(r.path, r.chunks[first+i].Number)
 		data, _, err := c.Get(path)
 		if err == nil {
 			parts[first+i], err = readLines(path, data)
 			if err != nil {
-				parts[first+i], err = []driver.Line{driver.UnreadableLine(string(data))}, nil
+				parts[first+i], err = []series.Line{series.UnreadableLine(string(data))}, nil
 			}
 		}
 		errs[first+i] = err
@@ -181,9 +180,9 @@ func (d *Driver) list(c *zk.Conn) ([]string, error) {
 	return keys, nil
 }
 
-func encodeLines(lines []driver.Line) ([]byte, error) { return json.Marshal(keepLines(lines)) }
+func encodeLines(lines []series.Line) ([]byte, error) { return json.Marshal(keepLines(lines)) }
 
-func keepLines(lines []driver.Line) []series.KeptLine {
+func keepLines(lines []series.Line) []series.KeptLine {
 	kept := make([]series.KeptLine, len(lines))
 	for i, l := range lines {
 		kept[i] = series.KeptLine(l)
@@ -193,7 +192,7 @@ func keepLines(lines []driver.Line) []series.KeptLine {
 
 // readLines reads a chunk. One that cannot be read is an error: what it said is
 // not known.
-func readLines(path string, data []byte) ([]driver.Line, error) {
+func readLines(path string, data []byte) ([]series.Line, error) {
 	var kept []series.KeptLine
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
@@ -201,10 +200,10 @@ func readLines(path string, data []byte) ([]driver.Line, error) {
 	return backLines(kept), nil
 }
 
-func backLines(kept []series.KeptLine) []driver.Line {
-	lines := make([]driver.Line, len(kept))
+func backLines(kept []series.KeptLine) []series.Line {
+	lines := make([]series.Line, len(kept))
 	for i, k := range kept {
-		lines[i] = driver.Line(k)
+		lines[i] = series.Line(k)
 	}
 	return lines
 }

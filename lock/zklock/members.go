@@ -10,24 +10,25 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Beat records that node lives for ttl more: its node holds the ttl, and was written
 // at the time of the beat. It stays for a day after the last one.
-func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
-	return bounded(ctx, d, "beat", func(c *zk.Conn) (driver.BeatAnswer, error) { return d.beat(c, node, ttl) }, nil)
+func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+	return bounded(ctx, d, "beat", func(c *zk.Conn) (series.BeatAnswer, error) { return d.beat(c, node, ttl) }, nil)
 }
 
-func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	sent := time.Now()
 	ms, err := d.write(c, d.paths.nodes+"/"+escape(node), strconv.AppendInt(nil, ttl.Milliseconds(), 10))
 	if err != nil {
-		return driver.BeatAnswer{}, err
+		return series.BeatAnswer{}, err
 	}
-	p := driver.BeatAnswer{Readings: []driver.ClockReading{d.reading(ms, sent)}}
+	p := series.BeatAnswer{Readings: []driver.ClockReading{d.reading(ms, sent)}}
 	all, err := d.members(c, ms, true)
 	if err != nil {
-		return driver.BeatAnswer{}, err
+		return series.BeatAnswer{}, err
 	}
 	for _, m := range all {
 		if m.Alive(ms) {
@@ -35,7 +36,7 @@ func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (driver.BeatAn
 		}
 	}
 	if !slices.Contains(p.Nodes, node) { // there are too many
-		p.Nodes = append(p.Nodes[:min(len(p.Nodes), driver.MaxNodes-1)], node)
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], node)
 		slices.Sort(p.Nodes)
 	}
 	return p, nil
@@ -71,7 +72,7 @@ func (d *Driver) write(c *zk.Conn, path string, data []byte) (ms int64, err erro
 
 // members reads the members as they are at ms. To tidy is to remove those that are
 // over for a day.
-func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]driver.Member, error) {
+func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]series.Member, error) {
 	names, _, err := c.Children(d.paths.nodes)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
@@ -80,10 +81,10 @@ func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]driver.Member, erro
 		return nil, err
 	}
 	names = firstNames(names)
-	all, errs := make([]driver.Member, len(names)), make([]error, len(names))
+	all, errs := make([]series.Member, len(names)), make([]error, len(names))
 	parallel(len(names), func(i int) { all[i], errs[i] = d.member(c, names[i], ms, tidy) })
-	all = slices.DeleteFunc(all, func(m driver.Member) bool { return m.Node == "" })
-	return driver.LatestMembers(all, ms), errors.Join(errs...)
+	all = slices.DeleteFunc(all, func(m series.Member) bool { return m.Node == "" })
+	return series.LatestMembers(all, ms), errors.Join(errs...)
 }
 
 // firstNames are the names that one step reads. The server lists them in no order: of too
@@ -94,30 +95,30 @@ func firstNames(names []string) []string {
 }
 
 // member reads one; without a name it is none.
-func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (driver.Member, error) {
+func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Member, error) {
 	path := d.paths.nodes + "/" + name
 	data, stat, err := c.Get(path)
 	if errors.Is(err, zk.ErrNoNode) {
-		return driver.Member{}, nil
+		return series.Member{}, nil
 	}
 	if err != nil {
-		return driver.Member{}, err
+		return series.Member{}, err
 	}
-	m := driver.Member{Left: stat.Mtime}
+	m := series.Member{Left: stat.Mtime}
 	if string(data) != left {
 		ttl, err := strconv.ParseInt(string(data), 10, 64)
 		if err != nil || ttl <= 0 || ttl > driver.MaxTTL.Milliseconds() {
-			return driver.Member{}, nil
+			return series.Member{}, nil
 		}
-		m = driver.Member{Until: stat.Mtime + ttl}
+		m = series.Member{Until: stat.Mtime + ttl}
 	}
-	if over := max(m.Until, m.Left) <= ms-driver.GoneFor.Milliseconds(); over && tidy {
+	if over := max(m.Until, m.Left) <= ms-series.GoneFor.Milliseconds(); over && tidy {
 		_ = c.Delete(path, stat.Version) // it takes room, and does nothing else
-		return driver.Member{}, nil
+		return series.Member{}, nil
 	}
 	node, ok := unescape(name)
 	if !ok || driver.CheckName("node", node) != nil {
-		return driver.Member{}, nil
+		return series.Member{}, nil
 	}
 	m.Node = node
 	return m, nil
@@ -133,13 +134,13 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 }
 
 // Members reads the list of nodes.
-func (d *Driver) Members(ctx context.Context) (driver.MemberList, error) {
-	return bounded(ctx, d, "list the nodes", func(c *zk.Conn) (driver.MemberList, error) {
+func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
+	return bounded(ctx, d, "list the nodes", func(c *zk.Conn) (series.MemberList, error) {
 		ms, err := d.tick(c)
 		if err != nil {
-			return driver.MemberList{}, err
+			return series.MemberList{}, err
 		}
 		all, err := d.members(c, ms, false)
-		return driver.MemberList{Now: ms, Members: all}, err
+		return series.MemberList{Now: ms, Members: all}, err
 	}, nil)
 }

@@ -20,7 +20,7 @@ func (d *Driver) outputs(c *zk.Conn, key string) (all series.Outputs, version in
 
 // KeepOutput keeps the output of a run, if its series is open, in the one node for all
 // outputs of the series: a read and a write.
-func (d *Driver) KeepOutput(ctx context.Context, o driver.Output) error {
+func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
 	_, err := bounded(ctx, d, "keep output", func(c *zk.Conn) (bool, error) {
 		for range tries {
 			err := d.keepOutput(c, o)
@@ -33,7 +33,7 @@ func (d *Driver) KeepOutput(ctx context.Context, o driver.Output) error {
 	return err
 }
 
-func (d *Driver) keepOutput(c *zk.Conn, o driver.Output) error {
+func (d *Driver) keepOutput(c *zk.Conn, o series.Output) error {
 	all, version, err := d.outputs(c, o.Key)
 	if err != nil && !errors.Is(err, driver.ErrUnreadable) { // what cannot be read is written anew
 		return err
@@ -57,8 +57,8 @@ func (d *Driver) keepOutput(c *zk.Conn, o driver.Output) error {
 }
 
 // Output returns the output of a number.
-func (d *Driver) Output(ctx context.Context, key string, number int64) (driver.Output, error) {
-	return bounded(ctx, d, "read output", func(c *zk.Conn) (driver.Output, error) {
+func (d *Driver) Output(ctx context.Context, key string, number int64) (series.Output, error) {
+	return bounded(ctx, d, "read output", func(c *zk.Conn) (series.Output, error) {
 		all, _, err := d.outputs(c, key)
 		return all.Of(key, number), err
 	}, nil)

@@ -19,7 +19,7 @@ type record struct {
 	path    string
 	data    []byte // as it was read; nil: there is no node
 	version int32
-	tail    []driver.Line // the newest lines of the journal, which are kept in the node itself
+	tail    []series.Line // the newest lines of the journal, which are kept in the node itself
 	chunks  []chunk       // the older ones, oldest first
 	next    int64         // the number of the next chunk
 	cut     bool          // older lines existed
@@ -79,7 +79,7 @@ func (r *record) changed() ([]byte, error) {
 }
 
 // Append adds a line to the journal, or to its last line if the two fold.
-func (r *record) Append(line driver.Line) {
+func (r *record) Append(line series.Line) {
 	if n := len(r.tail); n == 0 || !series.Fold(&r.tail[n-1], line) {
 		r.tail = append(r.tail, line)
 	}

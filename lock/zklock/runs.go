@@ -3,29 +3,29 @@ package zklock
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
-var renewals = kind[driver.RunRef, driver.RenewAnswer]{
+var renewals = kind[series.RunRef, series.RenewAnswer]{
 	what:  "renew",
-	key:   func(q *driver.RunRef) string { return q.Key },
-	step:  func(r *record, us int64, q *driver.RunRef) driver.RenewAnswer { return r.Renew(us, q) },
-	doubt: func(_ *driver.RunRef, err error) driver.RenewAnswer { return driver.RenewAnswer{Err: err} },
+	key:   func(q *series.RunRef) string { return q.Key },
+	step:  func(r *record, us int64, q *series.RunRef) series.RenewAnswer { return r.Renew(us, q) },
+	doubt: func(_ *series.RunRef, err error) series.RenewAnswer { return series.RenewAnswer{Err: err} },
 }
 
-var endings = kind[driver.EndRequest, driver.EndAnswer]{
+var endings = kind[series.EndRequest, series.EndAnswer]{
 	what:  "release",
-	key:   func(q *driver.EndRequest) string { return q.Key },
-	step:  func(r *record, us int64, q *driver.EndRequest) driver.EndAnswer { return r.Release(us, q, r) },
-	doubt: func(_ *driver.EndRequest, err error) driver.EndAnswer { return driver.EndAnswer{Err: err} },
+	key:   func(q *series.EndRequest) string { return q.Key },
+	step:  func(r *record, us int64, q *series.EndRequest) series.EndAnswer { return r.Release(us, q, r) },
+	doubt: func(_ *series.EndRequest, err error) series.EndAnswer { return series.EndAnswer{Err: err} },
 }
 
 // RenewRuns moves the deadlines of runs to now + TTL.
-func (d *Driver) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+func (d *Driver) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	return renewals.ask(ctx, d, rs)
 }
 
 // ReleaseRuns ends runs.
-func (d *Driver) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+func (d *Driver) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	return endings.ask(ctx, d, es)
 }

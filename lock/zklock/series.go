@@ -12,38 +12,38 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-var openings = kind[driver.OpenRequest, driver.Series]{
+var openings = kind[series.OpenRequest, series.Series]{
 	what: "open",
-	key:  func(o *driver.OpenRequest) string { return o.Key },
-	step: func(r *record, us int64, o *driver.OpenRequest) driver.Series {
+	key:  func(o *series.OpenRequest) string { return o.Key },
+	step: func(r *record, us int64, o *series.OpenRequest) series.Series {
 		r.Open(us, o, r)
 		return r.Series(us, o.Key)
 	},
-	doubt: func(o *driver.OpenRequest, err error) driver.Series { return driver.Series{Key: o.Key, Err: err} },
+	doubt: func(o *series.OpenRequest, err error) series.Series { return series.Series{Key: o.Key, Err: err} },
 }
 
-var seriesReads = kind[string, driver.Series]{
+var seriesReads = kind[string, series.Series]{
 	what:  "read series",
 	key:   func(key *string) string { return *key },
-	step:  func(r *record, us int64, key *string) driver.Series { return r.Series(us, *key) },
-	doubt: func(key *string, err error) driver.Series { return driver.Series{Key: *key, Err: err} },
+	step:  func(r *record, us int64, key *string) series.Series { return r.Series(us, *key) },
+	doubt: func(key *string, err error) series.Series { return series.Series{Key: *key, Err: err} },
 }
 
 // Open registers series and reads them, and then records the revisions that they
 // were opened with.
-func (d *Driver) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	out := openings.ask(ctx, d, os)
 	for i, s := range d.record(ctx, os, out) {
 		out[i].Since, out[i].Other, out[i].Former = s.Since, s.Other, s.Former
 		if s.err != nil {
-			out[i] = driver.Series{Key: os[i].Key, Err: s.err}
+			out[i] = series.Series{Key: os[i].Key, Err: s.err}
 		}
 	}
 	return out
 }
 
 // ReadSeries reads series. It writes to none of them.
-func (d *Driver) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	return seriesReads.ask(ctx, d, keys)
 }
 
@@ -54,8 +54,8 @@ type seen struct {
 }
 
 // record records the revisions of the series that were opened.
-func (d *Driver) record(ctx context.Context, os []driver.OpenRequest, opened []driver.Series) []seen {
-	os, nows := append([]driver.OpenRequest(nil), os...), make([]int64, len(os))
+func (d *Driver) record(ctx context.Context, os []series.OpenRequest, opened []series.Series) []seen {
+	os, nows := append([]series.OpenRequest(nil), os...), make([]int64, len(os))
 	for i := range os {
 		if nows[i] = opened[i].Now; os[i].Revision == "" || opened[i].Err != nil {
 			nows[i] = 0 // nothing to record
@@ -110,7 +110,7 @@ func stored[T any](c *zk.Conn, path string) (value T, version int32, err error) 
 }
 
 // sight records the revision that a node opens the series with.
-func (d *Driver) sight(c *zk.Conn, ms, mark int64, o *driver.OpenRequest) (series.Seen, error) {
+func (d *Driver) sight(c *zk.Conn, ms, mark int64, o *series.OpenRequest) (series.Seen, error) {
 	for {
 		all, version, err := d.sightings(c, o.Key)
 		if err != nil {

@@ -11,15 +11,16 @@ import (
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
 // open registers series and returns a number of each that is due.
 func open(t *testing.T, d *zklock.Driver, keys ...string) int64 {
 	t.Helper()
-	os := make([]driver.OpenRequest, len(keys))
+	os := make([]series.OpenRequest, len(keys))
 	for i, key := range keys {
-		os[i] = driver.OpenRequest{Key: key, Node: "n", Revision: "r1"}
+		os[i] = series.OpenRequest{Key: key, Node: "n", Revision: "r1"}
 	}
 	var due int64
 	for _, is := range d.Open(t.Context(), os) {
@@ -30,8 +31,8 @@ func open(t *testing.T, d *zklock.Driver, keys ...string) int64 {
 	return due
 }
 
-func claimOf(key, owner string, number int64) driver.Claim {
-	return driver.Claim{Key: key, Owner: owner, Number: number, After: number - 1, TTL: time.Minute, Deadline: time.Hour,
+func claimOf(key, owner string, number int64) series.Claim {
+	return series.Claim{Key: key, Owner: owner, Number: number, After: number - 1, TTL: time.Minute, Deadline: time.Hour,
 		Attempts: 3, Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
@@ -45,22 +46,22 @@ func TestLostReplyOfAClaim(t *testing.T) {
 	direct := newDriver(t, addr, zklock.Options{Session: time.Minute})
 	due := open(t, d, "job")
 	c := claimOf("job", "a/1", due)
-	claim := func() (driver.Answer, error) {
-		a := d.Claim(t.Context(), []driver.Claim{c})[0]
+	claim := func() (series.Answer, error) {
+		a := d.Claim(t.Context(), []series.Claim{c})[0]
 		return a, a.Err
 	}
 	lose(t, p, 3, func() error { _, err := claim(); return err }) // the series, the clock, and the write
-	seen := direct.Claim(t.Context(), []driver.Claim{claimOf("job", "b/1", due)})[0]
-	if seen.Kind != driver.KindPassed || seen.Node != "a" {
+	seen := direct.Claim(t.Context(), []series.Claim{claimOf("job", "b/1", due)})[0]
+	if seen.Kind != series.KindPassed || seen.Node != "a" {
 		t.Fatalf("to others it looks so: %+v", seen)
 	}
 	a := settled(t, claim)
-	if a.Kind != driver.KindGranted || a.Fence != seen.Fence || a.Attempt != 1 {
+	if a.Kind != series.KindGranted || a.Fence != seen.Fence || a.Attempt != 1 {
 		t.Errorf("asked again: %+v, the store had the fence %d", a, seen.Fence)
 	}
-	e := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: due, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, OK: true, Outcome: "ok"}
-	end := func() (driver.EndAnswer, error) {
-		ended := d.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]
+	e := series.EndRequest{RunRef: series.RunRef{Key: "job", Number: due, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, OK: true, Outcome: "ok"}
+	end := func() (series.EndAnswer, error) {
+		ended := d.ReleaseRuns(t.Context(), []series.EndRequest{e})[0]
 		return ended, ended.Err
 	}
 	lose(t, p, 3, func() error { _, err := end(); return err })
@@ -95,17 +96,17 @@ func TestManySessions(t *testing.T) {
 		grants := make([]atomic.Int32, len(keys))
 		var wg sync.WaitGroup
 		for i, d := range ds {
-			cs := make([]driver.Claim, len(keys))
+			cs := make([]series.Claim, len(keys))
 			for k, key := range keys {
 				cs[k] = claimOf(key, fmt.Sprintf("n%d/%d", i, number), number)
-				cs[k].Overlap = driver.OverlapAllow
+				cs[k].Overlap = series.OverlapAllow
 			}
 			wg.Go(func() {
 				for k, a := range d.Claim(t.Context(), cs) {
 					switch a.Kind {
-					case driver.KindGranted:
+					case series.KindGranted:
 						grants[k].Add(1)
-					case driver.KindPassed:
+					case series.KindPassed:
 					default:
 						t.Errorf("%s: %+v", keys[k], a)
 					}
@@ -134,14 +135,14 @@ func miss(t *testing.T, d *zklock.Driver, key string, from, n int64) {
 	t.Helper()
 	waitOn(t, d, time.Duration(n+10)*time.Millisecond)
 	for batch := range slices.Chunk(make([]struct{}, n), 20) {
-		cs := make([]driver.Claim, len(batch))
+		cs := make([]series.Claim, len(batch))
 		for i := range cs {
 			cs[i] = claimOf(key, fmt.Sprintf("n/%d", from), from)
 			cs[i].Deadline, cs[i].Revision = 0, fmt.Sprint("r", from%2)
 			from++
 		}
 		for i, a := range d.Claim(t.Context(), cs) {
-			if a.Kind != driver.KindMissed {
+			if a.Kind != series.KindMissed {
 				t.Fatalf("claim %d: %+v", i, a)
 			}
 		}
@@ -186,24 +187,24 @@ func TestJournalsOfErrors(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	const series, rounds, newest = 3, 40, 4096 + driver.MaxErrorText // bytes of texts that a series has in its own node
+	const writers, rounds, newest = 3, 40, 4096 + series.MaxErrorText // bytes of texts that a series has in its own node
 	for _, budget := range []int64{30_000, 1} {
 		d := newDriver(t, addr, zklock.Options{Namespace: fresh(), JournalBytes: budget})
 		keys := []string{"a", "b", "c"}
 		due := open(t, d, keys...)
 		waitOn(t, d, (rounds+10)*time.Millisecond)
 		for round := range int64(rounds) {
-			var cs []driver.Claim
+			var cs []series.Claim
 			for _, key := range keys {
 				cs = append(cs, claimOf(key, fmt.Sprintf("n/%d", round), due+round))
 			}
-			var es []driver.EndRequest
+			var es []series.EndRequest
 			for i, a := range d.Claim(t.Context(), cs) {
-				if a.Kind != driver.KindGranted {
+				if a.Kind != series.KindGranted {
 					t.Fatalf("the answer is %+v", a)
 				}
-				es = append(es, driver.EndRequest{RunRef: driver.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: cs[i].TTL},
-					Outcome: driver.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), driver.MaxErrorText)})
+				es = append(es, series.EndRequest{RunRef: series.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: cs[i].TTL},
+					Outcome: series.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), series.MaxErrorText)})
 			}
 			for _, e := range d.ReleaseRuns(t.Context(), es) {
 				if !e.Ended {
@@ -235,14 +236,14 @@ func TestJournalsOfErrors(t *testing.T) {
 				}
 			}
 		}
-		if limit := budget + series*newest; int64(bytes) > limit || bytes == 0 {
+		if limit := budget + writers*newest; int64(bytes) > limit || bytes == 0 {
 			t.Errorf("of %d bytes: the texts have %d, want at most %d", budget, bytes, limit)
 		}
 	}
 }
 
 // texts are the bytes of the errors in a journal.
-func texts(j *driver.Journal) (bytes int) {
+func texts(j *series.Journal) (bytes int) {
 	for i := range j.Lines {
 		bytes += len(j.Lines[i].Error)
 	}
@@ -259,7 +260,7 @@ func TestNewerFormat(t *testing.T) {
 	data := []byte(`{"format":3,"mark":1}`)
 	_, err := op.Set(d.SeriesPath("job"), data, -1)
 	must(t, err)
-	if a := d.Claim(t.Context(), []driver.Claim{claimOf("job", "a/1", due)})[0]; a.Kind != driver.KindUnknown || a.Err == nil {
+	if a := d.Claim(t.Context(), []series.Claim{claimOf("job", "a/1", due)})[0]; a.Kind != series.KindUnknown || a.Err == nil {
 		t.Errorf("a claim: %+v", a)
 	}
 	if is := d.ReadSeries(t.Context(), []string{"job"})[0]; is.Err == nil {

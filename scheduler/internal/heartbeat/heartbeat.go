@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
@@ -18,15 +19,15 @@ import (
 
 // The rhythm of heartbeats.
 const (
-	Every     = driver.MemberEvery
-	ttl       = driver.MemberFor
+	Every     = series.MemberEvery
+	ttl       = series.MemberFor
 	handshake = time.Second // after the first one: nodes that start together learn of each other soon
 	reread    = 100 * time.Millisecond
 )
 
 // A Store has a list of nodes and a clock.
 type Store interface {
-	driver.Membership
+	series.Membership
 	driver.Clocked
 }
 
@@ -108,7 +109,7 @@ func (h *Heart) interval() time.Duration {
 func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	next := h.interval()
 	h.next = next
-	a, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (driver.BeatAnswer, error) { // it may outlive this call
+	a, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (series.BeatAnswer, error) { // it may outlive this call
 		return h.cfg.Store.Beat(ctx, h.cfg.Node, next+ttl-Every)
 	})
 	if ctx.Err() != nil {

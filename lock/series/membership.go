@@ -1,16 +1,18 @@
-package driver
+package series
 
 import (
 	"cmp"
 	"context"
 	"slices"
 	"time"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // A BeatAnswer is the answer to a beat.
 type BeatAnswer struct {
-	Nodes    []string       // nodes seen within their time to live, sorted, the asker included
-	Readings []ClockReading // the clock that came with the answer
+	Nodes    []string              // nodes seen within their time to live, sorted, the asker included
+	Readings []driver.ClockReading // the clock that came with the answer
 }
 
 // Membership is a Driver that keeps a list of nodes. The list only spreads work:
@@ -58,7 +60,7 @@ func LatestMembers(all []Member, ms int64) []Member {
 	kept := slices.DeleteFunc(all, func(m Member) bool {
 		if m.Alive(ms) {
 			living++
-			return living > MaxNodes || m.Until > ms+MaxTTL.Milliseconds()
+			return living > MaxNodes || m.Until > ms+driver.MaxTTL.Milliseconds()
 		}
 		gone++
 		return gone > MaxGone || max(m.Until, m.Left) <= ms-GoneFor.Milliseconds()

@@ -1,4 +1,4 @@
-package driver
+package series
 
 import (
 	"context"
@@ -66,7 +66,7 @@ type Claim struct {
 	After    int64         // the number before Number in the asker's own spec, or the mark of a gap it covers
 	Between  int           // how many numbers of the asker's spec lie between After and Number; they are missed
 	From     int64         // 0, or the fence of the run (or waiting number) to take over
-	TTL      time.Duration // at least MinTTL
+	TTL      time.Duration // at least driver.MinTTL
 	Deadline time.Duration // how late the first attempt may start
 	Late     string        // the reason recorded when Deadline has passed: ReasonDeadline (also if empty) or ReasonMisfire. With ReasonRespecified Number is never granted: Deadline has passed
 	Attempts int           // how many attempts a number may have; at least 1

@@ -1,9 +1,12 @@
-package driver
+package series
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // OutputKeeper is a Numbered driver that keeps the end of the output of runs, for readers alone:
@@ -62,5 +65,5 @@ func KeptOutputs(sizes []int) int {
 // CheckOutput refuses an output that no store could keep, and cuts its text.
 func CheckOutput(o *Output) error {
 	o.Text = OutputText(o.Text)
-	return first(CheckKey(o.Key), inRange("number", o.Number, 1), inRange("fence", o.Fence, 1))
+	return cmp.Or(driver.CheckKey(o.Key), driver.CheckRange("number", o.Number, 1), driver.CheckRange("fence", o.Fence, 1))
 }

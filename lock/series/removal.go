@@ -1,6 +1,10 @@
-package driver
+package series
 
-import "time"
+import (
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
 
 // SightedWithin is how long after an opening a node that lives has a series at least: the nodes
 // that have one open it again within that time. A series that none has opened for so long is
@@ -36,7 +40,7 @@ func (l *MemberList) Removed(s *Series, uses []RevisionUse) (at int64, removed b
 	}
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.State == RunOpen {
-			if m := l.member(NodeOf(r.Owner)); m == nil || m.Left == 0 {
+			if m := l.member(driver.NodeOf(r.Owner)); m == nil || m.Left == 0 {
 				return 0, false
 			}
 		}

@@ -1,4 +1,4 @@
-package driver_test
+package series_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A plain driver has no capability.
@@ -23,10 +24,10 @@ func (plain) Release(context.Context, driver.LeaseRef) error { return nil }
 // A front answers a good request that the driver has no method for with ErrUnsupported. The
 // contract of the stores has all else.
 func TestFrontOfAPlainDriver(t *testing.T) {
-	f, ctx := driver.Front{Driver: plain{}}, t.Context()
+	f, ctx := series.FrontOf(plain{}), t.Context()
 	a := driver.Acquisition{Key: "k", Owner: "n/1", TTL: time.Minute}
 	held := driver.LeaseRef{Key: "k", Owner: "n/0", Fence: 1, TTL: time.Minute}
-	run := driver.RunRef{Key: "k", Number: 1, Owner: "n/1", Fence: 1, TTL: time.Minute}
+	run := series.RunRef{Key: "k", Number: 1, Owner: "n/1", Fence: 1, TTL: time.Minute}
 	copied := a
 	copied.Replicas = 1
 	_, acquire := f.Acquire(ctx, copied)
@@ -42,11 +43,11 @@ func TestFrontOfAPlainDriver(t *testing.T) {
 	for what, err := range map[string]error{
 		"acquire with replicas": acquire, "wait": wait, "acquire all": all, "release all": f.ReleaseAll(ctx, []driver.LeaseRef{held})[0],
 		"force": force, "records": records, "inspect": inspect, "holders": holders, "beat": beat, "leave": f.Leave(ctx, "n"),
-		"journal": journal, "open": f.Open(ctx, []driver.OpenRequest{{Key: "k", Node: "n"}})[0].Err,
-		"claim": f.Claim(ctx, []driver.Claim{{Key: "k", Owner: "n/1", Number: 1, TTL: time.Minute, Attempts: 1}})[0].Err,
-		"renew": f.RenewRuns(ctx, []driver.RunRef{run})[0].Err, "end": f.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err,
+		"journal": journal, "open": f.Open(ctx, []series.OpenRequest{{Key: "k", Node: "n"}})[0].Err,
+		"claim": f.Claim(ctx, []series.Claim{{Key: "k", Owner: "n/1", Number: 1, TTL: time.Minute, Attempts: 1}})[0].Err,
+		"renew": f.RenewRuns(ctx, []series.RunRef{run})[0].Err, "end": f.ReleaseRuns(ctx, []series.EndRequest{{RunRef: run}})[0].Err,
 		"look": f.ReadSeries(ctx, []string{"k"})[0].Err, "audit": audit,
-		"control": f.Control(ctx, driver.Control{Key: "k", Action: driver.ActionPause, Op: "1", Who: "a", Reason: "for the test"}).Err,
+		"control": f.Control(ctx, series.Control{Key: "k", Action: series.ActionPause, Op: "1", Who: "a", Reason: "for the test"}).Err,
 	} {
 		if !errors.Is(err, driver.ErrUnsupported) {
 			t.Errorf("%s: %v, want ErrUnsupported", what, err)

@@ -1,6 +1,7 @@
-package driver
+package series
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Controlled is a Numbered driver in which an operator steers series. Each change is one
@@ -125,7 +128,7 @@ type Pause struct {
 
 // Retired reports whether the series is retired: it is paused, takes no more changes of its
 // mark, and the next [Numbered.Open] ends that at the store's now.
-func (p *Pause) Retired() bool { return p.Until == MaxNumber }
+func (p *Pause) Retired() bool { return p.Until == driver.MaxNumber }
 
 // Covers reports whether a number at ms is paused while the pause stands. A pause whose end
 // has passed stands until a step of the store writes what it covered.
@@ -160,7 +163,7 @@ func ControlState(paused bool, until int64) string {
 	switch {
 	case !paused:
 		return ControlRunning
-	case until == MaxNumber:
+	case until == driver.MaxNumber:
 		return ControlRetired
 	case until == 0:
 		return ControlPaused
@@ -177,23 +180,23 @@ func ReadControlState(text string) (paused bool, until int64) {
 
 // CheckControl refuses a change that no store could make.
 func CheckControl(c *Control) error {
-	if err := first(CheckKey(c.Key), CheckName("op", c.Op), CheckName("who", c.Who), checkReason(c)); err != nil {
+	if err := cmp.Or(driver.CheckKey(c.Key), driver.CheckName("op", c.Op), driver.CheckName("who", c.Who), checkReason(c)); err != nil {
 		return err
 	}
 	switch {
 	case len(c.Op) > MaxOp:
-		return refuse("op", quote(c.Op), fmt.Sprintf("1 to %d bytes", MaxOp))
+		return driver.Refuse("op", driver.Quote(c.Op), fmt.Sprintf("1 to %d bytes", MaxOp))
 	case c.Action != ActionPause && c.Action != ActionResume && c.Action != ActionRetire:
-		return refuse("action", quote(string(c.Action)), fmt.Sprintf("%q, %q or %q", ActionPause, ActionResume, ActionRetire))
+		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("%q, %q or %q", ActionPause, ActionResume, ActionRetire))
 	case c.Action != ActionPause && c.Until != 0:
-		return refuse("until", fmt.Sprint(c.Until), "0, but in a pause")
-	case c.Until == MaxNumber: // stands for a series that is retired
-		return refuse("until", fmt.Sprint(c.Until), fmt.Sprintf("0 to %d", int64(MaxNumber-1)))
+		return driver.Refuse("until", fmt.Sprint(c.Until), "0, but in a pause")
+	case c.Until == driver.MaxNumber: // stands for a series that is retired
+		return driver.Refuse("until", fmt.Sprint(c.Until), fmt.Sprintf("0 to %d", int64(driver.MaxNumber-1)))
 	}
 	if c.Action == ActionResume && c.Due != 0 {
-		return refuse("due", fmt.Sprint(c.Due), "0 in a resume")
+		return driver.Refuse("due", fmt.Sprint(c.Due), "0 in a resume")
 	}
-	return first(inRange("until", c.Until, 0), inRange("due", c.Due, 0), checkWord("revision", c.Revision), inRange("seen", c.Seen, AnySeen), checkReplicas(c.Replicas))
+	return cmp.Or(driver.CheckRange("until", c.Until, 0), driver.CheckRange("due", c.Due, 0), driver.CheckWord("revision", c.Revision), driver.CheckRange("seen", c.Seen, AnySeen), driver.CheckReplicas(c.Replicas))
 }
 
 func checkReason(c *Control) error {
@@ -201,8 +204,8 @@ func checkReason(c *Control) error {
 	if n == 0 && c.Action == ActionResume {
 		return nil
 	}
-	if n < LeastReason || n > MostReason || !printable(c.Reason) {
-		return refuse("reason", quote(c.Reason), fmt.Sprintf("%d to %d characters of printable UTF-8", LeastReason, MostReason))
+	if n < LeastReason || n > MostReason || !driver.Printable(c.Reason) {
+		return driver.Refuse("reason", driver.Quote(c.Reason), fmt.Sprintf("%d to %d characters of printable UTF-8", LeastReason, MostReason))
 	}
 	return nil
 }

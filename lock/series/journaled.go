@@ -1,7 +1,9 @@
-package driver
+package series
 
 import (
 	"context"
+
+	"github.com/cronce/cronce/lock/driver"
 )
 
 // Verdict is the recorded decision of a number.
@@ -78,11 +80,8 @@ type Line struct {
 
 // UnreadableLine stands in a journal for what a store has there and cannot read.
 func UnreadableLine(text string) Line {
-	return Line{Verdict: VerdictUnreadable, Error: Quote(text)}
+	return Line{Verdict: VerdictUnreadable, Error: driver.Quote(text)}
 }
-
-// Quote quotes what a store has and cannot read, and cuts it.
-func Quote(text string) string { return ErrorText(quote(text)) }
 
 // A RevisionUse says when a revision was in use. A spec that comes back has one use more.
 type RevisionUse struct {
