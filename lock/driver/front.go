@@ -10,8 +10,8 @@ import (
 
 // A Front validates requests before a driver gets them. It answers a request that no store
 // can answer with an [*ArgumentError], and one that this store cannot answer with
-// ErrUnsupported, and sends the others of the batch. A lock.Locker and a lock.Claimer
-// validate what they send; a program that asks a driver itself asks it through a Front.
+// ErrUnsupported, and sends the others of the batch. A lock.Locker validates its requests; a
+// program that asks a driver itself asks it through a Front.
 // It is safe for concurrent use.
 type Front struct{ Driver Driver }
 

@@ -68,7 +68,7 @@ type Namespaced interface {
 const MaxReplicas = 100
 
 // Replicated is a Driver that waits for the replicas which an [Acquisition], a
-// [LeaseRef], a [Claim] or a [RunRef] asks for: its grants and renewals count once
+// [LeaseRef], or a request of package lock/series asks for: its grants and renewals count once
 // so many of them have the write. Others refuse such requests with ErrUnsupported.
 //
 // Replicas make the loss of a grant by failover less likely. They are no

@@ -1,10 +1,3 @@
-// Package series decides numbers: the rules of a numbered lease as pure code.
-// A store that can change a record in one atomic step keeps a [State] per key
-// and applies these methods to it; the Redis scripts are the same rules in Lua,
-// and one contract suite holds both to them.
-//
-// Time is always an argument: the store's clock, read once per step, in
-// microseconds since 1970.
 package series
 
 import (
