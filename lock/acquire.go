@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
@@ -184,10 +185,10 @@ func retry(ctx context.Context, d time.Duration, ask func(bound context.Context)
 	bound, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	var last error
-	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
+	for pause := firstRetry; ; pause = min(2*pause, maxRetry) {
 		err := ask(bound)
 		last = latest(bound, last, err)
-		if !doubtful(err) || !sleep(bound, wait) {
+		if !doubtful(err) || wait.Sleep(bound, pause) != nil {
 			return last
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
@@ -171,8 +172,11 @@ func (l *Locker) sendOne(n *lane, batch []*Lease) {
 	ctx, stop := worthwhile(n.ttl)
 	defer stop()
 	sent := time.Now()
-	answers := bounded(ctx, func(ctx context.Context) []renewal { return l.renewAll(ctx, n, batch) },
-		inDoubt(len(batch), func(r *renewal, err error) { r.Err = err }))
+	// A driver that ignores its context must not delay other renewals.
+	answers, err := wait.Call(ctx, 0, func(ctx context.Context) ([]renewal, error) { return l.renewAll(ctx, n, batch), nil })
+	if err != nil {
+		answers = inDoubt(len(batch), func(r *renewal, err error) { r.Err = err })(err)
+	}
 	overdue.Stop()
 	causes := make([]error, len(batch))
 	k.mu.Lock()

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/dispatch"
@@ -186,7 +186,7 @@ func (n *Node) run(ctx context.Context) error {
 func (n *Node) join(ctx context.Context) bool {
 	for !n.clock.Ready() {
 		n.heart.Beat(ctx)
-		if !n.clock.Ready() && !bounded.Pause(ctx, time.Second) {
+		if !n.clock.Ready() && wait.Sleep(ctx, time.Second) != nil {
 			return false
 		}
 	}

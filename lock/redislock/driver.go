@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
@@ -276,31 +277,13 @@ func readTimeout(client redis.UniversalClient) time.Duration {
 	return 0
 }
 
-// bounded returns when ctx ends. If f does not do so by itself it runs beside:
-// that costs as much as a third of a round trip.
+// bounded returns when ctx ends. If f does not do so by itself it runs beside: that costs
+// as much as a third of a round trip.
 func bounded[T any](ctx context.Context, prompt bool, f func() (T, error)) (T, error) {
-	var none T
-	if err := ctx.Err(); err != nil {
-		return none, err
-	}
-	if prompt || ctx.Done() == nil {
+	if prompt && ctx.Err() == nil {
 		return f()
 	}
-	type reply struct {
-		value T
-		err   error
-	}
-	done := make(chan reply, 1)
-	go func() {
-		v, err := f()
-		done <- reply{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
+	return wait.Call(ctx, 0, func(context.Context) (T, error) { return f() })
 }
 
 // limits are how often a client repeats a request, and whether it respects the

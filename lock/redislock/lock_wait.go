@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -40,7 +41,7 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	a.NoteRefusal(err)
 	notices, ready := d.inbox.join(a.Owner)
 	defer d.inbox.leave(a.Owner)
-	pause(ctx, subscribed, ready)
+	wait.Woken(ctx, subscribed, ready)
 	w := waiter{driver: d, a: &a, notices: notices, seat: d.seat(ready)}
 	return w.wait(ctx, err)
 }
@@ -143,17 +144,6 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// pause returns when d has passed, or earlier when ctx ends or it is woken.
-func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-woken:
-	case <-ctx.Done():
-	}
-}
-
 // ask asks, and takes a place if the answer is no.
 func (w *waiter) ask(ctx context.Context) (driver.Grant, error) {
 	w.first = false
@@ -197,6 +187,6 @@ func (w *waiter) giveUp(ctx context.Context) {
 		if err == nil || errors.Is(err, driver.ErrLost) || ctx.Err() != nil {
 			return // else its place is passed over, and its lease expires
 		}
-		pause(ctx, leaveTime/10, nil)
+		_ = wait.Sleep(ctx, leaveTime/10)
 	}
 }

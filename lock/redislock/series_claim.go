@@ -166,7 +166,7 @@ func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) 
 		a.Settled, good = readSettled(settled)
 		ok = ok && good
 	}
-	wait(&a, c, at)
+	setWait(&a, c, at)
 	return a, ok && !f.bad && hasRun == needsRun(kind, hasRun) && (kind != series.KindWaiting || fence != 0)
 }
 
@@ -214,7 +214,8 @@ func speak(a *series.Answer, r *series.Run, now int64) {
 	}
 }
 
-func wait(a *series.Answer, c *series.Claim, at instant) {
+// setWait sets how long the asker waits: before it asks again, or before a granted run begins.
+func setWait(a *series.Answer, c *series.Claim, at instant) {
 	switch a.Kind {
 	case series.KindEarly:
 		a.Wait = time.Duration(c.Number-a.Now) * time.Millisecond

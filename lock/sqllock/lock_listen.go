@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // A Listener listens on a channel of PostgreSQL, as LISTEN does, on a connection of
@@ -73,7 +75,7 @@ func (d *Driver) keepListening(ctx context.Context) {
 			d.waiters.wakeAll()
 		})
 		d.listening.ready.Store(false)
-		pause(ctx, reconnect/2+rand.N(reconnect), nil)
+		_ = wait.Sleep(ctx, reconnect/2+rand.N(reconnect))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -62,7 +63,7 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		pause(longer, grace, nil)
+		_ = wait.Sleep(longer, grace)
 		cancel()
 	})
 	return longer, func() { stop(); cancel() }
@@ -107,7 +108,7 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 // An owner that has only become the first of its process probes after a while: the key
 // may be passed on inside before that.
 func (w *waiter) sleep(ctx context.Context, d time.Duration) driver.Grant {
-	for pause(ctx, d, w.woken.call) {
+	for wait.Woken(ctx, d, w.woken.call) {
 		g, kept := w.driver.waiters.given(w.woken)
 		switch {
 		case g.Fence != 0:
@@ -322,7 +323,7 @@ func (w *waiter) giveUp(ctx context.Context) {
 		if w.leave(ctx) == nil {
 			return
 		}
-		pause(ctx, leaving/10, nil)
+		_ = wait.Sleep(ctx, leaving/10)
 	} // else the place is passed over, and the lease expires
 	w.driver.waiters.abandon(w.a.Owner)
 }

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
@@ -73,7 +73,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 			requests[i].Unseen, requests[i].Begin = unseen, begin(j, now)
 		}
 	}
-	answers, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]series.Series, error) {
+	answers, err := wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) ([]series.Series, error) {
 		return r.cfg.Store.Open(ctx, requests), nil
 	})
 	if ctx.Err() != nil {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 )
 
@@ -31,7 +31,7 @@ func (r *Reconciler) Retire(ctx context.Context) {
 		now := r.cfg.Clock.Ms()
 		turn := now / retireEvery.Milliseconds()
 		left := time.Duration((turn+1)*retireEvery.Milliseconds()-now) * time.Millisecond
-		if !bounded.Pause(ctx, max(left, time.Second)) {
+		if wait.Sleep(ctx, max(left, time.Second)) != nil {
 			return
 		}
 		r.mu.Lock()
@@ -46,12 +46,12 @@ func (r *Reconciler) Retire(ctx context.Context) {
 // retireRemoved retires the jobs that were removed. It begins at another one in each turn, and
 // ends at the first error: the next turn comes to the rest.
 func (r *Reconciler) retireRemoved(ctx context.Context, turn int) {
-	keys, err := bounded.Call(ctx, r.cfg.Timeout, r.cfg.Store.Keys)
+	keys, err := wait.CallWithin(ctx, r.cfg.Timeout, r.cfg.Store.Keys)
 	if err != nil {
 		return
 	}
 	keys = r.others(keys)
-	members, err := bounded.Call(ctx, r.cfg.Timeout, r.cfg.Store.Members)
+	members, err := wait.CallWithin(ctx, r.cfg.Timeout, r.cfg.Store.Members)
 	if err != nil || len(keys) == 0 {
 		return
 	}
@@ -59,7 +59,7 @@ func (r *Reconciler) retireRemoved(ctx context.Context, turn int) {
 	for from := range (len(keys) + retireReads - 1) / retireReads {
 		at := (from + turn) % ((len(keys) + retireReads - 1) / retireReads) * retireReads
 		part := keys[at:min(at+retireReads, len(keys))]
-		all, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]series.Series, error) {
+		all, err := wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) ([]series.Series, error) {
 			return r.cfg.Store.ReadSeries(ctx, part), nil
 		})
 		if err != nil {
@@ -124,7 +124,7 @@ func (r *Reconciler) retire(ctx context.Context, members *series.MemberList, s *
 // control asks for a change.
 func (r *Reconciler) control(ctx context.Context, c series.Control) (series.ControlAnswer, error) {
 	c.Op, c.Who = uuid.NewString(), r.cfg.Node
-	return bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) (series.ControlAnswer, error) {
+	return wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) (series.ControlAnswer, error) {
 		a := r.cfg.Control.Control(ctx, c)
 		return a, a.Err
 	})
@@ -132,7 +132,7 @@ func (r *Reconciler) control(ctx context.Context, c series.Control) (series.Cont
 
 // sightings returns which nodes have opened a job with which specs.
 func (r *Reconciler) sightings(ctx context.Context, key string) ([]series.RevisionUse, bool) {
-	journal, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) (series.Journal, error) {
+	journal, err := wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) (series.Journal, error) {
 		return r.cfg.Store.Journal(ctx, key, 1)
 	})
 	return journal.Revisions, err == nil

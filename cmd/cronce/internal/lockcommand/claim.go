@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
@@ -84,7 +85,7 @@ func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 	claimer := locker.Claimer()
 	q := series.Claim{Key: c.key, Owner: claimer.Owner(), Number: c.tick, After: max(0, c.schedule.PrevMilli(c.tick-1)), TTL: c.ttl,
 		Deadline: noDeadline, Attempts: 1, Overlap: series.OverlapSkip, Revision: c.revision()}
-	if err := pause(ctx, time.Duration(c.tick-c.clock())*time.Millisecond); err != nil {
+	if err := wait.Sleep(ctx, time.Duration(c.tick-c.clock())*time.Millisecond); err != nil {
 		return nil, err
 	}
 	for {
@@ -92,14 +93,14 @@ func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 		if err != nil {
 			return nil, err
 		}
-		wait := time.Duration(0)
+		pause := time.Duration(0)
 		switch a.Kind {
 		case series.KindGranted:
 			return a, nil
 		case series.KindEarly:
-			wait = a.Wait
+			pause = a.Wait
 		case series.KindHeld: // by a run that was granted later than this tick: the tick is not spent because of it
-			wait = askAgain
+			pause = askAgain
 		case series.KindGap:
 			q.After, q.Between = a.Mark, c.schedule.Count(a.Mark, c.tick-1, mostMissed)
 		case series.KindOrphan: // granted before and never started: its time is over
@@ -120,7 +121,7 @@ func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 		default:
 			return a, nil
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := wait.Sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
@@ -193,19 +194,10 @@ func (c *tickCall) ask(ctx context.Context, f func(context.Context) error) error
 		case argument, errors.Is(err, lock.ErrUnsupported), errors.Is(err, lock.ErrUnfit), c.refuses != nil && c.refuses(err), !time.Now().Before(end):
 			return err
 		}
-		if pause(ctx, askAgain) != nil {
+		if wait.Sleep(ctx, askAgain) != nil {
 			return err
 		}
 	}
-}
-
-// pause waits for d, or until ctx has ended, and returns the error of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-	return ctx.Err()
 }
 
 // stamp formats Unix milliseconds.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
@@ -91,7 +92,7 @@ func (m *crowd) call(takes time.Duration) {
 	m.mu.Lock()
 	m.ran = append(m.ran, time.UnixMilli(c.tick).UTC().Format(time.TimeOnly))
 	m.mu.Unlock()
-	_ = pause(m.t.Context(), takes)
+	_ = wait.Sleep(m.t.Context(), takes)
 	if err := end(a.Lease, series.EndRequest{Outcome: series.OutcomeOK, OK: true}); err != nil {
 		m.t.Error(err)
 	}
@@ -101,7 +102,7 @@ func (m *crowd) call(takes time.Duration) {
 func (m *crowd) at(wg *sync.WaitGroup, after, takes time.Duration) {
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(after)
 	wg.Go(func() {
-		_ = pause(m.t.Context(), time.Until(at))
+		_ = wait.Sleep(m.t.Context(), time.Until(at))
 		m.call(takes)
 	})
 }

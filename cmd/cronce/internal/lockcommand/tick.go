@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
@@ -76,7 +77,7 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 	lease := a.Lease
 	stop := context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })
 	defer stop()
-	if pause(ctx, a.Wait) != nil || lease.Check() != nil {
+	if wait.Sleep(ctx, a.Wait) != nil || lease.Check() != nil {
 		_ = end(lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
 		return exit.Doubt(fmt.Errorf("lock %q: the tick of %s was granted, and the command was not started", key, stamp(c.tick)))
 	}
@@ -126,5 +127,5 @@ func (e ending) Refused()                 {}
 
 // hold keeps a lock until an instant, unless its lease ends before.
 func hold(lease *lock.Lease, until time.Time) {
-	_ = pause(lease.Context(), time.Until(until))
+	_ = wait.Sleep(lease.Context(), time.Until(until))
 }
