@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/bench/internal/measure"
 	"github.com/cronce/cronce/bench/internal/proc"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -110,15 +110,15 @@ func runClaims(ctx context.Context, a claimArgs) (r claimResult, err error) {
 
 // openSeries registers series, as many at a time as a node does, and returns a
 // claim of the next number of each.
-func openSeries(ctx context.Context, store *redislock.Driver, n int) ([]driver.Claim, error) {
+func openSeries(ctx context.Context, store *redislock.Driver, n int) ([]series.Claim, error) {
 	const together = 1000
-	cs := make([]driver.Claim, 0, n)
+	cs := make([]series.Claim, 0, n)
 	for len(cs) < n {
-		os := make([]driver.OpenRequest, min(together, n-len(cs)))
+		os := make([]series.OpenRequest, min(together, n-len(cs)))
 		for i := range os {
-			os[i] = driver.OpenRequest{Key: fmt.Sprintf("job-%06d", len(cs)+i), Node: "bench", Revision: "r1", Spec: "* * * * * *", Zone: "UTC"}
+			os[i] = series.OpenRequest{Key: fmt.Sprintf("job-%06d", len(cs)+i), Node: "bench", Revision: "r1", Spec: "* * * * * *", Zone: "UTC"}
 		}
-		for i, s := range (driver.Front{Driver: store}).Open(ctx, os) {
+		for i, s := range series.FrontOf(store).Open(ctx, os) {
 			if s.Err != nil {
 				return nil, s.Err
 			}
@@ -128,15 +128,15 @@ func openSeries(ctx context.Context, store *redislock.Driver, n int) ([]driver.C
 	return cs, nil
 }
 
-func claimOf(key string, mark int64) driver.Claim {
-	return driver.Claim{
+func claimOf(key string, mark int64) series.Claim {
+	return series.Claim{
 		Key: key, Owner: "bench-12345678/" + key, Number: mark + 1, After: mark, TTL: lock.DefaultTTL, Deadline: time.Hour,
 		Attempts: 3, Latest: mark + time.Hour.Milliseconds(), Revision: "r1",
 	}
 }
 
 // claimAll makes all claims and returns how many were granted.
-func claimAll(ctx context.Context, store *redislock.Driver, cs []driver.Claim, a claimArgs) int {
+func claimAll(ctx context.Context, store *redislock.Driver, cs []series.Claim, a claimArgs) int {
 	var next, granted atomic.Int64
 	var wg sync.WaitGroup
 	for range a.Workers {
@@ -146,8 +146,8 @@ func claimAll(ctx context.Context, store *redislock.Driver, cs []driver.Claim, a
 				if at >= len(cs) {
 					return
 				}
-				for _, answer := range (driver.Front{Driver: store}).Claim(ctx, cs[at:min(at+a.Batch, len(cs))]) {
-					if answer.Kind == driver.KindGranted {
+				for _, answer := range series.FrontOf(store).Claim(ctx, cs[at:min(at+a.Batch, len(cs))]) {
+					if answer.Kind == series.KindGranted {
 						granted.Add(1)
 					}
 				}

@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -144,7 +144,7 @@ func leaseEnd(ctx context.Context, at storeAt, namespace string, s started) (tim
 	}
 	defer store.close()
 	found := store.driver.ReadSeries(ctx, []string{s.Job})[0]
-	i := slices.IndexFunc(found.Runs, func(r driver.Run) bool { return r.Fence == s.Fence })
+	i := slices.IndexFunc(found.Runs, func(r series.Run) bool { return r.Fence == s.Fence })
 	if found.Err != nil || i < 0 {
 		return time.Time{}, fmt.Errorf("run of fence %d in %+v: %w", s.Fence, found, errors.Join(found.Err, errors.New("not found")))
 	}

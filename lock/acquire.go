@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // TryAcquire asks for key once and does not wait for another owner: it returns
@@ -183,10 +185,10 @@ func retry(ctx context.Context, d time.Duration, ask func(bound context.Context)
 	bound, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	var last error
-	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
+	for pause := firstRetry; ; pause = min(2*pause, maxRetry) {
 		err := ask(bound)
 		last = latest(bound, last, err)
-		if !doubtful(err) || !sleep(bound, wait) {
+		if !doubtful(err) || wait.Sleep(bound, pause) != nil {
 			return last
 		}
 	}
@@ -245,7 +247,7 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 	}
 	l.plain.saw(a.Key, g.Fence)
 	lease := &Lease{locker: l, index: -1, fixed: fixed, limit: a.Limit,
-		ref: driver.RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas}}
+		ref: series.RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas}}
 	lease.believe(sent, g.Left)
 	lease.span = min(g.Left, a.TTL)
 	now := l.renewer.now()

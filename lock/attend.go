@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // errSilent is the doubt of a request that was given up before its first answer.
@@ -120,7 +122,7 @@ func ended(ctx context.Context, err error) error {
 		return err
 	}
 	if deadline, some := ctx.Deadline(); some && ctx.Err() == nil && !time.Now().Before(deadline) {
-		sleep(ctx, undoGrace)
+		_ = wait.Sleep(ctx, undoGrace)
 	}
 	return withCause(ctx, err)
 }

@@ -9,21 +9,21 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
-// series opens n series and returns claims for their next second.
-func series(t *testing.T, l *lock.Claimer, store driver.Numbered, n int) []driver.Claim {
+// openSeries opens n series and returns claims for their next second.
+func openSeries(t *testing.T, l *lock.Claimer, store series.Numbered, n int) []series.Claim {
 	t.Helper()
 	number := time.Now().Add(time.Second).Truncate(time.Second).UnixMilli()
-	cs := make([]driver.Claim, n)
+	cs := make([]series.Claim, n)
 	for i := range cs {
 		key := fmt.Sprintf("job-%d", i)
-		if s := store.Open(t.Context(), []driver.OpenRequest{{Key: key, Node: "a", Revision: "r"}}); s[0].Err != nil {
+		if s := store.Open(t.Context(), []series.OpenRequest{{Key: key, Node: "a", Revision: "r"}}); s[0].Err != nil {
 			t.Fatal(s[0].Err)
 		}
-		cs[i] = driver.Claim{Key: key, Owner: l.Owner(), Number: number, After: number - 1000, TTL: 3 * time.Second,
+		cs[i] = series.Claim{Key: key, Owner: l.Owner(), Number: number, After: number - 1000, TTL: 3 * time.Second,
 			Deadline: time.Second, Attempts: 1, Latest: number + 60_000, Revision: "r"}
 	}
 	time.Sleep(time.Until(time.UnixMilli(number)))
@@ -36,8 +36,8 @@ func TestRunsShareRequests(t *testing.T) {
 		store := newFaulty()
 		l := lock.New(store, "a").Claimer()
 		var leases []*lock.Lease
-		for _, c := range l.Claim(t.Context(), series(t, l, store, 50)) {
-			if c.Kind != driver.KindGranted {
+		for _, c := range l.Claim(t.Context(), openSeries(t, l, store, 50)) {
+			if c.Kind != series.KindGranted {
 				t.Fatalf("answer %v, want granted", c.Kind)
 			}
 			leases = append(leases, c.Lease)
@@ -48,7 +48,7 @@ func TestRunsShareRequests(t *testing.T) {
 		}
 		ends := make(endings, len(leases))
 		for _, s := range leases {
-			if !s.End(t.Context(), driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, ends) {
+			if !s.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends) {
 				t.Error("the first End was not the first")
 			}
 		}
@@ -60,15 +60,15 @@ func TestRunsShareRequests(t *testing.T) {
 		if n := store.releases.Load(); n != 1 {
 			t.Errorf("%d release requests, want 1", n)
 		}
-		if leases[0].End(t.Context(), driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, nil) {
+		if leases[0].End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, nil) {
 			t.Error("a lease ended twice")
 		}
 	})
 }
 
-type endings chan driver.EndAnswer
+type endings chan series.EndAnswer
 
-func (e endings) Ended(a driver.EndAnswer) { e <- a }
+func (e endings) Ended(a series.EndAnswer) { e <- a }
 func (endings) Refused()                   {}
 
 // The answer to an ending is lost: it is sent again, and the store answers the
@@ -78,9 +78,9 @@ func TestEndingIsAskedAgain(t *testing.T) {
 		store := newFaulty()
 		store.lose = times(3, "release")
 		l := lock.New(store, "a").Claimer()
-		c := l.Claim(t.Context(), series(t, l, store, 1))[0]
+		c := l.Claim(t.Context(), openSeries(t, l, store, 1))[0]
 		ends := make(endings, 1)
-		c.Lease.End(t.Context(), driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, ends)
+		c.Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends)
 		if e := <-ends; !e.Ended || e.Err != nil || store.releases.Load() != 4 {
 			t.Errorf("ending answered %+v after %d requests", e, store.releases.Load())
 		}
@@ -93,13 +93,13 @@ func TestEndingOutlastsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
 		l := lock.New(store, "a").Claimer()
-		cs := series(t, l, store, 1)
+		cs := openSeries(t, l, store, 1)
 		cs[0].TTL = time.Second
 		c := l.Claim(t.Context(), cs)[0]
 		outage := time.Now().Add(4 * time.Second)
 		store.lose = func(op string) bool { return op == "release" && time.Now().Before(outage) }
 		ends := make(endings, 1)
-		c.Lease.End(t.Context(), driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, ends)
+		c.Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends)
 		if e := <-ends; !e.Ended || e.Err != nil {
 			t.Errorf("the ending was answered %+v", e)
 		}
@@ -113,14 +113,14 @@ func TestLostAfterDoubtIsDoubt(t *testing.T) {
 		store := newFaulty()
 		store.lose = times(1, "release")
 		l := lock.New(store, "a").Claimer()
-		c := l.Claim(t.Context(), series(t, l, store, 1))[0]
+		c := l.Claim(t.Context(), openSeries(t, l, store, 1))[0]
 		ends := make(endings, 1)
 		store.before = func(op string) {
 			if op == "release" && store.releases.Load() == 2 {
 				store.Forget()
 			}
 		}
-		c.Lease.End(t.Context(), driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, ends)
+		c.Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends)
 		if e := <-ends; e.Ended || e.Err == nil {
 			t.Errorf("ending answered %+v, want doubt", e)
 		}
@@ -133,24 +133,24 @@ func TestReplacedIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}
 		l := lock.New(store, "a").Claimer()
-		claims := series(t, l, store, 1)
+		claims := openSeries(t, l, store, 1)
 		c := l.Claim(t.Context(), claims)[0]
 		newer := claims[0]
-		newer.Owner, newer.Overlap = l.Owner(), driver.OverlapReplace
+		newer.Owner, newer.Overlap = l.Owner(), series.OverlapReplace
 		newer.Number, newer.After = newer.Number+1000, newer.Number
 		time.Sleep(time.Until(time.UnixMilli(newer.Number)))
-		waits := l.Claim(t.Context(), []driver.Claim{newer})[0]
-		if waits.Kind != driver.KindWaiting {
+		waits := l.Claim(t.Context(), []series.Claim{newer})[0]
+		if waits.Kind != series.KindWaiting {
 			t.Fatalf("answer %v, want waiting", waits.Kind)
 		}
 		<-c.Lease.Context().Done()
-		wantErr(t, "cause", context.Cause(c.Lease.Context()), driver.ErrReplaced)
+		wantErr(t, "cause", context.Cause(c.Lease.Context()), series.ErrReplaced)
 		wantErr(t, "the lease is still held", c.Lease.Check(), nil)
 		if !c.Lease.Replaced() {
 			t.Error("the lease does not know that it was replaced")
 		}
 		ends := make(endings, 1)
-		c.Lease.End(t.Context(), driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeReplaced}, ends)
+		c.Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeReplaced}, ends)
 		if e := <-ends; e.Waiting != newer.Number || e.Fence != waits.Fence {
 			t.Errorf("the ending names %d with fence %d, want %d and %d", e.Waiting, e.Fence, newer.Number, waits.Fence)
 		}
@@ -162,9 +162,9 @@ func TestAbandonedLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
 		l := lock.New(store, "a").Claimer()
-		claims := series(t, l, store, 1)
+		claims := openSeries(t, l, store, 1)
 		c := l.Claim(t.Context(), claims)[0]
-		c.Lease.Abandon(driver.ErrReplaced)
+		c.Lease.Abandon(series.ErrReplaced)
 		time.Sleep(3 * time.Second)
 		runs := store.ReadSeries(t.Context(), []string{claims[0].Key})[0].Runs
 		if len(runs) != 1 || runs[0].Until > time.Now().UnixMilli() || store.renewals.Load() != 0 {
@@ -179,7 +179,7 @@ type deaf struct {
 	delay time.Duration
 }
 
-func (d deaf) Claim(_ context.Context, cs []driver.Claim) []driver.Answer {
+func (d deaf) Claim(_ context.Context, cs []series.Claim) []series.Answer {
 	time.Sleep(d.delay)
 	return d.Store.Claim(context.Background(), cs)
 }
@@ -190,7 +190,7 @@ func (d deaf) Claim(_ context.Context, cs []driver.Claim) []driver.Answer {
 func TestClaimThenAnswersOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}
-		claims := series(t, lock.New(store, "a").Claimer(), store, 1)
+		claims := openSeries(t, lock.New(store, "a").Claimer(), store, 1)
 		claims[0].TTL, claims[0].Deadline = 30*time.Second, time.Minute
 		l := lock.New(deaf{store, 3 * time.Second}, "a").Claimer()
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
@@ -205,7 +205,7 @@ func TestClaimThenAnswersOnce(t *testing.T) {
 			t.Errorf("answered %+v, want doubt", a)
 		}
 		l.ClaimThen(t.Context(), claims, func(as []lock.Claimed) { answers <- as[0] })
-		if a := <-answers; a.Kind != driver.KindGranted || a.Lease.Check() != nil || len(answers) != 0 {
+		if a := <-answers; a.Kind != series.KindGranted || a.Lease.Check() != nil || len(answers) != 0 {
 			t.Errorf("asked again: %+v, want the grant", a)
 		}
 	})

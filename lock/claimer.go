@@ -6,28 +6,29 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A Claimer claims numbers of series for a scheduler, and keeps the leases of the runs that
 // were granted: they are renewed together until [Lease.End]. The store must be
-// [driver.Numbered]. It is safe for concurrent use.
+// [series.Numbered]. It is safe for concurrent use.
 type Claimer struct {
 	locker  *Locker
-	store   driver.Front
+	store   series.Front
 	floors  floors // a store may count the fences of series and of plain keys apart
 	endings endings
 }
 
 // A Claimed is the answer to a claim. Lease is that of a granted run, and nil otherwise.
 type Claimed struct {
-	*driver.Answer // never nil
+	*series.Answer // never nil
 	Lease          *Lease
 }
 
 // Claimer returns a Claimer with the store, the owners and the renewals of the Locker. Make
 // one per Locker.
 func (l *Locker) Claimer() *Claimer {
-	return &Claimer{locker: l, store: driver.Front{Driver: l.driver}}
+	return &Claimer{locker: l, store: series.FrontOf(l.driver)}
 }
 
 // Owner returns a fresh owner, as [Locker.Owner] does: each claim needs its own, and keeps
@@ -36,9 +37,9 @@ func (c *Claimer) Owner() string { return c.locker.Owner() }
 
 // Claim asks for numbers, all in one batch, once. The answer to each claim stands in its
 // place. The leases' contexts carry ctx's values and do not end with ctx. A lease whose
-// answer took too long has ended already: end it as driver.EndUnstarted. A store without
+// answer took too long has ended already: end it as series.EndUnstarted. A store without
 // series answers every claim with ErrUnsupported.
-func (c *Claimer) Claim(ctx context.Context, cs []driver.Claim) []Claimed {
+func (c *Claimer) Claim(ctx context.Context, cs []series.Claim) []Claimed {
 	answered := make(chan []Claimed, 1)
 	go c.ClaimThen(ctx, cs, func(all []Claimed) { answered <- all })
 	return <-answered
@@ -48,8 +49,8 @@ func (c *Claimer) Claim(ctx context.Context, cs []driver.Claim) []Claimed {
 // then is called once, here when the driver has answered, or on another goroutine with
 // doubt if ctx ends first. ClaimThen returns when the driver does, which after doubt may
 // be never.
-func (c *Claimer) ClaimThen(ctx context.Context, cs []driver.Claim, then func([]Claimed)) {
-	doubt := inDoubt(len(cs), func(a *Claimed, err error) { a.Answer = &driver.Answer{Err: err} })
+func (c *Claimer) ClaimThen(ctx context.Context, cs []series.Claim, then func([]Claimed)) {
+	doubt := inDoubt(len(cs), func(a *Claimed, err error) { a.Answer = &series.Answer{Err: err} })
 	c.floors.raise(cs)
 	sent := time.Now()
 	first := context.AfterFunc(ctx, func() { then(doubt(ctx.Err())) })
@@ -60,17 +61,17 @@ func (c *Claimer) ClaimThen(ctx context.Context, cs []driver.Claim, then func([]
 }
 
 // lease makes the leases of what was granted, and keeps them.
-func (c *Claimer) lease(base context.Context, cs []driver.Claim, answers []driver.Answer, sent time.Time) []Claimed {
+func (c *Claimer) lease(base context.Context, cs []series.Claim, answers []series.Answer, sent time.Time) []Claimed {
 	all := make([]Claimed, len(answers))
 	leases := make([]*Lease, 0, len(answers))
 	for i := range answers {
 		a := &all[i]
 		a.Answer = &answers[i]
-		if a.Kind != driver.KindGranted {
+		if a.Kind != series.KindGranted {
 			continue
 		}
 		if err := driver.CheckFence(a.Fence, a.Now*1000+999); err != nil {
-			*a.Answer = driver.Answer{Err: fmt.Errorf("lock: claim %q: %w", cs[i].Key, err)}
+			*a.Answer = series.Answer{Err: fmt.Errorf("lock: claim %q: %w", cs[i].Key, err)}
 			continue
 		}
 		a.Lease = new(Lease)
@@ -81,10 +82,10 @@ func (c *Claimer) lease(base context.Context, cs []driver.Claim, answers []drive
 	return all
 }
 
-func (c *Claimer) granted(s *Lease, base context.Context, q *driver.Claim, a *driver.Answer, sent time.Time) {
+func (c *Claimer) granted(s *Lease, base context.Context, q *series.Claim, a *series.Answer, sent time.Time) {
 	c.floors.saw(q.Key, a.Fence)
 	s.locker, s.claimer, s.index = c.locker, c, -1
-	s.ref = driver.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas}
+	s.ref = series.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas}
 	s.ctx, s.cancel = context.WithCancelCause(base)
 	s.believe(sent, a.Left)
 	s.span = min(a.Left, q.TTL)
@@ -95,14 +96,14 @@ func (c *Claimer) granted(s *Lease, base context.Context, q *driver.Claim, a *dr
 func (c *Claimer) EndTimeout(d time.Duration) { c.endings.timeout = d }
 
 // OnEnd sets a function that is called after each request of [Lease.End] with its shard, see
-// [driver.Sharded], and the error if the store did not answer. The error is nil if it
+// [series.Sharded], and the error if the store did not answer. The error is nil if it
 // answered, also if it could not read its data of one key. Calls may be concurrent; f must
 // not block. Call OnEnd before the first End.
 func (c *Claimer) OnEnd(f func(shard int, err error)) { c.endings.answered = f }
 
 // shard returns the shard of a series.
 func (c *Claimer) shard(key string) int {
-	if sharded, is := c.locker.driver.(driver.Sharded); is {
+	if sharded, is := c.locker.driver.(series.Sharded); is {
 		return sharded.Shard(key)
 	}
 	return 0

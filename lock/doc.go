@@ -51,6 +51,6 @@
 // several keys in one step, for [Locker.AcquireAll], and a [driver.MultiRenewer] renews
 // many leases with one request.
 //
-// A [driver.Numbered] store also decides numbers in series, each once: what a cluster of
+// A [series.Numbered] store also decides numbers in series, each once: what a cluster of
 // schedulers needs to run every tick on one node. A [Claimer] asks for them.
 package lock

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // endings sends the endings of runs, those of each shard separately: a shard that does not
@@ -54,7 +55,7 @@ type shardEndings struct {
 
 // A batch of endings. The requests lie together, as they are sent.
 type batch struct {
-	requests []driver.EndRequest
+	requests []series.EndRequest
 	endings  []ending
 }
 
@@ -65,7 +66,7 @@ type ending struct {
 	asked bool // sent before, and the answer was doubt
 }
 
-func (b *batch) add(e driver.EndRequest, t ending) {
+func (b *batch) add(e series.EndRequest, t ending) {
 	b.requests, b.endings = append(b.requests, e), append(b.endings, t)
 }
 
@@ -78,14 +79,14 @@ const (
 	maxEndPause = 250 * time.Millisecond // between two repeats: what comes after waits for them
 )
 
-func (e *shardEndings) add(c *Claimer, end driver.EndRequest, t ending) {
+func (e *shardEndings) add(c *Claimer, end series.EndRequest, t ending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.fresh.add(end, t)
 	switch n := len(e.fresh.requests); {
 	case n == maxBatch && !e.delayed:
 		if b := e.depart(); b != nil {
-			e.fresh = batch{make([]driver.EndRequest, 0, maxBatch), make([]ending, 0, maxBatch)} // more will come
+			e.fresh = batch{make([]series.EndRequest, 0, maxBatch), make([]ending, 0, maxBatch)} // more will come
 			go e.sendFresh(c, b)
 		}
 	case n == 1:
@@ -148,7 +149,7 @@ func (e *shardEndings) send(c *Claimer, b *batch, done func(bool)) {
 	ctx, stop := context.WithTimeout(b.endings[0].ctx, limit)
 	defer stop()
 	first := context.AfterFunc(ctx, func() {
-		doubt := inDoubt(len(b.requests), func(a *driver.EndAnswer, err error) { a.Err = err })
+		doubt := inDoubt(len(b.requests), func(a *series.EndAnswer, err error) { a.Err = err })
 		done(e.answered(c, b, doubt(ctx.Err())))
 	})
 	answers := c.store.ReleaseRuns(ctx, b.requests)
@@ -159,7 +160,7 @@ func (e *shardEndings) send(c *Claimer, b *batch, done func(bool)) {
 
 // answered passes the answers on, and keeps the endings in doubt to be sent again. It
 // reports whether any was an answer.
-func (e *shardEndings) answered(c *Claimer, b *batch, answers []driver.EndAnswer) bool {
+func (e *shardEndings) answered(c *Claimer, b *batch, answers []series.EndAnswer) bool {
 	var again batch
 	var failed error
 	reached := false // the store answered; the data of one run may be unreadable all the same

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // An outage is a store that endings do not reach, or that answers them late.
@@ -39,7 +39,7 @@ func (s *outage) counts() (requests, most int) {
 	return s.requests, s.most
 }
 
-func (s *outage) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+func (s *outage) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	var down, hangs bool
 	var answers time.Duration
 	s.set(func() {
@@ -55,14 +55,14 @@ func (s *outage) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driv
 			<-ctx.Done()
 			err = ctx.Err()
 		}
-		return slices.Repeat([]driver.EndAnswer{{Err: err}}, len(es))
+		return slices.Repeat([]series.EndAnswer{{Err: err}}, len(es))
 	}
 	out := s.Store.ReleaseRuns(context.WithoutCancel(ctx), es)
 	select {
 	case <-time.After(answers):
 		return out
 	case <-ctx.Done():
-		return slices.Repeat([]driver.EndAnswer{{Err: ctx.Err()}}, len(es))
+		return slices.Repeat([]series.EndAnswer{{Err: ctx.Err()}}, len(es))
 	}
 }
 
@@ -70,7 +70,7 @@ func (s *outage) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driv
 func ended(ctx context.Context, leases []*lock.Lease, apart time.Duration) endings {
 	ends := make(endings, len(leases))
 	for _, s := range leases {
-		s.End(ctx, driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, ends)
+		s.End(ctx, series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends)
 		time.Sleep(apart)
 	}
 	return ends
@@ -129,15 +129,15 @@ func (s silentShard) Refuses(err error) bool { return errors.Is(err, errNotPermi
 
 var errNotPermitted = errors.New("no permission")
 
-func (s silentShard) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+func (s silentShard) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	for _, e := range es {
 		switch {
 		case s.Shard(e.Key) != s.shard:
 		case s.refuses:
-			return slices.Repeat([]driver.EndAnswer{{Err: errNotPermitted}}, len(es))
+			return slices.Repeat([]series.EndAnswer{{Err: errNotPermitted}}, len(es))
 		default:
 			<-ctx.Done()
-			return slices.Repeat([]driver.EndAnswer{{Err: ctx.Err()}}, len(es))
+			return slices.Repeat([]series.EndAnswer{{Err: ctx.Err()}}, len(es))
 		}
 	}
 	return s.Store.ReleaseRuns(ctx, es)
@@ -149,7 +149,7 @@ type refusable struct {
 	ended, refused int
 }
 
-func (r *refusable) Ended(driver.EndAnswer) { r.mu.Lock(); r.ended++; r.mu.Unlock() }
+func (r *refusable) Ended(series.EndAnswer) { r.mu.Lock(); r.ended++; r.mu.Unlock() }
 func (r *refusable) Refused()               { r.mu.Lock(); r.refused++; r.mu.Unlock() }
 
 // Endings of different shards share no request: those of a shard that does not answer, or
@@ -176,7 +176,7 @@ func TestEndingsByShard(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				ends := make([]refusable, len(leases))
 				for i, s := range leases {
-					s.End(ctx, driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, &ends[i])
+					s.End(ctx, series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, &ends[i])
 				}
 				time.Sleep(20 * time.Second)
 				stop()

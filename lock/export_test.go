@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // RenewedLate ends the trust of a lease, and then answers a renewal of it before
@@ -12,7 +12,7 @@ import (
 func (s *Lease) RenewedLate() {
 	k := &s.locker.renewer
 	s.trust.Store(min(s.trust.Load(), k.now()))
-	k.renewed(s, renewal{RenewAnswer: driver.RenewAnswer{Alive: true, Left: s.ref.TTL}}, time.Now())
+	k.renewed(s, renewal{RenewAnswer: series.RenewAnswer{Alive: true, Left: s.ref.TTL}}, time.Now())
 }
 
 // Suspended returns for how many nanoseconds the machine was suspended since, to be

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var errNetwork = errors.New("network: reply lost")
@@ -104,19 +105,19 @@ func (f *faulty) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	return errs
 }
 
-func (f *faulty) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+func (f *faulty) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	f.renewals.Add(1)
 	f.before("renew")
 	return f.Store.RenewRuns(context.WithoutCancel(ctx), rs)
 }
 
-func (f *faulty) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+func (f *faulty) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	f.releases.Add(1)
 	f.before("release")
 	out := f.Store.ReleaseRuns(context.WithoutCancel(ctx), es)
 	if f.lose("release") {
 		for i := range out {
-			out[i] = driver.EndAnswer{Err: errNetwork}
+			out[i] = series.EndAnswer{Err: errNetwork}
 		}
 	}
 	return out

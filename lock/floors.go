@@ -3,7 +3,7 @@ package lock
 import (
 	"sync"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // floors are the highest fences that this process was granted, by key: each is a
@@ -50,7 +50,7 @@ func (f *floors) saw(key string, fence int64) {
 }
 
 // raise raises what claims ask with to the floors of their keys.
-func (f *floors) raise(cs []driver.Claim) {
+func (f *floors) raise(cs []series.Claim) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range cs {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A counting store notes the floors that claims come with, and may answer with a
@@ -20,13 +21,13 @@ type counting struct {
 	fence  int64 // 0: the store's
 }
 
-func (s *counting) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s *counting) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	for _, c := range cs {
 		s.floors[c.Key] = c.Fence
 	}
 	answers := s.Store.Claim(ctx, cs)
 	for i := range answers {
-		if s.fence != 0 && answers[i].Kind == driver.KindGranted {
+		if s.fence != 0 && answers[i].Kind == series.KindGranted {
 			answers[i].Fence = s.fence
 		}
 	}
@@ -40,14 +41,14 @@ func TestClaimsComeWithTheirFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &counting{faulty: newFaulty(), floors: map[string]int64{}}
 		l := lock.New(store, "a").Claimer()
-		cs := series(t, l, store, 2)
+		cs := openSeries(t, l, store, 2)
 		first := l.Claim(t.Context(), cs)
-		if store.floors["job-0"] != 0 || first[0].Kind != driver.KindGranted || first[1].Kind != driver.KindGranted {
+		if store.floors["job-0"] != 0 || first[0].Kind != series.KindGranted || first[1].Kind != series.KindGranted {
 			t.Fatalf("the first claims came with %v and were answered %+v", store.floors, first)
 		}
 		time.Sleep(time.Second)
 		for i := range cs {
-			first[i].Lease.End(t.Context(), driver.EndRequest{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true}, nil)
+			first[i].Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, nil)
 			cs[i].Owner, cs[i].After, cs[i].Number, cs[i].Fence = l.Owner(), cs[i].Number, cs[i].Number+1000, 0
 		}
 		cs[1].Fence = first[1].Fence + 5000
@@ -67,20 +68,20 @@ func TestAbsurdFenceIsNotLearned(t *testing.T) {
 	const day = 24 * 60 * 60 * 1_000_000 // µs
 	for _, c := range []struct {
 		ahead int64
-		want  driver.Kind
-	}{{day, driver.KindGranted}, {day + 1000, driver.KindUnknown}, {driver.MaxNumber, driver.KindUnknown}} {
+		want  series.Kind
+	}{{day, series.KindGranted}, {day + 1000, series.KindUnknown}, {driver.MaxNumber, series.KindUnknown}} {
 		t.Run(fmt.Sprint(c.ahead), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &counting{faulty: newFaulty(), floors: map[string]int64{}}
 				l := lock.New(store, "a").Claimer()
-				cs := series(t, l, store, 1)
+				cs := openSeries(t, l, store, 1)
 				store.fence = min(time.Now().UnixMicro()+c.ahead, driver.MaxNumber)
 				a := l.Claim(t.Context(), cs)[0]
-				if a.Kind != c.want || errors.Is(a.Err, driver.ErrFence) == (c.want == driver.KindGranted) {
+				if a.Kind != c.want || errors.Is(a.Err, driver.ErrFence) == (c.want == series.KindGranted) {
 					t.Errorf("the answer: %+v", a)
 				}
 				l.Claim(t.Context(), cs)
-				if learned := store.floors["job-0"] != 0; learned != (c.want == driver.KindGranted) {
+				if learned := store.floors["job-0"] != 0; learned != (c.want == series.KindGranted) {
 					t.Errorf("the next claim came with the floor %d", store.floors["job-0"])
 				}
 			})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A lean store gives a second at most, whatever is asked for.
@@ -73,10 +74,10 @@ func TestFloorsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &asking{faulty: newFaulty()}
 		l := lock.New(store, "a")
-		mark := store.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
-		a := l.Claimer().Claim(t.Context(), []driver.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: time.Minute,
+		mark := store.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
+		a := l.Claimer().Claim(t.Context(), []series.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: time.Minute,
 			Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}})[0]
-		if a.Kind != driver.KindGranted {
+		if a.Kind != series.KindGranted {
 			t.Fatalf("the claim: %+v", a)
 		}
 		first := acquire(t, l, "job", lock.Options{})

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A Lease is one grant of a key. Its context ends, with a cause, before another
 // owner can be granted the key. It is safe for concurrent use.
 type Lease struct {
 	locker  *Locker
-	ref     driver.RunRef
+	ref     series.RunRef
 	claimer *Claimer    // of a numbered lease; nil: of a plain one, which is released alone
 	outer   *Lease      // the lease that this one is inside of; nil: none
 	detach  func() bool // from the outer one
@@ -180,17 +181,17 @@ func (s *Lease) holding() driver.LeaseRef {
 
 // End ends a numbered lease as e says, whose run is that of the lease: it ends the
 // lease's context, stops renewing, and sends the ending with all others of the next few
-// milliseconds in one batch. Of e.Error the journal keeps what [driver.ErrorText] returns.
+// milliseconds in one batch. Of e.Error the journal keeps what [series.ErrorText] returns.
 // End returns at once; then, unless nil, gets the store's answer. An ending without an
 // answer is kept, and sent again until it has one or ctx ends: then gets doubt then.
 // For how long one request waits is said by [Claimer.EndTimeout]. Only the first End of
 // a lease does anything; it reports whether it was that.
-func (s *Lease) End(ctx context.Context, e driver.EndRequest, then EndHandler) bool {
+func (s *Lease) End(ctx context.Context, e series.EndRequest, then EndHandler) bool {
 	if !s.locker.renewer.remove(s, true) {
 		return false
 	}
 	s.cancel(ErrReleased)
-	e.RunRef, e.Error = s.ref, driver.ErrorText(e.Error)
+	e.RunRef, e.Error = s.ref, series.ErrorText(e.Error)
 	s.claimer.endings.of(s.claimer.shard(s.ref.Key)).add(s.claimer, e, ending{ctx: ctx, then: then})
 	return true
 }
@@ -198,7 +199,7 @@ func (s *Lease) End(ctx context.Context, e driver.EndRequest, then EndHandler) b
 // An EndHandler gets what becomes of an ending. Its methods must not block.
 type EndHandler interface {
 	// Ended gets the store's answer, once.
-	Ended(driver.EndAnswer)
+	Ended(series.EndAnswer)
 	// Refused is called each time that the store refuses the ending, see
 	// [driver.Refuser]. The ending is kept, and sent again.
 	Refused()

@@ -33,7 +33,7 @@ func TestContextOfNumberedLease(t *testing.T) {
 				store := &memlock.Store{}
 				l := lock.New(store, "a").Claimer()
 				caller, stop := context.WithCancel(context.WithValue(t.Context(), key{}, "v"))
-				lease := l.Claim(caller, series(t, l, store, 1))[0].Lease
+				lease := l.Claim(caller, openSeries(t, l, store, 1))[0].Lease
 				stop() // the lease does not end with it
 				ctx := lease.Context()
 				wantErr(t, name+": before", ctx.Err(), nil)

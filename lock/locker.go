@@ -123,15 +123,3 @@ func doubtful(err error) bool {
 	_, bad := errors.AsType[*ArgumentError](err)
 	return !bad
 }
-
-// sleep reports whether d passed before ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A lossError is the cause of the end of a lease whose trust has ended. It is
@@ -68,16 +69,16 @@ func (s *Lease) lossAt(now int64, answered bool) error {
 
 // A renewal is the answer to the renewal of a lease.
 type renewal struct {
-	driver.RenewAnswer
+	series.RenewAnswer
 	lost error // of a plain lease that is not alive: the driver's answer
 }
 
 // newRenewal returns what a driver's answer to the renewal of a plain lease says.
 func newRenewal(g driver.Grant, err error) renewal {
 	if doubtful(err) {
-		return renewal{RenewAnswer: driver.RenewAnswer{Err: err}}
+		return renewal{RenewAnswer: series.RenewAnswer{Err: err}}
 	}
-	return renewal{RenewAnswer: driver.RenewAnswer{Alive: err == nil, Left: g.Left}, lost: err}
+	return renewal{RenewAnswer: series.RenewAnswer{Alive: err == nil, Left: g.Left}, lost: err}
 }
 
 // taken is why a lease is not alive though its time is not over: what the store knows

@@ -6,7 +6,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -170,8 +172,11 @@ func (l *Locker) sendOne(n *lane, batch []*Lease) {
 	ctx, stop := worthwhile(n.ttl)
 	defer stop()
 	sent := time.Now()
-	answers := bounded(ctx, func(ctx context.Context) []renewal { return l.renewAll(ctx, n, batch) },
-		inDoubt(len(batch), func(r *renewal, err error) { r.Err = err }))
+	// A driver that ignores its context must not delay other renewals.
+	answers, err := wait.Call(ctx, 0, func(ctx context.Context) ([]renewal, error) { return l.renewAll(ctx, n, batch), nil })
+	if err != nil {
+		answers = inDoubt(len(batch), func(r *renewal, err error) { r.Err = err })(err)
+	}
 	overdue.Stop()
 	causes := make([]error, len(batch))
 	k.mu.Lock()
@@ -210,7 +215,7 @@ func (l *Locker) renewAll(ctx context.Context, n *lane, batch []*Lease) []renewa
 	answers := make([]renewal, len(batch))
 	switch {
 	case n.claimer != nil:
-		refs := make([]driver.RunRef, len(batch))
+		refs := make([]series.RunRef, len(batch))
 		for i, s := range batch {
 			refs[i] = s.ref
 		}

@@ -2,13 +2,12 @@ package lock
 
 import (
 	"container/heap"
-	"context"
 	"errors"
 	"math"
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A renewer finds which leases are due for renewal and ends the contexts of those that
@@ -220,7 +219,7 @@ func (k *renewer) take(s *Lease, r *renewal, sent time.Time) (cause error) {
 		k.fix(s)
 		if r.Replaced {
 			s.newer.Store(true)
-			cause = driver.ErrReplaced
+			cause = series.ErrReplaced
 		}
 	}
 	return cause
@@ -253,19 +252,6 @@ func (s *Lease) due(now int64) int64 {
 // pause is how long a renewal that was answered with doubt waits for the next.
 func (s *Lease) pause() int64 {
 	return int64(max(min(s.span/20, maxRetry), 2*together))
-}
-
-// bounded calls f and returns its answer, or doubt when ctx has ended: a driver that
-// ignores its context must not delay other renewals.
-func bounded[T any](ctx context.Context, f func(context.Context) T, doubt func(error) T) T {
-	answer := make(chan T, 1)
-	go func() { answer <- f(ctx) }()
-	select {
-	case a := <-answer:
-		return a
-	case <-ctx.Done():
-		return doubt(ctx.Err())
-	}
 }
 
 // inDoubt answers n requests with the same doubt.

@@ -13,17 +13,18 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // runs claims one run for each TTL, all in one batch.
-func runs(t *testing.T, l *lock.Claimer, store driver.Numbered, ttls ...time.Duration) (leases []*lock.Lease) {
+func runs(t *testing.T, l *lock.Claimer, store series.Numbered, ttls ...time.Duration) (leases []*lock.Lease) {
 	t.Helper()
-	cs := series(t, l, store, len(ttls))
+	cs := openSeries(t, l, store, len(ttls))
 	for i := range cs {
 		cs[i].TTL = ttls[i]
 	}
 	for i, a := range l.Claim(t.Context(), cs) {
-		if a.Kind != driver.KindGranted {
+		if a.Kind != series.KindGranted {
 			t.Fatalf("claim %d was answered %+v", i, a)
 		}
 		leases = append(leases, a.Lease)
@@ -165,12 +166,12 @@ func (s *late) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, erro
 	return s.faulty.Renew(ctx, h)
 }
 
-func (s *late) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s *late) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	defer s.wait()
 	return s.Store.Claim(context.WithoutCancel(ctx), cs)
 }
 
-func (s *late) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+func (s *late) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	defer s.wait()
 	return s.faulty.RenewRuns(ctx, rs)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // copied is a store with one replica, which may be gone.
@@ -58,19 +59,19 @@ func (c *copied) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 	return g, err
 }
 
-func (c *copied) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
-	stripped := append([]driver.Claim(nil), cs...)
+func (c *copied) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	stripped := append([]series.Claim(nil), cs...)
 	for i := range stripped {
 		stripped[i].Replicas = 0
 	}
 	return c.Store.Claim(ctx, stripped)
 }
 
-func (c *copied) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+func (c *copied) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	out := c.Store.RenewRuns(ctx, rs)
 	for i := range out {
 		if err := c.short(rs[i].Key, rs[i].Replicas); err != nil {
-			out[i] = driver.RenewAnswer{Err: err}
+			out[i] = series.RenewAnswer{Err: err}
 		}
 	}
 	return out
@@ -112,13 +113,13 @@ func TestTrustMovesWithReplicas(t *testing.T) {
 }
 
 // numbered is a lease on a number that is renewed with its replica.
-func numbered(t *testing.T, l *lock.Claimer, store driver.Numbered, replicas int) *lock.Lease {
+func numbered(t *testing.T, l *lock.Claimer, store series.Numbered, replicas int) *lock.Lease {
 	t.Helper()
-	mark := store.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
+	mark := store.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
 	time.Sleep(time.Millisecond)
-	a := l.Claim(t.Context(), []driver.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: 3 * time.Second,
+	a := l.Claim(t.Context(), []series.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: 3 * time.Second,
 		Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber, Replicas: replicas}})[0]
-	if a.Kind != driver.KindGranted {
+	if a.Kind != series.KindGranted {
 		t.Fatalf("the claim is answered with %+v", a)
 	}
 	return a.Lease
@@ -141,8 +142,8 @@ func TestReplicasUnsupported(t *testing.T) {
 		wantErr(t, "acquire", err, lock.ErrUnsupported)
 		_, err = l.AcquireAll(t.Context(), []string{"k", "l"}, lock.Options{Replicas: 1})
 		wantErr(t, "several", err, lock.ErrUnsupported)
-		claim := driver.Claim{Key: "job", Owner: l.Owner(), Number: 1, TTL: lock.DefaultTTL, Attempts: 1, Replicas: 1}
-		wantErr(t, "claim", l.Claimer().Claim(t.Context(), []driver.Claim{claim})[0].Err, lock.ErrUnsupported)
+		claim := series.Claim{Key: "job", Owner: l.Owner(), Number: 1, TTL: lock.DefaultTTL, Attempts: 1, Replicas: 1}
+		wantErr(t, "claim", l.Claimer().Claim(t.Context(), []series.Claim{claim})[0].Err, lock.ErrUnsupported)
 		if n := store.acquires.Load(); n != 0 {
 			t.Errorf("the store was asked %d times", n)
 		}

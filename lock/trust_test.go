@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Two Lockers that were given one name, as two pods of a misconfigured set, exclude
@@ -51,10 +52,10 @@ func TestTrustIsNoLongerThanAskedFor(t *testing.T) {
 			t.Fatal("it was not renewed")
 		}
 		atMost(t, "when it was renewed", lease, ttl)
-		mark := store.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
-		run := l.Claimer().Claim(t.Context(), []driver.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: ttl,
+		mark := store.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
+		run := l.Claimer().Claim(t.Context(), []series.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: ttl,
 			Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}})[0]
-		if run.Kind != driver.KindGranted {
+		if run.Kind != series.KindGranted {
 			t.Fatalf("the claim: %+v", run)
 		}
 		atMost(t, "when it was claimed", run.Lease, ttl)
@@ -87,7 +88,7 @@ func (s generous) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, e
 	return g, err
 }
 
-func (s generous) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s generous) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	answers := s.Store.Claim(ctx, cs)
 	for i := range answers {
 		answers[i].Left = time.Hour

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -69,7 +70,7 @@ func (l *Locker) queue(ctx context.Context, a driver.Acquisition) (driver.Grant,
 		}
 		a.NoteRefusal(err)
 		last = latest(ctx, last, err)
-		if !sleep(ctx, pause/2+rand.N(pause)) {
+		if wait.Sleep(ctx, pause/2+rand.N(pause)) != nil {
 			if !isHeld(err) {
 				l.undo(ctx, a)
 			}

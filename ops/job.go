@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -16,8 +16,8 @@ import (
 // A Job is what is known of a job at the time of a snapshot. It never changes.
 type Job struct {
 	Name    string
-	Series  driver.Series
-	Journal driver.Journal // of its lines the newest
+	Series  series.Series
+	Journal series.Journal // of its lines the newest
 	Runs    []Run          // of those lines, the newest first
 	State   State
 	Overdue []OverdueTick
@@ -34,7 +34,7 @@ type Job struct {
 }
 
 // newJob judges a job by its state, which was read after its journal.
-func newJob(namespace string, j driver.Journal, s driver.Series, nodes *NodeList, before *Job) *Job {
+func newJob(namespace string, j series.Journal, s series.Series, nodes *NodeList, before *Job) *Job {
 	job := &Job{Name: s.Key, Series: s, Journal: j, read: s.Now, Runs: Runs(namespace, &j, &s)}
 	job.Schedule = why.InForce(j.Revisions)
 	if use := why.LastUsed(j.Revisions); use != nil {
@@ -47,7 +47,7 @@ func newJob(namespace string, j driver.Journal, s driver.Series, nodes *NodeList
 
 // unknownJob is a job that cannot be read, with what was known of it before.
 func unknownJob(name string, before *Job, fault string) *Job {
-	job := &Job{Name: name, Series: driver.Series{Key: name}}
+	job := &Job{Name: name, Series: series.Series{Key: name}}
 	if before != nil {
 		*job = *before
 	}
@@ -59,11 +59,11 @@ func unknownJob(name string, before *Job, fault string) *Job {
 func (j *Job) current() bool { return j.Series.Err == nil }
 
 // at is the job at a later reading of its state in which nothing has changed but the time.
-func (j *Job) at(s driver.Series, nodes *NodeList) *Job {
+func (j *Job) at(s series.Series, nodes *NodeList) *Job {
 	later := *j
 	later.Series = s
 	for _, r := range s.Runs {
-		if r.State == driver.RunOpen { // its lease was renewed, or is over
+		if r.State == series.RunOpen { // its lease was renewed, or is over
 			later.Runs = slices.Clone(j.Runs)
 			for i := range later.Runs {
 				for k := range s.Runs {
@@ -111,14 +111,14 @@ func (j *Job) next(now bool) int64 {
 	}
 	at := int64(math.MaxInt64)
 	for i := range j.Series.Runs {
-		if r := &j.Series.Runs[i]; r.State != driver.RunOpen {
+		if r := &j.Series.Runs[i]; r.State != series.RunOpen {
 			return 0
 		}
 		at = min(at, j.Series.Runs[i].Until+verify.DefaultGrace.Milliseconds())
 	}
 	for i := range j.Journal.Revisions {
 		use := &j.Journal.Revisions[i]
-		schedule := why.InForce([]driver.RevisionUse{*use})
+		schedule := why.InForce([]series.RevisionUse{*use})
 		if schedule == nil {
 			return 0
 		}
@@ -233,9 +233,9 @@ func (j *Job) Next(after time.Time) time.Time {
 }
 
 // changed reports whether a state has something that the job's lines cannot have.
-func (j *Job) changed(s *driver.Series) bool {
+func (j *Job) changed(s *series.Series) bool {
 	old := &j.Series
-	same := func(a, b driver.Run) bool {
+	same := func(a, b series.Run) bool {
 		return a.Number == b.Number && a.State == b.State && a.Fence == b.Fence && a.Attempt == b.Attempt
 	}
 	return old.Mark != s.Mark || old.Fence != s.Fence || old.Last != s.Last || old.Paused != s.Paused ||

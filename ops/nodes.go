@@ -5,20 +5,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // A NodeList is the nodes of a namespace, as the store has them. It never changes.
 type NodeList struct {
-	driver.MemberList
+	series.MemberList
 	alive map[string]bool
 	err   error // why they are not known
 }
 
 // NewNodeList is the list that a store answered, or an empty one with the reason why the nodes are not known.
-func NewNodeList(list driver.MemberList, err error) *NodeList {
+func NewNodeList(list series.MemberList, err error) *NodeList {
 	if err != nil {
 		return &NodeList{err: err}
 	}
@@ -57,14 +56,14 @@ func (f *NodeList) Known() func(node string) bool {
 }
 
 // Gone are the nodes that left or fell silent, the latest first.
-func (f *NodeList) Gone() []driver.Member {
-	all := slices.DeleteFunc(slices.Clone(f.Members), func(m driver.Member) bool { return m.Alive(f.Now) })
-	slices.SortStableFunc(all, func(a, b driver.Member) int { return int(max(b.Until, b.Left) - max(a.Until, a.Left)) })
+func (f *NodeList) Gone() []series.Member {
+	all := slices.DeleteFunc(slices.Clone(f.Members), func(m series.Member) bool { return m.Alive(f.Now) })
+	slices.SortStableFunc(all, func(a, b series.Member) int { return int(max(b.Until, b.Left) - max(a.Until, a.Left)) })
 	return all
 }
 
 // Departure says how a node went.
-func Departure(m *driver.Member) string {
+func Departure(m *series.Member) string {
 	if m.Left != 0 {
 		return fmt.Sprintf("%s left at %s (drained)", m.Node, stamp(m.Left))
 	}
@@ -86,26 +85,26 @@ func (f *NodeList) Seen(node string) time.Time {
 }
 
 // retiredWithin is how long after a job was removed from all nodes a node has retired it: once it has
-// not been opened for driver.SightedWithin, in the next turns.
-const retiredWithin = 2 * driver.SightedWithin
+// not been opened for series.SightedWithin, in the next turns.
+const retiredWithin = 2 * series.SightedWithin
 
 // Removed reports whether a job was just removed from all nodes that had it, as by a deploy, so that a node
 // will retire it, or a node with it comes back. After a while without either that is no longer believed.
-func (f *NodeList) Removed(j *driver.Journal, s *driver.Series) bool {
+func (f *NodeList) Removed(j *series.Journal, s *series.Series) bool {
 	at, removed := f.MemberList.Removed(s, j.Revisions)
 	return removed && s.Now-at < retiredWithin.Milliseconds()
 }
 
 // misses reports whether a node that is on the list of those that live has missed a beat.
 func (f *NodeList) misses(node string) bool {
-	return utc(f.Now).Sub(f.Seen(node)) > driver.MemberEvery*3/2
+	return utc(f.Now).Sub(f.Seen(node)) > series.MemberEvery*3/2
 }
 
 // removed is what to do with a job that is in no configuration any more.
 const removed = "if it was removed, retire it: cronce retire"
 
 // cause says why nothing was decided, as far as the store shows it.
-func (f *NodeList) cause(r *verify.Report, s *driver.Series) string {
+func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 	seen := ""
 	if r.SeenOn != "" {
 		seen = fmt.Sprintf("%s was the last to be seen with this job, at %s", r.SeenOn, r.Seen.Format(time.RFC3339))

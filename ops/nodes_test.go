@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // Of nodes that went, the latest is named first, however it went.
 func TestGone(t *testing.T) {
-	f := NewNodeList(driver.MemberList{Now: 10_000, Members: []driver.Member{
+	f := NewNodeList(series.MemberList{Now: 10_000, Members: []series.Member{
 		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 10_001}, {Node: "between", Until: 5000},
 	}}, nil)
 	var names []string
@@ -27,9 +26,9 @@ func TestGone(t *testing.T) {
 // A mark within the tolerance is not ahead, for the cause of what is overdue; a millisecond beyond it is.
 func TestMarkAheadToTheMillisecond(t *testing.T) {
 	const now = 1_800_000_000_000
-	f := NewNodeList(driver.MemberList{Now: now, Members: []driver.Member{{Node: "a", Until: now + 1}}}, nil)
+	f := NewNodeList(series.MemberList{Now: now, Members: []series.Member{{Node: "a", Until: now + 1}}}, nil)
 	for past, ahead := range map[int64]bool{0: false, series.Tolerance: false, series.Tolerance + 1: true} {
-		s := driver.Series{Key: "job", Now: now, Mark: now + past}
+		s := series.Series{Key: "job", Now: now, Mark: now + past}
 		cause := f.cause(&verify.Report{Job: "job", SeenOn: "a"}, &s)
 		if decided := !strings.HasPrefix(cause, "a has this job, and was last seen at "); decided != ahead {
 			t.Errorf("%d ms ahead: %s", past, cause)
@@ -49,8 +48,8 @@ func TestMissedBeats(t *testing.T) {
 		{16 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:44Z: it misses its beats"},
 		{26 * time.Second, "no node lives: a was last seen at 2027-01-15T07:59:34Z (killed, or cut off from the store)"},
 	} {
-		list := NewNodeList(driver.MemberList{Now: now.UnixMilli(), Members: []driver.Member{{Node: "a", Until: now.Add(driver.MemberFor - c.ago).UnixMilli()}}}, nil)
-		if got := list.cause(&verify.Report{SeenOn: "a"}, &driver.Series{Now: now.UnixMilli()}); got != c.want {
+		list := NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: []series.Member{{Node: "a", Until: now.Add(series.MemberFor - c.ago).UnixMilli()}}}, nil)
+		if got := list.cause(&verify.Report{SeenOn: "a"}, &series.Series{Now: now.UnixMilli()}); got != c.want {
 			t.Errorf("%v ago: %s", c.ago, got)
 		}
 	}

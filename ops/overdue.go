@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -49,7 +49,7 @@ func (l *OverdueTick) String() string {
 // Judge checks the journal of a job by its state, which was read after it, and returns with the report what is
 // overdue, each with its cause. A job without a state is judged as far as its journal and specs reach. The state
 // must have been read: its Err is nil. Of a job that its nodes have just removed nothing is overdue.
-func Judge(journal driver.Journal, state *driver.Series, o verify.Options, nodes *NodeList) (verify.Report, []OverdueTick) {
+func Judge(journal series.Journal, state *series.Series, o verify.Options, nodes *NodeList) (verify.Report, []OverdueTick) {
 	o.State, o.Alive = state, nodes.Known()
 	var r verify.Report
 	if state.Mark == 0 {
@@ -68,7 +68,7 @@ func Judge(journal driver.Journal, state *driver.Series, o verify.Options, nodes
 }
 
 // lostState judges a job of which the journal and the specs are left, as far as they reach.
-func lostState(journal driver.Journal, o verify.Options) verify.Report {
+func lostState(journal series.Journal, o verify.Options) verify.Report {
 	r := verify.Report{Job: journal.Key}
 	if len(journal.Lines)+len(journal.Revisions) > 0 {
 		o.Now, o.State = time.UnixMilli(o.State.Now), nil

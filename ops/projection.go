@@ -6,15 +6,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A Store is what a projection reads. It writes nothing.
 type Store interface {
 	Keys(ctx context.Context) ([]string, error)
-	ReadSeries(ctx context.Context, keys []string) []driver.Series
-	Journal(ctx context.Context, key string, n int) (driver.Journal, error)
-	Members(ctx context.Context) (driver.MemberList, error)
+	ReadSeries(ctx context.Context, keys []string) []series.Series
+	Journal(ctx context.Context, key string, n int) (series.Journal, error)
+	Members(ctx context.Context) (series.MemberList, error)
 }
 
 // The pace of a projection.
@@ -57,7 +57,7 @@ func New(o Options) *Projection {
 		o.Lines = 200_000
 	}
 	p := &Projection{o: o, turn: make(chan struct{}, 1), changed: make(chan struct{}), wake: make(chan struct{}, 1)}
-	p.current = &Snapshot{Namespace: o.Namespace, Nodes: NewNodeList(driver.MemberList{}, errNotRead), Down: errNotRead.Error()}
+	p.current = &Snapshot{Namespace: o.Namespace, Nodes: NewNodeList(series.MemberList{}, errNotRead), Down: errNotRead.Error()}
 	p.reader = reader{o: o}
 	return p
 }

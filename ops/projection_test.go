@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A flakyStore is a store that can be silent, and counts how often it is read.
@@ -29,20 +29,20 @@ func (s *flakyStore) Keys(ctx context.Context) ([]string, error) {
 	return s.Store.Keys(ctx)
 }
 
-func (s *flakyStore) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+func (s *flakyStore) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	all := s.Store.ReadSeries(ctx, keys)
 	if s.silent.Load() {
 		for i := range all {
-			all[i] = driver.Series{Key: keys[i], Err: errSilent}
+			all[i] = series.Series{Key: keys[i], Err: errSilent}
 		}
 	}
 	return all
 }
 
-func (s *flakyStore) Members(ctx context.Context) (driver.MemberList, error) {
+func (s *flakyStore) Members(ctx context.Context) (series.MemberList, error) {
 	s.reads.Add(1)
 	if s.silent.Load() {
-		return driver.MemberList{}, errSilent
+		return series.MemberList{}, errSilent
 	}
 	return s.Store.Members(ctx)
 }
@@ -52,8 +52,8 @@ func opened(t *testing.T, jobs ...string) *flakyStore {
 	t.Helper()
 	s := &flakyStore{Store: memlock.New(memlock.Options{})}
 	for _, job := range jobs {
-		o := driver.OpenRequest{Key: job, Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/misfire:once"}
-		if got := s.Open(t.Context(), []driver.OpenRequest{o})[0]; got.Err != nil {
+		o := series.OpenRequest{Key: job, Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/misfire:once"}
+		if got := s.Open(t.Context(), []series.OpenRequest{o})[0]; got.Err != nil {
 			t.Fatal(got.Err)
 		}
 	}
@@ -73,17 +73,17 @@ func (s *flakyStore) decide(t *testing.T, job, outcome string) {
 	t.Helper()
 	before := s.Store.ReadSeries(t.Context(), []string{job})[0]
 	tick := time.Now().Truncate(time.Second).UnixMilli()
-	c := driver.Claim{Key: job, Owner: "web-1/" + time.Now().Format("150405.000"), Number: tick, After: before.Mark, TTL: 10 * time.Second, Deadline: time.Minute,
+	c := series.Claim{Key: job, Owner: "web-1/" + time.Now().Format("150405.000"), Number: tick, After: before.Mark, TTL: 10 * time.Second, Deadline: time.Minute,
 		Attempts: 1, Latest: tick + 60_000, Revision: "r"}
-	a := s.Claim(t.Context(), []driver.Claim{c})[0]
-	if a.Kind != driver.KindGranted {
+	a := s.Claim(t.Context(), []series.Claim{c})[0]
+	if a.Kind != series.KindGranted {
 		t.Fatalf("%v %v", a.Kind, a.Err)
 	}
-	e := driver.EndRequest{RunRef: driver.RunRef{Key: job, Number: tick, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, Outcome: outcome, OK: outcome == driver.OutcomeOK, Error: "gateway is away"}
-	if outcome == driver.OutcomeOK {
+	e := series.EndRequest{RunRef: series.RunRef{Key: job, Number: tick, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, Outcome: outcome, OK: outcome == series.OutcomeOK, Error: "gateway is away"}
+	if outcome == series.OutcomeOK {
 		e.Error = ""
 	}
-	if end := s.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; end.Err != nil {
+	if end := s.ReleaseRuns(t.Context(), []series.EndRequest{e})[0]; end.Err != nil {
 		t.Fatal(end.Err)
 	}
 }
@@ -96,15 +96,15 @@ func TestStatus(t *testing.T) {
 		s := opened(t, "report", "sendSms")
 		p := newProjection(s)
 		time.Sleep(time.Second)
-		s.decide(t, "report", driver.OutcomeOK)
-		s.decide(t, "sendSms", driver.OutcomeFailed)
+		s.decide(t, "report", series.OutcomeOK)
+		s.decide(t, "sendSms", series.OutcomeFailed)
 		st := p.Refresh(t.Context()).Status()
 		if st.State != Failing || len(st.Needs) != 1 || st.Needs[0].Job != "sendSms" || !strings.Contains(st.Needs[0].Text, "gateway is away") {
 			t.Errorf("%+v", st)
 		}
 		time.Sleep(time.Second)
-		s.decide(t, "report", driver.OutcomeOK)
-		s.decide(t, "sendSms", driver.OutcomeOK)
+		s.decide(t, "report", series.OutcomeOK)
+		s.decide(t, "sendSms", series.OutcomeOK)
 		time.Sleep(400 * time.Millisecond)
 		st = p.Refresh(t.Context()).Status()
 		if st.State != OK || st.Sentence != "All 2 jobs decided, newest verdict 400 ms ago; 1 node." {
@@ -180,7 +180,7 @@ func TestSuspected(t *testing.T) {
 		if now := p.Refresh(t.Context()); now.Suspects() || now.Job("report").State != Overdue {
 			t.Errorf("%+v", now.Job("report"))
 		}
-		s.decide(t, "report", driver.OutcomeOK)
+		s.decide(t, "report", series.OutcomeOK)
 		if now := p.Refresh(t.Context()); now.Job("report").State != OK {
 			t.Errorf("%+v", now.Job("report"))
 		}
@@ -252,7 +252,7 @@ func TestPausedIsNotOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report", "sendSms")
 		for _, job := range []string{"report", "sendSms"} {
-			s.Control(t.Context(), driver.Control{Key: job, Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test"})
+			s.Control(t.Context(), series.Control{Key: job, Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test"})
 		}
 		time.Sleep(time.Minute)
 		st := newProjection(s).Refresh(t.Context()).Status()
@@ -273,10 +273,10 @@ func TestLostStays(t *testing.T) {
 		return Run{Tick: at, Recorded: at, State: s, Outcome: "failed", Node: "a"}
 	}
 	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
-	whole, cut := []driver.Line{{Verdict: driver.VerdictOpened}}, []driver.Line{{Verdict: driver.VerdictRan, At: 1}}
+	whole, cut := []series.Line{{Verdict: series.VerdictOpened}}, []series.Line{{Verdict: series.VerdictRan, At: 1}}
 	for _, c := range []struct {
 		runs  []Run // the newest first
-		lines []driver.Line
+		lines []series.Line
 		state State
 		text  string // in the need
 	}{
@@ -294,7 +294,7 @@ func TestLostStays(t *testing.T) {
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (2 ticks or more)"},
 		{[]Run{run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (1 tick or more)"},
 	} {
-		j := &Job{Name: "a", Runs: c.runs, Journal: driver.Journal{Lines: c.lines}, Series: driver.Series{Now: now.UnixMilli()}}
+		j := &Job{Name: "a", Runs: c.runs, Journal: series.Journal{Lines: c.lines}, Series: series.Series{Now: now.UnixMilli()}}
 		j.State = j.word()
 		n, _ := j.need(now)
 		if j.State != c.state || !strings.Contains(n.Text, c.text) || c.text == "" && n.Text != "" {
@@ -307,22 +307,22 @@ func TestLostStays(t *testing.T) {
 func TestCrontabNeedsNoNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t)
-		o := driver.OpenRequest{Key: "lock/backup", Node: "db-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/callers:crontab"}
-		if got := s.Open(t.Context(), []driver.OpenRequest{o})[0]; got.Err != nil {
+		o := series.OpenRequest{Key: "lock/backup", Node: "db-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/callers:crontab"}
+		if got := s.Open(t.Context(), []series.OpenRequest{o})[0]; got.Err != nil {
 			t.Fatal(got.Err)
 		}
 		p := newProjection(s)
 		time.Sleep(time.Second)
-		s.decide(t, o.Key, driver.OutcomeOK)
+		s.decide(t, o.Key, series.OutcomeOK)
 		for _, later := range []time.Duration{time.Minute, time.Hour} { // web-1 has left the list then
 			time.Sleep(later)
 			if st := p.Refresh(t.Context()).Status(); st.State != OK || len(st.Needs) > 0 || st.Nodes != 0 {
 				t.Errorf("%v later: %+v", later, st)
 			}
 		}
-		q := driver.Claim{Key: o.Key, Owner: "db-2/1", Number: time.Now().UnixMilli(), TTL: time.Second, Deadline: time.Minute, Attempts: 1, Latest: time.Now().UnixMilli(), Revision: "r"}
+		q := series.Claim{Key: o.Key, Owner: "db-2/1", Number: time.Now().UnixMilli(), TTL: time.Second, Deadline: time.Minute, Attempts: 1, Latest: time.Now().UnixMilli(), Revision: "r"}
 		q.After, q.Between = s.Store.ReadSeries(t.Context(), []string{o.Key})[0].Mark, 1
-		if a := s.Claim(t.Context(), []driver.Claim{q})[0]; a.Kind != driver.KindGranted {
+		if a := s.Claim(t.Context(), []series.Claim{q})[0]; a.Kind != series.KindGranted {
 			t.Fatal(a.Kind, a.Err)
 		}
 		time.Sleep(time.Hour) // db-2 died, and the run is settled by the next call

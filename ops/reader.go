@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -56,7 +56,7 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 		silent = err
 	}
 	states := r.o.Store.ReadSeries(ctx, r.keys)
-	if silent != nil && !slices.ContainsFunc(states, func(s driver.Series) bool { return s.Err == nil }) {
+	if silent != nil && !slices.ContainsFunc(states, func(s series.Series) bool { return s.Err == nil }) {
 		return r.down(last, silent)
 	}
 	next.Read, next.AsOf = time.Now(), utc(members.Now)
@@ -79,7 +79,7 @@ func (r *reader) down(last *Snapshot, err error) *Snapshot {
 	if last.Down == "" || last.DownSince.IsZero() {
 		next.DownSince = time.Now()
 	}
-	next.Nodes = NewNodeList(driver.MemberList{}, err)
+	next.Nodes = NewNodeList(series.MemberList{}, err)
 	next.Faults = nil
 	next.Jobs = make([]*Job, len(last.Jobs))
 	for i, j := range last.Jobs {
@@ -99,7 +99,7 @@ func (r *reader) explain(err error) string {
 
 // jobs makes the jobs of a snapshot of their states. The journal is read of those that have changed, first of those
 // of which it was read longest ago: what there is no time for comes first in the next refresh.
-func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []driver.Series) []*Job {
+func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []series.Series) []*Job {
 	jobs := make([]*Job, len(states))
 	var stale []int
 	readAt := make([]int64, len(states))
@@ -148,9 +148,9 @@ func (r *reader) kept(name string, before *Job, err error) *Job {
 
 // readLines reads the newest lines of some jobs, and then their states once more: a state must be younger than the
 // lines.
-func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []driver.Series, which []int, jobs []*Job) {
+func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []series.Series, which []int, jobs []*Job) {
 	lines := min(max(r.o.Lines/max(len(states), 1), leastLines), mostLines)
-	journals, errs := make([]driver.Journal, len(which)), make([]error, len(which))
+	journals, errs := make([]series.Journal, len(which)), make([]error, len(which))
 	work := make(chan int)
 	var reading sync.WaitGroup
 	for range min(abreast, len(which)) {

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A slowStore takes its time for each journal, and has jobs whose shard does not answer.
@@ -21,13 +21,13 @@ type slowStore struct {
 	gone     []string // of the shard that is silent
 }
 
-func (s *slowStore) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+func (s *slowStore) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
 	s.journals.Add(1)
 	select {
 	case <-time.After(s.takes):
 		return s.flakyStore.Journal(ctx, key, n)
 	case <-ctx.Done():
-		return driver.Journal{}, ctx.Err()
+		return series.Journal{}, ctx.Err()
 	}
 }
 
@@ -39,11 +39,11 @@ func (s *slowStore) Keys(ctx context.Context) ([]string, error) {
 	return keys, err
 }
 
-func (s *slowStore) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+func (s *slowStore) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	all := s.flakyStore.ReadSeries(ctx, keys)
 	for i, key := range keys {
 		if slices.Contains(s.gone, key) {
-			all[i] = driver.Series{Key: key, Err: errSilent}
+			all[i] = series.Series{Key: key, Err: errSilent}
 		}
 	}
 	return all
@@ -57,14 +57,14 @@ func TestSilentShard(t *testing.T) {
 		p := newProjection(s)
 		time.Sleep(16 * time.Second)
 		for _, job := range []string{"report", "there"} {
-			s.decide(t, job, driver.OutcomeOK)
+			s.decide(t, job, series.OutcomeOK)
 		}
 		p.Refresh(t.Context())
 		read := time.Now()
 		s.gone = []string{"late", "report"}
 		for range 4 {
 			time.Sleep(12 * time.Second)
-			s.decide(t, "there", driver.OutcomeOK)
+			s.decide(t, "there", series.OutcomeOK)
 			now := p.Refresh(t.Context())
 			late, report := now.Job("late"), now.Job("report")
 			if late == nil || report == nil || late.State != Overdue || report.State != OK || len(now.Overdue()) != 1 {
@@ -107,7 +107,7 @@ func TestRefreshTooShort(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for _, job := range jobs {
-			s.decide(t, job, driver.OutcomeFailed)
+			s.decide(t, job, series.OutcomeFailed)
 		}
 		s.takes = 4 * time.Second // 8 at once, for 10 s
 		failing := []int{16, 26}
@@ -145,12 +145,12 @@ func TestJournalsAreReadAgain(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		reads("after that", 1)
 		for op, who := range []string{"ann", "bob"} {
-			c := driver.Control{Key: "report", Action: driver.ActionPause, Op: who, Who: who, Reason: "for the test", Seen: int64(op)}
-			if a := s.Control(t.Context(), c); a.Kind != driver.ControlDone {
+			c := series.Control{Key: "report", Action: series.ActionPause, Op: who, Who: who, Reason: "for the test", Seen: int64(op)}
+			if a := s.Control(t.Context(), c); a.Kind != series.ControlDone {
 				t.Fatalf("%s: %+v", who, a)
 			}
 			lines := reads("paused by "+who, 1).Journal.Lines
-			if l := lines[len(lines)-1]; l.Verdict != driver.VerdictControl || l.Node != who {
+			if l := lines[len(lines)-1]; l.Verdict != series.VerdictControl || l.Node != who {
 				t.Errorf("the last line is %+v, want the change by %s", l, who)
 			}
 		}
@@ -165,7 +165,7 @@ func TestJobsAfterAnOutage(t *testing.T) {
 		p.Refresh(t.Context())
 		s.silent.Store(true)
 		p.Refresh(t.Context())
-		s.Open(t.Context(), []driver.OpenRequest{{Key: "sendSms", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC"}})
+		s.Open(t.Context(), []series.OpenRequest{{Key: "sendSms", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC"}})
 		s.silent.Store(false)
 		if now := p.Refresh(t.Context()); now.Job("sendSms") == nil {
 			t.Errorf("the jobs are %v", now.Count())
@@ -177,23 +177,23 @@ func TestJobsAfterAnOutage(t *testing.T) {
 // that has a cost, and not after.
 func TestWhenToJudgeAgain(t *testing.T) {
 	const second = 1000
-	use := driver.RevisionUse{Revision: "r", Spec: "@every 10s", Zone: "UTC", Policies: "overlap:skip/misfire:once/deadline:5s", First: 100 * second, Last: 100 * second}
-	open := driver.Run{Number: 100 * second, State: driver.RunOpen, Until: 112 * second}
+	use := series.RevisionUse{Revision: "r", Spec: "@every 10s", Zone: "UTC", Policies: "overlap:skip/misfire:once/deadline:5s", First: 100 * second, Last: 100 * second}
+	open := series.Run{Number: 100 * second, State: series.RunOpen, Until: 112 * second}
 	left := open
-	left.State = driver.RunGivenBack
+	left.State = series.RunGivenBack
 	for name, c := range map[string]struct {
 		mark int64
-		uses []driver.RevisionUse
-		runs []driver.Run
+		uses []series.RevisionUse
+		runs []series.Run
 		want int64
 	}{
-		"the next tick":                         {120 * second, []driver.RevisionUse{use}, nil, (130 + 5 + 10) * second},
-		"of a spec that is newer than the mark": {30 * second, []driver.RevisionUse{use}, nil, (110 + 5 + 10) * second},
-		"a run is alive":                        {120 * second, []driver.RevisionUse{use}, []driver.Run{open}, (112 + 10) * second},
-		"a run was left":                        {120 * second, []driver.RevisionUse{use}, []driver.Run{left}, 0},
-		"a spec that cannot be read":            {120 * second, []driver.RevisionUse{use, {Spec: "?"}}, nil, 0},
+		"the next tick":                         {120 * second, []series.RevisionUse{use}, nil, (130 + 5 + 10) * second},
+		"of a spec that is newer than the mark": {30 * second, []series.RevisionUse{use}, nil, (110 + 5 + 10) * second},
+		"a run is alive":                        {120 * second, []series.RevisionUse{use}, []series.Run{open}, (112 + 10) * second},
+		"a run was left":                        {120 * second, []series.RevisionUse{use}, []series.Run{left}, 0},
+		"a spec that cannot be read":            {120 * second, []series.RevisionUse{use, {Spec: "?"}}, nil, 0},
 	} {
-		j := &Job{Series: driver.Series{Mark: c.mark, Runs: c.runs}, Journal: driver.Journal{Revisions: c.uses}}
+		j := &Job{Series: series.Series{Mark: c.mark, Runs: c.runs}, Journal: series.Journal{Revisions: c.uses}}
 		if got := j.next(false); got != c.want {
 			t.Errorf("%s: judged again at %d, want %d", name, got, c.want)
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -14,22 +14,22 @@ func TestJustRemoved(t *testing.T) {
 	t.Parallel()
 	opened := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).UnixMilli()
 	left := opened + time.Hour.Milliseconds()
-	journal := driver.Journal{Key: "a", Revisions: []driver.RevisionUse{
+	journal := series.Journal{Key: "a", Revisions: []series.RevisionUse{
 		{Revision: "r", Spec: "* * * * *", Zone: "UTC", Node: "old", First: opened, Since: opened, Last: left - 60_000}}}
 	for name, c := range map[string]struct {
-		old  driver.Member
+		old  series.Member
 		ago  time.Duration
 		need bool
 	}{
-		"left":                       {driver.Member{Node: "old", Left: left}, 20 * time.Minute, false},
-		"left, and nobody retires":   {driver.Member{Node: "old", Left: left}, retiredWithin + time.Second, true},
-		"fell silent":                {driver.Member{Node: "old", Until: left}, 20 * time.Minute, true},
-		"came back without the job":  {driver.Member{Node: "old", Until: left + time.Hour.Milliseconds()}, 20 * time.Minute, false},
-		"lives, and may have it yet": {driver.Member{Node: "old", Until: left + time.Hour.Milliseconds()}, 13 * time.Minute, true},
+		"left":                       {series.Member{Node: "old", Left: left}, 20 * time.Minute, false},
+		"left, and nobody retires":   {series.Member{Node: "old", Left: left}, retiredWithin + time.Second, true},
+		"fell silent":                {series.Member{Node: "old", Until: left}, 20 * time.Minute, true},
+		"came back without the job":  {series.Member{Node: "old", Until: left + time.Hour.Milliseconds()}, 20 * time.Minute, false},
+		"lives, and may have it yet": {series.Member{Node: "old", Until: left + time.Hour.Milliseconds()}, 13 * time.Minute, true},
 	} {
 		now := left + c.ago.Milliseconds()
-		s := driver.Series{Key: "a", Now: now, Mark: left, Last: left}
-		nodes := NewNodeList(driver.MemberList{Now: now, Members: []driver.Member{c.old, {Node: "new", Until: now + 1000}}}, nil)
+		s := series.Series{Key: "a", Now: now, Mark: left, Last: left}
+		nodes := NewNodeList(series.MemberList{Now: now, Members: []series.Member{c.old, {Node: "new", Until: now + 1000}}}, nil)
 		r, late := Judge(journal, &s, verify.Options{}, nodes)
 		if (len(late) > 0) != c.need || (len(r.Late) > 0) != c.need {
 			t.Errorf("%s: overdue %v", name, late)

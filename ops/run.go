@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -70,12 +70,12 @@ func runID(namespace, job string, tick time.Time) string {
 // Runs reads what became of the ticks of a journal's lines, the newest first. The state shows which attempts are
 // alive. The end of a pause is written up to an instant that need not be a tick: it is listed as the latest tick
 // before that, and not at all without one.
-func Runs(namespace string, j *driver.Journal, s *driver.Series) []Run {
+func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	var all []*Run
 	byTick := map[int64]*Run{}
 	for i := range j.Lines {
 		l := &j.Lines[i]
-		if l.Verdict == driver.VerdictOpened || l.Verdict == driver.VerdictControl || l.Verdict == driver.VerdictUnreadable {
+		if l.Verdict == series.VerdictOpened || l.Verdict == series.VerdictControl || l.Verdict == series.VerdictUnreadable {
 			continue
 		}
 		ms := verify.TickOf(j, l)
@@ -99,7 +99,7 @@ func Runs(namespace string, j *driver.Journal, s *driver.Series) []Run {
 		}
 	}
 	for tick, r := range byTick {
-		if r.Outcome == driver.OutcomeInterrupted && r.State == Waiting && !left[tick] {
+		if r.Outcome == series.OutcomeInterrupted && r.State == Waiting && !left[tick] {
 			r.State = Failing // no node runs it again
 		}
 	}
@@ -113,12 +113,12 @@ func Runs(namespace string, j *driver.Journal, s *driver.Series) []Run {
 }
 
 // read takes what a line says of the tick.
-func (r *Run) read(l *driver.Line) {
+func (r *Run) read(l *series.Line) {
 	if l.Between != "" && l.From < l.To {
 		r.From, r.Between = utc(l.From), string(l.Between)
 	}
 	switch l.Verdict {
-	case driver.VerdictRan:
+	case series.VerdictRan:
 		if r.Granted.IsZero() {
 			r.LateMs = new(max(0, l.At-l.To)) // a grant may come a little early, and carries the wait
 		}
@@ -128,7 +128,7 @@ func (r *Run) read(l *driver.Line) {
 		if l.Outcome != "" {
 			r.end(l, l.Ended)
 		}
-	case driver.VerdictEnded:
+	case series.VerdictEnded:
 		at := l.Ended
 		if at == 0 {
 			at = l.At
@@ -143,17 +143,17 @@ func (r *Run) read(l *driver.Line) {
 			r.Blocker = utc(l.Blocker)
 		}
 	}
-	if l.Verdict != driver.VerdictEnded {
+	if l.Verdict != series.VerdictEnded {
 		r.Verdict, r.Reason = string(l.Verdict), l.Reason
 	}
 	r.State = stateOf(r)
 }
 
 // end takes the end of the attempt that was granted last.
-func (r *Run) end(l *driver.Line, at int64) {
+func (r *Run) end(l *series.Line, at int64) {
 	r.Outcome, r.Error, r.Ended = l.Outcome, l.Error, utc(at)
 	if r.Verdict == "" { // the grant is in no line that is left
-		r.Verdict, r.Node, r.Attempt, r.Fence, r.Recorded = string(driver.VerdictRan), l.Node, l.Attempt, l.Fence, utc(l.At)
+		r.Verdict, r.Node, r.Attempt, r.Fence, r.Recorded = string(series.VerdictRan), l.Node, l.Attempt, l.Fence, utc(l.At)
 	}
 	if !r.Granted.IsZero() {
 		r.TookMs = new(r.Ended.Sub(r.Granted).Milliseconds())
@@ -163,39 +163,39 @@ func (r *Run) end(l *driver.Line, at int64) {
 // stateOf is the word for a verdict and its outcome. An attempt without an end is alive unless its store says
 // otherwise.
 func stateOf(r *Run) State {
-	switch driver.Verdict(r.Verdict) {
-	case driver.VerdictRan:
+	switch series.Verdict(r.Verdict) {
+	case series.VerdictRan:
 		switch r.Outcome {
 		case "":
 			return Running
-		case driver.OutcomeOK:
+		case series.OutcomeOK:
 			return OK
-		case driver.OutcomeSkipped:
+		case series.OutcomeSkipped:
 			return Skipped
-		case driver.OutcomeInterrupted, driver.OutcomeUnstarted:
+		case series.OutcomeInterrupted, series.OutcomeUnstarted:
 			return Waiting
 		}
 		return Failing
-	case driver.VerdictSkipped:
+	case series.VerdictSkipped:
 		return Skipped
-	case driver.VerdictSuperseded:
+	case series.VerdictSuperseded:
 		return Superseded
-	case driver.VerdictMissed:
+	case series.VerdictMissed:
 		return Missed
-	case driver.VerdictPaused:
+	case series.VerdictPaused:
 		return Paused
-	case driver.VerdictLost:
+	case series.VerdictLost:
 		return Lost
-	case driver.VerdictWaiting:
+	case series.VerdictWaiting:
 		return Waiting
 	}
 	return Unknown
 }
 
 // stands takes what the store has of a run that is not settled.
-func (r *Run) stands(s *driver.Run, now int64) {
+func (r *Run) stands(s *series.Run, now int64) {
 	switch s.State {
-	case driver.RunOpen:
+	case series.RunOpen:
 		if r.Outcome == "" {
 			r.State = Running
 			r.LeftMs = new(max(0, s.Until-now))
@@ -203,7 +203,7 @@ func (r *Run) stands(s *driver.Run, now int64) {
 				r.State = Waiting // for a node that settles it or takes it over
 			}
 		}
-	case driver.RunGivenBack, driver.RunUnstarted, driver.RunWaiting:
+	case series.RunGivenBack, series.RunUnstarted, series.RunWaiting:
 		r.State = Waiting
 	}
 }

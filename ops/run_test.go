@@ -4,53 +4,53 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Each kind of line is read as the state that a person would call it.
 func TestRuns(t *testing.T) {
 	const t0 = 1_800_000_000_000
-	ran := func(n int64, attempt int) driver.Line {
-		return driver.Line{Verdict: driver.VerdictRan, At: t0 + n + 5, From: t0 + n - 1000, To: t0 + n, Node: "a", Attempt: attempt, Fence: n + int64(attempt)}
+	ran := func(n int64, attempt int) series.Line {
+		return series.Line{Verdict: series.VerdictRan, At: t0 + n + 5, From: t0 + n - 1000, To: t0 + n, Node: "a", Attempt: attempt, Fence: n + int64(attempt)}
 	}
-	ended := func(n int64, outcome string) driver.Line {
-		return driver.Line{Verdict: driver.VerdictEnded, At: t0 + n + 105, From: t0 + n, To: t0 + n, Outcome: outcome, Error: "why"}
+	ended := func(n int64, outcome string) series.Line {
+		return series.Line{Verdict: series.VerdictEnded, At: t0 + n + 105, From: t0 + n, To: t0 + n, Outcome: outcome, Error: "why"}
 	}
-	other := func(n int64, v driver.Verdict) driver.Line {
-		return driver.Line{Verdict: v, At: t0 + n + 1, From: t0 + n - 3000, To: t0 + n, Between: driver.VerdictMissed, Revision: "r"}
+	other := func(n int64, v series.Verdict) series.Line {
+		return series.Line{Verdict: v, At: t0 + n + 1, From: t0 + n - 3000, To: t0 + n, Between: series.VerdictMissed, Revision: "r"}
 	}
-	open := driver.Run{Number: t0, State: driver.RunOpen, Until: t0 + 2000}
-	over := driver.Run{Number: t0, State: driver.RunOpen, Until: t0 + 500}
-	given := driver.Run{Number: t0, State: driver.RunGivenBack}
+	open := series.Run{Number: t0, State: series.RunOpen, Until: t0 + 2000}
+	over := series.Run{Number: t0, State: series.RunOpen, Until: t0 + 500}
+	given := series.Run{Number: t0, State: series.RunGivenBack}
 	for name, c := range map[string]struct {
-		lines []driver.Line
-		runs  []driver.Run
+		lines []series.Line
+		runs  []series.Run
 		want  State
 		alive bool
 	}{
-		"ok":               {[]driver.Line{ran(0, 1), ended(0, driver.OutcomeOK)}, nil, OK, false},
-		"failed":           {[]driver.Line{ran(0, 1), ended(0, driver.OutcomeFailed)}, nil, Failing, false},
-		"nothing to do":    {[]driver.Line{ran(0, 1), ended(0, driver.OutcomeSkipped)}, nil, Skipped, false},
-		"panic":            {[]driver.Line{ran(0, 1), ended(0, driver.OutcomePanic)}, nil, Failing, false},
-		"alive":            {[]driver.Line{ran(0, 1)}, []driver.Run{open}, Running, true},
-		"left":             {[]driver.Line{ran(0, 1)}, []driver.Run{over}, Waiting, false},
-		"taken over, ok":   {[]driver.Line{ran(0, 1), ran(0, 2), ended(0, driver.OutcomeOK)}, nil, OK, false},
-		"given back":       {[]driver.Line{ran(0, 1), ended(0, driver.OutcomeInterrupted)}, []driver.Run{given}, Waiting, false},
-		"lost":             {[]driver.Line{ran(0, 1), {Verdict: driver.VerdictLost, At: t0 + 9, From: t0, To: t0}}, nil, Lost, false},
-		"skipped":          {[]driver.Line{other(0, driver.VerdictSkipped)}, nil, Skipped, false},
-		"missed":           {[]driver.Line{other(0, driver.VerdictMissed)}, nil, Missed, false},
-		"paused":           {[]driver.Line{other(0, driver.VerdictPaused)}, nil, Paused, false},
-		"waiting":          {[]driver.Line{other(0, driver.VerdictWaiting)}, nil, Waiting, false},
-		"superseded":       {[]driver.Line{other(0, driver.VerdictWaiting), {Verdict: driver.VerdictSuperseded, At: t0, From: t0, To: t0}}, nil, Superseded, false},
-		"an end alone":     {[]driver.Line{ended(0, driver.OutcomeFailed)}, nil, Failing, false},
-		"unreadable lines": {[]driver.Line{driver.UnreadableLine("x"), ran(0, 1), ended(0, driver.OutcomeOK)}, nil, OK, false},
+		"ok":               {[]series.Line{ran(0, 1), ended(0, series.OutcomeOK)}, nil, OK, false},
+		"failed":           {[]series.Line{ran(0, 1), ended(0, series.OutcomeFailed)}, nil, Failing, false},
+		"nothing to do":    {[]series.Line{ran(0, 1), ended(0, series.OutcomeSkipped)}, nil, Skipped, false},
+		"panic":            {[]series.Line{ran(0, 1), ended(0, series.OutcomePanic)}, nil, Failing, false},
+		"alive":            {[]series.Line{ran(0, 1)}, []series.Run{open}, Running, true},
+		"left":             {[]series.Line{ran(0, 1)}, []series.Run{over}, Waiting, false},
+		"taken over, ok":   {[]series.Line{ran(0, 1), ran(0, 2), ended(0, series.OutcomeOK)}, nil, OK, false},
+		"given back":       {[]series.Line{ran(0, 1), ended(0, series.OutcomeInterrupted)}, []series.Run{given}, Waiting, false},
+		"lost":             {[]series.Line{ran(0, 1), {Verdict: series.VerdictLost, At: t0 + 9, From: t0, To: t0}}, nil, Lost, false},
+		"skipped":          {[]series.Line{other(0, series.VerdictSkipped)}, nil, Skipped, false},
+		"missed":           {[]series.Line{other(0, series.VerdictMissed)}, nil, Missed, false},
+		"paused":           {[]series.Line{other(0, series.VerdictPaused)}, nil, Paused, false},
+		"waiting":          {[]series.Line{other(0, series.VerdictWaiting)}, nil, Waiting, false},
+		"superseded":       {[]series.Line{other(0, series.VerdictWaiting), {Verdict: series.VerdictSuperseded, At: t0, From: t0, To: t0}}, nil, Superseded, false},
+		"an end alone":     {[]series.Line{ended(0, series.OutcomeFailed)}, nil, Failing, false},
+		"unreadable lines": {[]series.Line{series.UnreadableLine("x"), ran(0, 1), ended(0, series.OutcomeOK)}, nil, OK, false},
 	} {
-		all := Runs("shop", &driver.Journal{Lines: c.lines}, &driver.Series{Key: "job", Now: t0 + 1000, Runs: c.runs})
+		all := Runs("shop", &series.Journal{Lines: c.lines}, &series.Series{Key: "job", Now: t0 + 1000, Runs: c.runs})
 		if len(all) != 1 || all[0].State != c.want || all[0].Alive() != c.alive || all[0].ID != "shop/job@2027-01-15T08:00:00.000Z" {
 			t.Errorf("%s: %+v", name, all)
 		}
 	}
-	all := Runs("shop", &driver.Journal{Lines: []driver.Line{ran(0, 1), ended(0, driver.OutcomeOK), ran(1000, 1)}}, &driver.Series{Key: "job"})
+	all := Runs("shop", &series.Journal{Lines: []series.Line{ran(0, 1), ended(0, series.OutcomeOK), ran(1000, 1)}}, &series.Series{Key: "job"})
 	if len(all) != 2 || !all[0].Tick.After(all[1].Tick) || *all[1].LateMs != 5 || *all[1].TookMs != 100 || all[0].TookMs != nil {
 		t.Errorf("%+v", all)
 	}
@@ -59,11 +59,11 @@ func TestRuns(t *testing.T) {
 // The end of a pause is listed as the latest tick in it, and not at all without one.
 func TestRunsOfAPause(t *testing.T) {
 	const t0 = 1_800_000_000_000
-	j := driver.Journal{Revisions: []driver.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC", First: t0 - 1, Last: t0}}}
+	j := series.Journal{Revisions: []series.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC", First: t0 - 1, Last: t0}}}
 	for through, want := range map[time.Duration]time.Duration{time.Hour - time.Millisecond: 0, time.Hour: time.Hour, 3*time.Hour - 1: 2 * time.Hour} {
 		to := t0 + through.Milliseconds()
-		j.Lines = []driver.Line{{Verdict: driver.VerdictPaused, At: to, From: t0, To: to, Between: driver.VerdictPaused}}
-		runs := Runs("shop", &j, &driver.Series{Key: "job", Now: to})
+		j.Lines = []series.Line{{Verdict: series.VerdictPaused, At: to, From: t0, To: to, Between: series.VerdictPaused}}
+		runs := Runs("shop", &j, &series.Series{Key: "job", Now: to})
 		if want == 0 && len(runs) > 0 || want > 0 && (len(runs) != 1 || runs[0].State != Paused || runs[0].Tick.UnixMilli() != t0+want.Milliseconds()) {
 			t.Errorf("resumed after %v: %+v", through, runs)
 		}

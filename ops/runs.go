@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Verdicts are the verdicts and outcomes by which runs are found.
@@ -66,8 +66,8 @@ func (s *Snapshot) Searched() (from time.Time) {
 }
 
 // Searched is the instant from which on each verdict is found in a journal. Zero: from the opening of the job on.
-func Searched(j *driver.Journal) time.Time {
-	if len(j.Lines) == 0 || j.Lines[0].Verdict == driver.VerdictOpened {
+func Searched(j *series.Journal) time.Time {
+	if len(j.Lines) == 0 || j.Lines[0].Verdict == series.VerdictOpened {
 		return time.Time{}
 	}
 	return utc(j.Lines[0].At)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -50,7 +51,7 @@ func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 		r := &runs[i]
 		switch r.State {
 		case Skipped, Superseded, Waiting:
-			if r.Outcome != driver.OutcomeSkipped && r.Tick.After(skipped) {
+			if r.Outcome != series.OutcomeSkipped && r.Tick.After(skipped) {
 				skipped = r.Tick
 			}
 		}
@@ -95,7 +96,7 @@ func (p *Pace) after(at time.Time) time.Time {
 
 // paceOf is the pace of a job by its journal, whose runs are those, and its state. What the lines do not reach is as
 // before; nil: nothing is known from before.
-func paceOf(j *driver.Journal, s *driver.Series, runs []Run, before *Pace) Pace {
+func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace {
 	p := Pace{Schedule: why.InForce(j.Revisions)}
 	since := s.Last
 	if use := why.LastUsed(j.Revisions); use != nil {
@@ -105,14 +106,14 @@ func paceOf(j *driver.Journal, s *driver.Series, runs []Run, before *Pace) Pace 
 	}
 	for i := range j.Lines {
 		switch l := &j.Lines[i]; l.Verdict {
-		case driver.VerdictPaused:
+		case series.VerdictPaused:
 			since = max(since, l.To)
-		case driver.VerdictRan, driver.VerdictEnded:
-			if l.Outcome == driver.OutcomeSkipped { // nothing was to be done: the job gets on
+		case series.VerdictRan, series.VerdictEnded:
+			if l.Outcome == series.OutcomeSkipped { // nothing was to be done: the job gets on
 				since = max(since, l.To)
 			}
-		case driver.VerdictControl:
-			if l.Reason != string(driver.ActionPause) {
+		case series.VerdictControl:
+			if l.Reason != string(series.ActionPause) {
 				since = max(since, l.At)
 			}
 		}
@@ -180,14 +181,14 @@ func (j *Job) stall(nodes *NodeList, before *Job) {
 }
 
 // StallOf says by its whole journal, and its state, whether a job gets on.
-func StallOf(j *driver.Journal, s *driver.Series) *Stall {
+func StallOf(j *series.Journal, s *series.Series) *Stall {
 	runs := Runs("", j, s)
 	p := paceOf(j, s, runs, nil)
 	return new(p.judge(s, runs))
 }
 
 // judge counts what went by behind the runs, and judges whether the job gets on. One that is paused is not to.
-func (p *Pace) judge(s *driver.Series, runs []Run) Stall {
+func (p *Pace) judge(s *series.Series, runs []Run) Stall {
 	now := utc(s.Now)
 	p.Count(runs, now)
 	if s.PausedAt(s.Now) {
@@ -197,14 +198,14 @@ func (p *Pace) judge(s *driver.Series, runs []Run) Stall {
 }
 
 // unlisted are the runs that the store has open, and of which no line is among those that were read.
-func unlisted(namespace string, listed map[int64]*Run, s *driver.Series) (runs []*Run) {
+func unlisted(namespace string, listed map[int64]*Run, s *series.Series) (runs []*Run) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
-		if listed[r.Number] != nil || r.State != driver.RunOpen {
+		if listed[r.Number] != nil || r.State != series.RunOpen {
 			continue
 		}
 		tick := utc(r.Number)
-		run := &Run{ID: runID(namespace, s.Key, tick), Job: s.Key, Tick: tick, Verdict: string(driver.VerdictRan), Node: driver.NodeOf(r.Owner),
+		run := &Run{ID: runID(namespace, s.Key, tick), Job: s.Key, Tick: tick, Verdict: string(series.VerdictRan), Node: driver.NodeOf(r.Owner),
 			Attempt: r.Attempt, Fence: r.Fence, Granted: utc(r.Granted), Recorded: utc(r.Granted)}
 		run.stands(r, s.Now)
 		runs = append(runs, run)

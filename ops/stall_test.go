@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -68,16 +68,16 @@ func TestStall(t *testing.T) {
 }
 
 // hold starts a run of this second that is renewed, and returns what renews it.
-func (s *flakyStore) hold(t *testing.T, job string) driver.RunRef {
+func (s *flakyStore) hold(t *testing.T, job string) series.RunRef {
 	t.Helper()
-	c := driver.Claim{Key: job, Owner: "web-1/hung", Number: time.Now().Truncate(time.Second).UnixMilli(), TTL: 30 * time.Second, Deadline: time.Minute,
+	c := series.Claim{Key: job, Owner: "web-1/hung", Number: time.Now().Truncate(time.Second).UnixMilli(), TTL: 30 * time.Second, Deadline: time.Minute,
 		Attempts: 1, Latest: time.Now().UnixMilli() + 60_000, Revision: "r"}
 	c.After = s.Store.ReadSeries(t.Context(), []string{job})[0].Mark
-	a := s.Claim(t.Context(), []driver.Claim{c})[0]
-	if a.Kind != driver.KindGranted {
+	a := s.Claim(t.Context(), []series.Claim{c})[0]
+	if a.Kind != series.KindGranted {
 		t.Fatalf("%v %v", a.Kind, a.Err)
 	}
-	return driver.RunRef{Key: job, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+	return series.RunRef{Key: job, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
 // A run that never ends makes its job stuck after a minute, with the ticks that went by, and starved after five; a
@@ -94,12 +94,12 @@ func TestHungRun(t *testing.T) {
 				s.beat(t)
 				before := s.Store.ReadSeries(t.Context(), []string{"report"})[0]
 				tick := time.Now().UnixMilli()
-				c := driver.Claim{Key: "report", Owner: "web-1/" + time.Now().Format("150405"), Number: tick, After: before.Mark, TTL: 10 * time.Second,
+				c := series.Claim{Key: "report", Owner: "web-1/" + time.Now().Format("150405"), Number: tick, After: before.Mark, TTL: 10 * time.Second,
 					Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: "r"}
-				if a := s.Claim(t.Context(), []driver.Claim{c})[0]; a.Kind == driver.KindGranted || a.Err != nil {
+				if a := s.Claim(t.Context(), []series.Claim{c})[0]; a.Kind == series.KindGranted || a.Err != nil {
 					t.Fatalf("%v %v", a.Kind, a.Err)
 				}
-				s.RenewRuns(t.Context(), []driver.RunRef{ref})
+				s.RenewRuns(t.Context(), []series.RunRef{ref})
 			}
 			return p.Refresh(t.Context())
 		}
@@ -119,24 +119,24 @@ func TestHungRun(t *testing.T) {
 		if job := skip(4 * time.Minute).Job("report"); job.State != Stuck || !job.Stall.Starved.Equal(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) {
 			t.Errorf("%s %+v", job.State, job.Stall)
 		}
-		control := func(action driver.Action, op string) {
+		control := func(action series.Action, op string) {
 			t.Helper()
-			c := driver.Control{Key: "report", Action: action, Op: op, Who: "anna", Reason: "it hangs", Seen: driver.AnySeen}
-			if a := s.Control(t.Context(), c); a.Kind != driver.ControlDone {
+			c := series.Control{Key: "report", Action: action, Op: op, Who: "anna", Reason: "it hangs", Seen: series.AnySeen}
+			if a := s.Control(t.Context(), c); a.Kind != series.ControlDone {
 				t.Fatalf("%+v", a)
 			}
 		}
-		control(driver.ActionPause, "1")
+		control(series.ActionPause, "1")
 		if job := p.Refresh(t.Context()).Job("report"); job.State != Paused || job.Stall != (Stall{}) {
 			t.Errorf("paused: %s %+v", job.State, job.Stall)
 		}
 		time.Sleep(time.Second)
-		control(driver.ActionResume, "2")
+		control(series.ActionResume, "2")
 		if job := p.Refresh(t.Context()).Job("report"); !job.Stall.Starved.IsZero() {
 			t.Errorf("resumed: %s %+v", job.State, job.Stall)
 		}
 		skip(time.Second)
-		s.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: ref, Outcome: driver.OutcomeOK, OK: true}})
+		s.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: series.OutcomeOK, OK: true}})
 		if job := p.Refresh(t.Context()).Job("report"); job.State != OK || job.Stall != (Stall{}) {
 			t.Errorf("ended: %s %+v", job.State, job.Stall)
 		}
@@ -145,8 +145,8 @@ func TestHungRun(t *testing.T) {
 
 // A job that skips all its ticks is starved, and the run that no line shows is listed with its state in the store.
 func TestUnlistedRun(t *testing.T) {
-	s := &driver.Series{Key: "report", Now: 100_000, Runs: []driver.Run{{Number: 5000, State: driver.RunOpen, Owner: "web-1/a.b", Fence: 7, Attempt: 1, Granted: 5100, Until: 101_000}}}
-	runs := Runs("shop", &driver.Journal{Lines: []driver.Line{{At: 99_000, Verdict: driver.VerdictSkipped, From: 5000, To: 99_000, Between: driver.VerdictSkipped, Blocker: 5000}}}, s)
+	s := &series.Series{Key: "report", Now: 100_000, Runs: []series.Run{{Number: 5000, State: series.RunOpen, Owner: "web-1/a.b", Fence: 7, Attempt: 1, Granted: 5100, Until: 101_000}}}
+	runs := Runs("shop", &series.Journal{Lines: []series.Line{{At: 99_000, Verdict: series.VerdictSkipped, From: 5000, To: 99_000, Between: series.VerdictSkipped, Blocker: 5000}}}, s)
 	if len(runs) != 2 || !runs[1].Alive() || runs[1].Granted.UnixMilli() != 5100 || !strings.HasSuffix(runs[1].ID, "report@1970-01-01T00:00:05.000Z") {
 		t.Errorf("%+v", runs)
 	}
@@ -155,24 +155,24 @@ func TestUnlistedRun(t *testing.T) {
 // A success is to be expected since the latest one, the first use of the spec, the end of a pause or what was known before. A pause
 // that begins is none of these.
 func TestSinceWhenASuccessIsExpected(t *testing.T) {
-	control := func(action driver.Action) []driver.Line {
-		return []driver.Line{{Verdict: driver.VerdictControl, Reason: string(action), At: 100_000}}
+	control := func(action series.Action) []series.Line {
+		return []series.Line{{Verdict: series.VerdictControl, Reason: string(action), At: 100_000}}
 	}
 	for name, c := range map[string]struct {
-		lines  []driver.Line
+		lines  []series.Line
 		last   int64
 		before *Pace
 		want   int64
 	}{
 		"the first use":         {nil, 0, nil, 5000},
 		"the latest success":    {nil, 7000, nil, 7000},
-		"a pause that begins":   {control(driver.ActionPause), 7000, nil, 7000},
-		"the end of a pause":    {control(driver.ActionResume), 7000, nil, 100_000},
+		"a pause that begins":   {control(series.ActionPause), 7000, nil, 7000},
+		"the end of a pause":    {control(series.ActionResume), 7000, nil, 100_000},
 		"what was known before": {nil, 7000, &Pace{Since: time.UnixMilli(90_000)}, 90_000},
 		"older than that":       {nil, 7000, &Pace{Since: time.UnixMilli(6000)}, 7000},
 	} {
-		j := driver.Journal{Lines: c.lines, Revisions: []driver.RevisionUse{{Revision: "r", Spec: "@every 1s", Zone: "UTC", First: 5000, Last: 6000}}}
-		if p := paceOf(&j, &driver.Series{Last: c.last}, nil, c.before); p.Since.UnixMilli() != c.want {
+		j := series.Journal{Lines: c.lines, Revisions: []series.RevisionUse{{Revision: "r", Spec: "@every 1s", Zone: "UTC", First: 5000, Last: 6000}}}
+		if p := paceOf(&j, &series.Series{Last: c.last}, nil, c.before); p.Since.UnixMilli() != c.want {
 			t.Errorf("%s: expected since %d, want %d", name, p.Since.UnixMilli(), c.want)
 		}
 	}

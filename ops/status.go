@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A Need is something that needs a person.
@@ -156,7 +156,7 @@ func (j *Job) need(now time.Time) (Need, bool) {
 }
 
 // pauseText says which operator paused a job, why, and until when.
-func pauseText(p *driver.Pause, now time.Time) string {
+func pauseText(p *series.Pause, now time.Time) string {
 	text, end := "Paused", "until it is resumed"
 	if p.Who != "" {
 		text += " by " + p.Who

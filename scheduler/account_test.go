@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -130,7 +130,7 @@ func (r *run) trusted() time.Time {
 }
 
 // journal reads the whole journal of a job.
-func (c *world) journal(job string) driver.Journal {
+func (c *world) journal(job string) series.Journal {
 	c.t.Helper()
 	j, err := c.store.Journal(context.Background(), job, 0)
 	if err != nil {
@@ -193,12 +193,12 @@ func (c *world) account(job string) *account {
 	return a
 }
 
-func (a *account) add(l *driver.Line) {
+func (a *account) add(l *series.Line) {
 	switch {
-	case l.Verdict == driver.VerdictOpened:
+	case l.Verdict == series.VerdictOpened:
 		a.opened, a.mark = l.To, max(a.mark, l.To)
 		return
-	case l.Verdict == driver.VerdictControl:
+	case l.Verdict == series.VerdictControl:
 		return
 	case l.From == l.To:
 		a.again(l)
@@ -208,8 +208,8 @@ func (a *account) add(l *driver.Line) {
 	}
 	between := string(l.Between)
 	switch {
-	case between == string(driver.VerdictMissed) && l.Verdict != driver.VerdictMissed:
-		between += " " + driver.ReasonMisfire
+	case between == string(series.VerdictMissed) && l.Verdict != series.VerdictMissed:
+		between += " " + series.ReasonMisfire
 	case l.Between == l.Verdict:
 		between = strings.TrimSpace(between + " " + l.Reason)
 	}
@@ -225,27 +225,27 @@ func (a *account) add(l *driver.Line) {
 }
 
 // again takes a line about a tick that the mark has passed.
-func (a *account) again(l *driver.Line) {
+func (a *account) again(l *series.Line) {
 	old, known := a.ticks[l.To]
 	if !known || l.To > a.mark {
 		a.fault("line %+v speaks of a tick that no line has decided", *l)
 	}
-	if l.Verdict == driver.VerdictEnded && !strings.HasPrefix(old, "ran") {
+	if l.Verdict == series.VerdictEnded && !strings.HasPrefix(old, "ran") {
 		a.fault("line %+v ends a tick whose verdict is %q", *l, old)
 	}
 	a.ticks[l.To] = told(l)
 }
 
-func told(l *driver.Line) string {
+func told(l *series.Line) string {
 	v := string(l.Verdict)
 	switch {
-	case l.Verdict == driver.VerdictEnded, l.Outcome != "":
+	case l.Verdict == series.VerdictEnded, l.Outcome != "":
 		v = "ran " + l.Outcome
-	case l.Verdict == driver.VerdictLost:
+	case l.Verdict == series.VerdictLost:
 	case l.Reason != "":
 		v += " " + l.Reason
 	}
-	if l.Attempt > 1 && l.Verdict != driver.VerdictLost {
+	if l.Attempt > 1 && l.Verdict != series.VerdictLost {
 		v += fmt.Sprintf(" #%d", l.Attempt)
 	}
 	return v

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
@@ -48,7 +48,7 @@ func TestSkip(t *testing.T) {
 				}
 				for _, n := range c.nodes {
 					for _, e := range n.observed(scheduler.EventRunFinished) {
-						if !e.Tick.Equal(first) && (e.Outcome != driver.OutcomeSkipped || e.Err == "") {
+						if !e.Tick.Equal(first) && (e.Outcome != series.OutcomeSkipped || e.Err == "") {
 							t.Errorf("the event is %+v", e)
 						}
 					}

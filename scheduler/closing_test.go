@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -22,7 +22,7 @@ type slow struct {
 	ends    atomic.Int64
 }
 
-func (s *slow) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s *slow) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	if s.batches.Add(1) == 1 {
 		time.Sleep(10 * time.Millisecond)
 	} else {
@@ -31,7 +31,7 @@ func (s *slow) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 	return s.Store.Claim(ctx, cs)
 }
 
-func (s *slow) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+func (s *slow) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	s.ended.CompareAndSwap(0, time.Now().UnixMilli())
 	s.ends.Add(int64(len(es)))
 	return s.Store.ReleaseRuns(ctx, es)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -20,10 +21,10 @@ import (
 // not exist. One that is also a driver.StoreChecker is asked when a node starts.
 type Store interface {
 	driver.Driver
-	driver.Numbered
-	driver.Journaled
+	series.Numbered
+	series.Journaled
 	driver.Clocked
-	driver.Membership
+	series.Membership
 }
 
 // Config configures a Node. Only Store and Jobs are required.

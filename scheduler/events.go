@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/delivery"
 	"github.com/cronce/cronce/internal/panictext"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
@@ -140,9 +141,9 @@ func (e *events) RunStarted(r *runs.Attempt) {
 func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f *runs.Failure) {
 	level := slog.LevelInfo
 	switch outcome {
-	case driver.OutcomeFailed, driver.OutcomePanic, driver.OutcomeTimeout, driver.OutcomeLost:
+	case series.OutcomeFailed, series.OutcomePanic, series.OutcomeTimeout, series.OutcomeLost:
 		level = slog.LevelError
-	case driver.OutcomeOK:
+	case series.OutcomeOK:
 		if r.Job.Rules.Quiet {
 			level = slog.LevelDebug
 		}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/runs"
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
@@ -28,7 +28,7 @@ func (x *execution) Ended() {
 	x.output.mu.Lock()
 	defer x.output.mu.Unlock()
 	if x.output.given && (x.output.text != "" || x.run.Attempt > 1) {
-		x.outputs.add(driver.Output{Key: x.run.Job, Number: x.run.Tick.UnixMilli(), Fence: x.run.Fence, Text: x.output.text})
+		x.outputs.add(series.Output{Key: x.run.Job, Number: x.run.Tick.UnixMilli(), Fence: x.run.Fence, Text: x.output.text})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A wire is one node's way to the store.
@@ -178,23 +179,23 @@ func each[T any](n int, set func(*T, error)) func(error) []T {
 	}
 }
 
-func (w *wire) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+func (w *wire) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	w.n.c.opened(len(os))
-	return through(ctx, w, "open", func(ctx context.Context) []driver.Series {
+	return through(ctx, w, "open", func(ctx context.Context) []series.Series {
 		all := w.Store.Open(ctx, os)
 		for i := range all {
 			if err := w.unreadable(os[i].Key); err != nil {
-				all[i] = driver.Series{Key: os[i].Key, Err: err}
+				all[i] = series.Series{Key: os[i].Key, Err: err}
 			}
 		}
 		return all
-	}, each(len(os), func(s *driver.Series, err error) { s.Err = err }), keysOf(os, func(o driver.OpenRequest) string { return o.Key })...)
+	}, each(len(os), func(s *series.Series, err error) { s.Err = err }), keysOf(os, func(o series.OpenRequest) string { return o.Key })...)
 }
 
-func (w *wire) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (w *wire) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	w.n.c.claimed(cs)
-	return through(ctx, w, "claim", func(ctx context.Context) []driver.Answer {
-		as := make([]driver.Answer, len(cs))
+	return through(ctx, w, "claim", func(ctx context.Context) []series.Answer {
+		as := make([]series.Answer, len(cs))
 		for i := range cs {
 			if err := w.unreadable(cs[i].Key); err != nil {
 				as[i].Err = err
@@ -204,24 +205,24 @@ func (w *wire) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
 		}
 		w.n.c.granted(cs, as)
 		return as
-	}, each(len(cs), func(a *driver.Answer, err error) { a.Err = err }), keysOf(cs, func(c driver.Claim) string { return c.Key })...)
+	}, each(len(cs), func(a *series.Answer, err error) { a.Err = err }), keysOf(cs, func(c series.Claim) string { return c.Key })...)
 }
 
-func (w *wire) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
-	return result(through(ctx, w, "peek", func(ctx context.Context) reply[[]*driver.Answer] {
+func (w *wire) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
+	return result(through(ctx, w, "peek", func(ctx context.Context) reply[[]*series.Answer] {
 		w.n.c.peeked(len(ps))
 		return replied(w.Store.Peek(ctx, ps, whole))
-	}, failed[[]*driver.Answer], keysOf(ps, func(p driver.NumberRef) string { return p.Key })...))
+	}, failed[[]*series.Answer], keysOf(ps, func(p series.NumberRef) string { return p.Key })...))
 }
 
-func (w *wire) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
-	return through(ctx, w, "renew", func(ctx context.Context) []driver.RenewAnswer { return w.Store.RenewRuns(ctx, rs) },
-		each(len(rs), func(r *driver.RenewAnswer, err error) { r.Err = err }), keysOf(rs, func(r driver.RunRef) string { return r.Key })...)
+func (w *wire) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
+	return through(ctx, w, "renew", func(ctx context.Context) []series.RenewAnswer { return w.Store.RenewRuns(ctx, rs) },
+		each(len(rs), func(r *series.RenewAnswer, err error) { r.Err = err }), keysOf(rs, func(r series.RunRef) string { return r.Key })...)
 }
 
-func (w *wire) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
-	return through(ctx, w, "release", func(ctx context.Context) []driver.EndAnswer { return w.Store.ReleaseRuns(ctx, es) },
-		each(len(es), func(e *driver.EndAnswer, err error) { e.Err = err }), keysOf(es, func(e driver.EndRequest) string { return e.Key })...)
+func (w *wire) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
+	return through(ctx, w, "release", func(ctx context.Context) []series.EndAnswer { return w.Store.ReleaseRuns(ctx, es) },
+		each(len(es), func(e *series.EndAnswer, err error) { e.Err = err }), keysOf(es, func(e series.EndRequest) string { return e.Key })...)
 }
 
 // Refuses and Explain let errNoPermission be what Redis answers a user without rights.
@@ -234,12 +235,12 @@ func (w *wire) Explain(err error) string {
 	return ""
 }
 
-func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
-	return result(through(ctx, w, "beat", func(ctx context.Context) reply[driver.BeatAnswer] {
+func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+	return result(through(ctx, w, "beat", func(ctx context.Context) reply[series.BeatAnswer] {
 		p, err := w.Store.Beat(ctx, node, ttl)
 		p.Readings = w.n.c.answered(p.Readings)[:len(p.Readings)]
 		return replied(p, err)
-	}, failed[driver.BeatAnswer]))
+	}, failed[series.BeatAnswer]))
 }
 
 func (w *wire) Now(ctx context.Context) ([]driver.ClockReading, error) {
@@ -290,11 +291,11 @@ func (c *world) given(job string) []grant {
 
 // granted notes the grants of a batch; an owner that asks again is granted
 // nothing new.
-func (c *world) granted(cs []driver.Claim, as []driver.Answer) {
+func (c *world) granted(cs []series.Claim, as []series.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, a := range as {
-		if a.Kind != driver.KindGranted {
+		if a.Kind != series.KindGranted {
 			continue
 		}
 		job := cs[i].Key

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -19,11 +20,11 @@ type forged struct {
 	is  *atomic.Bool
 }
 
-func (s forged) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s forged) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	as := s.Store.Claim(ctx, cs)
 	for i := range cs {
 		if cs[i].Key == s.job && s.is.Load() {
-			as[i] = driver.Answer{Err: fmt.Errorf("claim %q: %w", s.job, driver.ErrFence)}
+			as[i] = series.Answer{Err: fmt.Errorf("claim %q: %w", s.job, driver.ErrFence)}
 		}
 	}
 	return as

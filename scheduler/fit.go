@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/scheduler/internal/bounded"
@@ -28,7 +29,7 @@ func (n *Node) fit(ctx context.Context) error {
 		return nil
 	}
 	for pause := fitPause; ; pause = min(2*pause, fitLongest) {
-		risks, err := bounded.Call(ctx, bounded.Times(fitQuestions, n.cfg.StoreTimeout), store.CheckStore)
+		risks, err := wait.CallWithin(ctx, bounded.Times(fitQuestions, n.cfg.StoreTimeout), store.CheckStore)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -42,7 +43,7 @@ func (n *Node) fit(ctx context.Context) error {
 			}
 			return nil
 		}
-		if !bounded.Pause(ctx, pause) {
+		if wait.Sleep(ctx, pause) != nil {
 			return nil
 		}
 	}

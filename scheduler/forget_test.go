@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -98,7 +98,7 @@ func TestStoreKnowsAnOlderMark(t *testing.T) {
 		}
 		c.store.Forget()
 		c.step(-5 * time.Minute) // the clock is behind as well: what is opened now has an older mark
-		old := c.store.Open(t.Context(), []driver.OpenRequest{{Key: "a", Node: "other"}})[0]
+		old := c.store.Open(t.Context(), []series.OpenRequest{{Key: "a", Node: "other"}})[0]
 		c.step(5 * time.Minute)
 		c.pass(2 * time.Minute)
 		told := c.logged("store forgot")

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -19,12 +19,12 @@ type counted struct {
 	beats, reads atomic.Int64
 }
 
-func (s *counted) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+func (s *counted) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	s.beats.Add(1)
 	return s.Store.Beat(ctx, node, ttl)
 }
 
-func (s *counted) Open(ctx context.Context, all []driver.OpenRequest) []driver.Series {
+func (s *counted) Open(ctx context.Context, all []series.OpenRequest) []series.Series {
 	s.reads.Add(1)
 	return s.Store.Open(ctx, all)
 }

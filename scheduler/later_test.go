@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -17,7 +17,7 @@ type count struct {
 	opens  int
 }
 
-func (c *world) claimed(cs []driver.Claim) {
+func (c *world) claimed(cs []series.Claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent.claims += len(cs)

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -104,11 +104,11 @@ func TestLeadOfAWrongClock(t *testing.T) {
 // it grants early has to wait longer.
 type uneven struct{ *memlock.Store }
 
-func (s uneven) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s uneven) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	time.Sleep(4 * time.Millisecond)
 	as := s.Store.Claim(ctx, cs)
 	for i := range as {
-		if cs[i].Key == "b" && as[i].Kind == driver.KindGranted {
+		if cs[i].Key == "b" && as[i].Kind == series.KindGranted {
 			as[i].Wait += 5 * time.Millisecond
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -73,8 +73,8 @@ type curious struct {
 
 func (c curious) Explain(error) string { return strings.Join((*c.node).Remarks(), "") + "words" }
 
-func (c curious) Beat(context.Context, string, time.Duration) (driver.BeatAnswer, error) {
-	return driver.BeatAnswer{}, errReset
+func (c curious) Beat(context.Context, string, time.Duration) (series.BeatAnswer, error) {
+	return series.BeatAnswer{}, errReset
 }
 
 // The words of a store are not looked for under the node's mutex: it may ask the node for something.

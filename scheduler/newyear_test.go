@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -59,7 +59,7 @@ func TestRunningOverNewYear(t *testing.T) {
 func TestZoneDatabasesDiffer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "CRON_TZ=Europe/London 0 0 * * *", Func: nothing})
-		c.store.Open(t.Context(), []driver.OpenRequest{{Key: "a", Node: "other", Revision: "of another database", Spec: "CRON_TZ=Europe/London 0 0 * * *", Zone: "Europe/London"}})
+		c.store.Open(t.Context(), []series.OpenRequest{{Key: "a", Node: "other", Revision: "of another database", Spec: "CRON_TZ=Europe/London 0 0 * * *", Zone: "Europe/London"}})
 		c.pass(time.Minute)
 		own := c.nodes[0].logged("specs differ")
 		if len(own) != 1 || own[0].keys["other"] != own[0].keys["spec"].(string)+", by another time zone database" {

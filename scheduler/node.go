@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/dispatch"
@@ -46,7 +46,7 @@ type Node struct {
 	requests   requests.Counts       // to the store
 	outputs    *outputs              // of runs, for the store; nil: it keeps none
 	changed    signal.Signal         // raised in a drain when quiet may have changed
-	local      bool                  // the store is a driver.Local
+	local      bool                  // the store is a series.Local
 	started    atomic.Bool
 	wg         sync.WaitGroup // the loops of the parts
 }
@@ -57,7 +57,7 @@ func New(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	errs := cfg.faults()
 	shards := 1
-	if sharded, is := cfg.Store.(driver.Sharded); is {
+	if sharded, is := cfg.Store.(series.Sharded); is {
 		shards = max(sharded.Shards(), 1)
 	}
 	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], registry: newRegistry(&cfg, shards), changed: signal.New()}
@@ -90,10 +90,10 @@ func (n *Node) connect(shards int) {
 	claimer := lock.New(store, n.id).Claimer()
 	claimer.EndTimeout(cfg.StoreTimeout)
 	claimer.OnEnd(n.monitor.EndAnswered)
-	if local, is := cfg.Store.(driver.Local); is {
+	if local, is := cfg.Store.(series.Local); is {
 		n.local = local.Local()
 	}
-	peeker, peeks := cfg.Store.(driver.Peeker)
+	peeker, peeks := cfg.Store.(series.Peeker)
 	if peeks {
 		peeker = n.requests.MeasurePeeks(peeker)
 	}
@@ -112,7 +112,7 @@ func (n *Node) connect(shards int) {
 		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
 	})
 	n.dispatcher.Grant(n.runs)
-	controlled, _ := cfg.Store.(driver.Controlled)
+	controlled, _ := cfg.Store.(series.Controlled)
 	if n.local { // its nodes may open nothing for longer than a removal takes
 		controlled = nil
 	}
@@ -186,7 +186,7 @@ func (n *Node) run(ctx context.Context) error {
 func (n *Node) join(ctx context.Context) bool {
 	for !n.clock.Ready() {
 		n.heart.Beat(ctx)
-		if !n.clock.Ready() && !bounded.Pause(ctx, time.Second) {
+		if !n.clock.Ready() && wait.Sleep(ctx, time.Second) != nil {
 			return false
 		}
 	}

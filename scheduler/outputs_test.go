@@ -13,16 +13,17 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
 // A keeper is a store whose outputs a test gets first.
 type keeper struct {
 	*memlock.Store
-	keep func(ctx context.Context, o driver.Output) error
+	keep func(ctx context.Context, o series.Output) error
 }
 
-func (k *keeper) KeepOutput(ctx context.Context, o driver.Output) error { return k.keep(ctx, o) }
+func (k *keeper) KeepOutput(ctx context.Context, o series.Output) error { return k.keep(ctx, o) }
 
 // runFor runs a node of some jobs, each second, for so long, and then drains it.
 func runFor(t *testing.T, d time.Duration, store scheduler.Store, jobs ...scheduler.Job) (n *scheduler.Node, stopped time.Duration) {
@@ -78,7 +79,7 @@ func TestOutputIsKept(t *testing.T) {
 					return errors.New("no")
 				}
 				r.KeepOutput("of the second try")
-				r.KeepOutput(strings.Repeat("x", driver.MaxOutput) + "\xffthe end")
+				r.KeepOutput(strings.Repeat("x", series.MaxOutput) + "\xffthe end")
 				return nil
 			}),
 			{Name: "empty", Func: func(_ context.Context, r *scheduler.Run) error { r.KeepOutput(""); return nil }},
@@ -92,12 +93,12 @@ func TestOutputIsKept(t *testing.T) {
 		n, _ := runFor(t, 1100*time.Millisecond, store, jobs...)
 		for _, j := range jobs {
 			o, err := store.Output(t.Context(), j.Name, tick.UnixMilli())
-			want := driver.Output{Key: j.Name, Number: tick.UnixMilli(), Fence: fences[j.Name], Text: fmt.Sprint("try of ", j.Name, ", fence ", fences[j.Name])}
+			want := series.Output{Key: j.Name, Number: tick.UnixMilli(), Fence: fences[j.Name], Text: fmt.Sprint("try of ", j.Name, ", fence ", fences[j.Name])}
 			switch j.Name {
 			case "empty", "silent":
-				want = driver.Output{}
+				want = series.Output{}
 			case "retried":
-				want.Text = driver.OutputText(strings.Repeat("x", driver.MaxOutput) + "\uFFFDthe end")
+				want.Text = series.OutputText(strings.Repeat("x", series.MaxOutput) + "\uFFFDthe end")
 			}
 			if err != nil || o != want {
 				t.Errorf("%s: the output is %+v, %v, want %+v", j.Name, o, err, want)
@@ -121,7 +122,7 @@ func TestOutputsDelayNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				store := &keeper{Store: memlock.New(memlock.Options{}), keep: func(ctx context.Context, _ driver.Output) error { return keep(ctx) }}
+				store := &keeper{Store: memlock.New(memlock.Options{}), keep: func(ctx context.Context, _ series.Output) error { return keep(ctx) }}
 				ran := 0
 				n, stopped := runFor(t, 10*time.Second+100*time.Millisecond, store, scheduler.Job{Name: "a", Func: func(_ context.Context, r *scheduler.Run) error {
 					ran++
@@ -139,7 +140,7 @@ func TestOutputsDelayNothing(t *testing.T) {
 					t.Errorf("the stop took %v", stopped)
 				}
 				j, err := store.Journal(t.Context(), "a", 0)
-				if last := j.Lines[len(j.Lines)-1]; err != nil || last.Outcome != driver.OutcomeOK {
+				if last := j.Lines[len(j.Lines)-1]; err != nil || last.Outcome != series.OutcomeOK {
 					t.Errorf("the last line is %+v, %v", last, err)
 				}
 			})
@@ -187,7 +188,7 @@ func TestEmptyOutputOfALaterAttempt(t *testing.T) {
 func TestStopWaitsForOutputs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		kept := 0
-		store := &keeper{Store: memlock.New(memlock.Options{}), keep: func(ctx context.Context, _ driver.Output) error {
+		store := &keeper{Store: memlock.New(memlock.Options{}), keep: func(ctx context.Context, _ series.Output) error {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()

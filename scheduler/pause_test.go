@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
@@ -18,15 +18,15 @@ func TestPause(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 1m", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(70 * time.Second)},
 			scheduler.Job{Name: "b", Spec: "@every 1m", Func: nothing})
 		c.pass(10*time.Minute + 10*time.Second) // a runs the tick 9:00 or 10:00
-		c.change("a", driver.ActionPause)
-		c.change("b", driver.ActionPause)
+		c.change("a", series.ActionPause)
+		c.change("b", series.ActionPause)
 		before := len(c.ran("a"))
 		c.pass(5 * time.Minute)
 		if got := len(c.ran("a")); got != before {
 			t.Errorf("%d runs began in the pause", got-before)
 		}
-		c.change("b", driver.ActionResume)
-		c.change("a", driver.ActionResume)
+		c.change("b", series.ActionResume)
+		c.change("a", series.ActionResume)
 		c.pass(5 * time.Minute)
 		c.wantTally("b", "paused 5, ran ok 15")
 		c.wantLogged(5, "tick skipped", "job", "b", "reason", "paused")
@@ -42,13 +42,13 @@ func TestPauseStopsTakeovers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(time.Minute)})
 		c.pass(time.Hour + time.Second)
-		c.change("a", driver.ActionPause)
+		c.change("a", series.ActionPause)
 		c.holder("a").kill()
 		c.pass(20 * time.Second)
 		if r := c.running("a"); r != nil && r.node.killed.IsZero() {
 			t.Errorf("attempt %d runs in the pause", r.Attempt)
 		}
-		c.change("a", driver.ActionResume)
+		c.change("a", series.ActionResume)
 		c.pass(time.Hour)
 		c.wantTally("a", "lost 1, ran 1")
 	})
@@ -63,9 +63,9 @@ func TestPauseOfAWaitingTick(t *testing.T) {
 				c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 1m", Deadline: 30 * time.Minute, Overlap: scheduler.OverlapQueue, Func: takes(90 * time.Second)})
 				c.pass(2*time.Minute + 10*time.Second) // the tick 1:00 runs until 2:30, the tick 2:00 waits
 				waits := c.now().Truncate(time.Minute)
-				c.change("a", driver.ActionPause)
+				c.change("a", series.ActionPause)
 				c.pass(during)
-				c.change("a", driver.ActionResume)
+				c.change("a", series.ActionResume)
 				c.wantLogged(0, "tick missed", "job", "a")
 				j, err := c.store.Journal(t.Context(), "a", 0)
 				if err != nil {
@@ -99,7 +99,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 					n.kill()
 				}
 				c.pass(5*time.Minute - 25*time.Second)
-				state := func() (driver.Journal, driver.Series) {
+				state := func() (series.Journal, series.Series) {
 					j, err := c.store.Journal(t.Context(), "a", 0)
 					if err != nil {
 						t.Fatal(err)
@@ -108,15 +108,15 @@ func TestPauseAfterAnOutage(t *testing.T) {
 				}
 				j, s := state()
 				tick, revision := verify.NewJudge(j, verify.Options{State: &s}).Outage()
-				request := driver.Control{Key: "a", Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: driver.AnySeen, Due: tick.UnixMilli(), Revision: revision}
-				if a := c.store.Control(t.Context(), request); a.Kind != driver.ControlDone {
+				request := series.Control{Key: "a", Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: series.AnySeen, Due: tick.UnixMilli(), Revision: revision}
+				if a := c.store.Control(t.Context(), request); a.Kind != series.ControlDone {
 					t.Fatalf("answered %+v", a)
 				}
 				c.pass(3 * time.Minute)
-				c.change("a", driver.ActionResume)
+				c.change("a", series.ActionResume)
 				j, s = state()
 				r := verify.Job(j, verify.Options{State: &s})
-				if !r.OK() || r.Missed[driver.ReasonMisfire] != of.missed || r.Paused != of.paused || r.Overdue > 0 {
+				if !r.OK() || r.Missed[series.ReasonMisfire] != of.missed || r.Paused != of.paused || r.Overdue > 0 {
 					t.Errorf("missed %v, paused %d, overdue %d, %v; want %+v", r.Missed, r.Paused, r.Overdue, r.Violations, of)
 				}
 				a := why.Explain(why.Question{Tick: tick, Journal: j, State: s})
@@ -129,10 +129,10 @@ func TestPauseAfterAnOutage(t *testing.T) {
 }
 
 // change pauses or resumes a job.
-func (c *world) change(job string, action driver.Action) {
+func (c *world) change(job string, action series.Action) {
 	c.t.Helper()
-	request := driver.Control{Key: job, Action: action, Op: c.now().Format(time.RFC3339Nano), Who: "ann", Reason: "for the test", Seen: driver.AnySeen}
-	if a := c.store.Control(c.t.Context(), request); a.Kind != driver.ControlDone {
+	request := series.Control{Key: job, Action: action, Op: c.now().Format(time.RFC3339Nano), Who: "ann", Reason: "for the test", Seen: series.AnySeen}
+	if a := c.store.Control(c.t.Context(), request); a.Kind != series.ControlDone {
 		c.t.Fatalf("the %s of %s is answered %+v", action, job, a)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -72,7 +72,7 @@ func TestTicksBeforeTheSpecAreNone(t *testing.T) {
 			}
 			c.wantLogged(0, "tick missed")
 			for _, l := range c.journal("a").Lines {
-				if l.Between != "" || l.Verdict == driver.VerdictMissed {
+				if l.Between != "" || l.Verdict == series.VerdictMissed {
 					t.Errorf("the journal has %+v", l)
 				}
 			}

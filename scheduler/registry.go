@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -136,7 +136,7 @@ func (r *registry) shardOf(name string) uint16 {
 	if r.shards <= 1 {
 		return 0
 	}
-	return uint16(r.store.(driver.Sharded).Shard(name))
+	return uint16(r.store.(series.Sharded).Shard(name))
 }
 
 // share returns one of the rules that are equal.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
@@ -55,7 +55,7 @@ func (c *world) report(job string) verify.Report {
 		c.t.Errorf("verify: %v, late %v, faults %v", r.Violations, r.Late, r.Faults)
 	}
 	for _, u := range j.Revisions {
-		for ms := why.InForce([]driver.RevisionUse{u}).NextMilli(u.Since); ms != 0 && ms <= min(u.Last, s.Now); ms = why.InForce([]driver.RevisionUse{u}).NextMilli(ms) {
+		for ms := why.InForce([]series.RevisionUse{u}).NextMilli(u.Since); ms != 0 && ms <= min(u.Last, s.Now); ms = why.InForce([]series.RevisionUse{u}).NextMilli(ms) {
 			if a := why.Explain(why.Question{Tick: time.UnixMilli(ms), Journal: j, State: s}); a.State == why.NotKnown || a.State == why.Overdue {
 				c.t.Errorf("why %v: %s", a.Tick, a.Sentence)
 			}

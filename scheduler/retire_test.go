@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -42,7 +42,7 @@ func TestRemovedJobIsRetired(t *testing.T) {
 					c.pass(time.Minute)
 					test.leave(n)
 				}
-				c.pass(driver.SightedWithin - time.Minute)
+				c.pass(series.SightedWithin - time.Minute)
 				if c.store.ReadSeries(t.Context(), []string{"a"})[0].Retired() {
 					t.Error("the job is retired too early: a node may come back with it")
 				}
@@ -78,7 +78,7 @@ func TestJobOfAnotherFleetStays(t *testing.T) {
 		c.startWith(c.jobs[1])
 		paused := c.startWith(c.jobs[2])
 		c.pass(time.Minute)
-		c.change("paused", driver.ActionPause)
+		c.change("paused", series.ActionPause)
 		for _, n := range []*node{second, paused} {
 			if err := n.drain(); err != nil {
 				t.Error(err)

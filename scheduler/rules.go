@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/policy"
@@ -24,7 +25,7 @@ const (
 // rulesOf returns a job's policies with their defaults filled in.
 func rulesOf(j *Job) job.Rules {
 	r := job.Rules{
-		Overlap: driver.Overlap(j.Overlap),
+		Overlap: series.Overlap(j.Overlap),
 		Policy: policy.Record{
 			Overlap:  [...]string{policy.Skip, policy.Queue, policy.Allow, policy.Replace}[j.Overlap],
 			Misfire:  [...]string{policy.Once, policy.Skip, policy.All}[j.Misfire],

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -38,11 +39,11 @@ type short struct {
 	job string
 }
 
-func (s short) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s short) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	as := s.Store.Claim(ctx, cs)
 	for i := range cs {
 		if cs[i].Key == s.job {
-			as[i] = driver.Answer{Err: &driver.ReplicasError{Key: s.job, Want: 1}}
+			as[i] = series.Answer{Err: &driver.ReplicasError{Key: s.job, Want: 1}}
 		}
 	}
 	return as

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/requests"
 )
 
@@ -53,7 +53,7 @@ func (n *Node) Stats() Stats {
 	s.LinesLost, s.EventsLost = n.events.lost()
 	s.OutputsLost = n.outputs.lost()
 	for kind, count := range n.dispatcher.Answers() {
-		s.Claims[driver.Kind(kind).String()] = count
+		s.Claims[series.Kind(kind).String()] = count
 	}
 	if s.ClockKnown {
 		s.ClockOffset = n.heart.Offset()

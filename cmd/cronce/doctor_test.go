@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 func TestDoctor(t *testing.T) {
@@ -37,7 +37,7 @@ func TestDoctorFindsMarkAhead(t *testing.T) {
 	m, url := newRedis(t)
 	s := storeAt(t, url, func(*config.Config) {})
 	m.SetTime(time.Now().Add(time.Hour))
-	if o := s.Front().Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
+	if o := s.Front().Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}}); o[0].Err != nil {
 		t.Fatal(o[0].Err)
 	}
 	m.SetTime(time.Now().Add(-time.Hour))

@@ -15,6 +15,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Each exit code is that of the table, of the real binary.
@@ -152,11 +153,11 @@ func TestFailuresAreShown(t *testing.T) {
 	cl := newCluster(t, 2, 0)
 	at := time.Now().Truncate(time.Second).Add(time.Second)
 	cl.server.SetTime(at)
-	c := driver.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.Front().ReadSeries(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
+	c := series.Claim{Key: "job", Owner: "n/9", Number: at.UnixMilli(), After: cl.Front().ReadSeries(t.Context(), []string{"job"})[0].Mark, Between: 1, TTL: time.Second,
 		Deadline: time.Second, Attempts: 1, Latest: driver.MaxNumber, Revision: cl.revision}
-	a := cl.Front().Claim(t.Context(), []driver.Claim{c})[0]
-	e := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: "no route to \x1b[31mhost"}
-	if ended := cl.Front().ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !ended.Ended {
+	a := cl.Front().Claim(t.Context(), []series.Claim{c})[0]
+	e := series.EndRequest{RunRef: series.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: series.OutcomeFailed, Error: "no route to \x1b[31mhost"}
+	if ended := cl.Front().ReleaseRuns(t.Context(), []series.EndRequest{e})[0]; !ended.Ended {
 		t.Fatalf("%+v, %+v", a, ended)
 	}
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "FAILED")

@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -57,7 +57,7 @@ func openJob(t *testing.T, url string) (earlier func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened := s.Front().Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1s", Zone: "UTC"}})[0]
+	opened := s.Front().Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1s", Zone: "UTC"}})[0]
 	if opened.Err != nil {
 		t.Fatal(opened.Err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -75,7 +76,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 	revision := schedule.Revision(time.Now())
 	var opened int64
 	for _, job := range jobs {
-		a := s.Front().Open(t.Context(), []driver.OpenRequest{{Key: job, Node: "n", Revision: revision, Spec: "@every 1s", Zone: "UTC"}})[0]
+		a := s.Front().Open(t.Context(), []series.OpenRequest{{Key: job, Node: "n", Revision: revision, Spec: "@every 1s", Zone: "UTC"}})[0]
 		if a.Err != nil {
 			t.Fatal(a.Err)
 		}
@@ -92,7 +93,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(j.Lines) != 3 || j.Lines[1].Verdict != driver.VerdictMissed || j.Lines[1].Reason != driver.ReasonMisfire || j.Lines[2].Verdict != driver.VerdictControl {
+		if len(j.Lines) != 3 || j.Lines[1].Verdict != series.VerdictMissed || j.Lines[1].Reason != series.ReasonMisfire || j.Lines[2].Verdict != series.VerdictControl {
 			t.Fatalf("the journal is %+v", j.Lines)
 		}
 		l := j.Lines[1]

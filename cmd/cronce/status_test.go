@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -72,13 +73,13 @@ func (cl *cluster) succeed(t *testing.T) {
 	cl.last += 1000
 	owner := driver.OwnerPrefix("n") + "last"
 	cl.server.SetTime(time.UnixMilli(cl.last))
-	claim := driver.Claim{Key: "job", Owner: owner, Number: cl.last, After: cl.last - 1000, TTL: 10 * time.Second, Deadline: time.Minute, Attempts: 1, Latest: cl.last + 1000, Revision: cl.revision}
-	a := cl.Driver.Claim(t.Context(), []driver.Claim{claim})[0]
-	if a.Kind != driver.KindGranted {
+	claim := series.Claim{Key: "job", Owner: owner, Number: cl.last, After: cl.last - 1000, TTL: 10 * time.Second, Deadline: time.Minute, Attempts: 1, Latest: cl.last + 1000, Revision: cl.revision}
+	a := cl.Driver.Claim(t.Context(), []series.Claim{claim})[0]
+	if a.Kind != series.KindGranted {
 		t.Fatalf("%v %v", a.Kind, a.Err)
 	}
-	end := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: cl.last, Owner: owner, Fence: a.Fence}, Outcome: driver.OutcomeOK, OK: true}
-	if e := cl.Driver.ReleaseRuns(t.Context(), []driver.EndRequest{end})[0]; e.Err != nil {
+	end := series.EndRequest{RunRef: series.RunRef{Key: "job", Number: cl.last, Owner: owner, Fence: a.Fence}, Outcome: series.OutcomeOK, OK: true}
+	if e := cl.Driver.ReleaseRuns(t.Context(), []series.EndRequest{end})[0]; e.Err != nil {
 		t.Fatal(e.Err)
 	}
 	cl.server.SetTime(time.Now())

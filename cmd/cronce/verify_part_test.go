@@ -9,7 +9,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const keysOf = "cronce:v1:{cronce.0}:"
@@ -82,11 +82,11 @@ func TestVerifyOKIsTheExitCode(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url, "--namespace", "other", "-o", "json").want(t, exit.NotKnown, `"ok": false`)
 	failed := newCluster(t, 3, 0)
 	tick := failed.last + 1000
-	a := failed.Front().Claim(t.Context(), []driver.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
+	a := failed.Front().Claim(t.Context(), []series.Claim{{Key: "job", Owner: "n/f", Number: tick, After: tick - 1000, TTL: time.Second,
 		Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: failed.revision}})[0]
-	e := failed.Front().ReleaseRuns(t.Context(), []driver.EndRequest{{
-		RunRef: driver.RunRef{Key: "job", Number: tick, Owner: "n/f", Fence: a.Fence, TTL: time.Second}, Outcome: driver.OutcomeFailed}})[0]
-	if a.Kind != driver.KindGranted || !e.Ended {
+	e := failed.Front().ReleaseRuns(t.Context(), []series.EndRequest{{
+		RunRef: series.RunRef{Key: "job", Number: tick, Owner: "n/f", Fence: a.Fence, TTL: time.Second}, Outcome: series.OutcomeFailed}})[0]
+	if a.Kind != series.KindGranted || !e.Ended {
 		t.Fatalf("claim %+v, end %+v", a, e)
 	}
 	cronce(t, "verify", "--redis", failed.url, "-o", "json").want(t, exit.Fine, `"ok": true`)
@@ -102,7 +102,7 @@ func TestVerifyOfOneShard(t *testing.T) {
 	proven := ""
 	for _, job := range []string{"a", "b", "c", "d", "e", "f"} {
 		opened(t, s, job)
-		if s.Driver.(driver.Sharded).Shard(job) == 0 {
+		if s.Driver.(series.Sharded).Shard(job) == 0 {
 			proven = job
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -43,7 +43,7 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	now := time.Now() // the store's, however long the decisions take
 	began := now.Add(-time.Duration(n+1) * time.Second).Truncate(time.Second)
 	m.SetTime(began)
-	opened := s.Front().Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
+	opened := s.Front().Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
 	if opened[0].Err != nil {
 		t.Fatal(opened[0].Err)
 	}
@@ -76,15 +76,15 @@ func storeAt(t *testing.T, url string, set func(*config.Config)) *clients.Store 
 
 func (cl *cluster) decide(t *testing.T, tick int64, i int) {
 	t.Helper()
-	a := cl.Front().Claim(t.Context(), []driver.Claim{{
+	a := cl.Front().Claim(t.Context(), []series.Claim{{
 		Key: "job", Owner: fmt.Sprintf("n/%d", i), Number: tick, After: tick - 1000, TTL: time.Second, Deadline: time.Second,
 		Attempts: 1, Latest: tick + 60_000, Revision: cl.revision,
 	}})[0]
-	if a.Kind != driver.KindGranted {
+	if a.Kind != series.KindGranted {
 		t.Fatalf("claim %d: %+v", i, a)
 	}
-	e := cl.Front().ReleaseRuns(t.Context(), []driver.EndRequest{{
-		RunRef:  driver.RunRef{Key: "job", Number: tick, Owner: fmt.Sprintf("n/%d", i), Fence: a.Fence, TTL: time.Second},
+	e := cl.Front().ReleaseRuns(t.Context(), []series.EndRequest{{
+		RunRef:  series.RunRef{Key: "job", Number: tick, Owner: fmt.Sprintf("n/%d", i), Fence: a.Fence, TTL: time.Second},
 		Outcome: fmt.Sprintf("ok%d", i%2), OK: true, // neighbours that differ are not folded into one line
 	}})[0]
 	if !e.Ended {
@@ -231,7 +231,7 @@ func opened(t *testing.T, s *clients.Store, job string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := s.Front().Open(t.Context(), []driver.OpenRequest{{Key: job, Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1h", Zone: "UTC"}})[0]
+	a := s.Front().Open(t.Context(), []series.OpenRequest{{Key: job, Node: "n", Revision: schedule.Revision(time.Now()), Spec: "@every 1h", Zone: "UTC"}})[0]
 	if a.Err != nil {
 		t.Fatal(a.Err)
 	}

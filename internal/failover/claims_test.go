@@ -19,7 +19,7 @@ func node(t *testing.T, o redis.UniversalOptions, name string, runs chan<- sched
 	store, err := redislock.New(c, redislock.Options{})
 	must(t, err)
 	n, err := scheduler.New(scheduler.Config{Name: name, Store: store, Grace: time.Second, Jobs: []scheduler.Job{{
-		Name: series, Spec: "@every 1s", Lease: 5 * time.Second, Takeover: scheduler.TakeoverRerun,
+		Name: jobName, Spec: "@every 1s", Lease: 5 * time.Second, Takeover: scheduler.TakeoverRerun,
 		Func: func(_ context.Context, run *scheduler.Run) error {
 			runs <- scheduler.Run{Tick: run.Tick, Fence: run.Fence, Attempt: run.Attempt}
 			return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // TestLostWrites is what Redis cannot promise. The master grants a lease and a
@@ -31,8 +32,8 @@ func TestLostWrites(t *testing.T) {
 		must(t, err)
 		c := claim("a/1", mark)
 		c.From = undone.Fence
-		a := lock.New(before, "a").Claimer().Claim(t.Context(), []driver.Claim{c})[0]
-		if a.Kind != driver.KindGranted {
+		a := lock.New(before, "a").Claimer().Claim(t.Context(), []series.Claim{c})[0]
+		if a.Kind != series.KindGranted {
 			t.Fatalf("the claim is answered with %+v", a)
 		}
 		var resource guard.Guard
@@ -52,7 +53,7 @@ func TestLostWrites(t *testing.T) {
 
 // replicasAreLacking asks for a lease, and for a number, that the replica has. It
 // returns what is left of the number's grant, which was undone.
-func (at *topology) replicasAreLacking(t *testing.T, d *redislock.Driver, mark int64) driver.Answer {
+func (at *topology) replicasAreLacking(t *testing.T, d *redislock.Driver, mark int64) series.Answer {
 	t.Helper()
 	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: at.lock, Owner: "r/1", TTL: time.Minute, Replicas: 1})
 	if short, ok := errors.AsType[*driver.ReplicasError](err); !ok || short.Acked != 0 {
@@ -60,12 +61,12 @@ func (at *topology) replicasAreLacking(t *testing.T, d *redislock.Driver, mark i
 	}
 	c := claim("r/1", mark)
 	c.Replicas = 1
-	a := d.Claim(t.Context(), []driver.Claim{c})[0]
-	if _, ok := errors.AsType[*driver.ReplicasError](a.Err); !ok || a.Kind != driver.KindUnknown {
+	a := d.Claim(t.Context(), []series.Claim{c})[0]
+	if _, ok := errors.AsType[*driver.ReplicasError](a.Err); !ok || a.Kind != series.KindUnknown {
 		t.Errorf("the claim is answered with %+v", a)
 	}
-	left := d.Claim(t.Context(), []driver.Claim{claim("r/2", mark)})[0]
-	if left.Kind != driver.KindPassed || left.State != driver.RunUnstarted {
+	left := d.Claim(t.Context(), []series.Claim{claim("r/2", mark)})[0]
+	if left.Kind != series.KindPassed || left.State != series.RunUnstarted {
 		t.Fatalf("of the claim is left %+v", left)
 	}
 	return left
@@ -90,11 +91,11 @@ func claimedAgain(t *testing.T, d *redislock.Driver, a *lock.Claimed, mark int64
 	t.Helper()
 	var b lock.Claimed
 	becomes(t, "an answer", func() bool {
-		b = lock.New(d, "b").Claimer().Claim(t.Context(), []driver.Claim{claim("b/1", mark)})[0]
+		b = lock.New(d, "b").Claimer().Claim(t.Context(), []series.Claim{claim("b/1", mark)})[0]
 		return b.Err == nil
 	})
 	must(t, a.Lease.Check())
-	if b.Kind != driver.KindGranted || b.Fence <= a.Fence || b.Number != a.Number {
+	if b.Kind != series.KindGranted || b.Fence <= a.Fence || b.Number != a.Number {
 		t.Errorf("the claim is answered with %+v after %+v", b, a)
 	}
 }
@@ -130,13 +131,13 @@ func (at *topology) granted(t *testing.T, l *lock.Locker) *lock.Lease {
 // opened opens a series in which a number is due, and returns its mark.
 func opened(t *testing.T, d *redislock.Driver) int64 {
 	t.Helper()
-	s := d.Open(t.Context(), []driver.OpenRequest{{Key: series, Node: "opener"}})[0]
+	s := d.Open(t.Context(), []series.OpenRequest{{Key: jobName, Node: "opener"}})[0]
 	must(t, s.Err)
-	becomes(t, "a number is due", func() bool { return d.ReadSeries(t.Context(), []string{series})[0].Now > s.Mark+1 })
+	becomes(t, "a number is due", func() bool { return d.ReadSeries(t.Context(), []string{jobName})[0].Now > s.Mark+1 })
 	return s.Mark
 }
 
 // claim asks for the number after mark.
-func claim(owner string, mark int64) driver.Claim {
-	return driver.Claim{Key: series, Owner: owner, Number: mark + 1, After: mark, TTL: time.Minute, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}
+func claim(owner string, mark int64) series.Claim {
+	return series.Claim{Key: jobName, Owner: owner, Number: mark + 1, After: mark, TTL: time.Minute, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}
 }

@@ -26,8 +26,8 @@ type topology struct {
 	lock    string                 // a lock of that master
 }
 
-// series is the series of the tests, which the master has, too.
-const series = "job"
+// jobName is the series of the tests, which the master has, too.
+const jobName = "job"
 
 // byHand is a master that is left to itself when its replica is promoted: both
 // answer.
@@ -61,7 +61,7 @@ func inCluster(t *testing.T) *topology {
 	for _, s := range nodes[1:] {
 		o.Addrs = append(o.Addrs, s.Addr())
 	}
-	first := masterOf(t, o, "cronce:v1:{cronce.0}:s:"+series)
+	first := masterOf(t, o, "cronce:v1:{cronce.0}:s:"+jobName)
 	name := "key"
 	for i := 0; masterOf(t, o, "cronce:v1:l:{"+name+"}") != first; i++ {
 		name = fmt.Sprintf("lock-%d", i)

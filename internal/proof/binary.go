@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -94,8 +94,8 @@ func recordOf(l *Line) (Record, bool) {
 
 // causes are the outcomes that say why a run's context had ended.
 var causes = map[string]string{
-	driver.OutcomeLost:        lock.ErrLost.Error(),
-	driver.OutcomeReplaced:    scheduler.ErrReplaced.Error(),
-	driver.OutcomeTimeout:     scheduler.ErrTimeout.Error(),
-	driver.OutcomeInterrupted: scheduler.ErrDrained.Error(),
+	series.OutcomeLost:        lock.ErrLost.Error(),
+	series.OutcomeReplaced:    scheduler.ErrReplaced.Error(),
+	series.OutcomeTimeout:     scheduler.ErrTimeout.Error(),
+	series.OutcomeInterrupted: scheduler.ErrDrained.Error(),
 }

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -36,12 +36,12 @@ type grant struct {
 }
 
 // grants reads the grants out of the journals.
-func (c *check) grants() map[grant]driver.Line {
-	grants := map[grant]driver.Line{}
+func (c *check) grants() map[grant]series.Line {
+	grants := map[grant]series.Line{}
 	for job, j := range c.Journals {
 		last := int64(0)
 		for _, l := range j.Lines {
-			if l.Verdict != driver.VerdictRan {
+			if l.Verdict != series.VerdictRan {
 				continue
 			}
 			grants[grant{attempt{job, l.To, l.Attempt}, l.Fence}] = l
@@ -61,7 +61,7 @@ func (c *check) reruns() {
 	returned := map[attempt]bool{}
 	for job, j := range c.Journals {
 		for _, l := range j.Lines {
-			if l.Outcome == driver.OutcomeInterrupted || l.Outcome == driver.OutcomeUnstarted {
+			if l.Outcome == series.OutcomeInterrupted || l.Outcome == series.OutcomeUnstarted {
 				returned[attempt{job, l.To, l.Attempt}] = true
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -145,11 +145,11 @@ func (c *check) judge(j *Job, t int64, f *fate, ran bool) {
 	case f.verdict == "" && !c.forgotten(t):
 		c.found(Unrecorded, j.Name, t, "it ran, but has no verdict")
 	case f.verdict == "":
-	case f.verdict == driver.VerdictRan && !ran:
+	case f.verdict == series.VerdictRan && !ran:
 		c.found(Unstarted, j.Name, t, "granted to %s, outcome %q, but it never ran", f.grant.Node, f.outcome)
-	case f.verdict == driver.VerdictRan && f.outcome == "":
+	case f.verdict == series.VerdictRan && f.outcome == "":
 		c.found(Unended, j.Name, t, "ran on %s, and nobody knows how that ended", f.grant.Node)
-	case f.verdict != driver.VerdictRan && !c.explained(j, t, f):
+	case f.verdict != series.VerdictRan && !c.explained(j, t, f):
 		c.found(Forbidden, j.Name, t, "%s (%s)", f.verdict, f.reason)
 	}
 }
@@ -161,9 +161,9 @@ func (c *check) explained(j *Job, tick int64, f *fate) bool {
 	if c.Allowed != nil && c.Allowed(j, tick, f.verdict, f.reason) {
 		return true
 	}
-	late := f.verdict == driver.VerdictMissed
-	long := f.verdict == driver.VerdictSkipped && f.reason == driver.ReasonOverlap
-	return late && c.starved(j, tick) || long && c.slow(j, tick) || c.capped(j, tick, f) || f.verdict == driver.VerdictLost && c.unrenewed(j, tick)
+	late := f.verdict == series.VerdictMissed
+	long := f.verdict == series.VerdictSkipped && f.reason == series.ReasonOverlap
+	return late && c.starved(j, tick) || long && c.slow(j, tick) || c.capped(j, tick, f) || f.verdict == series.VerdictLost && c.unrenewed(j, tick)
 }
 
 // unrenewed reports whether a run may have lost its lease because the machine, or the

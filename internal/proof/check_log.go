@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // keys are what each line that others read by machine must carry, no less and no more.
@@ -63,9 +63,9 @@ func (c *check) passed(l *Line) {
 
 // decided reports whether a journal had decided a tick at an instant. Inside a line
 // that was merged of several the journal does not say when: those are believed.
-func decided(j driver.Journal, tick, at int64) bool {
+func decided(j series.Journal, tick, at int64) bool {
 	for _, l := range j.Lines {
-		if l.Verdict != driver.VerdictEnded && l.Verdict != driver.VerdictControl && l.To >= tick {
+		if l.Verdict != series.VerdictEnded && l.Verdict != series.VerdictControl && l.To >= tick {
 			return l.At <= at || tick < l.To && l.Between == l.Verdict
 		}
 	}

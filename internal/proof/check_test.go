@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/proof"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -29,10 +29,10 @@ func tick(n int, ms ...int) time.Time {
 func innocent() *proof.Evidence {
 	e := &proof.Evidence{
 		Jobs: []proof.Job{{Name: "job", Every: step}}, From: tick(1), To: tick(5),
-		Journals: map[string]driver.Journal{}, Ends: map[int]error{},
+		Journals: map[string]series.Journal{}, Ends: map[int]error{},
 	}
-	j := driver.Journal{Key: "job", Revisions: []driver.RevisionUse{{Revision: "r", Spec: "@every 10s", Zone: "UTC", First: tick(0).UnixMilli(), Last: tick(5).UnixMilli()}}}
-	j.Lines = append(j.Lines, driver.Line{At: tick(0).UnixMilli(), Verdict: driver.VerdictOpened, From: tick(0).UnixMilli(), To: tick(0).UnixMilli(), Node: "n1", Revision: "r"})
+	j := series.Journal{Key: "job", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@every 10s", Zone: "UTC", First: tick(0).UnixMilli(), Last: tick(5).UnixMilli()}}}
+	j.Lines = append(j.Lines, series.Line{At: tick(0).UnixMilli(), Verdict: series.VerdictOpened, From: tick(0).UnixMilli(), To: tick(0).UnixMilli(), Node: "n1", Revision: "r"})
 	for n := 1; n <= 4; n++ {
 		j.Lines = append(j.Lines, granted(n))
 		run(e, n, 1, tick(n, 5), tick(n, 1000))
@@ -43,9 +43,9 @@ func innocent() *proof.Evidence {
 
 func fence(n, attempt int) int64 { return int64(100*n + attempt) }
 
-func granted(n int) driver.Line {
-	return driver.Line{
-		At: tick(n, 1).UnixMilli(), Verdict: driver.VerdictRan, From: tick(n - 1).UnixMilli(), To: tick(n).UnixMilli(), Node: node(n),
+func granted(n int) series.Line {
+	return series.Line{
+		At: tick(n, 1).UnixMilli(), Verdict: series.VerdictRan, From: tick(n - 1).UnixMilli(), To: tick(n).UnixMilli(), Node: node(n),
 		Revision: "r", Fence: fence(n, 1), Attempt: 1, Outcome: "ok", Ended: tick(n, 1001).UnixMilli(),
 	}
 }
@@ -81,8 +81,8 @@ func TestCheckAcquits(t *testing.T) {
 func TestCheckAcquitsGivenBack(t *testing.T) {
 	e := innocent()
 	run(e, 4, 2, tick(4, 2000), tick(4, 3000))
-	journal(func(j *driver.Journal) {
-		j.Lines[4].Outcome = driver.OutcomeInterrupted
+	journal(func(j *series.Journal) {
+		j.Lines[4].Outcome = series.OutcomeInterrupted
 		again := granted(4)
 		again.At, again.Fence, again.Attempt, again.Ended = tick(4, 1999).UnixMilli(), fence(4, 2), 2, tick(4, 3001).UnixMilli()
 		j.Lines = append(j.Lines, again)
@@ -110,20 +110,20 @@ var plants = map[string]struct {
 	"an attempt runs on two nodes": {proof.Twice, func(e *proof.Evidence) { run(e, 4, 1, tick(4, 2000), tick(4, 3000)) }},
 	"a lost tick runs again":       {proof.Twice, func(e *proof.Evidence) { run(e, 4, 2, tick(4, 2000), tick(4, 3000)) }},
 	"a tick is silently absent": {proof.Silent, func(e *proof.Evidence) {
-		journal(func(j *driver.Journal) {
+		journal(func(j *series.Journal) {
 			j.Lines = append(j.Lines[:3:3], j.Lines[4])
 			j.Lines[3].From = tick(2).UnixMilli()
 		})(e)
 		e.Records = append(e.Records[:4:4], e.Records[6:]...)
 	}},
-	"no verdict of what ran":    {proof.Unrecorded, journal(func(j *driver.Journal) { j.Lines = j.Lines[:4] })},
+	"no verdict of what ran":    {proof.Unrecorded, journal(func(j *series.Journal) { j.Lines = j.Lines[:4] })},
 	"granted and never started": {proof.Unstarted, func(e *proof.Evidence) { e.Records = e.Records[:6] }},
-	"nobody knows the end":      {proof.Unended, journal(func(j *driver.Journal) { j.Lines[4].Outcome = "" })},
-	"missed without a reason": {proof.Forbidden, journal(func(j *driver.Journal) {
-		j.Lines[4].Verdict, j.Lines[4].Reason, j.Lines[4].Outcome = driver.VerdictMissed, driver.ReasonDeadline, ""
+	"nobody knows the end":      {proof.Unended, journal(func(j *series.Journal) { j.Lines[4].Outcome = "" })},
+	"missed without a reason": {proof.Forbidden, journal(func(j *series.Journal) {
+		j.Lines[4].Verdict, j.Lines[4].Reason, j.Lines[4].Outcome = series.VerdictMissed, series.ReasonDeadline, ""
 	})},
 	"a fence goes back at the start": {proof.Fences, func(e *proof.Evidence) { e.Records[6].Fence = 1 }},
-	"a fence goes back in the grant": {proof.Fences, journal(func(j *driver.Journal) { j.Lines[4].Fence = 1 })},
+	"a fence goes back in the grant": {proof.Fences, journal(func(j *series.Journal) { j.Lines[4].Fence = 1 })},
 	"too early":                      {proof.Early, func(e *proof.Evidence) { e.Records[6].At = tick(4, -1) }},
 	"an instant of no spec": {proof.Strange, func(e *proof.Evidence) {
 		e.Records[6].Tick += 500
@@ -131,7 +131,7 @@ var plants = map[string]struct {
 	}},
 	"two runs at once":                     {proof.Overlaps, func(e *proof.Evidence) { e.Records[5].At = tick(4, 500) }},
 	"a run without a grant":                {proof.Unclaimed, func(e *proof.Evidence) { e.Records[6].Fence++ }},
-	"a run before its grant":               {proof.Unclaimed, journal(func(j *driver.Journal) { j.Lines[4].At += 100 })},
+	"a run before its grant":               {proof.Unclaimed, journal(func(j *series.Journal) { j.Lines[4].At += 100 })},
 	"nobody has it, says a node too early": {proof.Presumed, func(e *proof.Evidence) { e.Lines = append(e.Lines, passed(4, tick(4, 0))) }},
 	"nobody ever has it":                   {proof.Presumed, func(e *proof.Evidence) { e.Lines = append(e.Lines, passed(5, tick(6))) }},
 	"an old fence writes":                  {proof.Guard, func(e *proof.Evidence) { write(e, 2, 1); write(e, 1, 1) }},
@@ -146,7 +146,7 @@ var plants = map[string]struct {
 	"a line with another key":   {proof.Logs, func(e *proof.Evidence) { e.Lines[6].Fields["extra"] = "1" }},
 	"no log line at all":        {proof.Logs, func(e *proof.Evidence) { e.Lines = append(e.Lines, proof.ParseLine(1, []byte("panic: no"), begun)) }},
 	"a process that crashed":    {proof.Crash, func(e *proof.Evidence) { e.Ends[1] = errors.New("exit status 2") }},
-	"a journal with a hole":     {proof.Journal, journal(func(j *driver.Journal) { j.Lines = append(j.Lines[:2:2], j.Lines[3:]...) })},
+	"a journal with a hole":     {proof.Journal, journal(func(j *series.Journal) { j.Lines = append(j.Lines[:2:2], j.Lines[3:]...) })},
 }
 
 func TestCheckConvicts(t *testing.T) {
@@ -162,7 +162,7 @@ func TestCheckConvicts(t *testing.T) {
 }
 
 // journal changes the only journal.
-func journal(f func(*driver.Journal)) func(*proof.Evidence) {
+func journal(f func(*series.Journal)) func(*proof.Evidence) {
 	return func(e *proof.Evidence) {
 		j := e.Journals["job"]
 		f(&j)

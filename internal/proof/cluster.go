@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const namespace = "proof"
@@ -32,7 +32,7 @@ type Cluster struct {
 	teller  *Witness
 	procs   []*Process
 	from    time.Time
-	series  series
+	probes  probes
 }
 
 // NewCluster starts a store, a Redis with the given arguments unless the program
@@ -76,7 +76,7 @@ func (c *Cluster) probeServers() {
 	c.t.Cleanup(done)
 	c.probe(c.t, c.teller.Ping)
 	c.probe(c.t, func(ctx context.Context) error {
-		if err := c.series.renew(ctx, d); err != nil {
+		if err := c.probes.renew(ctx, d); err != nil {
 			return err
 		}
 		_, err := d.Now(ctx)
@@ -98,7 +98,7 @@ func (c *Cluster) dump() {
 func (c *Cluster) Start(n Node) *Process {
 	c.t.Helper()
 	n.Witness, n.Namespace = c.witness.Addr(), namespace
-	c.series.add(n.Jobs)
+	c.probes.add(n.Jobs)
 	if n.Store == "" {
 		n.Store = c.addr
 	}
@@ -219,14 +219,14 @@ func (c *Cluster) barrier() {
 }
 
 // Journals reads the journals of the jobs, past the proxies.
-func (c *Cluster) Journals(jobs ...Job) map[string]driver.Journal {
+func (c *Cluster) Journals(jobs ...Job) map[string]series.Journal {
 	c.t.Helper()
 	d, done, err := openStore(c.t.Context(), c.addr, namespace)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer done()
-	all := map[string]driver.Journal{}
+	all := map[string]series.Journal{}
 	for _, j := range jobs {
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		all[j.Name], err = d.Journal(ctx, j.Name, 0)

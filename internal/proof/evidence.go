@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -15,7 +15,7 @@ type Evidence struct {
 	*Meter
 	Jobs     []Job
 	From, To time.Time // ticks in [From, To) must be accounted for
-	Journals map[string]driver.Journal
+	Journals map[string]series.Journal
 	Faults   []Fault       // what was done to processes
 	Ends     map[int]error // processes that did not end well, by id
 
@@ -28,7 +28,7 @@ type Evidence struct {
 	// Due overrides which ticks of a job must be accounted for; by name.
 	Due map[string][]int64
 	// Allowed reports whether a tick may have a verdict other than ran. Nil: none may.
-	Allowed func(j *Job, tick int64, v driver.Verdict, reason string) bool
+	Allowed func(j *Job, tick int64, v series.Verdict, reason string) bool
 	// Since is from when on the store has kept its data: a claim before it may
 	// have no journal. The zero value asks for all.
 	Since time.Time

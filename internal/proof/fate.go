@@ -1,26 +1,26 @@
 package proof
 
 import (
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A fate is what a journal says of one tick.
 type fate struct {
-	verdict driver.Verdict // the last one; "" if the journal is silent
+	verdict series.Verdict // the last one; "" if the journal is silent
 	reason  string
-	grant   driver.Line // of the last attempt
+	grant   series.Line // of the last attempt
 	outcome string      // how the last attempt ended; "" if it has not
 }
 
 // fates reads the verdicts of the due ticks out of a journal. It is written from
 // the meaning of a line alone, apart from the library's own reader.
-func fates(j driver.Journal, due []int64) map[int64]*fate {
+func fates(j series.Journal, due []int64) map[int64]*fate {
 	all := make(map[int64]*fate, len(due))
 	for _, t := range due {
 		all[t] = &fate{}
 	}
 	for _, l := range j.Lines {
-		if l.Verdict == driver.VerdictOpened || l.Verdict == driver.VerdictControl {
+		if l.Verdict == series.VerdictOpened || l.Verdict == series.VerdictControl {
 			continue
 		}
 		for t, f := range all {
@@ -35,12 +35,12 @@ func fates(j driver.Journal, due []int64) map[int64]*fate {
 	return all
 }
 
-func (f *fate) apply(l driver.Line) {
+func (f *fate) apply(l series.Line) {
 	switch l.Verdict {
-	case driver.VerdictRan:
-		f.verdict, f.reason, f.outcome = driver.VerdictRan, "", l.Outcome
+	case series.VerdictRan:
+		f.verdict, f.reason, f.outcome = series.VerdictRan, "", l.Outcome
 		f.grant = l
-	case driver.VerdictEnded:
+	case series.VerdictEnded:
 		f.outcome = l.Outcome
 	default:
 		f.verdict, f.reason = l.Verdict, l.Reason
@@ -48,16 +48,16 @@ func (f *fate) apply(l driver.Line) {
 }
 
 // between takes the verdict of a tick that a line passed over.
-func (f *fate) between(l driver.Line) {
-	f.verdict, f.reason = l.Between, driver.ReasonMisfire
+func (f *fate) between(l series.Line) {
+	f.verdict, f.reason = l.Between, series.ReasonMisfire
 	if l.Between == l.Verdict {
 		f.reason = l.Reason
 	}
 }
 
 // Verdicts counts the verdicts of a job's due ticks, as its journal has them.
-func Verdicts(e *Evidence, j Job) map[driver.Verdict]int {
-	count := map[driver.Verdict]int{}
+func Verdicts(e *Evidence, j Job) map[series.Verdict]int {
+	count := map[series.Verdict]int{}
 	for _, f := range fates(e.Journals[j.Name], (&check{Evidence: e}).due(&j)) {
 		count[f.verdict]++
 	}

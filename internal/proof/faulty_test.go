@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/proof"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -68,6 +68,6 @@ func disturb(c *proof.Cluster, proxies []*proof.Proxy, i int) {
 
 // explainedByDoubt: a node in doubt about its grant may start it late, and stand
 // in the way of the next tick then, where runs must not overlap.
-func explainedByDoubt(j *proof.Job, _ int64, v driver.Verdict, reason string) bool {
-	return v == driver.VerdictSkipped && reason == driver.ReasonOverlap && j.Overlap != scheduler.OverlapAllow
+func explainedByDoubt(j *proof.Job, _ int64, v series.Verdict, reason string) bool {
+	return v == series.VerdictSkipped && reason == series.ReasonOverlap && j.Overlap != scheduler.OverlapAllow
 }

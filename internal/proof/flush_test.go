@@ -7,7 +7,7 @@ import (
 
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Somebody flushes the store. Runs under way are cancelled, every job is opened
@@ -73,7 +73,7 @@ func reopened(t *testing.T, e *proof.Evidence, j proof.Job, lost interval) {
 			highest = max(highest, r.Tick)
 		}
 	}
-	if opened.Verdict != driver.VerdictOpened || opened.To < highest {
+	if opened.Verdict != series.VerdictOpened || opened.To < highest {
 		t.Errorf("%s: opened as %+v, though %d had run", j.Name, opened, highest)
 	}
 	gone := 0

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/proof"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -115,9 +115,9 @@ func attemptAfter(d proof.Record) func(*proof.Record) bool {
 
 // explainedByDeath: a dead node's run is in the way of later ticks until its
 // lease is over, and is lost then if its job says so.
-func explainedByDeath(j *proof.Job, _ int64, v driver.Verdict, reason string) bool {
-	return v == driver.VerdictSkipped && reason == driver.ReasonOverlap ||
-		v == driver.VerdictLost && j.Takeover == scheduler.TakeoverLost
+func explainedByDeath(j *proof.Job, _ int64, v series.Verdict, reason string) bool {
+	return v == series.VerdictSkipped && reason == series.ReasonOverlap ||
+		v == series.VerdictLost && j.Takeover == scheduler.TakeoverLost
 }
 
 // punctual holds takeovers to their time: the lease, a second, and as long as an ordinary start took on this machine.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -115,13 +115,13 @@ func (g interval) quiet(t *testing.T, e *proof.Evidence) {
 
 // explains: the ticks of the interval may be missed as their policy says; a run
 // that takes long stands in the way of later ticks.
-func (g interval) explains(j *proof.Job, tick int64, v driver.Verdict, reason string) bool {
+func (g interval) explains(j *proof.Job, tick int64, v series.Verdict, reason string) bool {
 	late := interval{from: g.asked.Add(-time.Second), to: g.to.Add(recovery)}
 	switch v {
-	case driver.VerdictMissed:
+	case series.VerdictMissed:
 		return late.holds(time.UnixMilli(tick)) && j.Misfire != scheduler.MisfireAll
-	case driver.VerdictSkipped:
-		return reason == driver.ReasonOverlap && j.Work > j.Every
+	case series.VerdictSkipped:
+		return reason == series.ReasonOverlap && j.Work > j.Every
 	}
 	return false
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -92,7 +92,7 @@ func outcome(want string) func(*proof.Line) bool {
 // explainedByPause: a stopped node's run is in the way of later ticks until its
 // lease is over. What it was granted and had not started when it was stopped, or
 // what a job cannot have again, is lost.
-func explainedByPause(j *proof.Job, _ int64, v driver.Verdict, reason string) bool {
-	return v == driver.VerdictSkipped && reason == driver.ReasonOverlap ||
-		v == driver.VerdictLost && j.Takeover == scheduler.TakeoverLost
+func explainedByPause(j *proof.Job, _ int64, v series.Verdict, reason string) bool {
+	return v == series.VerdictSkipped && reason == series.ReasonOverlap ||
+		v == series.VerdictLost && j.Takeover == scheduler.TakeoverLost
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -41,24 +41,24 @@ func overlapPolicies(t *testing.T, p proof.Program) {
 	e := c.Finish(jobs...)
 	e.Allowed = explainedByOverlap
 	acquit(t, e)
-	verdicts := func(j proof.Job) map[driver.Verdict]int { return proof.Verdicts(e, j) }
+	verdicts := func(j proof.Job) map[series.Verdict]int { return proof.Verdicts(e, j) }
 	n := int(e.To.Sub(e.From) / time.Second)
-	wantVerdicts(t, skip, verdicts(skip), driver.VerdictRan, n/4, n/2, driver.VerdictSkipped, n/3, n)
-	wantVerdicts(t, queue, verdicts(queue), driver.VerdictRan, n/4, n/2, driver.VerdictSuperseded, n/3, n)
-	wantVerdicts(t, turn, verdicts(turn), driver.VerdictRan, n/5, n/2+1, driver.VerdictSuperseded, n/20, n/3)
-	wantVerdicts(t, allow, verdicts(allow), driver.VerdictRan, n-1, n+1, "", 0, 0)
-	wantVerdicts(t, replace, verdicts(replace), driver.VerdictRan, n/3-2, n/3+1, "", 0, 0)
+	wantVerdicts(t, skip, verdicts(skip), series.VerdictRan, n/4, n/2, series.VerdictSkipped, n/3, n)
+	wantVerdicts(t, queue, verdicts(queue), series.VerdictRan, n/4, n/2, series.VerdictSuperseded, n/3, n)
+	wantVerdicts(t, turn, verdicts(turn), series.VerdictRan, n/5, n/2+1, series.VerdictSuperseded, n/20, n/3)
+	wantVerdicts(t, allow, verdicts(allow), series.VerdictRan, n-1, n+1, "", 0, 0)
+	wantVerdicts(t, replace, verdicts(replace), series.VerdictRan, n/3-2, n/3+1, "", 0, 0)
 	queued(t, e, queue)
 	queued(t, e, turn)
 	replaced(t, e, replace)
 }
 
-func explainedByOverlap(j *proof.Job, _ int64, v driver.Verdict, reason string) bool {
+func explainedByOverlap(j *proof.Job, _ int64, v series.Verdict, reason string) bool {
 	switch j.Overlap {
 	case scheduler.OverlapSkip:
-		return v == driver.VerdictSkipped && reason == driver.ReasonOverlap
+		return v == series.VerdictSkipped && reason == series.ReasonOverlap
 	case scheduler.OverlapQueue:
-		return v == driver.VerdictSuperseded
+		return v == series.VerdictSuperseded
 	}
 	return false
 }
@@ -66,9 +66,9 @@ func explainedByOverlap(j *proof.Job, _ int64, v driver.Verdict, reason string) 
 // wantVerdicts: so many ticks have the first verdict and so many the second. What
 // else there is has been judged by the checker: where a lost run is explained, it
 // counts as one that ran.
-func wantVerdicts(t *testing.T, j proof.Job, got map[driver.Verdict]int, a driver.Verdict, aMin, aMax int, b driver.Verdict, bMin, bMax int) {
+func wantVerdicts(t *testing.T, j proof.Job, got map[series.Verdict]int, a series.Verdict, aMin, aMax int, b series.Verdict, bMin, bMax int) {
 	t.Helper()
-	if got[a]+got[driver.VerdictLost] < aMin || got[a] > aMax || got[b] < bMin || got[b] > bMax {
+	if got[a]+got[series.VerdictLost] < aMin || got[a] > aMax || got[b] < bMin || got[b] > bMax {
 		t.Errorf("%s: %v, want %d to %d %s, %d to %d %q", j.Name, got, aMin, aMax, a, bMin, bMax, b)
 	}
 }
@@ -106,7 +106,7 @@ func replaced(t *testing.T, e *proof.Evidence, j proof.Job) {
 			t.Errorf("%s@%v ended %v after the next tick, cause %q, want %q", j.Name, r.Instant(), late, r.Cause, scheduler.ErrReplaced)
 		}
 	}
-	if n := e.Say("run finished", outcome(driver.OutcomeReplaced)); n < len(ends)-lost || n == 0 {
+	if n := e.Say("run finished", outcome(series.OutcomeReplaced)); n < len(ends)-lost || n == 0 {
 		t.Errorf("%d runs finished as replaced, says the log, want %d", n, len(ends)-lost)
 	}
 }
@@ -139,7 +139,7 @@ func misfirePolicies(t *testing.T, p proof.Program) {
 		gap.misfired(t, e, j)
 	}
 	tooLate := func(l *proof.Line) bool {
-		return l.Str("job") == strict.Name && l.Tick() == absent.UnixMilli() && l.Str("reason") == driver.ReasonDeadline && l.Int("count") == 1
+		return l.Str("job") == strict.Name && l.Tick() == absent.UnixMilli() && l.Str("reason") == series.ReasonDeadline && l.Int("count") == 1
 	}
 	if n := e.Say("tick missed", tooLate); n != 1 {
 		t.Errorf("%d nodes said that the tick %v is past its deadline, want 1", n, absent)
@@ -245,7 +245,7 @@ func tried(t *testing.T, e *proof.Evidence) {
 
 // interrupted reports whether the journal says that a drain ended this attempt.
 func interrupted(e *proof.Evidence, run proof.Record) bool {
-	return slices.ContainsFunc(e.Journals[run.Job].Lines, func(l driver.Line) bool {
-		return l.To == run.Tick && l.Attempt == run.Attempt && l.Outcome == driver.OutcomeInterrupted
+	return slices.ContainsFunc(e.Journals[run.Job].Lines, func(l series.Line) bool {
+		return l.To == run.Tick && l.Attempt == run.Attempt && l.Outcome == series.OutcomeInterrupted
 	})
 }

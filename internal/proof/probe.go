@@ -8,28 +8,29 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
-// series are those of the jobs that nodes were started with.
-type series struct {
+// probes are those of the jobs that nodes were started with.
+type probes struct {
 	mu   sync.Mutex
-	runs []driver.RunRef // that no node has
+	runs []series.RunRef // that no node has
 }
 
-func (s *series) add(jobs []Job) {
+func (s *probes) add(jobs []Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range jobs {
-		known := func(r driver.RunRef) bool { return r.Key == j.Name }
+		known := func(r series.RunRef) bool { return r.Key == j.Name }
 		if !slices.ContainsFunc(s.runs, known) {
-			s.runs = append(s.runs, driver.RunRef{Key: j.Name, Number: 1, Owner: "probe/1", Fence: 1, TTL: driver.MinTTL})
+			s.runs = append(s.runs, series.RunRef{Key: j.Name, Number: 1, Owner: "probe/1", Fence: 1, TTL: driver.MinTTL})
 		}
 	}
 }
 
 // renew asks for what is refused, and changes nothing. A store that locks its rows
 // answers when the transaction that has them is done, as it would a node.
-func (s *series) renew(ctx context.Context, d driver.Numbered) error {
+func (s *probes) renew(ctx context.Context, d series.Numbered) error {
 	s.mu.Lock()
 	runs := slices.Clone(s.runs)
 	s.mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -84,7 +84,7 @@ func (c *check) late() {
 // later ones were due before a node could ask for it. What is missing may be the time that nodes
 // need to ask again.
 func (c *check) capped(j *Job, tick int64, f *fate) bool {
-	if j.Misfire != scheduler.MisfireAll || f.verdict != driver.VerdictMissed || f.reason != driver.ReasonMisfire {
+	if j.Misfire != scheduler.MisfireAll || f.verdict != series.VerdictMissed || f.reason != series.ReasonMisfire {
 		return false
 	}
 	from, stood := time.UnixMilli(tick), policy.Backlog*j.Every

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -12,7 +12,7 @@ import (
 // long as the backlog, and by nothing shorter or later; nor is another verdict, or another policy's tick.
 func TestCapNeedsAStandstill(t *testing.T) {
 	tick := time.UnixMilli(1_800_000_000_000)
-	misfire := fate{verdict: driver.VerdictMissed, reason: driver.ReasonMisfire}
+	misfire := fate{verdict: series.VerdictMissed, reason: series.ReasonMisfire}
 	for name, c := range map[string]struct {
 		misfire scheduler.Misfire
 		f       fate
@@ -26,8 +26,8 @@ func TestCapNeedsAStandstill(t *testing.T) {
 		"not long enough":      {scheduler.MisfireAll, misfire, 0, 15*time.Second - 1, false},
 		"after the tick's end": {scheduler.MisfireAll, misfire, 20 * time.Second, 20 * time.Second, false},
 		"before the tick":      {scheduler.MisfireAll, misfire, -20 * time.Second, 20 * time.Second, false},
-		"its deadline":         {scheduler.MisfireAll, fate{verdict: driver.VerdictMissed, reason: driver.ReasonDeadline}, 0, 20 * time.Second, false},
-		"another verdict":      {scheduler.MisfireAll, fate{verdict: driver.VerdictSkipped, reason: driver.ReasonMisfire}, 0, 20 * time.Second, false},
+		"its deadline":         {scheduler.MisfireAll, fate{verdict: series.VerdictMissed, reason: series.ReasonDeadline}, 0, 20 * time.Second, false},
+		"another verdict":      {scheduler.MisfireAll, fate{verdict: series.VerdictSkipped, reason: series.ReasonMisfire}, 0, 20 * time.Second, false},
 		"another policy":       {scheduler.MisfireOnce, misfire, 0, 20 * time.Second, false},
 	} {
 		m := &Meter{}

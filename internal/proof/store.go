@@ -11,8 +11,8 @@ import (
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 	"github.com/cronce/cronce/lock/zklock"
 	"github.com/cronce/cronce/scheduler"
@@ -56,7 +56,7 @@ func (p Program) On(b Backend) Program {
 // A store is what a member claims from, and whose journals are read.
 type store interface {
 	scheduler.Store
-	driver.Journaled
+	series.Journaled
 }
 
 // openStore opens the store at an address: the DSN of a PostgreSQL, zookeeper://

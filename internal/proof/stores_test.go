@@ -6,7 +6,7 @@ import (
 
 	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/zkserver"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -62,7 +62,7 @@ func TestLeaderOfTheStoreIsKilled(t *testing.T) {
 	found := c.Finish(jobs...)
 	acquit(t, found)
 	for _, j := range jobs {
-		if n := proof.Verdicts(found, j)[driver.VerdictRan]; n < 4 {
+		if n := proof.Verdicts(found, j)[series.VerdictRan]; n < 4 {
 			t.Errorf("%s ran %d times", j.Name, n)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/jobs/exec"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -50,7 +50,7 @@ func keptOutput(t *testing.T, c exec.Command) string {
 		t.Error(err)
 	}
 	e := <-ended
-	o, err := driver.Front{Driver: store}.Output(context.Background(), "a", e.Tick.UnixMilli())
+	o, err := series.FrontOf(store).Output(context.Background(), "a", e.Tick.UnixMilli())
 	if err != nil || o.Fence != e.Fence {
 		t.Errorf("the output is %+v, %v, want the fence %d", o, err, e.Fence)
 	}

@@ -1,10 +1,11 @@
 // Package driver defines what a store of leases implements: requests, answers,
 // capabilities, and the checks of both. Programs that use locks need package lock;
-// this package is for stores, for schedulers, and for tools that read what a store keeps.
+// this package is for stores and for tools that read the leases of a store.
 //
-// A store implements [Driver]. What it can do beyond plain leases it declares by also
-// implementing capability interfaces, such as [Waiter] or [Numbered]. The package
-// lock/locktest tests all of them: a store that passes it can be used.
+// A store implements [Driver]. It declares further abilities by also implementing
+// capability interfaces, such as [Waiter]. A store that carries the schedule of a cluster
+// also implements interfaces of package lock/series. The package lock/locktest tests all
+// of them: a store that passes it can be used.
 package driver
 
 import (
@@ -23,13 +24,12 @@ import (
 // answers ([HeldError], [ErrLost]) is doubt: the store may or may not have done what
 // was asked. A method returns when ctx ends. All methods may be called concurrently.
 //
-// A driver trusts its requests: a lock.Locker, a lock.Claimer or a [Front] has validated
-// them. It refuses only what its own server cannot keep.
+// A driver trusts its requests: a lock.Locker or a [Front] has validated them. It refuses
+// only a request that its own server cannot keep.
 //
-// What a store can do beyond plain leases it declares by also implementing
-// [Waiter], [Sharer], [MultiAcquirer], [MultiRenewer], [Distributed], [Inspector], [Forcer], [Numbered],
-// [Peeker], [Controlled], [Journaled], [OutputKeeper], [Clocked], [Membership], [Replicated], [StoreChecker],
-// [Namespaced], [Sharded], [Explainer] or [Refuser].
+// A store declares further abilities by also implementing [Waiter], [Sharer],
+// [MultiAcquirer], [MultiRenewer], [Distributed], [Inspector], [Forcer], [Clocked], [Replicated],
+// [StoreChecker], [Namespaced], [Prompt], [Explainer] or [Refuser].
 type Driver interface {
 	// Acquire asks for the key once. It returns a *HeldError if another owner has
 	// it, or if others wait for it.

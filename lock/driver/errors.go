@@ -11,10 +11,6 @@ import (
 // to another owner.
 var ErrLost = errors.New("lock: lease lost")
 
-// ErrReplaced is the cause of a numbered lease's ended context when a newer
-// number waits for its end. The lease is still held: end it soon.
-var ErrReplaced = errors.New("lock: replaced by a newer number")
-
 // ErrFence is doubt: a fence of the key lies more than a day ahead of the store's
 // clock. It was forged, or a clock was off by as much when it was granted. The store
 // grants nothing under it and above it, for this key, until its clock has come
@@ -26,9 +22,6 @@ var ErrUnfit = errors.New("lock: the store is not fit")
 
 // ErrUnsupported is returned for what a store cannot do.
 var ErrUnsupported = errors.New("lock: not supported by this store")
-
-// ErrNotOpen is the answer to a pause, or a resume, of a series that was never opened.
-var ErrNotOpen = errors.New("lock: the series was never opened")
 
 // A HeldError is the answer that another owner has the key, or others wait for
 // it. Match it with errors.AsType[*HeldError].

@@ -1,21 +1,24 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"time"
+
+	"github.com/cronce/cronce/lock/internal/batch"
 )
 
 // A Front validates requests before a driver gets them. It answers a request that no store
 // can answer with an [*ArgumentError], and one that this store cannot answer with
-// ErrUnsupported, and sends the others of the batch. A lock.Locker and a lock.Claimer
-// validate what they send; a program that asks a driver itself asks it through a Front.
+// ErrUnsupported, and sends the others of the batch. A lock.Locker validates its requests; a
+// program that asks a driver itself asks it through a Front.
 // It is safe for concurrent use.
 type Front struct{ Driver Driver }
 
-// to returns the driver of a front as one that has a capability.
-func to[T any](f Front) (T, error) {
-	d, can := f.Driver.(T)
+// As returns a driver as one that has a capability, and otherwise an error that wraps
+// ErrUnsupported.
+func As[T any](driver Driver) (T, error) {
+	d, can := driver.(T)
 	if !can {
 		return d, fmt.Errorf("lock: the store cannot do that: %w", ErrUnsupported)
 	}
@@ -32,7 +35,7 @@ func (f Front) CheckReplicas(n int) error {
 
 // Acquire is that of a [Driver].
 func (f Front) Acquire(ctx context.Context, a Acquisition) (Grant, error) {
-	if err := first(CheckAcquisition(&a), f.CheckReplicas(a.Replicas)); err != nil {
+	if err := cmp.Or(CheckAcquisition(&a), f.CheckReplicas(a.Replicas)); err != nil {
 		return Grant{}, err
 	}
 	return f.Driver.Acquire(ctx, a)
@@ -40,7 +43,7 @@ func (f Front) Acquire(ctx context.Context, a Acquisition) (Grant, error) {
 
 // Renew is that of a [Driver].
 func (f Front) Renew(ctx context.Context, h LeaseRef) (Grant, error) {
-	if err := first(CheckRenewal(&h), f.CheckReplicas(h.Replicas)); err != nil {
+	if err := cmp.Or(CheckRenewal(&h), f.CheckReplicas(h.Replicas)); err != nil {
 		return Grant{}, err
 	}
 	return f.Driver.Renew(ctx, h)
@@ -56,8 +59,8 @@ func (f Front) Release(ctx context.Context, h LeaseRef) error {
 
 // Wait is that of a [Waiter].
 func (f Front) Wait(ctx context.Context, a Acquisition) (Grant, error) {
-	d, can := to[Waiter](f)
-	if err := first(can, CheckAcquisition(&a), f.CheckReplicas(a.Replicas)); err != nil {
+	d, can := As[Waiter](f.Driver)
+	if err := cmp.Or(can, CheckAcquisition(&a), f.CheckReplicas(a.Replicas)); err != nil {
 		return Grant{}, err
 	}
 	return d.Wait(ctx, a)
@@ -65,8 +68,8 @@ func (f Front) Wait(ctx context.Context, a Acquisition) (Grant, error) {
 
 // AcquireAll is that of a [MultiAcquirer].
 func (f Front) AcquireAll(ctx context.Context, as []Acquisition) ([]Grant, error) {
-	d, can := to[MultiAcquirer](f)
-	if err := first(can, CheckAcquireAll(as)); err != nil {
+	d, can := As[MultiAcquirer](f.Driver)
+	if err := cmp.Or(can, CheckAcquireAll(as)); err != nil {
 		return nil, err
 	}
 	for i := range as {
@@ -79,22 +82,22 @@ func (f Front) AcquireAll(ctx context.Context, as []Acquisition) ([]Grant, error
 
 // ReleaseAll is that of a [MultiAcquirer].
 func (f Front) ReleaseAll(ctx context.Context, hs []LeaseRef) []error {
-	d, can := to[MultiAcquirer](f)
-	check := func(h *LeaseRef) error { return first(can, CheckRelease(h)) }
-	return pass(hs, check, func(hs []LeaseRef) []error { return d.ReleaseAll(ctx, hs) }, func(out *error, _ *LeaseRef, err error) { *out = err })
+	d, can := As[MultiAcquirer](f.Driver)
+	check := func(h *LeaseRef) error { return cmp.Or(can, CheckRelease(h)) }
+	return batch.Send(hs, check, func(hs []LeaseRef) []error { return d.ReleaseAll(ctx, hs) }, func(out *error, _ *LeaseRef, err error) { *out = err })
 }
 
 // RenewAll implements [MultiRenewer].
 func (f Front) RenewAll(ctx context.Context, hs []LeaseRef) []Renewal {
-	d, can := to[MultiRenewer](f)
-	check := func(h *LeaseRef) error { return first(can, CheckRenewal(h), f.CheckReplicas(h.Replicas)) }
-	return pass(hs, check, func(hs []LeaseRef) []Renewal { return d.RenewAll(ctx, hs) }, func(out *Renewal, _ *LeaseRef, err error) { out.Err = err })
+	d, can := As[MultiRenewer](f.Driver)
+	check := func(h *LeaseRef) error { return cmp.Or(can, CheckRenewal(h), f.CheckReplicas(h.Replicas)) }
+	return batch.Send(hs, check, func(hs []LeaseRef) []Renewal { return d.RenewAll(ctx, hs) }, func(out *Renewal, _ *LeaseRef, err error) { out.Err = err })
 }
 
 // Force is that of a [Forcer].
 func (f Front) Force(ctx context.Context, r ForceRequest) (ForceRecord, error) {
-	d, can := to[Forcer](f)
-	if err := first(can, CheckForce(&r)); err != nil {
+	d, can := As[Forcer](f.Driver)
+	if err := cmp.Or(can, CheckForce(&r)); err != nil {
 		return ForceRecord{}, err
 	}
 	return d.Force(ctx, r)
@@ -102,8 +105,8 @@ func (f Front) Force(ctx context.Context, r ForceRequest) (ForceRecord, error) {
 
 // ForceRecords is that of a [Forcer].
 func (f Front) ForceRecords(ctx context.Context, key string) ([]ForceRecord, error) {
-	d, can := to[Forcer](f)
-	if err := first(can, CheckKey(key)); err != nil {
+	d, can := As[Forcer](f.Driver)
+	if err := cmp.Or(can, CheckKey(key)); err != nil {
 		return nil, err
 	}
 	return d.ForceRecords(ctx, key)
@@ -111,8 +114,8 @@ func (f Front) ForceRecords(ctx context.Context, key string) ([]ForceRecord, err
 
 // Inspect is that of an [Inspector].
 func (f Front) Inspect(ctx context.Context, key string) (KeyState, error) {
-	d, can := to[Inspector](f)
-	if err := first(can, CheckKey(key)); err != nil {
+	d, can := As[Inspector](f.Driver)
+	if err := cmp.Or(can, CheckKey(key)); err != nil {
 		return KeyState{}, err
 	}
 	return d.Inspect(ctx, key)
@@ -120,27 +123,9 @@ func (f Front) Inspect(ctx context.Context, key string) (KeyState, error) {
 
 // Holders is that of a [Sharer].
 func (f Front) Holders(ctx context.Context, key string) ([]Holder, error) {
-	d, can := to[Sharer](f)
-	if err := first(can, CheckKey(key)); err != nil {
+	d, can := As[Sharer](f.Driver)
+	if err := cmp.Or(can, CheckKey(key)); err != nil {
 		return nil, err
 	}
 	return d.Holders(ctx, key)
-}
-
-// Beat is that of a [Membership].
-func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error) {
-	d, can := to[Membership](f)
-	if err := first(can, CheckBeat(node, ttl)); err != nil {
-		return BeatAnswer{}, err
-	}
-	return d.Beat(ctx, node, ttl)
-}
-
-// Leave is that of a [Membership].
-func (f Front) Leave(ctx context.Context, node string) error {
-	d, can := to[Membership](f)
-	if err := first(can, CheckName("node", node)); err != nil {
-		return err
-	}
-	return d.Leave(ctx, node)
 }

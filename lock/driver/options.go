@@ -5,11 +5,8 @@ import (
 	"strconv"
 )
 
-// The defaults of the options that several stores have.
-const (
-	DefaultNamespace    = "cronce"
-	DefaultJournalLines = 1000
-)
+// DefaultNamespace is the default of the option Namespace of each store.
+const DefaultNamespace = "cronce"
 
 var namespace = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -20,18 +17,6 @@ func CheckNamespace(name string) error {
 		return nil
 	}
 	return Refuse("Options.Namespace", strconv.Quote(name), namespace.String())
-}
-
-// CheckJournal returns an *ArgumentError about Options.JournalLines or Options.JournalBytes
-// unless both are positive.
-func CheckJournal(lines int, bytes int64) error {
-	switch {
-	case lines < 1:
-		return Refuse("Options.JournalLines", strconv.Itoa(lines), "1 or more")
-	case bytes < 1:
-		return Refuse("Options.JournalBytes", strconv.FormatInt(bytes, 10), "1 or more")
-	}
-	return nil
 }
 
 // Refuse returns an *ArgumentError about an argument that has a value, quoted where it is a

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 func TestCheckNamespace(t *testing.T) {
@@ -21,7 +22,7 @@ func TestCheckNamespace(t *testing.T) {
 }
 
 func TestCheckJournal(t *testing.T) {
-	if err := driver.CheckJournal(1, 1); err != nil {
+	if err := series.CheckJournal(1, 1); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []struct {
@@ -29,7 +30,7 @@ func TestCheckJournal(t *testing.T) {
 		bytes    int64
 		argument string
 	}{{0, 1, "Options.JournalLines"}, {-1, 1, "Options.JournalLines"}, {1, 0, "Options.JournalBytes"}} {
-		err := driver.CheckJournal(bad.lines, bad.bytes)
+		err := series.CheckJournal(bad.lines, bad.bytes)
 		if e, is := errors.AsType[*driver.ArgumentError](err); !is || e.Argument != bad.argument {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -16,8 +16,8 @@ const maxNode = MaxKey / 2
 
 // CheckNode refuses the name of a node that an owner cannot begin with.
 func CheckNode(node string) error {
-	if checkWord("node", node) != nil || len(node) > maxNode {
-		return refuse("node", quote(node), "0 to 100 bytes of printable UTF-8 without | and ;")
+	if CheckWord("node", node) != nil || len(node) > maxNode {
+		return Refuse("node", Quote(node), "0 to 100 bytes of printable UTF-8 without | and ;")
 	}
 	return nil
 }
@@ -33,8 +33,8 @@ const MaxNote = 64
 // CheckNote refuses a note that is longer than MaxNote bytes, does not print, or has one
 // of the characters | and ; that stores keep for themselves.
 func CheckNote(note string) error {
-	if len(note) > MaxNote || checkWord("note", note) != nil {
-		return refuse("note", quote(note), "0 to 64 bytes of printable UTF-8 without | and ;")
+	if len(note) > MaxNote || CheckWord("note", note) != nil {
+		return Refuse("note", Quote(note), "0 to 64 bytes of printable UTF-8 without | and ;")
 	}
 	return nil
 }

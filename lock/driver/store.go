@@ -68,7 +68,7 @@ type Namespaced interface {
 const MaxReplicas = 100
 
 // Replicated is a Driver that waits for the replicas which an [Acquisition], a
-// [LeaseRef], a [Claim] or a [RunRef] asks for: its grants and renewals count once
+// [LeaseRef], or a request of package lock/series asks for: its grants and renewals count once
 // so many of them have the write. Others refuse such requests with ErrUnsupported.
 //
 // Replicas make the loss of a grant by failover less likely. They are no
@@ -101,24 +101,6 @@ func CheckNoReplicas(n int) error {
 		return fmt.Errorf("lock: %d replicas: %w", n, ErrUnsupported)
 	}
 	return nil
-}
-
-// Sharded is a Numbered driver whose series live in several shards, each of which can
-// be silent while the others answer. A caller that asks about series of several shards
-// in one request waits for the slowest of them: a scheduler sends one for each.
-type Sharded interface {
-	// Shards returns how many there are, at least 1.
-	Shards() int
-	// Shard returns the one that a series lives in, from 0.
-	Shard(key string) int
-}
-
-// Local is a Driver whose store lives in the process of its callers and has their clock, so that
-// no node can end unseen and no clock steps. A scheduler sends it nothing while nothing can
-// happen.
-type Local interface {
-	// Local reports whether it does.
-	Local() bool
 }
 
 // Prompt is a Driver whose requests may return with the deadline of their context, or a few

@@ -20,26 +20,24 @@ const (
 
 	// MaxNumber bounds numbers and fences: stores compute with doubles.
 	MaxNumber = 1<<53 - 1
-
-	MaxErrorText = 512 // bytes of an error's text that a journal keeps
 )
 
 // CheckKey refuses a key that is empty, longer than MaxKey bytes, not UTF-8, or
 // has a character that does not print.
 func CheckKey(key string) error {
 	if key == "" || !prints(key) {
-		return refuse("key", quote(key), "1 to 200 bytes of printable UTF-8")
+		return Refuse("key", Quote(key), "1 to 200 bytes of printable UTF-8")
 	}
 	return nil
 }
 
 // prints reports whether s is at most MaxKey bytes of printable UTF-8.
 func prints(s string) bool {
-	return len(s) <= MaxKey && printable(s)
+	return len(s) <= MaxKey && Printable(s)
 }
 
-// printable reports whether s is UTF-8 that prints.
-func printable(s string) bool {
+// Printable reports whether s is UTF-8 that prints.
+func Printable(s string) bool {
 	if plain(s) {
 		return true
 	}
@@ -71,7 +69,7 @@ func joins(r rune) bool { return r == '\u200d' || r == '\ufe0f' }
 // CheckTTL refuses a TTL outside MinTTL to MaxTTL.
 func CheckTTL(ttl time.Duration) error {
 	if ttl < MinTTL || ttl > MaxTTL {
-		return refuse("TTL", ttl.String(), fmt.Sprintf("%v to %v", MinTTL, MaxTTL))
+		return Refuse("TTL", ttl.String(), fmt.Sprintf("%v to %v", MinTTL, MaxTTL))
 	}
 	return nil
 }
@@ -103,17 +101,13 @@ func CheckKeys(keys []string) error {
 
 func checkCount(n int) error {
 	if n < 1 || n > MaxKeys {
-		return refuse("keys", fmt.Sprintf("%d keys", n), fmt.Sprintf("1 to %d keys", MaxKeys))
+		return Refuse("keys", fmt.Sprintf("%d keys", n), fmt.Sprintf("1 to %d keys", MaxKeys))
 	}
 	return nil
 }
 
-func refuse(argument, value, allowed string) error {
-	return &ArgumentError{Argument: argument, Value: value, Allowed: allowed}
-}
-
-// quote quotes s and cuts it, so that an error cannot be flooded.
-func quote(s string) string {
+// Quote quotes s and cuts it, so that an error cannot be flooded.
+func Quote(s string) string {
 	if len(s) <= 64 {
 		return fmt.Sprintf("%q", s)
 	}
@@ -125,59 +119,25 @@ func quote(s string) string {
 // stores keep for themselves.
 func CheckName(argument, name string) error {
 	if name == "" {
-		return refuse(argument, `""`, allowedName)
+		return Refuse(argument, `""`, allowedName)
 	}
-	return checkWord(argument, name)
+	return CheckWord(argument, name)
 }
 
 const allowedName = "1 to 200 bytes of printable UTF-8 without | and ;"
 
-// checkWord is CheckName for what may be empty.
-func checkWord(argument, word string) error {
+// CheckWord is CheckName for an argument that may be empty.
+func CheckWord(argument, word string) error {
 	if strings.IndexByte(word, '|') >= 0 || strings.IndexByte(word, ';') >= 0 || !prints(word) {
-		return refuse(argument, quote(word), allowedName)
+		return Refuse(argument, Quote(word), allowedName)
 	}
 	return nil
 }
 
-// ErrorText returns what a journal keeps of an error's text: the first MaxErrorText
-// bytes, cut between characters. Bytes that are no UTF-8 become U+FFFD. Control
-// characters stay as they are.
-func ErrorText(text string) string {
-	if len(text) > 2*MaxErrorText {
-		text = text[:2*MaxErrorText] // so that a long text costs no more
-	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= MaxErrorText {
-		return text
-	}
-	end := MaxErrorText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
-}
-
-func inRange(argument string, n, least int64) error {
+// CheckRange refuses a number that is less than least or more than MaxNumber.
+func CheckRange(argument string, n, least int64) error {
 	if n < least || n > MaxNumber {
-		return refuse(argument, fmt.Sprint(n), fmt.Sprintf("%d to %d", least, int64(MaxNumber)))
-	}
-	return nil
-}
-
-func notNegative(argument string, d time.Duration) error {
-	if d < 0 {
-		return refuse(argument, d.String(), "0 or more")
-	}
-	return nil
-}
-
-// first returns the first of the errors that is one.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+		return Refuse(argument, fmt.Sprint(n), fmt.Sprintf("%d to %d", least, int64(MaxNumber)))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // argument is the name in an ArgumentError, or "" if err is nil.
@@ -66,33 +67,33 @@ func TestCheckName(t *testing.T) {
 // Claims of all shapes that a scheduler asks with are allowed. What is refused,
 // the contract of the stores has.
 func TestCheckClaim(t *testing.T) {
-	good := driver.Claim{Key: "job", Owner: "n/1", Number: 1, TTL: driver.MinTTL, Attempts: 1}
-	full := driver.Claim{Key: "job", Owner: "n/1", Number: driver.MaxNumber, After: driver.MaxNumber - 1, Between: 1e9, From: driver.MaxNumber,
-		TTL: driver.MaxTTL, Deadline: 1e18, Late: driver.ReasonMisfire, Attempts: 1e9, Rerun: true, Window: 1e18, Overlap: driver.OverlapReplace,
+	good := series.Claim{Key: "job", Owner: "n/1", Number: 1, TTL: driver.MinTTL, Attempts: 1}
+	full := series.Claim{Key: "job", Owner: "n/1", Number: driver.MaxNumber, After: driver.MaxNumber - 1, Between: 1e9, From: driver.MaxNumber,
+		TTL: driver.MaxTTL, Deadline: 1e18, Late: series.ReasonMisfire, Attempts: 1e9, Rerun: true, Window: 1e18, Overlap: series.OverlapReplace,
 		Backlog: true, Latest: driver.MaxNumber, Fence: driver.MaxNumber, Revision: "3f2a9c"}
-	for _, c := range []driver.Claim{good, full} {
-		if err := driver.CheckClaim(&c); err != nil {
+	for _, c := range []series.Claim{good, full} {
+		if err := series.CheckClaim(&c); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if got := argument(t, driver.CheckClaim(&driver.Claim{})); got != "key" {
+	if got := argument(t, series.CheckClaim(&series.Claim{})); got != "key" {
 		t.Errorf("of an empty claim the error names %q, want the first argument", got)
 	}
 }
 
 func TestCheckRequests(t *testing.T) {
-	ref := driver.RunRef{Key: "job", Number: 1, Owner: "n/1", Fence: 1}
+	ref := series.RunRef{Key: "job", Number: 1, Owner: "n/1", Fence: 1}
 	renewal := ref
 	renewal.TTL = driver.MinTTL
 	for what, err := range map[string]error{
 		"acquisition": driver.CheckAcquisition(&driver.Acquisition{Key: "k", Owner: "n/1", TTL: driver.MinTTL}),
 		"holding":     driver.CheckRenewal(&driver.LeaseRef{Key: "k", Owner: "n/1", Fence: 1, TTL: driver.MinTTL}),
 		"release":     driver.CheckRelease(&driver.LeaseRef{Key: "k", Owner: "n/1"}),
-		"opening":     driver.CheckOpen(&driver.OpenRequest{Key: "k", Node: "n"}),
-		"run":         driver.CheckRunRenewal(&renewal),
-		"ending":      driver.CheckEnd(&driver.EndRequest{RunRef: ref}),
-		"change":      driver.CheckControl(&driver.Control{Key: "k", Action: driver.ActionPause, Op: "1", Who: "a", Reason: "abc"}),
-		"beat":        driver.CheckBeat("n", driver.MinTTL),
+		"opening":     series.CheckOpen(&series.OpenRequest{Key: "k", Node: "n"}),
+		"run":         series.CheckRunRenewal(&renewal),
+		"ending":      series.CheckEnd(&series.EndRequest{RunRef: ref}),
+		"change":      series.CheckControl(&series.Control{Key: "k", Action: series.ActionPause, Op: "1", Who: "a", Reason: "abc"}),
+		"beat":        series.CheckBeat("n", driver.MinTTL),
 	} {
 		if err != nil {
 			t.Errorf("the least %s is refused: %v", what, err)
@@ -101,7 +102,7 @@ func TestCheckRequests(t *testing.T) {
 }
 
 func TestErrorText(t *testing.T) {
-	const most = driver.MaxErrorText
+	const most = series.MaxErrorText
 	x := strings.Repeat("x", most)
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
@@ -115,12 +116,12 @@ func TestErrorText(t *testing.T) {
 		{"no UTF-8 at the end", x[1:] + "\xff", x[1:]},
 		{"a megabyte", strings.Repeat("é", 1<<19), strings.Repeat("é", most/2)},
 	} {
-		got := driver.ErrorText(c.text)
+		got := series.ErrorText(c.text)
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
-		e := driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: 1, Owner: "n/1", Fence: 1}, Error: got}
-		if err := driver.CheckEnd(&e); err != nil {
+		e := series.EndRequest{RunRef: series.RunRef{Key: "job", Number: 1, Owner: "n/1", Fence: 1}, Error: got}
+		if err := series.CheckEnd(&e); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

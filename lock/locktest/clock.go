@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var clockTests = []test{
@@ -71,17 +72,17 @@ func (s *stand) step(d time.Duration) {
 func clockBack(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(3))
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	is := s.look()
 	s.step(-time.Hour)
 	s.unchanged(func() {
-		s.claimed(s.next(3), driver.KindEarly)
+		s.claimed(s.next(3), series.KindEarly)
 		old := s.ask(s.look().Now, 0)
-		s.claimed(old, driver.KindAhead)
-		equal(s, "the mark", s.opened(driver.OpenRequest{Key: s.key, Node: "n", Revision: "r1"}).Mark, is.Mark)
+		s.claimed(old, series.KindAhead)
+		equal(s, "the mark", s.opened(series.OpenRequest{Key: s.key, Node: "n", Revision: "r1"}).Mark, is.Mark)
 	})
 	s.step(time.Hour + 10*time.Millisecond)
-	s.unchanged(func() { s.claimed(s.next(3), driver.KindPassed) })
+	s.unchanged(func() { s.claimed(s.next(3), series.KindPassed) })
 }
 
 func clockBackFence(s *stand) {
@@ -89,7 +90,7 @@ func clockBackFence(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.step(-30 * time.Millisecond) // the mark stays within the tolerance
 	c := s.ask(s.due(2), s.due(1))
-	c.Overlap = driver.OverlapAllow
+	c.Overlap = series.OverlapAllow
 	_, second := s.granted(c)
 	if second.Fence <= run.Fence {
 		s.Fatalf("the fence is %d, after %d", second.Fence, run.Fence)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // An Env is how the suite gets at a store.
@@ -151,15 +152,15 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 	_, sharer := d.(driver.Sharer)
 	_, several := d.(driver.MultiAcquirer)
 	_, numbered := d.(interface {
-		driver.Numbered
-		driver.Controlled
+		series.Numbered
+		series.Controlled
 	})
-	_, journaled := d.(driver.Journaled)
+	_, journaled := d.(series.Journaled)
 	_, renewer := d.(driver.MultiRenewer)
 	_, clocked := d.(driver.Clocked)
-	_, membership := d.(driver.Membership)
-	_, outputs := d.(driver.OutputKeeper)
-	_, peeker := d.(driver.Peeker)
+	_, membership := d.(series.Membership)
+	_, outputs := d.(series.OutputKeeper)
+	_, peeker := d.(series.Peeker)
 	_, forcer := d.(driver.Forcer)
 	for _, c := range []struct {
 		need need
@@ -177,7 +178,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needClock, clocked, "lock.Clocked"},
 		{needMembership, membership, "lock.Membership"},
 		{needPeeker, peeker, "lock.Peeker"},
-		{needOutputs, outputs, "driver.OutputKeeper"},
+		{needOutputs, outputs, "series.OutputKeeper"},
 		{needForcer, forcer, "lock.Forcer"},
 		{needSetClock, env.SetClock != nil, "Env.SetClock"},
 		{needForget, env.Forget != nil, "Env.Forget"},

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 var nameTests = []test{
@@ -49,7 +50,7 @@ func namesPlain(s *stand) {
 	s.release(h)
 	equal(s, "alive", s.renew(run).Alive, true)
 	_, h = s.acquire(s.acquisition(long))
-	s.ended(run, driver.EndDone)
+	s.ended(run, series.EndDone)
 	h.TTL = long
 	if _, err := s.driver.Renew(s.ctx, h); err != nil {
 		s.Fatalf("the plain lease: %v", err)
@@ -64,9 +65,9 @@ func namesKept(s *stand) {
 		c.Owner, c.Revision = name+"/1", name
 		_, run := s.granted(c)
 		equal(s, "the owner", s.look().Runs[0].Owner, c.Owner)
-		a := s.claimed(s.next(1), driver.KindPassed)
+		a := s.claimed(s.next(1), series.KindPassed)
 		equal(s, "the node", a.Node, name)
-		out := s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{{RunRef: run, Outcome: name}})
+		out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: run, Outcome: name}})
 		equal(s, "ended", out[0].Ended, true)
 		if s.journaled != nil {
 			l := s.lines()[0]

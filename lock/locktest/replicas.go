@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // short fails the test unless err is what the store answers when it is asked for
@@ -46,14 +47,14 @@ func claimReplicas(s *stand) {
 	s.open()
 	c := s.next(1)
 	c.Replicas = driver.MaxReplicas
-	a := s.front().Claim(s.ctx, []driver.Claim{c})[0]
-	equal(s, "the kind", name(a.Kind), name(driver.KindUnknown))
+	a := s.front().Claim(s.ctx, []series.Claim{c})[0]
+	equal(s, "the kind", name(a.Kind), name(series.KindUnknown))
 	if !s.short(a.Err) {
-		s.claimed(s.next(1), driver.KindGranted)
+		s.claimed(s.next(1), series.KindGranted)
 		return
 	}
-	left := s.claimed(s.next(1), driver.KindPassed)
-	if left.State != driver.RunUnstarted {
+	left := s.claimed(s.next(1), series.KindPassed)
+	if left.State != series.RunUnstarted {
 		s.Fatalf("of the claim is left %+v, want a run that was never started", left)
 	}
 	again := s.next(1)

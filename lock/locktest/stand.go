@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -23,9 +24,9 @@ type stand struct {
 	ctx        context.Context
 	env        Env
 	driver     driver.Driver
-	numbered   driver.Numbered
-	journaled  driver.Journaled // nil if the driver keeps no journal
-	controlled driver.Controlled
+	numbered   series.Numbered
+	journaled  series.Journaled // nil if the driver keeps no journal
+	controlled series.Controlled
 	key        string
 	mark       int64 // where the series stood when it was opened
 	owners     int
@@ -35,18 +36,18 @@ type stand struct {
 
 func newStand(t *testing.T, env Env) *stand {
 	s := &stand{T: t, ctx: t.Context(), env: env, driver: env.Open(t), key: "job", audited: map[int]int64{}}
-	s.numbered, _ = s.driver.(driver.Numbered)
-	s.journaled, _ = s.driver.(driver.Journaled)
-	s.controlled, _ = s.driver.(driver.Controlled)
+	s.numbered, _ = s.driver.(series.Numbered)
+	s.journaled, _ = s.driver.(series.Journaled)
+	s.controlled, _ = s.driver.(series.Controlled)
 	return s
 }
 
 // front returns what validates requests before the driver gets them.
-func (s *stand) front() driver.Front { return driver.Front{Driver: s.driver} }
+func (s *stand) front() series.Front { return series.FrontOf(s.driver) }
 
 // shard returns the shard that a series lives in.
 func (s *stand) shard(key string) int {
-	if sharded, ok := s.driver.(driver.Sharded); ok {
+	if sharded, ok := s.driver.(series.Sharded); ok {
 		return sharded.Shard(key)
 	}
 	return 0
@@ -61,21 +62,21 @@ func (s *stand) owner() string {
 // open registers the series and lets enough time pass for due(1) to due(5).
 func (s *stand) open() {
 	s.Helper()
-	s.mark = s.opened(driver.OpenRequest{Key: s.key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}).Mark
+	s.mark = s.opened(series.OpenRequest{Key: s.key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}).Mark
 	s.env.Wait(60 * time.Millisecond)
 }
 
-func (s *stand) opened(o driver.OpenRequest) driver.Series {
+func (s *stand) opened(o series.OpenRequest) series.Series {
 	s.Helper()
-	return s.series(s.numbered.Open(s.ctx, []driver.OpenRequest{o}))
+	return s.series(s.numbered.Open(s.ctx, []series.OpenRequest{o}))
 }
 
-func (s *stand) look() driver.Series {
+func (s *stand) look() series.Series {
 	s.Helper()
 	return s.series(s.numbered.ReadSeries(s.ctx, []string{s.key}))
 }
 
-func (s *stand) series(all []driver.Series) driver.Series {
+func (s *stand) series(all []series.Series) series.Series {
 	s.Helper()
 	if len(all) != 1 {
 		s.Fatalf("%d answers to one request", len(all))
@@ -91,17 +92,17 @@ func (s *stand) due(i int64) int64 { return s.mark + 10*i }
 
 // ask is a claim of number n, which follows after, that is refused for no reason
 // of its own.
-func (s *stand) ask(n, after int64) driver.Claim {
-	return driver.Claim{Key: s.key, Owner: s.owner(), Number: n, After: after, TTL: long, Deadline: time.Hour,
+func (s *stand) ask(n, after int64) series.Claim {
+	return series.Claim{Key: s.key, Owner: s.owner(), Number: n, After: after, TTL: long, Deadline: time.Hour,
 		Attempts: 3, Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
 // next is the claim of due(i).
-func (s *stand) next(i int64) driver.Claim { return s.ask(s.due(i), s.mark) }
+func (s *stand) next(i int64) series.Claim { return s.ask(s.due(i), s.mark) }
 
-func (s *stand) claim(c driver.Claim) driver.Answer {
+func (s *stand) claim(c series.Claim) series.Answer {
 	s.Helper()
-	as := s.numbered.Claim(s.ctx, []driver.Claim{c})
+	as := s.numbered.Claim(s.ctx, []series.Claim{c})
 	if len(as) != 1 {
 		s.Fatalf("%d answers to one claim", len(as))
 	}
@@ -112,7 +113,7 @@ func (s *stand) claim(c driver.Claim) driver.Answer {
 }
 
 // claimed is claim, and fails the test unless the answer is of that kind.
-func (s *stand) claimed(c driver.Claim, want driver.Kind) driver.Answer {
+func (s *stand) claimed(c series.Claim, want series.Kind) series.Answer {
 	s.Helper()
 	a := s.claim(c)
 	if a.Kind != want {
@@ -122,28 +123,28 @@ func (s *stand) claimed(c driver.Claim, want driver.Kind) driver.Answer {
 }
 
 // granted is a claim that is granted, and the run it began.
-func (s *stand) granted(c driver.Claim) (driver.Answer, driver.RunRef) {
+func (s *stand) granted(c series.Claim) (series.Answer, series.RunRef) {
 	s.Helper()
-	a := s.claimed(c, driver.KindGranted)
-	return a, driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+	a := s.claimed(c, series.KindGranted)
+	return a, series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
-func (s *stand) renew(r driver.RunRef) driver.RenewAnswer {
+func (s *stand) renew(r series.RunRef) series.RenewAnswer {
 	s.Helper()
-	out := s.numbered.RenewRuns(s.ctx, []driver.RunRef{r})
+	out := s.numbered.RenewRuns(s.ctx, []series.RunRef{r})
 	if len(out) != 1 || out[0].Err != nil {
 		s.Fatalf("renewal: %+v", out)
 	}
 	return out[0]
 }
 
-func (s *stand) end(r driver.RunRef, how driver.EndKind) driver.EndAnswer {
+func (s *stand) end(r series.RunRef, how series.EndKind) series.EndAnswer {
 	s.Helper()
-	e := driver.EndRequest{RunRef: r, Kind: how}
-	if how == driver.EndDone {
-		e.Outcome, e.OK = driver.OutcomeOK, true
+	e := series.EndRequest{RunRef: r, Kind: how}
+	if how == series.EndDone {
+		e.Outcome, e.OK = series.OutcomeOK, true
 	}
-	out := s.numbered.ReleaseRuns(s.ctx, []driver.EndRequest{e})
+	out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{e})
 	if len(out) != 1 || out[0].Err != nil {
 		s.Fatalf("release: %+v", out)
 	}
@@ -151,7 +152,7 @@ func (s *stand) end(r driver.RunRef, how driver.EndKind) driver.EndAnswer {
 }
 
 // ended is end, and fails the test unless the ending is accepted.
-func (s *stand) ended(r driver.RunRef, how driver.EndKind) driver.EndAnswer {
+func (s *stand) ended(r series.RunRef, how series.EndKind) series.EndAnswer {
 	s.Helper()
 	e := s.end(r, how)
 	if !e.Ended {
@@ -161,7 +162,7 @@ func (s *stand) ended(r driver.RunRef, how driver.EndKind) driver.EndAnswer {
 }
 
 // lines returns the journal without its first line, or nil if the store keeps none.
-func (s *stand) lines() []driver.Line {
+func (s *stand) lines() []series.Line {
 	s.Helper()
 	if s.journaled == nil {
 		return nil
@@ -170,7 +171,7 @@ func (s *stand) lines() []driver.Line {
 	if err != nil {
 		s.Fatalf("journal: %v", err)
 	}
-	if len(j.Lines) > 0 && j.Lines[0].Verdict == driver.VerdictOpened {
+	if len(j.Lines) > 0 && j.Lines[0].Verdict == series.VerdictOpened {
 		return j.Lines[1:]
 	}
 	return j.Lines
@@ -178,10 +179,10 @@ func (s *stand) lines() []driver.Line {
 
 // last checks the last line of the journal: its verdict, the number it speaks
 // of, and where it moved the mark from.
-func (s *stand) last(v driver.Verdict, from, to int64) driver.Line {
+func (s *stand) last(v series.Verdict, from, to int64) series.Line {
 	s.Helper()
 	if s.journaled == nil {
-		return driver.Line{}
+		return series.Line{}
 	}
 	lines := s.lines()
 	if len(lines) == 0 {
@@ -195,10 +196,10 @@ func (s *stand) last(v driver.Verdict, from, to int64) driver.Line {
 }
 
 // before is last for the line before the last one.
-func (s *stand) before(v driver.Verdict, from, to int64) driver.Line {
+func (s *stand) before(v series.Verdict, from, to int64) series.Line {
 	s.Helper()
 	if s.journaled == nil {
-		return driver.Line{}
+		return series.Line{}
 	}
 	lines := s.lines()
 	if len(lines) < 2 {
@@ -212,13 +213,13 @@ func (s *stand) before(v driver.Verdict, from, to int64) driver.Line {
 }
 
 // changed checks that the last line of the journal is that of a change.
-func (s *stand) changed(action driver.Action, change int64) {
+func (s *stand) changed(action series.Action, change int64) {
 	s.Helper()
 	if s.journaled == nil {
 		return
 	}
 	is := s.look()
-	if l := s.last(driver.VerdictControl, is.Mark, is.Mark); driver.Action(l.Reason) != action || l.Change != change {
+	if l := s.last(series.VerdictControl, is.Mark, is.Mark); series.Action(l.Reason) != action || l.Change != change {
 		s.Fatalf("the last line is %+v, want change %d, %s", l, change, action)
 	}
 }
@@ -249,7 +250,7 @@ func equal[T comparable](s *stand, what string, got, want T) {
 var kinds = []string{"unknown", "granted", "over", "passed", "held", "early", "ahead", "gap", "orphan",
 	"expired", "skipped", "waiting", "missed", "paused"}
 
-func name(k driver.Kind) string {
+func name(k series.Kind) string {
 	if int(k) < len(kinds) {
 		return kinds[k]
 	}

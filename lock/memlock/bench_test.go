@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A hundred thousand series are due at once, again and again: what a claim and
@@ -15,13 +16,13 @@ func BenchmarkDueAtOnce(b *testing.B) {
 	const n = 100_000
 	now := time.Unix(1_700_000_000, 0)
 	s := memlock.New(memlock.Options{Now: func() time.Time { return now }, JournalLines: 10})
-	cs, es := make([]driver.Claim, n), make([]driver.EndRequest, n)
-	os := make([]driver.OpenRequest, n)
+	cs, es := make([]series.Claim, n), make([]series.EndRequest, n)
+	os := make([]series.OpenRequest, n)
 	for i := range os {
 		key, owner := fmt.Sprint("job-", i), fmt.Sprint("node/", i)
-		os[i] = driver.OpenRequest{Key: key, Node: "node"}
-		cs[i] = driver.Claim{Key: key, Owner: owner, TTL: time.Minute, Deadline: time.Minute, Attempts: 1, Latest: driver.MaxNumber}
-		es[i].RunRef = driver.RunRef{Key: key, Owner: owner}
+		os[i] = series.OpenRequest{Key: key, Node: "node"}
+		cs[i] = series.Claim{Key: key, Owner: owner, TTL: time.Minute, Deadline: time.Minute, Attempts: 1, Latest: driver.MaxNumber}
+		es[i].RunRef = series.RunRef{Key: key, Owner: owner}
 	}
 	mark := s.Open(b.Context(), os)[0].Mark
 	var claiming, ending time.Duration
@@ -33,7 +34,7 @@ func BenchmarkDueAtOnce(b *testing.B) {
 		mark += 1000
 		start := time.Now()
 		for i, a := range s.Claim(b.Context(), cs) {
-			if a.Kind != driver.KindGranted {
+			if a.Kind != series.KindGranted {
 				b.Fatalf("claim %d: %+v", i, a)
 			}
 			es[i].Number, es[i].Fence = a.Number, a.Fence

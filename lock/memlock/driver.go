@@ -18,12 +18,12 @@ var _ interface {
 	driver.MultiRenewer
 	driver.Inspector
 	driver.Forcer
-	driver.Numbered
-	driver.Controlled
-	driver.Journaled
-	driver.OutputKeeper
+	series.Numbered
+	series.Controlled
+	series.Journaled
+	series.OutputKeeper
 	driver.Clocked
-	driver.Membership
+	series.Membership
 } = (*Store)(nil)
 
 // Options are the options of a [Store].
@@ -62,7 +62,7 @@ type record struct {
 	key  string
 	next *record // the one opened after it
 	series.State
-	room      [1]driver.Run // for State.Runs, which most often needs no more
+	room      [1]series.Run // for State.Runs, which most often needs no more
 	journal   journal
 	sightings series.Sightings
 	outputs   series.Outputs

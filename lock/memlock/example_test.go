@@ -9,6 +9,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A plain lease: one owner at a time, and a fence that grows.
@@ -33,13 +34,13 @@ func ExampleStore_Claim() {
 	ctx := context.Background()
 	now := time.Unix(1_700_000_000, 0)
 	store := memlock.New(memlock.Options{Now: func() time.Time { return now }})
-	mark := store.Open(ctx, []driver.OpenRequest{{Key: "report", Node: "a"}})[0].Mark
+	mark := store.Open(ctx, []series.OpenRequest{{Key: "report", Node: "a"}})[0].Mark
 
 	now = now.Add(5 * time.Second)
 	for _, owner := range []string{"a/1", "b/1", "a/1"} {
-		answer := store.Claim(ctx, []driver.Claim{{Key: "report", Owner: owner, Number: mark + 5000, After: mark,
+		answer := store.Claim(ctx, []series.Claim{{Key: "report", Owner: owner, Number: mark + 5000, After: mark,
 			TTL: time.Minute, Deadline: time.Minute, Attempts: 1, Latest: now.UnixMilli()}})[0]
-		fmt.Println(answer.Kind == driver.KindGranted, answer.Node)
+		fmt.Println(answer.Kind == series.KindGranted, answer.Node)
 	}
 	// Output:
 	// true a
@@ -52,14 +53,14 @@ func ExampleStore_Journal() {
 	ctx := context.Background()
 	now := time.Unix(1_700_000_000, 0)
 	store := memlock.New(memlock.Options{Now: func() time.Time { return now }})
-	mark := store.Open(ctx, []driver.OpenRequest{{Key: "report", Node: "a"}})[0].Mark
+	mark := store.Open(ctx, []series.OpenRequest{{Key: "report", Node: "a"}})[0].Mark
 
 	now = now.Add(5 * time.Second)
-	claim := driver.Claim{Key: "report", Owner: "a/1", Number: mark + 5000, After: mark, TTL: time.Minute,
+	claim := series.Claim{Key: "report", Owner: "a/1", Number: mark + 5000, After: mark, TTL: time.Minute,
 		Deadline: time.Minute, Attempts: 1, Latest: now.UnixMilli()}
-	answer := store.Claim(ctx, []driver.Claim{claim})[0]
-	store.ReleaseRuns(ctx, []driver.EndRequest{{Kind: driver.EndDone, Outcome: driver.OutcomeOK, OK: true,
-		RunRef: driver.RunRef{Key: "report", Number: claim.Number, Owner: claim.Owner, Fence: answer.Fence}}})
+	answer := store.Claim(ctx, []series.Claim{claim})[0]
+	store.ReleaseRuns(ctx, []series.EndRequest{{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true,
+		RunRef: series.RunRef{Key: "report", Number: claim.Number, Owner: claim.Owner, Fence: answer.Fence}}})
 
 	journal, _ := store.Journal(ctx, "report", 0)
 	for _, line := range journal.Lines {

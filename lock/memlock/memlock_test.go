@@ -12,24 +12,25 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // misses opens a series and spends n numbers one by one, so that no two lines
 // of the journal fold.
 func misses(t *testing.T, s *memlock.Store, key string, n int) {
 	t.Helper()
-	mark := s.Open(t.Context(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Mark
+	mark := s.Open(t.Context(), []series.OpenRequest{{Key: key, Node: "n"}})[0].Mark
 	time.Sleep(time.Duration(n+1) * time.Millisecond) // all are late
 	for i := range int64(n) {
-		c := driver.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: time.Minute,
+		c := series.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: time.Minute,
 			Attempts: 1, Latest: driver.MaxNumber, Revision: fmt.Sprint("r", i%2)}
-		if a := s.Claim(t.Context(), []driver.Claim{c})[0]; a.Kind != driver.KindMissed {
+		if a := s.Claim(t.Context(), []series.Claim{c})[0]; a.Kind != series.KindMissed {
 			t.Fatalf("claim %d: %+v", i, a)
 		}
 	}
 }
 
-func journal(t *testing.T, s *memlock.Store, key string) driver.Journal {
+func journal(t *testing.T, s *memlock.Store, key string) series.Journal {
 	t.Helper()
 	j, err := s.Journal(t.Context(), key, 0)
 	if err != nil {
@@ -84,8 +85,8 @@ func TestErrorTextsAreBounded(t *testing.T) {
 	}{
 		{0, 400, 15, 15, 1}, {0, 400, 16, 16, 1}, {0, 400, 17, 16, 1}, // 16 times 400 is the bound
 		{0, 401, 16, 15, 1},
-		{0, driver.MaxErrorText, 40, most / driver.MaxErrorText, 1},
-		{4, driver.MaxErrorText, 40, 4, 3}, // as many as lines: the others have room
+		{0, series.MaxErrorText, 40, most / series.MaxErrorText, 1},
+		{4, series.MaxErrorText, 40, 4, 3}, // as many as lines: the others have room
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := memlock.New(memlock.Options{JournalTotal: 100, JournalLines: c.lines})
@@ -104,14 +105,14 @@ func TestErrorTextsAreBounded(t *testing.T) {
 // fail lets runs of a series fail, with texts of so many bytes.
 func fail(t *testing.T, s *memlock.Store, key string, text, runs int) {
 	t.Helper()
-	mark := s.Open(t.Context(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Mark
+	mark := s.Open(t.Context(), []series.OpenRequest{{Key: key, Node: "n"}})[0].Mark
 	time.Sleep(time.Duration(runs+1) * time.Millisecond)
 	for i := range runs {
-		c := driver.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + int64(i) + 1, After: mark + int64(i), TTL: time.Minute, Deadline: time.Hour,
+		c := series.Claim{Key: key, Owner: fmt.Sprint("n/", i), Number: mark + int64(i) + 1, After: mark + int64(i), TTL: time.Minute, Deadline: time.Hour,
 			Attempts: 1, Latest: driver.MaxNumber}
-		a := s.Claim(t.Context(), []driver.Claim{c})[0]
-		e := driver.EndRequest{RunRef: driver.RunRef{Key: key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: strings.Repeat("x", text)}
-		if ended := s.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !ended.Ended {
+		a := s.Claim(t.Context(), []series.Claim{c})[0]
+		e := series.EndRequest{RunRef: series.RunRef{Key: key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}, Outcome: series.OutcomeFailed, Error: strings.Repeat("x", text)}
+		if ended := s.ReleaseRuns(t.Context(), []series.EndRequest{e})[0]; !ended.Ended {
 			t.Fatalf("run %d: %+v, %+v", i, a, ended)
 		}
 	}
@@ -211,7 +212,7 @@ func TestLooksInAnyOrder(t *testing.T) {
 		marks := map[string]int64{}
 		for _, i := range rand.Perm(20) {
 			marks[name(i)] = int64(100 + i)
-			s.Open(t.Context(), []driver.OpenRequest{{Key: name(i), Node: "a", Mark: marks[name(i)]}})
+			s.Open(t.Context(), []series.OpenRequest{{Key: name(i), Node: "a", Mark: marks[name(i)]}})
 		}
 		for range 10 {
 			keys := make([]string, 0, 25)

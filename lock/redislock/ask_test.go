@@ -8,14 +8,15 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // open registers series and returns the number just after their marks, which is due.
 func open(t testing.TB, d *redislock.Driver, c redis.UniversalClient, keys ...string) (due int64) {
 	t.Helper()
-	os := make([]driver.OpenRequest, len(keys))
+	os := make([]series.OpenRequest, len(keys))
 	for i, key := range keys {
-		os[i] = driver.OpenRequest{Key: key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}
+		os[i] = series.OpenRequest{Key: key, Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}
 	}
 	for _, s := range d.Open(t.Context(), os) {
 		must(t, s.Err)
@@ -26,22 +27,22 @@ func open(t testing.TB, d *redislock.Driver, c redis.UniversalClient, keys ...st
 }
 
 // claimOf asks for a number and is refused for no reason of its own.
-func claimOf(key, owner string, number int64) driver.Claim {
-	return driver.Claim{Key: key, Owner: owner, Number: number, TTL: time.Minute, Deadline: time.Hour, Attempts: 3,
+func claimOf(key, owner string, number int64) series.Claim {
+	return series.Claim{Key: key, Owner: owner, Number: number, TTL: time.Minute, Deadline: time.Hour, Attempts: 3,
 		Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
-func claim(t testing.TB, d *redislock.Driver, c driver.Claim, want driver.Kind) driver.Answer {
+func claim(t testing.TB, d *redislock.Driver, c series.Claim, want series.Kind) series.Answer {
 	t.Helper()
-	a := d.Claim(t.Context(), []driver.Claim{c})[0]
+	a := d.Claim(t.Context(), []series.Claim{c})[0]
 	if a.Err != nil || a.Kind != want {
 		t.Fatalf("claim of %q %d by %s: %+v, want kind %d", c.Key, c.Number, c.Owner, a, want)
 	}
 	return a
 }
 
-func runOf(c driver.Claim, a driver.Answer) driver.RunRef {
-	return driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+func runOf(c series.Claim, a series.Answer) series.RunRef {
+	return series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
 func acquire(t testing.TB, d *redislock.Driver, key, owner string) driver.LeaseRef {

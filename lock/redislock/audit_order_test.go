@@ -3,17 +3,17 @@ package redislock
 import (
 	"testing"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The clock of one server was put back between two records: those of its shard stay in the order of their numbers.
 func TestAuditAfterABackwardStep(t *testing.T) {
 	t.Parallel()
-	record := func(shard int, number, at int64) driver.AuditRecord {
-		return driver.AuditRecord{Shard: shard, Number: number, At: at}
+	record := func(shard int, number, at int64) series.AuditRecord {
+		return series.AuditRecord{Shard: shard, Number: number, At: at}
 	}
-	all := byInstant([][]driver.AuditRecord{{record(0, 1, 10), record(0, 2, 30), record(0, 3, 20)}, nil, {record(2, 7, 15), record(2, 8, 25)}})
-	want := []driver.AuditRecord{record(0, 1, 10), record(2, 7, 15), record(2, 8, 25), record(0, 2, 30), record(0, 3, 20)}
+	all := byInstant([][]series.AuditRecord{{record(0, 1, 10), record(0, 2, 30), record(0, 3, 20)}, nil, {record(2, 7, 15), record(2, 8, 25)}})
+	want := []series.AuditRecord{record(0, 1, 10), record(2, 7, 15), record(2, 8, 25), record(0, 2, 30), record(0, 3, 20)}
 	if len(all) != len(want) {
 		t.Fatalf("%d records, want %d", len(all), len(want))
 	}

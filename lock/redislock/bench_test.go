@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const benchJobs = 2000
@@ -31,9 +32,9 @@ func newFieldOn(t testing.TB, addr string) *field {
 	c := client(t, addr)
 	d := newDriver(t, c, redislock.Options{})
 	f := &field{TB: t, driver: d, client: c}
-	os := make([]driver.OpenRequest, benchJobs)
+	os := make([]series.OpenRequest, benchJobs)
 	for i := range os {
-		os[i] = driver.OpenRequest{Key: "job-" + strconv.Itoa(i), Node: "bench", Revision: "7d1b6e0c", Spec: "* * * * * *", Zone: "UTC"}
+		os[i] = series.OpenRequest{Key: "job-" + strconv.Itoa(i), Node: "bench", Revision: "7d1b6e0c", Spec: "* * * * * *", Zone: "UTC"}
 	}
 	for _, s := range d.Open(context.Background(), os) {
 		if s.Err != nil {
@@ -45,27 +46,27 @@ func newFieldOn(t testing.TB, addr string) *field {
 }
 
 // claims asks for a number of every series that nobody has asked for.
-func (f *field) claims() []driver.Claim {
+func (f *field) claims() []series.Claim {
 	f.Helper()
 	waitOn(f, f.client, 2*time.Millisecond)
 	now := f.client.Time(context.Background()).Val().UnixMilli()
-	cs := make([]driver.Claim, benchJobs)
+	cs := make([]series.Claim, benchJobs)
 	for i := range cs {
 		f.owners++
-		cs[i] = driver.Claim{Key: "job-" + strconv.Itoa(i), Owner: "bench-5f2a91c4/" + strconv.Itoa(f.owners), Number: now, TTL: 30 * time.Second,
+		cs[i] = series.Claim{Key: "job-" + strconv.Itoa(i), Owner: "bench-5f2a91c4/" + strconv.Itoa(f.owners), Number: now, TTL: 30 * time.Second,
 			Deadline: time.Minute, Attempts: 3, Window: time.Hour, Latest: now + 60_000, Revision: "7d1b6e0c"}
 	}
 	return cs
 }
 
-func (f *field) release(cs []driver.Claim, as []driver.Answer) {
+func (f *field) release(cs []series.Claim, as []series.Answer) {
 	f.Helper()
-	es := make([]driver.EndRequest, len(cs))
+	es := make([]series.EndRequest, len(cs))
 	for i := range cs {
-		if as[i].Kind != driver.KindGranted {
+		if as[i].Kind != series.KindGranted {
 			f.Fatalf("claim %d: %+v", i, as[i])
 		}
-		es[i] = driver.EndRequest{RunRef: driver.RunRef{Key: cs[i].Key, Number: cs[i].Number, Owner: cs[i].Owner, Fence: as[i].Fence}, Outcome: "ok", OK: true}
+		es[i] = series.EndRequest{RunRef: series.RunRef{Key: cs[i].Key, Number: cs[i].Number, Owner: cs[i].Owner, Fence: as[i].Fence}, Outcome: "ok", OK: true}
 	}
 	for _, e := range f.driver.ReleaseRuns(context.Background(), es) {
 		if !e.Ended {
@@ -92,23 +93,23 @@ func each(n, places int, do func(i int)) {
 func BenchmarkClaim(b *testing.B) {
 	for _, goroutines := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("one-by-one/goroutines=%d", goroutines), func(b *testing.B) {
-			benchClaims(b, func(ctx context.Context, f *field, cs []driver.Claim, as []driver.Answer) {
+			benchClaims(b, func(ctx context.Context, f *field, cs []series.Claim, as []series.Answer) {
 				each(goroutines, len(cs), func(i int) { as[i] = f.driver.Claim(ctx, cs[i:i+1])[0] })
 			})
 		})
 	}
 	for _, goroutines := range []int{1, 2} {
 		b.Run(fmt.Sprintf("batches-of-100/goroutines=%d", goroutines), func(b *testing.B) {
-			benchClaims(b, func(ctx context.Context, f *field, cs []driver.Claim, as []driver.Answer) {
+			benchClaims(b, func(ctx context.Context, f *field, cs []series.Claim, as []series.Answer) {
 				each(goroutines, len(cs)/100, func(i int) { copy(as[100*i:], f.driver.Claim(ctx, cs[100*i:100*i+100])) })
 			})
 		})
 	}
 }
 
-func benchClaims(b *testing.B, ask func(context.Context, *field, []driver.Claim, []driver.Answer)) {
+func benchClaims(b *testing.B, ask func(context.Context, *field, []series.Claim, []series.Answer)) {
 	f, ctx := newField(b), b.Context()
-	as := make([]driver.Answer, benchJobs)
+	as := make([]series.Answer, benchJobs)
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
@@ -128,16 +129,16 @@ func BenchmarkPassed(b *testing.B) {
 	f, ctx := newField(b), b.Context()
 	cs := f.claims()
 	for _, a := range f.driver.Claim(ctx, cs) {
-		if a.Kind != driver.KindGranted {
+		if a.Kind != series.KindGranted {
 			b.Fatalf("%+v", a)
 		}
 	}
-	ps := make([]driver.NumberRef, len(cs))
+	ps := make([]series.NumberRef, len(cs))
 	for i := range cs {
 		cs[i].Owner = "other-91c45f2a/" + strconv.Itoa(i)
-		ps[i] = driver.NumberRef{Key: cs[i].Key, Number: cs[i].Number}
+		ps[i] = series.NumberRef{Key: cs[i].Key, Number: cs[i].Number}
 	}
-	claim := func(i int) (passed bool) { return f.driver.Claim(ctx, cs[i:i+100])[0].Kind == driver.KindPassed }
+	claim := func(i int) (passed bool) { return f.driver.Claim(ctx, cs[i:i+100])[0].Kind == series.KindPassed }
 	peek := func(i int) (passed bool) {
 		answers, err := f.driver.Peek(ctx, ps[i:i+100], true)
 		return err == nil && answers[0] != nil

@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const slots = 16384
@@ -54,21 +55,21 @@ func TestCluster(t *testing.T) {
 	d := newDriver(t, c, redislock.Options{Shards: 16})
 	keys := names(100)
 	due := open(t, d, c, keys...)
-	cs := make([]driver.Claim, len(keys))
+	cs := make([]series.Claim, len(keys))
 	for i, key := range keys {
 		cs[i] = claimOf(key, fmt.Sprint("a/", i), due)
 	}
-	runs := make([]driver.RunRef, len(keys))
-	ends := make([]driver.EndRequest, len(keys))
+	runs := make([]series.RunRef, len(keys))
+	ends := make([]series.EndRequest, len(keys))
 	for i, a := range d.Claim(t.Context(), cs) {
-		if a.Kind != driver.KindGranted {
+		if a.Kind != series.KindGranted {
 			t.Fatalf("claim %d: %+v", i, a)
 		}
 		runs[i] = runOf(cs[i], a)
-		ends[i] = driver.EndRequest{RunRef: runs[i], OK: true, Outcome: "ok"}
+		ends[i] = series.EndRequest{RunRef: runs[i], OK: true, Outcome: "ok"}
 	}
 	for i, a := range peeks(t, d, due, keys...) {
-		if a == nil || a.Kind != driver.KindPassed || a.Node != "a" || a.Err != nil {
+		if a == nil || a.Kind != series.KindPassed || a.Node != "a" || a.Err != nil {
 			t.Errorf("peek %d: %+v", i, a)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The scripts keep the contract on a simulated server, whose clock is moved by
@@ -115,9 +116,9 @@ func TestContractRealExact(t *testing.T) {
 // seriesOnly has plain leases from one driver and series from another.
 type seriesOnly struct {
 	driver.Driver
-	driver.Numbered
-	driver.Controlled
-	driver.Journaled
+	series.Numbered
+	series.Controlled
+	series.Journaled
 }
 
 // restricted returns a client of a user with the minimal rights, and these rules.

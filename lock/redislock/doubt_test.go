@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // doubts asks everything and fails the test unless each answer is the doubt
@@ -23,14 +24,14 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
 	defer stop()
 	h := driver.LeaseRef{Key: "key", Owner: "a/1", Fence: 1, TTL: time.Minute}
-	run := driver.RunRef{Key: "job", Number: number, Owner: "a/1", Fence: 1, TTL: time.Minute}
+	run := series.RunRef{Key: "job", Number: number, Owner: "a/1", Fence: 1, TTL: time.Minute}
 	_, acquired := d.Acquire(ctx, driver.Acquisition{Key: "key", Owner: "b/1", TTL: time.Minute})
 	_, renewed := d.Renew(ctx, h)
-	claimed := d.Claim(ctx, []driver.Claim{claimOf("job", "b/1", number), claimOf("job", "b/2", number+1)})
-	if claimed[0].Kind != driver.KindUnknown || claimed[1].Kind != driver.KindUnknown {
+	claimed := d.Claim(ctx, []series.Claim{claimOf("job", "b/1", number), claimOf("job", "b/2", number+1)})
+	if claimed[0].Kind != series.KindUnknown || claimed[1].Kind != series.KindUnknown {
 		t.Errorf("claims are answered with %+v", claimed)
 	}
-	answers, peeked := d.Peek(ctx, []driver.NumberRef{{Key: "job", Number: number}}, true)
+	answers, peeked := d.Peek(ctx, []series.NumberRef{{Key: "job", Number: number}}, true)
 	if answers[0] != nil {
 		t.Errorf("a peek is answered with %+v", answers[0])
 	}
@@ -39,11 +40,11 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 		"acquire": acquired, "renew": renewed, "release": d.Release(ctx, h),
 		"claim": claimed[0].Err, "second claim": claimed[1].Err,
 		"peek":        peeked,
-		"renew run":   d.RenewRuns(ctx, []driver.RunRef{run})[0].Err,
-		"release run": d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: run}})[0].Err,
-		"open":        d.Open(ctx, []driver.OpenRequest{{Key: "job", Node: "b"}})[0].Err,
+		"renew run":   d.RenewRuns(ctx, []series.RunRef{run})[0].Err,
+		"release run": d.ReleaseRuns(ctx, []series.EndRequest{{RunRef: run}})[0].Err,
+		"open":        d.Open(ctx, []series.OpenRequest{{Key: "job", Node: "b"}})[0].Err,
 		"look":        d.ReadSeries(ctx, []string{"job"})[0].Err,
-		"pause":       d.Control(ctx, driver.Control{Key: "job", Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: driver.AnySeen}).Err,
+		"pause":       d.Control(ctx, series.Control{Key: "job", Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: series.AnySeen}).Err,
 		"beat":        beat,
 	} {
 		_, refused := errors.AsType[*driver.HeldError](err)
@@ -59,7 +60,7 @@ func TestReplicaIsDoubt(t *testing.T) {
 	mc, rc := client(t, master.Addr()), client(t, copied.Addr())
 	md, rd := newDriver(t, mc, redislock.Options{}), newDriver(t, rc, redislock.Options{})
 	due := open(t, md, mc, "job")
-	claim(t, md, claimOf("job", "a/1", due), driver.KindGranted)
+	claim(t, md, claimOf("job", "a/1", due), series.KindGranted)
 	acquire(t, md, "key", "a/1")
 
 	must(t, rc.SlaveOf(t.Context(), "127.0.0.1", fmt.Sprint(master.Port())).Err())
@@ -82,7 +83,7 @@ func TestBusyIsDoubt(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("the script that never ends has ended")
 	}
-	claim(t, d, claimOf("job", "b/1", due), driver.KindGranted)
+	claim(t, d, claimOf("job", "b/1", due), series.KindGranted)
 }
 
 // Errors of a server that is not ready, or that has no such script, are doubt.
@@ -122,7 +123,7 @@ func TestSilenceIsDoubt(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer stop()
 			start := time.Now()
-			a := d.Claim(ctx, []driver.Claim{claimOf("job", "a/1", 1)})[0]
+			a := d.Claim(ctx, []series.Claim{claimOf("job", "a/1", 1)})[0]
 			if !errors.Is(a.Err, context.DeadlineExceeded) && !isTimeout(a.Err) {
 				t.Errorf("the answer is %+v", a)
 			}

@@ -11,14 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The defaults of [Options].
 const (
 	DefaultNamespace    = driver.DefaultNamespace
 	DefaultShards       = 1
-	DefaultJournalLines = driver.DefaultJournalLines
+	DefaultJournalLines = series.DefaultJournalLines
 	DefaultJournalBytes = 256 << 20
 	DefaultAckTimeout   = 500 * time.Millisecond
 )
@@ -93,17 +95,17 @@ var (
 	_ driver.Distributed   = (*Driver)(nil)
 	_ driver.Inspector     = (*Driver)(nil)
 	_ driver.Forcer        = (*Driver)(nil)
-	_ driver.Numbered      = (*Driver)(nil)
-	_ driver.Controlled    = (*Driver)(nil)
-	_ driver.Peeker        = (*Driver)(nil)
-	_ driver.Journaled     = (*Driver)(nil)
-	_ driver.OutputKeeper  = (*Driver)(nil)
+	_ series.Numbered      = (*Driver)(nil)
+	_ series.Controlled    = (*Driver)(nil)
+	_ series.Peeker        = (*Driver)(nil)
+	_ series.Journaled     = (*Driver)(nil)
+	_ series.OutputKeeper  = (*Driver)(nil)
 	_ driver.Clocked       = (*Driver)(nil)
-	_ driver.Membership    = (*Driver)(nil)
+	_ series.Membership    = (*Driver)(nil)
 	_ driver.Replicated    = (*Driver)(nil)
 	_ driver.StoreChecker  = (*Driver)(nil)
 	_ driver.Namespaced    = (*Driver)(nil)
-	_ driver.Sharded       = (*Driver)(nil)
+	_ series.Sharded       = (*Driver)(nil)
 	_ driver.Explainer     = (*Driver)(nil)
 	_ driver.Prompt        = (*Driver)(nil)
 )
@@ -146,7 +148,7 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) check() error {
-	if err := cmp.Or(driver.CheckNamespace(o.Namespace), driver.CheckJournal(o.JournalLines, o.JournalBytes)); err != nil {
+	if err := cmp.Or(driver.CheckNamespace(o.Namespace), series.CheckJournal(o.JournalLines, o.JournalBytes)); err != nil {
 		return err
 	}
 	switch {
@@ -275,31 +277,13 @@ func readTimeout(client redis.UniversalClient) time.Duration {
 	return 0
 }
 
-// bounded returns when ctx ends. If f does not do so by itself it runs beside:
-// that costs as much as a third of a round trip.
+// bounded returns when ctx ends. If f does not do so by itself it runs beside: that costs
+// as much as a third of a round trip.
 func bounded[T any](ctx context.Context, prompt bool, f func() (T, error)) (T, error) {
-	var none T
-	if err := ctx.Err(); err != nil {
-		return none, err
-	}
-	if prompt || ctx.Done() == nil {
+	if prompt && ctx.Err() == nil {
 		return f()
 	}
-	type reply struct {
-		value T
-		err   error
-	}
-	done := make(chan reply, 1)
-	go func() {
-		v, err := f()
-		done <- reply{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return none, ctx.Err()
-	}
+	return wait.Call(ctx, 0, func(context.Context) (T, error) { return f() })
 }
 
 // limits are how often a client repeats a request, and whether it respects the

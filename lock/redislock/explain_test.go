@@ -22,6 +22,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Why a server refuses, or cannot be reached, is said in words that name no address, no
@@ -54,7 +55,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDriver(t, client(t, test.addr, test.change), foul)
-			err := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err
+			err := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err
 			if err == nil {
 				_, err = d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
 			}
@@ -91,7 +92,7 @@ func TestRefuses(t *testing.T) {
 		"no keys":            as("foreign", "~other:*", "&*", "+@all"),
 		"no write in script": as("looker", "~*", "&*", "+@all", "-hset", "-hdel", "-set"),
 	} {
-		if err := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err; err == nil || !d.Refuses(err) || errors.Is(err, driver.ErrUnreadable) || !strings.Contains(d.Explain(err), "may not do") {
+		if err := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err; err == nil || !d.Refuses(err) || errors.Is(err, driver.ErrUnreadable) || !strings.Contains(d.Explain(err), "may not do") {
 			t.Errorf("%s: %v, refused: %v, explained as %q", name, err, d.Refuses(err), d.Explain(err))
 		}
 	}
@@ -113,7 +114,7 @@ func TestForeignKeyIsOfOneJob(t *testing.T) {
 	t.Parallel()
 	admin := client(t, redisserver.Start(t).Addr())
 	d := newDriver(t, admin, redislock.Options{Namespace: "ns"})
-	os := []driver.OpenRequest{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}}
+	os := []series.OpenRequest{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}}
 	must(t, admin.Set(t.Context(), "ns:v1:{ns.0}:s:foul", "x", 0).Err())
 	d.Open(t.Context(), os)
 	must(t, admin.HSet(t.Context(), "ns:v1:{ns.0}:s:newer", "r", ";a run of another format").Err())

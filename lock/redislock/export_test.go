@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // ClockFrom makes the scripts on series read the clock from the fields s and u
@@ -35,7 +36,7 @@ var (
 )
 
 // ReadAnswer reads what the claim script says of one claim at a time in ms.
-func ReadAnswer(now int64, text string, c *driver.Claim) driver.Answer {
+func ReadAnswer(now int64, text string, c *series.Claim) series.Answer {
 	return claims.answer(instant(now*1000), text, c)
 }
 

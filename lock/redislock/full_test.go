@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // fill writes until the server has no memory left.
@@ -35,25 +36,25 @@ func TestFullServer(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
 	due := open(t, d, c, "job", "other")
 	first := claimOf("job", "a/1", due)
-	run := runOf(first, claim(t, d, first, driver.KindGranted))
+	run := runOf(first, claim(t, d, first, series.KindGranted))
 	held := acquire(t, d, "key", "a/1")
 	shared := []driver.LeaseRef{shareWith(t, d, "shared", "a/1"), shareWith(t, d, "shared", "a/2")}
 	forced := acquire(t, d, "forced", "a/1")
 	fill(t, c)
 
 	next := claimOf("other", "b/1", due)
-	if a := d.Claim(t.Context(), []driver.Claim{next})[0]; a.Kind != driver.KindUnknown || a.Err == nil || !strings.Contains(a.Err.Error(), "OOM") {
+	if a := d.Claim(t.Context(), []series.Claim{next})[0]; a.Kind != series.KindUnknown || a.Err == nil || !strings.Contains(a.Err.Error(), "OOM") {
 		t.Errorf("a claim is answered with %+v, want the doubt OOM", a)
 	}
 	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "free", Owner: "b/1", TTL: time.Minute})
 	if _, refused := errors.AsType[*driver.HeldError](err); err == nil || refused || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
 	}
-	claim(t, d, claimOf("job", "b/2", due), driver.KindPassed)
-	if r := d.RenewRuns(t.Context(), []driver.RunRef{run})[0]; !r.Alive || r.Err != nil {
+	claim(t, d, claimOf("job", "b/2", due), series.KindPassed)
+	if r := d.RenewRuns(t.Context(), []series.RunRef{run})[0]; !r.Alive || r.Err != nil {
 		t.Errorf("the renewal is answered with %+v", r)
 	}
-	if e := d.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: run, OK: true, Outcome: "ok"}})[0]; !e.Ended || e.Err != nil {
+	if e := d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, OK: true, Outcome: "ok"}})[0]; !e.Ended || e.Err != nil {
 		t.Errorf("the release is answered with %+v", e)
 	}
 	if _, err := d.Renew(t.Context(), held); err != nil {
@@ -61,16 +62,16 @@ func TestFullServer(t *testing.T) {
 	}
 	must(t, d.Release(t.Context(), held))
 	takesLeases(t, d, append(shared, forced)...)
-	for _, c := range []driver.Control{
-		{Key: "job", Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test"}, {Key: "job", Action: driver.ActionResume, Op: "2", Who: "ann", Seen: 1},
+	for _, c := range []series.Control{
+		{Key: "job", Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test"}, {Key: "job", Action: series.ActionResume, Op: "2", Who: "ann", Seen: 1},
 	} {
-		if a := d.Control(t.Context(), c); a.Kind != driver.ControlDone {
+		if a := d.Control(t.Context(), c); a.Kind != series.ControlDone {
 			t.Errorf("the %s is answered with %+v", c.Action, a)
 		}
 	}
 	open(t, d, c, "job", "new")
 	fill(t, c) // what was freed must not be why it worked
-	if a := d.Claim(t.Context(), []driver.Claim{next})[0]; a.Err == nil {
+	if a := d.Claim(t.Context(), []series.Claim{next})[0]; a.Err == nil {
 		t.Errorf("the server was not full: %+v", a)
 	}
 }

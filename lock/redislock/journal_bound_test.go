@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // lines are how many lines a series has after each of so many verdicts, none of
@@ -19,13 +20,13 @@ func lines(t *testing.T, o redislock.Options, verdicts int) (counts []int64) {
 	t.Helper()
 	c := client(t, redisserver.Start(t).Addr())
 	d := newDriver(t, c, o)
-	mark := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "opener"}})[0].Mark
+	mark := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "opener"}})[0].Mark
 	waitOn(t, c, time.Duration(verdicts+1)*time.Millisecond)
 	journal := fmt.Sprintf("%s:v1:{%[1]s.0}:j:job", redislock.DefaultNamespace)
 	for i := range int64(verdicts) {
-		a := d.Claim(t.Context(), []driver.Claim{{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + 1, After: mark, TTL: time.Minute, Attempts: 1,
+		a := d.Claim(t.Context(), []series.Claim{{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + 1, After: mark, TTL: time.Minute, Attempts: 1,
 			Latest: driver.MaxNumber, Revision: fmt.Sprint("r", i%2)}})[0]
-		if a.Kind != driver.KindMissed {
+		if a.Kind != series.KindMissed {
 			t.Fatalf("claim %d: %+v", i, a)
 		}
 		mark++
@@ -67,8 +68,8 @@ func TestJournalBytesToTheByte(t *testing.T) {
 	next := 0
 	grant := func(d *redislock.Driver) (counted, lines int64) {
 		asked := claimOf("job", fmt.Sprint("n/", next), due+int64(next))
-		asked.Overlap = driver.OverlapAllow
-		claim(t, d, asked, driver.KindGranted)
+		asked.Overlap = series.OverlapAllow
+		claim(t, d, asked, series.KindGranted)
 		next++
 		counted, _, lines = weights(t, c, []string{"job"})
 		return counted, lines
@@ -108,25 +109,25 @@ func TestErrorTextCostsLines(t *testing.T) {
 			d := newDriver(t, server, redislock.Options{})
 			due := open(t, d, server, "job") // one line
 			waitOn(t, server, 10*time.Millisecond)
-			var run driver.RunRef
+			var run series.RunRef
 			for i := range c.lines - 1 {
 				asked := claimOf("job", fmt.Sprint("n/", i), due+i)
-				asked.Overlap = driver.OverlapAllow
-				run = runOf(asked, claim(t, d, asked, driver.KindGranted))
+				asked.Overlap = series.OverlapAllow
+				run = runOf(asked, claim(t, d, asked, series.KindGranted))
 			}
 			has, _, lines := weights(t, server, []string{"job"})
 			if lines != c.lines {
 				t.Fatalf("there are %d lines", lines)
 			}
-			text := strings.Repeat("x", driver.MaxErrorText)
+			text := strings.Repeat("x", series.MaxErrorText)
 			full := newDriver(t, server, redislock.Options{JournalBytes: has + c.room})
-			if e := full.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: run, Outcome: driver.OutcomeFailed, Error: text}})[0]; !e.Ended {
+			if e := full.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, Outcome: series.OutcomeFailed, Error: text}})[0]; !e.Ended {
 				t.Fatalf("the end: %+v", e)
 			}
 			j, err := d.Journal(t.Context(), "job", 0)
 			must(t, err)
 			newest := j.Lines[len(j.Lines)-1]
-			if (newest.Error == text) != c.kept || newest.Outcome != driver.OutcomeFailed || int64(len(j.Lines)) != c.remain {
+			if (newest.Error == text) != c.kept || newest.Outcome != series.OutcomeFailed || int64(len(j.Lines)) != c.remain {
 				t.Errorf("%d lines, the text is kept: %v", len(j.Lines), newest.Error == text)
 			}
 			if counted, bytes, _ := weights(t, server, []string{"job"}); counted != bytes {
@@ -139,7 +140,7 @@ func TestErrorTextCostsLines(t *testing.T) {
 // Journals full of the longest texts of errors stay within their lines and their bytes: that is
 // what one read takes, and what all of them return together.
 func TestJournalsOfErrors(t *testing.T) {
-	const budget, length, each = 60_000, 40, driver.MaxErrorText + 300
+	const budget, length, each = 60_000, 40, series.MaxErrorText + 300
 	c := client(t, redisserver.Start(t).Addr())
 	keys := names(8)
 	d := newDriver(t, c, redislock.Options{JournalLines: length})
@@ -175,11 +176,11 @@ func fail(t *testing.T, d *redislock.Driver, c redis.UniversalClient, keys []str
 	due := open(t, d, c, keys...)
 	waitOn(t, c, time.Duration(rounds+1)*time.Millisecond)
 	for round := range rounds {
-		var es []driver.EndRequest
+		var es []series.EndRequest
 		for _, key := range keys {
 			asked := claimOf(key, fmt.Sprint("n/", round), due+int64(round))
-			run := runOf(asked, claim(t, d, asked, driver.KindGranted))
-			es = append(es, driver.EndRequest{RunRef: run, Outcome: driver.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), driver.MaxErrorText)})
+			run := runOf(asked, claim(t, d, asked, series.KindGranted))
+			es = append(es, series.EndRequest{RunRef: run, Outcome: series.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), series.MaxErrorText)})
 		}
 		for _, e := range d.ReleaseRuns(t.Context(), es) {
 			if !e.Ended {

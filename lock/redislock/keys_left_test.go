@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A series whose state is gone is listed while its journal or its specs are left; one that could not be
@@ -25,7 +26,7 @@ func TestKeysOfWhatIsLeft(t *testing.T) {
 		}
 	}
 	open := func(key string) error {
-		return d.Open(t.Context(), []driver.OpenRequest{{Key: key, Node: "n", Revision: "r", Spec: "@every 1s", Zone: "UTC"}})[0].Err
+		return d.Open(t.Context(), []series.OpenRequest{{Key: key, Node: "n", Revision: "r", Spec: "@every 1s", Zone: "UTC"}})[0].Err
 	}
 	must(t, open("job"))
 	must(t, admin.Del(t.Context(), prefix+"s:job").Err())
@@ -48,7 +49,7 @@ func TestOpenPassesOverAForgedSighting(t *testing.T) {
 	d, admin := realDriver(t, redislock.Options{Namespace: "ns"})
 	for _, text := range []string{"", "garbage", "12", "12|", "x|13|n|UTC||s", "|||||"} {
 		must(t, admin.HSet(t.Context(), "ns:v1:{ns.0}:d:job", "r", text, "other", text).Err())
-		s := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@every 1s", Zone: "UTC"}})[0]
+		s := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n", Revision: "r", Spec: "@every 1s", Zone: "UTC"}})[0]
 		j, err := d.Journal(t.Context(), "job", 0)
 		if s.Err != nil || err != nil || len(j.Revisions) != 1 || len(j.Faults) != 1 || s.Other != "" {
 			t.Errorf("%q: %+v, journal %+v, %v", text, s, j, err)
@@ -57,7 +58,7 @@ func TestOpenPassesOverAForgedSighting(t *testing.T) {
 	for i := range 40 {
 		must(t, admin.HSet(t.Context(), "ns:v1:{ns.0}:d:job", i, "garbage").Err())
 	}
-	if s := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n", Revision: "new", Spec: "@every 1s", Zone: "UTC"}})[0]; s.Err != nil {
+	if s := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n", Revision: "new", Spec: "@every 1s", Zone: "UTC"}})[0]; s.Err != nil {
 		t.Error(s.Err)
 	}
 }
@@ -68,7 +69,7 @@ func TestKeysOfTheShardsThatAnswer(t *testing.T) {
 	d, admin := realDriver(t, redislock.Options{Namespace: "ns", Shards: 2})
 	var want []string
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
-		must(t, d.Open(t.Context(), []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err)
+		must(t, d.Open(t.Context(), []series.OpenRequest{{Key: key, Node: "n"}})[0].Err)
 		if d.Shard(key) == 0 {
 			want = append(want, key)
 		}

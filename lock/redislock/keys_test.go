@@ -14,6 +14,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 func documentation(t *testing.T) string {
@@ -87,7 +88,7 @@ func populate(c redis.UniversalClient, space string, names []string, shards int)
 		return err
 	}
 	for _, name := range names {
-		if s := d.Open(ctx, []driver.OpenRequest{{Key: name, Node: "n"}})[0]; s.Err != nil {
+		if s := d.Open(ctx, []series.OpenRequest{{Key: name, Node: "n"}})[0]; s.Err != nil {
 			return s.Err
 		}
 		if _, err := d.Acquire(ctx, driver.Acquisition{Key: name, Owner: "n/1", TTL: driver.MaxTTL}); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A cutter passes connections on to a server. When it is told to, it waits for
@@ -94,15 +95,15 @@ func TestLostReply(t *testing.T) {
 	warm(t, direct, due) // a NOSCRIPT is not the reply to lose
 
 	cl := claimOf("job", "a/1", due)
-	lose(t, p, func() error { return d.Claim(t.Context(), []driver.Claim{cl})[0].Err })
-	seen := claim(t, direct, claimOf("job", "b/1", due), driver.KindPassed)
-	a := claim(t, d, cl, driver.KindGranted)
+	lose(t, p, func() error { return d.Claim(t.Context(), []series.Claim{cl})[0].Err })
+	seen := claim(t, direct, claimOf("job", "b/1", due), series.KindPassed)
+	a := claim(t, d, cl, series.KindGranted)
 	if a.Fence != seen.Fence || a.Attempt != 1 {
 		t.Errorf("asked again: %+v, the store had the fence %d", a, seen.Fence)
 	}
-	e := driver.EndRequest{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}
-	lose(t, p, func() error { return d.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0].Err })
-	if again := d.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; !again.Ended || again.Err != nil {
+	e := series.EndRequest{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}
+	lose(t, p, func() error { return d.ReleaseRuns(t.Context(), []series.EndRequest{e})[0].Err })
+	if again := d.ReleaseRuns(t.Context(), []series.EndRequest{e})[0]; !again.Ended || again.Err != nil {
 		t.Errorf("the release asked again: %+v", again)
 	}
 
@@ -122,8 +123,8 @@ func TestLostReply(t *testing.T) {
 func warm(t *testing.T, d *redislock.Driver, due int64) {
 	t.Helper()
 	cl := claimOf("warm", "w/1", due)
-	a := claim(t, d, cl, driver.KindGranted)
-	d.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}})
+	a := claim(t, d, cl, series.KindGranted)
+	d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}})
 	must(t, d.Release(t.Context(), acquire(t, d, "warm", "w/2")))
 }
 

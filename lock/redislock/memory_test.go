@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // leftovers are the keys that are there, but for the last fences of locks that were
@@ -119,17 +120,17 @@ func history(t *testing.T, d *redislock.Driver, c redis.UniversalClient, keys []
 	due := open(t, d, c, keys...)
 	waitOn(t, c, time.Duration(rounds+1)*time.Millisecond)
 	for round := range rounds {
-		cs := make([]driver.Claim, len(keys))
+		cs := make([]series.Claim, len(keys))
 		for i, key := range keys {
 			cs[i] = claimOf(key, "n/"+strconv.Itoa(round), due+int64(round))
-			cs[i].Overlap = driver.OverlapAllow
+			cs[i].Overlap = series.OverlapAllow
 		}
-		es := make([]driver.EndRequest, len(keys))
+		es := make([]series.EndRequest, len(keys))
 		for i, a := range d.Claim(t.Context(), cs) {
-			if a.Kind != driver.KindGranted {
+			if a.Kind != series.KindGranted {
 				t.Fatalf("round %d: %+v", round, a)
 			}
-			es[i] = driver.EndRequest{RunRef: runOf(cs[i], a), OK: true, Outcome: "ok"}
+			es[i] = series.EndRequest{RunRef: runOf(cs[i], a), OK: true, Outcome: "ok"}
 		}
 		d.ReleaseRuns(t.Context(), es)
 	}
@@ -187,8 +188,8 @@ func TestJournalKeepsItsNewestLine(t *testing.T) {
 	for i := range 3 {
 		number := c.Time(t.Context()).Val().UnixMilli()
 		asked := claimOf(key, "n/"+strconv.Itoa(i), number)
-		asked.Overlap = driver.OverlapAllow
-		claim(t, d, asked, driver.KindGranted)
+		asked.Overlap = series.OverlapAllow
+		claim(t, d, asked, series.KindGranted)
 		if j, err := d.Journal(t.Context(), key, 0); err != nil || len(j.Lines) != 1 || j.Lines[0].To != number {
 			t.Errorf("after %d the journal is %+v, %v", number, j.Lines, err)
 		}
@@ -266,7 +267,7 @@ func TestKeysOfExpired(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	due := open(t, d, c, "job")
-	claim(t, d, claimOf("job", "a/1", due), driver.KindGranted)
+	claim(t, d, claimOf("job", "a/1", due), series.KindGranted)
 	acquire(t, d, "key", "a/2")
 	if _, err := d.Beat(t.Context(), "a", time.Minute); err != nil {
 		t.Fatal(err)
@@ -292,7 +293,7 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("%s expires in %v", key, left)
 		}
 	}
-	must(t, d.KeepOutput(t.Context(), driver.Output{Key: "job", Number: due, Fence: 1, Text: "text"}))
+	must(t, d.KeepOutput(t.Context(), series.Output{Key: "job", Number: due, Fence: 1, Text: "text"}))
 	if left := c.PTTL(t.Context(), "cronce:v1:{cronce.0}:o:job").Val(); left < 89*day || left > 90*day {
 		t.Errorf("the outputs expire in %v", left)
 	}
@@ -307,7 +308,7 @@ func TestExpiryOfClaimed(t *testing.T) {
 	for _, key := range []string{"s:job", "j:job", "jb"} {
 		must(t, c.PExpire(t.Context(), prefix+key, time.Hour).Err())
 	}
-	claim(t, d, claimOf("job", "a/1", due), driver.KindGranted)
+	claim(t, d, claimOf("job", "a/1", due), series.KindGranted)
 	for _, key := range []string{"s:job", "j:job", "jb"} {
 		if left := c.PTTL(t.Context(), prefix+key).Val(); left < 24*time.Hour {
 			t.Errorf("%s expires in %v", key, left)

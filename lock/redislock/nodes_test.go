@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const nodesKey = "cronce:v1:{cronce.0}:nodes"
@@ -47,16 +47,16 @@ func TestForgedNodes(t *testing.T) {
 		forge(t, c, many, score)
 		for _, node := range []string{"a", "b"} {
 			p, err := d.Beat(t.Context(), node, 25*time.Second)
-			if err != nil || !slices.Contains(p.Nodes, node) || !slices.Contains(p.Nodes, "a") || len(p.Nodes) > driver.MaxNodes {
+			if err != nil || !slices.Contains(p.Nodes, node) || !slices.Contains(p.Nodes, "a") || len(p.Nodes) > series.MaxNodes {
 				t.Errorf("forged nodes that %s: %d nodes are told to %s, %v", name, len(p.Nodes), node, err)
 			}
 		}
 		roll, err := d.Members(t.Context())
-		if err != nil || len(roll.Members) > driver.MaxNodes+driver.MaxGone {
+		if err != nil || len(roll.Members) > series.MaxNodes+series.MaxGone {
 			t.Errorf("forged nodes that %s: %d members, %v", name, len(roll.Members), err)
 		}
 		for _, node := range []string{"a", "b"} {
-			i := slices.IndexFunc(roll.Members, func(m driver.Member) bool { return m.Node == node })
+			i := slices.IndexFunc(roll.Members, func(m series.Member) bool { return m.Node == node })
 			if i < 0 || !roll.Members[i].Alive(roll.Now) {
 				t.Errorf("forged nodes that %s: %s is not listed as alive", name, node)
 			}
@@ -74,7 +74,7 @@ func TestGoneNodesAreRemembered(t *testing.T) {
 	server := simulated(t)
 	c := client(t, server.Addr())
 	d, now := newDriver(t, c, redislock.Options{}), server.time()
-	beat := func(node string, live time.Duration) driver.BeatAnswer {
+	beat := func(node string, live time.Duration) series.BeatAnswer {
 		t.Helper()
 		p, err := d.Beat(t.Context(), node, live)
 		must(t, err)
@@ -93,7 +93,7 @@ func TestGoneNodesAreRemembered(t *testing.T) {
 	}
 	roll, err := d.Members(t.Context())
 	must(t, err)
-	gone := map[string]driver.Member{}
+	gone := map[string]series.Member{}
 	for _, m := range roll.Members {
 		gone[m.Node] = m
 	}
@@ -101,10 +101,10 @@ func TestGoneNodesAreRemembered(t *testing.T) {
 		t.Errorf("%+v", roll.Members)
 	}
 
-	forge(t, c, driver.MaxGone, func(i int) float64 { return float64(now.UnixMilli() - 1000 - int64(i)) })
+	forge(t, c, series.MaxGone, func(i int) float64 { return float64(now.UnixMilli() - 1000 - int64(i)) })
 	roll, err = d.Members(t.Context())
 	must(t, err)
-	if !slices.ContainsFunc(roll.Members, func(m driver.Member) bool { return m.Node == "silent" }) {
+	if !slices.ContainsFunc(roll.Members, func(m series.Member) bool { return m.Node == "silent" }) {
 		t.Error("the latest node that fell silent is not told")
 	}
 }
@@ -153,9 +153,9 @@ func TestForgedNames(t *testing.T) {
 func TestMoreNodesThanAreTold(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	now := float64(time.Now().UnixMilli())
-	forge(t, c, driver.MaxNodes, func(i int) float64 { return now + 20_000 + float64(i) })
+	forge(t, c, series.MaxNodes, func(i int) float64 { return now + 20_000 + float64(i) })
 	p, err := d.Beat(t.Context(), "a", time.Hour)
-	if err != nil || len(p.Nodes) != driver.MaxNodes || !slices.Contains(p.Nodes, "a") {
+	if err != nil || len(p.Nodes) != series.MaxNodes || !slices.Contains(p.Nodes, "a") {
 		t.Errorf("%d nodes are told, %v", len(p.Nodes), err)
 	}
 }

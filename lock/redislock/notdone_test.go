@@ -10,6 +10,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A claim that the server refuses, or that never reaches it, is certainly not granted, and the
@@ -44,8 +45,8 @@ func TestClaimsNotDone(t *testing.T) {
 			must(t, admin.ACLSetUser(t.Context(), "node", "on", ">pw", "~*", "&*", "+@all").Err())
 			test.hinder(t, s, admin)
 			d := newDriver(t, client(t, s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "node", "pw" }), redislock.Options{Namespace: "ns"})
-			a := d.Claim(t.Context(), []driver.Claim{claimOf("job", "a/1", due)})[0]
-			if a.Kind != driver.KindUnknown || !errors.Is(a.Err, driver.ErrNotDone) || !strings.Contains(a.Err.Error(), test.answer) {
+			a := d.Claim(t.Context(), []series.Claim{claimOf("job", "a/1", due)})[0]
+			if a.Kind != series.KindUnknown || !errors.Is(a.Err, driver.ErrNotDone) || !strings.Contains(a.Err.Error(), test.answer) {
 				t.Fatalf("the answer is %v, %v, want an error that is ErrNotDone and has %q", a.Kind, a.Err, test.answer)
 			}
 			if name == "gone" {
@@ -68,7 +69,7 @@ func TestGrantWithoutACount(t *testing.T) {
 	must(t, admin.ACLSetUser(t.Context(), "node", "on", ">pw", "~*", "&*", "+@all", "-incrby", "-set").Err())
 	d := newDriver(t, client(t, s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "node", "pw" }), redislock.Options{Namespace: "ns"})
 	due := open(t, newDriver(t, admin, redislock.Options{Namespace: "ns"}), admin, "job")
-	claim(t, d, claimOf("job", "a/1", due), driver.KindGranted)
+	claim(t, d, claimOf("job", "a/1", due), series.KindGranted)
 }
 
 func rules(more ...string) func(*testing.T, *redisserver.Server, redis.UniversalClient) {

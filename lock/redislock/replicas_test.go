@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // replicated starts a master and its replicas and returns when these have what it
@@ -86,26 +87,26 @@ func TestReplicas(t *testing.T) {
 	stopped(t, replicas[0])
 	_, err := hasty.Renew(t.Context(), h)
 	lacks(t, "renewal", err, 2, 1)
-	lacks(t, "renewal of a run", hasty.RenewRuns(t.Context(), []driver.RunRef{run})[0].Err, 2, 1)
+	lacks(t, "renewal of a run", hasty.RenewRuns(t.Context(), []series.RunRef{run})[0].Err, 2, 1)
 	must(t, d.Release(t.Context(), h))
 	lacks(t, "grant", acquireFor(t, hasty, "key", "b/1", 2), 2, 1)
 	must(t, acquireFor(t, d, "key", "b/2", 1)) // it was undone, and one replica is there
 	other := cl
 	other.Key, other.Owner = "other", "b/1"
-	as := hasty.Claim(t.Context(), []driver.Claim{other, claimOf("job", "b/2", due)})
+	as := hasty.Claim(t.Context(), []series.Claim{other, claimOf("job", "b/2", due)})
 	lacks(t, "claim", as[0].Err, 2, 1)
-	if as[0].Kind != driver.KindUnknown || as[1].Kind != driver.KindPassed {
+	if as[0].Kind != series.KindUnknown || as[1].Kind != series.KindPassed {
 		t.Errorf("the claims are answered with %+v", as)
 	}
 
 	continued(t, replicas[0])
-	left := claim(t, d, claimOf("other", "b/3", due), driver.KindPassed)
+	left := claim(t, d, claimOf("other", "b/3", due), series.KindPassed)
 	other.Owner, other.From = "b/4", left.Fence
 	until(t, "the replica is back", func() bool { n, _ := d.Replicas(t.Context(), "job"); return n == 2 })
-	if a := claim(t, d, other, driver.KindGranted); a.Attempt != 1 || a.Fence <= left.Fence {
+	if a := claim(t, d, other, series.KindGranted); a.Attempt != 1 || a.Fence <= left.Fence {
 		t.Errorf("after a grant that was undone: %+v", a)
 	}
-	if r := d.RenewRuns(t.Context(), []driver.RunRef{run})[0]; !r.Alive {
+	if r := d.RenewRuns(t.Context(), []series.RunRef{run})[0]; !r.Alive {
 		t.Errorf("the renewal is %+v", r)
 	}
 }
@@ -120,13 +121,13 @@ func TestReplicasOfARepeatedRequest(t *testing.T) {
 	d := newDriver(t, c, redislock.Options{})
 	due := open(t, d, c, "job")
 	cl := claimOf("job", "a/1", due)
-	claim(t, d, cl, driver.KindGranted)
+	claim(t, d, cl, series.KindGranted)
 	must(t, acquireFor(t, d, "key", "a/1", 0))
 	stopped(t, replicas[0])
 	before := calls(t, c, "set")
 	lacks(t, "grant", acquireFor(t, d, "key", "a/1", 1), 1, 0)
 	cl.Replicas = 1
-	lacks(t, "claim", d.Claim(t.Context(), []driver.Claim{cl})[0].Err, 1, 0)
+	lacks(t, "claim", d.Claim(t.Context(), []series.Claim{cl})[0].Err, 1, 0)
 	// Older servers count no replica here in any case. What makes newer ones wait
 	// is a SET for each, besides those with which a lock is tried: one, or two where
 	// a script was not known.
@@ -139,7 +140,7 @@ func TestReplicasOfARepeatedRequest(t *testing.T) {
 func patiently(o *redis.UniversalOptions) { o.ReadTimeout = time.Minute }
 
 // holdings are a lease and a run that two replicas have.
-func holdings(t *testing.T, d *redislock.Driver, due int64) (driver.LeaseRef, driver.Claim, driver.RunRef) {
+func holdings(t *testing.T, d *redislock.Driver, due int64) (driver.LeaseRef, series.Claim, series.RunRef) {
 	t.Helper()
 	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Minute, Replicas: 2})
 	must(t, err)
@@ -148,9 +149,9 @@ func holdings(t *testing.T, d *redislock.Driver, due int64) (driver.LeaseRef, dr
 	must(t, err)
 	cl := claimOf("job", "a/1", due)
 	cl.Replicas = 2
-	run := runOf(cl, claim(t, d, cl, driver.KindGranted))
+	run := runOf(cl, claim(t, d, cl, series.KindGranted))
 	run.Replicas = 2
-	if r := d.RenewRuns(t.Context(), []driver.RunRef{run})[0]; !r.Alive {
+	if r := d.RenewRuns(t.Context(), []series.RunRef{run})[0]; !r.Alive {
 		t.Fatalf("the renewal is %+v", r)
 	}
 	return h, cl, run
@@ -271,8 +272,8 @@ func TestReplicasInCluster(t *testing.T) {
 		}
 		cl := claimOf(key, "a/2", due)
 		cl.Replicas = 1
-		a := d.Claim(t.Context(), []driver.Claim{cl})[0]
-		if _, short := errors.AsType[*driver.ReplicasError](a.Err); a.Err != nil && !short || a.Err == nil && a.Kind != driver.KindGranted {
+		a := d.Claim(t.Context(), []series.Claim{cl})[0]
+		if _, short := errors.AsType[*driver.ReplicasError](a.Err); a.Err != nil && !short || a.Err == nil && a.Kind != series.KindGranted {
 			t.Errorf("claim %d: %+v", i, a)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -16,29 +17,29 @@ const (
 // What a reply says of a claim; a reply that is broken in any part is doubt.
 func TestReadAnswer(t *testing.T) {
 	c := claimOf("job", "a/1", testNumber)
-	for text, want := range map[string]driver.Kind{
-		"g|1795207852927|0|0|0|" + testRun: driver.KindGranted,
-		"g|1795207852927|0|0|0|":           driver.KindUnknown, // no run
-		"g|1795207852927|0|0|0|;1795207852928|o|a/1|1795207852937400|1|1795207852930|1795207882937|0": driver.KindUnknown, // another number
-		"g|1795207852927|0|0|0|;1795207852927|o|b/1|1795207852937400|1|1795207852930|1795207882937|0": driver.KindUnknown, // another owner
-		"g|1795207852927|0|0|0|;1795207852927|d|a/1|1795207852937400|1|1795207852930|1795207882937|0": driver.KindUnknown, // ended
-		"g|1795207852927|0|0|0|;1795207852927|o|a/1|1795207852937400|1|1795207852930|1795207852937|0": driver.KindUnknown, // over
-		"g|1795207852927|0|0|0|;1795207852927|o|a/1|0|1|1795207852930|1795207882937|0":                driver.KindUnknown, // no fence
-		"g|1795207852927|0|0|0|" + testRun + "|x":                                                     driver.KindUnknown, // a field more
-		"g|1795207852927|0|0|" + testRun:                                                              driver.KindUnknown, // a field less
-		"g|1795207852927|0|0|0|" + testRun + "+":                                                      driver.KindUnknown, // settled nothing
-		"g|1795207852927|0|0|0|" + testRun + "+1|2|3|q":                                               driver.KindUnknown, // no verdict
-		"p|1795207852927|0|0|0|n":                                                                     driver.KindPassed,
-		"p|-1|0|0|0|n":                                                                                driver.KindUnknown,
-		"w|1795207852927|0|1|7|" + testRun:                                                            driver.KindWaiting,
-		"w|1795207852927|0|1|0|" + testRun:                                                            driver.KindUnknown, // nothing to take it over with
-		"h|1795207852927|0|0|0|":                                                                      driver.KindUnknown, // held by nobody
-		"q|1795207852927|0|0|0|":                                                                      driver.KindUnknown,
-		"":                                                                                            driver.KindUnknown,
-		"!OOM command not allowed":                                                                    driver.KindUnknown,
+	for text, want := range map[string]series.Kind{
+		"g|1795207852927|0|0|0|" + testRun: series.KindGranted,
+		"g|1795207852927|0|0|0|":           series.KindUnknown, // no run
+		"g|1795207852927|0|0|0|;1795207852928|o|a/1|1795207852937400|1|1795207852930|1795207882937|0": series.KindUnknown, // another number
+		"g|1795207852927|0|0|0|;1795207852927|o|b/1|1795207852937400|1|1795207852930|1795207882937|0": series.KindUnknown, // another owner
+		"g|1795207852927|0|0|0|;1795207852927|d|a/1|1795207852937400|1|1795207852930|1795207882937|0": series.KindUnknown, // ended
+		"g|1795207852927|0|0|0|;1795207852927|o|a/1|1795207852937400|1|1795207852930|1795207852937|0": series.KindUnknown, // over
+		"g|1795207852927|0|0|0|;1795207852927|o|a/1|0|1|1795207852930|1795207882937|0":                series.KindUnknown, // no fence
+		"g|1795207852927|0|0|0|" + testRun + "|x":                                                     series.KindUnknown, // a field more
+		"g|1795207852927|0|0|" + testRun:                                                              series.KindUnknown, // a field less
+		"g|1795207852927|0|0|0|" + testRun + "+":                                                      series.KindUnknown, // settled nothing
+		"g|1795207852927|0|0|0|" + testRun + "+1|2|3|q":                                               series.KindUnknown, // no verdict
+		"p|1795207852927|0|0|0|n":                                                                     series.KindPassed,
+		"p|-1|0|0|0|n":                                                                                series.KindUnknown,
+		"w|1795207852927|0|1|7|" + testRun:                                                            series.KindWaiting,
+		"w|1795207852927|0|1|0|" + testRun:                                                            series.KindUnknown, // nothing to take it over with
+		"h|1795207852927|0|0|0|":                                                                      series.KindUnknown, // held by nobody
+		"q|1795207852927|0|0|0|":                                                                      series.KindUnknown,
+		"":                                                                                            series.KindUnknown,
+		"!OOM command not allowed":                                                                    series.KindUnknown,
 	} {
 		a := redislock.ReadAnswer(testNow, text, &c)
-		if a.Kind != want || (want == driver.KindUnknown) != (a.Err != nil) {
+		if a.Kind != want || (want == series.KindUnknown) != (a.Err != nil) {
 			t.Errorf("%q is read as %+v, want kind %d", text, a, want)
 		}
 	}
@@ -54,9 +55,9 @@ func FuzzReadAnswer(f *testing.F) {
 		c := claimOf("job", owner, testNumber)
 		a := redislock.ReadAnswer(testNow, text, &c)
 		switch {
-		case a.Err != nil && a.Kind != driver.KindUnknown:
+		case a.Err != nil && a.Kind != series.KindUnknown:
 			t.Errorf("%q is doubt and %+v", text, a)
-		case a.Kind == driver.KindGranted && (a.Number != c.Number || a.Fence <= 0 || a.Left <= 0 || a.State != driver.RunOpen || a.Node != driver.NodeOf(owner)):
+		case a.Kind == series.KindGranted && (a.Number != c.Number || a.Fence <= 0 || a.Left <= 0 || a.State != series.RunOpen || a.Node != driver.NodeOf(owner)):
 			t.Errorf("%q grants %+v", text, a)
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Revisions of a series that were tampered with, however many and whatever they say, keep
@@ -30,10 +30,10 @@ func TestForgedRevisions(t *testing.T) {
 			t.Parallel()
 			raw := client(t, redisserver.Start(t).Addr())
 			d := newDriver(t, restricted(t, raw, "cronce", c.rule), redislock.Options{})
-			o := driver.OpenRequest{Key: "job", Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}
-			opened := func() driver.Series {
+			o := series.OpenRequest{Key: "job", Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}
+			opened := func() series.Series {
 				t.Helper()
-				s := d.Open(t.Context(), []driver.OpenRequest{o})[0]
+				s := d.Open(t.Context(), []series.OpenRequest{o})[0]
 				must(t, s.Err)
 				return s
 			}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // calls is how often the server carried out a command since its counters began.
@@ -40,7 +40,7 @@ func TestBatchOverShards(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{Shards: 3})
 	keys := names(201)
 	due := open(t, d, c, keys...)
-	cs := make([]driver.Claim, len(keys))
+	cs := make([]series.Claim, len(keys))
 	for i, key := range keys {
 		cs[i] = claimOf(key, "a/"+strconv.Itoa(i), due)
 	}
@@ -50,10 +50,10 @@ func TestBatchOverShards(t *testing.T) {
 	if n := calls(t, c, "evalsha"); n != 3 {
 		t.Errorf("201 claims of 3 shards took %d scripts", n)
 	}
-	runs := make([]driver.RunRef, len(cs))
+	runs := make([]series.RunRef, len(cs))
 	fences := make(map[string]int64)
 	for i, a := range as {
-		if a.Kind != driver.KindGranted || a.Number != due || a.Err != nil {
+		if a.Kind != series.KindGranted || a.Number != due || a.Err != nil {
 			t.Fatalf("claim %d: %+v", i, a)
 		}
 		runs[i] = runOf(cs[i], a)
@@ -93,7 +93,7 @@ func TestNothingToSend(t *testing.T) {
 		t.Errorf("no claims have the answers %+v", as)
 	}
 	bad := claimOf("", "a/1", 1)
-	if as := (driver.Front{Driver: d}).Claim(t.Context(), []driver.Claim{bad, bad}); as[0].Err == nil || as[1].Err == nil || as[1].Kind != driver.KindUnknown {
+	if as := series.FrontOf(d).Claim(t.Context(), []series.Claim{bad, bad}); as[0].Err == nil || as[1].Err == nil || as[1].Kind != series.KindUnknown {
 		t.Errorf("bad claims have the answers %+v", as)
 	}
 	if n := calls(t, c, "evalsha") + calls(t, c, "eval"); n != 0 {
@@ -109,9 +109,9 @@ func TestForgottenScripts(t *testing.T) {
 	flush := func() { must(t, c.ScriptFlush(t.Context()).Err()) }
 	cl := claimOf("job", "a/1", due)
 	flush()
-	a := claim(t, d, cl, driver.KindGranted)
+	a := claim(t, d, cl, series.KindGranted)
 	flush()
-	if r := d.RenewRuns(t.Context(), []driver.RunRef{runOf(cl, a)})[0]; !r.Alive {
+	if r := d.RenewRuns(t.Context(), []series.RunRef{runOf(cl, a)})[0]; !r.Alive {
 		t.Errorf("renewal: %+v", r)
 	}
 	flush()
@@ -132,7 +132,7 @@ func TestStoredDigits(t *testing.T) {
 	for i, seen := range []int64{0, due*1000 + hour + 1, due*1000 + 20*hour + 7} {
 		cl := claimOf("job", fmt.Sprint("a/", i), due)
 		cl.Fence = seen
-		a := claim(t, d, cl, driver.KindGranted)
+		a := claim(t, d, cl, series.KindGranted)
 		if seen != 0 && a.Fence != seen+1 {
 			t.Errorf("the fence above %d is %d", seen, a.Fence)
 		}
@@ -141,7 +141,7 @@ func TestStoredDigits(t *testing.T) {
 		if h["f"] != want || !strings.Contains(h["r"], "|"+want+"|") || h["m"] != strconv.FormatInt(due, 10) {
 			t.Errorf("the store has %q, want the fence %s", h, want)
 		}
-		d.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}})
+		d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: runOf(cl, a), OK: true, Outcome: "ok"}})
 		due++
 		waitOn(t, c, 2*time.Millisecond)
 	}
@@ -154,12 +154,12 @@ func TestForeignKey(t *testing.T) {
 	must(t, c.Set(t.Context(), "cronce:v1:{cronce.0}:s:b", "foreign", 0).Err())
 	must(t, c.Del(t.Context(), "cronce:v1:{cronce.0}:j:c").Err())
 	must(t, c.Set(t.Context(), "cronce:v1:{cronce.0}:j:c", "foreign", 0).Err())
-	as := d.Claim(t.Context(), []driver.Claim{claimOf("a", "n/1", due), claimOf("b", "n/2", due), claimOf("c", "n/3", due)})
-	if as[0].Kind != driver.KindGranted {
+	as := d.Claim(t.Context(), []series.Claim{claimOf("a", "n/1", due), claimOf("b", "n/2", due), claimOf("c", "n/3", due)})
+	if as[0].Kind != series.KindGranted {
 		t.Errorf("the claim beside: %+v", as[0])
 	}
 	for _, a := range as[1:] {
-		if a.Kind != driver.KindUnknown || a.Err == nil || !strings.Contains(a.Err.Error(), "WRONGTYPE") {
+		if a.Kind != series.KindUnknown || a.Err == nil || !strings.Contains(a.Err.Error(), "WRONGTYPE") {
 			t.Errorf("the claim of a foreign key: %+v", a)
 		}
 	}

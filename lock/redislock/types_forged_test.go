@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // What all series of a shard share may be tampered with: a counter that is no number, or that
@@ -34,7 +35,7 @@ func TestForgedSharedKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, raw := realDriver(t, redislock.Options{})
-			must(t, d.Open(t.Context(), []driver.OpenRequest{{Key: "old", Node: "n"}})[0].Err)
+			must(t, d.Open(t.Context(), []series.OpenRequest{{Key: "old", Node: "n"}})[0].Err)
 			forge := func() {
 				t.Helper()
 				must(t, raw.Del(t.Context(), shard+c.key).Err())
@@ -46,19 +47,19 @@ func TestForgedSharedKeys(t *testing.T) {
 				}
 			}
 			forge()
-			opened := d.Open(t.Context(), []driver.OpenRequest{{Key: "new", Node: "n"}})[0]
+			opened := d.Open(t.Context(), []series.OpenRequest{{Key: "new", Node: "n"}})[0]
 			must(t, opened.Err)
 			forge()
 			waitOn(t, raw, 2*time.Millisecond) // the number is due then
-			a := d.Claim(t.Context(), []driver.Claim{{Key: "new", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Minute,
+			a := d.Claim(t.Context(), []series.Claim{{Key: "new", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Minute,
 				Deadline: time.Minute, Attempts: 1, Latest: driver.MaxNumber}})[0]
-			if a.Kind != driver.KindGranted {
+			if a.Kind != series.KindGranted {
 				t.Errorf("a claim is answered %+v", a)
 			}
 			if p, err := d.Beat(t.Context(), "n", time.Minute); err != nil || !slices.Equal(p.Nodes, []string{"n"}) {
 				t.Errorf("nodes: %v, %v", p.Nodes, err)
 			}
-			must(t, d.Open(t.Context(), []driver.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
+			must(t, d.Open(t.Context(), []series.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
 			if keys, err := d.Keys(t.Context()); err != nil || !slices.Contains(keys, "new") {
 				t.Errorf("series: %v, %v", keys, err)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // A release is one that a server has not answered yet.
@@ -69,20 +71,20 @@ func (n *node) oldest() (release, bool) {
 // work sends what is pending for a server, more slowly while it is silent. It ends when
 // nothing is pending, or with the Driver.
 func (d *Driver) work(n *node) {
-	for wait := firstSweep; ; {
+	for pause := firstSweep; ; {
 		r, ok := n.oldest()
 		if !ok {
 			return
 		}
 		if n.send(d.options.NodeTimeout, r) == nil {
-			wait = firstSweep
+			pause = firstSweep
 			continue
 		}
 		d.follow(n, r) // behind the others: what this server refuses must not keep them waiting
-		if !sleep(n.base, wait) {
+		if wait.Sleep(n.base, pause) != nil {
 			return
 		}
-		wait = min(2*wait, maxSweep)
+		pause = min(2*pause, maxSweep)
 	}
 }
 
@@ -90,18 +92,6 @@ func (n *node) send(patience time.Duration, r release) error {
 	ctx, stop := context.WithTimeout(n.base, patience)
 	defer stop()
 	return n.ask(ctx, r.request).err
-}
-
-// sleep reports whether d passed before ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // A lease names one by its key and its owner.

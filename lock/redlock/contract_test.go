@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/redlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -120,13 +121,13 @@ func (s *sim) wait(d time.Duration) {
 func TestNoStoreForSchedulers(t *testing.T) {
 	_, cs := simulated(t, 3, 0)
 	d := newDriver(t, cs, redlock.Options{})
-	if _, is := any(d).(driver.Numbered); is {
+	if _, is := any(d).(series.Numbered); is {
 		t.Error("it is a lock.Numbered")
 	}
 	if _, is := any(d).(scheduler.Store); is {
 		t.Error("it is a scheduler.Store")
 	}
-	got := lock.New(d, "").Claimer().Claim(t.Context(), []driver.Claim{{Key: "job", Number: 1}})
+	got := lock.New(d, "").Claimer().Claim(t.Context(), []series.Claim{{Key: "job", Number: 1}})
 	if len(got) != 1 || !errors.Is(got[0].Err, lock.ErrUnsupported) || got[0].Lease != nil {
 		t.Errorf("the claim is answered with %+v, want lock.ErrUnsupported", got)
 	}

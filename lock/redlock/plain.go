@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 )
 
@@ -51,7 +52,7 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 		if keeps {
 			lost = -1 // it may wait least again
 		}
-		if !sleep(ctx, min(backoff(lost, time.Since(sent)), time.Until(give))) {
+		if wait.Sleep(ctx, min(backoff(lost, time.Since(sent)), time.Until(give))) != nil {
 			d.undo(ctx, &a, attempt, fence, b)
 			return g, fmt.Errorf("redlock: acquire: %w", ctx.Err())
 		}

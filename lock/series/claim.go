@@ -8,31 +8,31 @@ import (
 
 // Claim decides one claim. The checks stand in the order of their precedence:
 // the first match is the answer.
-func (s *State) Claim(us int64, c *driver.Claim, w Writer) driver.Answer {
+func (s *State) Claim(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	a := s.decide(us, c, w)
 	a.Mark, a.Last, a.Now = s.Mark, s.Last, ms
 	return a
 }
 
-func (s *State) decide(us int64, c *driver.Claim, w Writer) driver.Answer {
+func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	if s.Mark == 0 {
-		return driver.Answer{Kind: driver.KindUnknown}
+		return Answer{Kind: KindUnknown}
 	}
 	if err := driver.CheckFence(max(s.Fence, c.Fence)+1, us); err != nil {
-		return driver.Answer{Kind: driver.KindUnknown, Err: driver.NotDone(err)}
+		return Answer{Kind: KindUnknown, Err: driver.NotDone(err)}
 	}
 	if a, ok := s.again(ms, c); ok {
 		return a
 	}
 	switch {
 	case ms > c.Latest:
-		return driver.Answer{Kind: driver.KindExpired}
+		return Answer{Kind: KindExpired}
 	case c.Number > ms+Tolerance:
 		return early(ms, c)
 	case s.Mark > ms+Tolerance:
-		return driver.Answer{Kind: driver.KindAhead}
+		return Answer{Kind: KindAhead}
 	}
 	s.lapse(ms, w)
 	switch {
@@ -41,11 +41,11 @@ func (s *State) decide(us int64, c *driver.Claim, w Writer) driver.Answer {
 	case c.Number <= s.Mark:
 		return s.passed(ms, c.Number)
 	case s.Mark < c.After:
-		return driver.Answer{Kind: driver.KindGap}
+		return Answer{Kind: KindGap}
 	}
 	orphan, settled := s.sweep(ms, c, w)
 	if orphan != nil {
-		a := about(driver.KindOrphan, orphan, ms)
+		a := about(KindOrphan, orphan, ms)
 		a.Settled = settled
 		return a
 	}
@@ -56,25 +56,25 @@ func (s *State) decide(us int64, c *driver.Claim, w Writer) driver.Answer {
 
 // again answers an owner that asks a second time: the same as the first time,
 // and never a second grant.
-func (s *State) again(ms int64, c *driver.Claim) (driver.Answer, bool) {
+func (s *State) again(ms int64, c *Claim) (Answer, bool) {
 	if s.Spent.Owner == c.Owner && s.Mark == c.Number {
 		return s.spent(ms), true
 	}
 	r := s.run(c.Number)
-	if r == nil || r.Owner != c.Owner || r.State == driver.RunWaiting {
-		return driver.Answer{}, false
+	if r == nil || r.Owner != c.Owner || r.State == RunWaiting {
+		return Answer{}, false
 	}
 	if !alive(r, ms) {
-		return about(driver.KindOver, r, ms), true
+		return about(KindOver, r, ms), true
 	}
 	return granted(r, ms), true
 }
 
 // spent is the answer of the latest spending, given again. The answer to a tick that waits names
 // the run that it waits for.
-func (s *State) spent(ms int64) driver.Answer {
-	a := driver.Answer{Kind: s.Spent.Kind}
-	if h := s.alive(ms); h != nil && a.Kind == driver.KindWaiting {
+func (s *State) spent(ms int64) Answer {
+	a := Answer{Kind: s.Spent.Kind}
+	if h := s.alive(ms); h != nil && a.Kind == KindWaiting {
 		a = about(a.Kind, h, ms)
 	}
 	a.Number, a.Fence = s.Mark, s.Spent.Fence
@@ -82,30 +82,30 @@ func (s *State) spent(ms int64) driver.Answer {
 }
 
 // takeOver judges the run itself: the mark is not consulted.
-func (s *State) takeOver(us int64, c *driver.Claim, w Writer) driver.Answer {
+func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	r := s.run(c.Number)
-	if r == nil || r.Fence != c.From || r.State >= driver.RunDone {
+	if r == nil || r.Fence != c.From || r.State >= RunDone {
 		return s.passed(ms, c.Number)
 	}
 	h := s.blocker(r, c, ms)
 	switch {
-	case !s.over(r, ms) && r.State != driver.RunWaiting:
+	case !s.over(r, ms) && r.State != RunWaiting:
 		return s.passed(ms, c.Number)
 	case s.over(r, ms) && (s.Paused || !mayRun(r, c, ms)):
 		settled := s.settle(r, ms, w)
 		a := s.passed(ms, c.Number)
-		a.Settled = []driver.Settled{settled}
+		a.Settled = []Settled{settled}
 		return a
 	case h != nil:
-		return about(driver.KindHeld, h, ms)
+		return about(KindHeld, h, ms)
 	}
 	return s.grant(us, c, r, w)
 }
 
 // blocker is an alive run beside r that must end before r can be granted.
-func (s *State) blocker(r *driver.Run, c *driver.Claim, ms int64) *driver.Run {
-	if c.Overlap == driver.OverlapAllow && r.State != driver.RunWaiting {
+func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
+	if c.Overlap == OverlapAllow && r.State != RunWaiting {
 		return nil
 	}
 	if h := s.alive(ms); h != nil && h.Number != r.Number {
@@ -117,7 +117,7 @@ func (s *State) blocker(r *driver.Run, c *driver.Claim, ms int64) *driver.Run {
 // sweep settles runs that are over and may not run again, and returns one that may.
 // One that may, but only after the end of an alive run, is left as it is: the
 // claim is judged by the alive run.
-func (s *State) sweep(ms int64, c *driver.Claim, w Writer) (orphan *driver.Run, settled []driver.Settled) {
+func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		switch {
@@ -133,79 +133,79 @@ func (s *State) sweep(ms int64, c *driver.Claim, w Writer) (orphan *driver.Run, 
 
 // fresh decides a number above the mark. Every way out but Held and Early moves
 // the mark.
-func (s *State) fresh(us int64, c *driver.Claim, w Writer) driver.Answer {
+func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
-	former := c.Late == driver.ReasonRespecified // of a spec that is not in force any more
+	former := c.Late == ReasonRespecified // of a spec that is not in force any more
 	late := former || ms-c.Number > c.Deadline.Milliseconds()
 	h := s.alive(ms)
-	free := !s.Paused && (h == nil || c.Overlap == driver.OverlapAllow)
+	free := !s.Paused && (h == nil || c.Overlap == OverlapAllow)
 	switch {
 	case c.Number > ms && (former || !free): // what stands in the way may be gone when it is due
 		return early(ms, c)
 	case s.Paused:
-		return s.spend(us, c, driver.KindPaused, nil, w)
+		return s.spend(us, c, KindPaused, nil, w)
 	case late:
-		return s.spend(us, c, driver.KindMissed, nil, w)
+		return s.spend(us, c, KindMissed, nil, w)
 	case free:
 		return s.grant(us, c, nil, w)
 	case c.Backlog:
-		return about(driver.KindHeld, h, ms)
-	case c.Overlap != driver.OverlapSkip:
+		return about(KindHeld, h, ms)
+	case c.Overlap != OverlapSkip:
 		return s.wait(us, c, h, w)
 	case h.Granted > c.Number: // it was due before that run
-		return about(driver.KindHeld, h, ms)
+		return about(KindHeld, h, ms)
 	}
-	return s.spend(us, c, driver.KindSkipped, h, w)
+	return s.spend(us, c, KindSkipped, h, w)
 }
 
 // spend moves the mark to the number without a grant. A number is skipped because
 // of h.
-func (s *State) spend(us int64, c *driver.Claim, k driver.Kind, h *driver.Run, w Writer) driver.Answer {
+func (s *State) spend(us int64, c *Claim, k Kind, h *Run, w Writer) Answer {
 	line := move(s, us/1000, c)
 	switch k {
-	case driver.KindPaused:
-		line.Verdict, line.Between = driver.VerdictPaused, driver.VerdictPaused
-		if c.Late == driver.ReasonRespecified {
+	case KindPaused:
+		line.Verdict, line.Between = VerdictPaused, VerdictPaused
+		if c.Late == ReasonRespecified {
 			line.Reason = c.Late
 		}
-	case driver.KindMissed:
-		line.Verdict, line.Reason = driver.VerdictMissed, reasonOr(c.Late, driver.ReasonDeadline)
-	case driver.KindSkipped:
-		line.Verdict, line.Reason = driver.VerdictSkipped, driver.ReasonOverlap
+	case KindMissed:
+		line.Verdict, line.Reason = VerdictMissed, reasonOr(c.Late, ReasonDeadline)
+	case KindSkipped:
+		line.Verdict, line.Reason = VerdictSkipped, ReasonOverlap
 		line.Blocker, line.BlockerFence = h.Number, h.Fence
 	}
 	w.Append(line)
 	s.Spent = Spending{Owner: c.Owner, Kind: k}
-	return driver.Answer{Kind: k, Number: c.Number, From: line.From}
+	return Answer{Kind: k, Number: c.Number, From: line.From}
 }
 
 // wait records the number to run after h; an older waiting number is superseded.
-func (s *State) wait(us int64, c *driver.Claim, h *driver.Run, w Writer) driver.Answer {
+func (s *State) wait(us int64, c *Claim, h *Run, w Writer) Answer {
 	ms := us / 1000
-	a := about(driver.KindWaiting, h, ms)
+	a := about(KindWaiting, h, ms)
 	a.From = s.Mark
 	blocker, blockerFence := h.Number, h.Fence // h moves when runs are pruned
-	if c.Overlap == driver.OverlapReplace {
+	if c.Overlap == OverlapReplace {
 		h.Replaced = true
 	}
 	a.Settled = s.supersede(ms, w)
 	line := move(s, ms, c)
 	fence := s.nextFence(us, c.Fence)
-	line.Verdict, line.Fence = driver.VerdictWaiting, fence
+	line.Verdict, line.Fence = VerdictWaiting, fence
 	line.Blocker, line.BlockerFence = blocker, blockerFence
 	w.Append(line)
-	s.Spent = Spending{Owner: c.Owner, Kind: driver.KindWaiting, Fence: fence}
-	s.Runs = append(s.Runs, driver.Run{Number: c.Number, State: driver.RunWaiting, Owner: c.Owner, Fence: fence, Granted: ms})
+	s.Spent = Spending{Owner: c.Owner, Kind: KindWaiting, Fence: fence}
+	s.Runs = append(s.Runs, Run{Number: c.Number, State: RunWaiting, Owner: c.Owner, Fence: fence, Granted: ms})
 	a.Number, a.Fence = c.Number, fence
 	return a
 }
 
-func (s *State) supersede(ms int64, w Writer) (settled []driver.Settled) {
+func (s *State) supersede(ms int64, w Writer) (settled []Settled) {
 	for i := range s.Runs {
-		if r := &s.Runs[i]; r.State == driver.RunWaiting {
-			r.State = driver.RunLost
-			w.Append(driver.Line{At: ms, Verdict: driver.VerdictSuperseded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence})
-			settled = append(settled, driver.Settled{Number: r.Number, Fence: r.Fence, Verdict: driver.VerdictSuperseded})
+		if r := &s.Runs[i]; r.State == RunWaiting {
+			r.State = RunLost
+			w.Append(Line{At: ms, Verdict: VerdictSuperseded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence})
+			settled = append(settled, Settled{Number: r.Number, Fence: r.Fence, Verdict: VerdictSuperseded})
 		}
 	}
 	s.prune(0)
@@ -214,19 +214,19 @@ func (s *State) supersede(ms int64, w Writer) (settled []driver.Settled) {
 
 // grant gives the number to the owner: attempt 1 of a fresh one (r is nil), or
 // the next attempt of r.
-func (s *State) grant(us int64, c *driver.Claim, r *driver.Run, w Writer) driver.Answer {
+func (s *State) grant(us int64, c *Claim, r *Run, w Writer) Answer {
 	ms := us / 1000
 	from := int64(0)
 	if r == nil {
 		from = s.Mark
 		line := move(s, ms, c)
 		s.prune(0)
-		s.Runs = append(s.Runs, driver.Run{Number: c.Number})
+		s.Runs = append(s.Runs, Run{Number: c.Number})
 		r = &s.Runs[len(s.Runs)-1]
 		s.open(us, c, r, &line)
 		w.Append(line)
 	} else {
-		line := driver.Line{At: ms, From: c.Number, To: c.Number, Node: driver.NodeOf(c.Owner), Revision: c.Revision}
+		line := Line{At: ms, From: c.Number, To: c.Number, Node: driver.NodeOf(c.Owner), Revision: c.Revision}
 		s.open(us, c, r, &line)
 		w.Append(line)
 	}
@@ -235,32 +235,32 @@ func (s *State) grant(us int64, c *driver.Claim, r *driver.Run, w Writer) driver
 	return a
 }
 
-func (s *State) open(us int64, c *driver.Claim, r *driver.Run, line *driver.Line) {
+func (s *State) open(us int64, c *Claim, r *Run, line *Line) {
 	if r.Attempt == 0 {
 		r.Granted = us / 1000
 	}
-	r.Owner, r.Fence, r.State = c.Owner, s.nextFence(us, c.Fence), driver.RunOpen
+	r.Owner, r.Fence, r.State = c.Owner, s.nextFence(us, c.Fence), RunOpen
 	r.Attempt++
 	r.Until = us/1000 + c.TTL.Milliseconds()
-	line.Verdict, line.Fence, line.Attempt = driver.VerdictRan, r.Fence, r.Attempt
+	line.Verdict, line.Fence, line.Attempt = VerdictRan, r.Fence, r.Attempt
 }
 
 // move raises the mark and returns the line that gives every number it passes
 // its verdict (invariant I4).
-func move(s *State, ms int64, c *driver.Claim) driver.Line {
-	line := driver.Line{At: ms, From: s.Mark, To: c.Number, Node: driver.NodeOf(c.Owner), Revision: c.Revision}
+func move(s *State, ms int64, c *Claim) Line {
+	line := Line{At: ms, From: s.Mark, To: c.Number, Node: driver.NodeOf(c.Owner), Revision: c.Revision}
 	if c.Between > 0 {
-		line.Between = driver.VerdictMissed
+		line.Between = VerdictMissed
 	}
 	s.Mark, s.By = c.Number, line.Node
 	return line
 }
 
-func (s *State) passed(ms, n int64) driver.Answer {
+func (s *State) passed(ms, n int64) Answer {
 	if r := s.run(n); r != nil {
-		return about(driver.KindPassed, r, ms)
+		return about(KindPassed, r, ms)
 	}
-	a := driver.Answer{Kind: driver.KindPassed, Number: n}
+	a := Answer{Kind: KindPassed, Number: n}
 	if n == s.Mark {
 		a.Node = s.By
 	}
@@ -270,14 +270,14 @@ func (s *State) passed(ms, n int64) driver.Answer {
 // mayRun reports whether a run that is over may have another attempt. The
 // deadline binds the first one only. A replaced run may not: the run that replaces it
 // lets its lease end, and that is no death.
-func mayRun(r *driver.Run, c *driver.Claim, ms int64) bool {
+func mayRun(r *Run, c *Claim, ms int64) bool {
 	late := time.Duration(ms-r.Number) * time.Millisecond
 	switch {
 	case r.Replaced:
 		return false
 	case r.Attempt == 0:
 		return late <= c.Deadline
-	case r.State == driver.RunOpen && !c.Rerun:
+	case r.State == RunOpen && !c.Rerun:
 		return false
 	}
 	return r.Attempt < c.Attempts && (c.Window == 0 || late <= c.Window)
@@ -285,31 +285,31 @@ func mayRun(r *driver.Run, c *driver.Claim, ms int64) bool {
 
 // settle gives a run that is over its end. What never started is not lost, and in a pause it is
 // the pause that keeps it from starting.
-func (s *State) settle(r *driver.Run, ms int64, w Writer) driver.Settled {
-	v, reason := driver.VerdictLost, driver.ReasonLost
+func (s *State) settle(r *Run, ms int64, w Writer) Settled {
+	v, reason := VerdictLost, ReasonLost
 	switch {
 	case r.Attempt == 0 && r.Replaced:
-		v, reason = driver.VerdictSuperseded, ""
+		v, reason = VerdictSuperseded, ""
 	case r.Attempt == 0 && s.Paused:
-		v, reason = driver.VerdictPaused, ""
+		v, reason = VerdictPaused, ""
 	case r.Attempt == 0:
-		v, reason = driver.VerdictMissed, driver.ReasonDeadline
+		v, reason = VerdictMissed, ReasonDeadline
 	}
-	r.State = driver.RunLost
-	w.Append(driver.Line{At: ms, Verdict: v, From: r.Number, To: r.Number, Reason: reason, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt})
-	return driver.Settled{Number: r.Number, Fence: r.Fence, Attempt: r.Attempt, Verdict: v}
+	r.State = RunLost
+	w.Append(Line{At: ms, Verdict: v, From: r.Number, To: r.Number, Reason: reason, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt})
+	return Settled{Number: r.Number, Fence: r.Fence, Attempt: r.Attempt, Verdict: v}
 }
 
-func early(ms int64, c *driver.Claim) driver.Answer {
-	return driver.Answer{Kind: driver.KindEarly, Wait: time.Duration(c.Number-ms) * time.Millisecond}
+func early(ms int64, c *Claim) Answer {
+	return Answer{Kind: KindEarly, Wait: time.Duration(c.Number-ms) * time.Millisecond}
 }
 
-func about(k driver.Kind, r *driver.Run, ms int64) driver.Answer {
-	return driver.Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, Left: left(r, ms)}
+func about(k Kind, r *Run, ms int64) Answer {
+	return Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, Left: left(r, ms)}
 }
 
-func granted(r *driver.Run, ms int64) driver.Answer {
-	a := about(driver.KindGranted, r, ms)
+func granted(r *Run, ms int64) Answer {
+	a := about(KindGranted, r, ms)
 	a.Wait = time.Duration(max(0, r.Number-ms)) * time.Millisecond
 	return a
 }

@@ -3,7 +3,7 @@ package series_test
 import (
 	"fmt"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -60,32 +60,32 @@ func (c *cluster) operator(ts []turn) []turn {
 	if c.pauses > 0 && !c.state.Paused {
 		ts = append(ts, turn{"the operator pauses", byOperator, true, func(c *cluster) {
 			c.pauses--
-			c.operate(driver.ActionPause, 0, 0)
+			c.operate(series.ActionPause, 0, 0)
 		}})
 		if due := due(int(c.latest())); c.state.Mark < due {
 			ts = append(ts, turn{"the operator pauses after an outage", byOperator, true, func(c *cluster) {
 				c.pauses--
-				c.operate(driver.ActionPause, 0, due)
+				c.operate(series.ActionPause, 0, due)
 			}})
 		}
 		if c.brief && c.now < c.horizon {
 			ts = append(ts, turn{"the operator pauses until the next interval has begun", byOperator, true, func(c *cluster) {
 				c.pauses--
-				c.operate(driver.ActionPause, c.ms()+interval, 0)
+				c.operate(series.ActionPause, c.ms()+interval, 0)
 			}})
 		}
 	}
 	if c.state.Paused {
 		ts = append(ts, turn{"the operator resumes", byOperator, false, func(c *cluster) {
 			c.again = true
-			c.operate(driver.ActionResume, 0, 0)
+			c.operate(series.ActionResume, 0, 0)
 		}})
 	}
 	if c.again {
 		ts = append(ts, turn{"the last resume arrives again", byOperator, true, func(c *cluster) {
 			c.again = false
 			before, change := c.ledger, c.state.Change
-			if c.control(driver.ActionResume, 0, 0, change); c.ledger != before || c.state.Change != change {
+			if c.control(series.ActionResume, 0, 0, change); c.ledger != before || c.state.Change != change {
 				c.broken("a resume asked again changed something")
 			}
 		}})
@@ -93,14 +93,14 @@ func (c *cluster) operator(ts []turn) []turn {
 	return ts
 }
 
-func (c *cluster) operate(action driver.Action, until, before int64) {
+func (c *cluster) operate(action series.Action, until, before int64) {
 	c.change++
 	c.control(action, until, before, c.change)
 }
 
 // control sends the request of a change, which is named by its number.
-func (c *cluster) control(action driver.Action, until, before, change int64) {
-	c.state.Control(c.us(), &driver.Control{Key: "job", Action: action, Op: opNames[change], Who: "op", Reason: "for the test", Until: until, Due: before, Seen: driver.AnySeen}, change, &c.ledger)
+func (c *cluster) control(action series.Action, until, before, change int64) {
+	c.state.Control(c.us(), &series.Control{Key: "job", Action: action, Op: opNames[change], Who: "op", Reason: "for the test", Until: until, Due: before, Seen: series.AnySeen}, change, &c.ledger)
 }
 
 // opNames are the operations of the operator, by the number of their change.
@@ -116,7 +116,7 @@ func (c *cluster) network(ts []turn, i int) []turn {
 	ts = append(ts, turn{name + ": the store executes " + r.String(), int8(i), false, func(c *cluster) {
 		n := &c.nodes[i]
 		n.flying, n.reply = false, c.exec(r)
-		if n.reply.kind != driver.KindGranted && r.kind == claimRequest && n.mode == nodeUp {
+		if n.reply.kind != series.KindGranted && r.kind == claimRequest && n.mode == nodeUp {
 			c.read(n) // a delay of this answer is a delay of the request that follows
 		}
 	}})
@@ -202,12 +202,12 @@ func (c *cluster) steps(ts []turn, i int) []turn {
 			})
 		}
 		if !trusted || c.drain {
-			add("gives back a lease that it never used", func(c *cluster, n *member) { c.end(n, driver.EndUnstarted) })
+			add("gives back a lease that it never used", func(c *cluster, n *member) { c.end(n, series.EndUnstarted) })
 		}
 	case inProcess:
-		add("the function returns", func(c *cluster, n *member) { c.end(n, driver.EndDone) })
+		add("the function returns", func(c *cluster, n *member) { c.end(n, series.EndDone) })
 		if c.drain && trusted {
-			add("the function is interrupted by a drain", func(c *cluster, n *member) { c.end(n, driver.EndGivenBack) })
+			add("the function is interrupted by a drain", func(c *cluster, n *member) { c.end(n, series.EndGivenBack) })
 		}
 		if !trusted {
 			add("leaves a lost lease to its deadline", func(c *cluster, n *member) {
@@ -273,7 +273,7 @@ func (c *cluster) abandon(n *member) {
 	n.op, n.flying, n.reply = request{}, false, reply{}
 }
 
-func (c *cluster) end(n *member, how driver.EndKind) {
+func (c *cluster) end(n *member, how series.EndKind) {
 	c.abandon(n)
 	n.phase = ending
 	c.send(n, request{kind: endRequest, tick: n.tick, owner: n.owner, fence: n.fence, how: how})
@@ -308,11 +308,11 @@ func (c *cluster) read(n *member) {
 
 func (c *cluster) answered(n *member, r request, a reply, trust int8) {
 	switch {
-	case a.kind == driver.KindGranted:
+	case a.kind == series.KindGranted:
 		n.phase, n.tick, n.owner, n.fence, n.trust = leased, r.tick, r.owner, a.fence, trust
-	case a.kind == driver.KindOrphan:
+	case a.kind == series.KindOrphan:
 		c.send(n, request{kind: claimRequest, tick: a.tick, after: a.tick - 1, fence: a.fence, owner: c.fresh()})
-	case a.kind == driver.KindGap:
+	case a.kind == series.KindGap:
 		c.gap(n, a.mark)
 	case a.watching && c.mistake != forgetsOthers:
 		n.watchTick, n.watchFence = a.tick, a.fence

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // small is a world of two nodes with leases of two intervals.
@@ -29,16 +29,16 @@ var clusterPolicies = []struct {
 	policy
 	all bool
 }{
-	{"skip-lost", policy{overlap: driver.OverlapSkip, attempts: 1, deadline: interval * time.Millisecond}, false},
-	{"skip-rerun", policy{overlap: driver.OverlapSkip, rerun: true, attempts: 2, deadline: interval * time.Millisecond}, false},
-	{"queue-lost", policy{overlap: driver.OverlapQueue, attempts: 1, deadline: 2 * interval * time.Millisecond}, false},
-	{"queue-rerun", policy{overlap: driver.OverlapQueue, rerun: true, attempts: 2, deadline: 2 * interval * time.Millisecond}, false},
-	{"allow-lost", policy{overlap: driver.OverlapAllow, attempts: 1, deadline: interval * time.Millisecond}, false},
-	{"allow-rerun", policy{overlap: driver.OverlapAllow, rerun: true, attempts: 2, deadline: interval * time.Millisecond}, false},
-	{"replace-lost", policy{overlap: driver.OverlapReplace, attempts: 1, deadline: 2 * interval * time.Millisecond}, false},
-	{"replace-rerun", policy{overlap: driver.OverlapReplace, rerun: true, attempts: 2, deadline: 2 * interval * time.Millisecond}, false},
-	{"all-lost", policy{overlap: driver.OverlapSkip, attempts: 1, deadline: 9 * interval * time.Millisecond}, true},
-	{"all-rerun", policy{overlap: driver.OverlapSkip, rerun: true, attempts: 2, deadline: 9 * interval * time.Millisecond}, true},
+	{"skip-lost", policy{overlap: series.OverlapSkip, attempts: 1, deadline: interval * time.Millisecond}, false},
+	{"skip-rerun", policy{overlap: series.OverlapSkip, rerun: true, attempts: 2, deadline: interval * time.Millisecond}, false},
+	{"queue-lost", policy{overlap: series.OverlapQueue, attempts: 1, deadline: 2 * interval * time.Millisecond}, false},
+	{"queue-rerun", policy{overlap: series.OverlapQueue, rerun: true, attempts: 2, deadline: 2 * interval * time.Millisecond}, false},
+	{"allow-lost", policy{overlap: series.OverlapAllow, attempts: 1, deadline: interval * time.Millisecond}, false},
+	{"allow-rerun", policy{overlap: series.OverlapAllow, rerun: true, attempts: 2, deadline: interval * time.Millisecond}, false},
+	{"replace-lost", policy{overlap: series.OverlapReplace, attempts: 1, deadline: 2 * interval * time.Millisecond}, false},
+	{"replace-rerun", policy{overlap: series.OverlapReplace, rerun: true, attempts: 2, deadline: 2 * interval * time.Millisecond}, false},
+	{"all-lost", policy{overlap: series.OverlapSkip, attempts: 1, deadline: 9 * interval * time.Millisecond}, true},
+	{"all-rerun", policy{overlap: series.OverlapSkip, rerun: true, attempts: 2, deadline: 9 * interval * time.Millisecond}, true},
 }
 
 // worlds are the small clusters: each policy with each kind of fault.
@@ -309,9 +309,9 @@ func (k *keyWriter) fence(f int64) {
 }
 
 // run writes a run of the store, unless it is settled and no node can ask for it.
-func (k *keyWriter) run(c *cluster, r *driver.Run) {
+func (k *keyWriter) run(c *cluster, r *series.Run) {
 	owner := ownerNumber(r.Owner)
-	if r.State >= driver.RunDone && !k.alive[owner] {
+	if r.State >= series.RunDone && !k.alive[owner] {
 		return
 	}
 	k.put(int8(indexOf(r.Number)), int8(r.State), int8(r.Attempt), flag(r.Replaced), int8(max(0, indexOf(r.Until)-int(c.now))))
@@ -349,8 +349,8 @@ func (k *keyWriter) node(c *cluster, n *member) {
 
 // watches reports whether the run that a node looks at again can still be taken over.
 func (c *cluster) watches(n *member) bool {
-	return n.watchTick != 0 && slices.ContainsFunc(c.state.Runs, func(r driver.Run) bool {
-		return r.Number == due(int(n.watchTick)) && r.Fence == n.watchFence && r.State < driver.RunDone
+	return n.watchTick != 0 && slices.ContainsFunc(c.state.Runs, func(r series.Run) bool {
+		return r.Number == due(int(n.watchTick)) && r.Fence == n.watchFence && r.State < series.RunDone
 	})
 }
 

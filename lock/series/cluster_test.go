@@ -63,13 +63,13 @@ type request struct {
 	former  bool // the tick is one of a former spec
 	owner   int8
 	fence   int64 // of the run to take over, or of the lease
-	how     driver.EndKind
+	how     series.EndKind
 }
 
 // A reply is what the store answers.
 type reply struct {
 	here     bool
-	kind     driver.Kind // of a claim
+	kind     series.Kind // of a claim
 	alive    bool        // of a renewal
 	tick     int8
 	fence    int64
@@ -135,7 +135,7 @@ type cluster struct {
 
 func newCluster(b *bounds) *cluster {
 	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause, edits: b.edit}
-	c.state.Open(c.us(), &driver.OpenRequest{Key: "job", Node: "n"}, &c.ledger)
+	c.state.Open(c.us(), &series.OpenRequest{Key: "job", Node: "n"}, &c.ledger)
 	for i := b.nodes; i < maxNodes; i++ {
 		c.nodes[i].mode = nodeDown
 	}
@@ -188,7 +188,7 @@ func (c *cluster) fresh() int8 {
 
 // exec runs a request in the store.
 func (c *cluster) exec(r request) reply {
-	ref := driver.RunRef{Key: "job", Number: due(int(r.tick)), Owner: ownerNames[r.owner], Fence: r.fence, TTL: c.leaseTime()}
+	ref := series.RunRef{Key: "job", Number: due(int(r.tick)), Owner: ownerNames[r.owner], Fence: r.fence, TTL: c.leaseTime()}
 	switch r.kind {
 	case claimRequest:
 		return c.execClaim(r)
@@ -196,9 +196,9 @@ func (c *cluster) exec(r request) reply {
 		a := c.state.Renew(c.us(), &ref)
 		return reply{here: true, alive: a.Alive, left: int8(a.Left.Milliseconds() / interval)}
 	}
-	e := driver.EndRequest{RunRef: ref, Kind: r.how}
-	if r.how == driver.EndDone {
-		e.Outcome, e.OK = driver.OutcomeOK, true
+	e := series.EndRequest{RunRef: ref, Kind: r.how}
+	if r.how == series.EndDone {
+		e.Outcome, e.OK = series.OutcomeOK, true
 	}
 	c.state.Release(c.us(), &e, &c.ledger)
 	return reply{here: true}
@@ -211,20 +211,20 @@ func (c *cluster) leaseTime() time.Duration {
 // execClaim asks for a tick, and holds the store to its word: the same owner that
 // asks again at once is answered the same, and nothing more is written.
 func (c *cluster) execClaim(r request) reply {
-	q := driver.Claim{Key: "job", Owner: ownerNames[r.owner], Number: due(int(r.tick)), After: due(int(r.after)), Between: int(r.between),
+	q := series.Claim{Key: "job", Owner: ownerNames[r.owner], Number: due(int(r.tick)), After: due(int(r.after)), Between: int(r.between),
 		From: r.fence, TTL: c.leaseTime(), Deadline: c.deadline, Attempts: c.attempts, Rerun: c.rerun, Overlap: c.overlap,
 		Backlog: r.backlog, Latest: driver.MaxNumber}
 	if r.former {
-		q.After, q.Between, q.Late = 0, 1, driver.ReasonRespecified
+		q.After, q.Between, q.Late = 0, 1, series.ReasonRespecified
 	}
 	paused, fence := c.state.Paused && c.state.Pause.Covers(c.ms()), c.state.Fence
 	a := c.state.Claim(c.us(), &q, &c.ledger)
 	switch {
-	case r.former && a.Kind == driver.KindGranted:
+	case r.former && a.Kind == series.KindGranted:
 		c.broken("tick %d of a former spec is granted", r.tick)
 	case paused && c.state.Fence != fence:
 		c.broken("tick %d is granted, or waits, during a pause", r.tick)
-	case a.Kind == driver.KindSkipped && c.ledger.pages[r.tick].verdict == driver.VerdictSkipped && !c.earlier(q.Number):
+	case a.Kind == series.KindSkipped && c.ledger.pages[r.tick].verdict == series.VerdictSkipped && !c.earlier(q.Number):
 		c.broken("tick %d is skipped as overlap, but the run was granted after it", r.tick)
 	}
 	before := c.ledger
@@ -233,36 +233,36 @@ func (c *cluster) execClaim(r request) reply {
 	}
 	t := reply{here: true, kind: a.Kind, fence: a.Fence, left: int8(a.Left.Milliseconds() / interval), mark: int8(indexOf(a.Mark))}
 	t.tick = int8(indexOf(a.Number))
-	t.watching = a.Fence != 0 && (a.Kind == driver.KindWaiting || a.Kind == driver.KindHeld || a.Kind == driver.KindPassed && a.State < driver.RunDone)
+	t.watching = a.Fence != 0 && (a.Kind == series.KindWaiting || a.Kind == series.KindHeld || a.Kind == series.KindPassed && a.State < series.RunDone)
 	return t
 }
 
 // over reports whether a run may be taken over or settled.
 func (c *cluster) over(tick int8) bool {
-	i := slices.IndexFunc(c.state.Runs, func(r driver.Run) bool { return r.Number == due(int(tick)) })
+	i := slices.IndexFunc(c.state.Runs, func(r series.Run) bool { return r.Number == due(int(tick)) })
 	if i < 0 {
 		return false
 	}
 	switch r := &c.state.Runs[i]; r.State {
-	case driver.RunOpen:
+	case series.RunOpen:
 		return c.ms() >= r.Until
-	case driver.RunGivenBack, driver.RunUnstarted:
+	case series.RunGivenBack, series.RunUnstarted:
 		return true
-	case driver.RunWaiting:
+	case series.RunWaiting:
 		return !c.anyAlive()
 	}
 	return false
 }
 
-func (c *cluster) alive(r *driver.Run) bool { return r.State == driver.RunOpen && c.ms() < r.Until }
+func (c *cluster) alive(r *series.Run) bool { return r.State == series.RunOpen && c.ms() < r.Until }
 
 func (c *cluster) anyAlive() bool {
-	return slices.ContainsFunc(c.state.Runs, func(r driver.Run) bool { return c.alive(&r) })
+	return slices.ContainsFunc(c.state.Runs, func(r series.Run) bool { return c.alive(&r) })
 }
 
 // earlier reports whether a run was granted at or before a tick.
 func (c *cluster) earlier(number int64) bool {
-	return slices.ContainsFunc(c.state.Runs, func(r driver.Run) bool { return r.Granted <= number })
+	return slices.ContainsFunc(c.state.Runs, func(r series.Run) bool { return r.Granted <= number })
 }
 
 // latest is the latest tick that is due.
@@ -299,8 +299,8 @@ func (c *cluster) check() string {
 
 // surpassed reports whether a later grant is alive beside a node's run.
 func (c *cluster) surpassed(n *member) bool {
-	return slices.ContainsFunc(c.state.Runs, func(r driver.Run) bool {
-		return c.alive(&r) && r.Fence > n.fence && (r.Number == due(int(n.tick)) || c.overlap != driver.OverlapAllow)
+	return slices.ContainsFunc(c.state.Runs, func(r series.Run) bool {
+		return c.alive(&r) && r.Fence > n.fence && (r.Number == due(int(n.tick)) || c.overlap != series.OverlapAllow)
 	})
 }
 
@@ -316,10 +316,10 @@ func (c *cluster) progress() string {
 	t := c.clone()
 	r := request{kind: claimRequest, tick: k, after: mark, owner: t.fresh(), backlog: c.all}
 	a := t.execClaim(r)
-	if a.kind == driver.KindOrphan {
+	if a.kind == series.KindOrphan {
 		a = t.execClaim(request{kind: claimRequest, tick: a.tick, after: a.tick - 1, fence: a.fence, owner: t.fresh()})
 	}
-	if a.kind != driver.KindGranted {
+	if a.kind != series.KindGranted {
 		return fmt.Sprintf("I6 tick %d is due and free, the answer is %+v", k, a)
 	}
 	return ""

@@ -10,78 +10,78 @@ import (
 // the first request was.
 type Op struct {
 	ID     string
-	Body   string // see driver.Control.Body
+	Body   string // see Control.Body
 	Change int64
 	Audit  int64
 }
 
 // Control makes a control change. Audit is the number that its record gets, and the
 // store appends the record if the answer is ControlDone: see Record.
-func (s *State) Control(us int64, c *driver.Control, audit int64, w Writer) driver.ControlAnswer {
+func (s *State) Control(us int64, c *Control, audit int64, w Writer) ControlAnswer {
 	a := s.control(us/1000, c, audit, w)
 	a.Latest, a.Series = s.Latest, s.Series(us, c.Key)
 	return a
 }
 
-func (s *State) control(ms int64, c *driver.Control, audit int64, w Writer) driver.ControlAnswer {
+func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnswer {
 	if s.Mark == 0 {
-		return refused(driver.RefusedNotOpen)
+		return refused(RefusedNotOpen)
 	}
 	body := c.Body()
 	if i := slices.IndexFunc(s.Ops, func(o Op) bool { return o.ID == c.Op }); i >= 0 {
 		if s.Ops[i].Body != body {
-			return refused(driver.RefusedOp)
+			return refused(RefusedOp)
 		}
-		return driver.ControlAnswer{Kind: driver.ControlRepeated, Change: s.Ops[i].Change, Audit: s.Ops[i].Audit}
+		return ControlAnswer{Kind: ControlRepeated, Change: s.Ops[i].Change, Audit: s.Ops[i].Audit}
 	}
 	s.lapse(ms, w)
 	switch {
-	case c.Seen != driver.AnySeen && c.Seen != s.Change:
-		return refused(driver.RefusedChanged)
-	case c.Action == driver.ActionResume && !s.Paused:
-		return refused(driver.RefusedNotPaused)
+	case c.Seen != AnySeen && c.Seen != s.Change:
+		return refused(RefusedChanged)
+	case c.Action == ActionResume && !s.Paused:
+		return refused(RefusedNotPaused)
 	case c.Until != 0 && c.Until <= ms:
-		return refused(driver.RefusedPast)
-	case c.Action == driver.ActionRetire && s.alive(ms) != nil:
-		return refused(driver.RefusedAlive)
+		return refused(RefusedPast)
+	case c.Action == ActionRetire && s.alive(ms) != nil:
+		return refused(RefusedAlive)
 	}
 	if !s.Paused && s.Mark < c.Due && c.Due <= ms {
 		s.outage(ms, c, w)
 	}
 	switch c.Action {
-	case driver.ActionResume:
+	case ActionResume:
 		s.resume(ms, w)
-	case driver.ActionRetire:
+	case ActionRetire:
 		s.clear(ms, w)
 		s.pause(ms, driver.MaxNumber, c)
 	default:
 		s.pause(ms, c.Until, c)
 	}
 	s.Change++
-	s.Latest = driver.Change{Action: c.Action, Op: c.Op, Who: c.Who, Reason: c.Reason, At: ms}
-	if len(s.Ops) == driver.KeptOps {
+	s.Latest = Change{Action: c.Action, Op: c.Op, Who: c.Who, Reason: c.Reason, At: ms}
+	if len(s.Ops) == KeptOps {
 		s.Ops = s.Ops[1:]
 	}
 	s.Ops = append(slices.Clip(s.Ops), Op{ID: c.Op, Body: body, Change: s.Change, Audit: audit})
-	w.Append(driver.Line{At: ms, Verdict: driver.VerdictControl, From: s.Mark, To: s.Mark, Reason: string(c.Action), Node: c.Who, Change: s.Change, Audit: audit})
-	return driver.ControlAnswer{Kind: driver.ControlDone, Change: s.Change, Audit: audit}
+	w.Append(Line{At: ms, Verdict: VerdictControl, From: s.Mark, To: s.Mark, Reason: string(c.Action), Node: c.Who, Change: s.Change, Audit: audit})
+	return ControlAnswer{Kind: ControlDone, Change: s.Change, Audit: audit}
 }
 
-func refused(why driver.Refusal) driver.ControlAnswer {
-	return driver.ControlAnswer{Kind: driver.ControlRefused, Refusal: why}
+func refused(why Refusal) ControlAnswer {
+	return ControlAnswer{Kind: ControlRefused, Refusal: why}
 }
 
 // outage gives the numbers that were due before a pause, and that no node has decided, the verdict
 // missed. Runs that are over are settled before, as by a claim.
-func (s *State) outage(ms int64, c *driver.Control, w Writer) {
+func (s *State) outage(ms int64, c *Control, w Writer) {
 	s.clear(ms, w)
-	w.Append(driver.Line{At: ms, Verdict: driver.VerdictMissed, From: s.Mark, To: c.Due, Between: driver.VerdictMissed, Reason: driver.ReasonMisfire, Revision: c.Revision})
+	w.Append(Line{At: ms, Verdict: VerdictMissed, From: s.Mark, To: c.Due, Between: VerdictMissed, Reason: ReasonMisfire, Revision: c.Revision})
 	s.Mark, s.By = c.Due, ""
 }
 
-func (s *State) pause(ms, until int64, c *driver.Control) {
+func (s *State) pause(ms, until int64, c *Control) {
 	s.Paused = true
-	s.Pause = driver.Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: until}
+	s.Pause = Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: until}
 }
 
 // resume ends a pause: runs that are over are settled, (mark, now] is covered as paused,
@@ -89,7 +89,7 @@ func (s *State) pause(ms, until int64, c *driver.Control) {
 func (s *State) resume(ms int64, w Writer) {
 	s.clear(ms, w)
 	s.cover(ms, ms, w)
-	s.Paused, s.Pause = false, driver.Pause{}
+	s.Paused, s.Pause = false, Pause{}
 }
 
 // clear settles the runs that are over.
@@ -119,8 +119,8 @@ func (s *State) lapse(ms int64, w Writer) {
 		return
 	}
 	s.cover(ms, s.Pause.Until, w)
-	s.Paused, s.Pause = false, driver.Pause{}
-	w.Append(driver.Line{At: ms, Verdict: driver.VerdictControl, From: s.Mark, To: s.Mark, Reason: string(driver.ActionLapse), Change: s.Change})
+	s.Paused, s.Pause = false, Pause{}
+	w.Append(Line{At: ms, Verdict: VerdictControl, From: s.Mark, To: s.Mark, Reason: string(ActionLapse), Change: s.Change})
 }
 
 // cover gives the numbers after the mark, up to last, the verdict paused.
@@ -128,7 +128,7 @@ func (s *State) cover(ms, last int64, w Writer) {
 	if last <= s.Mark {
 		return
 	}
-	w.Append(driver.Line{At: ms, Verdict: driver.VerdictPaused, From: s.Mark, To: last, Between: driver.VerdictPaused})
+	w.Append(Line{At: ms, Verdict: VerdictPaused, From: s.Mark, To: last, Between: VerdictPaused})
 	s.Mark, s.By = last, ""
 }
 
@@ -138,9 +138,9 @@ func (s *State) paused(ms int64) bool { return s.Paused && s.Pause.Covers(ms) }
 
 // Record returns the audit record of a change that was made. Before is the series before
 // the step.
-func Record(us int64, c *driver.Control, before *driver.Series, a *driver.ControlAnswer) driver.AuditRecord {
-	return driver.AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
-		Before: driver.ControlState(before.PausedAt(us/1000), before.Pause.Until),
-		After:  driver.ControlState(a.Series.Paused, a.Series.Pause.Until),
+func Record(us int64, c *Control, before *Series, a *ControlAnswer) AuditRecord {
+	return AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
+		Before: ControlState(before.PausedAt(us/1000), before.Pause.Until),
+		After:  ControlState(a.Series.Paused, a.Series.Pause.Until),
 		Reason: c.Reason, Op: c.Op}
 }

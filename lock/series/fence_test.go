@@ -32,7 +32,7 @@ const (
 
 func newFenceWorld() *fenceWorld {
 	w := &fenceWorld{us: 1_000_000 * 1000}
-	w.store.Open(w.us, &driver.OpenRequest{Key: "job", Node: "n"}, new(tape))
+	w.store.Open(w.us, &series.OpenRequest{Key: "job", Node: "n"}, new(tape))
 	w.number = w.store.Mark
 	w.replica = cloned(&w.store)
 	return w
@@ -73,17 +73,17 @@ func (w *fenceWorld) claim(node int) {
 	w.us++ // no two steps at one instant
 	now := w.us / 1000
 	w.number = max(w.number, w.store.Mark, now-1) + 1
-	c := driver.Claim{Key: "job", Owner: fmt.Sprintf("n%d/%d", node, w.us), Number: w.number, After: w.store.Mark, TTL: time.Minute,
+	c := series.Claim{Key: "job", Owner: fmt.Sprintf("n%d/%d", node, w.us), Number: w.number, After: w.store.Mark, TTL: time.Minute,
 		Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber, Fence: w.seen[node]}
 	before, fence := cloned(&w.store), w.store.Fence
 	a := w.store.Claim(w.us, &c, new(tape))
 	switch {
 	case max(fence, c.Fence) >= w.us+fenceDay:
-		if a.Kind != driver.KindUnknown || !errors.Is(a.Err, driver.ErrFence) || !reflect.DeepEqual(before, w.store) {
+		if a.Kind != series.KindUnknown || !errors.Is(a.Err, driver.ErrFence) || !reflect.DeepEqual(before, w.store) {
 			w.broken("with the fence %d at %d the answer is %+v", fence, w.us, a)
 		}
-	case a.Kind == driver.KindEarly, a.Kind == driver.KindAhead:
-	case a.Kind != driver.KindGranted:
+	case a.Kind == series.KindEarly, a.Kind == series.KindAhead:
+	case a.Kind != series.KindGranted:
 		w.broken("number %d at %d, the fence is %d: the answer is %+v", c.Number, w.us, fence, a)
 	case a.Fence <= c.Fence, a.Fence <= fence, a.Fence < w.us:
 		w.broken("granted with %d at %d, the last fence was %d, the asker had seen %d", a.Fence, w.us, fence, c.Fence)
@@ -91,7 +91,7 @@ func (w *fenceWorld) claim(node int) {
 		w.broken("granted with %d at %d", a.Fence, w.us)
 	default:
 		w.seen[node] = a.Fence
-		w.store.Release(w.us, &driver.EndRequest{RunRef: driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, OK: true}, new(tape))
+		w.store.Release(w.us, &series.EndRequest{RunRef: series.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence}, OK: true}, new(tape))
 	}
 }
 

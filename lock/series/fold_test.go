@@ -7,67 +7,66 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 var (
-	ran      = driver.Line{At: 5, Verdict: driver.VerdictRan, From: 10, To: 20, Node: "a", Revision: "r", Fence: 7, Attempt: 1}
-	end      = driver.Line{At: 9, Verdict: driver.VerdictEnded, From: 20, To: 20, Node: "a", Fence: 7, Attempt: 1, Outcome: "failed", Ended: 9, Error: "no route"}
-	skipped  = driver.Line{At: 5, Verdict: driver.VerdictSkipped, From: 10, To: 20, Reason: driver.ReasonOverlap, Node: "a", Revision: "r"}
-	skipped2 = driver.Line{At: 6, Verdict: driver.VerdictSkipped, From: 20, To: 30, Reason: driver.ReasonOverlap, Node: "b", Revision: "r"}
-	paused   = driver.Line{At: 5, Verdict: driver.VerdictPaused, From: 10, To: 20, Between: driver.VerdictPaused, Node: "a", Revision: "r"}
-	paused2  = driver.Line{At: 6, Verdict: driver.VerdictPaused, From: 20, To: 30, Between: driver.VerdictPaused, Node: "b", Revision: "r"}
+	ran      = series.Line{At: 5, Verdict: series.VerdictRan, From: 10, To: 20, Node: "a", Revision: "r", Fence: 7, Attempt: 1}
+	end      = series.Line{At: 9, Verdict: series.VerdictEnded, From: 20, To: 20, Node: "a", Fence: 7, Attempt: 1, Outcome: "failed", Ended: 9, Error: "no route"}
+	skipped  = series.Line{At: 5, Verdict: series.VerdictSkipped, From: 10, To: 20, Reason: series.ReasonOverlap, Node: "a", Revision: "r"}
+	skipped2 = series.Line{At: 6, Verdict: series.VerdictSkipped, From: 20, To: 30, Reason: series.ReasonOverlap, Node: "b", Revision: "r"}
+	paused   = series.Line{At: 5, Verdict: series.VerdictPaused, From: 10, To: 20, Between: series.VerdictPaused, Node: "a", Revision: "r"}
+	paused2  = series.Line{At: 6, Verdict: series.VerdictPaused, From: 20, To: 30, Between: series.VerdictPaused, Node: "b", Revision: "r"}
 )
 
 // with is a line that differs from l in one thing.
-func with(l driver.Line, change func(*driver.Line)) driver.Line {
+func with(l series.Line, change func(*series.Line)) series.Line {
 	change(&l)
 	return l
 }
 
 func TestFold(t *testing.T) {
-	ended := with(ran, func(l *driver.Line) { l.Outcome, l.Ended, l.Error = "failed", 9, "no route" })
-	both := with(skipped2, func(l *driver.Line) { l.From, l.Between = 10, driver.VerdictSkipped })
-	third := with(skipped2, func(l *driver.Line) { l.From, l.To, l.At = 30, 40, 7 })
+	ended := with(ran, func(l *series.Line) { l.Outcome, l.Ended, l.Error = "failed", 9, "no route" })
+	both := with(skipped2, func(l *series.Line) { l.From, l.Between = 10, series.VerdictSkipped })
+	third := with(skipped2, func(l *series.Line) { l.From, l.To, l.At = 30, 40, 7 })
 	for _, c := range []struct {
 		name       string
-		last, next driver.Line
-		want       *driver.Line // nil: they stay apart
+		last, next series.Line
+		want       *series.Line // nil: they stay apart
 	}{
 		{"the end of the run in the line before", ran, end, &ended},
-		{"the end of another run", ran, with(end, func(l *driver.Line) { l.From, l.To = 10, 10 }), nil},
-		{"the end of another attempt", ran, with(end, func(l *driver.Line) { l.Fence = 8 }), nil},
+		{"the end of another run", ran, with(end, func(l *series.Line) { l.From, l.To = 10, 10 }), nil},
+		{"the end of another attempt", ran, with(end, func(l *series.Line) { l.Fence = 8 }), nil},
 		{"a second end", ended, end, nil},
 		{"an end after a skip", skipped, end, nil},
-		{"a grant after a grant", ran, with(ran, func(l *driver.Line) { l.From, l.To = 20, 30 }), nil},
+		{"a grant after a grant", ran, with(ran, func(l *series.Line) { l.From, l.To = 20, 30 }), nil},
 		{"two skips", skipped, skipped2, &both},
-		{"a third skip", both, third, new(with(third, func(l *driver.Line) { l.From, l.Between = 10, driver.VerdictSkipped }))},
-		{"a skip after a gap", skipped, with(skipped2, func(l *driver.Line) { l.From = 21 }), nil},
-		{"a skip under another revision", skipped, with(skipped2, func(l *driver.Line) { l.Revision = "s" }), nil},
-		{"a skip because of another run", skipped, with(skipped2, func(l *driver.Line) { l.BlockerFence = 7 }), nil},
-		{"a skip for another reason", skipped, with(skipped2, func(l *driver.Line) { l.Reason = "x" }), nil},
-		{"a skip that passes numbers over", skipped, with(skipped2, func(l *driver.Line) { l.Between = driver.VerdictMissed }), nil},
-		{"a skip after one that passed numbers over", with(skipped, func(l *driver.Line) { l.Between = driver.VerdictMissed }), skipped2, nil},
-		{"a miss after a skip", skipped, with(skipped2, func(l *driver.Line) { l.Verdict = driver.VerdictMissed }), nil},
-		{"two pauses", paused, paused2, new(with(paused2, func(l *driver.Line) { l.From = 10 }))},
+		{"a third skip", both, third, new(with(third, func(l *series.Line) { l.From, l.Between = 10, series.VerdictSkipped }))},
+		{"a skip after a gap", skipped, with(skipped2, func(l *series.Line) { l.From = 21 }), nil},
+		{"a skip under another revision", skipped, with(skipped2, func(l *series.Line) { l.Revision = "s" }), nil},
+		{"a skip because of another run", skipped, with(skipped2, func(l *series.Line) { l.BlockerFence = 7 }), nil},
+		{"a skip for another reason", skipped, with(skipped2, func(l *series.Line) { l.Reason = "x" }), nil},
+		{"a skip that passes numbers over", skipped, with(skipped2, func(l *series.Line) { l.Between = series.VerdictMissed }), nil},
+		{"a skip after one that passed numbers over", with(skipped, func(l *series.Line) { l.Between = series.VerdictMissed }), skipped2, nil},
+		{"a miss after a skip", skipped, with(skipped2, func(l *series.Line) { l.Verdict = series.VerdictMissed }), nil},
+		{"two pauses", paused, paused2, new(with(paused2, func(l *series.Line) { l.From = 10 }))},
 		{"two misses that passed numbers over",
-			with(skipped, func(l *driver.Line) { l.Verdict, l.Between = driver.VerdictMissed, driver.VerdictMissed }),
-			with(skipped2, func(l *driver.Line) { l.Verdict, l.Between = driver.VerdictMissed, driver.VerdictMissed }), nil},
-		{"a miss of one number alone", with(skipped, func(l *driver.Line) { l.Verdict = driver.VerdictMissed }),
-			with(skipped2, func(l *driver.Line) { l.Verdict, l.To = driver.VerdictMissed, 20 }), nil},
-		{"a miss after a miss of one number alone", with(skipped, func(l *driver.Line) { l.Verdict, l.From = driver.VerdictMissed, 20 }),
-			with(skipped2, func(l *driver.Line) { l.Verdict = driver.VerdictMissed }), nil},
-		{"a pause after a change", driver.Line{Verdict: driver.VerdictControl, From: 20, To: 20, Change: 1, Audit: 1}, paused2, nil},
-		{"a change after a pause", paused, driver.Line{Verdict: driver.VerdictControl, From: 20, To: 20, Change: 1, Audit: 1}, nil},
-		{"a wait", skipped, with(skipped2, func(l *driver.Line) { l.Verdict = driver.VerdictWaiting }), nil},
-		{"an opening", skipped, driver.Line{Verdict: driver.VerdictOpened, From: 20, To: 20}, nil},
+			with(skipped, func(l *series.Line) { l.Verdict, l.Between = series.VerdictMissed, series.VerdictMissed }),
+			with(skipped2, func(l *series.Line) { l.Verdict, l.Between = series.VerdictMissed, series.VerdictMissed }), nil},
+		{"a miss of one number alone", with(skipped, func(l *series.Line) { l.Verdict = series.VerdictMissed }),
+			with(skipped2, func(l *series.Line) { l.Verdict, l.To = series.VerdictMissed, 20 }), nil},
+		{"a miss after a miss of one number alone", with(skipped, func(l *series.Line) { l.Verdict, l.From = series.VerdictMissed, 20 }),
+			with(skipped2, func(l *series.Line) { l.Verdict = series.VerdictMissed }), nil},
+		{"a pause after a change", series.Line{Verdict: series.VerdictControl, From: 20, To: 20, Change: 1, Audit: 1}, paused2, nil},
+		{"a change after a pause", paused, series.Line{Verdict: series.VerdictControl, From: 20, To: 20, Change: 1, Audit: 1}, nil},
+		{"a wait", skipped, with(skipped2, func(l *series.Line) { l.Verdict = series.VerdictWaiting }), nil},
+		{"an opening", skipped, series.Line{Verdict: series.VerdictOpened, From: 20, To: 20}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) { fold(t, c.last, c.next, c.want) })
 	}
 }
 
-func fold(t *testing.T, last, next driver.Line, want *driver.Line) {
+func fold(t *testing.T, last, next series.Line, want *series.Line) {
 	got := last
 	folded := series.Fold(&got, next)
 	switch {
@@ -81,11 +80,11 @@ func fold(t *testing.T, last, next driver.Line, want *driver.Line) {
 }
 
 // verdicts reads what a journal says of each number that the spec has.
-func verdicts(lines []driver.Line) (all [maxTicks + 1]string) {
+func verdicts(lines []series.Line) (all [maxTicks + 1]string) {
 	for _, l := range lines {
 		for k := 1; k <= maxTicks; k++ {
 			switch n := due(k); {
-			case n == l.To && l.Verdict == driver.VerdictEnded:
+			case n == l.To && l.Verdict == series.VerdictEnded:
 				all[k] += " " + l.Outcome
 			case n == l.To:
 				all[k] += " " + string(l.Verdict) + l.Reason + l.Revision
@@ -95,7 +94,7 @@ func verdicts(lines []driver.Line) (all [maxTicks + 1]string) {
 			case n > l.From && n < l.To && l.Between == l.Verdict:
 				all[k] += " " + string(l.Between) + l.Reason + l.Revision
 			case n > l.From && n < l.To:
-				all[k] += " " + string(l.Between) + driver.ReasonMisfire + l.Revision
+				all[k] += " " + string(l.Between) + series.ReasonMisfire + l.Revision
 			}
 		}
 	}
@@ -103,9 +102,9 @@ func verdicts(lines []driver.Line) (all [maxTicks + 1]string) {
 }
 
 // A tape keeps lines as they were written, and folded.
-type tape struct{ raw, folded []driver.Line }
+type tape struct{ raw, folded []series.Line }
 
-func (w *tape) Append(l driver.Line) {
+func (w *tape) Append(l series.Line) {
 	w.raw = append(w.raw, l)
 	if n := len(w.folded); n == 0 || !series.Fold(&w.folded[n-1], l) {
 		w.folded = append(w.folded, l)
@@ -118,7 +117,7 @@ func TestFoldKeepsVerdicts(t *testing.T) {
 		var w tape
 		var s series.State
 		ms := base + interval/2
-		s.Open(ms*1000, &driver.OpenRequest{}, &w)
+		s.Open(ms*1000, &series.OpenRequest{}, &w)
 		for i := range 60 {
 			ms += rapid.Int64Range(0, interval).Draw(t, "ms")
 			foldStep(t, &s, &w, ms, fmt.Sprintf("n/%d", i))
@@ -137,12 +136,12 @@ func foldStep(t *rapid.T, s *series.State, w *tape, ms int64, owner string) {
 	c.Owner, c.Revision = owner, rapid.SampledFrom([]string{"r", "r", "r", "s"}).Draw(t, "revision")
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 0:
-		s.Control(ms*1000, &driver.Control{Key: "job", Action: driver.ActionPause, Op: fmt.Sprint("op", s.Change), Who: "op", Reason: "for the test", Until: rapid.SampledFrom([]int64{0, ms + interval}).Draw(t, "until"), Seen: driver.AnySeen}, s.Change+1, w)
+		s.Control(ms*1000, &series.Control{Key: "job", Action: series.ActionPause, Op: fmt.Sprint("op", s.Change), Who: "op", Reason: "for the test", Until: rapid.SampledFrom([]int64{0, ms + interval}).Draw(t, "until"), Seen: series.AnySeen}, s.Change+1, w)
 	case 1:
-		s.Control(ms*1000, &driver.Control{Key: "job", Action: driver.ActionResume, Op: fmt.Sprint("op", s.Change), Who: "op", Seen: driver.AnySeen}, s.Change+1, w)
+		s.Control(ms*1000, &series.Control{Key: "job", Action: series.ActionResume, Op: fmt.Sprint("op", s.Change), Who: "op", Seen: series.AnySeen}, s.Change+1, w)
 	case 2, 3:
 		for _, r := range slices.Clone(s.Runs) {
-			s.Release(ms*1000, &driver.EndRequest{RunRef: driver.RunRef{Number: r.Number, Owner: r.Owner, Fence: r.Fence}, Outcome: driver.OutcomeOK}, w)
+			s.Release(ms*1000, &series.EndRequest{RunRef: series.RunRef{Number: r.Number, Owner: r.Owner, Fence: r.Fence}, Outcome: series.OutcomeOK}, w)
 		}
 	default:
 		s.Claim(ms*1000, &c, w)

@@ -1,32 +1,28 @@
 package series
 
-import (
-	"github.com/cronce/cronce/lock/driver"
-)
-
 // Fold writes next into last if the two say no more than one line can: the end
 // of the run that last granted, or the same verdict for the numbers that follow.
 // It reports whether it did.
-func Fold(last *driver.Line, next driver.Line) bool {
+func Fold(last *Line, next Line) bool {
 	switch next.Verdict {
-	case driver.VerdictEnded:
-		if last.Verdict != driver.VerdictRan || last.To != next.To || last.Fence != next.Fence || last.Outcome != "" {
+	case VerdictEnded:
+		if last.Verdict != VerdictRan || last.To != next.To || last.Fence != next.Fence || last.Outcome != "" {
 			return false
 		}
 		last.Outcome, last.Ended, last.Error = next.Outcome, next.Ended, next.Error
 		return true
-	case driver.VerdictSkipped, driver.VerdictMissed, driver.VerdictPaused:
+	case VerdictSkipped, VerdictMissed, VerdictPaused:
 		return extend(last, next)
 	}
 	return false
 }
 
 // extend merges neighbours that are identical but for their numbers, node and time.
-func extend(last *driver.Line, next driver.Line) bool {
+func extend(last *Line, next Line) bool {
 	same := last.Verdict == next.Verdict && last.Reason == next.Reason && last.Revision == next.Revision &&
 		last.BlockerFence == next.BlockerFence
 	follows := last.To == next.From && next.From < next.To && last.From < last.To
-	plain := next.Between == "" || next.Verdict == driver.VerdictPaused
+	plain := next.Between == "" || next.Verdict == VerdictPaused
 	if !same || !follows || !plain || (last.Between != "" && last.Between != last.Verdict) {
 		return false
 	}

@@ -39,12 +39,12 @@ type keptRun struct {
 
 // A keptChange is a pause, or the latest change.
 type keptChange struct {
-	Action driver.Action `json:"action,omitempty"` // of the latest change
-	Op     string        `json:"op"`
-	Who    string        `json:"who"`
-	Reason string        `json:"reason,omitempty"`
-	At     int64         `json:"at"`
-	Until  int64         `json:"until,omitempty"` // of a pause
+	Action Action `json:"action,omitempty"` // of the latest change
+	Op     string `json:"op"`
+	Who    string `json:"who"`
+	Reason string `json:"reason,omitempty"`
+	At     int64  `json:"at"`
+	Until  int64  `json:"until,omitempty"` // of a pause
 }
 
 type keptOp struct {
@@ -56,9 +56,9 @@ type keptOp struct {
 
 // The states and kinds as they are kept, by their numbers.
 var (
-	states = []string{driver.RunOpen: "open", driver.RunGivenBack: "given back", driver.RunUnstarted: "unstarted",
-		driver.RunWaiting: "waiting", driver.RunDone: "done", driver.RunLost: "lost"}
-	spendings = []string{driver.KindSkipped: "skipped", driver.KindWaiting: "waiting", driver.KindMissed: "missed", driver.KindPaused: "paused"}
+	states = []string{RunOpen: "open", RunGivenBack: "given back", RunUnstarted: "unstarted",
+		RunWaiting: "waiting", RunDone: "done", RunLost: "lost"}
+	spendings = []string{KindSkipped: "skipped", KindWaiting: "waiting", KindMissed: "missed", KindPaused: "paused"}
 )
 
 // Format is the latest format of a [Kept] that this version reads.
@@ -76,10 +76,10 @@ func (s *State) Format() int {
 // Keep returns s as it is to be kept.
 func (s *State) Keep() Kept {
 	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change}
-	if p := s.Pause; p != (driver.Pause{}) {
+	if p := s.Pause; p != (Pause{}) {
 		k.Pause = &keptChange{Op: p.Op, Who: p.Who, Reason: p.Reason, At: p.Since, Until: p.Until}
 	}
-	if l := s.Latest; l != (driver.Change{}) {
+	if l := s.Latest; l != (Change{}) {
 		k.Latest = &keptChange{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
 	}
 	for _, o := range s.Ops {
@@ -98,10 +98,10 @@ func (s *State) Keep() Kept {
 func (k *Kept) State() (State, error) {
 	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change}
 	if p := k.Pause; p != nil {
-		s.Pause = driver.Pause{Op: p.Op, Who: p.Who, Reason: p.Reason, Since: p.At, Until: p.Until}
+		s.Pause = Pause{Op: p.Op, Who: p.Who, Reason: p.Reason, Since: p.At, Until: p.Until}
 	}
 	if l := k.Latest; l != nil {
-		s.Latest = driver.Change{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
+		s.Latest = Change{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
 	}
 	for _, o := range k.Ops {
 		s.Ops = append(s.Ops, Op(o))
@@ -111,14 +111,14 @@ func (k *Kept) State() (State, error) {
 		if err != nil {
 			return State{}, err
 		}
-		s.Spent = Spending{Owner: k.SpentBy, Kind: driver.Kind(kind), Fence: k.SpentFence}
+		s.Spent = Spending{Owner: k.SpentBy, Kind: Kind(kind), Fence: k.SpentFence}
 	}
 	for _, v := range k.Runs {
 		state, err := number(states, v.State)
 		if err != nil {
 			return State{}, err
 		}
-		s.Runs = append(s.Runs, driver.Run{Number: v.Number, State: driver.RunState(state), Owner: v.Owner,
+		s.Runs = append(s.Runs, Run{Number: v.Number, State: RunState(state), Owner: v.Owner,
 			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced})
 	}
 	return s, nil
@@ -133,21 +133,21 @@ func number(words []string, word string) (int, error) {
 	return n, nil
 }
 
-// A KeptLine is a [driver.Line] as stores that keep text keep it, as JSON.
+// A KeptLine is a [Line] as stores that keep text keep it, as JSON.
 type KeptLine struct {
-	At       int64          `json:"at"`
-	Verdict  driver.Verdict `json:"verdict"`
-	From     int64          `json:"from"`
-	To       int64          `json:"to"`
-	Between  driver.Verdict `json:"between,omitempty"`
-	Reason   string         `json:"reason,omitempty"`
-	Node     string         `json:"node,omitempty"`
-	Revision string         `json:"revision,omitempty"`
-	Fence    int64          `json:"fence,omitempty"`
-	Attempt  int            `json:"attempt,omitempty"`
-	Outcome  string         `json:"outcome,omitempty"`
-	Ended    int64          `json:"ended,omitempty"`
-	Error    string         `json:"error,omitempty"`
+	At       int64   `json:"at"`
+	Verdict  Verdict `json:"verdict"`
+	From     int64   `json:"from"`
+	To       int64   `json:"to"`
+	Between  Verdict `json:"between,omitempty"`
+	Reason   string  `json:"reason,omitempty"`
+	Node     string  `json:"node,omitempty"`
+	Revision string  `json:"revision,omitempty"`
+	Fence    int64   `json:"fence,omitempty"`
+	Attempt  int     `json:"attempt,omitempty"`
+	Outcome  string  `json:"outcome,omitempty"`
+	Ended    int64   `json:"ended,omitempty"`
+	Error    string  `json:"error,omitempty"`
 
 	Blocker      int64 `json:"blocker,omitempty"`
 	BlockerFence int64 `json:"blockerFence,omitempty"`
@@ -156,32 +156,32 @@ type KeptLine struct {
 	Audit  int64 `json:"audit,omitempty"`
 }
 
-// A KeptRecord is a [driver.AuditRecord] as stores that keep text keep it, as JSON.
+// A KeptRecord is a [AuditRecord] as stores that keep text keep it, as JSON.
 type KeptRecord struct {
-	Shard  int           `json:"-"`
-	Number int64         `json:"number"`
-	At     int64         `json:"at"`
-	Who    string        `json:"who"`
-	Action driver.Action `json:"action"`
-	Key    string        `json:"key"`
-	Change int64         `json:"change"`
-	Before string        `json:"before"`
-	After  string        `json:"after"`
-	Reason string        `json:"reason,omitempty"`
-	Op     string        `json:"op"`
+	Shard  int    `json:"-"`
+	Number int64  `json:"number"`
+	At     int64  `json:"at"`
+	Who    string `json:"who"`
+	Action Action `json:"action"`
+	Key    string `json:"key"`
+	Change int64  `json:"change"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+	Reason string `json:"reason,omitempty"`
+	Op     string `json:"op"`
 
 	Unreadable string `json:"-"`
 }
 
 // ReadRecords reads records as they are kept. One that cannot be read says so in its place.
-func ReadRecords(texts []string) []driver.AuditRecord {
-	records := make([]driver.AuditRecord, len(texts))
+func ReadRecords(texts []string) []AuditRecord {
+	records := make([]AuditRecord, len(texts))
 	for i, text := range texts {
 		var k KeptRecord
 		if err := json.Unmarshal([]byte(text), &k); err != nil || k.Number <= 0 {
 			k = KeptRecord{Unreadable: driver.Quote(text)}
 		}
-		records[i] = driver.AuditRecord(k)
+		records[i] = AuditRecord(k)
 	}
 	return records
 }

@@ -6,21 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 // What is kept is read by other versions: the text itself must not change.
 func TestKept(t *testing.T) {
 	s := series.State{Mark: 7, By: "a", Fence: 9, Last: 5, Paused: true, Change: 2,
-		Pause:  driver.Pause{Op: "2", Who: "ann", Reason: "moved", Since: 3, Until: 4},
-		Latest: driver.Change{Action: driver.ActionPause, Op: "2", Who: "ann", Reason: "moved", At: 3},
+		Pause:  series.Pause{Op: "2", Who: "ann", Reason: "moved", Since: 3, Until: 4},
+		Latest: series.Change{Action: series.ActionPause, Op: "2", Who: "ann", Reason: "moved", At: 3},
 		Ops:    []series.Op{{ID: "1", Body: "a1", Change: 1, Audit: 7}, {ID: "2", Body: "b2", Change: 2, Audit: 9}},
-		Spent:  series.Spending{Owner: "b/1", Kind: driver.KindWaiting, Fence: 8},
-		Runs: []driver.Run{
-			{Number: 1, State: driver.RunOpen, Owner: "a/1", Fence: 1, Attempt: 1, Granted: 2, Until: 3, Replaced: true},
-			{Number: 2, State: driver.RunGivenBack}, {Number: 3, State: driver.RunUnstarted}, {Number: 4, State: driver.RunWaiting},
-			{Number: 5, State: driver.RunDone}, {Number: 6, State: driver.RunLost},
+		Spent:  series.Spending{Owner: "b/1", Kind: series.KindWaiting, Fence: 8},
+		Runs: []series.Run{
+			{Number: 1, State: series.RunOpen, Owner: "a/1", Fence: 1, Attempt: 1, Granted: 2, Until: 3, Replaced: true},
+			{Number: 2, State: series.RunGivenBack}, {Number: 3, State: series.RunUnstarted}, {Number: 4, State: series.RunWaiting},
+			{Number: 5, State: series.RunDone}, {Number: 6, State: series.RunLost},
 		}}
 	text, err := json.Marshal(s.Keep())
 	if err != nil {
@@ -65,8 +64,8 @@ func TestKeptWords(t *testing.T) {
 
 func TestKeptSightings(t *testing.T) {
 	var seen series.Sightings
-	seen.See(20, 0, &driver.OpenRequest{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
-	seen.See(10, 0, &driver.OpenRequest{Revision: "a"})
+	seen.See(20, 0, &series.OpenRequest{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
+	seen.See(10, 0, &series.OpenRequest{Revision: "a"})
 	text, err := json.Marshal(seen)
 	if want := `[{"revision":"b","spec":"@daily","zone":"UTC","node":"n","first":20,"last":20},{"revision":"a","first":10,"last":10}]`; err != nil || string(text) != want {
 		t.Errorf("kept is\n%s, %v; want\n%s", text, err, want)
@@ -87,8 +86,8 @@ func TestKeptSightings(t *testing.T) {
 func TestFormerSpec(t *testing.T) {
 	for mark, want := range map[int64]int{40: 1, 50: 1, 60: 1, 99: 1, 100: 0, 110: 0} {
 		var seen series.Sightings
-		seen.See(50, 0, &driver.OpenRequest{Node: "n", Revision: "old", Spec: "@daily", Zone: "UTC"})
-		if got := seen.See(100, mark, &driver.OpenRequest{Node: "n", Revision: "new", Spec: "@hourly", Zone: "UTC"}); len(got.Former) != want || got.Since != 100 {
+		seen.See(50, 0, &series.OpenRequest{Node: "n", Revision: "old", Spec: "@daily", Zone: "UTC"})
+		if got := seen.See(100, mark, &series.OpenRequest{Node: "n", Revision: "new", Spec: "@hourly", Zone: "UTC"}); len(got.Former) != want || got.Since != 100 {
 			t.Errorf("with the mark at %d: %+v, want %d former specs", mark, got, want)
 		}
 	}

@@ -3,7 +3,7 @@ package series_test
 import (
 	"fmt"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 // A page is what the ledger knows of one number.
 type page struct {
 	fate    fate
-	verdict driver.Verdict
+	verdict series.Verdict
 	outcome string
 	fence   int64
 	attempt int // the last counted one
@@ -62,12 +62,12 @@ func (l *ledger) broken(format string, args ...any) {
 }
 
 // Append reads a line as the store writes it.
-func (l *ledger) Append(line driver.Line) {
+func (l *ledger) Append(line series.Line) {
 	switch {
-	case line.Verdict == driver.VerdictOpened:
+	case line.Verdict == series.VerdictOpened:
 		l.mark = line.To
 		return
-	case line.Verdict == driver.VerdictControl:
+	case line.Verdict == series.VerdictControl:
 		l.controls(line)
 		return
 	case line.From < line.To:
@@ -82,14 +82,14 @@ func (l *ledger) Append(line driver.Line) {
 
 // controls reads a line about a change: it stands at the mark, and changes are numbered
 // without gaps. The end of a pause that had one has the number of the pause.
-func (l *ledger) controls(line driver.Line) {
+func (l *ledger) controls(line series.Line) {
 	if line.From != l.mark || line.To != l.mark {
 		l.broken("I4 a change from %d to %d, the mark is %d", line.From, line.To, l.mark)
 	}
-	if driver.Action(line.Reason) != driver.ActionLapse {
+	if series.Action(line.Reason) != series.ActionLapse {
 		l.change++
 	}
-	l.paused = driver.Action(line.Reason) == driver.ActionPause || driver.Action(line.Reason) == driver.ActionRetire
+	l.paused = series.Action(line.Reason) == series.ActionPause || series.Action(line.Reason) == series.ActionRetire
 	if line.Change != l.change {
 		l.broken("I10 change %d is written as %d", l.change, line.Change)
 	}
@@ -97,7 +97,7 @@ func (l *ledger) controls(line driver.Line) {
 
 // moves reads a line that raises the mark: it must begin where the mark stood,
 // and give each number that it passes a verdict (I4).
-func (l *ledger) moves(line driver.Line) {
+func (l *ledger) moves(line series.Line) {
 	if line.From != l.mark {
 		l.broken("I4 a line goes from %d to %d, the mark was %d", line.From, line.To, l.mark)
 	}
@@ -113,25 +113,25 @@ func (l *ledger) moves(line driver.Line) {
 	l.mark = line.To
 }
 
-func (l *ledger) decide(p *page, k int, line driver.Line) {
+func (l *ledger) decide(p *page, k int, line series.Line) {
 	moved := line.From < line.To
 	switch line.Verdict {
-	case driver.VerdictRan:
+	case series.VerdictRan:
 		l.grant(p, k, line, moved)
-	case driver.VerdictEnded:
+	case series.VerdictEnded:
 		l.end(p, k, line)
-	case driver.VerdictWaiting:
+	case series.VerdictWaiting:
 		l.rises(line.Fence)
 		if p.fate != undecided || !moved {
 			l.broken("I1 number %d waits after it was decided", k)
 		}
 		p.fate, p.fence = waiting, line.Fence
-	case driver.VerdictLost, driver.VerdictSuperseded:
+	case series.VerdictLost, series.VerdictSuperseded:
 		if p.fate == undecided || p.fence != line.Fence {
 			l.broken("I1 number %d is %s and was never granted with the fence %d", k, line.Verdict, line.Fence)
 		}
 		l.put(p, k, line.Verdict)
-	case driver.VerdictMissed:
+	case series.VerdictMissed:
 		if l.paused {
 			l.broken("I10 number %d is missed in a pause", k)
 		}
@@ -144,7 +144,7 @@ func (l *ledger) decide(p *page, k int, line driver.Line) {
 	}
 }
 
-func (l *ledger) grant(p *page, k int, line driver.Line, moved bool) {
+func (l *ledger) grant(p *page, k int, line series.Line, moved bool) {
 	l.rises(line.Fence)
 	switch {
 	case p.fate == final:
@@ -157,23 +157,23 @@ func (l *ledger) grant(p *page, k int, line driver.Line, moved bool) {
 	p.fate, p.fence, p.attempt = running, line.Fence, line.Attempt
 }
 
-func (l *ledger) end(p *page, k int, line driver.Line) {
+func (l *ledger) end(p *page, k int, line series.Line) {
 	if p.fate != running || p.fence != line.Fence || p.attempt != line.Attempt {
 		l.broken("I1 number %d ends with the fence %d and attempt %d, it has fate %d, %d, %d", k, line.Fence, line.Attempt, p.fate, p.fence, p.attempt)
 	}
 	switch line.Outcome {
-	case driver.OutcomeUnstarted:
+	case series.OutcomeUnstarted:
 		p.fate = unstarted
 		p.attempt--
-	case driver.OutcomeInterrupted:
+	case series.OutcomeInterrupted:
 		p.fate = interrupted
 	default:
-		p.fate, p.verdict, p.outcome = final, driver.VerdictRan, line.Outcome
+		p.fate, p.verdict, p.outcome = final, series.VerdictRan, line.Outcome
 	}
 }
 
 // put gives a number its final verdict, which it must not have yet (I1).
-func (l *ledger) put(p *page, k int, v driver.Verdict) {
+func (l *ledger) put(p *page, k int, v series.Verdict) {
 	if p.fate == final {
 		l.broken("I1 number %d is %s after its verdict %s", k, v, p.verdict)
 	}

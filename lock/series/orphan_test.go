@@ -4,13 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
-type lines []driver.Line
+type lines []series.Line
 
-func (l *lines) Append(line driver.Line) { *l = append(*l, line) }
+func (l *lines) Append(line series.Line) { *l = append(*l, line) }
 
 // A run was given back while a newer number waited, and the waiting one is alive
 // now: a fresh number is judged by the alive run. Offering the run that was given
@@ -18,19 +17,19 @@ func (l *lines) Append(line driver.Line) { *l = append(*l, line) }
 func TestOrphanBehindAnAliveRunIsNotOffered(t *testing.T) {
 	var s series.State
 	var w lines
-	ask := func(us int64, c driver.Claim) driver.Answer {
+	ask := func(us int64, c series.Claim) series.Answer {
 		c.Key, c.TTL, c.Deadline, c.Attempts = "k", 30*time.Second, time.Minute, 3
-		c.Overlap, c.Latest = driver.OverlapQueue, us/1000
+		c.Overlap, c.Latest = series.OverlapQueue, us/1000
 		return s.Claim(us, &c, &w)
 	}
-	s.Open(1_000_000, &driver.OpenRequest{Key: "k"}, &w)
-	first := ask(2_000_000, driver.Claim{Owner: "a/1", Number: 2000, After: 1000})
-	waits := ask(3_000_000, driver.Claim{Owner: "b/1", Number: 3000, After: 2000})
-	s.Release(3_100_000, &driver.EndRequest{RunRef: driver.RunRef{Key: "k", Number: 2000, Owner: "a/1", Fence: first.Fence}, Kind: driver.EndGivenBack}, &w)
-	if a := ask(3_200_000, driver.Claim{Owner: "b/2", Number: 3000, After: 2999, From: waits.Fence}); a.Kind != driver.KindGranted {
+	s.Open(1_000_000, &series.OpenRequest{Key: "k"}, &w)
+	first := ask(2_000_000, series.Claim{Owner: "a/1", Number: 2000, After: 1000})
+	waits := ask(3_000_000, series.Claim{Owner: "b/1", Number: 3000, After: 2000})
+	s.Release(3_100_000, &series.EndRequest{RunRef: series.RunRef{Key: "k", Number: 2000, Owner: "a/1", Fence: first.Fence}, Kind: series.EndGivenBack}, &w)
+	if a := ask(3_200_000, series.Claim{Owner: "b/2", Number: 3000, After: 2999, From: waits.Fence}); a.Kind != series.KindGranted {
 		t.Fatalf("the waiting number: %v, want granted", a.Kind)
 	}
-	if a := ask(4_000_000, driver.Claim{Owner: "c/1", Number: 4000, After: 3000}); a.Kind != driver.KindWaiting {
+	if a := ask(4_000_000, series.Claim{Owner: "c/1", Number: 4000, After: 3000}); a.Kind != series.KindWaiting {
 		t.Errorf("a fresh number behind an alive run: %v, want waiting", a.Kind)
 	}
 }

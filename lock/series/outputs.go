@@ -2,14 +2,12 @@ package series
 
 import (
 	"slices"
-
-	"github.com/cronce/cronce/lock/driver"
 )
 
 // Outputs are the outputs that a series keeps, the highest numbers first.
 type Outputs []KeptOutput
 
-// A KeptOutput is a [driver.Output] as stores that keep text keep it, as JSON.
+// A KeptOutput is a [Output] as stores that keep text keep it, as JSON.
 type KeptOutput struct {
 	Number int64  `json:"number"`
 	Fence  int64  `json:"fence"`
@@ -17,7 +15,7 @@ type KeptOutput struct {
 }
 
 // Keep keeps an output. It reports whether that changed anything.
-func (all *Outputs) Keep(o driver.Output) bool {
+func (all *Outputs) Keep(o Output) bool {
 	at, known := all.find(o.Number)
 	kept := KeptOutput{o.Number, o.Fence, o.Text}
 	switch {
@@ -32,17 +30,17 @@ func (all *Outputs) Keep(o driver.Output) bool {
 	for i := range *all {
 		sizes[i] = len((*all)[i].Text)
 	}
-	*all = slices.Delete(*all, driver.KeptOutputs(sizes), len(*all))
+	*all = slices.Delete(*all, KeptOutputs(sizes), len(*all))
 	return true
 }
 
 // Of returns the output of a number, and the zero Output if there is none.
-func (all Outputs) Of(key string, number int64) driver.Output {
+func (all Outputs) Of(key string, number int64) Output {
 	at, known := all.find(number)
 	if !known {
-		return driver.Output{}
+		return Output{}
 	}
-	return driver.Output{Key: key, Number: number, Fence: all[at].Fence, Text: all[at].Text}
+	return Output{Key: key, Number: number, Fence: all[at].Fence, Text: all[at].Text}
 }
 
 func (all Outputs) find(number int64) (at int, known bool) {

@@ -1,12 +1,8 @@
 package series
 
-import (
-	"github.com/cronce/cronce/lock/driver"
-)
-
 // Peek returns the answer to a claim of n by an owner that was never seen, if
 // that is Passed, and nil otherwise.
-func (s *State) Peek(us, n int64) *driver.Answer {
+func (s *State) Peek(us, n int64) *Answer {
 	ms := us / 1000
 	if n > s.Mark || s.Mark > ms+Tolerance {
 		return nil

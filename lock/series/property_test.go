@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A move is something that happens to a world.
@@ -45,21 +45,21 @@ func moves(w *world, ticks, leases int) []move {
 		k := indexOf(r.Number)
 		ms = append(ms,
 			move{"renew", k, func(w *world) { w.renew(r) }},
-			move{"done", k, func(w *world) { w.end(r, driver.EndDone) }},
-			move{"never started", k, func(w *world) { w.end(r, driver.EndUnstarted) }},
-			move{"given back", k, func(w *world) { w.end(r, driver.EndGivenBack) }})
+			move{"done", k, func(w *world) { w.end(r, series.EndDone) }},
+			move{"never started", k, func(w *world) { w.end(r, series.EndUnstarted) }},
+			move{"given back", k, func(w *world) { w.end(r, series.EndGivenBack) }})
 	}
 	return ms
 }
 
 var policies = []policy{
-	{overlap: driver.OverlapSkip, attempts: 1, deadline: interval * time.Millisecond},
-	{overlap: driver.OverlapSkip, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
-	{overlap: driver.OverlapQueue, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
-	{overlap: driver.OverlapQueue, attempts: 2, deadline: interval * time.Millisecond},
-	{overlap: driver.OverlapAllow, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
-	{overlap: driver.OverlapReplace, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
-	{overlap: driver.OverlapSkip, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond, backlog: true},
+	{overlap: series.OverlapSkip, attempts: 1, deadline: interval * time.Millisecond},
+	{overlap: series.OverlapSkip, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
+	{overlap: series.OverlapQueue, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
+	{overlap: series.OverlapQueue, attempts: 2, deadline: interval * time.Millisecond},
+	{overlap: series.OverlapAllow, rerun: true, attempts: 2, deadline: 3 * interval * time.Millisecond},
+	{overlap: series.OverlapReplace, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond},
+	{overlap: series.OverlapSkip, rerun: true, attempts: 3, deadline: 10 * interval * time.Millisecond, backlog: true},
 }
 
 // Every sequence of a few moves, over a few numbers, keeps the invariants.

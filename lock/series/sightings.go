@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/cronce/cronce/lock/driver"
 )
 
 const maxSightings = 32
 
 // Sightings are the revisions of a series that were seen, at most 32. As JSON they
 // are what stores keep that keep text; read from it they are sorted.
-type Sightings []driver.RevisionUse
+type Sightings []RevisionUse
 
 // A keptSighting is one as it is kept.
 type keptSighting struct {
@@ -47,31 +45,31 @@ func (all *Sightings) UnmarshalJSON(text []byte) error {
 	*all = make(Sightings, len(kept))
 	for i, k := range kept {
 		k.Since = cmp.Or(k.Since, k.First)
-		(*all)[i] = driver.RevisionUse(k)
+		(*all)[i] = RevisionUse(k)
 	}
 	*all = all.Sorted()
 	return nil
 }
 
 // Sorted returns a copy, by when they were seen first.
-func (all Sightings) Sorted() []driver.RevisionUse {
-	return slices.SortedFunc(slices.Values(all), func(a, b driver.RevisionUse) int {
+func (all Sightings) Sorted() []RevisionUse {
+	return slices.SortedFunc(slices.Values(all), func(a, b RevisionUse) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), strings.Compare(a.Revision, b.Revision))
 	})
 }
 
-// Seen is what an opening is answered about specs: see [driver.Series].
+// Seen is what an opening is answered about specs: see [Series].
 type Seen struct {
 	Since  int64
 	Other  string
-	Former []driver.RevisionUse
+	Former []RevisionUse
 }
 
 // See records the revision that a node opens the series with, at ms, Unix
 // milliseconds of the store, while the mark is at mark. What it returns belongs to the
 // text of the spec and its zone's name: a new year or another zone database changes the
 // revision alone.
-func (all *Sightings) See(ms, mark int64, o *driver.OpenRequest) (seen Seen) {
+func (all *Sightings) See(ms, mark int64, o *OpenRequest) (seen Seen) {
 	if o.Revision == "" {
 		return Seen{}
 	}
@@ -95,7 +93,7 @@ func (all *Sightings) See(ms, mark int64, o *driver.OpenRequest) (seen Seen) {
 // since returns since when the spec has been in force without a break, and whether a break
 // ends now: another spec was in use since this one was seen last, for longer than the node
 // allows. In a rolling deploy both are in use at once, and both are seen again and again.
-func (all Sightings) since(ms int64, o *driver.OpenRequest) (since int64, broken bool) {
+func (all Sightings) since(ms int64, o *OpenRequest) (since int64, broken bool) {
 	last := int64(0)
 	for _, v := range all {
 		switch {
@@ -118,13 +116,13 @@ func (all Sightings) since(ms int64, o *driver.OpenRequest) (since int64, broken
 }
 
 // same reports whether a sighting is of the spec that a series is opened with.
-func same(v *driver.RevisionUse, o *driver.OpenRequest) bool {
+func same(v *RevisionUse, o *OpenRequest) bool {
 	return v.Revision == o.Revision || o.Spec != "" && v.Spec == o.Spec && v.Zone == o.Zone
 }
 
 // former returns the uses of other specs, and of this one before a break, of which numbers
 // after the mark may be undecided: the one seen last, and those seen after the mark.
-func (all Sightings) former(since, mark int64, o *driver.OpenRequest) (uses []driver.RevisionUse) {
+func (all Sightings) former(since, mark int64, o *OpenRequest) (uses []RevisionUse) {
 	latest := -1
 	for i, v := range all {
 		if (!same(&v, o) || v.Since < since) && (latest < 0 || v.Last >= all[latest].Last) {
@@ -144,7 +142,7 @@ func (all Sightings) former(since, mark int64, o *driver.OpenRequest) (uses []dr
 
 // of returns the sighting of a revision in the use of its spec that began at since. A new one
 // takes the place of the one not seen for longest when there is no room.
-func (all *Sightings) of(revision string, since, ms int64, broken bool) *driver.RevisionUse {
+func (all *Sightings) of(revision string, since, ms int64, broken bool) *RevisionUse {
 	oldest := 0
 	for i := range *all {
 		v := &(*all)[i]
@@ -155,7 +153,7 @@ func (all *Sightings) of(revision string, since, ms int64, broken bool) *driver.
 			oldest = i
 		}
 	}
-	fresh := driver.RevisionUse{Revision: revision, First: ms, Since: since}
+	fresh := RevisionUse{Revision: revision, First: ms, Since: since}
 	if len(*all) < maxSightings {
 		*all = append(*all, fresh)
 		oldest = len(*all) - 1

@@ -1,17 +1,8 @@
-// Package series decides numbers: the rules of a numbered lease as pure code.
-// A store that can change a record in one atomic step keeps a [State] per key
-// and applies these methods to it; the Redis scripts are the same rules in Lua,
-// and one contract suite holds both to them.
-//
-// Time is always an argument: the store's clock, read once per step, in
-// microseconds since 1970.
 package series
 
 import (
 	"cmp"
 	"time"
-
-	"github.com/cronce/cronce/lock/driver"
 )
 
 // Tolerance is how early a number may be granted; the grant carries the wait.
@@ -25,41 +16,41 @@ type State struct {
 	Fence  int64
 	Last   int64
 	Change int64 // how many control changes were made
-	Latest driver.Change
+	Latest Change
 	Paused bool
-	Pause  driver.Pause // zero unless Paused
-	Ops    []Op         // the latest, oldest first
+	Pause  Pause // zero unless Paused
+	Ops    []Op  // the latest, oldest first
 	Spent  Spending
-	Runs   []driver.Run // by number: what is not settled, and what was settled since the last grant
+	Runs   []Run // by number: what is not settled, and what was settled since the last grant
 }
 
 // A Spending is the latest claim that moved the mark without a grant, kept so
 // that its owner gets the same answer when it asks again.
 type Spending struct {
 	Owner string
-	Kind  driver.Kind
+	Kind  Kind
 	Fence int64
 }
 
 // A Writer takes the journal lines of a step, in order.
-type Writer interface{ Append(driver.Line) }
+type Writer interface{ Append(Line) }
 
 // Open creates the mark if there is none: the later of the store's now, or an earlier
 // begin that is asked for, and the highest mark that the node has seen. It ends a retirement.
-func (s *State) Open(us int64, o *driver.OpenRequest, w Writer) {
+func (s *State) Open(us int64, o *OpenRequest, w Writer) {
 	if s.Mark != 0 {
 		s.revive(us/1000, w)
 		return
 	}
 	s.Mark = max(min(us/1000, cmp.Or(o.Begin, us/1000)), o.Mark)
-	w.Append(driver.Line{At: us / 1000, Verdict: driver.VerdictOpened, From: s.Mark, To: s.Mark, Node: o.Node, Revision: o.Revision})
+	w.Append(Line{At: us / 1000, Verdict: VerdictOpened, From: s.Mark, To: s.Mark, Node: o.Node, Revision: o.Revision})
 }
 
 // Series returns the state for a reader. Settled runs are left out.
-func (s *State) Series(us int64, key string) driver.Series {
-	r := driver.Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Change: s.Change, Paused: s.Paused, Pause: s.Pause}
+func (s *State) Series(us int64, key string) Series {
+	r := Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Change: s.Change, Paused: s.Paused, Pause: s.Pause}
 	for _, run := range s.Runs {
-		if run.State < driver.RunDone {
+		if run.State < RunDone {
 			r.Runs = append(r.Runs, run)
 		}
 	}
@@ -67,7 +58,7 @@ func (s *State) Series(us int64, key string) driver.Series {
 }
 
 // run returns the run of number n, or nil.
-func (s *State) run(n int64) *driver.Run {
+func (s *State) run(n int64) *Run {
 	for i := range s.Runs {
 		if s.Runs[i].Number == n {
 			return &s.Runs[i]
@@ -77,7 +68,7 @@ func (s *State) run(n int64) *driver.Run {
 }
 
 // alive returns a run that is alive, or nil.
-func (s *State) alive(ms int64) *driver.Run {
+func (s *State) alive(ms int64) *Run {
 	for i := range s.Runs {
 		if alive(&s.Runs[i], ms) {
 			return &s.Runs[i]
@@ -86,17 +77,17 @@ func (s *State) alive(ms int64) *driver.Run {
 	return nil
 }
 
-func alive(r *driver.Run, ms int64) bool { return r.State == driver.RunOpen && ms < r.Until }
+func alive(r *Run, ms int64) bool { return r.State == RunOpen && ms < r.Until }
 
 // over reports whether r may be taken over or settled. A waiting number is over
 // when nothing it waits for is alive.
-func (s *State) over(r *driver.Run, ms int64) bool {
+func (s *State) over(r *Run, ms int64) bool {
 	switch r.State {
-	case driver.RunOpen:
+	case RunOpen:
 		return ms >= r.Until
-	case driver.RunGivenBack, driver.RunUnstarted:
+	case RunGivenBack, RunUnstarted:
 		return true
-	case driver.RunWaiting:
+	case RunWaiting:
 		return s.alive(ms) == nil
 	}
 	return false
@@ -114,14 +105,14 @@ func (s *State) nextFence(us, seen int64) int64 {
 func (s *State) prune(keep int64) {
 	kept := s.Runs[:0]
 	for _, r := range s.Runs {
-		if r.State < driver.RunDone || r.Number == keep {
+		if r.State < RunDone || r.Number == keep {
 			kept = append(kept, r)
 		}
 	}
 	s.Runs = kept
 }
 
-func left(r *driver.Run, ms int64) time.Duration {
+func left(r *Run, ms int64) time.Duration {
 	if !alive(r, ms) {
 		return 0
 	}

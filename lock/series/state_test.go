@@ -3,7 +3,6 @@ package series_test
 import (
 	"testing"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -12,20 +11,20 @@ import (
 func TestStateStaysSmall(t *testing.T) {
 	for _, p := range policies {
 		t.Run(p.String(), func(t *testing.T) {
-			staysSmall(t, newWorld(p), func(i int) driver.EndKind { return driver.EndKind(i % 4) })
-			staysSmall(t, newWorld(p), func(int) driver.EndKind { return death })
+			staysSmall(t, newWorld(p), func(i int) series.EndKind { return series.EndKind(i % 4) })
+			staysSmall(t, newWorld(p), func(int) series.EndKind { return death })
 		})
 	}
 }
 
-func staysSmall(t *testing.T, w *world, ends func(i int) driver.EndKind) {
+func staysSmall(t *testing.T, w *world, ends func(i int) series.EndKind) {
 	decided := 0
 	for i := range 500 {
 		w.ms += interval
 		c := w.claim(1)
 		c.Number, c.After = w.ms, w.Mark
 		a := w.decide(c, ends(i))
-		if a.Kind == driver.KindOrphan {
+		if a.Kind == series.KindOrphan {
 			c.Owner, c.Number, c.From = w.owner(), a.Number, a.Fence
 			w.decide(c, ends(i+1))
 		}
@@ -42,14 +41,14 @@ func staysSmall(t *testing.T, w *world, ends func(i int) driver.EndKind) {
 }
 
 // death is no way to end a run: its node does not.
-const death = driver.EndGivenBack + 1
+const death = series.EndGivenBack + 1
 
 // decide claims a number and, if it is granted, ends it.
-func (w *world) decide(c driver.Claim, how driver.EndKind) driver.Answer {
+func (w *world) decide(c series.Claim, how series.EndKind) series.Answer {
 	a := w.Claim(w.ms*1000, &c, discard{})
-	if a.Kind == driver.KindGranted && how != death {
-		ref := driver.RunRef{Number: a.Number, Owner: c.Owner, Fence: a.Fence}
-		w.Release(w.ms*1000, &driver.EndRequest{RunRef: ref, Kind: how}, discard{})
+	if a.Kind == series.KindGranted && how != death {
+		ref := series.RunRef{Number: a.Number, Owner: c.Owner, Fence: a.Fence}
+		w.Release(w.ms*1000, &series.EndRequest{RunRef: ref, Kind: how}, discard{})
 	}
 	return a
 }
@@ -57,6 +56,6 @@ func (w *world) decide(c driver.Claim, how driver.EndKind) driver.Answer {
 // A discard is a journal that nobody reads.
 type discard struct{}
 
-func (discard) Append(driver.Line) {}
+func (discard) Append(series.Line) {}
 
 var _ series.Writer = discard{}

@@ -13,7 +13,7 @@ const keptLeases = 6
 
 // A policy is what all nodes of a world ask with.
 type policy struct {
-	overlap  driver.Overlap
+	overlap  series.Overlap
 	rerun    bool
 	attempts int
 	deadline time.Duration
@@ -33,15 +33,15 @@ type world struct {
 	ledger ledger
 	ms     int64
 	opened int64
-	held   []driver.RunRef // what was granted of late, newest last
-	asked  driver.Claim    // to be asked again
+	held   []series.RunRef // what was granted of late, newest last
+	asked  series.Claim    // to be asked again
 	change int64
 }
 
 func newWorld(p policy) *world {
 	w := &world{policy: p, ms: base + interval/2}
 	w.opened = w.ms
-	w.Open(w.ms*1000, &driver.OpenRequest{Key: "job", Node: "n"}, &w.ledger)
+	w.Open(w.ms*1000, &series.OpenRequest{Key: "job", Node: "n"}, &w.ledger)
 	return w
 }
 
@@ -61,11 +61,11 @@ func (w *world) key() any {
 		paused                        bool
 		until                         int64
 		spent                         series.Spending
-		runs                          [8]driver.Run
-		held                          [keptLeases]driver.RunRef
-		asked                         driver.Claim
+		runs                          [8]series.Run
+		held                          [keptLeases]series.RunRef
+		asked                         series.Claim
 		ledger                        ledger
-	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.Spent, [8]driver.Run{}, [keptLeases]driver.RunRef{}, w.asked, w.ledger}
+	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.Spent, [8]series.Run{}, [keptLeases]series.RunRef{}, w.asked, w.ledger}
 	copy(k.runs[:], w.Runs)
 	copy(k.held[:], w.held)
 	return k
@@ -76,7 +76,7 @@ func (w *world) owner() string {
 	for n := 1; ; n++ {
 		owner := fmt.Sprintf("n/%d", n)
 		known := w.Spent.Owner == owner || w.asked.Owner == owner || w.grantedBefore(owner) ||
-			slices.ContainsFunc(w.Runs, func(r driver.Run) bool { return r.Owner == owner })
+			slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.Owner == owner })
 		if !known {
 			return owner
 		}
@@ -84,13 +84,13 @@ func (w *world) owner() string {
 }
 
 // claim is that of a fresh owner for the k-th number, by the spec.
-func (w *world) claim(k int) driver.Claim {
-	return driver.Claim{Key: "job", Owner: w.owner(), Number: due(k), After: due(k - 1), TTL: ttl * time.Millisecond,
+func (w *world) claim(k int) series.Claim {
+	return series.Claim{Key: "job", Owner: w.owner(), Number: due(k), After: due(k - 1), TTL: ttl * time.Millisecond,
 		Deadline: w.deadline, Attempts: w.attempts, Rerun: w.rerun, Overlap: w.overlap, Backlog: w.backlog, Latest: driver.MaxNumber}
 }
 
 // covers is the claim of the k-th number by who was told of a gap.
-func (w *world) covers(k int) driver.Claim {
+func (w *world) covers(k int) series.Claim {
 	c := w.claim(k)
 	c.After = w.Mark
 	for j := 1; j < k; j++ {
@@ -101,7 +101,7 @@ func (w *world) covers(k int) driver.Claim {
 	return c
 }
 
-func (w *world) takeover(r *driver.Run) driver.Claim {
+func (w *world) takeover(r *series.Run) series.Claim {
 	k, _ := index(r.Number)
 	c := w.claim(k)
 	c.From = r.Fence
@@ -110,7 +110,7 @@ func (w *world) takeover(r *driver.Run) driver.Claim {
 
 // ask sends a claim and holds the answer against the invariants. Whoever sends
 // it again must be answered the same, and nothing more may be written.
-func (w *world) ask(c driver.Claim) driver.Answer {
+func (w *world) ask(c series.Claim) series.Answer {
 	before, free := w.Mark, !w.ledger.alive(indexOf(c.Number), w.ms)
 	held := w.grantedBefore(c.Owner)
 	a := w.Claim(w.ms*1000, &c, &w.ledger)
@@ -119,9 +119,9 @@ func (w *world) ask(c driver.Claim) driver.Answer {
 		w.ledger.broken("the mark went from %d to %d", before, w.Mark)
 	case w.Mark > w.ms+series.Tolerance:
 		w.ledger.broken("I7 the mark is %d at %d", w.Mark, w.ms)
-	case a.Kind == driver.KindPassed && c.From == 0 && c.Number > w.Mark:
+	case a.Kind == series.KindPassed && c.From == 0 && c.Number > w.Mark:
 		w.ledger.broken("number %d is passed, the mark is %d", c.Number, w.Mark)
-	case a.Kind == driver.KindGranted && !held:
+	case a.Kind == series.KindGranted && !held:
 		w.granted(c, a, free)
 	}
 	w.asked = c
@@ -130,7 +130,7 @@ func (w *world) ask(c driver.Claim) driver.Answer {
 	if b := t.Claim(w.ms*1000, &c, &t.ledger); b.Kind != a.Kind || b.Number != a.Number || b.Fence != a.Fence || t.ledger != now {
 		w.ledger.broken("asked again, the claim of %d is answered %+v, at first %+v", c.Number, b, a)
 	}
-	if a.Kind == driver.KindOrphan {
+	if a.Kind == series.KindOrphan {
 		w.offered(c, a)
 	}
 	return a
@@ -138,10 +138,10 @@ func (w *world) ask(c driver.Claim) driver.Answer {
 
 // offered holds an offer against its word: the run that is to be taken over
 // first can be.
-func (w *world) offered(c driver.Claim, a driver.Answer) {
+func (w *world) offered(c series.Claim, a series.Answer) {
 	t := w.clone()
 	c.Owner, c.Number, c.From = t.owner(), a.Number, a.Fence
-	if b := t.Claim(w.ms*1000, &c, &t.ledger); b.Kind != driver.KindGranted {
+	if b := t.Claim(w.ms*1000, &c, &t.ledger); b.Kind != series.KindGranted {
 		w.ledger.broken("I6 number %d is offered, and its takeover is answered %+v", a.Number, b)
 	}
 }
@@ -152,12 +152,12 @@ func indexOf(n int64) int {
 }
 
 func (w *world) grantedBefore(owner string) bool {
-	return slices.ContainsFunc(w.held, func(r driver.RunRef) bool { return r.Owner == owner })
+	return slices.ContainsFunc(w.held, func(r series.RunRef) bool { return r.Owner == owner })
 }
 
-func (w *world) granted(c driver.Claim, a driver.Answer, free bool) {
+func (w *world) granted(c series.Claim, a series.Answer, free bool) {
 	k, _ := index(c.Number)
-	if !free && c.Overlap != driver.OverlapAllow {
+	if !free && c.Overlap != series.OverlapAllow {
 		w.ledger.broken("I3 number %d is granted while another run is alive", k)
 	}
 	if p := w.ledger.pages[k]; p.until > w.ms && p.fate == running && p.fence != a.Fence {
@@ -170,7 +170,7 @@ func (w *world) granted(c driver.Claim, a driver.Answer, free bool) {
 	if len(w.held) == keptLeases {
 		w.held = w.held[1:]
 	}
-	w.held = append(w.held, driver.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: ttl * time.Millisecond})
+	w.held = append(w.held, series.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: ttl * time.Millisecond})
 }
 
 // again asks the last claim once more: nothing may be written, and what was
@@ -182,12 +182,12 @@ func (w *world) again() {
 	mark, fence := w.Mark, w.State.Fence
 	held := w.grantedBefore(w.asked.Owner)
 	a := w.ask(w.asked)
-	if a.Kind == driver.KindGranted && held && (w.Mark != mark || w.State.Fence != fence) {
+	if a.Kind == series.KindGranted && held && (w.Mark != mark || w.State.Fence != fence) {
 		w.ledger.broken("I1 asked again, the grant of %d moved the mark or the fence", w.asked.Number)
 	}
 }
 
-func (w *world) renew(r driver.RunRef) {
+func (w *world) renew(r series.RunRef) {
 	k, _ := index(r.Number)
 	p := &w.ledger.pages[k]
 	a := w.Renew(w.ms*1000, &r)
@@ -199,10 +199,10 @@ func (w *world) renew(r driver.RunRef) {
 	}
 }
 
-func (w *world) end(r driver.RunRef, how driver.EndKind) {
-	e := driver.EndRequest{RunRef: r, Kind: how}
-	if how == driver.EndDone {
-		e.Outcome, e.OK = driver.OutcomeOK, true
+func (w *world) end(r series.RunRef, how series.EndKind) {
+	e := series.EndRequest{RunRef: r, Kind: how}
+	if how == series.EndDone {
+		e.Outcome, e.OK = series.OutcomeOK, true
 	}
 	first := w.Release(w.ms*1000, &e, &w.ledger)
 	before := w.ledger
@@ -212,30 +212,30 @@ func (w *world) end(r driver.RunRef, how driver.EndKind) {
 }
 
 // operate makes a control change, and repeats it: the second request changes nothing.
-func (w *world) operate(action driver.Action, until, last int64) {
-	c := driver.Control{Key: "job", Action: action, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test", Until: until, Due: last, Seen: w.State.Change}
+func (w *world) operate(action series.Action, until, last int64) {
+	c := series.Control{Key: "job", Action: action, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test", Until: until, Due: last, Seen: w.State.Change}
 	w.change++
 	paused, lapsed := w.Paused, w.Paused && !w.State.Pause.Covers(w.ms)
 	a := w.Control(w.ms*1000, &c, w.change, &w.ledger)
-	retires := action == driver.ActionRetire && !slices.ContainsFunc(w.Runs, func(r driver.Run) bool { return r.State == driver.RunOpen && w.ms < r.Until })
-	if want := action == driver.ActionPause || retires || action == driver.ActionResume && paused && !lapsed; want != (a.Kind == driver.ControlDone) {
+	retires := action == series.ActionRetire && !slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.State == series.RunOpen && w.ms < r.Until })
+	if want := action == series.ActionPause || retires || action == series.ActionResume && paused && !lapsed; want != (a.Kind == series.ControlDone) {
 		w.ledger.broken("the %s is answered %+v, the series was paused: %v, and its pause over: %v", action, a, paused, lapsed)
 	}
 	before, mark := w.ledger, w.Mark
 	again := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
-	if a.Kind == driver.ControlDone && (again.Kind != driver.ControlRepeated || again.Change != a.Change || again.Audit != a.Audit) || w.ledger != before || w.Mark != mark {
+	if a.Kind == series.ControlDone && (again.Kind != series.ControlRepeated || again.Change != a.Change || again.Audit != a.Audit) || w.ledger != before || w.Mark != mark {
 		w.ledger.broken("asked again, the %s is answered %+v, at first %+v", action, again, a)
 	}
 }
 
-func (w *world) pause()        { w.operate(driver.ActionPause, 0, 0) }
-func (w *world) pauseBriefly() { w.operate(driver.ActionPause, w.ms+interval+interval/2, 0) }
-func (w *world) resume()       { w.operate(driver.ActionResume, 0, 0) }
+func (w *world) pause()        { w.operate(series.ActionPause, 0, 0) }
+func (w *world) pauseBriefly() { w.operate(series.ActionPause, w.ms+interval+interval/2, 0) }
+func (w *world) resume()       { w.operate(series.ActionResume, 0, 0) }
 
 // pauseAfter pauses after an outage: what is due and undecided is missed.
 func (w *world) pauseAfter() {
 	k := (w.ms - base) / interval
-	w.operate(driver.ActionPause, 0, max(0, due(int(k))))
+	w.operate(series.ActionPause, 0, max(0, due(int(k))))
 	if k > 0 && w.Mark < due(int(k)) {
 		w.ledger.broken("paused at %d the mark is %d", w.ms, w.Mark)
 	}
@@ -243,9 +243,9 @@ func (w *world) pauseAfter() {
 
 // retire retires the series; a node that has it opens it again, at now.
 func (w *world) retire() {
-	w.operate(driver.ActionRetire, 0, 0)
+	w.operate(series.ActionRetire, 0, 0)
 	if w.State.Paused && w.State.Pause.Retired() {
-		w.Open(w.ms*1000, &driver.OpenRequest{Key: "job", Node: "n"}, &w.ledger)
+		w.Open(w.ms*1000, &series.OpenRequest{Key: "job", Node: "n"}, &w.ledger)
 		if w.Paused || w.Mark < w.ms-1 {
 			w.ledger.broken("opened again at %d the series is %+v", w.ms, w.State)
 		}
@@ -266,10 +266,10 @@ func (w *world) progress() {
 	t := w.clone()
 	c := t.covers(k)
 	a := t.ask(c)
-	if a.Kind == driver.KindOrphan {
-		a = t.ask(t.takeover(&driver.Run{Number: a.Number, Fence: a.Fence}))
+	if a.Kind == series.KindOrphan {
+		a = t.ask(t.takeover(&series.Run{Number: a.Number, Fence: a.Fence}))
 	}
-	if a.Kind != driver.KindGranted {
+	if a.Kind != series.KindGranted {
 		w.ledger.broken("I6 number %d is due and free, the answer is %+v", k, a)
 	}
 }

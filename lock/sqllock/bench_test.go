@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -35,13 +36,13 @@ func BenchmarkAcquireRelease(b *testing.B) {
 // What 200 claims that are granted, and their endings, cost.
 func BenchmarkClaimsAndEndings(b *testing.B) {
 	eachBench(b, func(b *testing.B, d *sqllock.Driver) {
-		os, cs, es := make([]driver.OpenRequest, 200), make([]driver.Claim, 200), make([]driver.EndRequest, 200)
+		os, cs, es := make([]series.OpenRequest, 200), make([]series.Claim, 200), make([]series.EndRequest, 200)
 		for i := range os {
-			os[i] = driver.OpenRequest{Key: fmt.Sprint("job-", i), Node: "n"}
+			os[i] = series.OpenRequest{Key: fmt.Sprint("job-", i), Node: "n"}
 		}
 		all := d.Open(b.Context(), os)
 		for i := range cs {
-			cs[i] = driver.Claim{Key: os[i].Key, Attempts: 1, TTL: minute, Deadline: 1e6 * minute, Latest: driver.MaxNumber}
+			cs[i] = series.Claim{Key: os[i].Key, Attempts: 1, TTL: minute, Deadline: 1e6 * minute, Latest: driver.MaxNumber}
 			must(b, all[i].Err)
 		}
 		for n := int64(1); b.Loop(); n++ {
@@ -53,10 +54,10 @@ func BenchmarkClaimsAndEndings(b *testing.B) {
 			waitFor(b, d, cs[0].Number)
 			b.StartTimer()
 			for i, a := range d.Claim(b.Context(), cs) {
-				if a.Kind != driver.KindGranted {
+				if a.Kind != series.KindGranted {
 					b.Fatalf("%+v", a)
 				}
-				es[i] = driver.EndRequest{RunRef: driver.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: driver.OutcomeOK, OK: true}
+				es[i] = series.EndRequest{RunRef: series.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: series.OutcomeOK, OK: true}
 			}
 			for _, e := range d.ReleaseRuns(b.Context(), es) {
 				must(b, e.Err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -58,12 +59,12 @@ func TestClockAfterLock(t *testing.T) {
 			t.Error("a release is judged before the wait")
 		}
 
-		mark := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}, {Key: "other", Node: "n"}})[0].Mark
+		mark := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}, {Key: "other", Node: "n"}})[0].Mark
 		freed = on.hold(t, db, "cronce_series", "job")
-		c := driver.Claim{Key: "job", Owner: "n/1", Number: mark + 1, After: mark, TTL: minute, Attempts: 1, Latest: driver.MaxNumber}
+		c := series.Claim{Key: "job", Owner: "n/1", Number: mark + 1, After: mark, TTL: minute, Attempts: 1, Latest: driver.MaxNumber}
 		other := c
 		other.Key = "other"
-		answers := d.Claim(t.Context(), []driver.Claim{other, c})
+		answers := d.Claim(t.Context(), []series.Claim{other, c})
 		for at, i := <-freed, 0; i < 2; i++ {
 			if must(t, answers[i].Err); answers[i].Now < at/1000 {
 				t.Error("a claim is judged before the wait")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/locktest"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -94,13 +95,13 @@ type alone struct {
 	driver.Waiter
 	driver.MultiRenewer
 	driver.Inspector
-	driver.Numbered
-	driver.Controlled
-	driver.Peeker
-	driver.Journaled
-	driver.OutputKeeper
+	series.Numbered
+	series.Controlled
+	series.Peeker
+	series.Journaled
+	series.OutputKeeper
 	driver.Clocked
-	driver.Membership
+	series.Membership
 	driver.Forcer
 }
 

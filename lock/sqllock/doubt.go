@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 const (
@@ -27,49 +29,15 @@ type none struct{}
 // serialisation that failed, a lock that was busy; and a few times on other
 // connections if nothing can be written on this one. All else may have been done.
 func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
-	for i, wait := 1, firstPause; ; i, wait = i+1, min(2*wait, maxPause) {
-		v, err := bounded(ctx, ask)
+	for i, pause := 1, firstPause; ; i, pause = i+1, min(2*pause, maxPause) {
+		v, err := wait.Call(ctx, grace, func(context.Context) (T, error) { return ask() })
 		if err == nil || i == tries || !takenBack(err) && (!unusable(err) || i == connections) {
 			return v, ended(ctx, err)
 		}
-		pause(ctx, wait/2+rand.N(wait), nil)
+		_ = wait.Sleep(ctx, pause/2+rand.N(pause))
 		if ctx.Err() != nil {
 			return v, ended(ctx, err)
 		}
-	}
-}
-
-// bounded returns soon after ctx ends, also if f does not.
-func bounded[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	if err := ctx.Err(); err != nil {
-		var zero T
-		return zero, err
-	}
-	if ctx.Done() == nil {
-		return f()
-	}
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		v, err := f()
-		done <- result{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-	}
-	late := time.NewTimer(grace)
-	defer late.Stop()
-	select {
-	case r := <-done: // it may have been answered just then
-		return r.value, r.err
-	case <-late.C:
-		var zero T
-		return zero, ctx.Err()
 	}
 }
 
@@ -115,20 +83,6 @@ func takenBack(err error) bool {
 		if strings.Contains(text, known) {
 			return true
 		}
-	}
-	return false
-}
-
-// pause returns when d has passed, or earlier when ctx ends or it is woken, which it
-// reports.
-func pause(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	case <-woken:
-		return true
 	}
 	return false
 }

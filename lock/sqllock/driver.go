@@ -12,13 +12,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The defaults of [Options].
 const (
 	DefaultNamespace    = driver.DefaultNamespace
 	DefaultPoll         = 10 * time.Millisecond
-	DefaultJournalLines = driver.DefaultJournalLines
+	DefaultJournalLines = series.DefaultJournalLines
 	DefaultJournalBytes = 256 << 20
 )
 
@@ -93,13 +94,13 @@ var (
 	_ driver.MultiRenewer  = (*Driver)(nil)
 	_ driver.Inspector     = (*Driver)(nil)
 	_ driver.Forcer        = (*Driver)(nil)
-	_ driver.Numbered      = (*Driver)(nil)
-	_ driver.Controlled    = (*Driver)(nil)
-	_ driver.Peeker        = (*Driver)(nil)
-	_ driver.Journaled     = (*Driver)(nil)
-	_ driver.OutputKeeper  = (*Driver)(nil)
+	_ series.Numbered      = (*Driver)(nil)
+	_ series.Controlled    = (*Driver)(nil)
+	_ series.Peeker        = (*Driver)(nil)
+	_ series.Journaled     = (*Driver)(nil)
+	_ series.OutputKeeper  = (*Driver)(nil)
 	_ driver.Clocked       = (*Driver)(nil)
-	_ driver.Membership    = (*Driver)(nil)
+	_ series.Membership    = (*Driver)(nil)
 	_ driver.StoreChecker  = (*Driver)(nil)
 	_ driver.Namespaced    = (*Driver)(nil)
 )
@@ -143,7 +144,7 @@ func (o Options) withDefaults() Options {
 var tablePrefix = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?[a-z_][a-z0-9_]{0,30}$`)
 
 func (o Options) check() error {
-	if err := cmp.Or(driver.CheckNamespace(o.Namespace), driver.CheckJournal(o.JournalLines, o.JournalBytes)); err != nil {
+	if err := cmp.Or(driver.CheckNamespace(o.Namespace), series.CheckJournal(o.JournalLines, o.JournalBytes)); err != nil {
 		return err
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -187,9 +188,9 @@ func TestRefuses(t *testing.T) {
 			for name, r := range all(t) {
 				d := newDriver(t, sqlserver.Connect(t, r.driver, r.dsn), r.dialect, sqllock.Options{})
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
-				opened := d.Open(ctx, []driver.OpenRequest{{Key: "a new key", Node: "n"}})[0].Err
-				ended := d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: r.run, Outcome: driver.OutcomeOK, OK: true}})[0].Err
-				claimed := d.Claim(ctx, []driver.Claim{{Key: r.run.Key, Owner: "n/2", Number: r.run.Number + 1, TTL: time.Minute, Latest: driver.MaxNumber}})[0]
+				opened := d.Open(ctx, []series.OpenRequest{{Key: "a new key", Node: "n"}})[0].Err
+				ended := d.ReleaseRuns(ctx, []series.EndRequest{{RunRef: r.run, Outcome: series.OutcomeOK, OK: true}})[0].Err
+				claimed := d.Claim(ctx, []series.Claim{{Key: r.run.Key, Owner: "n/2", Number: r.run.Number + 1, TTL: time.Minute, Latest: driver.MaxNumber}})[0]
 				stop()
 				if claimed.Err == nil || !errors.Is(claimed.Err, driver.ErrNotDone) {
 					t.Errorf("%s: a claim is answered %+v, want an error that is ErrNotDone", name, claimed)
@@ -210,25 +211,25 @@ func TestRefuses(t *testing.T) {
 
 // A refusal says whether what a database answers a driver on a data source is one.
 type refusal struct {
-	run driver.RunRef // that is open
+	run series.RunRef // that is open
 	database
 	dsn  string
 	want bool
 }
 
 // begun opens a series and has a run of it granted.
-func begun(t *testing.T, on database) driver.RunRef {
+func begun(t *testing.T, on database) series.RunRef {
 	t.Helper()
 	d := newDriver(t, made(t, on).connect(t), on.dialect, sqllock.Options{})
-	opened := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0]
+	opened := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0]
 	must(t, opened.Err)
 	waitOn(t, d, 5*time.Millisecond)
-	c := driver.Claim{Key: "job", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Hour, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber}
-	a := d.Claim(t.Context(), []driver.Claim{c})[0]
-	if a.Kind != driver.KindGranted {
+	c := series.Claim{Key: "job", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Hour, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber}
+	a := d.Claim(t.Context(), []series.Claim{c})[0]
+	if a.Kind != series.KindGranted {
 		t.Fatalf("the answer is %+v", a)
 	}
-	return driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+	return series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
 func refusedByPostgres(t *testing.T) map[string]refusal {

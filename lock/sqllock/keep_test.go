@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -83,18 +84,18 @@ func TestUnusedGo(t *testing.T) {
 func TestJournalBytes(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
-		mark := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Mark
+		mark := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Mark
 		waitOn(t, d, 30*time.Millisecond)
 		i := int64(0)
 		miss := func(n int) {
-			var cs []driver.Claim
+			var cs []series.Claim
 			for range n {
 				i++ // neighbours of two revisions: nothing folds
-				cs = append(cs, driver.Claim{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + i, After: mark + i - 1, TTL: minute,
+				cs = append(cs, series.Claim{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + i, After: mark + i - 1, TTL: minute,
 					Attempts: 1, Latest: driver.MaxNumber, Revision: fmt.Sprint("r", i%2)})
 			}
 			for _, a := range d.Claim(t.Context(), cs) {
-				if a.Kind != driver.KindMissed {
+				if a.Kind != series.KindMissed {
 					t.Fatalf("the answer is %+v", a)
 				}
 			}
@@ -126,14 +127,14 @@ func TestJournalBytes(t *testing.T) {
 // costs its series old lines for its text too. The newest line is always there.
 func TestJournalsOfErrors(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		const budget, series, rounds = 20_000, 4, 30
+		const budget, writers, rounds = 20_000, 4, 30
 		db := on.connect(t)
 		d := newDriver(t, db, on.dialect, sqllock.Options{JournalBytes: budget})
 		var keys []string
-		var os []driver.OpenRequest
-		for i := range series {
+		var os []series.OpenRequest
+		for i := range writers {
 			keys = append(keys, fmt.Sprint("job-", i))
-			os = append(os, driver.OpenRequest{Key: keys[i], Node: "n"})
+			os = append(os, series.OpenRequest{Key: keys[i], Node: "n"})
 		}
 		marks := d.Open(t.Context(), os)
 		waitOn(t, d, (rounds+5)*time.Millisecond)
@@ -143,18 +144,18 @@ func TestJournalsOfErrors(t *testing.T) {
 			_, err := d.Beat(t.Context(), "n", minute) // they are weighed before each round
 			must(t, err)
 			d.MaintenanceDone()
-			var cs []driver.Claim
+			var cs []series.Claim
 			for i, key := range keys {
 				mark := marks[i].Mark + round
-				cs = append(cs, driver.Claim{Key: key, Owner: fmt.Sprint("n/", round), Number: mark + 1, After: mark, TTL: minute, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber})
+				cs = append(cs, series.Claim{Key: key, Owner: fmt.Sprint("n/", round), Number: mark + 1, After: mark, TTL: minute, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber})
 			}
-			var es []driver.EndRequest
+			var es []series.EndRequest
 			for i, a := range d.Claim(t.Context(), cs) {
-				if a.Kind != driver.KindGranted {
+				if a.Kind != series.KindGranted {
 					t.Fatalf("the answer is %+v", a)
 				}
-				es = append(es, driver.EndRequest{RunRef: driver.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: minute},
-					Outcome: driver.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), driver.MaxErrorText)})
+				es = append(es, series.EndRequest{RunRef: series.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: minute},
+					Outcome: series.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), series.MaxErrorText)})
 			}
 			for _, e := range d.ReleaseRuns(t.Context(), es) {
 				if !e.Ended {
@@ -175,7 +176,7 @@ func TestJournalsOfErrors(t *testing.T) {
 			most = max(most, bytes)
 		}
 		// What one round writes comes on top, until the journals are weighed again.
-		if limit := budget + 2*series*driver.MaxErrorText; most > limit || most < budget/2 {
+		if limit := budget + 2*writers*series.MaxErrorText; most > limit || most < budget/2 {
 			t.Errorf("the texts have up to %d bytes, want at most %d, and some", most, limit)
 		}
 	})
@@ -186,8 +187,8 @@ func TestJournalsOfErrors(t *testing.T) {
 func TestErrorTextCostsLines(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
-		text := strings.Repeat("x", driver.MaxErrorText)
-		var ends []driver.EndRequest
+		text := strings.Repeat("x", series.MaxErrorText)
+		var ends []series.EndRequest
 		rows := []struct {
 			key          string
 			runs         int64
@@ -196,18 +197,18 @@ func TestErrorTextCostsLines(t *testing.T) {
 			lines, after int
 		}{{"many", 4, text, true, 5, 3}, {"three", 2, text, true, 3, 1}, {"two", 1, text, false, 2, 2}, {"none", 4, "", false, 5, 5}}
 		for _, r := range rows {
-			mark := d.Open(t.Context(), []driver.OpenRequest{{Key: r.key, Node: "n"}})[0].Mark
+			mark := d.Open(t.Context(), []series.OpenRequest{{Key: r.key, Node: "n"}})[0].Mark
 			waitOn(t, d, 10*time.Millisecond)
-			var run driver.RunRef
+			var run series.RunRef
 			for i := range r.runs {
-				c := driver.Claim{Key: r.key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: minute, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber, Overlap: driver.OverlapAllow}
-				a := d.Claim(t.Context(), []driver.Claim{c})[0]
-				if a.Kind != driver.KindGranted {
+				c := series.Claim{Key: r.key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: minute, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber, Overlap: series.OverlapAllow}
+				a := d.Claim(t.Context(), []series.Claim{c})[0]
+				if a.Kind != series.KindGranted {
 					t.Fatalf("the answer is %+v", a)
 				}
-				run = driver.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
+				run = series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 			}
-			ends = append(ends, driver.EndRequest{RunRef: run, Outcome: driver.OutcomeFailed, Error: r.text})
+			ends = append(ends, series.EndRequest{RunRef: run, Outcome: series.OutcomeFailed, Error: r.text})
 		}
 		d.MaintenanceDue()
 		_, err := d.Beat(t.Context(), "n", minute) // now they are weighed
@@ -222,7 +223,7 @@ func TestErrorTextCostsLines(t *testing.T) {
 			j, err := d.Journal(t.Context(), r.key, 0)
 			must(t, err)
 			newest := j.Lines[len(j.Lines)-1]
-			if len(before.Lines) != r.lines || len(j.Lines) != r.after || (newest.Error != "") != r.kept || newest.Outcome != driver.OutcomeFailed {
+			if len(before.Lines) != r.lines || len(j.Lines) != r.after || (newest.Error != "") != r.kept || newest.Outcome != series.OutcomeFailed {
 				t.Errorf("%s: of %d lines there are %d, the text is kept: %v", r.key, len(before.Lines), len(j.Lines), newest.Error != "")
 			}
 		}
@@ -235,11 +236,11 @@ func TestNewerFormat(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
 		d := newDriver(t, db, on.dialect, sqllock.Options{})
-		os := []driver.OpenRequest{{Key: "new", Node: "n"}, {Key: "old", Node: "n"}}
+		os := []series.OpenRequest{{Key: "new", Node: "n"}, {Key: "old", Node: "n"}}
 		d.Open(t.Context(), os)
 		_, err := db.Exec("UPDATE cronce_series SET format = 3, state = 'x' WHERE name = 'new'")
 		must(t, err)
-		for _, is := range [][]driver.Series{d.ReadSeries(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
+		for _, is := range [][]series.Series{d.ReadSeries(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
 			if is[0].Err == nil || is[1].Err != nil {
 				t.Errorf("the answers are %+v", is)
 			}

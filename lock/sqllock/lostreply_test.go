@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -29,8 +30,8 @@ type stage struct {
 	d     *sqllock.Driver // no reply to it is lost
 	key   string
 	hold  driver.LeaseRef
-	claim driver.Claim
-	run   driver.RunRef
+	claim series.Claim
+	run   series.RunRef
 }
 
 const minute = time.Minute
@@ -54,9 +55,9 @@ func (s *stage) release() {
 // open registers the series and has its first number due.
 func (s *stage) open() {
 	s.Helper()
-	is := s.d.Open(s.Context(), []driver.OpenRequest{{Key: s.key, Node: "n", Revision: "r"}})[0]
+	is := s.d.Open(s.Context(), []series.OpenRequest{{Key: s.key, Node: "n", Revision: "r"}})[0]
 	must(s, is.Err)
-	s.claim = driver.Claim{Key: s.key, Owner: "n/1", Number: is.Mark + 1, After: is.Mark, TTL: minute, Deadline: minute,
+	s.claim = series.Claim{Key: s.key, Owner: "n/1", Number: is.Mark + 1, After: is.Mark, TTL: minute, Deadline: minute,
 		Attempts: 1, Latest: driver.MaxNumber, Revision: "r"}
 	waitOn(s, s.d, 2*time.Millisecond)
 }
@@ -64,17 +65,17 @@ func (s *stage) open() {
 func (s *stage) grant() {
 	s.Helper()
 	s.open()
-	a := s.d.Claim(s.Context(), []driver.Claim{s.claim})[0]
+	a := s.d.Claim(s.Context(), []series.Claim{s.claim})[0]
 	must(s, a.Err)
-	s.run = driver.RunRef{Key: s.key, Number: s.claim.Number, Owner: s.claim.Owner, Fence: a.Fence, TTL: minute}
+	s.run = series.RunRef{Key: s.key, Number: s.claim.Number, Owner: s.claim.Owner, Fence: a.Fence, TTL: minute}
 }
 
 // lines fails the test unless the journal has these verdicts.
-func (s *stage) lines(want ...driver.Verdict) []driver.Line {
+func (s *stage) lines(want ...series.Verdict) []series.Line {
 	s.Helper()
 	j, err := s.d.Journal(s.Context(), s.key, 0)
 	must(s, err)
-	var got []driver.Verdict
+	var got []series.Verdict
 	for _, l := range j.Lines {
 		got = append(got, l.Verdict)
 	}
@@ -189,51 +190,51 @@ var scenes = []scene{
 		}, func(s *stage) { s.has("n/1"); s.key += ", another"; s.has("n/1") }},
 	{"an opening", func(*stage) {},
 		func(s *stage, d *sqllock.Driver) error {
-			return d.Open(s.Context(), []driver.OpenRequest{{Key: s.key, Node: "n", Revision: "r"}})[0].Err
-		}, func(s *stage) { s.lines(driver.VerdictOpened) }},
+			return d.Open(s.Context(), []series.OpenRequest{{Key: s.key, Node: "n", Revision: "r"}})[0].Err
+		}, func(s *stage) { s.lines(series.VerdictOpened) }},
 	{"a claim", (*stage).open,
-		func(s *stage, d *sqllock.Driver) error { return d.Claim(s.Context(), []driver.Claim{s.claim})[0].Err },
+		func(s *stage, d *sqllock.Driver) error { return d.Claim(s.Context(), []series.Claim{s.claim})[0].Err },
 		func(s *stage) {
-			a := s.d.Claim(s.Context(), []driver.Claim{s.claim})[0]
-			if a.Kind != driver.KindGranted || a.Attempt != 1 {
+			a := s.d.Claim(s.Context(), []series.Claim{s.claim})[0]
+			if a.Kind != series.KindGranted || a.Attempt != 1 {
 				s.Errorf("asked again it is %+v", a)
 			}
-			if lines := s.lines(driver.VerdictOpened, driver.VerdictRan); len(lines) == 2 && lines[1].Fence != a.Fence {
+			if lines := s.lines(series.VerdictOpened, series.VerdictRan); len(lines) == 2 && lines[1].Fence != a.Fence {
 				s.Errorf("the fence is %d, in the journal %d", a.Fence, lines[1].Fence)
 			}
 		}},
 	{"a renewal of a run", (*stage).grant,
 		func(s *stage, d *sqllock.Driver) error {
-			return d.RenewRuns(s.Context(), []driver.RunRef{s.run})[0].Err
+			return d.RenewRuns(s.Context(), []series.RunRef{s.run})[0].Err
 		},
-		func(s *stage) { s.lines(driver.VerdictOpened, driver.VerdictRan) }},
+		func(s *stage) { s.lines(series.VerdictOpened, series.VerdictRan) }},
 	{"an ending", (*stage).grant,
 		func(s *stage, d *sqllock.Driver) error {
-			e := d.ReleaseRuns(s.Context(), []driver.EndRequest{{RunRef: s.run, Outcome: driver.OutcomeOK, OK: true}})[0]
+			e := d.ReleaseRuns(s.Context(), []series.EndRequest{{RunRef: s.run, Outcome: series.OutcomeOK, OK: true}})[0]
 			if e.Err == nil && !e.Ended {
 				s.Error("the ending is refused")
 			}
 			return e.Err
 		},
 		func(s *stage) {
-			if lines := s.lines(driver.VerdictOpened, driver.VerdictRan); len(lines) == 2 && lines[1].Outcome != driver.OutcomeOK {
+			if lines := s.lines(series.VerdictOpened, series.VerdictRan); len(lines) == 2 && lines[1].Outcome != series.OutcomeOK {
 				s.Errorf("the outcome is %q", lines[1].Outcome)
 			}
 		}},
 	{"a pause and its end", (*stage).open,
 		func(s *stage, d *sqllock.Driver) error {
-			for _, c := range []driver.Control{
-				{Key: s.key, Action: driver.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: driver.AnySeen},
-				{Key: s.key, Action: driver.ActionResume, Op: "2", Who: "ann", Seen: driver.AnySeen},
+			for _, c := range []series.Control{
+				{Key: s.key, Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: series.AnySeen},
+				{Key: s.key, Action: series.ActionResume, Op: "2", Who: "ann", Seen: series.AnySeen},
 			} {
-				if a := d.Control(s.Context(), c); a.Err != nil || a.Kind == driver.ControlRefused {
+				if a := d.Control(s.Context(), c); a.Err != nil || a.Kind == series.ControlRefused {
 					return errors.Join(a.Err, errors.New(string(a.Refusal)))
 				}
 			}
 			return nil
 		},
 		func(s *stage) {
-			s.lines(driver.VerdictOpened, driver.VerdictControl, driver.VerdictPaused, driver.VerdictControl)
+			s.lines(series.VerdictOpened, series.VerdictControl, series.VerdictPaused, series.VerdictControl)
 			records, err := s.d.Audit(s.Context(), s.key, 0)
 			if err != nil || len(records) != 2 || records[1].Number != records[0].Number+1 {
 				s.Errorf("the audit is %+v, %v", records, err)

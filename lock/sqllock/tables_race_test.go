@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -88,7 +89,7 @@ func TestTablesOfAnotherName(t *testing.T) {
 		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 		must(t, <-served)
 		d.MaintenanceDone()
-		must(t, d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err)
+		must(t, d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err)
 		_, err = d.Beat(t.Context(), "n", minute)
 		must(t, err)
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -126,25 +127,25 @@ func upgradedLeases(t *testing.T, d *sqllock.Driver, us int64) {
 func upgradedSeries(t *testing.T, d *sqllock.Driver, us int64) {
 	t.Helper()
 	ms := us / 1000
-	is := d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "new", Revision: "r1"}})[0]
+	is := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "new", Revision: "r1"}})[0]
 	must(t, is.Err)
 	if is.Mark != ms+20 || is.Since != ms || len(is.Runs) != 1 {
 		t.Errorf("the series is %+v, want the mark %d, first seen at %d, with a run", is, ms+20, ms)
 	}
-	run := driver.RunRef{Key: "job", Owner: "old/12", Number: ms + 20, Fence: us + 53000, TTL: minute}
-	if r := d.RenewRuns(t.Context(), []driver.RunRef{run})[0]; r.Err != nil || !r.Alive {
+	run := series.RunRef{Key: "job", Owner: "old/12", Number: ms + 20, Fence: us + 53000, TTL: minute}
+	if r := d.RenewRuns(t.Context(), []series.RunRef{run})[0]; r.Err != nil || !r.Alive {
 		t.Errorf("the renewal of the run is %+v", r)
 	}
-	if e := d.ReleaseRuns(t.Context(), []driver.EndRequest{{RunRef: run, Outcome: "ok"}})[0]; e.Err != nil || !e.Ended {
+	if e := d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, Outcome: "ok"}})[0]; e.Err != nil || !e.Ended {
 		t.Errorf("the end of the run is %+v", e)
 	}
-	c := driver.Claim{Key: "job", Owner: "new/1", Number: ms + 60, After: ms + 20, TTL: minute, Attempts: 1, Deadline: minute, Latest: driver.MaxNumber, Revision: "r1"}
-	if a := d.Claim(t.Context(), []driver.Claim{c})[0]; a.Kind != driver.KindGranted || a.Fence <= run.Fence {
+	c := series.Claim{Key: "job", Owner: "new/1", Number: ms + 60, After: ms + 20, TTL: minute, Attempts: 1, Deadline: minute, Latest: driver.MaxNumber, Revision: "r1"}
+	if a := d.Claim(t.Context(), []series.Claim{c})[0]; a.Kind != series.KindGranted || a.Fence <= run.Fence {
 		t.Errorf("the claim of the next number is %+v", a)
 	}
 	j, err := d.Journal(t.Context(), "job", 0)
 	must(t, err)
-	var verdicts []driver.Verdict
+	var verdicts []series.Verdict
 	for _, l := range j.Lines {
 		verdicts = append(verdicts, l.Verdict)
 	}

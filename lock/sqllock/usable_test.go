@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
@@ -40,7 +41,7 @@ func TestSessionsThatDoNotCommit(t *testing.T) {
 		for what, err := range map[string]error{
 			"wait": waited, "acquire": acquired, "acquire a new key": fresh, "renew": renewed, "beat": beaten,
 			"release": d.Release(t.Context(), held),
-			"open":    d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err,
+			"open":    d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err,
 			"probe":   d.ReadSeries(t.Context(), []string{"job"})[0].Err,
 		} {
 			if err == nil || isHeld(err) || errors.Is(err, driver.ErrLost) {
@@ -83,7 +84,7 @@ func TestReadOnlyConnectionsAreDropped(t *testing.T) {
 					_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
 					return err
 				},
-				func() error { return d.Open(t.Context(), []driver.OpenRequest{{Key: "job", Node: "n"}})[0].Err },
+				func() error { return d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err },
 				func() error { return d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1"}) },
 				func() error { _, err := d.Beat(t.Context(), "n", minute); return err },
 			} {

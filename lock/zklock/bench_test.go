@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -24,9 +25,9 @@ func BenchmarkAcquireRelease(b *testing.B) {
 // Two hundred series are claimed in one batch, and their runs end in another.
 func BenchmarkClaims(b *testing.B) {
 	d := newDriver(b, zkserver.Start(b).Addr(), zklock.Options{})
-	os, cs, es := make([]driver.OpenRequest, 200), make([]driver.Claim, 200), make([]driver.EndRequest, 200)
+	os, cs, es := make([]series.OpenRequest, 200), make([]series.Claim, 200), make([]series.EndRequest, 200)
 	for i := range os {
-		os[i] = driver.OpenRequest{Key: fmt.Sprint("job-", i), Node: "n"}
+		os[i] = series.OpenRequest{Key: fmt.Sprint("job-", i), Node: "n"}
 	}
 	now := d.Open(b.Context(), os)[0].Mark - 1_000_000_000
 	d.ClockFrom(func() int64 { return now })
@@ -41,10 +42,10 @@ func BenchmarkClaims(b *testing.B) {
 			cs[i].After = now - 1000
 		}
 		for i, a := range d.Claim(b.Context(), cs) {
-			if a.Kind != driver.KindGranted {
+			if a.Kind != series.KindGranted {
 				b.Fatalf("%+v", a)
 			}
-			es[i] = driver.EndRequest{RunRef: driver.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: "ok", OK: true}
+			es[i] = series.EndRequest{RunRef: series.RunRef{Key: cs[i].Key, Number: a.Number, Owner: cs[i].Owner, Fence: a.Fence}, Outcome: "ok", OK: true}
 		}
 		for _, e := range d.ReleaseRuns(b.Context(), es) {
 			must(b, e.Err)

@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/zklock"
 )
 
@@ -84,8 +85,8 @@ func TestContractExact(t *testing.T) {
 // seriesOnly has plain leases from one driver and series from another.
 type seriesOnly struct {
 	driver.Driver
-	driver.Numbered
-	driver.Controlled
-	driver.Peeker
-	driver.Journaled
+	series.Numbered
+	series.Controlled
+	series.Peeker
+	series.Journaled
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The defaults of [Options].
 const (
 	DefaultNamespace    = driver.DefaultNamespace
 	DefaultSession      = 20 * time.Second
-	DefaultJournalLines = driver.DefaultJournalLines
+	DefaultJournalLines = series.DefaultJournalLines
 	DefaultJournalBytes = 64 << 20
 )
 
@@ -85,12 +86,12 @@ var (
 	_ driver.Inspector    = (*Driver)(nil)
 	_ driver.Sharer       = (*Driver)(nil)
 	_ driver.Forcer       = (*Driver)(nil)
-	_ driver.Numbered     = (*Driver)(nil)
-	_ driver.Controlled   = (*Driver)(nil)
-	_ driver.Journaled    = (*Driver)(nil)
-	_ driver.OutputKeeper = (*Driver)(nil)
+	_ series.Numbered     = (*Driver)(nil)
+	_ series.Controlled   = (*Driver)(nil)
+	_ series.Journaled    = (*Driver)(nil)
+	_ series.OutputKeeper = (*Driver)(nil)
 	_ driver.Clocked      = (*Driver)(nil)
-	_ driver.Membership   = (*Driver)(nil)
+	_ series.Membership   = (*Driver)(nil)
 	_ driver.Namespaced   = (*Driver)(nil)
 	_ driver.Explainer    = (*Driver)(nil)
 )
@@ -136,7 +137,7 @@ func (o Options) check(servers []string) error {
 	case o.Session < minSession || o.Session > maxSession:
 		return driver.Refuse("Options.Session", o.Session.String(), fmt.Sprintf("%v to %v", minSession, maxSession))
 	}
-	return cmp.Or(driver.CheckNamespace(o.Namespace), driver.CheckJournal(o.JournalLines, o.JournalBytes))
+	return cmp.Or(driver.CheckNamespace(o.Namespace), series.CheckJournal(o.JournalLines, o.JournalBytes))
 }
 
 // Close ends the session, and with it at once all plain leases of this Driver.

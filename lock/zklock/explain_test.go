@@ -73,7 +73,7 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
 	d := newDriver(t, addr, zklock.Options{})
-	os := []driver.OpenRequest{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}, {Key: "seen", Node: "n", Revision: "r"}}
+	os := []series.OpenRequest{{Key: "good", Node: "n"}, {Key: "foul", Node: "n"}, {Key: "newer", Node: "n"}, {Key: "seen", Node: "n", Revision: "r"}}
 	d.Open(t.Context(), os)
 	for path, data := range map[string]string{"foul": "no JSON", "newer": fmt.Sprintf(`{"format":%d}`, series.Format+1), "seen/revisions": "{"} {
 		_, err := op.Set("/"+space(t)+"/v1/series/"+path, []byte(data), -1)
@@ -94,7 +94,7 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	if _, err := d.Journal(t.Context(), "foul", 0); !errors.Is(err, driver.ErrUnreadable) {
 		t.Errorf("the journal: %v", err)
 	}
-	ps := []driver.NumberRef{{Key: "good", Number: 1}, {Key: "foul", Number: 1}}
+	ps := []series.NumberRef{{Key: "good", Number: 1}, {Key: "foul", Number: 1}}
 	if as, err := d.Peek(t.Context(), ps, true); err != nil || as[0] == nil || as[1] != nil {
 		t.Errorf("a peek: %v, %v", as, err)
 	}
@@ -132,11 +132,11 @@ func TestRefuses(t *testing.T) {
 				eventually(t, "the server has answered, if it will", func() bool { // the first may end while the client still connects
 					ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 					defer stop()
-					err := d.Open(ctx, []driver.OpenRequest{{Key: key, Node: "n"}})[0].Err
+					err := d.Open(ctx, []series.OpenRequest{{Key: key, Node: "n"}})[0].Err
 					if opened {
-						err = d.ReleaseRuns(ctx, []driver.EndRequest{{RunRef: driver.RunRef{Key: key, Number: 1, Owner: "n/1", Fence: 1}, Outcome: driver.OutcomeOK}})[0].Err
+						err = d.ReleaseRuns(ctx, []series.EndRequest{{RunRef: series.RunRef{Key: key, Number: 1, Owner: "n/1", Fence: 1}, Outcome: series.OutcomeOK}})[0].Err
 					}
-					claimed := d.Claim(ctx, []driver.Claim{{Key: key, Owner: "n/2", Number: 2, TTL: time.Minute, Latest: driver.MaxNumber}})[0]
+					claimed := d.Claim(ctx, []series.Claim{{Key: key, Owner: "n/2", Number: 2, TTL: time.Minute, Latest: driver.MaxNumber}})[0]
 					if opened && (claimed.Err == nil || !errors.Is(claimed.Err, driver.ErrNotDone)) {
 						t.Errorf("%s: a claim is answered %+v, want an error that is ErrNotDone", key, claimed)
 					}

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -24,19 +24,19 @@ type silentStore struct {
 
 var errSilent = errors.New("connection refused")
 
-func (s *silentStore) ReadSeries(ctx context.Context, keys []string) []driver.Series {
+func (s *silentStore) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	all := s.Store.ReadSeries(ctx, keys)
 	for i := range all {
 		if s.silent {
-			all[i] = driver.Series{Key: keys[i], Err: errSilent}
+			all[i] = series.Series{Key: keys[i], Err: errSilent}
 		}
 	}
 	return all
 }
 
-func (s *silentStore) Members(ctx context.Context) (driver.MemberList, error) {
+func (s *silentStore) Members(ctx context.Context) (series.MemberList, error) {
 	if s.silent {
-		return driver.MemberList{}, errSilent
+		return series.MemberList{}, errSilent
 	}
 	return s.Store.Members(ctx)
 }
@@ -53,8 +53,8 @@ func (s *silentStore) Keys(ctx context.Context) ([]string, error) {
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &silentStore{Store: memlock.New(memlock.Options{})}
-		open := driver.OpenRequest{Key: "report", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC"}
-		if opened := s.Open(t.Context(), []driver.OpenRequest{open})[0]; opened.Err != nil {
+		open := series.OpenRequest{Key: "report", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC"}
+		if opened := s.Open(t.Context(), []series.OpenRequest{open})[0]; opened.Err != nil {
 			t.Fatal(opened.Err)
 		}
 		p := ops.New(ops.Options{Store: s, Namespace: "shop"})

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/why"
 )
@@ -235,12 +235,12 @@ func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
 }
 
 // read reads the whole journal of a job, and its state after it. It answers itself if the store does not.
-func (h *Handler) read(ctx context.Context, job string) (driver.Journal, driver.Series, error) {
+func (h *Handler) read(ctx context.Context, job string) (series.Journal, series.Series, error) {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	j, err := h.o.Store.Journal(ctx, job, 0)
 	if err != nil {
-		return j, driver.Series{}, err
+		return j, series.Series{}, err
 	}
 	s := h.o.Store.ReadSeries(ctx, []string{job})[0]
 	return j, s, s.Err
@@ -248,7 +248,7 @@ func (h *Handler) read(ctx context.Context, job string) (driver.Journal, driver.
 
 // An auditor is a store that keeps why a job was paused.
 type auditor interface {
-	Audit(ctx context.Context, key string, n int) ([]driver.AuditRecord, error)
+	Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error)
 }
 
 // explain says what became of a tick, as cronce why does.
@@ -307,7 +307,7 @@ type tickAnswer struct {
 
 // output reads the end of the output of a tick's run; empty: none is kept.
 func (h *Handler) output(ctx context.Context, job string, tick time.Time) (text string, known bool) {
-	store, ok := h.o.Store.(driver.OutputKeeper)
+	store, ok := h.o.Store.(series.OutputKeeper)
 	if !ok {
 		return "", true
 	}
@@ -338,8 +338,8 @@ func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
 }
 
 // evidence are the runs of the lines with these indexes.
-func evidence(namespace string, j driver.Journal, state driver.Series, indexes []int) []ops.Run {
-	lines := make([]driver.Line, len(indexes))
+func evidence(namespace string, j series.Journal, state series.Series, indexes []int) []ops.Run {
+	lines := make([]series.Line, len(indexes))
 	for i, k := range indexes {
 		lines[i] = j.Lines[k]
 	}

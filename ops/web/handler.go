@@ -8,15 +8,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/ops/access"
 )
 
 // A Store is what pages read beside the projection: the whole journal of one job.
 type Store interface {
-	Journal(ctx context.Context, key string, n int) (driver.Journal, error)
-	ReadSeries(ctx context.Context, keys []string) []driver.Series
+	Journal(ctx context.Context, key string, n int) (series.Journal, error)
+	ReadSeries(ctx context.Context, keys []string) []series.Series
 }
 
 // Options are the options of a [Handler].

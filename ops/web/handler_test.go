@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/ops/access"
 )
@@ -30,8 +30,8 @@ type plane struct {
 func newPlane(t *testing.T, failure string) *plane {
 	t.Helper()
 	s := memlock.New(memlock.Options{})
-	open := driver.OpenRequest{Key: "report", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/misfire:once"}
-	opened := s.Open(t.Context(), []driver.OpenRequest{open})[0]
+	open := series.OpenRequest{Key: "report", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/misfire:once"}
+	opened := s.Open(t.Context(), []series.OpenRequest{open})[0]
 	if opened.Err != nil {
 		t.Fatal(opened.Err)
 	}
@@ -66,16 +66,16 @@ func fail(t *testing.T, s *memlock.Store, mark int64, failure string) {
 	t.Helper()
 	tick := (mark/1000 + 1) * 1000
 	time.Sleep(time.Until(time.UnixMilli(tick)))
-	c := driver.Claim{Key: "report", Owner: "web-1/x", Number: tick, After: mark, TTL: 10 * time.Second, Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: "r"}
-	a := s.Claim(t.Context(), []driver.Claim{c})[0]
-	if a.Kind != driver.KindGranted {
+	c := series.Claim{Key: "report", Owner: "web-1/x", Number: tick, After: mark, TTL: 10 * time.Second, Deadline: time.Minute, Attempts: 1, Latest: tick + 60_000, Revision: "r"}
+	a := s.Claim(t.Context(), []series.Claim{c})[0]
+	if a.Kind != series.KindGranted {
 		t.Fatalf("%v %v", a.Kind, a.Err)
 	}
-	e := driver.EndRequest{RunRef: driver.RunRef{Key: "report", Number: tick, Owner: c.Owner, Fence: a.Fence}, Outcome: driver.OutcomeFailed, Error: driver.ErrorText(failure)}
-	if end := s.ReleaseRuns(t.Context(), []driver.EndRequest{e})[0]; end.Err != nil {
+	e := series.EndRequest{RunRef: series.RunRef{Key: "report", Number: tick, Owner: c.Owner, Fence: a.Fence}, Outcome: series.OutcomeFailed, Error: series.ErrorText(failure)}
+	if end := s.ReleaseRuns(t.Context(), []series.EndRequest{e})[0]; end.Err != nil {
 		t.Fatal(end.Err)
 	}
-	if err := (driver.Front{Driver: s}).KeepOutput(t.Context(), driver.Output{Key: "report", Number: tick, Fence: a.Fence, Text: "began\n" + failure}); err != nil {
+	if err := series.FrontOf(s).KeepOutput(t.Context(), series.Output{Key: "report", Number: tick, Fence: a.Fence, Text: "began\n" + failure}); err != nil {
 		t.Fatal(err)
 	}
 }

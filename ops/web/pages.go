@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/ops/access"
 	"github.com/cronce/cronce/scheduler/why"
@@ -194,7 +194,7 @@ type tickBody struct {
 	Job      *ops.Job
 	Answer   why.Answer
 	State    ops.State
-	Evidence []driver.Line
+	Evidence []series.Line
 	Earlier  time.Time
 	Later    time.Time
 	Output   string

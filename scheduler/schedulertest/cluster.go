@@ -22,8 +22,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -157,7 +157,7 @@ func (c *Cluster) judge(job string) *verify.Judge {
 	return verify.NewJudge(c.journal(job), verify.Options{Now: time.Now(), State: &state})
 }
 
-func (c *Cluster) journal(job string) driver.Journal {
+func (c *Cluster) journal(job string) series.Journal {
 	c.t.Helper()
 	journal, err := c.store.Journal(context.Background(), job, journalLines)
 	if err != nil {

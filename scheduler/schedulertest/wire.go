@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -80,72 +81,72 @@ func ask[T any](ctx context.Context, w *wire, send func() (T, error)) (T, error)
 	return r.value, r.err
 }
 
-func (w *wire) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
-	return through(ctx, w, func() []driver.Series { return w.Store.Open(ctx, os) },
-		each(len(os), func(s *driver.Series, err error) { s.Err = err }))
+func (w *wire) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
+	return through(ctx, w, func() []series.Series { return w.Store.Open(ctx, os) },
+		each(len(os), func(s *series.Series, err error) { s.Err = err }))
 }
 
-func (w *wire) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
-	return through(ctx, w, func() []driver.Answer { return w.Store.Claim(ctx, cs) },
-		each(len(cs), func(a *driver.Answer, err error) { a.Err = err }))
+func (w *wire) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	return through(ctx, w, func() []series.Answer { return w.Store.Claim(ctx, cs) },
+		each(len(cs), func(a *series.Answer, err error) { a.Err = err }))
 }
 
-func (w *wire) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
-	return through(ctx, w, func() []driver.RenewAnswer { return w.Store.RenewRuns(ctx, rs) },
-		each(len(rs), func(a *driver.RenewAnswer, err error) { a.Err = err }))
+func (w *wire) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
+	return through(ctx, w, func() []series.RenewAnswer { return w.Store.RenewRuns(ctx, rs) },
+		each(len(rs), func(a *series.RenewAnswer, err error) { a.Err = err }))
 }
 
-func (w *wire) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
-	return through(ctx, w, func() []driver.EndAnswer { return w.Store.ReleaseRuns(ctx, es) },
-		each(len(es), func(a *driver.EndAnswer, err error) { a.Err = err }))
+func (w *wire) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
+	return through(ctx, w, func() []series.EndAnswer { return w.Store.ReleaseRuns(ctx, es) },
+		each(len(es), func(a *series.EndAnswer, err error) { a.Err = err }))
 }
 
-func (w *wire) ReadSeries(ctx context.Context, keys []string) []driver.Series {
-	return through(ctx, w, func() []driver.Series { return w.Store.ReadSeries(ctx, keys) },
-		each(len(keys), func(s *driver.Series, err error) { s.Err = err }))
+func (w *wire) ReadSeries(ctx context.Context, keys []string) []series.Series {
+	return through(ctx, w, func() []series.Series { return w.Store.ReadSeries(ctx, keys) },
+		each(len(keys), func(s *series.Series, err error) { s.Err = err }))
 }
 
-func (w *wire) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
-	return ask(ctx, w, func() ([]*driver.Answer, error) { return w.Store.Peek(ctx, ps, whole) })
+func (w *wire) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
+	return ask(ctx, w, func() ([]*series.Answer, error) { return w.Store.Peek(ctx, ps, whole) })
 }
 
 func (w *wire) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	return ask(ctx, w, func() ([]driver.ClockReading, error) { return w.Store.Now(ctx) })
 }
 
-func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
-	return ask(ctx, w, func() (driver.BeatAnswer, error) { return w.Store.Beat(ctx, node, ttl) })
+func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+	return ask(ctx, w, func() (series.BeatAnswer, error) { return w.Store.Beat(ctx, node, ttl) })
 }
 
 func (w *wire) Leave(ctx context.Context, node string) error {
 	return through(ctx, w, func() error { return w.Store.Leave(ctx, node) }, func(err error) error { return err })
 }
 
-func (w *wire) Members(ctx context.Context) (driver.MemberList, error) {
-	return ask(ctx, w, func() (driver.MemberList, error) { return w.Store.Members(ctx) })
+func (w *wire) Members(ctx context.Context) (series.MemberList, error) {
+	return ask(ctx, w, func() (series.MemberList, error) { return w.Store.Members(ctx) })
 }
 
 func (w *wire) Keys(ctx context.Context) ([]string, error) {
 	return ask(ctx, w, func() ([]string, error) { return w.Store.Keys(ctx) })
 }
 
-func (w *wire) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
-	return ask(ctx, w, func() (driver.Journal, error) { return w.Store.Journal(ctx, key, n) })
+func (w *wire) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
+	return ask(ctx, w, func() (series.Journal, error) { return w.Store.Journal(ctx, key, n) })
 }
 
-func (w *wire) Control(ctx context.Context, c driver.Control) driver.ControlAnswer {
-	return through(ctx, w, func() driver.ControlAnswer { return w.Store.Control(ctx, c) },
-		func(err error) driver.ControlAnswer { return driver.ControlAnswer{Err: err} })
+func (w *wire) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	return through(ctx, w, func() series.ControlAnswer { return w.Store.Control(ctx, c) },
+		func(err error) series.ControlAnswer { return series.ControlAnswer{Err: err} })
 }
 
-func (w *wire) Audit(ctx context.Context, key string, n int) ([]driver.AuditRecord, error) {
-	return ask(ctx, w, func() ([]driver.AuditRecord, error) { return w.Store.Audit(ctx, key, n) })
+func (w *wire) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
+	return ask(ctx, w, func() ([]series.AuditRecord, error) { return w.Store.Audit(ctx, key, n) })
 }
 
-func (w *wire) KeepOutput(ctx context.Context, o driver.Output) error {
+func (w *wire) KeepOutput(ctx context.Context, o series.Output) error {
 	return through(ctx, w, func() error { return w.Store.KeepOutput(ctx, o) }, func(err error) error { return err })
 }
 
-func (w *wire) Output(ctx context.Context, key string, number int64) (driver.Output, error) {
-	return ask(ctx, w, func() (driver.Output, error) { return w.Store.Output(ctx, key, number) })
+func (w *wire) Output(ctx context.Context, key string, number int64) (series.Output, error) {
+	return ask(ctx, w, func() (series.Output, error) { return w.Store.Output(ctx, key, number) })
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -15,8 +16,8 @@ import (
 // of plain leases, which a node does not take.
 func TestEachRequestGoesThroughTheWire(t *testing.T) {
 	plain, wired := reflect.TypeFor[driver.Driver](), reflect.TypeFor[*wire]()
-	for _, asked := range []reflect.Type{reflect.TypeFor[scheduler.Store](), reflect.TypeFor[driver.Peeker](), reflect.TypeFor[driver.Controlled](),
-		reflect.TypeFor[driver.OutputKeeper]()} {
+	for _, asked := range []reflect.Type{reflect.TypeFor[scheduler.Store](), reflect.TypeFor[series.Peeker](), reflect.TypeFor[series.Controlled](),
+		reflect.TypeFor[series.OutputKeeper]()} {
 		for method := range asked.Methods() {
 			if _, is := plain.MethodByName(method.Name); is {
 				continue

@@ -3,7 +3,6 @@ package verify
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -17,10 +16,10 @@ func (p *proof) beyond(ms int64) bool {
 
 // isAhead reports whether a line was written, or decides, beyond the store's clock. It is
 // no verdict of the ticks up to now: those came after it was written.
-func (p *proof) isAhead(l *driver.Line) bool { return p.beyond(l.At) || p.beyond(l.To) }
+func (p *proof) isAhead(l *series.Line) bool { return p.beyond(l.At) || p.beyond(l.To) }
 
 // ahead reports the first line that is ahead.
-func (p *proof) ahead(l *driver.Line) {
+func (p *proof) ahead(l *series.Line) {
 	if p.isAhead(l) && !p.warned {
 		p.warned = true
 		p.future("a line of the journal", max(l.At, l.To))

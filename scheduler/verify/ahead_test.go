@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -15,22 +15,22 @@ const day = 86400
 // verdict of the ticks since. The mark, or the line, is reported, and the ticks that no other line
 // covers are overdue. Inside the tolerance of a claim nothing is ahead.
 func TestAhead(t *testing.T) {
-	jumped := func(after float64) driver.Line {
-		return with(line(driver.VerdictMissed, after+day, after, after+day), func(l *driver.Line) { l.Between, l.Reason = driver.VerdictMissed, driver.ReasonMisfire })
+	jumped := func(after float64) series.Line {
+		return with(line(series.VerdictMissed, after+day, after, after+day), func(l *series.Line) { l.Between, l.Reason = series.VerdictMissed, series.ReasonMisfire })
 	}
-	marked := func(now, mark float64, runs ...driver.Run) *driver.Series {
+	marked := func(now, mark float64, runs ...series.Run) *series.Series {
 		s := state(now, runs...)
 		s.Mark = at(mark)
 		return s
 	}
-	early := with(opening(), func(l *driver.Line) { l.At, l.From, l.To = at(day), at(day), at(day) })
-	future := driver.Run{Number: at(20), State: driver.RunOpen, Owner: "a/1", Fence: fence(day), Attempt: 1, Granted: at(day), Until: at(day + 30)}
-	given := driver.Run{Number: at(10), State: driver.RunGivenBack, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(20)}
-	interrupted := with(ran(10), func(l *driver.Line) { l.Outcome = driver.OutcomeInterrupted })
+	early := with(opening(), func(l *series.Line) { l.At, l.From, l.To = at(day), at(day), at(day) })
+	future := series.Run{Number: at(20), State: series.RunOpen, Owner: "a/1", Fence: fence(day), Attempt: 1, Granted: at(day), Until: at(day + 30)}
+	given := series.Run{Number: at(10), State: series.RunGivenBack, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(20)}
+	interrupted := with(ran(10), func(l *series.Line) { l.Outcome = series.OutcomeInterrupted })
 	for _, c := range []struct {
 		name    string
-		journal driver.Journal
-		state   *driver.Series
+		journal series.Journal
+		state   *series.Series
 		want    string // due, overdue, missed, unknown, once; then the first of the overdue, how many, and its state
 		faults  int
 	}{
@@ -41,10 +41,10 @@ func TestAhead(t *testing.T) {
 		{"inside the deadline", journal(ran(10), jumped(10)), marked(40, day+10), "1 0 0 0 1", 2},
 		{"a millisecond later", journal(ran(10), jumped(10)), marked(40.001, day+10), "2 1 0 0 1; 20 1 undecided", 2},
 		{"without the store's clock nothing is", journal(ran(10), jumped(10)), nil, "6 0 5 0 1", 0},
-		{"opened in the jump: what was due is not known", driver.Journal{Key: "job", Lines: []driver.Line{early}, Revisions: []driver.RevisionUse{sighting(everyTen, day, day)}}, marked(50, day), "0 0 0 0 0", 2},
-		{"a line from the future that decides nothing later", journal(ran(10), with(ran(20), func(l *driver.Line) { l.At, l.Ended = at(day), at(day) })), marked(70.001, 20), "5 3 0 0 2; 30 3 undecided", 1},
-		{"no tick waits for a run of the future", journal(with(granted(20), func(l *driver.Line) {
-			l.From, l.Between, l.At, l.Fence = at(0), driver.VerdictMissed, at(day), fence(day)
+		{"opened in the jump: what was due is not known", series.Journal{Key: "job", Lines: []series.Line{early}, Revisions: []series.RevisionUse{sighting(everyTen, day, day)}}, marked(50, day), "0 0 0 0 0", 2},
+		{"a line from the future that decides nothing later", journal(ran(10), with(ran(20), func(l *series.Line) { l.At, l.Ended = at(day), at(day) })), marked(70.001, 20), "5 3 0 0 2; 30 3 undecided", 1},
+		{"no tick waits for a run of the future", journal(with(granted(20), func(l *series.Line) {
+			l.From, l.Between, l.At, l.Fence = at(0), series.VerdictMissed, at(day), fence(day)
 		})), marked(60.001, 20, future), "4 2 0 1 0; 30 2 undecided", 1},
 		{"a mark that was set back", journal(ran(10), jumped(10)), marked(60.001, 60), "6 0 0 5 1", 1},
 		{"what was given back before is left", journal(interrupted, jumped(10)), marked(60.001, day+10, given), "4 4 0 0 0; 10 1 interrupted; 20 3 undecided", 2},
@@ -54,7 +54,7 @@ func TestAhead(t *testing.T) {
 			now = c.state.Now
 		}
 		got := verify.Job(c.journal, verify.Options{Now: instant(now), State: c.state})
-		text := fmt.Sprint(got.Due, got.Overdue, got.Missed[driver.ReasonMisfire], got.Unknown, got.Once)
+		text := fmt.Sprint(got.Due, got.Overdue, got.Missed[series.ReasonMisfire], got.Unknown, got.Once)
 		for _, l := range got.Late {
 			text += fmt.Sprintf("; %v %d %s", seconds(l.Tick), l.Ticks, l.State)
 		}

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -116,7 +116,7 @@ func verifyAll(t *testing.T, store *memlock.Store) (all []verify.Report) {
 }
 
 // last writes the newest lines of a journal.
-func last(j driver.Journal, n int) string {
+func last(j series.Journal, n int) string {
 	var b strings.Builder
 	for _, l := range j.Lines[max(0, len(j.Lines)-n):] {
 		b.WriteString(string(l.Verdict) + " " + instant(l.From).Format("15:04:05.000") + " " + instant(l.To).Format("15:04:05.000") +

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A control is what the lines about changes have said so far.
@@ -13,18 +13,18 @@ type control struct {
 	first  int64 // the number of the oldest change that has a line
 	change int64 // the number of the latest
 	paused bool
-	covers *driver.Line           // the last line, if it is what the end of a pause covers: its own line is next
-	seen   map[int64]*driver.Line // by the number in the audit
+	covers *series.Line           // the last line, if it is what the end of a pause covers: its own line is next
+	seen   map[int64]*series.Line // by the number in the audit
 }
 
 // controlled reads a line about a change by an operator, or about a pause that has reached
 // its end: it stands at the mark, and changes are numbered without gaps.
-func (p *proof) controlled(l *driver.Line) {
+func (p *proof) controlled(l *series.Line) {
 	if l.From != l.To || p.marked && l.To != p.mark {
 		p.violate("I10", l.To, "a change is written at %s, while the mark was at %s", stamp(l.To), stamp(p.mark))
 	}
-	action, before := driver.Action(l.Reason), p.control
-	if action == driver.ActionLapse {
+	action, before := series.Action(l.Reason), p.control
+	if action == series.ActionLapse {
 		if l.Audit != 0 || before.known && (l.Change != before.change || !before.paused) {
 			p.violate("I10", l.To, "the end of pause %d follows change %d, and the job was paused: %v", l.Change, before.change, before.paused)
 		}
@@ -36,14 +36,14 @@ func (p *proof) controlled(l *driver.Line) {
 			p.violate("I10", l.To, "change %d, %s, follows change %d", l.Change, action, before.change)
 		}
 	}
-	if action == driver.ActionResume && before.known && !before.paused {
+	if action == series.ActionResume && before.known && !before.paused {
 		p.violate("I10", l.To, "change %d ends a pause, and the job was not paused", l.Change)
 	}
-	if action != driver.ActionResume && action != driver.ActionLapse {
+	if action != series.ActionResume && action != series.ActionLapse {
 		p.covered()
 	}
 	if p.control.seen == nil {
-		p.control.seen = map[int64]*driver.Line{}
+		p.control.seen = map[int64]*series.Line{}
 	}
 	if l.Audit != 0 {
 		p.control.seen[l.Audit] = l
@@ -52,16 +52,16 @@ func (p *proof) controlled(l *driver.Line) {
 		p.control.first = l.Change
 	}
 	p.control.known, p.control.change, p.control.covers = true, l.Change, nil
-	if action == driver.ActionPause || action == driver.ActionRetire {
+	if action == series.ActionPause || action == series.ActionRetire {
 		p.control.paused = true
-	} else if action == driver.ActionResume || action == driver.ActionLapse {
+	} else if action == series.ActionResume || action == series.ActionLapse {
 		p.control.paused = false
 	}
 }
 
 // steered checks that a line agrees with the changes before it: nothing is granted in a
 // pause, and no tick is paused without one.
-func (p *proof) steered(l *driver.Line) {
+func (p *proof) steered(l *series.Line) {
 	if !p.control.known {
 		return
 	}
@@ -69,8 +69,8 @@ func (p *proof) steered(l *driver.Line) {
 	if resumed(l) {
 		p.control.covers = l
 	}
-	paused := l.Verdict == driver.VerdictPaused
-	granted := l.Verdict == driver.VerdictRan || l.Verdict == driver.VerdictWaiting
+	paused := l.Verdict == series.VerdictPaused
+	granted := l.Verdict == series.VerdictRan || l.Verdict == series.VerdictWaiting
 	switch {
 	case paused && !p.control.paused:
 		p.violate("I10", l.To, "paused, and the job was not")
@@ -93,7 +93,7 @@ func (p *proof) covered() {
 func (p *proof) audited(job string) {
 	p.covered()
 	from, through := map[int]int64{}, map[int]int64{} // the numbers that are kept, by shard
-	var own []*driver.AuditRecord
+	var own []*series.AuditRecord
 	for i := range p.options.Audit {
 		r := &p.options.Audit[i]
 		if r.Unreadable != "" {
@@ -114,7 +114,7 @@ func (p *proof) audited(job string) {
 		switch {
 		case l == nil && p.keeps(r) && !p.blind:
 			p.violate("I10", r.At/1000, "the audit has %s as change %d of the job, number %d, and the journal has no line of it", r.Action, r.Change, r.Number)
-		case l != nil && (l.Change != r.Change || driver.Action(l.Reason) != r.Action || l.Node != r.Who || l.At != r.At/1000):
+		case l != nil && (l.Change != r.Change || series.Action(l.Reason) != r.Action || l.Node != r.Who || l.At != r.At/1000):
 			p.violate("I10", l.To, "change %d, %s by %s, is number %d of the audit, which has %s by %s as change %d", l.Change, l.Reason, l.Node, r.Number, r.Action, r.Who, r.Change)
 		}
 	}
@@ -131,7 +131,7 @@ func (p *proof) audited(job string) {
 
 // keeps reports whether the line of a record must be in the journal, of which older lines may be gone.
 // The number of the change says so where a line has one: the clock may have been put back.
-func (p *proof) keeps(r *driver.AuditRecord) bool {
+func (p *proof) keeps(r *series.AuditRecord) bool {
 	switch {
 	case p.report.Complete:
 		return true
@@ -143,8 +143,8 @@ func (p *proof) keeps(r *driver.AuditRecord) bool {
 
 // Gaps returns what is wrong with the numbers of an audit: in each shard they grow by one.
 // It begins with the oldest record that is kept.
-func Gaps(records []driver.AuditRecord) (found []Violation) {
-	last := map[int]*driver.AuditRecord{}
+func Gaps(records []series.AuditRecord) (found []Violation) {
+	last := map[int]*series.AuditRecord{}
 	for i := range records {
 		r := &records[i]
 		if r.Unreadable != "" {

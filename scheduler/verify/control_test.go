@@ -5,24 +5,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
 func TestGaps(t *testing.T) {
-	record := func(shard int, number int64) driver.AuditRecord {
-		return driver.AuditRecord{Shard: shard, Number: number, At: epoch * 1000}
+	record := func(shard int, number int64) series.AuditRecord {
+		return series.AuditRecord{Shard: shard, Number: number, At: epoch * 1000}
 	}
 	for name, c := range map[string]struct {
-		records []driver.AuditRecord
+		records []series.AuditRecord
 		want    string // in the first violation; empty: there is none
 	}{
 		"nothing":                {},
-		"begins anywhere":        {records: []driver.AuditRecord{record(0, 7), record(0, 8)}},
-		"each shard has its own": {records: []driver.AuditRecord{record(0, 7), record(1, 3), record(0, 8), record(1, 4)}},
-		"a gap":                  {records: []driver.AuditRecord{record(0, 7), record(0, 9)}, want: "number 9 of the audit follows number 7"},
-		"twice":                  {records: []driver.AuditRecord{record(0, 7), record(0, 7)}, want: "number 7 of the audit follows number 7"},
-		"unreadable":             {records: []driver.AuditRecord{record(0, 7), {Unreadable: "?"}, record(0, 9)}, want: "cannot be read: ?"},
+		"begins anywhere":        {records: []series.AuditRecord{record(0, 7), record(0, 8)}},
+		"each shard has its own": {records: []series.AuditRecord{record(0, 7), record(1, 3), record(0, 8), record(1, 4)}},
+		"a gap":                  {records: []series.AuditRecord{record(0, 7), record(0, 9)}, want: "number 9 of the audit follows number 7"},
+		"twice":                  {records: []series.AuditRecord{record(0, 7), record(0, 7)}, want: "number 7 of the audit follows number 7"},
+		"unreadable":             {records: []series.AuditRecord{record(0, 7), {Unreadable: "?"}, record(0, 9)}, want: "cannot be read: ?"},
 	} {
 		got := verify.Gaps(c.records)
 		if (len(got) == 0) != (c.want == "") || len(got) > 0 && !strings.Contains(got[0].Text, c.want) {
@@ -34,28 +34,28 @@ func TestGaps(t *testing.T) {
 // Each change has one record and one line, in the order of their numbers.
 func TestChangesAreHeldToTheAudit(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(lines []driver.Line, records []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord)
+		change func(lines []series.Line, records []series.AuditRecord) ([]series.Line, []series.AuditRecord)
 		want   string
 	}{
-		"a line is gone": {func(ls []driver.Line, rs []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord) {
-			return slices.DeleteFunc(ls, func(l driver.Line) bool { return l.Change == 2 }), rs
+		"a line is gone": {func(ls []series.Line, rs []series.AuditRecord) ([]series.Line, []series.AuditRecord) {
+			return slices.DeleteFunc(ls, func(l series.Line) bool { return l.Change == 2 }), rs
 		}, "the journal has no line of it"},
-		"a record is gone": {func(ls []driver.Line, rs []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord) {
+		"a record is gone": {func(ls []series.Line, rs []series.AuditRecord) ([]series.Line, []series.AuditRecord) {
 			return ls, slices.Delete(rs, 1, 2)
 		}, "is not in the audit"},
-		"another person": {func(ls []driver.Line, rs []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord) {
+		"another person": {func(ls []series.Line, rs []series.AuditRecord) ([]series.Line, []series.AuditRecord) {
 			rs[0].Who = "bob"
 			return ls, rs
 		}, "which has pause by bob"},
-		"a grant in the pause": {func(ls []driver.Line, rs []driver.AuditRecord) ([]driver.Line, []driver.AuditRecord) {
-			i := slices.IndexFunc(ls, func(l driver.Line) bool { return l.Verdict == driver.VerdictPaused })
-			ls[i].Verdict, ls[i].Between, ls[i].Fence, ls[i].Attempt = driver.VerdictRan, "", ls[i].At*1000, 1
+		"a grant in the pause": {func(ls []series.Line, rs []series.AuditRecord) ([]series.Line, []series.AuditRecord) {
+			i := slices.IndexFunc(ls, func(l series.Line) bool { return l.Verdict == series.VerdictPaused })
+			ls[i].Verdict, ls[i].Between, ls[i].Fence, ls[i].Attempt = series.VerdictRan, "", ls[i].At*1000, 1
 			return ls, rs
 		}, "and the job was paused"},
 	} {
 		s := opened()
 		pause(s)
-		s.change(driver.ActionPause, 0)
+		s.change(series.ActionPause, 0)
 		j := s.journal()
 		if r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: s.audit}); !r.OK() {
 			t.Fatalf("%s: before: %v", name, r.Violations)
@@ -73,13 +73,13 @@ func TestChangesAreHeldToTheAudit(t *testing.T) {
 func TestChangeMissingInTheMiddle(t *testing.T) {
 	s := opened()
 	pause(s)
-	s.change(driver.ActionPause, 0)
-	s.change(driver.ActionResume, 0)
+	s.change(series.ActionPause, 0)
+	s.change(series.ActionResume, 0)
 	j := s.journal()
 	if r := verify.Job(j, verify.Options{Now: instant(s.now)}); !r.OK() {
 		t.Fatalf("untouched: %v", r.Violations)
 	}
-	j.Lines = slices.DeleteFunc(j.Lines, func(l driver.Line) bool { return l.Change == 2 && l.Verdict == driver.VerdictControl })
+	j.Lines = slices.DeleteFunc(j.Lines, func(l series.Line) bool { return l.Change == 2 && l.Verdict == series.VerdictControl })
 	r := verify.Job(j, verify.Options{Now: instant(s.now)})
 	if !slices.ContainsFunc(r.Violations, func(v verify.Violation) bool {
 		return v.Invariant == "I10" && strings.Contains(v.Text, "follows change 1")
@@ -93,9 +93,9 @@ func TestChangeMissingInTheMiddle(t *testing.T) {
 func TestAuditAfterABackwardStep(t *testing.T) {
 	s := opened()
 	pause(s)
-	s.change(driver.ActionPause, 0)
+	s.change(series.ActionPause, 0)
 	j := s.journal()
-	i := slices.IndexFunc(j.Lines, func(l driver.Line) bool { return l.Change == 2 && l.Verdict == driver.VerdictControl })
+	i := slices.IndexFunc(j.Lines, func(l series.Line) bool { return l.Change == 2 && l.Verdict == series.VerdictControl })
 	j.Lines = j.Lines[i:]
 	records := slices.Clone(s.audit)
 	records[0].At += 3_600_000_000

@@ -3,42 +3,42 @@ package verify_test
 import (
 	"testing"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // A grant may be written 20 ms before its instant, since it carries the wait; every
 // other verdict not a millisecond, whether it moves the mark or not.
 func TestEarlyToTheMillisecond(t *testing.T) {
-	waits := line(driver.VerdictWaiting, 20, 10, 20)
-	ended := word(driver.VerdictEnded, 19.9, granted(10), "ok")
+	waits := line(series.VerdictWaiting, 20, 10, 20)
+	ended := word(series.VerdictEnded, 19.9, granted(10), "ok")
 	for _, c := range []struct {
 		name  string
 		early float64 // ms
-		line  func(written float64) []driver.Line
+		line  func(written float64) []series.Line
 		ok    bool
 	}{
-		{"a grant", 20, func(at float64) []driver.Line { return []driver.Line{line(driver.VerdictRan, at, 0, 20)} }, true},
-		{"a grant", 21, func(at float64) []driver.Line { return []driver.Line{line(driver.VerdictRan, at, 0, 20)} }, false},
-		{"a skip", 0, func(at float64) []driver.Line {
-			return []driver.Line{granted(10), line(driver.VerdictSkipped, at, 10, 20)}
+		{"a grant", 20, func(at float64) []series.Line { return []series.Line{line(series.VerdictRan, at, 0, 20)} }, true},
+		{"a grant", 21, func(at float64) []series.Line { return []series.Line{line(series.VerdictRan, at, 0, 20)} }, false},
+		{"a skip", 0, func(at float64) []series.Line {
+			return []series.Line{granted(10), line(series.VerdictSkipped, at, 10, 20)}
 		}, true},
-		{"a skip", 1, func(at float64) []driver.Line {
-			return []driver.Line{granted(10), line(driver.VerdictSkipped, at, 10, 20)}
+		{"a skip", 1, func(at float64) []series.Line {
+			return []series.Line{granted(10), line(series.VerdictSkipped, at, 10, 20)}
 		}, false},
-		{"a wait", 1, func(at float64) []driver.Line {
-			return []driver.Line{granted(10), line(driver.VerdictWaiting, at, 10, 20)}
+		{"a wait", 1, func(at float64) []series.Line {
+			return []series.Line{granted(10), line(series.VerdictWaiting, at, 10, 20)}
 		}, false},
-		{"a miss", 1, func(at float64) []driver.Line { return []driver.Line{line(driver.VerdictMissed, at, 0, 20)} }, false},
-		{"a second grant", 20, func(at float64) []driver.Line { return []driver.Line{granted(10), waits, ended, attempt(1, at, 20)} }, true},
-		{"a second grant", 21, func(at float64) []driver.Line { return []driver.Line{granted(10), waits, ended, attempt(1, at, 20)} }, false},
+		{"a miss", 1, func(at float64) []series.Line { return []series.Line{line(series.VerdictMissed, at, 0, 20)} }, false},
+		{"a second grant", 20, func(at float64) []series.Line { return []series.Line{granted(10), waits, ended, attempt(1, at, 20)} }, true},
+		{"a second grant", 21, func(at float64) []series.Line { return []series.Line{granted(10), waits, ended, attempt(1, at, 20)} }, false},
 	} {
 		lines := c.line(20 - c.early/1000)
 		for i := range lines {
 			if lines[i].From == at(0) {
-				lines[i].Between = driver.VerdictMissed
+				lines[i].Between = series.VerdictMissed
 			}
-			if lines[i].Verdict == driver.VerdictWaiting {
+			if lines[i].Verdict == series.VerdictWaiting {
 				lines[i].Fence = fence(15)
 			}
 		}

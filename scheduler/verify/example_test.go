@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
 func ExampleJob() {
 	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	at := func(seconds int) int64 { return start.Add(time.Duration(seconds) * time.Second).UnixMilli() }
-	journal := driver.Journal{
+	journal := series.Journal{
 		Key:       "sendSms",
-		Revisions: []driver.RevisionUse{{Revision: "5f1c", Spec: "0/5 * * * * ?", Zone: "UTC", First: at(0), Last: at(21)}},
-		Lines: []driver.Line{
-			{Verdict: driver.VerdictOpened, At: at(0), From: at(0), To: at(0), Revision: "5f1c"},
-			{Verdict: driver.VerdictRan, At: at(5), From: at(0), To: at(5), Node: "a", Revision: "5f1c", Fence: 101, Attempt: 1, Outcome: "ok"},
-			{Verdict: driver.VerdictRan, At: at(20), From: at(5), To: at(20), Node: "b", Revision: "5f1c", Fence: 102, Attempt: 1, Outcome: "ok"},
+		Revisions: []series.RevisionUse{{Revision: "5f1c", Spec: "0/5 * * * * ?", Zone: "UTC", First: at(0), Last: at(21)}},
+		Lines: []series.Line{
+			{Verdict: series.VerdictOpened, At: at(0), From: at(0), To: at(0), Revision: "5f1c"},
+			{Verdict: series.VerdictRan, At: at(5), From: at(0), To: at(5), Node: "a", Revision: "5f1c", Fence: 101, Attempt: 1, Outcome: "ok"},
+			{Verdict: series.VerdictRan, At: at(20), From: at(5), To: at(20), Node: "b", Revision: "5f1c", Fence: 102, Attempt: 1, Outcome: "ok"},
 		},
 	}
 	report := verify.Job(journal, verify.Options{Now: start.Add(21 * time.Second)})
@@ -34,13 +34,13 @@ func ExampleJob() {
 func ExampleJudge() {
 	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	at := func(seconds int) int64 { return start.Add(time.Duration(seconds) * time.Second).UnixMilli() }
-	judge := verify.NewJudge(driver.Journal{
+	judge := verify.NewJudge(series.Journal{
 		Key:       "sendSms",
-		Revisions: []driver.RevisionUse{{Revision: "5f1c", Spec: "0/5 * * * * ?", Zone: "UTC", First: at(0), Last: at(21)}},
-		Lines: []driver.Line{
-			{Verdict: driver.VerdictOpened, At: at(0), From: at(0), To: at(0), Revision: "5f1c"},
-			{Verdict: driver.VerdictRan, At: at(5), From: at(0), To: at(5), Node: "a", Revision: "5f1c", Fence: 101, Attempt: 1, Outcome: "ok"},
-			{Verdict: driver.VerdictRan, At: at(20), From: at(5), To: at(20), Between: driver.VerdictMissed, Node: "b", Revision: "5f1c", Fence: 102, Attempt: 1, Outcome: "skipped"},
+		Revisions: []series.RevisionUse{{Revision: "5f1c", Spec: "0/5 * * * * ?", Zone: "UTC", First: at(0), Last: at(21)}},
+		Lines: []series.Line{
+			{Verdict: series.VerdictOpened, At: at(0), From: at(0), To: at(0), Revision: "5f1c"},
+			{Verdict: series.VerdictRan, At: at(5), From: at(0), To: at(5), Node: "a", Revision: "5f1c", Fence: 101, Attempt: 1, Outcome: "ok"},
+			{Verdict: series.VerdictRan, At: at(20), From: at(5), To: at(20), Between: series.VerdictMissed, Node: "b", Revision: "5f1c", Fence: 102, Attempt: 1, Outcome: "skipped"},
 		},
 	}, verify.Options{Now: start.Add(21 * time.Second)})
 	for _, seconds := range []int{5, 10, 12, 20, 25} {
@@ -58,7 +58,7 @@ func ExampleJudge() {
 func ExampleSum() {
 	reports := []verify.Report{
 		{Job: "sendSms", Due: 12, Once: 12},
-		{Job: "settle", Due: 2, Once: 1, Missed: map[string]int{driver.ReasonDeadline: 1}},
+		{Job: "settle", Due: 2, Once: 1, Missed: map[string]int{series.ReasonDeadline: 1}},
 	}
 	s := verify.Sum(reports...)
 	fmt.Println("jobs", len(s.Jobs), "due", s.Total.Due, "once", s.Total.Once, "missed", s.Total.Missed, "ok", s.OK())

@@ -3,7 +3,7 @@ package verify
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A TickState is how a tick stands, in a word.
@@ -32,11 +32,11 @@ const (
 // which [Job] counts it.
 type Judge struct {
 	p     *proof
-	lines []driver.Line
+	lines []series.Line
 }
 
 // NewJudge reads a journal as [Job] does. Options.Since does not bind the judge.
-func NewJudge(j driver.Journal, o Options) *Judge {
+func NewJudge(j series.Journal, o Options) *Judge {
 	p := newProof(j, o)
 	for i := range j.Lines {
 		p.read(i, &j.Lines[i])
@@ -52,7 +52,7 @@ func (j *Judge) Report() Report { return j.p.report }
 
 // Tick returns how a tick stands, and the line that gave it its verdict together with other
 // ticks, or without a grant; nil: there is none.
-func (j *Judge) Tick(tick time.Time) (TickState, *driver.Line) {
+func (j *Judge) Tick(tick time.Time) (TickState, *series.Line) {
 	ms, p := tick.UnixMilli(), j.p
 	r := p.runs[ms]
 	if to, left := p.open[ms]; left && (r == nil || r.state != done) {
@@ -79,12 +79,12 @@ func (j *Judge) Tick(tick time.Time) (TickState, *driver.Line) {
 
 // covered returns the line that decided a tick which was not granted, and its verdict; nil: there
 // is none. The first line that passed a tick decided it, as the counts have it.
-func (j *Judge) covered(ms int64) (*driver.Line, TickState) {
+func (j *Judge) covered(ms int64) (*series.Line, TickState) {
 	p := j.p
 	for i := range j.lines {
 		l := &j.lines[i]
 		switch {
-		case l.From >= ms || ms > l.To || l.Verdict == driver.VerdictUnreadable || p.isAhead(l):
+		case l.From >= ms || ms > l.To || l.Verdict == series.VerdictUnreadable || p.isAhead(l):
 			continue
 		case ms == l.To && !resumed(l):
 			return l, verdictWord(l.Verdict)
@@ -99,7 +99,7 @@ func (j *Judge) covered(ms int64) (*driver.Line, TickState) {
 			return l, verdictWord(v)
 		case !p.revisions.due(ms):
 			return l, NotATick
-		case l.Verdict == driver.VerdictPaused:
+		case l.Verdict == series.VerdictPaused:
 			return l, TickPaused
 		}
 		return l, TickPassedOver
@@ -108,13 +108,13 @@ func (j *Judge) covered(ms int64) (*driver.Line, TickState) {
 }
 
 // verdictWord is the word for a verdict that a line gives without a grant.
-func verdictWord(v driver.Verdict) TickState {
+func verdictWord(v series.Verdict) TickState {
 	switch v {
-	case driver.VerdictSkipped:
+	case series.VerdictSkipped:
 		return TickSkipped
-	case driver.VerdictMissed:
+	case series.VerdictMissed:
 		return TickMissed
-	case driver.VerdictPaused:
+	case series.VerdictPaused:
 		return TickPaused
 	}
 	return TickNotKnown
@@ -123,9 +123,9 @@ func verdictWord(v driver.Verdict) TickState {
 // word is the word for what became of a tick that was granted or waits.
 func (r *run) word() TickState {
 	switch {
-	case r.state == done && r.outcome == driver.OutcomeSkipped:
+	case r.state == done && r.outcome == series.OutcomeSkipped:
 		return TickSkipped
-	case r.state == done && r.outcome != driver.OutcomeOK || r.state == givenBack:
+	case r.state == done && r.outcome != series.OutcomeOK || r.state == givenBack:
 		return TickFailed
 	}
 	return r.state.word()

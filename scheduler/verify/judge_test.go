@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
@@ -44,7 +44,7 @@ func TestReadersAgree(t *testing.T) {
 }
 
 // agree compares the readers of one journal. It returns what is overdue.
-func agree(t *rapid.T, j driver.Journal, s driver.Series, audit []driver.AuditRecord) []verify.Overdue {
+func agree(t *rapid.T, j series.Journal, s series.Series, audit []series.AuditRecord) []verify.Overdue {
 	judge := verify.NewJudge(j, verify.Options{State: &s, Audit: audit})
 	r := judge.Report()
 	runs := map[int64]ops.State{}
@@ -161,8 +161,8 @@ func TestOverdueByArithmetic(t *testing.T) {
 		{"* 9-17 * * * *", "", 24 * time.Hour, 24*540 - 1},
 	} {
 		now := epoch + c.dead.Milliseconds()
-		j := driver.Journal{Key: "job", Revisions: []driver.RevisionUse{{Revision: "r", Spec: c.spec, Zone: "UTC", Policies: c.policies, First: epoch, Last: epoch}}}
-		judge := verify.NewJudge(j, verify.Options{State: &driver.Series{Key: "job", Now: now, Mark: epoch}})
+		j := series.Journal{Key: "job", Revisions: []series.RevisionUse{{Revision: "r", Spec: c.spec, Zone: "UTC", Policies: c.policies, First: epoch, Last: epoch}}}
+		judge := verify.NewJudge(j, verify.Options{State: &series.Series{Key: "job", Now: now, Mark: epoch}})
 		r := judge.Report()
 		if r.Overdue != c.ticks || len(r.Faults) > 0 {
 			t.Errorf("%s, %s, dead for %v: %d overdue, want %d; %v", c.spec, c.policies, c.dead, r.Overdue, c.ticks, r.Faults)
@@ -183,9 +183,9 @@ func TestLeftInAPause(t *testing.T) {
 			s.now = at(10)
 			g := s.ask(p, s.now)
 			s.now = at(11)
-			s.change(driver.ActionPause, until)
+			s.change(series.ActionPause, until)
 			if how == "given back" {
-				s.end(g, driver.EndGivenBack, "")
+				s.end(g, series.EndGivenBack, "")
 			}
 			stands := func(seconds float64) string {
 				s.now = at(seconds)
@@ -208,7 +208,7 @@ func TestLeftInAPause(t *testing.T) {
 			if got := stands(70.001); got != "overdue 0 0 1" {
 				t.Errorf("%s, after the grace: %s", how, got)
 			}
-			if got := s.takeOver(p, g.Number, g.Fence).Kind; got != driver.KindGranted {
+			if got := s.takeOver(p, g.Number, g.Fence).Kind; got != series.KindGranted {
 				t.Errorf("%s: not run again after the pause, but %v", how, got)
 			}
 		}

@@ -1,12 +1,12 @@
 package verify
 
 import (
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // moved reads a line that moved the mark: the verdict of To, and of every tick
 // that it passed.
-func (p *proof) moved(l *driver.Line) {
+func (p *proof) moved(l *series.Line) {
 	p.marked = true
 	p.seen(l.From)
 	r := p.explain(l)
@@ -26,7 +26,7 @@ func (p *proof) moved(l *driver.Line) {
 
 // explain holds a line against the spec of its revision, which it returns if it
 // is known. A resume has none.
-func (p *proof) explain(l *driver.Line) *revision {
+func (p *proof) explain(l *series.Line) *revision {
 	if resumed(l) {
 		return nil
 	}
@@ -45,21 +45,21 @@ func (p *proof) explain(l *driver.Line) *revision {
 
 // resumed reports whether a line was written by the end of a pause, which covers
 // all revisions up to its instant.
-func resumed(l *driver.Line) bool {
-	return l.Verdict == driver.VerdictPaused && l.Revision == "" && l.From < l.To
+func resumed(l *series.Line) bool {
+	return l.Verdict == series.VerdictPaused && l.Revision == "" && l.From < l.To
 }
 
 // beforePause reports whether a line was written by the step that made a pause, for ticks that were due before.
-func beforePause(l *driver.Line) bool {
-	return l.Verdict == driver.VerdictMissed && l.Reason == driver.ReasonMisfire && l.From < l.To && l.Node == ""
+func beforePause(l *series.Line) bool {
+	return l.Verdict == series.VerdictMissed && l.Reason == series.ReasonMisfire && l.From < l.To && l.Node == ""
 }
 
 // lapsed reports whether a line was written by a step after the end of a pause that had one:
 // what was left then is judged by that step.
-func lapsed(l *driver.Line) bool { return resumed(l) && l.To < l.At }
+func lapsed(l *series.Line) bool { return resumed(l) && l.To < l.At }
 
 // follow checks that a line begins where the mark stood.
-func (p *proof) follow(l *driver.Line) {
+func (p *proof) follow(l *series.Line) {
 	switch {
 	case l.From < p.mark:
 		p.violate("I1", l.To, "decided twice: ticks after %s, while the mark was at %s", stamp(l.From), stamp(p.mark))
@@ -72,12 +72,12 @@ func (p *proof) follow(l *driver.Line) {
 }
 
 // between checks that the verdict of the ticks between is one the line can give.
-func (p *proof) between(l *driver.Line) {
+func (p *proof) between(l *series.Line) {
 	switch l.Between {
-	case "", driver.VerdictMissed:
+	case "", series.VerdictMissed:
 		return
 	case l.Verdict:
-		if l.Verdict == driver.VerdictSkipped || l.Verdict == driver.VerdictPaused {
+		if l.Verdict == series.VerdictSkipped || l.Verdict == series.VerdictPaused {
 			return
 		}
 	}
@@ -85,23 +85,23 @@ func (p *proof) between(l *driver.Line) {
 }
 
 // decide takes the verdict of To.
-func (p *proof) decide(l *driver.Line) {
+func (p *proof) decide(l *series.Line) {
 	switch l.Verdict {
-	case driver.VerdictRan:
+	case series.VerdictRan:
 		p.start(l)
-	case driver.VerdictWaiting:
+	case series.VerdictWaiting:
 		p.wait(l)
 		p.blocked(l)
-	case driver.VerdictSkipped:
+	case series.VerdictSkipped:
 		p.blocked(l)
-	case driver.VerdictMissed, driver.VerdictPaused:
+	case series.VerdictMissed, series.VerdictPaused:
 	default:
 		p.violate("I4", l.To, "verdict %q decides no tick", l.Verdict)
 	}
 }
 
 // blocked checks that a run stood in the way of a tick that gave way to one.
-func (p *proof) blocked(l *driver.Line) {
+func (p *proof) blocked(l *series.Line) {
 	if p.whole && p.states[open] == 0 {
 		p.violate("I4", l.To, "%s, but no run was open", l.Verdict)
 	}
@@ -109,7 +109,7 @@ func (p *proof) blocked(l *driver.Line) {
 
 // account counts what a line decided, but To of a grant: that is counted when
 // the last word on it has been read.
-func (p *proof) account(l *driver.Line, r *revision) {
+func (p *proof) account(l *series.Line, r *revision) {
 	after, through := max(l.From, p.high, p.after), min(l.To, p.through)
 	if after >= through || p.isAhead(l) {
 		return
@@ -126,22 +126,22 @@ func (p *proof) account(l *driver.Line, r *revision) {
 
 // betweenOf is the verdict of the ticks that a line passed. Without one they are
 // undecided.
-func betweenOf(l *driver.Line) (v driver.Verdict, reason string) {
+func betweenOf(l *series.Line) (v series.Verdict, reason string) {
 	if l.Between == l.Verdict {
 		return l.Between, l.Reason
 	}
-	return l.Between, driver.ReasonMisfire
+	return l.Between, series.ReasonMisfire
 }
 
-func (p *proof) add(v driver.Verdict, reason string, n int) {
+func (p *proof) add(v series.Verdict, reason string, n int) {
 	switch v {
-	case driver.VerdictSkipped:
+	case series.VerdictSkipped:
 		p.report.Skipped = count(p.report.Skipped, reason, n)
-	case driver.VerdictMissed:
+	case series.VerdictMissed:
 		p.report.Missed = count(p.report.Missed, reason, n)
-	case driver.VerdictPaused:
+	case series.VerdictPaused:
 		p.report.Paused += n
-	case driver.VerdictRan, driver.VerdictWaiting: // counted by tally
+	case series.VerdictRan, series.VerdictWaiting: // counted by tally
 	default:
 		p.report.Undecided += n
 	}
@@ -149,7 +149,7 @@ func (p *proof) add(v driver.Verdict, reason string, n int) {
 
 // common accounts for ticks of other revisions in a range that the spec of the line names too,
 // and that were due before it was in force: they have the verdict of its own ticks there.
-func (p *proof) common(l *driver.Line, r *revision, after, through int64) {
+func (p *proof) common(l *series.Line, r *revision, after, through int64) {
 	n := p.union(within(after, through, inForce), func(ms int64) bool { return !r.names(ms) })
 	if n > 0 && l.Between == "" {
 		p.violate("I4", l.To, "%d ticks before the change to spec %q, which names them too, have no verdict", n, r.Spec)
@@ -160,7 +160,7 @@ func (p *proof) common(l *driver.Line, r *revision, after, through int64) {
 
 // others counts the ticks of other revisions in a range: a pause covers them,
 // anything else passes over them.
-func (p *proof) others(l *driver.Line, r *revision, after, through int64) {
+func (p *proof) others(l *series.Line, r *revision, after, through int64) {
 	if len(p.revisions.all) == 1 && p.revisions.all[0] == r {
 		return
 	}
@@ -169,7 +169,7 @@ func (p *proof) others(l *driver.Line, r *revision, after, through int64) {
 	}
 	own := func(ms int64) bool { return !resumed(l) && ms == l.To || r != nil && r.names(ms) }
 	n := p.union(within(after, through, inForce), own)
-	if l.Verdict == driver.VerdictPaused {
+	if l.Verdict == series.VerdictPaused {
 		p.report.Paused += n
 	} else {
 		p.report.PassedOver += n

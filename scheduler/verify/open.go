@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // unsettled checks that nothing was left that a claim settles, or runs, before
 // it moves the mark: grants that never started, and ticks that wait for nothing.
 // While a run is open they may have to wait for its end.
-func (p *proof) unsettled(l *driver.Line) {
+func (p *proof) unsettled(l *series.Line) {
 	idleWait := p.whole
 	if p.states[open] > 0 || p.states[unstarted] == 0 && (p.states[waiting] == 0 || !idleWait) {
 		return
@@ -69,7 +69,7 @@ func (p *proof) classify(r *run) {
 	case r.state == lost:
 		rep.Lost++
 	case r.state == missed:
-		p.add(driver.VerdictMissed, r.reason, 1)
+		p.add(series.VerdictMissed, r.reason, 1)
 	case r.state == paused:
 		rep.Paused++
 	case r.state == superseded:
@@ -84,7 +84,7 @@ func (p *proof) classify(r *run) {
 }
 
 // failures are the outcomes of a run that did not do its work.
-var failures = map[string]bool{driver.OutcomeFailed: true, driver.OutcomePanic: true, driver.OutcomeTimeout: true, driver.OutcomeLost: true}
+var failures = map[string]bool{series.OutcomeFailed: true, series.OutcomePanic: true, series.OutcomeTimeout: true, series.OutcomeLost: true}
 
 func total(m map[string]int) (n int) {
 	for _, v := range m {

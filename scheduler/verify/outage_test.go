@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -30,7 +30,7 @@ func TestOutage(t *testing.T) {
 		"runs are alive, side by side": {func(s *store) {
 			s.sightings[0].Policies = "overlap:allow"
 			s.now = at(29.9)
-			s.ask(policy{overlap: driver.OverlapAllow}, at(20))
+			s.ask(policy{overlap: series.OverlapAllow}, at(20))
 		}, 32.8, none},
 		"a backlog waits for the next claim": {func(s *store) {
 			s.sightings[0].Policies = "misfire:all"
@@ -43,20 +43,20 @@ func TestOutage(t *testing.T) {
 			s.ok(s.ask(policy{}, at(20)))
 		}, 35, 30},
 		"a run is over": {func(s *store) { s.now = at(10); s.ask(policy{}, at(10)) }, 22.5, 20},
-		"a pause":       {func(s *store) { s.now = at(5); s.change(driver.ActionPause, 0) }, 50, none},
+		"a pause":       {func(s *store) { s.now = at(5); s.change(series.ActionPause, 0) }, 50, none},
 		"a pause that has an end, and after it": {func(s *store) {
 			s.now = at(5)
-			s.change(driver.ActionPause, at(35))
+			s.change(series.ActionPause, at(35))
 		}, 41.999, none},
 		"a tick after the end of a pause": {func(s *store) {
 			s.now = at(5)
-			s.change(driver.ActionPause, at(35))
+			s.change(series.ActionPause, at(35))
 		}, 42, 40},
 		"a tick at the end of a pause": {func(s *store) {
 			s.now = at(5)
-			s.change(driver.ActionPause, at(40))
+			s.change(series.ActionPause, at(40))
 		}, 42, none},
-		"the job is retired": {func(s *store) { s.now = at(5); s.change(driver.ActionRetire, 0) }, 50, none},
+		"the job is retired": {func(s *store) { s.now = at(5); s.change(series.ActionRetire, 0) }, 50, none},
 		"a spec that is younger than its tick": {func(s *store) {
 			s.now = at(3605)
 			s.open(hourly)

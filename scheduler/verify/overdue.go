@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
@@ -185,7 +186,7 @@ func (p *proof) waitsBefore(r *revision) int64 {
 func (p *proof) alive() (alive bool, granted int64) {
 	if s := p.options.State; s != nil {
 		for i := range s.Runs {
-			if r := &s.Runs[i]; r.State == driver.RunOpen && p.now < r.Until && !p.beyond(r.Granted) {
+			if r := &s.Runs[i]; r.State == series.RunOpen && p.now < r.Until && !p.beyond(r.Granted) {
 				alive, granted = true, max(granted, r.Granted)
 			}
 		}
@@ -202,23 +203,23 @@ func (p *proof) alive() (alive bool, granted int64) {
 // left judges the runs that the store has as not settled. One that is over waits for a node that
 // starts it, takes it over or settles it, and is overdue once it was left for longer than the
 // grace. In a pause it waits for the end of that: what becomes of it is decided then.
-func (p *proof) left(s *driver.Series) {
+func (p *proof) left(s *series.Series) {
 	p.open = map[int64]state{}
 	alive, _ := p.alive()
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		over, was := r.Until, open
 		switch r.State {
-		case driver.RunOpen:
+		case series.RunOpen:
 			if p.now < r.Until {
 				p.open[r.Number] = open
 				continue
 			}
-		case driver.RunGivenBack:
+		case series.RunGivenBack:
 			over, was = max(over, p.latest), givenBack
-		case driver.RunUnstarted:
+		case series.RunUnstarted:
 			over, was = max(over, p.latest), unstarted
-		case driver.RunWaiting:
+		case series.RunWaiting:
 			over, was = max(r.Number, p.lastLease(s), p.latest), waiting
 		default:
 			continue
@@ -228,7 +229,7 @@ func (p *proof) left(s *driver.Series) {
 			over = max(over, s.Pause.Until)
 		}
 		to := waiting
-		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == driver.RunWaiting && alive) && !p.revisions.crontab() {
+		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == series.RunWaiting && alive) && !p.revisions.crontab() {
 			to = overdue
 			p.report.Late = append(p.report.Late, Overdue{
 				Tick: time.UnixMilli(r.Number).UTC(), Ticks: 1, Since: time.UnixMilli(over).UTC(),
@@ -240,9 +241,9 @@ func (p *proof) left(s *driver.Series) {
 }
 
 // lastLease is the latest deadline of the runs of a series.
-func (p *proof) lastLease(s *driver.Series) (until int64) {
+func (p *proof) lastLease(s *series.Series) (until int64) {
 	for i := range s.Runs {
-		if r := &s.Runs[i]; r.State == driver.RunOpen {
+		if r := &s.Runs[i]; r.State == series.RunOpen {
 			until = max(until, r.Until)
 		}
 	}
@@ -251,7 +252,7 @@ func (p *proof) lastLease(s *driver.Series) (until int64) {
 
 // leave sets what became of a run that was left. A tick from before the proof, or from before
 // what was asked for, is not counted, unless it is overdue: Late names it, and the counts say the same.
-func (p *proof) leave(r *driver.Run, to state) {
+func (p *proof) leave(r *series.Run, to state) {
 	p.open[r.Number] = to
 	known := p.runs[r.Number]
 	if known != nil {

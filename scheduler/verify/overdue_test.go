@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // hasPolicies records policies with the spec of a journal.
-func hasPolicies(j driver.Journal, text string) driver.Journal {
+func hasPolicies(j series.Journal, text string) series.Journal {
 	j.Revisions[0].Policies = text
 	return j
 }
@@ -18,20 +18,20 @@ func hasPolicies(j driver.Journal, text string) driver.Journal {
 // A tick is overdue when the store's clock is past its deadline and the grace, to the
 // millisecond, whether nodes live or not, and with no line at all.
 func TestOverdue(t *testing.T) {
-	one := driver.Run{Number: at(10), State: driver.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
+	one := series.Run{Number: at(10), State: series.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
 	long, late := one, one
 	long.Until = at(60)
 	late.Until, late.Granted = at(60), at(25)
-	waits := with(line(driver.VerdictWaiting, 20, 10, 20), func(l *driver.Line) { l.Fence = fence(20) })
-	waiting := driver.Run{Number: at(20), State: driver.RunWaiting, Owner: "b/1", Fence: fence(20), Granted: at(20)}
-	over := func(r driver.Run, s driver.RunState) driver.Run { r.State = s; return r }
+	waits := with(line(series.VerdictWaiting, 20, 10, 20), func(l *series.Line) { l.Fence = fence(20) })
+	waiting := series.Run{Number: at(20), State: series.RunWaiting, Owner: "b/1", Fence: fence(20), Granted: at(20)}
+	over := func(r series.Run, s series.RunState) series.Run { r.State = s; return r }
 	crontab := "overlap:skip/callers:crontab"
 	all, once := "overlap:skip/misfire:all/deadline:5s", "overlap:skip/misfire:once/deadline:5s"
 	for _, c := range []struct {
 		name    string
-		journal driver.Journal
+		journal series.Journal
 		now     float64
-		state   *driver.Series
+		state   *series.Series
 		want    string // overdue, waiting, running, lost, paused; then the first, how many, since when, and its state
 	}{
 		{"nothing was due", journal(), 9.999, nil, "0 0 0 0 0"},
@@ -51,12 +51,12 @@ func TestOverdue(t *testing.T) {
 
 		{"a run is alive: a skipped tick waits for nothing", journal(granted(10)), 41, state(45, long), "1 0 1 0 0; 20 1 30 undecided"},
 		{"but one that was due before it was granted", journal(granted(10)), 41, state(45, late), "0 1 1 0 0"},
-		{"to the millisecond", journal(granted(10)), 41, state(45, func() driver.Run { r := late; r.Granted = at(20); return r }()), "1 0 1 0 0; 20 1 30 undecided"},
-		{"for the run that was granted last, whichever is listed first", journal(granted(10)), 41, state(45, late, func() driver.Run { r := long; r.Number = at(5); return r }()), "0 1 1 0 0"},
-		{"a backlog waits", hasPolicies(journal(granted(10)), all), 50, state(50, func() driver.Run { r := one; r.Until = at(50.001); return r }()), "0 2 1 0 0"},
-		{"for as long as the lease lasts", hasPolicies(journal(granted(10)), all), 50, state(50, func() driver.Run { r := one; r.Until = at(50); return r }()), "2 1 0 0 0; 20 2 25 undecided"},
-		{"a backlog is worked off", hasPolicies(journal(ran(10), with(ran(20), func(l *driver.Line) { l.At, l.Ended = at(70), at(71) })), all), 80.999, state(80.999), "0 4 0 0 0"},
-		{"and then no more", hasPolicies(journal(ran(10), with(ran(20), func(l *driver.Line) { l.At, l.Ended = at(70), at(71) })), all), 81, state(81), "4 0 0 0 0; 30 4 35 undecided"},
+		{"to the millisecond", journal(granted(10)), 41, state(45, func() series.Run { r := late; r.Granted = at(20); return r }()), "1 0 1 0 0; 20 1 30 undecided"},
+		{"for the run that was granted last, whichever is listed first", journal(granted(10)), 41, state(45, late, func() series.Run { r := long; r.Number = at(5); return r }()), "0 1 1 0 0"},
+		{"a backlog waits", hasPolicies(journal(granted(10)), all), 50, state(50, func() series.Run { r := one; r.Until = at(50.001); return r }()), "0 2 1 0 0"},
+		{"for as long as the lease lasts", hasPolicies(journal(granted(10)), all), 50, state(50, func() series.Run { r := one; r.Until = at(50); return r }()), "2 1 0 0 0; 20 2 25 undecided"},
+		{"a backlog is worked off", hasPolicies(journal(ran(10), with(ran(20), func(l *series.Line) { l.At, l.Ended = at(70), at(71) })), all), 80.999, state(80.999), "0 4 0 0 0"},
+		{"and then no more", hasPolicies(journal(ran(10), with(ran(20), func(l *series.Line) { l.At, l.Ended = at(70), at(71) })), all), 81, state(81), "4 0 0 0 0; 30 4 35 undecided"},
 		{"where runs may overlap none waits", hasPolicies(journal(granted(10)), "overlap:allow/misfire:all/deadline:5s"), 35.001, state(35.001, one), "1 0 1 0 0; 20 1 25 undecided"},
 
 		{"what is over waits for a node", journal(granted(10), ran(20), ran(30), ran(40)), 50, state(50, one), "0 1 0 0 0"},
@@ -67,16 +67,16 @@ func TestOverdue(t *testing.T) {
 		{"and for nothing once it is over", journal(granted(10), waits, ran(30), ran(40)), 50.011, state(50.011, one, waiting), "2 0 0 0 0; 10 1 40 open; 20 1 40.005 waiting"},
 		{"a long lease of the run it waited for", journal(granted(10), waits, ran(30), ran(40), ran(50)), 70, state(70, long, waiting), "0 2 0 0 0"},
 		{"and for longer than the grace", journal(granted(10), waits, ran(30), ran(40), ran(50)), 70.001, state(70.001, long, waiting), "2 0 0 0 0; 10 1 60 open; 20 1 60 waiting"},
-		{"unstarted and left", journal(unbegun(ran(10))), 20.006, state(20.006, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunUnstarted)), "1 0 0 0 0; 10 1 10.005 unstarted"},
-		{"not for long", journal(unbegun(ran(10))), 20.005, state(20.005, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunUnstarted)), "0 1 0 0 0"},
-		{"interrupted and left", journal(with(ran(10), func(l *driver.Line) { l.Outcome = driver.OutcomeInterrupted })), 20.006, state(20.006, over(driver.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, driver.RunGivenBack)), "1 0 0 0 0; 10 1 10.005 interrupted"},
+		{"unstarted and left", journal(unbegun(ran(10))), 20.006, state(20.006, over(series.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, series.RunUnstarted)), "1 0 0 0 0; 10 1 10.005 unstarted"},
+		{"not for long", journal(unbegun(ran(10))), 20.005, state(20.005, over(series.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, series.RunUnstarted)), "0 1 0 0 0"},
+		{"interrupted and left", journal(with(ran(10), func(l *series.Line) { l.Outcome = series.OutcomeInterrupted })), 20.006, state(20.006, over(series.Run{Number: at(10), Owner: "a/1", Fence: fence(10), Until: at(10)}, series.RunGivenBack)), "1 0 0 0 0; 10 1 10.005 interrupted"},
 		{"a tick at the end of a pause belongs to it", journal(ran(10)), 60.001, pausedUntil(state(60.001), 30), "1 0 0 0 2; 40 1 50 undecided"},
-		{"without a line, from the mark on", driver.Journal{Key: "job", Revisions: journal().Revisions}, 40.001, state(40.001), "2 0 0 0 0; 10 2 20 undecided"},
+		{"without a line, from the mark on", series.Journal{Key: "job", Revisions: journal().Revisions}, 40.001, state(40.001), "2 0 0 0 0; 10 2 20 undecided"},
 		{"crontabs do not ask for every tick", hasPolicies(journal(ran(10)), crontab), 500, state(500), "0 0 0 0 0"},
 		{"nor settle a run before the next", hasPolicies(journal(granted(10)), crontab), 500, state(500, one), "0 1 0 0 0"},
-		{"a change of the crontab", driver.Journal{Key: "job", Lines: journal(ran(10)).Lines, Revisions: []driver.RevisionUse{
+		{"a change of the crontab", series.Journal{Key: "job", Lines: journal(ran(10)).Lines, Revisions: []series.RevisionUse{
 			hasPolicies(journal(), crontab).Revisions[0], {Revision: "r", Spec: "5 * * * * *", Zone: "UTC", Policies: crontab, Node: "b", First: at(20), Last: at(30)}}}, 500, state(500), "0 0 0 0 0"},
-		{"decided since the journal was read", journal(ran(10)), 100, func() *driver.Series { s := state(100); s.Mark = at(80); return s }(), "0 0 0 0 0"},
+		{"decided since the journal was read", journal(ran(10)), 100, func() *series.Series { s := state(100); s.Mark = at(80); return s }(), "0 0 0 0 0"},
 	} {
 		got := verify.Job(c.journal, verify.Options{Now: instant(at(c.now)), State: c.state})
 		text := fmt.Sprint(got.Overdue, got.Waiting, got.Running, got.Lost, got.Paused)
@@ -93,13 +93,13 @@ func TestOverdue(t *testing.T) {
 // as the list, also where the journal does not reach back to it, or was not asked for so far. What
 // was left in a pause is lost with its tick, and counted with it.
 func TestLeftBeforeTheWindow(t *testing.T) {
-	left := driver.Run{Number: at(10), State: driver.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
+	left := series.Run{Number: at(10), State: series.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
 	whole := journal(granted(10), ran(20), ran(30), ran(40))
 	cut := whole
 	cut.Lines, cut.Truncated = cut.Lines[2:], true
 	for _, c := range []struct {
 		name    string
-		journal driver.Journal
+		journal series.Journal
 		since   float64
 		now     float64
 		paused  bool
@@ -131,16 +131,16 @@ func TestLeftBeforeTheWindow(t *testing.T) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()-epoch) / 1000 }
 
-func state(now float64, runs ...driver.Run) *driver.Series {
-	return &driver.Series{Key: "job", Now: at(now), Mark: epoch, Runs: runs}
+func state(now float64, runs ...series.Run) *series.Series {
+	return &series.Series{Key: "job", Now: at(now), Mark: epoch, Runs: runs}
 }
 
-func paused(s *driver.Series) *driver.Series {
+func paused(s *series.Series) *series.Series {
 	s.Paused = true
 	return s
 }
 
-func pausedUntil(s *driver.Series, seconds float64) *driver.Series {
+func pausedUntil(s *series.Series, seconds float64) *series.Series {
 	s.Pause.Until = at(seconds)
 	return paused(s)
 }
@@ -148,7 +148,7 @@ func pausedUntil(s *driver.Series, seconds float64) *driver.Series {
 // Without the state a run without an end is taken for alive. Of several the one that was granted last counts,
 // in whichever order they are kept.
 func TestTheLatestGrantCounts(t *testing.T) {
-	j := journal(granted(10), line(driver.VerdictRan, 45, 10, 20))
+	j := journal(granted(10), line(series.VerdictRan, 45, 10, 20))
 	for range 50 {
 		if r := verify.Job(j, verify.Options{Now: instant(at(65))}); r.Waiting != 2 || r.Overdue != 0 {
 			t.Fatalf("%d ticks wait and %d are overdue, want the two from before the latest grant to wait", r.Waiting, r.Overdue)
@@ -162,19 +162,19 @@ func TestSpecInForce(t *testing.T) {
 	const other = "5/10 * * * * *"
 	for _, c := range []struct {
 		name     string
-		old, new driver.RevisionUse
-		lines    []driver.Line
+		old, new series.RevisionUse
+		lines    []series.Line
 		alive    string
 		want     string // overdue, passed over, the first
 	}{
 		{"a deployment is over", sighting(everyTen, 0, 12), sighting(other, 12, 13), nil, "", "2 0 15"},
-		{"a line is a sighting", sighting(everyTen, 0, 19.9), sighting(other, 12, 13), []driver.Line{with(line(driver.VerdictMissed, 41, 10, 15), func(l *driver.Line) { l.Revision = other })}, "", "1 0 25"},
-		{"nodes were down when the spec changed", sighting(everyTen, 0, 12), sighting(other, 34, 41), []driver.Line{with(line(driver.VerdictMissed, 41, 10, 35), func(l *driver.Line) { l.Revision = other })}, "", "0 2 0"},
+		{"a line is a sighting", sighting(everyTen, 0, 19.9), sighting(other, 12, 13), []series.Line{with(line(series.VerdictMissed, 41, 10, 15), func(l *series.Line) { l.Revision = other })}, "", "1 0 25"},
+		{"nodes were down when the spec changed", sighting(everyTen, 0, 12), sighting(other, 34, 41), []series.Line{with(line(series.VerdictMissed, 41, 10, 35), func(l *series.Line) { l.Revision = other })}, "", "0 2 0"},
 		{"a deployment was taken back", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "a", "1 0 20"},
 		{"and both have died", sighting(everyTen, 0, 12), node(sighting(other, 12, 13), "canary"), nil, "z", "2 0 15"},
 	} {
-		j := journal(append([]driver.Line{ran(10)}, c.lines...)...)
-		j.Revisions = []driver.RevisionUse{c.old, c.new}
+		j := journal(append([]series.Line{ran(10)}, c.lines...)...)
+		j.Revisions = []series.RevisionUse{c.old, c.new}
 		got := verify.Job(j, verify.Options{Now: instant(at(45.5)), Alive: func(n string) bool { return n == c.alive }})
 		first := 0.0
 		if len(got.Late) > 0 {
@@ -186,7 +186,7 @@ func TestSpecInForce(t *testing.T) {
 	}
 }
 
-func node(s driver.RevisionUse, name string) driver.RevisionUse {
+func node(s series.RevisionUse, name string) series.RevisionUse {
 	s.Node = name
 	return s
 }
@@ -194,21 +194,21 @@ func node(s driver.RevisionUse, name string) driver.RevisionUse {
 // A line that cannot be read is reported, what it may have decided is not known, and
 // all else is proven.
 func TestUnreadableLines(t *testing.T) {
-	bad := driver.Line{Verdict: driver.VerdictUnreadable, Error: `"\x00"`}
+	bad := series.Line{Verdict: series.VerdictUnreadable, Error: `"\x00"`}
 	for _, c := range []struct {
 		name    string
-		journal driver.Journal
+		journal series.Journal
 		unknown int
 		want    []string
 	}{
 		{"in the middle", journal(ran(10), bad, ran(30)), 1, nil},
 		{"it moved no mark", journal(ran(10), bad, ran(20)), 0, nil},
 		{"it was the end of a run", journal(granted(10), bad, ran(20)), 1, nil},
-		{"it was a grant", journal(ran(10), bad, word(driver.VerdictEnded, 25, granted(20), "ok"), ran(30)), 0, nil},
-		{"at the beginning", driver.Journal{Key: "job", Lines: []driver.Line{bad, ran(20), ran(30)}, Revisions: []driver.RevisionUse{sighting(everyTen, 0, 0)}}, 0, nil},
+		{"it was a grant", journal(ran(10), bad, word(series.VerdictEnded, 25, granted(20), "ok"), ran(30)), 0, nil},
+		{"at the beginning", series.Journal{Key: "job", Lines: []series.Line{bad, ran(20), ran(30)}, Revisions: []series.RevisionUse{sighting(everyTen, 0, 0)}}, 0, nil},
 		{"what is broken elsewhere is found", journal(ran(10), bad, ran(30), ran(50)), 1, []string{"I4"}},
-		{"a fence that falls across it", journal(ran(10), bad, with(ran(30), func(l *driver.Line) { l.Fence = fence(5) })), 1, []string{"I2"}},
-		{"a spec that cannot be read", func() driver.Journal { j := journal(ran(10)); j.Faults = []string{`"x"`}; return j }(), 0, nil},
+		{"a fence that falls across it", journal(ran(10), bad, with(ran(30), func(l *series.Line) { l.Fence = fence(5) })), 1, []string{"I2"}},
+		{"a spec that cannot be read", func() series.Journal { j := journal(ran(10)); j.Faults = []string{`"x"`}; return j }(), 0, nil},
 	} {
 		got := verify.Job(c.journal, verify.Options{})
 		var broken []string
@@ -228,12 +228,12 @@ func TestUnreadableLines(t *testing.T) {
 func TestForgedBeginIsBounded(t *testing.T) {
 	const every = "* * * * * *"
 	forged := journal()
-	forged.Revisions = []driver.RevisionUse{sighting(every, 0, 0)}
+	forged.Revisions = []series.RevisionUse{sighting(every, 0, 0)}
 	forged.Revisions[0].First = 0
-	forged.Lines[0] = driver.Line{At: at(0), Verdict: driver.VerdictOpened, Revision: every}
+	forged.Lines[0] = series.Line{At: at(0), Verdict: series.VerdictOpened, Revision: every}
 	old := forged
-	old.Lines = []driver.Line{{At: at(0), Verdict: driver.VerdictMissed, From: 0, To: at(0), Between: driver.VerdictMissed, Revision: every}}
-	for name, j := range map[string]driver.Journal{"an opening": forged, "a line": old} {
+	old.Lines = []series.Line{{At: at(0), Verdict: series.VerdictMissed, From: 0, To: at(0), Between: series.VerdictMissed, Revision: every}}
+	for name, j := range map[string]series.Journal{"an opening": forged, "a line": old} {
 		began := time.Now()
 		got := verify.Job(j, verify.Options{Now: instant(at(1))})
 		if took := time.Since(began); took > 30*time.Second || got.OK() {
@@ -255,15 +255,15 @@ func TestBeginsBeforeItIsOpened(t *testing.T) {
 		{"overlap:skip/callers:crontab", 10, false},
 		{"overlap:skip", 9.999, false},
 	} {
-		opened := line(driver.VerdictOpened, 12, c.begin, c.begin)
-		first := with(line(driver.VerdictRan, 12, c.begin, 10), func(l *driver.Line) { l.Outcome, l.Ended = driver.OutcomeOK, at(13) })
-		lines := []driver.Line{opened}
+		opened := line(series.VerdictOpened, 12, c.begin, c.begin)
+		first := with(line(series.VerdictRan, 12, c.begin, 10), func(l *series.Line) { l.Outcome, l.Ended = series.OutcomeOK, at(13) })
+		lines := []series.Line{opened}
 		if c.begin < 10 {
 			lines = append(lines, first)
 		}
 		use := sighting(everyTen, c.begin, 12)
 		use.Policies = c.policies
-		got := verify.Job(driver.Journal{Key: "job", Lines: lines, Revisions: []driver.RevisionUse{use}}, verify.Options{Now: instant(at(15))})
+		got := verify.Job(series.Journal{Key: "job", Lines: lines, Revisions: []series.RevisionUse{use}}, verify.Options{Now: instant(at(15))})
 		if got.OK() != c.ok || c.ok && got.Once != 1 {
 			t.Errorf("%q from %v on: once %d, %v", c.policies, c.begin, got.Once, got.Violations)
 		}

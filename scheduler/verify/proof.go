@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -42,7 +41,7 @@ type proof struct {
 	spent  bool       // and no more may be
 }
 
-func newProof(j driver.Journal, o Options) *proof {
+func newProof(j series.Journal, o Options) *proof {
 	p := &proof{options: o, revisions: readRevisions(&j), accused: map[string]bool{}, runs: map[int64]*run{}}
 	p.now = newest(&j)
 	if !o.Now.IsZero() {
@@ -54,7 +53,7 @@ func newProof(j driver.Journal, o Options) *proof {
 	p.revisions.retire(o.Alive)
 	p.begins = p.revisions.begins(&j, p.now, o.State)
 	p.mark, p.high = p.begins, p.begins
-	p.whole = len(j.Lines) > 0 && j.Lines[0].Verdict == driver.VerdictOpened
+	p.whole = len(j.Lines) > 0 && j.Lines[0].Verdict == series.VerdictOpened
 	p.after, p.through = p.begins, p.now
 	p.report = Report{Job: j.Key, Begins: time.UnixMilli(p.begins).UTC(), Complete: p.whole && !j.Truncated}
 	if r := p.revisions.last; r != nil {
@@ -70,7 +69,7 @@ func newProof(j driver.Journal, o Options) *proof {
 }
 
 // specFaults reports specs that are not known: what was due by them cannot be computed.
-func (p *proof) specFaults(j *driver.Journal) {
+func (p *proof) specFaults(j *series.Journal) {
 	for _, text := range j.Faults {
 		p.fault("cannot be read: %s", text)
 	}
@@ -85,7 +84,7 @@ func (p *proof) specFaults(j *driver.Journal) {
 }
 
 // newest is the latest instant that a journal names.
-func newest(j *driver.Journal) (ms int64) {
+func newest(j *series.Journal) (ms int64) {
 	for i := range j.Lines {
 		ms = max(ms, j.Lines[i].At, j.Lines[i].To)
 	}
@@ -98,21 +97,21 @@ func newest(j *driver.Journal) (ms int64) {
 // begins is where the proof begins: the mark before the first kept line that
 // moved it. Lines that only speak of single ticks show that nothing later than
 // they were written had been decided.
-func (rs *revisions) begins(j *driver.Journal, now int64, s *driver.Series) int64 {
+func (rs *revisions) begins(j *series.Journal, now int64, s *series.Series) int64 {
 	at := int64(math.MinInt64)
 	for i := range j.Lines {
 		l := &j.Lines[i]
 		switch {
-		case l.Verdict == driver.VerdictUnreadable:
+		case l.Verdict == series.VerdictUnreadable:
 			continue
-		case l.Verdict == driver.VerdictOpened:
+		case l.Verdict == series.VerdictOpened:
 			if rs.past(l) {
 				return l.From
 			}
 			return max(l.From, l.At) // no other opening is below the store's clock
 		case l.From < l.To:
 			return l.From
-		case l.Verdict == driver.VerdictControl:
+		case l.Verdict == series.VerdictControl:
 			return l.To // the mark
 		}
 		at = max(at, l.At+series.Tolerance)
@@ -129,7 +128,7 @@ func (rs *revisions) begins(j *driver.Journal, now int64, s *driver.Series) int6
 }
 
 // read takes line i.
-func (p *proof) read(i int, l *driver.Line) {
+func (p *proof) read(i int, l *series.Line) {
 	if p.written == 0 {
 		p.written = l.At
 	}
@@ -139,8 +138,8 @@ func (p *proof) read(i int, l *driver.Line) {
 		}
 	}
 	p.ahead(l)
-	if l.Verdict == driver.VerdictControl {
-		if driver.Action(l.Reason) == driver.ActionLapse && !p.beyond(l.At) {
+	if l.Verdict == series.VerdictControl {
+		if series.Action(l.Reason) == series.ActionLapse && !p.beyond(l.At) {
 			p.lapsed = l.At
 		}
 		p.controlled(l)
@@ -148,11 +147,11 @@ func (p *proof) read(i int, l *driver.Line) {
 	}
 	p.steered(l)
 	switch {
-	case l.Verdict == driver.VerdictUnreadable:
+	case l.Verdict == series.VerdictUnreadable:
 		p.unreadable(l)
 	case l.From > l.To:
 		p.violate("I1", l.To, "a line moves the mark back, from %s", stamp(l.From))
-	case l.Verdict == driver.VerdictOpened:
+	case l.Verdict == series.VerdictOpened:
 		p.opened(i, l)
 	case l.From < l.To:
 		p.moved(l)
@@ -163,13 +162,13 @@ func (p *proof) read(i int, l *driver.Line) {
 
 // past reports whether an opening may have an instant before it was written: right before a tick, if the job
 // has one tick only, or if crontabs ask for its ticks.
-func (rs *revisions) past(l *driver.Line) bool {
+func (rs *revisions) past(l *series.Line) bool {
 	r := rs.of(l)
 	return r != nil && r.schedule != nil && (r.policies.Crontab || !r.schedule.At().IsZero()) && r.names(l.To+1)
 }
 
 // opened reads an opening. Any but the first shows that the store forgot.
-func (p *proof) opened(i int, l *driver.Line) {
+func (p *proof) opened(i int, l *series.Line) {
 	switch {
 	case l.To < l.At && !p.revisions.past(l):
 		p.violate("I4", l.At, "opened at %s, which is before it was written", stamp(l.To))
@@ -199,7 +198,7 @@ func (p *proof) absent(after, through int64) int {
 
 // unreadable passes over a line that cannot be read. It may have moved the mark, and
 // ended any run.
-func (p *proof) unreadable(l *driver.Line) {
+func (p *proof) unreadable(l *series.Line) {
 	p.fault("a line of the journal cannot be read: %s", l.Error)
 	p.blind, p.whole = true, false
 	for _, r := range p.runs {
@@ -233,7 +232,7 @@ func (p *proof) fault(format string, args ...any) {
 
 // known returns the revision that a line names, or nil. One that was never
 // recorded, or that cannot be read, is reported once.
-func (p *proof) known(l *driver.Line) *revision {
+func (p *proof) known(l *series.Line) *revision {
 	r := p.revisions.of(l)
 	if r != nil && r.schedule != nil {
 		return r

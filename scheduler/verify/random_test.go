@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -25,7 +25,7 @@ type play struct {
 func draw(t *rapid.T, specs ...string) *play {
 	p := &play{store: opened(specs...)}
 	base := policy{
-		overlap:  driver.Overlap(rapid.IntRange(0, 3).Draw(t, "overlap")),
+		overlap:  series.Overlap(rapid.IntRange(0, 3).Draw(t, "overlap")),
 		rerun:    rapid.Bool().Draw(t, "rerun"),
 		backlog:  rapid.Bool().Draw(t, "backlog"),
 		deadline: rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second, time.Hour}).Draw(t, "deadline"),
@@ -43,7 +43,7 @@ func draw(t *rapid.T, specs ...string) *play {
 	return p
 }
 
-func (p *play) exclusive() bool { return p.policies[0].overlap != driver.OverlapAllow }
+func (p *play) exclusive() bool { return p.policies[0].overlap != series.OverlapAllow }
 
 func (p *play) step(t *rapid.T) {
 	p.now += rapid.SampledFrom([]int64{0, 5, 500, 1000, 3000, 9990, 20_000}).Draw(t, "pass")
@@ -60,10 +60,10 @@ func (p *play) step(t *rapid.T) {
 	case 9:
 		p.renewAll()
 	case 10:
-		p.change(driver.ActionPause, rapid.SampledFrom([]int64{0, p.now + 1, p.now + 9000, p.now + 40_000}).Draw(t, "until"))
+		p.change(series.ActionPause, rapid.SampledFrom([]int64{0, p.now + 1, p.now + 9000, p.now + 40_000}).Draw(t, "until"))
 		p.open(who.text())
 	default:
-		p.change(driver.ActionResume, 0)
+		p.change(series.ActionResume, 0)
 	}
 }
 
@@ -73,9 +73,9 @@ func (p *play) claim(who policy, tick int64) {
 	}
 	g := p.ask(who, tick)
 	switch g.Kind {
-	case driver.KindGranted:
+	case series.KindGranted:
 		p.live = append(p.live, g)
-	case driver.KindSkipped:
+	case series.KindSkipped:
 		p.skipped++
 	}
 }
@@ -85,10 +85,10 @@ func (p *play) finish(t *rapid.T) {
 		return
 	}
 	g := rapid.SampledFrom(p.live).Draw(t, "which")
-	how := rapid.SampledFrom([]driver.EndKind{driver.EndDone, driver.EndUnstarted, driver.EndGivenBack}).Draw(t, "how")
+	how := rapid.SampledFrom([]series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack}).Draw(t, "how")
 	outcome := ""
-	if how == driver.EndDone {
-		outcome = rapid.SampledFrom([]string{driver.OutcomeOK, driver.OutcomeFailed, driver.OutcomeInterrupted}).Draw(t, "outcome")
+	if how == series.EndDone {
+		outcome = rapid.SampledFrom([]string{series.OutcomeOK, series.OutcomeFailed, series.OutcomeInterrupted}).Draw(t, "outcome")
 	}
 	p.end(g, how, outcome)
 }
@@ -99,7 +99,7 @@ func (p *play) adopt(t *rapid.T, who policy) {
 		return
 	}
 	r := rapid.SampledFrom(runs).Draw(t, "orphan")
-	if g := p.takeOver(who, r.Number, r.Fence); g.Kind == driver.KindGranted {
+	if g := p.takeOver(who, r.Number, r.Fence); g.Kind == series.KindGranted {
 		p.live = append(p.live, g)
 	}
 }
@@ -129,7 +129,7 @@ func TestRandomPlaysHold(t *testing.T) {
 			t.Fatalf("%v\n%+v", got.Violations, j.Lines)
 		}
 		due := p.policies[0].schedule().Count(epoch, p.state.Mark, math.MaxInt)
-		if got.Due != due || got.Again != 0 || got.Undecided != 0 || got.PassedOver != 0 || got.Skipped[driver.ReasonOverlap] != p.skipped {
+		if got.Due != due || got.Again != 0 || got.Undecided != 0 || got.PassedOver != 0 || got.Skipped[series.ReasonOverlap] != p.skipped {
 			t.Fatalf("due %d, skipped %d, got %+v", due, p.skipped, got)
 		}
 		for n := range j.Lines {
@@ -164,38 +164,38 @@ func init() {
 
 // A mutation changes one line, or two, of a journal. It reports false if it
 // changed nothing that could matter.
-type mutation func(t *rapid.T, lines []driver.Line, i int) ([]driver.Line, bool)
+type mutation func(t *rapid.T, lines []series.Line, i int) ([]series.Line, bool)
 
 var mutations = map[string]mutation{
-	"drop": func(_ *rapid.T, ls []driver.Line, i int) ([]driver.Line, bool) {
+	"drop": func(_ *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
 		return slices.Delete(ls, i, i+1), true
 	},
-	"duplicate": func(_ *rapid.T, ls []driver.Line, i int) ([]driver.Line, bool) {
+	"duplicate": func(_ *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
 		return slices.Insert(ls, i, ls[i]), true
 	},
-	"from": func(t *rapid.T, ls []driver.Line, i int) ([]driver.Line, bool) {
+	"from": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
 		ls[i].From += shift(t)
 		return ls, true
 	},
-	"to": func(t *rapid.T, ls []driver.Line, i int) ([]driver.Line, bool) {
+	"to": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
 		ls[i].To += shift(t)
 		return ls, true
 	},
-	"fences": func(t *rapid.T, ls []driver.Line, i int) ([]driver.Line, bool) {
+	"fences": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
 		k := rapid.IntRange(0, len(ls)-1).Draw(t, "other")
 		ls[i].Fence, ls[k].Fence = ls[k].Fence, ls[i].Fence
-		grants := ls[i].Verdict == driver.VerdictRan || ls[k].Verdict == driver.VerdictRan
+		grants := ls[i].Verdict == series.VerdictRan || ls[k].Verdict == series.VerdictRan
 		return ls, grants && ls[i].Fence != ls[k].Fence
 	},
-	"verdict": func(t *rapid.T, ls []driver.Line, i int) ([]driver.Line, bool) {
+	"verdict": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
 		was := ls[i].Verdict
-		ls[i].Verdict = rapid.SampledFrom([]driver.Verdict{driver.VerdictOpened, driver.VerdictRan, driver.VerdictEnded, driver.VerdictSkipped,
-			driver.VerdictWaiting, driver.VerdictSuperseded, driver.VerdictMissed, driver.VerdictPaused, driver.VerdictLost}).Draw(t, "verdict")
+		ls[i].Verdict = rapid.SampledFrom([]series.Verdict{series.VerdictOpened, series.VerdictRan, series.VerdictEnded, series.VerdictSkipped,
+			series.VerdictWaiting, series.VerdictSuperseded, series.VerdictMissed, series.VerdictPaused, series.VerdictLost}).Draw(t, "verdict")
 		return ls, ls[i].Verdict != was
 	},
-	"attempt": func(t *rapid.T, ls []driver.Line, i int) ([]driver.Line, bool) {
+	"attempt": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
 		ls[i].Attempt++
-		return ls, ls[i].Verdict == driver.VerdictRan || ls[i].Verdict == driver.VerdictEnded || ls[i].Verdict == driver.VerdictLost
+		return ls, ls[i].Verdict == series.VerdictRan || ls[i].Verdict == series.VerdictEnded || ls[i].Verdict == series.VerdictLost
 	},
 }
 

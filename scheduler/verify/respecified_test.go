@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -13,12 +13,12 @@ import (
 func TestTickOfBothSpecs(t *testing.T) {
 	const twenty, ten = "0/20 * * * * *", "0/10 * * * * *"
 	for name, test := range map[string]struct {
-		between  driver.Verdict
+		between  series.Verdict
 		want     verify.Report
 		violated int
 	}{
 		"without": {"", verify.Report{Due: 3, Once: 2, Undecided: 1, Outcomes: counts("ok", 2)}, 1},
-		"missed":  {driver.VerdictMissed, verify.Report{Due: 3, Once: 2, Missed: counts("misfire", 1), Outcomes: counts("ok", 2)}, 0},
+		"missed":  {series.VerdictMissed, verify.Report{Due: 3, Once: 2, Missed: counts("misfire", 1), Outcomes: counts("ok", 2)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := opened(twenty)
@@ -47,7 +47,7 @@ func TestSpecComesBack(t *testing.T) {
 	s.open("0 0 0 1 * *")
 	s.now = at(35)
 	s.sightings[1].Last = s.now
-	s.sightings = append(s.sightings, driver.RevisionUse{Revision: everyTen, Spec: everyTen, Zone: "UTC", Node: "b", First: s.now, Last: s.now, Since: s.now})
+	s.sightings = append(s.sightings, series.RevisionUse{Revision: everyTen, Spec: everyTen, Zone: "UTC", Node: "b", First: s.now, Last: s.now, Since: s.now})
 	s.now = at(38)
 	state := s.state.Series(s.us(), "job")
 	if got := onlyCounts(s.report(verify.Options{State: &state, Grace: 1})); !reflect.DeepEqual(got, verify.Report{Due: 1, Once: 1, Outcomes: counts("ok", 1)}) {

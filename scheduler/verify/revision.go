@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -15,7 +15,7 @@ import (
 // one revision: it is read with the zones of this process in any case. A spec that came back
 // is another one.
 type revision struct {
-	driver.RevisionUse
+	series.RevisionUse
 	schedule *spec.Schedule // nil: the spec cannot be read
 	fault    error          // why
 	used     int64          // the latest instant at which it is known to have been in use
@@ -24,7 +24,7 @@ type revision struct {
 }
 
 // readRevision parses what was recorded of a revision.
-func readRevision(s driver.RevisionUse) *revision {
+func readRevision(s series.RevisionUse) *revision {
 	r := &revision{RevisionUse: s, used: s.Last}
 	r.First = s.Since
 	r.policies, _ = policy.Parse(s.Policies) // what cannot be read is the default
@@ -62,7 +62,7 @@ type revisions struct {
 }
 
 // readRevisions gathers the sightings. A line of a node is a sighting too.
-func readRevisions(j *driver.Journal) revisions {
+func readRevisions(j *series.Journal) revisions {
 	rs := revisions{byName: make(map[string][]*revision, len(j.Revisions))}
 	type use struct {
 		spec, zone string
@@ -89,7 +89,7 @@ func readRevisions(j *driver.Journal) revisions {
 	}
 	for i := range j.Lines {
 		l := &j.Lines[i]
-		if r := rs.of(l); r != nil && l.At >= r.used && l.Reason != driver.ReasonRespecified && !beforePause(l) {
+		if r := rs.of(l); r != nil && l.At >= r.used && l.Reason != series.ReasonRespecified && !beforePause(l) {
 			r.used, r.Node = l.At, cmp.Or(l.Node, r.Node)
 		}
 	}
@@ -98,9 +98,9 @@ func readRevisions(j *driver.Journal) revisions {
 
 // of returns the use of a revision that a line names: the one that was in force when the line
 // was written, or for ticks of a former spec when they were due. Nil: there is none.
-func (rs *revisions) of(l *driver.Line) (use *revision) {
+func (rs *revisions) of(l *series.Line) (use *revision) {
 	at := l.At
-	if l.Reason == driver.ReasonRespecified {
+	if l.Reason == series.ReasonRespecified {
 		at = l.To - 1
 	}
 	for _, r := range rs.byName[l.Revision] {
@@ -113,7 +113,7 @@ func (rs *revisions) of(l *driver.Line) (use *revision) {
 
 // TickOf returns the tick that a line gives its verdict, or the latest of several, in Unix ms. The end of a
 // pause is written up to an instant that need not be a tick; 0: there is none in it.
-func TickOf(j *driver.Journal, l *driver.Line) (tick int64) {
+func TickOf(j *series.Journal, l *series.Line) (tick int64) {
 	if !resumed(l) {
 		return l.To
 	}

@@ -1,7 +1,7 @@
 package verify
 
 import (
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A state is what became of a tick that was granted or waits.
@@ -59,7 +59,7 @@ func (p *proof) set(r *run, s state) {
 }
 
 // start reads a first attempt.
-func (p *proof) start(l *driver.Line) {
+func (p *proof) start(l *series.Line) {
 	r, twice := p.run(l.To)
 	r.again = r.again || twice && r.state != waiting // that it is, follow has said
 	if l.Attempt != 1 {
@@ -72,7 +72,7 @@ func (p *proof) start(l *driver.Line) {
 }
 
 // overlapped reads a tick that starts while an earlier run is open.
-func (p *proof) overlapped(l *driver.Line) {
+func (p *proof) overlapped(l *series.Line) {
 	if p.counted(l.To) {
 		p.report.Overlapped++
 	}
@@ -82,7 +82,7 @@ func (p *proof) overlapped(l *driver.Line) {
 }
 
 // wait reads a tick that waits for the end of another.
-func (p *proof) wait(l *driver.Line) {
+func (p *proof) wait(l *series.Line) {
 	p.fences(l)
 	if r, twice := p.run(l.To); !twice {
 		r.fence, r.node = l.Fence, l.Node
@@ -91,7 +91,7 @@ func (p *proof) wait(l *driver.Line) {
 }
 
 // grant takes an attempt, with its end if that is in the same line.
-func (p *proof) grant(r *run, l *driver.Line) {
+func (p *proof) grant(r *run, l *series.Line) {
 	p.fences(l)
 	r.fence, r.attempt, r.granted, r.node, r.outcome = l.Fence, l.Attempt, l.At, l.Node, ""
 	p.set(r, open)
@@ -101,7 +101,7 @@ func (p *proof) grant(r *run, l *driver.Line) {
 }
 
 // fences checks that the fence of a grant is above those of all before it.
-func (p *proof) fences(l *driver.Line) {
+func (p *proof) fences(l *series.Line) {
 	if l.Fence <= p.fence {
 		p.violate("I2", l.To, "fence %d is not above %d, which was granted before", l.Fence, p.fence)
 	}
@@ -112,11 +112,11 @@ func (p *proof) fences(l *driver.Line) {
 func (p *proof) finish(r *run, outcome string) {
 	r.outcome = outcome
 	switch outcome {
-	case driver.OutcomeUnstarted:
+	case series.OutcomeUnstarted:
 		r.attempt--
 		p.set(r, unstarted)
 		p.tick(r, &p.report.Unstarted)
-	case driver.OutcomeInterrupted:
+	case series.OutcomeInterrupted:
 		p.set(r, givenBack)
 		p.tick(r, &p.report.GivenBack)
 	default:

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -83,13 +83,13 @@ func normal(s *store) {
 		s.run(policy{}, seconds)
 	}
 	s.now = at(50)
-	s.end(s.ask(policy{}, s.now), driver.EndDone, driver.OutcomeFailed)
+	s.end(s.ask(policy{}, s.now), series.EndDone, series.OutcomeFailed)
 }
 
 func nothingToDo(s *store) {
 	s.run(policy{}, 10)
 	s.now = at(20)
-	s.end(s.ask(policy{}, s.now), driver.EndDone, driver.OutcomeSkipped)
+	s.end(s.ask(policy{}, s.now), series.EndDone, series.OutcomeSkipped)
 }
 
 // renewed keeps a run alive up to a second.
@@ -114,7 +114,7 @@ func skip(s *store) {
 }
 
 func queue(s *store) {
-	p := policy{overlap: driver.OverlapQueue}
+	p := policy{overlap: series.OverlapQueue}
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.renewed(g, 20)
@@ -127,7 +127,7 @@ func queue(s *store) {
 }
 
 func stillWaiting(s *store) {
-	p := policy{overlap: driver.OverlapQueue}
+	p := policy{overlap: series.OverlapQueue}
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.renewed(g, 20)
@@ -136,7 +136,7 @@ func stillWaiting(s *store) {
 
 // replace: the run that is told to end does not, and its lease is not renewed.
 func replace(s *store) {
-	p := policy{overlap: driver.OverlapReplace, rerun: true}
+	p := policy{overlap: series.OverlapReplace, rerun: true}
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.renewed(g, 20)
@@ -176,21 +176,21 @@ func tooLate(s *store) {
 // pause: ticks are spent by claims, and the rest is covered by the resume.
 func pause(s *store) {
 	s.run(policy{}, 10)
-	s.change(driver.ActionPause, 0)
+	s.change(series.ActionPause, 0)
 	s.now = at(20)
 	s.ask(policy{}, at(20))
 	s.now = at(40)
 	s.ask(policy{}, at(40))
 	s.now = at(65)
 	s.open(everyTen)
-	s.change(driver.ActionResume, 0)
+	s.change(series.ActionResume, 0)
 	s.run(policy{}, 70)
 }
 
 // pauseUntil: a tick up to the end is claimed after it, and no node knows of the end.
 func pauseUntil(s *store) {
 	s.run(policy{}, 10)
-	s.change(driver.ActionPause, at(55))
+	s.change(series.ActionPause, at(55))
 	s.now = at(20)
 	s.ask(policy{}, at(20))
 	s.now = at(56)
@@ -202,7 +202,7 @@ func pauseUntil(s *store) {
 // pauseOutage: misfire counts what was due after the end alone.
 func pauseOutage(s *store) {
 	s.run(policy{}, 10)
-	s.change(driver.ActionPause, at(45))
+	s.change(series.ActionPause, at(45))
 	s.now = at(73)
 	s.ok(s.ask(policy{}, at(70)))
 }
@@ -226,7 +226,7 @@ func unstartedTick(s *store) {
 	s.now = at(10)
 	g := s.ask(policy{}, at(10))
 	for range 2 {
-		s.end(g, driver.EndUnstarted, "")
+		s.end(g, series.EndUnstarted, "")
 		s.now += 1000
 		g = s.takeOver(policy{}, g.Number, g.Fence)
 	}
@@ -235,7 +235,7 @@ func unstartedTick(s *store) {
 
 func unstartedMissed(s *store) {
 	s.now = at(10)
-	s.end(s.ask(policy{}, at(10)), driver.EndUnstarted, "")
+	s.end(s.ask(policy{}, at(10)), series.EndUnstarted, "")
 	s.run(policy{}, 30)
 }
 
@@ -244,7 +244,7 @@ func unstartedSecond(s *store) {
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.now = at(14)
-	s.end(s.takeOver(p, g.Number, g.Fence), driver.EndUnstarted, "")
+	s.end(s.takeOver(p, g.Number, g.Fence), series.EndUnstarted, "")
 	c := p.claim(s, at(20))
 	s.now = at(20)
 	c.After, c.Attempts, c.Latest = at(10), 1, at(21)
@@ -255,18 +255,18 @@ func givenBack(s *store) {
 	s.now = at(10)
 	g := s.ask(policy{}, at(10))
 	s.now = at(11)
-	s.end(g, driver.EndGivenBack, "")
+	s.end(g, series.EndGivenBack, "")
 	s.ok(s.takeOver(policy{}, g.Number, g.Fence))
 }
 
 func interrupted(s *store) {
 	s.now = at(10)
-	s.end(s.ask(policy{}, at(10)), driver.EndDone, driver.OutcomeInterrupted)
+	s.end(s.ask(policy{}, at(10)), series.EndDone, series.OutcomeInterrupted)
 	s.run(policy{}, 20)
 }
 
 func overlap(s *store) {
-	p := policy{overlap: driver.OverlapAllow}
+	p := policy{overlap: series.OverlapAllow}
 	s.now = at(10)
 	first := s.ask(p, at(10))
 	s.renewed(first, 20)

@@ -6,26 +6,26 @@ import (
 )
 
 // spoke reads a line that speaks of one tick that was decided before.
-func (p *proof) spoke(l *driver.Line) {
+func (p *proof) spoke(l *series.Line) {
 	if p.runs[l.To] == nil && (p.report.Complete || l.To > p.begins) && !p.hidden(l.To) {
 		p.violate("I1", l.To, "%s, but the tick was never granted before", said(l))
-		if l.Verdict != driver.VerdictRan {
+		if l.Verdict != series.VerdictRan {
 			return
 		}
 	}
 	r, _ := p.run(l.To)
 	switch l.Verdict {
-	case driver.VerdictRan:
+	case series.VerdictRan:
 		p.regrant(r, l)
-	case driver.VerdictEnded:
+	case series.VerdictEnded:
 		p.end(r, l)
-	case driver.VerdictLost:
+	case series.VerdictLost:
 		p.settle(r, l, lost, r.attempt > 0 && (r.state == open || r.state == givenBack || r.state == unstarted))
-	case driver.VerdictMissed:
+	case series.VerdictMissed:
 		p.settle(r, l, missed, r.attempt == 0 && (r.state == waiting || r.state == unstarted))
-	case driver.VerdictPaused:
+	case series.VerdictPaused:
 		p.settle(r, l, paused, r.attempt == 0 && (r.state == waiting || r.state == unstarted))
-	case driver.VerdictSuperseded:
+	case series.VerdictSuperseded:
 		p.settle(r, l, superseded, r.attempt == 0 && (r.state == waiting || r.state == unstarted))
 	default:
 		p.violate("I4", l.To, "verdict %q cannot follow another", l.Verdict)
@@ -33,15 +33,15 @@ func (p *proof) spoke(l *driver.Line) {
 }
 
 // said is what a line says, for a sentence.
-func said(l *driver.Line) string {
-	if l.Verdict == driver.VerdictEnded {
+func said(l *series.Line) string {
+	if l.Verdict == series.VerdictEnded {
 		return "ended " + l.Outcome
 	}
 	return string(l.Verdict)
 }
 
 // regrant reads a further attempt, or the first of a tick that waited.
-func (p *proof) regrant(r *run, l *driver.Line) {
+func (p *proof) regrant(r *run, l *series.Line) {
 	p.known(l)
 	p.early(l)
 	switch r.state {
@@ -60,7 +60,7 @@ func (p *proof) regrant(r *run, l *driver.Line) {
 }
 
 // takeover reads an attempt while the one before has no end: its node died.
-func (p *proof) takeover(r *run, l *driver.Line) {
+func (p *proof) takeover(r *run, l *series.Line) {
 	switch {
 	case l.Attempt == r.attempt:
 		r.again = true
@@ -74,14 +74,14 @@ func (p *proof) takeover(r *run, l *driver.Line) {
 }
 
 // soon checks that a lease can have ended, however short it was.
-func (p *proof) soon(r *run, l *driver.Line) {
+func (p *proof) soon(r *run, l *series.Line) {
 	if held := l.At - r.granted; held < driver.MinTTL.Milliseconds() {
 		p.violate("I3", l.To, "%s %d ms after it was granted to %s, whose lease cannot have ended", said(l), held, r.node)
 	}
 }
 
 // end reads the end of an attempt.
-func (p *proof) end(r *run, l *driver.Line) {
+func (p *proof) end(r *run, l *series.Line) {
 	switch {
 	case r.state == unseen:
 		r.attempt, r.fence = l.Attempt, l.Fence
@@ -98,7 +98,7 @@ func (p *proof) end(r *run, l *driver.Line) {
 }
 
 // settle reads the verdict of a tick that was left without an end.
-func (p *proof) settle(r *run, l *driver.Line, to state, allowed bool) {
+func (p *proof) settle(r *run, l *series.Line, to state, allowed bool) {
 	if r.state != unseen {
 		if !allowed {
 			p.violate("I1", l.To, "%s, but it was %s before", said(l), r.state)
@@ -116,7 +116,7 @@ func (p *proof) settle(r *run, l *driver.Line, to state, allowed bool) {
 }
 
 // same checks that a line speaks of the attempt that was granted last.
-func (p *proof) same(r *run, l *driver.Line) bool {
+func (p *proof) same(r *run, l *series.Line) bool {
 	if l.Fence == r.fence && l.Attempt == r.attempt {
 		return true
 	}
@@ -127,9 +127,9 @@ func (p *proof) same(r *run, l *driver.Line) bool {
 
 // early checks that a line was not written before the instant it decides; a
 // grant may be by the tolerance, since it carries the wait.
-func (p *proof) early(l *driver.Line) {
+func (p *proof) early(l *series.Line) {
 	allowed := int64(0)
-	if l.Verdict == driver.VerdictRan {
+	if l.Verdict == series.VerdictRan {
 		allowed = series.Tolerance
 	}
 	if l.At < l.To-allowed {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -25,11 +24,11 @@ func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 // A store keeps one series by the rules that every store keeps, and its journal.
 type store struct {
 	state     series.State
-	lines     []driver.Line
-	sightings []driver.RevisionUse
+	lines     []series.Line
+	sightings []series.RevisionUse
 	now       int64 // ms
 	owners    int
-	audit     []driver.AuditRecord
+	audit     []series.AuditRecord
 }
 
 func opened(specs ...string) *store {
@@ -44,7 +43,7 @@ func opened(specs ...string) *store {
 }
 
 // Append folds as the stores do.
-func (s *store) Append(l driver.Line) {
+func (s *store) Append(l series.Line) {
 	if n := len(s.lines); n > 0 && series.Fold(&s.lines[n-1], l) {
 		return
 	}
@@ -53,14 +52,14 @@ func (s *store) Append(l driver.Line) {
 
 // open is what a node does when it starts and in turn: its spec is its revision.
 func (s *store) open(text string) {
-	s.state.Open(s.us(), &driver.OpenRequest{Key: "job", Node: "a", Revision: text, Spec: text, Zone: "UTC"}, s)
+	s.state.Open(s.us(), &series.OpenRequest{Key: "job", Node: "a", Revision: text, Spec: text, Zone: "UTC"}, s)
 	for i := range s.sightings {
 		if s.sightings[i].Revision == text {
 			s.sightings[i].Last = s.now
 			return
 		}
 	}
-	s.sightings = append(s.sightings, driver.RevisionUse{Revision: text, Spec: text, Zone: "UTC", Node: "a", First: s.now, Last: s.now})
+	s.sightings = append(s.sightings, series.RevisionUse{Revision: text, Spec: text, Zone: "UTC", Node: "a", First: s.now, Last: s.now})
 }
 
 func (s *store) us() int64 { return s.now * 1000 }
@@ -73,18 +72,18 @@ func (s *store) owner() string {
 // A policy is what a job lets a claim say, with the spec of the asking node.
 type policy struct {
 	spec     string
-	overlap  driver.Overlap
+	overlap  series.Overlap
 	backlog  bool
 	rerun    bool
 	deadline time.Duration
 }
 
-func (p policy) claim(s *store, tick int64) driver.Claim {
+func (p policy) claim(s *store, tick int64) series.Claim {
 	deadline := p.deadline
 	if deadline == 0 {
 		deadline = 10 * time.Second
 	}
-	return driver.Claim{Key: "job", Owner: s.owner(), Number: tick, After: tick - 1, TTL: 3 * time.Second, Deadline: deadline,
+	return series.Claim{Key: "job", Owner: s.owner(), Number: tick, After: tick - 1, TTL: 3 * time.Second, Deadline: deadline,
 		Attempts: 3, Rerun: p.rerun, Window: time.Hour, Overlap: p.overlap, Backlog: p.backlog,
 		Latest: s.now + 1000, Revision: p.text()}
 }
@@ -106,12 +105,12 @@ func (p policy) schedule() *spec.Schedule {
 
 // A grant is what a claim gave.
 type grant struct {
-	driver.Answer
+	series.Answer
 	owner string
 }
 
-func (g grant) ref() driver.RunRef {
-	return driver.RunRef{Key: "job", Number: g.Number, Owner: g.owner, Fence: g.Fence, TTL: 3 * time.Second}
+func (g grant) ref() series.RunRef {
+	return series.RunRef{Key: "job", Number: g.Number, Owner: g.owner, Fence: g.Fence, TTL: 3 * time.Second}
 }
 
 // ask claims a tick as a node does: a gap is covered, an orphan taken over first.
@@ -119,14 +118,14 @@ func (s *store) ask(p policy, tick int64) grant {
 	schedule := p.schedule()
 	c := p.claim(s, tick)
 	c.After = max(schedule.PrevMilli(tick-1), 1)
-	var a driver.Answer
+	var a series.Answer
 	for range 20 { // an orphan may have to wait for a run
 		a = s.state.Claim(s.us(), &c, s)
 		switch a.Kind {
-		case driver.KindGap:
+		case series.KindGap:
 			c.Owner, c.After = s.owner(), a.Mark
 			c.Between = schedule.Count(max(a.Mark, s.first(c.Revision)), tick-1, 1000)
-		case driver.KindOrphan:
+		case series.KindOrphan:
 			s.takeOver(p, a.Number, a.Fence)
 			c.Owner = s.owner()
 		default:
@@ -152,11 +151,11 @@ func (s *store) takeOver(p policy, tick, fence int64) grant {
 	return grant{s.state.Claim(s.us(), &c, s), c.Owner}
 }
 
-func (s *store) end(g grant, how driver.EndKind, outcome string) driver.EndAnswer {
-	return s.state.Release(s.us(), &driver.EndRequest{RunRef: g.ref(), Kind: how, Outcome: outcome, OK: outcome == driver.OutcomeOK}, s)
+func (s *store) end(g grant, how series.EndKind, outcome string) series.EndAnswer {
+	return s.state.Release(s.us(), &series.EndRequest{RunRef: g.ref(), Kind: how, Outcome: outcome, OK: outcome == series.OutcomeOK}, s)
 }
 
-func (s *store) ok(g grant) driver.EndAnswer { return s.end(g, driver.EndDone, driver.OutcomeOK) }
+func (s *store) ok(g grant) series.EndAnswer { return s.end(g, series.EndDone, series.OutcomeOK) }
 
 // run claims the tick at a second and ends it at once.
 func (s *store) run(p policy, seconds float64) {
@@ -164,8 +163,8 @@ func (s *store) run(p policy, seconds float64) {
 	s.ok(s.ask(p, s.now))
 }
 
-func (s *store) journal() driver.Journal {
-	return driver.Journal{Key: "job", Lines: slices.Clone(s.lines), Revisions: slices.Clone(s.sightings)}
+func (s *store) journal() series.Journal {
+	return series.Journal{Key: "job", Lines: slices.Clone(s.lines), Revisions: slices.Clone(s.sightings)}
 }
 
 func (s *store) report(o verify.Options) verify.Report {
@@ -174,15 +173,15 @@ func (s *store) report(o verify.Options) verify.Report {
 }
 
 // change pauses or resumes the series.
-func (s *store) change(action driver.Action, until int64) {
-	c := driver.Control{Key: "job", Action: action, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "for the test", Until: until, Seen: driver.AnySeen}
+func (s *store) change(action series.Action, until int64) {
+	c := series.Control{Key: "job", Action: action, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "for the test", Until: until, Seen: series.AnySeen}
 	before := s.state.Series(s.us(), "job")
-	if action == driver.ActionPause { // as an operator's program does
+	if action == series.ActionPause { // as an operator's program does
 		if tick, revision := verify.NewJudge(s.journal(), verify.Options{State: &before}).Outage(); !tick.IsZero() {
 			c.Due, c.Revision = tick.UnixMilli(), revision
 		}
 	}
-	if a := s.state.Control(s.us(), &c, s.state.Change+1, s); a.Kind == driver.ControlDone {
+	if a := s.state.Control(s.us(), &c, s.state.Change+1, s); a.Kind == series.ControlDone {
 		s.audit = append(s.audit, series.Record(s.us(), &c, &before, &a))
 	}
 }

@@ -69,7 +69,7 @@ package verify
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Options say what part of a journal is counted. The zero value counts all.
@@ -83,10 +83,10 @@ type Options struct {
 	// State is the series as it was read after the journal: it shows the pause, and
 	// which runs are alive, and what of the journal lies in the future of its clock. Nil:
 	// not known; a run without an end is taken for alive.
-	State *driver.Series
+	State *series.Series
 	// Audit are the records of control changes, of this job or of all, in the order of their
 	// numbers, read before the journal. Nil: not known.
-	Audit []driver.AuditRecord
+	Audit []series.AuditRecord
 	// Alive names the nodes that live. Nil: not known.
 	Alive func(node string) bool
 	// Grace is how long after its deadline a tick may be without a verdict, and how
@@ -100,4 +100,4 @@ type Options struct {
 
 // Job checks one job's journal. It reads all lines, so that what came before
 // Options.Since is known, and never fails: what it cannot explain is a violation.
-func Job(j driver.Journal, o Options) Report { return NewJudge(j, o).Report() }
+func Job(j series.Journal, o Options) Report { return NewJudge(j, o).Report() }

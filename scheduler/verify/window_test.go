@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -13,7 +13,7 @@ import (
 // the mark, and what is said of ticks before is believed.
 func TestTruncatedJournals(t *testing.T) {
 	first := granted(10)
-	j := journal(first, attempt(2, 14, 10), word(driver.VerdictEnded, 15, attempt(2, 14, 10), "ok"), ran(20), ran(30))
+	j := journal(first, attempt(2, 14, 10), word(series.VerdictEnded, 15, attempt(2, 14, 10), "ok"), ran(20), ran(30))
 	j.Truncated = true
 	for dropped, want := range []struct {
 		begins, once, due int
@@ -32,7 +32,7 @@ func TestTruncatedJournals(t *testing.T) {
 
 // Lines that move no mark prove nothing that came before they were written.
 func TestNothingButLaterWords(t *testing.T) {
-	j := journal(word(driver.VerdictEnded, 15, granted(10), "ok"))
+	j := journal(word(series.VerdictEnded, 15, granted(10), "ok"))
 	j.Lines, j.Truncated = j.Lines[1:], true
 	j.Revisions[0].Last = at(55)
 	got := verify.Job(j, verify.Options{})
@@ -43,12 +43,12 @@ func TestNothingButLaterWords(t *testing.T) {
 
 // Of a journal without lines nothing is known.
 func TestEmptyJournal(t *testing.T) {
-	got := verify.Job(driver.Journal{Key: "job"}, verify.Options{Since: instant(at(0)), Now: instant(at(60))})
+	got := verify.Job(series.Journal{Key: "job"}, verify.Options{Since: instant(at(0)), Now: instant(at(60))})
 	want := verify.Report{Job: "job", Begins: instant(at(60)), TooEarly: true}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := verify.Job(driver.Journal{}, verify.Options{}); !got.OK() || got.TooEarly || got.Due != 0 {
+	if got := verify.Job(series.Journal{}, verify.Options{}); !got.OK() || got.TooEarly || got.Due != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -69,8 +69,8 @@ func TestTheOpeningIsTheBeginning(t *testing.T) {
 // Since and Now bound the ticks that are counted, inclusive; violations from
 // before are not told, but what came before is known.
 func TestWindow(t *testing.T) {
-	broken := with(ran(20), func(l *driver.Line) { l.Fence = fence(5) })
-	missing := with(line(driver.VerdictMissed, 90, 30, 80), func(l *driver.Line) { l.Between, l.Reason = driver.VerdictMissed, driver.ReasonMisfire })
+	broken := with(ran(20), func(l *series.Line) { l.Fence = fence(5) })
+	missing := with(line(series.VerdictMissed, 90, 30, 80), func(l *series.Line) { l.Between, l.Reason = series.VerdictMissed, series.ReasonMisfire })
 	j := journal(ran(10), broken, ran(30), missing, ran(90))
 	for _, c := range []struct {
 		since, now float64
@@ -95,9 +95,9 @@ func TestWindow(t *testing.T) {
 // A pause that ends covers the ticks of every spec in use up to then.
 func TestResumeCoversAllSpecs(t *testing.T) {
 	other := "5/10 * * * * *"
-	resume := driver.Line{At: at(63), Verdict: driver.VerdictPaused, From: at(10), To: at(63), Between: driver.VerdictPaused}
-	j := journal(ran(10), resume, with(ran(70), func(l *driver.Line) { l.From = at(63) }))
-	j.Revisions = []driver.RevisionUse{sighting(everyTen, 0, 70), sighting(other, 31, 52)}
+	resume := series.Line{At: at(63), Verdict: series.VerdictPaused, From: at(10), To: at(63), Between: series.VerdictPaused}
+	j := journal(ran(10), resume, with(ran(70), func(l *series.Line) { l.From = at(63) }))
+	j.Revisions = []series.RevisionUse{sighting(everyTen, 0, 70), sighting(other, 31, 52)}
 	got := verify.Job(j, verify.Options{})
 	if !got.OK() || got.Paused != 7 || got.Once != 2 || got.PassedOver != 0 || got.Due != 9 {
 		t.Errorf("got %+v", got)
@@ -108,7 +108,7 @@ func TestResumeCoversAllSpecs(t *testing.T) {
 func TestSharedTicksAreCountedOnce(t *testing.T) {
 	often, rare := "0/5 * * * * *", "0/20 * * * * *"
 	j := journal(ran(10), ran(20), ran(30))
-	j.Revisions = []driver.RevisionUse{sighting(everyTen, 0, 30), sighting(often, 0, 30), sighting(rare, 0, 30), sighting("5/10 * * * * *", 0, 30)}
+	j.Revisions = []series.RevisionUse{sighting(everyTen, 0, 30), sighting(often, 0, 30), sighting(rare, 0, 30), sighting("5/10 * * * * *", 0, 30)}
 	got := verify.Job(j, verify.Options{})
 	if !got.OK() || got.Once != 3 || got.PassedOver != 3 || got.Due != 6 {
 		t.Errorf("got %+v", got)
@@ -120,21 +120,21 @@ func TestSharedTicksAreCountedOnce(t *testing.T) {
 func TestRevisionsOfOneText(t *testing.T) {
 	last, next := sighting(everyTen, 0, 22), sighting(everyTen, 45, 60)
 	last.Revision, next.Revision = "last", "next"
-	of := func(l driver.Line, revision string) driver.Line {
+	of := func(l series.Line, revision string) series.Line {
 		l.Revision = revision
 		return l
 	}
-	seen := []driver.RevisionUse{last, next}
+	seen := []series.RevisionUse{last, next}
 	silent := of(ran(50), "next")
 	silent.From = at(20) // nothing is said of the ticks at 30 and 40
 	told := silent
-	told.Between = driver.VerdictMissed
+	told.Between = series.VerdictMissed
 	open := of(opening(), "last")
 	for name, c := range map[string]struct {
-		line              driver.Line
+		line              series.Line
 		undecided, broken int
 	}{"said": {told, 0, 0}, "silent": {silent, 2, 1}} {
-		j := driver.Journal{Key: "job", Lines: []driver.Line{open, of(ran(10), "last"), of(ran(20), "last"), c.line, of(ran(60), "next")}, Revisions: seen}
+		j := series.Journal{Key: "job", Lines: []series.Line{open, of(ran(10), "last"), of(ran(20), "last"), c.line, of(ran(60), "next")}, Revisions: seen}
 		got := verify.Job(j, verify.Options{})
 		if got.Due != 6 || got.Undecided != c.undecided || got.Broken("I4") != c.broken || len(got.Violations) != c.broken {
 			t.Errorf("%s: got %+v", name, got)
@@ -154,7 +154,7 @@ func TestSum(t *testing.T) {
 	if s.OK() || s.Broken("I4") != 1 || s.Broken("I2") != 0 || !s.Total.Complete || s.Total.TooEarly || !s.Total.Begins.Equal(instant(epoch)) {
 		t.Errorf("got %+v", s)
 	}
-	early := verify.Job(driver.Journal{Key: "late"}, verify.Options{Since: instant(at(0)), Now: instant(at(9))})
+	early := verify.Job(series.Journal{Key: "late"}, verify.Options{Since: instant(at(0)), Now: instant(at(9))})
 	if s = verify.Sum(good, early); !s.OK() || !s.Total.TooEarly || s.Total.Complete || !s.Total.Begins.Equal(instant(at(9))) {
 		t.Errorf("got %+v", s)
 	}
@@ -165,12 +165,12 @@ func TestSum(t *testing.T) {
 
 // Times are written in UTC, whatever the zone of the spec.
 func TestZones(t *testing.T) {
-	shanghai := driver.RevisionUse{Revision: "r", Spec: "0 9 * * *", Zone: "Asia/Shanghai", First: at(0), Last: at(7200)}
-	l := line(driver.VerdictRan, 3600, 0, 3600) // 01:00 UTC
-	l.Revision, l.Outcome = "r", driver.OutcomeOK
+	shanghai := series.RevisionUse{Revision: "r", Spec: "0 9 * * *", Zone: "Asia/Shanghai", First: at(0), Last: at(7200)}
+	l := line(series.VerdictRan, 3600, 0, 3600) // 01:00 UTC
+	l.Revision, l.Outcome = "r", series.OutcomeOK
 	o := opening()
 	o.Revision = "r"
-	got := verify.Job(driver.Journal{Lines: []driver.Line{o, l}, Revisions: []driver.RevisionUse{shanghai}}, verify.Options{})
+	got := verify.Job(series.Journal{Lines: []series.Line{o, l}, Revisions: []series.RevisionUse{shanghai}}, verify.Options{})
 	if !got.OK() || got.Once != 1 || got.Mark != time.Date(2026, 1, 5, 1, 0, 0, 0, time.UTC) {
 		t.Errorf("got %+v", got)
 	}

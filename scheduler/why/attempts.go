@@ -3,12 +3,12 @@ package why
 import (
 	"fmt"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // An attempt is one grant of the tick, with its end.
 type attempt struct {
-	*driver.Line        // of the grant
+	*series.Line        // of the grant
 	Outcome      string // empty: the journal has no end of it
 	Error        string
 	Ended        int64
@@ -18,11 +18,11 @@ type attempt struct {
 func (c *tickCase) attempts() (all []attempt) {
 	for _, l := range c.own {
 		switch {
-		case l.Verdict == driver.VerdictRan:
+		case l.Verdict == series.VerdictRan:
 			all = append(all, attempt{l, l.Outcome, l.Error, l.Ended})
-		case l.Verdict == driver.VerdictEnded:
+		case l.Verdict == series.VerdictEnded:
 			if len(all) == 0 { // its grant was cut from the journal
-				all = append(all, attempt{Line: &driver.Line{Node: l.Node, Attempt: l.Attempt, Fence: l.Fence}})
+				all = append(all, attempt{Line: &series.Line{Node: l.Node, Attempt: l.Attempt, Fence: l.Fence}})
 			}
 			last := &all[len(all)-1]
 			last.Outcome, last.Error, last.Ended = l.Outcome, l.Error, l.At
@@ -39,9 +39,9 @@ func (a *attempt) fate() string {
 	switch a.Outcome {
 	case "":
 		return "did not end it before its lease was over"
-	case driver.OutcomeUnstarted:
+	case series.OutcomeUnstarted:
 		return "never began"
-	case driver.OutcomeInterrupted:
+	case series.OutcomeInterrupted:
 		return "was drained during the run"
 	}
 	return fmt.Sprintf("ended it as %s", a.Outcome)

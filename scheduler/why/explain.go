@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -48,7 +49,7 @@ func (c *tickCase) sentence() (text, next string) {
 		}
 		return c.skipped(), ""
 	case Superseded:
-		return "Superseded: it waited for " + c.blocker(c.last(driver.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
+		return "Superseded: it waited for " + c.blocker(c.last(series.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
 	case Paused:
 		return c.paused()
 	case Lost:
@@ -75,12 +76,12 @@ func (c *tickCase) ago(ms int64) time.Duration {
 func (c *tickCase) missed() string {
 	l := c.line
 	if l == nil { // it was to be started, and settled
-		l = c.last(driver.VerdictMissed)
+		l = c.last(series.VerdictMissed)
 	}
-	if l.Reason == driver.ReasonRespecified {
+	if l.Reason == series.ReasonRespecified {
 		return c.respecified(l)
 	}
-	if l.Reason == driver.ReasonMisfire && l.From < l.To && l.Node == "" { // by the step that made a pause
+	if l.Reason == series.ReasonMisfire && l.From < l.To && l.Node == "" { // by the step that made a pause
 		return c.beforePause(l)
 	}
 	if l.To != c.ms && c.crontab() {
@@ -94,7 +95,7 @@ func (c *tickCase) missed() string {
 		}
 		return fmt.Sprintf("Missed%s: no node claimed it between %s and %s, and the job's misfire policy ran at most the latest ones.", with, c.clock(l.From), c.clock(l.At))
 	}
-	if l.Reason == driver.ReasonMisfire {
+	if l.Reason == series.ReasonMisfire {
 		return fmt.Sprintf("Missed: no node claimed it before %s, and the job's misfire policy did not run it later.", c.clock(l.At))
 	}
 	return fmt.Sprintf("Missed: the first claim that could start it came %v late, after its deadline.", time.Duration(l.At-c.ms)*time.Millisecond)
@@ -106,15 +107,15 @@ func (c *tickCase) skipped() string {
 	until, dead := int64(0), false
 	for i := range c.Journal.Lines {
 		switch at := &c.Journal.Lines[i]; {
-		case at.To != l.Blocker || l.Blocker == 0 || at.Verdict == driver.VerdictUnreadable:
+		case at.To != l.Blocker || l.Blocker == 0 || at.Verdict == series.VerdictUnreadable:
 		case at.Fence == l.BlockerFence && at.Outcome != "":
 			return fmt.Sprintf("Skipped: %s was alive, and overlap is skip.", c.blocker(l))
-		case at.Fence == l.BlockerFence && at.Verdict == driver.VerdictLost, at.Fence > l.BlockerFence && at.Verdict == driver.VerdictRan:
+		case at.Fence == l.BlockerFence && at.Verdict == series.VerdictLost, at.Fence > l.BlockerFence && at.Verdict == series.VerdictRan:
 			until, dead = at.At, true
 		}
 	}
 	for i := range c.State.Runs {
-		if r := &c.State.Runs[i]; r.Number == l.Blocker && r.Fence == l.BlockerFence && r.State == driver.RunOpen && r.Until <= c.State.Now {
+		if r := &c.State.Runs[i]; r.Number == l.Blocker && r.Fence == l.BlockerFence && r.State == series.RunOpen && r.Until <= c.State.Now {
 			until, dead = r.Until, true
 		}
 	}
@@ -140,7 +141,7 @@ func (c *tickCase) seen(node string) string {
 // nodeOf is the node that was granted a run; empty: the journal does not have it.
 func (c *tickCase) nodeOf(tick, fence int64) string {
 	for i := range c.Journal.Lines {
-		if l := &c.Journal.Lines[i]; l.Verdict == driver.VerdictRan && l.To == tick && l.Fence == fence {
+		if l := &c.Journal.Lines[i]; l.Verdict == series.VerdictRan && l.To == tick && l.Fence == fence {
 			return l.Node
 		}
 	}
@@ -148,7 +149,7 @@ func (c *tickCase) nodeOf(tick, fence int64) string {
 }
 
 // respecified explains a tick of a former spec.
-func (c *tickCase) respecified(l *driver.Line) string {
+func (c *tickCase) respecified(l *series.Line) string {
 	return fmt.Sprintf("Missed: no node decided it before its spec, %q, was replaced. %s, which has the spec that took its place, recorded it at %s.",
 		c.schedule.Text(), l.Node, c.clock(l.At))
 }
@@ -163,7 +164,7 @@ func (c *tickCase) passedOver() string {
 func (c *tickCase) paused() (text, next string) {
 	l := c.line
 	if l == nil { // it was to be started, and settled
-		l = c.last(driver.VerdictPaused)
+		l = c.last(series.VerdictPaused)
 	}
 	switch {
 	case l == nil:
@@ -187,14 +188,14 @@ func (c *tickCase) ended() string {
 		return sentence(text)
 	}
 	took := time.Duration(last.Ended-last.At) * time.Millisecond
-	if last.Outcome == driver.OutcomeOK {
+	if last.Outcome == series.OutcomeOK {
 		return sentence(earlier + fmt.Sprintf("ran %s, ok in %v (fence %d).", where, took, last.Fence))
 	}
 	text := ""
 	if last.Error != "" {
 		text = ": " + strings.TrimSuffix(last.Error, ".")
 	}
-	if last.Outcome == driver.OutcomeSkipped {
+	if last.Outcome == series.OutcomeSkipped {
 		return sentence(earlier + fmt.Sprintf("ran %s, and its function found nothing to do, after %v%s.", where, took, text))
 	}
 	return sentence(earlier + fmt.Sprintf("ran %s, and ended as %s after %v%s.", where, last.Outcome, took, text))
@@ -205,9 +206,9 @@ func (c *tickCase) ended() string {
 func (c *tickCase) granted() (earlier, where string, last attempt) {
 	attempts := c.attempts()
 	if len(attempts) == 0 {
-		attempts = []attempt{{Line: &driver.Line{}}}
+		attempts = []attempt{{Line: &series.Line{}}}
 		if r := c.run; r != nil {
-			attempts[0].Line = &driver.Line{Node: driver.NodeOf(r.Owner), Attempt: r.Attempt, Fence: r.Fence}
+			attempts[0].Line = &series.Line{Node: driver.NodeOf(r.Owner), Attempt: r.Attempt, Fence: r.Fence}
 		}
 	}
 	for _, a := range attempts[:len(attempts)-1] {
@@ -235,17 +236,17 @@ func (c *tickCase) left() string {
 	earlier, where, last := c.granted()
 	text, does := "", ""
 	switch c.run.State {
-	case driver.RunOpen:
+	case series.RunOpen:
 		text, does = fmt.Sprintf("it was granted %s; that lease ended %v ago%s", where, c.ago(c.run.Until), c.seen(last.Node)), "settles the tick or takes it over"
-	case driver.RunUnstarted:
+	case series.RunUnstarted:
 		text, does = "it was granted "+where+", and never began", "starts it"
-	case driver.RunGivenBack:
+	case series.RunGivenBack:
 		text, does = "it ran "+where+" and was interrupted by a drain", "runs it again"
 	default:
 		return c.waitsFor()
 	}
 	switch {
-	case c.state == Overdue && c.run.State == driver.RunOpen:
+	case c.state == Overdue && c.run.State == series.RunOpen:
 		return sentence(earlier + text + ", and no node has settled the tick or taken it over" + c.cause() + ".")
 	case c.state == Overdue:
 		return sentence(earlier + text + "; no node " + does + c.cause() + ".")
@@ -268,7 +269,7 @@ func (c *tickCase) waits() string {
 
 // waitsFor explains a tick that waits for the end of another.
 func (c *tickCase) waitsFor() string {
-	l := c.last(driver.VerdictWaiting)
+	l := c.last(series.VerdictWaiting)
 	text := "Waits for the end of " + c.blocker(nil)
 	if l != nil {
 		text = fmt.Sprintf("Waits since %s for the end of %s", c.clock(l.At), c.blocker(l))
@@ -286,7 +287,7 @@ func (c *tickCase) undecided() string {
 		return fmt.Sprintf("Not decided: it was due %v ago, and no crontab has asked for it.", due)
 	}
 	for i := range c.State.Runs {
-		if r := &c.State.Runs[i]; r.State == driver.RunOpen && r.Until > c.State.Now {
+		if r := &c.State.Runs[i]; r.State == series.RunOpen && r.Until > c.State.Now {
 			return fmt.Sprintf("Not decided yet: it was due %v ago, and %s is alive.", due, c.runOf(r.Number, r.Fence))
 		}
 	}
@@ -356,7 +357,7 @@ func (c *tickCase) cause() string {
 }
 
 // blocker names the run that was in the way of a line.
-func (c *tickCase) blocker(l *driver.Line) string {
+func (c *tickCase) blocker(l *series.Line) string {
 	if l == nil || l.Blocker == 0 {
 		return "an earlier run"
 	}
@@ -372,7 +373,7 @@ func (c *tickCase) runOf(tick, fence int64) string {
 }
 
 // last returns the last line about the tick with a verdict; nil: none.
-func (c *tickCase) last(v driver.Verdict) (last *driver.Line) {
+func (c *tickCase) last(v series.Verdict) (last *series.Line) {
 	for _, l := range c.own {
 		if l.Verdict == v {
 			last = l

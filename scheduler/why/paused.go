@@ -5,25 +5,25 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // pausedNow says by whom, since when, until when and why the job is paused.
 func (c *tickCase) pausedNow() string {
 	p := c.State.Pause
-	if p == (driver.Pause{}) {
+	if p == (series.Pause{}) {
 		return "The job is paused."
 	}
 	return c.pauseText(p)
 }
 
 // beforePause says that the step which paused or retired the job gave its verdict to a tick that was due before.
-func (c *tickCase) beforePause(l *driver.Line) string {
+func (c *tickCase) beforePause(l *series.Line) string {
 	done, by, passed := "paused", "", false
 	for i := range c.Journal.Lines {
 		at := &c.Journal.Lines[i]
-		if passed && at.Verdict == driver.VerdictControl && at.At == l.At {
-			if driver.Action(at.Reason) == driver.ActionRetire {
+		if passed && at.Verdict == series.VerdictControl && at.At == l.At {
+			if series.Action(at.Reason) == series.ActionRetire {
 				done = "retired"
 			}
 			by = ", by " + at.Node
@@ -36,14 +36,14 @@ func (c *tickCase) beforePause(l *driver.Line) string {
 }
 
 // pausedBy says so of the pause in which a line was written.
-func (c *tickCase) pausedBy(l *driver.Line) string {
-	change, index := (*driver.Line)(nil), 0
+func (c *tickCase) pausedBy(l *series.Line) string {
+	change, index := (*series.Line)(nil), 0
 	for i := range c.Journal.Lines {
 		at := &c.Journal.Lines[i]
 		if at == l {
 			break
 		}
-		if at.Verdict == driver.VerdictControl && (driver.Action(at.Reason) == driver.ActionPause || driver.Action(at.Reason) == driver.ActionRetire) {
+		if at.Verdict == series.VerdictControl && (series.Action(at.Reason) == series.ActionPause || series.Action(at.Reason) == series.ActionRetire) {
 			change, index = at, i
 		}
 	}
@@ -51,7 +51,7 @@ func (c *tickCase) pausedBy(l *driver.Line) string {
 		return "Paused: the job was paused."
 	}
 	c.evidence = append(c.evidence, index)
-	p := driver.Pause{Who: change.Node, Since: change.At}
+	p := series.Pause{Who: change.Node, Since: change.At}
 	if c.State.Paused && c.State.Pause.Since == change.At {
 		p = c.State.Pause
 	}
@@ -65,7 +65,7 @@ func (c *tickCase) pausedBy(l *driver.Line) string {
 	return c.pauseText(p)
 }
 
-func (c *tickCase) pauseText(p driver.Pause) string {
+func (c *tickCase) pauseText(p series.Pause) string {
 	text := fmt.Sprintf("Paused by %s since %s", p.Who, c.clock(p.Since))
 	switch {
 	case p.Retired():

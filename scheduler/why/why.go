@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -19,9 +19,9 @@ import (
 // A Question is about a tick of a job, with what the store has of the job.
 type Question struct {
 	Tick    time.Time
-	Journal driver.Journal
-	State   driver.Series        // read after the journal
-	Audit   []driver.AuditRecord // of the job's control changes: they have the reasons of pauses. Nil: not known
+	Journal series.Journal
+	State   series.Series        // read after the journal
+	Audit   []series.AuditRecord // of the job's control changes: they have the reasons of pauses. Nil: not known
 	// Cause says why no node decides the job's ticks. It is part of the answer about an overdue
 	// tick. Empty: not known.
 	Cause string
@@ -88,13 +88,13 @@ func Explain(q Question) Answer {
 type tickCase struct {
 	Question
 	ms       int64
-	own      []*driver.Line // that speak of the tick, in order
+	own      []*series.Line // that speak of the tick, in order
 	state    State          // as the job is judged
-	line     *driver.Line   // that decided the tick without a grant; nil: none
+	line     *series.Line   // that decided the tick without a grant; nil: none
 	report   verify.Report
 	evidence []int
 	schedule *spec.Schedule // in force for the tick; nil: not known
-	run      *driver.Run    // of the tick, not settled; nil: none
+	run      *series.Run    // of the tick, not settled; nil: none
 }
 
 // find fills in what the journal and the state have of the tick.
@@ -102,7 +102,7 @@ func (c *tickCase) find() {
 	for i := range c.Journal.Lines {
 		l := &c.Journal.Lines[i]
 		switch {
-		case l.Verdict == driver.VerdictUnreadable, l.Verdict == driver.VerdictOpened, l.Verdict == driver.VerdictControl:
+		case l.Verdict == series.VerdictUnreadable, l.Verdict == series.VerdictOpened, l.Verdict == series.VerdictControl:
 			continue
 		case l.To == c.ms:
 			c.own = append(c.own, l)
@@ -120,7 +120,7 @@ func (c *tickCase) find() {
 }
 
 // specText is the text of the spec that a line names.
-func (c *tickCase) specText(l *driver.Line) string {
+func (c *tickCase) specText(l *series.Line) string {
 	for i := range c.Journal.Revisions {
 		if r := &c.Journal.Revisions[i]; r.Revision == l.Revision {
 			return r.Spec
@@ -172,7 +172,7 @@ func (c *tickCase) crontab() bool {
 
 // InForce returns the spec that was used last; nil: none is recorded that can be read. It is
 // the one in whose zone an operator means a local time.
-func InForce(uses []driver.RevisionUse) *spec.Schedule {
+func InForce(uses []series.RevisionUse) *spec.Schedule {
 	if last := LastUsed(uses); last != nil {
 		return parse(last)
 	}
@@ -180,7 +180,7 @@ func InForce(uses []driver.RevisionUse) *spec.Schedule {
 }
 
 // LastUsed returns the revision that was used last; nil: none is recorded.
-func LastUsed(uses []driver.RevisionUse) (last *driver.RevisionUse) {
+func LastUsed(uses []series.RevisionUse) (last *series.RevisionUse) {
 	for i := range uses {
 		if last == nil || uses[i].Last >= last.Last {
 			last = &uses[i]
@@ -189,7 +189,7 @@ func LastUsed(uses []driver.RevisionUse) (last *driver.RevisionUse) {
 	return last
 }
 
-func parse(r *driver.RevisionUse) *spec.Schedule {
+func parse(r *series.RevisionUse) *spec.Schedule {
 	zone, err := time.LoadLocation(r.Zone)
 	if err != nil {
 		return nil

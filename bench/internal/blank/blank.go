@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A Store answers at once. Shift is added to its clock, which is this machine's.
@@ -24,50 +25,50 @@ func (s *Store) Asked() int64 { return s.asked.Load() }
 func (s *Store) now() time.Time { return time.Now().Add(s.Shift).Round(0) }
 
 // Claim answers passed.
-func (s *Store) Claim(_ context.Context, cs []driver.Claim) []driver.Answer {
+func (s *Store) Claim(_ context.Context, cs []series.Claim) []series.Answer {
 	s.asked.Add(int64(len(cs)))
 	now := s.now().UnixMilli()
-	answers := make([]driver.Answer, len(cs))
+	answers := make([]series.Answer, len(cs))
 	for i := range cs {
-		answers[i] = driver.Answer{Kind: driver.KindPassed, Number: cs[i].Number, State: driver.RunDone, Mark: cs[i].Number, Now: now}
+		answers[i] = series.Answer{Kind: series.KindPassed, Number: cs[i].Number, State: series.RunDone, Mark: cs[i].Number, Now: now}
 	}
 	return answers
 }
 
 // Open answers that the series begins now.
-func (s *Store) Open(_ context.Context, os []driver.OpenRequest) []driver.Series {
+func (s *Store) Open(_ context.Context, os []series.OpenRequest) []series.Series {
 	now := s.now().UnixMilli()
-	all := make([]driver.Series, len(os))
+	all := make([]series.Series, len(os))
 	for i, o := range os {
-		all[i] = driver.Series{Key: o.Key, Now: now, Mark: max(now, o.Mark), Since: now}
+		all[i] = series.Series{Key: o.Key, Now: now, Mark: max(now, o.Mark), Since: now}
 	}
 	return all
 }
 
 // ReadSeries answers that nothing is open.
-func (s *Store) ReadSeries(_ context.Context, keys []string) []driver.Series {
-	return make([]driver.Series, len(keys))
+func (s *Store) ReadSeries(_ context.Context, keys []string) []series.Series {
+	return make([]series.Series, len(keys))
 }
 
 // RenewRuns answers that nothing is held.
-func (s *Store) RenewRuns(_ context.Context, rs []driver.RunRef) []driver.RenewAnswer {
-	return make([]driver.RenewAnswer, len(rs))
+func (s *Store) RenewRuns(_ context.Context, rs []series.RunRef) []series.RenewAnswer {
+	return make([]series.RenewAnswer, len(rs))
 }
 
 // ReleaseRuns answers that nothing was held.
-func (s *Store) ReleaseRuns(_ context.Context, es []driver.EndRequest) []driver.EndAnswer {
-	return make([]driver.EndAnswer, len(es))
+func (s *Store) ReleaseRuns(_ context.Context, es []series.EndRequest) []series.EndAnswer {
+	return make([]series.EndAnswer, len(es))
 }
 
 // Pause does nothing.
-func (s *Store) Pause(context.Context, string, int64) driver.Series { return driver.Series{} }
+func (s *Store) Pause(context.Context, string, int64) series.Series { return series.Series{} }
 
 // Resume does nothing.
-func (s *Store) Resume(context.Context, string, int64) driver.Series { return driver.Series{} }
+func (s *Store) Resume(context.Context, string, int64) series.Series { return series.Series{} }
 
 // Journal is empty.
-func (s *Store) Journal(_ context.Context, key string, _ int) (driver.Journal, error) {
-	return driver.Journal{Key: key}, nil
+func (s *Store) Journal(_ context.Context, key string, _ int) (series.Journal, error) {
+	return series.Journal{Key: key}, nil
 }
 
 // Keys are none.
@@ -93,13 +94,13 @@ func (s *Store) Now(context.Context) ([]driver.ClockReading, error) {
 }
 
 // Beat answers that the node is alone.
-func (s *Store) Beat(ctx context.Context, node string, _ time.Duration) (driver.BeatAnswer, error) {
+func (s *Store) Beat(ctx context.Context, node string, _ time.Duration) (series.BeatAnswer, error) {
 	readings, err := s.Now(ctx)
-	return driver.BeatAnswer{Nodes: []string{node}, Readings: readings}, err
+	return series.BeatAnswer{Nodes: []string{node}, Readings: readings}, err
 }
 
 // Leave does nothing.
 func (s *Store) Leave(context.Context, string) error { return nil }
 
 // Members answers that no node is known.
-func (s *Store) Members(context.Context) (driver.MemberList, error) { return driver.MemberList{}, nil }
+func (s *Store) Members(context.Context) (series.MemberList, error) { return series.MemberList{}, nil }

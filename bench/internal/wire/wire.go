@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -90,31 +90,31 @@ func mark(ctx context.Context, what string) context.Context {
 }
 
 // Claim is marked as a claim.
-func (s Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s Store) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return s.Store.Claim(mark(ctx, Claim), cs)
 }
 
 // Peek is marked as a claim.
-func (s Store) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
-	return s.Store.(driver.Peeker).Peek(mark(ctx, Claim), ps, whole)
+func (s Store) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
+	return s.Store.(series.Peeker).Peek(mark(ctx, Claim), ps, whole)
 }
 
 // ReleaseRuns is marked as a release.
-func (s Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+func (s Store) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	return s.Store.ReleaseRuns(mark(ctx, Release), es)
 }
 
 // RenewRuns is marked as a renewal.
-func (s Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+func (s Store) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	return s.Store.RenewRuns(mark(ctx, Renew), rs)
 }
 
 // Open is marked as opening.
-func (s Store) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+func (s Store) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	return s.Store.Open(mark(ctx, Open), os)
 }
 
 // Beat is marked as a beat.
-func (s Store) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+func (s Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	return s.Store.Beat(mark(ctx, Beat), node, ttl)
 }

@@ -1,9 +1,7 @@
-// Package bounded makes calls and pauses that end with their time or with their context, and
-// adds durations without an overflow.
+// Package bounded adds and multiplies durations without an overflow.
 package bounded
 
 import (
-	"context"
 	"math"
 	"time"
 )
@@ -23,39 +21,4 @@ func Times(n int, d time.Duration) time.Duration {
 		return math.MaxInt64
 	}
 	return time.Duration(n) * d
-}
-
-// Call calls f and returns its result. It returns the error of the context when ctx or
-// the limit is over, even if f ignores that.
-func Call[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
-	ctx, stop := context.WithTimeout(ctx, limit)
-	defer stop()
-	type result struct {
-		value T
-		err   error
-	}
-	returned := make(chan result, 1)
-	go func() {
-		v, err := f(ctx)
-		returned <- result{v, err}
-	}()
-	select {
-	case r := <-returned:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
-}
-
-// Pause waits for d. It reports false if ctx ended first.
-func Pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

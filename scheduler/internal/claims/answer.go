@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // Answer takes the answer to a claim. It reports whether a run starts; the slot of the
 // claim is then that of the run.
-func (c *Claims) Answer(p *Pending, a *driver.Answer, now int64) (start bool) {
+func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
 	c.learn(p, a, now)
 	do := decide(c.situation(p), a)
 	switch do.step {
@@ -21,7 +22,7 @@ func (c *Claims) Answer(p *Pending, a *driver.Answer, now int64) (start bool) {
 		c.doubt(p, a, now)
 	case stepRetry:
 		grid := int64(retryGrid)
-		if a.Kind == driver.KindOrphan {
+		if a.Kind == series.KindOrphan {
 			grid = probeGrid
 		}
 		c.again(p, onGrid(now+c.retryAfter(p), grid))
@@ -48,7 +49,7 @@ func (c *Claims) Answer(p *Pending, a *driver.Answer, now int64) (start bool) {
 const countLimit = 1_000_000
 
 // learn takes what an answer says of the job, whatever is decided.
-func (c *Claims) learn(p *Pending, a *driver.Answer, now int64) {
+func (c *Claims) learn(p *Pending, a *series.Answer, now int64) {
 	e := p.e
 	if a.Err == nil {
 		c.resolve(p, true, now)
@@ -56,7 +57,7 @@ func (c *Claims) learn(p *Pending, a *driver.Answer, now int64) {
 			p.until = 0
 		}
 	}
-	if a.Kind == driver.KindUnknown {
+	if a.Kind == series.KindUnknown {
 		c.learnDoubt(p, a)
 		return
 	}
@@ -70,7 +71,7 @@ func (c *Claims) learn(p *Pending, a *driver.Answer, now int64) {
 }
 
 // learnDoubt takes why a claim has no answer.
-func (c *Claims) learnDoubt(p *Pending, a *driver.Answer) {
+func (c *Claims) learnDoubt(p *Pending, a *series.Answer) {
 	e := p.e
 	switch {
 	case a.Err == nil: // the store has forgotten the job, or never knew it
@@ -112,7 +113,7 @@ func (c *Claims) situation(p *Pending) situation {
 }
 
 // proceed applies what follows from an answer for others than the claim.
-func (c *Claims) proceed(p *Pending, a *driver.Answer, do actions, now int64) {
+func (c *Claims) proceed(p *Pending, a *series.Answer, do actions, now int64) {
 	e := p.e
 	if do.settles {
 		c.granted(e, p.after, a)
@@ -172,7 +173,7 @@ func (c *Claims) again(p *Pending, at int64) {
 
 // doubt sends a claim again that has no verdict and may have been granted. In a drain it is
 // given up if it certainly was not.
-func (c *Claims) doubt(p *Pending, a *driver.Answer, now int64) {
+func (c *Claims) doubt(p *Pending, a *series.Answer, now int64) {
 	c.freeSlot(p)
 	if c.leaves(p.e) && !p.mayHoldLease() {
 		c.resolve(p, false, now)
@@ -185,7 +186,7 @@ func (c *Claims) doubt(p *Pending, a *driver.Answer, now int64) {
 
 // hold sends a claim again when the run in its way is over. If a run ended since the claim
 // was sent, that may have been it, and nothing else will say so: the claim is sent at once.
-func (c *Claims) hold(p *Pending, a *driver.Answer, now int64) {
+func (c *Claims) hold(p *Pending, a *series.Answer, now int64) {
 	p.held = true
 	at := c.probeAt(p.e, a, now)
 	if p.freed {

@@ -1,10 +1,10 @@
 package claims
 
-import "github.com/cronce/cronce/lock/driver"
+import "github.com/cronce/cronce/lock/series"
 
 // A situation is what decide needs to know of a claim beside its answer.
 type situation struct {
-	overlap  driver.Overlap // of the job
+	overlap  series.Overlap // of the job
 	backlog  bool           // missed ticks of the job run one after the other
 	draining bool           // the node drains
 	stale    bool           // a newer tick took the place of this one
@@ -50,34 +50,34 @@ type actions struct {
 }
 
 // decide returns what follows from an answer of the store. It is pure.
-func decide(s situation, a *driver.Answer) actions {
+func decide(s situation, a *series.Answer) actions {
 	switch a.Kind {
-	case driver.KindGranted:
-		return actions{step: stepEnd, start: true, settles: true, follow: s.overlap == driver.OverlapAllow}
-	case driver.KindOver, driver.KindPassed:
+	case series.KindGranted:
+		return actions{step: stepEnd, start: true, settles: true, follow: s.overlap == series.OverlapAllow}
+	case series.KindOver, series.KindPassed:
 		return actions{step: stepDrop, settles: true, watch: watchRun, follow: true}
-	case driver.KindWaiting:
-		return actions{step: stepEnd, watch: watchWaiting, replace: s.overlap == driver.OverlapReplace}
-	case driver.KindMissed, driver.KindSkipped, driver.KindPaused:
+	case series.KindWaiting:
+		return actions{step: stepEnd, watch: watchWaiting, replace: s.overlap == series.OverlapReplace}
+	case series.KindMissed, series.KindSkipped, series.KindPaused:
 		return actions{step: stepEnd, follow: true}
-	case driver.KindUnknown: // also in a drain, since it may hold a lease
+	case series.KindUnknown: // also in a drain, since it may hold a lease
 		return actions{step: stepDoubt, open: a.Err == nil}
-	case driver.KindAhead:
+	case series.KindAhead:
 		return actions{step: stepDoubt}
 	}
-	if s.draining || s.stale && a.Kind == driver.KindExpired {
+	if s.draining || s.stale && a.Kind == series.KindExpired {
 		return actions{step: stepDrop} // it was not granted, and nothing else is wanted
 	}
 	switch a.Kind {
-	case driver.KindExpired:
+	case series.KindExpired:
 		return actions{step: stepRetry, readClock: true}
-	case driver.KindEarly:
+	case series.KindEarly:
 		return actions{step: stepWait}
-	case driver.KindHeld:
+	case series.KindHeld:
 		return actions{step: stepHold}
-	case driver.KindGap:
+	case series.KindGap:
 		return decideGap(s)
-	case driver.KindOrphan:
+	case series.KindOrphan:
 		if s.settle { // sent without a slot, it would not wait for the takeover
 			return actions{step: stepRetry}
 		}

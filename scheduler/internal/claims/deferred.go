@@ -3,14 +3,14 @@ package claims
 import (
 	"slices"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A Share is deferred ticks of one shard: ticks that come first to other nodes. Almost all
 // of them are decided when this node asks, so they are no claims yet. They are peeked at
 // together, and only what no node has decided is claimed.
 type Share struct {
-	Peeks []driver.NumberRef // the ticks that are peeked at
+	Peeks []series.NumberRef // the ticks that are peeked at
 
 	at    int64
 	ticks []dueTick // the same as Peeks
@@ -51,9 +51,9 @@ func (d *deferred) take(now int64) (due []*Share) {
 	})
 	for _, s := range due {
 		s.ticks = slices.DeleteFunc(s.ticks, func(t dueTick) bool { return !t.open() })
-		s.Peeks = make([]driver.NumberRef, 0, len(s.ticks))
+		s.Peeks = make([]series.NumberRef, 0, len(s.ticks))
 		for _, t := range s.ticks {
-			s.Peeks = append(s.Peeks, driver.NumberRef{Key: t.job.Name, Number: t.Number})
+			s.Peeks = append(s.Peeks, series.NumberRef{Key: t.job.Name, Number: t.Number})
 		}
 	}
 	return due
@@ -91,7 +91,7 @@ func (s *Share) Shard() (shard int, ok bool) {
 // Peeked takes the answers to a share, in the order of its Peeks, and claims the ticks that
 // are not known to be decided. An answer of nil says that. It is called once for a share,
 // whose Peeks may still be read afterwards, by a request that was given up.
-func (c *Claims) Peeked(s *Share, answers []*driver.Answer, now int64) {
+func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) {
 	for i := range s.ticks {
 		t, a := &s.ticks[i], answers[i]
 		switch {

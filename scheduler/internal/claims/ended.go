@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
@@ -15,7 +16,7 @@ func (p *Pending) Ending() *atomic.Int32 { return &p.e.ending }
 func (p *Pending) Tick() int64 { return p.tick }
 
 // Chained reports whether the next missed tick follows when a run of this one has ended.
-func (p *Pending) Chained() bool { return p.backlog && p.job.Rules.Overlap != driver.OverlapAllow }
+func (p *Pending) Chained() bool { return p.backlog && p.job.Rules.Overlap != series.OverlapAllow }
 
 // Void reports whether a grant to the claim would be unwanted: it was only sent to learn,
 // in a drain, whether it had been granted, or the job was removed.
@@ -24,7 +25,7 @@ func (c *Claims) Void(p *Pending) bool { return c.draining && p.latest == past |
 // Ended starts what waited for the end of a run of this node, and the next of missed ticks
 // if chained. If this node was not the one that ended the run, it probes the run that has
 // the tick now: the node of that run may die as well.
-func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a driver.EndAnswer, now int64) {
+func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a series.EndAnswer, now int64) {
 	e := c.entry(j)
 	if a.Ended && a.Waiting == 0 && !e.Rules.Backlog() && e.latest == nil && len(c.parked[e]) == 0 {
 		return // nothing waits
@@ -79,7 +80,7 @@ func (c *Claims) EndRefused(j *job.Job, tick, fence, now int64) {
 // Opened takes what the store has of a job, in answer to an opening that named the mark
 // sent. It probes runs that are over or will be, and claims the latest tick if no node has
 // decided it and it is at least as old as slack. What former specs have left is settled.
-func (c *Claims) Opened(j *job.Job, s *driver.Series, former []job.Former, sent, now int64, slack time.Duration) {
+func (c *Claims) Opened(j *job.Job, s *series.Series, former []job.Former, sent, now int64, slack time.Duration) {
 	e := c.entry(j)
 	if e.Job != j || e.removed {
 		return // the job has changed since
@@ -106,13 +107,13 @@ func (c *Claims) Opened(j *job.Job, s *driver.Series, former []job.Former, sent,
 
 // found schedules a probe of a run that the store has: when its lease is over, or now if it
 // was given back.
-func (c *Claims) found(e *entry, r *driver.Run, s *driver.Series, now int64) {
+func (c *Claims) found(e *entry, r *series.Run, s *series.Series, now int64) {
 	until := int64(0)
 	for i := range s.Runs {
-		if o := &s.Runs[i]; o.State == driver.RunOpen && (o == r || r.State == driver.RunWaiting) {
+		if o := &s.Runs[i]; o.State == series.RunOpen && (o == r || r.State == series.RunWaiting) {
 			until = max(until, o.Until)
 		}
 	}
-	a := driver.Answer{Number: r.Number, Node: driver.NodeOf(r.Owner), Left: time.Duration(max(0, until-s.Now)) * time.Millisecond}
+	a := series.Answer{Number: r.Number, Node: driver.NodeOf(r.Owner), Left: time.Duration(max(0, until-s.Now)) * time.Millisecond}
 	c.schedule(run{e, r.Number}, r.Fence, c.probeAt(e, &a, now), c.looks(e, &a, now))
 }

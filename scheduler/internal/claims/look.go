@@ -3,7 +3,7 @@ package claims
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
@@ -16,7 +16,7 @@ const (
 // looks reports whether this node peeks at an alive run of another one about every second: a
 // drain may give it back, and no store notifies others of that. It sees to it that the next
 // look comes.
-func (c *Claims) looks(e *entry, a *driver.Answer, now int64) bool {
+func (c *Claims) looks(e *entry, a *series.Answer, now int64) bool {
 	if !c.cfg.Peek || a.Left == 0 || c.nodes.Self(a.Node) || !c.nodes.Among(lookers, e.Hash, a.Number, a.Node) {
 		return false
 	}
@@ -42,7 +42,7 @@ func (c *Claims) takeLooks(now int64) []*Share {
 }
 
 // looked takes the answer to a look; nil: there is none.
-func (c *Claims) looked(t *dueTick, a *driver.Answer, now int64) {
+func (c *Claims) looked(t *dueTick, a *series.Answer, now int64) {
 	switch p, is := c.probes[run{t.e, t.Number}]; {
 	case !is || c.leaves(t.e): // the run is over
 	case a != nil:

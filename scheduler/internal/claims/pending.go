@@ -3,7 +3,7 @@ package claims
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -89,7 +89,7 @@ func (p *Pending) pause(longest time.Duration) int64 {
 const past = 1
 
 // Send returns the request of a claim that is sent now. The owner makes a fresh owner.
-func (c *Claims) Send(p *Pending, owner func() string, now int64) driver.Claim {
+func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 	if p.owner == "" {
 		p.owner = owner()
 	}
@@ -101,14 +101,14 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) driver.Claim {
 	r := p.job.Rules
 	interval := p.interval()
 	deadline, late := r.StartWithin(interval)
-	q := driver.Claim{
+	q := series.Claim{
 		Key: p.job.Name, Owner: p.owner, Number: p.tick, After: p.after, Between: p.between, From: p.from,
 		TTL: r.LeaseOf(interval), Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
 		Window: r.Window, Overlap: r.Overlap, Backlog: p.backlog,
 		Latest: now + c.cfg.Timeout.Milliseconds(), Revision: c.cfg.Revisions.Of(p.job.Spec, now), Replicas: r.Replicas,
 	}
 	if p.former != nil {
-		q.Late, q.Revision = driver.ReasonRespecified, p.former.Revision
+		q.Late, q.Revision = series.ReasonRespecified, p.former.Revision
 	}
 	if p.stale || c.leaves(p.e) {
 		q.Latest = past // only an owner that was granted gets more than a no

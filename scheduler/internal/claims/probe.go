@@ -1,6 +1,6 @@
 package claims
 
-import "github.com/cronce/cronce/lock/driver"
+import "github.com/cronce/cronce/lock/series"
 
 // A run is one of another owner, or a tick that waits for its end. It is probed when its
 // deadline has passed, so that a dead node is noticed without a leader.
@@ -20,9 +20,9 @@ type probe struct {
 func (p probe) of(fence int64) bool { return p.claim != nil && p.claim.from == fence }
 
 // watch probes the run that an answer names, if it may need another attempt or its end.
-func (c *Claims) watch(e *entry, a *driver.Answer, now int64) {
+func (c *Claims) watch(e *entry, a *series.Answer, now int64) {
 	r := run{e, a.Number}
-	if a.State == driver.RunNone || a.State >= driver.RunDone || c.leaves(e) {
+	if a.State == series.RunNone || a.State >= series.RunDone || c.leaves(e) {
 		c.cancel(r)
 		return
 	}
@@ -31,7 +31,7 @@ func (c *Claims) watch(e *entry, a *driver.Answer, now int64) {
 
 // watchWaiting probes a waiting tick when the run it waits for is over. The node that runs
 // it starts the waiting tick at once; the probe is for when that node died.
-func (c *Claims) watchWaiting(e *entry, a *driver.Answer, now int64) {
+func (c *Claims) watchWaiting(e *entry, a *series.Answer, now int64) {
 	if !c.leaves(e) {
 		c.schedule(run{e, a.Number}, a.Fence, c.probeAt(e, a, now), false)
 	}
@@ -69,8 +69,8 @@ func (c *Claims) cancel(r run) {
 
 // granted cancels the probe of the run of the tick before, if an answer says that the tick
 // itself was granted: where runs do not overlap, that settled the run before.
-func (c *Claims) granted(e *entry, before int64, a *driver.Answer) {
-	if e.Rules.Overlap == driver.OverlapSkip && (a.State == driver.RunOpen || a.State == driver.RunDone) {
+func (c *Claims) granted(e *entry, before int64, a *series.Answer) {
+	if e.Rules.Overlap == series.OverlapSkip && (a.State == series.RunOpen || a.State == series.RunDone) {
 		c.cancel(run{e, before})
 	}
 }
@@ -89,7 +89,7 @@ func (c *Claims) probeAnswered(p *Pending) {
 
 // probeAt is when to probe a run: when its lease is over, on a grid that many probes share.
 // The node that comes first for the tick without the run's node is first.
-func (c *Claims) probeAt(e *entry, a *driver.Answer, now int64) int64 {
+func (c *Claims) probeAt(e *entry, a *series.Answer, now int64) int64 {
 	if a.Left == 0 {
 		return now
 	}

@@ -1,7 +1,7 @@
 package claims
 
 import (
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
@@ -16,7 +16,7 @@ type Events interface {
 
 // Report logs what an answer decided. Call it after Answer, without a mutex: of a claim that
 // is sent again it reads only what does not change.
-func (p *Pending) Report(a *driver.Answer, log Events) {
+func (p *Pending) Report(a *series.Answer, log Events) {
 	for _, s := range a.Settled {
 		reportSettled(p.job, s, log)
 	}
@@ -24,17 +24,17 @@ func (p *Pending) Report(a *driver.Answer, log Events) {
 		p.reportBetween(a, log)
 	}
 	switch a.Kind {
-	case driver.KindPassed:
+	case series.KindPassed:
 		log.Passed(p.job, p.tick, a.Node)
-	case driver.KindWaiting:
+	case series.KindWaiting:
 		log.Waiting(p.job, p.tick)
-	case driver.KindSkipped:
-		log.Skipped(p.job, p.tick, driver.ReasonOverlap)
-	case driver.KindPaused:
+	case series.KindSkipped:
+		log.Skipped(p.job, p.tick, series.ReasonOverlap)
+	case series.KindPaused:
 		log.Skipped(p.job, p.tick, paused)
-	case driver.KindMissed:
+	case series.KindMissed:
 		log.Missed(p.job, p.tick, 1, p.late())
-	case driver.KindAhead:
+	case series.KindAhead:
 		log.MarkAhead(p.job, a.Mark)
 	}
 }
@@ -46,43 +46,43 @@ const (
 )
 
 // reportBetween logs the ticks that the claim covered as missed.
-func (p *Pending) reportBetween(a *driver.Answer, log Events) {
+func (p *Pending) reportBetween(a *series.Answer, log Events) {
 	last := p.spec().PrevMilli(p.tick - 1)
 	count := min(p.between, p.spec().Count(a.From, p.tick-1, countLimit)) // the mark may have moved since it was counted
 	switch {
 	case count == 0:
-	case a.Kind == driver.KindPaused:
+	case a.Kind == series.KindPaused:
 		log.Skipped(p.job, last, paused)
 	case p.former != nil:
-		log.Missed(p.job, last, count, driver.ReasonRespecified)
+		log.Missed(p.job, last, count, series.ReasonRespecified)
 	default:
-		log.Missed(p.job, last, count, driver.ReasonMisfire)
+		log.Missed(p.job, last, count, series.ReasonMisfire)
 	}
 }
 
 // late is the reason that is recorded when the claim comes too late.
 func (p *Pending) late() string {
 	if p.former != nil {
-		return driver.ReasonRespecified
+		return series.ReasonRespecified
 	}
 	return p.job.Rules.Late()
 }
 
-func reportSettled(j *job.Job, s driver.Settled, log Events) {
+func reportSettled(j *job.Job, s series.Settled, log Events) {
 	switch s.Verdict {
-	case driver.VerdictLost:
-		log.Missed(j, s.Number, 1, driver.ReasonLost)
-	case driver.VerdictMissed:
-		log.Missed(j, s.Number, 1, driver.ReasonDeadline)
-	case driver.VerdictPaused:
+	case series.VerdictLost:
+		log.Missed(j, s.Number, 1, series.ReasonLost)
+	case series.VerdictMissed:
+		log.Missed(j, s.Number, 1, series.ReasonDeadline)
+	case series.VerdictPaused:
 		log.Skipped(j, s.Number, paused)
-	case driver.VerdictSuperseded:
+	case series.VerdictSuperseded:
 		log.Skipped(j, s.Number, superseded)
 	}
 }
 
 // Report logs which ticks of a share other nodes have.
-func (s *Share) Report(answers []*driver.Answer, log Events) {
+func (s *Share) Report(answers []*series.Answer, log Events) {
 	for i, t := range s.ticks {
 		if a := answers[i]; a != nil && !t.look {
 			log.Passed(t.job, t.Number, a.Node)

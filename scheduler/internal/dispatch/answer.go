@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
@@ -20,7 +20,7 @@ func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Dura
 	now := d.cfg.Clock.Ms()
 	for i, p := range all {
 		a := &answers[i]
-		d.answers[min(a.Kind, driver.KindPaused)]++
+		d.answers[min(a.Kind, series.KindPaused)]++
 		if d.claims.Answer(p, a.Answer, now) {
 			granted = append(granted, d.attempt(p, a))
 		}
@@ -111,7 +111,7 @@ func (d *Dispatcher) Vacated(n int) {
 }
 
 // Ended lets what waited for the end of a run go on.
-func (d *Dispatcher) Ended(a *runs.Attempt, e driver.EndAnswer) {
+func (d *Dispatcher) Ended(a *runs.Attempt, e series.EndAnswer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.claims.Ended(a.Job, a.Tick, a.Lease.Fence(), a.Backlog, e, d.cfg.Clock.Ms())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A store that answers one claim of a request is reachable: the errors of the others are about their jobs. Otherwise
@@ -29,7 +30,7 @@ func TestVerdictOnARequest(t *testing.T) {
 	} {
 		answers := make([]lock.Claimed, len(c.errs))
 		for i, err := range c.errs {
-			answers[i].Answer = &driver.Answer{Err: err}
+			answers[i].Answer = &series.Answer{Err: err}
 		}
 		if reached, failed := verdict(answers); reached != c.reached || !errors.Is(failed, c.failed) {
 			t.Errorf("%v: reached %v, failed with %v", c.errs, reached, failed)

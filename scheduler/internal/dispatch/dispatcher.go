@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
@@ -46,14 +46,14 @@ type Events interface {
 type Config struct {
 	Claims    claims.Config
 	Claimer   *lock.Claimer
-	Peeker    driver.Peeker // nil: the store is none
+	Peeker    series.Peeker // nil: the store is none
 	Clock     *clock.Clock
 	Health    Health
 	Events    Events
 	Open      func(j *job.Job)    // lets a job be opened soon
 	Maintain  func(now time.Time) // is called whenever the dispatcher wakes; must not block
 	ReadClock signal.Signal       // raised when the clock may be behind the store's
-	Local     bool                // the store is a driver.Local
+	Local     bool                // the store is a series.Local
 	Changed   signal.Signal       // raised in a drain when InDoubt may have changed
 }
 
@@ -216,7 +216,7 @@ func (d *Dispatcher) FenceAhead(most int) (names []string, count int) {
 }
 
 // Answers are how many claims were answered with each kind.
-type Answers [driver.KindPaused + 1]int64
+type Answers [series.KindPaused + 1]int64
 
 // Answers returns how many claims were answered, and how.
 func (d *Dispatcher) Answers() Answers {

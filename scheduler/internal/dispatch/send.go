@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
@@ -27,7 +27,7 @@ func (r *request) send(d *Dispatcher) {
 	}
 	d.mu.Lock()
 	now := d.cfg.Clock.Ms()
-	wire := make([]driver.Claim, len(r.claims))
+	wire := make([]series.Claim, len(r.claims))
 	for i, p := range r.claims {
 		wire[i] = d.claims.Send(p, d.cfg.Claimer.Owner, now)
 	}
@@ -46,13 +46,13 @@ func (d *Dispatcher) peek(ctx context.Context, r *request) {
 }
 
 // peeked takes the answers to a share, and claims what is not known to be decided.
-func (d *Dispatcher) peeked(r *request, answers []*driver.Answer, err error) {
+func (d *Dispatcher) peeked(r *request, answers []*series.Answer, err error) {
 	s := r.share
 	if shard, some := s.Shard(); some && d.life.Err() == nil { // a request that the end cut short shows nothing
 		d.cfg.Health.Answered(health.Part{Shard: shard, Kind: health.Peeks}, err)
 	}
 	if err != nil {
-		answers = make([]*driver.Answer, len(s.Peeks))
+		answers = make([]*series.Answer, len(s.Peeks))
 	}
 	if d.cfg.Events.NamesWinners() {
 		s.Report(answers, d.cfg.Events)

@@ -8,8 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
@@ -18,15 +19,15 @@ import (
 
 // The rhythm of heartbeats.
 const (
-	Every     = driver.MemberEvery
-	ttl       = driver.MemberFor
+	Every     = series.MemberEvery
+	ttl       = series.MemberFor
 	handshake = time.Second // after the first one: nodes that start together learn of each other soon
 	reread    = 100 * time.Millisecond
 )
 
 // A Store has a list of nodes and a clock.
 type Store interface {
-	driver.Membership
+	series.Membership
 	driver.Clocked
 }
 
@@ -108,7 +109,7 @@ func (h *Heart) interval() time.Duration {
 func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	next := h.interval()
 	h.next = next
-	a, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (driver.BeatAnswer, error) { // it may outlive this call
+	a, err := wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) (series.BeatAnswer, error) { // it may outlive this call
 		return h.cfg.Store.Beat(ctx, h.cfg.Node, next+ttl-Every)
 	})
 	if ctx.Err() != nil {
@@ -132,7 +133,7 @@ func (h *Heart) Beat(ctx context.Context) (joined bool) {
 
 // readClock reads the clock where the list of nodes does not answer.
 func (h *Heart) readClock(ctx context.Context) {
-	rs, err := bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) ([]driver.ClockReading, error) {
+	rs, err := wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) ([]driver.ClockReading, error) {
 		ctx, stop := context.WithTimeout(ctx, h.cfg.Timeout/2) // servers that are silent are left out then
 		defer stop()
 		return h.cfg.Store.Now(ctx)
@@ -147,8 +148,8 @@ func (h *Heart) readClock(ctx context.Context) {
 // clocks disagree, delay no heartbeat for long.
 func (h *Heart) observe(ctx context.Context, rs []driver.ClockReading) {
 	stepped, again := h.cfg.Clock.Observe(rs)
-	for reads := 1; again && reads < clock.MostReads && bounded.Pause(ctx, reread); reads++ {
-		rs, err := bounded.Call(ctx, h.cfg.Timeout, h.cfg.Store.Now)
+	for reads := 1; again && reads < clock.MostReads && wait.Sleep(ctx, reread) == nil; reads++ {
+		rs, err := wait.CallWithin(ctx, h.cfg.Timeout, h.cfg.Store.Now)
 		if err != nil {
 			return
 		}
@@ -201,7 +202,7 @@ func (h *Heart) recognise(ctx context.Context, rs []driver.ClockReading) {
 		return
 	}
 	if h.process != "" {
-		all, err := bounded.Call(ctx, h.cfg.Timeout, h.cfg.Store.Now)
+		all, err := wait.CallWithin(ctx, h.cfg.Timeout, h.cfg.Store.Now)
 		if err != nil {
 			return // the next heartbeat finds the same
 		}
@@ -215,7 +216,7 @@ func (h *Heart) recognise(ctx context.Context, rs []driver.ClockReading) {
 // Leave takes the node off the list, so that its share goes to others at once. If that
 // fails, the time to live of its last heartbeat does the same.
 func (h *Heart) Leave(ctx context.Context) {
-	_, _ = bounded.Call(ctx, h.cfg.Timeout, func(ctx context.Context) (any, error) {
+	_, _ = wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) (any, error) {
 		return nil, h.cfg.Store.Leave(ctx, h.cfg.Node)
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/heartbeat"
@@ -51,18 +52,18 @@ func (s *server) set(change func(s *server)) {
 	change(s)
 }
 
-func (s *server) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+func (s *server) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	s.mu.Lock()
 	fault, answer, process := s.fault, s.answer, s.process[0]
 	s.mu.Unlock()
 	if fault != nil {
-		return driver.BeatAnswer{}, fault
+		return series.BeatAnswer{}, fault
 	}
 	if answer != nil {
 		select {
 		case <-answer:
 		case <-ctx.Done():
-			return driver.BeatAnswer{}, ctx.Err()
+			return series.BeatAnswer{}, ctx.Err()
 		}
 	}
 	a, err := s.Store.Beat(ctx, node, ttl)

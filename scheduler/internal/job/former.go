@@ -3,7 +3,7 @@ package job
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -20,7 +20,7 @@ type Former struct {
 // Formers returns the former specs that the store has returned with a series. A spec was in
 // force until it was seen last, or until the next one was there, if that came later. One that
 // cannot be read is left out: verify reports it.
-func Formers(s *driver.Series) (all []Former) {
+func Formers(s *series.Series) (all []Former) {
 	for i := range s.Former {
 		u := &s.Former[i]
 		zone, err := time.LoadLocation(u.Zone)
@@ -40,7 +40,7 @@ func Formers(s *driver.Series) (all []Former) {
 
 // next returns since when the spec that came after a use has been in force; 0: it came before
 // the use.
-func next(s *driver.Series, u *driver.RevisionUse) int64 {
+func next(s *series.Series, u *series.RevisionUse) int64 {
 	at := s.Since
 	for i := range s.Former {
 		if v := &s.Former[i]; v.Since > u.Since && (v.Since < at || at <= u.Since) {

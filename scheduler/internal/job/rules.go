@@ -3,13 +3,13 @@ package job
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
 // Rules are the policies of a job with their defaults filled in.
 type Rules struct {
-	Overlap  driver.Overlap
+	Overlap  series.Overlap
 	Policy   policy.Record // overlap, misfire, deadline and jitter, as the store records them
 	Recorded string        // the text of Policy
 	Rerun    bool          // a tick whose node died runs again
@@ -64,7 +64,7 @@ func (r *Rules) LeaseOf(interval time.Duration) time.Duration {
 // Late is the reason that is recorded for a tick whose first attempt comes too late.
 func (r *Rules) Late() string {
 	if r.Policy.Misfire == policy.Skip {
-		return driver.ReasonMisfire
+		return series.ReasonMisfire
 	}
-	return driver.ReasonDeadline
+	return series.ReasonDeadline
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/policy"
 )
@@ -19,15 +19,15 @@ func TestStartWithin(t *testing.T) {
 		within   time.Duration
 		reason   string
 	}{
-		"the interval":                        {policy.Record{}, time.Minute, time.Minute, driver.ReasonDeadline},
-		"a second at least":                   {policy.Record{}, 999 * time.Millisecond, time.Second, driver.ReasonDeadline},
-		"an hour at most":                     {policy.Record{}, time.Hour + 1, time.Hour, driver.ReasonDeadline},
-		"as long as it is given":              {policy.Record{Deadline: 2 * time.Hour}, time.Minute, 2 * time.Hour, driver.ReasonDeadline},
-		"misfire skip: a second":              {policy.Record{Misfire: policy.Skip}, time.Minute, time.Second, driver.ReasonMisfire},
-		"misfire all: ten intervals":          {policy.Record{Misfire: policy.All}, time.Minute, 10 * time.Minute, driver.ReasonDeadline},
-		"misfire all: ten seconds at least":   {policy.Record{Misfire: policy.All}, time.Millisecond, 10 * time.Second, driver.ReasonDeadline},
-		"misfire all: no hour bounds it":      {policy.Record{Misfire: policy.All}, 24 * time.Hour, 240 * time.Hour, driver.ReasonDeadline},
-		"misfire all, as long as it is given": {policy.Record{Misfire: policy.All, Deadline: time.Hour}, time.Minute, time.Hour, driver.ReasonDeadline},
+		"the interval":                        {policy.Record{}, time.Minute, time.Minute, series.ReasonDeadline},
+		"a second at least":                   {policy.Record{}, 999 * time.Millisecond, time.Second, series.ReasonDeadline},
+		"an hour at most":                     {policy.Record{}, time.Hour + 1, time.Hour, series.ReasonDeadline},
+		"as long as it is given":              {policy.Record{Deadline: 2 * time.Hour}, time.Minute, 2 * time.Hour, series.ReasonDeadline},
+		"misfire skip: a second":              {policy.Record{Misfire: policy.Skip}, time.Minute, time.Second, series.ReasonMisfire},
+		"misfire all: ten intervals":          {policy.Record{Misfire: policy.All}, time.Minute, 10 * time.Minute, series.ReasonDeadline},
+		"misfire all: ten seconds at least":   {policy.Record{Misfire: policy.All}, time.Millisecond, 10 * time.Second, series.ReasonDeadline},
+		"misfire all: no hour bounds it":      {policy.Record{Misfire: policy.All}, 24 * time.Hour, 240 * time.Hour, series.ReasonDeadline},
+		"misfire all, as long as it is given": {policy.Record{Misfire: policy.All, Deadline: time.Hour}, time.Minute, time.Hour, series.ReasonDeadline},
 	} {
 		for _, j := range []time.Duration{0, jitter} {
 			test.record.Jitter = j

@@ -3,8 +3,8 @@ package reconcile
 import (
 	"context"
 
-	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/internal/wait"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
@@ -30,7 +30,7 @@ func (r *Reconciler) otherSpec(ctx context.Context, j *job.Job) string {
 	r.mu.Lock()
 	other := r.other[j]
 	r.mu.Unlock()
-	journal, _ := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) (driver.Journal, error) {
+	journal, _ := wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) (series.Journal, error) {
 		return r.cfg.Store.Journal(ctx, j.Name, 1)
 	})
 	for _, rev := range journal.Revisions {

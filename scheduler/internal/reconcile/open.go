@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
@@ -60,11 +61,11 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 	if len(jobs) == 0 {
 		return // to open a job says that this node has it
 	}
-	requests := make([]driver.OpenRequest, len(jobs))
+	requests := make([]series.OpenRequest, len(jobs))
 	now := r.cfg.Clock.Ms()
 	for i, j := range jobs {
 		known := r.cfg.Dispatcher.Job(int(j.No))
-		requests[i] = driver.OpenRequest{
+		requests[i] = series.OpenRequest{
 			Key: j.Name, Node: r.cfg.Node, Revision: r.cfg.Revisions.Of(j.Spec, now),
 			Spec: j.Spec.Text(), Zone: j.Spec.Zone().String(), Policies: j.Rules.Recorded, Mark: known.Mark,
 		}
@@ -72,33 +73,33 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 			requests[i].Unseen, requests[i].Begin = unseen, begin(j, now)
 		}
 	}
-	series, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]driver.Series, error) {
+	answers, err := wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) ([]series.Series, error) {
 		return r.cfg.Store.Open(ctx, requests), nil
 	})
 	if ctx.Err() != nil {
 		return // the node stops: a request that was cut short shows nothing about the store
 	}
 	if err != nil {
-		series = make([]driver.Series, len(jobs))
-		for i := range series {
-			series[i].Err = err
+		answers = make([]series.Series, len(jobs))
+		for i := range answers {
+			answers[i].Err = err
 		}
 	}
 	opened := make([]job.Opened, 0, len(jobs))
 	reached := false // of the store; something else may be wrong with one job
-	for i := range series {
+	for i := range answers {
 		switch {
-		case series[i].Err == nil:
+		case answers[i].Err == nil:
 			reached = true
-			opened = append(opened, job.Opened{Job: jobs[i], Series: &series[i], Former: job.Formers(&series[i]), Sent: requests[i].Mark})
-		case errors.Is(series[i].Err, driver.ErrUnreadable):
+			opened = append(opened, job.Opened{Job: jobs[i], Series: &answers[i], Former: job.Formers(&answers[i]), Sent: requests[i].Mark})
+		case errors.Is(answers[i].Err, driver.ErrUnreadable):
 			reached = true
-			err = series[i].Err
+			err = answers[i].Err
 		default:
-			err = series[i].Err
+			err = answers[i].Err
 		}
 	}
-	r.note(jobs, series)
+	r.note(jobs, answers)
 	for _, o := range opened {
 		r.cfg.Opened(o.Job)
 		if o.Series.Mark > o.Series.Now+markAhead.Milliseconds() {
@@ -127,12 +128,12 @@ func begin(j *job.Job, now int64) int64 {
 func (r *Reconciler) has(j *job.Job) bool { return r.cfg.Dispatcher.Job(int(j.No)).Job == j }
 
 // note notes which jobs are open, and which have another revision on another node.
-func (r *Reconciler) note(jobs []*job.Job, series []driver.Series) {
+func (r *Reconciler) note(jobs []*job.Job, opened []series.Series) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := time.Now()
 	for i, j := range jobs {
-		s := &series[i]
+		s := &opened[i]
 		if !r.has(j) {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
@@ -31,9 +31,9 @@ const (
 
 // A Store has the series of jobs.
 type Store interface {
-	driver.Numbered
-	driver.Journaled
-	driver.Membership
+	series.Numbered
+	series.Journaled
+	series.Membership
 }
 
 // A Dispatcher claims the ticks of jobs.
@@ -69,7 +69,7 @@ type Events interface {
 // Config is what a Reconciler needs. All fields but Control are required.
 type Config struct {
 	Store      Store
-	Control    driver.Controlled // of the store; nil: jobs that were removed are not retired
+	Control    series.Controlled // of the store; nil: jobs that were removed are not retired
 	Node       string
 	Shards     int
 	Clock      *clock.Clock

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/internal/wait"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 )
 
@@ -31,7 +31,7 @@ func (r *Reconciler) Retire(ctx context.Context) {
 		now := r.cfg.Clock.Ms()
 		turn := now / retireEvery.Milliseconds()
 		left := time.Duration((turn+1)*retireEvery.Milliseconds()-now) * time.Millisecond
-		if !bounded.Pause(ctx, max(left, time.Second)) {
+		if wait.Sleep(ctx, max(left, time.Second)) != nil {
 			return
 		}
 		r.mu.Lock()
@@ -46,12 +46,12 @@ func (r *Reconciler) Retire(ctx context.Context) {
 // retireRemoved retires the jobs that were removed. It begins at another one in each turn, and
 // ends at the first error: the next turn comes to the rest.
 func (r *Reconciler) retireRemoved(ctx context.Context, turn int) {
-	keys, err := bounded.Call(ctx, r.cfg.Timeout, r.cfg.Store.Keys)
+	keys, err := wait.CallWithin(ctx, r.cfg.Timeout, r.cfg.Store.Keys)
 	if err != nil {
 		return
 	}
 	keys = r.others(keys)
-	members, err := bounded.Call(ctx, r.cfg.Timeout, r.cfg.Store.Members)
+	members, err := wait.CallWithin(ctx, r.cfg.Timeout, r.cfg.Store.Members)
 	if err != nil || len(keys) == 0 {
 		return
 	}
@@ -59,7 +59,7 @@ func (r *Reconciler) retireRemoved(ctx context.Context, turn int) {
 	for from := range (len(keys) + retireReads - 1) / retireReads {
 		at := (from + turn) % ((len(keys) + retireReads - 1) / retireReads) * retireReads
 		part := keys[at:min(at+retireReads, len(keys))]
-		all, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) ([]driver.Series, error) {
+		all, err := wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) ([]series.Series, error) {
 			return r.cfg.Store.ReadSeries(ctx, part), nil
 		})
 		if err != nil {
@@ -67,7 +67,7 @@ func (r *Reconciler) retireRemoved(ctx context.Context, turn int) {
 		}
 		for i := range all {
 			s := &all[i]
-			if s.Err != nil || s.Mark == 0 || s.Paused || s.Now-s.Mark < driver.SightedWithin.Milliseconds() {
+			if s.Err != nil || s.Mark == 0 || s.Paused || s.Now-s.Mark < series.SightedWithin.Milliseconds() {
 				continue // not known, paused by an operator or retired, or decided by a node lately
 			}
 			if left--; left < 0 || !r.retire(ctx, &members, s) {
@@ -94,26 +94,26 @@ func (r *Reconciler) others(keys []string) (others []string) {
 }
 
 // retire retires a job if it was removed for long enough. It reports whether the store answered.
-func (r *Reconciler) retire(ctx context.Context, members *driver.MemberList, s *driver.Series) bool {
+func (r *Reconciler) retire(ctx context.Context, members *series.MemberList, s *series.Series) bool {
 	opened, ok := r.sightings(ctx, s.Key)
 	if !ok {
 		return false
 	}
 	at, removed := members.Removed(s, opened)
-	if !removed || s.Now-at < driver.SightedWithin.Milliseconds() {
+	if !removed || s.Now-at < series.SightedWithin.Milliseconds() {
 		return true
 	}
-	a, err := r.control(ctx, driver.Control{Key: s.Key, Action: driver.ActionRetire, Reason: retireReason, Seen: s.Change})
+	a, err := r.control(ctx, series.Control{Key: s.Key, Action: series.ActionRetire, Reason: retireReason, Seen: s.Change})
 	if err != nil {
 		return false
 	}
-	if a.Kind != driver.ControlDone {
+	if a.Kind != series.ControlDone {
 		return true // it has changed, or a run is alive
 	}
 	again, ok := r.sightings(ctx, s.Key)
 	for i := range again {
 		if again[i].Last > at { // a node has opened it meanwhile, and would only learn of that in its next opening
-			_, err = r.control(ctx, driver.Control{Key: s.Key, Action: driver.ActionResume, Reason: "a node has it", Seen: a.Change})
+			_, err = r.control(ctx, series.Control{Key: s.Key, Action: series.ActionResume, Reason: "a node has it", Seen: a.Change})
 			return ok && err == nil
 		}
 	}
@@ -122,17 +122,17 @@ func (r *Reconciler) retire(ctx context.Context, members *driver.MemberList, s *
 }
 
 // control asks for a change.
-func (r *Reconciler) control(ctx context.Context, c driver.Control) (driver.ControlAnswer, error) {
+func (r *Reconciler) control(ctx context.Context, c series.Control) (series.ControlAnswer, error) {
 	c.Op, c.Who = uuid.NewString(), r.cfg.Node
-	return bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) (driver.ControlAnswer, error) {
+	return wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) (series.ControlAnswer, error) {
 		a := r.cfg.Control.Control(ctx, c)
 		return a, a.Err
 	})
 }
 
 // sightings returns which nodes have opened a job with which specs.
-func (r *Reconciler) sightings(ctx context.Context, key string) ([]driver.RevisionUse, bool) {
-	journal, err := bounded.Call(ctx, r.cfg.Timeout, func(ctx context.Context) (driver.Journal, error) {
+func (r *Reconciler) sightings(ctx context.Context, key string) ([]series.RevisionUse, bool) {
+	journal, err := wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) (series.Journal, error) {
 		return r.cfg.Store.Journal(ctx, key, 1)
 	})
 	return journal.Revisions, err == nil

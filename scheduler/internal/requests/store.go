@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
 // A Driver is what a scheduler needs of its store.
 type Driver interface {
 	driver.Driver
-	driver.Numbered
-	driver.Journaled
+	series.Numbered
+	series.Journaled
 	driver.Clocked
-	driver.Membership
+	series.Membership
 }
 
 // A Store passes requests on to a driver and measures them. Of the capabilities that a
@@ -50,26 +51,26 @@ func (c *Counts) noteOne(op Op, began time.Time, err error) {
 }
 
 // Open is that of the driver.
-func (s *Store) Open(ctx context.Context, os []driver.OpenRequest) []driver.Series {
+func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	began := time.Now()
 	all := s.Driver.Open(ctx, os)
-	note(s, Open, began, all, func(a *driver.Series) error { return a.Err })
+	note(s, Open, began, all, func(a *series.Series) error { return a.Err })
 	return all
 }
 
 // Claim is that of the driver.
-func (s *Store) Claim(ctx context.Context, cs []driver.Claim) []driver.Answer {
+func (s *Store) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	began := time.Now()
 	all := s.Driver.Claim(ctx, cs)
-	note(s, Claim, began, all, func(a *driver.Answer) error { return a.Err })
+	note(s, Claim, began, all, func(a *series.Answer) error { return a.Err })
 	return all
 }
 
 // RenewRuns is that of the driver.
-func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.RenewAnswer {
+func (s *Store) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	began := time.Now()
 	all := s.Driver.RenewRuns(ctx, rs)
-	note(s, Renew, began, all, func(a *driver.RenewAnswer) error { return a.Err })
+	note(s, Renew, began, all, func(a *series.RenewAnswer) error { return a.Err })
 	for i := range all {
 		result := lost
 		switch {
@@ -84,15 +85,15 @@ func (s *Store) RenewRuns(ctx context.Context, rs []driver.RunRef) []driver.Rene
 }
 
 // ReleaseRuns is that of the driver.
-func (s *Store) ReleaseRuns(ctx context.Context, es []driver.EndRequest) []driver.EndAnswer {
+func (s *Store) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	began := time.Now()
 	all := s.Driver.ReleaseRuns(ctx, es)
-	note(s, End, began, all, func(a *driver.EndAnswer) error { return a.Err })
+	note(s, End, began, all, func(a *series.EndAnswer) error { return a.Err })
 	return all
 }
 
 // Journal is that of the driver.
-func (s *Store) Journal(ctx context.Context, key string, n int) (driver.Journal, error) {
+func (s *Store) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
 	began := time.Now()
 	j, err := s.Driver.Journal(ctx, key, n)
 	s.counts.noteOne(Journal, began, err)
@@ -108,7 +109,7 @@ func (s *Store) Now(ctx context.Context) ([]driver.ClockReading, error) {
 }
 
 // Beat is that of the driver.
-func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (driver.BeatAnswer, error) {
+func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	began := time.Now()
 	a, err := s.Driver.Beat(ctx, node, ttl)
 	s.counts.noteOne(Beat, began, err)
@@ -117,7 +118,7 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (drive
 
 // Shards is that of the driver; 1 if it has none.
 func (s *Store) Shards() int {
-	if sharded, is := s.Driver.(driver.Sharded); is {
+	if sharded, is := s.Driver.(series.Sharded); is {
 		return max(sharded.Shards(), 1)
 	}
 	return 1
@@ -125,7 +126,7 @@ func (s *Store) Shards() int {
 
 // Shard is that of the driver; 0 if it has none.
 func (s *Store) Shard(key string) int {
-	if sharded, is := s.Driver.(driver.Sharded); is {
+	if sharded, is := s.Driver.(series.Sharded); is {
 		return sharded.Shard(key)
 	}
 	return 0
@@ -149,15 +150,15 @@ func (s *Store) Replicas(ctx context.Context, key string) (int, error) {
 
 // A peeker measures peeks.
 type peeker struct {
-	driver.Peeker
+	series.Peeker
 	counts *Counts
 }
 
 // MeasurePeeks returns a peeker whose requests are counted in c.
-func (c *Counts) MeasurePeeks(p driver.Peeker) driver.Peeker { return &peeker{p, c} }
+func (c *Counts) MeasurePeeks(p series.Peeker) series.Peeker { return &peeker{p, c} }
 
 // Peek is that of the driver.
-func (p *peeker) Peek(ctx context.Context, ps []driver.NumberRef, whole bool) ([]*driver.Answer, error) {
+func (p *peeker) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
 	began := time.Now()
 	all, err := p.Peeker.Peek(ctx, ps, whole)
 	p.counts.noteOne(Peek, began, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/requests"
 )
 
@@ -18,16 +19,16 @@ var errDown = errors.New("connection refused")
 type slow struct {
 	*memlock.Store
 	took    time.Duration
-	answers []driver.Answer
+	answers []series.Answer
 }
 
-func (s *slow) Claim(context.Context, []driver.Claim) []driver.Answer {
+func (s *slow) Claim(context.Context, []series.Claim) []series.Answer {
 	time.Sleep(s.took)
 	return s.answers
 }
 
-func (s *slow) RenewRuns(context.Context, []driver.RunRef) []driver.RenewAnswer {
-	return []driver.RenewAnswer{{Alive: true}, {}, {Err: errDown}, {Alive: true}}
+func (s *slow) RenewRuns(context.Context, []series.RunRef) []series.RenewAnswer {
+	return []series.RenewAnswer{{Alive: true}, {}, {Err: errDown}, {Alive: true}}
 }
 
 // A request counts as answered if the store answered one of its claims, or refused one in
@@ -35,24 +36,24 @@ func (s *slow) RenewRuns(context.Context, []driver.RunRef) []driver.RenewAnswer 
 func TestClaims(t *testing.T) {
 	for name, c := range map[string]struct {
 		took    time.Duration
-		answers []driver.Answer
+		answers []series.Answer
 		result  string
 		within  float64 // the least bucket that has the request; 0: none
 	}{
-		"granted":                {0, []driver.Answer{{Kind: driver.KindGranted}}, "ok", .0005},
-		"on the bound":           {time.Millisecond, []driver.Answer{{}}, "ok", .001},
-		"above it":               {1001 * time.Microsecond, []driver.Answer{{}}, "ok", .0025},
-		"above all":              {3 * time.Second, []driver.Answer{{}}, "ok", 0},
-		"one of two answered":    {0, []driver.Answer{{Err: errDown}, {}}, "ok", .0005},
-		"none answered":          {0, []driver.Answer{{Err: errDown}, {Err: errDown}}, "doubt", .0005},
-		"without its replicas":   {0, []driver.Answer{{Err: &driver.ReplicasError{Want: 1}}}, "ok", .0005},
-		"of what cannot be read": {0, []driver.Answer{{Err: driver.ErrUnreadable}}, "ok", .0005},
+		"granted":                {0, []series.Answer{{Kind: series.KindGranted}}, "ok", .0005},
+		"on the bound":           {time.Millisecond, []series.Answer{{}}, "ok", .001},
+		"above it":               {1001 * time.Microsecond, []series.Answer{{}}, "ok", .0025},
+		"above all":              {3 * time.Second, []series.Answer{{}}, "ok", 0},
+		"one of two answered":    {0, []series.Answer{{Err: errDown}, {}}, "ok", .0005},
+		"none answered":          {0, []series.Answer{{Err: errDown}, {Err: errDown}}, "doubt", .0005},
+		"without its replicas":   {0, []series.Answer{{Err: &driver.ReplicasError{Want: 1}}}, "ok", .0005},
+		"of what cannot be read": {0, []series.Answer{{Err: driver.ErrUnreadable}}, "ok", .0005},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var counts requests.Counts
 				s := counts.Measure(&slow{memlock.New(memlock.Options{}), c.took, c.answers})
-				s.Claim(t.Context(), make([]driver.Claim, len(c.answers)))
+				s.Claim(t.Context(), make([]series.Claim, len(c.answers)))
 				for _, m := range counts.Requests() {
 					if m.Op != "claim" || m.Result != c.result {
 						if m.Count != 0 {
@@ -78,7 +79,7 @@ func TestClaims(t *testing.T) {
 func TestRenewals(t *testing.T) {
 	t.Parallel()
 	var counts requests.Counts
-	counts.Measure(&slow{Store: memlock.New(memlock.Options{})}).RenewRuns(t.Context(), make([]driver.RunRef, 4))
+	counts.Measure(&slow{Store: memlock.New(memlock.Options{})}).RenewRuns(t.Context(), make([]series.RunRef, 4))
 	if got := counts.Renewals(); got["renewed"] != 2 || got["lost"] != 1 || got["doubt"] != 1 {
 		t.Errorf("renewals %v, want 2 renewed, 1 lost, 1 in doubt", got)
 	}

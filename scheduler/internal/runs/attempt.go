@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -17,7 +17,7 @@ import (
 // The causes, beside lock.ErrLost, with which the context of a run ends.
 var (
 	ErrTimeout  = error(timeoutError{}) // is context.DeadlineExceeded, too
-	ErrReplaced = driver.ErrReplaced    // a newer tick waits for the end of this run
+	ErrReplaced = series.ErrReplaced    // a newer tick waits for the end of this run
 	ErrDrained  = errors.New("scheduler: the node's drain is over")
 )
 
@@ -51,7 +51,7 @@ type Grant struct {
 type Attempt struct {
 	Grant
 	runs *Runs
-	end  driver.EndRequest // how it ended
+	end  series.EndRequest // how it ended
 
 	refusedSince time.Duration // when the store refused its end first, since the runs were made; 0: it did not. Used by the endings alone
 
@@ -78,7 +78,7 @@ func (a *Attempt) execute() {
 	began := a.begin()
 	a.runs.starting.Add(-1)
 	if !began {
-		a.complete(driver.EndRequest{Kind: driver.EndUnstarted, Outcome: driver.OutcomeUnstarted})
+		a.complete(series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
 		return
 	}
 	a.runs.cfg.Events.RunStarted(a)
@@ -170,17 +170,17 @@ func (a *Attempt) try(ctx context.Context, work Work) (f *Failure) {
 // succeeded too late reports that, unless another node has the tick already.
 func (a *Attempt) finish(began time.Time, f *Failure) {
 	outcome := a.outcome(f)
-	if outcome == driver.OutcomeLost && a.tellLoss() {
+	if outcome == series.OutcomeLost && a.tellLoss() {
 		a.runs.cfg.Events.LeaseLost(a)
 	}
 	a.runs.cfg.Events.RunFinished(a, outcome, began, f)
 	switch {
-	case outcome == driver.OutcomeLost && f != nil && !f.skipped:
+	case outcome == series.OutcomeLost && f != nil && !f.skipped:
 		a.abandon()
-	case outcome == driver.OutcomeInterrupted && a.Job.Rules.GiveBack:
-		a.complete(driver.EndRequest{Kind: driver.EndGivenBack, Outcome: outcome, Error: f.Text()})
+	case outcome == series.OutcomeInterrupted && a.Job.Rules.GiveBack:
+		a.complete(series.EndRequest{Kind: series.EndGivenBack, Outcome: outcome, Error: f.Text()})
 	default:
-		a.complete(driver.EndRequest{Kind: driver.EndDone, Outcome: outcome, OK: outcome == driver.OutcomeOK, Error: f.Text()})
+		a.complete(series.EndRequest{Kind: series.EndDone, Outcome: outcome, OK: outcome == series.OutcomeOK, Error: f.Text()})
 	}
 }
 
@@ -188,21 +188,21 @@ func (a *Attempt) finish(began time.Time, f *Failure) {
 func (a *Attempt) outcome(f *Failure) string {
 	switch {
 	case a.lost():
-		return driver.OutcomeLost
+		return series.OutcomeLost
 	case f == nil:
-		return driver.OutcomeOK
+		return series.OutcomeOK
 	case f.skipped:
-		return driver.OutcomeSkipped
+		return series.OutcomeSkipped
 	case f.panicked:
-		return driver.OutcomePanic
+		return series.OutcomePanic
 	case errors.Is(f.cause, ErrTimeout):
-		return driver.OutcomeTimeout
+		return series.OutcomeTimeout
 	case errors.Is(f.cause, ErrReplaced):
-		return driver.OutcomeReplaced
+		return series.OutcomeReplaced
 	case errors.Is(f.cause, ErrDrained):
-		return driver.OutcomeInterrupted
+		return series.OutcomeInterrupted
 	}
-	return driver.OutcomeFailed
+	return series.OutcomeFailed
 }
 
 // lost reports whether the lease is gone, whatever ended its context first.
@@ -221,5 +221,5 @@ func (a *Attempt) tellLoss() bool {
 func (a *Attempt) abandon() {
 	a.runs.vacate(a)
 	a.Lease.Abandon(lock.ErrLost)
-	a.runs.answered(a, driver.EndAnswer{})
+	a.runs.answered(a, series.EndAnswer{})
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // completions are the attempts whose functions have returned and whose ends were not sent
@@ -24,7 +24,7 @@ const (
 )
 
 // complete ends the lease as e says, now or when the starts allow it.
-func (a *Attempt) complete(e driver.EndRequest) {
+func (a *Attempt) complete(e series.EndRequest) {
 	a.end = e
 	a.Ending.Add(1)
 	r, c := a.runs, &a.runs.completions
@@ -57,7 +57,7 @@ func (r *Runs) sendEnds() {
 		r.vacate(batch...)
 		for _, a := range batch {
 			if !a.Lease.End(r.ends(), a.end, a) {
-				a.Ended(driver.EndAnswer{Ended: true}) // it was ended before, and the store knows
+				a.Ended(series.EndAnswer{Ended: true}) // it was ended before, and the store knows
 			}
 		}
 		c.mu.Lock()
@@ -77,7 +77,7 @@ func (r *Runs) ends() context.Context {
 }
 
 // Ended takes the store's answer to the end of the attempt. The endings call it.
-func (a *Attempt) Ended(e driver.EndAnswer) {
+func (a *Attempt) Ended(e series.EndAnswer) {
 	if e.Err == nil { // an end in doubt says nothing new of the store
 		a.runs.cfg.Reached(time.Now())
 	}
@@ -87,7 +87,7 @@ func (a *Attempt) Ended(e driver.EndAnswer) {
 
 // answered counts an attempt whose end the store knows, or never will. Claims that waited
 // for it go on first: a drain must not find both quiet in between.
-func (r *Runs) answered(a *Attempt, e driver.EndAnswer) {
+func (r *Runs) answered(a *Attempt, e series.EndAnswer) {
 	r.cfg.Dispatcher.Ended(a, e)
 	r.unanswered.Add(-1)
 	r.changed()

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/signal"
 )
@@ -17,7 +17,7 @@ type Dispatcher interface {
 	// Vacated is called when n functions have returned: their slots are free.
 	Vacated(n int)
 	// Ended is called with the store's answer to the end of a run, once per run.
-	Ended(a *Attempt, e driver.EndAnswer)
+	Ended(a *Attempt, e series.EndAnswer)
 	// EndRefused is called when a job no longer waits for the end of a run, because the
 	// store refuses the end and takes all else.
 	EndRefused(a *Attempt)

@@ -18,20 +18,21 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A Driver is a store with all capabilities that commands use. Each store of the binary has them.
 type Driver interface {
 	driver.Driver
 	driver.Waiter
-	driver.Numbered
-	driver.Peeker
-	driver.Controlled
-	driver.Journaled
-	driver.OutputKeeper
+	series.Numbered
+	series.Peeker
+	series.Controlled
+	series.Journaled
+	series.OutputKeeper
 	driver.Inspector
 	driver.Forcer
-	driver.Membership
+	series.Membership
 	driver.Clocked
 	driver.StoreChecker
 	driver.Namespaced
@@ -116,7 +117,7 @@ func (s *Store) openRedis() error {
 }
 
 // Front returns the driver behind the validation of requests: keys and texts come from the command line.
-func (s *Store) Front() driver.Front { return driver.Front{Driver: s.Driver} }
+func (s *Store) Front() series.Front { return series.FrontOf(s.Driver) }
 
 // Now returns the store's clock; in a Cluster, the latest clock of its masters.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {

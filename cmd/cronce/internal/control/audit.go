@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -36,8 +36,8 @@ func AuditCommand() *cobra.Command {
 		Example: "  cronce audit\n  cronce audit --job sendSms -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.n < 1 || f.n > driver.MaxAudit {
-				return exit.Usagef("audit: -n is %d, must be 1 to %d", f.n, driver.MaxAudit)
+			if f.n < 1 || f.n > series.MaxAudit {
+				return exit.Usagef("audit: -n is %d, must be 1 to %d", f.n, series.MaxAudit)
 			}
 			return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error { return f.print(ctx, s, cmd.OutOrStdout()) })
 		},
@@ -55,7 +55,7 @@ type record struct {
 	Number int64         `json:"number"`
 	At     time.Time     `json:"at,omitzero"`
 	Who    string        `json:"who"`
-	Action driver.Action `json:"action"`
+	Action series.Action `json:"action"`
 	Job    string        `json:"job"`
 	Change int64         `json:"change"` // the number of the change in the job
 	Before string        `json:"before"`
@@ -84,7 +84,7 @@ func (f auditFlags) print(ctx context.Context, s *clients.Store, w io.Writer) er
 			return exit.Printed(exit.NotKnown, "a record of the audit cannot be read")
 		}
 	}
-	if sharded, ok := s.Driver.(driver.Sharded); f.job != "" || ok && sharded.Shards() > 1 {
+	if sharded, ok := s.Driver.(series.Sharded); f.job != "" || ok && sharded.Shards() > 1 {
 		return nil // the numbers between are of others
 	}
 	if gaps := verify.Gaps(found); len(gaps) > 0 {
@@ -93,7 +93,7 @@ func (f auditFlags) print(ctx context.Context, s *clients.Store, w io.Writer) er
 	return nil
 }
 
-func (f auditFlags) write(w io.Writer, found []driver.AuditRecord) error {
+func (f auditFlags) write(w io.Writer, found []series.AuditRecord) error {
 	if f.output == command.OutputJSON {
 		records := make([]record, len(found))
 		for i, r := range found {
@@ -121,8 +121,8 @@ func (f auditFlags) write(w io.Writer, found []driver.AuditRecord) error {
 // stateText is the state of a job in a record, with an instant as people read it.
 func stateText(state string) string {
 	var ms int64
-	if _, err := fmt.Sscanf(state, driver.ControlPaused+" until %d", &ms); err == nil {
-		return driver.ControlPaused + " until " + terminal.RFC3339(ms)
+	if _, err := fmt.Sscanf(state, series.ControlPaused+" until %d", &ms); err == nil {
+		return series.ControlPaused + " until " + terminal.RFC3339(ms)
 	}
 	return state
 }

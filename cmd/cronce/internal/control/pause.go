@@ -19,7 +19,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A pauseFlags holds the flags of pause, resume and retire.
@@ -50,7 +50,7 @@ func PauseCommand() *cobra.Command {
 			if f.reason == "" {
 				return exit.Usagef("pause: --reason is missing")
 			}
-			return f.run(cmd, args, driver.ActionPause)
+			return f.run(cmd, args, series.ActionPause)
 		},
 	}
 	f.flags(cmd)
@@ -70,7 +70,7 @@ func ResumeCommand() *cobra.Command {
 			"Exit code 3: the job changed at the same time, or the user may not write; 4: it is not known whether the pause has\n" +
 			"ended, or the store has no job on record.",
 		Example: "  cronce resume sendSms\n  cronce resume --all --reason 'the database is back'",
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, driver.ActionResume) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, series.ActionResume) },
 	}
 	f.flags(cmd)
 	return cmd
@@ -90,12 +90,12 @@ func (f *pauseFlags) intent(cmd *cobra.Command) {
 }
 
 // run pauses, resumes or retires the job that is named, or all.
-func (f *pauseFlags) run(cmd *cobra.Command, args []string, action driver.Action) error {
+func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action) error {
 	if len(args) > 1 || f.all == (len(args) == 1) {
 		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, or --all", cmd.Name(), len(args), f.all)
 	}
-	if n := utf8.RuneCountInString(f.reason); f.reason != "" && (n < driver.LeastReason || n > driver.MostReason) {
-		return exit.Usagef("%s: --reason has %d characters, must be %d to %d", cmd.Name(), n, driver.LeastReason, driver.MostReason)
+	if n := utf8.RuneCountInString(f.reason); f.reason != "" && (n < series.LeastReason || n > series.MostReason) {
+		return exit.Usagef("%s: --reason has %d characters, must be %d to %d", cmd.Name(), n, series.LeastReason, series.MostReason)
 	}
 	if _, err := untilWhen(f.until, time.Now()); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action driver.Action
 		var errs []error
 		for _, job := range jobs {
 			c.Key = job
-			if action == driver.ActionRetire {
+			if action == series.ActionRetire {
 				errs = append(errs, f.retire(ctx, s, cmd.OutOrStdout(), c))
 				continue
 			}
@@ -133,8 +133,8 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action driver.Action
 }
 
 // control is the request, but for the job.
-func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action driver.Action) (driver.Control, error) {
-	c := driver.Control{Key: "job", Action: action, Op: f.op, Who: command.Caller(f.who), Reason: f.reason}
+func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action series.Action) (series.Control, error) {
+	c := series.Control{Key: "job", Action: action, Op: f.op, Who: command.Caller(f.who), Reason: f.reason}
 	if c.Op == "" {
 		c.Op = newOp()
 	}
@@ -151,7 +151,7 @@ func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action drive
 		}
 		c.Until = until.UnixMilli()
 	}
-	return c, exit.Usage(driver.CheckControl(&c))
+	return c, exit.Usage(series.CheckControl(&c))
 }
 
 // untilWhen reads how long from now, or an instant that is to come.
@@ -180,7 +180,7 @@ func relative(until string) bool {
 
 // change pauses or resumes a job, unless it is so already. An operation that is repeated stands for
 // the request that was made first, with the end and the state that it was decided on.
-func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, c driver.Control) error {
+func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, c series.Control) error {
 	old := s.Front().ReadSeries(ctx, []string{c.Key})[0]
 	if old.Err != nil {
 		return s.Failed(old.Err)
@@ -204,7 +204,7 @@ func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, 
 
 // ask asks for a change that was decided on the state of a job, or on the one that the operation carries. Done
 // reports that the operation was done before, and that another change came since.
-func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old *driver.Series, c *driver.Control) (a driver.ControlAnswer, done bool, err error) {
+func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, c *series.Control) (a series.ControlAnswer, done bool, err error) {
 	c.Seen = old.Change
 	if op, carries := readOp(f.op); carries {
 		c.Seen = op.seen
@@ -217,7 +217,7 @@ func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old
 	if a, err = request(ctx, s, *c); err != nil {
 		return a, false, err
 	}
-	done = a.Kind == driver.ControlRepeated && a.Change != a.Series.Change
+	done = a.Kind == series.ControlRepeated && a.Change != a.Series.Change
 	if done {
 		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
 	}
@@ -226,7 +226,7 @@ func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old
 
 // made reports whether the operation that was named is on record for the job. If its end was given as
 // how long from now, the request gets the end that it was made with.
-func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *driver.Series, c *driver.Control) (bool, error) {
+func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *series.Series, c *series.Control) (bool, error) {
 	if f.op == "" {
 		return false, nil
 	}
@@ -236,11 +236,11 @@ func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *driver.Ser
 		if err != nil {
 			return false, s.Failed(err)
 		}
-		i := slices.IndexFunc(records, func(r driver.AuditRecord) bool { return r.Op == f.op })
+		i := slices.IndexFunc(records, func(r series.AuditRecord) bool { return r.Op == f.op })
 		if i < 0 {
 			return false, nil
 		}
-		_, until = driver.ReadControlState(records[i].After)
+		_, until = series.ReadControlState(records[i].After)
 	}
 	if relative(f.until) {
 		c.Until = until
@@ -249,14 +249,14 @@ func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *driver.Ser
 }
 
 // stands reports that a job is as it is to be, and refuses to shorten another pause.
-func (f *pauseFlags) stands(w io.Writer, old *driver.Series, c *driver.Control) (done bool, err error) {
+func (f *pauseFlags) stands(w io.Writer, old *series.Series, c *series.Control) (done bool, err error) {
 	paused := old.PausedAt(old.Now)
 	p := &old.Pause
 	switch {
-	case c.Action == driver.ActionResume && !paused:
+	case c.Action == series.ActionResume && !paused:
 		fmt.Fprintf(w, "%s is not paused already\n", terminal.Printable(old.Key))
 		return true, nil
-	case c.Action == driver.ActionResume || !paused || f.replace:
+	case c.Action == series.ActionResume || !paused || f.replace:
 		return false, nil
 	case p.Retired():
 		return false, exit.With(exit.Refused, fmt.Errorf("%s is retired%s: to take the place of that give --replace", old.Key, pauseText(p)))
@@ -271,7 +271,7 @@ func (f *pauseFlags) stands(w io.Writer, old *driver.Series, c *driver.Control) 
 }
 
 // pauseText says by whom, since when, until when and why a job is paused.
-func pauseText(p *driver.Pause) string {
+func pauseText(p *series.Pause) string {
 	text := fmt.Sprintf(", by %s, since %s", terminal.Printable(p.Who), terminal.RFC3339(p.Since))
 	if p.Until != 0 && !p.Retired() {
 		text += " until " + terminal.RFC3339(p.Until)
@@ -280,10 +280,10 @@ func pauseText(p *driver.Pause) string {
 }
 
 // print says what was done, and what becomes of the ticks.
-func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c *driver.Control, old *driver.Series, a *driver.ControlAnswer) {
+func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, old *series.Series, a *series.ControlAnswer) {
 	now, job := &a.Series, terminal.Printable(c.Key)
 	ticks := readTicks(ctx, s, c.Key)
-	if c.Action == driver.ActionResume {
+	if c.Action == series.ActionResume {
 		fmt.Fprintf(w, "%s is not paused, by %s, from %s on%s\n", job, terminal.Printable(c.Who), terminal.RFC3339(now.Now), because(c.Reason))
 		ticks.print(w, "were", old.Mark, now.Mark)
 		return
@@ -306,9 +306,9 @@ func because(reason string) string {
 }
 
 // alive counts the runs that go on.
-func alive(s *driver.Series) (n int) {
+func alive(s *series.Series) (n int) {
 	for i := range s.Runs {
-		if r := &s.Runs[i]; r.State == driver.RunOpen && r.Until > s.Now {
+		if r := &s.Runs[i]; r.State == series.RunOpen && r.Until > s.Now {
 			n++
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // RetireCommand returns the command retire.
@@ -35,7 +35,7 @@ func RetireCommand() *cobra.Command {
 			if f.reason == "" {
 				return exit.Usagef("retire: --reason is missing")
 			}
-			return f.run(cmd, args, driver.ActionRetire)
+			return f.run(cmd, args, series.ActionRetire)
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
@@ -44,7 +44,7 @@ func RetireCommand() *cobra.Command {
 }
 
 // retire retires a job that no node has.
-func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, c driver.Control) error {
+func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, c series.Control) error {
 	old := s.Front().ReadSeries(ctx, []string{c.Key})[0]
 	if old.Err != nil {
 		return s.Failed(old.Err)
@@ -79,7 +79,7 @@ func unused(ctx context.Context, s *clients.Store, job string) error {
 		m := &members.Members[i]
 		for k := range journal.Revisions {
 			use := &journal.Revisions[k]
-			if use.Node == m.Node && m.Alive(members.Now) && members.Now-use.Last < driver.SightedWithin.Milliseconds() {
+			if use.Node == m.Node && m.Alive(members.Now) && members.Now-use.Last < series.SightedWithin.Milliseconds() {
 				return exit.With(exit.Refused, fmt.Errorf("%s: the node %s lives, and has opened it at %s: remove the job from each node first", job, m.Node, terminal.RFC3339(use.Last)))
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
@@ -31,8 +31,8 @@ func readTicks(ctx context.Context, s *clients.Store, job string) ticks {
 
 // before names in a request the ticks that were due before it and that no node has decided. A pause begins when
 // it is made, so they are missed, as in an outage of all nodes.
-func before(ctx context.Context, s *clients.Store, old *driver.Series, c *driver.Control) error {
-	if c.Action == driver.ActionResume {
+func before(ctx context.Context, s *clients.Store, old *series.Series, c *series.Control) error {
+	if c.Action == series.ActionResume {
 		return nil
 	}
 	j, err := s.Front().Journal(ctx, c.Key, 1)
@@ -46,7 +46,7 @@ func before(ctx context.Context, s *clients.Store, old *driver.Series, c *driver
 }
 
 // missed says which ticks before a change were recorded as missed by the request for it.
-func (t ticks) missed(w io.Writer, c *driver.Control, old, now *driver.Series) {
+func (t ticks) missed(w io.Writer, c *series.Control, old, now *series.Series) {
 	if t.schedule == nil || c.Due != now.Mark || old.Mark >= now.Mark {
 		return
 	}

@@ -183,9 +183,9 @@ func (s inspector) marks(ctx context.Context, d *diagnosis) {
 
 // states reads the states of jobs. The server refuses a whole request for one key that the
 // user may not read: then each job is asked for by itself.
-func (s inspector) states(ctx context.Context, jobs []string) []driver.Series {
+func (s inspector) states(ctx context.Context, jobs []string) []series.Series {
 	states := s.Front().ReadSeries(ctx, jobs)
-	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s driver.Series) bool { return s.Err != nil && exit.RefusedByStore(s.Err) }) {
+	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s series.Series) bool { return s.Err != nil && exit.RefusedByStore(s.Err) }) {
 		return states
 	}
 	for i, job := range jobs {
@@ -204,7 +204,7 @@ func fewer(ahead []driver.Finding) []driver.Finding {
 		Text: fmt.Sprintf("and %d more jobs", n), Fix: howToRewind})
 }
 
-func markOf(state driver.Series) (driver.Finding, bool) {
+func markOf(state series.Series) (driver.Finding, bool) {
 	f := driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks}
 	if state.Err != nil {
 		f.Text = fmt.Sprintf("the state of job %s cannot be read: %v", strictyaml.Quote(state.Key), state.Err)

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -42,7 +42,7 @@ func TestForgedTexts(t *testing.T) {
 	show("verify", printProof(&b, p))
 	show("verify -o json", terminal.PrintJSON(&b, p))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	terminal.PrintRow(table, forged, driver.Verdict(forged))
+	terminal.PrintRow(table, forged, series.Verdict(forged))
 	show("a row", table.Flush())
 	for _, format := range []string{"json", "console"} {
 		log, flush := terminal.NewLogger("info", format, &b)

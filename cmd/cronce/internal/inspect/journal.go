@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const maxJournal = 100_000
@@ -85,13 +85,13 @@ func (s inspector) printJournal(ctx context.Context, w io.Writer, job string, f 
 	if err := printLines(w, &j, lines, f.output); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(lines, func(l shownLine) bool { return l.Verdict == driver.VerdictUnreadable }) {
+	if slices.ContainsFunc(lines, func(l shownLine) bool { return l.Verdict == series.VerdictUnreadable }) {
 		return exit.Printed(exit.NotKnown, "a line of the journal cannot be read")
 	}
 	return nil
 }
 
-func printLines(w io.Writer, j *driver.Journal, lines []shownLine, output string) error {
+func printLines(w io.Writer, j *series.Journal, lines []shownLine, output string) error {
 	if output == command.OutputJSON {
 		return terminal.PrintJSON(w, journalReportOf(j, lines))
 	}
@@ -99,7 +99,7 @@ func printLines(w io.Writer, j *driver.Journal, lines []shownLine, output string
 	fmt.Fprintln(table, "WRITTEN, UTC\tTICK\tLATE\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
 	for i := range lines {
 		l := &lines[i]
-		if l.Verdict == driver.VerdictUnreadable {
+		if l.Verdict == series.VerdictUnreadable {
 			terminal.PrintRow(table, "-", "-", "-", l.Verdict, "-", "-", "-", l.Error)
 			continue
 		}
@@ -110,8 +110,8 @@ func printLines(w io.Writer, j *driver.Journal, lines []shownLine, output string
 }
 
 // tickOf shows a line's tick, with its day if it was written on another.
-func tickOf(l *driver.Line) string {
-	if l.Verdict == driver.VerdictControl {
+func tickOf(l *series.Line) string {
+	if l.Verdict == series.VerdictControl {
 		return "-"
 	}
 	return terminal.ShortTime(terminal.UTC(l.To), terminal.UTC(l.At))
@@ -125,7 +125,7 @@ func remark(l *shownLine) string {
 	}
 	if l.Outcome != "" {
 		text := l.Outcome
-		if took := l.Ended - l.At; l.Verdict == driver.VerdictRan && l.Ended > 0 && took >= 0 {
+		if took := l.Ended - l.At; l.Verdict == series.VerdictRan && l.Ended > 0 && took >= 0 {
 			text += " in " + terminal.Milliseconds(fmt.Sprint(took))
 		}
 		parts = append(parts, text)
@@ -163,10 +163,10 @@ type JournalReport struct {
 
 type journalLine struct {
 	At       time.Time      `json:"at"`
-	Verdict  driver.Verdict `json:"verdict"`
+	Verdict  series.Verdict `json:"verdict"`
 	From     time.Time      `json:"from"`
 	Tick     time.Time      `json:"tick"`
-	Between  driver.Verdict `json:"between,omitempty"`
+	Between  series.Verdict `json:"between,omitempty"`
 	Reason   string         `json:"reason,omitempty"`
 	Node     string         `json:"node,omitempty"`
 	Revision string         `json:"revision,omitempty"`
@@ -194,7 +194,7 @@ type journalRevision struct {
 	Last     time.Time `json:"last"`
 }
 
-func journalReportOf(j *driver.Journal, lines []shownLine) JournalReport {
+func journalReportOf(j *series.Journal, lines []shownLine) JournalReport {
 	r := JournalReport{Job: j.Key, Truncated: j.Truncated, Lines: []journalLine{}, Revisions: []journalRevision{}}
 	for _, l := range lines {
 		line := journalLine{
@@ -209,7 +209,7 @@ func journalReportOf(j *driver.Journal, lines []shownLine) JournalReport {
 		if l.Blocker != 0 {
 			line.Blocker = terminal.UTC(l.Blocker)
 		}
-		if l.Verdict == driver.VerdictRan {
+		if l.Verdict == series.VerdictRan {
 			line.LateMs = new(l.At - l.To)
 		}
 		r.Lines = append(r.Lines, line)

@@ -9,23 +9,23 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // journalVerdicts are what --verdict knows.
-var journalVerdicts = []driver.Verdict{
-	driver.VerdictOpened, driver.VerdictRan, driver.VerdictEnded, driver.VerdictSkipped, driver.VerdictWaiting,
-	driver.VerdictSuperseded, driver.VerdictMissed, driver.VerdictPaused, driver.VerdictLost, driver.VerdictControl, driver.VerdictUnreadable,
+var journalVerdicts = []series.Verdict{
+	series.VerdictOpened, series.VerdictRan, series.VerdictEnded, series.VerdictSkipped, series.VerdictWaiting,
+	series.VerdictSuperseded, series.VerdictMissed, series.VerdictPaused, series.VerdictLost, series.VerdictControl, series.VerdictUnreadable,
 }
 
 // A journalFilter says which lines are shown. A zero part lets all through.
 type journalFilter struct {
 	since, until time.Time
-	verdict      driver.Verdict
+	verdict      series.Verdict
 }
 
 func (f journalFlags) filter(now time.Time) (journalFilter, error) {
-	filter := journalFilter{verdict: driver.Verdict(f.verdict)}
+	filter := journalFilter{verdict: series.Verdict(f.verdict)}
 	var err error
 	if filter.since, err = sinceWhen(f.since, now); err != nil {
 		return filter, exit.Usagef("journal: --since %w", err)
@@ -52,8 +52,8 @@ func (f *journalFilter) all() bool { return *f == journalFilter{} }
 // shows reports whether a line is shown: one whose range reaches into the time that is
 // asked for, or that was written in it. One that cannot be read is always shown: it may
 // have been any.
-func (f *journalFilter) shows(l *driver.Line) bool {
-	if l.Verdict == driver.VerdictUnreadable {
+func (f *journalFilter) shows(l *series.Line) bool {
+	if l.Verdict == series.VerdictUnreadable {
 		return true
 	}
 	verdict := f.verdict == "" || l.Verdict == f.verdict || l.Between == f.verdict
@@ -69,13 +69,13 @@ func (f *journalFilter) shows(l *driver.Line) bool {
 
 // A shownLine is a line with what later lines say of it.
 type shownLine struct {
-	*driver.Line
+	*series.Line
 	killed string // what became of an attempt that has no end
 }
 
 // shown are the newest n lines of a journal that a filter lets through. The state is that
 // of the job after the journal was read.
-func (f *journalFilter) shown(j *driver.Journal, s *driver.Series, n int) (lines []shownLine) {
+func (f *journalFilter) shown(j *series.Journal, s *series.Series, n int) (lines []shownLine) {
 	killed := killedAttempts(j.Lines, s)
 	for i := range j.Lines {
 		if l := &j.Lines[i]; f.shows(l) {
@@ -88,13 +88,13 @@ func (f *journalFilter) shown(j *driver.Journal, s *driver.Series, n int) (lines
 // killedAttempts finds the attempts that have no end because their node died, or lost
 // its store: another took the tick over, it was settled as lost, or its lease is over and
 // no node has seen to it yet.
-func killedAttempts(lines []driver.Line, s *driver.Series) map[int]string {
+func killedAttempts(lines []series.Line, s *series.Series) map[int]string {
 	killed, open := map[int]string{}, map[int64]int{} // by tick
 	for i := range lines {
 		l := &lines[i]
 		at, before := open[l.To]
 		switch l.Verdict {
-		case driver.VerdictRan:
+		case series.VerdictRan:
 			if before {
 				killed[at] = fmt.Sprintf("killed or cut off: %s took it over", l.Node)
 			}
@@ -102,18 +102,18 @@ func killedAttempts(lines []driver.Line, s *driver.Series) map[int]string {
 			if l.Outcome == "" {
 				open[l.To] = i
 			}
-		case driver.VerdictLost:
+		case series.VerdictLost:
 			if before {
 				killed[at] = "killed or cut off: its tick was lost"
 			}
 			delete(open, l.To)
-		case driver.VerdictEnded:
+		case series.VerdictEnded:
 			delete(open, l.To)
 		}
 	}
 	for i := range s.Runs {
 		r := &s.Runs[i]
-		if at, is := open[r.Number]; is && r.State == driver.RunOpen && r.Until <= s.Now && lines[at].Fence == r.Fence {
+		if at, is := open[r.Number]; is && r.State == series.RunOpen && r.Until <= s.Now && lines[at].Fence == r.Fence {
 			killed[at] = fmt.Sprintf("killed or cut off: its lease is over since %s, and no node has taken it over", terminal.RFC3339(r.Until))
 		}
 	}
@@ -121,8 +121,8 @@ func killedAttempts(lines []driver.Line, s *driver.Series) map[int]string {
 }
 
 // lateOf is how long after its tick a line was granted.
-func lateOf(l *driver.Line) string {
-	if l.Verdict != driver.VerdictRan {
+func lateOf(l *series.Line) string {
+	if l.Verdict != series.VerdictRan {
 		return "-"
 	}
 	return terminal.Milliseconds(fmt.Sprint(l.At - l.To))

@@ -5,22 +5,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A filter shows what was decided in the time that is asked for, to the millisecond, also by
 // a line that was written later, and what cannot be read.
 func TestJournalFilter(t *testing.T) {
 	t.Parallel()
-	ran := driver.Line{Verdict: driver.VerdictRan, At: 5001, From: 4000, To: 5000}
-	missed := driver.Line{Verdict: driver.VerdictMissed, Between: driver.VerdictMissed, At: 9000, From: 1000, To: 5000}
-	caught := driver.Line{Verdict: driver.VerdictRan, Between: driver.VerdictMissed, At: 9000, From: 1000, To: 5000}
-	late := driver.Line{Verdict: driver.VerdictEnded, At: 9000, From: 5000, To: 5000}
-	bad := driver.UnreadableLine("x")
+	ran := series.Line{Verdict: series.VerdictRan, At: 5001, From: 4000, To: 5000}
+	missed := series.Line{Verdict: series.VerdictMissed, Between: series.VerdictMissed, At: 9000, From: 1000, To: 5000}
+	caught := series.Line{Verdict: series.VerdictRan, Between: series.VerdictMissed, At: 9000, From: 1000, To: 5000}
+	late := series.Line{Verdict: series.VerdictEnded, At: 9000, From: 5000, To: 5000}
+	bad := series.UnreadableLine("x")
 	for _, c := range []struct {
-		line             *driver.Line
+		line             *series.Line
 		ShortTime, until int64 // ms; 0: none
-		verdict          driver.Verdict
+		verdict          series.Verdict
 		want             bool
 	}{
 		{&ran, 0, 0, "", true},
@@ -28,18 +28,18 @@ func TestJournalFilter(t *testing.T) {
 		{&ran, 5002, 0, "", false},
 		{&ran, 0, 5000, "", true},
 		{&ran, 0, 4999, "", false},
-		{&ran, 0, 0, driver.VerdictRan, true},
-		{&ran, 0, 0, driver.VerdictMissed, false},
+		{&ran, 0, 0, series.VerdictRan, true},
+		{&ran, 0, 0, series.VerdictMissed, false},
 		{&missed, 2000, 3000, "", true}, // inside its range
 		{&missed, 0, 1001, "", true},
 		{&missed, 0, 1000, "", false}, // the mark before it is not part of it
 		{&missed, 5001, 8999, "", false},
 		{&missed, 9000, 9000, "", true},
-		{&caught, 2000, 3000, driver.VerdictMissed, true},
-		{&caught, 2000, 3000, driver.VerdictSkipped, false},
+		{&caught, 2000, 3000, series.VerdictMissed, true},
+		{&caught, 2000, 3000, series.VerdictSkipped, false},
 		{&late, 5001, 8999, "", false}, // its tick is before, and it was written after
 		{&late, 8999, 9001, "", true},
-		{&bad, 5000, 6000, driver.VerdictRan, true},
+		{&bad, 5000, 6000, series.VerdictRan, true},
 	} {
 		f := journalFilter{verdict: c.verdict}
 		if c.ShortTime != 0 {
@@ -58,29 +58,29 @@ func TestJournalFilter(t *testing.T) {
 // ended, or that was given back, is not.
 func TestKilledAttempts(t *testing.T) {
 	t.Parallel()
-	grant := func(tick int64, attempt int, node, outcome string) driver.Line {
-		return driver.Line{Verdict: driver.VerdictRan, To: tick, At: tick, Attempt: attempt, Fence: tick*10 + int64(attempt), Node: node, Outcome: outcome}
+	grant := func(tick int64, attempt int, node, outcome string) series.Line {
+		return series.Line{Verdict: series.VerdictRan, To: tick, At: tick, Attempt: attempt, Fence: tick*10 + int64(attempt), Node: node, Outcome: outcome}
 	}
-	word := func(v driver.Verdict, tick int64) driver.Line {
-		return driver.Line{Verdict: v, To: tick, From: tick, At: tick + 9}
+	word := func(v series.Verdict, tick int64) series.Line {
+		return series.Line{Verdict: v, To: tick, From: tick, At: tick + 9}
 	}
-	lines := []driver.Line{
+	lines := []series.Line{
 		0:  grant(1000, 1, "a", "ok"),
 		1:  grant(2000, 1, "a", ""), // and b took it over
 		2:  grant(2000, 2, "b", ""), // which died as well
-		3:  word(driver.VerdictLost, 2000),
+		3:  word(series.VerdictLost, 2000),
 		4:  grant(3000, 1, "a", ""), // ended by the next line
-		5:  word(driver.VerdictEnded, 3000),
-		6:  grant(4000, 1, "a", driver.OutcomeInterrupted),
+		5:  word(series.VerdictEnded, 3000),
+		6:  grant(4000, 1, "a", series.OutcomeInterrupted),
 		7:  grant(4000, 1, "b", "ok"),
 		8:  grant(5000, 1, "a", ""), // its lease is over
 		9:  grant(6000, 1, "a", ""), // it is alive
 		10: grant(7000, 2, "a", ""), // the state has another attempt
 	}
-	s := &driver.Series{Now: 8000, Runs: []driver.Run{
-		{Number: 5000, State: driver.RunOpen, Fence: 50001, Until: 8000},
-		{Number: 6000, State: driver.RunOpen, Fence: 60001, Until: 8001},
-		{Number: 7000, State: driver.RunOpen, Fence: 70003, Until: 7500},
+	s := &series.Series{Now: 8000, Runs: []series.Run{
+		{Number: 5000, State: series.RunOpen, Fence: 50001, Until: 8000},
+		{Number: 6000, State: series.RunOpen, Fence: 60001, Until: 8001},
+		{Number: 7000, State: series.RunOpen, Fence: 70003, Until: 7500},
 	}}
 	want := map[int]string{1: "b took it over", 2: "its tick was lost", 8: "its lease is over since 1970-01-01T00:00:08Z"}
 	got := killedAttempts(lines, s)
@@ -92,20 +92,20 @@ func TestKilledAttempts(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("remarks on %v", got)
 	}
-	f := journalFilter{verdict: driver.VerdictRan}
-	if shown := f.shown(&driver.Journal{Lines: lines}, s, 3); len(shown) != 3 || shown[0].Line != &lines[8] || shown[0].killed != got[8] {
+	f := journalFilter{verdict: series.VerdictRan}
+	if shown := f.shown(&series.Journal{Lines: lines}, s, 3); len(shown) != 3 || shown[0].Line != &lines[8] || shown[0].killed != got[8] {
 		t.Errorf("the newest three are %v", shown)
 	}
 }
 
 func TestRemark(t *testing.T) {
-	for want, l := range map[string]driver.Line{
+	for want, l := range map[string]series.Line{
 		"":                                  {},
-		"ok in 2.0ms":                       {Verdict: driver.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
-		"failed":                            {Verdict: driver.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
-		"overlap; with all after 00:00:01":  {Verdict: driver.VerdictSkipped, Reason: "overlap", Between: driver.VerdictSkipped, From: 1000, To: 3000, At: 3000},
-		"those after 00:00:01 missed":       {Verdict: driver.VerdictRan, Between: driver.VerdictMissed, From: 1000, To: 3000, At: 3000},
-		"deadline; with all after 00:00:01": {Verdict: driver.VerdictMissed, Reason: "deadline", Between: driver.VerdictMissed, From: 1000, To: 3000, At: 3000},
+		"ok in 2.0ms":                       {Verdict: series.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
+		"failed":                            {Verdict: series.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
+		"overlap; with all after 00:00:01":  {Verdict: series.VerdictSkipped, Reason: "overlap", Between: series.VerdictSkipped, From: 1000, To: 3000, At: 3000},
+		"those after 00:00:01 missed":       {Verdict: series.VerdictRan, Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
+		"deadline; with all after 00:00:01": {Verdict: series.VerdictMissed, Reason: "deadline", Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
 	} {
 		if got := remark(&shownLine{Line: &l}); got != want {
 			t.Errorf("got %q, want %q", got, want)

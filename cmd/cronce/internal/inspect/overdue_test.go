@@ -14,7 +14,7 @@ import (
 // A mark within the tolerance is not ahead for doctor; a millisecond beyond it is.
 func TestMarkAheadToTheMillisecond(t *testing.T) {
 	for past, ahead := range map[int64]bool{0: false, series.Tolerance: false, series.Tolerance + 1: true} {
-		s := driver.Series{Key: "job", Now: 1_800_000_000_000, Mark: 1_800_000_000_000 + past}
+		s := series.Series{Key: "job", Now: 1_800_000_000_000, Mark: 1_800_000_000_000 + past}
 		if _, found := markOf(s); found != ahead {
 			t.Errorf("%d ms ahead: doctor says %v", past, found)
 		}

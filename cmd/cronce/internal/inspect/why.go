@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/why"
@@ -162,7 +162,7 @@ type whyReport struct {
 	OutputUnknown string        `json:"output_unknown,omitempty"` // why it could not be read
 }
 
-func printWhy(w io.Writer, j *driver.Journal, state *driver.Series, r whyReport, output string) error {
+func printWhy(w io.Writer, j *series.Journal, state *series.Series, r whyReport, output string) error {
 	a, note := &r.Answer, r.Note
 	evidence := evidenceOf(j, state, a.Evidence)
 	if output == command.OutputJSON {
@@ -221,7 +221,7 @@ func localOf(a *why.Answer) string {
 }
 
 // evidenceOf are the lines of a journal with these indexes.
-func evidenceOf(j *driver.Journal, state *driver.Series, indexes []int) (lines []shownLine) {
+func evidenceOf(j *series.Journal, state *series.Series, indexes []int) (lines []shownLine) {
 	killed := killedAttempts(j.Lines, state)
 	for _, i := range indexes {
 		lines = append(lines, shownLine{&j.Lines[i], killed[i]})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/command"
-	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/why"
 )
 
@@ -29,7 +29,7 @@ func TestWhyPrintsOutput(t *testing.T) {
 	} {
 		report := whyReport{Answer: why.Answer{Job: "a", Tick: time.UnixMilli(0).UTC(), State: why.Ran, Sentence: "It ran."}, Output: text}
 		var b strings.Builder
-		if err := printWhy(&b, &driver.Journal{}, &driver.Series{}, report, command.OutputText); err != nil {
+		if err := printWhy(&b, &series.Journal{}, &series.Series{}, report, command.OutputText); err != nil {
 			t.Fatal(err)
 		}
 		head, got, _ := strings.Cut(b.String(), "It ran.\n")
@@ -40,7 +40,7 @@ func TestWhyPrintsOutput(t *testing.T) {
 			t.Errorf("%d lines", n)
 		}
 		b.Reset()
-		if err := printWhy(&b, &driver.Journal{}, &driver.Series{}, report, command.OutputJSON); err != nil {
+		if err := printWhy(&b, &series.Journal{}, &series.Series{}, report, command.OutputJSON); err != nil {
 			t.Fatal(err)
 		}
 		var read struct{ Output string }
@@ -55,7 +55,7 @@ func TestWhyWithoutOutput(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	report := whyReport{Answer: why.Answer{Sentence: "It ran."}, OutputUnknown: "no\x1b table"}
-	if err := printWhy(&b, &driver.Journal{}, &driver.Series{}, report, command.OutputText); err != nil || !strings.HasSuffix(b.String(), "It ran.\n\nIts output is not known: no\\x1b table\n") {
+	if err := printWhy(&b, &series.Journal{}, &series.Series{}, report, command.OutputText); err != nil || !strings.HasSuffix(b.String(), "It ran.\n\nIts output is not known: no\\x1b table\n") {
 		t.Errorf("%v: %q", err, b.String())
 	}
 }

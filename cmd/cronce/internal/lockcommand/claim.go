@@ -8,8 +8,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -26,7 +28,7 @@ const (
 	mostMissed = 1_000_000                  // ticks that are counted as missed
 )
 
-// A tickStore is the part of a store that a call uses, beside [driver.Numbered].
+// A tickStore is the part of a store that a call uses, beside [series.Numbered].
 type tickStore interface {
 	driver.Driver
 	driver.Clocked
@@ -81,9 +83,9 @@ func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 		return nil, err
 	}
 	claimer := locker.Claimer()
-	q := driver.Claim{Key: c.key, Owner: claimer.Owner(), Number: c.tick, After: max(0, c.schedule.PrevMilli(c.tick-1)), TTL: c.ttl,
-		Deadline: noDeadline, Attempts: 1, Overlap: driver.OverlapSkip, Revision: c.revision()}
-	if err := pause(ctx, time.Duration(c.tick-c.clock())*time.Millisecond); err != nil {
+	q := series.Claim{Key: c.key, Owner: claimer.Owner(), Number: c.tick, After: max(0, c.schedule.PrevMilli(c.tick-1)), TTL: c.ttl,
+		Deadline: noDeadline, Attempts: 1, Overlap: series.OverlapSkip, Revision: c.revision()}
+	if err := wait.Sleep(ctx, time.Duration(c.tick-c.clock())*time.Millisecond); err != nil {
 		return nil, err
 	}
 	for {
@@ -91,35 +93,35 @@ func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 		if err != nil {
 			return nil, err
 		}
-		wait := time.Duration(0)
+		pause := time.Duration(0)
 		switch a.Kind {
-		case driver.KindGranted:
+		case series.KindGranted:
 			return a, nil
-		case driver.KindEarly:
-			wait = a.Wait
-		case driver.KindHeld: // by a run that was granted later than this tick: the tick is not spent because of it
-			wait = askAgain
-		case driver.KindGap:
+		case series.KindEarly:
+			pause = a.Wait
+		case series.KindHeld: // by a run that was granted later than this tick: the tick is not spent because of it
+			pause = askAgain
+		case series.KindGap:
 			q.After, q.Between = a.Mark, c.schedule.Count(a.Mark, c.tick-1, mostMissed)
-		case driver.KindOrphan: // granted before and never started: its time is over
+		case series.KindOrphan: // granted before and never started: its time is over
 			over := q
 			over.Owner, over.Number, over.After, over.Between, over.From, over.Deadline = claimer.Owner(), a.Number, a.Number-1, 0, a.Fence, 0
 			if _, err := c.send(ctx, claimer, &over); err != nil {
 				return nil, err
 			}
-		case driver.KindPassed:
-			if a.State != driver.RunUnstarted || a.Number != c.tick || q.From == a.Fence {
+		case series.KindPassed:
+			if a.State != series.RunUnstarted || a.Number != c.tick || q.From == a.Fence {
 				return a, nil
 			}
 			q.Owner, q.From = claimer.Owner(), a.Fence
-		case driver.KindAhead:
+		case series.KindAhead:
 			return nil, fmt.Errorf("its ticks are decided until %s, in the future of the store's clock: see cronce doctor", stamp(a.Mark))
-		case driver.KindOver:
+		case series.KindOver:
 			return nil, fmt.Errorf("the tick of %s is lost: the store granted it, and no answer came before its lease was over", stamp(c.tick))
 		default:
 			return a, nil
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := wait.Sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
@@ -131,17 +133,17 @@ var (
 )
 
 // send sends a claim until the store has answered it.
-func (c *tickCall) send(ctx context.Context, claimer *lock.Claimer, q *driver.Claim) (*lock.Claimed, error) {
+func (c *tickCall) send(ctx context.Context, claimer *lock.Claimer, q *series.Claim) (*lock.Claimed, error) {
 	var a lock.Claimed
 	err := c.ask(ctx, func(ctx context.Context) error {
 		q.Latest = c.clock() + askTime.Milliseconds()
-		a = claimer.Claim(ctx, []driver.Claim{*q})[0]
+		a = claimer.Claim(ctx, []series.Claim{*q})[0]
 		switch {
 		case a.Err != nil:
 			return a.Err
-		case a.Kind == driver.KindUnknown:
+		case a.Kind == series.KindUnknown:
 			return cmp.Or(c.open(ctx), errForgotten)
-		case a.Kind == driver.KindExpired:
+		case a.Kind == series.KindExpired:
 			return cmp.Or(c.readClock(ctx), errExpired)
 		}
 		return nil
@@ -152,12 +154,12 @@ func (c *tickCall) send(ctx context.Context, claimer *lock.Claimer, q *driver.Cl
 // open registers the series. One that is new to the store begins right before the tick, so that this is its
 // first one.
 func (c *tickCall) open(ctx context.Context) error {
-	o := driver.OpenRequest{Key: c.key, Node: c.node, Revision: c.revision(), Spec: c.schedule.Text(), Zone: c.schedule.Zone().String(),
+	o := series.OpenRequest{Key: c.key, Node: c.node, Revision: c.revision(), Spec: c.schedule.Text(), Zone: c.schedule.Zone().String(),
 		Policies: policy.Record{Overlap: policy.Skip, Crontab: true}.String()}
 	if c.tick <= c.now {
 		o.Begin = c.tick - 1
 	}
-	return driver.Front{Driver: c.store}.Open(ctx, []driver.OpenRequest{o})[0].Err
+	return series.FrontOf(c.store).Open(ctx, []series.OpenRequest{o})[0].Err
 }
 
 func (c *tickCall) revision() string { return c.schedule.Revision(time.UnixMilli(c.now)) }
@@ -192,19 +194,10 @@ func (c *tickCall) ask(ctx context.Context, f func(context.Context) error) error
 		case argument, errors.Is(err, lock.ErrUnsupported), errors.Is(err, lock.ErrUnfit), c.refuses != nil && c.refuses(err), !time.Now().Before(end):
 			return err
 		}
-		if pause(ctx, askAgain) != nil {
+		if wait.Sleep(ctx, askAgain) != nil {
 			return err
 		}
 	}
-}
-
-// pause waits for d, or until ctx has ended, and returns the error of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-	return ctx.Err()
 }
 
 // stamp formats Unix milliseconds.

@@ -9,9 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -64,7 +66,7 @@ type crowd struct {
 	mu   sync.Mutex
 	spec *spec.Schedule
 	ran  []string // ticks, as they were granted
-	said []driver.Kind
+	said []series.Kind
 }
 
 func newCrowd(t *testing.T, text string) *crowd {
@@ -90,8 +92,8 @@ func (m *crowd) call(takes time.Duration) {
 	m.mu.Lock()
 	m.ran = append(m.ran, time.UnixMilli(c.tick).UTC().Format(time.TimeOnly))
 	m.mu.Unlock()
-	_ = pause(m.t.Context(), takes)
-	if err := end(a.Lease, driver.EndRequest{Outcome: driver.OutcomeOK, OK: true}); err != nil {
+	_ = wait.Sleep(m.t.Context(), takes)
+	if err := end(a.Lease, series.EndRequest{Outcome: series.OutcomeOK, OK: true}); err != nil {
 		m.t.Error(err)
 	}
 }
@@ -100,7 +102,7 @@ func (m *crowd) call(takes time.Duration) {
 func (m *crowd) at(wg *sync.WaitGroup, after, takes time.Duration) {
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(after)
 	wg.Go(func() {
-		_ = pause(m.t.Context(), time.Until(at))
+		_ = wait.Sleep(m.t.Context(), time.Until(at))
 		m.call(takes)
 	})
 }
@@ -117,14 +119,14 @@ func (m *crowd) want(ticks ...string) {
 }
 
 // judged returns the report of the proof.
-func (m *crowd) judged() (driver.Journal, verify.Report) {
-	front := driver.Front{Driver: m.store}
+func (m *crowd) judged() (series.Journal, verify.Report) {
+	front := series.FrontOf(m.store)
 	j, err := front.Journal(m.t.Context(), seriesPrefix+"k", 0)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	s := front.ReadSeries(m.t.Context(), []string{seriesPrefix + "k"})[0]
-	r, late := ops.Judge(j, &s, verify.Options{}, ops.NewNodeList(driver.MemberList{Now: s.Now}, nil))
+	r, late := ops.Judge(j, &s, verify.Options{}, ops.NewNodeList(series.MemberList{Now: s.Now}, nil))
 	if len(late) > 0 {
 		m.t.Errorf("overdue: %v", late)
 	}
@@ -144,7 +146,7 @@ func TestOncePerTick(t *testing.T) {
 		wg.Wait()
 		m.want("00:01:00", "00:02:00", "00:03:00", "00:04:00", "00:05:00", "00:06:00", "00:07:00", "00:08:00", "00:09:00", "00:10:00")
 		for _, kind := range m.said {
-			if kind != driver.KindPassed {
+			if kind != series.KindPassed {
 				t.Errorf("a call is answered %v", kind)
 			}
 		}
@@ -179,7 +181,7 @@ func TestTickWhileARunIsAlive(t *testing.T) {
 		m.at(&wg, 3*time.Minute, 0)
 		wg.Wait()
 		m.want("00:01:00", "00:03:00")
-		if !slices.Equal(m.said, []driver.Kind{driver.KindSkipped, driver.KindPassed}) {
+		if !slices.Equal(m.said, []series.Kind{series.KindSkipped, series.KindPassed}) {
 			t.Errorf("the calls are answered %v", m.said)
 		}
 	})
@@ -208,7 +210,7 @@ func TestTickThatNeverStarted(t *testing.T) {
 		c := tickCall{store: m.store, node: "m", key: seriesPrefix + "k", schedule: m.spec, ttl: 10 * time.Second}
 		a, err := c.claim(m.t.Context())
 		if err == nil && a.Lease != nil {
-			err = end(a.Lease, driver.EndRequest{Kind: driver.EndUnstarted, Outcome: driver.OutcomeUnstarted})
+			err = end(a.Lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
 		}
 		if err != nil {
 			m.t.Error(err)

@@ -10,8 +10,10 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -66,7 +68,7 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 		return s.Failed(fmt.Errorf("lock %q: %w", key, err))
 	case a == nil:
 		return nil
-	case a.Kind == driver.KindSkipped: // one call of all gets this answer
+	case a.Kind == series.KindSkipped: // one call of all gets this answer
 		fmt.Fprintf(cmd.ErrOrStderr(), "cronce: lock %q: the tick of %s is skipped: an earlier run is still alive\n", key, stamp(c.tick))
 		return nil
 	case a.Lease == nil:
@@ -75,18 +77,18 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 	lease := a.Lease
 	stop := context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })
 	defer stop()
-	if pause(ctx, a.Wait) != nil || lease.Check() != nil {
-		_ = end(lease, driver.EndRequest{Kind: driver.EndUnstarted, Outcome: driver.OutcomeUnstarted})
+	if wait.Sleep(ctx, a.Wait) != nil || lease.Check() != nil {
+		_ = end(lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
 		return exit.Doubt(fmt.Errorf("lock %q: the tick of %s was granted, and the command was not started", key, stamp(c.tick)))
 	}
 	err = execute(lease, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
-	e := driver.EndRequest{Outcome: driver.OutcomeOK, OK: true}
+	e := series.EndRequest{Outcome: series.OutcomeOK, OK: true}
 	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
 	switch {
 	case lost:
-		e = driver.EndRequest{Outcome: driver.OutcomeLost, Error: lock.ErrLost.Error()}
+		e = series.EndRequest{Outcome: series.OutcomeLost, Error: lock.ErrLost.Error()}
 	case err != nil:
-		e = driver.EndRequest{Outcome: driver.OutcomeFailed, Error: err.Error()}
+		e = series.EndRequest{Outcome: series.OutcomeFailed, Error: err.Error()}
 	}
 	switch ended := end(lease, e); {
 	case lost || errors.Is(ended, lock.ErrLost):
@@ -103,7 +105,7 @@ func (s lockStore) refuses(err error) bool {
 }
 
 // end ends a run, and waits for the store's answer.
-func end(lease *lock.Lease, e driver.EndRequest) error {
+func end(lease *lock.Lease, e series.EndRequest) error {
 	ctx, stop := context.WithTimeout(context.Background(), releaseTimeout)
 	defer stop()
 	answered := make(ending, 1)
@@ -118,12 +120,12 @@ func end(lease *lock.Lease, e driver.EndRequest) error {
 }
 
 // An ending gets the store's answer to the end of a run.
-type ending chan driver.EndAnswer
+type ending chan series.EndAnswer
 
-func (e ending) Ended(a driver.EndAnswer) { e <- a }
+func (e ending) Ended(a series.EndAnswer) { e <- a }
 func (e ending) Refused()                 {}
 
 // hold keeps a lock until an instant, unless its lease ends before.
 func hold(lease *lock.Lease, until time.Time) {
-	_ = pause(lease.Context(), time.Until(until))
+	_ = wait.Sleep(lease.Context(), time.Until(until))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -14,21 +15,9 @@ func sleepKind(c *config.Config, at string, j *config.Job, _ resources) (schedul
 	if j.Sleep != nil {
 		pause = time.Duration(j.Sleep.For)
 	}
-	job := scheduler.Job{Func: func(ctx context.Context, _ *scheduler.Run) error { return sleep(ctx, pause) }}
+	job := scheduler.Job{Func: func(ctx context.Context, _ *scheduler.Run) error { return wait.Sleep(ctx, pause) }}
 	if pause < 0 {
 		return job, c.Fault(at+".sleep.for", "is %v, must be 0 or more", pause)
 	}
 	return job, nil
-}
-
-// sleep returns early when ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -125,7 +126,7 @@ func (r *reloader) run(ctx context.Context) {
 		var c *config.Config
 		var err error
 		for { // a file that is written meanwhile may be half of one
-			if sleep(ctx, pause) != nil {
+			if wait.Sleep(ctx, pause) != nil {
 				return
 			}
 			seen = look(r.last.Files())

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // SetNX is the usual recipe: SET NX PX, read, check and write, DEL. If the work takes longer than
@@ -32,7 +34,7 @@ func (s *SetNX) Buy(ctx context.Context, order string) error {
 			s.turns.Add(1)
 			break
 		}
-		if err := sleep(ctx, rand.N(2*s.Poll)); err != nil {
+		if err := wait.Sleep(ctx, rand.N(2*s.Poll)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // A Strategy sells single items of one product to concurrent buyers.
@@ -22,20 +24,5 @@ type Work func(ctx context.Context) error
 
 // Wait returns work that takes d.
 func Wait(d time.Duration) Work {
-	return func(ctx context.Context) error { return sleep(ctx, d) }
-}
-
-// sleep returns when d has passed, or with the cause of ctx's end.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return func(ctx context.Context) error { return wait.Sleep(ctx, d) }
 }

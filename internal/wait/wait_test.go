@@ -1,0 +1,90 @@
+package wait_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/internal/wait"
+)
+
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := wait.Sleep(t.Context(), time.Hour); err != nil || time.Since(began) != time.Hour {
+			t.Errorf("after %v: %v, want nil after an hour", time.Since(began), err)
+		}
+		if err := wait.Sleep(t.Context(), -time.Hour); err != nil {
+			t.Errorf("a negative time: %v", err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		began = time.Now()
+		if err := wait.Sleep(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Minute {
+			t.Errorf("after %v: %v, want the end of the context after a minute", time.Since(began), err)
+		}
+		if err := wait.Sleep(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a context that has ended: %v", err)
+		}
+	})
+}
+
+func TestWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		woken := make(chan struct{}, 1)
+		woken <- struct{}{}
+		if !wait.Woken(t.Context(), time.Hour, woken) {
+			t.Error("the value of the channel is not reported")
+		}
+		if began := time.Now(); wait.Woken(t.Context(), time.Hour, woken) || time.Since(began) != time.Hour {
+			t.Error("without a value: want false after an hour")
+		}
+	})
+}
+
+// A call returns its result until ctx and the grace have ended, whatever the function does.
+func TestCall(t *testing.T) {
+	lasts := func(d time.Duration) func(context.Context) (int, error) {
+		return func(context.Context) (int, error) { time.Sleep(d); return 1, nil }
+	}
+	for name, c := range map[string]struct {
+		grace, lasts, want time.Duration
+		result             int
+		err                error
+	}{
+		"within the time":  {0, time.Second, time.Second, 1, nil},
+		"too long":         {0, time.Hour, time.Minute, 0, context.DeadlineExceeded},
+		"within the grace": {time.Second, time.Minute + time.Millisecond, time.Minute + time.Millisecond, 1, nil},
+		"after the grace":  {time.Second, time.Hour, time.Minute + time.Second, 0, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+				defer stop()
+				began := time.Now()
+				v, err := wait.Call(ctx, c.grace, lasts(c.lasts))
+				if v != c.result || !errors.Is(err, c.err) || time.Since(began) != c.want {
+					t.Errorf("%d, %v after %v, want %d, %v after %v", v, err, time.Since(began), c.result, c.err, c.want)
+				}
+				time.Sleep(2 * time.Hour) // the function goes on by itself
+			})
+		})
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := wait.Call(ended, time.Hour, func(context.Context) (int, error) { t.Error("called"); return 0, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+}
+
+func TestCallWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := wait.CallWithin(t.Context(), time.Second, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package locktest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+var instantTests = []test{
+	{"each bound of a claim holds to the millisecond", claimInstants},
+	{"a lease is renewed until the millisecond at which it ends", renewInstants},
+	{"a resume covers what is after the mark, and nothing at it", resumeInstants},
+	{"a number due at the grant of the alive run is skipped, one due before it is held", grantInstants},
+	{"a revision that another node used at the instant of an opening is told", openInstants},
+}
+
+// An instant is a bound of the rules. Its scene makes a series and returns a claim
+// and the bound, in Unix milliseconds; the claim is asked one millisecond before it,
+// at it, and one after it.
+type instant struct {
+	name  string
+	scene func(s *stand) (c series.Claim, bound int64)
+	want  [3]series.Kind
+}
+
+var instants = []instant{
+	{"the latest instant", func(s *stand) (series.Claim, int64) {
+		c := s.next(1)
+		c.Latest = s.mark + 500
+		return c, c.Latest
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindExpired}},
+	{"the tolerance before a number", func(s *stand) (series.Claim, int64) {
+		return s.ask(s.mark+500, s.mark), s.mark + 500 - 20
+	}, [3]series.Kind{series.KindEarly, series.KindGranted, series.KindGranted}},
+	{"the tolerance before the mark", func(s *stand) (series.Claim, int64) {
+		n := s.look().Now + 20
+		s.granted(s.ask(n, s.mark))
+		return s.ask(n-1, s.mark), n - 20
+	}, [3]series.Kind{series.KindAhead, series.KindPassed, series.KindPassed}},
+	{"a number beside an alive run", func(s *stand) (series.Claim, int64) {
+		s.granted(s.next(1))
+		return s.ask(s.mark+500, s.due(1)), s.mark + 500
+	}, [3]series.Kind{series.KindEarly, series.KindSkipped, series.KindSkipped}},
+	{"a number while paused", func(s *stand) (series.Claim, int64) {
+		s.pause()
+		return s.ask(s.mark+500, s.mark), s.mark + 500
+	}, [3]series.Kind{series.KindEarly, series.KindPaused, series.KindPaused}},
+	{"the deadline", func(s *stand) (series.Claim, int64) {
+		c := s.next(1)
+		c.Deadline = time.Second
+		return c, c.Number + 1000
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindMissed}},
+	{"the deadline of an unstarted run", func(s *stand) (series.Claim, int64) {
+		_, run := s.granted(s.next(1))
+		s.ended(run, series.EndUnstarted)
+		c := s.after(run)
+		c.Deadline = time.Second
+		return c, c.Number + 1000
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
+	{"the window of another attempt", func(s *stand) (series.Claim, int64) {
+		_, run := s.granted(s.next(1))
+		s.ended(run, series.EndGivenBack)
+		c := s.after(run)
+		c.Window = time.Second
+		return c, c.Number + 1000
+	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
+	{"the window of an orphan", func(s *stand) (series.Claim, int64) {
+		_, run := s.granted(s.next(1))
+		s.ended(run, series.EndGivenBack)
+		c := s.ask(s.due(2), s.due(1))
+		c.Rerun, c.Window = true, time.Second
+		return c, run.Number + 1000
+	}, [3]series.Kind{series.KindOrphan, series.KindOrphan, series.KindGranted}},
+	{"the end of a lease, for another number", func(s *stand) (series.Claim, int64) {
+		a, _ := s.granted(s.next(1))
+		c := s.ask(a.Now, s.due(1))
+		return c, a.Now + long.Milliseconds()
+	}, [3]series.Kind{series.KindSkipped, series.KindGranted, series.KindGranted}},
+	{"the end of a lease, for a takeover", func(s *stand) (series.Claim, int64) {
+		a, run := s.granted(s.next(1))
+		return s.after(run), a.Now + long.Milliseconds()
+	}, [3]series.Kind{series.KindPassed, series.KindGranted, series.KindGranted}},
+	{"the end of a lease, for its owner", func(s *stand) (series.Claim, int64) {
+		c := s.next(1)
+		a, _ := s.granted(c)
+		return c, a.Now + long.Milliseconds()
+	}, [3]series.Kind{series.KindGranted, series.KindOver, series.KindOver}},
+}
+
+// around opens a series for each of the three milliseconds around a bound, and calls
+// f at that millisecond.
+func (s *stand) around(name string, scene func() (bound int64), f func(i int)) {
+	s.Helper()
+	for i, off := range []int64{-1, 0, 1} {
+		s.key = fmt.Sprintf("%s %+d ms", name, off)
+		s.open()
+		bound := scene()
+		s.env.SetClock(time.UnixMilli(bound + off))
+		if now := s.look().Now; now != bound+off {
+			s.Fatalf("%s: the store's clock shows %d, it was set to %d", s.key, now, bound+off)
+		}
+		f(i)
+	}
+}
+
+func claimInstants(s *stand) {
+	for _, at := range instants {
+		var c series.Claim
+		s.around(at.name, func() (bound int64) {
+			c, bound = at.scene(s)
+			return bound
+		}, func(i int) {
+			if got := s.claim(c); got.Kind != at.want[i] {
+				s.Errorf("%s: the answer is %v, want %v", s.key, name(got.Kind), name(at.want[i]))
+			}
+		})
+	}
+}
+
+func renewInstants(s *stand) {
+	var run series.RunRef
+	s.around("the end of a lease", func() int64 {
+		a, r := s.granted(s.next(1))
+		run = r
+		return a.Now + long.Milliseconds()
+	}, func(i int) {
+		if r := s.renew(run); r.Alive != (i == 0) {
+			s.Errorf("%s: the renewal is answered %+v", s.key, r)
+		}
+	})
+}
+
+func resumeInstants(s *stand) {
+	var mark int64
+	s.around("the mark", func() int64 {
+		mark = s.look().Now + 20
+		s.granted(s.ask(mark, s.mark))
+		s.pause()
+		return mark
+	}, func(i int) {
+		lines := len(s.lines())
+		now := s.resume()
+		want, more := mark, 1
+		if i == 2 {
+			want, more = mark+1, 2
+		}
+		if now.Mark != want || now.Paused {
+			s.Errorf("%s: after the resume the series is %+v, want the mark %d", s.key, now, want)
+		}
+		if s.journaled != nil && len(s.lines()) != lines+more {
+			s.Errorf("%s: the resume wrote %d lines, want %d", s.key, len(s.lines())-lines, more)
+		}
+	})
+}
+
+func grantInstants(s *stand) {
+	var granted int64
+	s.around("the grant", func() int64 {
+		a, _ := s.granted(s.next(1))
+		granted = a.Now
+		return granted + 10
+	}, func(i int) {
+		want := series.KindSkipped
+		if i == 0 {
+			want = series.KindHeld
+		}
+		if got := s.claim(s.ask(granted-1+int64(i), s.due(1))); got.Kind != want {
+			s.Errorf("a number due %d ms after the grant: the answer is %v, want %v", i-1, name(got.Kind), name(want))
+		}
+	})
+}
+
+func openInstants(s *stand) {
+	s.open()
+	s.opened(series.OpenRequest{Key: s.key, Node: "a", Revision: "r1", Spec: "* * * * *", Zone: "UTC"})
+	r := s.opened(series.OpenRequest{Key: s.key, Node: "b", Revision: "r2", Spec: "@hourly", Zone: "UTC"})
+	equal(s, "the other revision", r.Other, "r1")
+}

@@ -1,0 +1,247 @@
+package locktest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+var modelTests = []test{
+	{"random sequences are answered, and kept, as the rules say", modelRounds},
+}
+
+const (
+	exactRounds = 300
+	otherRounds = 3
+	roundSteps  = 60
+	traced      = 40 // steps shown of a failed round
+)
+
+// Each round sends a random sequence of requests to the store and to the rules.
+// The rules are given the instant at which the store says it judged, so that
+// both decide the same; fences are compared by which run they belong to and by
+// their order.
+func modelRounds(s *stand) {
+	rounds := s.env.Rounds
+	if rounds == 0 {
+		rounds = otherRounds
+		if s.env.exact() {
+			rounds = exactRounds
+		}
+	}
+	seed := rand.Uint64()
+	seen := make(map[series.Kind]int)
+	for round := range rounds {
+		tw := newTwin(s, seed, uint64(round))
+		tw.seen = seen
+		for range roundSteps {
+			if !tw.step() {
+				s.Logf("%s: the store stalled over the end of a lease, the round ends here", tw.seed)
+				break
+			}
+		}
+	}
+	for k := series.KindUnknown; k <= series.KindPaused; k++ {
+		s.Logf("%s: %d answers", name(k), seen[k])
+		if seen[k] == 0 && rounds >= exactRounds {
+			s.Errorf("no answer was %s: the sequences do not reach every rule", name(k))
+		}
+	}
+}
+
+// A twin is a store and the rules side by side, over two series.
+type twin struct {
+	*stand
+	rnd    *rand.Rand
+	seed   string
+	models []*model
+	log    []string
+	last   func()              // the last request, to be sent again
+	seen   map[series.Kind]int // answers of all rounds
+}
+
+// A model is one series as the rules keep it.
+type model struct {
+	series.State
+	key   string
+	lines []series.Line
+	store map[int64]int64 // a fence of the rules: the store's
+	top   int64           // the highest fence of the store
+	runs  []modelRun      // all that were ever granted or waited
+	asked []modelClaim    // all that was ever asked
+
+	controls []series.Control // all that were ever sent
+}
+
+// A modelRun names a run, with the fence that the rules gave it.
+type modelRun struct {
+	number int64
+	owner  string
+	fence  int64
+}
+
+// A modelClaim is a claim with the fences of the rules, and the store's for the same.
+type modelClaim struct {
+	series.Claim
+	storeFrom, storeFence int64
+}
+
+// Append folds as a store must.
+func (m *model) Append(l series.Line) {
+	if n := len(m.lines); n > 0 && series.Fold(&m.lines[n-1], l) {
+		return
+	}
+	m.lines = append(m.lines, l)
+}
+
+func newTwin(s *stand, seed, round uint64) *twin {
+	tw := &twin{stand: s, rnd: rand.New(rand.NewPCG(seed, round)), seed: fmt.Sprintf("seed %d, round %d", seed, round)}
+	for i := range 2 {
+		tw.models = append(tw.models, &model{key: fmt.Sprintf("m%d.%d", round, i), store: map[int64]int64{0: 0}})
+	}
+	tw.last = func() {}
+	return tw
+}
+
+// fail ends the test with the requests that led here.
+func (tw *twin) fail(format string, args ...any) {
+	tw.Helper()
+	tw.Fatalf("%s\n%s\n%s", fmt.Sprintf(format, args...), tw.seed, strings.Join(tw.log[max(0, len(tw.log)-traced):], "\n"))
+}
+
+func (tw *twin) note(format string, args ...any) {
+	tw.log = append(tw.log, fmt.Sprintf("%3d ", len(tw.log)+1)+fmt.Sprintf(format, args...))
+}
+
+// pair holds the two fences of one run together: seen for the first time, the
+// store's must be above all before it.
+func (tw *twin) pair(m *model, rules, store int64) {
+	tw.Helper()
+	was, known := m.store[rules]
+	switch {
+	case known && was == store:
+	case known:
+		tw.fail("the store's fence is %d, want %d", store, was)
+	case store <= m.top:
+		tw.fail("the store's new fence is %d, after %d", store, m.top)
+	default:
+		m.store[rules], m.top = store, store
+	}
+}
+
+// step sends one random request to both and compares what they keep. It reports
+// whether the round can go on: a store whose clock runs by itself may have
+// stalled over an instant at which a lease ended.
+func (tw *twin) step() bool {
+	tw.Helper()
+	m := tw.models[tw.rnd.IntN(len(tw.models))]
+	before := tw.sync(m)
+	switch n := tw.rnd.IntN(100); {
+	case m.Mark == 0 && n < 80:
+		tw.opening(m)
+	case m.Paused && n < 25:
+		tw.change(m)
+	case n < 42:
+		tw.claims()
+	case n < 52:
+		tw.renewal(m)
+	case n < 67:
+		tw.ending(m)
+	case n < 70:
+		tw.change(m)
+	case n < 73:
+		tw.opening(m)
+	case n < 79:
+		tw.note("again")
+		tw.last()
+	default:
+		tw.pass()
+	}
+	if !tw.env.exact() && tw.crossed(before) {
+		return false
+	}
+	for _, m := range tw.models {
+		tw.compare(m)
+	}
+	return true
+}
+
+// sync waits until no lease of the series ends in the moment to come, where the
+// clock does not stand still.
+func (tw *twin) sync(m *model) int64 {
+	now := tw.lookAt(m.key).Now
+	if tw.env.exact() {
+		return now
+	}
+	for tw.near(now, now+margin) {
+		tw.env.Wait(margin * time.Millisecond)
+		now = tw.lookAt(m.key).Now
+	}
+	return now
+}
+
+const margin = 100 // ms
+
+func (tw *twin) near(from, to int64) bool {
+	return slices.ContainsFunc(tw.models, func(m *model) bool {
+		return slices.ContainsFunc(m.Runs, func(r series.Run) bool {
+			return r.State == series.RunOpen && r.Until > from && r.Until <= to
+		}) || m.Paused && m.Pause.Until >= from && m.Pause.Until <= to
+	})
+}
+
+func (tw *twin) crossed(before int64) bool {
+	now := tw.lookAt(tw.models[0].key).Now
+	if now-before <= margin {
+		return false
+	}
+	return tw.near(before, now)
+}
+
+func (tw *twin) lookAt(key string) series.Series {
+	tw.Helper()
+	return tw.series(tw.numbered.ReadSeries(tw.ctx, []string{key}))
+}
+
+// compare holds what the store keeps of a series against what the rules keep.
+func (tw *twin) compare(m *model) {
+	tw.Helper()
+	got := tw.lookAt(m.key)
+	want := m.Series(got.Now*1000, m.key)
+	tw.pair(m, want.Fence, got.Fence)
+	want.Fence = got.Fence
+	want.Runs = slices.Clone(want.Runs)
+	for i := range want.Runs {
+		want.Runs[i].Fence = m.store[want.Runs[i].Fence]
+	}
+	if !reflect.DeepEqual(got, want) {
+		tw.fail("the store keeps %+v\nthe rules      %+v", got, want)
+	}
+	if tw.journaled != nil {
+		tw.compareLines(m)
+	}
+}
+
+func (tw *twin) compareLines(m *model) {
+	tw.Helper()
+	j, err := tw.journaled.Journal(tw.ctx, m.key, 0)
+	if err != nil {
+		tw.fail("journal: %v", err)
+	}
+	want := slices.Clone(m.lines)
+	for i := range want {
+		want[i].Fence, want[i].BlockerFence = m.store[want[i].Fence], m.store[want[i].BlockerFence]
+	}
+	if !slices.Equal(j.Lines, want) {
+		n := 0
+		for n < min(len(want), len(j.Lines)) && want[n] == j.Lines[n] {
+			n++
+		}
+		tw.fail("from line %d on the journal is\n%+v\nthe rules write\n%+v", n, j.Lines[n:], want[n:])
+	}
+}

@@ -1,0 +1,332 @@
+package locktest
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// one returns one of the values.
+func one[T any](tw *twin, of ...T) T { return of[tw.rnd.IntN(len(of))] }
+
+// chance is true in n of 100 cases.
+func (tw *twin) chance(n int) bool { return tw.rnd.IntN(100) < n }
+
+// claims sends a batch.
+func (tw *twin) claims() {
+	tw.Helper()
+	batch := make([]modelClaim, tw.rnd.IntN(4)+1)
+	of := make([]*model, len(batch))
+	for i := range batch {
+		of[i] = tw.models[tw.rnd.IntN(len(tw.models))]
+		batch[i] = tw.randomClaim(of[i])
+	}
+	if tw.chance(50) {
+		tw.peek(of, batch)
+	}
+	tw.last = func() { tw.send(of, batch) }
+	tw.last()
+	for i := range batch {
+		of[i].asked = append(of[i].asked, batch[i])
+	}
+}
+
+// peek compares what the store says of the numbers of a batch, before it is
+// claimed, with what the rules do.
+func (tw *twin) peek(of []*model, batch []modelClaim) {
+	tw.Helper()
+	peeker, ok := tw.driver.(series.Peeker)
+	if !ok {
+		return
+	}
+	ps, nows := make([]series.NumberRef, len(batch)), make([]int64, len(batch))
+	for i := range batch {
+		ps[i] = series.NumberRef{Key: batch[i].Key, Number: batch[i].Number}
+		if nows[i] = tw.lookAt(batch[i].Key).Now; !tw.env.exact() {
+			nows[i] -= slack.Milliseconds()
+		}
+	}
+	answers, err := peeker.Peek(tw.ctx, ps, true)
+	if err != nil || len(answers) != len(ps) {
+		tw.fail("%d peeks have %d answers, %v", len(ps), len(answers), err)
+	}
+	for i, got := range answers {
+		if got != nil {
+			nows[i] = got.Now
+		}
+		want := of[i].Peek(nows[i]*1000, ps[i].Number)
+		if want != nil {
+			want.Fence = of[i].store[want.Fence]
+		}
+		if !reflect.DeepEqual(got, want) {
+			tw.fail("a peek at %d of %s says %+v\nthe rules          %+v", ps[i].Number, ps[i].Key, got, want)
+		}
+	}
+}
+
+func (tw *twin) send(of []*model, batch []modelClaim) {
+	tw.Helper()
+	cs := make([]series.Claim, len(batch))
+	for i, c := range batch {
+		cs[i] = c.Claim
+		cs[i].From, cs[i].Fence = c.storeFrom, c.storeFence
+	}
+	for i, got := range tw.numbered.Claim(tw.ctx, cs) {
+		m := of[i]
+		tw.seen[got.Kind]++
+		want := m.Claim(got.Now*1000, &batch[i].Claim, m)
+		tw.note("claim %+v\n      %+v", cs[i], got)
+		tw.pair(m, want.Fence, got.Fence)
+		want.Fence = got.Fence
+		for k := range want.Settled {
+			want.Settled[k].Fence = m.store[want.Settled[k].Fence]
+		}
+		if len(want.Settled) == 0 && len(got.Settled) == 0 {
+			want.Settled, got.Settled = nil, nil
+		}
+		if got.Kind == series.KindGranted && got.Wait > want.Wait-time.Millisecond && got.Wait < want.Wait {
+			want.Wait = got.Wait // the store's clock stood between two milliseconds
+		}
+		if !reflect.DeepEqual(got, want) {
+			tw.fail("the store answers %+v\nthe rules          %+v", got, want)
+		}
+		if fence := m.ruleFence(got.Fence); got.Kind == series.KindGranted || got.Kind == series.KindWaiting {
+			m.runs = append(m.runs, modelRun{got.Number, cs[i].Owner, fence})
+		}
+	}
+}
+
+// ruleFence is the fence of the rules that belongs to one of the store.
+func (m *model) ruleFence(store int64) int64 {
+	for rules, s := range m.store {
+		if s == store {
+			return rules
+		}
+	}
+	return 0
+}
+
+// randomClaim is a new claim, or one that was sent before.
+func (tw *twin) randomClaim(m *model) modelClaim {
+	if len(m.asked) > 0 && tw.chance(15) {
+		return one(tw, m.asked[max(0, len(m.asked)-5):]...)
+	}
+	now := tw.lookAt(m.key).Now
+	c := modelClaim{Claim: series.Claim{
+		Key: m.key, Owner: tw.owner(), Number: max(1, tw.randomNumber(m, now)),
+		Between: one(tw, 0, 0, 1, 4), TTL: one(tw, driver.MinTTL, driver.MinTTL, time.Second, 5*time.Second),
+		Deadline: one(tw, 0, time.Millisecond, 20*time.Millisecond, time.Second, time.Hour, time.Hour),
+		Late:     one(tw, "", "", series.ReasonMisfire, series.ReasonRespecified), Attempts: one(tw, 1, 2, 3), Rerun: tw.chance(50),
+		Window: one(tw, 0, 300*time.Millisecond, time.Hour), Overlap: one(tw, series.OverlapSkip, series.OverlapQueue, series.OverlapAllow, series.OverlapReplace),
+		Backlog: tw.chance(15), Latest: driver.MaxNumber, Revision: one(tw, "r1", "r1", "r1", "r2"),
+	}}
+	if tw.chance(5) {
+		c.Latest = now - one[int64](tw, 1, 10)
+	}
+	if len(m.asked) > 0 && tw.chance(3) {
+		c.Owner = one(tw, m.asked...).Owner // of another number
+	}
+	tw.randomFences(m, &c)
+	c.After = max(0, min(c.Number-1, m.Mark+one[int64](tw, 0, 0, 0, 0, 0, -5, -1000, 4)))
+	return c
+}
+
+// randomNumber is most often due now or next after the mark.
+func (tw *twin) randomNumber(m *model, now int64) int64 {
+	if tw.chance(60) {
+		return now - one[int64](tw, 0, 0, 0, 0, 1, 3, 10, 300, -3, -20, -21, -5000)
+	}
+	return m.Mark + one[int64](tw, 1, 1, 2, 5, 20, 100, 0, -10)
+}
+
+// randomFences makes the claim a takeover of a run, or not, and gives it a floor.
+func (tw *twin) randomFences(m *model, c *modelClaim) {
+	if len(m.runs) > 0 && tw.chance(35) {
+		r := one(tw, m.runs[max(0, len(m.runs)-4):]...)
+		c.Number, c.From = r.number, r.fence
+		if tw.chance(10) {
+			c.From = one(tw, m.runs...).fence
+		}
+		c.storeFrom = m.store[c.From]
+	} else if tw.chance(2) {
+		c.From, c.storeFrom = 1, 1 // no run's
+	}
+	if tw.chance(20) {
+		above := one[int64](tw, 0, 3, 100_000)
+		c.Fence, c.storeFence = m.State.Fence+above, m.store[m.State.Fence]+above
+	}
+}
+
+// randomRun is a run that was granted at some time, for the store and for the rules.
+func (tw *twin) randomRun(m *model) (store, rules series.RunRef) {
+	r := modelRun{number: 1, owner: "nobody/1", fence: 1}
+	m.store[1] = 1
+	if len(m.runs) > 0 {
+		r = m.runs[len(m.runs)-1]
+		if tw.chance(30) {
+			r = one(tw, m.runs...)
+		}
+	}
+	store = series.RunRef{Key: m.key, Number: r.number, Owner: r.owner, TTL: one(tw, driver.MinTTL, 2*time.Second)}
+	if tw.chance(5) {
+		store.Owner = "other/1"
+	}
+	rules = store
+	rules.Fence, store.Fence = r.fence, m.store[r.fence]
+	return store, rules
+}
+
+func (tw *twin) renewal(m *model) {
+	tw.Helper()
+	store, rules := tw.randomRun(m)
+	tw.last = func() {
+		got := tw.renew(store)
+		now := tw.until(m, store, got.Alive)
+		want := m.Renew(now*1000, &rules)
+		tw.note("renew %+v\n      %+v at %d", store, got, now)
+		if got != want {
+			tw.fail("the store answers %+v\nthe rules          %+v", got, want)
+		}
+	}
+	tw.last()
+}
+
+// until returns when a renewal was judged: only the deadline shows that.
+func (tw *twin) until(m *model, ref series.RunRef, alive bool) int64 {
+	tw.Helper()
+	is := tw.lookAt(m.key)
+	for _, r := range is.Runs {
+		if alive && r.Number == ref.Number {
+			return r.Until - ref.TTL.Milliseconds()
+		}
+	}
+	return is.Now
+}
+
+func (tw *twin) ending(m *model) {
+	tw.Helper()
+	store, rules := tw.randomRun(m)
+	e := series.EndRequest{RunRef: store, Kind: one(tw, series.EndDone, series.EndDone, series.EndUnstarted, series.EndGivenBack)}
+	if e.Kind == series.EndDone {
+		e.OK = tw.chance(70)
+		e.Outcome = one(tw, series.OutcomeOK, series.OutcomeFailed, series.OutcomeSkipped, "")
+	}
+	e.Error = one(tw, "", "", "no route", "a|b;c+d \x00\x1b[31m\n\"%7C\" é", strings.Repeat("é", series.MaxErrorText/2))
+	tw.last = func() { tw.sendEnding(m, e, rules.Fence) }
+	tw.last()
+}
+
+func (tw *twin) sendEnding(m *model, e series.EndRequest, fence int64) {
+	tw.Helper()
+	got := tw.numbered.ReleaseRuns(tw.ctx, []series.EndRequest{e})[0]
+	now := tw.endedAt(m)
+	tw.note("end   %+v\n      %+v at %d", e, got, now)
+	e.Fence = fence
+	want := m.Release(now*1000, &e, m)
+	want.Fence = m.store[want.Fence]
+	if got != want {
+		tw.fail("the store answers %+v\nthe rules          %+v", got, want)
+	}
+}
+
+// endedAt returns when an ending was judged: only its line shows that.
+func (tw *twin) endedAt(m *model) int64 {
+	tw.Helper()
+	now := tw.lookAt(m.key).Now
+	if tw.env.exact() || tw.journaled == nil {
+		return now
+	}
+	j, err := tw.journaled.Journal(tw.ctx, m.key, 1)
+	if err != nil || len(j.Lines) == 0 {
+		return now
+	}
+	var last series.Line
+	if n := len(m.lines); n > 0 {
+		last = m.lines[n-1]
+		last.Fence, last.BlockerFence = m.store[last.Fence], m.store[last.BlockerFence]
+	}
+	if l := j.Lines[0]; l != last && l.Ended != 0 {
+		return l.Ended
+	}
+	return now
+}
+
+// change pauses or resumes, sometimes with what the asker has seen before, or as an
+// operation that was sent before.
+func (tw *twin) change(m *model) {
+	tw.Helper()
+	c := series.Control{Key: m.key, Action: series.ActionResume, Op: fmt.Sprint("op-", tw.rnd.IntN(1000)), Who: one(tw, "ann", "bob ü"),
+		Seen: m.Change + one[int64](tw, 0, 0, 0, 0, -1, 1)}
+	if c.Seen < 0 || tw.chance(20) {
+		c.Seen = series.AnySeen
+	}
+	if !m.Paused && tw.chance(70) || m.Paused && tw.chance(20) {
+		c.Action, c.Reason = series.ActionPause, one(tw, "for the night", "a|b;c#d+e%7C \"é\"")
+		if tw.chance(60) {
+			c.Until = tw.lookAt(m.key).Now + one[int64](tw, 1, 20, 120, 600, 3000, -5)
+		}
+	}
+	if c.Action != series.ActionResume && tw.chance(30) {
+		c.Due, c.Revision = max(0, m.Mark+one[int64](tw, -5, 0, 1, 7, 60)), one(tw, "", "r1")
+	}
+	if len(m.controls) > 0 && tw.chance(20) {
+		was := one(tw, m.controls...)
+		c.Op = was.Op
+		if tw.chance(60) {
+			c = was
+		}
+	}
+	m.controls = append(m.controls, c)
+	tw.last = func() { tw.sendChange(m, &c) }
+	tw.last()
+}
+
+func (tw *twin) sendChange(m *model, c *series.Control) {
+	tw.Helper()
+	got := tw.controlled.Control(tw.ctx, *c)
+	tw.note("%+v\n      %+v", *c, got)
+	now := got.Series.Now
+	shard := tw.shard(m.key)
+	want := m.Control(now*1000, c, tw.audited[shard]+1, m)
+	if got.Kind == series.ControlDone {
+		tw.audited[shard]++
+	}
+	got.Series, want.Series = series.Series{}, series.Series{} // compared after each step
+	if !reflect.DeepEqual(got, want) {
+		tw.fail("the store answers %+v\nthe rules          %+v", got, want)
+	}
+}
+
+func (tw *twin) opening(m *model) {
+	tw.Helper()
+	o := series.OpenRequest{Key: m.key, Node: one(tw, "a", "b"), Revision: one(tw, "r1", "r2")}
+	if tw.chance(5) {
+		o.Mark = tw.lookAt(m.key).Now + one[int64](tw, -1000, 1000)
+	}
+	tw.last = func() {
+		got := tw.opened(o)
+		m.Open(got.Now*1000, &o, m)
+		tw.note("open  %+v: %+v", o, got)
+		if got.Mark != m.Mark {
+			tw.fail("the store's mark is %d, the rules' %d", got.Mark, m.Mark)
+		}
+	}
+	tw.last()
+}
+
+// pass lets time pass, sometimes until a lease has ended.
+func (tw *twin) pass() {
+	d := one(tw, 1, 5, 15, 30, 100, 300, 510, 1100)
+	if !tw.env.exact() {
+		d = one(tw, 1, 5, 30, 510)
+	}
+	if tw.env.exact() && tw.chance(5) {
+		d = 5100
+	}
+	tw.note("%dms pass", d)
+	tw.env.Wait(time.Duration(d) * time.Millisecond)
+}

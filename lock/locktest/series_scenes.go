@@ -1,0 +1,50 @@
+package locktest
+
+import (
+	"github.com/cronce/cronce/lock/series"
+)
+
+// Each scene makes a series and returns a claim of it, and says how that is
+// answered.
+var scenes = []struct {
+	name string
+	set  func(s *stand) series.Claim
+	want series.Kind
+}{
+	{"not open", func(s *stand) series.Claim { return s.ask(1, 0) }, series.KindUnknown},
+	{"undecided", func(s *stand) series.Claim { s.open(); return s.next(1) }, series.KindGranted},
+	{"alive", func(s *stand) series.Claim { s.decided(2); return s.next(2) }, series.KindPassed},
+	{"before the alive one", func(s *stand) series.Claim { s.decided(2); return s.next(1) }, series.KindPassed},
+	{"ended", func(s *stand) series.Claim { s.ended(s.decided(2), series.EndDone); return s.next(2) }, series.KindPassed},
+	{"given back", func(s *stand) series.Claim { s.ended(s.decided(2), series.EndGivenBack); return s.next(2) }, series.KindPassed},
+	{"spent", func(s *stand) series.Claim { s.open(); s.missed(2); return s.next(2) }, series.KindPassed},
+	{"gap", func(s *stand) series.Claim { s.open(); return s.ask(s.due(3), s.due(2)) }, series.KindGap},
+	{"paused", func(s *stand) series.Claim { s.open(); s.pause(); return s.next(2) }, series.KindPaused},
+	{"decided and paused", func(s *stand) series.Claim { s.decided(2); s.pause(); return s.next(2) }, series.KindPassed},
+	{"orphan", func(s *stand) series.Claim {
+		s.ended(s.decided(1), series.EndUnstarted)
+		return s.ask(s.due(2), s.due(1))
+	}, series.KindOrphan},
+	{"queue", func(s *stand) series.Claim { _, c := s.beside(series.OverlapQueue); return c }, series.KindWaiting},
+	{"waiting", func(s *stand) series.Claim {
+		_, c, _ := s.wait(series.OverlapQueue)
+		c.Owner = s.owner()
+		return c
+	}, series.KindPassed},
+}
+
+// decided opens the series and has due(i) granted.
+func (s *stand) decided(i int64) series.RunRef {
+	s.Helper()
+	s.open()
+	_, run := s.granted(s.next(i))
+	return run
+}
+
+// missed has due(i) missed.
+func (s *stand) missed(i int64) {
+	s.Helper()
+	c := s.next(i)
+	c.Deadline = 0
+	s.claimed(c, series.KindMissed)
+}

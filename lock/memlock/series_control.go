@@ -1,0 +1,62 @@
+package memlock
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// An audit is the newest records of control changes, oldest first.
+type audit struct {
+	records []series.AuditRecord
+	last    int64 // the number of the newest
+}
+
+// Control makes a change of a series.
+func (s *Store) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	if err := doubt(ctx, string(c.Action), c.Key); err != nil {
+		return series.ControlAnswer{Err: err}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	us := s.now().UnixMicro()
+	r := s.record(c.Key)
+	before := r.Series(us, c.Key)
+	a := r.Control(us, &c, s.audit.last+1, s.writer(r))
+	if a.Kind == series.ControlDone {
+		s.audit.add(series.Record(us, &c, &before, &a))
+	}
+	return a
+}
+
+// add appends a record. It keeps no memory of a caller's longer text.
+func (a *audit) add(r series.AuditRecord) {
+	a.last = r.Number
+	if len(a.records) == series.MaxAudit {
+		a.records = slices.Delete(a.records, 0, 1)
+	}
+	r.Key = strings.Clone(r.Key)
+	a.records = append(a.records, r)
+}
+
+// Audit returns the newest n records.
+func (s *Store) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
+	if err := doubt(ctx, "read the audit of", key); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []series.AuditRecord
+	for _, r := range slices.Backward(s.audit.records) {
+		if n > 0 && len(found) == n {
+			break
+		}
+		if key == "" || r.Key == key {
+			found = append(found, r)
+		}
+	}
+	slices.Reverse(found)
+	return found, nil
+}

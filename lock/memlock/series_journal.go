@@ -1,0 +1,168 @@
+package memlock
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+const (
+	defaultLines = 1000
+	defaultTotal = 1_000_000
+	fewLines     = 16 // what each series may keep whatever the others have
+)
+
+func (o *Options) lines() int {
+	if o.JournalLines == 0 {
+		return defaultLines
+	}
+	return max(o.JournalLines, 2)
+}
+
+func (o *Options) total() int {
+	if o.JournalTotal == 0 {
+		return defaultTotal
+	}
+	return o.JournalTotal
+}
+
+// A journal is a ring of lines. It grows until it, or all journals together, are
+// full; from then on the newest line takes the place of the oldest, which is at
+// first.
+type journal struct {
+	lines []line
+	first int
+	cut   bool // older lines existed
+	texts []errorText
+}
+
+// An errorText is the text of an error in a journal, oldest first. The fence is
+// that of the run, which ended once.
+type errorText struct {
+	fence int64
+	text  string
+}
+
+// A pen writes to the journal of the series at hand and counts for all.
+type pen struct {
+	to     *journal
+	lines  int // the bound of this journal
+	budget int // the bound of all
+	total  int // lines of all journals
+	bytes  int // of the errors' texts of all journals
+	words  vocabulary
+}
+
+// textBytes is how many bytes errors may have in all for each line that the
+// journals may have.
+const textBytes = 64
+
+// Append adds a line to the journal, or to its last line if the two fold.
+func (p *pen) Append(line series.Line) {
+	j := p.to
+	n := len(j.lines)
+	if n > 0 && line.Verdict != series.VerdictRan { // a grant begins a line of its own
+		last := &j.lines[(j.first+n-1)%n]
+		if old := p.words.unpack(last); series.Fold(&old, line) {
+			*last = p.words.pack(&old)
+			p.keepText(&line)
+			return
+		}
+	}
+	p.keepText(&line)
+	packed := p.words.pack(&line)
+	if n < p.lines && (n < fewLines || p.total < p.budget) {
+		j.lines = append(j.lines, packed)
+		p.total++
+		return
+	}
+	if old := &j.lines[j.first]; old.ended != 0 {
+		p.dropText(old.fence)
+	}
+	j.lines[j.first] = packed
+	j.first, j.cut = (j.first+1)%n, true
+}
+
+// keepText keeps the text of the error in a line. When those of all journals are
+// too many bytes, a journal keeps its newest alone.
+func (p *pen) keepText(l *series.Line) {
+	if l.Error == "" {
+		return
+	}
+	j := p.to
+	for len(j.texts) > 0 && p.bytes+len(l.Error) > p.budget*textBytes {
+		p.dropText(j.texts[0].fence)
+	}
+	j.texts = append(j.texts, errorText{l.Fence, strings.Clone(l.Error)})
+	p.bytes += len(l.Error)
+}
+
+// dropText forgets the text of the run with a fence, if there is one.
+func (p *pen) dropText(fence int64) {
+	j := p.to
+	for i, t := range j.texts {
+		if t.fence == fence {
+			j.texts = slices.Delete(j.texts, i, i+1)
+			p.bytes -= len(t.text)
+			return
+		}
+	}
+}
+
+// newest returns the newest n lines, oldest first, and all if n <= 0.
+func (j *journal) newest(n int, v *vocabulary) []series.Line {
+	all := len(j.lines)
+	if n <= 0 || n > all {
+		n = all
+	}
+	lines := make([]series.Line, n)
+	for i := range n {
+		lines[i] = v.unpack(&j.lines[(j.first+all-n+i)%all])
+	}
+	j.giveTexts(lines)
+	return lines
+}
+
+// giveTexts fills in the texts of the errors: in the lines of an end, which have
+// an outcome.
+func (j *journal) giveTexts(lines []series.Line) {
+	if len(j.texts) == 0 {
+		return
+	}
+	texts := make(map[int64]string, len(j.texts))
+	for _, t := range j.texts {
+		texts[t.fence] = t.text
+	}
+	for i := range lines {
+		if lines[i].Ended != 0 {
+			lines[i].Error = texts[lines[i].Fence]
+		}
+	}
+}
+
+// Journal returns the newest n lines of a series, oldest first.
+func (s *Store) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
+	if err := doubt(ctx, "read the journal of", key); err != nil {
+		return series.Journal{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.record(key)
+	j := series.Journal{Key: key, Lines: r.journal.newest(n, &s.pen.words), Revisions: r.sightings.Sorted()}
+	j.Truncated = r.journal.cut || len(j.Lines) < len(r.journal.lines)
+	return j, nil
+}
+
+// Keys lists the series, sorted.
+func (s *Store) Keys(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("lock: list the series: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.series)), nil
+}

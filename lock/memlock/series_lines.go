@@ -1,0 +1,98 @@
+package memlock
+
+import (
+	"strings"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A line is a series.Line as it is kept, but for the text of an error. There may be
+// millions: its words are numbers, so that it is small and the garbage collector
+// need not scan it.
+type line struct {
+	at, from, to, fence, ended      int64
+	blocker, blockerFence           int64
+	attempt                         int32
+	reason, node, revision, outcome uint32
+	verdict, between                uint16
+}
+
+// A vocabulary has the words of all lines.
+type vocabulary struct {
+	verdicts [2]words // of the number itself, and of those between: a list each, since they have little room
+	reasons  words
+	nodes    words
+	revs     words
+	outcomes words
+}
+
+// words numbers strings. They are few, and are kept as long as the store. The
+// zero list holds the empty string alone.
+type words struct {
+	all     []string
+	numbers map[string]uint32
+	last    uint32 // asked for last, and most often what is asked for next
+}
+
+func (w *words) number(s string) uint32 {
+	if s == "" {
+		return 0
+	}
+	if w.last != 0 && w.all[w.last] == s {
+		return w.last
+	}
+	n, known := w.numbers[s]
+	if !known {
+		n = w.add(strings.Clone(s)) // a node's name is a part of its owner's
+	}
+	w.last = n
+	return n
+}
+
+func (w *words) add(s string) uint32 {
+	if w.numbers == nil {
+		w.all, w.numbers = []string{""}, map[string]uint32{}
+	}
+	n := uint32(len(w.all))
+	w.all = append(w.all, s)
+	w.numbers[s] = n
+	return n
+}
+
+func (w *words) text(n uint32) string {
+	if n == 0 {
+		return ""
+	}
+	return w.all[n]
+}
+
+func (v *vocabulary) pack(l *series.Line) line {
+	if l.Verdict == series.VerdictControl { // it has no blocker
+		control := *l
+		control.Blocker, control.BlockerFence = l.Change, l.Audit
+		l = &control
+	}
+	return line{
+		at: l.At, from: l.From, to: l.To, fence: l.Fence, ended: l.Ended, attempt: int32(l.Attempt),
+		blocker: l.Blocker, blockerFence: l.BlockerFence,
+		reason: v.reasons.number(l.Reason), node: v.nodes.number(l.Node),
+		revision: v.revs.number(l.Revision), outcome: v.outcomes.number(l.Outcome),
+		verdict: uint16(v.verdicts[0].number(string(l.Verdict))),
+		between: uint16(v.verdicts[1].number(string(l.Between))),
+	}
+}
+
+func (v *vocabulary) unpack(l *line) series.Line {
+	line := series.Line{
+		At: l.at, From: l.from, To: l.to, Fence: l.fence, Ended: l.ended, Attempt: int(l.attempt),
+		Blocker: l.blocker, BlockerFence: l.blockerFence,
+		Reason: v.reasons.text(l.reason), Node: v.nodes.text(l.node),
+		Revision: v.revs.text(l.revision), Outcome: v.outcomes.text(l.outcome),
+		Verdict: series.Verdict(v.verdicts[0].text(uint32(l.verdict))),
+		Between: series.Verdict(v.verdicts[1].text(uint32(l.between))),
+	}
+	if line.Verdict == series.VerdictControl {
+		line.Change, line.Audit, line.Blocker, line.BlockerFence = l.blocker, l.blockerFence, 0, 0
+	}
+	return line
+}

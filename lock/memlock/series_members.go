@@ -1,0 +1,73 @@
+package memlock
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A member is a node: until when it lives, or when it left.
+type member struct{ until, left int64 }
+
+// Beat records that node lives for ttl more, and returns the nodes that live.
+func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+	if err := doubt(ctx, "beat of", node); err != nil {
+		return series.BeatAnswer{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodes == nil {
+		s.nodes = make(map[string]member)
+	}
+	p := series.BeatAnswer{Readings: []driver.ClockReading{s.reading()}}
+	ms := p.Readings[0].Time.UnixMilli()
+	s.nodes[node] = member{until: ms + ttl.Milliseconds()}
+	maps.DeleteFunc(s.nodes, func(_ string, m member) bool { return max(m.until, m.left) <= ms-series.GoneFor.Milliseconds() })
+	for _, m := range s.members(ms) {
+		if m.Alive(ms) {
+			p.Nodes = append(p.Nodes, m.Node)
+		}
+	}
+	if !slices.Contains(p.Nodes, node) {
+		p.Nodes[len(p.Nodes)-1] = node
+	}
+	slices.Sort(p.Nodes)
+	return p, nil
+}
+
+// members are the nodes that are reported at ms, by name.
+func (s *Store) members(ms int64) []series.Member {
+	all := make([]series.Member, 0, len(s.nodes))
+	for node, m := range s.nodes {
+		all = append(all, series.Member{Node: node, Until: m.until, Left: m.left})
+	}
+	return series.LatestMembers(all, ms)
+}
+
+// Leave takes node off the list of those that live, and records when it left.
+func (s *Store) Leave(ctx context.Context, node string) error {
+	if err := doubt(ctx, "leave of", node); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m, known := s.nodes[node]; known && m.left == 0 {
+		s.nodes[node] = member{left: s.now().UnixMilli()}
+	}
+	return nil
+}
+
+// Members reads the list of nodes and changes nothing.
+func (s *Store) Members(ctx context.Context) (series.MemberList, error) {
+	if err := doubt(ctx, "list", "the nodes"); err != nil {
+		return series.MemberList{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ms := s.now().UnixMilli()
+	return series.MemberList{Now: ms, Members: s.members(ms)}, nil
+}

@@ -1,0 +1,192 @@
+package redislock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/wait"
+	"github.com/cronce/cronce/lock/driver"
+)
+
+const (
+	maxPlaces     = 1000                   // in the queue of one lock
+	unseen        = 10 * time.Second       // how long a queue stays after its waiters would have probed
+	probeEvery    = time.Second            // how often, and up to 1/8 later, a waiter probes its lock
+	longestProbe  = 10 * time.Second       // the same of one whose wake-ups arrive
+	afterDeadline = 10 * time.Millisecond  // after the deadline of a holder
+	reserved      = 2 * time.Second        // how long a lock is kept for an owner that does not answer
+	subscribed    = 500 * time.Millisecond // how long the first waiter waits for its inbox
+	leaveTime     = time.Second            // for giving a place up
+)
+
+// Wait takes a place in the queue of the lock and returns when the lock was
+// granted. After doubt it asks again. When ctx ends it gives the place up, for
+// which it may take a second; a place that it cannot give up is passed over.
+func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	a.Barge = false
+	var err error
+	if !d.inbox.open() { // most locks are free
+		var g driver.Grant
+		if g, err = d.acquire(ctx, &a); err == nil {
+			return g, nil
+		}
+	}
+	a.NoteRefusal(err)
+	notices, ready := d.inbox.join(a.Owner)
+	defer d.inbox.leave(a.Owner)
+	wait.Woken(ctx, subscribed, ready)
+	w := waiter{driver: d, a: &a, notices: notices, seat: d.seat(ready)}
+	return w.wait(ctx, err)
+}
+
+// A seat is how a waiter stands in queues, the same for as long as it waits.
+type seat struct {
+	inbox string // as the queue has it
+	sure  bool   // wake-ups arrive, or the server knows that they do not
+}
+
+// seat is the seat of a waiter that joined the inbox. In a Cluster no server knows
+// whether another has a subscription.
+func (d *Driver) seat(ready <-chan struct{}) seat {
+	if _, single := d.client.(*redis.Client); single {
+		select {
+		case <-ready:
+			return seat{"+" + d.inbox.channel, true}
+		default:
+		}
+	}
+	return seat{d.inbox.channel, false}
+}
+
+// expiry is how long a queue stays after a probe from this seat.
+func (s seat) expiry() time.Duration {
+	if s.sure {
+		return longestProbe + unseen
+	}
+	return unseen
+}
+
+// A waiter is one call of Wait.
+type waiter struct {
+	driver  *Driver
+	a       *driver.Acquisition
+	notices *notices
+	seat    seat
+	first   bool // of the queue of a lock that is shared: it must probe
+}
+
+// wait asks until it is granted. Last is the answer so far.
+func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
+	for ctx.Err() == nil {
+		asked := time.Now()
+		g, err := w.ask(ctx)
+		if err == nil {
+			g.Asked = asked
+			return g, nil
+		}
+		w.a.NoteRefusal(err)
+		if last == nil || ctx.Err() == nil { // else the end of ctx may have cut it off
+			last = err
+		}
+		w.sleep(ctx, w.untilProbe(err))
+	}
+	w.giveUp(ctx)
+	return driver.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, last))
+}
+
+// ended is the error of ctx with the last answer or doubt.
+func ended(ctx context.Context, last error) error {
+	if last == nil || errors.Is(last, ctx.Err()) {
+		return cmp.Or(last, ctx.Err())
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), last)
+}
+
+// untilProbe is when a waiter that is not woken probes again: soon after the holder's
+// deadline, and soon after doubt. Between these it probes rarely if its wake-ups
+// arrive.
+func (w *waiter) untilProbe(err error) time.Duration {
+	wait := probeEvery / 4
+	if held, ok := errors.AsType[*driver.HeldError](err); ok {
+		most := probeEvery
+		if w.seat.sure && !w.first {
+			most = longestProbe
+		}
+		wait = min(most, held.Left+afterDeadline)
+	}
+	return wait + rand.N(probeEvery/8)
+}
+
+// sleep returns when d has passed, or earlier when ctx ends or the waiter is woken.
+// If the lock is kept for the one before it, it probes once that one's time is over.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) {
+	until := time.Now().Add(d)
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			return
+		case <-w.notices.woken:
+			return
+		case <-w.notices.next:
+			t.Reset(min(time.Until(until), reserved+afterDeadline))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ask asks, and takes a place if the answer is no.
+func (w *waiter) ask(ctx context.Context) (driver.Grant, error) {
+	w.first = false
+	if w.a.Limit > 1 {
+		return w.askShared(ctx)
+	}
+	r := w.driver.asking(w.a)
+	r.text(w.seat.inbox)
+	r.number(maxPlaces, w.seat.expiry().Milliseconds())
+	g, err := w.driver.granted(ctx, "wait", w.driver.scripts.wait, r, w.a)
+	if errors.Is(err, errShared) {
+		return w.askShared(ctx)
+	}
+	return g, err
+}
+
+func (w *waiter) askShared(ctx context.Context) (driver.Grant, error) {
+	grants, err := w.driver.askAll(ctx, []driver.Acquisition{*w.a}, w)
+	if err != nil {
+		return driver.Grant{}, err
+	}
+	return grants[0], nil
+}
+
+// place is what stands in the queue for the owner.
+func (w *waiter) place() string {
+	place := w.seat.inbox + "|" + w.a.Owner
+	if w.a.Limit > 1 {
+		place += "|" + strconv.Itoa(w.a.Limit)
+	}
+	return place
+}
+
+// giveUp takes the place, and what was granted, out of the store.
+func (w *waiter) giveUp(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer stop()
+	h := []driver.LeaseRef{{Key: w.a.Key, Owner: w.a.Owner}}
+	for {
+		err := w.driver.freeShared(ctx, h, w.place())[0]
+		if err == nil || errors.Is(err, driver.ErrLost) || ctx.Err() != nil {
+			return // else its place is passed over, and its lease expires
+		}
+		_ = wait.Sleep(ctx, leaveTime/10)
+	}
+}

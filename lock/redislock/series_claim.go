@@ -1,0 +1,239 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+var claims = operation[series.Claim, series.Answer]{
+	name:   "claim",
+	script: func(s *scripts) *script { return s.claim },
+	key:    func(c *series.Claim) string { return c.Key },
+	begin:  beginVerdicts,
+	add: func(r *request, name string, c *series.Claim) {
+		r.key("s:", name)
+		r.key("j:", name)
+		between := ""
+		if c.Between > 0 {
+			between = "m"
+		}
+		r.escaped(c.Owner)
+		r.number(c.Number, c.After, c.From, c.Fence)
+		r.escaped(between, c.Revision)
+		r.terms(c)
+	},
+	read:    readAnswer,
+	refused: driver.NotDone,
+	doubt:   func(_ *series.Claim, err error) series.Answer { return series.Answer{Err: err} },
+	want:    func(c *series.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
+}
+
+// Claim asks for numbers, up to 200 of one shard with one script. An answer with
+// Err is doubt. Unknown
+// without Err says that the series is not open.
+func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	answers := make([]series.Answer, len(cs))
+	sideBySide(claims.split(d, cs), func(p part) {
+		s := claims.serve(ctx, d, p, cs, answers)
+		d.undoShort(ctx, p, cs, answers, &s)
+	})
+	return answers
+}
+
+// undoShort turns the grants that too few replicas have into doubt, and ends them
+// as never started: any owner may have those numbers again.
+func (d *Driver) undoShort(ctx context.Context, p part, cs []series.Claim, answers []series.Answer, s *outcome) {
+	if s.acked >= p.replicas {
+		return
+	}
+	var undone []series.EndRequest
+	for _, i := range p.at {
+		a, c := &answers[i], &cs[i]
+		if a.Kind != series.KindGranted {
+			continue
+		}
+		undone = append(undone, series.EndRequest{Kind: series.EndUnstarted, RunRef: series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
+		a.Kind, a.Err = series.KindUnknown, fmt.Errorf("redislock: claim: %w", s.short(c.Key, c.Replicas))
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer stop()
+	d.ReleaseRuns(ctx, undone) // their deadline ends them otherwise
+}
+
+// beginVerdicts is what the scripts that write verdicts are given first.
+func beginVerdicts(d *Driver, r *request) {
+	r.key("none", "")
+	r.key("jb", "")
+	r.text(d.lines, d.bytes)
+}
+
+// terms are what many claims share.
+type terms struct {
+	ttl, deadline, window int64
+	late, node            string
+	attempts              int
+	rerun, backlog        bool
+	overlap               series.Overlap
+	latest                int64
+}
+
+func termsOf(c *series.Claim) terms {
+	t := terms{
+		ttl: c.TTL.Milliseconds(), deadline: c.Deadline.Milliseconds(), window: c.Window.Milliseconds(),
+		late: c.Late, node: driver.NodeOf(c.Owner), attempts: c.Attempts, rerun: c.Rerun, backlog: c.Backlog,
+		overlap: c.Overlap, latest: c.Latest,
+	}
+	if t.late == "" {
+		t.late = series.ReasonDeadline
+	}
+	if c.Window == 0 {
+		t.window = -1 // no bound
+	}
+	return t
+}
+
+// terms adds those of c, often the same as the last.
+func (r *request) terms(c *series.Claim) {
+	if t := termsOf(c); len(r.packed) == 0 || t != r.last {
+		r.last, r.packed = t, t.pack(r.packed[:0])
+	}
+	r.args.b = append(r.args.b, r.packed...)
+	r.args.end()
+}
+
+// pack writes terms as the script reads them.
+func (t *terms) pack(b []byte) []byte {
+	number := func(n int64) { b = append(strconv.AppendInt(b, n, 10), '|') }
+	number(t.ttl)
+	number(t.deadline)
+	b = append(appendEscaped(b, t.late), '|')
+	number(int64(t.attempts))
+	b = append(b, flag(t.rerun), '|')
+	number(t.window)
+	b = append(b, '0'+byte(t.overlap), '|', flag(t.backlog), '|')
+	number(t.latest)
+	return appendEscaped(b, t.node)
+}
+
+func flag(set bool) byte {
+	if set {
+		return '1'
+	}
+	return '0'
+}
+
+var kinds = map[byte]series.Kind{
+	'u': series.KindUnknown, 'g': series.KindGranted, 'o': series.KindOver, 'p': series.KindPassed, 'h': series.KindHeld,
+	'e': series.KindEarly, 'a': series.KindAhead, 'G': series.KindGap, 'O': series.KindOrphan, 'x': series.KindExpired,
+	'f': series.KindUnknown, 's': series.KindSkipped, 'w': series.KindWaiting, 'm': series.KindMissed, 'z': series.KindPaused,
+}
+
+// readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer speaks
+// of one, then +number|fence|attempt|verdict for each settled number. It reports
+// whether that is an answer to c.
+func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) {
+	head, settled, settles := strings.Cut(text, "+")
+	head, about, hasRun := strings.Cut(head, ";")
+	f := fields{rest: head}
+	letter := f.letter(f.text())
+	kind, ok := kinds[letter]
+	now := at.ms()
+	a := series.Answer{Kind: kind, Now: now}
+	a.Mark, a.Last, a.From = f.count(f.text()), f.count(f.text()), f.count(f.text())
+	fence, node := f.count(f.text()), f.raw(f.end())
+	if letter == 'f' && !f.bad {
+		err := driver.CheckFence(fence+1, int64(at))
+		return series.Answer{Now: now, Err: driver.NotDone(err)}, err != nil
+	}
+	if hasRun {
+		r, good := readRun(about)
+		ok = ok && good && fits(kind, &r, c, at)
+		speak(&a, &r, now)
+	} else if speaksOfNumber(kind) {
+		a.Number, a.Node = c.Number, node
+	}
+	if fence != 0 {
+		a.Number, a.Fence = c.Number, fence
+	}
+	if settles {
+		var good bool
+		a.Settled, good = readSettled(settled)
+		ok = ok && good
+	}
+	setWait(&a, c, at)
+	return a, ok && !f.bad && hasRun == needsRun(kind, hasRun) && (kind != series.KindWaiting || fence != 0)
+}
+
+// fits reports whether an answer of this kind may speak of r. What allows to run
+// must be right in every part.
+func fits(kind series.Kind, r *series.Run, c *series.Claim, at instant) bool {
+	switch kind {
+	case series.KindGranted:
+		return r.Number == c.Number && r.Owner == c.Owner && r.State == series.RunOpen && r.Until > at.ms() &&
+			r.Fence > 0 && driver.CheckFence(r.Fence, int64(at)) == nil
+	case series.KindOver:
+		return r.Number == c.Number && r.Owner == c.Owner
+	case series.KindPassed:
+		return r.Number == c.Number
+	}
+	return true
+}
+
+// needsRun reports whether an answer of this kind has a run; may is the result where both
+// are right.
+func needsRun(kind series.Kind, may bool) bool {
+	switch kind {
+	case series.KindGranted, series.KindOver, series.KindHeld, series.KindOrphan:
+		return true
+	case series.KindPassed, series.KindWaiting:
+		return may
+	}
+	return false
+}
+
+// speaksOfNumber reports whether an answer without a run is about the number
+// that was asked for.
+func speaksOfNumber(kind series.Kind) bool {
+	switch kind {
+	case series.KindPassed, series.KindSkipped, series.KindWaiting, series.KindMissed, series.KindPaused:
+		return true
+	}
+	return false
+}
+
+func speak(a *series.Answer, r *series.Run, now int64) {
+	a.Number, a.Node, a.Fence, a.Attempt, a.State = r.Number, driver.NodeOf(r.Owner), r.Fence, r.Attempt, r.State
+	if r.State == series.RunOpen && r.Until > now {
+		a.Left = time.Duration(r.Until-now) * time.Millisecond
+	}
+}
+
+// setWait sets how long the asker waits: before it asks again, or before a granted run begins.
+func setWait(a *series.Answer, c *series.Claim, at instant) {
+	switch a.Kind {
+	case series.KindEarly:
+		a.Wait = time.Duration(c.Number-a.Now) * time.Millisecond
+	case series.KindGranted:
+		a.Wait = at.until(c.Number)
+	}
+}
+
+func readSettled(text string) ([]series.Settled, bool) {
+	var list []series.Settled
+	for one := range strings.SplitSeq(text, "+") {
+		f := fields{rest: one}
+		s := series.Settled{Number: f.count(f.text()), Fence: f.count(f.text()), Attempt: int(f.count(f.text()))}
+		s.Verdict = verdicts[f.letter(f.end())]
+		if f.bad || s.Verdict == "" {
+			return nil, false
+		}
+		list = append(list, s)
+	}
+	return list, true
+}

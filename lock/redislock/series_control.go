@@ -1,0 +1,163 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+var controls = operation[series.Control, series.ControlAnswer]{
+	name:   "control",
+	script: func(s *scripts) *script { return s.control },
+	key:    func(c *series.Control) string { return c.Key },
+	begin:  beginVerdicts,
+	add: func(r *request, name string, c *series.Control) {
+		r.key("s:", name)
+		r.key("j:", name)
+		r.key("au", "")
+		r.text(string(c.Action))
+		r.escaped(c.Op)
+		r.text(c.Body())
+		r.number(c.Seen)
+		r.escaped(c.Who, c.Reason)
+		r.number(c.Until)
+		r.text(name)
+		r.number(series.MaxAudit, series.KeptOps, c.Due)
+		r.text(c.Revision)
+	},
+	read:  readControl,
+	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },
+	want:  func(c *series.Control) (int, time.Duration) { return c.Replicas, ackedWithin },
+}
+
+// ackedWithin stands for the TTL of a lease, of which a part is waited for replicas.
+const ackedWithin = 30 * time.Second
+
+// Control makes a change of a series. It works on a server at maxmemory.
+func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	qs, answers := []series.Control{c}, make([]series.ControlAnswer, 1)
+	for _, p := range controls.split(d, qs) {
+		s := controls.serve(ctx, d, p, qs, answers)
+		if err := s.short(c.Key, c.Replicas); err != nil && answers[0].Err == nil {
+			answers[0] = series.ControlAnswer{Err: fmt.Errorf("redislock: control: %w", err)}
+		}
+	}
+	return answers[0]
+}
+
+var controlKinds = map[byte]series.ControlKind{'d': series.ControlDone, 'r': series.ControlRepeated, 'n': series.ControlRefused}
+
+// readControl reads kind|refusal|change|audit # action|op|who|reason|ms # the series.
+func readControl(now instant, text string, c *series.Control) (series.ControlAnswer, bool) {
+	head, rest, some := strings.Cut(text, "#")
+	latest, state, more := strings.Cut(rest, "#")
+	f := fields{rest: head}
+	a := series.ControlAnswer{Kind: controlKinds[f.letter(f.text())], Refusal: series.Refusal(f.text())}
+	a.Change, a.Audit = f.count(f.text()), f.count(f.end())
+	l := fields{rest: latest}
+	a.Latest = series.Change{Action: series.Action(l.text()), Op: l.raw(l.text()), Who: l.raw(l.text()), Reason: l.raw(l.text()), At: l.count(l.end())}
+	var ok bool
+	a.Series, ok = readSeries(now, state, c.Key)
+	ok = ok && some && more && !f.bad && !l.bad && a.Kind != series.ControlUnknown && (a.Kind == series.ControlRefused) == (a.Refusal != "")
+	return a, ok
+}
+
+// Audit returns the newest n records.
+func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
+	shards := make([]int, 0, len(d.keys.shards))
+	if key != "" {
+		shards = append(shards, d.keys.shard(key))
+	} else {
+		for shard := range d.keys.shards {
+			shards = append(shards, shard)
+		}
+	}
+	kept := make([][]series.AuditRecord, len(shards))
+	for i, shard := range shards {
+		some, err := d.shardAudit(ctx, shard, key, n)
+		if err != nil {
+			return nil, fmt.Errorf("redislock: audit: %w", err)
+		}
+		kept[i] = some
+	}
+	all := byInstant(kept)
+	if n > 0 && len(all) > n {
+		all = all[len(all)-n:]
+	}
+	return all, nil
+}
+
+// byInstant returns the records of several shards in the order of their instants. Those of one shard stay
+// in the order of their numbers, also where the clock of their server was put back between them.
+func byInstant(shards [][]series.AuditRecord) (all []series.AuditRecord) {
+	for {
+		shards = slices.DeleteFunc(shards, func(left []series.AuditRecord) bool { return len(left) == 0 })
+		if len(shards) == 0 {
+			return all
+		}
+		first := 0
+		for i := range shards {
+			if shards[i][0].At < shards[first][0].At {
+				first = i
+			}
+		}
+		all = append(all, shards[first][0])
+		shards[first] = shards[first][1:]
+	}
+}
+
+// auditPage is how many records one request reads.
+const auditPage = 500
+
+// shardAudit reads the newest n records of a shard, in pages from the newest on. A record
+// that is pushed meanwhile shifts the pages: it is read once.
+func (d *Driver) shardAudit(ctx context.Context, shard int, key string, n int) (found []series.AuditRecord, err error) {
+	least := int64(0) // the lowest number that was read
+	for from := 0; n <= 0 || len(found) < n; from += auditPage {
+		var page *redis.StringSliceCmd
+		_, err := bounded(ctx, d.prompt, func() ([]string, error) {
+			page = d.client.LRange(ctx, d.keys.shards[shard]+"au", int64(-from-auditPage), int64(-from-1))
+			return page.Result()
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range slices.Backward(page.Val()) {
+			r := readRecord(shard, text)
+			if least != 0 && r.Number >= least {
+				continue
+			}
+			if r.Number != 0 {
+				least = r.Number
+			}
+			if (key == "" || r.Key == key) && (n <= 0 || len(found) < n) {
+				found = append(found, r)
+			}
+		}
+		if len(page.Val()) < auditPage {
+			break
+		}
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
+// readRecord reads number|µs|who|action|series|change|before|after|reason|op.
+func readRecord(shard int, text string) series.AuditRecord {
+	f := fields{rest: text}
+	r := series.AuditRecord{Shard: shard, Number: f.count(f.text()), At: f.count(f.text()), Who: f.raw(f.text()), Action: series.Action(f.text())}
+	r.Key, r.Change = f.raw(f.text()), f.count(f.text())
+	r.Before, r.After = f.text(), f.text()
+	r.Reason, r.Op = f.raw(f.text()), f.raw(f.end())
+	if f.bad || r.Number == 0 {
+		return series.AuditRecord{Shard: shard, Unreadable: driver.Quote(text)}
+	}
+	return r
+}

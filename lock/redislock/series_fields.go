@@ -1,0 +1,113 @@
+package redislock
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+var errUnreadable = errors.New("a reply that cannot be read")
+
+// unreadable is the doubt about a reply that is not what the script returns.
+func unreadable(operation string, reply any) error {
+	text := fmt.Sprintf("%q", fmt.Sprint(reply))
+	return fmt.Errorf("redislock: %s: %w: %s", operation, errUnreadable, text[:min(len(text), 200)])
+}
+
+// fields reads a text from left to right. After a fault bad is set and all that
+// follows is zero.
+type fields struct {
+	rest string
+	bad  bool
+}
+
+// text returns what stands before the next separator, which must be there.
+func (f *fields) text() string {
+	s, rest, found := strings.Cut(f.rest, "|")
+	if !found || f.bad {
+		f.bad = true
+		return ""
+	}
+	f.rest = rest
+	return s
+}
+
+// end returns the rest as the last field.
+func (f *fields) end() string {
+	s := f.rest
+	f.rest = ""
+	if strings.IndexByte(s, '|') >= 0 {
+		f.bad = true
+	}
+	return s
+}
+
+// raw undoes the escapes of a field.
+func (f *fields) raw(s string) string {
+	s, ok := driver.Unescape(s)
+	f.bad = f.bad || !ok
+	return s
+}
+
+// number reads a field that is a number of decimal digits.
+func (f *fields) number(s string) int64 {
+	if f.bad || s == "" || s[0] == '+' {
+		f.bad = true
+		return 0
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		f.bad = true
+	}
+	return n
+}
+
+// count reads a number that is not negative.
+func (f *fields) count(s string) int64 {
+	n := f.number(s)
+	f.bad = f.bad || n < 0
+	return n
+}
+
+// optional is count, with nothing for 0.
+func (f *fields) optional(s string) int64 {
+	if s == "" {
+		return 0
+	}
+	return f.count(s)
+}
+
+// letter reads a field of one byte.
+func (f *fields) letter(s string) byte {
+	if len(s) != 1 {
+		f.bad = true
+		return 0
+	}
+	return s[0]
+}
+
+// states are the runs' states by their letters; of other letters RunNone.
+var states = [256]series.RunState{
+	'o': series.RunOpen, 'b': series.RunGivenBack, 'u': series.RunUnstarted,
+	'w': series.RunWaiting, 'd': series.RunDone, 'l': series.RunLost,
+}
+
+// readRun reads a run as it is stored, without the semicolon before it.
+func readRun(s string) (series.Run, bool) {
+	f := fields{rest: s}
+	var r series.Run
+	r.Number = f.count(f.text())
+	r.State = states[f.letter(f.text())]
+	r.Owner = f.raw(f.text())
+	r.Fence = f.count(f.text())
+	r.Attempt = int(f.count(f.text()))
+	r.Granted = f.count(f.text())
+	r.Until = f.count(f.text())
+	replaced := f.end()
+	r.Replaced = replaced == "1"
+	return r, !f.bad && r.State != series.RunNone && (replaced == "0" || replaced == "1")
+}

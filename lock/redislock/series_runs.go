@@ -1,0 +1,100 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+var renewals = operation[series.RunRef, series.RenewAnswer]{
+	name:   "renew",
+	script: func(s *scripts) *script { return s.renewRuns },
+	key:    func(r *series.RunRef) string { return r.Key },
+	begin:  func(_ *Driver, r *request) { r.key("none", "") },
+	add: func(r *request, name string, ref *series.RunRef) {
+		r.key("s:", name)
+		r.number(ref.Number)
+		r.escaped(ref.Owner)
+		r.number(ref.Fence, ref.TTL.Milliseconds())
+	},
+	read:  readRenewed,
+	doubt: func(_ *series.RunRef, err error) series.RenewAnswer { return series.RenewAnswer{Err: err} },
+	want:  func(r *series.RunRef) (int, time.Duration) { return r.Replicas, r.TTL },
+}
+
+// RenewRuns moves the deadlines of runs to now + TTL, up to 200 of one shard
+// with one script. It works on a server at maxmemory.
+func (d *Driver) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
+	answers := make([]series.RenewAnswer, len(rs))
+	sideBySide(renewals.split(d, rs), func(p part) {
+		s := renewals.serve(ctx, d, p, rs, answers)
+		for _, i := range p.at {
+			if short := s.short(rs[i].Key, p.replicas); short != nil && answers[i].Alive {
+				answers[i] = series.RenewAnswer{Err: fmt.Errorf("redislock: renew: %w", short)}
+			}
+		}
+	})
+	return answers
+}
+
+// readRenewed reads 1|left|replaced, or 0.
+func readRenewed(_ instant, text string, ref *series.RunRef) (series.RenewAnswer, bool) {
+	if text == "0" {
+		return series.RenewAnswer{}, true
+	}
+	f := fields{rest: text}
+	alive, left, replaced := f.letter(f.text()), f.count(f.text()), f.letter(f.end())
+	ok := !f.bad && alive == '1' && left == ref.TTL.Milliseconds() && (replaced == '0' || replaced == '1')
+	return series.RenewAnswer{Alive: true, Left: time.Duration(left) * time.Millisecond, Replaced: replaced == '1'}, ok
+}
+
+var endings = operation[series.EndRequest, series.EndAnswer]{
+	name:   "release",
+	script: func(s *scripts) *script { return s.releaseRuns },
+	key:    func(e *series.EndRequest) string { return e.Key },
+	begin:  beginVerdicts,
+	add: func(r *request, name string, e *series.EndRequest) {
+		r.key("s:", name)
+		r.key("j:", name)
+		how, outcome := ending(e)
+		r.number(e.Number)
+		r.escaped(e.Owner)
+		r.number(e.Fence)
+		r.text(how)
+		r.escaped(outcome, e.Error)
+	},
+	read:  readEnded,
+	doubt: func(_ *series.EndRequest, err error) series.EndAnswer { return series.EndAnswer{Err: err} },
+}
+
+// ReleaseRuns ends runs, up to 200 of one shard with one script. It works on a
+// server at maxmemory.
+func (d *Driver) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
+	return endings.ask(ctx, d, es)
+}
+
+// ending is how a run ends, in the script's letters, and its outcome.
+func ending(e *series.EndRequest) (how, outcome string) {
+	switch {
+	case e.Kind == series.EndUnstarted:
+		return "u", series.OutcomeUnstarted
+	case e.Kind == series.EndGivenBack:
+		return "b", series.OutcomeInterrupted
+	case e.OK:
+		return "k", e.Outcome
+	}
+	return "d", e.Outcome
+}
+
+// readEnded reads 1|waiting|fence, or 0.
+func readEnded(_ instant, text string, _ *series.EndRequest) (series.EndAnswer, bool) {
+	if text == "0" {
+		return series.EndAnswer{}, true
+	}
+	f := fields{rest: text}
+	accepted := f.letter(f.text())
+	e := series.EndAnswer{Ended: true, Waiting: f.count(f.text()), Fence: f.count(f.end())}
+	return e, !f.bad && accepted == '1' && (e.Waiting == 0) == (e.Fence == 0)
+}

@@ -1,0 +1,211 @@
+package series
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// Controlled is a Numbered driver in which an operator steers series. Each change is one
+// atomic step of the store: it changes the series, writes one line with
+// [VerdictControl] into its journal, and appends one [AuditRecord].
+type Controlled interface {
+	// Control makes a change. Asked again with the same Op it changes nothing more and
+	// returns [ControlRepeated] with what the first answer had, as long as the Op is among the
+	// series' latest [KeptOps]; a copy that arrives later is refused by its Seen. An
+	// answer whose Err is set is doubt: ask again, with the same Op.
+	Control(ctx context.Context, c Control) ControlAnswer
+	// Audit returns the newest n records (n <= 0: all that are kept) of a series, or of the
+	// namespace if key is empty, in the order of their instants; those of one shard are in the
+	// order of their numbers. A store keeps the newest MaxAudit of each shard.
+	Audit(ctx context.Context, key string, n int) ([]AuditRecord, error)
+}
+
+// The bounds of what is kept of control changes.
+const (
+	MaxAudit    = 10_000 // records of one shard
+	KeptOps     = 16     // operations of one series that are known when they are repeated
+	MaxOp       = 64     // bytes of an Op
+	LeastReason = 3      // characters of a reason
+	MostReason  = 500
+)
+
+// An Action is what a control change does.
+type Action string
+
+// The actions.
+const (
+	ActionPause  Action = "pause"  // no number is granted, takeovers included; runs go on; see Control.Due
+	ActionResume Action = "resume" // runs that are over are settled, (mark, now] is paused, and the pause ends
+	ActionRetire Action = "retire" // runs that are over are settled, and the series is retired until it is opened again; see Pause.Retired
+	ActionLapse  Action = "until"  // the end of a pause that had one: the store's own, without an audit record
+)
+
+// AnySeen is for a [Control.Seen] of an asker that has not read the series.
+const AnySeen = -1
+
+// A Control is a request for one change.
+type Control struct {
+	Key      string
+	Action   Action
+	Op       string // of this request, fresh for each intent and the same when it is repeated: 1 to MaxOp bytes, as an owner
+	Who      string // the operator or the program that asks; 1 to 200 bytes, as an owner
+	Reason   string // LeastReason to MostReason characters that print; may be empty in a resume
+	Until    int64  // of a pause: the last instant that it is for, Unix ms; 0: until a resume
+	Due      int64  // of a pause or a retirement: the latest number that was due before it; those up to it that are undecided are missed, unless the series is paused; 0: none
+	Revision string // that Due is a number of
+	Replicas int    // how many replicas must have the change, or it is doubt with a *ReplicasError though it was made; 0: not asked for
+
+	Seen int64 // the series' Change that the asker has read: another one is refused; AnySeen: whatever it is
+}
+
+// Body returns a digest of what a repeated request must have in common with the first one.
+// Seen, Due and Revision are no part of it: an asker may have read the series again.
+func (c *Control) Body() string {
+	sum := sha256.Sum256([]byte(string(c.Action) + "\x00" + c.Who + "\x00" + c.Reason + "\x00" + strconv.FormatInt(c.Until, 10)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// ControlKind is the kind of an answer to a [Control].
+type ControlKind uint8
+
+// The kinds of answers.
+const (
+	ControlUnknown  ControlKind = iota // doubt: ask again with the same Op
+	ControlDone                        // the change was made by this request
+	ControlRepeated                    // the change was made by an earlier request with the same Op
+	ControlRefused                     // nothing was changed: Refusal says why
+)
+
+// A Refusal is why a change was not made.
+type Refusal string
+
+// The refusals.
+const (
+	RefusedNotOpen   Refusal = "not-open"   // the series was never opened
+	RefusedOp        Refusal = "op-used"    // the Op was used for another change of the series
+	RefusedChanged   Refusal = "changed"    // another change came since the one that the asker has read: see Latest
+	RefusedNotPaused Refusal = "not-paused" // there is no pause to end
+	RefusedPast      Refusal = "past"       // Until is not after the store's now
+	RefusedAlive     Refusal = "alive"      // a run is alive, so that the series cannot be retired
+)
+
+// A ControlAnswer is the answer to a [Control].
+type ControlAnswer struct {
+	Kind    ControlKind
+	Refusal Refusal
+	Change  int64  // the number of the change that the Op made in its series
+	Audit   int64  // the number of its record in the audit of its shard
+	Latest  Change // the latest change of the series
+	Series  Series // after this step
+	Err     error  // why Kind is ControlUnknown
+}
+
+// A Change is the latest control change of a series. The zero Change is none.
+type Change struct {
+	Action Action
+	Op     string
+	Who    string
+	Reason string
+	At     int64 // the store's clock, Unix ms
+}
+
+// A Pause is why a series is paused. The zero Pause is none.
+type Pause struct {
+	Op     string
+	Who    string
+	Reason string
+	Since  int64 // Unix ms
+	Until  int64 // the last instant that is paused, Unix ms; 0: until a resume
+}
+
+// Retired reports whether the series is retired: it is paused, takes no more changes of its
+// mark, and the next [Numbered.Open] ends that at the store's now.
+func (p *Pause) Retired() bool { return p.Until == driver.MaxNumber }
+
+// Covers reports whether a number at ms is paused while the pause stands. A pause whose end
+// has passed stands until a step of the store writes what it covered.
+func (p *Pause) Covers(ms int64) bool { return p.Until == 0 || ms <= p.Until }
+
+// An AuditRecord is the record of one control change.
+type AuditRecord struct {
+	Shard  int   // see Sharded; 0 if the store has none
+	Number int64 // in the shard, from 1 on, without gaps
+	At     int64 // the store's clock, Unix µs
+	Who    string
+	Action Action
+	Key    string
+	Change int64  // its number in the series
+	Before string // the state of the series before: see ControlState
+	After  string // and after
+	Reason string
+	Op     string
+
+	Unreadable string // what is stored, if it is no record, cut; all else but Shard is zero then
+}
+
+// The states of a series for an [AuditRecord].
+const (
+	ControlRunning = "running"
+	ControlRetired = "retired"
+	ControlPaused  = "paused" // followed by " until " and the instant in Unix ms, if there is one
+)
+
+// ControlState returns the state of a series for an [AuditRecord].
+func ControlState(paused bool, until int64) string {
+	switch {
+	case !paused:
+		return ControlRunning
+	case until == driver.MaxNumber:
+		return ControlRetired
+	case until == 0:
+		return ControlPaused
+	}
+	return ControlPaused + " until " + strconv.FormatInt(until, 10)
+}
+
+// ReadControlState reads the state of a series in an [AuditRecord].
+func ReadControlState(text string) (paused bool, until int64) {
+	rest, paused := strings.CutPrefix(text, ControlPaused)
+	until, _ = strconv.ParseInt(strings.TrimPrefix(rest, " until "), 10, 64)
+	return paused, until
+}
+
+// CheckControl refuses a change that no store could make.
+func CheckControl(c *Control) error {
+	if err := cmp.Or(driver.CheckKey(c.Key), driver.CheckName("op", c.Op), driver.CheckName("who", c.Who), checkReason(c)); err != nil {
+		return err
+	}
+	switch {
+	case len(c.Op) > MaxOp:
+		return driver.Refuse("op", driver.Quote(c.Op), fmt.Sprintf("1 to %d bytes", MaxOp))
+	case c.Action != ActionPause && c.Action != ActionResume && c.Action != ActionRetire:
+		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("%q, %q or %q", ActionPause, ActionResume, ActionRetire))
+	case c.Action != ActionPause && c.Until != 0:
+		return driver.Refuse("until", fmt.Sprint(c.Until), "0, but in a pause")
+	case c.Until == driver.MaxNumber: // stands for a series that is retired
+		return driver.Refuse("until", fmt.Sprint(c.Until), fmt.Sprintf("0 to %d", int64(driver.MaxNumber-1)))
+	}
+	if c.Action == ActionResume && c.Due != 0 {
+		return driver.Refuse("due", fmt.Sprint(c.Due), "0 in a resume")
+	}
+	return cmp.Or(driver.CheckRange("until", c.Until, 0), driver.CheckRange("due", c.Due, 0), driver.CheckWord("revision", c.Revision), driver.CheckRange("seen", c.Seen, AnySeen), driver.CheckReplicas(c.Replicas))
+}
+
+func checkReason(c *Control) error {
+	n := utf8.RuneCountInString(c.Reason)
+	if n == 0 && c.Action == ActionResume {
+		return nil
+	}
+	if n < LeastReason || n > MostReason || !driver.Printable(c.Reason) {
+		return driver.Refuse("reason", driver.Quote(c.Reason), fmt.Sprintf("%d to %d characters of printable UTF-8", LeastReason, MostReason))
+	}
+	return nil
+}

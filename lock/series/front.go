@@ -1,0 +1,123 @@
+package series
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/internal/batch"
+)
+
+// A Front is a [driver.Front] that also validates requests about series. It is safe for
+// concurrent use.
+type Front struct{ driver.Front }
+
+// FrontOf returns a Front of a driver, whatever it is able to do.
+func FrontOf(d driver.Driver) Front { return Front{driver.Front{Driver: d}} }
+
+// Open is that of a [Numbered] driver.
+func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
+	d, can := driver.As[Numbered](f.Driver)
+	return batch.Send(os, func(o *OpenRequest) error { return cmp.Or(can, CheckOpen(o)) },
+		func(os []OpenRequest) []Series { return d.Open(ctx, os) },
+		func(out *Series, o *OpenRequest, err error) { *out = Series{Key: o.Key, Err: err} })
+}
+
+// Claim is that of a [Numbered] driver.
+func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
+	d, can := driver.As[Numbered](f.Driver)
+	return batch.Send(cs, func(c *Claim) error { return cmp.Or(can, CheckClaim(c), f.CheckReplicas(c.Replicas)) },
+		func(cs []Claim) []Answer { return d.Claim(ctx, cs) },
+		func(out *Answer, _ *Claim, err error) { out.Err = err })
+}
+
+// RenewRuns is that of a [Numbered] driver.
+func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
+	d, can := driver.As[Numbered](f.Driver)
+	return batch.Send(rs, func(r *RunRef) error { return cmp.Or(can, CheckRunRenewal(r), f.CheckReplicas(r.Replicas)) },
+		func(rs []RunRef) []RenewAnswer { return d.RenewRuns(ctx, rs) },
+		func(out *RenewAnswer, _ *RunRef, err error) { out.Err = err })
+}
+
+// ReleaseRuns is that of a [Numbered] driver.
+func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
+	d, can := driver.As[Numbered](f.Driver)
+	return batch.Send(es, func(e *EndRequest) error { return cmp.Or(can, CheckEnd(e)) },
+		func(es []EndRequest) []EndAnswer { return d.ReleaseRuns(ctx, es) },
+		func(out *EndAnswer, _ *EndRequest, err error) { out.Err = err })
+}
+
+// ReadSeries is that of a [Numbered] driver.
+func (f Front) ReadSeries(ctx context.Context, keys []string) []Series {
+	d, can := driver.As[Numbered](f.Driver)
+	return batch.Send(keys, func(key *string) error { return cmp.Or(can, driver.CheckKey(*key)) },
+		func(keys []string) []Series { return d.ReadSeries(ctx, keys) },
+		func(out *Series, key *string, err error) { *out = Series{Key: *key, Err: err} })
+}
+
+// Control is that of a [Controlled] driver.
+func (f Front) Control(ctx context.Context, c Control) ControlAnswer {
+	d, can := driver.As[Controlled](f.Driver)
+	if err := cmp.Or(can, CheckControl(&c), f.CheckReplicas(c.Replicas)); err != nil {
+		return ControlAnswer{Err: err}
+	}
+	return d.Control(ctx, c)
+}
+
+// Audit is that of a [Controlled] driver.
+func (f Front) Audit(ctx context.Context, key string, n int) ([]AuditRecord, error) {
+	d, can := driver.As[Controlled](f.Driver)
+	if key != "" {
+		can = cmp.Or(can, driver.CheckKey(key))
+	}
+	if can != nil {
+		return nil, can
+	}
+	return d.Audit(ctx, key, n)
+}
+
+// Journal is that of a [Journaled] driver.
+func (f Front) Journal(ctx context.Context, key string, n int) (Journal, error) {
+	d, can := driver.As[Journaled](f.Driver)
+	if err := cmp.Or(can, driver.CheckKey(key)); err != nil {
+		return Journal{}, err
+	}
+	return d.Journal(ctx, key, n)
+}
+
+// KeepOutput implements [OutputKeeper]. It cuts the text: see [OutputText].
+func (f Front) KeepOutput(ctx context.Context, o Output) error {
+	d, can := driver.As[OutputKeeper](f.Driver)
+	if err := cmp.Or(can, CheckOutput(&o)); err != nil {
+		return err
+	}
+	return d.KeepOutput(ctx, o)
+}
+
+// Output implements [OutputKeeper].
+func (f Front) Output(ctx context.Context, key string, number int64) (Output, error) {
+	d, can := driver.As[OutputKeeper](f.Driver)
+	if err := cmp.Or(can, driver.CheckKey(key)); err != nil {
+		return Output{}, err
+	}
+	return d.Output(ctx, key, number)
+}
+
+// Beat is that of a [Membership].
+func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error) {
+	d, can := driver.As[Membership](f.Driver)
+	if err := cmp.Or(can, CheckBeat(node, ttl)); err != nil {
+		return BeatAnswer{}, err
+	}
+	return d.Beat(ctx, node, ttl)
+}
+
+// Leave is that of a [Membership].
+func (f Front) Leave(ctx context.Context, node string) error {
+	d, can := driver.As[Membership](f.Driver)
+	if err := cmp.Or(can, driver.CheckName("node", node)); err != nil {
+		return err
+	}
+	return d.Leave(ctx, node)
+}

@@ -1,0 +1,348 @@
+package sqllock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cronce/cronce/internal/wait"
+	"github.com/cronce/cronce/lock/driver"
+)
+
+const (
+	rarest    = time.Second            // how often the first waiter of a process probes at most, once nothing changes
+	slowest   = rarest * 4 / 3         // the pace whose jitter begins with that
+	farthest  = 5 * time.Second        // its pace if many are before it
+	suspicion = 5 * time.Second        // how often it asks those before it for a sign of life, at most
+	others    = time.Minute            // how often those behind it in the process probe
+	soon      = 5 * time.Millisecond   // after the deadline of a holder
+	afterward = 100 * time.Millisecond // after doubt
+	maxProbes = 4                      // at the same time, of a process
+	leaving   = time.Second            // for giving a place up
+)
+
+// Wait takes a place in the queue of the key and returns when the key was
+// granted. After doubt it asks again. When ctx ends it gives the place up, for
+// which it may take two seconds; a place that it cannot give up is passed over.
+func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	a.Barge = false
+	if err := ctx.Err(); err != nil {
+		return driver.Grant{}, fmt.Errorf("sqllock: wait: %w", err)
+	}
+	asking, stop := lingering(ctx)
+	defer stop()
+	var held error = &driver.HeldError{Key: a.Key} // others wait for it here
+	if !d.waiters.line(a.Key) {
+		asked := time.Now()
+		g, err := d.acquire(asking, &a) // most keys are free
+		if err == nil {
+			g.Asked = asked
+			return g, nil
+		}
+		held = err
+	}
+	w := waiter{asking: asking, driver: d, a: &a, woken: d.waiters.join(a.Key, a.Owner)}
+	d.startListening()
+	defer func() {
+		if d.waiters.leave(a.Key, a.Owner) == 0 {
+			d.stopListening()
+		}
+	}()
+	g, err := w.wait(ctx, held)
+	if err != nil {
+		return driver.Grant{}, fmt.Errorf("sqllock: wait: %w", ended(ctx, err))
+	}
+	return g, nil
+}
+
+// lingering is a context that ends some time after ctx. A request that is cut off
+// may still be carried out, by then after its owner has given up; so the last one
+// is given the time to end by itself.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		_ = wait.Sleep(longer, grace)
+		cancel()
+	})
+	return longer, func() { stop(); cancel() }
+}
+
+// A waiter is an owner that waits.
+type waiter struct {
+	asking context.Context // of its requests
+	driver *Driver
+	a      *driver.Acquisition
+	woken  *woken
+	kept   bool // the key is kept for it, as far as it was notified
+	placed bool // it has a place, as far as it knows
+	shared bool // others share the key, as far as it knows
+	pace   time.Duration
+	fence  int64 // of the key, at the last probe
+	before int64 // how many were before it then
+	until  int64 // the earliest deadline of the holders then, in µs of the store
+	asked  time.Time
+}
+
+// wait asks until it is granted. Last is the answer so far.
+func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
+	for ctx.Err() == nil {
+		g, next, err := w.askInTurn(w.asking)
+		if err == nil {
+			return g, nil
+		}
+		w.a.NoteRefusal(err)
+		if ctx.Err() == nil { // else it is the answer before that counts
+			last = err
+		}
+		if g := w.sleep(ctx, next); g.Fence != 0 && ctx.Err() == nil {
+			return g, nil
+		}
+	}
+	w.giveUp(ctx)
+	return driver.Grant{}, last
+}
+
+// sleep returns when it is time to ask, with what the owner was granted meanwhile.
+// An owner that has only become the first of its process probes after a while: the key
+// may be passed on inside before that.
+func (w *waiter) sleep(ctx context.Context, d time.Duration) driver.Grant {
+	for wait.Woken(ctx, d, w.woken.call) {
+		g, kept := w.driver.waiters.given(w.woken)
+		switch {
+		case g.Fence != 0:
+			return g
+		case kept:
+			w.kept = true
+			return driver.Grant{}
+		}
+		d = min(d, jitter(w.driver.poll))
+	}
+	g, _ := w.driver.waiters.given(w.woken)
+	return g
+}
+
+// askInTurn asks while few others of this process do: a release must not queue for a
+// connection behind a crowd that waits for it. A grant that was handed over meanwhile
+// was asked for later.
+func (w *waiter) askInTurn(ctx context.Context) (driver.Grant, time.Duration, error) {
+	select {
+	case w.driver.probes <- struct{}{}:
+		defer func() { <-w.driver.probes }()
+	case <-ctx.Done():
+		return driver.Grant{}, 0, ctx.Err()
+	}
+	asked := time.Now()
+	g, next, err := w.ask(ctx)
+	if err != nil {
+		return g, next, err
+	}
+	g.Asked = asked
+	if given, _ := w.driver.waiters.given(w.woken); given.Fence == g.Fence {
+		g = given
+	}
+	return g, next, nil
+}
+
+// ask asks once, and returns when to ask again.
+func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
+	if !w.placed {
+		return w.enter(ctx)
+	}
+	if w.kept && w.a.Limit <= 1 {
+		w.kept = false
+		if g, err := w.driver.grant(ctx, w.a); g.Fence != 0 || err != nil {
+			return g, jitter(afterward), err
+		}
+	}
+	l, at, found, err := w.probe(ctx)
+	if err != nil {
+		return driver.Grant{}, jitter(afterward), err
+	}
+	w.shared = l.holders != ""
+	w.wakeOthers(&l)
+	h := l.find(w.a.Owner)
+	switch {
+	case h != nil && h.Place == 0: // the reply was lost
+		if at.number != 0 {
+			_, _ = w.forgo(ctx) // else the place is passed over
+		}
+		return l.grant(h), 0, nil
+	case !found: // the key was never used
+		return w.take(ctx)
+	case h != nil || l.owner == w.a.Owner && l.place != 0: // kept, also if it was late
+		if w.a.Limit <= 1 {
+			if g, err := w.driver.grant(ctx, w.a); g.Fence != 0 || err != nil {
+				return g, jitter(afterward), err
+			}
+		}
+		return w.take(ctx)
+	case l.revived:
+		return w.take(ctx)
+	case at.number == 0:
+		return w.enter(ctx)
+	case at.asked != 0:
+		err = w.answer(ctx)
+	case at.owing != 0 && at.owing <= at.silent:
+		err = w.remind(ctx, &l, at.number-1, at.silent)
+	case fits(l.held, w.a.Limit) && at.before == 0:
+		return w.take(ctx)
+	case fits(l.held, w.a.Limit):
+		err = w.suspect(ctx, &l, at.number)
+	}
+	if err != nil {
+		return driver.Grant{}, jitter(afterward), err
+	}
+	return driver.Grant{}, w.next(&l, at.before), l.refusal(w.a.Key)
+}
+
+// wakeOthers wakes the owners of this process that have the key and may not know it: they
+// do not probe themselves.
+func (w *waiter) wakeOthers(l *lease) {
+	for i := range l.held {
+		if owner := l.held[i].Owner; owner != w.a.Owner {
+			w.driver.waiters.wake(owner)
+		}
+	}
+}
+
+// A seat is the place of a waiter, as it was found.
+type seat struct {
+	number int64
+	asked  int64 // since when its owner owes a sign of life; 0: it does not; see waits
+	before int64 // how many stand before it that are not passed over
+	owing  int64 // since when one of those was asked once for a sign of life, the earliest; 0: none was
+	silent int64 // an owner that was asked up to then was silent for long enough; 0: not known
+}
+
+// probe reads the key and the waiter's place. The zero lease is free.
+func (w *waiter) probe(ctx context.Context) (l lease, at seat, found bool, err error) {
+	d := w.driver
+	sent := time.Now()
+	found, err = ask(ctx, d, func(s session) (bool, error) {
+		l, at = lease{}, seat{}
+		fields := append(l.fields(), &at.number, &at.asked, &at.before, &at.owing)
+		return row(s.QueryRowContext(ctx, d.texts.watch, w.a.Owner, d.ns, w.a.Key), fields...)
+	})
+	if err != nil {
+		d.waiters.missed(w.a.Key)
+		return l, at, found, err
+	}
+	at.silent = d.waiters.saw(w.a.Key, l.now, time.Since(sent))
+	return l, at, found, l.read(w.a.Key)
+}
+
+// enter takes a place, with one statement that locks nothing of another. A place
+// that it has stays what it is. A release at the same moment may not see the place,
+// so a probe follows soon.
+func (w *waiter) enter(ctx context.Context) (driver.Grant, time.Duration, error) {
+	d := w.driver
+	_, err := ask(ctx, d, func(s session) (int64, error) {
+		return exec(ctx, s, d.texts.enter, d.ns, w.a.Key, w.a.Owner, d.party, w.a.Limit, micros(w.a.TTL), w.a.Fence)
+	})
+	w.placed = true
+	if err != nil {
+		return driver.Grant{}, jitter(afterward), err
+	}
+	next := d.poll
+	if !d.waiters.first(w.a.Key, w.a.Owner) {
+		next = others
+	}
+	return driver.Grant{}, jitter(next), &driver.HeldError{Key: w.a.Key}
+}
+
+// take asks with the row locked, which also serves those before the waiter.
+func (w *waiter) take(ctx context.Context) (driver.Grant, time.Duration, error) {
+	g, err := w.driver.ask(ctx, w.a)
+	if _, held := errors.AsType[*driver.HeldError](err); held {
+		return g, jitter(w.driver.poll), err
+	}
+	return g, jitter(afterward), err
+}
+
+// answer gives the sign of life that the owner owes, for all of this process.
+func (w *waiter) answer(ctx context.Context) error {
+	d, owner := w.driver, w.a.Owner
+	return w.send(ctx, d.texts.here, d.party, owner, micros(w.a.TTL), owner, w.a.Fence, d.ns, w.a.Key, owner, d.party)
+}
+
+// suspect lets those before the waiter prove that they live, since they keep it from
+// a key that it could have. A key that is free is passed to the first of them.
+func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
+	bound := suspicion
+	if len(l.held) == 0 {
+		bound = rarest
+	}
+	if time.Since(w.asked) < bound {
+		return nil
+	}
+	w.asked = time.Now()
+	d := w.driver
+	if len(l.held) == 0 {
+		return d.turn(ctx, w.a.Key, (*turn).serve)
+	}
+	return w.send(ctx, d.texts.challenge, l.now, d.ns, w.a.Key, number-1)
+}
+
+// next is when to probe again. The first of a process probes for all: often while the
+// key changes hands and few are before it, and the more rarely the longer it does not;
+// and soon after the holder's deadline, unless the holder has renewed since the probe before
+// this one: then a lease that is shorter than a second costs no more probes than another.
+// With a listener that works, probes only make up for lost notifications.
+func (w *waiter) next(l *lease, before int64) time.Duration {
+	d := w.driver
+	if !d.waiters.first(w.a.Key, w.a.Owner) {
+		return jitter(others)
+	}
+	if l.fence != w.fence || before != w.before {
+		w.pace = 0
+	}
+	until := l.now + micros(l.untilFirst())
+	renewed := l.fence == w.fence && w.until != 0 && until > w.until
+	w.fence, w.before, w.until = l.fence, before, until
+	w.pace = min(max(w.pace*3/2, d.poll/4), slowest)
+	wait := max(w.pace, min(time.Duration(before)*d.poll, farthest))
+	if d.listening.ready.Load() {
+		wait = max(wait, slowest)
+	}
+	deadline := l.untilFirst() + soon + time.Duration(min(before, crowd))*soon
+	if renewed {
+		deadline = max(deadline, rarest)
+	}
+	return min(jitter(wait), deadline)
+}
+
+func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
+
+// giveUp takes the place, and what was granted, out of the store.
+func (w *waiter) giveUp(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer stop()
+	for ctx.Err() == nil {
+		if w.leave(ctx) == nil {
+			return
+		}
+		_ = wait.Sleep(ctx, leaving/10)
+	} // else the place is passed over, and the lease expires
+	w.driver.waiters.abandon(w.a.Owner)
+}
+
+// leave deletes the place. If there is none any more the key was passed to the
+// owner. Behind a place in the queue of a key that is shared others may fit.
+func (w *waiter) leave(ctx context.Context) error {
+	d := w.driver
+	left, err := w.forgo(ctx)
+	if err != nil || left > 0 && !w.shared && w.a.Limit <= 1 {
+		return err
+	}
+	return d.turn(ctx, w.a.Key, func(t *turn) error { return t.free(w.a.Owner) })
+}
+
+// forgo deletes the place, and returns how many there were.
+func (w *waiter) forgo(ctx context.Context) (int64, error) {
+	d := w.driver
+	return ask(ctx, d, func(s session) (int64, error) {
+		return exec(ctx, s, d.texts.leave, d.ns, w.a.Key, w.a.Owner)
+	})
+}

@@ -1,0 +1,20 @@
+package sqllock
+
+import (
+	"context"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+var claims = operation[series.Claim, series.Answer]{
+	name:  "claim",
+	key:   func(c *series.Claim) string { return c.Key },
+	apply: func(r *record, us int64, c *series.Claim) (series.Answer, error) { return r.Claim(us, c, r), nil },
+	doubt: func(_ *series.Claim, err error) series.Answer { return series.Answer{Err: err} },
+}
+
+// Claim asks for numbers, up to 200 in one transaction, which locks the rows of
+// their series in the order of their keys and judges them at one instant.
+func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
+	return claims.ask(ctx, d, cs)
+}

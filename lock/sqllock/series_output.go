@@ -1,0 +1,61 @@
+package sqllock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// KeepOutput keeps the output of a run, in a transaction of up to four statements.
+func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
+	_, err := step(ctx, d, func(s session) (none, error) { return none{}, d.keepOutput(ctx, s, &o) })
+	return failed("keep output", err)
+}
+
+func (d *Driver) keepOutput(ctx context.Context, s session, o *series.Output) error {
+	if _, err := exec(ctx, s, d.texts.insertOutput, d.ns, o.Key, o.Number, []byte{}); err != nil {
+		return err
+	}
+	if _, err := exec(ctx, s, d.texts.putOutput, o.Fence, []byte(o.Text), d.ns, o.Key, o.Number, o.Fence); err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(ctx, d.texts.outputSizes, d.ns, o.Key)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var numbers []int64
+	var sizes []int
+	for rows.Next() {
+		var number int64
+		var size int
+		if err := rows.Scan(&number, &size); err != nil {
+			return err
+		}
+		numbers, sizes = append(numbers, number), append(sizes, size)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if n := series.KeptOutputs(sizes); n < len(numbers) {
+		_, err = exec(ctx, s, d.texts.cutOutputs, d.ns, o.Key, numbers[n])
+	}
+	return err
+}
+
+// Output returns the output of a number, with one statement.
+func (d *Driver) Output(ctx context.Context, key string, number int64) (series.Output, error) {
+	o, err := ask(ctx, d, func(s session) (series.Output, error) {
+		o := series.Output{Key: key, Number: number}
+		var text []byte
+		err := s.QueryRowContext(ctx, d.texts.output, d.ns, key, number).Scan(&o.Fence, &text)
+		if errors.Is(err, sql.ErrNoRows) {
+			return series.Output{}, nil
+		}
+		o.Text = series.OutputText(string(text))
+		return o, err
+	})
+	return o, failed("output", err)
+}

@@ -1,0 +1,148 @@
+package zklock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+var controls = kind[series.Control, series.ControlAnswer]{
+	what:  "control",
+	key:   func(c *series.Control) string { return c.Key },
+	ready: func(d *Driver, c *zk.Conn, r *record) error { return r.audit.read(d, c) },
+	step: func(r *record, us int64, c *series.Control) series.ControlAnswer {
+		before := r.Series(us, c.Key)
+		a := r.Control(us, c, r.audit.last+1, r)
+		if a.Kind == series.ControlDone {
+			made := series.Record(us, c, &before, &a)
+			r.audit.record = &made
+		}
+		return a
+	},
+	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },
+}
+
+// Control makes a change of a series, and appends its record in the same step.
+func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	return controls.ask(ctx, d, []series.Control{c})[0]
+}
+
+// An audit is the node above the records, whose data is the number of the newest, and the
+// record that a step appends.
+type audit struct {
+	last    int64
+	version int32
+	record  *series.AuditRecord
+}
+
+// read reads the number of the newest record, and creates the node if there is none: a
+// record and its number are written in one step, which no other client comes between.
+func (a *audit) read(d *Driver, c *zk.Conn) error {
+	data, stat, err := c.Get(d.paths.audit)
+	if errors.Is(err, zk.ErrNoNode) {
+		if err := d.ensure(c, d.paths.audit); err != nil {
+			return err
+		}
+		data, stat, err = c.Get(d.paths.audit)
+	}
+	if err != nil {
+		return err
+	}
+	a.version = stat.Version
+	if len(data) == 0 {
+		return nil
+	}
+	if a.last, err = strconv.ParseInt(string(data), 10, 64); err != nil {
+		return fmt.Errorf("%w: %s is %q", driver.ErrUnreadable, d.paths.audit, data)
+	}
+	return nil
+}
+
+// writes are the operations that append the record, none if there is none.
+func (a *audit) writes(d *Driver) ([]any, error) {
+	if a.record == nil {
+		return nil, nil
+	}
+	data, err := json.Marshal((*series.KeptRecord)(a.record))
+	if err != nil {
+		return nil, err
+	}
+	return []any{
+		&zk.SetDataRequest{Path: d.paths.audit, Data: []byte(strconv.FormatInt(a.record.Number, 10)), Version: a.version},
+		&zk.CreateRequest{Path: d.paths.recordOf(a.record.Number), Data: data, Acl: d.options.ACL},
+	}, nil
+}
+
+// drop removes the record that is too old for the one that was appended.
+func (a *audit) drop(d *Driver, c *zk.Conn) {
+	if a.record != nil && a.record.Number > series.MaxAudit {
+		_ = c.Delete(d.paths.recordOf(a.record.Number-series.MaxAudit), -1) // it takes room, and is not read
+	}
+}
+
+func (l *layout) recordOf(number int64) string { return l.audit + "/" + strconv.FormatInt(number, 10) }
+
+// Audit returns the newest n records. Each is a node, and one of a series is found by
+// reading them from the newest on.
+func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
+	return bounded(ctx, d, "audit", func(c *zk.Conn) ([]series.AuditRecord, error) { return d.records(ctx, c, key, n) }, nil)
+}
+
+const recordsAtOnce = 4 * sideBySide
+
+func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (found []series.AuditRecord, err error) {
+	var a audit
+	data, _, err := c.Get(d.paths.audit)
+	if errors.Is(err, zk.ErrNoNode) || err == nil && len(data) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.last, err = strconv.ParseInt(string(data), 10, 64); err != nil {
+		return nil, fmt.Errorf("%w: %s is %q", driver.ErrUnreadable, d.paths.audit, data)
+	}
+	least := max(0, a.last-series.MaxAudit)
+	for last := a.last; last > least && (n <= 0 || len(found) < n); last -= recordsAtOnce {
+		some, err := d.recordsBefore(ctx, c, last, max(least, last-recordsAtOnce))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range some {
+			if key == "" || r.Key == key {
+				found = append(found, r)
+			}
+		}
+	}
+	if n > 0 && len(found) > n {
+		found = found[:n]
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
+// recordsBefore reads the records with the numbers from last down to after, without it.
+func (d *Driver) recordsBefore(ctx context.Context, c *zk.Conn, last, after int64) ([]series.AuditRecord, error) {
+	texts, errs := make([]string, last-after), make([]error, last-after)
+	parallel(len(texts), func(i int) {
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			var data []byte
+			data, _, errs[i] = c.Get(d.paths.recordOf(last - int64(i)))
+			texts[i] = string(data)
+		}
+	})
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a later change has removed it
+			return nil, err
+		}
+	}
+	return series.ReadRecords(slices.DeleteFunc(texts, func(text string) bool { return text == "" })), nil
+}

@@ -1,0 +1,146 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// Beat records that node lives for ttl more: its node holds the ttl, and was written
+// at the time of the beat. It stays for a day after the last one.
+func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+	return bounded(ctx, d, "beat", func(c *zk.Conn) (series.BeatAnswer, error) { return d.beat(c, node, ttl) }, nil)
+}
+
+func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (series.BeatAnswer, error) {
+	sent := time.Now()
+	ms, err := d.write(c, d.paths.nodes+"/"+escape(node), strconv.AppendInt(nil, ttl.Milliseconds(), 10))
+	if err != nil {
+		return series.BeatAnswer{}, err
+	}
+	p := series.BeatAnswer{Readings: []driver.ClockReading{d.reading(ms, sent)}}
+	all, err := d.members(c, ms, true)
+	if err != nil {
+		return series.BeatAnswer{}, err
+	}
+	for _, m := range all {
+		if m.Alive(ms) {
+			p.Nodes = append(p.Nodes, m.Node)
+		}
+	}
+	if !slices.Contains(p.Nodes, node) { // there are too many
+		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], node)
+		slices.Sort(p.Nodes)
+	}
+	return p, nil
+}
+
+// left is what the node of a member holds that left.
+const left = "left"
+
+// maxMembers is how many members one step reads.
+const maxMembers = 5000
+
+// write writes the node of a member and returns when.
+func (d *Driver) write(c *zk.Conn, path string, data []byte) (ms int64, err error) {
+	for range tries {
+		stat, err := c.Set(path, data, -1)
+		if err == nil {
+			d.clock.saw(stat.Mtime)
+			return stat.Mtime, nil
+		}
+		if !errors.Is(err, zk.ErrNoNode) {
+			return 0, err
+		}
+		err = d.within(c, d.paths.nodes, func() error {
+			_, err := c.Create(path, data, zk.FlagPersistent, d.options.ACL)
+			return err
+		})
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return 0, err
+		}
+	}
+	return 0, errRestless
+}
+
+// members reads the members as they are at ms. To tidy is to remove those that are
+// over for a day.
+func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]series.Member, error) {
+	names, _, err := c.Children(d.paths.nodes)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names = firstNames(names)
+	all, errs := make([]series.Member, len(names)), make([]error, len(names))
+	parallel(len(names), func(i int) { all[i], errs[i] = d.member(c, names[i], ms, tidy) })
+	all = slices.DeleteFunc(all, func(m series.Member) bool { return m.Node == "" })
+	return series.LatestMembers(all, ms), errors.Join(errs...)
+}
+
+// firstNames are the names that one step reads. The server lists them in no order: of too
+// many each step reads the same ones, and what is over among them makes room for others.
+func firstNames(names []string) []string {
+	slices.Sort(names)
+	return names[:min(len(names), maxMembers)]
+}
+
+// member reads one; without a name it is none.
+func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Member, error) {
+	path := d.paths.nodes + "/" + name
+	data, stat, err := c.Get(path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return series.Member{}, nil
+	}
+	if err != nil {
+		return series.Member{}, err
+	}
+	m := series.Member{Left: stat.Mtime}
+	if string(data) != left {
+		ttl, err := strconv.ParseInt(string(data), 10, 64)
+		if err != nil || ttl <= 0 || ttl > driver.MaxTTL.Milliseconds() {
+			return series.Member{}, nil
+		}
+		m = series.Member{Until: stat.Mtime + ttl}
+	}
+	if over := max(m.Until, m.Left) <= ms-series.GoneFor.Milliseconds(); over && tidy {
+		_ = c.Delete(path, stat.Version) // it takes room, and does nothing else
+		return series.Member{}, nil
+	}
+	node, ok := unescape(name)
+	if !ok || driver.CheckName("node", node) != nil {
+		return series.Member{}, nil
+	}
+	m.Node = node
+	return m, nil
+}
+
+// Leave takes node off the list of those that live, and records when it left.
+func (d *Driver) Leave(ctx context.Context, node string) error {
+	_, err := bounded(ctx, d, "leave", func(c *zk.Conn) (bool, error) {
+		_, err := c.Set(d.paths.nodes+"/"+escape(node), []byte(left), -1)
+		return gone(err)
+	}, nil)
+	return err
+}
+
+// Members reads the list of nodes.
+func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
+	return bounded(ctx, d, "list the nodes", func(c *zk.Conn) (series.MemberList, error) {
+		ms, err := d.tick(c)
+		if err != nil {
+			return series.MemberList{}, err
+		}
+		all, err := d.members(c, ms, false)
+		return series.MemberList{Now: ms, Members: all}, err
+	}, nil)
+}
