@@ -23,7 +23,7 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 
 # Long spans of simulated time, lists of many rows, and the contract by a clock that the test sets: other tests of their
 # packages race the same code in a shorter time.
-SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestContractExact|TestContractRealExact|TestMillion|TestImportResumes|TestAnHourOfRefusalsLosesNothing|TestPages|TestPageFilters|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentShardAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell
+SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestPages|TestPageFilters|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentShardAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell
 
 # Packages about whole processes and servers under faults, and single tests of that kind elsewhere.
 RIGS = /internal/(proof|failover|history|redisserver|sqlserver|zkserver)$$

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/smscommands"
 	"github.com/cronce/cronce/jobs/sms"
@@ -29,7 +30,7 @@ func TestSMS(t *testing.T) {
 	}
 	cronce(t, "sms", "list", "--state", "sent", at).want(t, exit.Fine, "2 queued")
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "soon", "--until", "later", at).want(t, exit.WrongUsage,
-		`priority is "soon", must be urgent, normal or low`, `--until: at is "later"`)
+		`priority is "soon", must be urgent, normal or low`, `--until is "later"`)
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
 		exit.WrongUsage, "until is 1999-01-01T00:00:00Z, must be an instant after at")
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--zone", "Mars/Base", "--person", "a b", at).want(t, exit.WrongUsage,
@@ -88,23 +89,6 @@ func TestSMSAmend(t *testing.T) {
 	cronce(t, "sms", "get", "one", at).want(t, exit.Failed, "broken")
 }
 
-// Bad rows are listed with their line, good ones kept; imported again, nothing is new.
-func TestSMSImport(t *testing.T) {
-	_, url := newRedis(t)
-	at := "--redis=" + url
-	const bad = "../../jobs/sms/testdata/bad.csv"
-	r := cronce(t, "sms", "import", bad, at)
-	r.want(t, exit.Failed, "line 3: to is", "line 7: text is empty", "3 accepted")
-	if strings.Contains(r.stdout+r.stderr, "202555") {
-		t.Error("a recipient is shown")
-	}
-	cronce(t, "sms", "import", bad, at).want(t, exit.Failed, "0 accepted, 4 known already")
-	const rows = "to,text,at\n+12025550123,hello,2025-06-01 12:00:00\n"
-	cronceWith(t, rows, "sms", "import", "-", "--tz", "Europe/Berlin", at).want(t, exit.Fine, "1 rows: 1 accepted")
-	cronce(t, "sms", "list", at).want(t, exit.Fine, "2025-06-01 10:00:00")
-	cronceWith(t, "number\n1\n", "sms", "import", "-", at).want(t, exit.Failed, "line 1: ")
-}
-
 // A node posts what is due to the gateway that the file names, with the token
 // that its environment has and its log does not.
 func TestSMSGateway(t *testing.T) {
@@ -134,11 +118,12 @@ func TestSMSGateway(t *testing.T) {
 func TestSMSPages(t *testing.T) {
 	server, url := newRedis(t)
 	at := "--redis=" + url
-	csv := "id,to,text\n"
+	o := smsOutbox(t, url)
 	for i := range 300 {
-		csv += fmt.Sprintf("m-%03d,+1202555%04d,x\n", i, i%100)
+		if _, err := o.Accept(t.Context(), sms.Message{ID: fmt.Sprintf("m-%03d", i), To: fmt.Sprintf("+1202555%04d", i%100), Text: "x"}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	cronce(t, "sms", "import", file(t, "messages.csv", csv), at).want(t, exit.Fine, "300 accepted")
 	r := cronce(t, "sms", "list", "-n", "250", at)
 	r.want(t, exit.Fine, "m-000", "m-249", "there are more: --cursor queued:")
 	_, cursor, _ := strings.Cut(r.stdout, "--cursor ")
@@ -179,4 +164,35 @@ func TestNodeReceipts(t *testing.T) {
 		path := file(t, "bad.yaml", "http: {address: off}\njobs: [{kind: sms, sms: {gateway: console, receipts: "+text+"}}]\n")
 		cronce(t, "node", "--config", path, at).want(t, exit.WrongUsage, want)
 	}
+}
+
+func smsOutbox(t *testing.T, url string) *sms.Outbox {
+	t.Helper()
+	c, err := nodeConfig(t, "--config", file(t, "n.yaml", "jobs: [{kind: sleep, name: a, spec: '@daily'}]\n"), "--redis", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clients.Redis(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	o, err := sms.NewOutbox(client, sms.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// A text may come from a file, or from standard input.
+func TestSMSSendText(t *testing.T) {
+	_, url := newRedis(t)
+	at := "--redis=" + url
+	path := file(t, "text", "two\r\nlines\r\n")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text-file", path, "--id", "one", at).want(t, exit.Fine, "9 characters")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text-file", path+"x", at).want(t, exit.WrongUsage, "text:")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text-file", path, "--text", "x", at).want(t, exit.WrongUsage, "give one of them")
+	cronceWith(t, "می\u200cخواهم\n", "sms", "send", "--to", "+12025550123", "--text", "-", at).want(t, exit.Fine, "8 characters")
+	cronceWith(t, strings.Repeat("é", 1001), "sms", "send", "--to", "+12025550123", "--text", "-", at).want(t, exit.WrongUsage, "1001 characters")
+	cronceWith(t, "", "sms", "send", "--to", "+12025550123", "--text", "-", at).want(t, exit.WrongUsage, "text is empty")
 }

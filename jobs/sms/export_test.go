@@ -2,7 +2,6 @@ package sms
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"time"
 )
@@ -25,27 +24,4 @@ func Deliver(ctx context.Context, o *Outbox, g Gateway, h Holder, check func() e
 func ParsedStatus(line string) (Record, error) {
 	s, err := parseStatus(line)
 	return s.Record, err
-}
-
-// A Row is one row of a CSV file.
-type Row struct {
-	Line    int
-	Message Message
-	Err     error
-}
-
-// AllRows reads all rows of a CSV file.
-func AllRows(r io.Reader, zone *time.Location) ([]Row, error) {
-	rs, err := readRows(r, zone)
-	if err != nil {
-		return nil, err
-	}
-	var all []Row
-	for {
-		next, err := rs.next()
-		if err != nil {
-			return all, err
-		}
-		all = append(all, Row{next.line, next.message, next.err})
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -215,17 +216,30 @@ func TestForget(t *testing.T) {
 func TestForgetMany(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {
 		o := outbox(t, client)
-		var csv strings.Builder
-		csv.WriteString("id,to,text\n")
-		for i := range 5000 {
-			fmt.Fprintf(&csv, "m-%d,+1202555%04d,x\n", i, i%10)
-		}
-		if _, err := sms.Import(t.Context(), o, strings.NewReader(csv.String()), nil); err != nil {
-			t.Fatal(err)
-		}
+		acceptMany(t, o, 5000, func(i int) sms.Message {
+			return sms.Message{ID: fmt.Sprintf("m-%d", i), To: fmt.Sprintf("+1202555%04d", i%10), Text: "x"}
+		})
 		if f, err := o.Forget(t.Context(), "+12025550007"); err != nil || f.Deleted != 500 {
 			t.Errorf("Forget = %+v, %v, want 500 deleted", f, err)
 		}
 		wantCounts(t, o, sms.Counts{Queued: 4500, Due: 4500})
 	})
+}
+
+// acceptMany puts n messages into an outbox, several at a time.
+func acceptMany(t *testing.T, o *sms.Outbox, n int, message func(i int) sms.Message) {
+	t.Helper()
+	const callers = 8
+	var group sync.WaitGroup
+	for c := range callers {
+		group.Go(func() {
+			for i := c; i < n; i += callers {
+				if fresh, err := o.Accept(t.Context(), message(i)); err != nil || !fresh {
+					t.Errorf("Accept of message %d = %v, %v", i, fresh, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
 }

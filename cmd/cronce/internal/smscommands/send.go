@@ -73,12 +73,9 @@ func (f *sendFlags) message(in io.Reader) (sms.Message, error) {
 	if err != nil {
 		return sms.Message{}, fmt.Errorf("--tz %w", err)
 	}
-	at, atErr := sms.ParseTime(f.at, zone)
-	until, untilErr := sms.ParseTime(f.until, zone)
+	at, atErr := parseTime("at", f.at, zone)
+	until, untilErr := parseTime("until", f.until, zone)
 	priority, priorityErr := sms.ParsePriority(f.priority)
-	if untilErr != nil {
-		untilErr = fmt.Errorf("--until: %w", untilErr)
-	}
 	if err := errors.Join(atErr, untilErr, priorityErr); err != nil {
 		return sms.Message{}, err
 	}
@@ -111,4 +108,16 @@ func (f *sendFlags) read(in io.Reader) (string, error) {
 	}
 	line, _ := strings.CutSuffix(string(text), "\n")
 	return strings.TrimSuffix(strings.ReplaceAll(line, "\r\n", "\n"), "\r"), nil
+}
+
+// parseTime parses the time of a flag; empty is the zero time.
+func parseTime(flag, text string, zone *time.Location) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := command.ParseTime(text, zone)
+	if err != nil {
+		err = fmt.Errorf("--%s %w", flag, err)
+	}
+	return at, err
 }

@@ -17,7 +17,7 @@ import (
 // Command is the command sms, with those below it.
 func Command() *cobra.Command {
 	return command.Group("sms", "Put messages into the outbox, and list and change them",
-		sendCommand(), importCommand(), listCommand(), getCommand(), retryCommand(), cancelCommand(), forgetCommand())
+		sendCommand(), listCommand(), getCommand(), retryCommand(), cancelCommand(), forgetCommand())
 }
 
 // withOutbox calls f with the outbox of the namespace.
