@@ -161,43 +161,6 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// In quiet hours only the urgent leave. The others are due again at their end in their own
-// zone, leave in the first run from then on, and have lost no attempt.
-func TestQuietRun(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, b *bubble) { // bubbles begin at midnight UTC, 1 January 2000
-		berlin, err := time.LoadLocation("Europe/Berlin")
-		if err != nil {
-			t.Fatal(err)
-		}
-		hours, err := sms.ParseQuietHours("22:00-08:00", berlin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.takes = 0
-		b.accept(sms.Message{ID: "normal", To: "+12025550101", Text: "x"})
-		b.accept(sms.Message{ID: "low", To: "+12025550101", Text: "x", Priority: sms.Low})
-		b.accept(sms.Message{ID: "urgent", To: "+12025550101", Text: "x", Priority: sms.Urgent})
-		b.accept(sms.Message{ID: "tokyo", To: "+12025550101", Text: "x", Zone: "Asia/Tokyo"})        // 09:00 there
-		b.accept(sms.Message{ID: "chicago", To: "+12025550101", Text: "x", Zone: "America/Chicago"}) // 18:00
-		b.accept(sms.Message{ID: "karachi", To: "+12025550101", Text: "x", Zone: "Asia/Karachi"})    // 05:00
-		b.accept(sms.Message{ID: "short", To: "+12025550101", Text: "x", Until: time.Now().Add(time.Hour)})
-		b.wantRun(1, sms.Quiet(hours), sms.Concurrency(1))
-		b.wantRequests("urgent", "chicago", "tokyo")
-		for id, due := range map[string]time.Duration{"normal": 7 * time.Hour, "low": 7 * time.Hour, "karachi": 3 * time.Hour, "short": time.Hour} {
-			if r := get(t, b.outbox, id); r.State != sms.Queued || time.Until(r.Due).Round(time.Second) != due || r.Attempts != 0 {
-				t.Errorf("%s is %s, due in %v after %d attempts, want queued, %v, 0", id, r.State, time.Until(r.Due), r.Attempts, due)
-			}
-		}
-		time.Sleep(time.Until(time.Date(2000, 1, 1, 6, 59, 59, 999e6, time.UTC)))
-		b.wantRun(2, sms.Quiet(hours), sms.Concurrency(1))
-		b.wantRequests("urgent", "chicago", "tokyo", "karachi")
-		time.Sleep(time.Millisecond)
-		b.wantRun(3, sms.Quiet(hours), sms.Concurrency(1))
-		b.wantRequests("urgent", "chicago", "tokyo", "karachi", "normal", "low")
-		wantCounts(t, b.outbox, sms.Counts{Sent: 6, Once: 6, Expired: 1})
-	})
-}
-
 // In the middle of a run the gateway begins to refuse everything: the run ends after a
 // hundred refusals, the gateway is paused, no message has failed and none but those of one
 // window have lost an attempt.

@@ -31,9 +31,6 @@ type Message struct {
 	Until time.Time
 	// Priority determines which due messages leave first. Zero: Normal.
 	Priority Priority
-	// Zone is the time zone, by its name in the time zone database, in which QuietHours apply to
-	// the message. Empty: the zone of the quiet hours.
-	Zone string
 	// Person identifies the person that the message is for, so that Forget finds it:
 	// [A-Za-z0-9._-]{1,64}. Empty: Forget finds it by its number alone.
 	Person string
@@ -88,9 +85,6 @@ func (m Message) faults() []error {
 	}
 	if !m.Priority.known() {
 		refuse("priority", strconv.Itoa(int(m.Priority)), priorityAllowed)
-	}
-	if m.Zone != "" && findZone(m.Zone) == nil {
-		refuse("zone", quote(m.Zone), "a name of the time zone database, such as UTC or Asia/Shanghai")
 	}
 	if m.Person != "" && !idPattern.MatchString(m.Person) {
 		refuse("person", strconv.Quote(Mask(m.Person)), "1 to 64 of A-Z a-z 0-9 . _ -")

@@ -124,12 +124,11 @@ type body struct {
 
 	Until    int64    `json:"until,omitempty"` // Unix ms
 	Priority Priority `json:"priority,omitempty"`
-	Zone     string   `json:"zone,omitempty"`
 	Person   string   `json:"person,omitempty"`
 }
 
 func encode(m Message) (string, error) {
-	b := body{To: m.To, Text: m.Text, Priority: m.Priority, Zone: m.Zone, Person: m.Person}
+	b := body{To: m.To, Text: m.Text, Priority: m.Priority, Person: m.Person}
 	if !m.At.IsZero() {
 		b.At = m.At.UnixMilli()
 	}
@@ -145,7 +144,7 @@ func decode(id, encoded string) (Message, error) {
 	if err := json.Unmarshal([]byte(encoded), &b); err != nil {
 		return Message{}, errors.New("the body is missing, or not JSON with to and text") // the decoder's error may repeat the body
 	}
-	m := Message{ID: id, To: b.To, Text: b.Text, Priority: b.Priority, Zone: b.Zone, Person: b.Person}
+	m := Message{ID: id, To: b.To, Text: b.Text, Priority: b.Priority, Person: b.Person}
 	if b.At != 0 {
 		m.At = time.UnixMilli(b.At).UTC()
 	}

@@ -4,8 +4,7 @@ import (
 	"fmt"
 )
 
-// A Priority determines which due messages leave first. Urgent messages leave in quiet hours as
-// well. Low ones leave behind the others, except that every eighth take of a run begins with them,
+// A Priority determines which due messages leave first. Low ones leave behind the others, except that every eighth take of a run begins with them,
 // so that they do not starve.
 type Priority int8
 

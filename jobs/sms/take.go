@@ -76,17 +76,11 @@ type taking struct {
 	clock  clock
 }
 
-// A clock is the store's time by the monotonic clock of this process: not before the request and
-// not after the answer. The zero value knows nothing.
-type clock struct {
-	store           time.Time // the store's time
-	asked, answered time.Time
-}
+// A clock is the store's time, and this process's when it asked for it.
+type clock struct{ store, asked time.Time }
 
-// now returns the earliest and the latest time that the store's clock may show.
-func (c clock) now() (earliest, latest time.Time) {
-	return c.store.Add(time.Since(c.answered)), c.store.Add(time.Since(c.asked))
-}
+// latest returns the latest time that the store's clock may show.
+func (c clock) latest() time.Time { return c.store.Add(time.Since(c.asked)) }
 
 // take is Take with all options.
 func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
@@ -104,7 +98,6 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 	keys = append(keys, o.keys(a.lanes...)...)
 	t := taking{clock: clock{asked: time.Now()}}
 	flat, err := o.ask(ctx, takeScript, keys, args...)
-	t.clock.answered = time.Now()
 	if err == nil {
 		flat, err = granted(h, flat)
 	}

@@ -2,8 +2,7 @@
 -- KEYS  1 status  2 fence   3 taken  4 sent  5 failed  6 expired  7 repeated  8 retry
 --       9 queued  10 urgent  11 low  12 delivered  13 undelivered
 -- ARGV  1 fence   2 run     then per message: id, take, outcome (sent, failed, expired,
---       retry, wait, later, back), delay in ms (later: when it is due, Unix ms), unsure
---       (requests that may have arrived), reason, lane: 0 to 2 for KEYS 9 to 11
+--       retry, wait, back), delay in ms, unsure (requests that may have arrived), reason, lane: 0 to 2 for KEYS 9 to 11
 -- Returns {'ok', code…} with a code per message: '1' marked, '0' marked before by the same
 -- call, '-1' not this run's; or {'fenced', fence, run} with the highest fence seen if that is
 -- not this run's. Asked again it changes nothing. A message that was delivered according to its
@@ -38,8 +37,7 @@ local function move(id, outcome, delay, unsure, reason, lane, takes, attempts, s
     if outcome == 'wait' then -- the gateway refused the sender, not the message
       attempts = attempts - 1
     end
-  else -- back: no request was made; later: it may not leave yet
-    if outcome == 'later' then due = delay end
+  else -- back: no request was made
     state, set, score = 'queued', lane, due
     attempts = attempts - 1
   end

@@ -173,8 +173,6 @@ type SMS struct {
 	Rate        int      `yaml:"rate"`
 	Attempts    int      `yaml:"attempts"`
 	Retention   duration `yaml:"retention"`
-	Quiet       string   `yaml:"quiet"`
-	QuietZone   string   `yaml:"quiet_zone"`
 
 	Receipts *Receipts `yaml:"receipts"`
 }
