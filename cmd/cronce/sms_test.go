@@ -29,16 +29,16 @@ func TestSMS(t *testing.T) {
 		t.Error("a recipient is shown")
 	}
 	cronce(t, "sms", "list", "--state", "sent", at).want(t, exit.Fine, "2 queued")
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "soon", "--until", "later", at).want(t, exit.WrongUsage,
-		`priority is "soon", must be urgent, normal or low`, `--until is "later"`)
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "later", at).want(t, exit.WrongUsage,
+		`--until is "later"`)
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
 		exit.WrongUsage, "until is 1999-01-01T00:00:00Z, must be an instant after at")
 	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--person", "a b", at).want(t, exit.WrongUsage, `person is "****"`)
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "2999-01-01 00:00:00", "--person", "p-1", at).want(t, exit.Fine)
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "2999-01-01 00:00:00", "--person", "p-1", at).want(t, exit.Fine)
 	cronce(t, "sms", "list", at).want(t, exit.Fine, "3 queued (2 due)")
 	var report smscommands.Report
 	r = cronce(t, "sms", "list", "-n", "1", "-o", "json", at)
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 3 || report.Messages[0].Priority != sms.Urgent {
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 3 {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
 }

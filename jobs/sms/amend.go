@@ -68,7 +68,7 @@ func (o *Outbox) retry(ctx context.Context, ids []any) ([]string, error) {
 // or ErrState if a run has the message, or if it was sent or has expired. After any other error it
 // is unknown whether the message is cancelled: repeat the call.
 func (o *Outbox) Cancel(ctx context.Context, id string) error {
-	keys := o.keys(keyBody, keyStatus, keyBroken, keyCancelled, keyQueued, keyUrgent, keyLow, keyRetry, keyFailed)
+	keys := o.keys(keyBody, keyStatus, keyBroken, keyCancelled, keyQueued, keyRetry, keyFailed)
 	codes, err := cancelScript.Run(ctx, o.client, keys, id).StringSlice()
 	if err == nil && len(codes) != 1 {
 		err = fmt.Errorf("%d answers, want 1", len(codes))

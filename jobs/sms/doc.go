@@ -35,7 +35,7 @@
 //
 // # When a message leaves
 //
-// Due messages leave by their [Priority], as fast as [Concurrency] and [Rate] allow, until
+// Due messages leave in the order of [Message.At], as fast as [Concurrency] and [Rate] allow, until
 // nothing is due or the run's time is nearly over. Just before each request the run checks
 // its lease and, by the store's clock, [Message.Until]. No request begins for a message that
 // may have expired. A gateway may deliver an accepted message later than that.

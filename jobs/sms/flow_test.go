@@ -83,38 +83,9 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// An urgent message that is accepted in the middle of a run overtakes what waits: it leaves
-// behind what the run has in its hands, and nothing else.
-func TestUrgentOvertakes(t *testing.T) {
-	inBubble(t, 200, func(t *testing.T, b *bubble) {
-		go func() {
-			time.Sleep(105 * time.Millisecond)
-			b.accept(sms.Message{ID: "urgent", To: "+12025550101", Text: "x", Priority: sms.Urgent})
-		}()
-		b.wantRun(1, sms.Concurrency(4))
-		if at := slices.Index(b.seen, "urgent"); at < 40 || at > 40+6+4 {
-			t.Errorf("it left as number %d, want it behind no more than a window", at)
-		}
-	})
-}
-
 func (b *bubble) accept(m sms.Message) {
 	b.t.Helper()
 	accept(b.t, b.outbox, m, true)
-}
-
-// Urgent messages leave first, low ones last, and the low are not kept for ever by a lane
-// that never ends.
-func TestPriorities(t *testing.T) {
-	inBubble(t, 20, func(t *testing.T, b *bubble) {
-		for id, p := range map[string]sms.Priority{"low-1": sms.Low, "low-2": sms.Low, "urgent-1": sms.Urgent} {
-			b.accept(sms.Message{ID: id, To: "+12025550101", Text: "x", Priority: p})
-		}
-		b.wantRun(1, sms.Concurrency(1))
-		if b.seen[0] != "urgent-1" || slices.Index(b.seen, "low-1") != 5 || b.seen[22] == "low-2" {
-			t.Errorf("requests for %v, want the urgent first, and a low in every eighth place from the sixth", b.seen)
-		}
-	})
 }
 
 // No request for a message begins at or after the instant at which it expires: not in the

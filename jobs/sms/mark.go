@@ -62,10 +62,9 @@ func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
 	}
 	args := []any{h.Fence, h.Run}
 	for _, m := range marks {
-		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, m.delay.Milliseconds(), m.unsure,
-			clean(m.reason, m.piece.Message.To), m.piece.Message.Priority.place())
+		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, m.delay.Milliseconds(), m.unsure, clean(m.reason, m.piece.Message.To))
 	}
-	keys := o.keys(keyStatus, keyFence, keyTaken, keySent, keyFailed, keyExpired, keyRepeated, keyRetry, keyQueued, keyUrgent, keyLow,
+	keys := o.keys(keyStatus, keyFence, keyTaken, keySent, keyFailed, keyExpired, keyRepeated, keyRetry, keyQueued,
 		keyDelivered, keyUndelivered)
 	codes, err := o.ask(ctx, markScript, keys, args...)
 	if err == nil {

@@ -29,8 +29,6 @@ type Message struct {
 	// Until is when the message expires, to the millisecond: no request begins for it from then on,
 	// and it ends as Expired. It must be later than At. Zero: it never expires.
 	Until time.Time
-	// Priority determines which due messages leave first. Zero: Normal.
-	Priority Priority
 	// Person identifies the person that the message is for, so that Forget finds it:
 	// [A-Za-z0-9._-]{1,64}. Empty: Forget finds it by its number alone.
 	Person string
@@ -82,9 +80,6 @@ func (m Message) faults() []error {
 	}
 	if !m.Until.IsZero() && m.Until.UnixMilli() <= m.At.UnixMilli() {
 		refuse("until", m.Until.UTC().Format(time.RFC3339), "an instant after at")
-	}
-	if !m.Priority.known() {
-		refuse("priority", strconv.Itoa(int(m.Priority)), priorityAllowed)
 	}
 	if m.Person != "" && !idPattern.MatchString(m.Person) {
 		refuse("person", strconv.Quote(Mask(m.Person)), "1 to 64 of A-Z a-z 0-9 . _ -")

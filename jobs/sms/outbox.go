@@ -103,8 +103,8 @@ func (o *Outbox) accept(ctx context.Context, m Message) (fresh bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	keys := o.keys(keyBody, keyStatus, keyBroken, keyQueued, keyUrgent, keyLow)
-	answer, err := acceptScript.Run(ctx, o.client, keys, m.ID, body, due, m.Priority.place()).Text()
+	keys := o.keys(keyBody, keyStatus, keyBroken, keyQueued)
+	answer, err := acceptScript.Run(ctx, o.client, keys, m.ID, body, due).Text()
 	switch {
 	case err != nil:
 		return false, err
@@ -122,13 +122,12 @@ type body struct {
 	Text string `json:"text"`
 	At   int64  `json:"at,omitempty"` // Unix ms
 
-	Until    int64    `json:"until,omitempty"` // Unix ms
-	Priority Priority `json:"priority,omitempty"`
-	Person   string   `json:"person,omitempty"`
+	Until  int64  `json:"until,omitempty"` // Unix ms
+	Person string `json:"person,omitempty"`
 }
 
 func encode(m Message) (string, error) {
-	b := body{To: m.To, Text: m.Text, Priority: m.Priority, Person: m.Person}
+	b := body{To: m.To, Text: m.Text, Person: m.Person}
 	if !m.At.IsZero() {
 		b.At = m.At.UnixMilli()
 	}
@@ -144,7 +143,7 @@ func decode(id, encoded string) (Message, error) {
 	if err := json.Unmarshal([]byte(encoded), &b); err != nil {
 		return Message{}, errors.New("the body is missing, or not JSON with to and text") // the decoder's error may repeat the body
 	}
-	m := Message{ID: id, To: b.To, Text: b.Text, Priority: b.Priority, Person: b.Person}
+	m := Message{ID: id, To: b.To, Text: b.Text, Person: b.Person}
 	if b.At != 0 {
 		m.At = time.UnixMilli(b.At).UTC()
 	}

@@ -42,7 +42,7 @@ type Page struct {
 	Next    string // Query.Cursor of the next page; empty: there is none
 }
 
-// Page reads one page. Queued messages come in the order of priority and due time, refused ones
+// Page reads one page. Queued messages come in the order of due time, refused ones
 // behind the others. Ended messages, and those that were put aside, come newest first. An
 // unreadable message is Broken and hides no other. The page is read in steps of 200 messages, none
 // of which blocks the store for long. A message that changes its state meanwhile may be on two
@@ -136,7 +136,7 @@ func (q *Query) sets() []string {
 	var sets []string
 	for _, s := range states {
 		if s == Queued {
-			sets = append(sets, lanes(1)...)
+			sets = append(sets, keyQueued, keyRetry)
 		} else {
 			sets = append(sets, string(s))
 		}

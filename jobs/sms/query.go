@@ -46,7 +46,7 @@ type Counts struct {
 // Counts counts the messages in the outbox, without those that were deleted after
 // Options.Retention.
 func (o *Outbox) Counts(ctx context.Context) (Counts, error) {
-	keys := o.keys(keyTaken, keySent, keyFailed, keyRepeated, keyBroken, keyCancelled, keyExpired, keyDelivered, keyUndelivered, keyQueued, keyUrgent, keyLow, keyRetry)
+	keys := o.keys(keyTaken, keySent, keyFailed, keyRepeated, keyBroken, keyCancelled, keyExpired, keyDelivered, keyUndelivered, keyQueued, keyRetry)
 	n, err := countsScript.Run(ctx, o.client, keys).Int64Slice()
 	if err == nil && len(n) != 11 {
 		err = fmt.Errorf("%d numbers, want 11", len(n))

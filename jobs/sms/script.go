@@ -72,9 +72,7 @@ const (
 	keyBody        = "body"        // hash: id, what the message says; never changes
 	keyStatus      = "status"      // hash: id, the status line
 	keyQueued      = "queued"      // set: id, when it is due, Unix ms
-	keyUrgent      = "urgent"      // set: id, when it is due, Unix ms: urgent ones of those queued
-	keyLow         = "low"         // set: id, when it is due, Unix ms: those of a low priority
-	keyRetry       = "retry"       // set: id, when it is due, Unix ms: those that were refused before
+	keyRetry       = "retry"       // set: id, when it is due, Unix ms: of messages that were refused before
 	keyTaken       = "taken"       // set: id, the fence of the run that has it
 	keySent        = "sent"        // set: id, since when, Unix ms
 	keyFailed      = "failed"      // set: id, since when, Unix ms

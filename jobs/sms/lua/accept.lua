@@ -1,7 +1,7 @@
 -- accept: takes a message into the outbox, each id once.
 --
--- KEYS  1 body    2 status    3 broken    4 queued    5 urgent    6 low
--- ARGV  1 id      2 body      3 due in Unix ms ('' for at once)    4 lane: 0 to 2 for KEYS 4 to 6
+-- KEYS  1 body    2 status    3 broken    4 queued
+-- ARGV  1 id      2 body      3 due in Unix ms ('' for at once)
 --
 -- Returns new, known (with the same body) or conflict (known with another body).
 -- Asked again it changes nothing.
@@ -14,6 +14,6 @@ if due == '' then due = now end
 redis.call('HSET', KEYS[1], id, body)
 -- state, takes, attempts, sends, fence, changed, due, run, reason
 redis.call('HSET', KEYS[2], id, 'queued 0 0 0 0 ' .. now .. ' ' .. due .. ' - ')
-redis.call('ZADD', KEYS[4 + ARGV[4]], due, id)
+redis.call('ZADD', KEYS[4], due, id)
 redis.call('ZREM', KEYS[3], id) -- it was put aside without its body
 return 'new'

@@ -33,7 +33,7 @@ func listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the messages of the outbox, recipients masked",
-		Long: "List the messages of the outbox, recipients masked: queued messages by priority and due time, ended ones\n" +
+		Long: "List the messages of the outbox, recipients masked: queued messages by due time, ended ones\n" +
 			"newest first. If there are more than -n, a line has the --cursor of the next page.",
 		Example: "  cronce sms list --state failed --newer 24h --number 4567",
 		Args:    cobra.NoArgs,
@@ -186,8 +186,7 @@ type smsRecord struct {
 	Reason   string    `json:"reason,omitempty"`
 	Broken   string    `json:"broken,omitempty"`
 
-	Priority sms.Priority `json:"priority"`
-	Until    *time.Time   `json:"until,omitempty"`
+	Until *time.Time `json:"until,omitempty"`
 }
 
 func smsReportOf(counts sms.Counts, pause sms.Pause, page sms.Page) Report {
@@ -203,7 +202,7 @@ func smsReportOf(counts sms.Counts, pause sms.Pause, page sms.Page) Report {
 
 func smsRecordOf(r *sms.Record) smsRecord {
 	out := smsRecord{ID: r.Message.ID, To: sms.Mask(r.Message.To), State: r.State, Due: r.Due, Attempts: r.Attempts, Sends: r.Sends,
-		Run: r.Run, Fence: r.Fence, Changed: r.Changed, Reason: r.Reason, Broken: r.Broken, Priority: r.Message.Priority}
+		Run: r.Run, Fence: r.Fence, Changed: r.Changed, Reason: r.Reason, Broken: r.Broken}
 	if !r.Message.Until.IsZero() {
 		out.Until = &r.Message.Until
 	}

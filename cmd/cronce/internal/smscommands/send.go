@@ -19,7 +19,7 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-type sendFlags struct{ to, text, at, until, priority, id, person, zone, textFile string }
+type sendFlags struct{ to, text, at, until, id, person, zone, textFile string }
 
 func sendCommand() *cobra.Command {
 	var f sendFlags
@@ -44,7 +44,6 @@ func sendCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.id, "id", "", "its identity: the same id is accepted once (default a fresh one)")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of --at and --until")
 	cmd.Flags().StringVar(&f.until, "until", "", "when it expires: it is not sent from then on (default never)")
-	cmd.Flags().StringVar(&f.priority, "priority", "normal", "urgent, normal or low")
 	cmd.Flags().StringVar(&f.person, "person", "", "the person that it is for, so that sms forget finds it")
 	return cmd
 }
@@ -74,16 +73,14 @@ func (f *sendFlags) message(in io.Reader) (sms.Message, error) {
 	}
 	at, atErr := parseTime("at", f.at, zone)
 	until, untilErr := parseTime("until", f.until, zone)
-	priority, priorityErr := sms.ParsePriority(f.priority)
-	if err := errors.Join(atErr, untilErr, priorityErr); err != nil {
+	if err := errors.Join(atErr, untilErr); err != nil {
 		return sms.Message{}, err
 	}
 	id := f.id
 	if id == "" {
 		id = uuid.Must(uuid.NewV7()).String()
 	}
-	m := sms.Message{ID: id, To: f.to, Text: text, At: at.Truncate(time.Millisecond), Until: until.Truncate(time.Millisecond),
-		Priority: priority, Person: f.person}
+	m := sms.Message{ID: id, To: f.to, Text: text, At: at.Truncate(time.Millisecond), Until: until.Truncate(time.Millisecond), Person: f.person}
 	return m, m.Validate()
 }
 
