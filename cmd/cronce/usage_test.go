@@ -72,8 +72,8 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"sms", "send", "--to", "+12025550123", url}, "text is empty"},
 		{[]string{"sms", "send", "--to", "+12025550123", "--text", "x", "--at", "now", url}, `--at is "now"`},
 		{[]string{"sms", "send", "--to", "+12025550123", "--text", "x", "--tz", "Mars", url}, `--tz is "Mars"`},
-		{[]string{"sms", "list", "--state", "gone", url}, `state is "gone", must be queued, taken, failed, expired, cancelled or sent`},
-		{[]string{"sms", "list", "-n", "-1", url}, "-n is -1, must be 1 to 10000"},
+		{[]string{"sms", "list", "--state", "gone", url}, `state is "gone", must be queued, taken, failed, broken, expired or sent`},
+		{[]string{"sms", "list", "-n", "-1", url}, "limit is -1, must be 1 or more"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			r := cronce(t, c.args...)

@@ -25,7 +25,7 @@
 // refused messages themselves may be the reason of a pause. Each run then tries the latest
 // message that was never refused, and ends the pause if that is accepted.
 //
-// A message that cannot be read is put aside: see [Outbox.Broken].
+// A message that cannot be read is put aside: its state is [Broken].
 //
 // Take and mark are scripts that compare the run's fence with the highest one the
 // outbox has seen. A process that was paused can neither take nor mark messages after a

@@ -24,14 +24,12 @@ var (
 	pausedLua string
 	//go:embed lua/retry.lua
 	retryLua string
-	//go:embed lua/cancel.lua
-	cancelLua string
 	//go:embed lua/aside.lua
 	asideLua string
 	//go:embed lua/get.lua
 	getLua string
-	//go:embed lua/page.lua
-	pageLua string
+	//go:embed lua/list.lua
+	listLua string
 	//go:embed lua/scan.lua
 	scanLua string
 	//go:embed lua/forget.lua
@@ -53,10 +51,9 @@ var (
 	pauseScript   = redis.NewScript(pauseLua)
 	pausedScript  = redis.NewScript(pausedLua)
 	retryScript   = redis.NewScript(retryLua)
-	cancelScript  = redis.NewScript(cancelLua)
 	asideScript   = redis.NewScript(asideLua)
 	getScript     = redis.NewScript(getLua)
-	pageScript    = redis.NewScript(pageLua)
+	listScript    = redis.NewScript(listLua)
 	scanScript    = redis.NewScript(scanLua)
 	forgetScript  = redis.NewScript(forgetLua)
 	receiptScript = redis.NewScript(receiptLua)
@@ -77,7 +74,6 @@ const (
 	keySent        = "sent"        // set: id, since when, Unix ms
 	keyFailed      = "failed"      // set: id, since when, Unix ms
 	keyBroken      = "broken"      // set: id, since when, Unix ms: put aside, as they cannot be read
-	keyCancelled   = "cancelled"   // set: id, since when, Unix ms
 	keyExpired     = "expired"     // set: id, since when, Unix ms
 	keyRepeated    = "repeated"    // set: the ids in sent that may have been sent more than once
 	keyDelivered   = "delivered"   // set: id, since when, Unix ms: by their receipts

@@ -48,7 +48,7 @@ type Piece struct {
 // gateway has refused before. The caller checks whether a message has expired. A
 // run must mark its messages before it takes more. An empty result means that nothing is due. If
 // messages are due while the gateway is paused, the error is a *PausedError. An unreadable message
-// is put aside: see Broken.
+// is put aside and becomes Broken.
 //
 // While the store does not answer, Take repeats the request for five seconds or until the context
 // ends; after that it is unknown whether the run has taken messages. See ErrFenced.
@@ -119,7 +119,7 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 	t.clock.store, t.pauses, t.left = time.UnixMilli(now), pausesOf(flat[1]), time.Duration(left)*time.Millisecond
 	var aside []any
 	for _, s := range got {
-		if s.Broken != "" {
+		if s.State == Broken {
 			aside = append(aside, s.Message.ID)
 			continue
 		}
