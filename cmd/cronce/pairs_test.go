@@ -47,7 +47,6 @@ func TestPairs(t *testing.T) {
 		{"two tokens of buyers", "shop: {buyer_token_env: A, buyer_token_file: b}", "shop.buyer_token_env: and shop.buyer_token_file are both set"},
 		{"two tokens of sellers", "shop: {seller_token_env: A, seller_token_file: b}", "shop.seller_token_env: and"},
 		{"two tokens of payments", "shop: {payment_token_env: A, payment_token_file: b}", "shop.payment_token_env: and"},
-		{"two tokens of rewards", "shop: {rewards: {token_env: A, token_file: b}}", "shop.rewards.token_env: and shop.rewards.token_file are both set"},
 		{"two secrets", "shop: {events: {webhook: {url: 'https://h', secret_env: A, secret_file: b}}}", "shop.events.webhook.secret_env: and"},
 		{"two old secrets", "shop: {events: {webhook: {url: 'https://h', secret_env: A, old_secret_env: A, old_secret_file: b}}}", "shop.events.webhook.old_secret_env: and"},
 		{"two tokens of a gateway", "jobs: [{kind: sms, sms: {gateway: http, url: 'https://h', token_env: A, token_file: b}}]", "jobs[0].sms.token_env: and jobs[0].sms.token_file are both set"},
