@@ -80,7 +80,7 @@ func TestDemo(t *testing.T) {
 	if report.Kills != 2 || len(pids) != 4 || !report.OK || report.Started < 3 || report.Started != starts || report.StartedTwice != 0 {
 		t.Errorf("kills %d, nodes %d, report %+v, %d lines", report.Kills, len(pids), report, starts)
 	}
-	if report.Outbox.Sent == 0 || report.Imported < 200 || report.Printed < report.Outbox.Sent || len(report.Proof.(*inspect.Proof).Jobs) != 4 {
+	if report.Outbox.Sent == 0 || report.Accepted < 200 || report.Printed < report.Outbox.Sent || len(report.Proof.(*inspect.Proof).Jobs) != 4 {
 		t.Errorf("report %+v", report)
 	}
 	goneAll(t, pids)

@@ -47,13 +47,11 @@ func TestPairs(t *testing.T) {
 		{"two tokens of buyers", "shop: {buyer_token_env: A, buyer_token_file: b}", "shop.buyer_token_env: and shop.buyer_token_file are both set"},
 		{"two tokens of sellers", "shop: {seller_token_env: A, seller_token_file: b}", "shop.seller_token_env: and"},
 		{"two tokens of payments", "shop: {payment_token_env: A, payment_token_file: b}", "shop.payment_token_env: and"},
-		{"two tokens of rewards", "shop: {rewards: {token_env: A, token_file: b}}", "shop.rewards.token_env: and shop.rewards.token_file are both set"},
 		{"two secrets", "shop: {events: {webhook: {url: 'https://h', secret_env: A, secret_file: b}}}", "shop.events.webhook.secret_env: and"},
 		{"two old secrets", "shop: {events: {webhook: {url: 'https://h', secret_env: A, old_secret_env: A, old_secret_file: b}}}", "shop.events.webhook.old_secret_env: and"},
 		{"two tokens of a gateway", "jobs: [{kind: sms, sms: {gateway: http, url: 'https://h', token_env: A, token_file: b}}]", "jobs[0].sms.token_env: and jobs[0].sms.token_file are both set"},
 		{"two tokens of receipts", "jobs: [{kind: sms, sms: {gateway: console, receipts: {address: 'off', token_env: A, token_file: b}}}]", "jobs[0].sms.receipts.token_env: and"},
 		{"console and url", "jobs: [{kind: sms, sms: {gateway: console, url: 'https://h'}}]", "jobs[0].sms.gateway: console takes no url, token or timeout"},
-		{"quiet_zone without quiet", "jobs: [{kind: sms, sms: {gateway: console, quiet_zone: UTC}}]", "jobs[0].sms.quiet_zone: is set, and there are no quiet hours: set quiet"},
 		{"kind and settings", "jobs: [{kind: sleep, name: a, spec: '@daily', sms: {gateway: console}}]", "jobs[0].sms: are settings of kind sms"},
 		{"address and allow_remote", "http: {address: '0.0.0.0:1'}", "http.address: is \"0.0.0.0:1\", which other machines can reach"},
 	} {

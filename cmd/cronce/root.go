@@ -11,7 +11,6 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
 	"github.com/cronce/cronce/cmd/cronce/internal/opscommands"
-	"github.com/cronce/cronce/cmd/cronce/internal/rewardcommands"
 	"github.com/cronce/cronce/cmd/cronce/internal/shopcommands"
 	"github.com/cronce/cronce/cmd/cronce/internal/smscommands"
 )
@@ -35,7 +34,7 @@ func rootCommand(started *bool) *cobra.Command {
 	opscommands.CompleteJobs(journal, why, pause, resume, retire)
 	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(), opscommands.OpsCommand(), opscommands.TokenCommand(),
 		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, retire, control.AuditCommand(), control.MigrateCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
-		importcommand.Command(), initCommand(), configCommand(), oversellCommand(), rewardcommands.Command(), healthcheckCommand(), versionCommand(), node.WardenCommand())
+		importcommand.Command(), initCommand(), configCommand(), oversellCommand(), healthcheckCommand(), versionCommand(), node.WardenCommand())
 	return root
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/smscommands"
-	"github.com/cronce/cronce/jobs/sms"
 )
 
 func TestSMS(t *testing.T) {
@@ -28,17 +26,16 @@ func TestSMS(t *testing.T) {
 		t.Error("a recipient is shown")
 	}
 	cronce(t, "sms", "list", "--state", "sent", at).want(t, exit.Fine, "2 queued")
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "soon", "--until", "later", at).want(t, exit.WrongUsage,
-		`priority is "soon", must be urgent, normal or low`, `--until: at is "later"`)
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "later", at).want(t, exit.WrongUsage,
+		`--until is "later"`)
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "1999-01-01 00:00:00", "--at", "2000-01-01 00:00:00", at).want(t,
 		exit.WrongUsage, "until is 1999-01-01T00:00:00Z, must be an instant after at")
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--zone", "Mars/Base", "--person", "a b", at).want(t, exit.WrongUsage,
-		`zone is "Mars/Base"`, `person is "****"`)
-	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--priority", "urgent", "--until", "2999-01-01 00:00:00", "--zone", "Asia/Tokyo", "--person", "p-1", at).want(t, exit.Fine)
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--person", "a b", at).want(t, exit.WrongUsage, `person is "****"`)
+	cronce(t, "sms", "send", "--to", "+12025550125", "--text", "x", "--until", "2999-01-01 00:00:00", "--person", "p-1", at).want(t, exit.Fine)
 	cronce(t, "sms", "list", at).want(t, exit.Fine, "3 queued (2 due)")
 	var report smscommands.Report
 	r = cronce(t, "sms", "list", "-n", "1", "-o", "json", at)
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 3 || report.Messages[0].Priority != sms.Urgent {
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 1 || report.Counts.Queued != 3 {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
 }
@@ -55,54 +52,39 @@ func TestSMSBroken(t *testing.T) {
 	_, _ = server.ZAdd(key+"broken", 1, "one")
 	server.HSet(key+"fence", "until", "1795207852937", "pauses", "3", "reason", "the gateway answered 401")
 	cronce(t, "sms", "list", at).want(t, exit.Fine, "1 put aside", "is paused until 2026-11-20", "the gateway answered 401")
-	r := cronce(t, "sms", "list", "--broken", at)
+	r := cronce(t, "sms", "list", "--state", "broken", at)
 	r.want(t, exit.Fine, "one", "broken", "the status has 1 parts, want 9")
 	if strings.Contains(r.stdout, "2025550123") {
 		t.Error("a recipient is shown")
 	}
-	cronce(t, "sms", "list", "--broken", "--state", "sent", at).want(t, exit.WrongUsage, "--state and --broken")
 }
 
-// One message is shown, cancelled, and queued again.
-func TestSMSAmend(t *testing.T) {
+// One message is shown, and queued again after it failed.
+func TestSMSRetry(t *testing.T) {
 	server, url := newRedis(t)
 	at := "--redis=" + url
-	cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one", at).want(t, exit.Fine)
+	for _, id := range []string{"one", "two"} {
+		cronce(t, "sms", "send", "--to", "+12025550123", "--text", "hi", "--id", id, at).want(t, exit.Fine)
+	}
 	cronce(t, "sms", "get", "one", at).want(t, exit.Fine, "one", "+120****0123", "queued")
 	cronce(t, "sms", "get", "one", "-o", "json", at).want(t, exit.Fine, `"state": "queued"`, `"to": "+120****0123"`)
-	cronce(t, "sms", "cancel", "one", at).want(t, exit.Fine, `cancelled message "one"`)
-	cronce(t, "sms", "list", at).want(t, exit.Fine, "1 cancelled", "0 queued")
-	cronce(t, "sms", "retry", "--failed", at).want(t, exit.Fine, "0 messages queued again")
-	cronce(t, "sms", "retry", "one", at).want(t, exit.Fine, `queued message "one"`)
-	for _, command := range []string{"get", "retry", "cancel"} {
+	key := "cronce:v1:sms:{cronce}:"
+	for _, id := range []string{"one", "two"} {
+		server.HSet(key+"status", id, "failed 1 1 1 1 1795207852937 1795207852937 r no")
+		_, _ = server.ZRem(key+"queued", id)
+		_, _ = server.ZAdd(key+"failed", 1, id)
+	}
+	cronce(t, "sms", "retry", "one", "two", at).want(t, exit.Fine, `queued message "one"`, `queued message "two"`)
+	cronce(t, "sms", "list", at).want(t, exit.Fine, "2 queued", "0 failed")
+	for _, command := range []string{"get", "retry"} {
 		cronce(t, "sms", command, "none", at).want(t, exit.Failed, "no such message")
-		cronce(t, "sms", command, at).want(t, exit.WrongUsage, "one message's id")
+		cronce(t, "sms", command, at).want(t, exit.WrongUsage, "got 0 arguments")
 		cronce(t, "sms", command, "one", "--redis=redis://127.0.0.1:1").want(t, exit.NotKnown)
 	}
-	cronce(t, "sms", "retry", "one", "--failed", at).want(t, exit.WrongUsage, "give one of them")
-	key := "cronce:v1:sms:{cronce}:"
 	server.HSet(key+"status", "one", "sent 1 1 1 1 1795207852937 1795207852937 r ")
-	cronce(t, "sms", "cancel", "one", at).want(t, exit.Refused, "it was sent")
 	cronce(t, "sms", "retry", "one", at).want(t, exit.Refused, "it was sent")
 	server.HSet(key+"status", "one", "?")
 	cronce(t, "sms", "get", "one", at).want(t, exit.Failed, "broken")
-}
-
-// Bad rows are listed with their line, good ones kept; imported again, nothing is new.
-func TestSMSImport(t *testing.T) {
-	_, url := newRedis(t)
-	at := "--redis=" + url
-	const bad = "../../jobs/sms/testdata/bad.csv"
-	r := cronce(t, "sms", "import", bad, at)
-	r.want(t, exit.Failed, "line 3: to is", "line 7: text is empty", "3 accepted")
-	if strings.Contains(r.stdout+r.stderr, "202555") {
-		t.Error("a recipient is shown")
-	}
-	cronce(t, "sms", "import", bad, at).want(t, exit.Failed, "0 accepted, 4 known already")
-	const rows = "to,text,at\n+12025550123,hello,2025-06-01 12:00:00\n"
-	cronceWith(t, rows, "sms", "import", "-", "--tz", "Europe/Berlin", at).want(t, exit.Fine, "1 rows: 1 accepted")
-	cronce(t, "sms", "list", at).want(t, exit.Fine, "2025-06-01 10:00:00")
-	cronceWith(t, "number\n1\n", "sms", "import", "-", at).want(t, exit.Failed, "line 1: ")
 }
 
 // A node posts what is due to the gateway that the file names, with the token
@@ -129,39 +111,20 @@ func TestSMSGateway(t *testing.T) {
 	}
 }
 
-// A long list is read page by page, the filters hold over pages, and a person's messages
-// are deleted.
-func TestSMSPages(t *testing.T) {
+// A person's messages are deleted, but for those that a run has.
+func TestSMSForget(t *testing.T) {
 	server, url := newRedis(t)
 	at := "--redis=" + url
-	csv := "id,to,text\n"
-	for i := range 300 {
-		csv += fmt.Sprintf("m-%03d,+1202555%04d,x\n", i, i%100)
-	}
-	cronce(t, "sms", "import", file(t, "messages.csv", csv), at).want(t, exit.Fine, "300 accepted")
-	r := cronce(t, "sms", "list", "-n", "250", at)
-	r.want(t, exit.Fine, "m-000", "m-249", "there are more: --cursor queued:")
-	_, cursor, _ := strings.Cut(r.stdout, "--cursor ")
-	cursor, _, _ = strings.Cut(cursor, "\n")
-	r = cronce(t, "sms", "list", "-n", "250", "--cursor", cursor, at)
-	r.want(t, exit.Fine, "m-250", "m-299", "300 queued")
-	if strings.Contains(r.stdout, "m-249") || strings.Contains(r.stdout, "there are more") {
-		t.Errorf("the second page:\n%s", r.stdout)
-	}
-	var report smscommands.Report
-	r = cronce(t, "sms", "list", "--number", "0042", "--newer", "1h", "--state", "queued", "-n", "2", "-o", "json", at)
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Messages) != 2 || report.Messages[1].ID != "m-142" || report.Next == "" {
-		t.Errorf("%v: %s", err, r.stdout)
-	}
-	cronce(t, "sms", "list", "--older", "1h", at).want(t, exit.Fine, "300 queued")
-	for flag, want := range map[string]string{"--cursor=x": `cursor is "x"`, "--number=12a": "suffix is", "--older=-1h": "negative", "--newer=x": "newer"} {
-		cronce(t, "sms", "list", flag, at).want(t, exit.WrongUsage, want)
+	for _, id := range []string{"a", "b", "c"} {
+		for _, to := range []string{"+12025550042", "+12025550007"} {
+			cronce(t, "sms", "send", "--to", to, "--text", "x", "--id", id+to[9:], at).want(t, exit.Fine)
+		}
 	}
 	cronce(t, "sms", "forget", "+12025550042", at).want(t, exit.Fine, "3 messages deleted")
 	cronce(t, "sms", "forget", "+12025550042", at).want(t, exit.Fine, "0 messages deleted")
 	cronce(t, "sms", "forget", "+1 202", at).want(t, exit.WrongUsage, "must be a number")
 	cronce(t, "sms", "forget", at).want(t, exit.WrongUsage, "got 0 arguments")
-	_, _ = server.ZAdd("cronce:v1:sms:{cronce}:taken", 1, "m-007")
+	_, _ = server.ZAdd("cronce:v1:sms:{cronce}:taken", 1, "a007")
 	cronce(t, "sms", "forget", "+12025550007", at).want(t, exit.Refused, "2 messages deleted", "1 message being sent")
 }
 
@@ -179,4 +142,17 @@ func TestNodeReceipts(t *testing.T) {
 		path := file(t, "bad.yaml", "http: {address: off}\njobs: [{kind: sms, sms: {gateway: console, receipts: "+text+"}}]\n")
 		cronce(t, "node", "--config", path, at).want(t, exit.WrongUsage, want)
 	}
+}
+
+// A text may come from a file, or from standard input.
+func TestSMSSendText(t *testing.T) {
+	_, url := newRedis(t)
+	at := "--redis=" + url
+	path := file(t, "text", "two\r\nlines\r\n")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text-file", path, "--id", "one", at).want(t, exit.Fine, "9 characters")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text-file", path+"x", at).want(t, exit.WrongUsage, "text:")
+	cronce(t, "sms", "send", "--to", "+12025550123", "--text-file", path, "--text", "x", at).want(t, exit.WrongUsage, "give one of them")
+	cronceWith(t, "می\u200cخواهم\n", "sms", "send", "--to", "+12025550123", "--text", "-", at).want(t, exit.Fine, "8 characters")
+	cronceWith(t, strings.Repeat("é", 1001), "sms", "send", "--to", "+12025550123", "--text", "-", at).want(t, exit.WrongUsage, "1001 characters")
+	cronceWith(t, "", "sms", "send", "--to", "+12025550123", "--text", "-", at).want(t, exit.WrongUsage, "text is empty")
 }

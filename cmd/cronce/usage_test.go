@@ -70,12 +70,10 @@ func TestWrongUsage(t *testing.T) {
 
 		{[]string{"sms", "send", "--to", "12", "--text", "x", url}, `to is "****", must be + and 8 to 15 digits`},
 		{[]string{"sms", "send", "--to", "+12025550123", url}, "text is empty"},
-		{[]string{"sms", "send", "--to", "+12025550123", "--text", "x", "--at", "now", url}, `at is "now"`},
+		{[]string{"sms", "send", "--to", "+12025550123", "--text", "x", "--at", "now", url}, `--at is "now"`},
 		{[]string{"sms", "send", "--to", "+12025550123", "--text", "x", "--tz", "Mars", url}, `--tz is "Mars"`},
-		{[]string{"sms", "import", url}, "got 0 arguments"},
-		{[]string{"sms", "import", "/nonexistent.csv", url}, "/nonexistent.csv"},
-		{[]string{"sms", "list", "--state", "gone", url}, `state is "gone", must be queued, taken, failed, expired, cancelled or sent`},
-		{[]string{"sms", "list", "-n", "-1", url}, "-n is -1, must be 1 to 10000"},
+		{[]string{"sms", "list", "--state", "gone", url}, `state is "gone", must be queued, taken, failed, broken, expired or sent`},
+		{[]string{"sms", "list", "-n", "-1", url}, "limit is -1, must be 1 or more"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			r := cronce(t, c.args...)
@@ -112,7 +110,7 @@ func TestCompletion(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	cronce(t).want(t, exit.Fine, "cronce demo")
-	cronce(t, "sms").want(t, exit.Fine, "import", "list", "send")
+	cronce(t, "sms").want(t, exit.Fine, "list", "send")
 	r := cronce(t, "node", "--help")
 	r.want(t, exit.Fine, "for tests: shift", "$CRONCE_REDIS_URL", "$CRONCE_REDIS_PASSWORD")
 	if strings.Contains(r.stdout, "--demo") {
@@ -177,7 +175,7 @@ func TestMisplacedCredentials(t *testing.T) {
 	for _, raw := range append([]string{"redis://:s3cr3t@h", "user:s3cr3t@tcp(h)/db", `redis://:a "s3cr3t\ü@h`, "redis://:\x1bs3cr3t\n@h", "redis://:" + strings.Repeat("s3cr3t", 50) + "@h"}, typedSlips...) {
 		yaml := "'" + strings.NewReplacer("'", "''", "\n", "", "\x1b", "").Replace(raw) + "'"
 		for _, args := range [][]string{
-			{raw}, {"verify", raw}, {"sms", raw}, {"sms", "import", raw}, {"next", raw}, {"completion", raw}, {"node", "--check", raw},
+			{raw}, {"verify", raw}, {"sms", raw}, {"sms", "forget", raw}, {"next", raw}, {"completion", raw}, {"node", "--check", raw},
 			{"verify", "-r" + raw}, {"verify", "--" + raw}, {"verify", "--nope=" + raw}, {"verify", "-o" + raw}, {"verify", "--fail-on", raw}, {"journal", "a", "-n", raw},
 			{"demo", "--for=" + raw}, {"demo", "--nodes", raw}, {"lock", "-s" + raw}, {"lock", "-w", raw}, {"lock", "--show=" + raw},
 			{"node", "--name", raw, "--config", "../../config.yaml"}, {"verify", "--config", raw},

@@ -54,13 +54,13 @@ func TestBrokenMessagesBlockNone(t *testing.T) {
 					t.Errorf("took %v, want m-10", ids(p))
 				}
 				wantCounts(t, o, sms.Counts{Taken: 1, Broken: 10})
-				broken, err := o.Broken(t.Context(), 100)
+				broken, err := o.List(t.Context(), sms.Broken, 100)
 				if err != nil || len(broken) != 10 {
-					t.Fatalf("Broken = %v, %v, want ten", broken, err)
+					t.Fatalf("List = %v, %v, want ten", broken, err)
 				}
 				for _, r := range broken {
-					if r.Broken == "" || strings.Contains(r.Broken, "2025550199") {
-						t.Errorf("%s: %q, want a reason without a recipient", r.Message.ID, r.Broken)
+					if r.State != sms.Broken || r.Reason == "" || strings.Contains(r.Reason, "2025550199") {
+						t.Errorf("%s: %q, want a reason without a recipient", r.Message.ID, r.Reason)
 					}
 				}
 			})
@@ -77,7 +77,7 @@ func TestBrokenWhileTaken(t *testing.T) {
 		client.HSet(t.Context(), keys+"status", "m-00", "???")
 		client.ZAdd(t.Context(), keys+"taken", redis.Z{Score: 9e18, Member: "m-01"})
 		all, err := o.List(t.Context(), "", 10)
-		if err != nil || len(all) != 3 || !slices.ContainsFunc(all, func(r sms.Record) bool { return r.Message.ID == "m-00" && r.Broken != "" }) {
+		if err != nil || len(all) != 3 || !slices.ContainsFunc(all, func(r sms.Record) bool { return r.Message.ID == "m-00" && r.State == sms.Broken }) {
 			t.Errorf("List = %v, %v, want three, of them one broken", all, err)
 		}
 		if p := take(t, o, holder(2), 3); !slices.Equal(ids(p), []string{"m-01", "m-02"}) {

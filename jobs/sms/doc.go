@@ -25,7 +25,7 @@
 // refused messages themselves may be the reason of a pause. Each run then tries the latest
 // message that was never refused, and ends the pause if that is accepted.
 //
-// A message that cannot be read is put aside: see [Outbox.Broken].
+// A message that cannot be read is put aside: its state is [Broken].
 //
 // Take and mark are scripts that compare the run's fence with the highest one the
 // outbox has seen. A process that was paused can neither take nor mark messages after a
@@ -35,11 +35,10 @@
 //
 // # When a message leaves
 //
-// Due messages leave by their [Priority], as fast as [Concurrency] and [Rate] allow, until
+// Due messages leave in the order of [Message.At], as fast as [Concurrency] and [Rate] allow, until
 // nothing is due or the run's time is nearly over. Just before each request the run checks
-// its lease and, by the store's clock, [Message.Until] and [QuietHours]. No request begins
-// for a message that may have expired, and in quiet hours only for urgent messages. A gateway
-// may deliver an accepted message later than that.
+// its lease and, by the store's clock, [Message.Until]. No request begins for a message that
+// may have expired. A gateway may deliver an accepted message later than that.
 //
 // # Receipts
 //

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -75,23 +74,6 @@ func ExampleOutbox_Accept() {
 	// sms: accept: to is "077****0123", must be + and 8 to 15 digits, the first not 0
 }
 
-func ExampleImport() {
-	outbox, done := open()
-	defer done()
-	const file = `id,to,text,at
-a-1,+12025550123,"Doors open at 7, see you.",2026-03-01 09:30:00
-a-2,2025550124,No plus.,
-`
-	report, err := sms.Import(context.Background(), outbox, strings.NewReader(file), time.UTC)
-	fmt.Println(report.Rows, report.Accepted, err)
-	for _, row := range report.Bad {
-		fmt.Println(row)
-	}
-	// Output:
-	// 2 1 <nil>
-	// line 3: to is "20****0124", must be + and 8 to 15 digits, the first not 0
-}
-
 func ExampleOutbox_List() {
 	outbox, done := open()
 	defer done()
@@ -126,17 +108,6 @@ func ExampleOutbox_Take() {
 func ExampleMask() {
 	fmt.Println(sms.Mask("+8613812345678"))
 	// Output: +86138****5678
-}
-
-func ExampleParseTime() {
-	zone := time.FixedZone("UTC+8", 8*3600)
-	at, err := sms.ParseTime("2026-03-01 09:30:00", zone)
-	fmt.Println(at.UTC(), err)
-	_, err = sms.ParseTime("soon", zone)
-	fmt.Println(err)
-	// Output:
-	// 2026-03-01 01:30:00 +0000 UTC <nil>
-	// at is "soon", must be RFC 3339 or "2006-01-02 15:04:05", a year from 1970 to 9999
 }
 
 func ExampleNewHTTP() {

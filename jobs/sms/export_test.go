@@ -2,9 +2,7 @@ package sms
 
 import (
 	"context"
-	"io"
 	"log/slog"
-	"time"
 )
 
 // Names for the tests of this package alone.
@@ -12,9 +10,6 @@ var (
 	Clean = clean
 	Delay = delay
 )
-
-// QuietEnd is when quiet hours end for a message; zero if it is not quiet.
-func QuietEnd(q QuietHours, m Message, t time.Time) time.Time { return q.end(m, t) }
 
 // Deliver is one run of the job, with a lease that the test decides about.
 func Deliver(ctx context.Context, o *Outbox, g Gateway, h Holder, check func() error, log *slog.Logger, options ...Option) error {
@@ -25,27 +20,4 @@ func Deliver(ctx context.Context, o *Outbox, g Gateway, h Holder, check func() e
 func ParsedStatus(line string) (Record, error) {
 	s, err := parseStatus(line)
 	return s.Record, err
-}
-
-// A Row is one row of a CSV file.
-type Row struct {
-	Line    int
-	Message Message
-	Err     error
-}
-
-// AllRows reads all rows of a CSV file.
-func AllRows(r io.Reader, zone *time.Location) ([]Row, error) {
-	rs, err := readRows(r, zone)
-	if err != nil {
-		return nil, err
-	}
-	var all []Row
-	for {
-		next, err := rs.next()
-		if err != nil {
-			return all, err
-		}
-		all = append(all, Row{next.line, next.message, next.err})
-	}
 }

@@ -65,7 +65,7 @@ func newFlow(ctx context.Context, s *sender, w work, sum *tally) *flow {
 
 // window returns how many messages a run takes before it has marked the first. It exceeds the
 // concurrency, so that the next messages are ready when an answer comes. It does not exceed the
-// rate per second, so that an urgent message does not wait for the others.
+// rate per second: further messages would only wait.
 func (s *sender) window() int {
 	n := s.concurrency + s.concurrency/2
 	if r := float64(s.pace.Limit()); r < float64(n) {
@@ -98,7 +98,7 @@ func (f *flow) flow(ctx context.Context) error {
 		}
 		if room := f.room(); room > 0 {
 			t, err := f.sender.outbox.take(ctx, f.work.holder, asking{most: room, refused: max(0, f.most-f.before),
-				lanes: lanes(turn), held: f.ids(), try: true})
+				refusedFirst: turn%4 == 0, held: f.ids(), try: true})
 			if err != nil {
 				return err
 			}

@@ -83,38 +83,9 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// An urgent message that is accepted in the middle of a run overtakes what waits: it leaves
-// behind what the run has in its hands, and nothing else.
-func TestUrgentOvertakes(t *testing.T) {
-	inBubble(t, 200, func(t *testing.T, b *bubble) {
-		go func() {
-			time.Sleep(105 * time.Millisecond)
-			b.accept(sms.Message{ID: "urgent", To: "+12025550101", Text: "x", Priority: sms.Urgent})
-		}()
-		b.wantRun(1, sms.Concurrency(4))
-		if at := slices.Index(b.seen, "urgent"); at < 40 || at > 40+6+4 {
-			t.Errorf("it left as number %d, want it behind no more than a window", at)
-		}
-	})
-}
-
 func (b *bubble) accept(m sms.Message) {
 	b.t.Helper()
 	accept(b.t, b.outbox, m, true)
-}
-
-// Urgent messages leave first, low ones last, and the low are not kept for ever by a lane
-// that never ends.
-func TestPriorities(t *testing.T) {
-	inBubble(t, 20, func(t *testing.T, b *bubble) {
-		for id, p := range map[string]sms.Priority{"low-1": sms.Low, "low-2": sms.Low, "urgent-1": sms.Urgent} {
-			b.accept(sms.Message{ID: id, To: "+12025550101", Text: "x", Priority: p})
-		}
-		b.wantRun(1, sms.Concurrency(1))
-		if b.seen[0] != "urgent-1" || slices.Index(b.seen, "low-1") != 5 || b.seen[22] == "low-2" {
-			t.Errorf("requests for %v, want the urgent first, and a low in every eighth place from the sixth", b.seen)
-		}
-	})
 }
 
 // No request for a message begins at or after the instant at which it expires: not in the
@@ -159,43 +130,6 @@ func TestExpiry(t *testing.T) {
 			})
 		})
 	}
-}
-
-// In quiet hours only the urgent leave. The others are due again at their end in their own
-// zone, leave in the first run from then on, and have lost no attempt.
-func TestQuietRun(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, b *bubble) { // bubbles begin at midnight UTC, 1 January 2000
-		berlin, err := time.LoadLocation("Europe/Berlin")
-		if err != nil {
-			t.Fatal(err)
-		}
-		hours, err := sms.ParseQuietHours("22:00-08:00", berlin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.takes = 0
-		b.accept(sms.Message{ID: "normal", To: "+12025550101", Text: "x"})
-		b.accept(sms.Message{ID: "low", To: "+12025550101", Text: "x", Priority: sms.Low})
-		b.accept(sms.Message{ID: "urgent", To: "+12025550101", Text: "x", Priority: sms.Urgent})
-		b.accept(sms.Message{ID: "tokyo", To: "+12025550101", Text: "x", Zone: "Asia/Tokyo"})        // 09:00 there
-		b.accept(sms.Message{ID: "chicago", To: "+12025550101", Text: "x", Zone: "America/Chicago"}) // 18:00
-		b.accept(sms.Message{ID: "karachi", To: "+12025550101", Text: "x", Zone: "Asia/Karachi"})    // 05:00
-		b.accept(sms.Message{ID: "short", To: "+12025550101", Text: "x", Until: time.Now().Add(time.Hour)})
-		b.wantRun(1, sms.Quiet(hours), sms.Concurrency(1))
-		b.wantRequests("urgent", "chicago", "tokyo")
-		for id, due := range map[string]time.Duration{"normal": 7 * time.Hour, "low": 7 * time.Hour, "karachi": 3 * time.Hour, "short": time.Hour} {
-			if r := get(t, b.outbox, id); r.State != sms.Queued || time.Until(r.Due).Round(time.Second) != due || r.Attempts != 0 {
-				t.Errorf("%s is %s, due in %v after %d attempts, want queued, %v, 0", id, r.State, time.Until(r.Due), r.Attempts, due)
-			}
-		}
-		time.Sleep(time.Until(time.Date(2000, 1, 1, 6, 59, 59, 999e6, time.UTC)))
-		b.wantRun(2, sms.Quiet(hours), sms.Concurrency(1))
-		b.wantRequests("urgent", "chicago", "tokyo", "karachi")
-		time.Sleep(time.Millisecond)
-		b.wantRun(3, sms.Quiet(hours), sms.Concurrency(1))
-		b.wantRequests("urgent", "chicago", "tokyo", "karachi", "normal", "low")
-		wantCounts(t, b.outbox, sms.Counts{Sent: 6, Once: 6, Expired: 1})
-	})
 }
 
 // In the middle of a run the gateway begins to refuse everything: the run ends after a

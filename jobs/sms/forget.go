@@ -54,7 +54,7 @@ func (o *Outbox) forget(ctx context.Context, recipient string, flat []string, f 
 	if len(theirs) == 0 {
 		return nil
 	}
-	keys := o.keys(keyBody, keyStatus, keyTaken, keyQueued, keyUrgent, keyLow, keyRetry, keySent, keyFailed, keyExpired, keyCancelled,
+	keys := o.keys(keyBody, keyStatus, keyTaken, keyQueued, keyRetry, keySent, keyFailed, keyExpired,
 		keyBroken, keyRepeated, keyDelivered, keyUndelivered)
 	codes, err := forgetScript.Run(ctx, o.client, keys, theirs...).StringSlice()
 	if err == nil && len(codes) != len(theirs)/2 {

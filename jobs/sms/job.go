@@ -39,13 +39,6 @@ func Rate(perSecond int) Option {
 	return func(s *sender) { s.pace = rate.NewLimiter(rate.Limit(min(max(1, perSecond), maxRate)), 1) }
 }
 
-// Quiet holds back all but urgent messages during a part of each day. It panics if the hours are no
-// valid times of a day.
-func Quiet(q QuietHours) Option {
-	q.validate()
-	return func(s *sender) { s.quiet = q }
-}
-
 // Concurrency bounds the messages that are sent at the same time: 1 to 100; a value outside is
 // moved to the nearest bound. A run takes half as many more in advance. After a crash all of them
 // may be sent again. Default: DefaultConcurrency.

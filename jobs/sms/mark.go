@@ -15,7 +15,6 @@ type Mark struct {
 	piece   Piece
 	outcome string
 	delay   time.Duration
-	due     time.Time // when a message that was held back may leave
 	unsure  int
 	reason  string
 }
@@ -43,12 +42,6 @@ func (p Piece) Wait(after time.Duration, unsure int, reason string) Mark {
 // Expired marks a piece that is not sent because Message.Until is over.
 func (p Piece) Expired(unsure int) Mark { return Mark{piece: p, outcome: "expired", unsure: unsure} }
 
-// Later puts a piece back that may not leave before an instant, in whole milliseconds. It counts no
-// attempt.
-func (p Piece) Later(due time.Time, unsure int) Mark {
-	return Mark{piece: p, outcome: "later", due: due, unsure: unsure}
-}
-
 // Back puts a piece back for which no request was made; it is due as before.
 func (p Piece) Back() Mark { return Mark{piece: p, outcome: "back"} }
 
@@ -69,14 +62,9 @@ func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
 	}
 	args := []any{h.Fence, h.Run}
 	for _, m := range marks {
-		wait := m.delay.Milliseconds()
-		if m.outcome == "later" {
-			wait = m.due.UnixMilli()
-		}
-		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, wait, m.unsure,
-			clean(m.reason, m.piece.Message.To), m.piece.Message.Priority.place())
+		args = append(args, m.piece.Message.ID, m.piece.take, m.outcome, m.delay.Milliseconds(), m.unsure, clean(m.reason, m.piece.Message.To))
 	}
-	keys := o.keys(keyStatus, keyFence, keyTaken, keySent, keyFailed, keyExpired, keyRepeated, keyRetry, keyQueued, keyUrgent, keyLow,
+	keys := o.keys(keyStatus, keyFence, keyTaken, keySent, keyFailed, keyExpired, keyRepeated, keyRetry, keyQueued,
 		keyDelivered, keyUndelivered)
 	codes, err := o.ask(ctx, markScript, keys, args...)
 	if err == nil {

@@ -29,11 +29,6 @@ type Message struct {
 	// Until is when the message expires, to the millisecond: no request begins for it from then on,
 	// and it ends as Expired. It must be later than At. Zero: it never expires.
 	Until time.Time
-	// Priority determines which due messages leave first. Zero: Normal.
-	Priority Priority
-	// Zone is the time zone, by its name in the time zone database, in which QuietHours apply to
-	// the message. Empty: the zone of the quiet hours.
-	Zone string
 	// Person identifies the person that the message is for, so that Forget finds it:
 	// [A-Za-z0-9._-]{1,64}. Empty: Forget finds it by its number alone.
 	Person string
@@ -85,12 +80,6 @@ func (m Message) faults() []error {
 	}
 	if !m.Until.IsZero() && m.Until.UnixMilli() <= m.At.UnixMilli() {
 		refuse("until", m.Until.UTC().Format(time.RFC3339), "an instant after at")
-	}
-	if !m.Priority.known() {
-		refuse("priority", strconv.Itoa(int(m.Priority)), priorityAllowed)
-	}
-	if m.Zone != "" && findZone(m.Zone) == nil {
-		refuse("zone", quote(m.Zone), "a name of the time zone database, such as UTC or Asia/Shanghai")
 	}
 	if m.Person != "" && !idPattern.MatchString(m.Person) {
 		refuse("person", strconv.Quote(Mask(m.Person)), "1 to 64 of A-Z a-z 0-9 . _ -")
@@ -155,27 +144,4 @@ const (
 	minYear      = 1970
 	maxYear      = 9999
 	yearsAllowed = "a year from 1970 to 9999"
-	localTime    = "2006-01-02 15:04:05"
 )
-
-// ParseTime reads when a message is due: RFC 3339 (2026-03-01T09:30:00+01:00), or
-// 2026-03-01 09:30:00 in the given zone (nil: UTC). Empty is the zero time, at
-// once. A local time that a change of the clock skips or repeats means one of the
-// two instants it could be; write RFC 3339 where that matters. Its error is a
-// *FieldError.
-func ParseTime(s string, zone *time.Location) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	if zone == nil {
-		zone = time.UTC
-	}
-	at, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		at, err = time.ParseInLocation(localTime, s, zone)
-	}
-	if y := at.UTC().Year(); err != nil || y < minYear || y > maxYear {
-		return time.Time{}, &FieldError{"at", quote(s), `RFC 3339 or "` + localTime + `", ` + yearsAllowed}
-	}
-	return at, nil
-}

@@ -1,7 +1,6 @@
 package sms_test
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -79,42 +78,6 @@ func TestValidateTime(t *testing.T) {
 		m.At = time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
 		if err := m.Validate(); (err == nil) != ok {
 			t.Errorf("year %d: %v, want valid %v", year, err, ok)
-		}
-	}
-}
-
-func TestParseTime(t *testing.T) {
-	shanghai, err := time.LoadLocation("Asia/Shanghai")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		in   string
-		zone *time.Location
-		want string // in UTC, or what the error says
-	}{
-		{"", nil, "0001-01-01T00:00:00Z"},
-		{"2026-03-01T09:30:00+01:00", shanghai, "2026-03-01T08:30:00Z"},
-		{"2026-03-01T09:30:00.250Z", nil, "2026-03-01T09:30:00.25Z"},
-		{"2026-03-01 09:30:00", shanghai, "2026-03-01T01:30:00Z"},
-		{"2026-03-01 09:30:00", nil, "2026-03-01T09:30:00Z"},
-		{"tomorrow", nil, `at is "tomorrow", must be RFC 3339 or "2006-01-02 15:04:05"`},
-		{"2026-02-30 09:30:00", nil, "at is"},
-		{"2026-03-01", nil, "at is"},
-		{"1969-12-31T23:59:59Z", nil, "at is"},
-		{"1970-01-01 00:00:00", shanghai, "at is"}, // 1969 in UTC
-		{strings.Repeat("9", 1000), nil, "at is"},
-	} {
-		at, err := sms.ParseTime(c.in, c.zone)
-		got := at.UTC().Format(time.RFC3339Nano)
-		if err != nil {
-			if _, ok := errors.AsType[*sms.FieldError](err); !ok {
-				t.Errorf("%v is no FieldError", err)
-			}
-			got = err.Error()[:min(len(c.want), len(err.Error()))]
-		}
-		if got != c.want {
-			t.Errorf("ParseTime(%.30q, %v) = %q, want %q", c.in, c.zone, got, c.want)
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package sms_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -68,40 +66,20 @@ func TestMillion(t *testing.T) {
 		client.Do(t.Context(), "SLOWLOG", "RESET")
 		client.Do(t.Context(), "CONFIG", "RESETSTAT")
 	}
-	file, w := io.Pipe()
-	go func() {
-		b := bufio.NewWriter(w)
-		fmt.Fprintln(b, "id,to,text,at")
-		for i := range n {
-			fmt.Fprintf(b, "m-%07d,+1202%07d,Your order %d is on its way and will be there soon.,2020-01-01 00:00:00\n", i, i%100_000, i)
-		}
-		_ = b.Flush()
-		_ = w.Close()
-	}()
 	began := time.Now()
-	r, err := sms.Import(t.Context(), o, file, nil)
-	if err != nil || r.Accepted != n {
-		t.Fatal(r, err)
-	}
-	slowest("import", began)
+	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	acceptMany(t, o, n, func(i int) sms.Message {
+		return sms.Message{ID: fmt.Sprintf("m-%07d", i), To: fmt.Sprintf("+1202%07d", i%100_000), Text: fmt.Sprintf("Your order %d is on its way and will be there soon.", i), At: at}
+	})
+	slowest("accept", began)
 
 	began = time.Now()
-	q := sms.Query{State: sms.Queued, Limit: sms.MaxPage}
-	read := 0
-	for {
-		p, err := o.Page(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read += len(p.Records)
-		if q.Cursor = p.Next; q.Cursor == "" {
-			break
+	for _, limit := range []int{1, 1000, 50_000} {
+		if all, err := o.List(t.Context(), sms.Queued, limit); err != nil || len(all) != min(limit, n) {
+			t.Errorf("List of %d: %d messages, %v", limit, len(all), err)
 		}
 	}
-	if read != n {
-		t.Errorf("%d messages on all pages, want %d", read, n)
-	}
-	slowest("all pages", began)
+	slowest("list", began)
 
 	began = time.Now()
 	for range turns {
@@ -114,10 +92,16 @@ func TestMillion(t *testing.T) {
 	}
 	slowest("take and mark of 150", began)
 	began = time.Now()
-	if got, err := o.RetryFailed(t.Context()); err != nil || got != 150*turns {
-		t.Errorf("RetryFailed = %d, %v", got, err)
+	failed, err := o.List(t.Context(), sms.Failed, 150*turns)
+	if err != nil || len(failed) != 150*turns {
+		t.Errorf("%d messages failed, %v", len(failed), err)
 	}
-	slowest("retry of what failed", began)
+	for i := range failed {
+		if err := o.Retry(t.Context(), failed[i].Message.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slowest("list and retry of what failed", began)
 	began = time.Now()
 	if f, err := o.Forget(t.Context(), "+12020000042"); err != nil || f.Deleted != (n+99_957)/100_000 {
 		t.Errorf("Forget = %+v, %v", f, err)

@@ -87,52 +87,33 @@ func (o *Outbox) Accept(ctx context.Context, m Message) (fresh bool, err error) 
 	if err := m.Validate(); err != nil {
 		return false, fmt.Errorf("sms: accept: %w", err)
 	}
-	got, err := o.accept(ctx, []Message{m})
-	if err == nil && got[0] == conflicting {
-		err = ErrConflict
-	}
+	fresh, err = o.accept(ctx, m)
 	if err != nil {
 		return false, fmt.Errorf("sms: accept %q: %w", m.ID, err)
 	}
-	return got[0] == fresher, nil
+	return fresh, nil
 }
 
-// An acceptance is the outbox's answer to a message.
-type acceptance int64
-
-const (
-	conflicting acceptance = iota - 1
-	known
-	fresher
-)
-
-// accept puts up to maxBatch valid messages into the outbox, and returns one
-// acceptance for each.
-func (o *Outbox) accept(ctx context.Context, messages []Message) ([]acceptance, error) {
-	args := make([]any, 0, 4*len(messages))
-	for _, m := range messages {
-		due := ""
-		if !m.At.IsZero() {
-			due = strconv.FormatInt(m.At.UnixMilli(), 10)
-		}
-		body, err := encode(m)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, m.ID, body, due, m.Priority.place())
+func (o *Outbox) accept(ctx context.Context, m Message) (fresh bool, err error) {
+	due := ""
+	if !m.At.IsZero() {
+		due = strconv.FormatInt(m.At.UnixMilli(), 10)
 	}
-	codes, err := acceptScript.Run(ctx, o.client, o.keys(keyBody, keyStatus, keyBroken, keyQueued, keyUrgent, keyLow), args...).Int64Slice()
+	body, err := encode(m)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	if len(codes) != len(messages) {
-		return nil, fmt.Errorf("%d answers to %d messages", len(codes), len(messages))
+	keys := o.keys(keyBody, keyStatus, keyBroken, keyQueued)
+	answer, err := acceptScript.Run(ctx, o.client, keys, m.ID, body, due).Text()
+	switch {
+	case err != nil:
+		return false, err
+	case answer == "conflict":
+		return false, ErrConflict
+	case answer != "new" && answer != "known":
+		return false, errors.New("unknown answer " + quote(answer))
 	}
-	got := make([]acceptance, len(codes))
-	for i, code := range codes {
-		got[i] = acceptance(code)
-	}
-	return got, nil
+	return answer == "new", nil
 }
 
 // A body is the content of a message as it is stored: equal content gives equal bytes.
@@ -141,14 +122,12 @@ type body struct {
 	Text string `json:"text"`
 	At   int64  `json:"at,omitempty"` // Unix ms
 
-	Until    int64    `json:"until,omitempty"` // Unix ms
-	Priority Priority `json:"priority,omitempty"`
-	Zone     string   `json:"zone,omitempty"`
-	Person   string   `json:"person,omitempty"`
+	Until  int64  `json:"until,omitempty"` // Unix ms
+	Person string `json:"person,omitempty"`
 }
 
 func encode(m Message) (string, error) {
-	b := body{To: m.To, Text: m.Text, Priority: m.Priority, Zone: m.Zone, Person: m.Person}
+	b := body{To: m.To, Text: m.Text, Person: m.Person}
 	if !m.At.IsZero() {
 		b.At = m.At.UnixMilli()
 	}
@@ -164,7 +143,7 @@ func decode(id, encoded string) (Message, error) {
 	if err := json.Unmarshal([]byte(encoded), &b); err != nil {
 		return Message{}, errors.New("the body is missing, or not JSON with to and text") // the decoder's error may repeat the body
 	}
-	m := Message{ID: id, To: b.To, Text: b.Text, Priority: b.Priority, Zone: b.Zone, Person: b.Person}
+	m := Message{ID: id, To: b.To, Text: b.Text, Person: b.Person}
 	if b.At != 0 {
 		m.At = time.UnixMilli(b.At).UTC()
 	}

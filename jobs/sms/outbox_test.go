@@ -134,13 +134,13 @@ func TestListAndCounts(t *testing.T) {
 			limit int
 			want  []string
 		}{
-			{sms.Queued, 10, []string{"m-04", "m-05", "later"}},
-			{sms.Queued, 1, []string{"m-04"}},
+			{sms.Queued, 10, []string{"later", "m-05", "m-04"}},
+			{sms.Queued, 1, []string{"later"}},
 			{sms.Taken, 10, []string{"m-03"}},
 			{sms.Sent, 10, []string{"m-02", "m-00"}},
 			{sms.Failed, 10, []string{"m-01"}},
-			{"", 5, []string{"m-04", "m-05", "later", "m-03", "m-01"}},
-			{"", 100, []string{"m-04", "m-05", "later", "m-03", "m-01", "m-02", "m-00"}},
+			{"", 5, []string{"later", "m-05", "m-04", "m-03", "m-01"}},
+			{"", 100, []string{"later", "m-05", "m-04", "m-03", "m-01", "m-02", "m-00"}},
 		} {
 			got, err := o.List(t.Context(), c.state, c.limit)
 			var names []string
@@ -153,6 +153,37 @@ func TestListAndCounts(t *testing.T) {
 		}
 		if r := get(t, o, "m-01"); r.Reason != "unknown subscriber" || r.Fence != h.Fence || r.Run != h.Run || r.Attempts != 1 {
 			t.Errorf("Get = %+v, want the reason, fence and run of the mark", r)
+		}
+	})
+}
+
+// A list of several steps has each message once, the newest first, and those that were refused behind
+// the others.
+func TestListInSteps(t *testing.T) {
+	onStores(t, func(t *testing.T, client *redis.Client) {
+		o := outbox(t, client)
+		at := time.Now().Add(-time.Hour)
+		var want []string
+		for i := range 450 {
+			id := fmt.Sprintf("n-%03d", i)
+			accept(t, o, sms.Message{ID: id, To: "+12025550101", Text: "x", At: at.Add(time.Duration(i) * time.Second)}, true)
+			want = append(want, id)
+		}
+		var marks []sms.Mark
+		for _, p := range take(t, o, holder(1), 1) {
+			marks = append(marks, p.Wait(0, 0, "busy"))
+		}
+		mark(t, o, holder(1), marks...)
+		slices.Reverse(want)
+		for _, limit := range []int{1, 199, 200, 201, 400, 449, 450, 1000} {
+			all, err := o.List(t.Context(), sms.Queued, limit)
+			var got []string
+			for _, r := range all {
+				got = append(got, r.Message.ID)
+			}
+			if err != nil || !slices.Equal(got, want[:min(limit, len(want))]) {
+				t.Errorf("List of %d: %d messages, %v, want the newest first and n-000 last", limit, len(got), err)
+			}
 		}
 	})
 }

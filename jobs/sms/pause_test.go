@@ -207,10 +207,10 @@ func TestTryInAPause(t *testing.T) {
 		if before.Pauses != 1 || len(b.seen) != 3 {
 			t.Fatalf("Paused = %+v after %d requests", before, len(b.seen))
 		}
-		for i, p := range []sms.Priority{sms.Low, sms.Urgent, sms.Normal} {
+		for i := range 3 {
 			id := fmt.Sprintf("new-%d", i)
 			b.errs[id] = no
-			b.accept(sms.Message{ID: id, To: "+12025550101", Text: "x", Priority: p})
+			b.accept(sms.Message{ID: id, To: "+12025550101", Text: "x"})
 			time.Sleep(time.Millisecond)
 		}
 		b.accept(sms.Message{ID: "over", To: "+12025550101", Text: "x", Until: time.Now().Add(time.Millisecond)})

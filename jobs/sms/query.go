@@ -37,7 +37,6 @@ type Counts struct {
 	Repeated    int `json:"repeated"`    // of these, possibly sent more than once, under the same key
 	Failed      int `json:"failed"`      // will not be sent
 	Expired     int `json:"expired"`     // will not be sent, because Message.Until is over
-	Cancelled   int `json:"cancelled"`   // will not be sent: see Cancel
 	Delivered   int `json:"delivered"`   // sent, and delivered according to the receipt
 	Undelivered int `json:"undelivered"` // sent, and not delivered according to the receipt
 	Broken      int `json:"broken"`      // put aside, because they cannot be read
@@ -46,24 +45,24 @@ type Counts struct {
 // Counts counts the messages in the outbox, without those that were deleted after
 // Options.Retention.
 func (o *Outbox) Counts(ctx context.Context) (Counts, error) {
-	keys := o.keys(keyTaken, keySent, keyFailed, keyRepeated, keyBroken, keyCancelled, keyExpired, keyDelivered, keyUndelivered, keyQueued, keyUrgent, keyLow, keyRetry)
+	keys := o.keys(keyTaken, keySent, keyFailed, keyRepeated, keyBroken, keyExpired, keyDelivered, keyUndelivered, keyQueued, keyRetry)
 	n, err := countsScript.Run(ctx, o.client, keys).Int64Slice()
-	if err == nil && len(n) != 11 {
-		err = fmt.Errorf("%d numbers, want 11", len(n))
+	if err == nil && len(n) != 10 {
+		err = fmt.Errorf("%d numbers, want 10", len(n))
 	}
 	if err != nil {
 		return Counts{}, fmt.Errorf("sms: counts: %w", err)
 	}
-	c := Counts{Queued: int(n[0]), Due: int(n[1]), Taken: int(n[2]), Sent: int(n[3]), Failed: int(n[4]), Repeated: int(n[5]), Broken: int(n[6]), Cancelled: int(n[7]), Expired: int(n[8]),
-		Delivered: int(n[9]), Undelivered: int(n[10])}
+	c := Counts{Queued: int(n[0]), Due: int(n[1]), Taken: int(n[2]), Sent: int(n[3]), Failed: int(n[4]), Repeated: int(n[5]), Broken: int(n[6]), Expired: int(n[7]),
+		Delivered: int(n[8]), Undelivered: int(n[9])}
 	c.Once = c.Sent - c.Repeated
 	return c, nil
 }
 
-// Trim deletes up to 400 messages that ended longer ago than Options.Retention, and returns their
+// Trim deletes up to 300 messages that ended longer ago than Options.Retention, and returns their
 // number. Each run of the job calls it.
 func (o *Outbox) Trim(ctx context.Context) (int, error) {
-	keys := o.keys(keyBody, keyStatus, keyRepeated, keyDelivered, keyUndelivered, keySent, keyFailed, keyExpired, keyCancelled)
+	keys := o.keys(keyBody, keyStatus, keyRepeated, keyDelivered, keyUndelivered, keySent, keyFailed, keyExpired)
 	n, err := trimScript.Run(ctx, o.client, keys, o.retention.Milliseconds(), trimAtOnce).Int()
 	if err != nil {
 		return 0, fmt.Errorf("sms: trim: %w", err)

@@ -149,7 +149,7 @@ func (o *Outbox) Receive(ctx context.Context, r Receipt) error {
 		outcome = keyDelivered
 	}
 	keys := o.keys(keyStatus, keySent, keyRepeated, keyDelivered, keyUndelivered,
-		keyQueued, keyUrgent, keyLow, keyRetry, keyFailed, keyExpired, keyCancelled)
+		keyQueued, keyRetry, keyFailed, keyExpired)
 	answer, err := receiptScript.Run(ctx, o.client, keys, r.ID, outcome, clean(r.Reason, "")).StringSlice()
 	switch {
 	case err != nil:

@@ -19,24 +19,25 @@ const (
 	Sent   State = "sent"   // the gateway accepted it
 	Failed State = "failed" // it will not be sent; Record.Reason says why
 
-	Cancelled State = "cancelled" // it will not be sent: see Cancel
-	Expired   State = "expired"   // it will not be sent: Message.Until is over
+	Expired State = "expired" // it will not be sent: Message.Until is over
+	Broken  State = "broken"  // it cannot be read, and was put aside or will be; Record.Reason says why
 )
 
-// States are all states, in the order in which List shows them.
-func States() []State { return []State{Queued, Taken, Failed, Expired, Cancelled, Sent} }
+// states are all states, in the order in which List shows them.
+var states = []State{Queued, Taken, Failed, Broken, Expired, Sent}
 
-// ParseState reads a state's name. Its error is a *FieldError.
-func ParseState(s string) (State, error) {
-	for _, state := range States() {
+// parseState reads a state's name. Its error is a *FieldError.
+func parseState(s string) (State, error) {
+	for _, state := range states {
 		if s == string(state) {
 			return state, nil
 		}
 	}
-	return "", &FieldError{"state", quote(s), "queued, taken, failed, expired, cancelled or sent"}
+	return "", &FieldError{"state", quote(s), "queued, taken, failed, broken, expired or sent"}
 }
 
-// A Record is a message and its state. Times are those of the store.
+// A Record is a message and its state. Times are those of the store. If the state is Broken, only
+// Message.ID and Reason are valid.
 type Record struct {
 	Message  Message
 	State    State
@@ -47,7 +48,6 @@ type Record struct {
 	Run      string    // id of that run
 	Changed  time.Time // when the state last changed
 	Reason   string    // why it failed or is tried again; for a sent message, the reason of its receipt
-	Broken   string    // why it cannot be read, so that only ID is valid; "": it can be read
 }
 
 // String is for people and logs: the recipient is masked, the text left out.
@@ -78,7 +78,7 @@ func parseStatus(line string) (status, error) {
 	if len(parts) != 9 {
 		return status{}, fmt.Errorf("the status has %d parts, want 9", len(parts))
 	}
-	state, err := ParseState(parts[0])
+	state, err := parseState(parts[0])
 	if err != nil {
 		return status{}, err
 	}
@@ -121,7 +121,7 @@ func parseRecord(id, body, line string) status {
 		err = s.Message.Validate()
 	}
 	if err != nil {
-		s.Broken = clean(strings.ReplaceAll(err.Error(), "\n", "; "), s.Message.To)
+		s.State, s.Reason = Broken, clean(strings.ReplaceAll(err.Error(), "\n", "; "), s.Message.To)
 	}
 	s.Message.ID = id
 	return s

@@ -26,34 +26,14 @@ const (
 
 // An exchange is the result of the requests for one piece in one run.
 type exchange struct {
-	made   int   // requests
-	unsure int   // of these, failed requests that may have been accepted
-	err    error // error of the last request; nil: accepted, or none made
-	bar    bar   // why no further request was made
+	made    int   // requests
+	unsure  int   // of these, failed requests that may have been accepted
+	err     error // error of the last request; nil: accepted, or none made
+	expired bool  // no further request was made because Message.Until may be over
 }
 
-// A bar is the reason why a message may not be sent now. The zero value is none.
-type bar struct {
-	expired bool
-	until   time.Time // when it may be sent; zero: now
-}
-
-// bar checks a message against the earliest and the latest time that the store's clock may show: no
-// message is sent that may have expired, and none while quiet hours are possible.
-func (s *sender) bar(m Message, c clock) bar {
-	earliest, latest := c.now()
-	if !m.Until.IsZero() && !latest.Before(m.Until) {
-		return bar{expired: true}
-	}
-	end := s.quiet.end(m, latest)
-	if end.IsZero() {
-		end = s.quiet.end(m, earliest)
-	}
-	if !end.IsZero() && !m.Until.IsZero() && m.Until.Before(end) {
-		end = m.Until // it counts as expired then
-	}
-	return bar{until: end}
-}
+// expired reports whether a message may have expired by the store's clock: no message is sent then.
+func expired(m Message, c clock) bool { return !m.Until.IsZero() && !c.latest().Before(m.Until) }
 
 // errNoMore ends the requests for a piece when no further one may be made.
 var errNoMore = errors.New("no request may be made any more")
@@ -66,7 +46,7 @@ func (s *sender) send(ctx context.Context, f *flow, p Piece, c clock, tries uint
 		if f.stopped.Load() || s.pace.Wait(ctx) != nil || f.stopped.Load() {
 			return struct{}{}, backoff.Permanent(errNoMore)
 		}
-		if x.bar = s.bar(p.Message, c); x.bar != (bar{}) {
+		if x.expired = expired(p.Message, c); x.expired {
 			return struct{}{}, backoff.Permanent(errNoMore)
 		}
 		if err := f.work.may(ctx); err != nil {
@@ -177,10 +157,8 @@ func (x *exchange) refusal() *GatewayError {
 func (s *sender) mark(p Piece, x exchange, up bool, pause time.Duration) Mark {
 	e := x.refusal()
 	switch {
-	case x.bar.expired:
+	case x.expired:
 		return p.Expired(x.unsure)
-	case !x.bar.until.IsZero():
-		return p.Later(x.bar.until, x.unsure)
 	case x.made == 0:
 		return p.Back()
 	case x.err == nil:

@@ -24,14 +24,12 @@ var (
 	pausedLua string
 	//go:embed lua/retry.lua
 	retryLua string
-	//go:embed lua/cancel.lua
-	cancelLua string
 	//go:embed lua/aside.lua
 	asideLua string
 	//go:embed lua/get.lua
 	getLua string
-	//go:embed lua/page.lua
-	pageLua string
+	//go:embed lua/list.lua
+	listLua string
 	//go:embed lua/scan.lua
 	scanLua string
 	//go:embed lua/forget.lua
@@ -53,10 +51,9 @@ var (
 	pauseScript   = redis.NewScript(pauseLua)
 	pausedScript  = redis.NewScript(pausedLua)
 	retryScript   = redis.NewScript(retryLua)
-	cancelScript  = redis.NewScript(cancelLua)
 	asideScript   = redis.NewScript(asideLua)
 	getScript     = redis.NewScript(getLua)
-	pageScript    = redis.NewScript(pageLua)
+	listScript    = redis.NewScript(listLua)
 	scanScript    = redis.NewScript(scanLua)
 	forgetScript  = redis.NewScript(forgetLua)
 	receiptScript = redis.NewScript(receiptLua)
@@ -72,14 +69,11 @@ const (
 	keyBody        = "body"        // hash: id, what the message says; never changes
 	keyStatus      = "status"      // hash: id, the status line
 	keyQueued      = "queued"      // set: id, when it is due, Unix ms
-	keyUrgent      = "urgent"      // set: id, when it is due, Unix ms: urgent ones of those queued
-	keyLow         = "low"         // set: id, when it is due, Unix ms: those of a low priority
-	keyRetry       = "retry"       // set: id, when it is due, Unix ms: those that were refused before
+	keyRetry       = "retry"       // set: id, when it is due, Unix ms: of messages that were refused before
 	keyTaken       = "taken"       // set: id, the fence of the run that has it
 	keySent        = "sent"        // set: id, since when, Unix ms
 	keyFailed      = "failed"      // set: id, since when, Unix ms
 	keyBroken      = "broken"      // set: id, since when, Unix ms: put aside, as they cannot be read
-	keyCancelled   = "cancelled"   // set: id, since when, Unix ms
 	keyExpired     = "expired"     // set: id, since when, Unix ms
 	keyRepeated    = "repeated"    // set: the ids in sent that may have been sent more than once
 	keyDelivered   = "delivered"   // set: id, since when, Unix ms: by their receipts

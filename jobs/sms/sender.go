@@ -19,7 +19,6 @@ type sender struct {
 	batch       int
 	concurrency int
 	attempts    int
-	quiet       QuietHours
 	pace        *rate.Limiter // of requests, for all runs of this process
 }
 
@@ -113,8 +112,8 @@ const (
 
 // A tally is the sum of a run.
 type tally struct {
-	taken, sent, failed, waiting int // taken excludes messages that expired or must wait
-	expired, later               int
+	taken, sent, failed, waiting int // taken excludes messages that expired
+	expired                      int
 	first                        Mark // the first message that has to wait
 	lost                         []Mark
 
@@ -190,9 +189,6 @@ func (t *tally) add(marks []Mark) bool {
 		case "expired":
 			t.taken--
 			t.expired++
-		case "later":
-			t.taken--
-			t.later++
 		case "back":
 			t.taken--
 			done--
@@ -207,9 +203,9 @@ func (t *tally) log(log *slog.Logger) {
 		log.Warn("message failed", slog.Any("message", m.piece.Message),
 			slog.String("reason", clean(m.reason, m.piece.Message.To)))
 	}
-	if t.taken+t.expired+t.later > 0 {
+	if t.taken+t.expired > 0 {
 		log.Info("messages sent", slog.Int("sent", t.sent), slog.Int("failed", t.failed), slog.Int("waiting", t.waiting),
-			slog.Int("expired", t.expired), slog.Int("quiet", t.later))
+			slog.Int("expired", t.expired))
 	}
 }
 

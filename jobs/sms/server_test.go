@@ -37,9 +37,6 @@ func everything(t *testing.T, o *sms.Outbox) {
 	}
 	wantCounts(t, o, sms.Counts{Taken: 2, Sent: 1, Repeated: 1, Failed: 1, Delivered: 1})
 	accept(t, o, sms.Message{ID: "extra", To: "+12025550101", Text: "x"}, true)
-	if err := o.Cancel(t.Context(), "extra"); err != nil {
-		t.Error(err)
-	}
 	if err := o.Retry(t.Context(), "extra"); err != nil {
 		t.Error(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -45,26 +44,26 @@ type Piece struct {
 }
 
 // Take returns up to n messages (at most 500) to a run. First come messages that were taken and
-// never marked, by an older run or by this one; then the due messages, by priority; last the
-// messages that the gateway has refused before. The caller checks whether a message has expired. A
+// never marked, by an older run or by this one; then the due messages; last the messages that the
+// gateway has refused before. The caller checks whether a message has expired. A
 // run must mark its messages before it takes more. An empty result means that nothing is due. If
 // messages are due while the gateway is paused, the error is a *PausedError. An unreadable message
-// is put aside: see Broken.
+// is put aside and becomes Broken.
 //
 // While the store does not answer, Take repeats the request for five seconds or until the context
 // ends; after that it is unknown whether the run has taken messages. See ErrFenced.
 func (o *Outbox) Take(ctx context.Context, h Holder, n int) ([]Piece, error) {
-	t, err := o.take(ctx, h, asking{most: n, refused: n, lanes: lanes(1)})
+	t, err := o.take(ctx, h, asking{most: n, refused: n})
 	return t.pieces, err
 }
 
 // An asking is the request of a run for messages.
 type asking struct {
-	most    int      // number of messages
-	refused int      // of these, the ones from the lane of refused messages
-	lanes   []string // in the order in which they are read
-	held    []string // ids that the run already has, which are not returned again
-	try     bool     // try a message while a pause is in doubt
+	most         int      // number of messages
+	refused      int      // of these, the ones from the lane of refused messages
+	refusedFirst bool     // read that lane first, so that a full lane before it does not starve it
+	held         []string // ids that the run already has, which are not returned again
+	try          bool     // try a message while a pause is in doubt
 }
 
 // A taking is the answer to an asking: the messages, the number of pauses since a message got
@@ -76,17 +75,11 @@ type taking struct {
 	clock  clock
 }
 
-// A clock is the store's time by the monotonic clock of this process: not before the request and
-// not after the answer. The zero value knows nothing.
-type clock struct {
-	store           time.Time // the store's time
-	asked, answered time.Time
-}
+// A clock is the store's time, and this process's when it asked for it.
+type clock struct{ store, asked time.Time }
 
-// now returns the earliest and the latest time that the store's clock may show.
-func (c clock) now() (earliest, latest time.Time) {
-	return c.store.Add(time.Since(c.answered)), c.store.Add(time.Since(c.asked))
-}
+// latest returns the latest time that the store's clock may show.
+func (c clock) latest() time.Time { return c.store.Add(time.Since(c.asked)) }
 
 // take is Take with all options.
 func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
@@ -96,15 +89,13 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 	if a.most < 1 || a.most > maxBatch {
 		return taking{}, fmt.Errorf("sms: take: %w", &FieldError{"n", strconv.Itoa(a.most), "1 to 500"})
 	}
-	keys := o.keys(keyBody, keyStatus, keyTaken, keyFence, keyBroken, keyDelivered, keySent, keyRepeated)
-	args := []any{h.Fence, h.Run, rand.Text(), a.most, len(keys) + 1 + slices.Index(a.lanes, keyRetry), a.refused, a.try}
+	keys := o.keys(keyBody, keyStatus, keyTaken, keyFence, keyBroken, keyDelivered, keySent, keyRepeated, keyQueued, keyRetry)
+	args := []any{h.Fence, h.Run, rand.Text(), a.most, a.refused, a.refusedFirst, a.try}
 	for _, id := range a.held {
 		args = append(args, id)
 	}
-	keys = append(keys, o.keys(a.lanes...)...)
 	t := taking{clock: clock{asked: time.Now()}}
 	flat, err := o.ask(ctx, takeScript, keys, args...)
-	t.clock.answered = time.Now()
 	if err == nil {
 		flat, err = granted(h, flat)
 	}
@@ -128,7 +119,7 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 	t.clock.store, t.pauses, t.left = time.UnixMilli(now), pausesOf(flat[1]), time.Duration(left)*time.Millisecond
 	var aside []any
 	for _, s := range got {
-		if s.Broken != "" {
+		if s.State == Broken {
 			aside = append(aside, s.Message.ID)
 			continue
 		}

@@ -202,17 +202,12 @@ func (l *audience) judgeTexts(client redis.UniversalClient, ways map[string]stri
 		l.t.Fatal(err)
 	}
 	var got, want []string
-	for q := (sms.Query{Limit: sms.MaxPage}); ; {
-		page, err := outbox.Page(l.t.Context(), q)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		for _, r := range page.Records {
-			got = append(got, r.Message.Text)
-		}
-		if q.Cursor = page.Next; page.Next == "" {
-			break
-		}
+	all, err := outbox.List(l.t.Context(), "", 1_000_000)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for i := range all {
+		got = append(got, all[i].Message.Text)
 	}
 	for id, way := range ways {
 		if strings.Contains(way, " paid") {

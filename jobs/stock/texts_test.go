@@ -36,7 +36,7 @@ func (o smsOutbox) ReadStates(ctx context.Context, list string, ids []string) (p
 		switch state {
 		case "":
 			is = stock.TextUnknown
-		case sms.Sent, sms.Failed, sms.Cancelled, sms.Expired:
+		case sms.Sent, sms.Failed, sms.Expired:
 			is = stock.TextEnded
 		}
 		states = append(states, is)
@@ -59,11 +59,11 @@ func newTexts(t testing.TB, s *stock.Sale, client redis.UniversalClient, templat
 
 func messages(t testing.TB, o *sms.Outbox) (lines []string) {
 	t.Helper()
-	page, err := o.Page(t.Context(), sms.Query{Limit: sms.MaxPage})
+	all, err := o.List(t.Context(), "", 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range page.Records {
+	for _, r := range all {
 		lines = append(lines, r.Message.To+" "+r.Message.Text)
 	}
 	return lines
@@ -250,12 +250,12 @@ func TestLostTextsArePutAgain(t *testing.T) {
 // records are the ids of the messages by their texts.
 func records(t testing.TB, o *sms.Outbox) map[string]string {
 	t.Helper()
-	page, err := o.Page(t.Context(), sms.Query{Limit: sms.MaxPage})
+	all, err := o.List(t.Context(), "", 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ids := map[string]string{}
-	for _, r := range page.Records {
+	for _, r := range all {
 		ids[r.Message.Text] = r.Message.ID
 	}
 	return ids

@@ -1,9 +1,8 @@
 -- mark: records the results of messages that a run took.
 -- KEYS  1 status  2 fence   3 taken  4 sent  5 failed  6 expired  7 repeated  8 retry
---       9 queued  10 urgent  11 low  12 delivered  13 undelivered
+--       9 queued  10 delivered  11 undelivered
 -- ARGV  1 fence   2 run     then per message: id, take, outcome (sent, failed, expired,
---       retry, wait, later, back), delay in ms (later: when it is due, Unix ms), unsure
---       (requests that may have arrived), reason, lane: 0 to 2 for KEYS 9 to 11
+--       retry, wait, back), delay in ms, unsure (requests that may have arrived), reason
 -- Returns {'ok', code…} with a code per message: '1' marked, '0' marked before by the same
 -- call, '-1' not this run's; or {'fenced', fence, run} with the highest fence seen if that is
 -- not this run's. Asked again it changes nothing. A message that was delivered according to its
@@ -16,13 +15,13 @@ end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
-local function move(id, outcome, delay, unsure, reason, lane, takes, attempts, sends, due)
+local function move(id, outcome, delay, unsure, reason, takes, attempts, sends, due)
   local state, set, score = outcome, KEYS[4], now
   sends = sends + unsure
-  if redis.call('ZSCORE', KEYS[12], id) then
+  if redis.call('ZSCORE', KEYS[10], id) then
     if outcome == 'sent' then sends = sends + 1 end
     outcome, state, reason, sends = '', 'sent', 'delivered', math.max(1, sends)
-  elseif outcome == 'sent' and redis.call('ZSCORE', KEYS[13], id) then
+  elseif outcome == 'sent' and redis.call('ZSCORE', KEYS[11], id) then
     reason = 'undelivered'
   end
   if outcome == '' then -- as it stands
@@ -38,9 +37,8 @@ local function move(id, outcome, delay, unsure, reason, lane, takes, attempts, s
     if outcome == 'wait' then -- the gateway refused the sender, not the message
       attempts = attempts - 1
     end
-  else -- back: no request was made; later: it may not leave yet
-    if outcome == 'later' then due = delay end
-    state, set, score = 'queued', lane, due
+  else -- back: no request was made
+    state, set, score = 'queued', KEYS[9], due
     attempts = attempts - 1
   end
   -- Removing comes first: it works in a full store and lets the rest work too.
@@ -54,7 +52,7 @@ local function move(id, outcome, delay, unsure, reason, lane, takes, attempts, s
 end
 
 local answer = {'ok'}
-for i = 3, #ARGV, 7 do
+for i = 3, #ARGV, 6 do
   local id, take, outcome = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local status = redis.call('HGET', KEYS[1], id) or ''
   local state, takes, attempts, sends, holder, due =
@@ -65,7 +63,7 @@ for i = 3, #ARGV, 7 do
     answer[#answer + 1] = '0'
   else
     move(id, outcome, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5],
-      KEYS[9 + ARGV[i + 6]], takes, tonumber(attempts), tonumber(sends), tonumber(due))
+      takes, tonumber(attempts), tonumber(sends), tonumber(due))
     answer[#answer + 1] = '1'
   end
 end

@@ -1,10 +1,10 @@
 -- take: returns messages to a run: first those that were taken and never marked, then those
--- that are due, lane by lane.
+-- that are due, from two lanes: messages that were never refused, and messages that were.
 -- KEYS  1 body    2 status    3 taken    4 fence    5 broken    6 delivered    7 sent    8 repeated
---       9 to 12 the lanes in their order
+--       9 queued  10 retry
 -- ARGV  1 fence   2 run       3 call (fresh for each call, the same when it is sent again)
---       4 how many at most    5 which of KEYS is the lane of refused messages
---       6 how many at most from that lane
+--       4 how many at most    5 how many at most from retry, the lane of refused messages
+--       6 1: read that lane first
 --       7 1: try a message if a pause is in doubt    then the ids that the run already has
 -- Returns {'ok', now, pauses, ms left, id, body, status, id, …} with the time in Unix ms and the
 -- number of pauses since a message got through; {'paused', ms left, pauses, reason} if messages
@@ -82,24 +82,17 @@ local function take(set, id, sent)
   give(id, body, status)
 end
 
-local refused = tonumber(ARGV[5])
-
 -- try returns the latest due message that was never refused: the ones before it may be refused for
 -- the same reason as others.
 local function try()
-  local latest, at
-  for lane = 9, #KEYS do
-    local found = {}
-    if lane ~= refused then found = redis.call('ZRANGE', KEYS[lane], now, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES') end
-    if found[1] and (not at or tonumber(found[2]) > at) then latest, at = {KEYS[lane], found[1]}, tonumber(found[2]) end
-  end
-  if latest then take(latest[1], latest[2], 0) end
-  return latest
+  local id = redis.call('ZRANGE', KEYS[9], now, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+  if id then take(KEYS[9], id, 0) end
+  return id
 end
 
 if left > 0 then
   local due = redis.call('ZCARD', KEYS[3])
-  for lane = 9, #KEYS do due = due + redis.call('ZCOUNT', KEYS[lane], '-inf', now) end
+  due = due + redis.call('ZCOUNT', KEYS[9], '-inf', now) + redis.call('ZCOUNT', KEYS[10], '-inf', now)
   if due == 0 then return answer end
   if ARGV[7] == '1' and seen[8] == '1' then
     local looks = 0
@@ -130,6 +123,9 @@ local function from(lane, most)
   end
 end
 
-for lane = 9, #KEYS do from(KEYS[lane], lane == refused and tonumber(ARGV[6]) or room) end
+local refused = tonumber(ARGV[5])
+if ARGV[6] == '1' then from(KEYS[10], refused) end
+from(KEYS[9], room)
+if ARGV[6] ~= '1' then from(KEYS[10], refused) end
 redis.call('HSET', KEYS[4], 'given', table.concat(given, ' '))
 return answer

@@ -1,6 +1,6 @@
 -- trim: forgets messages that ended longer ago than is kept.
 --
--- KEYS  1 body    2 status    3 repeated    4 delivered    5 undelivered    6 to 9 the sets of what ended
+-- KEYS  1 body    2 status    3 repeated    4 delivered    5 undelivered    6 to 8 sent, failed, expired
 -- ARGV  1 how long they are kept in ms  2 how many at most of each
 --
 -- Returns how many were forgotten.

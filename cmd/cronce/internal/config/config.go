@@ -173,8 +173,6 @@ type SMS struct {
 	Rate        int      `yaml:"rate"`
 	Attempts    int      `yaml:"attempts"`
 	Retention   duration `yaml:"retention"`
-	Quiet       string   `yaml:"quiet"`
-	QuietZone   string   `yaml:"quiet_zone"`
 
 	Receipts *Receipts `yaml:"receipts"`
 }
@@ -207,7 +205,6 @@ type Shop struct {
 	Restore        string   `yaml:"restore"`
 	Durability     string   `yaml:"durability"`
 	Database       Database `yaml:"database"`
-	Rewards        *Rewards `yaml:"rewards"`
 	Events         *Events  `yaml:"events"`
 
 	InFlight        int      `yaml:"in_flight"`
@@ -261,13 +258,6 @@ type Texts struct {
 type Stream struct {
 	Key    string `yaml:"key"`
 	Length int64  `yaml:"length"`
-}
-
-// Rewards has the settings for serving rewards beside the shop.
-type Rewards struct {
-	OfferedOnly bool   `yaml:"offered_only"`
-	TokenEnv    string `yaml:"token_env"`
-	TokenFile   string `yaml:"token_file"`
 }
 
 // Database names the database of the orders: an SQLite file, or a DSN.

@@ -45,11 +45,11 @@ func TestChildEnv(t *testing.T) {
 	c := Default(nil)
 	c.Redis = Redis{PasswordEnv: "A", SentinelPasswordEnv: "B"}
 	c.Shop = &Shop{
-		BuyerTokenEnv: "C", SellerTokenEnv: "D", PaymentTokenEnv: "E", Database: Database{DSNEnv: "F"}, Rewards: &Rewards{TokenEnv: "G"},
+		BuyerTokenEnv: "C", SellerTokenEnv: "D", PaymentTokenEnv: "E", Database: Database{DSNEnv: "F"},
 		Events: &Events{Webhook: &Webhook{SecretEnv: "H", OldSecretEnv: "I"}},
 	}
 	c.Jobs = []Job{{SMS: &SMS{TokenEnv: "J", Receipts: &Receipts{TokenEnv: "K"}}}}
-	environ := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_REDIS_PASSWORD=x", "A=x", "B=x", "C=x", "D=x", "E=x", "F=x", "G=x", "H=x", "I=x", "J=x", "K=x"}
+	environ := []string{"PATH=/bin", "CRONCE_FENCE=7", "CRONCE_REDIS_PASSWORD=x", "A=x", "B=x", "C=x", "D=x", "E=x", "F=x", "H=x", "I=x", "J=x", "K=x"}
 	if got, want := c.ChildEnv(environ), []string{"PATH=/bin", "CRONCE_FENCE=7"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

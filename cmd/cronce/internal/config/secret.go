@@ -67,9 +67,6 @@ func (c *Config) secretSources() []secretSource {
 		for _, role := range s.tokenSources() {
 			all = append(all, role.secretSource)
 		}
-		if w := s.Rewards; w != nil {
-			all = append(all, secretSource{"shop.rewards.token", w.TokenFile, w.TokenEnv})
-		}
 		if s.Events != nil && s.Events.Webhook != nil {
 			w := s.Events.Webhook
 			all = append(all, secretSource{"shop.events.webhook.secret", w.SecretFile, w.SecretEnv},

@@ -74,12 +74,11 @@ func Run(ctx context.Context, o Options, w io.Writer, open func(url string, embe
 		return err
 	}
 	defer s.close()
-	imported, err := s.fill(ctx)
-	if err != nil {
+	if err := s.fill(ctx); err != nil {
 		return err
 	}
 	log := newLogView(w, o.JSON)
-	log.intro(&o, s, imported)
+	log.intro(&o, s)
 	pages, err := s.servePages(ctx, log)
 	if err != nil {
 		return err
@@ -93,5 +92,5 @@ func Run(ctx context.Context, o Options, w io.Writer, open func(url string, embe
 	if err != nil {
 		return err
 	}
-	return s.report(log, nodes, imported, time.Since(began))
+	return s.report(log, nodes, time.Since(began))
 }

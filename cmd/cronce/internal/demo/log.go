@@ -29,7 +29,7 @@ func newLogView(w io.Writer, asJSON bool) *logView {
 }
 
 // intro prints an introduction.
-func (d *logView) intro(o *Options, s *store, imported int) {
+func (d *logView) intro(o *Options, s *store) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.own = s.server != nil
@@ -40,7 +40,7 @@ func (d *logView) intro(o *Options, s *store, imported int) {
 	if d.own {
 		where = "a Redis inside this process (" + s.server.Addr() + ")"
 	}
-	fmt.Fprintf(d.w, "%d nodes on %s, for %v or until Ctrl-C.\n%d messages wait to be sent. Times are UTC.\n\n", o.Nodes, where, o.Duration, imported)
+	fmt.Fprintf(d.w, "%d nodes on %s, for %v or until Ctrl-C.\n%d messages wait to be sent. Times are UTC.\n\n", o.Nodes, where, o.Duration, messages)
 	table := tabwriter.NewWriter(d.w, 0, 0, 2, ' ', 0)
 	for _, job := range Jobs {
 		fmt.Fprintf(table, "  %s\t%s\n", job[0], job[1])

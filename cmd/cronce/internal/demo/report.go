@@ -18,7 +18,7 @@ type Report struct {
 	Kills         int        `json:"kills"`
 	Started       int        `json:"started"`       // "run started" in the logs, by job, tick and attempt
 	StartedTwice  int        `json:"started_twice"` // of these, the ones more than once
-	Imported      int        `json:"imported"`
+	Accepted      int        `json:"accepted"`      // messages in the outbox at the beginning
 	Outbox        sms.Counts `json:"outbox"`
 	Printed       int        `json:"printed"`       // messages that the gateways printed
 	PrintedTwice  int        `json:"printed_twice"` // of these, the ones more than once
@@ -28,7 +28,7 @@ type Report struct {
 
 // report verifies the work of the nodes by the journal, by their logs and by the messages that were
 // sent.
-func (s *store) report(log *logView, n *nodes, imported int, took time.Duration) error {
+func (s *store) report(log *logView, n *nodes, took time.Duration) error {
 	ctx, stop := context.WithTimeout(context.Background(), reportTimeout) // Ctrl-C has ended the other context
 	defer stop()
 	p, err := s.Prove(ctx)
@@ -41,7 +41,7 @@ func (s *store) report(log *logView, n *nodes, imported int, took time.Duration)
 	}
 	log.mu.Lock()
 	defer log.mu.Unlock()
-	r := Report{Type: "report", Kills: n.kills, Imported: imported, Outbox: counts, Proof: p.Report, RunForSeconds: took.Seconds()}
+	r := Report{Type: "report", Kills: n.kills, Accepted: messages, Outbox: counts, Proof: p.Report, RunForSeconds: took.Seconds()}
 	r.Started, r.StartedTwice = len(log.started), repeats(log.started)
 	r.Printed, r.PrintedTwice = len(log.sent), repeats(log.sent)
 	r.OK = r.holds(p.OK)
@@ -80,13 +80,13 @@ func (r *Report) show(log *logView, p Proof) error {
 // messages describes the messages in a sentence.
 func (r *Report) messages() string {
 	if r.Outbox.Sent == 0 {
-		return fmt.Sprintf("Of %d messages none was sent yet.", r.Imported)
+		return fmt.Sprintf("Of %d messages none was sent yet.", r.Accepted)
 	}
-	said := fmt.Sprintf("Of %d messages %d were sent, %s", r.Imported, r.Outbox.Sent, never(r.PrintedTwice, "each once"))
+	said := fmt.Sprintf("Of %d messages %d were sent, %s", r.Accepted, r.Outbox.Sent, never(r.PrintedTwice, "each once"))
 	if r.PrintedTwice > 0 && r.Kills > 0 {
 		said += ": their node was killed between request and mark; a gateway drops the repeat by its key"
 	}
-	if left := r.Imported - r.Outbox.Sent; left > 0 {
+	if left := r.Accepted - r.Outbox.Sent; left > 0 {
 		said += fmt.Sprintf("; %d still wait", left)
 	}
 	return said + "."

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -62,14 +61,16 @@ func (s *store) clean(ctx context.Context) error {
 	return iter.Err()
 }
 
-// fill puts the sample messages into the outbox.
-func (s *store) fill(ctx context.Context) (int, error) {
-	r, err := sms.Import(ctx, s.Outbox, sms.Sample(), nil)
-	if err == nil && r.Refused > 0 {
-		err = errors.New(r.Bad[0].String())
+// messages is the number of messages that wait in the outbox of a demo.
+const messages = 300
+
+// fill puts messages into the outbox.
+func (s *store) fill(ctx context.Context) error {
+	for i := range messages {
+		m := sms.Message{ID: fmt.Sprintf("parcel-%03d", i), To: fmt.Sprintf("+447700900%03d", i), Text: fmt.Sprintf("Your parcel %d arrives today.", i)}
+		if _, err := s.Outbox.Accept(ctx, m); err != nil {
+			return s.Failed(err)
+		}
 	}
-	if err != nil {
-		return 0, s.Failed(err)
-	}
-	return r.Accepted, nil
+	return nil
 }

@@ -129,7 +129,7 @@ func textState(state sms.State) stock.TextState {
 	switch state {
 	case "":
 		return stock.TextUnknown
-	case sms.Sent, sms.Failed, sms.Cancelled, sms.Expired:
+	case sms.Sent, sms.Failed, sms.Expired:
 		return stock.TextEnded
 	}
 	return stock.TextWaits

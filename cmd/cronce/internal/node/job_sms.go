@@ -18,12 +18,11 @@ func smsKind(c *config.Config, at string, j *config.Job, p resources) (scheduler
 	}
 	outbox, outboxErr := sms.NewOutbox(p.client, sms.Options{Namespace: c.Namespace, Retention: time.Duration(s.Retention)})
 	gateway, gatewayErr := smsGateway(c, at+".sms", &s, p)
-	quiet, quietErr := quietHours(c, at+".sms", &s)
-	err := errors.Join(smsFaults(c, at+".sms", outboxErr), gatewayErr, smsBounds(c, at+".sms", &s), quietErr)
+	err := errors.Join(smsFaults(c, at+".sms", outboxErr), gatewayErr, smsBounds(c, at+".sms", &s))
 	if err != nil || outbox == nil { // no outbox and no error: the fault of the namespace is already reported
 		return scheduler.Job{Name: sms.JobName, Spec: sms.JobSpec, Func: idle}, err
 	}
-	options := []sms.Option{sms.Quiet(quiet)}
+	var options []sms.Option
 	if s.Batch > 0 {
 		options = append(options, sms.Batch(s.Batch))
 	}
@@ -71,21 +70,6 @@ func smsGateway(c *config.Config, at string, s *config.SMS, p resources) (sms.Ga
 		return nil, smsFaults(c, at, err)
 	}
 	return g, nil
-}
-
-// quietHours parses the part of the day in which only urgent messages leave.
-func quietHours(c *config.Config, at string, s *config.SMS) (sms.QuietHours, error) {
-	zone, err := config.ParseZone(s.QuietZone)
-	switch {
-	case err != nil:
-		return sms.QuietHours{}, c.Fault(at+".quiet_zone", "%v", err)
-	case s.Quiet == "" && s.QuietZone != "":
-		return sms.QuietHours{}, c.Fault(at+".quiet_zone", "is set, and there are no quiet hours: set quiet")
-	case s.Quiet == "":
-		return sms.QuietHours{}, nil
-	}
-	q, err := sms.ParseQuietHours(s.Quiet, zone)
-	return q, smsFaults(c, at, err)
 }
 
 // smsBounds refuses values that package sms would move to the nearest bound.

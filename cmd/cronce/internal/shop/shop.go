@@ -1,5 +1,5 @@
 // Package shop opens the sale of a configuration with its database, and serves it over HTTP beside a
-// node: buyers, sellers and payments, rewards, and the metrics of both.
+// node: buyers, sellers and payments, and its metrics.
 package shop
 
 import (
@@ -37,8 +37,6 @@ type Shop struct {
 	measured []string                  // products whose stock is a metric; empty: all, if they are few
 	targets  []string                  // names of the targets of its events
 	served   atomic.Pointer[stock.Handler]
-
-	rewards func(context.Context, *slog.Logger) (h http.Handler, done func(), err error) // nil: none are served
 }
 
 // Open opens the shop of a configuration; a configuration without one gets the zero Shop. It does
@@ -66,9 +64,6 @@ func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, erro
 	s.db, s.address, s.hosts = db, o.Address, o.ServedAs()
 	s.gate, s.measured = o.Gate(), o.MetricsProducts
 	s.targets = c.EventTargets()
-	if s.rewards, err = openRewards(c, client, db, dialect, dry); err != nil {
-		return s, exit.Usage(err)
-	}
 	if s.Database, err = stock.NewDatabase(db, dialect); err != nil {
 		return s, err
 	}
@@ -149,17 +144,16 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logg
 	if err := s.compareFirst(ctx); err != nil {
 		return err
 	}
-	handler, done, err := s.handler(ctx, log)
-	if err != nil {
-		return err
-	}
-	defer done()
+	options := s.gate
+	options.Log, options.Tokens = log, s.Tokens
+	sale := stock.NewHandler(s.Sale, options)
+	s.served.Store(sale)
 	listener, err := listen.Listen(s.address, listen.MaxShopConnections)
 	if err != nil {
 		return fmt.Errorf("shop.address: %w", err)
 	}
 	server := &http.Server{
-		Handler:           listen.OnlyHosts(s.hosts, handler),
+		Handler:           listen.OnlyHosts(s.hosts, sale),
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      15 * time.Second,

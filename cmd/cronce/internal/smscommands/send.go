@@ -19,7 +19,7 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-type sendFlags struct{ to, text, at, until, priority, id, person, zone, quietZone, textFile string }
+type sendFlags struct{ to, text, at, until, id, person, zone, textFile string }
 
 func sendCommand() *cobra.Command {
 	var f sendFlags
@@ -44,8 +44,6 @@ func sendCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.id, "id", "", "its identity: the same id is accepted once (default a fresh one)")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "zone of --at and --until")
 	cmd.Flags().StringVar(&f.until, "until", "", "when it expires: it is not sent from then on (default never)")
-	cmd.Flags().StringVar(&f.priority, "priority", "normal", "urgent, also in quiet hours; normal; or low")
-	cmd.Flags().StringVar(&f.quietZone, "zone", "", "time zone of its quiet hours (default the job's quiet_zone)")
 	cmd.Flags().StringVar(&f.person, "person", "", "the person that it is for, so that sms forget finds it")
 	return cmd
 }
@@ -73,21 +71,16 @@ func (f *sendFlags) message(in io.Reader) (sms.Message, error) {
 	if err != nil {
 		return sms.Message{}, fmt.Errorf("--tz %w", err)
 	}
-	at, atErr := sms.ParseTime(f.at, zone)
-	until, untilErr := sms.ParseTime(f.until, zone)
-	priority, priorityErr := sms.ParsePriority(f.priority)
-	if untilErr != nil {
-		untilErr = fmt.Errorf("--until: %w", untilErr)
-	}
-	if err := errors.Join(atErr, untilErr, priorityErr); err != nil {
+	at, atErr := parseTime("at", f.at, zone)
+	until, untilErr := parseTime("until", f.until, zone)
+	if err := errors.Join(atErr, untilErr); err != nil {
 		return sms.Message{}, err
 	}
 	id := f.id
 	if id == "" {
 		id = uuid.Must(uuid.NewV7()).String()
 	}
-	m := sms.Message{ID: id, To: f.to, Text: text, At: at.Truncate(time.Millisecond), Until: until.Truncate(time.Millisecond),
-		Priority: priority, Zone: f.quietZone, Person: f.person}
+	m := sms.Message{ID: id, To: f.to, Text: text, At: at.Truncate(time.Millisecond), Until: until.Truncate(time.Millisecond), Person: f.person}
 	return m, m.Validate()
 }
 
@@ -111,4 +104,16 @@ func (f *sendFlags) read(in io.Reader) (string, error) {
 	}
 	line, _ := strings.CutSuffix(string(text), "\n")
 	return strings.TrimSuffix(strings.ReplaceAll(line, "\r\n", "\n"), "\r"), nil
+}
+
+// parseTime parses the time of a flag; empty is the zero time.
+func parseTime(flag, text string, zone *time.Location) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := command.ParseTime(text, zone)
+	if err != nil {
+		err = fmt.Errorf("--%s %w", flag, err)
+	}
+	return at, err
 }

@@ -16,8 +16,8 @@ import (
 
 // Command is the command sms, with those below it.
 func Command() *cobra.Command {
-	return command.Group("sms", "Put messages into the outbox, and list and change them",
-		sendCommand(), importCommand(), listCommand(), getCommand(), retryCommand(), cancelCommand(), forgetCommand())
+	return command.Group("sms", "Put messages into the outbox, and list and retry them",
+		sendCommand(), listCommand(), getCommand(), retryCommand(), forgetCommand())
 }
 
 // withOutbox calls f with the outbox of the namespace.
