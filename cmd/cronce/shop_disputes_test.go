@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
-
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 )
@@ -70,34 +68,4 @@ func TestShopOperator(t *testing.T) {
 	if status, answer := ask(t, "GET", url+"/products/tea", ""); status != 200 || answer["stock"] != 4.0 || answer["sold"] != 5.0 {
 		t.Error(status, answer)
 	}
-}
-
-// A payment that comes too late is listed until its refund was reported.
-func TestShopRefunds(t *testing.T) {
-	t.Parallel()
-	redis, database := "redis://"+miniredis.RunT(t).Addr(), filepath.Join(t.TempDir(), "shop.db")
-	_, url := startShop(t, redis, database)
-	config := file(t, "o.yaml", fmt.Sprintf("shop: {database: {file: %s}}", database))
-	run := func(args ...string) result {
-		return cronce(t, append([]string{"shop", "refunds", "--config", config, "--redis", redis}, args...)...)
-	}
-	must := func(want int, method, path, body string) {
-		t.Helper()
-		if status, answer := ask(t, method, url+path, body); status != want {
-			t.Fatal(method, path, status, answer)
-		}
-	}
-	run().want(t, exit.Fine, "ORDER")
-	must(200, "PUT", "/products/tea", `{"price":350,"currency":"EUR"}`)
-	must(200, "PUT", "/products/tea/stock", `{"total":9}`)
-	must(201, "POST", "/orders", `{"id":"o-1","receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`)
-	must(200, "DELETE", "/orders/o-1", "")
-	must(409, "POST", "/orders/o-1/pay", payTea)
-	eventually(t, "the payment is in the database", func() bool { return run().code == exit.Failed })
-	run().want(t, exit.Failed, "o-1", "cancelled", "p-1", "700 EUR")
-	run("-o", "json").want(t, exit.Failed, `"order": "o-1"`, `"reference": "p-1"`, `"amount": 700`)
-	run("--limit", "0").want(t, exit.WrongUsage, "limit is 0")
-	must(200, "POST", "/orders/o-1/refund", `{"reference":"f-1","payment":"p-1"}`)
-	eventually(t, "it is off the list", func() bool { return run().code == exit.Fine })
-	run("-o", "json").want(t, exit.Fine, "[]")
 }

@@ -110,7 +110,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 			if err := client.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := first.Restore(t.Context()); err != nil {
+			if _, err := first.RestoreNow(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -195,7 +195,7 @@ func TestSettledAtOnceBetweenReadAndWrite(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Supply(t.Context(), "tea", "d-2", 10)

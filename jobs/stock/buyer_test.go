@@ -124,7 +124,7 @@ func TestBuyerLimit(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantBought(t, client, map[string]string{"ada:tea": "2", "ada:cup": "1", "bob:tea": "5"})

@@ -67,9 +67,6 @@ func (b *Database) decided(ctx context.Context, sale string, d Decision, placed 
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
 			return err // another call has recorded the decision
 		}
-		if _, err := tx.dropLost(ctx, d.Order); err != nil && !errors.Is(err, ErrNotLost) {
-			return err
-		}
 		return tx.record(ctx, d)
 	})
 }

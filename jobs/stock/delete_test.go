@@ -43,7 +43,7 @@ func TestDelete(t *testing.T) {
 		p.wantLines(t, offered, "cup 3 0 0 EUR", "tea 2 0 2 -")
 		wantReconciled(t, s, p, 1, stock.Reconciled{LookedUp: 2})
 		client.FlushAll(t.Context())
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantGone(t, s)
@@ -103,7 +103,7 @@ func TestOlderStoreChangesNoOffer(t *testing.T) {
 	if err := client.HSet(t.Context(), restocked, older).Err(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Restore(t.Context())
+	r, err := s.RestoreNow(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestDisputeIsResolved(t *testing.T) {
 				if err := client.FlushAll(t.Context()).Err(); err != nil {
 					t.Fatal(err)
 				}
-				if r, err := s.Restore(t.Context()); err != nil || r.Disputed != 1 {
+				if r, err := s.RestoreNow(t.Context()); err != nil || r.Disputed != 1 {
 					t.Fatalf("%+v, %v", r, err)
 				}
 				wantTTL(t, client, "o-00", false)
@@ -234,7 +234,7 @@ func TestDisputeWithoutRoom(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Restore(t.Context()); err != nil {
+	if _, err := s.RestoreNow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wantProduct(t, s, "cup", 1, 1, 0, 0)
@@ -283,7 +283,7 @@ func rebuilt(t *testing.T, client redis.UniversalClient, s *stock.Sale) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Restore(t.Context()); err != nil {
+	if _, err := s.RestoreNow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -294,7 +294,7 @@ func rebuildKept(t *testing.T, client redis.UniversalClient, s *stock.Sale) stoc
 	if err := client.HSet(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf", "closed", "repair").Err(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Restore(t.Context())
+	r, err := s.RestoreNow(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +428,7 @@ func TestDisputeBeingPaid(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Restore(t.Context()); err != nil || r.Disputed != 2 {
+	if r, err := s.RestoreNow(t.Context()); err != nil || r.Disputed != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	wantProduct(t, s, "cup", 10, 8, 2, 0)
@@ -439,51 +439,4 @@ func TestDisputeBeingPaid(t *testing.T) {
 		t.Error(err)
 	}
 	wantProduct(t, s, "cup", 10, 8, 0, 2)
-}
-
-// A payment that a disputed order could not take is listed among those to be refunded, until its refund is
-// reported or the dispute is resolved. The one that has paid the order is decided with it.
-func TestDisputeToRefund(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		s := disputedSale(t, client, p, stock.Options{}, true)
-		want := func(want ...string) {
-			t.Helper()
-			_, _ = stock.Settle(t.Context(), s, p.Database, 10, nextFence(), pass) // it may tell of the dispute
-			all, err := s.ToRefund(t.Context(), 10)
-			var got []string
-			for _, r := range all {
-				got = append(got, fmt.Sprintf("%s %s %t %s %d", r.Order, r.State, r.Disputed, r.Payment.Reference, r.Payment.Amount))
-			}
-			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("to refund %q, %v, want %q", got, err, want)
-			}
-		}
-		surplus := func(id, reference string) {
-			t.Helper()
-			r := wantState(t, s, id, stock.Paid)
-			if _, err := s.Pay(t.Context(), id, stock.Payment{Reference: reference, Amount: r.Amount, Currency: r.Currency}); !errors.Is(err, stock.ErrClosed) {
-				t.Fatalf("a second payment: %v", err)
-			}
-		}
-		want()
-		surplus("o-00", "twice-1")
-		surplus("o-00", "twice-2")
-		reserve(t, s, order("other"))
-		if _, err := pay(t.Context(), s, "other"); err != nil {
-			t.Fatal(err)
-		}
-		surplus("other", "twice-3")
-		want("o-00 paid true twice-1 1250", "o-00 paid true twice-2 1250", "other paid false twice-3 625")
-		if all, err := s.ToRefund(t.Context(), 2); err != nil || len(all) != 2 {
-			t.Errorf("the first two: %v, %v", all, err)
-		}
-		if _, err := s.Refund(t.Context(), "o-00", "back-1", "twice-1"); err != nil {
-			t.Fatal(err)
-		}
-		want("o-00 paid true twice-2 1250", "other paid false twice-3 625")
-		if err := s.Resolve(t.Context(), decide(stock.Accept, "n-1")); err != nil {
-			t.Fatal(err)
-		}
-		want("n-1 paid false twice-2 1250", "other paid false twice-3 625")
-	})
 }

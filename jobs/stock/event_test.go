@@ -279,7 +279,7 @@ func TestEventsOfRepair(t *testing.T) {
 		if err := client.HSet(t.Context(), saleTag+"shelf", "closed", "behind").Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		settleAll(t, s, p)

@@ -57,9 +57,6 @@ func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most 
 	return Reconciled{run.lookedUp, run.again}, err
 }
 
-// LogLost lists what a sale has acknowledged and is lost, as Sale.Watch does.
-func LogLost(ctx context.Context, s *Sale, log *slog.Logger) error { return s.logLost(ctx, log) }
-
 // Enter begins a transaction of settleOrders with a fence, and calls f in the
 // middle of it.
 func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) error {

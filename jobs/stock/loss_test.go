@@ -96,11 +96,11 @@ func TestStoreForgets(t *testing.T) {
 		}
 		wantUnknown(t, s, "o-02", "fresh-c")
 
-		got, err := late.Restore(t.Context())
+		got, err := late.RestoreNow(t.Context())
 		if err != nil || got.Products != 1 || got.Open != 2 || got.Closed != 2 || len(got.Taken)+len(got.Lost) != 0 {
 			t.Fatalf("Restore = %+v, %v", got, err)
 		}
-		if _, err := late.Restore(t.Context()); !errors.Is(err, stock.ErrNothingToRestore) {
+		if _, err := late.RestoreNow(t.Context()); !errors.Is(err, stock.ErrNothingToRestore) {
 			t.Errorf("again: %v, want ErrNothingToRestore", err)
 		}
 		await(t, "this process has seen that the shelf was rebuilt", func() bool {
@@ -207,7 +207,7 @@ func TestStoreGoesBack(t *testing.T) {
 			if err := stock.Release(t.Context(), idle, fence(3), pass); err != nil && !errors.Is(err, stock.ErrStockUnknown) {
 				t.Errorf("release: %v", err)
 			}
-			if _, err := idle.Restore(t.Context()); err != nil {
+			if _, err := idle.RestoreNow(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if n := sell(t, idle, "more"); n != c.left {
@@ -247,7 +247,7 @@ func TestRestoreTakesOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Restore(t.Context())
+		got, err := s.RestoreNow(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +287,7 @@ func TestTwoDatabases(t *testing.T) {
 		t.Errorf("look: %v, want ErrForeign", err)
 	}
 	wantUnknown(t, second, "o", "o")
-	if _, err := second.Restore(t.Context()); !errors.Is(err, stock.ErrForeign) {
+	if _, err := second.RestoreNow(t.Context()); !errors.Is(err, stock.ErrForeign) {
 		t.Errorf("restore: %v, want ErrForeign", err)
 	}
 	if _, err := stock.Settle(t.Context(), second, other.Database, 10, fence(1), pass); !errors.Is(err, stock.ErrForeign) {
@@ -313,7 +313,7 @@ func TestRestoreKilled(t *testing.T) {
 		hook := &endAfter{n: n, err: crash}
 		victim := redis.NewClient(&redis.Options{Addr: client.(*redis.Client).Options().Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 		victim.AddHook(hook)
-		_, err := newSale(t, victim, stock.Options{Book: p.Database}).Restore(shortly(t))
+		_, err := newSale(t, victim, stock.Options{Book: p.Database}).RestoreNow(shortly(t))
 		_ = victim.Close()
 		if err == nil {
 			if n < 6 {
@@ -322,7 +322,7 @@ func TestRestoreKilled(t *testing.T) {
 			break
 		}
 		wantUnknown(t, newSale(t, client, stock.Options{Book: p.Database}), "o-00", "fresh")
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatalf("after the crash at command %d: %v", n, err)
 		}
 		wantProduct(t, newSale(t, client, stock.Options{}), "tea", 5, 2, 3, 0)
@@ -344,7 +344,7 @@ func TestRestoreTwice(t *testing.T) {
 			errs := make(chan error, 2)
 			for range 2 {
 				go func() {
-					_, err := newSale(t, client, stock.Options{Book: p.Database}).Restore(t.Context())
+					_, err := newSale(t, client, stock.Options{Book: p.Database}).RestoreNow(t.Context())
 					errs <- err
 				}()
 			}
@@ -373,7 +373,7 @@ func TestSettlementBeforeRebuild(t *testing.T) {
 				if err := client.FlushAll(t.Context()).Err(); err != nil {
 					t.Error(err)
 				}
-				if _, err := s.Restore(t.Context()); err != nil {
+				if _, err := s.RestoreNow(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}

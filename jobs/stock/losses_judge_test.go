@@ -3,6 +3,7 @@ package stock_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,18 +36,33 @@ func (l *losing) settled() {
 	}
 }
 
-// listTime is for how long a member may not have listed what was lost: it does so within a second
-// of seeing the shelf that was rebuilt, and as long as a busy machine takes.
-const listTime = 20 * time.Second
+// rows are the orders of the book, with their states.
+func (l *losing) rows() map[string]stock.State {
+	l.t.Helper()
+	rows := map[string]stock.State{}
+	for _, line := range l.book.lines(l.t, "SELECT id, status FROM orders") {
+		id, state, _ := strings.Cut(line, " ")
+		rows[id] = stock.State(state)
+	}
+	return rows
+}
+
+// watchBook keeps the states in which the book is seen to have orders, until stop is closed.
+func (l *losing) watchBook(stop <-chan struct{}) {
+	for {
+		maps.Copy(l.had, l.rows())
+		select {
+		case <-stop:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
 
 // judge holds store and book against the answers of buyers, while no buyer orders.
 func (l *losing) judge() {
 	l.t.Helper()
-	wrong := l.wrong()
-	for give := time.Now().Add(listTime); len(wrong) > 0 && !l.m.setup.Settled && time.Now().Before(give); wrong = l.wrong() {
-		<-time.After(50 * time.Millisecond)
-	}
-	for _, text := range wrong {
+	for _, text := range l.wrong() {
 		l.t.Errorf("%s: %s", l.where, text)
 	}
 	l.m.mu.Lock()
@@ -55,48 +71,32 @@ func (l *losing) judge() {
 	for _, p := range l.m.all {
 		p.mu.Lock()
 		for _, line := range p.broken {
-			if !strings.Contains(line, `"acknowledged"`) || l.m.setup.Settled {
-				l.t.Errorf("%s: %s logged: %s", l.where, p.name, line)
-			}
+			l.t.Errorf("%s: %s logged: %s", l.where, p.name, line)
 		}
 		p.mu.Unlock()
 	}
 }
 
-// wrong are the orders that the book does not have as their buyers were told, and that are not
-// listed as lost, or that no buyer has.
+// wrong are the orders that the book does not have as their buyers were answered, although it was waited for, or
+// had them before, or could settle them all before the round; and those that no buyer has.
 func (l *losing) wrong() (wrong []string) {
 	l.t.Helper()
-	rows := map[string]stock.State{}
-	for _, line := range l.book.lines(l.t, "SELECT id, status FROM orders") {
-		id, state, _ := strings.Cut(line, " ")
-		rows[id] = stock.State(state)
-	}
-	listed := map[string]bool{}
-	for _, id := range l.book.lines(l.t, "SELECT order_id FROM stock_lost WHERE source = 'shop'") {
-		listed[id] = true
-	}
+	rows := l.rows()
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	l.listed, l.unwitnessed = 0, 0
 	for id := range l.m.accepted {
-		told, asked := l.m.ended[id]
+		answered, asked := l.m.ended[id]
 		if !asked {
-			told = stock.Reserved
+			answered = stock.Reserved
 		}
 		has := rows[id]
 		switch {
-		case has == told || (told == stock.Reserved || told == stock.Paying) && has == stock.Expired:
+		case l.missing[id], fulfils(has, answered):
 		case l.revived && has != "" && has == l.m.tried[id]: // a store came back that had done it, and whose answer was lost
-		case l.m.setup.Settled:
-			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, its buyer was told %s", id, has, told))
-		case listed[id]:
-			l.listed++
-		case l.killed[l.m.witness[id]]:
-			l.unwitnessed++
+		case l.m.setup.Settled, l.earlier[id], l.had[id] != "" && fulfils(l.had[id], answered):
+			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, which had it %q, and its buyer was answered %s", id, has, l.had[id], answered))
 		default:
-			line, err := l.client().Get(l.t.Context(), saleTag+"order:"+id).Result()
-			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, its buyer was told %s, and it is not listed as lost; the store has %q, %v", id, has, told, line, err))
+			l.missing[id] = true
 		}
 	}
 	for id, state := range rows {
@@ -104,7 +104,25 @@ func (l *losing) wrong() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("order %s is %s in the book, and no buyer has it", id, state))
 		}
 	}
+	for id, had := range l.had {
+		if has := rows[id]; has != had && !slices.Contains(since[had], has) {
+			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, which had it %s", id, has, had))
+		}
+	}
 	return wrong
+}
+
+// since are the states in which the book may have an order that it had in one before.
+var since = map[stock.State][]stock.State{
+	stock.Reserved: {stock.Paying, stock.Paid, stock.Cancelled, stock.Expired, stock.Returned, stock.Refunded},
+	stock.Paying:   {stock.Paid, stock.Cancelled, stock.Expired, stock.Returned, stock.Refunded},
+	stock.Paid:     {stock.Returned, stock.Refunded},
+	stock.Returned: {stock.Refunded},
+}
+
+// fulfils reports whether an order in a state is as its buyer was answered: it may have expired since.
+func fulfils(has, answered stock.State) bool {
+	return has == answered || (answered == stock.Reserved || answered == stock.Paying) && has == stock.Expired
 }
 
 // judgeProducts compares the counts of store and book with each other, and with their

@@ -126,10 +126,7 @@ func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, 
 	if r, refusal, err = closed(id, answer); err != nil || r.ID == "" {
 		return r, refusal, err
 	}
-	if err = s.awaitRecord(ctx, at, r); err == nil {
-		s.remember(at.epoch, r)
-	}
-	return r, refusal, err
+	return r, refusal, s.awaitRecord(ctx, at, r)
 }
 
 // recall restores an order from the book into the store, in its last state.

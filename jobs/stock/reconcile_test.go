@@ -225,14 +225,14 @@ func TestReconcileWhileEmptied(t *testing.T) {
 					}
 					err := client.FlushAll(t.Context()).Err()
 					if err == nil && rebuilt {
-						_, err = s.Restore(t.Context())
+						_, err = s.RestoreNow(t.Context())
 					}
 					return err
 				}, slog.New(zapslog.NewHandler(core)))
 				if n := logs.FilterMessage("stock broken").Len(); !errors.Is(err, stock.ErrStockUnknown) || n > 0 {
 					t.Errorf("%v, want ErrStockUnknown; %d are reported as broken", err, n)
 				}
-				if _, err := s.Restore(t.Context()); !rebuilt && err != nil {
+				if _, err := s.RestoreNow(t.Context()); !rebuilt && err != nil {
 					t.Fatal(err)
 				}
 				if _, err := stock.Reconciliation(t.Context(), s, p.Database, nextFence(), pass, nil); err != nil {

@@ -68,7 +68,7 @@ func (s *Sale) repair(ctx context.Context, d Decision, r *Repaired) (err error) 
 	if _, err := s.ask(ctx, closeScript, s.keys(keyShelf), s.epoch(), "repair"); err != nil {
 		return err
 	}
-	r.Restored, err = s.Restore(ctx)
+	r.Restored, err = s.RestoreNow(ctx)
 	return err
 }
 

@@ -42,7 +42,6 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)
 	}
-	s.remember(at.epoch, r)
 	return r, fresh, nil
 }
 

@@ -31,7 +31,7 @@ type Restored struct {
 	Open     int      // reserved orders on the shelf
 	Closed   int      // orders in a last state whose ids the shelf knows again
 	Disputed int      // orders that an operator must decide about: see Sale.Disputes
-	Taken    []string // ids of orders that the book has taken over from the store or the append log
+	Taken    []string // ids of orders that the book has taken over from the store
 	Lost     []Loss   // orders and totals that were not taken over: an operator decides
 }
 
@@ -46,37 +46,19 @@ func (r *Restored) Log(log *slog.Logger) {
 
 // Restore rebuilds the shelf of a sale with Options.Book from the book: the counts of each product,
 // all reserved orders with their deadlines, and the ids of the orders that Options.Retention still
-// keeps. First it settles the accepted orders that the store still has. It cannot know accepted
-// orders that left the store before they were settled: each process that runs Sale.Watch lists
-// those that it acknowledged itself. Orders that Restore does not take over are in the same list:
-// see LostOrders.
+// keeps. First it settles the accepted orders that the store still has.
 //
 // The shelf is closed until the last step opens it. A rebuild that is interrupted leaves it closed,
-// and the next rebuild begins again. Of two concurrent rebuilds the later one continues and the
-// other returns an error; settleOrders begins none while another one makes progress. Restore
-// refuses with ErrNothingToRestore, and with ErrForeign if the store holds the shelf of another
-// database.
+// and the next rebuild begins again. Restore refuses with an *UnderWayError if another rebuild made
+// a step within the last 5 s, with ErrNothingToRestore, and with ErrForeign if the store holds the
+// shelf of another database.
 func (s *Sale) Restore(ctx context.Context) (Restored, error) {
-	return s.restoreAfter(ctx, 0, nil)
+	return s.restoreAfter(ctx, restoreSilence)
 }
 
-// RestoreOptions are the options of Sale.RestoreWith.
-type RestoreOptions struct {
-	// Log is an append log of the store. Its orders that neither the store nor the book has, or not
-	// in that state, are settled like those of the store: as far as there is room. Nil: none.
-	Log *AppendLog
-	// TakeOver replaces a rebuild that is under way, as Restore does. Otherwise a rebuild that made
-	// a step within the last 5 s continues, and the error is an *UnderWayError.
-	TakeOver bool
-}
-
-// RestoreWith is Restore with options.
-func (s *Sale) RestoreWith(ctx context.Context, o RestoreOptions) (Restored, error) {
-	silence := restoreSilence
-	if o.TakeOver {
-		silence = 0
-	}
-	return s.restoreAfter(ctx, silence, o.Log)
+// RestoreNow is Restore, but it ends another rebuild that is under way.
+func (s *Sale) RestoreNow(ctx context.Context) (Restored, error) {
+	return s.restoreAfter(ctx, 0)
 }
 
 // An UnderWayError is an ErrStockUnknown: another rebuild of the shelf is under way.
@@ -98,8 +80,8 @@ const restoreSilence = 5 * time.Second
 
 // restoreAfter is Restore, except that it refuses if another rebuild made a step less than silence
 // ago. Otherwise two callers that retry could replace each other's rebuilds forever.
-func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration, log *AppendLog) (Restored, error) {
-	r, err := s.restore(ctx, silence, log)
+func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration) (Restored, error) {
+	r, err := s.restore(ctx, silence)
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
@@ -110,11 +92,6 @@ func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration, log *App
 // WouldRestore returns the result that Restore would have, and changes nothing. It does not count
 // the orders on the shelf.
 func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
-	return s.WouldRestoreWith(ctx, nil)
-}
-
-// WouldRestoreWith is WouldRestore with an append log.
-func (s *Sale) WouldRestoreWith(ctx context.Context, log *AppendLog) (Restored, error) {
 	if s.options.Book == nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", errNoBook)
 	}
@@ -123,7 +100,7 @@ func (s *Sale) WouldRestoreWith(ctx context.Context, log *AppendLog) (Restored, 
 	} else if !errors.Is(err, ErrStockUnknown) || errors.Is(err, ErrForeign) {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
-	_, p, err := s.plan(ctx, log)
+	_, p, err := s.plan(ctx)
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
@@ -132,7 +109,7 @@ func (s *Sale) WouldRestoreWith(ctx context.Context, log *AppendLog) (Restored, 
 
 var errNoBook = &FieldError{"book", "nil", "the database that the sale is settled into"}
 
-func (s *Sale) restore(ctx context.Context, silence time.Duration, log *AppendLog) (r Restored, err error) {
+func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, err error) {
 	b := s.options.Book
 	if b == nil {
 		return r, errNoBook
@@ -140,7 +117,7 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration, log *AppendLo
 	if r.Epoch, err = b.newEpoch(ctx, s.ID(), func(before book, epoch string) error { return s.begin(ctx, before, epoch, silence) }); err != nil {
 		return r, err
 	}
-	left, p, err := s.plan(ctx, log)
+	left, p, err := s.plan(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -228,14 +205,9 @@ type rebuilding struct {
 }
 
 // plan decides which parts of the store are taken over.
-func (s *Sale) plan(ctx context.Context, log *AppendLog) (left leftover, p rebuilding, err error) {
+func (s *Sale) plan(ctx context.Context) (left leftover, p rebuilding, err error) {
 	if left, err = s.leftover(ctx); err != nil {
 		return left, p, fmt.Errorf("read what the store still has: %w", err)
-	}
-	if log != nil {
-		if err := s.join(ctx, log, &left.batch); err != nil {
-			return left, p, fmt.Errorf("compare the append log: %w", err)
-		}
 	}
 	products, err := s.options.Book.products(ctx, s.ID())
 	if err != nil {
@@ -270,7 +242,7 @@ func (s *Sale) plan(ctx context.Context, log *AppendLog) (left leftover, p rebui
 
 // settleLeft writes the parts that are taken over into the book.
 func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuilding) error {
-	for i, got := range append([]batch{{totals: p.totals, supplies: p.supplies}}, recordBatches(p.take)...) {
+	for _, got := range append([]batch{{totals: p.totals, supplies: p.supplies}}, recordBatches(p.take)...) {
 		err := b.transact(ctx, sale, func(tx *transaction) error {
 			if err := tx.moveBook(ctx, position{epoch: epoch}); err != nil {
 				return err
@@ -278,10 +250,7 @@ func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuild
 			if _, _, err := tx.settle(ctx, got); err != nil {
 				return err
 			}
-			if err := tx.writeDisputes(ctx, planned{disputes: p.disputes}); err != nil || i > 0 {
-				return err
-			}
-			return tx.writeLost(ctx, fromRebuild, p.lost)
+			return tx.writeDisputes(ctx, planned{disputes: p.disputes})
 		})
 		if err != nil {
 			return fmt.Errorf("settle what the store still has: %w", err)

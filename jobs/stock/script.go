@@ -85,8 +85,6 @@ var (
 	markLua string
 	//go:embed lua/missing.lua
 	missingLua string
-	//go:embed lua/acknowledged.lua
-	acknowledgedLua string
 	//go:embed lua/decide.lua
 	decideLua string
 	//go:embed lua/decided.lua
@@ -156,8 +154,6 @@ var (
 	rewriteScript = redis.NewScript(rewriteLua)
 	closeScript   = redis.NewScript(closeLua)
 	missingScript = redis.NewScript(orderLua + missingLua)
-
-	acknowledgedScript = redis.NewScript(acknowledgedLua)
 
 	// Scripts for runs: each compares the run's fence with the highest fence seen.
 	overdueScript  = redis.NewScript(guard.Lua() + overdueLua)

@@ -49,7 +49,7 @@ func everything(t *testing.T, client redis.UniversalClient) {
 	if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:kept}:shelf").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kept.Restore(t.Context()); err != nil {
+	if _, err := kept.RestoreNow(t.Context()); err != nil {
 		t.Error(err)
 	}
 	short := newSale(t, client, stock.Options{Name: "short", Hold: 1e6})

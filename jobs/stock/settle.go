@@ -119,7 +119,7 @@ func (s *settler) probe(ctx context.Context) error {
 	if errors.Is(err, ErrStockUnknown) && !errors.Is(err, ErrForeign) && s.sale.options.Restore {
 		s.work.log.Warn("stock unknown", slog.String("err", err.Error()))
 		var r Restored
-		if r, err = s.sale.restoreAfter(ctx, restoreSilence, nil); err == nil {
+		if r, err = s.sale.Restore(ctx); err == nil {
 			r.Log(s.work.log)
 			b, err = s.sale.probe(ctx)
 		}

@@ -101,7 +101,7 @@ func TestSupplyOutlivesTheStore(t *testing.T) {
 		if err := s.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Fatal(err)
 		}
-		r, err := s.Restore(t.Context())
+		r, err := s.RestoreNow(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestSupplyOutlivesTheStore(t *testing.T) {
 
 		supply("d-3")
 		client.FlushAll(t.Context())
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, reference := range []string{"d-1", "d-2", "d-3"} {
@@ -171,7 +171,7 @@ func TestSupplyOfNewProductIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.Del(t.Context(), "cronce:v1:stock:{cronce:shop}:shelf")
-	if r, err := s.Restore(t.Context()); err != nil || len(r.Lost) > 0 {
+	if r, err := s.RestoreNow(t.Context()); err != nil || len(r.Lost) > 0 {
 		t.Fatal(r, err)
 	}
 	if _, err := s.Supply(t.Context(), "cup", "d-1", 10); err != nil {

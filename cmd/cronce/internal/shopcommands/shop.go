@@ -33,7 +33,7 @@ func Command() *cobra.Command {
 		},
 	}
 	command.ConfigFlags(cmd, config.ShopOverrides)
-	cmd.AddCommand(restoreCommand(), reconcileCommand(), disputesCommand(), freeCommand(), refundsCommand(), lostCommand(), eventsCommand())
+	cmd.AddCommand(restoreCommand(), reconcileCommand(), disputesCommand(), freeCommand(), eventsCommand())
 	return cmd
 }
 
