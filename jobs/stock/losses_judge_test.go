@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -135,17 +134,12 @@ func (l *losing) judgeProducts() {
 			return
 		}
 	}
-	l.t.Errorf("%s: %s; disputed: %q", l.where, differ, l.book.lines(l.t, "SELECT order_id, record, book_has FROM stock_dispute"))
+	l.t.Errorf("%s: %s", l.where, differ)
 }
 
-// differ returns how store and book differ. The store counts what the book counts, and
-// disputed orders that it has: see disputed.
+// differ returns how store and book differ.
 func (l *losing) differ() string {
 	s := newSale(l.t, l.client(), stock.Options{})
-	on, err := l.disputed()
-	if err != nil {
-		return err.Error()
-	}
 	if differ := l.sellerDiffers(s); differ != "" {
 		return differ
 	}
@@ -155,74 +149,28 @@ func (l *losing) differ() string {
 		if err != nil || p.Put != l.m.totals[sku] || p.Stock < 0 || p.Reserved < 0 || p.Stock+p.Reserved+p.Sold != p.Put {
 			return fmt.Sprintf("the store has %+v, %v, of %d that were put in", p, err, l.m.totals[sku])
 		}
-		rows = append(rows, fmt.Sprint(sku, " ", p.Put, " ", p.Reserved, " ", p.Sold-on.sold[sku]))
+		rows = append(rows, fmt.Sprint(sku, " ", p.Put, " ", p.Reserved, " ", p.Sold))
 	}
 	book := slices.DeleteFunc(l.book.lines(l.t, productRows), func(row string) bool { return strings.HasPrefix(row, sellerSKU+" ") })
 	if fmt.Sprint(book) != fmt.Sprint(rows) {
-		return fmt.Sprintf("the book has %q, the store, without disputed orders, %q", book, rows)
+		return fmt.Sprintf("the book has %q, the store %q", book, rows)
 	}
 	bought, err := l.client().HGetAll(l.t.Context(), saleTag+"bought").Result()
 	var shelf []string
 	for field, text := range bought {
-		if n, err := strconv.ParseInt(text, 10, 64); err != nil || n != on.bought[field] { // else all of it is disputed
-			shelf = append(shelf, fmt.Sprint(strings.Replace(field, ":", " ", 1), " ", n-on.bought[field]))
-		}
+		shelf = append(shelf, strings.Replace(field, ":", " ", 1)+" "+text)
 	}
 	book = l.book.lines(l.t, "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id"+
 		" WHERE o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku")
 	slices.Sort(shelf)
 	slices.Sort(book)
 	if err != nil || fmt.Sprint(shelf) != fmt.Sprint(book) {
-		return fmt.Sprintf("buyers have %q in the book, the store counts, without disputed orders, %q, %v", book, shelf, err)
+		return fmt.Sprintf("buyers have %q in the book, the store counts %q, %v", book, shelf, err)
 	}
 	if wrong := l.book.lines(l.t, unequal); len(wrong) > 0 {
 		return fmt.Sprintf("of %q the book does not count what its orders are", wrong)
 	}
 	return ""
-}
-
-// What disputed orders have on the shelf.
-type onShelf struct {
-	sold   map[string]int64 // by product
-	bought map[string]int64 // by buyer:product
-}
-
-// disputed reads what disputed orders have on the shelf. Two stores that have sold side by side
-// have given the same stock away twice: the paid orders for which the book has no room are
-// disputed, and wait for an operator, of which these rounds have none. A later rebuild, in a
-// round in which there is stock again, puts them on the shelf (see docs/stock.md), where they hold
-// their items until the operator has decided: the store counts them, and the book does not, as
-// reconcile has it. Each order that the store has as disputed is paid, as it is in the book's list of
-// disputes; and no order is disputed that the book has, too.
-func (l *losing) disputed() (on onShelf, err error) {
-	on = onShelf{map[string]int64{}, map[string]int64{}}
-	if both := l.book.lines(l.t, "SELECT d.order_id, o.status FROM stock_dispute d JOIN orders o ON o.sale = d.sale AND o.id = d.order_id AND o.placed_at = d.placed_at"+
-		" WHERE d.book_has = '' OR d.state = o.status"); len(both) > 0 {
-		return on, fmt.Errorf("the book has %q, and as disputed", both)
-	}
-	inBook := l.book.lines(l.t, "SELECT order_id, placed_at, state FROM stock_dispute")
-	names, err := l.client().HGetAll(l.t.Context(), saleTag+"disputed").Result()
-	if err != nil {
-		return on, err
-	}
-	for id, instead := range names {
-		line, err := l.client().Get(l.t.Context(), saleTag+"order:"+id).Result()
-		if err != nil {
-			return on, fmt.Errorf("disputed order %s (%q): %w", id, instead, err)
-		}
-		r, err := stock.ParseRecord(id, line)
-		if err != nil {
-			return on, err
-		}
-		if r.State != stock.Paid || !slices.Contains(inBook, fmt.Sprint(id, " ", r.Placed.UnixMilli(), " ", r.State)) {
-			return on, fmt.Errorf("the store has %s %s as disputed (%q), the book %q", id, line, instead, inBook)
-		}
-		for _, item := range r.Items {
-			on.sold[item.SKU] += item.Quantity
-			on.bought[r.Buyer+":"+item.SKU] += item.Quantity
-		}
-	}
-	return on, nil
 }
 
 // judgeBuyers checks that no buyer of a round has more than may be. Where two stores have sold

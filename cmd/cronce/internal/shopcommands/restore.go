@@ -21,18 +21,18 @@ func restoreCommand() *cobra.Command {
 		Use:   "restore",
 		Short: "Rebuild the shelf in Redis from the database, after Redis lost data",
 		Long: "Rebuild stock, open orders and the ids of closed ones in Redis from the database, after Redis\n" +
-			"lost data: until then the sale answers 503 stock-unknown. Accepted orders that are still in Redis\n" +
-			"and not settled go into the database first, as far as there is room. The sale opens when the rebuild is\n" +
-			"complete. An interrupted rebuild is begun again. A rebuild that has made a step within 5 s is under way and\n" +
-			"continues, unless --take-over ends it. Run it with --dry-run first.\n\n" +
-			"Exit codes: 0 rebuilt, or nothing to do; 1 some orders could not be taken over;\n" +
-			"3 another database keeps the shelf, or another rebuild is under way; 4 not known: Redis or the database does not answer.",
+			"lost data: until then the sale answers 503 stock-unknown. Nothing is taken over from Redis: orders that it\n" +
+			"still has and that were not settled are dropped, and listed. The sale opens when the rebuild is complete. An\n" +
+			"interrupted rebuild is begun again. A rebuild that has made a step within 5 s is under way and continues,\n" +
+			"unless --take-over ends it. Run it with --dry-run first.\n\n" +
+			"Exit codes: 0 rebuilt, or nothing to do; 3 another database keeps the shelf, or another rebuild is under way;\n" +
+			"4 not known: Redis or the database does not answer.",
 		Example: "  cronce shop restore --config config.yaml --dry-run\n  cronce shop restore --config config.yaml",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, dry, takeOver) },
 	}
 	command.ConfigFlags(cmd, config.ShopOverrides)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "print which orders would be taken over and which not, and change nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print which orders would be dropped, and change nothing")
 	cmd.Flags().BoolVar(&takeOver, "take-over", false, "end another rebuild that is under way")
 	return cmd
 }
@@ -67,29 +67,13 @@ func printRestored(ctx context.Context, w io.Writer, act restoring, dry bool) er
 	case err != nil:
 		return exit.Doubt(err)
 	}
-	for _, id := range r.Taken {
-		fmt.Fprintf(w, "taken over   order %s\n", terminal.Printable(id))
-	}
-	for _, l := range r.Lost {
-		what := "order " + terminal.Printable(l.ID)
-		if l.ID == "" {
-			what = "product " + terminal.Printable(l.SKU)
-		}
-		fmt.Fprintf(w, "not taken    %s: %s\n", what, terminal.Printable(l.Reason))
+	for _, id := range r.Dropped {
+		fmt.Fprintf(w, "dropped      order %s\n", terminal.Printable(id))
 	}
 	if dry {
-		fmt.Fprintf(w, "would restore %d products; %d orders would be taken over, %d entries not\n", r.Products, len(r.Taken), len(r.Lost))
-		return nil
+		_, err = fmt.Fprintf(w, "would restore %d products, and drop %d orders\n", r.Products, len(r.Dropped))
+		return err
 	}
-	return printRebuilt(w, &r)
-}
-
-// printRebuilt prints the result of a rebuild.
-func printRebuilt(w io.Writer, r *stock.Restored) error {
-	fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones, %d disputed; %d taken over, %d entries not\n",
-		r.Products, r.Open, r.Closed, r.Disputed, len(r.Taken), len(r.Lost))
-	if len(r.Lost) > 0 {
-		return exit.Printed(exit.Failed, "some orders were not taken over")
-	}
-	return nil
+	_, err = fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones; %d dropped\n", r.Products, r.Open, r.Closed, len(r.Dropped))
+	return err
 }
