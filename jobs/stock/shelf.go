@@ -184,7 +184,6 @@ var reasons = map[string]string{
 	"behind":    "the store has lost changes",
 	"other":     "the store has another shelf than the book",
 	"restoring": "the shelf is being rebuilt",
-	"repair":    "the shelf is to be rebuilt",
 }
 
 func closedShelf(why string) error {
