@@ -124,7 +124,7 @@ func TestBuyerLimit(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantBought(t, client, map[string]string{"ada:tea": "2", "ada:cup": "1", "bob:tea": "5"})
@@ -190,43 +190,6 @@ func TestBuyersRace(t *testing.T) {
 		t.Errorf("%d were accepted, want 3", accepted.Load())
 	}
 	wantProduct(t, sales[0], "tea", 100, 97, 3, 0)
-}
-
-// Counts of buyers that are not those of their orders are found, and made again from the book.
-func TestBuyersRepaired(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		s := keptSale(t, client, p, stock.Options{})
-		put(t, s, "tea", 100)
-		setOffer(t, s, "tea", limited(5))
-		for i, buyer := range []string{"ada", "bob", "eve"} {
-			reserve(t, s, of(buyer, buyer, int64(i+1)))
-		}
-		settle(t, s, p, 1, 3)
-		reserve(t, s, of("moving", "m", 1))
-		wantReconciled(t, s, p, 1, stock.Reconciled{LookedUp: 3})
-		if found, err := s.Audit(t.Context()); err != nil || len(found) != 0 {
-			t.Fatalf("found %v, %v", found, err)
-		}
-		bought := saleTag + "bought"
-		err := errors.Join(client.HSet(t.Context(), bought, "ada:tea", 5).Err(), client.HDel(t.Context(), bought, "bob:tea").Err(),
-			client.HSet(t.Context(), bought, "ghost:tea", 1).Err(), client.HSet(t.Context(), bought, "moving:tea", 4).Err())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, logged, err := reconcile(t, s, p, 2); err == nil || strings.Contains(logged, "ghost") || !strings.Contains(fmt.Sprint(err), "of 3 buyers") {
-			t.Errorf("reconcile: %v: %s", err, logged)
-		}
-		r, err := s.Repair(t.Context(), operator)
-		want := "[buyer \"ada\" of product \"tea\": the store has 5, the book orders of 1" +
-			" buyer \"bob\" of product \"tea\": the store has 0, the book orders of 2" +
-			" buyer \"ghost\" of product \"tea\": the store has 1, the book orders of 0]"
-		if got := fmt.Sprint(r.Found); err != nil || got != want {
-			t.Errorf("found %s, %v, want %s", got, err, want)
-		}
-		wantBought(t, client, map[string]string{"ada:tea": "1", "bob:tea": "2", "eve:tea": "3", "moving:tea": "1"})
-		settle(t, s, p, 2, 0)
-		wantReconciled(t, s, p, 3, stock.Reconciled{})
-	})
 }
 
 // The store's clock judges when a sale begins and ends, to the millisecond. An order that was

@@ -260,7 +260,7 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 	}
 	p.wantLines(m.t, productRows, products...)
 	p.wantSums(m.t)
-	if _, reported, err := reconcile(m.t, s, p, time.Hour.Microseconds()*24*365); err != nil {
+	if reported, err := reconcile(m.t, s, p, time.Hour.Microseconds()*24*365); err != nil {
 		m.t.Errorf("%v: %s", err, reported)
 	}
 }

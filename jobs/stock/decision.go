@@ -6,10 +6,51 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
+
+// An Action is the kind of a decision.
+type Action string
+
+// The actions.
+const (
+	DropEvent Action = "drop event" // a refused event was given up
+	SkipEvent Action = "skip event" // the next event of a target was put aside
+)
+
+// A Decision is an action of an operator, as recorded in the table stock_decision.
+type Decision struct {
+	Action Action
+	Order  string // the id, or empty
+	By     string // the operator: 1 to 200 characters
+	Reason string // 1 to 500 characters
+	Made   time.Time
+
+	storeHas, bookHas string
+}
+
+// The longest By and Reason of a Decision, in characters.
+const (
+	MaxBy     = 200
+	MaxReason = 500
+)
+
+func (d *Decision) faults() error {
+	var faults []error
+	for _, f := range []struct {
+		name, text string
+		most       int
+	}{{"by", d.By, MaxBy}, {"reason", d.Reason, MaxReason}} {
+		if n := utf8.RuneCountInString(f.text); strings.TrimSpace(f.text) == "" || n > f.most || !utf8.ValidString(f.text) || strings.ContainsRune(f.text, 0) {
+			faults = append(faults, &FieldError{f.name, quote(f.text), fmt.Sprintf("1 to %d characters", f.most)})
+		}
+	}
+	return errors.Join(faults...)
+}
 
 // Decisions returns the latest n decisions of operators, newest first. It needs Options.Book.
 func (s *Sale) Decisions(ctx context.Context, n int) ([]Decision, error) {
@@ -20,7 +61,7 @@ func (s *Sale) Decisions(ctx context.Context, n int) ([]Decision, error) {
 	if err := b.Migrate(ctx); err != nil {
 		return nil, err
 	}
-	query := b.dialect.Bind("SELECT action, order_id, sku, new_id, made_by, reason, made_at FROM stock_decision WHERE sale = ?" +
+	query := b.dialect.Bind("SELECT action, order_id, made_by, reason, made_at FROM stock_decision WHERE sale = ?" +
 		" ORDER BY made_at DESC, id LIMIT " + strconv.Itoa(max(0, n)))
 	rows, err := b.db.QueryContext(ctx, query, s.ID())
 	if err != nil {
@@ -31,7 +72,7 @@ func (s *Sale) Decisions(ctx context.Context, n int) ([]Decision, error) {
 	for rows.Next() {
 		var d Decision
 		var made int64
-		if err := rows.Scan(&d.Action, &d.Order, &d.SKU, &d.NewID, &d.By, &d.Reason, &made); err != nil {
+		if err := rows.Scan(&d.Action, &d.Order, &d.By, &d.Reason, &made); err != nil {
 			return nil, fmt.Errorf("stock: read the decisions: %w", err)
 		}
 		d.Made = time.UnixMilli(made).UTC()
@@ -49,61 +90,9 @@ func (tx *transaction) record(ctx context.Context, d Decision) error {
 		{Name: "id"}, {Name: "made_by"}, {Name: "action"}, {Name: "order_id"}, {Name: "sku"}, {Name: "new_id"},
 		{Name: "store_has"}, {Name: "book_has"}, {Name: "reason"},
 	}}
-	t.Add(rand.Text(), d.By, string(d.Action), d.Order, d.SKU, d.NewID, d.storeHas, d.bookHas, d.Reason)
+	t.Add(rand.Text(), d.By, string(d.Action), d.Order, "", "", d.storeHas, d.bookHas, d.Reason)
 	if err := tx.write(ctx, &t, ""); err != nil {
 		return fmt.Errorf("record the decision: %w", err)
 	}
 	return nil
-}
-
-// decided records the decision about a dispute and removes the dispute.
-func (b *Database) decided(ctx context.Context, sale string, d Decision, placed int64) error {
-	return b.transact(ctx, sale, func(tx *transaction) error {
-		query := tx.dialect.Bind("DELETE FROM stock_dispute WHERE sale = ? AND order_id = ? AND placed_at = ?")
-		done, err := tx.tx.ExecContext(ctx, query, sale, d.Order, placed)
-		if err != nil {
-			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return err // another call has recorded the decision
-		}
-		if _, err := tx.dropLost(ctx, d.Order); err != nil && !errors.Is(err, ErrNotLost) {
-			return err
-		}
-		return tx.record(ctx, d)
-	})
-}
-
-// writeDisputes stores disputed orders in their current state, and removes disputes whose order has
-// ended and holds nothing any more.
-func (tx *transaction) writeDisputes(ctx context.Context, p planned) error {
-	t := sqltext.Table{Name: "stock_dispute", Clock: "found_at", Columns: []sqltext.Column{
-		{Name: "order_id"}, {Name: "placed_at"}, {Name: "state"}, {Name: "record"}, {Name: "book_has"},
-	}}
-	for _, d := range p.disputes {
-		line, err := booked{Record: d.record}.line()
-		if err != nil {
-			return err
-		}
-		t.Add(d.record.ID, d.record.Placed.UnixMilli(), string(d.record.State), line, d.instead)
-	}
-	if err := tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "stock_dispute", "sale, order_id, placed_at", []string{"state", "record", "book_has"}, nil)); err != nil {
-		return err
-	}
-	query := tx.dialect.Bind("DELETE FROM stock_dispute WHERE sale = ? AND order_id = ? AND placed_at = ?")
-	for _, r := range p.ended {
-		if _, err := tx.tx.ExecContext(ctx, query, tx.sale, r.ID, r.Placed.UnixMilli()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// endDisputes removes disputes about orders that the book lacked and now has: a later rebuild found
-// room for the order, or it was refunded or returned on the shelf.
-func (tx *transaction) endDisputes(ctx context.Context) error {
-	query := "DELETE FROM stock_dispute WHERE sale = ? AND book_has = '' AND EXISTS (SELECT 1 FROM orders o" +
-		" WHERE o.sale = stock_dispute.sale AND o.id = stock_dispute.order_id AND o.placed_at = stock_dispute.placed_at)"
-	_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(query), tx.sale)
-	return err
 }

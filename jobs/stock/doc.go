@@ -43,8 +43,10 @@
 // With [Options.Book] the database is the book, and the store holds a shelf that is built
 // from it. If the store has less than the book, or less than it acknowledged to this
 // process, the sale is closed: each change returns [ErrStockUnknown] until [Sale.Restore]
-// has rebuilt the shelf. [Sale.Watch] compares the two each second. Without a book a
-// loss of data goes unnoticed, and the stock is sold again.
+// has rebuilt the shelf from the book alone. With [Options.Settled] nothing that was
+// acknowledged is lost. Otherwise the orders, payments and cancellations that were not
+// settled yet are lost, about those of the last second. [Sale.Watch] compares the two each
+// second. Without a book a loss of data goes unnoticed, and the stock is sold again.
 //
 // # The store
 //
@@ -53,7 +55,7 @@
 // slot. An ACL user needs no more than
 //
 //	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
-//	+pexpire +pttl +persist +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall +hscan
+//	+pexpire +pttl +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
 //	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrangebylex
 //
 // +wait with Options.Replicas, +xadd +xinfo +xrange with a Stream, and +hello, which every

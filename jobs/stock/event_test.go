@@ -255,35 +255,3 @@ func TestEventsOfStoppedSettlement(t *testing.T) {
 		wantWays(t, to.all(), 1, want...)
 	})
 }
-
-// The book loses orders, and gets them again by a repair; the store loses everything, and what it
-// had accepted is taken over by a rebuild: each state still has one event.
-func TestEventsOfRepair(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		var to listener
-		s := eventSale(t, client, p, &to)
-		reserve(t, s, order("a"))
-		reserve(t, s, order("b"))
-		settleAll(t, s, p)
-		for _, statement := range []string{"DELETE FROM order_item", "DELETE FROM orders"} {
-			p.do(t, statement)
-		}
-		if _, err := s.Repair(t.Context(), stock.Decision{By: "Ada", Reason: "lost"}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := pay(t.Context(), s, "a"); err != nil {
-			t.Fatal(err)
-		}
-		settleAll(t, s, p)
-		reserve(t, s, order("c"))
-		if err := client.HSet(t.Context(), saleTag+"shelf", "closed", "behind").Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Restore(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		settleAll(t, s, p)
-		deliver(t, s, &to)
-		wantWays(t, to.all(), 1, "a reserved paid", "b reserved", "c reserved")
-	})
-}

@@ -34,31 +34,19 @@ func Settle(ctx context.Context, s *Sale, b *Database, batch int, fence int64, s
 	return run.orders, err
 }
 
-// Reconciled is what a run of reconcile has found.
-type Reconciled struct{ LookedUp, Again int }
-
-// Reconciliation is one run of reconcile that looks up settled orders at once,
-// with a lease and steps that the test decides about.
-func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step func(string) error, log *slog.Logger) (Reconciled, error) {
+// Reconciliation is one run of reconcile, with a lease and steps that the test decides about.
+func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step func(string) error, log *slog.Logger) error {
 	w := testWork(fence, step)
 	if log != nil {
 		w.log = log
 	}
-	run := newReconciler(s, b, 0, w)
-	err := run.run(ctx)
-	return Reconciled{run.lookedUp, run.again}, err
+	return (&reconciler{sale: s, database: b, most: maxCompared, work: w}).run(ctx)
 }
 
-// ReconcileSome is one run of reconcile that compares up to most orders and buyers of each side.
-func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most int) (Reconciled, error) {
-	run := newReconciler(s, b, 0, testWork(fence, nil))
-	run.most = most
-	err := run.run(ctx)
-	return Reconciled{run.lookedUp, run.again}, err
+// ReconcileSome is one run of reconcile that compares up to most orders of each side.
+func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most int) error {
+	return (&reconciler{sale: s, database: b, most: most, work: testWork(fence, nil)}).run(ctx)
 }
-
-// LogLost lists what a sale has acknowledged and is lost, as Sale.Watch does.
-func LogLost(ctx context.Context, s *Sale, log *slog.Logger) error { return s.logLost(ctx, log) }
 
 // Enter begins a transaction of settleOrders with a fence, and calls f in the
 // middle of it.

@@ -97,15 +97,6 @@ func TestProductPagesOfOlderStores(t *testing.T) {
 			t.Fatal(err)
 		}
 		want("with a name too many", all...)
-		if err := client.ZAdd(t.Context(), names, redis.Z{Member: "gone"}, redis.Z{Member: "old"}).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.ZRem(t.Context(), names, "cup", "tea").Err(); err != nil {
-			t.Fatal(err)
-		}
-		settle(t, s, p, 1, 0)
-		wantReconciled(t, s, p, 1, stock.Reconciled{})
-		want("with names of others, as many as are missing", all...)
 		if err := s.Delete(t.Context(), "pot", stock.Condition{}); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +104,7 @@ func TestProductPagesOfOlderStores(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := client.ZCard(t.Context(), names).Result(); err != nil || n != 5 {
@@ -384,47 +375,6 @@ func TestHTTPLists(t *testing.T) {
 	if status, answer, _ := s.send("GET", "/orders", ""); status != 501 || answer["type"] != "urn:cronce:stock:no-book" {
 		t.Error(status, answer)
 	}
-}
-
-// A payment that is to be refunded is listed until a refund names it.
-func TestToRefund(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		s := keptSale(t, client, p, stock.Options{})
-		put(t, s, "tea", 10)
-		reserve(t, s, order("a"))
-		late := func(reference string) {
-			t.Helper()
-			if _, err := s.Pay(t.Context(), "a", stock.Payment{Reference: reference, Amount: 625, Currency: "EUR"}); !errors.Is(err, stock.ErrClosed) {
-				t.Fatal(err)
-			}
-		}
-		if _, err := s.Cancel(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
-		late("p-1")
-		late("p-2")
-		settle(t, s, p, 1, 1)
-		want := func(texts ...string) {
-			t.Helper()
-			all, err := s.ToRefund(t.Context(), 10)
-			var got []string
-			for _, one := range all {
-				got = append(got, fmt.Sprint(one.Order, one.State, one.Payment.Reference, one.Payment.Amount, one.Payment.Currency))
-			}
-			if err != nil || !slices.Equal(got, texts) {
-				t.Errorf("%q, %v, want %q", got, err, texts)
-			}
-		}
-		want(fmt.Sprint("a", stock.Cancelled, "p-1", 625, "EUR"), fmt.Sprint("a", stock.Cancelled, "p-2", 625, "EUR"))
-		if _, err := s.Refund(t.Context(), "a", "f-1", "p-1"); err != nil {
-			t.Fatal(err)
-		}
-		settle(t, s, p, 1, 1)
-		want(fmt.Sprint("a", stock.Cancelled, "p-2", 625, "EUR"))
-		if _, err := s.ToRefund(t.Context(), 0); !slices.Equal(fields(err), []string{"limit"}) {
-			t.Error(err)
-		}
-	})
 }
 
 // A page of products, and the orders of one of them.

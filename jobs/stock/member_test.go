@@ -197,7 +197,7 @@ func (p *process) read(r io.Reader, receive func(*process, map[string]any)) {
 		switch line["msg"] {
 		case "shop served":
 			p.address, _ = line["address"].(string)
-		case "stock broken", "order lost", "order disputed", "orders settled again: the database had lost them":
+		case "stock broken", "order lost", "order refused":
 			p.broken = append(p.broken, scanner.Text())
 		}
 		if line["level"] == "error" || line["level"] == "warn" {

@@ -78,7 +78,6 @@ type Sale struct {
 	shelf         shelf
 	orderWriter   bookWriter // writes orders into the book
 	productWriter bookWriter // writes sellers' changes into the book
-	answers       answers
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)

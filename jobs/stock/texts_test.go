@@ -111,7 +111,7 @@ func TestTexts(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if r := wantState(t, s, "o-1", stock.Paid); r.Phone != o.Phone {

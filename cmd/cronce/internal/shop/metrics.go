@@ -101,35 +101,32 @@ func zeroOrOne(yes bool) float64 {
 	return 0
 }
 
-// bookMetrics are the metrics from the database of a shop: the targets of its events, and its
-// disputed and lost orders. If the database does not answer, its metrics are absent.
+// bookMetrics are the metrics from the database of a shop: the targets of its events. If the database does not answer, its metrics are absent.
 type bookMetrics struct {
 	sale    *stock.Sale
 	targets []string // configured targets: a removed one no longer counts
 
-	up, disputed, lost, waiting, lag, aside *prometheus.Desc
+	up, waiting, lag, aside *prometheus.Desc
 }
 
 func newBookMetrics(s *Shop) *bookMetrics {
 	return &bookMetrics{
 		sale: s.Sale, targets: s.targets,
-		up:       shopDesc("database_up", "Whether the database has answered this scrape."),
-		disputed: shopDesc("orders_disputed", "Orders that the store accepted and of which the database has another under the same id: an operator decides."),
-		lost:     shopDesc("orders_lost", "Accepted orders whose acknowledged state is neither in the store nor in the database."),
-		waiting:  shopDesc("events_waiting", "Events that a target does not have yet.", "target"),
-		lag:      shopDesc("events_lag_seconds", "Age of the oldest event that a target does not have yet.", "target"),
-		aside:    shopDesc("events_aside", "Events that a target has refused: an operator decides.", "target"),
+		up:      shopDesc("database_up", "Whether the database has answered this scrape."),
+		waiting: shopDesc("events_waiting", "Events that a target does not have yet.", "target"),
+		lag:     shopDesc("events_lag_seconds", "Age of the oldest event that a target does not have yet.", "target"),
+		aside:   shopDesc("events_aside", "Events that a target has refused: an operator decides.", "target"),
 	}
 }
 
 // Describe is for the registry.
 func (m *bookMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.disputed, m.lost, m.waiting, m.lag, m.aside} {
+	for _, d := range []*prometheus.Desc{m.up, m.waiting, m.lag, m.aside} {
 		to <- d
 	}
 }
 
-// Collect sends three queries to the database, for at most ScrapeTime.
+// Collect sends one query to the database, for at most ScrapeTime.
 func (m *bookMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -137,19 +134,10 @@ func (m *bookMetrics) Collect(to chan<- prometheus.Metric) {
 	ctx, stop := context.WithTimeout(context.Background(), ScrapeTime)
 	defer stop()
 	all, err := m.sale.Targets(ctx)
-	var disputed, lost int64
-	if err == nil {
-		disputed, err = m.sale.CountDisputes(ctx)
-	}
-	if err == nil {
-		lost, err = m.sale.CountLost(ctx)
-	}
 	gauge(m.up, zeroOrOne(err == nil))
 	if err != nil {
 		return
 	}
-	gauge(m.disputed, float64(disputed))
-	gauge(m.lost, float64(lost))
 	for _, t := range all {
 		if slices.Contains(m.targets, t.Name) {
 			gauge(m.waiting, float64(t.Lag), t.Name)

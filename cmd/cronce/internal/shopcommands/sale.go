@@ -58,7 +58,7 @@ func saleFailed(err error) error {
 	case field:
 		return exit.Usage(err)
 	}
-	for _, refusal := range []error{stock.ErrForeign, stock.ErrNoDispute, stock.ErrDecided, stock.ErrNotOnShelf, stock.ErrConflict, stock.ErrClosed, stock.ErrUnknownOrder, stock.ErrNotAside, stock.ErrNotNext, stock.ErrNotLost} {
+	for _, refusal := range []error{stock.ErrForeign, stock.ErrNotAside, stock.ErrNotNext} {
 		if errors.Is(err, refusal) {
 			return exit.With(exit.Refused, err)
 		}
@@ -76,13 +76,4 @@ func (w *operator) flags(cmd *cobra.Command) {
 
 func (w *operator) decision(a stock.Action, order string) stock.Decision {
 	return stock.Decision{Action: a, Order: order, By: command.Caller(w.by), Reason: w.reason}
-}
-
-func oneOrder(command string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return exit.Usagef("shop %s: got %d arguments, want one order's id", command, len(args))
-		}
-		return nil
-	}
 }

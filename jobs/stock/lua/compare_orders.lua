@@ -1,4 +1,4 @@
--- audit: reads orders, and whether their state is on its way to the book.
+-- compare_orders: reads orders, and whether their state is on its way to the book.
 --
 -- KEYS  1 fresh  2 due  3 unsettled, then the orders' records
 -- ARGV  the orders' ids
