@@ -117,11 +117,7 @@ const (
 	Refund Action = "refund" // its items are back in stock, and the payment is refunded
 	Drop   Action = "drop"   // its items are back in stock
 	Free   Action = "free"   // a reservation was ended before its time
-	// DropEvent: a refused event was given up.
-	DropEvent Action = "drop event"
-	// SkipEvent: the next event of a target was put aside.
-	SkipEvent Action = "skip event"
-	Repair    Action = "repair" // the shelf was rebuilt, or counts of the book were recomputed
+	Repair Action = "repair" // the shelf was rebuilt, or counts of the book were recomputed
 )
 
 // A Decision is an action of an operator, as recorded in the table stock_decision.

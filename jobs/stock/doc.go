@@ -56,14 +56,12 @@
 //	+pexpire +pttl +persist +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall +hscan
 //	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrangebylex
 //
-// +wait with Options.Replicas, +xadd +xinfo +xrange with a Stream, and +hello, which every
-// connection needs.
+// +wait with Options.Replicas, and +hello, which every connection needs.
 //
 // # Events
 //
 // Each new state of an order is an [Event]. It is written in the transaction that writes the
-// order, and a job per [Target] delivers it: see [DeliverEvents]. A [Stream] appends events to a
-// stream of Redis, a [Webhook] posts them, and [Texts] sends messages to the phones of buyers.
+// order. The job of package events posts it to a webhook.
 //
 // Receivers and phones are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.

@@ -2,15 +2,14 @@ package stock
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// EventVersion is the version of the event format. Fields may be added within a version; existing
+// eventVersion is the version of the event format. Fields may be added within a version; existing
 // fields keep their name and meaning.
-const EventVersion = 1
+const eventVersion = 1
 
 // An Event is a new state of an order in the book. It is written in the transaction that writes the
 // order. Each state of each order has one event.
@@ -48,14 +47,6 @@ type eventView struct {
 	Amount    int64      `json:"amount"`
 	Currency  string     `json:"currency"`
 	Reference string     `json:"reference,omitempty"` // of the payment, the refund or the return
-}
-
-// view parses the payload.
-func (e *Event) view() (v eventView, err error) {
-	if err = json.Unmarshal(e.Payload, &v); err != nil {
-		err = fmt.Errorf("event %d cannot be read: %w", e.Seq, err)
-	}
-	return v, err
 }
 
 // A step is one state in the history of an order.
@@ -121,8 +112,7 @@ func (t transition) steps() []step {
 	return since
 }
 
-// lineVersion is the first field of an event's row. Rows of older versions hold JSON, which begins
-// with a brace.
+// lineVersion is the first field of an event's row.
 const lineVersion = "1"
 
 // line returns the payload column of an event's row. Writing it costs a tenth of writing JSON, in a
@@ -133,15 +123,14 @@ func (t transition) line(s step) string {
 	return string(appendItems([]byte(head), r.Items, true))
 }
 
-// read computes the Payload from a row. A text in another form, such as the JSON of older versions,
-// becomes the Payload unchanged.
+// read computes the Payload from a row. A text in another form becomes the Payload unchanged.
 func (e *Event) read(line string) {
 	e.Payload = []byte(line)
 	part := strings.SplitN(line, " ", 6)
 	if len(part) != 6 || part[0] != lineVersion {
 		return
 	}
-	v := eventView{Version: EventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: showTime(e.Placed),
+	v := eventView{Version: eventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: showTime(e.Placed),
 		At: showTime(e.At), State: State(part[1]), Reference: part[2], Currency: part[4]}
 	var r Record
 	var err error

@@ -123,19 +123,7 @@ func MigrateTo(ctx context.Context, db *sql.DB, d Dialect, last int) error {
 	return database.Migrate(ctx, db, d, files, "stock_schema")
 }
 
-// Deliver is one run of deliverEvents, with a lease and steps that the test decides about.
-func Deliver(ctx context.Context, s *Sale, t Target, fence int64, step func(string) error) error {
-	return newDeliveryRun(s, t, testWork(fence, step)).run(ctx)
-}
-
-// DeliverLogging is one run of deliverEvents with a log.
-func DeliverLogging(ctx context.Context, s *Sale, t Target, fence int64, log *slog.Logger) error {
-	w := testWork(fence, nil)
-	w.log = log
-	return newDeliveryRun(s, t, w).run(ctx)
-}
-
-// Sweep deletes events that all targets have for longer than retention.
+// Sweep deletes delivered events that are older than retention.
 func Sweep(ctx context.Context, s *Sale, retention time.Duration) error {
 	return s.options.Book.sweepEvents(ctx, s.ID(), retention)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
@@ -173,4 +174,31 @@ func (s *Sale) listGone(ctx context.Context, lost []string, acknowledged map[str
 	}
 	slices.SortFunc(losses, func(a, b Loss) int { return strings.Compare(a.ID, b.ID) })
 	return s.onAside(ctx, func(tx *transaction) error { return tx.writeLost(ctx, fromShop, losses) })
+}
+
+// onAside calls f in a transaction of the book.
+func (s *Sale) onAside(ctx context.Context, f func(tx *transaction) error) error {
+	b := s.options.Book
+	if b == nil {
+		return errNoBook
+	}
+	if err := b.Migrate(ctx); err != nil {
+		return err
+	}
+	return b.transact(ctx, s.ID(), f)
+}
+
+// maxTrouble bounds the characters of a stored error text.
+const maxTrouble = 300
+
+// trouble returns the text of an error as it is stored: cut, on one line, with unprintable
+// characters replaced.
+func trouble(err error) string {
+	text := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, err.Error()))
+	return string(text[:min(maxTrouble, len(text))])
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/events"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -92,11 +93,11 @@ func member(ctx context.Context, text string) error {
 	}
 	jobs := []scheduler.Job{stock.SettleOrders(sale, database, 200), stock.ReleaseExpired(sale), stock.Reconcile(sale, database)}
 	if c.Hook != "" {
-		deliveries, err := memberEvents(c, sale, client)
+		deliver, err := events.Job(sale, events.Options{URL: c.Hook, Secrets: func() []string { return []string{"0123456789abcdef"} }})
 		if err != nil {
 			return err
 		}
-		jobs = append(jobs, deliveries...)
+		jobs = append(jobs, deliver)
 	}
 	node, err := memberNode(c, client, log, jobs...)
 	if err != nil {

@@ -70,7 +70,7 @@ func (c *Config) secretSources() []secretSource {
 		if w := s.Rewards; w != nil {
 			all = append(all, secretSource{"shop.rewards.token", w.TokenFile, w.TokenEnv})
 		}
-		if s.Events != nil && s.Events.Webhook != nil {
+		if c.HasWebhook() {
 			w := s.Events.Webhook
 			all = append(all, secretSource{"shop.events.webhook.secret", w.SecretFile, w.SecretEnv},
 				secretSource{"shop.events.webhook.old_secret", w.OldSecretFile, w.OldSecretEnv})

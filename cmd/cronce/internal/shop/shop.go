@@ -35,7 +35,7 @@ type Shop struct {
 	Tokens   func(stock.Role) []string // tokens by role; nil: every caller may do everything
 	gate     stock.HandlerOptions      // HTTP options, without log and tokens
 	measured []string                  // products whose stock is a metric; empty: all, if they are few
-	targets  []string                  // names of the targets of its events
+	posts    bool                      // whether its events are posted
 	served   atomic.Pointer[stock.Handler]
 
 	rewards func(context.Context, *slog.Logger) (h http.Handler, done func(), err error) // nil: none are served
@@ -65,7 +65,7 @@ func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, erro
 	}
 	s.db, s.address, s.hosts = db, o.Address, o.ServedAs()
 	s.gate, s.measured = o.Gate(), o.MetricsProducts
-	s.targets = c.EventTargets()
+	s.posts = c.HasWebhook()
 	if s.rewards, err = openRewards(c, client, db, dialect, dry); err != nil {
 		return s, exit.Usage(err)
 	}

@@ -58,7 +58,7 @@ func saleFailed(err error) error {
 	case field:
 		return exit.Usage(err)
 	}
-	for _, refusal := range []error{stock.ErrForeign, stock.ErrNoDispute, stock.ErrDecided, stock.ErrNotOnShelf, stock.ErrConflict, stock.ErrClosed, stock.ErrUnknownOrder, stock.ErrNotAside, stock.ErrNotNext, stock.ErrNotLost} {
+	for _, refusal := range []error{stock.ErrForeign, stock.ErrNoDispute, stock.ErrDecided, stock.ErrNotOnShelf, stock.ErrConflict, stock.ErrClosed, stock.ErrUnknownOrder, stock.ErrNotLost} {
 		if errors.Is(err, refusal) {
 			return exit.With(exit.Refused, err)
 		}
