@@ -58,10 +58,10 @@
 //
 // +wait with Options.Replicas, and +hello, which every connection needs.
 //
-// # Events
+// # Events and HTTP
 //
 // Each new state of an order is an [Event]. It is written in the transaction that writes the
-// order. The job of package events posts it to a webhook.
+// order. The job of package events posts it to a webhook. Package stockhttp serves a sale over HTTP.
 //
 // Receivers and phones are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.

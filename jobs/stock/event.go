@@ -34,19 +34,26 @@ func eventID(sale, order string, placed time.Time, kind State) string {
 
 // An eventView is an event as it is delivered.
 type eventView struct {
-	Version   int        `json:"version"`
-	ID        string     `json:"id"`
-	Kind      State      `json:"kind"`
-	Sale      string     `json:"sale"`
-	Seq       int64      `json:"seq"`
-	Order     string     `json:"order"`
-	Placed    string     `json:"placed_at"`
-	At        string     `json:"at"`
-	State     State      `json:"state"` // state of the order when the event was written, which may be a later one
-	Items     []itemView `json:"items"`
-	Amount    int64      `json:"amount"`
-	Currency  string     `json:"currency"`
-	Reference string     `json:"reference,omitempty"` // of the payment, the refund or the return
+	Version   int         `json:"version"`
+	ID        string      `json:"id"`
+	Kind      State       `json:"kind"`
+	Sale      string      `json:"sale"`
+	Seq       int64       `json:"seq"`
+	Order     string      `json:"order"`
+	Placed    string      `json:"placed_at"`
+	At        string      `json:"at"`
+	State     State       `json:"state"` // state of the order when the event was written, which may be a later one
+	Items     []eventItem `json:"items"`
+	Amount    int64       `json:"amount"`
+	Currency  string      `json:"currency"`
+	Reference string      `json:"reference,omitempty"` // of the payment, the refund or the return
+}
+
+type eventItem struct {
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
+	Price    int64  `json:"price"`
+	Amount   int64  `json:"amount"`
 }
 
 // A step is one state in the history of an order.
@@ -140,7 +147,9 @@ func (e *Event) read(line string) {
 	if err := r.parseItems(part[5] + ";" + part[4] + "-"); err != nil { // with a currency, since its items have prices
 		return
 	}
-	v.Items = viewItems(r.Items)
+	for _, i := range r.Items {
+		v.Items = append(v.Items, eventItem{i.SKU, i.Quantity, i.Price, i.Amount()})
+	}
 	if text, err := json.Marshal(v); err == nil {
 		e.Payload = text
 	}

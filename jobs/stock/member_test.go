@@ -28,6 +28,7 @@ import (
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/jobs/stock/events"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -107,7 +108,7 @@ func member(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: stock.NewHandler(sale, stock.HandlerOptions{Log: log}), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: stockhttp.NewHandler(sale, stockhttp.Options{Log: log}), ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
 	watching, unwatch := context.WithCancel(ctx)

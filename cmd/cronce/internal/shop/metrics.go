@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
 // ScrapeTime bounds the wait of a scrape for the store.
@@ -26,8 +27,8 @@ func (s *Shop) Collectors() []prometheus.Collector {
 // metrics are absent, so that no value is stale.
 type shopMetrics struct {
 	sale    *stock.Sale
-	handler *atomic.Pointer[stock.Handler] // holds nil until the shop is served
-	skus    []string                       // products whose stock is a metric; empty: all, if they are few
+	handler *atomic.Pointer[stockhttp.Handler] // holds nil until the shop is served
+	skus    []string                           // products whose stock is a metric; empty: all, if they are few
 
 	up, known, left, products, closed, unsettled, lag, totals, shed, requests *prometheus.Desc
 }

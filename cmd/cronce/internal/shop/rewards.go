@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/jobs/reward"
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -20,7 +21,7 @@ import (
 func (s *Shop) handler(ctx context.Context, log *slog.Logger) (h http.Handler, done func(), err error) {
 	options := s.gate
 	options.Log, options.Tokens = log, s.Tokens
-	sale := stock.NewHandler(s.Sale, options)
+	sale := stockhttp.NewHandler(s.Sale, options)
 	s.served.Store(sale)
 	if s.rewards == nil {
 		return sale, func() {}, nil

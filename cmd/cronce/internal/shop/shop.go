@@ -22,6 +22,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/listen"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -31,12 +32,12 @@ type Shop struct {
 	Database *stock.Database // the book of the sale
 	db       *sql.DB
 	address  string
-	hosts    []string                  // host names that it accepts
-	Tokens   func(stock.Role) []string // tokens by role; nil: every caller may do everything
-	gate     stock.HandlerOptions      // HTTP options, without log and tokens
-	measured []string                  // products whose stock is a metric; empty: all, if they are few
-	posts    bool                      // whether its events are posted
-	served   atomic.Pointer[stock.Handler]
+	hosts    []string                      // host names that it accepts
+	Tokens   func(stockhttp.Role) []string // tokens by role; nil: every caller may do everything
+	gate     stockhttp.Options             // HTTP options, without log and tokens
+	measured []string                      // products whose stock is a metric; empty: all, if they are few
+	posts    bool                          // whether its events are posted
+	served   atomic.Pointer[stockhttp.Handler]
 
 	rewards func(context.Context, *slog.Logger) (h http.Handler, done func(), err error) // nil: none are served
 }
@@ -78,7 +79,7 @@ func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, erro
 }
 
 // ReadTokens reads the tokens of the shop, and logs a warning if it has none.
-func ReadTokens(c *config.Config, log *slog.Logger) (func(stock.Role) []string, error) {
+func ReadTokens(c *config.Config, log *slog.Logger) (func(stockhttp.Role) []string, error) {
 	tokens, err := c.ShopTokens()
 	if err == nil && tokens == nil && c.ServesShop() {
 		log.Warn("shop open", slog.String("text", "there are no tokens, so all programs of this machine may do everything"), slog.Any("variables", config.ShopTokenEnvs))

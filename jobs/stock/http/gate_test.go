@@ -1,4 +1,4 @@
-package stock_test
+package stockhttp_test
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
 func orderOf(id string) string {
@@ -33,7 +34,7 @@ func TestShedding(t *testing.T) {
 	server := redisserver.Start(t)
 	s := newSale(t, connectPatiently(t, server.Addr()), stock.Options{})
 	put(t, s, "tea", 1000)
-	h := stock.NewHandler(s, stock.HandlerOptions{InFlight: places, Wait: time.Millisecond, Timeout: patience})
+	h := stockhttp.NewHandler(s, stockhttp.Options{InFlight: places, Wait: time.Millisecond, Timeout: patience})
 	web := httptest.NewServer(h)
 	defer web.Close()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: buyers}}
@@ -71,7 +72,7 @@ func TestSilentStoreIsDoubt(t *testing.T) {
 	server := redisserver.Start(t)
 	s := newSale(t, connectPatiently(t, server.Addr()), stock.Options{})
 	put(t, s, "tea", 10)
-	web := httptest.NewServer(stock.NewHandler(s, stock.HandlerOptions{Timeout: 500 * time.Millisecond}))
+	web := httptest.NewServer(stockhttp.NewHandler(s, stockhttp.Options{Timeout: 500 * time.Millisecond}))
 	defer web.Close()
 	server.Freeze()
 	if kind := send(t, web.Client(), web.URL, "o-1"); kind != "503doubt" {
@@ -139,10 +140,10 @@ func TestSharesOfPlaces(t *testing.T) {
 	client := connect(t, miniredis.RunT(t).Addr())
 	s := newSale(t, client, stock.Options{})
 	put(t, s, "tea", 10)
-	reserve(t, s, order("o-2", stock.Item{SKU: "tea", Quantity: 1}))
+	reserve(t, s, "o-2", stock.Item{SKU: "tea", Quantity: 1})
 	hook := &stall{suffix: "order:o-1", stalled: make(chan struct{}, 9), over: make(chan struct{})}
 	client.AddHook(hook)
-	shop := shop{s, stock.NewHandler(s, stock.HandlerOptions{InFlight: 1, Wait: 20 * time.Millisecond, Timeout: time.Minute})}
+	shop := shop{s, stockhttp.NewHandler(s, stockhttp.Options{InFlight: 1, Wait: 20 * time.Millisecond, Timeout: time.Minute})}
 	first := make(chan int)
 	go func() {
 		status, _, _ := shop.send("POST", "/orders", teaForTwo)
@@ -174,7 +175,7 @@ func TestSlowBodyKeepsNoPlace(t *testing.T) {
 	t.Parallel()
 	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
 	put(t, s, "tea", 10)
-	h := stock.NewHandler(s, stock.HandlerOptions{InFlight: 1, Wait: time.Millisecond})
+	h := stockhttp.NewHandler(s, stockhttp.Options{InFlight: 1, Wait: time.Millisecond})
 	slow, write := io.Pipe()
 	done := make(chan int)
 	go func() {
@@ -200,7 +201,7 @@ func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
 	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
 	put(t, s, "tea", 100)
-	h := stock.NewHandler(s, stock.HandlerOptions{Timeout: patience, BuyerRate: stock.Rate{PerMinute: 6, Burst: 2}, AddressRate: stock.Rate{PerMinute: 6, Burst: 5},
+	h := stockhttp.NewHandler(s, stockhttp.Options{Timeout: patience, BuyerRate: stockhttp.Rate{PerMinute: 6, Burst: 2}, AddressRate: stockhttp.Rate{PerMinute: 6, Burst: 5},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	ask := func(from, method, path, body string) (int, string) {
 		r := httptest.NewRequest(method, path, bytes.NewReader([]byte(body)))
@@ -228,7 +229,7 @@ func TestTooManyRequests(t *testing.T) {
 	if status, _ := ask("203.0.113.4", "POST", "/orders", by(strings.Repeat("b", 60_000), "o-long")); status != 422 {
 		t.Errorf("a buyer of 60,000 characters: %d", status)
 	}
-	for _, buyer := range stock.RatedBuyers(h) { // a limiter of 65,536 of those would take 4 GB
+	for _, buyer := range stockhttp.RatedBuyers(h) { // a limiter of 65,536 of those would take 4 GB
 		if len(buyer) > stock.MaxBuyer {
 			t.Errorf("the limiter remembers a buyer of %d characters", len(buyer))
 		}
@@ -250,7 +251,7 @@ func TestAdmit(t *testing.T) {
 	t.Parallel()
 	s := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
 	put(t, s, "tea", 10)
-	h := shop{s, stock.NewHandler(s, stock.HandlerOptions{Timeout: patience, Admit: func(r *http.Request) error {
+	h := shop{s, stockhttp.NewHandler(s, stockhttp.Options{Timeout: patience, Admit: func(r *http.Request) error {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || !strings.Contains(string(body), "Ada") {
 			t.Errorf("the body is %q, %v", body, err)
@@ -259,9 +260,9 @@ func TestAdmit(t *testing.T) {
 		case "good":
 			return nil
 		case "soon":
-			return fmt.Errorf("queue: %w", &stock.NotAdmittedError{Detail: "42 are before you", RetryAfter: 1500 * time.Millisecond})
+			return fmt.Errorf("queue: %w", &stockhttp.NotAdmittedError{Detail: "42 are before you", RetryAfter: 1500 * time.Millisecond})
 		case "":
-			return &stock.NotAdmittedError{Detail: "solve the captcha"}
+			return &stockhttp.NotAdmittedError{Detail: "solve the captcha"}
 		}
 		return errors.New("the captcha's service is away, its password is s3cr3t")
 	}})}

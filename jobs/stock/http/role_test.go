@@ -1,4 +1,4 @@
-package stock_test
+package stockhttp_test
 
 import (
 	"fmt"
@@ -15,10 +15,11 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
 // tokensOf makes a role's own name, as often as needed, its token.
-func tokensOf(role stock.Role) []string {
+func tokensOf(role stockhttp.Role) []string {
 	return []string{"old-" + string(role), "new-" + string(role)}
 }
 
@@ -27,7 +28,7 @@ func tokensOf(role stock.Role) []string {
 func TestHTTPRoles(t *testing.T) {
 	t.Parallel()
 	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience, Tokens: tokensOf})}
+	s := shop{sale, stockhttp.NewHandler(sale, stockhttp.Options{Timeout: patience, Tokens: tokensOf})}
 	put(t, sale, "tea", 100)
 	if status, answer, _ := s.send("POST", "/orders", teaForTwo, "Authorization: Bearer old-buyer"); status != 201 {
 		t.Fatal(status, answer)
@@ -49,7 +50,7 @@ func TestHTTPRoles(t *testing.T) {
 		{"POST", "/orders/o-1/return", `{"reference":"r-1"}`, "seller"},
 		{"POST", "/orders/o-1/refund", `{"reference":"f-1","payment":"p-1"}`, "payment"},
 	} {
-		for _, role := range stock.Roles() {
+		for _, role := range stockhttp.Roles() {
 			may := strings.Contains(c.roles, string(role))
 			for _, token := range tokensOf(role) {
 				status, answer, _ := s.send(c.method, c.path, c.body, "Authorization: Bearer "+token)
@@ -73,9 +74,9 @@ func TestHTTPRoles(t *testing.T) {
 func TestHTTPTokenOfTwoRoles(t *testing.T) {
 	t.Parallel()
 	core, logs := observer.New(zap.DebugLevel)
-	tokens := map[stock.Role][]string{stock.Buyer: {"both", "buyer"}, stock.Seller: {"seller", "both"}, stock.PaymentService: {"payment"}}
+	tokens := map[stockhttp.Role][]string{stockhttp.Buyer: {"both", "buyer"}, stockhttp.Seller: {"seller", "both"}, stockhttp.PaymentService: {"payment"}}
 	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience, Log: slog.New(zapslog.NewHandler(core)), Tokens: func(r stock.Role) []string { return tokens[r] }})}
+	s := shop{sale, stockhttp.NewHandler(sale, stockhttp.Options{Timeout: patience, Log: slog.New(zapslog.NewHandler(core)), Tokens: func(r stockhttp.Role) []string { return tokens[r] }})}
 	put(t, sale, "tea", 9)
 	for _, c := range []struct {
 		method, path, body, token string
@@ -97,9 +98,9 @@ func TestHTTPTokenOfTwoRoles(t *testing.T) {
 func TestHTTPTokensChange(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	tokens := map[stock.Role][]string{stock.Seller: {"first"}}
+	tokens := map[stockhttp.Role][]string{stockhttp.Seller: {"first"}}
 	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience, Tokens: func(r stock.Role) []string {
+	s := shop{sale, stockhttp.NewHandler(sale, stockhttp.Options{Timeout: patience, Tokens: func(r stockhttp.Role) []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return tokens[r]
@@ -117,7 +118,7 @@ func TestHTTPTokensChange(t *testing.T) {
 		first, second int
 	}{{[]string{"first"}, 200, 401}, {[]string{"first", "second"}, 200, 200}, {[]string{"second"}, 401, 200}, {nil, 401, 401}} {
 		mu.Lock()
-		tokens[stock.Seller] = c.now
+		tokens[stockhttp.Seller] = c.now
 		mu.Unlock()
 		if first, second := status("first"), status("second"); first != c.first || second != c.second {
 			t.Errorf("with %q: %d and %d, want %d and %d", c.now, first, second, c.first, c.second)

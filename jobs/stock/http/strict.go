@@ -1,4 +1,4 @@
-package stock
+package stockhttp
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // check reads one JSON value and compares it with the type of its form. It finds faults that a
@@ -23,7 +25,7 @@ func check(d *json.Decoder, t reflect.Type, path string) error {
 		return nil
 	}
 	if fault := kindFault(token, t); fault != "" {
-		return &FieldError{at(path, ""), fault, wantedJSON(t)}
+		return refusal(at(path, ""), fault, wantedJSON(t))
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -53,9 +55,9 @@ func checkObject(d *json.Decoder, t reflect.Type, path string) error {
 		field, known := fieldOf(t, name)
 		switch {
 		case !known:
-			return &FieldError{at(path, name), "not known", "the fields of the documentation, in their letters"}
+			return refusal(at(path, name), "not known", "the fields of the documentation, in their letters")
 		case seen[name]:
-			return &FieldError{at(path, name), "there twice", "each field once"}
+			return refusal(at(path, name), "there twice", "each field once")
 		}
 		seen[name] = true
 		if err := check(d, field, at(path, name)); err != nil {
@@ -79,8 +81,8 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 // at returns the path of a name, such as items[1].sku. It quotes a name that no field could have.
 func at(path, name string) string {
 	switch {
-	case name != "" && !isName(name):
-		name = quote(name)
+	case name != "" && !format.IsName(name):
+		name = format.Quote(name)
 	case name == "" && path == "":
 		return "body"
 	}

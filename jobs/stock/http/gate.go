@@ -1,4 +1,4 @@
-package stock
+package stockhttp
 
 import (
 	"bytes"
@@ -16,9 +16,10 @@ import (
 
 	"github.com/cronce/cronce/internal/bearer"
 	"github.com/cronce/cronce/jobs/stock/internal/admission"
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
-// Defaults of HandlerOptions.
+// Defaults of Options.
 const (
 	DefaultInFlight = 64
 	DefaultWait     = 100 * time.Millisecond
@@ -58,7 +59,7 @@ func (h *Handler) timeout(r route) time.Duration {
 	return h.options.Timeout
 }
 
-// A NotAdmittedError is the error with which HandlerOptions.Admit refuses a request: 403, or 429
+// A NotAdmittedError is the error with which Options.Admit refuses a request: 403, or 429
 // with a RetryAfter.
 type NotAdmittedError struct {
 	Detail     string        // sent to the client
@@ -82,7 +83,7 @@ func tooMany(whose string, wait time.Duration) *problem {
 	return p
 }
 
-// notAdmitted is the reply to a request that HandlerOptions.Admit has refused.
+// notAdmitted is the reply to a request that Options.Admit has refused.
 func notAdmitted(err error) *problem {
 	e, ok := errors.AsType[*NotAdmittedError](err)
 	switch {
@@ -157,7 +158,7 @@ type ratedBuyers struct{}
 // mayOrder returns nil if a buyer may place an order now.
 func mayOrder(ctx context.Context, buyer string) error {
 	l, _ := ctx.Value(ratedBuyers{}).(*admission.Limiter)
-	if !isName(buyer) {
+	if !format.IsName(buyer) {
 		return nil // the order has no buyer, or is refused for it; the limiter must not store names of unbounded length
 	}
 	if wait := l.Wait(buyer, time.Now()); wait > 0 {
@@ -169,7 +170,7 @@ func mayOrder(ctx context.Context, buyer string) error {
 // Counts are the replies of a Handler since it was made.
 type Counts struct {
 	Codes map[int]int64 // number of requests by status code
-	Shed  int64         // of these, the requests without a place: see HandlerOptions.InFlight
+	Shed  int64         // of these, the requests without a place: see Options.InFlight
 }
 
 // An answerTally counts replies.

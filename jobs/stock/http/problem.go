@@ -1,4 +1,4 @@
-package stock
+package stockhttp
 
 import (
 	"encoding/json"
@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A problem is an error reply as defined by RFC 9457.
@@ -19,7 +22,7 @@ type problem struct {
 	Left   *int64       `json:"left,omitempty"`      // remaining quantity, or remaining part of the limit
 	Limit  int64        `json:"limit,omitempty"`     // limit of the product for each buyer
 	Starts string       `json:"starts_at,omitempty"` // when the sale of the product begins
-	State  State        `json:"state,omitempty"`     // state of a closed order
+	State  stock.State  `json:"state,omitempty"`     // state of a closed order
 	Refund string       `json:"to_refund,omitempty"` // reference of a payment that a closed order could not take
 	Fields []fieldFault `json:"fields,omitempty"`
 
@@ -38,30 +41,30 @@ var kinds = []struct {
 	name   string
 	status int
 }{
-	{ErrSoldOut, "sold-out", http.StatusConflict},
-	{ErrBuyerLimit, "buyer-limit", http.StatusConflict},
-	{ErrNotBegun, "not-begun", http.StatusConflict},
-	{ErrEnded, "ended", http.StatusConflict},
-	{ErrConflict, "id-taken", http.StatusConflict},
-	{ErrClosed, "closed", http.StatusConflict},
-	{ErrPaying, "paying", http.StatusConflict},
-	{ErrUnpaid, "unpaid", http.StatusConflict},
-	{ErrRefunded, "refunded", http.StatusConflict},
-	{ErrReference, "reference-taken", http.StatusConflict},
-	{ErrPayments, "too-many-payments", http.StatusConflict},
-	{ErrTooLow, "too-low", http.StatusConflict},
-	{ErrFull, "too-many-products", http.StatusConflict},
-	{ErrReserved, "reserved", http.StatusConflict},
-	{ErrVersion, "version", http.StatusPreconditionFailed},
-	{ErrSupplies, "too-many-deliveries", http.StatusServiceUnavailable},
-	{ErrUnpriced, "no-price", http.StatusConflict},
-	{ErrUnknownOrder, "unknown-order", http.StatusNotFound},
-	{ErrUnknownSKU, "unknown-product", http.StatusNotFound},
-	{ErrNoBook, "no-book", http.StatusNotImplemented},
-	{ErrStoreFull, "store-full", http.StatusInsufficientStorage},
-	{ErrUnconfirmed, "unconfirmed", http.StatusServiceUnavailable},
-	{ErrUnsettled, "unsettled", http.StatusServiceUnavailable},
-	{ErrStockUnknown, "stock-unknown", http.StatusServiceUnavailable},
+	{stock.ErrSoldOut, "sold-out", http.StatusConflict},
+	{stock.ErrBuyerLimit, "buyer-limit", http.StatusConflict},
+	{stock.ErrNotBegun, "not-begun", http.StatusConflict},
+	{stock.ErrEnded, "ended", http.StatusConflict},
+	{stock.ErrConflict, "id-taken", http.StatusConflict},
+	{stock.ErrClosed, "closed", http.StatusConflict},
+	{stock.ErrPaying, "paying", http.StatusConflict},
+	{stock.ErrUnpaid, "unpaid", http.StatusConflict},
+	{stock.ErrRefunded, "refunded", http.StatusConflict},
+	{stock.ErrReference, "reference-taken", http.StatusConflict},
+	{stock.ErrPayments, "too-many-payments", http.StatusConflict},
+	{stock.ErrTooLow, "too-low", http.StatusConflict},
+	{stock.ErrFull, "too-many-products", http.StatusConflict},
+	{stock.ErrReserved, "reserved", http.StatusConflict},
+	{stock.ErrVersion, "version", http.StatusPreconditionFailed},
+	{stock.ErrSupplies, "too-many-deliveries", http.StatusServiceUnavailable},
+	{stock.ErrUnpriced, "no-price", http.StatusConflict},
+	{stock.ErrUnknownOrder, "unknown-order", http.StatusNotFound},
+	{stock.ErrUnknownSKU, "unknown-product", http.StatusNotFound},
+	{stock.ErrNoBook, "no-book", http.StatusNotImplemented},
+	{stock.ErrStoreFull, "store-full", http.StatusInsufficientStorage},
+	{stock.ErrUnconfirmed, "unconfirmed", http.StatusServiceUnavailable},
+	{stock.ErrUnsettled, "unsettled", http.StatusServiceUnavailable},
+	{stock.ErrStockUnknown, "stock-unknown", http.StatusServiceUnavailable},
 }
 
 // Error lets a function return a problem as an error.
@@ -83,13 +86,13 @@ func problemOf(err error) *problem {
 	for _, kind := range kinds {
 		if errors.Is(err, kind.err) {
 			p := newProblem(kind.name, kind.status, kind.err.Error(), err.Error())
-			if errors.Is(kind.err, ErrUnsettled) {
+			if errors.Is(kind.err, stock.ErrUnsettled) {
 				p.Detail = "Redis has it, the database does not yet: send the same again"
 			}
-			if errors.Is(kind.err, ErrStoreFull) {
+			if errors.Is(kind.err, stock.ErrStoreFull) {
 				p.Detail = "nothing was changed"
 			}
-			if errors.Is(kind.err, ErrStockUnknown) { // the cause is for the operator
+			if errors.Is(kind.err, stock.ErrStockUnknown) { // the cause is for the operator
 				p.Detail = "nothing was changed, and nothing is sold until the shelf was rebuilt: send the same again later"
 			}
 			p.extend(err)
@@ -107,16 +110,16 @@ func invalid(faults []fieldFault) *problem {
 }
 
 func (p *problem) extend(err error) {
-	if e, ok := errors.AsType[*SoldOutError](err); ok {
+	if e, ok := errors.AsType[*stock.SoldOutError](err); ok {
 		p.SKU, p.Left = e.SKU, &e.Left
 	}
-	if e, ok := errors.AsType[*BuyerLimitError](err); ok {
+	if e, ok := errors.AsType[*stock.BuyerLimitError](err); ok {
 		p.SKU, p.Left, p.Limit = e.SKU, &e.Left, e.Limit
 	}
-	if e, ok := errors.AsType[*NotBegunError](err); ok {
-		p.SKU, p.Starts, p.retry = e.SKU, showTime(e.Starts), e.In
+	if e, ok := errors.AsType[*stock.NotBegunError](err); ok {
+		p.SKU, p.Starts, p.retry = e.SKU, format.Time(e.Starts), e.In
 	}
-	if e, ok := errors.AsType[*ClosedError](err); ok {
+	if e, ok := errors.AsType[*stock.ClosedError](err); ok {
 		p.State, p.Refund = e.State, e.Surplus
 	}
 }
@@ -124,7 +127,7 @@ func (p *problem) extend(err error) {
 // fieldFaults returns the field errors that err joins.
 func fieldFaults(err error) (faults []fieldFault) {
 	switch e := any(err).(type) {
-	case *FieldError:
+	case *stock.FieldError:
 		return []fieldFault{{e.Field, e.Value, e.Allowed}}
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
@@ -147,4 +150,9 @@ func (p *problem) write(w http.ResponseWriter) {
 	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // a client that has gone away needs none
+}
+
+// refusal returns the error of a field that is not allowed.
+func refusal(field, value, allowed string) error {
+	return &stock.FieldError{Field: field, Value: value, Allowed: allowed}
 }

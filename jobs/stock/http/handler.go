@@ -1,4 +1,6 @@
-package stock
+// Package stockhttp serves a sale over HTTP: its routes, forms, roles, and the limits of the requests
+// that are served at once.
+package stockhttp
 
 import (
 	"cmp"
@@ -12,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/jobs/stock/internal/admission"
 )
 
@@ -37,24 +40,24 @@ import (
 // Bodies are JSON of at most 64 KiB. Errors are application/problem+json (RFC 9457): 409 for
 // sold out, closed, or an id with another order; 422 for an invalid request; 404 for an
 // unknown id; 503 for doubt. Every request may be repeated, and after doubt it should be.
-// Each Role needs a token of its own (401 and 403 otherwise). Without HandlerOptions.Tokens
+// Each Role needs a token of its own (401 and 403 otherwise). Without Options.Tokens
 // each caller that can reach the Handler may do everything.
 type Handler struct {
-	sale   *Sale
+	sale   *stock.Sale
 	log    *slog.Logger
 	tokens func(Role) []string
 	next   http.Handler
 	logged atomic.Int64 // time of the last logged doubt, Unix ns
 	shared atomic.Int64 // time of the last logged token of several roles, Unix ns
 
-	options           HandlerOptions
+	options           Options
 	lanes             [shares]*admission.Lane
 	buyers, addresses *admission.Limiter
 	tally             answerTally
 }
 
-// HandlerOptions are the options of a Handler. The zero value is valid.
-type HandlerOptions struct {
+// Options are the options of a Handler. The zero value is valid.
+type Options struct {
 	// Log gets requests in doubt, at most one a second. Nil: nothing is logged.
 	Log *slog.Logger
 	// Tokens returns the current tokens of a role. Each of them proves the role; several tokens
@@ -86,21 +89,21 @@ type HandlerOptions struct {
 	Admit func(*http.Request) error
 }
 
-func (o HandlerOptions) filled() HandlerOptions {
+func (o Options) filled() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	fill(&o.InFlight, DefaultInFlight)
-	fill(&o.Wait, DefaultWait)
-	fill(&o.Timeout, DefaultTimeout)
+	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
+	o.Wait = cmp.Or(o.Wait, DefaultWait)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.TrustedProxies = admission.Unmapped(o.TrustedProxies)
 	return o
 }
 
 // NewHandler returns a Handler. It panics without a sale.
-func NewHandler(s *Sale, options HandlerOptions) *Handler {
+func NewHandler(s *stock.Sale, options Options) *Handler {
 	if s == nil {
-		panic("stock: NewHandler needs a sale")
+		panic("stockhttp: NewHandler needs a sale")
 	}
 	options = options.filled()
 	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens, options: options, buyers: options.BuyerRate.limiter(), addresses: options.AddressRate.limiter()}

@@ -1,4 +1,4 @@
-package stock_test
+package stockhttp_test
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
 var update = flag.Bool("update", false, "write openapi.json as the routes say")
@@ -139,12 +140,12 @@ func fieldsOf(t reflect.Type, schemas object, answer bool, properties object, re
 func describe(t *testing.T) []byte {
 	t.Helper()
 	schemas, paths := object{}, map[string]object{}
-	schemaOf(stock.ProblemType, schemas, true)
+	schemaOf(stockhttp.ProblemType, schemas, true)
 	problem := object{"description": "what was not done, and why", "content": object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}}
 	problems, _ := schemas["Problem"].(object)
 	kinds, _ := problems["properties"].(object)
-	kinds["type"] = object{"type": "string", "enum": stock.ProblemNames()}
-	for _, r := range stock.Routes() {
+	kinds["type"] = object{"type": "string", "enum": stockhttp.ProblemNames()}
+	for _, r := range stockhttp.Routes() {
 		op, ok := operations[r.Method+" "+r.Path]
 		if !ok {
 			t.Errorf("%s %s is not described", r.Method, r.Path)
@@ -178,7 +179,7 @@ func describe(t *testing.T) []byte {
 		paths[r.Path][strings.ToLower(r.Method)] = one
 	}
 	schemes := object{}
-	for _, role := range stock.Roles() {
+	for _, role := range stockhttp.Roles() {
 		schemes[string(role)] = object{"type": "http", "scheme": "bearer", "description": "a token of the role " + string(role)}
 	}
 	text, err := json.MarshalIndent(object{
@@ -194,7 +195,7 @@ func describe(t *testing.T) []byte {
 	return append(text, '\n')
 }
 
-func allStatuses(op operation, r stock.RouteInfo) []int {
+func allStatuses(op operation, r stockhttp.RouteInfo) []int {
 	all := slices.Clone(op.statuses)
 	if len(r.Roles) > 0 {
 		all = append(all, always...)
@@ -207,11 +208,11 @@ func allStatuses(op operation, r stock.RouteInfo) []int {
 }
 
 // identifier names an operation: get_products_sku.
-func identifier(r stock.RouteInfo) string {
+func identifier(r stockhttp.RouteInfo) string {
 	return strings.ToLower(r.Method) + strings.NewReplacer("/", "_", "{", "", "}", "", ".", "_").Replace(r.Path)
 }
 
-func security(r stock.RouteInfo) []object {
+func security(r stockhttp.RouteInfo) []object {
 	all := []object{}
 	for _, role := range r.Roles {
 		all = append(all, object{string(role): []string{}})
@@ -219,7 +220,7 @@ func security(r stock.RouteInfo) []object {
 	return all
 }
 
-func parametersOf(op operation, r stock.RouteInfo) (all []object) {
+func parametersOf(op operation, r stockhttp.RouteInfo) (all []object) {
 	add := func(in, name string, required bool) {
 		schema := object{"type": "string"}
 		if name == "limit" {
@@ -247,7 +248,7 @@ func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	want := describe(t)
 	for name := range operations {
-		if !slices.ContainsFunc(stock.Routes(), func(r stock.RouteInfo) bool { return r.Method+" "+r.Path == name }) {
+		if !slices.ContainsFunc(stockhttp.Routes(), func(r stockhttp.RouteInfo) bool { return r.Method+" "+r.Path == name }) {
 			t.Errorf("%s is described, and is no route", name)
 		}
 	}
@@ -324,7 +325,7 @@ func TestOpenAPIRequired(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, miniredis.RunT(t).Addr())
 	put(t, s.Sale, "tea", 9)
-	for _, r := range stock.Routes() {
+	for _, r := range stockhttp.Routes() {
 		if r.Form == nil {
 			continue
 		}
@@ -360,7 +361,7 @@ func TestOpenAPIRequired(t *testing.T) {
 // statusesOf are the statuses that the description has of a request; nil: it is of no route.
 func statusesOf(method, path string) []int {
 	path, _, _ = strings.Cut(path, "?")
-	for _, r := range stock.Routes() {
+	for _, r := range stockhttp.Routes() {
 		pattern := "^" + regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(r.Path), "[^/]+") + "$"
 		if r.Method == method && regexp.MustCompile(pattern).MatchString(path) {
 			return allStatuses(operations[r.Method+" "+r.Path], r)

@@ -1,4 +1,4 @@
-package stock_test
+package stockhttp_test
 
 import (
 	"encoding/json"
@@ -17,7 +17,10 @@ import (
 	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
+	"github.com/cronce/cronce/scheduler"
 )
 
 // A shop is a handler on a store, and how tests talk to it.
@@ -33,7 +36,7 @@ const patience = time.Minute
 func newShop(t *testing.T, addr string) shop {
 	t.Helper()
 	s := newSale(t, connect(t, addr), stock.Options{})
-	return shop{s, stock.NewHandler(s, stock.HandlerOptions{Timeout: patience})}
+	return shop{s, stockhttp.NewHandler(s, stockhttp.Options{Timeout: patience})}
 }
 
 // send returns the status and the body of the answer; header is name: value.
@@ -242,7 +245,7 @@ func TestHTTPDoubt(t *testing.T) {
 	server := miniredis.RunT(t)
 	s := newShop(t, server.Addr())
 	core, logs := observer.New(zap.InfoLevel)
-	s.Handler = stock.NewHandler(s.Sale, stock.HandlerOptions{Log: slog.New(zapslog.NewHandler(core))})
+	s.Handler = stockhttp.NewHandler(s.Sale, stockhttp.Options{Log: slog.New(zapslog.NewHandler(core))})
 	server.SetError("LOADING Redis is loading the dataset in memory")
 	r := httptest.NewRequestWithContext(shortly(t), "POST", "/orders", strings.NewReader(teaForTwo))
 	r.Header.Set("Content-Type", "application/json")
@@ -262,9 +265,12 @@ func TestHTTPDoubt(t *testing.T) {
 // answered as if it had.
 func TestHTTPClosedAgain(t *testing.T) {
 	t.Parallel()
-	m, client, at := onFrozen(t)
+	m := miniredis.RunT(t)
+	at := time.UnixMilli(1_795_207_852_937)
+	m.SetTime(at)
+	client := connect(t, m.Addr())
 	sale := newSale(t, client, stock.Options{Hold: time.Minute})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience})}
+	s := shop{sale, stockhttp.NewHandler(sale, stockhttp.Options{Timeout: patience})}
 	put(t, sale, "tea", 9)
 	ids := map[string]string{"o-1": "expired", "o-2": "cancelled", "o-3": "expired"}
 	for id := range ids {
@@ -288,7 +294,7 @@ func TestHTTPClosedAgain(t *testing.T) {
 		}
 	}
 	closed("o-3") // which no job has looked at yet
-	if err := stock.Release(soon(t), sale, fence(1), pass); err != nil {
+	if err := stock.ReleaseExpired(sale).Func(t.Context(), &scheduler.Run{Fence: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for id := range ids {
@@ -299,9 +305,9 @@ func TestHTTPClosedAgain(t *testing.T) {
 // A store that is full has changed nothing, and the answer says so, instead of doubt.
 func TestHTTPFullStore(t *testing.T) {
 	t.Parallel()
-	client := connect(t, redisServer(t, "--maxmemory-policy", "noeviction"))
+	client := connect(t, redisserver.Start(t, "--maxmemory-policy", "noeviction").Addr())
 	sale := newSale(t, client, stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience})}
+	s := shop{sale, stockhttp.NewHandler(sale, stockhttp.Options{Timeout: patience})}
 	put(t, sale, "tea", 5)
 	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package stock
+package stockhttp
 
 import (
 	"bytes"
@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"reflect"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // maxBody bounds a request body, in bytes.
@@ -29,10 +32,10 @@ type itemForm struct {
 	Quantity int64  `json:"quantity"`
 }
 
-func (f *orderForm) order() Order {
-	o := Order{ID: f.ID, Receiver: f.Receiver, Buyer: f.Buyer, Phone: f.Phone, Items: make([]Item, len(f.Items))}
+func (f *orderForm) order() stock.Order {
+	o := stock.Order{ID: f.ID, Receiver: f.Receiver, Buyer: f.Buyer, Phone: f.Phone, Items: make([]stock.Item, len(f.Items))}
 	for i, item := range f.Items {
-		o.Items[i] = Item{SKU: item.SKU, Quantity: item.Quantity}
+		o.Items[i] = stock.Item{SKU: item.SKU, Quantity: item.Quantity}
 	}
 	return o
 }
@@ -48,20 +51,20 @@ type offerForm struct {
 }
 
 // offer returns the offer, or an error that names what is missing.
-func (f *offerForm) offer() (Offer, error) {
+func (f *offerForm) offer() (stock.Offer, error) {
 	var faults []error
 	if f.Price == nil {
-		faults = append(faults, &FieldError{"price", "missing", "what one costs, in minor units"})
+		faults = append(faults, refusal("price", "missing", "what one costs, in minor units"))
 	}
 	if f.Currency == nil {
-		faults = append(faults, &FieldError{"currency", "missing", "three capital letters, such as EUR"})
+		faults = append(faults, refusal("currency", "missing", "three capital letters, such as EUR"))
 	}
 	starts, err := readTime("starts_at", f.StartsAt)
 	ends, err2 := readTime("ends_at", f.EndsAt)
 	if err := errors.Join(append(faults, err, err2)...); err != nil {
-		return Offer{}, err
+		return stock.Offer{}, err
 	}
-	return Offer{Price: *f.Price, Currency: *f.Currency, BuyerLimit: f.BuyerLimit, Starts: starts, Ends: ends}, nil
+	return stock.Offer{Price: *f.Price, Currency: *f.Currency, BuyerLimit: f.BuyerLimit, Starts: starts, Ends: ends}, nil
 }
 
 // readTime parses a time of a request; an empty text is the zero time.
@@ -71,17 +74,9 @@ func readTime(field, text string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, &FieldError{field, quote(text), "a time as 2026-11-27T09:00:00Z, or with an offset such as +01:00"}
+		return time.Time{}, refusal(field, format.Quote(text), "a time as 2026-11-27T09:00:00Z, or with an offset such as +01:00")
 	}
 	return t.UTC(), nil
-}
-
-// showTime formats a time; the zero time is empty.
-func showTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
 // A paymentForm is the body of a payment.
@@ -91,11 +86,11 @@ type paymentForm struct {
 	Currency  string `json:"currency"`
 }
 
-func (f *paymentForm) payment() (Payment, error) {
+func (f *paymentForm) payment() (stock.Payment, error) {
 	if f.Amount == nil {
-		return Payment{}, &FieldError{"amount", "missing", "what was paid, in minor units"}
+		return stock.Payment{}, refusal("amount", "missing", "what was paid, in minor units")
 	}
-	return Payment{Reference: f.Reference, Amount: *f.Amount, Currency: f.Currency}, nil
+	return stock.Payment{Reference: f.Reference, Amount: *f.Amount, Currency: f.Currency}, nil
 }
 
 // A refundForm is the body of a refund.
@@ -111,12 +106,12 @@ type returnForm struct {
 
 // A paymentView is the JSON of a payment.
 type paymentView struct {
-	Kind      Kind   `json:"kind"`
-	Reference string `json:"reference"`
-	Amount    int64  `json:"amount"`
-	Currency  string `json:"currency"`
-	At        string `json:"at"`
-	Refunds   string `json:"refunds,omitempty"`
+	Kind      stock.Kind `json:"kind"`
+	Reference string     `json:"reference"`
+	Amount    int64      `json:"amount"`
+	Currency  string     `json:"currency"`
+	At        string     `json:"at"`
+	Refunds   string     `json:"refunds,omitempty"`
 }
 
 // A totalForm is the body of a product's total.
@@ -139,9 +134,9 @@ type productView struct {
 	EndsAt     string `json:"ends_at,omitempty"`
 }
 
-func viewProduct(p Product) productView {
+func viewProduct(p stock.Product) productView {
 	v := productView{SKU: p.SKU, Total: p.Put, Stock: p.Stock, Reserved: p.Reserved, Sold: p.Sold, Currency: p.Currency,
-		BuyerLimit: p.BuyerLimit, StartsAt: showTime(p.Starts), EndsAt: showTime(p.Ends)}
+		BuyerLimit: p.BuyerLimit, StartsAt: format.Time(p.Starts), EndsAt: format.Time(p.Ends)}
 	if p.Currency != "" {
 		v.Price = &p.Price
 	}
@@ -150,17 +145,17 @@ func viewProduct(p Product) productView {
 
 // A recordView is the JSON of an order, with a masked receiver.
 type recordView struct {
-	ID        string     `json:"id"`
-	State     State      `json:"state"`
-	Receiver  string     `json:"receiver"`
-	Buyer     string     `json:"buyer,omitempty"`
-	Phone     string     `json:"phone,omitempty"`
-	Amount    int64      `json:"amount"`
-	Currency  string     `json:"currency"`
-	Items     []itemView `json:"items"`
-	PlacedAt  string     `json:"placed_at"`
-	DueAt     string     `json:"due_at"`
-	ChangedAt string     `json:"changed_at"`
+	ID        string      `json:"id"`
+	State     stock.State `json:"state"`
+	Receiver  string      `json:"receiver"`
+	Buyer     string      `json:"buyer,omitempty"`
+	Phone     string      `json:"phone,omitempty"`
+	Amount    int64       `json:"amount"`
+	Currency  string      `json:"currency"`
+	Items     []itemView  `json:"items"`
+	PlacedAt  string      `json:"placed_at"`
+	DueAt     string      `json:"due_at"`
+	ChangedAt string      `json:"changed_at"`
 
 	Payments []paymentView `json:"payments,omitempty"`
 	ToRefund []string      `json:"to_refund,omitempty"` // references of payments that the order could not take
@@ -173,11 +168,11 @@ type itemView struct {
 	Amount int64 `json:"amount"`
 }
 
-func viewRecord(r Record) recordView {
-	v := recordView{ID: r.ID, State: r.State, Receiver: Mask(r.Receiver), Buyer: r.Buyer, Phone: maskPhone(r.Phone), Amount: r.Amount, Currency: r.Currency,
-		PlacedAt: showTime(r.Placed), DueAt: showTime(r.Due), ChangedAt: showTime(r.Changed), Items: viewItems(r.Items)}
+func viewRecord(r stock.Record) recordView {
+	v := recordView{ID: r.ID, State: r.State, Receiver: format.Mask(r.Receiver), Buyer: r.Buyer, Phone: format.MaskPhone(r.Phone), Amount: r.Amount, Currency: r.Currency,
+		PlacedAt: format.Time(r.Placed), DueAt: format.Time(r.Due), ChangedAt: format.Time(r.Changed), Items: viewItems(r.Items)}
 	for _, p := range r.Payments {
-		v.Payments = append(v.Payments, paymentView{p.Kind, p.Reference, p.Amount, p.Currency, showTime(p.At), p.Refunds})
+		v.Payments = append(v.Payments, paymentView{p.Kind, p.Reference, p.Amount, p.Currency, format.Time(p.At), p.Refunds})
 	}
 	for _, p := range r.ToRefund() {
 		v.ToRefund = append(v.ToRefund, p.Reference)
@@ -185,7 +180,7 @@ func viewRecord(r Record) recordView {
 	return v
 }
 
-func viewItems(items []Item) []itemView {
+func viewItems(items []stock.Item) []itemView {
 	views := make([]itemView, len(items))
 	for i, item := range items {
 		views[i] = itemView{itemForm{item.SKU, item.Quantity}, item.Price, item.Amount()}
@@ -226,23 +221,4 @@ func unreadable(err error) *problem {
 		return newProblem("malformed", http.StatusBadRequest, title, fmt.Sprintf("it is no JSON at byte %d", e.Offset))
 	}
 	return newProblem("malformed", http.StatusBadRequest, title, "it is no JSON, it ends too early, or there is something behind it")
-}
-
-// Mask replaces all but the first character of a receiver: Ada Lovelace becomes A***. A receiver of
-// at most three characters is hidden completely.
-func Mask(receiver string) string {
-	const few = 3
-	runes := []rune(receiver)
-	if len(runes) <= few {
-		return "***"
-	}
-	return string(runes[:1]) + "***"
-}
-
-// maskPhone hides all but the last three digits of a phone.
-func maskPhone(phone string) string {
-	if len(phone) < 9 {
-		return ""
-	}
-	return "+***" + phone[len(phone)-3:]
 }

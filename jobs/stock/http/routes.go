@@ -1,4 +1,4 @@
-package stock
+package stockhttp
 
 import (
 	_ "embed" // the description
@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A route is one kind of request: the roles that may send it, and the function that serves it.
@@ -54,17 +57,17 @@ type reply struct {
 type action struct {
 	form reflect.Type // form of the body; nil: the request has none
 	view reflect.Type // type of the reply's JSON
-	do   func(*Sale, http.ResponseWriter, *http.Request) (reply, error)
+	do   func(*stock.Sale, http.ResponseWriter, *http.Request) (reply, error)
 }
 
 // plain returns an action without a body, whose reply is a V.
-func plain[V any](do func(*Sale, *http.Request) (reply, error)) action {
-	return action{nil, reflect.TypeFor[V](), func(s *Sale, _ http.ResponseWriter, r *http.Request) (reply, error) { return do(s, r) }}
+func plain[V any](do func(*stock.Sale, *http.Request) (reply, error)) action {
+	return action{nil, reflect.TypeFor[V](), func(s *stock.Sale, _ http.ResponseWriter, r *http.Request) (reply, error) { return do(s, r) }}
 }
 
 // reading returns an action whose body is a form F and whose reply is a V.
-func reading[V, F any](do func(*Sale, *http.Request, F) (reply, error)) action {
-	return action{reflect.TypeFor[F](), reflect.TypeFor[V](), func(s *Sale, w http.ResponseWriter, r *http.Request) (reply, error) {
+func reading[V, F any](do func(*stock.Sale, *http.Request, F) (reply, error)) action {
+	return action{reflect.TypeFor[F](), reflect.TypeFor[V](), func(s *stock.Sale, w http.ResponseWriter, r *http.Request) (reply, error) {
 		var form F
 		if p := decode(w, r, &form); p != nil {
 			return reply{}, p
@@ -73,13 +76,13 @@ func reading[V, F any](do func(*Sale, *http.Request, F) (reply, error)) action {
 	}}
 }
 
-func ofProduct(p Product, err error) (reply, error) {
+func ofProduct(p stock.Product, err error) (reply, error) {
 	return reply{view: viewProduct(p), version: p.Version()}, err
 }
 
-func ofRecord(r Record, err error) (reply, error) { return reply{view: viewRecord(r)}, err }
+func ofRecord(r stock.Record, err error) (reply, error) { return reply{view: viewRecord(r)}, err }
 
-func setOffer(s *Sale, r *http.Request, form offerForm) (reply, error) {
+func setOffer(s *stock.Sale, r *http.Request, form offerForm) (reply, error) {
 	offer, err := form.offer()
 	if err != nil {
 		return reply{}, err
@@ -91,9 +94,9 @@ func setOffer(s *Sale, r *http.Request, form offerForm) (reply, error) {
 	return ofProduct(s.SetOfferIf(r.Context(), r.PathValue("sku"), offer, condition))
 }
 
-func putStock(s *Sale, r *http.Request, form totalForm) (reply, error) {
+func putStock(s *stock.Sale, r *http.Request, form totalForm) (reply, error) {
 	if form.Total == nil {
-		return reply{}, &FieldError{"total", "missing", "what was put in, in all"}
+		return reply{}, refusal("total", "missing", "what was put in, in all")
 	}
 	condition, err := conditionOf(r)
 	if err != nil {
@@ -102,45 +105,45 @@ func putStock(s *Sale, r *http.Request, form totalForm) (reply, error) {
 	return ofProduct(s.PutIf(r.Context(), r.PathValue("sku"), *form.Total, condition))
 }
 
-func readProduct(s *Sale, r *http.Request) (reply, error) {
+func readProduct(s *stock.Sale, r *http.Request) (reply, error) {
 	return ofProduct(s.Product(r.Context(), r.PathValue("sku")))
 }
 
 // reserveOrder replies 422, not 404, to an order for an unknown product: the path is right and the
 // body is wrong.
-func reserveOrder(s *Sale, r *http.Request, form orderForm) (reply, error) {
+func reserveOrder(s *stock.Sale, r *http.Request, form orderForm) (reply, error) {
 	if err := mayOrder(r.Context(), form.Buyer); err != nil {
 		return reply{}, err
 	}
 	record, fresh, err := s.Reserve(r.Context(), form.order())
 	switch {
-	case errors.Is(err, ErrUnknownSKU):
+	case errors.Is(err, stock.ErrUnknownSKU):
 		p := problemOf(err)
 		p.Status = http.StatusUnprocessableEntity
 		return reply{}, p
 	case err != nil:
 		return reply{}, err
-	case !record.State.holds(): // the order no longer holds its items
-		return reply{}, &ClosedError{ID: record.ID, State: record.State}
+	case !slices.Contains([]stock.State{stock.Reserved, stock.Paying, stock.Paid}, record.State): // the order no longer holds its items
+		return reply{}, &stock.ClosedError{ID: record.ID, State: record.State}
 	case fresh:
 		return reply{view: viewRecord(record), status: http.StatusCreated, location: "/orders/" + record.ID}, nil
 	}
 	return ofRecord(record, nil)
 }
 
-func readOrder(s *Sale, r *http.Request) (reply, error) {
+func readOrder(s *stock.Sale, r *http.Request) (reply, error) {
 	return ofRecord(s.Order(r.Context(), r.PathValue("id")))
 }
 
-func cancelOrder(s *Sale, r *http.Request) (reply, error) {
+func cancelOrder(s *stock.Sale, r *http.Request) (reply, error) {
 	return ofRecord(s.Cancel(r.Context(), r.PathValue("id")))
 }
 
-func beginPayment(s *Sale, r *http.Request) (reply, error) {
+func beginPayment(s *stock.Sale, r *http.Request) (reply, error) {
 	return ofRecord(s.BeginPayment(r.Context(), r.PathValue("id")))
 }
 
-func payOrder(s *Sale, r *http.Request, form paymentForm) (reply, error) {
+func payOrder(s *stock.Sale, r *http.Request, form paymentForm) (reply, error) {
 	payment, err := form.payment()
 	if err != nil {
 		return reply{}, err
@@ -148,11 +151,11 @@ func payOrder(s *Sale, r *http.Request, form paymentForm) (reply, error) {
 	return ofRecord(s.Pay(r.Context(), r.PathValue("id"), payment))
 }
 
-func refundOrder(s *Sale, r *http.Request, form refundForm) (reply, error) {
+func refundOrder(s *stock.Sale, r *http.Request, form refundForm) (reply, error) {
 	return ofRecord(s.Refund(r.Context(), r.PathValue("id"), form.Reference, form.Payment))
 }
 
-func returnOrder(s *Sale, r *http.Request, form returnForm) (reply, error) {
+func returnOrder(s *stock.Sale, r *http.Request, form returnForm) (reply, error) {
 	return ofRecord(s.Return(r.Context(), r.PathValue("id"), form.Reference))
 }
 
@@ -163,7 +166,7 @@ func returnOrder(s *Sale, r *http.Request, form returnForm) (reply, error) {
 var openAPI []byte
 
 // describe serves the description without a token: it contains nothing of a sale.
-func describe(_ *Sale, _ *http.Request) (reply, error) { return reply{raw: openAPI}, nil }
+func describe(_ *stock.Sale, _ *http.Request) (reply, error) { return reply{raw: openAPI}, nil }
 
 // defaultPage is the size of a page if the request names none.
 const defaultPage = 100
@@ -173,15 +176,15 @@ const defaultPage = 100
 func parameters(r *http.Request, names ...string) (map[string]string, error) {
 	all, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, &FieldError{"query", "not readable", "name=value, joined by &"}
+		return nil, refusal("query", "not readable", "name=value, joined by &")
 	}
 	values := map[string]string{}
 	for name, given := range all {
 		switch {
 		case !slices.Contains(names, name):
-			return nil, &FieldError{at("", name), "not known", "the parameters of the documentation"}
+			return nil, refusal(at("", name), "not known", "the parameters of the documentation")
 		case len(given) > 1:
-			return nil, &FieldError{at("", name), "there twice", "each parameter once"}
+			return nil, refusal(at("", name), "there twice", "each parameter once")
 		}
 		values[name] = given[0]
 	}
@@ -195,7 +198,7 @@ func limitOf(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, &FieldError{"limit", quote(text), "1 to " + strconv.Itoa(MaxPage)}
+		return 0, refusal("limit", format.Quote(text), "1 to "+strconv.Itoa(stock.MaxPage))
 	}
 	return n, nil
 }
@@ -224,7 +227,7 @@ type readView struct {
 	Unreadable []string     `json:"unreadable"` // ids of orders whose records cannot be read
 }
 
-func viewRecords(records []Record) []recordView {
+func viewRecords(records []stock.Record) []recordView {
 	views := make([]recordView, len(records))
 	for i, r := range records {
 		views[i] = viewRecord(r)
@@ -232,7 +235,7 @@ func viewRecords(records []Record) []recordView {
 	return views
 }
 
-func listProducts(s *Sale, r *http.Request) (reply, error) {
+func listProducts(s *stock.Sale, r *http.Request) (reply, error) {
 	given, err := parameters(r, "limit", "cursor")
 	if err != nil {
 		return reply{}, err
@@ -249,7 +252,7 @@ func listProducts(s *Sale, r *http.Request) (reply, error) {
 	return reply{view: view}, err
 }
 
-func listOrders(s *Sale, r *http.Request) (reply, error) {
+func listOrders(s *stock.Sale, r *http.Request) (reply, error) {
 	given, err := parameters(r, "limit", "cursor", "state", "sku")
 	if err != nil {
 		return reply{}, err
@@ -258,11 +261,11 @@ func listOrders(s *Sale, r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := s.Orders(r.Context(), OrderQuery{State: State(given["state"]), SKU: given["sku"], Cursor: given["cursor"], Limit: limit})
+	page, err := s.Orders(r.Context(), stock.OrderQuery{State: stock.State(given["state"]), SKU: given["sku"], Cursor: given["cursor"], Limit: limit})
 	return reply{view: ordersView{viewRecords(page.Orders), page.Next}}, err
 }
 
-func readOrders(s *Sale, r *http.Request, form readForm) (reply, error) {
+func readOrders(s *stock.Sale, r *http.Request, form readForm) (reply, error) {
 	all, err := s.ReadOrders(r.Context(), form.IDs)
 	return reply{view: readView{viewRecords(all.Orders), append([]string{}, all.Unknown...), append([]string{}, all.Unreadable...)}}, err
 }
@@ -274,17 +277,17 @@ type deliveryForm struct {
 }
 
 // conditionOf parses If-Match and If-None-Match of a change of a product.
-func conditionOf(r *http.Request) (c Condition, err error) {
+func conditionOf(r *http.Request) (c stock.Condition, err error) {
 	match, none := strings.Join(r.Header.Values("If-Match"), ","), strings.Join(r.Header.Values("If-None-Match"), ",")
 	switch {
 	case match != "" && none != "":
-		return c, &FieldError{"If-None-Match", "there with If-Match", "one of them"}
+		return c, refusal("If-None-Match", "there with If-Match", "one of them")
 	case none == "*":
-		return Condition{Absent: true}, nil
+		return stock.Condition{Absent: true}, nil
 	case none != "":
-		return c, &FieldError{"If-None-Match", quote(none), "*"}
+		return c, refusal("If-None-Match", format.Quote(none), "*")
 	case match == "*":
-		return Condition{Known: true}, nil
+		return stock.Condition{Known: true}, nil
 	case match == "":
 		return c, nil
 	}
@@ -292,7 +295,7 @@ func conditionOf(r *http.Request) (c Condition, err error) {
 		tag = strings.TrimSpace(tag)
 		version := strings.Trim(tag, `"`)
 		if tag != `"`+version+`"` || strings.Contains(version, `"`) || len(c.Versions) == 16 {
-			return Condition{}, &FieldError{"If-Match", quote(match), "*, or up to 16 ETags as the shop has sent them, with their quotes"}
+			return stock.Condition{}, refusal("If-Match", format.Quote(match), "*, or up to 16 ETags as the shop has sent them, with their quotes")
 		}
 		if !isVersion(version) {
 			version = noVersion // a foreign ETag is valid, and matches no product
@@ -308,7 +311,7 @@ const noVersion = "none"
 func isVersion(s string) bool { return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == "" }
 
 // deleteProduct serves the deletion of a product.
-func deleteProduct(s *Sale, r *http.Request) (reply, error) {
+func deleteProduct(s *stock.Sale, r *http.Request) (reply, error) {
 	condition, err := conditionOf(r)
 	if err != nil {
 		return reply{}, err
@@ -316,9 +319,9 @@ func deleteProduct(s *Sale, r *http.Request) (reply, error) {
 	return reply{status: http.StatusNoContent}, s.Delete(r.Context(), r.PathValue("sku"), condition)
 }
 
-func addStock(s *Sale, r *http.Request, form deliveryForm) (reply, error) {
+func addStock(s *stock.Sale, r *http.Request, form deliveryForm) (reply, error) {
 	if form.Quantity == nil {
-		return reply{}, &FieldError{"quantity", "missing", "how many were delivered"}
+		return reply{}, refusal("quantity", "missing", "how many were delivered")
 	}
 	return ofProduct(s.Supply(r.Context(), r.PathValue("sku"), form.Reference, *form.Quantity))
 }
