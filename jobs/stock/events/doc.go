@@ -1,7 +1,7 @@
 // Package events posts the events of a sale to a webhook.
 //
 // Each new state of an order is a [stock.Event], written in the transaction that writes the order.
-// The job that [Job] returns posts each event at least once, those of one order in order. A repeat
+// The job that [Job] returns posts each event at least once, and the events of one order in order. A repeat
 // may come after later events of its order, so a receiver remembers the id of each event, or the
 // highest seq of each order.
 //

@@ -139,7 +139,7 @@ type outcome struct {
 	after    time.Duration // time in Retry-After; 0: none
 }
 
-// post posts events until ctx ends; those of one order in sequence, until one fails. The first
+// post posts events until ctx ends; the events of one order in sequence, until one fails. The first
 // event is always posted. Probing, each event is posted once, and a failure does not end the
 // posting of other orders.
 func (w *webhook) post(ctx context.Context, all []stock.Event, probing bool) ([]outcome, error) {
