@@ -33,7 +33,7 @@ func TestExampleShop(t *testing.T) {
 	}
 	shop = regexp.MustCompile(`(?m)^# `).ReplaceAllString("# shop:\n"+shop, "")
 	cronce(t, "node", "--config", file(t, "c.yaml", head+"\n"+shop), "--check").want(t, exit.Fine,
-		"sendSms ", "settleOrders ", "* * * * * ?", "releaseExpired ", "reconcile ", "deliverEvents.stream ", "deliverEvents.webhook ", "deliverEvents.sms ", "The configuration is fine.")
+		"sendSms ", "settleOrders ", "* * * * * ?", "releaseExpired ", "reconcile ", "deliverEvents ", "The configuration is fine.")
 }
 
 func TestShopConfig(t *testing.T) {
@@ -49,13 +49,10 @@ func TestShopConfig(t *testing.T) {
 		{"batch", "shop: {batch: 100000}", "shop.batch: is 100000"},
 		{"restore", "shop: {restore: always}", "shop.restore: is \"always\", must be manual or auto"},
 		{"durability", "shop: {durability: paid}", "shop.durability: is \"paid\", must be reserved or settled"},
-		{"a stream of too few events", "shop: {events: {stream: {length: 10}}}", "shop.events.stream.length: is 10, must be 1000 to"},
 		{"a webhook without a secret", "shop: {events: {webhook: {url: 'https://h/s3cr3t'}}}", "shop.events.webhook.secret_env: and secret_file are both missing"},
 		{"a webhook in plain text", "shop: {events: {webhook: {url: 'http://h/s3cr3t', secret_env: S}}}", "shop.events.webhook.url: is http to another machine"},
-		{"a text of nothing", "shop: {events: {sms: {paid: '{{.Receiver}}'}}}", "shop.events.sms.paid: is "},
-		{"no texts", "shop: {events: {sms: {}}}", "shop.events.sms.texts: is empty"},
 		{"retention of events", "shop: {events: {retention: 1s}}", "shop.events.retention: is 1s"},
-		{"a target that is not there", "shop: {}\njobs: [{kind: deliverEvents.stream}]", "jobs[0].kind: is deliverEvents.stream, but there is no such target"},
+		{"events without a webhook", "shop: {events: {}}\njobs: [{kind: deliverEvents}]", "jobs[0].kind: is deliverEvents, but there is no webhook"},
 		{"remote", "shop: {address: '0.0.0.0:80'}", "shop.address: is \"0.0.0.0:80\", which other machines can reach: set shop.allow_remote"},
 		{"places", "shop: {in_flight: -1}", "shop.in_flight: is -1, must be 1 to 4096"},
 		{"a long wait", "shop: {wait: 1m}", "shop.wait: is 1m0s"},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
@@ -157,28 +156,6 @@ func again(t *testing.T, s *stock.Sale) {
 		t.Fatal(err)
 	}
 	reserve(t, s, order("c"))
-}
-
-func TestHTTPDelete(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, miniredis.RunT(t).Addr())
-	put(t, s.Sale, "tea", 10)
-	for _, c := range []struct {
-		header string
-		status int
-	}{{`If-Match: "0123456789abcdef"`, 412}, {"If-Match: tea", 422}, {"X-None: 1", 204}, {"X-None: 1", 204}} {
-		if status, answer, _ := s.send("DELETE", "/products/tea", "", c.header); status != c.status {
-			t.Errorf("%s: %d %v", c.header, status, answer)
-		}
-	}
-	for _, sku := range []string{"tea", "pot"} {
-		if status, answer, _ := s.send("GET", "/products/"+sku, ""); status != 404 {
-			t.Error(status, answer)
-		}
-	}
-	if status, answer, _ := s.send("DELETE", "/products/pot", ""); status != 404 {
-		t.Error(status, answer)
-	}
 }
 
 // A deleted product is not known any more, and can be put again.

@@ -58,14 +58,12 @@
 //	+pexpire +pttl +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
 //	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrangebylex
 //
-// +wait with Options.Replicas, +xadd +xinfo +xrange with a Stream, and +hello, which every
-// connection needs.
+// +wait with Options.Replicas, and +hello, which every connection needs.
 //
-// # Events
+// # Events and HTTP
 //
 // Each new state of an order is an [Event]. It is written in the transaction that writes the
-// order, and a job per [Target] delivers it: see [DeliverEvents]. A [Stream] appends events to a
-// stream of Redis, a [Webhook] posts them, and [Texts] sends messages to the phones of buyers.
+// order. The job of package events posts it to a webhook. Package stockhttp serves a sale over HTTP.
 //
 // Receivers and phones are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.

@@ -188,7 +188,7 @@ func (l *losing) judgeBuyers(p plan) {
 // end lets the members end, once all events were delivered, and judges these.
 func (l *losing) end() {
 	l.delivered(l.client())
-	defer l.judgeEvents(l.client())
+	defer l.judgeEvents()
 	for _, p := range l.m.members {
 		if err := p.end(); err != nil {
 			l.t.Errorf("%s: %v", p.name, err)

@@ -150,9 +150,6 @@ func (m *market) buyOne(ctx context.Context, id string, skus []string) {
 		items[i] = map[string]any{"sku": item.SKU, "quantity": item.Quantity}
 	}
 	form := map[string]any{"id": id, "receiver": o.Receiver, "buyer": o.Buyer, "items": items}
-	if m.setup.Hook != "" {
-		form["phone"] = phoneOf
-	}
 	switch status, answer := m.ask(ctx, http.MethodPost, "/orders", form); {
 	case status == http.StatusCreated || status == http.StatusOK:
 		m.mu.Lock()

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // MaxPayments bounds the payments, refunds and returns of one order.
@@ -33,7 +35,7 @@ type Payment struct {
 }
 
 func checkReference(field, reference string) error {
-	if isName(reference) {
+	if format.IsName(reference) {
 		return nil
 	}
 	return &FieldError{field, quote(reference), "1 to 64 of A-Z a-z 0-9 . _ -"}

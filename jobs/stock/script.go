@@ -99,12 +99,6 @@ var (
 	buyersLua string
 	//go:embed lua/open.lua
 	openLua string
-	//go:embed lua/stream.lua
-	streamLua string
-	//go:embed lua/stream_top.lua
-	streamTopLua string
-	//go:embed lua/stream_add.lua
-	streamAddLua string
 
 	// Scripts for buyers and sellers.
 	reserveScript = onShelf(reserveLua, orderLua)
@@ -150,10 +144,6 @@ var (
 	referencesScript = redis.NewScript(rebuildLua + referencesLua)
 	buyersScript     = redis.NewScript(rebuildLua + buyersLua)
 	openScript       = redis.NewScript(rebuildLua + openLua)
-
-	// Scripts for a stream of events.
-	streamTopScript = redis.NewScript(streamLua + streamTopLua)
-	streamAddScript = redis.NewScript(streamLua + streamAddLua)
 )
 
 // onShelf wraps a script so that it runs only on a shelf that has everything its caller knows of.
@@ -184,7 +174,6 @@ const (
 	keyAsked        = "asked"         // string: empty, written so that WAIT has something to wait for
 	keyOrder        = "order:"        // and the id, string: the record
 	keyReference    = "reference:"    // and the reference of a payment, string: the id of its order
-	keyEvents       = "events"        // stream: the events, unless another key is configured
 	keySupply       = "supply:"       // and sku:reference, string: quantity of a delivery
 	keyFence        = "fence:"        // and the task of a job, string: the highest fence seen
 )

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
@@ -194,60 +193,6 @@ func TestConditions(t *testing.T) {
 		must(s.PutIf(t.Context(), "tea", 8, known))
 		wantProduct(t, s, "tea", 8, 7, 1, 0)
 	})
-}
-
-// Over HTTP a version is an ETag.
-func TestHTTPPreconditions(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, miniredis.RunT(t).Addr())
-	put(t, s.Sale, "tea", 5)
-	_, _, header := s.send("GET", "/products/tea", "")
-	tag := header.Get("ETag")
-	if len(tag) != 18 || strings.Trim(tag, `"0123456789abcdef`) != "" {
-		t.Fatal(tag)
-	}
-	for _, c := range []struct {
-		path, body, header string
-		status             int
-		kind               string
-	}{
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + strings.Replace(tag, tag[1:5], "0000", 1), 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-None-Match: *", 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: W/" + tag, 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: tea", 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, `If-Match: "tea"`, 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-None-Match: " + tag, 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""}, // again
-		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: " + tag, 412, "version"},
-		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: *", 200, ""},
-		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-Match: *", 412, "version"},
-		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-None-Match: *", 200, ""},
-	} {
-		status, answer, header := s.send("PUT", c.path, c.body, c.header)
-		if status != c.status || c.kind != "" && answer["type"] != "urn:cronce:stock:"+c.kind || status == 200 && header.Get("ETag") == "" {
-			t.Errorf("PUT %s with %s: %d %v", c.path, c.header, status, answer)
-		}
-	}
-	for _, c := range []struct {
-		sku, body string
-		status    int
-		kind      string
-	}{
-		{"tea", `{"reference":"d-1","quantity":10}`, 200, ""},
-		{"tea", `{"reference":"d-1","quantity":10}`, 200, ""},
-		{"tea", `{"reference":"d-2","quantity":10}`, 200, ""},
-		{"tea", `{"reference":"d-2","quantity":9}`, 409, "reference-taken"},
-		{"cup", `{"reference":"d-2","quantity":9}`, 404, "unknown-product"},
-		{"tea", `{"reference":"d-3"}`, 422, "invalid"},
-		{"tea", `{"quantity":-1,"reference":"d-3"}`, 422, "invalid"},
-	} {
-		status, answer, _ := s.send("POST", "/products/"+c.sku+"/deliveries", c.body)
-		if status != c.status || c.kind != "" && answer["type"] != "urn:cronce:stock:"+c.kind {
-			t.Errorf("%s %s: %d %v", c.sku, c.body, status, answer)
-		}
-	}
-	wantProduct(t, s.Sale, "tea", 26, 26, 0, 0)
 }
 
 // Two deliveries of ten, the second reported twice.

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
 // ScrapeTime bounds the wait of a scrape for the store.
@@ -27,8 +27,8 @@ func (s *Shop) Collectors() []prometheus.Collector {
 // metrics are absent, so that no value is stale.
 type shopMetrics struct {
 	sale    *stock.Sale
-	handler *atomic.Pointer[stock.Handler] // holds nil until the shop is served
-	skus    []string                       // products whose stock is a metric; empty: all, if they are few
+	handler *atomic.Pointer[stockhttp.Handler] // holds nil until the shop is served
+	skus    []string                           // products whose stock is a metric; empty: all, if they are few
 
 	up, known, left, products, closed, unsettled, lag, totals, shed, requests *prometheus.Desc
 }
@@ -101,27 +101,27 @@ func zeroOrOne(yes bool) float64 {
 	return 0
 }
 
-// bookMetrics are the metrics from the database of a shop: the targets of its events. If the database does not answer, its metrics are absent.
+// bookMetrics are the metrics from the database of a shop: its events. If the database does not answer, its metrics are absent.
 type bookMetrics struct {
-	sale    *stock.Sale
-	targets []string // configured targets: a removed one no longer counts
+	sale  *stock.Sale
+	posts bool // whether its events are posted: otherwise they have no metrics
 
-	up, waiting, lag, aside *prometheus.Desc
+	up, waiting, lag, skipped *prometheus.Desc
 }
 
 func newBookMetrics(s *Shop) *bookMetrics {
 	return &bookMetrics{
-		sale: s.Sale, targets: s.targets,
+		sale: s.Sale, posts: s.posts,
 		up:      shopDesc("database_up", "Whether the database has answered this scrape."),
-		waiting: shopDesc("events_waiting", "Events that a target does not have yet.", "target"),
-		lag:     shopDesc("events_lag_seconds", "Age of the oldest event that a target does not have yet.", "target"),
-		aside:   shopDesc("events_aside", "Events that a target has refused: an operator decides.", "target"),
+		waiting: shopDesc("events_waiting", "Events that the webhook does not have yet."),
+		lag:     shopDesc("events_lag_seconds", "Age of the oldest event that the webhook does not have yet."),
+		skipped: shopDesc("events_skipped_total", "Events that were skipped because they failed while the webhook accepted others."),
 	}
 }
 
 // Describe is for the registry.
 func (m *bookMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.waiting, m.lag, m.aside} {
+	for _, d := range []*prometheus.Desc{m.up, m.waiting, m.lag, m.skipped} {
 		to <- d
 	}
 }
@@ -133,16 +133,14 @@ func (m *bookMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), ScrapeTime)
 	defer stop()
-	all, err := m.sale.Targets(ctx)
+	events, err := m.sale.EventCursor(ctx)
 	gauge(m.up, zeroOrOne(err == nil))
 	if err != nil {
 		return
 	}
-	for _, t := range all {
-		if slices.Contains(m.targets, t.Name) {
-			gauge(m.waiting, float64(t.Lag), t.Name)
-			gauge(m.lag, t.Behind.Seconds(), t.Name)
-			gauge(m.aside, float64(t.Aside), t.Name)
-		}
+	if m.posts {
+		gauge(m.waiting, float64(events.Waiting))
+		gauge(m.lag, events.Behind.Seconds())
+		to <- prometheus.MustNewConstMetric(m.skipped, prometheus.CounterValue, float64(events.Skipped))
 	}
 }
