@@ -211,7 +211,7 @@ func TestDockerfile(t *testing.T) {
 	stages := strings.Split("\n"+repositoryFile(t, "Dockerfile"), "\nFROM ")
 	last := stages[len(stages)-1]
 	for _, want := range []string{`(?m)^USER [1-9]\d*:`, `(?m)^STOPSIGNAL SIGTERM$`, `(?m)^ENTRYPOINT \["/cronce"\]$`,
-		`(?m)^HEALTHCHECK .* CMD \["/cronce", "healthcheck"\]$`, `image\.version="\$\{VERSION\}"`, `image\.revision="\$\{REVISION\}"`, `image\.licenses="Apache-2.0"`} {
+		`(?m)^HEALTHCHECK .* CMD \["/cronce", "node", "health"\]$`, `image\.version="\$\{VERSION\}"`, `image\.revision="\$\{REVISION\}"`, `image\.licenses="Apache-2.0"`} {
 		if !regexp.MustCompile(want).MatchString(last) {
 			t.Errorf("the last stage does not have %s", want)
 		}
