@@ -34,7 +34,7 @@ func documents(t *testing.T) map[string]string {
 
 var (
 	shellBlock   = regexp.MustCompile("(?ms)^```sh\n.*?^```$|^    [^\n]*$")
-	shownCommand = regexp.MustCompile(`(?m)^ *(?:\$ |[A-Z_]+=\S+ |printf .* \| )?(cronce [a-z].*)$`)
+	shownCommand = regexp.MustCompile(`(?m)^ *(?:\$ |[A-Z_]+=\S+ |.* \| )?(cronce [a-z].*)$`)
 )
 
 // Every command that the documents show exists, and takes the flags that it is shown with.
