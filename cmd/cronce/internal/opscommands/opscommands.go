@@ -1,4 +1,4 @@
-// Package opscommands has the commands that show what a namespace does: status, jobs, runs and nodes, straight from
+// Package opscommands has the commands that show what a namespace does: status and runs, straight from
 // the store, and ops, which serves the same as API and pages. None of them changes the store.
 package opscommands
 

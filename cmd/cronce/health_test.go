@@ -19,25 +19,25 @@ func healthOf(t *testing.T, ready func() error) string {
 	return server.Listener.Addr().String()
 }
 
-func TestHealthcheck(t *testing.T) {
+func TestHealth(t *testing.T) {
 	fine := healthOf(t, func() error { return nil })
 	ill := healthOf(t, func() error { return errors.New("the store does not answer") })
-	cronce(t, "healthcheck", "--http", fine).want(t, exit.Fine, "ok")
-	cronce(t, "healthcheck", "--http", ill).want(t, exit.Failed, "not ready: the store does not answer")
-	cronce(t, "healthcheck", "--http", "127.0.0.1:1").want(t, exit.Failed, "127.0.0.1:1")
-	cronce(t, "healthcheck", "--http", "off").want(t, exit.WrongUsage, "nothing is served")
-	cronce(t, "healthcheck", "--http", "8080").want(t, exit.WrongUsage, "must be host:port")
+	cronce(t, "node", "health", "--http", fine).want(t, exit.Fine, "ok")
+	cronce(t, "node", "health", "--http", ill).want(t, exit.Failed, "not ready: the store does not answer")
+	cronce(t, "node", "health", "--http", "127.0.0.1:1").want(t, exit.Failed, "127.0.0.1:1")
+	cronce(t, "node", "health", "--http", "off").want(t, exit.WrongUsage, "nothing is served")
+	cronce(t, "node", "health", "--http", "8080").want(t, exit.WrongUsage, "must be host:port")
 }
 
 // Like a node, it takes the address from the file or the environment. One that other
 // machines can reach is asked by the loopback.
-func TestHealthcheckFindsNode(t *testing.T) {
+func TestHealthFindsNode(t *testing.T) {
 	fine := healthOf(t, func() error { return nil })
 	_, port, _ := strings.Cut(fine, ":")
 	yaml := "http: {address: ':" + port + "', allow_remote: true}\n"
-	cronce(t, "healthcheck", "--config", file(t, "c.yaml", yaml)).want(t, exit.Fine, "ok")
+	cronce(t, "node", "health", "--config", file(t, "c.yaml", yaml)).want(t, exit.Fine, "ok")
 	t.Setenv("CRONCE_HTTP", fine)
-	cronce(t, "healthcheck").want(t, exit.Fine, "ok")
+	cronce(t, "node", "health").want(t, exit.Fine, "ok")
 }
 
 func TestLocalAddress(t *testing.T) {

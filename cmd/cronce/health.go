@@ -20,25 +20,26 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
-// healthcheckTimeout bounds the wait for a node's reply.
-const healthcheckTimeout = 3 * time.Second
+// healthTimeout bounds the wait for a node's reply.
+const healthTimeout = 3 * time.Second
 
-// healthcheckCommand makes the command for images without another HTTP client.
-func healthcheckCommand() *cobra.Command {
+// healthCommand makes the command for images without another HTTP client.
+func healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "healthcheck",
+		Use:   "health",
 		Short: "Check whether the node of this machine is ready",
 		Long: "Read /readyz of a node on this machine, for the health check of a container. The address\n" +
 			"comes from the node's configuration.\n\n" +
 			"Exit code 1: not ready, or no node answers. Container runtimes know no other code.",
-		Args: cobra.NoArgs,
+		Example: "  cronce node health --config config.yaml",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := command.ReadConfig(cmd, config.HealthOverrides)
 			if err != nil {
 				return command.ConfigError(err)
 			}
 			if c.HTTP.Off() {
-				return exit.Usagef("healthcheck: http.address is %s, so nothing is served", strictyaml.Quote(c.HTTP.Address))
+				return exit.Usagef("node health: http.address is %s, so nothing is served", strictyaml.Quote(c.HTTP.Address))
 			}
 			if err := checkHealth(cmd.Context(), cmd.OutOrStdout(), localAddress(c.HTTP.Address)); err != nil {
 				return exit.With(exit.Failed, err) // container runtimes know no other code
@@ -65,24 +66,24 @@ func localAddress(address string) string {
 
 // checkHealth reads /readyz, never through a proxy.
 func checkHealth(ctx context.Context, w io.Writer, address string) error {
-	ctx, stop := context.WithTimeout(ctx, healthcheckTimeout)
+	ctx, stop := context.WithTimeout(ctx, healthTimeout)
 	defer stop()
 	target := url.URL{Scheme: "http", Host: address, Path: "/readyz"}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 	if err != nil {
-		return fmt.Errorf("healthcheck: %w", err)
+		return fmt.Errorf("node health: %w", err)
 	}
 	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
 	if err != nil {
-		return fmt.Errorf("healthcheck: %s: %w", address, err)
+		return fmt.Errorf("node health: %s: %w", address, err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
 	if err != nil {
-		return fmt.Errorf("healthcheck: %s: %w", address, err)
+		return fmt.Errorf("node health: %s: %w", address, err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		return errors.New("healthcheck: not ready: " + strings.TrimSpace(string(text)))
+		return errors.New("node health: not ready: " + strings.TrimSpace(string(text)))
 	}
 	_, err = fmt.Fprintln(w, terminal.Printable(strings.TrimSpace(string(text))))
 	return err

@@ -3,56 +3,9 @@ package inspect
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cronce/cronce/lock/series"
 )
-
-// A filter shows what was decided in the time that is asked for, to the millisecond, also by
-// a line that was written later, and what cannot be read.
-func TestJournalFilter(t *testing.T) {
-	t.Parallel()
-	ran := series.Line{Verdict: series.VerdictRan, At: 5001, From: 4000, To: 5000}
-	missed := series.Line{Verdict: series.VerdictMissed, Between: series.VerdictMissed, At: 9000, From: 1000, To: 5000}
-	caught := series.Line{Verdict: series.VerdictRan, Between: series.VerdictMissed, At: 9000, From: 1000, To: 5000}
-	late := series.Line{Verdict: series.VerdictEnded, At: 9000, From: 5000, To: 5000}
-	bad := series.UnreadableLine("x")
-	for _, c := range []struct {
-		line             *series.Line
-		ShortTime, until int64 // ms; 0: none
-		verdict          series.Verdict
-		want             bool
-	}{
-		{&ran, 0, 0, "", true},
-		{&ran, 5001, 0, "", true}, // written then
-		{&ran, 5002, 0, "", false},
-		{&ran, 0, 5000, "", true},
-		{&ran, 0, 4999, "", false},
-		{&ran, 0, 0, series.VerdictRan, true},
-		{&ran, 0, 0, series.VerdictMissed, false},
-		{&missed, 2000, 3000, "", true}, // inside its range
-		{&missed, 0, 1001, "", true},
-		{&missed, 0, 1000, "", false}, // the mark before it is not part of it
-		{&missed, 5001, 8999, "", false},
-		{&missed, 9000, 9000, "", true},
-		{&caught, 2000, 3000, series.VerdictMissed, true},
-		{&caught, 2000, 3000, series.VerdictSkipped, false},
-		{&late, 5001, 8999, "", false}, // its tick is before, and it was written after
-		{&late, 8999, 9001, "", true},
-		{&bad, 5000, 6000, series.VerdictRan, true},
-	} {
-		f := journalFilter{verdict: c.verdict}
-		if c.ShortTime != 0 {
-			f.since = time.UnixMilli(c.ShortTime)
-		}
-		if c.until != 0 {
-			f.until = time.UnixMilli(c.until)
-		}
-		if got := f.shows(c.line); got != c.want {
-			t.Errorf("%+v since %d until %d verdict %q: %v", *c.line, c.ShortTime, c.until, c.verdict, got)
-		}
-	}
-}
 
 // Each attempt that has no end because its node died is remarked on; one that runs, that
 // ended, or that was given back, is not.
@@ -92,9 +45,8 @@ func TestKilledAttempts(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("remarks on %v", got)
 	}
-	f := journalFilter{verdict: series.VerdictRan}
-	if shown := f.shown(&series.Journal{Lines: lines}, s, 3); len(shown) != 3 || shown[0].Line != &lines[8] || shown[0].killed != got[8] {
-		t.Errorf("the newest three are %v", shown)
+	if shown := evidenceOf(&series.Journal{Lines: lines}, s, []int{7, 8}); len(shown) != 2 || shown[1].Line != &lines[8] || shown[1].killed != got[8] {
+		t.Errorf("the evidence is %v", shown)
 	}
 }
 

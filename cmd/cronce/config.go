@@ -24,10 +24,10 @@ const initName = "cronce.yaml"
 
 func initCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "init [FILE]",
+		Use:     "init [file]",
 		Short:   "Write a commented configuration to begin with",
 		Long:    "Write a commented configuration to begin with, by default to " + initName + ". A file that exists stays as it is.",
-		Example: "  cronce init\n  cronce node --config " + initName + " --check",
+		Example: "  cronce config init\n  cronce node --config " + initName + " --check",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := initName
@@ -47,17 +47,17 @@ func initCommand() *cobra.Command {
 func writeNew(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return exit.With(exit.Refused, fmt.Errorf("init: %s is there already, and stays as it is", name))
+		return exit.With(exit.Refused, fmt.Errorf("config init: %s is there already, and stays as it is", name))
 	}
 	if err != nil {
-		return exit.Usagef("init: %w", err)
+		return exit.Usagef("config init: %w", err)
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
 }
 
 func configCommand() *cobra.Command {
-	return command.Group("config", "Show what a configuration may have", &cobra.Command{
+	return command.Group("config", "Write a first configuration, and show what one may have", initCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration, for editors",
 		Long: "Print the JSON Schema (draft 2020-12) of the configuration. An editor with a language server for YAML reads it\n" +
