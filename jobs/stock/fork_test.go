@@ -254,29 +254,3 @@ func (f before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		return next(ctx, cmd)
 	}
 }
-
-// snapshot returns a function that lets a store go back to what it has now.
-func snapshot(t *testing.T, client redis.UniversalClient) (back func()) {
-	t.Helper()
-	keys, err := client.Keys(t.Context(), "*").Result()
-	dumps := make([]string, len(keys))
-	for i, key := range keys {
-		if err == nil {
-			dumps[i], err = client.Dump(t.Context(), key).Result()
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		err := client.FlushAll(t.Context()).Err()
-		for i, key := range keys {
-			if err == nil {
-				err = client.Restore(t.Context(), key, 0, dumps[i]).Err()
-			}
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	}
-}
