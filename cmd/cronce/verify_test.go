@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
@@ -57,7 +58,8 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	return cl
 }
 
-// storeAt is the store at url, as a command has it, with a setting changed.
+// storeAt is the store at url, as a command has it, with a setting changed. A test prepares its data by it:
+// it waits for an answer for a minute, however busy the machine is.
 func storeAt(t *testing.T, url string, set func(*config.Config)) *clients.Store {
 	t.Helper()
 	c, err := config.Read(config.Source{}, nil, func(c *config.Config) {
@@ -69,6 +71,15 @@ func storeAt(t *testing.T, url string, set func(*config.Config)) *clients.Store 
 	}
 	s, err := clients.NewStore(c)
 	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Client.Close()
+	if s.Client, err = clients.RedisWith(c, func(o *redis.UniversalOptions) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Driver, err = clients.RedisDriver(c, s.Client); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Client.Close() })
