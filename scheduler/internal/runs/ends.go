@@ -61,7 +61,7 @@ type end struct {
 	asked bool // sent before, and the answer was doubt
 }
 
-// An addressee is notified of what becomes of an end. Its methods must not block.
+// An addressee is notified of the answers to its end. Its methods must not block.
 type addressee interface {
 	// Ended gets the store's answer, once; doubt if the end was given up.
 	Ended(series.EndAnswer)
@@ -224,7 +224,7 @@ func (s *shardEnds) take(b *batch, answers []series.EndAnswer) bool {
 	return len(again.requests) < len(answers)
 }
 
-// doubtful reports whether an end may be sent again: the store may or may not have taken it.
+// doubtful reports whether the store may or may not have taken an end, so that it is sent again.
 func doubtful(err error) bool {
 	_, bad := errors.AsType[*driver.ArgumentError](err)
 	return err != nil && !bad && !errors.Is(err, driver.ErrUnsupported)
