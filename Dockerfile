@@ -8,7 +8,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 # Static, and the same bytes from the same source. The time zones are inside the binary.
-# VERSION is what `cronce version` prints.
+# VERSION is what `cronce --version` prints.
 ARG VERSION=
 ARG TARGETOS TARGETARCH
 RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} go build -trimpath -ldflags="-s -w -X main.linked=${VERSION}" -o /cronce ./cmd/cronce
@@ -31,7 +31,7 @@ ENV CRONCE_CONFIG=/etc/cronce/config.yaml
 # A drain: give it longer than scheduler.grace and scheduler.cancel_grace together.
 STOPSIGNAL SIGTERM
 # Of a node. Another command has a health check of its own, or none. Nothing restarts a container for it.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["/cronce", "healthcheck"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 CMD ["/cronce", "node", "health"]
 # As process 1 cronce waits for the orphans of commands that it runs: no other init is needed.
 ENTRYPOINT ["/cronce"]
 CMD ["node"]

@@ -73,7 +73,7 @@ million: install ## hold each script of an outbox with a million messages to 5 m
 
 lint: vuln ## golangci-lint with vet, gofmt, go mod tidy, govulncheck
 	go run $(GOLANGCI) run ./...
-	test -z "$$(gofmt -l .)" | { gofmt -d .; exit 1; }
+	test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
 	cd test && go run $(GOLANGCI) run ./... && go mod tidy -diff
 	cd bench && go vet ./... && go mod tidy -diff
@@ -91,7 +91,7 @@ pin: ## pin the base image of the Dockerfile to what its tag is now (needs docke
 fuzz: ## every fuzz target for 30 seconds
 	@for p in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p | exit 1; \
+	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p || exit 1; \
 	  done; \
 	done
 

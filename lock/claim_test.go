@@ -30,7 +30,7 @@ func openSeries(t *testing.T, l *lock.Claimer, store series.Numbered, n int) []s
 	return cs
 }
 
-// Fifty runs share their renewals and their endings: one request each.
+// Fifty runs share a request that renews them. A lease ends once.
 func TestRunsShareRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
@@ -46,88 +46,23 @@ func TestRunsShareRequests(t *testing.T) {
 		if n := store.renewals.Load(); n != 1 {
 			t.Errorf("%d renewal requests, want 1", n)
 		}
-		ends := make(endings, len(leases))
-		for _, s := range leases {
-			if !s.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends) {
-				t.Error("the first End was not the first")
+		for i, s := range leases {
+			run, first := s.End()
+			if !first || run.Key != fmt.Sprintf("job-%d", i) || run.Fence != s.Fence() || !errors.Is(context.Cause(s.Context()), lock.ErrReleased) {
+				t.Errorf("the first End: %+v, %v; the context ended with %v", run, first, context.Cause(s.Context()))
 			}
 		}
-		for range leases {
-			if e := <-ends; !e.Ended || e.Err != nil {
-				t.Errorf("ending answered %+v", e)
-			}
+		time.Sleep(10 * time.Second)
+		if n := store.renewals.Load(); n != 1 {
+			t.Errorf("%d renewal requests after the end, want 1", n)
 		}
-		if n := store.releases.Load(); n != 1 {
-			t.Errorf("%d release requests, want 1", n)
-		}
-		if leases[0].End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, nil) {
+		if _, first := leases[0].End(); first {
 			t.Error("a lease ended twice")
 		}
 	})
 }
 
-type endings chan series.EndAnswer
-
-func (e endings) Ended(a series.EndAnswer) { e <- a }
-func (endings) Refused()                   {}
-
-// The answer to an ending is lost: it is sent again, and the store answers the
-// same.
-func TestEndingIsAskedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty()
-		store.lose = times(3, "release")
-		l := lock.New(store, "a").Claimer()
-		c := l.Claim(t.Context(), openSeries(t, l, store, 1))[0]
-		ends := make(endings, 1)
-		c.Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends)
-		if e := <-ends; !e.Ended || e.Err != nil || store.releases.Load() != 4 {
-			t.Errorf("ending answered %+v after %d requests", e, store.releases.Load())
-		}
-	})
-}
-
-// A lease of a second does not bound for how long its ending is sent: the outage may
-// last four.
-func TestEndingOutlastsAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty()
-		l := lock.New(store, "a").Claimer()
-		cs := openSeries(t, l, store, 1)
-		cs[0].TTL = time.Second
-		c := l.Claim(t.Context(), cs)[0]
-		outage := time.Now().Add(4 * time.Second)
-		store.lose = func(op string) bool { return op == "release" && time.Now().Before(outage) }
-		ends := make(endings, 1)
-		c.Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends)
-		if e := <-ends; !e.Ended || e.Err != nil {
-			t.Errorf("the ending was answered %+v", e)
-		}
-	})
-}
-
-// A lost ending in answer to a repeated request is doubt: the first request may
-// have been the one that settled the run.
-func TestLostAfterDoubtIsDoubt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty()
-		store.lose = times(1, "release")
-		l := lock.New(store, "a").Claimer()
-		c := l.Claim(t.Context(), openSeries(t, l, store, 1))[0]
-		ends := make(endings, 1)
-		store.before = func(op string) {
-			if op == "release" && store.releases.Load() == 2 {
-				store.Forget()
-			}
-		}
-		c.Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, ends)
-		if e := <-ends; e.Ended || e.Err == nil {
-			t.Errorf("ending answered %+v, want doubt", e)
-		}
-	})
-}
-
-// A run that a newer number waits for is told through its renewal; its lease is
+// A run that a newer number waits for learns of it by its renewal; its lease is
 // kept until it ends.
 func TestReplacedIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -149,10 +84,9 @@ func TestReplacedIsTold(t *testing.T) {
 		if !c.Lease.Replaced() {
 			t.Error("the lease does not know that it was replaced")
 		}
-		ends := make(endings, 1)
-		c.Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeReplaced}, ends)
-		if e := <-ends; e.Waiting != newer.Number || e.Fence != waits.Fence {
-			t.Errorf("the ending names %d with fence %d, want %d and %d", e.Waiting, e.Fence, newer.Number, waits.Fence)
+		run, _ := c.Lease.End()
+		if e := store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, Kind: series.EndDone, Outcome: series.OutcomeReplaced}})[0]; e.Waiting != newer.Number || e.Fence != waits.Fence {
+			t.Errorf("the end names %d with fence %d, want %d and %d", e.Waiting, e.Fence, newer.Number, waits.Fence)
 		}
 	})
 }

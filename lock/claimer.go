@@ -13,10 +13,9 @@ import (
 // were granted: they are renewed together until [Lease.End]. The store must be
 // [series.Numbered]. It is safe for concurrent use.
 type Claimer struct {
-	locker  *Locker
-	store   series.Front
-	floors  floors // a store may count the fences of series and of plain keys apart
-	endings endings
+	locker *Locker
+	store  series.Front
+	floors floors // a store may count the fences of series and of plain keys apart
 }
 
 // A Claimed is the answer to a claim. Lease is that of a granted run, and nil otherwise.
@@ -37,7 +36,7 @@ func (c *Claimer) Owner() string { return c.locker.Owner() }
 
 // Claim asks for numbers, all in one batch, once. The answer to each claim stands in its
 // place. The leases' contexts carry ctx's values and do not end with ctx. A lease whose
-// answer took too long has ended already: end it as series.EndUnstarted. A store without
+// answer took too long has ended already: its end is a series.EndUnstarted. A store without
 // series answers every claim with ErrUnsupported.
 func (c *Claimer) Claim(ctx context.Context, cs []series.Claim) []Claimed {
 	answered := make(chan []Claimed, 1)
@@ -91,26 +90,10 @@ func (c *Claimer) granted(s *Lease, base context.Context, q *series.Claim, a *se
 	s.span = min(a.Left, q.TTL)
 }
 
-// EndTimeout sets for how long a request of [Lease.End] waits for its answer. Zero:
-// 2 seconds. Call it before the first End.
-func (c *Claimer) EndTimeout(d time.Duration) { c.endings.timeout = d }
-
-// OnEnd sets a function that is called after each request of [Lease.End] with its shard, see
-// [series.Sharded], and the error if the store did not answer. The error is nil if it
-// answered, also if it could not read its data of one key. Calls may be concurrent; f must
-// not block. Call OnEnd before the first End.
-func (c *Claimer) OnEnd(f func(shard int, err error)) { c.endings.answered = f }
-
 // shard returns the shard of a series.
 func (c *Claimer) shard(key string) int {
 	if sharded, is := c.locker.driver.(series.Sharded); is {
 		return sharded.Shard(key)
 	}
 	return 0
-}
-
-// refuses reports whether the store answered an ending, and refuses it.
-func (c *Claimer) refuses(err error) bool {
-	r, can := c.locker.driver.(driver.Refuser)
-	return can && r.Refuses(err)
 }

@@ -38,10 +38,6 @@ type ArgumentError = driver.ArgumentError
 // ErrReleased is returned by the methods of a lease that was released.
 var ErrReleased = errors.New("lock: lease released")
 
-// errAskedAgain: a lost ending in answer to a repeated request is doubt, since
-// the first request may have been the one that ended the run.
-var errAskedAgain = errors.New("lock: the run was settled, by this ending or before it")
-
 // An UpgradeError is the answer to a caller that asks, with the context of a lease that it
 // shares with others, for the same key with fewer: as a reader that would write.
 // It would wait for itself. Release the lease first; another may have the key

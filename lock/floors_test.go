@@ -48,7 +48,8 @@ func TestClaimsComeWithTheirFloor(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for i := range cs {
-			first[i].Lease.End(t.Context(), series.EndRequest{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}, nil)
+			run, _ := first[i].Lease.End()
+			store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}})
 			cs[i].Owner, cs[i].After, cs[i].Number, cs[i].Fence = l.Owner(), cs[i].Number, cs[i].Number+1000, 0
 		}
 		cs[1].Fence = first[1].Fence + 5000

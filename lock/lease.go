@@ -179,28 +179,12 @@ func (s *Lease) holding() driver.LeaseRef {
 	return driver.LeaseRef{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit, Replicas: s.ref.Replicas}
 }
 
-// End ends a numbered lease as e says, whose run is that of the lease: it ends the
-// lease's context, stops renewing, and sends the ending with all others of the next few
-// milliseconds in one batch. Of e.Error the journal keeps what [series.ErrorText] returns.
-// End returns at once; then, unless nil, gets the store's answer. An ending without an
-// answer is kept, and sent again until it has one or ctx ends: then gets doubt then.
-// For how long one request waits is said by [Claimer.EndTimeout]. Only the first End of
-// a lease does anything; it reports whether it was that.
-func (s *Lease) End(ctx context.Context, e series.EndRequest, then EndHandler) bool {
-	if !s.locker.renewer.remove(s, true) {
-		return false
+// End ends a numbered lease here: its context ends, and it is renewed no more. It returns the
+// run, whose end the caller sends to the store, and whether this was the first End of the lease.
+func (s *Lease) End() (series.RunRef, bool) {
+	first := s.locker.renewer.remove(s, true)
+	if first {
+		s.cancel(ErrReleased)
 	}
-	s.cancel(ErrReleased)
-	e.RunRef, e.Error = s.ref, series.ErrorText(e.Error)
-	s.claimer.endings.of(s.claimer.shard(s.ref.Key)).add(s.claimer, e, ending{ctx: ctx, then: then})
-	return true
-}
-
-// An EndHandler gets what becomes of an ending. Its methods must not block.
-type EndHandler interface {
-	// Ended gets the store's answer, once.
-	Ended(series.EndAnswer)
-	// Refused is called each time that the store refuses the ending, see
-	// [driver.Refuser]. The ending is kept, and sent again.
-	Refused()
+	return s.ref, first
 }

@@ -103,3 +103,23 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// A range is listed if one of its ticks may be inside of the time that is asked for, to the millisecond.
+func TestRunFilterOfARange(t *testing.T) {
+	t.Parallel()
+	at := func(n int64) time.Time { return time.UnixMilli(n).UTC() }
+	missed := Run{Verdict: "ran", Between: "missed", From: at(1000), Tick: at(5000)}
+	for _, c := range []struct {
+		from, to int64
+		verdict  string
+		want     bool
+	}{
+		{2000, 3000, "", true}, {0, 1001, "", true}, {0, 1000, "", false}, // the instant before it is not part of it
+		{5000, 9000, "", true}, {5001, 9000, "", false}, {2000, 3000, "missed", true}, {2000, 3000, "skipped", false},
+	} {
+		f := RunFilter{Verdict: c.verdict, From: at(c.from), To: at(c.to)}
+		if got := f.Lets(&missed); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

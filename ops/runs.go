@@ -21,14 +21,18 @@ type RunFilter struct {
 	State   string // of RunStates
 	Node    string // the beginning of its id
 	From    time.Time
-	To      time.Time // of ticks; zero: no bound
+	To      time.Time // of ticks; zero: no bound. A range is listed if one of its ticks may be inside
 }
 
 // Lets reports whether a run is listed.
 func (f *RunFilter) Lets(r *Run) bool {
+	first := r.Tick
+	if r.Between != "" {
+		first = r.From.Add(time.Millisecond)
+	}
 	return (f.Verdict == "" || r.Verdict == f.Verdict || r.Outcome == f.Verdict || r.Between == f.Verdict) &&
 		(f.State == "" || string(r.State) == f.State || f.State == "alive" && r.Alive()) &&
-		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Before(f.From) && (f.To.IsZero() || !r.Tick.After(f.To))
+		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Before(f.From) && (f.To.IsZero() || !first.After(f.To))
 }
 
 // Newer orders runs: the one that was recorded latest is first.

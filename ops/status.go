@@ -129,7 +129,7 @@ func (j *Job) need(now time.Time) (Need, bool) {
 		if l.Ticks > 1 {
 			n.Text = fmt.Sprintf("%d ticks since %s were due and have no verdict; the time of the first was over %s ago: %s", l.Ticks, Clock(l.Tick, now), Short(l.Age()), l.Cause)
 		}
-		n.Next = "cronce overdue --job " + j.Name
+		n.Next = "cronce status overdue --job " + j.Name
 	case Failing, Lost, Missed:
 		bad := j.bad()
 		n.Tick, n.Next = bad.Tick, fmt.Sprintf("cronce why %s %s", j.Name, bad.Tick.Format(time.RFC3339))

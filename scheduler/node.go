@@ -13,6 +13,7 @@ import (
 
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
@@ -87,9 +88,6 @@ func (n *Node) connect(shards int) {
 	n.events = newEvents(cfg.Logger, cfg.Observers, n.id, &n.clock)
 	n.monitor = &monitor{Health: health.New(cfg.Store, shards, time.Now()), events: n.events, early: early}
 	store := n.requests.Measure(cfg.Store)
-	claimer := lock.New(store, n.id).Claimer()
-	claimer.EndTimeout(cfg.StoreTimeout)
-	claimer.OnEnd(n.monitor.EndAnswered)
 	if local, is := cfg.Store.(series.Local); is {
 		n.local = local.Local()
 	}
@@ -97,21 +95,24 @@ func (n *Node) connect(shards int) {
 	if peeks {
 		peeker = n.requests.MeasurePeeks(peeker)
 	}
+	n.outputs = newOutputs(cfg.Store, cfg.StoreTimeout)
+	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry, outputs: n.outputs}
 	n.dispatcher = dispatch.New(dispatch.Config{
+		Runs: func(d *dispatch.Dispatcher) dispatch.Runs {
+			n.runs = runs.New(runs.Config{
+				Store: store, Refuses: refuses(cfg.Store), EndAnswered: n.monitor.EndAnswered, EndTimeout: cfg.StoreTimeout,
+				Dispatcher: d, Events: n.events, Work: work.work, Open: func(j *job.Job) { n.reconciler.Open(j) },
+				Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
+			})
+			return n.runs
+		},
 		Claims: claims.Config{
 			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Shards: shards, Peek: peeks,
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
-		Claimer: claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
+		Claimer: lock.New(store, n.id).Claimer(), Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
 		Open: func(j *job.Job) { n.reconciler.Open(j) }, ReadClock: early, Changed: n.changed, Local: n.local,
 	})
-	n.outputs = newOutputs(cfg.Store, cfg.StoreTimeout)
-	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry, outputs: n.outputs}
-	n.runs = runs.New(runs.Config{
-		Dispatcher: n.dispatcher, Events: n.events, Work: work.work, Open: func(j *job.Job) { n.reconciler.Open(j) },
-		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
-	})
-	n.dispatcher.Grant(n.runs)
 	controlled, _ := cfg.Store.(series.Controlled)
 	if n.local { // its nodes may open nothing for longer than a removal takes
 		controlled = nil
@@ -125,6 +126,14 @@ func (n *Node) connect(shards int) {
 		Timeout: cfg.StoreTimeout, ClockWarn: cfg.ClockWarn, ClockOffset: cfg.ClockOffset, Early: early,
 		Nodes: n.setNodes, Joined: n.reconciler.Joined, Stepped: n.dispatcher.Shift, Idle: n.dispatcher.Idle,
 	})
+}
+
+// refuses returns a function that reports whether a store answered a request, and refuses it.
+func refuses(store Store) func(error) bool {
+	if r, can := store.(driver.Refuser); can {
+		return r.Refuses
+	}
+	return func(error) bool { return false }
 }
 
 // setNodes passes on the nodes that were seen alive.
@@ -161,7 +170,6 @@ func (n *Node) run(ctx context.Context) error {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer n.wg.Wait()
 	defer stop()
-	n.runs.Until(life)
 	if err := n.fit(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}

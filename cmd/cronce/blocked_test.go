@@ -15,10 +15,10 @@ func nodeTo(t *testing.T, url, jobs string, out *os.File) *child {
 	return startTo(t, out, "node", "--config", file(t, "c.yaml", jobs), "--redis", url, "--http", "off")
 }
 
-// records returns how many lines of a job's journal have a text.
+// records returns how often the JSON of a job's runs has a text.
 func records(t *testing.T, url, job, text string) int {
 	t.Helper()
-	return strings.Count(cronce(t, "journal", job, "--redis", url).stdout, text)
+	return strings.Count(cronce(t, "runs", job, "-o", "json", "--redis", url).stdout, text)
 }
 
 // The log of a node goes to a pipe that is full and not read. The node runs its ticks all the
@@ -36,7 +36,7 @@ func TestBlockedLog(t *testing.T) {
 		"  - {kind: sleep, name: long, spec: '@every 2s', timeout: 500ms, sleep: {for: 10m}}\n", w)
 	_ = w.Close()
 	eventually(t, "runs with a blocked log", func() bool {
-		return records(t, url, "a", "ok in") >= 3 && records(t, url, "long", "timeout in") >= 1
+		return records(t, url, "a", `"outcome": "ok"`) >= 3 && records(t, url, "long", `"outcome": "timeout"`) >= 1
 	})
 	n.signal(syscall.SIGTERM)
 	if code := n.code(); code != exit.Fine {
@@ -59,12 +59,12 @@ func TestClosedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.Close()
-	eventually(t, "runs with a closed log", func() bool { return records(t, url, "a", "ok in") >= 3 })
+	eventually(t, "runs with a closed log", func() bool { return records(t, url, "a", `"outcome": "ok"`) >= 3 })
 	n.signal(syscall.SIGTERM)
 	if code := n.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)
 	}
-	if cut := records(t, url, "a", "interrupted") + records(t, url, "a", "alive"); cut > 0 {
+	if cut := records(t, url, "a", "interrupted") + records(t, url, "a", `"state": "running"`); cut > 0 {
 		t.Errorf("%d runs were cut", cut)
 	}
 }

@@ -169,7 +169,7 @@ scheduler: {grace: -1s}
 		`c.yaml:13:29: jobs[0].retry.wait: is "30", must be a duration with its unit`,
 		`c.yaml:14:11: jobs[0].sms.gateway: is "carrier", must be console or http`,
 		`c.yaml:14:29: jobs[0].sms.batch: is -1, must be 1 to 1000000`,
-		`c.yaml:15:5: jobs[1].kind: is "slep", must be deliverEvents.sms, deliverEvents.stream, deliverEvents.webhook, exec, http, reconcile, releaseExpired, settleOrders, sleep, sms`,
+		`c.yaml:15:5: jobs[1].kind: is "slep", must be deliverEvents, exec, http, reconcile, releaseExpired, settleOrders, sleep, sms`,
 		`c.yaml:19:5: jobs[2].name: is "a b"`,
 		`c.yaml:20:5: jobs[2].spec: spec "0 0 30 2 *": day of month "30": never fires`,
 		`c.yaml:21:5: jobs[2].lease: is 1ms`,

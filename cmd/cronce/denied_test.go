@@ -37,7 +37,7 @@ func TestDeniedJob(t *testing.T) {
 	if line(d.stdout, `refuse  marks     the state of job "job"`) != "" {
 		t.Errorf("doctor cannot read a job that the user may read: %s", d.stdout)
 	}
-	cronce(t, "journal", "secret", "--redis", url, "--config", config).want(t, exit.Refused, "NOPERM")
+	cronce(t, "runs", "secret", "--redis", url, "--config", config).want(t, exit.Refused, "NOPERM")
 	if err := admin.Client.Set(t.Context(), prefix+"s:foreign", "x", 0).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func TestCompose(t *testing.T) {
 	for name, service := range compose.Services {
 		if check := service.Health.Test; len(check) < 3 || check[0] != "CMD" || name != "redis" && check[1] != "/cronce" {
 			t.Errorf("health check %q: the image has nothing but /cronce", check)
-		} else if cmd, _, err := rootCommand(new(bool)).Find(check[2:]); name != "redis" && (err != nil || cmd.Name() != "healthcheck") {
+		} else if cmd, _, err := rootCommand(new(bool)).Find(check[2:]); name != "redis" && (err != nil || cmd.CommandPath() != "cronce node health") {
 			t.Errorf("health check %q: %v", check, err)
 		}
 	}

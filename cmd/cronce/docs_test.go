@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
@@ -32,7 +34,7 @@ func documents(t *testing.T) map[string]string {
 
 var (
 	shellBlock   = regexp.MustCompile("(?ms)^```sh\n.*?^```$|^    [^\n]*$")
-	shownCommand = regexp.MustCompile(`(?m)^ *(?:\$ |[A-Z_]+=\S+ |printf .* \| )?(cronce [a-z].*)$`)
+	shownCommand = regexp.MustCompile(`(?m)^ *(?:\$ |[A-Z_]+=\S+ |.* \| )?(cronce [a-z].*)$`)
 )
 
 // Every command that the documents show exists, and takes the flags that it is shown with.
@@ -45,13 +47,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		blocks := strings.Join(shellBlock.FindAllString(text, -1), "\n")
 		for _, m := range shownCommand.FindAllStringSubmatch(blocks, -1) {
-			var started bool
-			args := shellWords(m[1])[1:]
-			command, rest, err := rootCommand(&started).Find(args)
-			if err == nil {
-				err = command.ParseFlags(rest)
-			}
-			if err != nil {
+			if err := parses(m[1]); err != nil {
 				t.Errorf("%s: %s: %v", page, m[1], err)
 			}
 			shown++
@@ -60,6 +56,41 @@ func TestDocumentedCommands(t *testing.T) {
 	if shown < 30 {
 		t.Errorf("found %d commands: the documents show more", shown)
 	}
+}
+
+// Each command that is not hidden shows how it is used, with flags that it has.
+func TestHelpHasExamples(t *testing.T) {
+	t.Parallel()
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.HasParent() && cmd.Runnable() && !cmd.HasExample() {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		shown := shownCommand.FindAllStringSubmatch(cmd.Example, -1)
+		if cmd.HasExample() && !strings.Contains(cmd.Example, cmd.CommandPath()) || len(shown) < strings.Count(cmd.Example, "\n  ") {
+			t.Errorf("the examples of %s are of others:\n%s", cmd.CommandPath(), cmd.Example)
+		}
+		for _, m := range shown {
+			if err := parses(m[1]); err != nil {
+				t.Errorf("%s: %s: %v", cmd.CommandPath(), m[1], err)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			if builtin := sub.Name() == "help" || sub.Name() == "completion"; !sub.Hidden && !builtin && sub.Name() != "shop" {
+				walk(sub)
+			}
+		}
+	}
+	walk(rootCommand(new(bool)))
+}
+
+// parses reports whether the command of a line exists and has its flags.
+func parses(line string) error {
+	command, rest, err := rootCommand(new(bool)).Find(shellWords(line)[1:])
+	if err != nil {
+		return err
+	}
+	return command.ParseFlags(rest)
 }
 
 // shellWords splits a line as a shell does, up to a comment, a pipe or an end of the command.

@@ -44,20 +44,20 @@ func TestExitCodes(t *testing.T) {
 		code int
 		args []string
 	}{
-		{exit.Fine, []string{"version"}},
+		{exit.Fine, []string{"--version"}},
 		{exit.Fine, []string{"verify", "--redis", good.url}},
-		{exit.Fine, []string{"journal", "job", "--redis", good.url}},
+		{exit.Fine, []string{"runs", "job", "--redis", good.url}},
 		{exit.Fine, []string{"doctor", "--redis", good.url}},
 		{exit.Failed, []string{"verify", "--redis", broken.url}},
-		{exit.Failed, []string{"healthcheck", "--http", "127.0.0.1:1"}},
+		{exit.Failed, []string{"node", "health", "--http", "127.0.0.1:1"}},
 		{exit.Failed, []string{"lock", "key", "--redis", good.url, "--", "false"}},
 		{exit.WrongUsage, []string{"nosuch"}},
 		{exit.WrongUsage, []string{"verify", "--nosuch"}},
 		{exit.WrongUsage, []string{"verify", "--fail-on", "rain"}},
 		{exit.WrongUsage, []string{"verify", "--redis", "not a url"}},
 		{exit.WrongUsage, []string{"node", "--config", filepath.Join(t.TempDir(), "nosuch.yaml")}},
-		{exit.WrongUsage, []string{"journal", "nosuch", "--redis", good.url}},
-		{exit.WrongUsage, []string{"journal", "job", "--verdict", "rain", "--redis", dead}},
+		{exit.WrongUsage, []string{"runs", "nosuch", "--redis", good.url}},
+		{exit.WrongUsage, []string{"runs", "job", "--verdict", "rain", "--redis", dead}},
 		{exit.WrongUsage, []string{"verify", "--since", "rain", "--redis", dead}},
 		{exit.Refused, []string{"verify", "--redis", url}},
 		{exit.Refused, []string{"doctor", "--redis", url}},
@@ -68,12 +68,14 @@ func TestExitCodes(t *testing.T) {
 		{exit.NotKnown, []string{"verify", "--redis", dead}},
 		{exit.NotKnown, []string{"verify", "--redis", good.url, "--namespace", "empty"}},
 		{exit.NotKnown, []string{"verify", "--redis", good.url, "--namespace", "empty", "--job", "job"}},
-		{exit.NotKnown, []string{"journal", "job", "--redis", good.url, "--namespace", "empty"}},
+		{exit.NotKnown, []string{"runs", "job", "--redis", good.url, "--namespace", "empty"}},
 		{exit.NotKnown, []string{"pause", "--all", "--reason", "for the night", "--redis", good.url, "--namespace", "empty"}},
 		{exit.NotKnown, []string{"resume", "--all", "--redis", good.url, "--namespace", "empty"}},
 		{exit.Fine, []string{"doctor", "--redis", good.url, "--namespace", "empty"}},
 		{exit.NotKnown, []string{"verify", "--redis", unreadable.url}},
-		{exit.NotKnown, []string{"journal", "job", "--redis", dead}},
+		{exit.NotKnown, []string{"runs", "job", "--redis", unreadable.url}},
+		{exit.NotKnown, []string{"runs", "--redis", unreadable.url}},
+		{exit.NotKnown, []string{"runs", "job", "--redis", dead}},
 		{exit.NotKnown, []string{"doctor", "--redis", dead}},
 		{exit.NotKnown, []string{"lock", "key", "--redis", dead, "--try", "--ttl", "500ms", "--", "true"}},
 		{exit.NotKnown, []string{"lock", "key", "--redis", dead, "--show"}},
@@ -162,7 +164,7 @@ func TestFailuresAreShown(t *testing.T) {
 	}
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine, "FAILED")
 	cronce(t, "verify", "--redis", cl.url, "--fail-on", "failed").want(t, exit.Failed, "FAILED")
-	cronce(t, "journal", "job", "--redis", cl.url).want(t, exit.Fine, `failed in`, `no route to \x1b[31mhost`)
+	cronce(t, "runs", "job", "--redis", cl.url).want(t, exit.Fine, "failed", `no route to \x1b[31mhost`)
 }
 
 // A file or a pipe that cannot be written is no store that does not answer.

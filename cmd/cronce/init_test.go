@@ -17,7 +17,7 @@ import (
 // The first file passes the check, also with all of its keys, and is never written over another.
 func TestInit(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "first.yaml")
-	if r := cronce(t, "init", name); r.code != exit.Fine {
+	if r := cronce(t, "config", "init", name); r.code != exit.Fine {
 		t.Fatal(r.code, r.stderr)
 	}
 	if r := cronce(t, "node", "--config", name, "--check"); r.code != exit.Fine || !strings.Contains(r.stdout, "hello") {
@@ -34,7 +34,7 @@ func TestInit(t *testing.T) {
 	if err := os.WriteFile(name, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := cronce(t, "init", name); r.code != exit.Refused || !strings.Contains(r.stderr, "is there already") {
+	if r := cronce(t, "config", "init", name); r.code != exit.Refused || !strings.Contains(r.stderr, "is there already") {
 		t.Errorf("%d %s", r.code, r.stderr)
 	}
 	if text, _ := os.ReadFile(name); string(text) != "mine" {

@@ -93,6 +93,6 @@ func TestQuietAndDisabledJobs(t *testing.T) {
 			t.Errorf("the log has the start of %s", l.Text("job"))
 		}
 	}
-	cronce(t, "journal", "calm", "--redis", url).want(t, exit.Fine, "ok in")
-	cronce(t, "journal", "off", "--redis", url).want(t, exit.WrongUsage)
+	cronce(t, "runs", "calm", "--redis", url).want(t, exit.Fine, "ok")
+	cronce(t, "runs", "off", "--redis", url).want(t, exit.WrongUsage)
 }

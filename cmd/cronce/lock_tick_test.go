@@ -116,7 +116,7 @@ func TestLockTickSeen(t *testing.T) {
 			ask(exit.Fine, "ok", "runs", "lock/backup")
 			ask(exit.Fine, "ok in", "why", "lock/backup", tick.UTC().Format(time.RFC3339))
 			ask(exit.Fine, "The job is decided", "status")
-			ask(exit.Fine, "Nothing is overdue", "overdue")
+			ask(exit.Fine, "Nothing is overdue", "status", "overdue")
 			ask(exit.Fine, "one verdict", "verify")
 			ask(exit.Fine, "", "retire", "lock/backup", "--reason", "cron is gone")
 			l.call()

@@ -29,8 +29,8 @@ func TestOpsIsClosed(t *testing.T) {
 		cronce(t, "ops", "--config", file(t, "c.yaml", yaml+"\n")).want(t, exit.WrongUsage, want)
 	}
 	cronce(t, "ops", "--dev", "--listen", "0.0.0.0:0", "--redis", "redis://127.0.0.1:1").want(t, exit.WrongUsage, "this machine alone")
-	cronce(t, "token", "new").want(t, exit.WrongUsage, "got 0 arguments")
-	cronce(t, "token", "new", "a", "--role", "root").want(t, exit.WrongUsage, "must be viewer, operator or admin")
+	cronce(t, "ops", "token", "new").want(t, exit.WrongUsage, "got 0 arguments")
+	cronce(t, "ops", "token", "new", "a", "--role", "root").want(t, exit.WrongUsage, "must be viewer, operator or admin")
 }
 
 // The plane answers a caller with a token that was made for it, and no other; it says that the store is away, and
@@ -38,7 +38,7 @@ func TestOpsIsClosed(t *testing.T) {
 func TestOpsServes(t *testing.T) {
 	t.Parallel()
 	server, url := newRedis(t)
-	made := cronce(t, "token", "new", "grafana")
+	made := cronce(t, "ops", "token", "new", "grafana")
 	made.want(t, exit.Fine, "cro_")
 	token := strings.TrimSpace(made.stdout)
 	c := start(t, "ops", "--redis", url, "--config", file(t, "c.yaml", "log: {format: json}\nops: {address: \"127.0.0.1:0\", tokens_file: "+file(t, "tokens", made.stderr)+"}\n"))

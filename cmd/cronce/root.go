@@ -19,8 +19,9 @@ import (
 // command were accepted: an error before that is wrong usage.
 func rootCommand(started *bool) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "cronce",
-		Short: "Run cron jobs on N identical nodes, every tick on one of them",
+		Use:     "cronce",
+		Version: version(),
+		Short:   "Run cron jobs on N identical nodes, every tick on one of them",
 		Long: "cronce runs cron jobs on N identical nodes, every tick on one of them, and proves it.\n\n" +
 			"Start with:  cronce demo\n\n" + exit.Table,
 		Args:                       cobra.ArbitraryArgs, // so that RunE names an unknown command
@@ -30,11 +31,15 @@ func rootCommand(started *bool) *cobra.Command {
 		SilenceUsage:               true,
 		PersistentPreRun:           func(*cobra.Command, []string) { *started = true },
 	}
-	journal, why, pause, resume, retire := inspect.JournalCommand(), inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand(), control.RetireCommand()
-	opscommands.CompleteJobs(journal, why, pause, resume, retire)
-	root.AddCommand(demoCommand(), node.Command(), opscommands.StatusCommand(), opscommands.JobsCommand(), opscommands.RunsCommand(), opscommands.NodesCommand(), opscommands.OpsCommand(), opscommands.TokenCommand(),
-		inspect.VerifyCommand(), inspect.OverdueCommand(), journal, why, inspect.DoctorCommand(), pause, resume, retire, control.AuditCommand(), control.MigrateCommand(), nextCommand(), lockcommand.Command(), smscommands.Command(), shopcommands.Command(),
-		importcommand.Command(), initCommand(), configCommand(), oversellCommand(), healthcheckCommand(), versionCommand(), node.WardenCommand())
+	root.SetVersionTemplate("cronce {{.Version}}\n")
+	why, pause, resume, retire := inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand(), control.RetireCommand()
+	opscommands.CompleteJobs(why, pause, resume, retire)
+	nodes, status := node.Command(), opscommands.StatusCommand()
+	nodes.AddCommand(healthCommand())
+	status.AddCommand(inspect.OverdueCommand())
+	root.AddCommand(demoCommand(), configCommand(), importcommand.Command(), nextCommand(), nodes, lockcommand.Command(), control.MigrateCommand(), inspect.DoctorCommand(),
+		status, opscommands.RunsCommand(), why, inspect.VerifyCommand(), pause, resume, retire, control.AuditCommand(), opscommands.OpsCommand(),
+		smscommands.Command(), shopcommands.Command(), oversellCommand(), node.WardenCommand())
 	return root
 }
 

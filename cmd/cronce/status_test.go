@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// status, jobs, runs and nodes say the same of a cluster: first that no node lives, then that all is fine, then that
+// status, its parts and runs say the same of a cluster: first that no node lives, then that all is fine, then that
 // a tick is overdue, and nothing once the store is away.
 func TestStatusOfACluster(t *testing.T) {
 	t.Parallel()
@@ -20,24 +20,26 @@ func TestStatusOfACluster(t *testing.T) {
 	cl.succeed(t)
 	at := "--redis=" + cl.url
 	cronce(t, "status", at).want(t, exit.Failed, "No node lives")
-	cronce(t, "nodes", at).want(t, exit.Failed)
+	cronce(t, "status", "nodes", at).want(t, exit.Failed)
 	if _, err := cl.Driver.Beat(t.Context(), "web-1", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	cronce(t, "status", at).want(t, exit.Fine, "The job is decided, newest verdict", "1 node.")
-	cronce(t, "nodes", at, "-o", "name").want(t, exit.Fine, "web-1")
-	cronce(t, "jobs", at).want(t, exit.Fine, "@every 1s", "job")
-	cronce(t, "jobs", "show", "job", at).want(t, exit.Fine, "Next: ", "Revision ")
+	cronce(t, "status", "nodes", at, "-o", "name").want(t, exit.Fine, "web-1")
+	cronce(t, "status", "jobs", at).want(t, exit.Fine, "@every 1s", "job")
+	cronce(t, "status", "jobs", "show", "job", at).want(t, exit.Fine, "Next: ", "Revision ")
 	cronce(t, "runs", "job", at, "-o", "wide").want(t, exit.Fine, "FENCE")
-	cronce(t, "jobs", "j*", at, "-o", "yaml").want(t, exit.Fine, `name: "job"`)
-	cronce(t, "jobs", "nothing", at, "-o", "name").want(t, exit.Fine)
-	cronce(t, "jobs", "show", "jbo", at).want(t, exit.WrongUsage, `did you mean "job"?`)
-	cronce(t, "__complete", "jobs", "show", at, "").want(t, exit.Fine, "job\n")
+	cronce(t, "status", "jobs", "j*", at, "-o", "yaml").want(t, exit.Fine, `name: "job"`)
+	cronce(t, "status", "jobs", "nothing", at, "-o", "name").want(t, exit.Fine)
+	cronce(t, "status", "jobs", "show", "jbo", at).want(t, exit.WrongUsage, `did you mean "job"?`)
+	cronce(t, "__complete", "status", "jobs", "show", at, "").want(t, exit.Fine, "job\n")
 	cronce(t, "__complete", "why", at, "").want(t, exit.Fine, "job\n")
 
 	id := strings.Fields(cronce(t, "runs", at, "-o", "name").stdout)[0]
-	cronce(t, "runs", "show", id, at).want(t, exit.Fine, "VERDICT")
-	cronce(t, "runs", "show", "job@2001-01-01T00:00:00Z", at).want(t, exit.NotKnown, "cronce why job")
+	cronce(t, "why", id, at).want(t, exit.Fine, "VERDICT")
+	_, short, _ := strings.Cut(id, "/")
+	cronce(t, "why", short, at).want(t, exit.Fine, "VERDICT")
+	cronce(t, "why", "other/"+short, at).want(t, exit.WrongUsage, "other/job")
 
 	cl.server.SetTime(time.Now().Add(time.Minute))
 	r := cronce(t, "status", at, "-o", "json")
@@ -46,11 +48,11 @@ func TestStatusOfACluster(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &st); err != nil || st.Jobs[ops.Overdue] != 1 {
 		t.Errorf("%v: %+v", err, st)
 	}
-	cronce(t, "jobs", at, "--state", "overdue", "-o", "name").want(t, exit.Fine, "job\n")
+	cronce(t, "status", "jobs", at, "--state", "overdue", "-o", "name").want(t, exit.Fine, "job\n")
 
 	cl.server.Close()
-	for _, command := range []string{"status", "jobs", "runs", "nodes"} {
-		r := cronce(t, command, at)
+	for _, command := range []string{"status", "status jobs", "runs", "status nodes"} {
+		r := cronce(t, append(strings.Fields(command), at)...)
 		r.want(t, exit.NotKnown)
 		if strings.Contains(r.stdout, "OVERDUE") {
 			t.Errorf("%s: %s", command, r.stdout)
@@ -62,8 +64,8 @@ func TestStatusOfACluster(t *testing.T) {
 func TestStatusOfAnEmptyStore(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
-	for _, command := range []string{"status", "jobs", "runs"} {
-		cronce(t, command, "--redis", url).want(t, exit.NotKnown, "no job is on record")
+	for _, command := range []string{"status", "status jobs", "runs"} {
+		cronce(t, append(strings.Fields(command), "--redis", url)...).want(t, exit.NotKnown, "no job is on record")
 	}
 }
 
@@ -113,7 +115,7 @@ func TestRunsFindsWhatIsOnRecord(t *testing.T) {
 	}
 	cronce(t, "runs", at, "-n", "3").want(t, exit.Fine, "The newest 3 are listed: there may be more. Searched: the verdicts from ")
 	cronce(t, "runs", at, "--verdict", "lots").want(t, exit.WrongUsage, `--verdict is "lots"`, "lost")
-	cronce(t, "jobs", at, "--state", "lots").want(t, exit.WrongUsage, `--state is "lots"`, "lost")
+	cronce(t, "status", "jobs", at, "--state", "lots").want(t, exit.WrongUsage, `--state is "lots"`, "lost")
 
 	if err := cl.Client.LTrim(t.Context(), key, 50, -1).Err(); err != nil {
 		t.Fatal(err)

@@ -80,10 +80,9 @@ func steered(t *testing.T, url string) {
 		cronce(t, append(args, "--store", url)...).want(t, code, want)
 	}
 	ask(exit.Fine, "2 nodes", "status")
-	ask(exit.Fine, "hello", "jobs")
-	ask(exit.Fine, "alive", "nodes")
-	ask(exit.Fine, "ran", "journal", "hello")
-	ask(exit.Fine, "Nothing is overdue", "overdue")
+	ask(exit.Fine, "hello", "status", "jobs")
+	ask(exit.Fine, "alive", "status", "nodes")
+	ask(exit.Fine, "Nothing is overdue", "status", "overdue")
 	ask(exit.Fine, "answers", "doctor")
 	ask(exit.Fine, "hello", "pause", "hello", "--reason", "for a test")
 	ask(exit.Fine, "for a test", "audit")

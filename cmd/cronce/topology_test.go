@@ -29,7 +29,7 @@ func runsOn(t *testing.T, yaml string, doctor ...string) {
 	n := start(t, "node", "--config", config, "--http", "off")
 	eventually(t, "a run, and a message", func() bool { return len(n.logs("run finished")) > 2 && len(n.logs("messages sent")) > 0 })
 	cronce(t, "verify", "--config", config).want(t, exit.Fine, "each has one verdict")
-	cronce(t, "journal", "a", "--config", config).want(t, exit.Fine, "ran")
+	cronce(t, "runs", "a", "--config", config).want(t, exit.Fine, "ok")
 	cronce(t, "sms", "list", "--config", config).want(t, exit.Fine, "1 sent")
 	cronce(t, "doctor", "--config", config).want(t, exit.Fine, doctor...)
 }

@@ -20,7 +20,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"elephant"}, `cronce: unknown command "elephant"`},
 		{[]string{"--nope"}, "unknown flag: --nope"},
 		{[]string{"sms", "lst"}, `unknown command "lst", did you mean "list"?`},
-		{[]string{"version", "x"}, `unknown command "x"`},
+		{[]string{"config", "x"}, `unknown command "x"`},
 		{[]string{"completion", "tcsh"}, `unknown command "tcsh"`},
 
 		{[]string{"next"}, "got 0 arguments"},
@@ -64,8 +64,11 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"oversell", "--dsn-env", "CRONCE_TEST_NOT_SET"}, "--dsn-env names a variable that is not set"},
 		{[]string{"oversell", "--dsn-file", "/nonexistent"}, "--dsn-file: dsn: names a file that cannot be used: no such file"},
 
-		{[]string{"journal", url}, "got 0 arguments"},
-		{[]string{"journal", "a", "-n", "0", url}, "-n is 0, must be 1 to 100000"},
+		{[]string{"why", url}, "got 0 arguments"},
+		{[]string{"why", "job", url}, "or the id of a run"},
+		{[]string{"runs", "--since", "1h", "--until", "2h", url}, `--until "2h" is before --since "1h"`},
+		{[]string{"runs", "--until", "noon", url}, `runs: --until is "noon"`},
+		{[]string{"runs", "a", "-n", "0", url}, "-n is 0, must be 1 to 100000"},
 		{[]string{"verify", "--namespace", "a b", url}, `--namespace: is "a b"`},
 
 		{[]string{"sms", "send", "--to", "12", "--text", "x", url}, `to is "****", must be + and 8 to 15 digits`},
@@ -88,7 +91,7 @@ func TestWrongUsage(t *testing.T) {
 // With a store that does not answer nothing is known.
 func TestNoStore(t *testing.T) {
 	for _, args := range [][]string{
-		{"verify"}, {"journal", "a"}, {"doctor"}, {"sms", "list"}, {"sms", "send", "--to", "+12025550123", "--text", "x"},
+		{"verify"}, {"runs", "a"}, {"doctor"}, {"sms", "list"}, {"sms", "send", "--to", "+12025550123", "--text", "x"},
 	} {
 		r := cronce(t, append(args, "--redis", "redis://127.0.0.1:1")...)
 		r.want(t, exit.NotKnown, "127.0.0.1:1")
@@ -96,10 +99,10 @@ func TestNoStore(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	cronce(t, "version").want(t, exit.Fine, "cronce ", "go1.")
+	cronce(t, "--version").want(t, exit.Fine, "cronce ", "go1.")
 	linked = "v1.2.3"
 	defer func() { linked = "" }()
-	cronce(t, "version").want(t, exit.Fine, "cronce v1.2.3, ")
+	cronce(t, "--version").want(t, exit.Fine, "cronce v1.2.3, ")
 }
 
 func TestCompletion(t *testing.T) {
@@ -153,8 +156,8 @@ func TestStrayVariableIsReported(t *testing.T) {
 	t.Setenv("CRONCE_NAMESPCE", "s3cret")
 	const line = "cronce: warning: the environment variable \"CRONCE_NAMESPCE\" is not known, did you mean CRONCE_NAMESPACE?\n"
 	t.Setenv("CRONCE_ELEPHANTS", "s3cret")
-	if r := cronce(t, "journal", "--redis", url, "x"); !strings.Contains(r.stderr, line) || strings.Contains(r.stderr, "ELEPHANTS") {
-		t.Errorf("journal prints %q", r.stderr)
+	if r := cronce(t, "runs", "--redis", url, "x"); !strings.Contains(r.stderr, line) || strings.Contains(r.stderr, "ELEPHANTS") {
+		t.Errorf("runs prints %q", r.stderr)
 	}
 	jobs := file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@every 1h', sleep: {for: 1s}}]\n")
 	if r := cronce(t, "node", "--check", "--config", jobs); r.code != exit.Fine || !strings.Contains(r.stderr, line) || !strings.Contains(r.stderr, "ELEPHANTS") {
@@ -176,7 +179,7 @@ func TestMisplacedCredentials(t *testing.T) {
 		yaml := "'" + strings.NewReplacer("'", "''", "\n", "", "\x1b", "").Replace(raw) + "'"
 		for _, args := range [][]string{
 			{raw}, {"verify", raw}, {"sms", raw}, {"sms", "forget", raw}, {"next", raw}, {"completion", raw}, {"node", "--check", raw},
-			{"verify", "-r" + raw}, {"verify", "--" + raw}, {"verify", "--nope=" + raw}, {"verify", "-o" + raw}, {"verify", "--fail-on", raw}, {"journal", "a", "-n", raw},
+			{"verify", "-r" + raw}, {"verify", "--" + raw}, {"verify", "--nope=" + raw}, {"verify", "-o" + raw}, {"verify", "--fail-on", raw}, {"runs", "a", "-n", raw},
 			{"demo", "--for=" + raw}, {"demo", "--nodes", raw}, {"lock", "-s" + raw}, {"lock", "-w", raw}, {"lock", "--show=" + raw},
 			{"node", "--name", raw, "--config", "../../config.yaml"}, {"verify", "--config", raw},
 			{"node", "--check", "--config", file(t, "name.yaml", "name: "+yaml+job)},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/clients"
 	"github.com/cronce/cronce/cmd/cronce/internal/config"
@@ -16,6 +17,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -56,7 +58,8 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	return cl
 }
 
-// storeAt is the store at url, as a command has it, with a setting changed.
+// storeAt is the store at url, as a command has it, with a setting changed. A test prepares its data by it:
+// it waits for an answer for a minute, however busy the machine is.
 func storeAt(t *testing.T, url string, set func(*config.Config)) *clients.Store {
 	t.Helper()
 	c, err := config.Read(config.Source{}, nil, func(c *config.Config) {
@@ -68,6 +71,15 @@ func storeAt(t *testing.T, url string, set func(*config.Config)) *clients.Store 
 	}
 	s, err := clients.NewStore(c)
 	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Client.Close()
+	if s.Client, err = clients.RedisWith(c, func(o *redis.UniversalOptions) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Driver, err = clients.RedisDriver(c, s.Client); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Client.Close() })
@@ -187,22 +199,22 @@ func TestVerifyTooEarly(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine)
 }
 
-func TestJournal(t *testing.T) {
+func TestRuns(t *testing.T) {
 	cl := newCluster(t, 5, 0)
-	r := cronce(t, "journal", "job", "--redis", cl.url)
-	r.want(t, exit.Fine, "VERDICT", "opened", "ok0 in 0µs")
-	if n := strings.Count(r.stdout, "\n"); n != 7 {
-		t.Errorf("%d lines, want header, opening and 5 ticks\n%s", n, r.stdout)
+	r := cronce(t, "runs", "job", "--redis", cl.url)
+	r.want(t, exit.Fine, "VERDICT", "ok0")
+	if n := strings.Count(r.stdout, "\n"); n != 8 {
+		t.Errorf("%d lines, want header, 5 ticks, and two of how far was searched\n%s", n, r.stdout)
 	}
-	r = cronce(t, "journal", "job", "-n", "2", "--redis", cl.url)
-	if n := strings.Count(r.stdout, "\n"); n != 3 {
-		t.Errorf("%d lines, want header and 2 ticks\n%s", n, r.stdout)
+	r = cronce(t, "runs", "job", "-n", "2", "--redis", cl.url)
+	if n := strings.Count(r.stdout, "\n"); n != 5 {
+		t.Errorf("%d lines, want header, 2 ticks, and two of how far was searched\n%s", n, r.stdout)
 	}
-	cronce(t, "journal", "jab", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
-	var report inspect.JournalReport
-	r = cronce(t, "journal", "job", "-o", "json", "--redis", cl.url)
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || len(report.Lines) != 6 || len(report.Revisions) != 1 || report.Lines[1].Outcome != "ok0" {
-		t.Errorf("%v: %+v", err, report)
+	cronce(t, "runs", "jab", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
+	var list struct{ Items []ops.Run }
+	r = cronce(t, "runs", "job", "-o", "json", "--redis", cl.url)
+	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list.Items) != 5 || list.Items[4].Outcome != "ok0" {
+		t.Errorf("%v: %+v", err, list)
 	}
 }
 
@@ -277,7 +289,7 @@ func TestWhy(t *testing.T) {
 	cronce(t, "why", "job", last, "--redis", cl.url).want(t, exit.Fine, "job, tick ", "on n as attempt 1, 0s after the tick", "VERDICT", "ran ", "in 0µs")
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
 	r := cronce(t, "why", "job", "1m", "--redis", cl.url)
-	r.want(t, exit.Failed, ": overdue", "Overdue: it was due 1m", "and no node has decided it: no node lives: n was the last to be seen with this job", "See: cronce overdue --job job")
+	r.want(t, exit.Failed, ": overdue", "Overdue: it was due 1m", "and no node has decided it: no node lives: n was the last to be seen with this job", "See: cronce status overdue --job job")
 	cronce(t, "why", "job", "next", "--redis", cl.url).want(t, exit.Fine, ": future", "Due in ")
 	cronce(t, "why", "job", "1h", "--redis", cl.url).want(t, exit.Fine, "Not due: the job was opened at ")
 	cronce(t, "why", "job", "noon", "--redis", cl.url).want(t, exit.WrongUsage, `why: time is "noon", must be RFC 3339`)
@@ -302,14 +314,14 @@ func TestWhy(t *testing.T) {
 // not answer it is not known, never fine and never overdue.
 func TestOverdue(t *testing.T) {
 	cl := newCluster(t, 20, 0)
-	cronce(t, "overdue", "--redis", cl.url).want(t, exit.Fine, "Nothing is overdue: 1 jobs, 0 nodes live.")
+	cronce(t, "status", "overdue", "--redis", cl.url).want(t, exit.Fine, "Nothing is overdue: 1 jobs, 0 nodes live.")
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
-	cronce(t, "overdue", "--redis", cl.url).want(t, exit.Failed, "job: OVERDUE ", "more up to ", "was due and has no verdict", "no node lives")
-	cronce(t, "overdue", "--job", "job", "-o", "json", "--redis", cl.url).want(t, exit.Failed, `"ok": false`, `"state": "undecided"`, `"nodes": 0`)
-	cronce(t, "overdue", "--job", "jab", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
-	cronce(t, "overdue", "--namespace", "other", "--redis", cl.url).want(t, exit.NotKnown, "overdue: no job is on record")
+	cronce(t, "status", "overdue", "--redis", cl.url).want(t, exit.Failed, "job: OVERDUE ", "more up to ", "was due and has no verdict", "no node lives")
+	cronce(t, "status", "overdue", "--job", "job", "-o", "json", "--redis", cl.url).want(t, exit.Failed, `"ok": false`, `"state": "undecided"`, `"nodes": 0`)
+	cronce(t, "status", "overdue", "--job", "jab", "--redis", cl.url).want(t, exit.WrongUsage, `did you mean "job"?`)
+	cronce(t, "status", "overdue", "--namespace", "other", "--redis", cl.url).want(t, exit.NotKnown, "overdue: no job is on record")
 	cronce(t, "pause", "job", "--reason", "a test", "--redis", cl.url).want(t, exit.Fine)
-	cronce(t, "overdue", "-o", "json", "--redis", cl.url).want(t, exit.Fine, `"ok": true`, `"overdue": []`)
+	cronce(t, "status", "overdue", "-o", "json", "--redis", cl.url).want(t, exit.Fine, `"ok": true`, `"overdue": []`)
 	cl.server.Close()
-	cronce(t, "overdue", "--redis", cl.url).want(t, exit.NotKnown)
+	cronce(t, "status", "overdue", "--redis", cl.url).want(t, exit.NotKnown)
 }

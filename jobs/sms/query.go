@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // ErrUnknown is returned for an id that is not in the outbox.
@@ -68,46 +67,4 @@ func (o *Outbox) Trim(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("sms: trim: %w", err)
 	}
 	return n, nil
-}
-
-// ReadStates returns the states of up to 500 messages and, in the same step, the place of a list: the
-// last text that SetPlace has stored for it, or empty. The state of an unknown id is empty: the
-// message was never accepted, it ended longer ago than Options.Retention, or it was deleted by
-// Forget. If the place is missing or older than the caller's, the store has lost data.
-func (o *Outbox) ReadStates(ctx context.Context, list string, ids ...string) (place string, states []State, err error) {
-	if len(ids) > maxBatch {
-		return "", nil, fmt.Errorf("sms: read states: %w", &FieldError{"ids", strconv.Itoa(len(ids)), "up to 500"})
-	}
-	args := make([]any, 0, 1+len(ids))
-	args = append(args, list)
-	for _, id := range ids {
-		args = append(args, id)
-	}
-	answer, err := o.ask(ctx, statesScript, o.keys(keyStatus, keyPlaces), args...)
-	if err == nil && len(answer) != len(args) {
-		err = fmt.Errorf("%d values in the answer, want %d", len(answer), len(args))
-	}
-	if err != nil {
-		return "", nil, fmt.Errorf("sms: read states: %w", err)
-	}
-	for _, state := range answer[1:] {
-		states = append(states, State(state))
-	}
-	return answer[0], states, nil
-}
-
-// SetPlace replaces the place of a list if it is still from, and reports whether it did. The place
-// is in the store of the messages, and is lost with them.
-func (o *Outbox) SetPlace(ctx context.Context, list, from, to string) (bool, error) {
-	answer, err := o.ask(ctx, placeScript, o.keys(keyPlaces), list, from, to)
-	switch {
-	case err != nil:
-	case len(answer) == 1 && answer[0] == "ok":
-		return true, nil
-	case len(answer) == 2 && answer[0] == "other":
-		return false, nil
-	default:
-		err = errors.New("unknown answer")
-	}
-	return false, fmt.Errorf("sms: set a place: %w", err)
 }

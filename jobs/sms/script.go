@@ -40,10 +40,6 @@ var (
 	countsLua string
 	//go:embed lua/trim.lua
 	trimLua string
-	//go:embed lua/states.lua
-	statesLua string
-	//go:embed lua/place.lua
-	placeLua string
 
 	acceptScript  = redis.NewScript(acceptLua)
 	takeScript    = redis.NewScript(takeLua)
@@ -59,8 +55,6 @@ var (
 	receiptScript = redis.NewScript(receiptLua)
 	countsScript  = redis.NewScript(countsLua)
 	trimScript    = redis.NewScript(trimLua)
-	statesScript  = redis.NewScript(statesLua)
-	placeScript   = redis.NewScript(placeLua)
 )
 
 // The keys. Messages are fields of two hashes, because a script must name its
@@ -78,7 +72,6 @@ const (
 	keyRepeated    = "repeated"    // set: the ids in sent that may have been sent more than once
 	keyDelivered   = "delivered"   // set: id, since when, Unix ms: by their receipts
 	keyUndelivered = "undelivered" // set: id, since when, Unix ms: by their receipts
-	keyPlaces      = "places"      // hash: list, the place that its caller has written down
 	keyFence       = "fence"       // hash: the highest fence seen and its run, and the gateway's pause
 )
 

@@ -51,7 +51,7 @@ const (
 	settling    = "settle"
 	releasing   = "release"
 	reconciling = "reconcile"
-	delivering  = "deliver:" // and the name of the target
+	delivering  = "deliver"
 )
 
 // maxFence is where numbers in Lua stop being exact: in the year 2255, in µs.

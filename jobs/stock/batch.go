@@ -21,7 +21,6 @@ type batch struct {
 	unread   []unread     // orders whose records cannot be read
 	lines    []unreadLine // totals and deliveries that cannot be read
 	epoch    string       // epoch of the shelf; empty: the sale keeps no book
-	ahead    bool         // the book may be ahead of the records: see Options.Settled
 
 	// number assigns the settlement number and reads the totals as of then: see Sale.number. Nil:
 	// the batch has no number.
@@ -184,15 +183,16 @@ func (s *Sale) number(ctx context.Context, fence int64, at position, got *batch)
 	return at, nil
 }
 
-// A settlement is the result of one order: the database has it, or has another order under its id.
+// A settlement is the result of one order: the database has it, or refuses it.
 type settlement struct {
 	id      string
 	stamp   string // stamp of the record that was written; empty: the store had no record
-	instead string // the database's other order; empty: it has this one
+	instead string // state and time of the database's order, for which it refuses this one; empty: it has this one
 }
 
-// settled marks orders as settled and returns their number. An order that has changed since it was
-// read stays unsettled. It may be called again.
+// settled marks orders as settled and returns their number. The store forgets an order that the
+// database refuses, and puts its items back in stock. An order that has changed since it was read
+// stays unsettled. It may be called again.
 func (s *Sale) settled(ctx context.Context, fence int64, done []settlement) (moved int, err error) {
 	for len(done) > 0 {
 		some := done[:min(maxBatch, len(done))]
@@ -204,7 +204,7 @@ func (s *Sale) settled(ctx context.Context, fence int64, done []settlement) (mov
 			ids[i] = d.id
 			args = append(args, d.id, d.stamp, d.instead)
 		}
-		keys := s.orderKeys(ids, keyFence+settling, keyUnsettled, keyFresh, keyDue, keySettled, keyRecent, keyDisputed, keyMarks, keyRestored)
+		keys := s.orderKeys(ids, keyFence+settling, keyUnsettled, keyFresh, keyDue, keyMarks, keyStock, keyReserved, keySold, keyBought)
 		n, err := number(s.fenced(ctx, settledScript, keys, fence, args...))
 		if err != nil {
 			return moved, fmt.Errorf("stock: mark settled orders: %w", err)

@@ -1,17 +1,12 @@
 package stock_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
-	"go.uber.org/zap/exp/zapslog"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -51,65 +46,9 @@ func TestBookIsBegun(t *testing.T) {
 					t.Fatal(err)
 				}
 				settle(t, kept, p, 2, 1)
-				wantReconciled(t, s, p, 2, stock.Reconciled{LookedUp: 4})
+				wantReconciled(t, s, p, 2)
 			})
 		})
-	}
-}
-
-// Orders were acknowledged, and lost with the store before they were settled: once the
-// shelf was rebuilt, the process that acknowledged them logs them by their ids, and
-// none that is in the book or on the shelf.
-func TestLostOrdersAreLogged(t *testing.T) {
-	t.Parallel()
-	client, p := connect(t, redisServer(t)), sqlite(t)
-	s := keptSale(t, client, p, stock.Options{})
-	put(t, s, "tea", 9)
-	for _, id := range []string{"cancelled-now", "paid-since", "settled"} {
-		reserve(t, s, order(id))
-	}
-	settle(t, s, p, 1, 3)
-	for _, id := range []string{"cancelled-now", "paid-since"} {
-		if _, err := pay(t.Context(), s, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	reserve(t, s, order("reserved-since"))
-	if err := client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	other := newSale(t, client, stock.Options{Book: p.Database})
-	if _, err := other.Restore(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []string{"cancelled-now", "settled"} {
-		if _, err := other.Cancel(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await(t, "the sale goes on", func() bool { _, _, err := s.Reserve(t.Context(), order("after")); return err == nil })
-	execute(t, p, "ALTER TABLE orders RENAME TO hidden")
-	core, logs := observer.New(zap.InfoLevel)
-	ctx, stop := context.WithCancel(t.Context())
-	watched := make(chan struct{})
-	go func() {
-		s.Watch(ctx, slog.New(zapslog.NewHandler(core)))
-		close(watched)
-	}()
-	await(t, "the book cannot be read", func() bool { return logs.FilterMessage("lost orders not listed").Len() > 0 })
-	execute(t, p, "ALTER TABLE hidden RENAME TO orders")
-	await(t, "the lost orders are logged", func() bool { return logs.FilterMessage("order lost").Len() >= 3 })
-	stop()
-	<-watched
-	var lost []string
-	for _, l := range logs.FilterMessage("order lost").All() {
-		lost = append(lost, fmt.Sprint(l.ContextMap()["order"], " ", l.ContextMap()["acknowledged"]))
-	}
-	if n, err := s.CountLost(t.Context()); err != nil || n != 3 {
-		t.Errorf("%d orders are counted as lost, %v, want 3", n, err)
-	}
-	if want := []string{"cancelled-now paid", "paid-since paid", "reserved-since reserved"}; fmt.Sprint(lost) != fmt.Sprint(want) {
-		t.Errorf("logged %q, want %q", lost, want)
 	}
 }
 

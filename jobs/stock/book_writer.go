@@ -197,9 +197,9 @@ func (s *Sale) writeRecordsOnce(ctx context.Context, entries []*entry, bring boo
 			if err != nil {
 				return err
 			}
-			p := plan(records, found, true)
-			for i, d := range p.done {
-				instead[d.id] = d.instead != "" && !found[d.id].later(records[i])
+			p := plan(records, found)
+			for _, d := range p.done {
+				instead[d.id] = d.instead != ""
 			}
 			return tx.writePlan(ctx, p)
 		})

@@ -39,7 +39,7 @@ func TestSettledBeforeAcknowledged(t *testing.T) {
 		p.wantLines(t, productRows, "tea 5 1 1")
 		settle(t, s, p, 2, 3) // marks what is there
 		p.wantLines(t, productRows, "tea 5 1 1")
-		if _, replies, err := reconcile(t, s, p, 2); err != nil {
+		if replies, err := reconcile(t, s, p, 2); err != nil {
 			t.Errorf("%v: %s", err, replies)
 		}
 	})
@@ -110,7 +110,7 @@ func TestSettledOutlivesTheStore(t *testing.T) {
 			if err := client.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := first.Restore(t.Context()); err != nil {
+			if _, err := first.RestoreNow(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -158,7 +158,7 @@ func TestSettledAtOnce(t *testing.T) {
 		p.wantLines(t, "SELECT sku, reference, quantity FROM stock_supply", "tea d-1 10")
 		settle(t, s, p, 1, 6)
 		p.wantLines(t, productRows, "cup 6 0 0", "tea 15 15 0")
-		if _, replies, err := reconcile(t, s, p, 2); err != nil {
+		if replies, err := reconcile(t, s, p, 2); err != nil {
 			t.Errorf("%v: %s", err, replies)
 		}
 	})
@@ -195,7 +195,7 @@ func TestSettledAtOnceBetweenReadAndWrite(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Supply(t.Context(), "tea", "d-2", 10)

@@ -115,15 +115,6 @@ func (b *Database) page(ctx context.Context, sale, after string, retention int64
 	return b.read(ctx, sale, query, retention, sale, after, retention)
 }
 
-// order reads an order in any state. If the order does not exist, its State is empty.
-func (b *Database) order(ctx context.Context, sale, id string) (booked, error) {
-	orders, err := b.readThese(ctx, sale, "", []string{id})
-	if err != nil || len(orders) == 0 {
-		return booked{}, err
-	}
-	return orders[0], nil
-}
-
 // orderColumns are the columns that read scans; the column behind them is booked.keep.
 const orderColumns = "id, receiver, buyer, phone, amount, currency, status, placed_at, due_at, changed_at"
 

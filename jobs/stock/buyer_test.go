@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
@@ -124,7 +121,7 @@ func TestBuyerLimit(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantBought(t, client, map[string]string{"ada:tea": "2", "ada:cup": "1", "bob:tea": "5"})
@@ -192,43 +189,6 @@ func TestBuyersRace(t *testing.T) {
 	wantProduct(t, sales[0], "tea", 100, 97, 3, 0)
 }
 
-// Counts of buyers that are not those of their orders are found, and made again from the book.
-func TestBuyersRepaired(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		s := keptSale(t, client, p, stock.Options{})
-		put(t, s, "tea", 100)
-		setOffer(t, s, "tea", limited(5))
-		for i, buyer := range []string{"ada", "bob", "eve"} {
-			reserve(t, s, of(buyer, buyer, int64(i+1)))
-		}
-		settle(t, s, p, 1, 3)
-		reserve(t, s, of("moving", "m", 1))
-		wantReconciled(t, s, p, 1, stock.Reconciled{LookedUp: 3})
-		if found, err := s.Audit(t.Context()); err != nil || len(found) != 0 {
-			t.Fatalf("found %v, %v", found, err)
-		}
-		bought := saleTag + "bought"
-		err := errors.Join(client.HSet(t.Context(), bought, "ada:tea", 5).Err(), client.HDel(t.Context(), bought, "bob:tea").Err(),
-			client.HSet(t.Context(), bought, "ghost:tea", 1).Err(), client.HSet(t.Context(), bought, "moving:tea", 4).Err())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, logged, err := reconcile(t, s, p, 2); err == nil || strings.Contains(logged, "ghost") || !strings.Contains(fmt.Sprint(err), "of 3 buyers") {
-			t.Errorf("reconcile: %v: %s", err, logged)
-		}
-		r, err := s.Repair(t.Context(), operator)
-		want := "[buyer \"ada\" of product \"tea\": the store has 5, the book orders of 1" +
-			" buyer \"bob\" of product \"tea\": the store has 0, the book orders of 2" +
-			" buyer \"ghost\" of product \"tea\": the store has 1, the book orders of 0]"
-		if got := fmt.Sprint(r.Found); err != nil || got != want {
-			t.Errorf("found %s, %v, want %s", got, err, want)
-		}
-		wantBought(t, client, map[string]string{"ada:tea": "1", "bob:tea": "2", "eve:tea": "3", "moving:tea": "1"})
-		settle(t, s, p, 2, 0)
-		wantReconciled(t, s, p, 3, stock.Reconciled{})
-	})
-}
-
 // The store's clock judges when a sale begins and ends, to the millisecond. An order that was
 // accepted stays known.
 func TestExactBeginAndEndOfASale(t *testing.T) {
@@ -264,53 +224,4 @@ func TestExactBeginAndEndOfASale(t *testing.T) {
 		}
 	}
 	wantProduct(t, s, "tea", 9, 6, 3, 0)
-}
-
-// The requests of a buyer, and their answers.
-func TestBuyersOverHTTP(t *testing.T) {
-	t.Parallel()
-	m := miniredis.RunT(t)
-	m.SetTime(time.Date(2026, 11, 27, 8, 59, 58, 1e6, time.UTC))
-	s := newShop(t, m.Addr())
-	ask := func(method, path, body string, status int, want string) http.Header {
-		t.Helper()
-		got, answer, header := s.send(method, path, body)
-		for name, value := range pairs(want) {
-			if fmt.Sprint(answer[name]) != value {
-				t.Errorf("%s %s %s: %v, want %s", method, path, body, answer, want)
-			}
-		}
-		if got != status {
-			t.Errorf("%s %s %s: %d %v, want %d", method, path, body, got, answer, status)
-		}
-		return header
-	}
-	const offer = `{"price":350,"currency":"EUR","buyer_limit":3,"starts_at":"2026-11-27T10:00:00+01:00","ends_at":"2026-11-27T10:00:00Z"}`
-	ask("PUT", "/products/tea/stock", `{"total":9}`, 200, "")
-	ask("PUT", "/products/tea", offer, 200, "buyer_limit 3 starts_at 2026-11-27T09:00:00.000Z ends_at 2026-11-27T10:00:00.000Z")
-	ada := `{"id":"o-1","receiver":"Ada Lovelace","buyer":"ada","items":[{"sku":"tea","quantity":2}]}`
-	if after := ask("POST", "/orders", ada, 409, "type urn:cronce:stock:not-begun starts_at 2026-11-27T09:00:00.000Z sku tea").Get("Retry-After"); after != "2" {
-		t.Errorf("Retry-After %q, want 2", after)
-	}
-	m.SetTime(time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC))
-	if fields, answer, _ := s.send("POST", "/orders", teaForTwo); fields != 422 || !strings.Contains(fmt.Sprint(answer["fields"]), "field:buyer value:missing") {
-		t.Errorf("without a buyer: %d %v", fields, answer)
-	}
-	ask("POST", "/orders", ada, 201, "buyer ada")
-	ask("GET", "/orders/o-1", "", 200, "buyer ada")
-	ask("POST", "/orders", strings.Replace(ada, "o-1", "o-2", 1), 409, "type urn:cronce:stock:buyer-limit sku tea left 1 limit 3")
-	ask("POST", "/orders", strings.Replace(ada, `"ada"`, `"a@b"`, 1), 422, "type urn:cronce:stock:invalid")
-	ask("PUT", "/products/tea", strings.Replace(offer, "+01:00", "", 1), 422, "type urn:cronce:stock:invalid")
-	ask("PUT", "/products/tea", strings.Replace(offer, "T10:00:00Z", "T09:00:00Z", 1), 422, "type urn:cronce:stock:invalid")
-	m.SetTime(time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC))
-	ask("POST", "/orders", strings.Replace(ada, "o-1", "o-3", 1), 409, "type urn:cronce:stock:ended")
-}
-
-// pairs reads name value name value ….
-func pairs(text string) map[string]string {
-	words, all := strings.Fields(text), map[string]string{}
-	for i := 0; i+1 < len(words); i += 2 {
-		all[words[i]] = words[i+1]
-	}
-	return all
 }

@@ -74,9 +74,9 @@ func chaos(t *testing.T, c setup) {
 	proxy := rig.NewProxy(t, server.Addr())
 	direct := connect(t, server.Addr())
 	c.Redis, c.Hold = proxy.Addr(), 1500*time.Millisecond
-	targets := newAudience(t, &c)
+	audience := newAudience(t, &c)
 	m := newMarket(t, c, 3)
-	targets.there()
+	audience.there()
 	ctx, cancel := context.WithTimeout(t.Context(), chaosTime(t)+2*time.Minute)
 	defer cancel()
 
@@ -101,10 +101,10 @@ func chaos(t *testing.T, c setup) {
 	lost := proxy.Lost()
 	proxy.Set(rig.Faults{})
 	buyers.Wait()
-	targets.delivered(direct)
+	audience.delivered(direct)
 	m.calm(direct)
 	m.judge(direct, skus)
-	targets.judgeEvents(direct)
+	audience.judgeEvents()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t.Logf("%d orders accepted, %d sold out, %d over the limit, %d replies lost, %d processes killed", len(m.accepted), m.refused, m.limited, lost, len(m.all)-len(m.members))
@@ -260,7 +260,7 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 	}
 	p.wantLines(m.t, productRows, products...)
 	p.wantSums(m.t)
-	if _, reported, err := reconcile(m.t, s, p, time.Hour.Microseconds()*24*365); err != nil {
+	if reported, err := reconcile(m.t, s, p, time.Hour.Microseconds()*24*365); err != nil {
 		m.t.Errorf("%v: %s", err, reported)
 	}
 }

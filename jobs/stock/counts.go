@@ -12,26 +12,20 @@ import (
 type counts struct {
 	unsettled int64 // orders whose state the database lacks
 	restocked int64 // products whose total the database lacks
-	disputed  int64 // orders of which the database has another
 	marks     int64 // number of orders that were ever marked as settled
-	now       int64 // by the store's clock, in ms
-	oldest    int64 // since when the oldest changed order is unsettled; 0: none
 	products  map[string]tally
 }
 
 // A tally is the counts of one product.
 type tally struct {
 	Product
-	known    bool  // the product was put in
-	unread   error // a count cannot be read: all are zero
-	settled  int64 // quantity of paid orders that the database has
-	returned int64 // quantity that paid orders ever gave back
-	restored int64 // of this, the quantity that the database has
+	known  bool  // the product was put in
+	unread error // a count cannot be read: all are zero
 }
 
 // counts reads all counts of the sale.
 func (s *Sale) counts(ctx context.Context) (counts, error) {
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keySettled, keyReturned, keyRestored, keyUnsettled, keyFresh, keyRestocked, keyDisputed, keyMarks)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyUnsettled, keyFresh, keyRestocked, keyMarks)
 	answer, err := s.ask(ctx, countsScript, keys)
 	var c counts
 	if err == nil {
@@ -44,17 +38,17 @@ func (s *Sale) counts(ctx context.Context) (counts, error) {
 }
 
 func parseCounts(answer []string) (counts, error) {
-	const head, each = 6, 8
+	const head, each = 3, 5
 	if len(answer) < head || (len(answer)-head)%each != 0 {
 		return counts{}, unknownAnswer(answer)
 	}
 	c := counts{products: make(map[string]tally, len(answer)/each)}
-	if err := parseNumbers(answer[:head], &c.unsettled, &c.restocked, &c.disputed, &c.marks, &c.now, &c.oldest); err != nil {
+	if err := parseNumbers(answer[:head], &c.unsettled, &c.restocked, &c.marks); err != nil {
 		return counts{}, err
 	}
 	for at := head; at < len(answer); at += each {
 		t := tally{Product: Product{SKU: answer[at]}, known: answer[at+1] != ""}
-		if err := parseNumbers(answer[at+1:at+each], &t.Put, &t.Stock, &t.Reserved, &t.Sold, &t.settled, &t.returned, &t.restored); err != nil {
+		if err := parseNumbers(answer[at+1:at+each], &t.Put, &t.Stock, &t.Reserved, &t.Sold); err != nil {
 			t = tally{Product: Product{SKU: t.SKU}, known: t.known, unread: err}
 		}
 		c.products[t.SKU] = t

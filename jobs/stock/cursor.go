@@ -5,150 +5,179 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 )
 
-// A cursor is the position of a target in the events of a sale.
-type cursor struct {
-	since   int64         // number of the last event before the target was added
-	seq     int64         // number of the last event that the target has
-	tries   int64         // failed deliveries of the next event
-	passed  int64         // of these, the deliveries at which later events succeeded
-	failing time.Duration // time since the first failure
-	wait    time.Duration // until the next delivery
-	seen    time.Duration // time since a node had the target in its configuration
+// An EventCursor is how far the events of a sale were delivered.
+type EventCursor struct {
+	Seq     int64         // number of the last event that was delivered or skipped
+	Waiting int64         // number of events after it
+	Behind  time.Duration // age of the oldest of these
+	Skipped int64         // number of events that were skipped, ever
 
-	troubled bool  // the row has an error text
-	skipped  int64 // all events behind this one, up to seq, were skipped; -1: none
+	Failures int64         // failed deliveries of the next event
+	Passed   int64         // of these, those in which later events were delivered
+	Wait     time.Duration // until the next delivery
 }
 
-// seenEvery is the interval at which a node records that a target is still configured.
-const seenEvery = time.Minute
-
-// cursor reads the position of a target; sql.ErrNoRows if the target is new.
-func (b *Database) cursor(ctx context.Context, sale, target string) (c cursor, err error) {
-	now := b.dialect.Now()
-	query := b.dialect.Bind("SELECT since, seq, tries, passed, CASE WHEN tries > 0 AND failing_at > 0 THEN " + now + " - failing_at ELSE 0 END, next_at - " + now + ", " + now +
-		" - seen_at, trouble, skipped_after FROM stock_cursor WHERE sale = ? AND target = ?")
-	var failing, wait, seen int64
-	var trouble string
-	err = b.db.QueryRowContext(ctx, query, sale, target).Scan(&c.since, &c.seq, &c.tries, &c.passed, &failing, &wait, &seen, &trouble, &c.skipped)
-	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	c.failing, c.wait, c.seen, c.troubled = ms(failing), ms(wait), ms(seen), trouble != ""
-	return c, err
-}
-
-// enrol returns the position of a target. A new target begins at the last event, and from then on
-// events are written. Once a minute enrol records that the target is still configured.
-func (b *Database) enrol(ctx context.Context, sale, target string, fence int64) (c cursor, err error) {
-	if c, err = b.cursor(ctx, sale, target); err == nil && c.seen < seenEvery {
-		return c, nil
+// EventCursor returns how far the events of the sale were delivered. Without a job that delivers
+// them it returns the zero EventCursor. A scrape may call it: it creates no tables and returns when
+// ctx ends. It needs Options.Book.
+func (s *Sale) EventCursor(ctx context.Context) (EventCursor, error) {
+	if s.options.Book == nil {
+		return EventCursor{}, fmt.Errorf("stock: read the event cursor: %w", errNoBook)
 	}
+	c, _, err := s.options.Book.eventCursor(ctx, s.ID())
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return c, fmt.Errorf("read the cursor of %s: %w", target, err)
-	}
-	if _, err := b.book(ctx, sale); err != nil { // there is one then
-		return c, err
-	}
-	err = b.transact(ctx, sale, func(tx *transaction) error {
-		if _, err := tx.lockBook(ctx); err != nil {
-			return err
-		}
-		if err := tx.enter(ctx, delivering+target, fence); err != nil {
-			return err
-		}
-		now := tx.dialect.Now()
-		done, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET seen_at = "+now+" WHERE sale = ? AND target = ?"), sale, target)
-		if err != nil {
-			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n > 0 {
-			return err
-		}
-		insert := "INSERT INTO stock_cursor (sale, target, since, seq, seen_at, next_at, tries, trouble) VALUES (?, ?, ?, ?, " + now + ", 0, 0, '')"
-		if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(insert), sale, target, tx.events.seq, tx.events.seq); err != nil {
-			return err
-		}
-		_, err = tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = TRUE WHERE sale = ?"), sale)
-		return err
-	})
-	if err == nil {
-		c, err = b.cursor(ctx, sale, target)
-	}
-	if err != nil {
-		return c, fmt.Errorf("enrol %s: %w", target, err)
+		return EventCursor{}, fmt.Errorf("stock: read the event cursor: %w", err)
 	}
 	return c, nil
 }
 
-// An advance is the result of a delivery.
-type advance struct {
-	from  int64 // position at which the run found the cursor
-	seq   int64 // the target has accepted or refused all events up to this one
-	aside []Refusal
-	kept  []int64       // events whose texts wait in an outbox
-	err   error         // why the next event was not delivered; nil: no error
-	later int64         // 1 if later events succeeded, else 0
-	wait  time.Duration // until the next delivery
-	other bool          // err concerns another event than the next one
-	has   bool          // the target itself has the event seq, or has lost it: the position is not the result of a skip
+// eventCursor reads the cursor of a sale, and the time since it was seen; sql.ErrNoRows if there is
+// none.
+func (b *Database) eventCursor(ctx context.Context, sale string) (c EventCursor, seen time.Duration, err error) {
+	now := b.dialect.Now()
+	query := "SELECT c.seq, k.seq - c.seq, COALESCE((SELECT " + now + " - e.written_at FROM stock_event e WHERE e.sale = c.sale AND e.seq > c.seq ORDER BY e.seq LIMIT 1), 0)," +
+		" c.skipped, c.failures, c.passed, c.next_at - " + now + ", " + now + " - c.seen_at FROM stock_cursor c JOIN stock_book k ON k.sale = c.sale WHERE c.sale = ?"
+	var behind, wait, since int64
+	err = b.db.QueryRowContext(ctx, b.dialect.Bind(query), sale).Scan(&c.Seq, &c.Waiting, &behind, &c.Skipped, &c.Failures, &c.Passed, &wait, &since)
+	ms := func(n int64) time.Duration { return time.Duration(max(0, n)) * time.Millisecond }
+	c.Behind, c.Wait = ms(behind), ms(wait)
+	return c, ms(since), err
 }
 
-// advance moves the cursor of a target forward, or back if the target has lost events. It refuses
-// with ErrFenced if a later run has begun, or if an operator has skipped an event since.
-func (b *Database) advance(ctx context.Context, sale, target string, fence int64, a advance) error {
-	err := b.transact(ctx, sale, func(tx *transaction) error {
-		if err := tx.enter(ctx, delivering+target, fence); err != nil {
+// seenEvery is the interval at which FollowEvents records that events are still delivered.
+const seenEvery = time.Minute
+
+// FollowEvents returns the cursor of the events for a run with the given fence, which delivers
+// them. The first call creates the cursor: from then on events are written. The cursor and its
+// events are kept until FollowEvents was not called for Options.EventRetention. It refuses with
+// ErrFenced if a run with a higher fence was there. It needs Options.Book.
+func (s *Sale) FollowEvents(ctx context.Context, fence int64) (EventCursor, error) {
+	b := s.options.Book
+	if b == nil {
+		return EventCursor{}, fmt.Errorf("stock: follow events: %w", errNoBook)
+	}
+	if err := b.Migrate(ctx); err != nil {
+		return EventCursor{}, err
+	}
+	c, seen, err := b.eventCursor(ctx, s.ID())
+	if err == nil && seen < seenEvery {
+		return c, nil
+	}
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		_, err = b.book(ctx, s.ID()) // it creates the book
+	}
+	if err == nil {
+		err = b.transact(ctx, s.ID(), func(tx *transaction) error { return tx.followEvents(ctx, fence) })
+	}
+	if err == nil {
+		c, _, err = b.eventCursor(ctx, s.ID())
+	}
+	if err != nil {
+		return EventCursor{}, fmt.Errorf("stock: follow events: %w", err)
+	}
+	return c, nil
+}
+
+// followEvents records that the events are delivered. A new cursor begins at the last event.
+func (tx *transaction) followEvents(ctx context.Context, fence int64) error {
+	if _, err := tx.lockBook(ctx); err != nil {
+		return err
+	}
+	if err := tx.enter(ctx, delivering, fence); err != nil {
+		return err
+	}
+	now := tx.dialect.Now()
+	done, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET seen_at = "+now+" WHERE sale = ?"), tx.sale)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	insert := "INSERT INTO stock_cursor (sale, seq, seen_at, next_at, failures, passed, skipped) VALUES (?, ?, " + now + ", 0, 0, 0, 0)"
+	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(insert), tx.sale, tx.events.seq); err != nil {
+		return err
+	}
+	_, err = tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = TRUE WHERE sale = ?"), tx.sale)
+	return err
+}
+
+// MoveEvents stores the cursor of the events for a run with the given fence: Seq, Skipped,
+// Failures, Passed and Wait of c. It refuses with ErrFenced if a run with a higher fence was there,
+// so that a run whose node was stopped cannot move the cursor back. It needs Options.Book.
+func (s *Sale) MoveEvents(ctx context.Context, fence int64, c EventCursor) error {
+	b := s.options.Book
+	if b == nil {
+		return fmt.Errorf("stock: move the event cursor: %w", errNoBook)
+	}
+	err := b.transact(ctx, s.ID(), func(tx *transaction) error {
+		if err := tx.enter(ctx, delivering, fence); err != nil {
 			return err
 		}
-		var at int64
-		if err := tx.tx.QueryRowContext(ctx, tx.dialect.Bind("SELECT seq FROM stock_cursor WHERE sale = ? AND target = ?"), sale, target).Scan(&at); err != nil {
-			return err
-		}
-		if at != a.from {
-			return fmt.Errorf("it is at %d, and was at %d: %w", at, a.from, ErrFenced)
-		}
-		if err := tx.putAside(ctx, target, a.aside); err != nil {
-			return err
-		}
-		if err := tx.keepTexts(ctx, target, a.kept); err != nil {
-			return err
-		}
-		sets, args := "seq = ?, next_at = 0, tries = 0, passed = 0, failing_at = 0, trouble = ''", []any{a.seq}
-		switch {
-		case a.other:
-			sets = "seq = ?, next_at = " + tx.dialect.Now() + " + ?, tries = 0, passed = 0, failing_at = 0, trouble = ?"
-			args = append(args, a.wait.Milliseconds(), trouble(a.err))
-		case a.err != nil: // MySQL assigns columns in order, and later expressions read the new values
-			sets = "passed = CASE WHEN seq = ? THEN passed ELSE 0 END + ?, failing_at = CASE WHEN seq = ? AND tries > 0 AND failing_at > 0 THEN failing_at ELSE " + tx.dialect.Now() +
-				" END, tries = CASE WHEN seq = ? THEN tries + 1 ELSE 1 END, seq = ?, next_at = " + tx.dialect.Now() + " + ?, trouble = ?"
-			args = []any{a.seq, a.later, a.seq, a.seq, a.seq, a.wait.Milliseconds(), trouble(a.err)}
-		}
-		if a.has {
-			sets += ", skipped_after = -1"
-		}
-		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET "+sets+" WHERE sale = ? AND target = ?"), append(args, sale, target)...)
+		update := "UPDATE stock_cursor SET seq = ?, skipped = ?, failures = ?, passed = ?, next_at = " + tx.dialect.Now() + " + ? WHERE sale = ?"
+		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(update), c.Seq, c.Skipped, c.Failures, c.Passed, c.Wait.Milliseconds(), tx.sale)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("move the cursor of %s: %w", target, err)
+		return fmt.Errorf("stock: move the event cursor: %w", err)
 	}
 	return nil
 }
 
-// maxTrouble bounds the characters of a stored error text.
-const maxTrouble = 300
+// Bounds of one sweep, which runs each minute.
+const (
+	sweptAtOnce = 1000
+	maxSwept    = 200_000
+)
 
-// trouble returns the text of an error as it is stored: cut, on one line, with unprintable
-// characters replaced.
-func trouble(err error) string {
-	text := []rune(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
+// sweepEvents deletes events that are older than retention and were delivered. It deletes a cursor
+// that was not followed for that time; without a cursor no further events are written.
+func (b *Database) sweepEvents(ctx context.Context, sale string, retention time.Duration) error {
+	if err := b.forgetCursor(ctx, sale, retention); err != nil {
+		return fmt.Errorf("stock: forget the event cursor: %w", err)
+	}
+	for deleted := 0; deleted < maxSwept; deleted += sweptAtOnce {
+		if more, err := b.sweepSome(ctx, sale, retention); err != nil {
+			return fmt.Errorf("stock: delete old events: %w", err)
+		} else if !more {
+			return nil
 		}
-		return r
-	}, err.Error()))
-	return string(text[:min(maxTrouble, len(text))])
+	}
+	return nil
+}
+
+// sweepSome deletes up to sweptAtOnce events, oldest first, and reports whether there may be more.
+func (b *Database) sweepSome(ctx context.Context, sale string, retention time.Duration) (more bool, err error) {
+	query := b.dialect.Bind("SELECT COUNT(*), MAX(seq) FROM (SELECT seq, written_at FROM stock_event WHERE sale = ?" +
+		" AND seq <= COALESCE((SELECT seq FROM stock_cursor WHERE sale = ?), 9223372036854775807) ORDER BY seq LIMIT ?) AS oldest WHERE written_at < " + b.dialect.Now() + " - ?")
+	var n int
+	var last sql.NullInt64
+	if err := b.db.QueryRowContext(ctx, query, sale, sale, sweptAtOnce, retention.Milliseconds()).Scan(&n, &last); err != nil || n == 0 {
+		return false, err
+	}
+	_, err = b.db.ExecContext(ctx, b.dialect.Bind("DELETE FROM stock_event WHERE sale = ? AND seq <= ?"), sale, last.Int64)
+	return n == sweptAtOnce, err
+}
+
+// forgetCursor deletes a cursor that was not followed for the time of retention.
+func (b *Database) forgetCursor(ctx context.Context, sale string, retention time.Duration) error {
+	_, seen, err := b.eventCursor(ctx, sale)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && seen <= retention {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return b.transact(ctx, sale, func(tx *transaction) error {
+		if _, err := tx.lockBook(ctx); err != nil {
+			return err
+		}
+		gone := "sale = ? AND seen_at < " + tx.dialect.Now() + " - ?"
+		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_cursor WHERE "+gone), sale, retention.Milliseconds())
+		_, err2 := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = EXISTS (SELECT 1 FROM stock_cursor WHERE stock_cursor.sale = stock_book.sale) WHERE sale = ?"), sale)
+		return errors.Join(err, err2)
+	})
 }

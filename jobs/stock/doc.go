@@ -43,8 +43,10 @@
 // With [Options.Book] the database is the book, and the store holds a shelf that is built
 // from it. If the store has less than the book, or less than it acknowledged to this
 // process, the sale is closed: each change returns [ErrStockUnknown] until [Sale.Restore]
-// has rebuilt the shelf. [Sale.Watch] compares the two each second. Without a book a
-// loss of data goes unnoticed, and the stock is sold again.
+// has rebuilt the shelf from the book alone. With [Options.Settled] nothing that was
+// acknowledged is lost. Otherwise the orders, payments and cancellations that were not
+// settled yet are lost, about those of the last second. [Sale.Watch] compares the two each
+// second. Without a book a loss of data goes unnoticed, and the stock is sold again.
 //
 // # The store
 //
@@ -53,17 +55,15 @@
 // slot. An ACL user needs no more than
 //
 //	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
-//	+pexpire +pttl +persist +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall +hscan
+//	+pexpire +pttl +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
 //	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrangebylex
 //
-// +wait with Options.Replicas, +xadd +xinfo +xrange with a Stream, and +hello, which every
-// connection needs.
+// +wait with Options.Replicas, and +hello, which every connection needs.
 //
-// # Events
+// # Events and HTTP
 //
 // Each new state of an order is an [Event]. It is written in the transaction that writes the
-// order, and a job per [Target] delivers it: see [DeliverEvents]. A [Stream] appends events to a
-// stream of Redis, a [Webhook] posts them, and [Texts] sends messages to the phones of buyers.
+// order. The job of package events posts it to a webhook. Package stockhttp serves a sale over HTTP.
 //
 // Receivers and phones are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.

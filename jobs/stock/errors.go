@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/cronce/cronce/lock/guard"
 )
 
@@ -129,11 +130,6 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s is %s, must be %s", e.Field, e.Value, e.Allowed)
 }
 
-// quote quotes s and cuts it, so that an error cannot be flooded.
-func quote(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return fmt.Sprintf("%q", s)
-	}
-	return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
-}
+func quote(s string) string { return format.Quote(s) }
+
+func showTime(t time.Time) string { return format.Time(t) }

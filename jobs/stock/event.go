@@ -2,15 +2,14 @@ package stock
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// EventVersion is the version of the event format. Fields may be added within a version; existing
+// eventVersion is the version of the event format. Fields may be added within a version; existing
 // fields keep their name and meaning.
-const EventVersion = 1
+const eventVersion = 1
 
 // An Event is a new state of an order in the book. It is written in the transaction that writes the
 // order. Each state of each order has one event.
@@ -35,27 +34,26 @@ func eventID(sale, order string, placed time.Time, kind State) string {
 
 // An eventView is an event as it is delivered.
 type eventView struct {
-	Version   int        `json:"version"`
-	ID        string     `json:"id"`
-	Kind      State      `json:"kind"`
-	Sale      string     `json:"sale"`
-	Seq       int64      `json:"seq"`
-	Order     string     `json:"order"`
-	Placed    string     `json:"placed_at"`
-	At        string     `json:"at"`
-	State     State      `json:"state"` // state of the order when the event was written, which may be a later one
-	Items     []itemView `json:"items"`
-	Amount    int64      `json:"amount"`
-	Currency  string     `json:"currency"`
-	Reference string     `json:"reference,omitempty"` // of the payment, the refund or the return
+	Version   int         `json:"version"`
+	ID        string      `json:"id"`
+	Kind      State       `json:"kind"`
+	Sale      string      `json:"sale"`
+	Seq       int64       `json:"seq"`
+	Order     string      `json:"order"`
+	Placed    string      `json:"placed_at"`
+	At        string      `json:"at"`
+	State     State       `json:"state"` // state of the order when the event was written, which may be a later one
+	Items     []eventItem `json:"items"`
+	Amount    int64       `json:"amount"`
+	Currency  string      `json:"currency"`
+	Reference string      `json:"reference,omitempty"` // of the payment, the refund or the return
 }
 
-// view parses the payload.
-func (e *Event) view() (v eventView, err error) {
-	if err = json.Unmarshal(e.Payload, &v); err != nil {
-		err = fmt.Errorf("event %d cannot be read: %w", e.Seq, err)
-	}
-	return v, err
+type eventItem struct {
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
+	Price    int64  `json:"price"`
+	Amount   int64  `json:"amount"`
 }
 
 // A step is one state in the history of an order.
@@ -121,8 +119,7 @@ func (t transition) steps() []step {
 	return since
 }
 
-// lineVersion is the first field of an event's row. Rows of older versions hold JSON, which begins
-// with a brace.
+// lineVersion is the first field of an event's row.
 const lineVersion = "1"
 
 // line returns the payload column of an event's row. Writing it costs a tenth of writing JSON, in a
@@ -133,15 +130,14 @@ func (t transition) line(s step) string {
 	return string(appendItems([]byte(head), r.Items, true))
 }
 
-// read computes the Payload from a row. A text in another form, such as the JSON of older versions,
-// becomes the Payload unchanged.
+// read computes the Payload from a row. A text in another form becomes the Payload unchanged.
 func (e *Event) read(line string) {
 	e.Payload = []byte(line)
 	part := strings.SplitN(line, " ", 6)
 	if len(part) != 6 || part[0] != lineVersion {
 		return
 	}
-	v := eventView{Version: EventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: showTime(e.Placed),
+	v := eventView{Version: eventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: showTime(e.Placed),
 		At: showTime(e.At), State: State(part[1]), Reference: part[2], Currency: part[4]}
 	var r Record
 	var err error
@@ -151,7 +147,9 @@ func (e *Event) read(line string) {
 	if err := r.parseItems(part[5] + ";" + part[4] + "-"); err != nil { // with a currency, since its items have prices
 		return
 	}
-	v.Items = viewItems(r.Items)
+	for _, i := range r.Items {
+		v.Items = append(v.Items, eventItem{i.SKU, i.Quantity, i.Price, i.Amount()})
+	}
 	if text, err := json.Marshal(v); err == nil {
 		e.Payload = text
 	}

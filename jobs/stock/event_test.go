@@ -1,60 +1,33 @@
 package stock_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// A listener is a target that remembers what it was given, and answers as the test wants.
-type listener struct {
-	mu     sync.Mutex
-	events []stock.Event
-	answer func(events []stock.Event) stock.Delivery // nil: it takes all
-}
-
-func (l *listener) Name() string { return "listener" }
-
-func (l *listener) Deliver(_ context.Context, events []stock.Event) stock.Delivery {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d := stock.Delivery{Done: len(events)}
-	if l.answer != nil {
-		d = l.answer(events)
-	}
-	l.events = append(l.events, events[:d.Done]...)
-	return d
-}
-
-// all is what was delivered.
-func (l *listener) all() []stock.Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.events)
-}
-
-func deliver(t testing.TB, s *stock.Sale, to stock.Target) {
+// follow is a run of the job that delivers events: from the first one on events are written.
+func follow(t testing.TB, s *stock.Sale) {
 	t.Helper()
-	if err := stock.Deliver(t.Context(), s, to, nextFence(), pass); err != nil {
+	if _, err := s.FollowEvents(t.Context(), nextFence()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// deliverInVain is a run that ends with an error.
-func deliverInVain(t testing.TB, s *stock.Sale, to stock.Target) {
+func eventsOf(t testing.TB, s *stock.Sale) []stock.Event {
 	t.Helper()
-	if err := stock.Deliver(t.Context(), s, to, nextFence(), pass); err == nil {
-		t.Error("no error")
+	all, err := s.Events(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return all
 }
 
 var fences atomic.Int64
@@ -90,18 +63,18 @@ func wantWays(t testing.TB, events []stock.Event, first int64, want ...string) {
 	}
 }
 
-// eventSale is a sale with the events of which something is done: a first run of it was made.
-func eventSale(t testing.TB, client redis.UniversalClient, p place, to stock.Target) *stock.Sale {
+// eventSale is a sale whose events are written.
+func eventSale(t testing.TB, client redis.UniversalClient, p place) *stock.Sale {
 	t.Helper()
 	s := keptSale(t, client, p, stock.Options{})
 	put(t, s, "tea", 100)
-	deliver(t, s, to)
+	follow(t, s)
 	return s
 }
 
 // Each state that an order comes into has one event, numbered without a gap in the order in
 // which the book got them, also of an order that came into several between two
-// settlements. Before there is a target none are written.
+// settlements. Before FollowEvents was called none are written.
 func TestEvents(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := keptSale(t, client, p, stock.Options{})
@@ -109,8 +82,7 @@ func TestEvents(t *testing.T) {
 		reserve(t, s, order("before"))
 		settleAll(t, s, p)
 		p.wantLines(t, "SELECT COUNT(*) FROM stock_event", "0")
-		var to listener
-		deliver(t, s, &to)
+		follow(t, s)
 
 		reserve(t, s, order("a"))
 		reserve(t, s, order("b"))
@@ -155,69 +127,42 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		settleAll(t, s, p)
-		deliver(t, s, &to)
-		deliver(t, s, &to)
-		wantWays(t, to.all(), 1, "a reserved paid returned refunded", "b reserved cancelled", "before paid", "c reserved paid",
+		wantWays(t, eventsOf(t, s), 1, "a reserved paid returned refunded", "b reserved cancelled", "before paid", "c reserved paid",
 			"d reserved paid returned refunded", "e reserved cancelled")
 		p.wantLines(t, "SELECT seq FROM stock_book", "15")
 	})
 }
 
-// An event says what was sold for which price and how it was paid, and names no person.
+// An event says what was sold for which price and how it was paid, and names no person. It says
+// what the order was when the event was written, whatever the order has become since.
 func TestEventPayload(t *testing.T) {
-	client, p := connect(t, redisServer(t)), sqlite(t)
-	var to listener
-	s := eventSale(t, client, p, &to)
-	r := reserve(t, s, order("o-1", stock.Item{SKU: "tea", Quantity: 2}))
-	paid, err := pay(t.Context(), s, "o-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	settleAll(t, s, p)
-	deliver(t, s, &to)
-	const layout = "2006-01-02T15:04:05.000Z07:00"
-	placed := r.Placed.UTC().Format(layout)
-	want := fmt.Sprintf(`{"version":1,"id":"cronce:shop/o-1/%d/paid","kind":"paid","sale":"cronce:shop","seq":2,"order":"o-1","placed_at":%q,"at":%q,"state":"paid",`+
-		`"items":[{"sku":"tea","quantity":2,"price":625,"amount":1250}],"amount":1250,"currency":"EUR","reference":"pay-o-1"}`,
-		r.Placed.UnixMilli(), placed, paid.Payments[0].At.UTC().Format(layout))
-	if events := to.all(); len(events) != 2 || string(events[1].Payload) != want || !json.Valid(events[0].Payload) {
-		t.Errorf("%d events, the last %s, want %s", len(events), events[len(events)-1].Payload, want)
-	}
-}
-
-// An event says the same whether its row was written by this version or, as JSON, by an older one; and it says what the
-// order was when it was written, whatever the order has become since.
-func TestEventOfOlderVersion(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		var to listener
-		s := eventSale(t, client, p, &to)
+		s := eventSale(t, client, p)
 		put(t, s, "cup", 9)
 		r := reserve(t, s, order("o-1", stock.Item{SKU: "tea", Quantity: 2}, stock.Item{SKU: "cup", Quantity: 1}))
 		settleAll(t, s, p)
-		reserve(t, s, order("o-2"))
-		if _, err := pay(t.Context(), s, "o-1"); err != nil {
+		paid, err := pay(t.Context(), s, "o-1")
+		if err != nil {
 			t.Fatal(err)
 		}
 		settleAll(t, s, p)
-		events, err := s.Events(t.Context(), 10)
-		if err != nil || len(events) != 3 {
-			t.Fatal(len(events), err)
-		}
-		first := events[2]
-		const layout = "2006-01-02T15:04:05.000Z07:00"
-		placed := r.Placed.UTC().Format(layout)
-		want := fmt.Sprintf(`{"version":1,"id":"cronce:shop/o-1/%d/reserved","kind":"reserved","sale":"cronce:shop","seq":1,"order":"o-1","placed_at":%q,"at":%q,"state":"reserved",`+
-			`"items":[{"sku":"cup","quantity":1,"price":625,"amount":625},{"sku":"tea","quantity":2,"price":625,"amount":1250}],"amount":1875,"currency":"EUR"}`, r.Placed.UnixMilli(), placed, placed)
-		if string(first.Payload) != want {
-			t.Errorf("the first event is %s, want %s", first.Payload, want)
-		}
-		p.do(t, "UPDATE stock_event SET payload = '"+want+"' WHERE seq = 1")
 		p.do(t, "UPDATE orders SET amount = 1")
 		p.do(t, "DELETE FROM order_item")
-		deliver(t, s, &to)
-		for i, e := range to.all() {
-			if was := events[2-i]; string(e.Payload) != string(was.Payload) {
-				t.Errorf("event %d is %s, was %s", e.Seq, e.Payload, was.Payload)
+		const layout = "2006-01-02T15:04:05.000Z07:00"
+		placed := r.Placed.UTC().Format(layout)
+		line := func(kind string, seq int, at, reference string) string {
+			return fmt.Sprintf(`{"version":1,"id":"cronce:shop/o-1/%d/%s","kind":%q,"sale":"cronce:shop","seq":%d,"order":"o-1","placed_at":%q,"at":%q,"state":%q,`+
+				`"items":[{"sku":"cup","quantity":1,"price":625,"amount":625},{"sku":"tea","quantity":2,"price":625,"amount":1250}],"amount":1875,"currency":"EUR"%s}`,
+				r.Placed.UnixMilli(), kind, kind, seq, placed, at, kind, reference)
+		}
+		want := []string{line("reserved", 1, placed, ""), line("paid", 2, paid.Payments[0].At.UTC().Format(layout), `,"reference":"pay-o-1"`)}
+		events := eventsOf(t, s)
+		if len(events) != 2 {
+			t.Fatalf("%d events", len(events))
+		}
+		for i, e := range events {
+			if string(e.Payload) != want[i] {
+				t.Errorf("event %d is %s, want %s", e.Seq, e.Payload, want[i])
 			}
 		}
 	})
@@ -228,8 +173,7 @@ func TestEventOfOlderVersion(t *testing.T) {
 func TestEventsOfStoppedSettlement(t *testing.T) {
 	crash := errors.New("crash")
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		var to listener
-		s := eventSale(t, client, p, &to)
+		s := eventSale(t, client, p)
 		var want []string
 		for i, at := range steps {
 			id := fmt.Sprint("o-", i)
@@ -251,39 +195,83 @@ func TestEventsOfStoppedSettlement(t *testing.T) {
 			settleAll(t, s, p)
 			want = append(want, id+" reserved paid")
 		}
-		deliver(t, s, &to)
-		wantWays(t, to.all(), 1, want...)
+		wantWays(t, eventsOf(t, s), 1, want...)
 	})
 }
 
-// The book loses orders, and gets them again by a repair; the store loses everything, and what it
-// had accepted is taken over by a rebuild: each state still has one event.
-func TestEventsOfRepair(t *testing.T) {
+// The cursor counts the events behind it. A run with a lower fence does not move it.
+func TestEventCursor(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		var to listener
-		s := eventSale(t, client, p, &to)
-		reserve(t, s, order("a"))
-		reserve(t, s, order("b"))
+		s := keptSale(t, client, p, stock.Options{})
+		put(t, s, "tea", 100)
 		settleAll(t, s, p)
-		for _, statement := range []string{"DELETE FROM order_item", "DELETE FROM orders"} {
-			p.do(t, statement)
+		if c, err := s.EventCursor(t.Context()); err != nil || c != (stock.EventCursor{}) {
+			t.Errorf("before the first run: %+v, %v", c, err)
 		}
-		if _, err := s.Repair(t.Context(), stock.Decision{By: "Ada", Reason: "lost"}); err != nil {
+		follow(t, s)
+		fill(t, s, 3)
+		settleAll(t, s, p)
+		c, err := s.EventCursor(t.Context())
+		if err != nil || c.Seq != 0 || c.Waiting != 3 || c.Behind < 0 {
+			t.Errorf("%+v, %v", c, err)
+		}
+		late := nextFence()
+		moved := stock.EventCursor{Seq: 2, Skipped: 1, Failures: 4, Passed: 3, Wait: time.Hour}
+		if err := s.MoveEvents(t.Context(), nextFence(), moved); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pay(t.Context(), s, "a"); err != nil {
+		if err := s.MoveEvents(t.Context(), late, stock.EventCursor{}); !errors.Is(err, stock.ErrFenced) {
+			t.Errorf("a late run: %v", err)
+		}
+		c, err = s.FollowEvents(t.Context(), nextFence())
+		if wait := c.Wait; wait > 0 {
+			c.Behind, c.Wait = 0, time.Hour
+		}
+		if moved.Waiting = 1; err != nil || c != moved {
+			t.Errorf("%+v, %v, want %+v", c, err, moved)
+		}
+	})
+}
+
+// Events are deleted when they are old and were delivered. A cursor that no run follows is kept for
+// the same time; after that no events are written.
+func TestSweepEvents(t *testing.T) {
+	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+		s := eventSale(t, client, p)
+		fill(t, s, 3)
+		settleAll(t, s, p)
+		sweep := func(want ...string) {
+			t.Helper()
+			if err := stock.Sweep(t.Context(), s, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			p.wantLines(t, "SELECT seq FROM stock_event ORDER BY seq", want...)
+		}
+		p.do(t, "UPDATE stock_event SET written_at = written_at - 7200000 WHERE seq < 3")
+		sweep("1", "2", "3") // none was delivered
+		if err := s.MoveEvents(t.Context(), nextFence(), stock.EventCursor{Seq: 3}); err != nil {
+			t.Fatal(err)
+		}
+		sweep("3") // it is not old
+		p.do(t, "UPDATE stock_cursor SET seen_at = seen_at - 7200000")
+		follow(t, s) // it is followed again in time
+		reserve(t, s, order("later"))
+		settleAll(t, s, p)
+		sweep("3", "4")
+		p.do(t, "UPDATE stock_event SET written_at = written_at - 7200000")
+		p.do(t, "UPDATE stock_cursor SET seen_at = seen_at - 7200000")
+		sweep()
+		p.wantLines(t, "SELECT COUNT(*) FROM stock_cursor", "0")
+		if _, err := pay(t.Context(), s, "later"); err != nil {
 			t.Fatal(err)
 		}
 		settleAll(t, s, p)
-		reserve(t, s, order("c"))
-		if err := client.HSet(t.Context(), saleTag+"shelf", "closed", "behind").Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		sweep()
+		follow(t, s) // it begins anew
+		if _, err := s.Refund(t.Context(), "later", "back", "pay-later"); err != nil {
 			t.Fatal(err)
 		}
 		settleAll(t, s, p)
-		deliver(t, s, &to)
-		wantWays(t, to.all(), 1, "a reserved paid", "b reserved", "c reserved")
+		p.wantLines(t, "SELECT seq, kind FROM stock_event", "5 refunded")
 	})
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"reflect"
-	"slices"
 	"strings"
 	"testing/fstest"
 	"time"
@@ -34,31 +32,19 @@ func Settle(ctx context.Context, s *Sale, b *Database, batch int, fence int64, s
 	return run.orders, err
 }
 
-// Reconciled is what a run of reconcile has found.
-type Reconciled struct{ LookedUp, Again int }
-
-// Reconciliation is one run of reconcile that looks up settled orders at once,
-// with a lease and steps that the test decides about.
-func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step func(string) error, log *slog.Logger) (Reconciled, error) {
+// Reconciliation is one run of reconcile, with a lease and steps that the test decides about.
+func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step func(string) error, log *slog.Logger) error {
 	w := testWork(fence, step)
 	if log != nil {
 		w.log = log
 	}
-	run := newReconciler(s, b, 0, w)
-	err := run.run(ctx)
-	return Reconciled{run.lookedUp, run.again}, err
+	return (&reconciler{sale: s, database: b, most: maxCompared, work: w}).run(ctx)
 }
 
-// ReconcileSome is one run of reconcile that compares up to most orders and buyers of each side.
-func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most int) (Reconciled, error) {
-	run := newReconciler(s, b, 0, testWork(fence, nil))
-	run.most = most
-	err := run.run(ctx)
-	return Reconciled{run.lookedUp, run.again}, err
+// ReconcileSome is one run of reconcile that compares up to most orders of each side.
+func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most int) error {
+	return (&reconciler{sale: s, database: b, most: most, work: testWork(fence, nil)}).run(ctx)
 }
-
-// LogLost lists what a sale has acknowledged and is lost, as Sale.Watch does.
-func LogLost(ctx context.Context, s *Sale, log *slog.Logger) error { return s.logLost(ctx, log) }
 
 // Enter begins a transaction of settleOrders with a fence, and calls f in the
 // middle of it.
@@ -91,10 +77,10 @@ func Statements() ([]string, error) {
 	book, err2 := fs.ReadFile(migrations, "migrations/mysql/00002_book.sql")
 	checks, err3 := fs.ReadFile(migrations, "migrations/mysql/00003_balance.sql")
 	prices, err4 := fs.ReadFile(migrations, "migrations/mysql/00004_price.sql")
-	decisions, err5 := fs.ReadFile(migrations, "migrations/mysql/00005_decisions.sql")
+	changes, err5 := fs.ReadFile(migrations, "migrations/mysql/00005_changes.sql")
 	events, err6 := fs.ReadFile(migrations, "migrations/mysql/00009_events.sql")
 	return []string{
-		string(tables), string(book), string(checks), string(prices), string(decisions), string(events), sqltext.UnlessThere(MySQL), unlessEvent(MySQL), sqltext.Bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		string(tables), string(book), string(checks), string(prices), string(changes), string(events), sqltext.UnlessThere(MySQL), unlessEvent(MySQL), sqltext.Bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
 		sqltext.Upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
 	}, errors.Join(err, err2, err3, err4, err5, err6)
 }
@@ -123,54 +109,7 @@ func MigrateTo(ctx context.Context, db *sql.DB, d Dialect, last int) error {
 	return database.Migrate(ctx, db, d, files, "stock_schema")
 }
 
-// Deliver is one run of deliverEvents, with a lease and steps that the test decides about.
-func Deliver(ctx context.Context, s *Sale, t Target, fence int64, step func(string) error) error {
-	return newDeliveryRun(s, t, testWork(fence, step)).run(ctx)
-}
-
-// DeliverLogging is one run of deliverEvents with a log.
-func DeliverLogging(ctx context.Context, s *Sale, t Target, fence int64, log *slog.Logger) error {
-	w := testWork(fence, nil)
-	w.log = log
-	return newDeliveryRun(s, t, w).run(ctx)
-}
-
-// Sweep deletes events that all targets have for longer than retention.
+// Sweep deletes delivered events that are older than retention.
 func Sweep(ctx context.Context, s *Sale, retention time.Duration) error {
 	return s.options.Book.sweepEvents(ctx, s.ID(), retention)
-}
-
-// A RouteInfo is a route as the description of the shop has it.
-type RouteInfo struct {
-	Method, Path string
-	Roles        []Role
-	Form, View   reflect.Type // nil: none
-}
-
-// Routes are all routes.
-func Routes() (all []RouteInfo) {
-	for _, r := range routes() {
-		all = append(all, RouteInfo{r.method, r.path, r.roles, r.form, r.view})
-	}
-	return all
-}
-
-// ProblemType is what an error is answered with.
-var ProblemType = reflect.TypeFor[problem]()
-
-// ProblemNames are the types of problems.
-func ProblemNames() (names []string) {
-	for _, kind := range kinds {
-		names = append(names, "urn:cronce:stock:"+kind.name)
-	}
-	for _, name := range []string{"cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-admitted", "not-found", "overloaded", "role", "token", "too-large", "too-many-requests"} {
-		names = append(names, "urn:cronce:stock:"+name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// RatedBuyers are the buyers that the limiter of a Handler remembers.
-func RatedBuyers(h *Handler) []string {
-	return h.buyers.Keys()
 }

@@ -4,15 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
-	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/zap"
-	"go.uber.org/zap/exp/zapslog"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/jobs/stock"
@@ -131,7 +125,7 @@ func TestBookAnswers(t *testing.T) {
 			t.Errorf("pay what was lost: %v, want ErrStockUnknown", err)
 		}
 	}
-	if _, err := s.Restore(t.Context()); err != nil {
+	if _, err := s.RestoreNow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pay(t.Context(), s, "o-01"); err != nil {
@@ -142,7 +136,7 @@ func TestBookAnswers(t *testing.T) {
 
 // The sale is deleted, but for the record of an order, as by a deletion key by key in the
 // middle of a sale. Once the shelf was rebuilt the record counts for nothing: the order
-// cannot be paid, is listed as lost, and may be placed again.
+// cannot be paid, and may be placed again.
 func TestLeftOverRecord(t *testing.T) {
 	for _, settledBefore := range []bool{false, true} {
 		t.Run(fmt.Sprintf("settled before %t", settledBefore), func(t *testing.T) {
@@ -162,7 +156,7 @@ func TestLeftOverRecord(t *testing.T) {
 				if err := client.Del(t.Context(), tag+"shelf", tag+"put", tag+"stock", tag+"reserved", tag+"sold", tag+"fresh").Err(); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := s.Restore(t.Context()); err != nil {
+				if _, err := s.RestoreNow(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				for name, call := range map[string]func() (stock.Record, error){
@@ -174,11 +168,6 @@ func TestLeftOverRecord(t *testing.T) {
 					}
 				}
 				wantProduct(t, s, "tea", 5, 5, 0, 0)
-				core, logs := observer.New(zap.ErrorLevel)
-				watching, stop := context.WithCancel(t.Context())
-				defer stop()
-				go s.Watch(watching, slog.New(zapslog.NewHandler(core)))
-				await(t, "it is listed as lost", func() bool { return logs.FilterMessage("order lost").Len() == 1 })
 			} else {
 				if err := client.Del(t.Context(), tag+"due").Err(); err != nil { // nothing would let it expire
 					t.Fatal(err)
@@ -186,7 +175,7 @@ func TestLeftOverRecord(t *testing.T) {
 				if _, err := pay(t.Context(), s, "o"); !errors.Is(err, stock.ErrStockUnknown) {
 					t.Errorf("pay: %v, want ErrStockUnknown", err)
 				}
-				if _, err := s.Restore(t.Context()); err != nil {
+				if _, err := s.RestoreNow(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				wantProduct(t, s, "tea", 5, 4, 1, 0)
@@ -205,8 +194,7 @@ func TestLeftOverRecord(t *testing.T) {
 }
 
 // Of orders that were paid and cancelled the records alone are left, and on no list: they never come into the
-// book, give no stock back, take no payment, and are listed as lost. One that was settled, and one that was
-// placed since, are not.
+// book, give no stock back and take no payment. One that was settled, and one that was placed since, count.
 func TestLeftOverClosedRecord(t *testing.T) {
 	t.Parallel()
 	client, p := connect(t, redisServer(t)), sqlite(t)
@@ -227,7 +215,7 @@ func TestLeftOverClosedRecord(t *testing.T) {
 	if err := client.Del(t.Context(), tag+"shelf", tag+"put", tag+"stock", tag+"reserved", tag+"sold", tag+"fresh", tag+"unsettled", tag+"order:placed-again").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Restore(t.Context()); err != nil {
+	if _, err := s.RestoreNow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	reserve(t, s, order("placed-again"))
@@ -245,23 +233,6 @@ func TestLeftOverClosedRecord(t *testing.T) {
 		}
 	}
 	wantProduct(t, s, "tea", 9, 7, 2, 0)
-	core, logs := observer.New(zap.ErrorLevel)
-	watching, stop := context.WithCancel(t.Context())
-	watched := make(chan struct{})
-	go func() {
-		s.Watch(watching, slog.New(zapslog.NewHandler(core)))
-		close(watched)
-	}()
-	await(t, "they are listed as lost", func() bool { return logs.FilterMessage("order lost").Len() >= 2 })
-	stop()
-	<-watched
-	var lost []string
-	for _, l := range logs.FilterMessage("order lost").All() {
-		lost = append(lost, fmt.Sprint(l.ContextMap()["order"], " ", l.ContextMap()["acknowledged"]))
-	}
-	if want := []string{"cancelled cancelled", "paid paid"}; fmt.Sprint(lost) != fmt.Sprint(want) {
-		t.Errorf("listed %q, want %q", lost, want)
-	}
 	if r, fresh, err := s.Reserve(t.Context(), order("cancelled", stock.Item{SKU: "tea", Quantity: 2})); err != nil || !fresh { // with other items
 		t.Errorf("placed again: %v, %v, %v, want a new order", r, fresh, err)
 	}
@@ -281,114 +252,5 @@ func (f before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		f(cmd.Args())
 		return next(ctx, cmd)
-	}
-}
-
-// snapshot returns a function that lets a store go back to what it has now.
-func snapshot(t *testing.T, client redis.UniversalClient) (back func()) {
-	t.Helper()
-	keys, err := client.Keys(t.Context(), "*").Result()
-	dumps := make([]string, len(keys))
-	for i, key := range keys {
-		if err == nil {
-			dumps[i], err = client.Dump(t.Context(), key).Result()
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		err := client.FlushAll(t.Context()).Err()
-		for i, key := range keys {
-			if err == nil {
-				err = client.Restore(t.Context(), key, 0, dumps[i]).Err()
-			}
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// listLost lets a shop list what it has acknowledged and is lost, as it does each second, and returns the ids.
-func listLost(t *testing.T, s *stock.Sale) (ids []string, err error) {
-	t.Helper()
-	core, logs := observer.New(zap.ErrorLevel)
-	if err = s.Probe(t.Context()); err == nil {
-		err = stock.LogLost(t.Context(), s, slog.New(zapslog.NewHandler(core)))
-	}
-	for _, l := range logs.FilterMessage("order lost").All() {
-		ids = append(ids, fmt.Sprint(l.ContextMap()["order"]))
-	}
-	return ids, err
-}
-
-// emptyAndRebuild empties a store, and rebuilds its shelf.
-func emptyAndRebuild(t *testing.T, client redis.UniversalClient, s *stock.Sale) {
-	t.Helper()
-	if err := client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Restore(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A shop looks for an order that it has acknowledged, in the moment in which the store fails back to the first one: that
-// has the order, and is not the book's shelf. The rebuild has no room for the order: the shop lists it as lost.
-func TestLostOrderThatAStoreHadForAMoment(t *testing.T) {
-	t.Parallel()
-	server := redisServer(t)
-	client, shops, p := connect(t, server), connect(t, server), sqlite(t)
-	other := keptSale(t, client, p, stock.Options{})
-	put(t, other, "tea", 5)
-	settle(t, other, p, 1, 0)
-	s := keptSale(t, shops, p, stock.Options{})
-	reserve(t, s, order("early", stock.Item{SKU: "tea", Quantity: 4}))
-	failBack := snapshot(t, client)
-	emptyAndRebuild(t, client, other)
-	reserve(t, other, order("since", stock.Item{SKU: "tea", Quantity: 3}))
-	settle(t, other, p, 2, 1)
-
-	var once sync.Once
-	shops.AddHook(before(func(args []any) {
-		if slices.Contains(args, any(saleTag+"order:early")) {
-			once.Do(failBack)
-		}
-	}))
-	if ids, err := listLost(t, s); len(ids) > 0 || !errors.Is(err, stock.ErrStockUnknown) {
-		t.Errorf("while the store fails back: %v, %v, want ErrStockUnknown", ids, err)
-	}
-	if r, err := other.Restore(t.Context()); err != nil || len(r.Lost) != 1 || r.Lost[0].ID != "early" || r.Lost[0].Reason != "there is not enough left for it" {
-		t.Errorf("%+v, %v, want early not taken over", r, err)
-	}
-	for _, want := range []string{"[early]", "[]"} {
-		if ids, err := listLost(t, s); err != nil || fmt.Sprint(ids) != want {
-			t.Errorf("listed %v, %v, want %s", ids, err, want)
-		}
-	}
-}
-
-// An order is lost, and reserved again at a shop that ends before it has answered, so that the shelf has it alone: the shop
-// that has acknowledged it before lists it as lost once that shelf is lost, too. Once the book has it, it is not lost any more.
-func TestLostOrderThatTheShelfHasAlone(t *testing.T) {
-	t.Parallel()
-	client, p := connect(t, redisServer(t)), sqlite(t)
-	other := keptSale(t, client, p, stock.Options{})
-	put(t, other, "tea", 5)
-	settle(t, other, p, 1, 0)
-	s := keptSale(t, client, p, stock.Options{})
-	for _, id := range []string{"again", "settled"} {
-		reserve(t, s, order(id))
-	}
-	emptyAndRebuild(t, client, other)
-	reserve(t, other, order("settled"))
-	settle(t, other, p, 2, 1)
-	reserve(t, other, order("again"))
-	for _, want := range []string{"[]", "[again]", "[]"} {
-		if ids, err := listLost(t, s); err != nil || fmt.Sprint(ids) != want {
-			t.Errorf("listed %v, %v, want %s", ids, err, want)
-		}
-		emptyAndRebuild(t, client, other)
 	}
 }

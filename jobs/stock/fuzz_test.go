@@ -2,8 +2,6 @@ package stock_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -36,34 +34,6 @@ func FuzzRecord(f *testing.F) {
 			if strings.ContainsAny(line, "\r\n\x00") {
 				t.Errorf("%q has more than one line", line)
 			}
-		}
-	})
-}
-
-// Whatever is sent, the answer is a problem that does not repeat it, or the store
-// is asked, which is not there.
-func FuzzBody(f *testing.F) {
-	f.Add(teaForTwo)
-	f.Add(`{"total":1}`)
-	f.Add(`{"id":1}`)
-	f.Add(`[[[[`)
-	s, err := stock.NewSale(connect(f, "127.0.0.1:1"), stock.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	h := stock.NewHandler(s, stock.HandlerOptions{})
-	f.Fuzz(func(t *testing.T, body string) {
-		r := httptest.NewRequestWithContext(shortly(t), http.MethodPost, "/orders", strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		switch w.Code {
-		case 400, 413, 422, 503:
-		default:
-			t.Errorf("%q is answered with %d", body, w.Code)
-		}
-		if kind := w.Header().Get("Content-Type"); kind != "application/problem+json" {
-			t.Errorf("%q is answered with %s", body, kind)
 		}
 	})
 }

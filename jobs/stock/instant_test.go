@@ -150,19 +150,6 @@ func TestExpireLooksAtTheClockItself(t *testing.T) {
 	}
 }
 
-// A settled order is looked up at the instant at which it is old enough.
-func TestExactAgeOfALookUp(t *testing.T) {
-	t.Parallel()
-	_, client, _ := onFrozen(t)
-	s, p := newSale(t, client, stock.Options{}), sqlite(t)
-	put(t, s, "tea", 2)
-	fill(t, s, 2)
-	settle(t, s, p, 1, 2)
-	if got, err := stock.Reconciliation(t.Context(), s, p.Database, fence(2), pass, nil); err != nil || got.LookedUp != 2 {
-		t.Errorf("%+v, %v, want both looked up", got, err)
-	}
-}
-
 // The lag is the age of the oldest order, or change of one, that the database lacks: an order is as
 // old as it was when it was placed, also when it is being paid or has ended since.
 func TestExactLag(t *testing.T) {
@@ -225,42 +212,6 @@ func TestExactLag(t *testing.T) {
 		}
 	}
 	p.wantSums(t)
-}
-
-// A paid order that is disputed is not counted as what the database has.
-func TestDisputedPaidOrderIsNotCounted(t *testing.T) {
-	t.Parallel()
-	_, client, _ := onFrozen(t)
-	s, p := newSale(t, client, stock.Options{}), sqlite(t)
-	put(t, s, "tea", 9)
-	for _, id := range []string{"disputed", "fine"} {
-		reserve(t, s, order(id, stock.Item{SKU: "tea", Quantity: 2}))
-	}
-	if _, err := s.Cancel(t.Context(), "disputed"); err != nil {
-		t.Fatal(err)
-	}
-	settle(t, s, p, 1, 2)
-	if err := client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	put(t, s, "tea", 9)
-	for _, id := range []string{"disputed", "fine"} {
-		quantity := map[string]int64{"disputed": 3, "fine": 2}[id]
-		reserve(t, s, order(id, stock.Item{SKU: "tea", Quantity: quantity}))
-		if _, err := pay(t.Context(), s, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err == nil || n != 2 {
-		t.Errorf("settled %d, %v, want the dispute", n, err)
-	}
-	const key = "cronce:v1:stock:{cronce:shop}:"
-	if got, err := client.HGet(t.Context(), key+"settled", "tea").Result(); err != nil || got != "2" {
-		t.Errorf("%q teas are counted as in the database, %v, want the 2 of the order that is", got, err)
-	}
-	if got, err := client.HLen(t.Context(), key+"disputed").Result(); err != nil || got != 1 {
-		t.Errorf("%d orders are disputed, %v", got, err)
-	}
 }
 
 // An answer with an order's end counts only when enough replicas have it,

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
@@ -74,7 +75,7 @@ func parseCursor(query, cursor string) (after string, err error) {
 	}
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	of, after, found := strings.Cut(string(text), "\n")
-	if err != nil || !found || of != query || !isName(after) {
+	if err != nil || !found || of != query || !format.IsName(after) {
 		return "", &FieldError{"cursor", quote(cursor), "the next of the previous page of the same list"}
 	}
 	return after, nil

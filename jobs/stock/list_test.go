@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -97,15 +96,6 @@ func TestProductPagesOfOlderStores(t *testing.T) {
 			t.Fatal(err)
 		}
 		want("with a name too many", all...)
-		if err := client.ZAdd(t.Context(), names, redis.Z{Member: "gone"}, redis.Z{Member: "old"}).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.ZRem(t.Context(), names, "cup", "tea").Err(); err != nil {
-			t.Fatal(err)
-		}
-		settle(t, s, p, 1, 0)
-		wantReconciled(t, s, p, 1, stock.Reconciled{})
-		want("with names of others, as many as are missing", all...)
 		if err := s.Delete(t.Context(), "pot", stock.Condition{}); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +103,7 @@ func TestProductPagesOfOlderStores(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := client.ZCard(t.Context(), names).Result(); err != nil || n != 5 {
@@ -310,121 +300,6 @@ func TestReadOrdersWhileClosed(t *testing.T) {
 	if _, err := s.ReadOrders(t.Context(), []string{"a"}); err != nil {
 		t.Errorf("ReadOrders: %v", err)
 	}
-}
-
-// Lists over HTTP: pages by cursor, filters, masked receivers, and parameters that are not
-// known or not allowed.
-func TestHTTPLists(t *testing.T) {
-	t.Parallel()
-	p := sqlite(t)
-	sale := keptSale(t, connect(t, miniredis.RunT(t).Addr()), p, stock.Options{})
-	s := shop{sale, stock.NewHandler(sale, stock.HandlerOptions{Timeout: patience})}
-	put(t, sale, "cup", 10)
-	put(t, sale, "tea", 10)
-	for _, id := range []string{"a", "b", "c"} {
-		reserve(t, sale, order(id))
-	}
-	settle(t, sale, p, 1, 3)
-	names := func(answer map[string]any, list, name string) (all string) {
-		ones, _ := answer[list].([]any)
-		for _, one := range ones {
-			fields, _ := one.(map[string]any)
-			all += fmt.Sprint(fields[name], " ")
-		}
-		return all
-	}
-	next := func(answer map[string]any) string { return url.QueryEscape(fmt.Sprint(answer["next"])) }
-	status, answer, _ := s.send("GET", "/products?limit=1", "")
-	if status != 200 || names(answer, "products", "sku") != "cup " {
-		t.Error(status, answer)
-	}
-	status, answer, _ = s.send("GET", "/products?limit=1&cursor="+next(answer), "")
-	if status != 200 || names(answer, "products", "sku") != "tea " || answer["next"] != nil {
-		t.Error(status, answer)
-	}
-	status, answer, _ = s.send("GET", "/orders?limit=2&state=reserved&sku=tea", "")
-	if status != 200 || names(answer, "orders", "id") != "a b " || strings.Contains(fmt.Sprint(answer), "Ada") {
-		t.Error(status, answer)
-	}
-	status, answer, _ = s.send("GET", "/orders?limit=2&state=reserved&sku=tea&cursor="+next(answer), "")
-	if status != 200 || names(answer, "orders", "id") != "c " || answer["next"] != nil {
-		t.Error(status, answer)
-	}
-	status, answer, _ = s.send("POST", "/orders/read", `{"ids":["c","x","a"]}`)
-	if status != 200 || names(answer, "orders", "id") != "c a " || fmt.Sprint(answer["unknown"]) != "[x]" || strings.Contains(fmt.Sprint(answer), "Ada") {
-		t.Error(status, answer)
-	}
-	for _, c := range []struct{ method, path, body, field string }{
-		{"GET", "/products?limit=ten", "", "limit"},
-		{"GET", "/products?limit=501", "", "limit"},
-		{"GET", "/products?state=paid", "", "state"},
-		{"GET", "/orders?limit=1&limit=2", "", "limit"},
-		{"GET", "/orders?State=paid", "", "State"},
-		{"GET", "/orders?state=lost", "", "state"},
-		{"GET", "/orders?cursor=x", "", "cursor"},
-		{"GET", "/orders?a=%zz", "", "query"},
-		{"POST", "/orders/read", `{"ids":[]}`, "ids"},
-		{"POST", "/orders/read", `{"ids":["a",5]}`, "ids[1]"},
-	} {
-		status, answer, _ := s.send(c.method, c.path, c.body)
-		if status != 422 || names(answer, "fields", "field") != c.field+" " {
-			t.Errorf("%s %s: %d %v, want %s", c.method, c.path, status, answer, c.field)
-		}
-	}
-	// An order may have the id read.
-	reserve(t, sale, order("read"))
-	if status, answer, _ := s.send("GET", "/orders/read", ""); status != 200 || answer["id"] != "read" {
-		t.Error(status, answer)
-	}
-	if status, _, header := s.send("PUT", "/orders/read", ""); status != 405 || header.Get("Allow") != "DELETE, GET, POST" {
-		t.Error(status, header)
-	}
-	bookless := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
-	s = shop{bookless, stock.NewHandler(bookless, stock.HandlerOptions{Timeout: patience})}
-	if status, answer, _ := s.send("GET", "/orders", ""); status != 501 || answer["type"] != "urn:cronce:stock:no-book" {
-		t.Error(status, answer)
-	}
-}
-
-// A payment that is to be refunded is listed until a refund names it.
-func TestToRefund(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		s := keptSale(t, client, p, stock.Options{})
-		put(t, s, "tea", 10)
-		reserve(t, s, order("a"))
-		late := func(reference string) {
-			t.Helper()
-			if _, err := s.Pay(t.Context(), "a", stock.Payment{Reference: reference, Amount: 625, Currency: "EUR"}); !errors.Is(err, stock.ErrClosed) {
-				t.Fatal(err)
-			}
-		}
-		if _, err := s.Cancel(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
-		late("p-1")
-		late("p-2")
-		settle(t, s, p, 1, 1)
-		want := func(texts ...string) {
-			t.Helper()
-			all, err := s.ToRefund(t.Context(), 10)
-			var got []string
-			for _, one := range all {
-				got = append(got, fmt.Sprint(one.Order, one.State, one.Payment.Reference, one.Payment.Amount, one.Payment.Currency))
-			}
-			if err != nil || !slices.Equal(got, texts) {
-				t.Errorf("%q, %v, want %q", got, err, texts)
-			}
-		}
-		want(fmt.Sprint("a", stock.Cancelled, "p-1", 625, "EUR"), fmt.Sprint("a", stock.Cancelled, "p-2", 625, "EUR"))
-		if _, err := s.Refund(t.Context(), "a", "f-1", "p-1"); err != nil {
-			t.Fatal(err)
-		}
-		settle(t, s, p, 1, 1)
-		want(fmt.Sprint("a", stock.Cancelled, "p-2", 625, "EUR"))
-		if _, err := s.ToRefund(t.Context(), 0); !slices.Equal(fields(err), []string{"limit"}) {
-			t.Error(err)
-		}
-	})
 }
 
 // A page of products, and the orders of one of them.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -91,16 +92,16 @@ func TestStoreForgets(t *testing.T) {
 		if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("settle: %v, want ErrStockUnknown", err)
 		}
-		if would, err := late.WouldRestore(t.Context()); err != nil || would.Products != 1 || len(would.Taken)+len(would.Lost) != 0 {
+		if would, err := late.WouldRestore(t.Context()); err != nil || would.Products != 1 || len(would.Dropped) != 0 {
 			t.Errorf("WouldRestore = %+v, %v", would, err)
 		}
 		wantUnknown(t, s, "o-02", "fresh-c")
 
-		got, err := late.Restore(t.Context())
-		if err != nil || got.Products != 1 || got.Open != 2 || got.Closed != 2 || len(got.Taken)+len(got.Lost) != 0 {
+		got, err := late.RestoreNow(t.Context())
+		if err != nil || got.Products != 1 || got.Open != 2 || got.Closed != 2 || len(got.Dropped) != 0 {
 			t.Fatalf("Restore = %+v, %v", got, err)
 		}
-		if _, err := late.Restore(t.Context()); !errors.Is(err, stock.ErrNothingToRestore) {
+		if _, err := late.RestoreNow(t.Context()); !errors.Is(err, stock.ErrNothingToRestore) {
 			t.Errorf("again: %v, want ErrNothingToRestore", err)
 		}
 		await(t, "this process has seen that the shelf was rebuilt", func() bool {
@@ -129,7 +130,7 @@ func TestStoreForgets(t *testing.T) {
 		settle(t, s, p, 2, 4) // with the payment that is to be refunded
 		p.wantLines(t, productRows, "tea 5 1 4")
 		p.wantSums(t)
-		if _, reported, err := reconcile(t, s, p, 2); err != nil {
+		if reported, err := reconcile(t, s, p, 2); err != nil {
 			t.Errorf("%v: %s", err, reported)
 		}
 	})
@@ -207,7 +208,7 @@ func TestStoreGoesBack(t *testing.T) {
 			if err := stock.Release(t.Context(), idle, fence(3), pass); err != nil && !errors.Is(err, stock.ErrStockUnknown) {
 				t.Errorf("release: %v", err)
 			}
-			if _, err := idle.Restore(t.Context()); err != nil {
+			if _, err := idle.RestoreNow(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if n := sell(t, idle, "more"); n != c.left {
@@ -217,9 +218,10 @@ func TestStoreGoesBack(t *testing.T) {
 	}
 }
 
-// An order that was accepted, and not settled when the store lost it in part, is taken over
-// as far as the store still has it and the book has room; the rest is listed.
-func TestRestoreTakesOver(t *testing.T) {
+// A store loses the shelf and keeps orders that were not settled, and changes of products that the book does not
+// have. A rebuild takes none of them over: the book's orders and products hold, an order may be placed again under its
+// id, and no payment of before is known.
+func TestRestoreDrops(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := keptSale(t, client, p, stock.Options{})
 		put(t, s, "tea", 5)
@@ -236,10 +238,7 @@ func TestRestoreTakesOver(t *testing.T) {
 		if _, err := pay(t.Context(), s, "paid"); err != nil {
 			t.Fatal(err)
 		}
-		reserve(t, s, order("too-much", stock.Item{SKU: "tea", Quantity: 4}))
-		reserve(t, s, order("gone", stock.Item{SKU: "cup", Quantity: 1}))
-		const tag = "cronce:v1:stock:{cronce:shop}:"
-		if err := client.Del(t.Context(), tag+"shelf", tag+"order:gone").Err(); err != nil {
+		if err := client.Del(t.Context(), saleTag+"shelf").Err(); err != nil {
 			t.Fatal(err)
 		}
 		wantUnknown(t, s, "open", "fresh")
@@ -251,28 +250,34 @@ func TestRestoreTakesOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fmt.Sprint(got.Taken, got.Lost) != fmt.Sprint(would.Taken, would.Lost) || got.Products != would.Products {
-			t.Errorf("restored %v %v, and said %v %v before", got.Taken, got.Lost, would.Taken, would.Lost)
+		if fmt.Sprint(got.Dropped) != fmt.Sprint(would.Dropped) || got.Products != would.Products || got.Products != 1 || got.Open != 1 {
+			t.Errorf("restored %+v, and said %+v before", got, would)
 		}
-		lost := []stock.Loss{
-			{SKU: "tea", Reason: "the store has 9 put in, the book 5, which holds: put the right total again"},
-			{ID: "too-much", State: stock.Reserved, Reason: "there is not enough left for it"},
-			{ID: "gone", Reason: "neither the store nor the book has it"},
+		slices.Sort(got.Dropped)
+		if fmt.Sprint(got.Dropped) != "[known open paid]" {
+			t.Errorf("dropped %v", got.Dropped)
 		}
-		if want := []string{"known", "paid", "open"}; fmt.Sprint(got.Taken) != fmt.Sprint(want) || fmt.Sprint(got.Lost) != fmt.Sprint(lost) {
-			t.Errorf("taken %v, lost %v, want %v, %v", got.Taken, got.Lost, want, lost)
+		wantProduct(t, s, "tea", 5, 4, 1, 0)
+		if n := client.Exists(t.Context(), saleTag+"order:open", saleTag+"order:paid").Val(); n != 0 {
+			t.Errorf("the store keeps %d dropped orders", n)
 		}
-		wantProduct(t, s, "tea", 5, 0, 1, 4)
-		wantProduct(t, s, "cup", 3, 2, 0, 1)
-		if _, err := s.Order(t.Context(), "too-much"); !errors.Is(err, stock.ErrUnknownOrder) {
-			t.Errorf("too-much: %v, want it unknown", err)
+		wantState(t, s, "known", stock.Reserved)
+		if _, err := s.Product(t.Context(), "cup"); !errors.Is(err, stock.ErrUnknownSKU) {
+			t.Errorf("cup: %v, want ErrUnknownSKU", err)
 		}
-		settle(t, s, p, 2, 0)
-		p.wantLines(t, productRows, "cup 3 0 1", "tea 5 1 4")
+		for _, id := range []string{"open", "paid"} {
+			if _, err := pay(t.Context(), s, id); !errors.Is(err, stock.ErrUnknownOrder) {
+				t.Errorf("pay %s: %v, want ErrUnknownOrder", id, err)
+			}
+		}
+		reserve(t, s, order("open"))
+		if _, err := pay(t.Context(), s, "known"); err != nil { // the payment service reports it again
+			t.Error(err)
+		}
+		settle(t, s, p, 2, 2)
+		p.wantLines(t, productRows, "tea 5 1 1")
 		p.wantSums(t)
-		if _, reported, err := reconcile(t, s, p, 2); err != nil {
-			t.Errorf("%v: %s", err, reported)
-		}
+		wantReconciled(t, s, p, 2)
 	})
 }
 
@@ -287,7 +292,7 @@ func TestTwoDatabases(t *testing.T) {
 		t.Errorf("look: %v, want ErrForeign", err)
 	}
 	wantUnknown(t, second, "o", "o")
-	if _, err := second.Restore(t.Context()); !errors.Is(err, stock.ErrForeign) {
+	if _, err := second.RestoreNow(t.Context()); !errors.Is(err, stock.ErrForeign) {
 		t.Errorf("restore: %v, want ErrForeign", err)
 	}
 	if _, err := stock.Settle(t.Context(), second, other.Database, 10, fence(1), pass); !errors.Is(err, stock.ErrForeign) {
@@ -313,7 +318,7 @@ func TestRestoreKilled(t *testing.T) {
 		hook := &endAfter{n: n, err: crash}
 		victim := redis.NewClient(&redis.Options{Addr: client.(*redis.Client).Options().Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 		victim.AddHook(hook)
-		_, err := newSale(t, victim, stock.Options{Book: p.Database}).Restore(shortly(t))
+		_, err := newSale(t, victim, stock.Options{Book: p.Database}).RestoreNow(shortly(t))
 		_ = victim.Close()
 		if err == nil {
 			if n < 6 {
@@ -322,7 +327,7 @@ func TestRestoreKilled(t *testing.T) {
 			break
 		}
 		wantUnknown(t, newSale(t, client, stock.Options{Book: p.Database}), "o-00", "fresh")
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatalf("after the crash at command %d: %v", n, err)
 		}
 		wantProduct(t, newSale(t, client, stock.Options{}), "tea", 5, 2, 3, 0)
@@ -344,7 +349,7 @@ func TestRestoreTwice(t *testing.T) {
 			errs := make(chan error, 2)
 			for range 2 {
 				go func() {
-					_, err := newSale(t, client, stock.Options{Book: p.Database}).Restore(t.Context())
+					_, err := newSale(t, client, stock.Options{Book: p.Database}).RestoreNow(t.Context())
 					errs <- err
 				}()
 			}
@@ -373,7 +378,7 @@ func TestSettlementBeforeRebuild(t *testing.T) {
 				if err := client.FlushAll(t.Context()).Err(); err != nil {
 					t.Error(err)
 				}
-				if _, err := s.Restore(t.Context()); err != nil {
+				if _, err := s.RestoreNow(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}

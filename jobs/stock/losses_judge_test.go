@@ -3,8 +3,8 @@ package stock_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,18 +35,33 @@ func (l *losing) settled() {
 	}
 }
 
-// listTime is for how long a member may not have listed what was lost: it does so within a second
-// of seeing the shelf that was rebuilt, and as long as a busy machine takes.
-const listTime = 20 * time.Second
+// rows are the orders of the book, with their states.
+func (l *losing) rows() map[string]stock.State {
+	l.t.Helper()
+	rows := map[string]stock.State{}
+	for _, line := range l.book.lines(l.t, "SELECT id, status FROM orders") {
+		id, state, _ := strings.Cut(line, " ")
+		rows[id] = stock.State(state)
+	}
+	return rows
+}
+
+// watchBook keeps the states in which the book is seen to have orders, until stop is closed.
+func (l *losing) watchBook(stop <-chan struct{}) {
+	for {
+		maps.Copy(l.had, l.rows())
+		select {
+		case <-stop:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
 
 // judge holds store and book against the answers of buyers, while no buyer orders.
 func (l *losing) judge() {
 	l.t.Helper()
-	wrong := l.wrong()
-	for give := time.Now().Add(listTime); len(wrong) > 0 && !l.m.setup.Settled && time.Now().Before(give); wrong = l.wrong() {
-		<-time.After(50 * time.Millisecond)
-	}
-	for _, text := range wrong {
+	for _, text := range l.wrong() {
 		l.t.Errorf("%s: %s", l.where, text)
 	}
 	l.m.mu.Lock()
@@ -55,48 +70,32 @@ func (l *losing) judge() {
 	for _, p := range l.m.all {
 		p.mu.Lock()
 		for _, line := range p.broken {
-			if !strings.Contains(line, `"acknowledged"`) || l.m.setup.Settled {
-				l.t.Errorf("%s: %s logged: %s", l.where, p.name, line)
-			}
+			l.t.Errorf("%s: %s logged: %s", l.where, p.name, line)
 		}
 		p.mu.Unlock()
 	}
 }
 
-// wrong are the orders that the book does not have as their buyers were told, and that are not
-// listed as lost, or that no buyer has.
+// wrong are the orders that the book does not have as their buyers were answered, although it was waited for, or
+// had them before, or could settle them all before the round; and those that no buyer has.
 func (l *losing) wrong() (wrong []string) {
 	l.t.Helper()
-	rows := map[string]stock.State{}
-	for _, line := range l.book.lines(l.t, "SELECT id, status FROM orders") {
-		id, state, _ := strings.Cut(line, " ")
-		rows[id] = stock.State(state)
-	}
-	listed := map[string]bool{}
-	for _, id := range l.book.lines(l.t, "SELECT order_id FROM stock_lost WHERE source = 'shop'") {
-		listed[id] = true
-	}
+	rows := l.rows()
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	l.listed, l.unwitnessed = 0, 0
 	for id := range l.m.accepted {
-		told, asked := l.m.ended[id]
+		answered, asked := l.m.ended[id]
 		if !asked {
-			told = stock.Reserved
+			answered = stock.Reserved
 		}
 		has := rows[id]
 		switch {
-		case has == told || (told == stock.Reserved || told == stock.Paying) && has == stock.Expired:
+		case l.missing[id], fulfils(has, answered):
 		case l.revived && has != "" && has == l.m.tried[id]: // a store came back that had done it, and whose answer was lost
-		case l.m.setup.Settled:
-			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, its buyer was told %s", id, has, told))
-		case listed[id]:
-			l.listed++
-		case l.killed[l.m.witness[id]]:
-			l.unwitnessed++
+		case l.m.setup.Settled, l.earlier[id], l.had[id] != "" && fulfils(l.had[id], answered):
+			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, which had it %q, and its buyer was answered %s", id, has, l.had[id], answered))
 		default:
-			line, err := l.client().Get(l.t.Context(), saleTag+"order:"+id).Result()
-			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, its buyer was told %s, and it is not listed as lost; the store has %q, %v", id, has, told, line, err))
+			l.missing[id] = true
 		}
 	}
 	for id, state := range rows {
@@ -104,7 +103,25 @@ func (l *losing) wrong() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("order %s is %s in the book, and no buyer has it", id, state))
 		}
 	}
+	for id, had := range l.had {
+		if has := rows[id]; has != had && !slices.Contains(since[had], has) {
+			wrong = append(wrong, fmt.Sprintf("order %s is %q in the book, which had it %s", id, has, had))
+		}
+	}
 	return wrong
+}
+
+// since are the states in which the book may have an order that it had in one before.
+var since = map[stock.State][]stock.State{
+	stock.Reserved: {stock.Paying, stock.Paid, stock.Cancelled, stock.Expired, stock.Returned, stock.Refunded},
+	stock.Paying:   {stock.Paid, stock.Cancelled, stock.Expired, stock.Returned, stock.Refunded},
+	stock.Paid:     {stock.Returned, stock.Refunded},
+	stock.Returned: {stock.Refunded},
+}
+
+// fulfils reports whether an order in a state is as its buyer was answered: it may have expired since.
+func fulfils(has, answered stock.State) bool {
+	return has == answered || (answered == stock.Reserved || answered == stock.Paying) && has == stock.Expired
 }
 
 // judgeProducts compares the counts of store and book with each other, and with their
@@ -117,17 +134,12 @@ func (l *losing) judgeProducts() {
 			return
 		}
 	}
-	l.t.Errorf("%s: %s; disputed: %q", l.where, differ, l.book.lines(l.t, "SELECT order_id, record, book_has FROM stock_dispute"))
+	l.t.Errorf("%s: %s", l.where, differ)
 }
 
-// differ returns how store and book differ. The store counts what the book counts, and
-// disputed orders that it has: see disputed.
+// differ returns how store and book differ.
 func (l *losing) differ() string {
 	s := newSale(l.t, l.client(), stock.Options{})
-	on, err := l.disputed()
-	if err != nil {
-		return err.Error()
-	}
 	if differ := l.sellerDiffers(s); differ != "" {
 		return differ
 	}
@@ -137,74 +149,28 @@ func (l *losing) differ() string {
 		if err != nil || p.Put != l.m.totals[sku] || p.Stock < 0 || p.Reserved < 0 || p.Stock+p.Reserved+p.Sold != p.Put {
 			return fmt.Sprintf("the store has %+v, %v, of %d that were put in", p, err, l.m.totals[sku])
 		}
-		rows = append(rows, fmt.Sprint(sku, " ", p.Put, " ", p.Reserved, " ", p.Sold-on.sold[sku]))
+		rows = append(rows, fmt.Sprint(sku, " ", p.Put, " ", p.Reserved, " ", p.Sold))
 	}
 	book := slices.DeleteFunc(l.book.lines(l.t, productRows), func(row string) bool { return strings.HasPrefix(row, sellerSKU+" ") })
 	if fmt.Sprint(book) != fmt.Sprint(rows) {
-		return fmt.Sprintf("the book has %q, the store, without disputed orders, %q", book, rows)
+		return fmt.Sprintf("the book has %q, the store %q", book, rows)
 	}
 	bought, err := l.client().HGetAll(l.t.Context(), saleTag+"bought").Result()
 	var shelf []string
 	for field, text := range bought {
-		if n, err := strconv.ParseInt(text, 10, 64); err != nil || n != on.bought[field] { // else all of it is disputed
-			shelf = append(shelf, fmt.Sprint(strings.Replace(field, ":", " ", 1), " ", n-on.bought[field]))
-		}
+		shelf = append(shelf, strings.Replace(field, ":", " ", 1)+" "+text)
 	}
 	book = l.book.lines(l.t, "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id"+
 		" WHERE o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku")
 	slices.Sort(shelf)
 	slices.Sort(book)
 	if err != nil || fmt.Sprint(shelf) != fmt.Sprint(book) {
-		return fmt.Sprintf("buyers have %q in the book, the store counts, without disputed orders, %q, %v", book, shelf, err)
+		return fmt.Sprintf("buyers have %q in the book, the store counts %q, %v", book, shelf, err)
 	}
 	if wrong := l.book.lines(l.t, unequal); len(wrong) > 0 {
 		return fmt.Sprintf("of %q the book does not count what its orders are", wrong)
 	}
 	return ""
-}
-
-// What disputed orders have on the shelf.
-type onShelf struct {
-	sold   map[string]int64 // by product
-	bought map[string]int64 // by buyer:product
-}
-
-// disputed reads what disputed orders have on the shelf. Two stores that have sold side by side
-// have given the same stock away twice: the paid orders for which the book has no room are
-// disputed, and wait for an operator, of which these rounds have none. A later rebuild, in a
-// round in which there is stock again, puts them on the shelf (see docs/stock.md), where they hold
-// their items until the operator has decided: the store counts them, and the book does not, as
-// reconcile has it. Each order that the store has as disputed is paid, as it is in the book's list of
-// disputes; and no order is disputed that the book has, too.
-func (l *losing) disputed() (on onShelf, err error) {
-	on = onShelf{map[string]int64{}, map[string]int64{}}
-	if both := l.book.lines(l.t, "SELECT d.order_id, o.status FROM stock_dispute d JOIN orders o ON o.sale = d.sale AND o.id = d.order_id AND o.placed_at = d.placed_at"+
-		" WHERE d.book_has = '' OR d.state = o.status"); len(both) > 0 {
-		return on, fmt.Errorf("the book has %q, and as disputed", both)
-	}
-	inBook := l.book.lines(l.t, "SELECT order_id, placed_at, state FROM stock_dispute")
-	names, err := l.client().HGetAll(l.t.Context(), saleTag+"disputed").Result()
-	if err != nil {
-		return on, err
-	}
-	for id, instead := range names {
-		line, err := l.client().Get(l.t.Context(), saleTag+"order:"+id).Result()
-		if err != nil {
-			return on, fmt.Errorf("disputed order %s (%q): %w", id, instead, err)
-		}
-		r, err := stock.ParseRecord(id, line)
-		if err != nil {
-			return on, err
-		}
-		if r.State != stock.Paid || !slices.Contains(inBook, fmt.Sprint(id, " ", r.Placed.UnixMilli(), " ", r.State)) {
-			return on, fmt.Errorf("the store has %s %s as disputed (%q), the book %q", id, line, instead, inBook)
-		}
-		for _, item := range r.Items {
-			on.sold[item.SKU] += item.Quantity
-			on.bought[r.Buyer+":"+item.SKU] += item.Quantity
-		}
-	}
-	return on, nil
 }
 
 // judgeBuyers checks that no buyer of a round has more than may be. Where two stores have sold
@@ -222,7 +188,7 @@ func (l *losing) judgeBuyers(p plan) {
 // end lets the members end, once all events were delivered, and judges these.
 func (l *losing) end() {
 	l.delivered(l.client())
-	defer l.judgeEvents(l.client())
+	defer l.judgeEvents()
 	for _, p := range l.m.members {
 		if err := p.end(); err != nil {
 			l.t.Errorf("%s: %v", p.name, err)

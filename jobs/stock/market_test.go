@@ -30,7 +30,6 @@ type market struct {
 	all      []*process
 	settling *process               // that has begun the latest run of settleOrders
 	redis    []string               // where each member finds the store
-	witness  map[string]*process    // which member has given the last answer to an order
 	accepted map[string]stock.Order // by id
 	ended    map[string]stock.State // the reply to its buyer, by id; absent: no buyer asked
 	tried    map[string]stock.State // what an order was to become when the store had lost it, or what it was before
@@ -46,8 +45,7 @@ func newMarket(t *testing.T, c setup, members int) *market {
 // newMarketAt starts a member for each place where one finds the store.
 func newMarketAt(t *testing.T, c setup, redis []string) *market {
 	m := &market{t: t, setup: c, accepted: map[string]stock.Order{}, ended: map[string]stock.State{}, tried: map[string]stock.State{}, totals: map[string]int64{},
-		witness: map[string]*process{},
-		client:  &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
+		client: &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
 	t.Cleanup(m.client.CloseIdleConnections)
 	m.redis, m.members = redis, make([]*process, len(redis))
 	for i := range redis {
@@ -85,23 +83,17 @@ func (m *market) any() *process {
 // ask sends a request to any member, and again to any, until one answers without
 // doubt, as a client should. It returns status 0 when ctx ends first.
 func (m *market) ask(ctx context.Context, method, path string, form any) (int, map[string]any) {
-	status, answer, _ := m.askAny(ctx, method, path, form)
-	return status, answer
-}
-
-// askAny is ask that returns which member has answered.
-func (m *market) askAny(ctx context.Context, method, path string, form any) (int, map[string]any, *process) {
 	body, _ := json.Marshal(form)
 	for ctx.Err() == nil {
 		p := m.any()
 		if base := p.url(); base != "" {
 			if status, answer := m.once(ctx, method, base+path, body); status != 0 && status != http.StatusServiceUnavailable {
-				return status, answer, p
+				return status, answer
 			}
 		}
 		<-time.After(time.Duration(rand.IntN(20)) * time.Millisecond)
 	}
-	return 0, nil, nil
+	return 0, nil
 }
 
 func (m *market) once(ctx context.Context, method, url string, body []byte) (int, map[string]any) {
@@ -158,18 +150,15 @@ func (m *market) buyOne(ctx context.Context, id string, skus []string) {
 		items[i] = map[string]any{"sku": item.SKU, "quantity": item.Quantity}
 	}
 	form := map[string]any{"id": id, "receiver": o.Receiver, "buyer": o.Buyer, "items": items}
-	if m.setup.Hook != "" {
-		form["phone"] = phoneOf
-	}
-	switch status, answer, by := m.askAny(ctx, http.MethodPost, "/orders", form); {
+	switch status, answer := m.ask(ctx, http.MethodPost, "/orders", form); {
 	case status == http.StatusCreated || status == http.StatusOK:
 		m.mu.Lock()
-		m.accepted[id], m.witness[id] = o, by
+		m.accepted[id] = o
 		m.mu.Unlock()
 		m.end(ctx, id)
 	case status == http.StatusConflict && answer["state"] == string(stock.Expired): // while its answers were lost
 		m.mu.Lock()
-		m.accepted[id], m.witness[id], m.ended[id] = o, by, stock.Expired
+		m.accepted[id], m.ended[id] = o, stock.Expired
 		m.mu.Unlock()
 	case status == http.StatusConflict && answer["type"] == "urn:cronce:stock:sold-out":
 		m.mu.Lock()
@@ -244,8 +233,7 @@ func amount(o stock.Order) (sum int64) {
 }
 
 // lostPayment reports whether a refund was refused since the order does not have the payment: of an order that the
-// book had as reserved, the store has lost what was paid. The judge of a round wants such an order listed as lost,
-// since its buyer got the reply that it is paid.
+// book had as reserved, the store has lost what was paid. The judge of a round counts such an order as missing.
 func lostPayment(answer map[string]any) bool {
 	fields, _ := answer["fields"].([]any)
 	if len(fields) != 1 {
@@ -258,7 +246,7 @@ func lostPayment(answer map[string]any) bool {
 // step changes an order, and reports whether it has become what it should, and not
 // expired before.
 func (m *market) step(ctx context.Context, method, id, path string, form any, want stock.State) bool {
-	status, answer, by := m.askAny(ctx, method, "/orders/"+id+path, form)
+	status, answer := m.ask(ctx, method, "/orders/"+id+path, form)
 	state := stock.State(fmt.Sprint(answer["state"]))
 	done := status == http.StatusOK && state == want
 	switch {
@@ -268,12 +256,12 @@ func (m *market) step(ctx context.Context, method, id, path string, form any, wa
 		m.mu.Lock()
 		m.tried[id] = want
 		m.mu.Unlock()
-		return false // it, or what it was before, was lost, and must be listed
+		return false // it, or what it was before, was lost
 	default:
 		m.t.Errorf("%s of order %s: %d %v", want, id, status, answer)
 	}
 	m.mu.Lock()
-	m.ended[id], m.witness[id] = state, by
+	m.ended[id] = state
 	m.mu.Unlock()
 	return done
 }

@@ -27,6 +27,8 @@ import (
 
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/events"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -92,11 +94,11 @@ func member(ctx context.Context, text string) error {
 	}
 	jobs := []scheduler.Job{stock.SettleOrders(sale, database, 200), stock.ReleaseExpired(sale), stock.Reconcile(sale, database)}
 	if c.Hook != "" {
-		deliveries, err := memberEvents(c, sale, client)
+		deliver, err := events.Job(sale, events.Options{URL: c.Hook, Secrets: func() []string { return []string{"0123456789abcdef"} }})
 		if err != nil {
 			return err
 		}
-		jobs = append(jobs, deliveries...)
+		jobs = append(jobs, deliver)
 	}
 	node, err := memberNode(c, client, log, jobs...)
 	if err != nil {
@@ -106,7 +108,7 @@ func member(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: stock.NewHandler(sale, stock.HandlerOptions{Log: log}), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: stockhttp.NewHandler(sale, stockhttp.Options{Log: log}), ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
 	watching, unwatch := context.WithCancel(ctx)
@@ -197,7 +199,7 @@ func (p *process) read(r io.Reader, receive func(*process, map[string]any)) {
 		switch line["msg"] {
 		case "shop served":
 			p.address, _ = line["address"].(string)
-		case "stock broken", "order lost", "order disputed", "orders settled again: the database had lost them":
+		case "stock broken", "order lost", "order refused":
 			p.broken = append(p.broken, scanner.Text())
 		}
 		if line["level"] == "error" || line["level"] == "warn" {

@@ -51,7 +51,7 @@ func TestPriceAtPurchase(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		restored, err := s.Order(t.Context(), "o")
@@ -149,7 +149,7 @@ func TestUpgradeToPrices(t *testing.T) {
 			fmt.Sprintf("INSERT INTO orders VALUES ('cronce:shop', 'old', 'Ada Lovelace', 700, 'EUR', 'reserved', 1, %d, 1, 1)", due),
 			"INSERT INTO order_item VALUES ('cronce:shop', 'old', 'tea', 2)")
 		s := newSale(t, client, stock.Options{Book: p.Database})
-		if _, err := s.Restore(t.Context()); err != nil {
+		if _, err := s.RestoreNow(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		key := "cronce:v1:stock:{cronce:shop}:order:old"

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cronce/cronce/internal/legible"
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // Bounds of an order.
@@ -52,28 +53,6 @@ type Item struct {
 // Amount returns the price of the item, in minor units.
 func (i Item) Amount() int64 { return i.Price * i.Quantity }
 
-// nameable reports whether a name may contain c. It is written out, since every request calls it.
-func nameable(c byte) bool {
-	return alphanumeric(c) || c == '.' || c == '_' || c == '-'
-}
-
-func alphanumeric(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-}
-
-// isName reports whether s is 1 to 64 nameable characters.
-func isName(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		if !nameable(s[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // isPhone reports whether s is empty or a number in E.164 form.
 func isPhone(s string) bool {
 	if s == "" {
@@ -102,7 +81,7 @@ func (o Order) Validate() error {
 	if fault := receiverFault(o.Receiver); fault != "" {
 		refuse("receiver", fault, fmt.Sprintf("1 to %d printable characters", MaxReceiver))
 	}
-	if o.Buyer != "" && !isName(o.Buyer) {
+	if o.Buyer != "" && !format.IsName(o.Buyer) {
 		refuse("buyer", fmt.Sprintf("%d characters", utf8.RuneCountInString(o.Buyer)), fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", MaxBuyer))
 	}
 	if !isPhone(o.Phone) {
@@ -135,14 +114,14 @@ func (o Order) itemFaults() (faults []error) {
 }
 
 func checkID(id string) error {
-	if isName(id) && id != "." && id != ".." {
+	if format.IsName(id) && id != "." && id != ".." {
 		return nil
 	}
 	return &FieldError{"id", quote(id), "1 to 64 of A-Z a-z 0-9 . _ -, and neither . nor .."}
 }
 
 func checkSKU(field, sku string) error {
-	if isName(sku) && alphanumeric(sku[0]) {
+	if format.IsName(sku) && format.Alphanumeric(sku[0]) {
 		return nil
 	}
 	return &FieldError{field, quote(sku), "a letter or digit, then up to 63 of A-Z a-z 0-9 . _ -"}
@@ -169,7 +148,7 @@ func (o Order) sorted() []Item {
 
 // String is for people and logs: the receiver is masked.
 func (o Order) String() string {
-	return fmt.Sprintf("order %s of %d items for %s", quote(o.ID), len(o.Items), Mask(o.Receiver))
+	return fmt.Sprintf("order %s of %d items for %s", quote(o.ID), len(o.Items), format.Mask(o.Receiver))
 }
 
 // GoString is String, so that %#v shows no receiver either.
@@ -177,5 +156,9 @@ func (o Order) GoString() string { return o.String() }
 
 // LogValue is the order in a log, with a masked receiver.
 func (o Order) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("id", o.ID), slog.String("receiver", Mask(o.Receiver)), slog.Int("items", len(o.Items)))
+	return slog.GroupValue(slog.String("id", o.ID), slog.String("receiver", format.Mask(o.Receiver)), slog.Int("items", len(o.Items)))
 }
+
+// Mask replaces all but the first character of a receiver: Ada Lovelace becomes A***. A receiver of
+// at most three characters is hidden completely.
+func Mask(receiver string) string { return format.Mask(receiver) }

@@ -15,7 +15,7 @@ import (
 // Events therefore get their numbers in the order in which their transactions commit. A transaction
 // that has not locked the book writes no events.
 type outbox struct {
-	wanted bool  // a target is configured
+	wanted bool  // a job delivers them
 	seq    int64 // number of the last event
 }
 
@@ -109,42 +109,24 @@ func (tx *transaction) eventsOf(ctx context.Context, moves []transition) (map[st
 	return there, nil
 }
 
-// eventsAfter reads up to n events that come after a number, in their order.
-func (b *Database) eventsAfter(ctx context.Context, sale string, seq int64, n int) ([]Event, error) {
-	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(n))
-	return b.readEvents(ctx, sale, query, sale, seq)
-}
-
-// eventsAt reads the existing events with these numbers, in order.
-func (b *Database) eventsAt(ctx context.Context, sale string, seqs []int64) ([]Event, error) {
-	args := []any{sale}
-	for _, seq := range seqs {
-		args = append(args, seq)
+// Events returns up to n events of the sale with a number above after, in order, as far as they are
+// still kept. It needs Options.Book.
+func (s *Sale) Events(ctx context.Context, after int64, n int) ([]Event, error) {
+	b := s.options.Book
+	if b == nil {
+		return nil, fmt.Errorf("stock: read events: %w", errNoBook)
 	}
-	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? AND seq IN (" + sqltext.Marks(len(seqs)) + ") ORDER BY seq")
-	return b.readEvents(ctx, sale, query, args...)
-}
-
-// lastEvents reads the last n events, the latest first.
-func (b *Database) lastEvents(ctx context.Context, sale string, n int) ([]Event, error) {
-	query := b.dialect.Bind("SELECT " + eventColumns + " FROM stock_event WHERE sale = ? ORDER BY seq DESC LIMIT " + strconv.Itoa(n))
-	return b.readEvents(ctx, sale, query, sale)
-}
-
-func (b *Database) readEvents(ctx context.Context, sale, query string, args ...any) ([]Event, error) {
-	rows, err := b.db.QueryContext(ctx, query, args...)
+	query := b.dialect.Bind("SELECT seq, order_id, placed_at, kind, at, payload FROM stock_event WHERE sale = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(max(0, n)))
+	rows, err := b.db.QueryContext(ctx, query, s.ID(), after)
 	var events []Event
 	if err == nil {
-		events, err = scanEvents(rows, sale)
+		events, err = scanEvents(rows, s.ID())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
+		return nil, fmt.Errorf("stock: read events: %w", err)
 	}
 	return events, nil
 }
-
-// eventColumns are the columns that scanEvents scans.
-const eventColumns = "seq, order_id, placed_at, kind, at, payload"
 
 // scanEvents reads the events of a query and closes its rows.
 func scanEvents(rows *sql.Rows, sale string) (events []Event, err error) {
@@ -161,59 +143,4 @@ func scanEvents(rows *sql.Rows, sale string) (events []Event, err error) {
 		events = append(events, e)
 	}
 	return events, errors.Join(rows.Err(), rows.Close())
-}
-
-// Bounds of one sweep, which runs each minute.
-const (
-	sweptAtOnce = 1000
-	maxSwept    = 200_000
-)
-
-// sweepEvents deletes events that are older than retention and that all targets have. It removes
-// targets that no node had in its configuration for that time. Without a target no further events
-// are written.
-func (b *Database) sweepEvents(ctx context.Context, sale string, retention time.Duration) error {
-	if err := b.forgetTargets(ctx, sale, retention); err != nil {
-		return fmt.Errorf("stock: forget targets of events: %w", err)
-	}
-	for deleted := 0; deleted < maxSwept; deleted += sweptAtOnce {
-		if more, err := b.sweepSome(ctx, sale, retention); err != nil {
-			return fmt.Errorf("stock: delete old events: %w", err)
-		} else if !more {
-			return nil
-		}
-	}
-	return nil
-}
-
-// sweepSome deletes up to sweptAtOnce events, oldest first, and reports whether there may be more.
-func (b *Database) sweepSome(ctx context.Context, sale string, retention time.Duration) (more bool, err error) {
-	query := b.dialect.Bind("SELECT COUNT(*), MAX(seq) FROM (SELECT seq, written_at FROM stock_event WHERE sale = ?" +
-		" AND seq <= (SELECT COALESCE(MIN(seq), 9223372036854775807) FROM stock_cursor WHERE sale = ?) ORDER BY seq LIMIT ?) AS oldest WHERE written_at < " + b.dialect.Now() + " - ?")
-	var n int
-	var last sql.NullInt64
-	if err := b.db.QueryRowContext(ctx, query, sale, sale, sweptAtOnce, retention.Milliseconds()).Scan(&n, &last); err != nil || n == 0 {
-		return false, err
-	}
-	_, err = b.db.ExecContext(ctx, b.dialect.Bind("DELETE FROM stock_event WHERE sale = ? AND seq <= ?"), sale, last.Int64)
-	return n == sweptAtOnce, err
-}
-
-// forgetTargets removes targets that are no longer configured.
-func (b *Database) forgetTargets(ctx context.Context, sale string, retention time.Duration) error {
-	gone := "sale = ? AND seen_at < " + b.dialect.Now() + " - ?"
-	var n int
-	err := b.db.QueryRowContext(ctx, b.dialect.Bind("SELECT COUNT(*) FROM stock_cursor WHERE "+gone), sale, retention.Milliseconds()).Scan(&n)
-	if err != nil || n == 0 {
-		return err
-	}
-	return b.transact(ctx, sale, func(tx *transaction) error {
-		if _, err := tx.lockBook(ctx); err != nil {
-			return err
-		}
-		_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_cursor WHERE "+gone), sale, retention.Milliseconds())
-		_, err2 := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = EXISTS (SELECT 1 FROM stock_cursor WHERE stock_cursor.sale = stock_book.sale) WHERE sale = ?"), sale)
-		_, err3 := tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM stock_text WHERE sale = ? AND target NOT IN (SELECT target FROM stock_cursor WHERE sale = ?)"), sale, sale)
-		return errors.Join(err, err2, err3)
-	})
 }

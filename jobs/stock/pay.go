@@ -33,8 +33,7 @@ func (s *Sale) Pay(ctx context.Context, id string, p Payment) (Record, error) {
 	if err := errors.Join(checkID(id), p.validate()); err != nil {
 		return Record{}, fmt.Errorf("stock: pay: %w", err)
 	}
-	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled,
-		keySettled, keyRestored, keyDisputed, keyReference+p.Reference, keyBought)...)
+	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled, keyReference+p.Reference, keyBought)...)
 	r, err := s.close(ctx, "pay", id, payScript, keys, id, p.Reference, p.Amount, p.Currency, s.options.Retention.Milliseconds(), MaxPayments)
 	if closed, ok := errors.AsType[*ClosedError](err); ok {
 		closed.Surplus = p.Reference
@@ -69,8 +68,7 @@ func (s *Sale) Return(ctx context.Context, id, reference string) (Record, error)
 
 // givesBack returns the keys of scripts that put sold items back in stock.
 func (s *Sale) givesBack(id, reference string) []string {
-	return append(s.keys(keyOrder+id), s.keys(keyStock, keySold, keyUnsettled, keySettled, keyRestored, keyDisputed,
-		keyReturned, keyReference+reference, keyBought)...)
+	return append(s.keys(keyOrder+id), s.keys(keyStock, keySold, keyUnsettled, keyReference+reference, keyBought)...)
 }
 
 // Cancel puts the items of a reserved order back in stock. Cancelling a cancelled order changes
@@ -126,10 +124,7 @@ func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, 
 	if r, refusal, err = closed(id, answer); err != nil || r.ID == "" {
 		return r, refusal, err
 	}
-	if err = s.awaitRecord(ctx, at, r); err == nil {
-		s.remember(at.epoch, r)
-	}
-	return r, refusal, err
+	return r, refusal, s.awaitRecord(ctx, at, r)
 }
 
 // recall restores an order from the book into the store, in its last state.

@@ -24,7 +24,7 @@ func TestSellersOutliveTheStore(t *testing.T) {
 				if err := client.FlushAll(t.Context()).Err(); err != nil {
 					t.Fatal(err)
 				}
-				if r, err := s.Restore(t.Context()); err != nil || len(r.Lost) > 0 {
+				if r, err := s.RestoreNow(t.Context()); err != nil || len(r.Dropped) > 0 {
 					t.Fatalf("%+v, %v", r, err)
 				}
 			}

@@ -40,7 +40,7 @@ func (s *Sale) stored(ctx context.Context, id string) (r Record, at time.Time, e
 // readLines reads the stored records of up to MaxRead ids (empty for an id without a record), and
 // the store's time of the read.
 func (s *Sale) readLines(ctx context.Context, ids []string) (lines []string, at time.Time, err error) {
-	answer, err := s.ask(ctx, recordsScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled, keyDisputed), argsOf(ids)...)
+	answer, err := s.ask(ctx, recordsScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled), argsOf(ids)...)
 	if err == nil && len(answer) != 1+len(ids) {
 		err = unknownAnswer(answer)
 	}

@@ -37,9 +37,6 @@ func (s State) follows(before State) bool { return slices.Contains(after[before]
 // open reports whether an order still holds its reservation.
 func (s State) open() bool { return s == Reserved || s == Paying }
 
-// holds reports whether an order's items are out of stock: reserved or sold.
-func (s State) holds() bool { return s.open() || s == Paid }
-
 func parseState(s string) (State, error) {
 	switch state := State(s); state {
 	case Reserved, Paying, Paid, Cancelled, Expired, Returned, Refunded:

@@ -31,7 +31,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	for _, item := range o.Items {
 		args = append(args, item.SKU, item.Quantity)
 	}
-	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted, keyOffer, keyDue, keyBought, keyUnsettled, keyDisputed)
+	keys := s.keys(keyOrder+o.ID, keyStock, keyReserved, keyFresh, keyHalted, keyOffer, keyDue, keyBought, keyUnsettled)
 	answer, at, err := s.change(ctx, reserveScript, keys, args...)
 	if err == nil {
 		r, fresh, err = s.reservation(o, answer)
@@ -42,7 +42,6 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)
 	}
-	s.remember(at.epoch, r)
 	return r, fresh, nil
 }
 

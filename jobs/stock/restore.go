@@ -16,67 +16,40 @@ import (
 // ErrNothingToRestore means that the shelf has everything that the book has.
 var ErrNothingToRestore = errors.New("the shelf is as the book has it: there is nothing to restore")
 
-// A Loss is an order or a total of the store that a rebuild could not take over.
-type Loss struct {
-	ID     string // order id, or empty
-	SKU    string // product, or empty
-	State  State  // state of the order in the store; empty: no readable record
-	Reason string
-}
-
 // Restored is the result of a rebuild, or its preview.
 type Restored struct {
 	Epoch    string   // epoch of the new shelf
 	Products int      // products on the shelf
 	Open     int      // reserved orders on the shelf
 	Closed   int      // orders in a last state whose ids the shelf knows again
-	Disputed int      // orders that an operator must decide about: see Sale.Disputes
-	Taken    []string // ids of orders that the book has taken over from the store or the append log
-	Lost     []Loss   // orders and totals that were not taken over: an operator decides
+	Dropped  []string // ids of orders that the store still had and that were not settled: the book's state of them holds
 }
 
-// Log logs the result: "stock restored", and "not restored" for each of the first losses.
+// Log logs the result: "stock restored", and "order dropped" for each of the first dropped orders.
 func (r *Restored) Log(log *slog.Logger) {
-	for _, l := range r.Lost[:min(maxLogged, len(r.Lost))] {
-		log.Error("not restored", slog.String("order", l.ID), slog.String("sku", l.SKU), slog.String("state", string(l.State)), slog.String("reason", l.Reason))
+	for _, id := range r.Dropped[:min(maxLogged, len(r.Dropped))] {
+		log.Error("order dropped", slog.String("order", id))
 	}
-	log.Warn("stock restored", slog.Int("products", r.Products), slog.Int("open", r.Open), slog.Int("closed", r.Closed),
-		slog.Int("taken", len(r.Taken)), slog.Int("lost", len(r.Lost)))
+	log.Warn("stock restored", slog.Int("products", r.Products), slog.Int("open", r.Open), slog.Int("closed", r.Closed), slog.Int("dropped", len(r.Dropped)))
 }
 
 // Restore rebuilds the shelf of a sale with Options.Book from the book: the counts of each product,
 // all reserved orders with their deadlines, and the ids of the orders that Options.Retention still
-// keeps. First it settles the accepted orders that the store still has. It cannot know accepted
-// orders that left the store before they were settled: each process that runs Sale.Watch lists
-// those that it acknowledged itself. Orders that Restore does not take over are in the same list:
-// see LostOrders.
+// keeps. It takes nothing over from the store: orders and changes of products that were not settled
+// are dropped, also those that the store still has. Options.Settled and the methods of sellers
+// acknowledge none of these.
 //
 // The shelf is closed until the last step opens it. A rebuild that is interrupted leaves it closed,
-// and the next rebuild begins again. Of two concurrent rebuilds the later one continues and the
-// other returns an error; settleOrders begins none while another one makes progress. Restore
-// refuses with ErrNothingToRestore, and with ErrForeign if the store holds the shelf of another
-// database.
+// and the next rebuild begins again. Restore refuses with an *UnderWayError if another rebuild made
+// a step within the last 5 s, with ErrNothingToRestore, and with ErrForeign if the store holds the
+// shelf of another database.
 func (s *Sale) Restore(ctx context.Context) (Restored, error) {
-	return s.restoreAfter(ctx, 0, nil)
+	return s.restoreAfter(ctx, restoreSilence)
 }
 
-// RestoreOptions are the options of Sale.RestoreWith.
-type RestoreOptions struct {
-	// Log is an append log of the store. Its orders that neither the store nor the book has, or not
-	// in that state, are settled like those of the store: as far as there is room. Nil: none.
-	Log *AppendLog
-	// TakeOver replaces a rebuild that is under way, as Restore does. Otherwise a rebuild that made
-	// a step within the last 5 s continues, and the error is an *UnderWayError.
-	TakeOver bool
-}
-
-// RestoreWith is Restore with options.
-func (s *Sale) RestoreWith(ctx context.Context, o RestoreOptions) (Restored, error) {
-	silence := restoreSilence
-	if o.TakeOver {
-		silence = 0
-	}
-	return s.restoreAfter(ctx, silence, o.Log)
+// RestoreNow is Restore, but it ends another rebuild that is under way.
+func (s *Sale) RestoreNow(ctx context.Context) (Restored, error) {
+	return s.restoreAfter(ctx, 0)
 }
 
 // An UnderWayError is an ErrStockUnknown: another rebuild of the shelf is under way.
@@ -98,8 +71,8 @@ const restoreSilence = 5 * time.Second
 
 // restoreAfter is Restore, except that it refuses if another rebuild made a step less than silence
 // ago. Otherwise two callers that retry could replace each other's rebuilds forever.
-func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration, log *AppendLog) (Restored, error) {
-	r, err := s.restore(ctx, silence, log)
+func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration) (Restored, error) {
+	r, err := s.restore(ctx, silence)
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
@@ -110,11 +83,6 @@ func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration, log *App
 // WouldRestore returns the result that Restore would have, and changes nothing. It does not count
 // the orders on the shelf.
 func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
-	return s.WouldRestoreWith(ctx, nil)
-}
-
-// WouldRestoreWith is WouldRestore with an append log.
-func (s *Sale) WouldRestoreWith(ctx context.Context, log *AppendLog) (Restored, error) {
 	if s.options.Book == nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", errNoBook)
 	}
@@ -123,16 +91,20 @@ func (s *Sale) WouldRestoreWith(ctx context.Context, log *AppendLog) (Restored, 
 	} else if !errors.Is(err, ErrStockUnknown) || errors.Is(err, ErrForeign) {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
-	_, p, err := s.plan(ctx, log)
+	products, err := s.options.Book.products(ctx, s.ID())
 	if err != nil {
 		return Restored{}, fmt.Errorf("stock: restore: %w", err)
 	}
-	return Restored{Products: p.products, Taken: ids(p.take), Lost: p.lost}, nil
+	left, err := s.leftover(ctx)
+	if err != nil {
+		return Restored{}, fmt.Errorf("stock: restore: %w", err)
+	}
+	return Restored{Products: len(products), Dropped: left.unsettled}, nil
 }
 
 var errNoBook = &FieldError{"book", "nil", "the database that the sale is settled into"}
 
-func (s *Sale) restore(ctx context.Context, silence time.Duration, log *AppendLog) (r Restored, err error) {
+func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, err error) {
 	b := s.options.Book
 	if b == nil {
 		return r, errNoBook
@@ -140,14 +112,11 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration, log *AppendLo
 	if r.Epoch, err = b.newEpoch(ctx, s.ID(), func(before book, epoch string) error { return s.begin(ctx, before, epoch, silence) }); err != nil {
 		return r, err
 	}
-	left, p, err := s.plan(ctx, log)
+	left, err := s.leftover(ctx)
 	if err != nil {
 		return r, err
 	}
-	if err := b.settleLeft(ctx, s.ID(), r.Epoch, p); err != nil {
-		return r, err
-	}
-	r.Taken, r.Lost = ids(p.take), p.lost
+	r.Dropped = left.unsettled
 	if err := s.clear(ctx, r.Epoch, left); err != nil {
 		return r, err
 	}
@@ -161,9 +130,6 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration, log *AppendLo
 		return r, err
 	}
 	if err := s.restoreBuyers(ctx, r.Epoch); err != nil {
-		return r, err
-	}
-	if err := s.restoreDisputes(ctx, &r); err != nil {
 		return r, err
 	}
 	at, err := b.book(ctx, s.ID())
@@ -217,89 +183,40 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 	return unknownAnswer(answer)
 }
 
-// A rebuilding is the part of the store that a rebuild takes over into the book.
-type rebuilding struct {
-	take     []Record
-	totals   []total
-	supplies []supply
-	lost     []Loss
-	disputes []disputed // paid orders that are not taken over: an operator decides
-	products int        // number of products after the rebuild
+// A leftover is the part of a shelf that names single keys, which a rebuild removes.
+type leftover struct {
+	unsettled []string // ids of orders whose state the book lacks
+	due       []string // ids of the other open orders
+	supplies  []supply // deliveries that the book lacks
 }
 
-// plan decides which parts of the store are taken over.
-func (s *Sale) plan(ctx context.Context, log *AppendLog) (left leftover, p rebuilding, err error) {
-	if left, err = s.leftover(ctx); err != nil {
-		return left, p, fmt.Errorf("read what the store still has: %w", err)
-	}
-	if log != nil {
-		if err := s.join(ctx, log, &left.batch); err != nil {
-			return left, p, fmt.Errorf("compare the append log: %w", err)
-		}
-	}
-	products, err := s.options.Book.products(ctx, s.ID())
-	if err != nil {
-		return left, p, err
-	}
-	found := map[string]row{}
-	wanted := slices.Concat(ids(left.batch.records), left.batch.lost)
-	for _, u := range left.batch.unread {
-		wanted = append(wanted, u.id)
-	}
-	for some := range slices.Chunk(wanted, maxBatch) {
-		rows, err := s.options.Book.find(ctx, s.ID(), some)
-		if err != nil {
-			return left, p, fmt.Errorf("look up orders: %w", err)
-		}
-		maps.Copy(found, rows)
-	}
-	var f fit
-	f, p.totals = left.fits(products, found)
-	p.take, p.lost, p.disputes = f.take, append(left.lost, f.lost...), f.disputes
-	if err := s.planSupplies(ctx, left.supplies, products, &p); err != nil {
-		return left, p, err
-	}
-	p.products = len(products)
-	for _, t := range p.totals {
-		if _, known := products[t.sku]; !known {
-			p.products++
-		}
-	}
-	return left, p, nil
-}
-
-// settleLeft writes the parts that are taken over into the book.
-func (b *Database) settleLeft(ctx context.Context, sale, epoch string, p rebuilding) error {
-	for i, got := range append([]batch{{totals: p.totals, supplies: p.supplies}}, recordBatches(p.take)...) {
-		err := b.transact(ctx, sale, func(tx *transaction) error {
-			if err := tx.moveBook(ctx, position{epoch: epoch}); err != nil {
-				return err
+// leftover reads what a shelf that is to be rebuilt still has. It is closed, so nothing changes
+// meanwhile.
+func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
+	for _, list := range []struct {
+		name string
+		into *[]string
+	}{{keyUnsettled, &left.unsettled}, {keyFresh, &left.unsettled}, {keyDue, &left.due}} {
+		for from := int64(0); ; from += maxBatch {
+			ids, err := s.idsOf(ctx, list.name, from)
+			if err != nil {
+				return left, fmt.Errorf("read old orders: %w", err)
 			}
-			if _, _, err := tx.settle(ctx, got); err != nil {
-				return err
+			if len(ids) == 0 {
+				break
 			}
-			if err := tx.writeDisputes(ctx, planned{disputes: p.disputes}); err != nil || i > 0 {
-				return err
-			}
-			return tx.writeLost(ctx, fromRebuild, p.lost)
-		})
-		if err != nil {
-			return fmt.Errorf("settle what the store still has: %w", err)
+			*list.into = append(*list.into, ids...)
 		}
 	}
-	return nil
-}
-
-func recordBatches(records []Record) (batches []batch) {
-	for some := range slices.Chunk(records, DefaultBatch) {
-		batches = append(batches, batch{records: some})
+	if left.supplies, err = s.unsettledSupplies(ctx); err != nil {
+		return left, fmt.Errorf("read what was added: %w", err)
 	}
-	return batches
+	return left, nil
 }
 
-// clear removes the data of the store, except its disputes: see restoreDisputes.
+// clear removes the data of the store.
 func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
-	for some := range slices.Chunk(slices.Collect(maps.Keys(left.open)), maxBatch) {
+	for some := range slices.Chunk(slices.Concat(left.unsettled, left.due), maxBatch) {
 		if err := s.step(ctx, clearScript, s.orderKeys(some, keyShelf), epoch); err != nil {
 			return fmt.Errorf("remove old orders: %w", err)
 		}
@@ -309,8 +226,8 @@ func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 			return fmt.Errorf("remove what was added: %w", err)
 		}
 	}
-	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyNames, keyStock, keyReserved, keySold, keySettled,
-		keyFresh, keyDue, keyUnsettled, keyRestocked, keyRecent, keyOffer, keyReturned, keyRestored, keySupplied, keyBought), epoch)
+	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyNames, keyStock, keyReserved, keySold,
+		keyFresh, keyDue, keyUnsettled, keyRestocked, keyOffer, keySupplied, keyBought), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
 	}
@@ -330,7 +247,7 @@ func (s *Sale) restoreProducts(ctx context.Context, epoch string) (int, error) {
 			p := products[sku]
 			args = append(args, sku, p.Put, max(0, p.Put-p.Reserved-p.Sold), p.Reserved, p.Sold, p.line())
 		}
-		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keySettled, keyOffer, keyNames), args...); err != nil {
+		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keyOffer, keyNames), args...); err != nil {
 			return 0, fmt.Errorf("put products: %w", err)
 		}
 	}

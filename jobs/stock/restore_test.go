@@ -59,7 +59,7 @@ func crashRestore(t *testing.T, server string, p place) {
 	t.Helper()
 	victim := connect(t, server)
 	victim.AddHook(&endAfter{n: 6, err: errors.New("crash")})
-	if _, err := newSale(t, victim, stock.Options{Book: p.Database}).Restore(shortly(t)); err == nil {
+	if _, err := newSale(t, victim, stock.Options{Book: p.Database}).RestoreNow(shortly(t)); err == nil {
 		t.Fatal("it has come to its end")
 	}
 }
@@ -70,11 +70,11 @@ func TestRestoreLeavesAnotherOperators(t *testing.T) {
 	server, client, p, s := forgotten(t, 3)
 	began := time.Now().Truncate(time.Millisecond)
 	crashRestore(t, server, p)
-	_, err := s.RestoreWith(t.Context(), stock.RestoreOptions{})
+	_, err := s.Restore(t.Context())
 	if e, ok := errors.AsType[*stock.UnderWayError](err); !ok || !errors.Is(err, stock.ErrStockUnknown) || e.Since.Before(began) || e.Since.After(time.Now()) || e.Silent < 0 || e.Silent > 5*time.Second {
 		t.Errorf("beside another: %v, want that it is under way", err)
 	}
-	if _, err := s.RestoreWith(t.Context(), stock.RestoreOptions{TakeOver: true}); err != nil {
+	if _, err := s.RestoreNow(t.Context()); err != nil {
 		t.Error(err)
 	}
 	wantProduct(t, s, "tea", 50, 47, 3, 0)
@@ -108,7 +108,7 @@ func TestRestoreUnderWay(t *testing.T) {
 			}
 		}
 	}))
-	if _, err := newSale(t, slow, stock.Options{Book: p.Database}).Restore(t.Context()); err != nil {
+	if _, err := newSale(t, slow, stock.Options{Book: p.Database}).RestoreNow(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if left == 0 {

@@ -62,9 +62,8 @@ type Options struct {
 	// Restore allows settleOrders to rebuild a shelf that has lost data, as Sale.Restore does.
 	// Otherwise an operator decides.
 	Restore bool
-	// EventRetention is how long events are kept that all targets have, and for how long a target
-	// that is no longer configured keeps its position. At least a minute. Zero:
-	// DefaultEventRetention.
+	// EventRetention is how long delivered events are kept, and how long the cursor is kept after
+	// the last FollowEvents. At least a minute. Zero: DefaultEventRetention.
 	EventRetention time.Duration
 }
 
@@ -78,7 +77,6 @@ type Sale struct {
 	shelf         shelf
 	orderWriter   bookWriter // writes orders into the book
 	productWriter bookWriter // writes sellers' changes into the book
-	answers       answers
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)

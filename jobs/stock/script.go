@@ -51,8 +51,6 @@ var (
 	productLua string
 	//go:embed lua/complete.lua
 	completeLua string
-	//go:embed lua/names.lua
-	namesLua string
 	//go:embed lua/walked.lua
 	walkedLua string
 	//go:embed lua/page.lua
@@ -69,12 +67,6 @@ var (
 	stockedLua string
 	//go:embed lua/counts.lua
 	countsLua string
-	//go:embed lua/recent.lua
-	recentLua string
-	//go:embed lua/kept.lua
-	keptLua string
-	//go:embed lua/restock.lua
-	restockLua string
 	//go:embed lua/shelf.lua
 	shelfLua string
 	//go:embed lua/shelfend.lua
@@ -85,24 +77,10 @@ var (
 	markLua string
 	//go:embed lua/missing.lua
 	missingLua string
-	//go:embed lua/acknowledged.lua
-	acknowledgedLua string
-	//go:embed lua/decide.lua
-	decideLua string
-	//go:embed lua/decided.lua
-	decidedLua string
-	//go:embed lua/redispute.lua
-	redisputeLua string
-	//go:embed lua/undispute.lua
-	undisputeLua string
-	//go:embed lua/audit.lua
-	auditLua string
-	//go:embed lua/again.lua
-	againLua string
+	//go:embed lua/compare_orders.lua
+	compareOrdersLua string
 	//go:embed lua/close.lua
 	closeLua string
-	//go:embed lua/rewrite.lua
-	rewriteLua string
 	//go:embed lua/halt.lua
 	haltLua string
 	//go:embed lua/begin.lua
@@ -121,12 +99,6 @@ var (
 	buyersLua string
 	//go:embed lua/open.lua
 	openLua string
-	//go:embed lua/stream.lua
-	streamLua string
-	//go:embed lua/stream_top.lua
-	streamTopLua string
-	//go:embed lua/stream_add.lua
-	streamAddLua string
 
 	// Scripts for buyers and sellers.
 	reserveScript = onShelf(reserveLua, orderLua)
@@ -138,26 +110,20 @@ var (
 
 	beginPaymentScript = onShelf(beginPaymentLua, orderLua)
 
-	putScript     = onShelf(putLua, versionLua)
-	offerScript   = onShelf(offerLua, versionLua)
-	deleteScript  = onShelf(deleteLua, versionLua)
-	supplyScript  = onShelf(supplyLua)
-	decideScript  = onShelf(decideLua, orderLua)
-	decidedScript = redis.NewScript(decidedLua)
-	putInScript   = onShelf(putInLua)
-	recordsScript = redis.NewScript(orderLua + recordsLua)
-	productScript = redis.NewScript(productLua)
-	pageScript    = redis.NewScript(completeLua + pageLua)
-	countsScript  = redis.NewScript(countsLua)
-	compareScript = redis.NewScript(compareLua)
-	figuresScript = redis.NewScript(figuresLua)
-	auditScript   = redis.NewScript(auditLua)
-	againScript   = redis.NewScript(orderLua + againLua)
-	rewriteScript = redis.NewScript(rewriteLua)
-	closeScript   = redis.NewScript(closeLua)
-	missingScript = redis.NewScript(orderLua + missingLua)
-
-	acknowledgedScript = redis.NewScript(acknowledgedLua)
+	putScript           = onShelf(putLua, versionLua)
+	offerScript         = onShelf(offerLua, versionLua)
+	deleteScript        = onShelf(deleteLua, versionLua)
+	supplyScript        = onShelf(supplyLua)
+	putInScript         = onShelf(putInLua)
+	recordsScript       = redis.NewScript(orderLua + recordsLua)
+	productScript       = redis.NewScript(productLua)
+	pageScript          = redis.NewScript(completeLua + pageLua)
+	countsScript        = redis.NewScript(countsLua)
+	compareScript       = redis.NewScript(compareLua)
+	figuresScript       = redis.NewScript(figuresLua)
+	compareOrdersScript = redis.NewScript(compareOrdersLua)
+	closeScript         = redis.NewScript(closeLua)
+	missingScript       = redis.NewScript(orderLua + missingLua)
 
 	// Scripts for runs: each compares the run's fence with the highest fence seen.
 	overdueScript  = redis.NewScript(guard.Lua() + overdueLua)
@@ -166,10 +132,6 @@ var (
 	settledScript  = redis.NewScript(guard.Lua() + orderLua + settledLua)
 	suppliedScript = redis.NewScript(guard.Lua() + suppliedLua)
 	stockedScript  = redis.NewScript(guard.Lua() + stockedLua)
-	recentScript   = redis.NewScript(guard.Lua() + orderLua + recentLua)
-	keptScript     = redis.NewScript(guard.Lua() + orderLua + keptLua)
-	restockScript  = redis.NewScript(guard.Lua() + restockLua)
-	namesScript    = redis.NewScript(guard.Lua() + completeLua + namesLua)
 	walkedScript   = redis.NewScript(guard.Lua() + walkedLua)
 	haltScript     = redis.NewScript(guard.Lua() + haltLua)
 	markScript     = redis.NewScript(guard.Lua() + markLua)
@@ -180,14 +142,8 @@ var (
 	productsScript   = redis.NewScript(rebuildLua + productsLua)
 	ordersScript     = redis.NewScript(rebuildLua + ordersLua)
 	referencesScript = redis.NewScript(rebuildLua + referencesLua)
-	redisputeScript  = redis.NewScript(rebuildLua + orderLua + redisputeLua)
-	undisputeScript  = redis.NewScript(rebuildLua + undisputeLua)
 	buyersScript     = redis.NewScript(rebuildLua + buyersLua)
 	openScript       = redis.NewScript(rebuildLua + openLua)
-
-	// Scripts for a stream of events.
-	streamTopScript = redis.NewScript(streamLua + streamTopLua)
-	streamAddScript = redis.NewScript(streamLua + streamAddLua)
 )
 
 // onShelf wraps a script so that it runs only on a shelf that has everything its caller knows of.
@@ -212,18 +168,12 @@ const (
 	keyBought       = "bought"        // hash: buyer:sku, quantity of the buyer's open and paid orders
 	keyRestocked    = "restocked"     // hash: sku, total and offer that the database lacks
 	keySupplied     = "supplied"      // hash: sku and reference, delivery that the database lacks
-	keySettled      = "settled"       // hash: sku, quantity of paid orders that the database has
-	keyReturned     = "returned"      // hash: sku, quantity that paid orders ever gave back
-	keyRestored     = "restored"      // hash: sku, of this, the quantity that the database has
-	keyRecent       = "recent"        // set: ids of settled orders that are to be looked up, by the time of their settlement, Unix ms
 	keyWalk         = "walk"          // hash: position of the runs of reconcile; see walk
 	keyMarks        = "marks"         // string: number of orders that were ever marked as settled
-	keyDisputed     = "disputed"      // hash: id, the database's other order, or the decision about the dispute
 	keyAcknowledged = "acknowledged:" // and epoch:process, string: number of changes acknowledged to a process
 	keyAsked        = "asked"         // string: empty, written so that WAIT has something to wait for
 	keyOrder        = "order:"        // and the id, string: the record
 	keyReference    = "reference:"    // and the reference of a payment, string: the id of its order
-	keyEvents       = "events"        // stream: the events, unless another key is configured
 	keySupply       = "supply:"       // and sku:reference, string: quantity of a delivery
 	keyFence        = "fence:"        // and the task of a job, string: the highest fence seen
 )

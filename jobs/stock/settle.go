@@ -68,7 +68,7 @@ type settler struct {
 	began    time.Time
 	logged   time.Time
 	orders   int // orders settled so far
-	disputed int
+	rejected int // orders that the book refuses
 	lost     int
 	kept     map[string]bool  // by id: the order is kept back
 	refused  int              // number of orders that the database refuses
@@ -101,8 +101,8 @@ func (s *settler) run(ctx context.Context) error {
 	if s.orders > 0 {
 		s.work.log.Info("orders settled", s.pace()...)
 	}
-	if err == nil && s.lost+s.disputed > 0 {
-		err = fmt.Errorf("stock: settle: %d orders are disputed, %d lost", s.disputed, s.lost)
+	if err == nil && s.lost+s.rejected > 0 {
+		err = fmt.Errorf("stock: settle: the book refuses %d orders, and the store has lost %d", s.rejected, s.lost)
 	}
 	if s.problem != nil {
 		err = errors.Join(err, fmt.Errorf("stock: settle: %d orders are kept back, the first: %w", len(s.kept), s.problem))
@@ -119,7 +119,7 @@ func (s *settler) probe(ctx context.Context) error {
 	if errors.Is(err, ErrStockUnknown) && !errors.Is(err, ErrForeign) && s.sale.options.Restore {
 		s.work.log.Warn("stock unknown", slog.String("err", err.Error()))
 		var r Restored
-		if r, err = s.sale.restoreAfter(ctx, restoreSilence, nil); err == nil {
+		if r, err = s.sale.Restore(ctx); err == nil {
 			r.Log(s.work.log)
 			b, err = s.sale.probe(ctx)
 		}
@@ -171,7 +171,7 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	if len(got.records)+len(got.totals)+len(got.supplies)+len(got.lost) == 0 {
 		return got, 0, nil
 	}
-	if got.epoch, got.ahead = s.epoch, s.sale.options.Settled; got.epoch != "" {
+	if got.epoch = s.epoch; got.epoch != "" {
 		got.number = func(ctx context.Context, at position, got *batch) (position, error) {
 			return s.sale.number(ctx, s.work.fence, at, got)
 		}
@@ -184,14 +184,17 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 		return batch{}, 0, err
 	}
 	moved, err = s.mark(ctx, got, done)
-	s.logRefunds(got.records)
 	return got, moved, err
 }
 
-// logRefunds logs the surplus payments that were not refunded yet.
-func (s *settler) logRefunds(records []Record) {
+// logRefunds logs the payments that have to be refunded and were not: surplus payments, and those
+// of orders that the book refuses.
+func (s *settler) logRefunds(records []Record, rejected map[string]bool) {
 	for _, r := range records {
-		for _, p := range r.ToRefund() {
+		for _, p := range r.Payments {
+			if r.refunded(p.Reference) || p.Kind != KindSurplus && (p.Kind != KindPaid || !rejected[r.ID]) {
+				continue
+			}
 			s.work.log.Warn("payment to refund", slog.String("order", r.ID), slog.String("reference", p.Reference),
 				slog.Int64("amount", p.Amount), slog.String("currency", p.Currency), slog.String("state", string(r.State)))
 		}
@@ -201,12 +204,15 @@ func (s *settler) logRefunds(records []Record) {
 // mark records in the store which orders the database has. The next run finds a total that was not
 // written.
 func (s *settler) mark(ctx context.Context, got batch, done []settlement) (moved int, err error) {
+	rejected := map[string]bool{}
 	for _, d := range done {
 		if d.instead != "" {
-			s.disputed++
-			s.work.log.Error("order disputed", slog.String("order", d.id), slog.String("store", d.stamp), slog.String("database", d.instead))
+			rejected[d.id] = true
+			s.rejected++
+			s.work.log.Error("order refused", slog.String("order", d.id), slog.String("store", d.stamp), slog.String("database", d.instead))
 		}
 	}
+	s.logRefunds(got.records, rejected)
 	for _, id := range got.lost {
 		s.lost++
 		s.work.log.Error("order lost", slog.String("order", id))

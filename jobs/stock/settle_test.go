@@ -260,37 +260,6 @@ func TestChangedWhileSettling(t *testing.T) {
 	})
 }
 
-// The database has an order that the store has forgotten, and an order with its id
-// comes again: a reserved one takes the new order's place, one in its last state
-// stays, and the difference is reported.
-func TestDisputed(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		s := newSale(t, client, stock.Options{})
-		put(t, s, "tea", 10)
-		put(t, s, "cup", 10)
-		fill(t, s, 2)
-		if _, err := pay(t.Context(), s, "o-01"); err != nil {
-			t.Fatal(err)
-		}
-		settle(t, s, p, 1, 2)
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		put(t, s, "tea", 10)
-		put(t, s, "cup", 10)
-		for i := range 2 {
-			reserve(t, s, order(fmt.Sprintf("o-%02d", i), stock.Item{SKU: "cup", Quantity: 3}))
-		}
-		if n, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); err == nil || n != 2 {
-			t.Errorf("settled %d, %v, want the dispute", n, err)
-		}
-		p.wantLines(t, itemRows, "o-00 cup 3", "o-01 tea 1")
-		p.wantLines(t, "SELECT id, status FROM orders ORDER BY id", "o-00 reserved", "o-01 paid")
-		p.wantLines(t, productRows, "cup 10 3 0", "tea 10 0 1")
-		settle(t, s, p, 3, 0)
-	})
-}
-
 // Closed orders leave the store when they are settled and their time is over, and
 // no order before.
 func TestRetention(t *testing.T) {

@@ -184,7 +184,6 @@ var reasons = map[string]string{
 	"behind":    "the store has lost changes",
 	"other":     "the store has another shelf than the book",
 	"restoring": "the shelf is being rebuilt",
-	"repair":    "the shelf is to be rebuilt",
 }
 
 func closedShelf(why string) error {
@@ -284,11 +283,9 @@ func foreign(b book, other string) error {
 const watchEvery = time.Second
 
 // Watch calls Sale.Probe each second until ctx ends. It logs when stock becomes unknown ("stock
-// unknown", an error) and known again ("stock known"). After a rebuild it logs each acknowledged
-// order of this process that neither store nor book has ("order lost"), of the last ten thousand,
-// and lists it in the book: see LostOrders. Between two comparisons a process notices only the loss
-// of changes that the store acknowledged to this process. Watch returns at once without
-// Options.Book. The logger may be nil.
+// unknown", an error) and known again ("stock known"). Between two comparisons a process notices
+// only the loss of changes that the store acknowledged to this process. Watch returns at once
+// without Options.Book. The logger may be nil.
 func (s *Sale) Watch(ctx context.Context, log *slog.Logger) {
 	if s.options.Book == nil {
 		return
@@ -302,11 +299,6 @@ func (s *Sale) Watch(ctx context.Context, log *slog.Logger) {
 	for {
 		bounded, stop := context.WithTimeout(ctx, askTime)
 		err := s.Probe(bounded)
-		if err == nil {
-			if lost := s.logLost(bounded, log); lost != nil && !errors.Is(lost, ErrStockUnknown) && ctx.Err() == nil {
-				log.Warn("lost orders not listed", slog.String("err", lost.Error()))
-			}
-		}
 		stop()
 		if ctx.Err() != nil {
 			return

@@ -182,30 +182,6 @@ func (s *Sale) unsettledSupplies(ctx context.Context) ([]supply, error) {
 	return supplies, nil
 }
 
-// planSupplies decides which unsettled deliveries a rebuild takes over: those of products whose
-// totals it takes over. The others have to be sent again, unless the book has them.
-func (s *Sale) planSupplies(ctx context.Context, left []supply, products map[string]Product, p *rebuilding) error {
-	if len(left) == 0 {
-		return nil
-	}
-	known, err := s.options.Book.supplies(ctx, s.ID(), left)
-	if err != nil {
-		return fmt.Errorf("look up what was added: %w", err)
-	}
-	for _, a := range left {
-		_, settled := known[a.field()]
-		_, there := products[a.sku]
-		switch {
-		case settled:
-		case !there:
-			p.supplies = append(p.supplies, a)
-		default:
-			p.lost = append(p.lost, Loss{SKU: a.sku, Reason: fmt.Sprintf("%d were added with reference %s, which the book does not have: send it again", a.quantity, quote(a.reference))})
-		}
-	}
-	return nil
-}
-
 // restoreSupplies writes the references of deliveries that the shelf would still keep.
 func (s *Sale) restoreSupplies(ctx context.Context, epoch string) error {
 	b := s.options.Book

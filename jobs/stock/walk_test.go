@@ -1,6 +1,7 @@
 package stock_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// Runs that compare two orders and two buyers each find what is wrong with the last one, and begin again
+// Runs that compare two orders of each side find what is wrong with the last one, and begin again
 // behind it: on each side, and also where another process goes on.
 func TestReconcileWalks(t *testing.T) {
 	const tag = "cronce:v1:stock:{cronce:shop}:"
@@ -17,17 +18,16 @@ func TestReconcileWalks(t *testing.T) {
 		name   string
 		damage func(client redis.UniversalClient, p place) error
 	}{
-		{"an order that the book has lost", func(_ redis.UniversalClient, p place) error {
+		{"an order that the book has lost", func(client redis.UniversalClient, p place) error {
 			p.do(t, "DELETE FROM order_item WHERE order_id = 'o-06'")
 			p.do(t, "DELETE FROM orders WHERE id = 'o-06'")
-			return nil
+			p.do(t, "UPDATE product SET reserved = 6")
+			err := client.HIncrBy(t.Context(), tag+"reserved", "tea", -1).Err() // so that the counts are equal
+			return errors.Join(err, client.HIncrBy(t.Context(), tag+"stock", "tea", 1).Err())
 		}},
 		{"an order that the store has lost", func(client redis.UniversalClient, _ place) error {
 			client.ZRem(t.Context(), tag+"due", "o-06")
 			return client.Del(t.Context(), tag+"order:o-06").Err()
-		}},
-		{"what a buyer has", func(client redis.UniversalClient, _ place) error {
-			return client.HDel(t.Context(), tag+"bought", "b-06:tea").Err()
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -36,19 +36,14 @@ func TestReconcileWalks(t *testing.T) {
 			s := newSale(t, client, stock.Options{})
 			put(t, s, "tea", 100)
 			for i := range 7 {
-				o := order(fmt.Sprintf("o-%02d", i))
-				if c.name == "what a buyer has" {
-					o.Buyer = fmt.Sprintf("b-%02d", i)
-				}
-				reserve(t, s, o)
+				reserve(t, s, order(fmt.Sprintf("o-%02d", i)))
 			}
 			settle(t, s, p, 1, 7)
 			run := func() (found bool) {
 				t.Helper()
-				r, err := stock.ReconcileSome(t.Context(), newSale(t, client, stock.Options{}), p.Database, nextFence(), 2)
-				return err != nil || r.Again > 0
+				return stock.ReconcileSome(t.Context(), newSale(t, client, stock.Options{}), p.Database, nextFence(), 2) != nil
 			}
-			for range 9 { // the first one looks up all that was settled
+			for range 9 {
 				if run() {
 					t.Fatal("something is found, and nothing is wrong")
 				}
@@ -91,8 +86,8 @@ func TestReconcileWalksOverAnInstant(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"[4000000000000 2]", "[4000000000000 4]", "[4000000000001 1]", "[ 0]", "[4000000000000 2]"} {
-		if r, err := stock.ReconcileSome(t.Context(), s, p.Database, nextFence(), 2); err != nil || r.Again > 0 {
-			t.Fatalf("%+v, %v", r, err)
+		if err := stock.ReconcileSome(t.Context(), s, p.Database, nextFence(), 2); err != nil {
+			t.Fatal(err)
 		}
 		if got, err := client.HMGet(t.Context(), tag+"walk", "due", "same").Result(); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("the next run begins behind %v, %v, want %s", got, err, want)

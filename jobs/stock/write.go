@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strconv"
 
@@ -55,14 +54,9 @@ func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the orders: %w", err)
 	}
-	p := plan(got.records, found, got.ahead)
+	p := plan(got.records, found)
 	if err := tx.writePlan(ctx, p); err != nil {
 		return nil, nil, err
-	}
-	if len(got.records) > 0 {
-		if err := tx.endDisputes(ctx); err != nil {
-			return nil, nil, fmt.Errorf("disputes: %w", err)
-		}
 	}
 	if later, err = tx.lowerTotals(ctx, lower); err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
@@ -70,22 +64,7 @@ func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement
 	if err := tx.shrinkOversold(ctx); err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
-	if got.ahead {
-		p.done = current(p.done, got.records, found)
-	}
 	return p.done, later, nil
-}
-
-// current leaves out orders that changed after they were read, because a caller wrote the change
-// itself. The next run reads them again.
-func current(done []settlement, records []Record, found map[string]row) []settlement {
-	kept := done[:0]
-	for i, d := range done {
-		if d.instead == "" || !found[d.id].later(records[i]) {
-			kept = append(kept, d)
-		}
-	}
-	return kept
 }
 
 func ids(records []Record) []string {
@@ -101,20 +80,11 @@ type shift struct{ reserved, sold int64 }
 
 // planned is the set of rows to be written for some orders.
 type planned struct {
-	done     []settlement
-	orders   []Record         // orders whose rows are new or change
-	items    []Record         // orders whose items are new
-	replaced []string         // ids of orders that the store has lost and reserved again; their old items are deleted first
-	shifts   map[string]shift // by product
-	disputes []disputed       // orders of which the book has another
-	ended    []Record         // disputed orders that hold nothing any more
-	moves    []transition     // orders with a new state
-}
-
-// A disputed order is one of which the book has another.
-type disputed struct {
-	record  Record
-	instead string // state and time of the book's order
+	done   []settlement
+	orders []Record         // orders whose rows are new or change
+	items  []Record         // orders whose items are new
+	shifts map[string]shift // by product
+	moves  []transition     // orders with a new state
 }
 
 // same reports whether a row and a record are of the same order, and not of two orders that used
@@ -135,10 +105,11 @@ func (have row) before(r Record) bool {
 func (have row) later(r Record) bool { return have.same(r) && have.status.follows(r.State) }
 
 // plan compares orders with the database's rows. An open row may change to any state, and a paid
-// one to a later state. Any other row stays as it is, and the order is disputed: the store has lost
-// data, or the id was used again after it was forgotten. It is no dispute if the order has ended
-// and holds neither items nor money. Ahead: the book may have later states than the records.
-func plan(records []Record, found map[string]row, ahead bool) planned {
+// one to a later state. Any other row stays as it is, and the book refuses the order: the id was
+// used again after the store forgot it, or the store has lost data. An order of which the database
+// has a later state is left out, because a caller has written that since: the next run reads the
+// order again.
+func plan(records []Record, found map[string]row) planned {
 	p := planned{shifts: map[string]shift{}, done: make([]settlement, 0, len(records))}
 	for _, r := range records {
 		s := settlement{id: r.ID, stamp: r.stamp()}
@@ -153,17 +124,10 @@ func plan(records []Record, found map[string]row, ahead bool) planned {
 			p.orders, p.moves = append(p.orders, r), append(p.moves, transition{r, have.status})
 			p.shift(r.Items, have.status, -1)
 			p.shift(r.Items, r.State, 1)
-		case have.status.open() && have.placed != r.Placed.UnixMilli():
-			p.orders, p.items, p.replaced = append(p.orders, r), append(p.items, r), append(p.replaced, r.ID)
-			p.moves = append(p.moves, transition{record: r})
-			p.shift(r.Items, r.State, 1)
-		case !have.same(r) && (r.State == Cancelled || r.State == Expired || r.State == Refunded) && len(r.ToRefund()) == 0:
-			p.ended = append(p.ended, r)
+		case have.later(r):
+			continue
 		default:
 			s.instead = string(have.status) + " " + strconv.FormatInt(have.placed, 10)
-			if !ahead || !have.later(r) {
-				p.disputes = append(p.disputes, disputed{r, s.instead})
-			}
 		}
 		p.done = append(p.done, s)
 	}
@@ -185,19 +149,11 @@ func (p *planned) shift(items []Item, state State, sign int64) {
 }
 
 func (tx *transaction) writePlan(ctx context.Context, p planned) error {
-	for _, id := range p.replaced {
-		if err := tx.clear(ctx, &p, id); err != nil {
-			return fmt.Errorf("items of order %q, which was placed again: %w", id, err)
-		}
-	}
 	if err := tx.writeOrders(ctx, p.orders); err != nil {
 		return fmt.Errorf("orders: %w", err)
 	}
 	if err := tx.writeItems(ctx, p.items); err != nil {
 		return fmt.Errorf("items: %w", err)
-	}
-	if err := tx.writeDisputes(ctx, p); err != nil {
-		return fmt.Errorf("disputes: %w", err)
 	}
 	if err := tx.writePayments(ctx, p.orders); err != nil {
 		return fmt.Errorf("payments: %w", err)
@@ -209,24 +165,6 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 		return fmt.Errorf("events: %w", err)
 	}
 	return nil
-}
-
-// clear removes the items of a reserved order.
-func (tx *transaction) clear(ctx context.Context, p *planned, id string) error {
-	var items []Item
-	query := "SELECT sku, quantity FROM order_item WHERE sale = ? AND order_id = ?"
-	err := eachRow(ctx, tx.tx, tx.dialect, query, []any{tx.sale, id}, func(row *sql.Rows) error {
-		var item Item
-		err := row.Scan(&item.SKU, &item.Quantity)
-		items = append(items, item)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	p.shift(items, Reserved, -1)
-	_, err = tx.tx.ExecContext(ctx, tx.dialect.Bind("DELETE FROM order_item WHERE sale = ? AND order_id = ?"), tx.sale, id)
-	return err
 }
 
 func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {

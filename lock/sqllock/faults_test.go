@@ -60,7 +60,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 func TestRestartWithinTrust(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *sqlserver.Server, d *sqllock.Driver) {
 		l := lock.New(d, "holder")
-		lease, err := l.Acquire(t.Context(), "key", lock.Options{TTL: 2 * time.Minute})
+		lease, err := l.Acquire(t.Context(), "key", lock.Options{TTL: time.Hour})
 		must(t, err)
 		s.Kill()
 		if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "m/1", TTL: minute}); err == nil || isHeld(err) {
@@ -76,7 +76,7 @@ func TestRestartWithinTrust(t *testing.T) {
 			t.Errorf("the key stands at %+v; the lease has the fence %d and is %v", at, lease.Fence(), lease.Check())
 		}
 		eventually(t, "the lease can be renewed", func() bool {
-			_, err := d.Renew(t.Context(), driver.LeaseRef{Key: "key", Owner: at.Owner, Fence: at.Fence, TTL: minute})
+			_, err := d.Renew(t.Context(), driver.LeaseRef{Key: "key", Owner: at.Owner, Fence: at.Fence, TTL: time.Hour})
 			return err == nil
 		})
 		must(t, lease.Release(t.Context()))
@@ -95,7 +95,7 @@ func TestFailoverLosesCommits(t *testing.T) {
 		var first, second *lock.Lease
 		eventually(t, "the database grants", func() bool {
 			var err error
-			first, err = lock.New(d, "first").TryAcquire(t.Context(), "key", lock.Options{TTL: 2 * time.Minute})
+			first, err = lock.New(d, "first").TryAcquire(t.Context(), "key", lock.Options{TTL: time.Hour})
 			return err == nil
 		})
 		s.Kill()
@@ -104,7 +104,7 @@ func TestFailoverLosesCommits(t *testing.T) {
 		s.Restart()
 		eventually(t, "the replica grants", func() bool {
 			var err error
-			second, err = lock.New(d, "second").TryAcquire(t.Context(), "key", lock.Options{TTL: 2 * time.Minute})
+			second, err = lock.New(d, "second").TryAcquire(t.Context(), "key", lock.Options{TTL: time.Hour})
 			return err == nil
 		})
 		if err := first.Check(); err != nil {

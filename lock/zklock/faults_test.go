@@ -140,7 +140,7 @@ func TestRestartWhileHeld(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
 	d := newDriver(t, s.Addr(), zklock.Options{Session: time.Minute})
-	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
+	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Hour}
 	g, err := d.Acquire(t.Context(), a)
 	must(t, err)
 	s.Kill()
@@ -150,7 +150,7 @@ func TestRestartWhileHeld(t *testing.T) {
 	s.Restart()
 	var again driver.Grant
 	eventually(t, "a renewal after the restart", func() bool {
-		again, err = d.Renew(t.Context(), driver.LeaseRef{Key: "k", Owner: "a/1", Fence: g.Fence, TTL: time.Minute})
+		again, err = d.Renew(t.Context(), driver.LeaseRef{Key: "k", Owner: "a/1", Fence: g.Fence, TTL: time.Hour})
 		if errors.Is(err, lock.ErrLost) {
 			t.Fatal("the lease was lost over a restart")
 		}

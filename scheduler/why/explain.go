@@ -25,12 +25,12 @@ func (c *tickCase) explain() (State, string, string) {
 
 // sentence explains the state, and says what to do.
 func (c *tickCase) sentence() (text, next string) {
-	overdue := "cronce overdue --job " + c.Journal.Key
+	overdue := "cronce status overdue --job " + c.Journal.Key
 	switch c.state {
 	case Ran:
 		return c.ended(), ""
 	case Failed:
-		return c.ended(), "cronce journal " + c.Journal.Key
+		return c.ended(), "cronce runs " + c.Journal.Key
 	case Running:
 		return c.running(), ""
 	case Waiting:

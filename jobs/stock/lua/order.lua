@@ -33,9 +33,6 @@ local function held(id, record, fresh, due)
   return (redis.call('ZSCORE', fresh, id) or redis.call('ZSCORE', due, id)) and true
 end
 
--- back reports whether an order in a state was sold, and its items are in stock again.
-local function back(state) return state == 'refunded' or state == 'returned' end
-
 -- move adds what an order has of each product, times sign, to the counts at key.
 local function move(items, key, sign)
   for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
@@ -65,20 +62,10 @@ end
 
 -- leftOver reports whether the record of an order in a last state was left over when the rest of
 -- the sale was deleted around it, and counts nowhere: one that the database lacks is
--- unsettled, one that it has expires, and a disputed one is listed as that.
+-- unsettled, and one that it has expires.
 local function leftOver(id, record, k)
   return not open(string.match(record, '^%a+')) and not redis.call('ZSCORE', k.unsettled, id)
-    and redis.call('PTTL', k.record) == -1 and redis.call('HEXISTS', k.disputed, id) == 0
-end
-
--- unsettle lists an order as one whose state the database does not have. What its mark
--- as settled has counted is taken back. k has the keys unsettled, and, of an order
--- that may have been sold, settled, restored and disputed.
-local function unsettle(id, state, items, k, at)
-  if redis.call('ZADD', k.unsettled, 'NX', whole(at), id) == 0 or not k.settled then return end
-  if redis.call('HEXISTS', k.disputed, id) == 1 then return end -- which counted nothing
-  if state == 'paid' then move(items, k.settled, '-') end
-  if back(state) then move(items, k.restored, '-') end
+    and redis.call('PTTL', k.record) == -1
 end
 
 -- rewrite gives a record another state and, unless it is '', one more payment. It

@@ -3,7 +3,7 @@
 -- state cannot take is recorded as a surplus, which is to be refunded.
 --
 -- KEYS  1 the order's record  2 stock  3 reserved  4 sold  5 fresh  6 due
---       7 unsettled  8 settled  9 restored  10 disputed  11 the reference  12 bought
+--       7 unsettled  8 the reference  9 bought
 -- ARGV  1 id  2 reference  3 amount  4 currency  5 how long the reference is known in ms
 --       6 how many payments an order may have
 --
@@ -12,7 +12,7 @@
 -- must have, {'taken', id} of the order that the reference belongs to, {'used', kind}
 -- of what the reference is in this order, {'many'}, or {'unknown'}.
 local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[5], due = KEYS[6], unsettled = KEYS[7],
-  settled = KEYS[8], restored = KEYS[9], disputed = KEYS[10], bought = KEYS[12]}
+  bought = KEYS[9]}
 local record = redis.call('GET', k.record)
 if not record or not held(ARGV[1], record, k.fresh, k.due) or leftOver(ARGV[1], record, k) then return {'unknown'} end
 local known = payments(record)
@@ -23,13 +23,13 @@ for _, p in ipairs(known) do
     return {p.kind == 'paid' and 'ok' or 'closed', record}
   end
 end
-local state, due, items = string.match(record, '^(%a+) %d+ (%d+) %d+ (%S+) ')
+local state, due = string.match(record, '^(%a+) %d+ (%d+) ')
 local at = now()
 local takes = open(state) and at < tonumber(due)
 local amount, currency = costs(record)
 if takes and (amount ~= ARGV[3] or currency ~= ARGV[4]) then return {'amount', amount, currency} end
 redis.call('ZREM', k.unsettled, '') -- a write that a full store allows lets the next ones too
-local refused = claim(KEYS[11], ARGV[1], known, ARGV[6], ARGV[5])
+local refused = claim(KEYS[8], ARGV[1], known, ARGV[6], ARGV[5])
 if refused then return refused end
 changed = true
 if takes then
@@ -37,5 +37,5 @@ if takes then
 end
 local surplus = line('surplus', ARGV[2], ARGV[3], ARGV[4], at, '')
 if open(state) then return {'closed', close(ARGV[1], record, 'expired', KEYS[2], k, at, surplus)} end
-unsettle(ARGV[1], state, items, k, at)
+redis.call('ZADD', k.unsettled, 'NX', whole(at), ARGV[1])
 return {'closed', rewrite(k.record, record, state, surplus, at)}

@@ -1,13 +1,12 @@
 -- products: puts products onto a shelf that is being rebuilt.
 --
--- KEYS  1 shelf  2 put  3 stock  4 reserved  5 sold  6 settled  7 offer  8 names
+-- KEYS  1 shelf  2 put  3 stock  4 reserved  5 sold  6 offer  7 names
 -- ARGV  1 epoch, then per product: sku, put, stock, reserved, sold, offer ('': none)
 --
 -- Returns {'ok'}, or {'over'}.
 for i = 2, #ARGV, 6 do
   for count = 1, 4 do redis.call('HSET', KEYS[1 + count], ARGV[i], ARGV[i + count]) end
-  redis.call('HSET', KEYS[6], ARGV[i], ARGV[i + 4])
-  redis.call('ZADD', KEYS[8], '0', ARGV[i])
-  if ARGV[i + 5] ~= '' then redis.call('HSET', KEYS[7], ARGV[i], ARGV[i + 5]) end
+  redis.call('ZADD', KEYS[7], '0', ARGV[i])
+  if ARGV[i + 5] ~= '' then redis.call('HSET', KEYS[6], ARGV[i], ARGV[i + 5]) end
 end
 return {'ok'}

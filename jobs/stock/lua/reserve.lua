@@ -2,7 +2,7 @@
 -- price that they have now.
 --
 -- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 halted  6 offer  7 due
---       8 bought  9 unsettled  10 disputed
+--       8 bought  9 unsettled
 -- ARGV  1 id  2 how long it may stay unpaid in ms  3 items (sku=quantity,…)  4 rest
 --       5 the largest sum  6 the buyer (''), then per item: sku, quantity
 --
@@ -15,7 +15,7 @@
 -- items count from 0. Only new, and an order that expires, change anything.
 local call = redis.call
 local known = call('GET', KEYS[1])
-local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[4], due = KEYS[7], bought = KEYS[8], unsettled = KEYS[9], disputed = KEYS[10]}
+local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[4], due = KEYS[7], bought = KEYS[8], unsettled = KEYS[9]}
 if known and held(ARGV[1], known, k.fresh, k.due) and not leftOver(ARGV[1], known, k) then
   local state, due, items, rest = string.match(known, '^(%a+) %d+ (%d+) %d+ (%S+) (.*)$')
   if not items or asked(items) ~= ARGV[3] or rest ~= ARGV[4] then return {'other'} end

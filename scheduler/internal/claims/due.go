@@ -170,9 +170,9 @@ func (c *Claims) freeSlot(p *Pending) {
 	}
 }
 
-// Vacate frees the slots of n runs. It reports whether claims wait for one.
-func (c *Claims) Vacate(n int) bool {
-	c.free += n
+// Vacate frees the slot of a run. It reports whether claims wait for one.
+func (c *Claims) Vacate() bool {
+	c.free++
 	return c.waiting.count() > 0
 }
 

@@ -31,7 +31,7 @@ func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Dura
 	fx := d.claims.Effects()
 	d.arm()
 	d.mu.Unlock()
-	d.runs.Start(granted, len(all))
+	d.runs.Start(d.life, granted, len(all))
 	d.apply(fx)
 	if reached || d.life.Err() == nil { // a request that the end cut short shows nothing
 		d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
@@ -101,11 +101,11 @@ func (d *Dispatcher) Opened(all []job.Opened, slack time.Duration) {
 	d.apply(fx)
 }
 
-// Vacated gives the slots of n runs that returned to the next.
-func (d *Dispatcher) Vacated(n int) {
+// Vacated gives the slot of a run that returned to the next.
+func (d *Dispatcher) Vacated() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.claims.Vacate(n) {
+	if d.claims.Vacate() {
 		d.arm()
 	}
 }

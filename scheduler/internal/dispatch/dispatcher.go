@@ -21,8 +21,9 @@ import (
 type Runs interface {
 	// Expect is called when n claims are about to be sent.
 	Expect(n int)
-	// Start starts what was granted in answer to so many claims.
-	Start(granted []*runs.Attempt, claims int)
+	// Start starts the attempts that were granted in answer to so many claims. Their ends are
+	// repeated until life ends.
+	Start(life context.Context, granted []*runs.Attempt, claims int)
 	// Replace ends the contexts of runs of a job with ticks before newer.
 	Replace(j *job.Job, newer int64)
 }
@@ -44,6 +45,7 @@ type Events interface {
 
 // Config is what a Dispatcher needs. All fields but Peeker are required.
 type Config struct {
+	Runs      func(*Dispatcher) Runs // makes the runs, which call the dispatcher
 	Claims    claims.Config
 	Claimer   *lock.Claimer
 	Peeker    series.Peeker // nil: the store is none
@@ -77,11 +79,10 @@ type Dispatcher struct {
 
 // New returns a Dispatcher without a job. It starts nothing.
 func New(cfg Config) *Dispatcher {
-	return &Dispatcher{cfg: cfg, stopped: make(chan struct{}), claims: claims.New(cfg.Claims), sending: map[*request]struct{}{}}
+	d := &Dispatcher{cfg: cfg, stopped: make(chan struct{}), claims: claims.New(cfg.Claims), sending: map[*request]struct{}{}}
+	d.runs = cfg.Runs(d)
+	return d
 }
-
-// Grant sets what executes granted ticks. Call it before Run.
-func (d *Dispatcher) Grant(to Runs) { d.runs = to }
 
 // Change adds jobs, whose numbers must be those of the next, removes jobs, and lets jobs take the
 // place of those with their numbers, in one step.

@@ -51,7 +51,7 @@ type Grant struct {
 type Attempt struct {
 	Grant
 	runs *Runs
-	end  series.EndRequest // how it ended
+	life context.Context // its end is repeated until this ends
 
 	refusedSince time.Duration // when the store refused its end first, since the runs were made; 0: it did not. Used by the endings alone
 

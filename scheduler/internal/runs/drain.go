@@ -9,7 +9,7 @@ import (
 // called once.
 func (r *Runs) Drain() {
 	close(r.draining)
-	r.sendEnds()
+	r.ends.flush()
 }
 
 // Unfinished counts the attempts whose functions have not returned, and names at most so many of

@@ -14,8 +14,8 @@ import (
 
 // A Dispatcher claims ticks. Runs calls it without holding a mutex.
 type Dispatcher interface {
-	// Vacated is called when n functions have returned: their slots are free.
-	Vacated(n int)
+	// Vacated is called when a function has returned: its slot is free.
+	Vacated()
 	// Ended is called with the store's answer to the end of a run, once per run.
 	Ended(a *Attempt, e series.EndAnswer)
 	// EndRefused is called when a job no longer waits for the end of a run, because the
@@ -42,6 +42,10 @@ type Work interface {
 
 // Config is what Runs need. All fields are required.
 type Config struct {
+	Store       EndStore
+	Refuses     func(err error) bool       // reports whether the store answered an end, and refuses it
+	EndAnswered func(shard int, err error) // is called after each request with ends; nil: the store answered
+	EndTimeout  time.Duration              // of one request with ends
 	Dispatcher  Dispatcher
 	Events      Events
 	Work        func(a *Attempt) Work // prepares the work of an attempt
@@ -53,13 +57,12 @@ type Config struct {
 
 // Runs are the attempts of a node that have not ended. They are safe for concurrent use.
 type Runs struct {
-	cfg         Config
-	born        time.Time
-	life        context.Context // ends are repeated until it ends
-	starting    atomic.Int64    // claims that may lead to a start, and attempts that have not begun
-	unanswered  atomic.Int64    // attempts whose end the store has not answered
-	draining    chan struct{}   // closed by Drain
-	completions completions
+	cfg        Config
+	born       time.Time
+	starting   atomic.Int64  // claims that may lead to a start, and attempts that have not begun
+	unanswered atomic.Int64  // attempts whose end the store has not answered
+	draining   chan struct{} // closed by Drain
+	ends       ends
 
 	mu        sync.Mutex
 	alive     []*Attempt            // whose functions have not returned, in no order
@@ -70,22 +73,22 @@ type Runs struct {
 
 // New returns Runs without an attempt.
 func New(cfg Config) *Runs {
-	return &Runs{cfg: cfg, born: time.Now(), life: context.Background(), draining: make(chan struct{}), refused: map[uint32][]*Attempt{}}
+	return &Runs{
+		cfg: cfg, born: time.Now(), draining: make(chan struct{}), refused: map[uint32][]*Attempt{},
+		ends: ends{store: cfg.Store, refuses: cfg.Refuses, answered: cfg.EndAnswered, timeout: cfg.EndTimeout},
+	}
 }
-
-// Until sets the context for whose life ends are repeated. Call it before the first Start.
-func (r *Runs) Until(life context.Context) { r.life = life }
 
 // Expect notes that n claims were sent. They count as starts until Start is called with
 // their answers.
 func (r *Runs) Expect(n int) { r.starting.Add(int64(n)) }
 
 // Start registers granted attempts and starts them, when their ticks are there. They are
-// the answer to so many claims.
-func (r *Runs) Start(granted []*Attempt, claims int) {
+// the answer to so many claims. Their ends are repeated until life ends.
+func (r *Runs) Start(life context.Context, granted []*Attempt, claims int) {
 	r.mu.Lock()
 	for _, a := range granted {
-		a.runs = r
+		a.runs, a.life = r, life
 		a.Void = a.Void || r.over
 		a.place = len(r.alive)
 		r.alive = append(r.alive, a)
@@ -129,17 +132,15 @@ func start(all []*Attempt) {
 	})
 }
 
-// vacate removes attempts whose functions have returned, and frees their slots.
-func (r *Runs) vacate(all ...*Attempt) {
+// vacate removes an attempt whose function has returned, and frees its slot.
+func (r *Runs) vacate(a *Attempt) {
 	r.mu.Lock()
-	for _, a := range all {
-		last := r.alive[len(r.alive)-1]
-		r.alive[a.place], last.place = last, a.place
-		r.alive[len(r.alive)-1] = nil
-		r.alive = r.alive[:len(r.alive)-1]
-	}
+	last := r.alive[len(r.alive)-1]
+	r.alive[a.place], last.place = last, a.place
+	r.alive[len(r.alive)-1] = nil
+	r.alive = r.alive[:len(r.alive)-1]
 	r.mu.Unlock()
-	r.cfg.Dispatcher.Vacated(len(all))
+	r.cfg.Dispatcher.Vacated()
 	r.changed()
 }
 

@@ -1,18 +1,26 @@
 package command
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
-// Group makes a command that only contains other commands.
+// Group makes a command that only contains other commands. Its example is the first of each.
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	parent := &cobra.Command{
 		Use: use, Short: short,
 		RunE:                       UnknownBelow,
 		SuggestionsMinimumDistance: 2,
 	}
+	var examples []string
+	for _, cmd := range commands {
+		first, _, _ := strings.Cut(cmd.Example, "\n")
+		examples = append(examples, first)
+	}
+	parent.Example = strings.Join(examples, "\n")
 	parent.AddCommand(commands...)
 	return parent
 }

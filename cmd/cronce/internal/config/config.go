@@ -223,12 +223,10 @@ type Shop struct {
 	PaymentTokenFile string `yaml:"payment_token_file"`
 }
 
-// Events has the targets of the events of orders.
+// Events has the settings of the events of orders.
 type Events struct {
 	Retention duration `yaml:"retention"`
-	Stream    *Stream  `yaml:"stream"`
 	Webhook   *Webhook `yaml:"webhook"`
-	SMS       *Texts   `yaml:"sms"`
 }
 
 // A Webhook has the settings of a webhook that gets events.
@@ -242,22 +240,6 @@ type Webhook struct {
 	Timeout       duration `yaml:"timeout"`
 	Concurrency   int      `yaml:"concurrency"`
 	Receiver      bool     `yaml:"receiver"`
-}
-
-// Texts are the templates of texts by kind of event; empty: no text.
-type Texts struct {
-	Reserved  string `yaml:"reserved"`
-	Paid      string `yaml:"paid"`
-	Cancelled string `yaml:"cancelled"`
-	Expired   string `yaml:"expired"`
-	Returned  string `yaml:"returned"`
-	Refunded  string `yaml:"refunded"`
-}
-
-// A Stream has the settings of the Redis stream that gets events.
-type Stream struct {
-	Key    string `yaml:"key"`
-	Length int64  `yaml:"length"`
 }
 
 // Database names the database of the orders: an SQLite file, or a DSN.

@@ -4,20 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/events"
 )
 
-// shopKinds are the jobs that a shop needs.
-var shopKinds = []string{stock.SettleOrdersName, stock.ReleaseExpiredName, stock.ReconcileName}
-
-// The kinds of jobs that deliver the events of the shop, each to one target.
-const (
-	KindStream  = stock.DeliverEventsName + ".stream"
-	KindWebhook = stock.DeliverEventsName + ".webhook"
-	KindTexts   = stock.DeliverEventsName + ".sms"
-)
+// shopKinds are the jobs that a shop needs; the last one only with a webhook.
+var shopKinds = []string{stock.SettleOrdersName, stock.ReleaseExpiredName, stock.ReconcileName, events.JobName}
 
 // AllJobs returns the jobs of the file, and the jobs that a shop needs and the file does not name.
 // Its error reports that there is no job, or that there are two of a kind of which one is allowed.
@@ -35,7 +28,10 @@ func (c *Config) withShopJobs() []Job {
 	if c.Shop == nil {
 		return jobs
 	}
-	for _, kind := range append(slices.Clone(shopKinds), c.EventKinds()...) {
+	for _, kind := range shopKinds {
+		if kind == events.JobName && !c.HasWebhook() {
+			continue
+		}
 		if !slices.ContainsFunc(c.Jobs, func(j Job) bool { return j.Kind == kind }) {
 			jobs = append(jobs, Job{Kind: kind})
 		}
@@ -54,8 +50,7 @@ func (c *Config) OnlyShop() {
 	if c.Shop == nil {
 		c.Shop = &Shop{}
 	}
-	texts := c.Shop.Events != nil && c.Shop.Events.SMS != nil // the job of the outbox sends them
-	c.Jobs = slices.DeleteFunc(c.Jobs, func(j Job) bool { return !isShopKind(j.Kind) && !(texts && j.Kind == "sms") })
+	c.Jobs = slices.DeleteFunc(c.Jobs, func(j Job) bool { return !slices.Contains(shopKinds, j.Kind) })
 }
 
 // oneOfEach refuses a second job on the outbox, or of a kind of the shop. The fences of two jobs
@@ -64,7 +59,7 @@ func (c *Config) oneOfEach() error {
 	first := map[string]int{}
 	for i := range c.Jobs {
 		kind := c.Jobs[i].Kind
-		if kind != "sms" && !isShopKind(kind) {
+		if kind != "sms" && !slices.Contains(shopKinds, kind) {
 			continue
 		}
 		if earlier, ok := first[kind]; ok {
@@ -75,30 +70,7 @@ func (c *Config) oneOfEach() error {
 	return nil
 }
 
-// EventKinds returns the kinds of the jobs that deliver to the configured targets.
-func (c *Config) EventKinds() (names []string) {
-	if c.Shop == nil || c.Shop.Events == nil {
-		return nil
-	}
-	e := c.Shop.Events
-	for name, set := range map[string]bool{KindStream: e.Stream != nil, KindWebhook: e.Webhook != nil, KindTexts: e.SMS != nil} {
-		if set {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// EventTargets returns the names of the configured targets.
-func (c *Config) EventTargets() (names []string) {
-	for _, kind := range c.EventKinds() {
-		names = append(names, strings.TrimPrefix(kind, stock.DeliverEventsName+"."))
-	}
-	return names
-}
-
-// isShopKind reports whether jobs of a kind belong to a shop.
-func isShopKind(kind string) bool {
-	return slices.Contains(shopKinds, kind) || slices.Contains([]string{KindStream, KindWebhook, KindTexts}, kind)
+// HasWebhook reports whether the events of the shop are posted.
+func (c *Config) HasWebhook() bool {
+	return c.Shop != nil && c.Shop.Events != nil && c.Shop.Events.Webhook != nil
 }

@@ -41,7 +41,7 @@ func (c *Config) opsFaults(bad func(path, format string, args ...any)) {
 		return
 	}
 	if o.TokensFile == "" {
-		bad("ops.tokens_file", "is missing: the plane is served only to callers with a token; cronce token new makes one")
+		bad("ops.tokens_file", "is missing: the plane is served only to callers with a token; cronce ops token new makes one")
 	}
 	if (o.TLS.Cert == "") != (o.TLS.Key == "") {
 		bad("ops.tls", "has a cert without its key, or a key without its cert")

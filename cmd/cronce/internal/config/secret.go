@@ -67,7 +67,7 @@ func (c *Config) secretSources() []secretSource {
 		for _, role := range s.tokenSources() {
 			all = append(all, role.secretSource)
 		}
-		if s.Events != nil && s.Events.Webhook != nil {
+		if c.HasWebhook() {
 			w := s.Events.Webhook
 			all = append(all, secretSource{"shop.events.webhook.secret", w.SecretFile, w.SecretEnv},
 				secretSource{"shop.events.webhook.old_secret", w.OldSecretFile, w.OldSecretEnv})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
 // What may rebuild a shelf that has lost data: only the command shop restore (the default), or
@@ -70,11 +71,11 @@ type Rate struct {
 	Burst     int `yaml:"burst"`
 }
 
-func (r Rate) rate() stock.Rate { return stock.Rate{PerMinute: r.PerMinute, Burst: r.Burst} }
+func (r Rate) rate() stockhttp.Rate { return stockhttp.Rate{PerMinute: r.PerMinute, Burst: r.Burst} }
 
 // Gate returns the options that limit the requests to a shop.
-func (s *Shop) Gate() stock.HandlerOptions {
-	o := stock.HandlerOptions{InFlight: s.InFlight, Wait: time.Duration(s.Wait), Timeout: time.Duration(s.Timeout),
+func (s *Shop) Gate() stockhttp.Options {
+	o := stockhttp.Options{InFlight: s.InFlight, Wait: time.Duration(s.Wait), Timeout: time.Duration(s.Timeout),
 		BuyerRate: s.BuyerRate.rate(), AddressRate: s.AddressRate.rate()}
 	for _, text := range s.TrustedProxies {
 		if p, err := proxyPrefix(text); err == nil { // gateFaults has refused invalid ones

@@ -97,7 +97,7 @@ func (c *Config) redisKey() string {
 
 // needsRedis reports whether something of the configuration works on a Redis alone.
 func (c *Config) needsRedis() bool {
-	return c.Shop != nil || slices.ContainsFunc(c.Jobs, func(j Job) bool { return j.Kind == "sms" || isShopKind(j.Kind) })
+	return c.Shop != nil || slices.ContainsFunc(c.Jobs, func(j Job) bool { return j.Kind == "sms" || slices.Contains(shopKinds, j.Kind) })
 }
 
 // parseStore parses the setting store. No fault repeats a part of it: a password may be in it.

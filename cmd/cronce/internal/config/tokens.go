@@ -4,12 +4,12 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
 // A tokenSource names the variable and the file of a role's tokens.
 type tokenSource struct {
-	role stock.Role
+	role stockhttp.Role
 	secretSource
 	defaultEnv string
 }
@@ -19,16 +19,16 @@ var ShopTokenEnvs = []string{"CRONCE_SHOP_BUYER_TOKEN", "CRONCE_SHOP_SELLER_TOKE
 
 func (s *Shop) tokenSources() []tokenSource {
 	return []tokenSource{
-		{stock.Buyer, secretSource{"shop.buyer_token", s.BuyerTokenFile, s.BuyerTokenEnv}, ShopTokenEnvs[0]},
-		{stock.Seller, secretSource{"shop.seller_token", s.SellerTokenFile, s.SellerTokenEnv}, ShopTokenEnvs[1]},
-		{stock.PaymentService, secretSource{"shop.payment_token", s.PaymentTokenFile, s.PaymentTokenEnv}, ShopTokenEnvs[2]},
+		{stockhttp.Buyer, secretSource{"shop.buyer_token", s.BuyerTokenFile, s.BuyerTokenEnv}, ShopTokenEnvs[0]},
+		{stockhttp.Seller, secretSource{"shop.seller_token", s.SellerTokenFile, s.SellerTokenEnv}, ShopTokenEnvs[1]},
+		{stockhttp.PaymentService, secretSource{"shop.payment_token", s.PaymentTokenFile, s.PaymentTokenEnv}, ShopTokenEnvs[2]},
 	}
 }
 
 // ShopTokens returns a function that returns the current tokens of a role. It returns nil if no
 // shop is served, or if no role has a token: then every caller may do everything, which is allowed
 // on a loopback address alone. If one role has a token, each role must have one.
-func (c *Config) ShopTokens() (func(stock.Role) []string, error) {
+func (c *Config) ShopTokens() (func(stockhttp.Role) []string, error) {
 	if !c.ServesShop() {
 		return nil, nil
 	}
@@ -52,9 +52,9 @@ func (c *Config) ServesShop() bool {
 
 // readTokens reads the tokens of each role. It returns them with a function that reads the tokens
 // of files again at each call.
-func (c *Config) readTokens() (now func(stock.Role) []string, first map[stock.Role][]string, err error) {
-	first = map[stock.Role][]string{}
-	files := map[stock.Role]*current[[]string]{}
+func (c *Config) readTokens() (now func(stockhttp.Role) []string, first map[stockhttp.Role][]string, err error) {
+	first = map[stockhttp.Role][]string{}
+	files := map[stockhttp.Role]*current[[]string]{}
 	var faults []error
 	for _, s := range c.Shop.tokenSources() {
 		read, err := newCurrent(c.stale, func() ([]string, error) { return c.tokens(s) }, s.file)
@@ -69,7 +69,7 @@ func (c *Config) readTokens() (now func(stock.Role) []string, first map[stock.Ro
 			first[s.role] = read.last
 		}
 	}
-	return func(role stock.Role) []string {
+	return func(role stockhttp.Role) []string {
 		if file := files[role]; file != nil {
 			return file.value()
 		}
@@ -96,9 +96,9 @@ func (c *Config) tokens(s tokenSource) ([]string, error) {
 }
 
 // tokenFaults refuses a role without a token, and a token of two roles.
-func (c *Config) tokenFaults(tokens map[stock.Role][]string) error {
+func (c *Config) tokenFaults(tokens map[stockhttp.Role][]string) error {
 	var faults []error
-	owner := map[string]stock.Role{}
+	owner := map[string]stockhttp.Role{}
 	for _, s := range c.Shop.tokenSources() {
 		if len(tokens[s.role]) == 0 {
 			faults = append(faults, c.Fault(s.path+"_env", "and %s_file are missing, and %s is not set: each role needs a token, unless none has one and shop.address is a loopback address",

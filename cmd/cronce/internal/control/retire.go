@@ -22,7 +22,7 @@ func RetireCommand() *cobra.Command {
 		Use:   "retire <job> --reason <text>",
 		Short: "Take a job that no node has any more off the lists",
 		Long: "Take a job that was removed or renamed off the lists. Nothing of it is overdue, its journal is kept, runs that their\n" +
-			"nodes left are settled as lost, and ticks that no node has decided are recorded as missed. cronce jobs --state retired\n" +
+			"nodes left are settled as lost, and ticks that no node has decided are recorded as missed. cronce status jobs --state retired\n" +
 			"lists it. If a node opens the job again it begins at that time, and a pause of before has ended. The command works\n" +
 			"while no node lives.\n\n" +
 			"Exit code 3: a node that lives has opened the job within 15 minutes, a run is alive, the job changed at the same time, or\n" +

@@ -1,4 +1,4 @@
-// Package inspect has the commands that read a namespace and report it: verify, journal, why and doctor.
+// Package inspect has the commands that read a namespace and report it: verify, status overdue, why and doctor.
 // None of them changes the store.
 package inspect
 

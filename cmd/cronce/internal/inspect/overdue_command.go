@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// OverdueCommand is the command overdue.
+// OverdueCommand is the command status overdue.
 func OverdueCommand() *cobra.Command {
 	var job, output string
 	cmd := &cobra.Command{
@@ -26,7 +26,7 @@ func OverdueCommand() *cobra.Command {
 			"timer outside of the cluster. It judges as verify does, and reports no broken invariant.\n\n" +
 			"Exit code 1: something is overdue; 3: the user may not read a part of the store; 4: that is not known, since the store\n" +
 			"does not answer, a part of it cannot be read, or no job is on record.",
-		Example: "  cronce overdue\n  cronce overdue --job sendSms -o json",
+		Example: "  cronce status overdue\n  cronce status overdue --job sendSms -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return inspect(cmd, func(ctx context.Context, s inspector) error {

@@ -24,26 +24,44 @@ import (
 func WhyCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "why <job> <time>",
+		Use:   "why <job> <time> | <run>",
 		Short: "Say what became of one tick of a job, and why",
 		Long: "Say what became of one tick of a job, or what will, in a sentence, with the lines of the journal that it follows from,\n" +
 			"and the last lines of its output if the store has it; -o json has all of it.\n\n" +
 			"The time is RFC 3339, a local time in the zone of the job's spec (\"2026-11-23 03:00\", or \"03:00\" or \"03:00:20\" for the latest one),\n" +
-			"\"last\" or \"next\", or how long ago (2h: the latest tick by then).\n\n" +
+			"\"last\" or \"next\", or how long ago (2h: the latest tick by then). Instead of both, the id of a run as logs and cronce runs -o name have it:\n" +
+			"namespace/job@tick, with or without the namespace.\n\n" +
 			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back so far.",
-		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json",
+		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json\n  cronce why report@2026-11-23T02:00:00Z",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			id := ""
+			if len(args) == 1 {
+				id, args = args[0], jobAndTick(args[0])
+			}
 			if len(args) != 2 {
-				return exit.Usagef("why: got %d arguments, want the name of one job and a time", len(args))
+				return exit.Usagef("why: got %d arguments, want the name of one job and a time, or the id of a run", len(args))
 			}
 			return inspect(cmd, func(ctx context.Context, s inspector) error {
-				return s.why(ctx, cmd.OutOrStdout(), args[0], args[1], output)
+				job := args[0]
+				if id != "" {
+					job = strings.TrimPrefix(job, s.Config.Namespace+"/")
+				}
+				return s.why(ctx, cmd.OutOrStdout(), job, args[1], output)
 			})
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	command.OutputFlag(cmd, &output)
 	return cmd
+}
+
+// jobAndTick returns the two parts of the id of a run, or its argument if that is none.
+func jobAndTick(id string) []string {
+	job, tick, found := strings.Cut(id, "@")
+	if _, err := time.Parse(time.RFC3339, tick); !found || err != nil {
+		return []string{id}
+	}
+	return []string{job, tick}
 }
 
 func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string) error {
@@ -166,7 +184,7 @@ func printWhy(w io.Writer, j *series.Journal, state *series.Series, r whyReport,
 	a, note := &r.Answer, r.Note
 	evidence := evidenceOf(j, state, a.Evidence)
 	if output == command.OutputJSON {
-		r.Evidence = journalReportOf(j, evidence).Lines
+		r.Evidence = journalLines(evidence)
 		return terminal.PrintJSON(w, r)
 	}
 	fmt.Fprintf(w, "%s, tick %s%s: %s\n", a.Job, a.Tick.Format("2006-01-02T15:04:05.000Z07:00"), localOf(a), a.State)
@@ -179,7 +197,7 @@ func printWhy(w io.Writer, j *series.Journal, state *series.Series, r whyReport,
 	}
 	if len(evidence) > 0 {
 		fmt.Fprintln(w)
-		if err := printLines(w, j, evidence, output); err != nil {
+		if err := printLines(w, evidence); err != nil {
 			return err
 		}
 	}
@@ -218,13 +236,4 @@ func localOf(a *why.Answer) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s %s)", a.Tick.In(zone).Format("15:04:05"), a.Zone)
-}
-
-// evidenceOf are the lines of a journal with these indexes.
-func evidenceOf(j *series.Journal, state *series.Series, indexes []int) (lines []shownLine) {
-	killed := killedAttempts(j.Lines, state)
-	for _, i := range indexes {
-		lines = append(lines, shownLine{&j.Lines[i], killed[i]})
-	}
-	return lines
 }

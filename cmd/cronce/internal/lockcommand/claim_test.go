@@ -93,7 +93,7 @@ func (m *crowd) call(takes time.Duration) {
 	m.ran = append(m.ran, time.UnixMilli(c.tick).UTC().Format(time.TimeOnly))
 	m.mu.Unlock()
 	_ = wait.Sleep(m.t.Context(), takes)
-	if err := end(a.Lease, series.EndRequest{Outcome: series.OutcomeOK, OK: true}); err != nil {
+	if err := end(series.FrontOf(m.store), a.Lease, series.EndRequest{Outcome: series.OutcomeOK, OK: true}); err != nil {
 		m.t.Error(err)
 	}
 }
@@ -210,7 +210,7 @@ func TestTickThatNeverStarted(t *testing.T) {
 		c := tickCall{store: m.store, node: "m", key: seriesPrefix + "k", schedule: m.spec, ttl: 10 * time.Second}
 		a, err := c.claim(m.t.Context())
 		if err == nil && a.Lease != nil {
-			err = end(a.Lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
+			err = end(series.FrontOf(m.store), a.Lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
 		}
 		if err != nil {
 			m.t.Error(err)

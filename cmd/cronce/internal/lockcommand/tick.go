@@ -78,7 +78,7 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 	stop := context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })
 	defer stop()
 	if wait.Sleep(ctx, a.Wait) != nil || lease.Check() != nil {
-		_ = end(lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
+		_ = end(s.Front(), lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
 		return exit.Doubt(fmt.Errorf("lock %q: the tick of %s was granted, and the command was not started", key, stamp(c.tick)))
 	}
 	err = execute(lease, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
@@ -90,7 +90,7 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 	case err != nil:
 		e = series.EndRequest{Outcome: series.OutcomeFailed, Error: err.Error()}
 	}
-	switch ended := end(lease, e); {
+	switch ended := end(s.Front(), lease, e); {
 	case lost || errors.Is(ended, lock.ErrLost):
 		return fmt.Errorf("lock %q was lost: the run of %s was not renewed before the command ended", key, stamp(c.tick))
 	case err == nil && ended != nil:
@@ -104,26 +104,28 @@ func (s lockStore) refuses(err error) bool {
 	return exit.RefusedByStore(err) || s.Driver.Refuses(err)
 }
 
-// end ends a run, and waits for the store's answer.
-func end(lease *lock.Lease, e series.EndRequest) error {
+// end ends a run, and waits for the store's answer. While there is none it asks again.
+func end(front series.Front, lease *lock.Lease, e series.EndRequest) error {
+	run, first := lease.End()
+	if !first {
+		return lock.ErrLost
+	}
 	ctx, stop := context.WithTimeout(context.Background(), releaseTimeout)
 	defer stop()
-	answered := make(ending, 1)
-	if !lease.End(ctx, e, answered) {
-		return lock.ErrLost
+	e.RunRef, e.Error = run, series.ErrorText(e.Error)
+	for again := false; ; again = true {
+		switch a := front.ReleaseRuns(ctx, []series.EndRequest{e})[0]; {
+		case a.Ended:
+			return nil
+		case a.Err == nil && !again:
+			return lock.ErrLost
+		case a.Err == nil: // the request before may have settled it
+			return errors.New("the run was settled, by this end or before it")
+		case wait.Sleep(ctx, askAgain) != nil:
+			return a.Err
+		}
 	}
-	a := <-answered
-	if a.Err == nil && !a.Ended {
-		return lock.ErrLost
-	}
-	return a.Err
 }
-
-// An ending gets the store's answer to the end of a run.
-type ending chan series.EndAnswer
-
-func (e ending) Ended(a series.EndAnswer) { e <- a }
-func (e ending) Refused()                 {}
 
 // hold keeps a lock until an instant, unless its lease ends before.
 func hold(lease *lock.Lease, until time.Time) {

@@ -18,6 +18,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
 	jobexec "github.com/cronce/cronce/jobs/exec"
 	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/events"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -37,7 +38,7 @@ type kind func(c *config.Config, at string, j *config.Job, p resources) (schedul
 var kinds = map[string]kind{
 	"exec": execKind, "http": httpKind, "sms": smsKind, "sleep": sleepKind,
 	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
-	config.KindStream: deliverKind, config.KindWebhook: deliverKind, config.KindTexts: deliverKind,
+	events.JobName: deliverKind,
 }
 
 // schedulerConfig returns the configuration of the scheduler. Its error joins the faults of the

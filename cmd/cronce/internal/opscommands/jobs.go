@@ -16,8 +16,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// JobsCommand is the command jobs.
-func JobsCommand() *cobra.Command {
+func jobsCommand() *cobra.Command {
 	var f shown
 	var state, sort string
 	cmd := &cobra.Command{
@@ -26,7 +25,7 @@ func JobsCommand() *cobra.Command {
 		Long: "List the jobs of the namespace: how each stands, what became of its last tick, and when the next one is. A pattern has\n" +
 			"*, ? or [a-z]; any other text is a part of the name.\n\n" +
 			"Exit code 4: the store does not answer, a part of it cannot be read, or no job is on record.",
-		Example: "  cronce jobs\n  cronce jobs 'report.*' --sort next\n  cronce jobs --state overdue -o name\n  cronce jobs show sendSms",
+		Example: "  cronce status jobs\n  cronce status jobs 'report.*' --sort next\n  cronce status jobs --state overdue -o name\n  cronce status jobs show sendSms",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			filter := ops.JobFilter{State: ops.State(state), Sort: sort}
@@ -59,13 +58,13 @@ func words(states []ops.State) string {
 
 func checkFilter(f *ops.JobFilter) error {
 	if f.State != "" && !slices.Contains(ops.JobStates, f.State) {
-		return exit.Usagef("jobs: --state is %s, must be %s", strictyaml.Quote(string(f.State)), words(ops.JobStates))
+		return exit.Usagef("status jobs: --state is %s, must be %s", strictyaml.Quote(string(f.State)), words(ops.JobStates))
 	}
 	if !slices.Contains(ops.JobSorts, f.Sort) {
-		return exit.Usagef("jobs: --sort is %s, must be %s", strictyaml.Quote(f.Sort), strings.Join(ops.JobSorts, ", "))
+		return exit.Usagef("status jobs: --sort is %s, must be %s", strictyaml.Quote(f.Sort), strings.Join(ops.JobSorts, ", "))
 	}
 	if _, err := path.Match(f.Name, ""); err != nil {
-		return exit.Usagef("jobs: %s is no pattern: %w", strictyaml.Quote(f.Name), err)
+		return exit.Usagef("status jobs: %s is no pattern: %w", strictyaml.Quote(f.Name), err)
 	}
 	return nil
 }
@@ -144,10 +143,10 @@ func jobCommand() *cobra.Command {
 		Use:     "show <job>",
 		Short:   "Show a job: its spec and policies, how it stands, its newest verdicts",
 		Long:    "Show a job: its spec and policies as they are recorded, how it stands, its next ticks and its newest verdicts.\n\nExit code 4: the store does not answer, or the job cannot be read.",
-		Example: "  cronce jobs show sendSms",
+		Example: "  cronce status jobs show sendSms",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("jobs show: got %d arguments, want the name of one job", len(args))
+				return exit.Usagef("status jobs show: got %d arguments, want the name of one job", len(args))
 			}
 			return f.run(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
 				return jobListing(ctx, s, now, args[0])

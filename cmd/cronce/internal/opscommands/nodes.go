@@ -10,8 +10,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// NodesCommand is the command nodes.
-func NodesCommand() *cobra.Command {
+func nodesCommand() *cobra.Command {
 	var f shown
 	var gone bool
 	cmd := &cobra.Command{
@@ -20,7 +19,7 @@ func NodesCommand() *cobra.Command {
 		Long: "List the nodes that live, with their runs, and those that left (drained) or fell silent (killed, or cut off from the\n" +
 			"store) within a day.\n\n" +
 			"Exit code 1: no node lives; 4: the store does not answer, or the list of nodes cannot be read.",
-		Example: "  cronce nodes\n  cronce nodes --gone -o json",
+		Example: "  cronce status nodes\n  cronce status nodes --gone -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {

@@ -1,4 +1,4 @@
-// Package opscommands has the commands that show what a namespace does: status, jobs, runs and nodes, straight from
+// Package opscommands has the commands that show what a namespace does: status and runs, straight from
 // the store, and ops, which serves the same as API and pages. None of them changes the store.
 package opscommands
 
@@ -87,6 +87,15 @@ func unreached(ctx context.Context, s *clients.Store, now *ops.Snapshot) error {
 	}
 	if _, err := s.Now(ctx); err != nil {
 		return err
+	}
+	keys, err := s.Jobs(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, state := range s.Front().ReadSeries(ctx, keys) { // the snapshot has the text alone: a refusal has a code of its own
+		if state.Err != nil {
+			return s.Failed(state.Err)
+		}
 	}
 	return exit.Doubt(errors.New(now.Down)) // it answers again, or the user may read the clock alone
 }

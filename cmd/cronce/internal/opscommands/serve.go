@@ -29,17 +29,17 @@ import (
 	"github.com/cronce/cronce/ops/web"
 )
 
-// OpsCommand is the command ops.
+// OpsCommand is the command ops, with token.
 func OpsCommand() *cobra.Command {
 	var dev bool
 	var address string
 	cmd := &cobra.Command{
 		Use:   "ops",
 		Short: "Serve pages, API and metrics of a namespace",
-		Long: "Serve what status, jobs, runs, nodes, overdue and why say, as pages for a browser, as JSON below /api/v1, and as\n" +
+		Long: "Serve what status, runs and why say, as pages for a browser, as JSON below /api/v1, and as\n" +
 			"metrics, until SIGTERM, SIGINT or SIGHUP. It needs the store and no node. Start two for one to remain.\n\n" +
 			"It is closed by default: it listens where ops.address says, and answers callers with a token of ops.tokens_file:\n" +
-			"see cronce token new. With --dev it needs no configuration: it listens on this machine alone, and prints an address\n" +
+			"see cronce ops token new. With --dev it needs no configuration: it listens on this machine alone, and prints an address\n" +
 			"that begins one session, once.",
 		Example: "  cronce ops --dev\n  cronce ops --config config.yaml",
 		Args:    cobra.NoArgs,
@@ -53,6 +53,7 @@ func OpsCommand() *cobra.Command {
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVar(&dev, "dev", false, "on this machine alone, with an address that works once")
 	cmd.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "with --dev: where; port 0: any that is free")
+	cmd.AddCommand(tokenCommand())
 	return cmd
 }
 
@@ -206,26 +207,25 @@ func serve(ctx context.Context, s *clients.Store, log *slog.Logger, gate *access
 	return err
 }
 
-// TokenCommand is the command token.
-func TokenCommand() *cobra.Command {
+func tokenCommand() *cobra.Command {
 	var role string
 	cmd := &cobra.Command{
 		Use:   "new <id>",
 		Short: "Make a token, and print it once",
 		Long: "Make a token for a caller of cronce ops. The token is printed on standard output, once: what is kept of it is its\n" +
 			"SHA-256, in the line on standard error. Append that line to the file of ops.tokens_file.",
-		Example: "  cronce token new grafana --role viewer 2>>tokens",
+		Example: "  cronce ops token new grafana --role viewer 2>>tokens",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("token new: got %d arguments, want the id of the caller", len(args))
+				return exit.Usagef("ops token new: got %d arguments, want the id of the caller", len(args))
 			}
 			r, err := access.ParseRole(role)
 			if err != nil {
-				return exit.Usagef("token new: --%w", err)
+				return exit.Usagef("ops token new: --%w", err)
 			}
 			t, text, err := access.NewToken(args[0], r)
 			if err != nil {
-				return exit.Usagef("token new: %w", err)
+				return exit.Usagef("ops token new: %w", err)
 			}
 			if _, err := io.WriteString(cmd.OutOrStdout(), text+"\n"); err != nil {
 				return err

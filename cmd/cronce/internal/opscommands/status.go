@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// StatusCommand is the command status.
+// StatusCommand is the command status, with jobs and nodes.
 func StatusCommand() *cobra.Command {
 	var f shown
 	cmd := &cobra.Command{
@@ -31,6 +31,7 @@ func StatusCommand() *cobra.Command {
 		},
 	}
 	f.flags(cmd)
+	cmd.AddCommand(jobsCommand(), nodesCommand())
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
 // ScrapeTime bounds the wait of a scrape for the store.
@@ -27,8 +27,8 @@ func (s *Shop) Collectors() []prometheus.Collector {
 // metrics are absent, so that no value is stale.
 type shopMetrics struct {
 	sale    *stock.Sale
-	handler *atomic.Pointer[stock.Handler] // holds nil until the shop is served
-	skus    []string                       // products whose stock is a metric; empty: all, if they are few
+	handler *atomic.Pointer[stockhttp.Handler] // holds nil until the shop is served
+	skus    []string                           // products whose stock is a metric; empty: all, if they are few
 
 	up, known, left, products, closed, unsettled, lag, totals, shed, requests *prometheus.Desc
 }
@@ -101,60 +101,46 @@ func zeroOrOne(yes bool) float64 {
 	return 0
 }
 
-// bookMetrics are the metrics from the database of a shop: the targets of its events, and its
-// disputed and lost orders. If the database does not answer, its metrics are absent.
+// bookMetrics are the metrics from the database of a shop: its events. If the database does not answer, its metrics are absent.
 type bookMetrics struct {
-	sale    *stock.Sale
-	targets []string // configured targets: a removed one no longer counts
+	sale  *stock.Sale
+	posts bool // whether its events are posted: otherwise they have no metrics
 
-	up, disputed, lost, waiting, lag, aside *prometheus.Desc
+	up, waiting, lag, skipped *prometheus.Desc
 }
 
 func newBookMetrics(s *Shop) *bookMetrics {
 	return &bookMetrics{
-		sale: s.Sale, targets: s.targets,
-		up:       shopDesc("database_up", "Whether the database has answered this scrape."),
-		disputed: shopDesc("orders_disputed", "Orders that the store accepted and of which the database has another under the same id: an operator decides."),
-		lost:     shopDesc("orders_lost", "Accepted orders whose acknowledged state is neither in the store nor in the database."),
-		waiting:  shopDesc("events_waiting", "Events that a target does not have yet.", "target"),
-		lag:      shopDesc("events_lag_seconds", "Age of the oldest event that a target does not have yet.", "target"),
-		aside:    shopDesc("events_aside", "Events that a target has refused: an operator decides.", "target"),
+		sale: s.Sale, posts: s.posts,
+		up:      shopDesc("database_up", "Whether the database has answered this scrape."),
+		waiting: shopDesc("events_waiting", "Events that the webhook does not have yet."),
+		lag:     shopDesc("events_lag_seconds", "Age of the oldest event that the webhook does not have yet."),
+		skipped: shopDesc("events_skipped_total", "Events that were skipped because they failed while the webhook accepted others."),
 	}
 }
 
 // Describe is for the registry.
 func (m *bookMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.disputed, m.lost, m.waiting, m.lag, m.aside} {
+	for _, d := range []*prometheus.Desc{m.up, m.waiting, m.lag, m.skipped} {
 		to <- d
 	}
 }
 
-// Collect sends three queries to the database, for at most ScrapeTime.
+// Collect sends one query to the database, for at most ScrapeTime.
 func (m *bookMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
 	ctx, stop := context.WithTimeout(context.Background(), ScrapeTime)
 	defer stop()
-	all, err := m.sale.Targets(ctx)
-	var disputed, lost int64
-	if err == nil {
-		disputed, err = m.sale.CountDisputes(ctx)
-	}
-	if err == nil {
-		lost, err = m.sale.CountLost(ctx)
-	}
+	events, err := m.sale.EventCursor(ctx)
 	gauge(m.up, zeroOrOne(err == nil))
 	if err != nil {
 		return
 	}
-	gauge(m.disputed, float64(disputed))
-	gauge(m.lost, float64(lost))
-	for _, t := range all {
-		if slices.Contains(m.targets, t.Name) {
-			gauge(m.waiting, float64(t.Lag), t.Name)
-			gauge(m.lag, t.Behind.Seconds(), t.Name)
-			gauge(m.aside, float64(t.Aside), t.Name)
-		}
+	if m.posts {
+		gauge(m.waiting, float64(events.Waiting))
+		gauge(m.lag, events.Behind.Seconds())
+		to <- prometheus.MustNewConstMetric(m.skipped, prometheus.CounterValue, float64(events.Skipped))
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/listen"
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -31,12 +32,12 @@ type Shop struct {
 	Database *stock.Database // the book of the sale
 	db       *sql.DB
 	address  string
-	hosts    []string                  // host names that it accepts
-	Tokens   func(stock.Role) []string // tokens by role; nil: every caller may do everything
-	gate     stock.HandlerOptions      // HTTP options, without log and tokens
-	measured []string                  // products whose stock is a metric; empty: all, if they are few
-	targets  []string                  // names of the targets of its events
-	served   atomic.Pointer[stock.Handler]
+	hosts    []string                      // host names that it accepts
+	Tokens   func(stockhttp.Role) []string // tokens by role; nil: every caller may do everything
+	gate     stockhttp.Options             // HTTP options, without log and tokens
+	measured []string                      // products whose stock is a metric; empty: all, if they are few
+	posts    bool                          // whether its events are posted
+	served   atomic.Pointer[stockhttp.Handler]
 }
 
 // Open opens the shop of a configuration; a configuration without one gets the zero Shop. It does
@@ -63,7 +64,7 @@ func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, erro
 	}
 	s.db, s.address, s.hosts = db, o.Address, o.ServedAs()
 	s.gate, s.measured = o.Gate(), o.MetricsProducts
-	s.targets = c.EventTargets()
+	s.posts = c.HasWebhook()
 	if s.Database, err = stock.NewDatabase(db, dialect); err != nil {
 		return s, err
 	}
@@ -73,7 +74,7 @@ func Open(c *config.Config, client redis.UniversalClient, dry bool) (*Shop, erro
 }
 
 // ReadTokens reads the tokens of the shop, and logs a warning if it has none.
-func ReadTokens(c *config.Config, log *slog.Logger) (func(stock.Role) []string, error) {
+func ReadTokens(c *config.Config, log *slog.Logger) (func(stockhttp.Role) []string, error) {
 	tokens, err := c.ShopTokens()
 	if err == nil && tokens == nil && c.ServesShop() {
 		log.Warn("shop open", slog.String("text", "there are no tokens, so all programs of this machine may do everything"), slog.Any("variables", config.ShopTokenEnvs))
@@ -146,7 +147,7 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logg
 	}
 	options := s.gate
 	options.Log, options.Tokens = log, s.Tokens
-	sale := stock.NewHandler(s.Sale, options)
+	sale := stockhttp.NewHandler(s.Sale, options)
 	s.served.Store(sale)
 	listener, err := listen.Listen(s.address, listen.MaxShopConnections)
 	if err != nil {

@@ -58,31 +58,8 @@ func saleFailed(err error) error {
 	case field:
 		return exit.Usage(err)
 	}
-	for _, refusal := range []error{stock.ErrForeign, stock.ErrNoDispute, stock.ErrDecided, stock.ErrNotOnShelf, stock.ErrConflict, stock.ErrClosed, stock.ErrUnknownOrder, stock.ErrNotAside, stock.ErrNotNext, stock.ErrNotLost} {
-		if errors.Is(err, refusal) {
-			return exit.With(exit.Refused, err)
-		}
+	if errors.Is(err, stock.ErrForeign) {
+		return exit.With(exit.Refused, err)
 	}
 	return exit.Doubt(err)
-}
-
-// An operator has the flags that name the operator and the reason of a decision.
-type operator struct{ by, reason string }
-
-func (w *operator) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.reason, "reason", "", "why, up to 500 characters; it is recorded in the database (required)")
-	cmd.Flags().StringVar(&w.by, "who", "", "the name of the caller (default: that of the user of this machine)")
-}
-
-func (w *operator) decision(a stock.Action, order string) stock.Decision {
-	return stock.Decision{Action: a, Order: order, By: command.Caller(w.by), Reason: w.reason}
-}
-
-func oneOrder(command string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return exit.Usagef("shop %s: got %d arguments, want one order's id", command, len(args))
-		}
-		return nil
-	}
 }

@@ -1,5 +1,5 @@
 // Package shopcommands has the command shop and the commands below it, one file for each: the
-// actions of an operator on a sale, its disputed orders, its refunds and its events.
+// actions of an operator on a sale.
 package shopcommands
 
 import (
@@ -33,7 +33,7 @@ func Command() *cobra.Command {
 		},
 	}
 	command.ConfigFlags(cmd, config.ShopOverrides)
-	cmd.AddCommand(restoreCommand(), reconcileCommand(), disputesCommand(), freeCommand(), refundsCommand(), lostCommand(), eventsCommand())
+	cmd.AddCommand(restoreCommand(), reconcileCommand())
 	return cmd
 }
 

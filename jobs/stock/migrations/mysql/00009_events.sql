@@ -27,32 +27,16 @@ CREATE TABLE IF NOT EXISTS stock_event (
 );
 CREATE TABLE IF NOT EXISTS stock_cursor (
   sale     VARCHAR(129) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  target   VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  since    BIGINT NOT NULL, -- the number of the last event before the target was there
-  seq      BIGINT NOT NULL, -- the number of the last event that it has
-  seen_at  BIGINT NOT NULL, -- when a node had the target in its configuration
-  next_at  BIGINT NOT NULL, -- until when it is left alone
-  tries    BIGINT NOT NULL, -- how often the next event could not be delivered
-  trouble  VARCHAR(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, -- why
-  PRIMARY KEY (sale, target)
-);
-CREATE TABLE IF NOT EXISTS stock_event_aside (
-  sale      VARCHAR(129) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  target    VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- that refused the event
-  seq       BIGINT NOT NULL,
-  order_id  VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  placed_at BIGINT NOT NULL,
-  kind      VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  at        BIGINT NOT NULL,
-  payload   TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-  reason    VARCHAR(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-  again     BOOLEAN NOT NULL DEFAULT FALSE, -- whether it is to be tried again
-  aside_at  BIGINT NOT NULL,
-  PRIMARY KEY (sale, target, seq)
+  seq      BIGINT NOT NULL, -- the number of the last event that was delivered or skipped
+  seen_at  BIGINT NOT NULL, -- when a node delivered events, to the minute
+  next_at  BIGINT NOT NULL, -- when the next delivery may begin
+  failures BIGINT NOT NULL, -- failed deliveries of the next event
+  passed   BIGINT NOT NULL, -- of these, those in which later events were delivered
+  skipped  BIGINT NOT NULL, -- number of events that were skipped
+  PRIMARY KEY (sale)
 );
 
 -- +goose Down
-DROP TABLE IF EXISTS stock_event_aside;
 DROP TABLE IF EXISTS stock_cursor;
 DROP TABLE IF EXISTS stock_event;
 ALTER TABLE orders DROP COLUMN phone;

@@ -3,12 +3,7 @@ SET @stock_index = IF((SELECT COUNT(*) FROM information_schema.statistics WHERE 
   'CREATE INDEX order_item_sku ON order_item (sale, sku, order_id)', 'DO 0');
 PREPARE stock_statement FROM @stock_index;
 EXECUTE stock_statement;
-SET @stock_index = IF((SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'payment' AND index_name = 'payment_kind') = 0,
-  'CREATE INDEX payment_kind ON payment (sale, kind, at)', 'DO 0');
-PREPARE stock_statement FROM @stock_index;
-EXECUTE stock_statement;
 DEALLOCATE PREPARE stock_statement;
 
 -- +goose Down
-DROP INDEX payment_kind ON payment;
 DROP INDEX order_item_sku ON order_item;

@@ -16,32 +16,16 @@ CREATE TABLE IF NOT EXISTS stock_event (
 CREATE UNIQUE INDEX IF NOT EXISTS stock_event_order ON stock_event (sale, order_id, placed_at, kind);
 CREATE TABLE IF NOT EXISTS stock_cursor (
   sale     VARCHAR(129) NOT NULL,
-  target   VARCHAR(32) NOT NULL,
-  since    BIGINT NOT NULL, -- the number of the last event before the target was there
-  seq      BIGINT NOT NULL, -- the number of the last event that it has
-  seen_at  BIGINT NOT NULL, -- when a node had the target in its configuration
-  next_at  BIGINT NOT NULL, -- until when it is left alone
-  tries    BIGINT NOT NULL, -- how often the next event could not be delivered
-  trouble  VARCHAR(300) NOT NULL, -- why
-  PRIMARY KEY (sale, target)
-);
-CREATE TABLE IF NOT EXISTS stock_event_aside (
-  sale      VARCHAR(129) NOT NULL,
-  target    VARCHAR(32) NOT NULL, -- that refused the event
-  seq       BIGINT NOT NULL,
-  order_id  VARCHAR(64) NOT NULL,
-  placed_at BIGINT NOT NULL,
-  kind      VARCHAR(9) NOT NULL,
-  at        BIGINT NOT NULL,
-  payload   TEXT NOT NULL,
-  reason    VARCHAR(300) NOT NULL,
-  again     BOOLEAN NOT NULL DEFAULT FALSE, -- whether it is to be tried again
-  aside_at  BIGINT NOT NULL,
-  PRIMARY KEY (sale, target, seq)
+  seq      BIGINT NOT NULL, -- the number of the last event that was delivered or skipped
+  seen_at  BIGINT NOT NULL, -- when a node delivered events, to the minute
+  next_at  BIGINT NOT NULL, -- when the next delivery may begin
+  failures BIGINT NOT NULL, -- failed deliveries of the next event
+  passed   BIGINT NOT NULL, -- of these, those in which later events were delivered
+  skipped  BIGINT NOT NULL, -- number of events that were skipped
+  PRIMARY KEY (sale)
 );
 
 -- +goose Down
-DROP TABLE IF EXISTS stock_event_aside;
 DROP TABLE IF EXISTS stock_cursor;
 DROP TABLE IF EXISTS stock_event;
 ALTER TABLE orders DROP COLUMN IF EXISTS phone;

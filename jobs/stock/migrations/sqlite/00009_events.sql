@@ -16,32 +16,16 @@ CREATE TABLE IF NOT EXISTS stock_event (
 CREATE UNIQUE INDEX IF NOT EXISTS stock_event_order ON stock_event (sale, order_id, placed_at, kind);
 CREATE TABLE IF NOT EXISTS stock_cursor (
   sale     TEXT NOT NULL,
-  target   TEXT NOT NULL,
-  since    INTEGER NOT NULL, -- the number of the last event before the target was there
-  seq      INTEGER NOT NULL, -- the number of the last event that it has
-  seen_at  INTEGER NOT NULL, -- when a node had the target in its configuration
-  next_at  INTEGER NOT NULL, -- until when it is left alone
-  tries    INTEGER NOT NULL, -- how often the next event could not be delivered
-  trouble  TEXT NOT NULL, -- why
-  PRIMARY KEY (sale, target)
-);
-CREATE TABLE IF NOT EXISTS stock_event_aside (
-  sale      TEXT NOT NULL,
-  target    TEXT NOT NULL, -- that refused the event
-  seq       INTEGER NOT NULL,
-  order_id  TEXT NOT NULL,
-  placed_at INTEGER NOT NULL,
-  kind      TEXT NOT NULL,
-  at        INTEGER NOT NULL,
-  payload   TEXT NOT NULL,
-  reason    TEXT NOT NULL,
-  again     BOOLEAN NOT NULL DEFAULT FALSE, -- whether it is to be tried again
-  aside_at  INTEGER NOT NULL,
-  PRIMARY KEY (sale, target, seq)
+  seq      INTEGER NOT NULL, -- the number of the last event that was delivered or skipped
+  seen_at  INTEGER NOT NULL, -- when a node delivered events, to the minute
+  next_at  INTEGER NOT NULL, -- when the next delivery may begin
+  failures INTEGER NOT NULL, -- failed deliveries of the next event
+  passed   INTEGER NOT NULL, -- of these, those in which later events were delivered
+  skipped  INTEGER NOT NULL, -- number of events that were skipped
+  PRIMARY KEY (sale)
 );
 
 -- +goose Down
-DROP TABLE IF EXISTS stock_event_aside;
 DROP TABLE IF EXISTS stock_cursor;
 DROP TABLE IF EXISTS stock_event;
 ALTER TABLE orders DROP COLUMN phone;

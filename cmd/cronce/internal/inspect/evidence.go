@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A shownLine is a line with what later lines say of it.
+type shownLine struct {
+	*series.Line
+	killed string // what became of an attempt that has no end
+}
+
+// evidenceOf are the lines of a journal with these indexes.
+func evidenceOf(j *series.Journal, state *series.Series, indexes []int) (lines []shownLine) {
+	killed := killedAttempts(j.Lines, state)
+	for _, i := range indexes {
+		lines = append(lines, shownLine{&j.Lines[i], killed[i]})
+	}
+	return lines
+}
+
+// printLines writes lines of a journal as a table for a person.
+func printLines(w io.Writer, lines []shownLine) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "WRITTEN, UTC\tTICK\tLATE\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
+	for i := range lines {
+		l := &lines[i]
+		if l.Verdict == series.VerdictUnreadable {
+			terminal.PrintRow(table, "-", "-", "-", l.Verdict, "-", "-", "-", l.Error)
+			continue
+		}
+		terminal.PrintRow(table, terminal.UTC(l.At).Format("2006-01-02 15:04:05.000"), tickOf(l.Line), lateOf(l.Line),
+			l.Verdict, terminal.Dash(l.Node), terminal.Number(int64(l.Attempt)), terminal.Number(l.Fence), remark(l))
+	}
+	return table.Flush()
+}
+
+// tickOf shows a line's tick, with its day if it was written on another.
+func tickOf(l *series.Line) string {
+	if l.Verdict == series.VerdictControl {
+		return "-"
+	}
+	return terminal.ShortTime(terminal.UTC(l.To), terminal.UTC(l.At))
+}
+
+// remark says in words what else a line has.
+func remark(l *shownLine) string {
+	var parts []string
+	if l.killed != "" {
+		parts = append(parts, l.killed)
+	}
+	if l.Outcome != "" {
+		text := l.Outcome
+		if took := l.Ended - l.At; l.Verdict == series.VerdictRan && l.Ended > 0 && took >= 0 {
+			text += " in " + terminal.Milliseconds(fmt.Sprint(took))
+		}
+		parts = append(parts, text)
+	}
+	if l.Error != "" {
+		parts = append(parts, l.Error)
+	}
+	if l.Audit != 0 {
+		parts = append(parts, fmt.Sprintf("change %d, number %d of the audit", l.Change, l.Audit))
+	}
+	if l.Reason != "" {
+		parts = append(parts, l.Reason)
+	}
+	if l.Blocker != 0 {
+		parts = append(parts, fmt.Sprintf("because of the run of %s with fence %d", terminal.ShortTime(terminal.UTC(l.Blocker), terminal.UTC(l.At)), l.BlockerFence))
+	}
+	from := terminal.ShortTime(terminal.UTC(l.From), terminal.UTC(l.At))
+	switch l.Between {
+	case "":
+	case l.Verdict:
+		parts = append(parts, "with all after "+from)
+	default:
+		parts = append(parts, fmt.Sprintf("those after %s %s", from, l.Between))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// A journalLine is a line for machines: times as the logs write them.
+type journalLine struct {
+	At       time.Time      `json:"at"`
+	Verdict  series.Verdict `json:"verdict"`
+	From     time.Time      `json:"from"`
+	Tick     time.Time      `json:"tick"`
+	Between  series.Verdict `json:"between,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Node     string         `json:"node,omitempty"`
+	Revision string         `json:"revision,omitempty"`
+	Fence    int64          `json:"fence,omitempty"`
+	Attempt  int            `json:"attempt,omitempty"`
+	Outcome  string         `json:"outcome,omitempty"`
+	Ended    time.Time      `json:"ended,omitzero"`
+	Error    string         `json:"error,omitempty"`
+	Killed   string         `json:"killed,omitempty"`  // what became of an attempt without an end
+	LateMs   *int64         `json:"late_ms,omitempty"` // of a grant: how long after its tick
+
+	Blocker      time.Time `json:"blocker,omitzero"` // the tick of the run in the way
+	BlockerFence int64     `json:"blocker_fence,omitempty"`
+
+	Change int64 `json:"change,omitempty"` // of control: its number in the job
+	Audit  int64 `json:"audit,omitempty"`  // of control: the number of its record in the audit
+}
+
+func journalLines(lines []shownLine) []journalLine {
+	all := []journalLine{}
+	for _, l := range lines {
+		line := journalLine{
+			At: terminal.UTC(l.At), Verdict: l.Verdict, From: terminal.UTC(l.From), Tick: terminal.UTC(l.To), Between: l.Between, Reason: l.Reason,
+			Node: l.Node, Revision: l.Revision, Fence: l.Fence, Attempt: l.Attempt, Outcome: l.Outcome,
+		}
+		if l.Ended != 0 {
+			line.Ended = terminal.UTC(l.Ended)
+		}
+		line.Change, line.Audit = l.Change, l.Audit
+		line.Error, line.BlockerFence, line.Killed = l.Error, l.BlockerFence, l.killed
+		if l.Blocker != 0 {
+			line.Blocker = terminal.UTC(l.Blocker)
+		}
+		if l.Verdict == series.VerdictRan {
+			line.LateMs = new(l.At - l.To)
+		}
+		all = append(all, line)
+	}
+	return all
+}

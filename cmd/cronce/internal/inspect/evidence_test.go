@@ -1,0 +1,66 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// Each attempt that has no end because its node died is remarked on; one that runs, that
+// ended, or that was given back, is not.
+func TestKilledAttempts(t *testing.T) {
+	t.Parallel()
+	grant := func(tick int64, attempt int, node, outcome string) series.Line {
+		return series.Line{Verdict: series.VerdictRan, To: tick, At: tick, Attempt: attempt, Fence: tick*10 + int64(attempt), Node: node, Outcome: outcome}
+	}
+	word := func(v series.Verdict, tick int64) series.Line {
+		return series.Line{Verdict: v, To: tick, From: tick, At: tick + 9}
+	}
+	lines := []series.Line{
+		0:  grant(1000, 1, "a", "ok"),
+		1:  grant(2000, 1, "a", ""), // and b took it over
+		2:  grant(2000, 2, "b", ""), // which died as well
+		3:  word(series.VerdictLost, 2000),
+		4:  grant(3000, 1, "a", ""), // ended by the next line
+		5:  word(series.VerdictEnded, 3000),
+		6:  grant(4000, 1, "a", series.OutcomeInterrupted),
+		7:  grant(4000, 1, "b", "ok"),
+		8:  grant(5000, 1, "a", ""), // its lease is over
+		9:  grant(6000, 1, "a", ""), // it is alive
+		10: grant(7000, 2, "a", ""), // the state has another attempt
+	}
+	s := &series.Series{Now: 8000, Runs: []series.Run{
+		{Number: 5000, State: series.RunOpen, Fence: 50001, Until: 8000},
+		{Number: 6000, State: series.RunOpen, Fence: 60001, Until: 8001},
+		{Number: 7000, State: series.RunOpen, Fence: 70003, Until: 7500},
+	}}
+	want := map[int]string{1: "b took it over", 2: "its tick was lost", 8: "its lease is over since 1970-01-01T00:00:08Z"}
+	got := killedAttempts(lines, s)
+	for i, part := range want {
+		if !strings.Contains(got[i], part) {
+			t.Errorf("line %d: %q, want %q", i, got[i], part)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("remarks on %v", got)
+	}
+	if shown := evidenceOf(&series.Journal{Lines: lines}, s, []int{7, 8}); len(shown) != 2 || shown[1].Line != &lines[8] || shown[1].killed != got[8] {
+		t.Errorf("the evidence is %v", shown)
+	}
+}
+
+func TestRemark(t *testing.T) {
+	for want, l := range map[string]series.Line{
+		"":                                  {},
+		"ok in 2.0ms":                       {Verdict: series.VerdictRan, Outcome: "ok", At: 1000, Ended: 1002},
+		"failed":                            {Verdict: series.VerdictEnded, Outcome: "failed", At: 1002, Ended: 1002},
+		"overlap; with all after 00:00:01":  {Verdict: series.VerdictSkipped, Reason: "overlap", Between: series.VerdictSkipped, From: 1000, To: 3000, At: 3000},
+		"those after 00:00:01 missed":       {Verdict: series.VerdictRan, Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
+		"deadline; with all after 00:00:01": {Verdict: series.VerdictMissed, Reason: "deadline", Between: series.VerdictMissed, From: 1000, To: 3000, At: 3000},
+	} {
+		if got := remark(&shownLine{Line: &l}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package inspect
+
+import (
+	"fmt"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// killedAttempts finds the attempts that have no end because their node died, or lost
+// its store: another took the tick over, it was settled as lost, or its lease is over and
+// no node has seen to it yet.
+func killedAttempts(lines []series.Line, s *series.Series) map[int]string {
+	killed, open := map[int]string{}, map[int64]int{} // by tick
+	for i := range lines {
+		l := &lines[i]
+		at, before := open[l.To]
+		switch l.Verdict {
+		case series.VerdictRan:
+			if before {
+				killed[at] = fmt.Sprintf("killed or cut off: %s took it over", l.Node)
+			}
+			delete(open, l.To)
+			if l.Outcome == "" {
+				open[l.To] = i
+			}
+		case series.VerdictLost:
+			if before {
+				killed[at] = "killed or cut off: its tick was lost"
+			}
+			delete(open, l.To)
+		case series.VerdictEnded:
+			delete(open, l.To)
+		}
+	}
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		if at, is := open[r.Number]; is && r.State == series.RunOpen && r.Until <= s.Now && lines[at].Fence == r.Fence {
+			killed[at] = fmt.Sprintf("killed or cut off: its lease is over since %s, and no node has taken it over", terminal.RFC3339(r.Until))
+		}
+	}
+	return killed
+}
+
+// lateOf is how long after its tick a line was granted.
+func lateOf(l *series.Line) string {
+	if l.Verdict != series.VerdictRan {
+		return "-"
+	}
+	return terminal.Milliseconds(fmt.Sprint(l.At - l.To))
+}

@@ -1,0 +1,41 @@
+package stockhttp
+
+import (
+	"reflect"
+	"slices"
+)
+
+// A RouteInfo is a route as the description of the shop has it.
+type RouteInfo struct {
+	Method, Path string
+	Roles        []Role
+	Form, View   reflect.Type // nil: none
+}
+
+// Routes are all routes.
+func Routes() (all []RouteInfo) {
+	for _, r := range routes() {
+		all = append(all, RouteInfo{r.method, r.path, r.roles, r.form, r.view})
+	}
+	return all
+}
+
+// ProblemType is what an error is answered with.
+var ProblemType = reflect.TypeFor[problem]()
+
+// ProblemNames are the types of problems.
+func ProblemNames() (names []string) {
+	for _, kind := range kinds {
+		names = append(names, "urn:cronce:stock:"+kind.name)
+	}
+	for _, name := range []string{"cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-admitted", "not-found", "overloaded", "role", "token", "too-large", "too-many-requests"} {
+		names = append(names, "urn:cronce:stock:"+name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// RatedBuyers are the buyers that the limiter of a Handler remembers.
+func RatedBuyers(h *Handler) []string {
+	return h.buyers.Keys()
+}

@@ -1,0 +1,226 @@
+package stockhttp_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/jobs/stock"
+	stockhttp "github.com/cronce/cronce/jobs/stock/http"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// Lists over HTTP: pages by cursor, filters, masked receivers, and parameters that are not
+// known or not allowed.
+func TestHTTPLists(t *testing.T) {
+	t.Parallel()
+	db := sqlserver.Connect(t, "sqlite", "file:"+filepath.Join(t.TempDir(), "db")+"?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_txlock=immediate")
+	book, err := stock.NewDatabase(db, stock.SQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{Book: book})
+	if err := sale.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := shop{sale, stockhttp.NewHandler(sale, stockhttp.Options{Timeout: patience})}
+	put(t, sale, "cup", 10)
+	put(t, sale, "tea", 10)
+	for _, id := range []string{"a", "b", "c"} {
+		reserve(t, sale, id)
+	}
+	if err := stock.SettleOrders(sale, book, 0).Func(t.Context(), &scheduler.Run{Fence: 1}); err != nil {
+		t.Fatal(err)
+	}
+	names := func(answer map[string]any, list, name string) (all string) {
+		ones, _ := answer[list].([]any)
+		for _, one := range ones {
+			fields, _ := one.(map[string]any)
+			all += fmt.Sprint(fields[name], " ")
+		}
+		return all
+	}
+	next := func(answer map[string]any) string { return url.QueryEscape(fmt.Sprint(answer["next"])) }
+	status, answer, _ := s.send("GET", "/products?limit=1", "")
+	if status != 200 || names(answer, "products", "sku") != "cup " {
+		t.Error(status, answer)
+	}
+	status, answer, _ = s.send("GET", "/products?limit=1&cursor="+next(answer), "")
+	if status != 200 || names(answer, "products", "sku") != "tea " || answer["next"] != nil {
+		t.Error(status, answer)
+	}
+	status, answer, _ = s.send("GET", "/orders?limit=2&state=reserved&sku=tea", "")
+	if status != 200 || names(answer, "orders", "id") != "a b " || strings.Contains(fmt.Sprint(answer), "Ada") {
+		t.Error(status, answer)
+	}
+	status, answer, _ = s.send("GET", "/orders?limit=2&state=reserved&sku=tea&cursor="+next(answer), "")
+	if status != 200 || names(answer, "orders", "id") != "c " || answer["next"] != nil {
+		t.Error(status, answer)
+	}
+	status, answer, _ = s.send("POST", "/orders/read", `{"ids":["c","x","a"]}`)
+	if status != 200 || names(answer, "orders", "id") != "c a " || fmt.Sprint(answer["unknown"]) != "[x]" || strings.Contains(fmt.Sprint(answer), "Ada") {
+		t.Error(status, answer)
+	}
+	for _, c := range []struct{ method, path, body, field string }{
+		{"GET", "/products?limit=ten", "", "limit"},
+		{"GET", "/products?limit=501", "", "limit"},
+		{"GET", "/products?state=paid", "", "state"},
+		{"GET", "/orders?limit=1&limit=2", "", "limit"},
+		{"GET", "/orders?State=paid", "", "State"},
+		{"GET", "/orders?state=lost", "", "state"},
+		{"GET", "/orders?cursor=x", "", "cursor"},
+		{"GET", "/orders?a=%zz", "", "query"},
+		{"POST", "/orders/read", `{"ids":[]}`, "ids"},
+		{"POST", "/orders/read", `{"ids":["a",5]}`, "ids[1]"},
+	} {
+		status, answer, _ := s.send(c.method, c.path, c.body)
+		if status != 422 || names(answer, "fields", "field") != c.field+" " {
+			t.Errorf("%s %s: %d %v, want %s", c.method, c.path, status, answer, c.field)
+		}
+	}
+	// An order may have the id read.
+	reserve(t, sale, "read")
+	if status, answer, _ := s.send("GET", "/orders/read", ""); status != 200 || answer["id"] != "read" {
+		t.Error(status, answer)
+	}
+	if status, _, header := s.send("PUT", "/orders/read", ""); status != 405 || header.Get("Allow") != "DELETE, GET, POST" {
+		t.Error(status, header)
+	}
+	bookless := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{})
+	s = shop{bookless, stockhttp.NewHandler(bookless, stockhttp.Options{Timeout: patience})}
+	if status, answer, _ := s.send("GET", "/orders", ""); status != 501 || answer["type"] != "urn:cronce:stock:no-book" {
+		t.Error(status, answer)
+	}
+}
+
+func TestHTTPDelete(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, miniredis.RunT(t).Addr())
+	put(t, s.Sale, "tea", 10)
+	for _, c := range []struct {
+		header string
+		status int
+	}{{`If-Match: "0123456789abcdef"`, 412}, {"If-Match: tea", 422}, {"X-None: 1", 204}, {"X-None: 1", 204}} {
+		if status, answer, _ := s.send("DELETE", "/products/tea", "", c.header); status != c.status {
+			t.Errorf("%s: %d %v", c.header, status, answer)
+		}
+	}
+	for _, sku := range []string{"tea", "pot"} {
+		if status, answer, _ := s.send("GET", "/products/"+sku, ""); status != 404 {
+			t.Error(status, answer)
+		}
+	}
+	if status, answer, _ := s.send("DELETE", "/products/pot", ""); status != 404 {
+		t.Error(status, answer)
+	}
+}
+
+// The requests of a buyer, and their answers.
+func TestBuyersOverHTTP(t *testing.T) {
+	t.Parallel()
+	m := miniredis.RunT(t)
+	m.SetTime(time.Date(2026, 11, 27, 8, 59, 58, 1e6, time.UTC))
+	s := newShop(t, m.Addr())
+	ask := func(method, path, body string, status int, want string) http.Header {
+		t.Helper()
+		got, answer, header := s.send(method, path, body)
+		for name, value := range pairs(want) {
+			if fmt.Sprint(answer[name]) != value {
+				t.Errorf("%s %s %s: %v, want %s", method, path, body, answer, want)
+			}
+		}
+		if got != status {
+			t.Errorf("%s %s %s: %d %v, want %d", method, path, body, got, answer, status)
+		}
+		return header
+	}
+	const offer = `{"price":350,"currency":"EUR","buyer_limit":3,"starts_at":"2026-11-27T10:00:00+01:00","ends_at":"2026-11-27T10:00:00Z"}`
+	ask("PUT", "/products/tea/stock", `{"total":9}`, 200, "")
+	ask("PUT", "/products/tea", offer, 200, "buyer_limit 3 starts_at 2026-11-27T09:00:00.000Z ends_at 2026-11-27T10:00:00.000Z")
+	ada := `{"id":"o-1","receiver":"Ada Lovelace","buyer":"ada","items":[{"sku":"tea","quantity":2}]}`
+	if after := ask("POST", "/orders", ada, 409, "type urn:cronce:stock:not-begun starts_at 2026-11-27T09:00:00.000Z sku tea").Get("Retry-After"); after != "2" {
+		t.Errorf("Retry-After %q, want 2", after)
+	}
+	m.SetTime(time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC))
+	if fields, answer, _ := s.send("POST", "/orders", teaForTwo); fields != 422 || !strings.Contains(fmt.Sprint(answer["fields"]), "field:buyer value:missing") {
+		t.Errorf("without a buyer: %d %v", fields, answer)
+	}
+	ask("POST", "/orders", ada, 201, "buyer ada")
+	ask("GET", "/orders/o-1", "", 200, "buyer ada")
+	ask("POST", "/orders", strings.Replace(ada, "o-1", "o-2", 1), 409, "type urn:cronce:stock:buyer-limit sku tea left 1 limit 3")
+	ask("POST", "/orders", strings.Replace(ada, `"ada"`, `"a@b"`, 1), 422, "type urn:cronce:stock:invalid")
+	ask("PUT", "/products/tea", strings.Replace(offer, "+01:00", "", 1), 422, "type urn:cronce:stock:invalid")
+	ask("PUT", "/products/tea", strings.Replace(offer, "T10:00:00Z", "T09:00:00Z", 1), 422, "type urn:cronce:stock:invalid")
+	m.SetTime(time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC))
+	ask("POST", "/orders", strings.Replace(ada, "o-1", "o-3", 1), 409, "type urn:cronce:stock:ended")
+}
+
+// Over HTTP a version is an ETag.
+func TestHTTPPreconditions(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, miniredis.RunT(t).Addr())
+	put(t, s.Sale, "tea", 5)
+	_, _, header := s.send("GET", "/products/tea", "")
+	tag := header.Get("ETag")
+	if len(tag) != 18 || strings.Trim(tag, `"0123456789abcdef`) != "" {
+		t.Fatal(tag)
+	}
+	for _, c := range []struct {
+		path, body, header string
+		status             int
+		kind               string
+	}{
+		{"/products/tea/stock", `{"total":6}`, "If-Match: " + strings.Replace(tag, tag[1:5], "0000", 1), 412, "version"},
+		{"/products/tea/stock", `{"total":6}`, "If-None-Match: *", 412, "version"},
+		{"/products/tea/stock", `{"total":6}`, "If-Match: W/" + tag, 422, "invalid"},
+		{"/products/tea/stock", `{"total":6}`, "If-Match: tea", 422, "invalid"},
+		{"/products/tea/stock", `{"total":6}`, `If-Match: "tea"`, 412, "version"},
+		{"/products/tea/stock", `{"total":6}`, "If-None-Match: " + tag, 422, "invalid"},
+		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""},
+		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""}, // again
+		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: " + tag, 412, "version"},
+		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: *", 200, ""},
+		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-Match: *", 412, "version"},
+		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-None-Match: *", 200, ""},
+	} {
+		status, answer, header := s.send("PUT", c.path, c.body, c.header)
+		if status != c.status || c.kind != "" && answer["type"] != "urn:cronce:stock:"+c.kind || status == 200 && header.Get("ETag") == "" {
+			t.Errorf("PUT %s with %s: %d %v", c.path, c.header, status, answer)
+		}
+	}
+	for _, c := range []struct {
+		sku, body string
+		status    int
+		kind      string
+	}{
+		{"tea", `{"reference":"d-1","quantity":10}`, 200, ""},
+		{"tea", `{"reference":"d-1","quantity":10}`, 200, ""},
+		{"tea", `{"reference":"d-2","quantity":10}`, 200, ""},
+		{"tea", `{"reference":"d-2","quantity":9}`, 409, "reference-taken"},
+		{"cup", `{"reference":"d-2","quantity":9}`, 404, "unknown-product"},
+		{"tea", `{"reference":"d-3"}`, 422, "invalid"},
+		{"tea", `{"quantity":-1,"reference":"d-3"}`, 422, "invalid"},
+	} {
+		status, answer, _ := s.send("POST", "/products/"+c.sku+"/deliveries", c.body)
+		if status != c.status || c.kind != "" && answer["type"] != "urn:cronce:stock:"+c.kind {
+			t.Errorf("%s %s: %d %v", c.sku, c.body, status, answer)
+		}
+	}
+	wantProduct(t, s.Sale, "tea", 26, 26, 0, 0)
+}
+
+// pairs reads name value name value ….
+func pairs(text string) map[string]string {
+	words, all := strings.Fields(text), map[string]string{}
+	for i := 0; i+1 < len(words); i += 2 {
+		all[words[i]] = words[i+1]
+	}
+	return all
+}

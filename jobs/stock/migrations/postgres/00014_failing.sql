@@ -1,5 +1,0 @@
--- +goose Up
-ALTER TABLE stock_cursor ADD COLUMN IF NOT EXISTS failing_at BIGINT NOT NULL DEFAULT 0; -- when the next event could not be delivered first; 0: it could
-
--- +goose Down
-ALTER TABLE stock_cursor DROP COLUMN IF EXISTS failing_at;

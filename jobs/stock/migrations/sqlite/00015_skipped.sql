@@ -1,5 +1,0 @@
--- +goose Up
-ALTER TABLE stock_cursor ADD COLUMN skipped_after INTEGER NOT NULL DEFAULT -1; -- the event behind which all up to seq were skipped; -1: none was
-
--- +goose Down
-ALTER TABLE stock_cursor DROP COLUMN skipped_after;

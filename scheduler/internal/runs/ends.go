@@ -1,0 +1,278 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/internal/health"
+)
+
+// An EndStore takes the ends of runs.
+type EndStore interface {
+	ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer
+}
+
+// ends is the queue of the ends of runs. The ends of each shard are sent separately, so that
+// a shard which does not answer delays the ends of no other. An end without an answer is
+// kept, and sent again until the store has answered it or its context has ended.
+type ends struct {
+	store    EndStore
+	refuses  func(err error) bool // whether the store answered an end, and refuses it
+	answered func(shard int, err error)
+	timeout  time.Duration // of one request
+
+	mu     sync.Mutex
+	shards map[int]*shardEnds
+}
+
+// A shardEnds has the ends of one shard. Those of a few milliseconds share one request.
+// Those that had no answer are sent again together, with one request at a time: when a
+// store comes back after an outage, each node asks it once for each shard, and one time
+// after the other if many are left.
+type shardEnds struct {
+	*ends
+	no int
+
+	mu       sync.Mutex
+	fresh    batch         // not sent yet
+	departs  time.Time     // when fresh is sent at the latest; zero: no timer runs for it
+	requests int           // with fresh ends, in flight
+	doubt    batch         // sent and not answered
+	pause    time.Duration // before doubt is sent next
+	most     int           // of doubt that is sent next with one request; 0: maxBatch
+	repeats  bool          // a repeat is in flight, or its timer runs
+}
+
+// A batch of ends. The requests lie together, as they are sent.
+type batch struct {
+	requests []series.EndRequest
+	ends     []end
+}
+
+// An end is the addressee of the answer to its request.
+type end struct {
+	ctx   context.Context // the end is given up when ctx ends
+	to    addressee
+	asked bool // sent before, and the answer was doubt
+}
+
+// An addressee is notified of the answers to its end. Its methods must not block.
+type addressee interface {
+	// Ended gets the store's answer, once; doubt if the end was given up.
+	Ended(series.EndAnswer)
+	// Refused is called each time that the store refuses the end, which is sent again.
+	Refused()
+}
+
+const (
+	gather      = 5 * time.Millisecond   // how long an end waits for others
+	holdTime    = 250 * time.Millisecond // how long it waits while starts go first
+	maxBatch    = 200                    // a request has no more
+	minBatch    = 25                     // a request with ends in doubt may have as many
+	maxRequests = 8                      // with fresh ends, in flight at once for each shard
+	firstRepeat = 20 * time.Millisecond
+	maxRepeat   = 250 * time.Millisecond // between two repeats: later ends wait for them
+)
+
+// errAskedAgain is doubt: the answer "lost" to an end that was sent before may mean that
+// the earlier request settled the run.
+var errAskedAgain = errors.New("scheduler: the run was settled, by this end or before it")
+
+func (b *batch) add(e series.EndRequest, to end) {
+	b.requests, b.ends = append(b.requests, e), append(b.ends, to)
+}
+
+// cut takes the first ends off a batch, as many as one request has.
+func (b *batch) cut(most int) *batch {
+	n := min(len(b.requests), most)
+	first := &batch{b.requests[:n:n], b.ends[:n:n]}
+	*b = batch{b.requests[n:], b.ends[n:]}
+	return first
+}
+
+// of returns the ends of a shard.
+func (e *ends) of(shard int) *shardEnds {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.shards == nil {
+		e.shards = map[int]*shardEnds{}
+	}
+	s := e.shards[shard]
+	if s == nil {
+		s = &shardEnds{ends: e, no: shard}
+		e.shards[shard] = s
+	}
+	return s
+}
+
+// add queues an end. With hold it waits longer for others, so that starts go first.
+func (e *ends) add(ctx context.Context, shard int, r series.EndRequest, to addressee, hold bool) {
+	r.Error = series.ErrorText(r.Error)
+	e.of(shard).add(r, end{ctx: ctx, to: to}, hold)
+}
+
+// flush sends the ends that wait for others.
+func (e *ends) flush() {
+	e.mu.Lock()
+	all := make([]*shardEnds, 0, len(e.shards))
+	for _, s := range e.shards {
+		all = append(all, s)
+	}
+	e.mu.Unlock()
+	for _, s := range all {
+		s.depart()
+	}
+}
+
+func (s *shardEnds) add(r series.EndRequest, to end, hold bool) {
+	s.mu.Lock()
+	s.fresh.add(r, to)
+	full := !hold && len(s.fresh.requests) >= maxBatch
+	wait := gather
+	if hold {
+		wait = holdTime
+	}
+	if at := time.Now().Add(wait); !full && (s.departs.IsZero() || at.Before(s.departs)) {
+		s.departs = at
+		time.AfterFunc(wait, s.depart)
+	}
+	s.mu.Unlock()
+	if full {
+		s.depart()
+	}
+}
+
+// depart sends the fresh ends, as far as there may be more requests. The others are sent
+// when one of those returns.
+func (s *shardEnds) depart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.departs = time.Time{}
+	for len(s.fresh.requests) > 0 && s.requests < maxRequests {
+		s.requests++
+		b := s.fresh.cut(maxBatch)
+		go s.send(b, func(bool) { s.returned() })
+	}
+}
+
+// returned counts a request with fresh ends as done, and sends the ends that waited for
+// that.
+func (s *shardEnds) returned() {
+	s.mu.Lock()
+	waited := s.requests == maxRequests && len(s.fresh.requests) > 0
+	s.requests--
+	s.mu.Unlock()
+	if waited {
+		s.depart()
+	}
+}
+
+// send sends a batch on this goroutine. The answers are handled here, or, when the time of
+// the request is over before the store returns, as doubt on another goroutine. After that
+// done is called once, with whether any was an answer.
+func (s *shardEnds) send(b *batch, done func(bool)) {
+	ctx, stop := context.WithTimeout(b.ends[0].ctx, s.timeout)
+	defer stop()
+	first := context.AfterFunc(ctx, func() {
+		doubt := make([]series.EndAnswer, len(b.requests))
+		for i := range doubt {
+			doubt[i].Err = ctx.Err()
+		}
+		done(s.take(b, doubt))
+	})
+	answers := s.store.ReleaseRuns(ctx, b.requests)
+	if first() {
+		done(s.take(b, answers))
+	}
+}
+
+// take passes the answers on, and keeps the ends in doubt to be sent again. It reports
+// whether any was an answer.
+func (s *shardEnds) take(b *batch, answers []series.EndAnswer) bool {
+	var again batch
+	var failed error
+	reached := false
+	for i := range answers {
+		a, e := answers[i], &b.ends[i]
+		reached = reached || health.Reached(a.Err)
+		if doubtful(a.Err) && e.ctx.Err() == nil {
+			failed = a.Err
+			if s.refuses(a.Err) {
+				e.to.Refused()
+			}
+			e.asked = true
+			again.add(b.requests[i], *e)
+			continue
+		}
+		if a.Err == nil && !a.Ended && e.asked {
+			a.Err = errAskedAgain
+		}
+		e.to.Ended(a)
+	}
+	if reached {
+		failed = nil
+	}
+	if reached || failed != nil {
+		s.answered(s.no, failed)
+	}
+	s.keep(again)
+	return len(again.requests) < len(answers)
+}
+
+// doubtful reports whether the store may or may not have taken an end, so that it is sent again.
+func doubtful(err error) bool {
+	_, bad := errors.AsType[*driver.ArgumentError](err)
+	return err != nil && !bad && !errors.Is(err, driver.ErrUnsupported)
+}
+
+// keep takes ends in doubt.
+func (s *shardEnds) keep(again batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubt.requests = append(s.doubt.requests, again.requests...)
+	s.doubt.ends = append(s.doubt.ends, again.ends...)
+	s.repeat()
+}
+
+// repeat schedules the next request with ends in doubt, unless there is one. The mutex is
+// held.
+func (s *shardEnds) repeat() {
+	switch {
+	case s.repeats:
+		return
+	case len(s.doubt.requests) == 0:
+		s.pause = 0
+		return
+	}
+	s.repeats = true
+	s.pause = min(max(2*s.pause, firstRepeat), maxRepeat)
+	time.AfterFunc(s.pause, func() {
+		s.mu.Lock()
+		b := s.doubt.cut(cmp.Or(s.most, maxBatch))
+		s.mu.Unlock()
+		s.send(b, func(progress bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.repeats = false
+			s.adapt(progress)
+			s.repeat()
+		})
+	})
+}
+
+// adapt sets how many of the ends in doubt are sent next. After an outage a store may be
+// too slow to answer all of them in the time of one request. Repeated at the same size,
+// that request would never be answered in time. The mutex is held.
+func (s *shardEnds) adapt(progress bool) {
+	most := cmp.Or(s.most, maxBatch)
+	if !progress {
+		s.most = max(most/2, minBatch)
+		return
+	}
+	s.most, s.pause = min(2*most, maxBatch), 0
+}
