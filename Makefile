@@ -28,17 +28,18 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentShardAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell
 
 # Packages about whole processes and servers under faults, and single tests of that kind elsewhere.
-RIGS = /internal/(proof|failover|history|redisserver|sqlserver|zkserver)$$
+RIGS = /internal/(history|redisserver|sqlserver|zkserver)$$
 PROOFS = $(shell grep '^Test' .ci/proof | paste -s -d '|')
 
 # Two packages at once, and four tests of each, keep two processors busy: many tests wait. Those packages that take longest begin
-# first. Lint vets.
+# first. Lint vets. The module test has whole processes, and the tests that need a browser; its list of mutants is checked with the unit tests.
 LONGEST = ./cmd/cronce ./jobs/stock ./scheduler ./lock/redislock ./lock/zklock ./lock/sqllock
 GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
 RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -p 2 -parallel 4
 
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
 	@$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
+	@cd test && $(RACED) ./mutants
 
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
@@ -46,6 +47,7 @@ proof: install ## what make test leaves out: processes and servers under faults,
 # The rigs wait most of the time: one package at once, beside the losses. The searches fill what is left.
 rigs:
 	@$(RACED) -p 1 -parallel 6 -timeout 20m -skip '^($(SEARCHES)|$(SPANS))$$' $$(go list ./... | grep -E '$(RIGS)')
+	@cd test && $(RACED) -p 1 -parallel 6 -timeout 20m ./proof ./failover ./browser
 
 losses:
 	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./jobs/... ./lock/...
@@ -54,10 +56,10 @@ searches:
 	@$(GOTEST) -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
-	go run ./internal/mutants
+	cd test && go run ./mutants -root ..
 
 soak: install ## the long searches, whole: hours
-	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./internal/proof
+	cd test && CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./proof
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^TestContract$$' ./lock/sqllock
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^(TestWeek|TestChaos|TestLongSequences)$$' ./scheduler ./lock/series
 	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
@@ -73,6 +75,7 @@ lint: vuln ## golangci-lint with vet, gofmt, go mod tidy, govulncheck
 	go run $(GOLANGCI) run ./...
 	test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
+	cd test && go run $(GOLANGCI) run ./... && go mod tidy -diff
 	cd bench && go vet ./... && go mod tidy -diff
 
 vuln: ## known vulnerabilities that the code reaches; skipped, and said so, where their database is out of reach
@@ -95,6 +98,7 @@ fuzz: ## every fuzz target for 30 seconds
 bench: ## the comparison tables, on a real redis-server
 	cd bench && go run .
 
-tidy: ## tidy both modules
+tidy: ## tidy all modules
 	go mod tidy
+	cd test && go mod tidy
 	cd bench && go mod tidy

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 )
 
 // A node loses its store at a random phase of its leases, of 6, 8 and 10 seconds. Its commands are deaf to SIGTERM and
@@ -22,7 +22,7 @@ func TestCommandsEndBeforeTheNextGrant(t *testing.T) {
 	t.Parallel()
 	const jobs = 24
 	server, dir := redisserver.Start(t), t.TempDir()
-	proxy := proof.NewProxy(t, server.Addr())
+	proxy := rig.NewProxy(t, server.Addr())
 	var yaml strings.Builder
 	fmt.Fprintf(&yaml, "jobs:\n")
 	for i := range jobs {
@@ -60,7 +60,7 @@ func TestCommandsEndBeforeTheNextGrant(t *testing.T) {
 	phase := rand.N(4 * time.Second)
 	t.Logf("the store is cut after %v", phase)
 	time.Sleep(phase)
-	proxy.Set(proof.Faults{Hole: true})
+	proxy.Set(rig.Faults{Hole: true})
 	eventually(t, "all commands write again", all(2))
 	for i := range jobs {
 		info, err := os.Stat(filepath.Join(dir, fmt.Sprintf("%d.1", i)))

@@ -17,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/history"
-	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
@@ -39,7 +39,7 @@ type disturbance func(*disturber)
 type disturber struct {
 	t      *testing.T
 	server *redisserver.Server
-	proxy  *proof.Proxy
+	proxy  *rig.Proxy
 	client redis.UniversalClient // past the proxy
 	other  int                   // the process of a client
 	rnd    *rand.Rand
@@ -53,18 +53,18 @@ func (d *disturber) lasts() {
 	<-time.After(10*time.Millisecond + time.Duration(d.rnd.Int64N(int64(longest))))
 }
 
-func (d *disturber) faulty(f proof.Faults) {
+func (d *disturber) faulty(f rig.Faults) {
 	d.proxy.Set(f)
 	d.lasts()
-	d.proxy.Set(proof.Faults{})
+	d.proxy.Set(rig.Faults{})
 }
 
 var disturbances = []disturbance{
-	func(d *disturber) { d.faulty(proof.Faults{Swallow: 10}) },
-	func(d *disturber) { d.faulty(proof.Faults{Cut: 10}) },
-	func(d *disturber) { d.faulty(proof.Faults{Delay: 5, DelayFor: longest}) },
-	func(d *disturber) { d.faulty(proof.Faults{Hole: true}) },
-	func(d *disturber) { d.faulty(proof.Faults{Refuse: true}) },
+	func(d *disturber) { d.faulty(rig.Faults{Swallow: 10}) },
+	func(d *disturber) { d.faulty(rig.Faults{Cut: 10}) },
+	func(d *disturber) { d.faulty(rig.Faults{Delay: 5, DelayFor: longest}) },
+	func(d *disturber) { d.faulty(rig.Faults{Hole: true}) },
+	func(d *disturber) { d.faulty(rig.Faults{Refuse: true}) },
 	func(d *disturber) { _ = d.client.ScriptFlush(context.Background()).Err() },
 	func(d *disturber) { _ = d.client.Do(context.Background(), "client", "kill", "type", "normal").Err() },
 	func(d *disturber) { d.stop(d.server.Pid(), longest) },
@@ -92,7 +92,7 @@ func (d *disturber) run(ctx context.Context) {
 func record(t *testing.T, plant func(driver.Driver) driver.Driver, clients int, length time.Duration, faults ...disturbance) []history.Op {
 	t.Helper()
 	server := redisserver.Start(t)
-	proxy := proof.NewProxy(t, server.Addr())
+	proxy := rig.NewProxy(t, server.Addr())
 	drv := plant(newDriver(t, proxy.Addr()))
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("the seed is %d", seed)
@@ -241,7 +241,7 @@ func TestRedis(t *testing.T) {
 func planted(t *testing.T, p *history.Plant) []history.Op {
 	t.Helper()
 	if p.Disturbed {
-		return record(t, p.Into, 2, 2*time.Second, func(d *disturber) { d.faulty(proof.Faults{Swallow: 4}) })
+		return record(t, p.Into, 2, 2*time.Second, func(d *disturber) { d.faulty(rig.Faults{Swallow: 4}) })
 	}
 	return record(t, p.Into, 6, 2*time.Second)
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -71,7 +71,7 @@ func chaosTime(t *testing.T) time.Duration {
 
 func chaos(t *testing.T, c setup) {
 	server := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "everysec")
-	proxy := proof.NewProxy(t, server.Addr())
+	proxy := rig.NewProxy(t, server.Addr())
 	direct := connect(t, server.Addr())
 	c.Redis, c.Hold = proxy.Addr(), 1500*time.Millisecond
 	audience := newAudience(t, &c)
@@ -84,7 +84,7 @@ func chaos(t *testing.T, c setup) {
 	for _, sku := range skus {
 		m.put(ctx, sku, 300)
 	}
-	proxy.Set(proof.Faults{Cut: 33, Delay: 20, DelayFor: 20 * time.Millisecond})
+	proxy.Set(rig.Faults{Cut: 33, Delay: 20, DelayFor: 20 * time.Millisecond})
 	stop := make(chan struct{})
 	var buyers, others sync.WaitGroup
 	for i := range 12 {
@@ -99,7 +99,7 @@ func chaos(t *testing.T, c setup) {
 	close(stop)
 	others.Wait()
 	lost := proxy.Lost()
-	proxy.Set(proof.Faults{})
+	proxy.Set(rig.Faults{})
 	buyers.Wait()
 	audience.delivered(direct)
 	m.calm(direct)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -29,11 +29,11 @@ func writes(t *testing.T, client redis.UniversalClient) string {
 func TestConfirmedAgain(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t, "--save", "", "--repl-diskless-sync-delay", "0")
-	link := proof.NewProxy(t, server.Addr())
+	link := rig.NewProxy(t, server.Addr())
 	replica(t, link.Addr())
 	direct := connect(t, server.Addr())
 	put(t, newSale(t, direct, stock.Options{Replicas: 1, ReplicaTimeout: 2 * time.Second}), "tea", 5)
-	link.Set(proof.Faults{Hole: true})
+	link.Set(rig.Faults{Hole: true})
 	for _, c := range []struct {
 		name string
 		ask  func(s *stock.Sale) error

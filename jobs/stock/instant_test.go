@@ -9,8 +9,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -219,7 +219,7 @@ func TestExactLag(t *testing.T) {
 func TestClosedIsConfirmed(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t, "--save", "", "--repl-diskless-sync-delay", "0")
-	link := proof.NewProxy(t, server.Addr())
+	link := rig.NewProxy(t, server.Addr())
 	replica(t, link.Addr())
 	direct := connect(t, server.Addr())
 	free := newSale(t, direct, stock.Options{})
@@ -237,7 +237,7 @@ func TestClosedIsConfirmed(t *testing.T) {
 		now, err := direct.Time(t.Context()).Result()
 		return err == nil && now.After(late.Due)
 	})
-	link.Set(proof.Faults{Hole: true})
+	link.Set(rig.Faults{Hole: true})
 	for _, c := range []struct {
 		name  string
 		ask   func(s *stock.Sale) error

@@ -15,8 +15,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -165,7 +165,7 @@ type losing struct {
 	servers [2]*redisserver.Server
 	clients [2]redis.UniversalClient
 	serving int // which server
-	proxies []*proof.Proxy
+	proxies []*rig.Proxy
 
 	revived bool                   // a store came back with orders that were lost
 	had     map[string]stock.State // by order id: the last state in which the book was seen to have it
@@ -187,7 +187,7 @@ func newLosses(t *testing.T, settled bool) *losing {
 	}
 	var addresses []string
 	for range members {
-		p := proof.NewProxy(t, l.servers[0].Addr())
+		p := rig.NewProxy(t, l.servers[0].Addr())
 		l.proxies, addresses = append(l.proxies, p), append(addresses, p.Addr())
 	}
 	l.m = newMarketAt(t, c, addresses)

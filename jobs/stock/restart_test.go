@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/jobs/stock"
 )
@@ -109,7 +109,7 @@ func TestWhatAcceptedMeans(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			server := redisserver.Start(t, c.args...)
-			survivor, link := server, proof.NewProxy(t, server.Addr())
+			survivor, link := server, rig.NewProxy(t, server.Addr())
 			if c.failover {
 				survivor = replica(t, link.Addr())
 			}
@@ -122,7 +122,7 @@ func TestWhatAcceptedMeans(t *testing.T) {
 				})
 			}
 			if c.deaf {
-				link.Set(proof.Faults{Hole: true})
+				link.Set(rig.Faults{Hole: true})
 				s = newSale(t, connect(t, server.Addr()), stock.Options{Replicas: c.replicas, ReplicaTimeout: 50 * time.Millisecond})
 			}
 			var err error

@@ -103,7 +103,7 @@
 // Replicas are written to after the answer. A master that is replaced, by hand, by
 // Sentinel, or by the vote of a Cluster, may take its last grants with it: the same
 // lock, or the same number, is then granted again while its first holder believes
-// in it. What is promised there, and shown by TestLostWrites of internal/failover
+// in it. What is promised there, and shown by TestLostWrites of test/failover
 // on real servers, is that the second fence is higher, as long as the new master's
 // clock is not behind the old one's by more than the time since, so that a resource
 // that checks fences refuses the first holder's late write (package guard).

@@ -2,6 +2,7 @@ package redislock_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"pgregory.net/rapid"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
@@ -49,14 +49,20 @@ func FuzzEscape(f *testing.F) {
 func TestKeysStayApart(t *testing.T) {
 	m := miniredis.RunT(t)
 	c := client(t, m.Addr())
-	rapid.Check(t, func(t *rapid.T) {
+	some := func(r *rand.Rand, least, most int, all []string) []string { // different ones, in any order
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		return all[:least+r.IntN(most-least+1)]
+	}
+	seed := rand.Uint64()
+	for round := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, round))
 		m.FlushAll()
-		names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "{a}", "}a", "a}", "{", "a:b", "a%3Ab", "s:a", "}:s:a", "a|b", "{cronce.0}:s:a", "键"}), 2, 6, rapid.ID).Draw(t, "names")
-		spaces := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"n", "n.0", "N", "n-v1", "v1"}), 2, 3, rapid.ID).Draw(t, "namespaces")
-		shards := rapid.IntRange(1, 5).Draw(t, "shards")
+		names := some(r, 2, 6, []string{"a", "{a}", "}a", "a}", "{", "a:b", "a%3Ab", "s:a", "}:s:a", "a|b", "{cronce.0}:s:a", "键"})
+		spaces := some(r, 2, 3, []string{"n", "n.0", "N", "n-v1", "v1"})
+		shards := 1 + r.IntN(5)
 		for _, space := range spaces {
 			if err := populate(c, space, names, shards); err != nil {
-				t.Fatal(err)
+				t.Fatalf("seed %d, round %d: %v", seed, round, err)
 			}
 		}
 		series, locks := 0, 0
@@ -66,18 +72,18 @@ func TestKeysStayApart(t *testing.T) {
 			case strings.HasPrefix(rest, "l:"):
 				locks++
 				if name, ok := redislock.Unescape(tag); !ok || !slices.Contains(names, name) {
-					t.Fatalf("the tag of the lock %q is no name", key)
+					t.Fatalf("seed %d, round %d: the tag of the lock %q is no name", seed, round, key)
 				}
 			case tag == "" || !strings.HasPrefix(tag, space+"."):
-				t.Fatalf("the key %q has the tag %q", key, tag)
+				t.Fatalf("seed %d, round %d: the key %q has the tag %q", seed, round, key, tag)
 			case strings.Contains(key, "}:s:"):
 				series++
 			}
 		}
 		if want := len(spaces) * len(names); series != want || locks != want {
-			t.Fatalf("%d series and %d locks in the store, want %d of each: %q", series, locks, want, m.Keys())
+			t.Fatalf("seed %d, round %d: %d series and %d locks in the store, want %d of each: %q", seed, round, series, locks, want, m.Keys())
 		}
-	})
+	}
 }
 
 // populate opens and locks every name in a namespace.

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -126,34 +125,37 @@ func TestSeveralInCluster(t *testing.T) {
 func TestGroupsStayApart(t *testing.T) {
 	m := miniredis.RunT(t)
 	c := client(t, m.Addr())
-	piece := rapid.SampledFrom([]string{"", "a", "b", "/", "//", "{", "}", "{}", "}/", "a/b", "%2F", ":", "键", "é/"})
-	rapid.Check(t, func(t *rapid.T) {
+	pieces := []string{"", "a", "b", "/", "//", "{", "}", "{}", "}/", "a/b", "%2F", ":", "键", "é/"}
+	seed := rand.Uint64()
+	for round := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, round))
+		piece := func() string { return pieces[r.IntN(len(pieces))] }
 		m.FlushAll()
-		by := rapid.SampledFrom([]string{"/", "}", "a", "键", "a/"}).Draw(t, "group by")
+		by := []string{"/", "}", "a", "键", "a/"}[r.IntN(5)]
 		d, err := redislock.New(c, redislock.Options{GroupBy: by})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("seed %d, round %d: %v", seed, round, err)
 		}
 		seen := make(map[string]bool)
-		for range rapid.IntRange(2, 8).Draw(t, "locks") {
-			name := piece.Draw(t, "1") + piece.Draw(t, "2") + piece.Draw(t, "3")
+		for range 2 + r.IntN(7) {
+			name := piece() + piece() + piece()
 			if name == "" || seen[name] {
 				continue
 			}
 			seen[name] = true
 			if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: name, Owner: "n/1", TTL: time.Minute}); err != nil {
-				t.Fatalf("%q: %v: %q", name, err, m.Keys())
+				t.Fatalf("seed %d, round %d: %q: %v: %q", seed, round, name, err, m.Keys())
 			}
 		}
 		if keys := m.Keys(); len(keys) != len(seen) {
-			t.Fatalf("%d locks have the keys %q", len(seen), keys)
+			t.Fatalf("seed %d, round %d: %d locks have the keys %q", seed, round, len(seen), keys)
 		}
 		for _, key := range m.Keys() {
 			if tagOf(key) == "" {
-				t.Fatalf("the key %q has no tag", key)
+				t.Fatalf("seed %d, round %d: the key %q has no tag", seed, round, key)
 			}
 		}
-	})
+	}
 	d := newDriver(t, c, redislock.Options{GroupBy: "/"})
 	m.FlushAll()
 	for _, name := range []string{"u/1/a", "u/1/b", "u/1/", "u/2/a", "u", "/u"} {

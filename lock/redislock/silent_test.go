@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/internal/proof"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
@@ -51,7 +51,7 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 	s := redisserver.Start(t)
 	other := lock.New(newDriver(t, client(t, s.Addr()), redislock.Options{}), "other")
 	for _, cancelled := range []bool{false, true} {
-		own := proof.Goroutines(t)
+		own := rig.Goroutines(t)
 		c := client(t, s.Addr())
 		d := newDriver(t, c, redislock.Options{})
 		l := lock.New(d, "a")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
 )
@@ -24,7 +24,7 @@ const nodeTimeout = 500 * time.Millisecond
 // two forget the lease that was released.
 func TestTwoOfFiveStopped(t *testing.T) {
 	t.Parallel()
-	meter := proof.NewMeter(t)
+	meter := rig.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := newDriver(t, cs, redlock.Options{Namespace: "two", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
@@ -44,7 +44,7 @@ func TestTwoOfFiveStopped(t *testing.T) {
 
 // within fails the test if f takes longer, the time aside in which this process
 // could not run.
-func within(t *testing.T, meter *proof.Meter, what string, most time.Duration, f func()) {
+func within(t *testing.T, meter *rig.Meter, what string, most time.Duration, f func()) {
 	t.Helper()
 	start := time.Now()
 	f()
@@ -58,7 +58,7 @@ func within(t *testing.T, meter *proof.Meter, what string, most time.Duration, f
 // undoing before them, and none holds the key for anybody.
 func TestThreeOfFiveStopped(t *testing.T) {
 	t.Parallel()
-	meter := proof.NewMeter(t)
+	meter := rig.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := newDriver(t, cs, redlock.Options{Namespace: "three", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
@@ -93,7 +93,7 @@ func inDoubt(t *testing.T, err error) {
 // and its undoing too, takes no more than the time of one server beyond its own.
 func TestOneOfFiveBlackHoled(t *testing.T) {
 	t.Parallel()
-	meter := proof.NewMeter(t)
+	meter := rig.NewMeter(t)
 	_, cs := servers(t, 4)
 	hole, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -114,8 +114,8 @@ func TestOneOfFiveBlackHoled(t *testing.T) {
 
 // Nobody answers, many ask, and the Driver is closed: nothing of it runs on.
 func TestCloseLeavesNothing(t *testing.T) {
-	meter := proof.NewMeter(t)
-	own := proof.Goroutines(t)
+	meter := rig.NewMeter(t)
+	own := rig.Goroutines(t)
 	var cs []redis.UniversalClient
 	for range 3 {
 		hole, err := net.Listen("tcp", "127.0.0.1:0")
@@ -145,7 +145,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 // over when a majority has answered. The rest is asked in the background.
 func TestSilentServersCostNoTime(t *testing.T) {
 	t.Parallel()
-	meter := proof.NewMeter(t)
+	meter := rig.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := newDriver(t, cs, redlock.Options{Namespace: "silent", NodeTimeout: 10 * time.Second})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })

@@ -2,10 +2,9 @@ package series_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/cronce/cronce/lock/series"
 )
@@ -113,35 +112,37 @@ func (w *tape) Append(l series.Line) {
 
 // A folded journal says of each number what the lines said before.
 func TestFoldKeepsVerdicts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed := rand.Uint64()
+	for round := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, round))
 		var w tape
 		var s series.State
 		ms := base + interval/2
 		s.Open(ms*1000, &series.OpenRequest{}, &w)
 		for i := range 60 {
-			ms += rapid.Int64Range(0, interval).Draw(t, "ms")
-			foldStep(t, &s, &w, ms, fmt.Sprintf("n/%d", i))
+			ms += r.Int64N(interval + 1)
+			foldStep(r, &s, &w, ms, fmt.Sprintf("n/%d", i))
 		}
 		raw, folded := verdicts(w.raw), verdicts(w.folded)
 		if !slices.Equal(raw[:], folded[:]) {
-			t.Fatalf("written %q\nfolded  %q", raw, folded)
+			t.Fatalf("seed %d, round %d: written %q\nfolded  %q", seed, round, raw, folded)
 		}
-	})
+	}
 }
 
-func foldStep(t *rapid.T, s *series.State, w *tape, ms int64, owner string) {
-	p := rapid.SampledFrom(policies).Draw(t, "policy")
+func foldStep(r *rand.Rand, s *series.State, w *tape, ms int64, owner string) {
+	p := policies[r.IntN(len(policies))]
 	world := &world{policy: p, State: *s}
-	c := world.covers(rapid.IntRange(1, maxTicks).Draw(t, "k"))
-	c.Owner, c.Revision = owner, rapid.SampledFrom([]string{"r", "r", "r", "s"}).Draw(t, "revision")
-	switch rapid.IntRange(0, 9).Draw(t, "what") {
+	c := world.covers(1 + r.IntN(maxTicks))
+	c.Owner, c.Revision = owner, []string{"r", "r", "r", "s"}[r.IntN(4)]
+	switch r.IntN(10) {
 	case 0:
-		s.Control(ms*1000, &series.Control{Key: "job", Action: series.ActionPause, Op: fmt.Sprint("op", s.Change), Who: "op", Reason: "for the test", Until: rapid.SampledFrom([]int64{0, ms + interval}).Draw(t, "until"), Seen: series.AnySeen}, s.Change+1, w)
+		s.Control(ms*1000, &series.Control{Key: "job", Action: series.ActionPause, Op: fmt.Sprint("op", s.Change), Who: "op", Reason: "for the test", Until: []int64{0, ms + interval}[r.IntN(2)], Seen: series.AnySeen}, s.Change+1, w)
 	case 1:
 		s.Control(ms*1000, &series.Control{Key: "job", Action: series.ActionResume, Op: fmt.Sprint("op", s.Change), Who: "op", Seen: series.AnySeen}, s.Change+1, w)
 	case 2, 3:
-		for _, r := range slices.Clone(s.Runs) {
-			s.Release(ms*1000, &series.EndRequest{RunRef: series.RunRef{Number: r.Number, Owner: r.Owner, Fence: r.Fence}, Outcome: series.OutcomeOK}, w)
+		for _, run := range slices.Clone(s.Runs) {
+			s.Release(ms*1000, &series.EndRequest{RunRef: series.RunRef{Number: run.Number, Owner: run.Owner, Fence: run.Fence}, Outcome: series.OutcomeOK}, w)
 		}
 	default:
 		s.Claim(ms*1000, &c, w)

@@ -2,12 +2,11 @@ package series_test
 
 import (
 	"hash/maphash"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/cronce/cronce/lock/series"
 )
@@ -110,30 +109,33 @@ func (s *search) from(w *world, depth int, path []step) {
 // Long random sequences keep the invariants, also when the nodes disagree on
 // the policies, as they do while a new version is rolled out.
 func TestLongSequences(t *testing.T) {
-	worlds := 8 // for each of rapid's checks
+	worlds := 800
 	if os.Getenv("CRONCE_SOAK") != "" {
-		worlds = 200
+		worlds = 20_000
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		for range worlds {
-			long(t, 120)
-		}
-	})
+	seed := rand.Uint64()
+	for n := range worlds {
+		long(t, seed, uint64(n), 120)
+	}
 }
 
-func long(t *rapid.T, steps int) {
-	mixed := rapid.Bool().Draw(t, "mixed")
-	w := newWorld(rapid.SampledFrom(policies).Draw(t, "policy"))
+func long(t *testing.T, seed, world uint64, steps int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, world))
+	draw := func() policy { return policies[r.IntN(len(policies))] }
+	mixed := r.IntN(2) == 0
+	w := newWorld(draw())
+	var path []step
 	for range steps {
 		if mixed {
-			w.policy = rapid.SampledFrom(policies).Draw(t, "policy of this request")
+			w.policy = draw() // of this request
 		}
 		ms := moves(w, maxTicks, keptLeases)
-		m := ms[rapid.IntRange(0, len(ms)-1).Draw(t, "move")]
-		t.Log(m.what, m.k)
+		m := ms[r.IntN(len(ms))]
+		path = append(path, step{m.what, m.k})
 		m.do(w)
 		if fault := w.check(); fault != "" {
-			t.Fatalf("%s\n%+v", fault, w.State)
+			t.Fatalf("seed %d, world %d: %s\nafter %v\n%+v", seed, world, fault, path, w.State)
 		}
 	}
 }

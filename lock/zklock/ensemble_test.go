@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/history"
-	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -57,7 +57,7 @@ func tenured(t *testing.T, holder, other *zklock.Driver, key string, o lock.Opti
 // fence grows.
 func (at *tenure) passes(t *testing.T) {
 	t.Helper()
-	g := proof.Soon(t, at.next)
+	g := rig.Soon(t, at.next)
 	must(t, g.err)
 	select {
 	case was := <-at.ended:
@@ -166,7 +166,7 @@ func TestLeaderIsStopped(t *testing.T) {
 // then all goes on.
 func TestNoMajority(t *testing.T) {
 	t.Parallel()
-	e, meter := zkserver.StartEnsemble(t), proof.NewMeter(t)
+	e, meter := zkserver.StartEnsemble(t), rig.NewMeter(t)
 	ds := make([]*zklock.Driver, 4)
 	for i := range ds {
 		ds[i] = driverOf(t, e.Addrs(), lasting)
@@ -181,7 +181,7 @@ func TestNoMajority(t *testing.T) {
 		s.Kill()
 	}
 	begin := time.Now()
-	if was := proof.Soon(t, at.ended); was.Sub(begin) > brief.Session/2+meter.Starved(begin, time.Now()) {
+	if was := rig.Soon(t, at.ended); was.Sub(begin) > brief.Session/2+meter.Starved(begin, time.Now()) {
 		t.Errorf("the lease was believed in for %v without a majority", was.Sub(begin))
 	} else {
 		at.ended <- was

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -84,7 +84,7 @@ func queuedBehind(t *testing.T, d *zklock.Driver, key string, waiting int) {
 func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
-	p, meter := newProxy(t, addr), proof.NewMeter(t)
+	p, meter := newProxy(t, addr), rig.NewMeter(t)
 	o := zklock.Options{Session: 2 * time.Second}
 	holder, other := newDriver(t, p.addr(), o), newDriver(t, addr, o)
 	lease := hold(t, lock.New(holder, "a"), "k")
@@ -111,7 +111,7 @@ func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 // one if the server hears of it before it looks at its clock.
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
-	s, meter := zkserver.Start(t), proof.NewMeter(t)
+	s, meter := zkserver.Start(t), rig.NewMeter(t)
 	d := newDriver(t, s.Addr(), zklock.Options{Session: 2 * time.Second})
 	l := lock.New(d, "a")
 	lease, err := l.TryAcquire(t.Context(), "k", short)

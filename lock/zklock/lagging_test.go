@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -102,7 +102,7 @@ func TestLaggingFollower(t *testing.T) {
 	at.catchesUp()
 	must(t, far.Release(t.Context(), holding(came, g)))
 	for _, key := range []string{"left", "came"} {
-		g := proof.Soon(t, await(t, lock.New(far, "c"), key))
+		g := rig.Soon(t, await(t, lock.New(far, "c"), key))
 		must(t, g.err)
 	}
 }
@@ -140,7 +140,7 @@ func TestAskingAgainBehindALaggingFollower(t *testing.T) {
 	}()
 	<-time.After(300 * time.Millisecond) // it has looked by then, or proves less
 	at.catchesUp()
-	must(t, proof.Soon(t, answered))
+	must(t, rig.Soon(t, answered))
 }
 
 // The leader ends the session of a holder whose server lags behind, and does not
@@ -225,11 +225,11 @@ func (l *laggard) grantsTwice(t *testing.T, near, far *zklock.Driver) bool {
 	})
 	l.link.up.Store(true)
 	l.link.down.Store(false)
-	first := proof.Soon(t, answered)
+	first := rig.Soon(t, answered)
 	if first.err != nil {
 		return false
 	}
-	second := proof.Soon(t, await(t, lock.New(near, "b"), "k"))
+	second := rig.Soon(t, await(t, lock.New(near, "b"), "k"))
 	must(t, second.err)
 	if second.lease.Fence() <= first.Fence {
 		t.Errorf("the fence is %d after %d", second.lease.Fence(), first.Fence)

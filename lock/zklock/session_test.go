@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/cronce/cronce/internal/proof"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -65,7 +65,7 @@ func (c *thief) kill(t *testing.T, addr string) {
 // node of the session that has ended is never taken for one of the next.
 func TestKilledSession(t *testing.T) {
 	t.Parallel()
-	addr, meter := zkserver.Shared(t), proof.NewMeter(t)
+	addr, meter := zkserver.Shared(t), rig.NewMeter(t)
 	var carried atomic.Pointer[thief]
 	d := newDriver(t, addr, zklock.Options{Session: 3 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 		c, err := net.DialTimeout(network, addr, timeout)

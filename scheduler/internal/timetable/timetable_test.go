@@ -2,11 +2,10 @@ package timetable
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/policy"
@@ -17,43 +16,39 @@ import (
 // each is there once.
 func TestTimetableSorts(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for round := range 1000 {
 		var table Table
 		var next []int64 // of each entry
 		var want []int64
-		t.Repeat(map[string]func(*rapid.T){
-			"push": func(t *rapid.T) {
-				at := rapid.Int64Range(1, 50).Draw(t, "at")
+		for range r.IntN(60) {
+			if len(want) == 0 || r.IntN(2) == 0 {
+				at := 1 + r.Int64N(50)
 				table.Push(uint32(len(next)), at)
 				next = append(next, at)
 				want = append(want, at)
-			},
-			"reset": func(t *rapid.T) {
-				if len(want) == 0 {
-					return
-				}
-				at := rapid.Int64Range(0, 60).Draw(t, "to") // 0 takes it out
+			} else {
+				at := r.Int64N(61) // 0 takes it out
 				next[table.First()] = at
 				table.Reset(at)
 				want[slices.Index(want, slices.Min(want))] = at
 				want = slices.DeleteFunc(want, func(at int64) bool { return at == 0 })
-			},
-			"": func(t *rapid.T) {
-				least := int64(0)
-				if len(want) > 0 {
-					least = slices.Min(want)
+			}
+			least := int64(0)
+			if len(want) > 0 {
+				least = slices.Min(want)
+			}
+			if got := table.Next(); got != least || len(table.slots) != len(want) {
+				t.Fatalf("seed %d, round %d: %d entries, the first at %d; want %d and %d", seed, round, len(table.slots), got, len(want), least)
+			}
+			for _, s := range table.slots {
+				if s.at != next[s.no] {
+					t.Fatalf("seed %d, round %d: the entry of %d stands at %d", seed, round, s.no, s.at)
 				}
-				if got := table.Next(); got != least || len(table.slots) != len(want) {
-					t.Fatalf("%d entries, the first at %d; want %d and %d", len(table.slots), got, len(want), least)
-				}
-				for _, s := range table.slots {
-					if s.at != next[s.no] {
-						t.Fatalf("the entry of %d stands at %d", next[s.no], s.at)
-					}
-				}
-			},
-		})
-	})
+			}
+		}
+	}
 }
 
 // Entries that are due together come in the order in which they were pushed, also

@@ -1,0 +1,4 @@
+// Package rig has the parts that tests of several packages share: a [Proxy] with
+// faults between a client and its server, a [Meter] of how busy the machine is, and
+// a count of the [Goroutines] of one test.
+package rig

@@ -1,0 +1,189 @@
+//go:build unix
+
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/cronce/cronce/internal/serverprocess"
+)
+
+// picturesEnv names a folder that the pictures of the pages are written to: ../../docs/pictures for those of the
+// documents. Without it none is kept.
+const picturesEnv = "CRONCE_TEST_PICTURES"
+
+// missingPage is a path without a page.
+const missingPage = "/nothing"
+
+// A browser is a real one, with what it has complained of.
+type browser struct {
+	ctx context.Context
+	mu  sync.Mutex
+	bad []string
+}
+
+// startBrowser starts Chromium without a window. It is gone when the test ends.
+func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	chromium := serverprocess.Find(t, "chromium", "chromium")
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(chromium), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true),
+	}
+	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(allocated)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // waits until the process is gone
+		cancel()
+	})
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		t.Fatalf("start chromium: %v", err)
+	}
+	b := &browser{ctx: ctx}
+	go func() { // ends with the browser
+		for m, err := range chromedp.Console(ctx) { // refusals of the content security policy are in the browser's log, too
+			if err != nil {
+				return
+			}
+			missing := strings.HasSuffix(m.URL, missingPage) && strings.Contains(m.Text, "404") // the test asks for it
+			if m.Type != "debug" && m.Type != "info" && m.Type != "log" && !missing {
+				b.complain(fmt.Sprintf("%s: %s, from %s", m.Type, m.Text, m.URL))
+			}
+		}
+	}()
+	return b
+}
+
+func (b *browser) complain(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bad = append(b.bad, text)
+}
+
+// complaints are those since the last call.
+func (b *browser) complaints() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bad := b.bad
+	b.bad = nil
+	return bad
+}
+
+// run runs steps of the browser within some time.
+func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+	defer stop()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// evaluated returns what an action returns.
+func evaluated[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
+	t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
+	defer stop()
+	answer, err := chromedp.Run(ctx, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// Each page of a cluster whose nodes are killed is shown in each width and theme without a complaint of the browser,
+// without a part that is wider than the window, and goes on by itself.
+func TestPagesInABrowser(t *testing.T) {
+	b := startBrowser(t)
+	c := start(t, "demo", "--ops", "--for", "10m", "--kill-every", "9s")
+	address := regexp.MustCompile(`http://\S+`)
+	eventually(t, "the address is printed", func() bool { return address.MatchString(c.stdout.String()) })
+	login := address.FindString(c.stdout.String())
+	base := login[:strings.Index(login, "/login")]
+	eventually(t, "a node was killed", func() bool { return strings.Contains(c.stdout.String(), "node killed") })
+	b.run(t, chromedp.Navigate(login), chromedp.WaitVisible("#hero"))
+
+	b.run(t, chromedp.Navigate(base+"/jobs/takeover"), chromedp.WaitVisible("#runs"))
+	tick := ""
+	eventually(t, "the job has a tick", func() bool {
+		tick = b.says(`document.querySelector("#runs a.tick")?.getAttribute("href") ?? ""`)
+		return tick != ""
+	})
+	for _, p := range []struct{ name, path, ready string }{
+		{"overview", "/", "#hero"}, {"jobs", "/jobs", "table.jobs"}, {"job", "/jobs/takeover", "#runs"}, {"tick", tick, "#evidence"},
+		{"nodes", "/nodes", "#nodes"}, {"missing", missingPage, "main"},
+	} {
+		for _, width := range []int64{1440, 1024, 390} {
+			for _, theme := range []string{"light", "dark"} {
+				b.look(t, base, p.name, p.path, p.ready, width, theme)
+			}
+		}
+	}
+
+	b.run(t, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(base+"/"), chromedp.WaitVisible("#recent"))
+	const newest = `document.querySelector("#recent").textContent`
+	first := evaluated(t, b, chromedp.Evaluate[string](newest))
+	eventually(t, "the page goes on by itself", func() bool { return evaluated(t, b, chromedp.Evaluate[string](newest)) != first })
+	b.live(t)
+	if bad := b.complaints(); len(bad) > 0 {
+		t.Errorf("complaints: %q", bad)
+	}
+}
+
+// says is a text of the page; empty while another one is loaded.
+func (b *browser) says(expression string) string {
+	ctx, stop := context.WithTimeout(b.ctx, 2*time.Minute)
+	defer stop()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](expression))
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// live waits until the page follows the stream.
+func (b *browser) live(t *testing.T) {
+	t.Helper()
+	eventually(t, "the page is live", func() bool { return b.says(`document.getElementById("live")?.textContent ?? ""`) == "live" })
+}
+
+// look shows a page in a width and a theme, and keeps its picture if that is asked for.
+func (b *browser) look(t *testing.T, base, name, path, ready string, width int64, theme string) {
+	t.Helper()
+	height := map[int64]int64{390: 844, 1024: 768, 1440: 900}[width]
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
+		t.Fatal(err)
+	}
+	b.run(t, chromedp.EmulateViewport(width, height), chromedp.Navigate(base+path), chromedp.WaitVisible(ready))
+	wide := evaluated(t, b, chromedp.Evaluate[int](`Math.ceil(document.documentElement.scrollWidth)`))
+	styled := evaluated(t, b, chromedp.Evaluate[int](`document.querySelectorAll("[style], style, script:not([src])").length`))
+	picture := evaluated(t, b, chromedp.CaptureScreenshot())
+	if wide > int(width) {
+		t.Errorf("%s is %d wide in a window of %d", name, wide, width)
+	}
+	if styled > 0 {
+		t.Errorf("%s has %d styles or scripts inside", name, styled)
+	}
+	for _, bad := range b.complaints() { // one that comes late is reported with the next page
+		t.Errorf("%s at %d, %s: %s", name, width, theme, bad)
+	}
+	if dir := os.Getenv(picturesEnv); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("ops-%s-%d-%s.png", name, width, theme)), picture, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}

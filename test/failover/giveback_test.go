@@ -1,0 +1,148 @@
+package failover_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/rig"
+	"github.com/cronce/cronce/internal/sqlserver"
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/lock/sqllock"
+	"github.com/cronce/cronce/lock/zklock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// givenBackWithin is far less than the turn in which a node reads its jobs, and than the lease.
+const givenBackWithin = 8 * time.Second
+
+// The run of a node that drains is started again by another one soon, on each store, though its
+// lease is long and no tick comes.
+func TestGivenBackOnEachStore(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) scheduler.Store{
+		"Redis": func(t *testing.T) scheduler.Store {
+			return newDriver(t, redis.UniversalOptions{Addrs: []string{redisserver.Start(t).Addr()}})
+		},
+		"PostgreSQL": func(t *testing.T) scheduler.Store {
+			return onDatabase(t, sqlserver.SharedPostgres(t), sqllock.PostgreSQL)
+		},
+		"MariaDB": func(t *testing.T) scheduler.Store {
+			return onDatabase(t, sqlserver.SharedMariaDB(t), sqllock.MySQL)
+		},
+		"ZooKeeper": func(t *testing.T) scheduler.Store {
+			d, err := zklock.New([]string{zkserver.Start(t).Addr()}, zklock.Options{})
+			must(t, err)
+			t.Cleanup(func() { _ = d.Close() })
+			return d
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := open(t)
+			type started struct {
+				node    string
+				attempt int
+			}
+			runs := make(chan started, 10)
+			stops, ended := map[string]context.CancelFunc{}, map[string]chan error{}
+			for _, node := range []string{"a", "b"} {
+				n, err := scheduler.New(scheduler.Config{Name: node, Store: store, Grace: 100 * time.Millisecond, Jobs: []scheduler.Job{{
+					Name: "job", Spec: "@every 5s", Lease: 10 * time.Minute,
+					Func: func(ctx context.Context, run *scheduler.Run) error {
+						runs <- started{node, run.Attempt}
+						<-ctx.Done()
+						return ctx.Err()
+					},
+				}}})
+				must(t, err)
+				ctx, stop := context.WithCancel(context.Background())
+				end := make(chan error, 1)
+				go func() { end <- n.Run(ctx) }()
+				t.Cleanup(stop)
+				stops[node], ended[node] = stop, end
+			}
+			first := rig.Soon(t, runs)
+			stops[first.node]()
+			must(t, <-ended[first.node])
+			given := time.Now()
+			second := rig.Soon(t, runs)
+			if took := time.Since(given); second.node == first.node || second.attempt != 2 || took > givenBackWithin {
+				t.Errorf("after %+v runs %+v, %v after it was given back", first, second, took)
+			} else {
+				t.Logf("%v after it was given back", took)
+			}
+			stops[second.node]()
+			must(t, <-ended[second.node])
+		})
+	}
+}
+
+// A drain of an idle node ends at once on a Redis that refuses claims, has an unreadable key of
+// one job, or is gone.
+func TestDrainOnABrokenRedis(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]func(t *testing.T, s *redisserver.Server, admin redis.UniversalClient){
+		"healthy": func(*testing.T, *redisserver.Server, redis.UniversalClient) {},
+		"no right to write": func(t *testing.T, _ *redisserver.Server, admin redis.UniversalClient) {
+			must(t, admin.Do(t.Context(), "acl", "setuser", "default", "-@write").Err())
+		},
+		"unreadable": func(t *testing.T, _ *redisserver.Server, admin redis.UniversalClient) {
+			keys, err := admin.Keys(t.Context(), "*:s:b").Result()
+			must(t, err)
+			must(t, admin.Del(t.Context(), keys...).Err())
+			must(t, admin.Set(t.Context(), keys[0], "oops", 0).Err())
+		},
+		"a replica": func(t *testing.T, _ *redisserver.Server, admin redis.UniversalClient) {
+			must(t, admin.Do(t.Context(), "replicaof", "127.0.0.1", "1").Err())
+		},
+		"full": func(t *testing.T, _ *redisserver.Server, admin redis.UniversalClient) {
+			must(t, admin.ConfigSet(t.Context(), "maxmemory", "1").Err())
+		},
+		"gone": func(_ *testing.T, s *redisserver.Server, _ redis.UniversalClient) { s.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redisserver.Start(t)
+			o := redis.UniversalOptions{Addrs: []string{s.Addr()}}
+			store, err := redislock.New(newClient(o), redislock.Options{})
+			must(t, err)
+			runs := make(chan struct{}, 100)
+			jobs := []scheduler.Job{{Name: "a", Spec: "@every 1s"}, {Name: "b", Spec: "@every 1s"}}
+			for i := range jobs {
+				jobs[i].Func = func(context.Context, *scheduler.Run) error { runs <- struct{}{}; return nil }
+			}
+			n, err := scheduler.New(scheduler.Config{Name: "n", Store: store, Jobs: jobs, Grace: time.Minute})
+			must(t, err)
+			ctx, stop := context.WithCancel(context.Background())
+			end := make(chan error, 1)
+			go func() { end <- n.Run(ctx) }()
+			t.Cleanup(stop)
+			rig.Soon(t, runs)
+			time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1500 * time.Millisecond))) // between ticks: no run, no end and no claim is on its way
+			broken(t, s, client(t, o))
+			time.Sleep(3 * time.Second) // for claims that fail
+			began := time.Now()
+			stop()
+			must(t, <-end)
+			if took := time.Since(began); took > 10*time.Second { // what waits for doubt waits for a minute
+				t.Errorf("the drain took %v", took)
+			} else {
+				t.Logf("%v", took)
+			}
+		})
+	}
+}
+
+// onDatabase returns a store in a new database of a server.
+func onDatabase(t *testing.T, s *sqlserver.Server, dialect sqllock.Dialect) scheduler.Store {
+	t.Helper()
+	d, err := sqllock.New(sqlserver.Connect(t, s.Driver(), s.DSN(s.Create(t))), dialect, sqllock.Options{})
+	must(t, err)
+	must(t, d.CreateTables(t.Context()))
+	return d
+}

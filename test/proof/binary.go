@@ -1,0 +1,108 @@
+package proof
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// A Program is what nodes are.
+type Program struct {
+	Name string
+
+	backend *Backend                                    // nil: a Redis
+	command func(n Node, dir string) (*exec.Cmd, error) // dir is for its files
+	record  func(l *Line) (Record, bool)                // for jobs that know no witness: what a line says; nil otherwise
+}
+
+// Build builds the real binary into dir and returns its path.
+func Build(dir string, race bool) (string, error) {
+	path := filepath.Join(dir, "cronce")
+	args := []string{"build", "-trimpath", "-o", path}
+	if race {
+		args = append(args, "-race")
+	}
+	build := exec.Command("go", append(args, "./cmd/cronce")...)
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/cronce/cronce").Output()
+	if err != nil {
+		return "", fmt.Errorf("proof: find the module of the binary: %w", err)
+	}
+	build.Dir = strings.TrimSpace(string(root)) // its own go.mod has the versions of its dependencies
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("proof: build: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// Binary is the real binary at path. Its jobs know no witness: what its log says
+// is the ledger. It has no jobs that write, fail, or ignore their context.
+func Binary(path string) Program {
+	return Program{Name: "cronce", record: recordOf, command: func(n Node, dir string) (*exec.Cmd, error) {
+		text, err := configuration(n)
+		if err != nil {
+			return nil, err
+		}
+		file := filepath.Join(dir, n.Name+".yaml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return nil, fmt.Errorf("proof: binary: %w", err)
+		}
+		return exec.Command(path, "node", "--config", file, "--clock-offset", n.Offset.String()), nil
+	}}
+}
+
+// configuration is the node's config.yaml. JSON is YAML, too.
+func configuration(n Node) ([]byte, error) {
+	type object = map[string]any
+	jobs := make([]object, len(n.Jobs))
+	for i, j := range n.Jobs {
+		if j.Deaf || j.Writes > 0 || j.Fail > 0 {
+			return nil, fmt.Errorf("proof: binary: job %s does what the binary has no kind for", j.Name)
+		}
+		jobs[i] = object{
+			"name": j.Name, "kind": "sleep", "spec": j.Spec(), "sleep": object{"for": j.Work.String()},
+			"overlap": []string{"skip", "queue", "allow", "replace"}[j.Overlap], "misfire": []string{"once", "skip", "all"}[j.Misfire],
+			"takeover": []string{"lost", "rerun"}[j.Takeover], "interrupted": []string{"rerun", "lost"}[j.Interrupted],
+			"attempts": j.Attempts, "deadline": j.Deadline.String(), "timeout": j.Timeout.String(), "lease": j.Lease.String(),
+			"retry": object{"tries": j.Retry.Tries, "wait": j.Retry.Wait.String(), "max": j.Retry.Max.String()},
+		}
+	}
+	return json.MarshalIndent(object{
+		"name": n.Name, "namespace": n.Namespace, "redis": object{"url": "redis://" + n.Store}, "jobs": jobs,
+		"http": object{"address": "off"}, "log": object{"level": n.level().String(), "format": "json"},
+		"scheduler": object{"grace": n.Grace.String(), "cancel_grace": n.CancelGrace.String(), "store_timeout": n.Timeout.String()},
+	}, "", "  ")
+}
+
+// recordOf makes a record of what a log line says of a run.
+func recordOf(l *Line) (Record, bool) {
+	at, err := time.Parse(tickLayout, l.Str("ts"))
+	if err != nil || l.Tick() == 0 {
+		return Record{}, false
+	}
+	r := Record{Job: l.Str("job"), Tick: l.Tick(), Fence: l.Int("fence"), Attempt: int(l.Int("attempt")), Try: 1, Node: l.Str("node"), Pid: l.Pid, At: at}
+	switch l.Msg {
+	case "run started":
+		r.Kind = Start
+	case "run finished":
+		r.Kind, r.Cause = End, causes[l.Str("outcome")]
+	default:
+		return Record{}, false
+	}
+	return r, true
+}
+
+// causes are the outcomes that say why a run's context had ended.
+var causes = map[string]string{
+	series.OutcomeLost:        lock.ErrLost.Error(),
+	series.OutcomeReplaced:    scheduler.ErrReplaced.Error(),
+	series.OutcomeTimeout:     scheduler.ErrTimeout.Error(),
+	series.OutcomeInterrupted: scheduler.ErrDrained.Error(),
+}
