@@ -1,7 +1,7 @@
 // Package lock grants leases: the right to use a key until a deadline, with a
 // fence, a number that grows with every grant.
 //
-// # What is promised
+// # Guarantees
 //
 // At most one owner holds a key at a time on the store's clock, or as many as all of
 // them allow: [Options] have a limit, which makes semaphores and read-write locks.
@@ -33,7 +33,7 @@
 // In both final states the lease's context has ended: with [ErrReleased], or with a cause that is
 // [ErrLost]. A fixed lease is not renewed; [Lease.Extend] moves its trust.
 //
-// # What is not promised
+// # Limits
 //
 // A process that was stopped and continues (SIGSTOP, a long pause of the machine) runs on for a
 // moment with a lease that is over. Nothing in this process can prevent that. The resource can, by
