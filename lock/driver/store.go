@@ -116,7 +116,7 @@ type Explainer interface {
 	Explain(err error) string
 }
 
-// Refuser is a Driver that tells a refusal from a store that is not reached: the store answered
+// Refuser is a Driver that distinguishes a refusal from a store that is not reached: the store answered
 // that the user has no permission for the request. It answers so again until an operator gives
 // permission.
 type Refuser interface {

@@ -59,7 +59,7 @@ func TestExplain(t *testing.T) {
 			if err == nil {
 				_, err = d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
 			}
-			_, unfit := d.CheckStore(t.Context()) // what a node asks first
+			_, unfit := d.CheckStore(t.Context()) // the first request of a node
 			if text := d.Explain(unfit); !strings.Contains(text, test.want) {
 				t.Errorf("at the start %v is explained as %q, want %q", unfit, text, test.want)
 			}
