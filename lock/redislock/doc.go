@@ -109,16 +109,16 @@
 // Leases follow the wall clock of the server. If it jumps forward they end early, and if it jumps
 // back they last longer; a server that was emptied has forgotten them. Holders learn this with
 // their next renewal: see lock.ErrForgotten and lock.Locker.OnStoreEvent, and TestServerForgets and
-// TestServerClockSteps of that package. A server that was restarted or replaced has another run id,
-// which is noticed even if no lease of this process is concerned: TestServerIsReplaced.
+// TestServerClockSteps of internal/failover. A server that was restarted or replaced has another
+// run id, which is noticed even if no lease of this process is concerned: TestServerIsReplaced.
 //
 // The fence of a grant is the server's time in µs, or one more than the last fence. The last fence
 // of a plain lock is remembered after its release, until the server's clock is 10 seconds past it;
 // a lock whose lease expires is forgotten, at least 500 ms after its grant. So the fences of a lock
 // that is released grow as long as no clock steps back, and no two masters' clocks differ, by more
 // than 10 seconds. After a larger step the next fence may be below one that was granted, for a
-// Locker that has not seen the latter: TestFenceAfterStepBack of that package shows both cases. The
-// last fence of a series is always kept.
+// Locker that has not seen the latter: TestFenceAfterStepBack shows both cases. The last fence of a
+// series is always kept.
 //
 // # The client
 //
