@@ -12,14 +12,16 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// TryAcquire asks for key once and does not wait for another owner: it returns
-// a *HeldError then, also if the key is free and others wait for it. After doubt
-// it asks again, with the same owner, until ctx ends, or for 3 seconds or the TTL
-// if that is less; then it undoes what may have been granted and returns the
-// doubt, with the cause of ctx's end. It returns within 100 ms of that end, however
-// long the store takes: the undoing goes on in the background, see [Locker.Wait]. Ctx
-// bounds the requests only: the lease is held until Release, or until it is lost, and
-// its context comes from Options.Context.
+// TryAcquire acquires key if it is free, and does not wait for another owner. It returns a
+// *HeldError if another owner has the key, or if the key is free and others wait for it.
+//
+// After doubt TryAcquire repeats the request with the same owner until ctx ends, but for no longer
+// than 3 seconds or the TTL, if that is shorter. It then undoes the grant that it may have got and
+// returns the doubt, with the cause of ctx's end. It returns within 100 ms of that end, however
+// long the store takes: the undoing continues in the background, see [Locker.Wait].
+//
+// Ctx bounds the requests only: the lease is held until Release, or until it is lost, and its
+// context comes from Options.Context.
 func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
 	if lease, err := l.again(ctx, key, &o); lease != nil || err != nil {
 		return lease, err
@@ -39,25 +41,27 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 	return w.has(lease, err)
 }
 
-// giveBack releases a lease that a try was granted while other callers of this process
-// wait for the key: the store does not know of all of them. The store is asked all the
-// same, since doubt must not be returned as held.
+// giveBack releases a lease that a try was granted while other callers of this process wait for the
+// key: the store does not know all of them. The try sends its request all the same, since doubt
+// must not be returned as held.
 func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
 	l.behind.do(ctx, func(ctx context.Context) { _ = lease.Release(ctx) }) // its TTL ends it otherwise
 }
 
-// Acquire waits for key until ctx ends: first come, first served, where the store
-// is a [driver.Waiter]; elsewhere it asks again and again, with pauses of up to half a
-// second. The waiters of one Locker and key are in one local queue, of which only
-// the first, or the readers at its head together, has a place in the store's queue: so
-// many waiters of one process get no more of the key than any other process. When ctx
-// ends Acquire returns within 100 ms, however long the store takes: its place, and what
-// it may have been granted, are given up in the background, see [Locker.Wait]. The error
-// wraps the cause of that end and the last answer: a *HeldError, or the doubt. A caller
-// that was not at the head of the local queue has sent no request: its error wraps the
-// cause alone, since nothing is known of the store.
+// Acquire waits for key until ctx ends. The order is first come, first served if the store is a
+// [driver.Waiter]; otherwise Acquire repeats its request, with pauses of up to half a second.
 //
-// Ctx bounds the wait only: the lease is that of [Locker.TryAcquire]. See
+// The callers of one Locker that wait for one key form a local queue. Only its first caller, or the
+// readers at its head together, have a place in the store's queue, so a process with many waiting
+// callers gets the key no more often than any other process.
+//
+// When ctx ends, Acquire returns within 100 ms, however long the store takes. Its place in the
+// queue, and the grant that it may have got, are given up in the background, see [Locker.Wait]. The
+// error wraps the cause of that end and the last answer: a *HeldError, or the doubt. A caller that
+// was not at the head of the local queue has sent no request: its error wraps the cause alone,
+// since nothing is known of the store.
+//
+// Ctx bounds the wait only: the lease has the same life as one from [Locker.TryAcquire]. See
 // [Options].Reenter for a key that the caller may hold already.
 func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, error) {
 	if lease, err := l.again(ctx, key, &o); lease != nil || err != nil {
@@ -112,9 +116,9 @@ func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, 
 	})
 }
 
-// acquireInline returns a lease on a key that is free, and passes the turn on. Nil: the caller has
-// the turn still, and must wait. After a key that was held, the next calls of this Locker ask in
-// the store's queue at once.
+// acquireInline returns a lease on a key that is free, and passes the turn on. If it returns nil,
+// the caller still has the turn and must wait. After it found the key held, the next calls of this
+// Locker go directly to the store's queue.
 func (l *Locker) acquireInline(ctx context.Context, a *driver.Acquisition, o *Options, turn *localQueue) *Lease {
 	panicked := true
 	var lease *Lease
@@ -131,7 +135,7 @@ func (l *Locker) acquireInline(ctx context.Context, a *driver.Acquisition, o *Op
 	return lease
 }
 
-// attend is the attend of the package for one key.
+// attend calls the function attend for one key.
 func (l *Locker) attend(ctx context.Context, key string, ask func(*noted) (*Lease, error)) (*Lease, error) {
 	return attend(ctx, l, func(err error) error { return failed(ctx, key, err) }, ask)
 }
@@ -140,7 +144,7 @@ func (l *Locker) acquisition(key string, o Options) driver.Acquisition {
 	return o.acquisition(key, l.owner(o.Note))
 }
 
-// check refuses what no store, or not this one, can answer.
+// check rejects an acquisition that no store, or not this one, supports.
 func (l *Locker) check(a *driver.Acquisition, o *Options) error {
 	if err := o.check(a); err != nil {
 		return err
@@ -151,10 +155,10 @@ func (l *Locker) check(a *driver.Acquisition, o *Options) error {
 	return driver.Front{Driver: l.driver}.CheckReplicas(a.Replicas)
 }
 
-// An asking is a request to a driver that may grant a key.
+// An asking is a method of a driver that may grant a key.
 type asking func(ctx context.Context, a driver.Acquisition) (driver.Grant, error)
 
-// try asks until there is an answer, ctx ends, or the time of a try has passed.
+// try repeats the request until the store answers, ctx ends, or tryTime has passed.
 func (l *Locker) try(ctx context.Context, a driver.Acquisition, o *Options, send asking) (*Lease, error) {
 	if l.inline.may(ctx, &a) {
 		if lease, answered, err := l.askInline(ctx, &a, o, send); answered {
@@ -175,12 +179,12 @@ func (l *Locker) try(ctx context.Context, a driver.Acquisition, o *Options, send
 	})
 }
 
-// tryTime is for how long a try is repeated after doubt: its caller needs an answer
-// soon, however long the lease is to be.
+// tryTime returns how long a try is repeated after doubt: its caller needs an answer soon, however
+// long the lease will be.
 func tryTime(ttl time.Duration) time.Duration { return min(ttl, 3*time.Second) }
 
-// retry asks until the answer is no doubt, ctx ends, or d has passed. It returns the
-// last answer that is not merely the end of ctx.
+// retry calls ask until its answer is no doubt, ctx ends, or d has passed. It returns the last
+// answer that is more than the end of ctx.
 func retry(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
 	bound, stop := context.WithTimeout(ctx, d)
 	defer stop()
@@ -194,8 +198,8 @@ func retry(ctx context.Context, d time.Duration, ask func(bound context.Context)
 	}
 }
 
-// retryAfterCancel is retry for requests that are due also when ctx has ended, such as the
-// release after work that was cancelled: they have a short time of their own then.
+// retryAfterCancel is retry for requests that must be sent even if ctx has ended, such as the
+// release after work that was cancelled: it sends those with a short timeout of their own.
 func retryAfterCancel(ctx context.Context, d time.Duration, ask func(bound context.Context) error) error {
 	if ctx.Err() == nil {
 		if err := retry(ctx, d, ask); !doubtful(err) || ctx.Err() == nil {
@@ -207,9 +211,8 @@ func retryAfterCancel(ctx context.Context, d time.Duration, ask func(bound conte
 
 const lastTime = time.Second
 
-// latest is the answer that counts when err came after last. A doubt that comes
-// with the end of ctx says only that the request was cut off: the one before says
-// what is wrong with the store.
+// latest returns the answer to keep when err came after last. A doubt that comes with the end of
+// ctx shows only that the request was cut off: the doubt before it shows the fault of the store.
 func latest(ctx context.Context, last, err error) error {
 	if last != nil && ctx.Err() != nil && doubtful(err) {
 		return last
@@ -223,8 +226,8 @@ const (
 	maxRetry   = time.Second
 )
 
-// ask sends one acquisition. After a grant that came too late the next request has a new
-// owner: the undoing of the late grant may reach the store after it.
+// ask sends one acquisition. After a grant that came too late the next request has a new owner,
+// because the store may receive the undoing of the late grant after that request.
 func (l *Locker) ask(ctx, bound context.Context, a *driver.Acquisition, o *Options, send asking) (*Lease, error) {
 	a.Fence = l.plain.of(a.Key)
 	sent := time.Now()
@@ -239,8 +242,8 @@ func (l *Locker) ask(ctx, bound context.Context, a *driver.Acquisition, o *Optio
 	return lease, err
 }
 
-// keep makes a lease of a grant that was asked for at a time, and renews it. Its
-// context comes from base. A grant that took longer than its trust is undone.
+// keep makes a lease of a grant whose request was sent at the time sent, and renews the lease. The
+// lease's context comes from base. A grant that took longer than its trust is undone.
 func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g driver.Grant, sent time.Time) (*Lease, error) {
 	if !g.Asked.IsZero() {
 		sent = g.Asked
@@ -260,16 +263,15 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 	return lease, nil
 }
 
-// undo releases what a lost reply may have granted.
+// undo releases the lease that a request without an answer may have been granted.
 func (l *Locker) undo(ctx context.Context, a driver.Acquisition) {
 	h := driver.LeaseRef{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
 	l.behind.do(ctx, func(ctx context.Context) { _ = l.driver.Release(ctx, h) }) // its TTL ends it otherwise
 }
 
-// Do waits for key, as [Locker.Acquire] does, runs f while it holds the key, and
-// releases. The context of f ends with the lease and with ctx, and with
-// Options.Context if there is one. Do returns f's error, joined with what the release
-// could not do.
+// Do waits for key, as [Locker.Acquire] does, calls f while it holds the key, and releases the key.
+// The context of f ends with the lease and with ctx, and with Options.Context if that is set. Do
+// returns f's error, joined with the error of the release.
 func (l *Locker) Do(ctx context.Context, key string, o Options, f func(ctx context.Context, lease *Lease) error) error {
 	given := o.Context != nil
 	if !given {

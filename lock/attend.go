@@ -14,12 +14,11 @@ import (
 // errSilent is the doubt of a request that was given up before its first answer.
 var errSilent = errors.New("the store has not answered")
 
-// attend calls ask and returns what it returns. If ctx ends first, attend waits for
-// undoGrace more and then returns for its caller, with the end of ctx and the latest
-// answer that was noted. Ask goes on in the background, up to the undoing of what it
-// sent, and what it is granted then is released: a request is never undone before it
-// has an answer, or is known to get none. A context without an end costs no goroutine.
-// A panic of ask goes on in the caller; once the caller has returned it ends the process.
+// attend calls ask and returns its result. If ctx ends first, attend waits for undoGrace more and
+// then returns the end of ctx with the latest noted answer. Ask continues in the background until
+// it has undone its requests, and a lease that it is granted is released: a request is never undone
+// before its answer came or can no longer come. A context that never ends costs no goroutine. If
+// ask panics, the panic continues in the caller; after the caller has returned it ends the process.
 func attend[T grant](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return ask(nil)
@@ -53,7 +52,7 @@ func attend[T grant](ctx context.Context, l *Locker, failed func(error) error, a
 	return none, failed(latest.answer())
 }
 
-// A grant is what may be granted to a caller that has left, and is given back then.
+// A grant is a result that is given back if it is granted to a caller that has left.
 type grant interface {
 	Release(ctx context.Context) error
 }
@@ -65,7 +64,7 @@ type attended[T grant] struct {
 
 	held     T
 	err      error
-	panicked any  // what ask panicked with
+	panicked any  // the value that ask panicked with
 	exited   bool // ask ended its goroutine
 }
 
@@ -85,7 +84,7 @@ func (r *attended[T]) end(ctx context.Context, b *behind) {
 	}
 }
 
-// take returns what ask has returned. If ask panicked or called Goexit, take does the same.
+// take returns the result of ask. If ask panicked or called Goexit, take does the same.
 func (r *attended[T]) take() (T, error) {
 	switch {
 	case r.panicked != nil:
@@ -96,7 +95,7 @@ func (r *attended[T]) take() (T, error) {
 	return r.held, r.err
 }
 
-// inTime is attend for a question whose answer holds nothing.
+// inTime is attend for a request whose answer needs no giving back.
 func inTime[T any](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
 	a, err := attend(ctx, l, failed, func(latest *noted) (answer[T], error) {
 		v, err := ask(latest)
@@ -105,18 +104,18 @@ func inTime[T any](ctx context.Context, l *Locker, failed func(error) error, ask
 	return a.value, err
 }
 
-// An answer has nothing that must be given back.
+// An answer holds a value that needs no giving back.
 type answer[T any] struct{ value T }
 
 func (answer[T]) Release(context.Context) error { return nil }
 
-// named returns what adds to an error what was asked, and the cause of the end of ctx.
+// named returns a function that adds the request and the cause of ctx's end to an error.
 func named(ctx context.Context, what string) func(error) error {
 	return func(err error) error { return fmt.Errorf("lock: %s: %w", what, withCause(ctx, err)) }
 }
 
-// ended returns err, if it is doubt with the cause of the end of ctx. A client that is given the
-// deadline of ctx may return a moment before ctx has ended.
+// ended adds the cause of ctx's end to a doubt, and returns any other err unchanged. A client that
+// gets the deadline of ctx may return a moment before ctx has ended.
 func ended(ctx context.Context, err error) error {
 	if !doubtful(err) {
 		return err
@@ -127,14 +126,14 @@ func ended(ctx context.Context, err error) error {
 	return withCause(ctx, err)
 }
 
-// noted is the latest answer to a request that is repeated, or the doubt. It is safe
-// for concurrent use. Nil notes nothing.
+// A noted holds the latest answer, or doubt, of a request that is repeated. It is safe for
+// concurrent use. A nil *noted drops its answers.
 type noted struct {
 	ctx  context.Context
 	last atomic.Pointer[error]
 }
 
-// note keeps err. A doubt that comes with the end of ctx replaces nothing: see latest.
+// note stores err. A doubt that comes with the end of ctx does not replace an answer: see latest.
 func (n *noted) note(err error) {
 	if n == nil || err == nil || n.last.Load() != nil && n.ctx.Err() != nil && doubtful(err) {
 		return

@@ -14,9 +14,9 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// silent is a store that hangs, once it does, for three seconds in each request, whatever
-// becomes of its caller, and does then what it was asked. It notes whether a release
-// came before the answer to a request for the same key.
+// silent is a store that, once it hangs, delays each request for three seconds, even if its caller
+// has left, and then carries it out. It notes whether a release came before the answer to a request
+// for the same key.
 type silent struct {
 	*faulty
 	hangs    atomic.Bool
@@ -153,9 +153,9 @@ var askers = map[string]func(ctx context.Context, l *lock.Locker) error{
 	},
 }
 
-// Whoever asks a store that hangs is back within 100 ms of the end of its context, also
-// of one that is cancelled, whatever the driver does. What the store grants later is
-// given back behind the caller, and not before the store has answered.
+// A caller of a store that hangs returns within 100 ms of the end of its context, also if the
+// context is cancelled, however long the driver takes. A lease that the store grants later is given
+// back in the background, and not before the store has answered.
 func TestCallersOfASilentStoreReturn(t *testing.T) {
 	for name, ask := range askers {
 		for _, cancelled := range []bool{false, true} {
@@ -245,9 +245,9 @@ func (p *panicky) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant,
 	return p.Acquire(ctx, a)
 }
 
-// A panic of the driver is that of the caller, which may recover it, whether its context has
-// an end or none, and also in the little time that the caller stays after that end. The
-// keys can be asked for after that: no line is left behind.
+// A panic of the driver reaches the caller, which may recover it, whether its context can end or
+// not, and also in the short time that the caller waits after that end. The keys can be acquired
+// afterwards: no local queue is left behind.
 func TestPanicsOfADriverReachTheCaller(t *testing.T) {
 	for name, ask := range askers {
 		for limit, ctx := range map[string]func(context.Context) (context.Context, context.CancelFunc){
@@ -280,7 +280,7 @@ func TestPanicsOfADriverReachTheCaller(t *testing.T) {
 	}
 }
 
-// panicOf returns what f panics with.
+// panicOf returns the value that f panics with.
 func panicOf(f func()) (value any) {
 	defer func() { value = recover() }()
 	f()

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// behind counts what goes on in the background after a request was given up: the undoing
-// of what it may have been granted. The zero value is ready.
+// behind counts the work in the background after requests were given up: the undoing of grants that
+// they may have got. The zero value is ready to use.
 type behind struct {
 	mu    sync.Mutex
 	count int
-	none  chan struct{} // closed when count is 0 again; nil: it is
+	none  chan struct{} // closed when count is 0 again; nil while count is 0
 }
 
 const (
-	undoTimeout = time.Second           // for the undoing of a request; if it fails the key is free when the TTL has passed
-	undoGrace   = 40 * time.Millisecond // how long the caller waits for that: most often it is done by then
+	undoTimeout = time.Second           // for the undoing of a request; if it fails, the key is free when the TTL has passed
+	undoGrace   = 40 * time.Millisecond // how long the caller waits for the undoing: usually it takes less
 )
 
-// do calls undo, with the values of ctx and a timeout of its own. It returns when undo
-// does, but after undoGrace at the latest: a store that hangs must not delay a caller
-// whose time is over.
+// do calls undo, with the values of ctx and a timeout of its own. It returns when undo does, but
+// after undoGrace at the latest: a store that hangs must not delay a caller whose time is over.
 func (b *behind) do(ctx context.Context, undo func(ctx context.Context)) {
 	b.begin()
 	done := make(chan struct{})
@@ -57,12 +56,11 @@ func (b *behind) end() {
 	}
 }
 
-// Wait returns nil when no request that was given up is being undone any more,
-// and the cause of ctx's end if that comes first. A request whose context ends while
-// its store is silent returns soon; what it may have been granted is given back in the
-// background, within two seconds of the answer or of the client's timeout. A process that
-// ends at once, or closes its client, calls Wait before: a key that was not given back
-// is free only when its TTL has passed.
+// Wait returns nil when no given-up request is being undone, or the cause of ctx's end if that
+// comes first. A request whose context ends while its store is silent returns soon. The grant that
+// it may have got is given back in the background, within two seconds of the answer or of the
+// client's timeout. A process that ends at once, or closes its client, calls Wait first: a key that
+// was not given back is free only after its TTL.
 func (l *Locker) Wait(ctx context.Context) error {
 	l.behind.mu.Lock()
 	none := l.behind.none

@@ -22,9 +22,8 @@ func (p polled) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, err
 }
 func (p polled) Release(ctx context.Context, h driver.LeaseRef) error { return p.f.Release(ctx, h) }
 
-// What a lost answer granted, while a key was tried or polled, is given back when the
-// caller's time is over: at once where the store answers, behind the caller where it
-// does not.
+// A lease that was granted by a lost answer, while a key was tried or polled, is given back when
+// the caller's time is over: at once if the store answers, else in the background.
 func TestLostGrantIsUndone(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -39,7 +39,7 @@ func soon(t *testing.T, what string, f func()) {
 	}
 }
 
-// what is done with a lease, and with its context.
+// uses are the calls of a lease, and of its context.
 var uses = map[string]func(s *lock.Lease){
 	"asked":     func(s *lock.Lease) { _ = s.Context().Err(); _, _ = s.Context().Deadline() },
 	"waited":    func(s *lock.Lease) { _ = s.Context().Done() },
@@ -52,9 +52,8 @@ var uses = map[string]func(s *lock.Lease){
 	"released":  func(s *lock.Lease) { _ = s.Release(context.Background()) },
 }
 
-// The caller's context uses the lease whose context comes from it: each of its methods
-// asks the lease and its context before it answers. Whatever is done with the lease first,
-// nothing waits for itself.
+// The caller's context uses the lease whose context comes from it: each of its methods calls the
+// lease and its context before it returns. The calls never wait for themselves, in any order.
 func TestContextThatUsesItsLease(t *testing.T) {
 	for name, use := range uses {
 		calls := 0

@@ -107,7 +107,7 @@ func TestAbandonedLeaseEnds(t *testing.T) {
 	})
 }
 
-// A deaf store answers claims late, whatever their context says.
+// A deaf store ignores the context of claims and answers them late.
 type deaf struct {
 	*memlock.Store
 	delay time.Duration

@@ -9,45 +9,45 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A Claimer claims numbers of series for a scheduler, and keeps the leases of the runs that
-// were granted: they are renewed together until [Lease.End]. The store must be
-// [series.Numbered]. It is safe for concurrent use.
+// A Claimer claims numbers of series for a scheduler, and keeps the leases of granted runs: they
+// are renewed together until [Lease.End]. The store must be [series.Numbered]. It is safe for
+// concurrent use.
 type Claimer struct {
 	locker *Locker
 	store  series.Front
 	floors floors // a store may count the fences of series and of plain keys apart
 }
 
-// A Claimed is the answer to a claim. Lease is that of a granted run, and nil otherwise.
+// A Claimed is the answer to a claim. Lease is the lease of a granted run, and nil otherwise.
 type Claimed struct {
 	*series.Answer // never nil
 	Lease          *Lease
 }
 
-// Claimer returns a Claimer with the store, the owners and the renewals of the Locker. Make
-// one per Locker.
+// Claimer returns a Claimer with the store, the owners and the renewals of the Locker. Make one per
+// Locker.
 func (l *Locker) Claimer() *Claimer {
 	return &Claimer{locker: l, store: series.FrontOf(l.driver)}
 }
 
-// Owner returns a fresh owner, as [Locker.Owner] does: each claim needs its own, and keeps
-// it when it is repeated after doubt.
+// Owner returns a new owner, as [Locker.Owner] does. Each claim needs its own owner, and keeps it
+// when it is repeated after doubt.
 func (c *Claimer) Owner() string { return c.locker.Owner() }
 
-// Claim asks for numbers, all in one batch, once. The answer to each claim stands in its
-// place. The leases' contexts carry ctx's values and do not end with ctx. A lease whose
-// answer took too long has ended already: its end is a series.EndUnstarted. A store without
-// series answers every claim with ErrUnsupported.
+// Claim sends all claims in one batch, once, and returns the answers in the same order. The leases'
+// contexts carry ctx's values and do not end with ctx. A lease whose answer took too long has ended
+// already: its end is a series.EndUnstarted. A store without series answers every claim with
+// ErrUnsupported.
 func (c *Claimer) Claim(ctx context.Context, cs []series.Claim) []Claimed {
 	answered := make(chan []Claimed, 1)
 	go c.ClaimThen(ctx, cs, func(all []Claimed) { answered <- all })
 	return <-answered
 }
 
-// ClaimThen is Claim on the caller's goroutine, for a caller that need not wait itself:
-// then is called once, here when the driver has answered, or on another goroutine with
-// doubt if ctx ends first. ClaimThen returns when the driver does, which after doubt may
-// be never.
+// ClaimThen is Claim on the caller's goroutine, for a caller that need not wait for the answers.
+// Then is called once: on this goroutine after the driver has answered, or on another goroutine
+// with doubt if ctx ends first. ClaimThen returns when the driver does, which after doubt may be
+// never.
 func (c *Claimer) ClaimThen(ctx context.Context, cs []series.Claim, then func([]Claimed)) {
 	doubt := inDoubt(len(cs), func(a *Claimed, err error) { a.Answer = &series.Answer{Err: err} })
 	c.floors.raise(cs)
@@ -59,7 +59,7 @@ func (c *Claimer) ClaimThen(ctx context.Context, cs []series.Claim, then func([]
 	}
 }
 
-// lease makes the leases of what was granted, and keeps them.
+// lease makes and keeps the leases of granted claims.
 func (c *Claimer) lease(base context.Context, cs []series.Claim, answers []series.Answer, sent time.Time) []Claimed {
 	all := make([]Claimed, len(answers))
 	leases := make([]*Lease, 0, len(answers))

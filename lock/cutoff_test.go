@@ -37,8 +37,8 @@ func (s *cutOff) AcquireAll(ctx context.Context, _ []driver.Acquisition) ([]driv
 	return nil, s.ask(ctx)
 }
 
-// Who asks until the context ends is told why, and what the store's trouble was: not
-// that the last request was cut off, which says nothing.
+// A caller that repeats its request until its context ends gets the cause of that end and the fault
+// of the store, and not the error of the last request, which was only cut off.
 func TestEndKeepsTheDoubt(t *testing.T) {
 	errImpatient := errors.New("the caller has had enough")
 	for name, ask := range map[string]func(context.Context, *cutOff) error{
@@ -75,7 +75,7 @@ func TestEndKeepsTheDoubt(t *testing.T) {
 	}
 }
 
-// The time of a lease ends the asking too: what it returns is the doubt alone.
+// The TTL of a lease ends the repetition too: the caller gets the doubt alone.
 func TestTTLKeepsTheDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := lock.New(&cutOff{Store: new(memlock.Store)}, "a").TryAcquire(t.Context(), "k", lock.Options{TTL: time.Second})

@@ -11,28 +11,28 @@ type Event struct {
 	Kind EventKind
 	Key  string
 	At   time.Time
-	// Fence is that of the lease; 0 before there is one.
+	// Fence is the fence of the lease; 0 before there is one.
 	Fence int64
-	// Left is, of a wait that begins, how long the holder has the key unless it renews or
-	// releases it; 0 if that is not known, as behind others of this process.
-	// [Locker.Holders] returns the owner.
+	// Left, of EventWaits, is how long the holder keeps the key unless it renews or releases it; 0
+	// if that is not known, as behind other callers of this process. [Locker.Holders] returns the
+	// owner.
 	Left time.Duration
-	// Took is for how long the key was waited for, of EventAcquired and EventGaveUp, or
-	// the lease was held, of EventExtended, EventReleased and EventLost.
+	// Took, of EventAcquired and EventGaveUp, is how long the caller waited for the key; of
+	// EventExtended, EventReleased and EventLost, how long the lease was held.
 	Took time.Duration
-	// Err is why it gave up, why the lease was lost, or what the release returned: nil if
+	// Err is why the caller gave up, why the lease was lost, or the error of the release; nil if
 	// all is well.
 	Err error
-	// Dropped is how many events before this one the function did not get, since it was
-	// too slow for them, or did not take, since it panicked or ended its goroutine.
+	// Dropped is how many events before this one the function missed: it was too slow for them, or
+	// it panicked or ended its goroutine.
 	Dropped int
 }
 
-// EventKind is what has happened.
+// EventKind is the kind of an [Event].
 type EventKind uint8
 
-// The kinds of events. A wait begins when the key is refused, or others of this process
-// stand in line for it; EventAcquired or EventGaveUp ends it. A try has no wait.
+// The kinds of events. A wait begins when the store refuses the key, or when other callers of this
+// process wait for it; EventAcquired or EventGaveUp ends the wait. A try has no wait.
 const (
 	EventWaits    EventKind = iota // Acquire waits for the key
 	EventAcquired                  // the lease begins
@@ -51,13 +51,12 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }
 
-// OnEvent sets a function that is called with each later event of plain leases; nil: none
-// is. One goroutine of the Locker calls it, for one event after the other, and no request
-// waits for it: a slow function gets its events late. While 1,024 wait for it a new one takes
-// the place of the newest, so the last event is reported, with the number of those that were
-// dropped before it. A panic in f is recovered, and costs f that event.
-// [Locker.Wait] also waits for f. Leases inside another, renewals and numbered leases have
-// no events.
+// OnEvent sets a function that is called with each later event of plain leases; nil removes it. One
+// goroutine of the Locker calls f for one event after the other, and no request waits for it: a
+// slow function gets its events late. While 1,024 events wait, a new one replaces the newest, so
+// the last event is always reported, with the number of events that were dropped before it. A panic
+// in f is recovered, and f misses that event. [Locker.Wait] also waits for f. Leases inside another
+// lease, renewals and numbered leases have no events.
 func (l *Locker) OnEvent(f func(Event)) { l.events.function.Store(&f) }
 
 func (e Event) afterDropped(n int) Event {
@@ -71,12 +70,12 @@ func (l *Locker) note(e Event) {
 	l.events.add(&l.behind, e)
 }
 
-// A wanting is one call that wants a key, for its events.
+// A wanting is the events of one call that wants a key.
 type wanting struct {
 	locker *Locker
 	key    string
 	began  time.Time
-	waits  atomic.Bool // that was reported
+	waits  atomic.Bool // EventWaits was reported
 }
 
 func (l *Locker) wants(key string) *wanting {
@@ -86,14 +85,14 @@ func (l *Locker) wants(key string) *wanting {
 	return &wanting{locker: l, key: key, began: time.Now()}
 }
 
-// mustWait reports that the wait begins, once.
+// mustWait reports EventWaits, once.
 func (w *wanting) mustWait(left time.Duration) {
 	if w != nil && !w.waits.Swap(true) {
 		w.locker.note(Event{Kind: EventWaits, Key: w.key, Left: left})
 	}
 }
 
-// has reports how the call ended, and returns that.
+// has reports how the call ended, and returns its arguments.
 func (w *wanting) has(lease *Lease, err error) (*Lease, error) {
 	switch {
 	case w == nil:
@@ -114,8 +113,8 @@ func (l *Locker) acquired(s *Lease, began time.Time) {
 	l.note(Event{Kind: EventAcquired, Key: s.ref.Key, Fence: s.ref.Fence, Took: time.Since(began)})
 }
 
-// report reports what became of a lease, unless its begin was not reported. What ends it
-// is reported once.
+// report reports an extension or the end of a lease, if its begin was reported. The end is reported
+// once.
 func (s *Lease) report(kind EventKind, err error) {
 	since := s.since.Load()
 	if since == 0 || kind != EventExtended && !s.since.CompareAndSwap(since, 0) {

@@ -31,7 +31,7 @@ func (d *diary) note(e lock.Event) {
 	d.all = append(d.all, e)
 }
 
-// take returns what was noted since, once nothing is on its way.
+// take returns the events since the last call, once no event is pending.
 func (d *diary) take(t *testing.T, l *lock.Locker) []lock.Event {
 	t.Helper()
 	wantErr(t, "the wait for the observer", l.Wait(t.Context()), nil)

@@ -1,6 +1,6 @@
 package lock
 
-// Behind is how many stand in the line of a key behind those who ask the store.
+// Behind returns how many callers wait in the local queue of a key without the turn.
 func (l *Locker) Behind(key string) int {
 	l.local.mu.Lock()
 	defer l.local.mu.Unlock()

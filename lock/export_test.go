@@ -31,7 +31,7 @@ func (s *Lease) TrustEnded(ago time.Duration) {
 	s.trust.Store(s.locker.renewer.now() - int64(ago))
 }
 
-// Floors are what a process remembers of the fences of keys.
+// Floors are the fences of keys that a process remembers.
 type Floors struct{ floors }
 
 // FloorsKept is half of how many keys they are of at most.

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// Extend moves the deadline of a fixed lease to its TTL from now, once. It is for
-// work that must not outlive a number of extensions: all other leases are renewed
-// by themselves, and Extend returns ErrUnsupported for them. A lease inside
-// another extends that one. ErrLost: another owner may have the key, and the
-// lease's context has ended; ErrReleased: it was released. After doubt Extend asks
-// again until ctx or the trust in the lease ends; then it returns the doubt, within 100 ms
-// of the end of ctx, and the deadline is the old one or the new one. It is safe for concurrent use.
+// Extend moves the deadline of a fixed lease to its TTL from now, once. It is for work that must
+// not outlive a number of extensions. All other leases are renewed automatically: Extend returns
+// ErrUnsupported for them. Extend of a lease inside another extends the outer lease.
+//
+// Extend returns ErrLost if another owner may have the key, in which case the lease's context has
+// ended, and ErrReleased if the lease was released. After doubt it repeats the request until ctx or
+// the trust in the lease ends. It then returns the doubt, within 100 ms of the end of ctx, and the
+// deadline is either the old one or the new one. It is safe for concurrent use.
 func (s *Lease) Extend(ctx context.Context) error {
 	if s.outer != nil {
 		if s.ended.Load() {
@@ -44,7 +45,7 @@ func (s *Lease) Extend(ctx context.Context) error {
 	return s.Check() // the answer may have come too late, or a release before it
 }
 
-// extend asks once.
+// extend sends one request.
 func (s *Lease) extend(ctx context.Context) error {
 	sent := time.Now()
 	g, err := s.locker.driver.Renew(ctx, s.holding())

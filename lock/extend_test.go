@@ -35,7 +35,7 @@ func TestExtend(t *testing.T) {
 	})
 }
 
-// What cannot be extended is refused by name, and doubt leaves the lease as it was.
+// A lease that cannot be extended is refused by name, and doubt leaves the lease unchanged.
 func TestExtendRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()

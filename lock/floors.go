@@ -6,14 +6,14 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// floors are the highest fences that this process was granted, by key: each is a
-// floor for the next grant of its key, and of no other key, which another server
-// may judge by another clock. Keys that were not used for long are forgotten, so
-// that at most twice floorsKept are known. The zero value is ready.
+// floors are the highest fences that this process was granted, by key. Each is a floor for the next
+// grant of its key, and of no other key, which another server may judge by another clock. Keys that
+// were not used for long are forgotten, so floors has at most twice floorsKept keys. The zero value
+// is ready to use.
 type floors struct {
 	mu    sync.Mutex
 	young map[string]int64
-	old   map[string]int64 // the young ones of before; nil: there were none
+	old   map[string]int64 // the previous young map; nil: there was none
 }
 
 // floorsKept bounds the memory: about 100 bytes a key, 6 MB in all.
@@ -33,8 +33,8 @@ func (f *floors) get(key string) int64 {
 	return f.old[key]
 }
 
-// saw raises the floor of a key to a fence. The caller has checked the fence:
-// what is learned here stays.
+// saw raises the floor of a key to a fence. The caller has checked the fence, since a floor is
+// never lowered.
 func (f *floors) saw(key string, fence int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +49,7 @@ func (f *floors) saw(key string, fence int64) {
 	f.young[key] = fence
 }
 
-// raise raises what claims ask with to the floors of their keys.
+// raise raises the fences of claims to the floors of their keys.
 func (f *floors) raise(cs []series.Claim) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

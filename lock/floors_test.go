@@ -90,7 +90,7 @@ func TestAbsurdFenceIsNotLearned(t *testing.T) {
 	}
 }
 
-// What a process remembers of keys is bounded, and what it used of late stays.
+// A process remembers a bounded number of keys, and always the latest ones.
 func TestFloorsAreBounded(t *testing.T) {
 	var f lock.Floors
 	for i := range int64(5 * lock.FloorsKept) {

@@ -8,19 +8,20 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Force frees a key that others hold. It is for an operator that knows that the holder is
-// gone, or stuck. The lease of a holder that lives ends with its next renewal, up to a
-// third of its TTL later: until then it works on beside the next owner, and only a guarded
-// resource refuses it, by the fence. A fixed lease, and one that ends before its next
-// renewal, returns ErrForced from its release.
+// Force frees a key that others hold. It is for an operator that knows that the holder is gone, or
+// stuck. The lease of a live holder ends with its next renewal, up to a third of its TTL later.
+// Until then the holder works on beside the next owner, and only a guarded resource rejects it, by
+// the fence. A fixed lease, and one that ends before its next renewal, returns ErrForced from its
+// release.
 //
-// The store keeps a record: see [Locker.ForceRecords]. If f.ID is empty Force makes one. After
-// doubt it asks again, with the same ID, until ctx ends or for 3 seconds, and returns the
-// doubt then, within 100 ms of the end of ctx: the key was freed, or not, or will be when
-// the request arrives late. So read [Locker.Holders] first and let f.To be their highest
-// fence: then an owner that is granted the key later keeps it. ErrFree: no owner holds the
-// key, or none with a fence that f is for, and no record is kept. ErrUnsupported: the
-// store is no [driver.Forcer].
+// The store keeps a record: see [Locker.ForceRecords]. If f.ID is empty, Force makes one. After
+// doubt Force repeats the request with the same ID until ctx ends, but for no longer than 3
+// seconds. It then returns the doubt, within 100 ms of the end of ctx: the key was freed, or not,
+// or will be when the request arrives late. So read [Locker.Holders] first and let f.To be their
+// highest fence: an owner that is granted the key later then keeps it.
+//
+// Force returns ErrFree, and makes no record, if no owner holds the key, or none with a fence that
+// f includes. It returns ErrUnsupported if the store is no [driver.Forcer].
 func (l *Locker) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
 	forcer, ok := l.driver.(driver.Forcer)
 	if !ok {
@@ -47,10 +48,10 @@ func (l *Locker) Force(ctx context.Context, f driver.ForceRequest) (driver.Force
 	})
 }
 
-// ForceRecords returns the records of a key that was freed by force, the oldest first: at
-// most the latest driver.MaxForceRecords. It changes nothing, and returns within 100 ms of
-// the end of ctx. ErrUnsupported: the store is no [driver.Forcer]; any other error is
-// doubt, or an *ArgumentError.
+// ForceRecords returns the records of a key that was freed by force, the oldest first: at most the
+// latest driver.MaxForceRecords. It changes nothing, and returns within 100 ms of the end of ctx.
+// It returns ErrUnsupported if the store is no [driver.Forcer]; any other error is doubt, or an
+// *ArgumentError.
 func (l *Locker) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
 	forcer, ok := l.driver.(driver.Forcer)
 	if !ok {
@@ -66,7 +67,7 @@ func (l *Locker) ForceRecords(ctx context.Context, key string) ([]driver.ForceRe
 	return all, ended(ctx, err)
 }
 
-// cutNotes parts the owners from the notes of their leases.
+// cutNotes separates the owners from the notes of their leases.
 func cutNotes(f *driver.ForceRecord) {
 	for i := range f.Owners {
 		o := &f.Owners[i]

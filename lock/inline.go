@@ -8,13 +8,13 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// An inline request is sent by the goroutine of its caller. It saves the two hand-offs of
-// attend, which cost about as much as the request itself where the store is near.
+// An inline request is sent by the goroutine of its caller. It saves the two hand-offs of attend,
+// which cost about as much as the request itself if the store is near.
 const (
-	inlineTime = 25 * time.Millisecond // how long a caller whose context has ended may wait for one
+	inlineTime = 25 * time.Millisecond // how long a caller whose context has ended may wait for an inline request
 	inlineSlow = 5 * time.Millisecond  // a request that takes longer shows a store that is far or busy
-	inlineRest = 16                    // how many calls are attended then, before an inline request is tried again
-	inlineMost = 2                     // at once: requests of many callers share round trips, which one with a short deadline cannot
+	inlineRest = 16                    // how many calls are then attended before an inline request is tried again
+	inlineMost = 2                     // at once: requests of many callers share round trips, which a request with a short deadline cannot
 )
 
 // inline decides which calls begin with an inline request. The zero value sends none.
@@ -24,8 +24,8 @@ type inline struct {
 	sent    atomic.Int32 // inline requests without an answer
 }
 
-// may reports whether a call that asks for a, within ctx, begins with an inline request, which
-// askInline then sends.
+// may reports whether a call that acquires a, within ctx, begins with an inline request. If it
+// does, the caller must call askInline.
 func (i *inline) may(ctx context.Context, a *driver.Acquisition) bool {
 	if !i.allowed || ctx.Err() != nil || a.Replicas > 0 {
 		return false
@@ -40,12 +40,12 @@ func (i *inline) may(ctx context.Context, a *driver.Acquisition) bool {
 	return true
 }
 
-// postpone lets the next calls be attended.
+// postpone makes the next inlineRest calls attended.
 func (i *inline) postpone() { i.rest.Store(inlineRest) }
 
-// askInline asks for a key once, on the goroutine of the caller, and returns within inlineTime if ctx
-// can end. Answered is false after doubt: the same owner then asks again, which changes nothing if the
-// first request was granted.
+// askInline sends one request on the goroutine of the caller, and returns within inlineTime if ctx
+// can end. Answered is false after doubt: the same owner then repeats the request, which changes
+// nothing if the first one was granted.
 func (l *Locker) askInline(ctx context.Context, a *driver.Acquisition, o *Options, send asking) (lease *Lease, answered bool, err error) {
 	defer l.inline.sent.Add(-1)
 	bound := ctx

@@ -141,7 +141,8 @@ func (s *promptCopied) Acquire(ctx context.Context, a driver.Acquisition) (drive
 	return s.prompt.Acquire(ctx, a)
 }
 
-// Two requests at once are sent by their callers. Those of more callers are attended, where they can share a round trip.
+// Two concurrent requests are sent by their callers. The requests of more callers are attended, so
+// that they can share a round trip.
 func TestRequestsOfManyCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &prompt{silent: &silent{faulty: newFaulty()}, delay: time.Millisecond}

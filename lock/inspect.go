@@ -7,11 +7,10 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Holders returns the holders of a key, the earliest grant first, with their notes:
-// see [driver.Sharer]. It changes nothing and decides nothing: a lease that it returns may
-// be over by then. It returns within 100 ms of the end of ctx, however long the store
-// takes. It returns ErrUnsupported if the store cannot list holders; any other error is
-// doubt, or an *ArgumentError.
+// Holders returns the holders of a key, the earliest grant first, with their notes: see
+// [driver.Sharer]. It changes nothing and decides nothing: a lease that it lists may be over when
+// it returns. It returns within 100 ms of the end of ctx, however long the store takes. It returns
+// ErrUnsupported if the store cannot list holders; any other error is doubt, or an *ArgumentError.
 func (l *Locker) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	s, ok := l.driver.(driver.Sharer)
 	if !ok {
@@ -27,10 +26,10 @@ func (l *Locker) Holders(ctx context.Context, key string) ([]driver.Holder, erro
 	return all, ended(ctx, err)
 }
 
-// Inspect returns the holder of a key, until when it holds it, and how many places are taken
-// in the store's queue. It changes nothing and decides nothing: its result may be out of date
-// when it returns. It returns within 100 ms of the end of ctx, as Holders does. It returns
-// ErrUnsupported if the store is no Inspector; any other error is doubt, or an *ArgumentError.
+// Inspect returns the holder of a key, how long it holds the key, and how many places are taken in
+// the store's queue. It changes nothing and decides nothing: its result may be out of date when it
+// returns. It returns within 100 ms of the end of ctx, as Holders does. It returns ErrUnsupported
+// if the store is no [driver.Inspector]; any other error is doubt, or an *ArgumentError.
 func (l *Locker) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	i, ok := l.driver.(driver.Inspector)
 	if !ok {

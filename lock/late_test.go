@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// lateUndo is a store whose first grant comes too late, as does what undoes it:
-// after the next grant.
+// lateUndo is a store whose first grant comes too late, and so does its undoing: after the next
+// grant.
 type lateUndo struct {
 	*memlock.Store
 	grants []string // to whom
@@ -47,8 +47,8 @@ func (s *lateUndo) Release(ctx context.Context, h driver.LeaseRef) error {
 	return s.Store.Release(ctx, h)
 }
 
-// A caller that asks again after a grant that came too late is a new owner: what undoes the
-// old grant may come late too, and must not free the new one.
+// A caller that repeats its request after a late grant is a new owner: the undoing of the old grant
+// may come late too, and must not free the new one.
 func TestLateUndo(t *testing.T) {
 	for name, ask := range map[string]func(*lock.Locker, context.Context, string, lock.Options) (*lock.Lease, error){
 		"acquire": (*lock.Locker).Acquire,
@@ -101,8 +101,8 @@ func (s *lateTry) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gra
 	return g, err
 }
 
-// What a release answers when the store says that the lease is lost: nothing was
-// lost if an earlier request, whose answer was, may have freed the key in time.
+// The results of Release if the store answers that the lease is lost: the lease was not lost if an
+// earlier request without an answer may have freed the key in time.
 func TestReleaseOfLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost int32         // answers to the release

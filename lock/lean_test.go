@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A lean store gives a second at most, whatever is asked for.
+// A lean store grants at most a second, even if the request has a longer TTL.
 type lean struct{ *faulty }
 
 func (s lean) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
@@ -29,8 +29,8 @@ func (s lean) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error
 	return s.faulty.Renew(ctx, h)
 }
 
-// A store that gives less than was asked for is asked again in a third of what it
-// gave, and believed in for no longer.
+// If a store grants a shorter time than requested, the next request is sent after a third of the
+// granted time, and the lease is trusted for no longer.
 func TestLeanStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lean{newFaulty()}
@@ -52,7 +52,7 @@ func TestLeanStore(t *testing.T) {
 		if took := time.Since(begin); took > 900*time.Millisecond {
 			t.Errorf("believed in for %v after the last renewal of a second", took)
 		}
-		time.Sleep(2 * time.Minute) // what hangs ends
+		time.Sleep(2 * time.Minute) // requests that hang end
 	})
 }
 
@@ -67,9 +67,9 @@ func (s *asking) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 	return s.faulty.Acquire(ctx, a)
 }
 
-// The fence of a key is a floor for the next grant of that key, and for no other,
-// which another server may judge by another clock; nor are those of series floors
-// for plain keys, which a store may count apart.
+// The fence of a key is a floor for the next grant of that key, and for no other, which another
+// server may judge by another clock. Fences of series are no floors for plain keys, which a store
+// may count apart.
 func TestFloorsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &asking{faulty: newFaulty()}

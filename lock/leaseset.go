@@ -12,17 +12,15 @@ import (
 // concurrent use.
 type LeaseSet struct{ all []*Lease } // in the order of their keys
 
-// AcquireAll waits for all keys until ctx ends, as [Locker.Acquire] does for one,
-// and holds all of them or none: 1 to 500 keys, of which each counts once. Keys are taken
-// in their order as texts, so callers whose keys overlap never wait for each other in a
-// circle; only a caller that held a key before can make one. While it waits for a
-// later key it holds, and renews, the earlier ones; losing one of them ends the
-// waiting with ErrLost. An error is that of the key that failed; the others were
-// released.
+// AcquireAll waits for all keys until ctx ends, as [Locker.Acquire] does for one, and holds all of
+// them or none. There are 1 to 500 keys; repeated keys count once. Keys are acquired in the order
+// of their texts, so callers whose keys overlap never deadlock with each other, unless one of them
+// held a key before. While AcquireAll waits for a later key it holds, and renews, the earlier ones;
+// if one of those is lost, the wait ends with ErrLost. An error is about the key that failed; the
+// others were released.
 //
-// If the store is a [driver.MultiAcquirer] the keys are first asked for in one step, which takes
-// all of them or none, and only if one is held, or others wait for it, waited for
-// one by one.
+// If the store is a [driver.MultiAcquirer], AcquireAll first requests all keys in one step. Only if
+// one of them is held, or others wait for it, does it wait for them one by one.
 func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*LeaseSet, error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	if err := driver.CheckKeys(keys); err != nil {
@@ -43,8 +41,8 @@ func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*Lea
 	return s, nil
 }
 
-// beside acquires one key more. The wait ends, and later the context of the lease,
-// when a lease before it does.
+// beside acquires one key more. The wait, and later the context of the lease, end when a lease
+// before it ends.
 func (l *Locker) beside(ctx context.Context, s *LeaseSet, key string, o Options) (*Lease, error) {
 	if len(s.all) == 0 {
 		return l.Acquire(ctx, key, o)
@@ -59,11 +57,11 @@ func (l *Locker) beside(ctx context.Context, s *LeaseSet, key string, o Options)
 // All returns the leases, sorted by key.
 func (s *LeaseSet) All() []*Lease { return slices.Clone(s.all) }
 
-// Context returns a context that ends when the first lease does, with its cause.
-// It came from all of them: with Options.Reenter each key may be acquired again.
+// Context returns a context that ends when the first lease does, with its cause. It is derived from
+// all leases: with Options.Reenter each key may be acquired again.
 func (s *LeaseSet) Context() context.Context { return s.all[len(s.all)-1].Context() }
 
-// Check returns nil while all leases may be believed in: see [Lease.Check].
+// Check returns nil while all leases can be trusted: see [Lease.Check].
 func (s *LeaseSet) Check() error {
 	for _, lease := range s.all {
 		if err := lease.Check(); err != nil {
@@ -74,7 +72,7 @@ func (s *LeaseSet) Check() error {
 }
 
 // Release gives all leases back, the last key first or, if the store is a [driver.MultiAcquirer],
-// together, and joins what the releases could not do: see [Lease.Release].
+// together, and joins the errors of the releases: see [Lease.Release].
 func (s *LeaseSet) Release(ctx context.Context) error {
 	if len(s.all) > 1 {
 		if several, ok := s.all[0].locker.driver.(driver.MultiAcquirer); ok {

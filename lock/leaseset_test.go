@@ -49,7 +49,7 @@ func free(t *testing.T, l *lock.Locker, keys ...string) {
 	}
 }
 
-// What was taken is given back when a later key cannot be had.
+// The acquired leases are given back when a later key cannot be acquired.
 func TestAcquireAllIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}

@@ -7,41 +7,40 @@ import (
 	"sync/atomic"
 )
 
-// localQueues are the queues of this process, one per key: the caller at the head has the
-// turn to ask the store. Readers next to each other at the head have it together.
+// localQueues are the queues of this process, one per key. The caller at the head of a queue has
+// the turn to send requests to the store. Adjacent readers at the head have the turn together.
 //
-// The mutex guards the map alone, and is never held while a queue's mutex is waited for:
-// many callers that leave one queue together delay no other key.
+// The mutex guards the map alone, and is never held while a goroutine waits for the mutex of a
+// queue: many callers that leave one queue together delay no other key.
 type localQueues struct {
 	mu    sync.Mutex
 	lines map[string]*localQueue
 }
 
-// abreast is how many readers of one local queue ask the store at the same time: each
-// may take a place in the store's queue.
+// abreast is how many readers of one local queue have the turn at the same time: each may take a
+// place in the store's queue.
 const abreast = 16
 
 // A localQueue exists while callers are in it. Callers without the turn are woken in order.
 type localQueue struct {
-	members atomic.Int64 // callers that have the turn or stand behind; raised under the mutex of localQueues
-	waits   atomic.Bool  // the store refused a caller, and has granted none at once since
+	members atomic.Int64 // callers that have the turn or wait for it; raised under the mutex of localQueues
+	waits   atomic.Bool  // the store refused a caller, and has granted no caller at once since
 
 	mu      sync.Mutex
 	asking  int       // how many have the turn
-	readers bool      // those that have the turn are readers
+	readers bool      // the callers that have the turn are readers
 	behind  list.List // of *turn: a list, so that leaving costs the same at every place
 }
 
-// A turn is one caller's in a local queue.
+// A turn is the turn of one caller in a local queue.
 type turn struct {
-	come   chan struct{} // closed when it has come
+	come   chan struct{} // closed when the caller has the turn
 	reader bool
-	place  *list.Element // nil once it has come
+	place  *list.Element // nil once the caller has the turn
 }
 
-// take returns when it is the caller's turn in the returned queue. The caller must
-// then pass it on. A caller whose context has ended gets no turn: it must not send a
-// request to the store.
+// take waits for the caller's turn and returns its queue. The caller must then pass the turn on. A
+// caller whose context has ended gets no turn: it must not send a request to the store.
 func (t *localQueues) take(ctx context.Context, key string, reader bool, w *wanting) (*localQueue, error) {
 	l := t.enter(key)
 	next := l.join(reader)
@@ -58,14 +57,14 @@ func (t *localQueues) take(ctx context.Context, key string, reader bool, w *want
 	}
 	if l.leave(next) {
 		t.exit(key, l)
-	} else { // it was our turn meanwhile
+	} else { // the caller got the turn meanwhile
 		t.pass(key, l, true)
 	}
 	return nil, context.Cause(ctx)
 }
 
-// pass gives a turn to the next in the queue. Waited is false if the store granted the
-// key at once: then nothing is known to keep others from it.
+// pass gives a turn to the next caller in the queue. Waited is false if the store granted the key
+// at once: then the local queue is not known to wait for another owner.
 func (t *localQueues) pass(key string, l *localQueue, waited bool) {
 	if !waited {
 		l.waits.Store(false)
@@ -74,8 +73,8 @@ func (t *localQueues) pass(key string, l *localQueue, waited bool) {
 	t.exit(key, l)
 }
 
-// waited reports whether callers in a local queue wait because the store refused
-// the key, rather than only for the answers to the callers before them.
+// waited reports whether callers in a local queue wait because the store refused the key, rather
+// than only for the answers to the callers before them.
 func (t *localQueues) waited(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +94,7 @@ func (t *localQueues) enter(key string) *localQueue {
 	return l
 }
 
-// begin makes the queue of a key. The mutex is held.
+// begin makes the queue of a key. The mutex of localQueues is held.
 func (t *localQueues) begin(key string) *localQueue {
 	if t.lines == nil {
 		t.lines = make(map[string]*localQueue)
@@ -105,9 +104,9 @@ func (t *localQueues) begin(key string) *localQueue {
 	return l
 }
 
-// exit ends a membership, and with the last one the queue. Before the mutex is held,
-// another caller may enter, so that the queue goes on, or enter and leave, so that it has
-// ended already.
+// exit ends a membership, and with the last one the queue. Before exit has the mutex, another
+// caller may enter, and the queue continues; or it may enter and leave, and the queue has ended
+// already.
 func (t *localQueues) exit(key string, l *localQueue) {
 	if l.members.Add(-1) > 0 {
 		return
@@ -119,7 +118,7 @@ func (t *localQueues) exit(key string, l *localQueue) {
 	}
 }
 
-// join returns no turn if it is the caller's at once.
+// join returns nil if the caller has the turn at once.
 func (l *localQueue) join(reader bool) *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +130,7 @@ func (l *localQueue) join(reader bool) *turn {
 	return next
 }
 
-// leave reports whether the turn had not come yet. The callers behind may have it then.
+// leave reports whether the caller had no turn yet. The callers behind it may have the turn then.
 func (l *localQueue) leave(left *turn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +149,7 @@ func (l *localQueue) pass() {
 	l.advance()
 }
 
-// advance gives the turn to all at the head of the queue that may have it now.
+// advance gives the turn to all callers at the head of the queue that may have it now.
 func (l *localQueue) advance() {
 	for head := l.behind.Front(); head != nil; head = l.behind.Front() {
 		next := head.Value.(*turn)
@@ -163,7 +162,7 @@ func (l *localQueue) advance() {
 	}
 }
 
-// let gives the turn to one more caller, if that may have it beside those that have it.
+// let gives the turn to one more caller, if that caller may have it beside those that have it.
 func (l *localQueue) let(reader bool) bool {
 	if l.asking > 0 && (!l.readers || !reader || l.asking >= abreast) {
 		return false

@@ -10,18 +10,17 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// DefaultTTL is the time to live of a lease when none is given.
+// DefaultTTL is the TTL of a lease whose Options give none.
 const DefaultTTL = 30 * time.Second
 
-// A Locker takes leases from a store and keeps them. It starts no goroutine of
-// its own and holds no connection; a timer runs while leases are held, and for up
-// to a minute after. It is safe for concurrent use. Make one per process and store
-// with [Open].
+// A Locker acquires leases from a store and keeps them. New and Open start no goroutine, and a
+// Locker holds no connection; a timer runs while leases are held, and for up to a minute after. A
+// Locker is safe for concurrent use. Make one per process and store with [Open].
 type Locker struct {
 	driver      driver.Driver
 	shares      bool                // the store is a Sharer
 	several     driver.MultiRenewer // the store, if it is one
-	owners      string              // what the owners begin with: the node, and random bits
+	owners      string              // the beginning of each owner: the node, and random bits
 	asked       atomic.Uint64       // numbers the owners
 	plain       floors              // of plain keys
 	renewer     renewer
@@ -36,45 +35,43 @@ type Locker struct {
 type Options struct {
 	// TTL is how long the lease outlives a process that died. Zero: DefaultTTL.
 	TTL time.Duration
-	// Fixed leases are not renewed: they end after TTL, or earlier where the store
-	// gives less (zklock: after half of the session's timeout). See Lease.Deadline.
+	// Fixed leases are not renewed: they end after TTL, or earlier if the store gives less (zklock
+	// gives half of the session's timeout). See Lease.Deadline.
 	Fixed bool
-	// Limit is how many may hold the key at once, this lease included; what counts
-	// is the smallest limit of all that hold it. 0 and 1: this lease alone, as a
-	// mutex or a writer. k: k permits, as a semaphore. NoLimit: as a reader, which
-	// keeps out writers only. Above 1 the store must be a Sharer.
+	// Limit is how many owners may hold the key at once, this lease included; the smallest limit of
+	// all holders counts. 0 and 1: this lease alone, as a mutex or a writer. k: k permits, as a
+	// semaphore. NoLimit: as a reader, which excludes writers only. Above 1 the store must be a
+	// Sharer.
 	Limit int
-	// Barge overtakes those that wait, as far as a key is free or its next owner
-	// has not taken it yet: more throughput, for no order. Acquire barges once,
-	// and waits in line after that.
+	// Barge overtakes owners that wait, if the key is free or its next owner has not taken it yet:
+	// more throughput, without an order. Acquire barges once, and then waits in line.
 	Barge bool
-	// Context is what the lease's context comes from: its values, and an end beside
-	// that of the lease. The lease itself is held on. Nil: the values of the context
-	// that the lease is asked for with, and no other end; [Locker.Do] takes that
-	// context itself.
+	// Context is the parent of the lease's context, which has its values and ends with it. Its end
+	// does not release the lease. Nil: the lease's context has the values of the context that is
+	// passed to Acquire, and ends only with the lease; [Locker.Do] uses the passed context itself.
 	Context context.Context
-	// Note is what the lease says of itself where its holders are shown: of what purpose
-	// or person it is. 0 to 64 bytes of printable UTF-8 without | and ;. It is
-	// neither part of the key nor secret.
+	// Note describes the lease where its holders are shown: for example, its purpose or a person.
+	// It is 0 to 64 bytes of printable UTF-8 without | and ;. It is neither part of the key nor
+	// secret.
 	Note string
-	// Reenter lets a caller that holds the key already take part in its lease: with a
-	// context that came from a lease on the key, of this Locker, Acquire sends no request
-	// and returns a lease that shares the outer one's time and fence, and whose
-	// release frees nothing. The key is free with the release of the outermost, which
-	// ends all inside it. ErrLost: that lease is lost. Of the other options Context and
-	// Limit count then: a Limit below that of the outer lease, as a reader that would
-	// write, is refused with an *UpgradeError. Goroutines that were started with one
-	// such context enter together: set it where a call stack comes back to the key, and
-	// not where work fans out. False: the caller waits, for itself too.
+	// Reenter lets a caller that holds the key already share its own lease. If the passed context
+	// comes from a lease of this Locker on the key, Acquire sends no request. It returns a lease
+	// that shares the time and the fence of the outer lease, and whose release frees nothing. The
+	// release of the outermost lease frees the key and ends all leases inside it. Acquire returns
+	// ErrLost if the outer lease is lost. Only the options Context and Limit count then: a Limit
+	// below the limit of the outer lease, as when a reader wants to write, is refused with an
+	// *UpgradeError. Goroutines that were started with one such context enter together: set Reenter
+	// where a call stack comes back to the key, and not where work fans out. False: the caller
+	// waits, even for itself.
 	Reenter bool
-	// Replicas is how many replicas must have a grant or a renewal before it
-	// counts, 0 to 100. Fewer are doubt, and the lease ends with its trust.
-	// It needs a store that is [driver.Replicated]; zero: none are waited for.
+	// Replicas is how many replicas must have a grant or a renewal before it counts, 0 to 100.
+	// Fewer are doubt, and the lease ends with its trust. It needs a store that is
+	// [driver.Replicated]. Zero: no replica is waited for.
 	Replicas int
 }
 
-// Validate returns an *ArgumentError for the first option that no store takes, or nil. A
-// Locker does the same before it sends a request.
+// Validate returns an *ArgumentError for the first option that no store accepts, or nil. A Locker
+// does the same before it sends a request.
 func (o Options) Validate() error {
 	a := o.acquisition("key", "owner")
 	return o.check(&a)
@@ -88,7 +85,7 @@ func (o *Options) acquisition(key, owner string) driver.Acquisition {
 	return driver.Acquisition{Key: key, Owner: owner, TTL: ttl, Limit: o.Limit, Replicas: o.Replicas}
 }
 
-// check refuses what no store could answer.
+// check rejects options and arguments that no store accepts.
 func (o *Options) check(a *driver.Acquisition) error {
 	if err := driver.CheckNote(o.Note); err != nil {
 		return err
@@ -96,15 +93,14 @@ func (o *Options) check(a *driver.Acquisition) error {
 	return driver.CheckAcquisition(a)
 }
 
-// Owner returns a fresh owner: node/random.number. Each attempt to get a lease
-// needs its own.
+// Owner returns a new owner: node/random.number. Each attempt to get a lease needs its own.
 func (l *Locker) Owner() string {
 	room := make([]byte, 0, 128)
 	return string(strconv.AppendUint(append(room, l.owners...), l.asked.Add(1), 36))
 }
 
-// owner is Owner for a lease with a note, which stands behind a space. The owner is
-// its own without it.
+// owner returns an owner for a lease with a note, which follows it after a space. Without the note
+// the owner is unique already.
 func (l *Locker) owner(note string) string {
 	if note == "" {
 		return l.Owner()
@@ -112,7 +108,7 @@ func (l *Locker) owner(note string) string {
 	return l.Owner() + " " + note
 }
 
-// doubtful reports whether err is doubt and the question may be asked again.
+// doubtful reports whether err is doubt, so that the request may be repeated.
 func doubtful(err error) bool {
 	if err == nil || errors.Is(err, ErrLost) || errors.Is(err, ErrUnsupported) || errors.Is(err, driver.ErrFree) {
 		return false

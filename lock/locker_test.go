@@ -112,7 +112,7 @@ func TestHangingRenewalCannotKeepTheContext(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		close(hang)
-		time.Sleep(10 * time.Second) // what hung may answer now: nothing comes of it
+		time.Sleep(10 * time.Second) // requests that hung may answer now, without an effect
 		wantErr(t, "check", lease.Check(), lock.ErrLost)
 	})
 }
@@ -160,8 +160,8 @@ func TestLostAnswerIsAskedAgain(t *testing.T) {
 	})
 }
 
-// Every answer is lost: the caller gets the doubt, neither a lease nor a
-// HeldError, and what was granted is undone.
+// Every answer is lost: the caller gets the doubt, neither a lease nor a HeldError, and the granted
+// lease is undone.
 func TestDoubtIsReturnedAndUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()

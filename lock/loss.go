@@ -10,17 +10,17 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A lossError is the cause of the end of a lease whose trust has ended. It is
-// ErrLost, and says why no renewal has moved that end.
+// A lossError is the cause of the end of a lease whose trust has ended. It is an ErrLost, and says
+// why no renewal has moved the end of trust.
 type lossError struct {
 	fixed    bool
 	answered bool          // a renewal was answered, too late
-	since    time.Duration // from the sending of the last renewal that counts, or of the request for the lease, to the end of trust
-	late     time.Duration // from the end of trust until the answer came, or until this process noticed the end; negative: the wall clock says so alone
+	since    time.Duration // from the sending of the last renewal that counts, or of the acquisition, to the end of trust
+	late     time.Duration // from the end of trust to the answer, or until this process noticed the end; negative: only the wall clock shows the end
 	doubt    error         // of the last renewal; nil: none has failed
 }
 
-// noticed is how late the end of trust may be noticed without a mention in the error.
+// noticed is how late the end of trust may be noticed before the error mentions it.
 const noticed = time.Second
 
 func (e *lossError) Error() string {
@@ -49,7 +49,7 @@ func (e *lossError) Unwrap() error { return ErrLost }
 // maxCause bounds, in bytes, the text of a driver's error.
 const maxCause = 512
 
-// loss is why the lease is lost now that its trust has ended.
+// loss returns why the lease, whose trust has ended, is lost.
 func (s *Lease) loss() error {
 	k := &s.locker.renewer
 	k.mu.Lock()
@@ -57,12 +57,12 @@ func (s *Lease) loss() error {
 	return s.lossAt(k.now(), false)
 }
 
-// lossAt is loss at a time on the renewer's clock; answered: because an answer has
-// come at that time. The renewer's mutex is held.
+// lossAt is loss at a time on the renewer's clock. Answered reports that a renewal was answered at
+// that time. The renewer's mutex is held.
 func (s *Lease) lossAt(now int64, answered bool) error {
 	return &lossError{
 		fixed: s.fixed, answered: answered, doubt: s.doubt,
-		since: s.span - margin(s.span), // which the trust is counted from
+		since: s.span - margin(s.span), // the trust was counted from there
 		late:  time.Duration(now - s.trust.Load()),
 	}
 }
@@ -70,10 +70,10 @@ func (s *Lease) lossAt(now int64, answered bool) error {
 // A renewal is the answer to the renewal of a lease.
 type renewal struct {
 	series.RenewAnswer
-	lost error // of a plain lease that is not alive: the driver's answer
+	lost error // the driver's error about a plain lease that is not alive
 }
 
-// newRenewal returns what a driver's answer to the renewal of a plain lease says.
+// newRenewal returns the renewal for a driver's answer about a plain lease.
 func newRenewal(g driver.Grant, err error) renewal {
 	if doubtful(err) {
 		return renewal{RenewAnswer: series.RenewAnswer{Err: err}}
@@ -81,8 +81,8 @@ func newRenewal(g driver.Grant, err error) renewal {
 	return renewal{RenewAnswer: series.RenewAnswer{Alive: err == nil, Left: g.Left}, lost: err}
 }
 
-// taken is why a lease is not alive though its time is not over: what the store knows
-// of that, or else that it forgot the lease.
+// taken returns why a lease is not alive though its time is not over: the store's reason, or else
+// ErrForgotten.
 func (r *renewal) taken() error {
 	if wasTaken(r.lost) {
 		return r.lost
@@ -90,10 +90,10 @@ func (r *renewal) taken() error {
 	return ErrForgotten
 }
 
-// wasTaken reports whether an answer says that a lease was taken from its owner.
+// wasTaken reports whether err is the answer that a lease was taken from its owner.
 func wasTaken(err error) bool { return errors.Is(err, ErrForced) }
 
-// cut returns at most the first n bytes of a text, without half a character.
+// cut returns at most the first n bytes of s, without a partial character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

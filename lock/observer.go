@@ -8,23 +8,23 @@ import (
 // maxEvents bounds how many events wait for an observer.
 const maxEvents = 1024
 
-// An observer is a function of the caller's, with the events that wait for it. No request, and
-// no end of a lease, waits for it. The zero value has no function, and is ready.
+// An observer is a function of the caller, with a queue of events for it. No request, and no end of
+// a lease, waits for the function. The zero value has no function, and is ready to use.
 type observer[E countable[E]] struct {
 	function atomic.Pointer[func(E)]
 
 	mu      sync.Mutex // free while the function is called
 	waiting []waitingEvent[E]
-	dropped int  // by the function itself, since it took an event
+	dropped int  // by a panic or a Goexit of the function, since it last returned
 	calling bool // a goroutine calls the function until no event waits
 }
 
-// A countable event says how many events before it were dropped.
+// A countable event can store how many events before it were dropped.
 type countable[E any] interface{ afterDropped(n int) E }
 
 type waitingEvent[E any] struct {
 	event   E
-	dropped int // before it
+	dropped int // events before it
 }
 
 // observed reports whether events are wanted.
@@ -33,8 +33,8 @@ func (o *observer[E]) observed() bool {
 	return f != nil && *f != nil
 }
 
-// add queues an event, and starts what calls the function. Where too many wait, it takes the
-// place of the newest.
+// add queues an event, and starts the goroutine that calls the function. If the queue is full, the
+// event replaces the newest one.
 func (o *observer[E]) add(b *behind, event E) {
 	if !o.observed() {
 		return
@@ -54,8 +54,8 @@ func (o *observer[E]) add(b *behind, event E) {
 	}
 }
 
-// call calls the function until no event waits. A function that ends its goroutine is
-// called on another.
+// call calls the function until no event waits. After a function that ended its goroutine, call
+// goes on in a new one.
 func (o *observer[E]) call(b *behind) {
 	defer func() {
 		if o.more() {
@@ -74,7 +74,7 @@ func (o *observer[E]) call(b *behind) {
 	}
 }
 
-// took notes that the function took an event, with the number of those that were dropped.
+// took notes that the function has returned, and so received the number of dropped events.
 func (o *observer[E]) took() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,8 +101,8 @@ func (o *observer[E]) next() (event E, some bool) {
 	return first.event.afterDropped(dropped), true
 }
 
-// contained calls a function of the caller's and recovers its panic: it must not end the
-// process, and with it all leases.
+// contained calls a function of the caller and recovers its panic, which must not end the process,
+// and with it all leases.
 func contained(f func()) {
 	defer func() { _ = recover() }()
 	f()

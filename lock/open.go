@@ -10,15 +10,14 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// openTime is for how long Open asks a store, which may need several requests.
+// openTime bounds the check of a store, which may need several requests.
 const openTime = 10 * time.Second
 
-// Open returns a Locker on a store that is fit, for programs; see [New] for node. It
-// asks a store that is a [driver.StoreChecker] once, until ctx ends or for 10 seconds, and
-// nothing of any other store. The risks are those at which the store can be used: log
-// them. An error that is [ErrUnfit] refuses the store, and says what to change; an
-// *ArgumentError refuses node; any other error is doubt, in which case Open may be
-// called again. Open starts nothing.
+// Open returns a Locker on a store that is fit for use; see [New] for node. If the store is a
+// [driver.StoreChecker], Open checks it once, until ctx ends or for 10 seconds; otherwise Open
+// sends no request. The risks do not keep the store from use: log them. An error that is [ErrUnfit]
+// refuses the store, and names the change that it needs; an *ArgumentError refuses node; any other
+// error is doubt, in which case Open may be called again. Open starts no goroutine.
 func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.Risk, error) {
 	if err := driver.CheckNode(node); err != nil {
 		return nil, nil, err
@@ -36,11 +35,11 @@ func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.
 	return New(d, node), risks, nil
 }
 
-// New returns a Locker on a store, without a request: whether the store, its settings
-// and the client can keep what is promised is not checked, as [Open] does. It is for
-// tests, and for programs that have asked the store themselves. Node names this process
-// in the store, for readers of a key's holder; empty means a random name. Lockers that
-// share a name exclude each other all the same: every Locker adds random bits of its own.
+// New returns a Locker on a store, without a request. Unlike [Open] it does not check whether the
+// store, its settings and the client can keep the promises of this package. It is for tests, and
+// for programs that have checked the store themselves. Node names this process in the store, for
+// readers of a key's holder; empty means a random name. Lockers with the same name exclude each
+// other all the same: every Locker adds random bits of its own.
 func New(d driver.Driver, node string) *Locker {
 	if node == "" {
 		node = uuid.NewString()

@@ -30,8 +30,8 @@ func (j *judged) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	return j.risks, j.err
 }
 
-// Open returns a Locker on a store that is fit, with its risks, and on one that cannot
-// say; what refuses the store, and doubt, stay what they are.
+// Open returns a Locker, and the risks, on a store that is fit, and a Locker on a store without a
+// check. It returns refusals and doubt unchanged.
 func TestOpen(t *testing.T) {
 	risk := driver.Risk{Topic: "persistence", Server: "s1", Text: "it forgets", Fix: "set appendonly yes"}
 	down := errors.New("connection refused")

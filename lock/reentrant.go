@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// heldKey is where the context of a plain lease carries the lease: also of one inside
-// another. A Locker knows only its own.
+// heldKey is the key of a lease in the context of a plain lease, also of one inside another. A
+// Locker finds only its own leases.
 type heldKey struct {
 	locker *Locker
 	key    string
@@ -21,7 +21,7 @@ func (l *Locker) held(ctx context.Context, key string) *Lease {
 	return s
 }
 
-// base is what the context of a lease comes from that is asked for with ctx.
+// base returns the parent of the context of a lease that is acquired with ctx.
 func (o *Options) base(ctx context.Context) context.Context {
 	switch {
 	case o.Context != nil:
@@ -32,9 +32,9 @@ func (o *Options) base(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// again returns one more lease inside the one on key that ctx came from: nil, nil
-// if there is none, or it was released, or that is not asked for. What the outer lease
-// grants, that so many hold the key at most, must be enough for the inner one.
+// again returns one more lease inside the lease on key that ctx comes from. It returns nil, nil if
+// there is none, if it was released, or without Options.Reenter. The limit of the outer lease must
+// not be above the limit of the inner one.
 func (l *Locker) again(ctx context.Context, key string, o *Options) (*Lease, error) {
 	if !o.Reenter {
 		return nil, nil

@@ -40,8 +40,8 @@ func TestReentrant(t *testing.T) {
 	})
 }
 
-// The context of a lease inside another shares that one too, whatever context the inner
-// lease was given, and so does the context of several leases of which one is inside.
+// The context of a lease inside another shares that lease too, even if the inner lease was given
+// another context, and so does the context of several leases if one of them is inside another.
 func TestReentrantThroughAnotherContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lock.New(new(memlock.Store), "a")

@@ -13,9 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// A lease that was lost before it was released says so, whoever has the key now:
-// that it is free again does not mean that nobody else had it. What another holds
-// stays that one's.
+// The release of a lease that was lost before returns ErrLost, whichever owner has the key now: a
+// free key does not mean that no other owner had it. Another owner keeps its lease.
 func TestReleaseAfterLoss(t *testing.T) {
 	const after = 2 * time.Second
 	fixed := lock.Options{TTL: time.Second, Fixed: true}
@@ -61,8 +60,8 @@ func TestReleaseAfterLoss(t *testing.T) {
 	}
 }
 
-// Work that was cancelled frees its keys: a context that has ended, also that of the
-// lease itself, or that ends before the store was asked, keeps no release from it.
+// Work that was cancelled frees its keys: a context that has ended, also the context of the lease
+// itself, or that ends before the request, does not prevent a release.
 func TestReleaseOfCancelled(t *testing.T) {
 	for name, end := range map[string]func(stop func(), store *faulty){
 		"before": func(stop func(), _ *faulty) { stop() },
@@ -188,8 +187,8 @@ func (h heeding) ReleaseAll(ctx context.Context, of []driver.LeaseRef) []error {
 	return h.faulty.ReleaseAll(ctx, of)
 }
 
-// Who gives up while the store is silent is not kept by what is to be undone: not
-// for as long as the leases last.
+// A caller that gives up while the store is silent does not wait for the undoing, which may last as
+// long as the leases.
 func TestGivingUpIsNotHeldUp(t *testing.T) {
 	for name, use := range map[string]func(ctx context.Context, l *lock.Locker, o lock.Options) error{
 		"several": func(ctx context.Context, l *lock.Locker, o lock.Options) error {

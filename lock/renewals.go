@@ -12,39 +12,40 @@ import (
 )
 
 const (
-	// maxAsked is how many renewals of one lease are in flight at once: one, and repeats
-	// of it. Each is sent when half of the trust that was left at the one before is gone,
-	// because that is presumed lost then: few while the store is merely slow, and the last
-	// ones soon after each other, so that one answer before the trust ends is enough.
+	// maxAsked is how many renewals of one lease are in flight at once: one request and its
+	// repeats. A repeat is sent when half of the trust that was left at the previous request is
+	// gone, because that request is presumed lost then. So there are few repeats while the store is
+	// merely slow, and the last ones follow each other soon: one answer before the trust ends is
+	// enough.
 	maxAsked = 6
 	// maxRenewals is how many leases one request renews.
 	maxRenewals = 200
-	// sideBySide is how many requests of a lane are in flight at once where each renews
-	// many leases: while one is on the wire the server works on another.
+	// sideBySide is how many requests of a lane are in flight at once if each renews many leases:
+	// while one is on the wire, the server works on another.
 	sideBySide = 2
-	// singly is the same of a store that renews one lease with each request.
+	// singly is the same for a store that renews one lease with each request.
 	singly = 16
 	// maxInFlight bounds the requests in flight of all lanes, the late ones included.
 	maxInFlight = 64
-	// lateShare is after which part of the TTL a request in flight no longer counts as one
-	// of its lane: its connection may be silent, and others need not wait for that.
+	// lateShare is the part of the TTL after which a request in flight no longer counts for its
+	// lane: its connection may be silent, and other renewals need not wait for it.
 	lateShare = 16
 )
 
-// A sharing is what renewals have in common that may share a request. Leases of different
-// TTLs share none, because a request has one end; those of different servers, because a
-// silent one would hold up the others; and those that want other replicas, for which one
-// would wait for the other.
+// A sharing is the properties that renewals must have in common to share a request. Leases of
+// different TTLs share no request, because a request has one deadline; leases on different servers
+// do not, because a silent server would delay the others; and leases with different numbers of
+// replicas do not, because one would wait for the replicas of another.
 type sharing struct {
-	claimer  *Claimer // nil: of plain leases
+	claimer  *Claimer // nil: plain leases
 	ttl      time.Duration
 	server   string // of plain leases
 	shard    int    // of numbered leases
 	replicas int
 }
 
-// A lane sends renewals of one sharing: a few requests at once, and first for the leases
-// whose trust ends first. Its fields are guarded by the renewer's mutex.
+// A lane sends renewals of one sharing: a few requests at once, and first for the leases whose
+// trust ends first. Its fields are guarded by the renewer's mutex.
 //
 //	due → queue → request in flight → answers
 type lane struct {
@@ -54,7 +55,8 @@ type lane struct {
 	inFlight int
 }
 
-// size and most are how many leases a request renews, and how many requests count.
+// limits returns how many leases a request of the lane renews, and how many requests may be in
+// flight.
 func (n *lane) limits(l *Locker) (size, most int) {
 	if n.claimer == nil && l.several == nil {
 		return 1, singly
@@ -62,11 +64,11 @@ func (n *lane) limits(l *Locker) (size, most int) {
 	return maxRenewals, sideBySide
 }
 
-// renew queues leases that are due, and sends what may be sent.
+// renew queues leases that are due, and sends as many requests as it may.
 func (l *Locker) renew(due []*Lease) {
 	with := make([]sharing, len(due))
 	for i, s := range due {
-		with[i] = l.sharing(s) // asks the driver, so the mutex is free
+		with[i] = l.sharing(s) // calls the driver, so the mutex is not held
 	}
 	k := &l.renewer
 	k.mu.Lock()
@@ -99,7 +101,7 @@ func (l *Locker) sharing(s *Lease) sharing {
 	return with
 }
 
-// send sends requests while there may be more. The renewer's mutex is held.
+// send sends requests while it may. The renewer's mutex is held.
 func (l *Locker) send() {
 	k := &l.renewer
 	for k.inFlight < maxInFlight {
@@ -116,7 +118,7 @@ func (l *Locker) send() {
 		for _, s := range batch {
 			s.queued = false
 			s.asked++
-			// Half of the trust that is left, and the request is presumed lost.
+			// If no answer comes in half of the trust that is left, the request is presumed lost.
 			s.renewAt = now + max((s.trust.Load()-now)/2, int64(2*together))
 			k.fix(s)
 		}
@@ -127,8 +129,8 @@ func (l *Locker) send() {
 	}
 }
 
-// next returns the lane that may send and has the lease whose trust ends first, or nil. It
-// forgets lanes that have nothing to do. The mutex is held.
+// next returns, of the lanes that may send, the lane with the lease whose trust ends first, or nil.
+// It deletes lanes that have nothing to do. The mutex is held.
 func (k *renewer) next(l *Locker) (first *lane) {
 	for with, n := range k.lanes {
 		_, most := n.limits(l)
@@ -143,19 +145,19 @@ func (k *renewer) next(l *Locker) (first *lane) {
 	return first
 }
 
-// take takes up to so many leases off the queue. Those that have ended, or were renewed
-// by an answer that came meanwhile, are passed over.
+// take takes up to size leases off the queue. It drops leases that have ended, or that a late
+// answer has renewed.
 func (n *lane) take(size int) (batch []*Lease) {
 	for len(n.queue) > 0 && len(batch) < size {
 		if s := heap.Pop(&n.queue).(held).s; s.queued && s.index >= 0 {
-			s.queued = false // it may stand there twice
+			s.queued = false // it may be in the queue twice
 			batch = append(batch, s)
 		}
 	}
 	return batch
 }
 
-// sendOne sends one request, and takes its answers.
+// sendOne sends one request, and processes its answers.
 func (l *Locker) sendOne(n *lane, batch []*Lease) {
 	k := &l.renewer
 	late := false
@@ -204,13 +206,13 @@ func (l *Locker) sendOne(n *lane, batch []*Lease) {
 	l.storeEvents.check(probing, &l.behind, l.driver, k.start)
 }
 
-// worthwhile returns a context for a renewal by ttl that is sent now. It ends when
-// an answer would no longer help: the lease would not be trusted by then.
+// worthwhile returns a context for a renewal by ttl that is sent now. It ends when an answer would
+// no longer help, because the lease would not be trusted by then.
 func worthwhile(ttl time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), ttl-margin(ttl))
 }
 
-// renewAll asks the store once to renew leases of a lane.
+// renewAll sends one request that renews leases of a lane.
 func (l *Locker) renewAll(ctx context.Context, n *lane, batch []*Lease) []renewal {
 	answers := make([]renewal, len(batch))
 	switch {

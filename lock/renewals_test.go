@@ -144,8 +144,8 @@ func TestSilentStoreKeepsItsLeases(t *testing.T) {
 	}
 }
 
-// Renewals that a server does not answer hold up none of another server, and those of long
-// leases none of short ones.
+// Renewals that a server does not answer delay no renewal at another server, and renewals of long
+// leases delay none of short ones.
 func TestSilentServerHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowly{Store: new(memlock.Store), answer: func(hs []driver.LeaseRef) time.Duration {

@@ -10,14 +10,14 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A renewer finds which leases are due for renewal and ends the contexts of those that
-// can no longer be trusted. One timer serves all leases; it makes no call to the store
-// itself, so that no call can delay the end of trust. Lanes send the renewals.
+// A renewer finds the leases that are due for renewal, and ends the contexts of those that can no
+// longer be trusted. One timer serves all leases. The renewer itself sends no request to the store,
+// so that no request can delay the end of trust. Lanes send the renewals.
 type renewer struct {
 	start     time.Time    // the renewer's clock counts nanoseconds from here, on the monotonic clock
 	wall      func() int64 // the wall clock: nanoseconds since 1970
 	renew     func([]*Lease)
-	forgotten func(*Lease) // is called with a lease that the store does not know though its time is not over
+	forgotten func(*Lease) // called with a lease that the store does not know though its time is not over
 
 	mu       sync.Mutex
 	held     leases
@@ -29,7 +29,7 @@ type renewer struct {
 
 const never = math.MaxInt64
 
-// together is how far apart two renewals may be due to share a request.
+// together is how far apart two renewals may be due and still share a request.
 const together = 50 * time.Millisecond
 
 func (k *renewer) now() int64              { return int64(time.Since(k.start)) }
@@ -37,23 +37,23 @@ func (k *renewer) time(at int64) time.Time { return k.start.Add(time.Duration(at
 
 func wallClock() int64 { return time.Now().UnixNano() }
 
-// trust is for how long a lease may be believed in, from the sending of the request that
-// was answered: no longer than was asked for, whatever the store's clock did since, and
-// less a margin that a timer and a cancelled function need.
+// trust returns for how long a lease can be trusted, counted from the sending of the answered
+// request. It is no longer than the requested TTL, however the store's clock moved since, less a
+// margin that a timer and a cancelled function need.
 func trust(left, ttl time.Duration) time.Duration {
 	left = min(left, ttl)
 	return left - margin(left)
 }
 
-// margin is how long before its deadline a lease of this length is not trusted any more.
+// margin returns how long before its deadline a lease of this length is no longer trusted.
 func margin(span time.Duration) time.Duration { return max(minMargin, span/10) }
 
 const minMargin = 50 * time.Millisecond
 
-// believe extends the trust in a lease by the answer to a request, counted from the
-// sending: a delay on the way must not make it longer. The renewer's mutex is held,
-// or the lease is not kept yet. The wall clock may have been put back since the last
-// answer: its newest reading replaces a later one, which would hide a suspension.
+// believe extends the trust in a lease after an answer, counted from the sending of the request: a
+// delay on the way must not extend it. The renewer's mutex is held, or the lease is not kept yet.
+// The wall clock may have been put back since the last answer: its newest reading replaces a later
+// one, which would hide a suspension.
 func (s *Lease) believe(sent time.Time, left time.Duration) {
 	d := trust(left, s.ref.TTL)
 	until := int64(sent.Sub(s.locker.renewer.start) + d)
@@ -63,14 +63,14 @@ func (s *Lease) believe(sent time.Time, left time.Duration) {
 	}
 }
 
-// over reports whether the trust in a lease has ended at now, on the renewer's clock.
-// That clock stands still while the machine is suspended; the wall clock does not.
-// If that is put forward meanwhile the trust ends early, which does no harm.
+// over reports whether the trust in a lease has ended at now, on the renewer's clock. That clock
+// stops while the machine is suspended; the wall clock does not. If the wall clock is put forward
+// meanwhile, the trust ends early, which does no harm.
 func (s *Lease) over(now int64) bool {
 	return now >= s.trust.Load() || s.locker.renewer.wall() >= s.wall.Load()
 }
 
-// add keeps leases that were granted by now.
+// add keeps leases that were granted by now, a time on the renewer's clock.
 func (k *renewer) add(now int64, ls ...*Lease) {
 	if len(ls) == 0 {
 		return
@@ -89,8 +89,8 @@ func (k *renewer) add(now int64, ls ...*Lease) {
 	k.arm()
 }
 
-// remove stops keeping a lease. With end it also marks it as ended and reports
-// whether it was the first to do so.
+// remove stops keeping a lease. With end it also marks the lease as ended, and reports whether it
+// was the first to do so.
 func (k *renewer) remove(s *Lease, end bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -104,9 +104,9 @@ func (k *renewer) remove(s *Lease, end bool) bool {
 	return !s.ended.Swap(true)
 }
 
-// arm sets the timer to the next event. A timer that fires earlier than needed is left
-// alone, also when no lease is held any more: it costs one pass over the heap's head, and
-// stopping and starting a timer for each of many short leases costs more than the leases.
+// arm sets the timer to the next event. It does not change a timer that fires earlier than needed,
+// even if no lease is held any more: firing costs one look at the head of the heap, and stopping
+// and starting a timer for each of many short leases costs more than the leases.
 func (k *renewer) arm() {
 	if len(k.held) == 0 {
 		return
@@ -125,13 +125,13 @@ func (k *renewer) arm() {
 	k.timer.Reset(wait)
 }
 
-// longestAlarm bounds for how long the timer keeps a Locker alive that is not used any more.
+// longestAlarm bounds how long the timer keeps alive a Locker that is no longer used.
 const longestAlarm = time.Minute
 
-// fire ends what cannot be trusted any more and sends what is due for renewal.
+// fire ends leases that can no longer be trusted, and sends renewals that are due.
 func (k *renewer) fire() {
 	lost, due := k.collect()
-	if len(due) > 0 { // before contexts end: that may call code of the caller that blocks
+	if len(due) > 0 { // before contexts end, which may call blocking code of the caller
 		go k.renew(due)
 	}
 	for _, s := range lost {
@@ -183,7 +183,7 @@ func (k *renewer) fix(s *Lease) {
 	heap.Fix(&k.held, s.index)
 }
 
-// renewed takes the answer to a renewal that was sent at the given time.
+// renewed processes the answer to a renewal that was sent at the given time.
 func (k *renewer) renewed(s *Lease, r renewal, sent time.Time) {
 	k.mu.Lock()
 	cause := k.take(s, &r, sent)
@@ -192,8 +192,8 @@ func (k *renewer) renewed(s *Lease, r renewal, sent time.Time) {
 	k.conclude(s, cause)
 }
 
-// take is renewed but for the end of the lease's context, for which it returns the cause;
-// nil: it goes on. The mutex is held.
+// take is renewed without the end of the lease's context: it returns the cause of that end, or nil
+// if the context does not end. The mutex is held.
 func (k *renewer) take(s *Lease, r *renewal, sent time.Time) (cause error) {
 	if s.index < 0 { // ended, lost or abandoned meanwhile
 		return nil
@@ -239,8 +239,8 @@ func (k *renewer) conclude(s *Lease, cause error) {
 	}
 }
 
-// due is when a lease whose request was answered now is to be renewed: a third of its
-// time after that request was sent, since its trust counts from there as well.
+// due returns when a lease whose request was answered now must be renewed: a third of its time
+// after that request was sent, since its trust counts from there as well.
 func (s *Lease) due(now int64) int64 {
 	if s.fixed {
 		return never
@@ -249,12 +249,12 @@ func (s *Lease) due(now int64) int64 {
 	return max(now, sent+int64(s.span/3))
 }
 
-// pause is how long a renewal that was answered with doubt waits for the next.
+// pause returns how long after a doubt the next renewal is sent.
 func (s *Lease) pause() int64 {
 	return int64(max(min(s.span/20, maxRetry), 2*together))
 }
 
-// inDoubt answers n requests with the same doubt.
+// inDoubt returns a function that answers n requests with the same doubt.
 func inDoubt[T any](n int, set func(*T, error)) func(error) []T {
 	return func(err error) []T {
 		all := make([]T, n)
@@ -265,8 +265,8 @@ func inDoubt[T any](n int, set func(*T, error)) func(error) []T {
 	}
 }
 
-// leases is a heap by the next event. Each event is kept beside its pointer, so that
-// sifting reads no lease.
+// leases is a heap by the next event. Each event is stored beside its pointer, so that sifting
+// reads no lease.
 type leases []held
 
 type held struct {
@@ -274,7 +274,7 @@ type held struct {
 	s  *Lease
 }
 
-// event is when the lease is due next: for a renewal, or for the end of its trust.
+// event returns when the lease is due next: for a renewal, or for the end of its trust.
 func (s *Lease) event() int64 { return min(s.renewAt, s.trust.Load()) }
 
 func (h leases) Len() int           { return len(h) }

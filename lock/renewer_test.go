@@ -87,7 +87,7 @@ func TestSlowRenewals(t *testing.T) {
 	}
 }
 
-// Leases of one TTL share a request, those of different ones share none.
+// Leases of one TTL share a request, leases of different TTLs do not.
 func TestRenewalsByTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
@@ -121,7 +121,7 @@ func TestRenewalsByShard(t *testing.T) {
 	})
 }
 
-// late is a store in which what was asked is done at once, and answered after a delay.
+// late is a store that carries out requests at once, and answers them after a delay.
 type late struct {
 	*faulty
 	mu    sync.Mutex
@@ -278,7 +278,7 @@ func TestWhyLost(t *testing.T) {
 				if want := lock.ErrLost.Error() + ": " + test.want; cause.Error() != want {
 					t.Errorf("the cause is %q, want %q", cause, want)
 				}
-				time.Sleep(2 * time.Hour) // what hangs ends
+				time.Sleep(2 * time.Hour) // requests that hang end
 			})
 		})
 	}

@@ -50,8 +50,7 @@ func TestSharing(t *testing.T) {
 	})
 }
 
-// A store that keeps one owner is never asked for more, and cannot tell who they
-// are.
+// A store with one owner per key never gets a higher limit, and cannot list holders.
 func TestSharingUnsupported(t *testing.T) {
 	store := newFaulty()
 	l := lock.New(plainOnly{store}, "a")
@@ -87,8 +86,8 @@ func TestSharingArguments(t *testing.T) {
 	}
 }
 
-// The context of a lease acquires its key once more if what the lease grants is
-// enough. A reader that would write is told at once: it would wait for itself.
+// The context of a lease acquires its key again if the lease's limit allows it. A reader that wants
+// to write is refused at once: it would wait for itself.
 func TestReentrantLimits(t *testing.T) {
 	for _, c := range []struct {
 		outer, inner int
@@ -121,13 +120,13 @@ func TestReentrantLimits(t *testing.T) {
 	}
 }
 
-// again are the options of who may hold the key already.
+// again returns o with Reenter.
 func again(o lock.Options) lock.Options {
 	o.Reenter = true
 	return o
 }
 
-// What a lease inside a writer's lease grants is what the writer's does.
+// A lease inside a writer's lease grants as much as the writer's.
 func TestReentrantReaderOfWriter(t *testing.T) {
 	l := lock.New(&memlock.Store{}, "a")
 	outer := acquire(t, l, "k", writer)
@@ -239,9 +238,9 @@ func TestWritersAskAlone(t *testing.T) {
 	}
 }
 
-// In one process those who wait are served in the order in which they came, also
-// when readers and writers stand behind each other: readers next to each other
-// together, and none before a writer that came earlier.
+// In one process callers that wait are served in the order in which they came, also if readers and
+// writers are mixed: adjacent readers are served together, and none before a writer that came
+// earlier.
 func TestLocalOrderAcrossKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lock.New(&memlock.Store{}, "a")
@@ -334,7 +333,7 @@ func ExampleOptions_limit() {
 	// a permit: false
 }
 
-// Who holds a key, the earliest grant first.
+// Holders lists the owners of a key, the earliest grant first.
 func ExampleLocker_Holders() {
 	ctx := context.Background()
 	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open

@@ -10,22 +10,21 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A StoreEvent is a fault of the store that a Locker noticed while it held leases: another
-// owner may have been granted a held key then, this one or others.
+// A StoreEvent is a fault of the store that a Locker noticed while it held leases. Another owner
+// may have been granted a held key then, this one or others.
 type StoreEvent struct {
-	// Key is the key of a lease that the store has forgotten; empty: it is about
-	// a server.
+	// Key is the key of a lease that the store has forgotten; empty if the event is about a server.
 	Key   string
 	Fence int64
-	// Server is the one whose clock jumped, and Step how far: forward, then its
-	// leases ended early, or back, then they last longer.
+	// Server is the server whose clock jumped, or that was replaced, and Step how far its clock
+	// jumped: if forward, its leases ended early; if back, they last longer.
 	Server string
 	Step   time.Duration
-	// Replaced: the server was restarted, or another took its place. What it had
-	// neither written to disk nor replicated is gone.
+	// Replaced reports that the server was restarted, or that another took its place. Data that it
+	// had neither written to disk nor replicated is gone.
 	Replaced bool
-	// Dropped is how many events before this one were not reported, since the function
-	// was too slow for them.
+	// Dropped is how many events before this one were not reported, because the function was too
+	// slow.
 	Dropped int
 }
 
@@ -39,20 +38,20 @@ func (t StoreEvent) String() string {
 	case t.Key != "":
 		return fmt.Sprintf("the store has forgotten the lease on %q with the fence %d", t.Key, t.Fence)
 	case t.Replaced:
-		return fmt.Sprintf("the server %s was restarted or replaced: what it had neither written to disk nor replicated is gone", t.Server)
+		return fmt.Sprintf("the server %s was restarted or replaced: data that it had neither written to disk nor replicated is gone", t.Server)
 	}
 	return fmt.Sprintf("the clock of the store %s jumped by %v", t.Server, t.Step)
 }
 
-// OnStoreEvent sets a function that is called with each later store event; nil: none is.
-// One goroutine of the Locker calls it, for one event after the other, and no renewal and no
-// end of a lease waits for it: of more than 1,024 that wait for it the later ones are
-// dropped. A panic in f is recovered. [Locker.Wait] also waits for f. Where the store is
-// [driver.Clocked], its clocks and processes are checked with the renewals of plain
-// leases: what happens while none is held is reported with the next renewal.
+// OnStoreEvent sets a function that is called with each later store event; nil removes it. One
+// goroutine of the Locker calls f for one event after the other, and no renewal and no end of a
+// lease waits for it. While 1,024 events wait, a new one replaces the newest. A panic in f is
+// recovered. [Locker.Wait] also waits for f. If the store is [driver.Clocked], its clocks and
+// processes are checked with the renewals of plain leases: an event while no lease is held is
+// reported with the next renewal.
 func (l *Locker) OnStoreEvent(f func(StoreEvent)) { l.storeEvents.function.Store(&f) }
 
-// storeEvents reports store events, and finds those of servers.
+// storeEvents reports store events, and detects the events of servers.
 type storeEvents struct {
 	observer[StoreEvent]
 
@@ -62,17 +61,17 @@ type storeEvents struct {
 	servers []driver.ClockReading // the last readings
 }
 
-// An offset is how far a clock is ahead of ours, which takes no steps, and how far
-// that may be wrong.
+// An offset is how far a clock is ahead of ours, which takes no steps, and the greatest error of
+// that measurement.
 type offset struct{ ahead, wrong time.Duration }
 
 const (
-	clockStep  = 500 * time.Millisecond // less is drift
+	clockStep  = 500 * time.Millisecond // a smaller step is drift
 	clockEvery = time.Second            // how often clocks are read
 )
 
-// check compares the clocks of the store with ours, unless that was done within the last
-// second, and reports what it finds.
+// check compares the clocks of the store with ours, unless it did so within the last second, and
+// reports the differences.
 func (t *storeEvents) check(ctx context.Context, b *behind, d driver.Driver, start time.Time) {
 	clocked, can := d.(driver.Clocked)
 	if !can || !t.observed() {
@@ -83,7 +82,7 @@ func (t *storeEvents) check(ctx context.Context, b *behind, d driver.Driver, sta
 	}
 }
 
-// find returns what has changed since the last readings.
+// find returns the events since the last readings.
 func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked, start time.Time) (all []StoreEvent) {
 	if !t.reading.TryLock() {
 		return nil
@@ -109,8 +108,8 @@ func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked, start ti
 	return all
 }
 
-// replaced returns the servers with a new process, if an old one is gone. Without that
-// the new one has joined: one more master of a Cluster took no other's place.
+// replaced returns the servers with a new process, if an old process is gone. If none is gone, the
+// new server has joined: one more master of a Cluster replaced no other.
 func replaced(before, now []driver.ClockReading) (servers []string) {
 	unknown := func(r driver.ClockReading, among []driver.ClockReading) bool {
 		return r.Process != "" && !slices.ContainsFunc(among, func(o driver.ClockReading) bool { return o.Process == r.Process })
@@ -124,12 +123,11 @@ func replaced(before, now []driver.ClockReading) (servers []string) {
 	return servers
 }
 
-// replacedWithin is for how long a server that does not answer is expected to be replaced.
+// replacedWithin is how long a server that does not answer is expected to be replaced.
 const replacedWithin = 2 * time.Minute
 
-// missing returns the servers that do not answer any more and were not replaced yet:
-// in a failover the place of a master stays empty for a while, and the other masters
-// of a Cluster answer meanwhile.
+// missing returns the servers that no longer answer and are not replaced yet: in a failover the
+// place of a master stays empty for a while, and the other masters of a Cluster answer meanwhile.
 func missing(before, now []driver.ClockReading) (servers []driver.ClockReading) {
 	fresh := 0 // servers at an address that is new
 	for _, r := range now {
@@ -150,7 +148,7 @@ func missing(before, now []driver.ClockReading) (servers []driver.ClockReading) 
 	return servers
 }
 
-// step is how far a clock has jumped since it was read before, or 0.
+// step returns how far a clock has jumped since its last reading, or 0.
 func (t *storeEvents) step(r driver.ClockReading, start time.Time) time.Duration {
 	half := r.Received.Sub(r.Sent) / 2
 	now := offset{ahead: r.Time.Sub(start.Round(0)) - r.Sent.Add(half).Sub(start), wrong: half}

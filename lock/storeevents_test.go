@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// noticed is what a Locker told so far.
+// noticed returns the events that a Locker reports.
 func noticed(l *lock.Locker) <-chan lock.StoreEvent {
 	all := make(chan lock.StoreEvent, 100)
 	l.OnStoreEvent(func(t lock.StoreEvent) { all <- t })
@@ -174,8 +174,8 @@ func TestReplacedServerIsTold(t *testing.T) {
 	})
 }
 
-// A function that hangs holds up neither renewals nor the end of a lost lease, and gets what happened
-// meanwhile once it goes on, with the number of events that it was too slow for.
+// A function that hangs delays neither renewals nor the end of a lost lease. It gets the events
+// since then once it returns, with the number of events that it was too slow for.
 func TestStoreEventsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 1100

@@ -10,9 +10,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// together takes keys in one step. It returns nil, nil if they must be taken one
-// by one: the store cannot do it, the context holds one of them already, a caller of this
-// process waits for one, or one is not free.
+// together acquires keys in one step. It returns nil, nil if they must be acquired one by one: the
+// store cannot do it, the context holds one of them already, a caller of this process waits for
+// one, or one is not free.
 func (l *Locker) together(ctx context.Context, keys []string, o Options) (*LeaseSet, error) {
 	several, can := l.driver.(driver.MultiAcquirer)
 	if !can || len(keys) < 2 || o.Reenter && slices.ContainsFunc(keys, func(key string) bool { return l.held(ctx, key) != nil }) {
@@ -87,8 +87,8 @@ func (l *Locker) askAll(ctx, bound context.Context, several driver.MultiAcquirer
 	return s, nil
 }
 
-// abandonAll undoes grants of which one came too late. The next request has a new owner:
-// the undoing may reach the store after it.
+// abandonAll undoes grants if one of them came too late. The next request has a new owner, because
+// the store may receive the undoing after that request.
 func (l *Locker) abandonAll(ctx context.Context, several driver.MultiAcquirer, as []driver.Acquisition, s *LeaseSet, note string) {
 	for _, lease := range s.all {
 		lease.Abandon(ErrReleased)
@@ -109,10 +109,10 @@ func (l *Locker) undoAll(ctx context.Context, several driver.MultiAcquirer, as [
 	l.behind.do(ctx, func(ctx context.Context) { several.ReleaseAll(ctx, hs) }) // their TTL ends them otherwise
 }
 
-// releaseTogether releases several leases as Lease.Release does one.
+// releaseTogether releases several leases as [Lease.Release] does one.
 func releaseTogether(ctx context.Context, several driver.MultiAcquirer, leases []*Lease) error {
 	var errs []error
-	var left []*Lease // to be released in the store
+	var left []*Lease // not released in the store yet
 	for _, lease := range slices.Backward(leases) {
 		if ended, err := lease.end(); ended {
 			errs = append(errs, err)
@@ -138,7 +138,7 @@ func releaseTogether(ctx context.Context, several driver.MultiAcquirer, leases [
 	return errors.Join(errs...)
 }
 
-// releaseOnce asks once, and returns the answers and which leases are still in doubt.
+// releaseOnce sends one request, and returns the answers and the leases that are still in doubt.
 func releaseOnce(ctx context.Context, several driver.MultiAcquirer, leases []*Lease, again bool) (answers []error, still []*Lease, doubt error) {
 	hs := make([]driver.LeaseRef, len(leases))
 	for i, lease := range leases {

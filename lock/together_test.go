@@ -171,7 +171,7 @@ func (*apart) AcquireAll(context.Context, []driver.Acquisition) ([]driver.Grant,
 	return nil, lock.ErrUnsupported
 }
 
-// Barging takes what is kept for those who wait, of all keys or of none.
+// Barging takes keys that are reserved for owners that wait, all of them or none.
 func TestTogetherBarging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}

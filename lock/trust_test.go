@@ -69,7 +69,7 @@ func atMost(t *testing.T, when string, lease *lock.Lease, ttl time.Duration) {
 	}
 }
 
-// A generous store says that an hour is left, whatever is asked for.
+// A generous store answers that an hour is left, even if the request has a shorter TTL.
 type generous struct{ *faulty }
 
 func (s generous) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {

@@ -11,10 +11,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// wait gets a lease for the caller that has the turn in the local queue. The turn ends
-// with the grant and not with the release, so that the next caller has a place in the
-// store's queue while the key is held: a release then wakes the first there, of whatever
-// process.
+// wait gets a lease for the caller that has the turn in the local queue. The turn ends with the
+// grant and not with the release, so that the next caller has a place in the store's queue while
+// the key is held. A release then wakes the first owner in the store's queue, of any process.
 func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*Lease, error) {
 	for {
 		a.Fence = l.plain.of(a.Key)
@@ -25,7 +24,7 @@ func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*L
 		}
 		lease, err := l.keep(o.base(ctx), a, o.Fixed, g, sent)
 		switch {
-		case err != nil && ctx.Err() == nil: // too late: ask as a new owner
+		case err != nil && ctx.Err() == nil: // too late: try again as a new owner
 			a.Owner = l.owner(o.Note)
 		case err == nil && ctx.Err() != nil:
 			l.giveBack(ctx, lease)
@@ -36,8 +35,8 @@ func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*L
 	}
 }
 
-// failed is the error of an acquisition that waited without a grant. An *ArgumentError
-// stays as it is: nothing was sent.
+// failed returns the error of an acquisition that ended without a grant. An *ArgumentError stays as
+// it is: nothing was sent.
 func failed(ctx context.Context, key string, err error) error {
 	if _, bad := errors.AsType[*ArgumentError](err); bad {
 		return err
@@ -45,7 +44,7 @@ func failed(ctx context.Context, key string, err error) error {
 	return fmt.Errorf("lock: acquire %q: %w", key, withCause(ctx, err))
 }
 
-// withCause is err, with the cause of ctx's end if it has ended.
+// withCause returns err, with the cause of ctx's end if ctx has ended.
 func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -79,5 +78,5 @@ func (l *Locker) queue(ctx context.Context, a driver.Acquisition) (driver.Grant,
 	}
 }
 
-// maxPoll bounds the pauses of polling, from half of it to one and a half.
+// maxPoll bounds the pauses of polling, which vary from half of it to one and a half.
 const maxPoll = 350 * time.Millisecond

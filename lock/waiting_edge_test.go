@@ -102,7 +102,7 @@ func TestTryBesideThoseWhoAsk(t *testing.T) {
 						wantErr(t, "release", lease.Release(t.Context()), nil)
 					})
 				}
-				synctest.Wait() // they ask, or stand behind those who do
+				synctest.Wait() // they have the turn, or wait behind those that have it
 				for range 5 {
 					lease, err := l.TryAcquire(t.Context(), "k", lock.Options{Limit: limit})
 					if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/cronce/cronce/lock/memlock"
 )
 
-// plainOnly hides what a store can do beyond plain leases.
+// plainOnly hides the abilities of a store beyond plain leases.
 type plainOnly struct{ driver.Driver }
 
-// An order records who had the key, in turn.
+// An order records the owners of the key, in turn.
 type order struct {
 	mu   sync.Mutex
 	list []string
@@ -30,8 +30,7 @@ func (o *order) add(name string) {
 	o.list = append(o.list, name)
 }
 
-// enter starts somebody who waits for the key, has it for a millisecond, and
-// records that.
+// enter starts a caller that waits for the key, has it for a millisecond, and records that.
 func enter(t *testing.T, wg *sync.WaitGroup, l *lock.Locker, o *order, name string) {
 	wg.Go(func() {
 		lease, err := l.Acquire(t.Context(), "k", lock.Options{})
@@ -46,7 +45,7 @@ func enter(t *testing.T, wg *sync.WaitGroup, l *lock.Locker, o *order, name stri
 	synctest.Wait()
 }
 
-// In one process those who wait are served in the order in which they came.
+// In one process callers that wait are served in the order in which they came.
 func TestLocalOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lock.New(&memlock.Store{}, "a")
@@ -67,8 +66,8 @@ func TestLocalOrder(t *testing.T) {
 	})
 }
 
-// A crowd in one process takes turns with another process: the key never goes
-// twice in a row to who shares a process while somebody elsewhere waits.
+// Many callers in one process take turns with another process: while a caller of the other process
+// waits, the key never goes twice in a row to callers of one process.
 func TestProcessesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}
@@ -90,8 +89,8 @@ func TestProcessesTakeTurns(t *testing.T) {
 	})
 }
 
-// Who stops waiting leaves its line, wherever in it, and the others are served. Who
-// was not first in it knows nothing of the store: held is no guess.
+// A caller that stops waiting leaves its local queue, from any place, and the others are served. A
+// caller that was not at the head does not know the state of the store, and does not report held.
 func TestStopWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lock.New(&memlock.Store{}, "a")
@@ -253,8 +252,8 @@ func ExampleLocker_Acquire() {
 	// <nil>
 }
 
-// Who barges in vain, because the key is held or the store in doubt for long,
-// waits in line like others.
+// A caller that barges in vain, because the key is held or the store in doubt for long, waits in
+// line like others.
 func TestBargingInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()

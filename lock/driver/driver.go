@@ -1,5 +1,5 @@
-// Package driver defines what a store of leases implements: requests, answers,
-// capabilities, and the checks of both. Programs that use locks need package lock;
+// Package driver defines the interfaces that a store of leases implements: its requests, answers
+// and capabilities, and the checks of both. Programs that use locks need package lock;
 // this package is for stores and for tools that read the leases of a store.
 //
 // A store implements [Driver]. It declares further abilities by also implementing
@@ -14,56 +14,60 @@ import (
 	"time"
 )
 
-// A Driver is a store of plain leases: at most one owner per key (more only where
-// all of them allow it, see [Sharer]), a deadline on the store's clock, and a fence
-// that grows with every grant. It is the small part that each store implements;
-// renewal, trust and waiting are written once, in lock.Locker.
+// A Driver is a store of plain leases: at most one owner per key (more only if all of them allow
+// it, see [Sharer]), a deadline on the store's clock, and a fence that grows with every grant. It
+// is the small part that each store implements; renewal, trust and waiting are written once, in
+// lock.Locker.
 //
-// Every method asks the store once and is idempotent for its owner: repeated after a
-// lost reply, it returns the same answer. An error that is not one of this package's
-// answers ([HeldError], [ErrLost]) is doubt: the store may or may not have done what
-// was asked. A method returns when ctx ends. All methods may be called concurrently.
+// Every method sends its request once and is idempotent for its owner: repeated after a lost reply,
+// it returns the same answer. An error that is not one of this package's answers ([HeldError],
+// [ErrLost]) is doubt: the store may or may not have carried out the request. A method returns when
+// ctx ends. All methods may be called concurrently.
 //
-// A driver trusts its requests: a lock.Locker or a [Front] has validated them. It refuses
-// only a request that its own server cannot keep.
+// A driver does not validate its requests: a lock.Locker or a [Front] has done so. It refuses only
+// a request that its own server cannot keep.
 //
-// A store declares further abilities by also implementing [Waiter], [Sharer],
-// [MultiAcquirer], [MultiRenewer], [Distributed], [Inspector], [Forcer], [Clocked], [Replicated],
-// [StoreChecker], [Namespaced], [Prompt], [Explainer] or [Refuser].
+// A store declares further abilities by also implementing [Waiter], [Sharer], [MultiAcquirer],
+// [MultiRenewer], [Distributed], [Inspector], [Forcer], [Clocked], [Replicated], [StoreChecker],
+// [Namespaced], [Prompt], [Explainer] or [Refuser].
 type Driver interface {
-	// Acquire asks for the key once. It returns a *HeldError if another owner has
-	// it, or if others wait for it.
+	// Acquire requests the key once. It returns a *HeldError if another owner has it, or if others
+	// wait for it.
 	Acquire(ctx context.Context, a Acquisition) (Grant, error)
-	// Renew moves the deadline to now + TTL. It returns ErrLost, and changes
-	// nothing, once the lease is not alive under this owner and fence; where the store
-	// knows that it was taken, an error that wraps ErrLost and says so: see Forcer.
+	// Renew moves the deadline to now + TTL. It returns ErrLost, and changes nothing, once the
+	// lease is not alive under this owner and fence. If the store knows that the lease was taken,
+	// the error wraps ErrLost and says so: see Forcer.
 	Renew(ctx context.Context, h LeaseRef) (Grant, error)
-	// Release frees the key. It returns ErrLost, and changes nothing, if another
-	// owner has it. If the key is free it returns nil where the store knows that this
-	// owner freed it, or h.Fence is 0, and ErrForgotten where it does not: what an
-	// owner asks that repeats an unanswered release may be either. Of a lease that was
-	// taken, whichever owner has the key now, it returns what Renew returns, unless h.Fence is 0.
+	// Release frees the key. It returns ErrLost, and changes nothing, if another owner has the key.
+	//
+	// If the key is free, Release returns nil if the store knows that this owner freed it, or if
+	// h.Fence is 0; otherwise it returns ErrForgotten, which may also be the answer to the
+	// repetition of an unanswered release.
+	//
+	// If the lease was taken, Release returns the same error as Renew, whichever owner has the key
+	// now, unless h.Fence is 0.
 	Release(ctx context.Context, h LeaseRef) error
 }
 
 // An Acquisition is a request for a plain lease.
 type Acquisition struct {
 	Key   string
-	Owner string        // fresh for each attempt to get a lease
+	Owner string        // new for each attempt to get a lease
 	TTL   time.Duration // at least MinTTL
-	Fence int64         // the highest fence of this key the asker has seen; 0 if none
+	Fence int64         // the highest fence of this key that the caller has seen; 0 if none
 	Barge bool          // overtake the owners that wait; an owner that waits does not barge
 	Limit int           // how many may hold the key at once, this owner included; above 1: see Sharer
 
-	Replicas int // how many replicas must have the grant, or it is undone and a *ReplicasError; 0: not asked for
+	Replicas int // how many replicas must have the grant; with fewer it is undone, and a *ReplicasError is returned; 0: none
 
-	// A Waiter calls both through NoteRefusal; other drivers do not use them. Nil: not called.
+	// A Waiter calls both functions through NoteRefusal; other drivers do not use them. Nil: not
+	// called.
 	Refused  func(*HeldError) // gets the first answer that the key is held
 	Answered func(error)      // gets each such answer and each doubt
 }
 
 // NoteRefusal passes an answer that is no grant, or a doubt, to a.Answered, and the first
-// *HeldError also to a.Refused. It is for drivers, in Wait.
+// *HeldError also to a.Refused. Drivers call it in Wait.
 func (a *Acquisition) NoteRefusal(err error) {
 	if a.Answered != nil {
 		a.Answered(err)
@@ -77,34 +81,33 @@ func (a *Acquisition) NoteRefusal(err error) {
 	}
 }
 
-// A LeaseRef names a plain lease that was granted.
+// A LeaseRef identifies a plain lease that was granted.
 type LeaseRef struct {
 	Key   string
 	Owner string
-	Fence int64         // 0 in a release: whatever this owner was granted
-	TTL   time.Duration // what a renewal asks for; not used by a release
-	Limit int           // that of the acquisition: where the store reads first; a wrong one changes no answer
+	Fence int64         // 0 in a release: any fence that this owner was granted
+	TTL   time.Duration // of a renewal; not used by a release
+	Limit int           // the limit of the acquisition, which says where the store reads first; a wrong one changes no answer
 
-	Replicas int // how many replicas must have a renewal, or it is a *ReplicasError; 0: not asked for
+	Replicas int // how many replicas must have a renewal; with fewer a *ReplicasError is returned; 0: none
 }
 
-// A Grant is the store's yes.
+// A Grant is the answer that a lease was granted or renewed.
 type Grant struct {
 	Fence int64         // greater than in every earlier grant of the key
 	Left  time.Duration // from the store's answer to the deadline
-	Asked time.Time     // when the request that was granted was sent; zero: when the call began
+	Asked time.Time     // when the granted request was sent; zero: when the call began
 }
 
 // A Waiter is a Driver in which owners can queue for a key.
 type Waiter interface {
-	// Wait takes a place in the store's queue for the key and returns when the
-	// key was granted to a.Owner, whose place is then gone. Places are served
-	// first come, first served; one whose owner does not answer is passed over.
-	// When ctx ends Wait gives its place up, and what it may have been granted,
-	// within a short time of its own. Then the error wraps that of ctx, and the
-	// last answer or doubt: a *HeldError says that the key was held to the end.
+	// Wait takes a place in the store's queue for the key and returns when the key was granted to
+	// a.Owner, whose place is then gone. Places are served first come, first served; a place whose
+	// owner does not answer is passed over. When ctx ends, Wait gives up its place, and the grant
+	// that it may have got, within a short time of its own. The error then wraps the error of ctx,
+	// and the last answer or doubt: a *HeldError says that the key was held to the end.
 	//
-	// Wait calls a.NoteRefusal, from any goroutine, with each answer that the key is held
-	// and each doubt, before it waits on. It returns at once.
+	// Wait calls a.NoteRefusal, from any goroutine, with each answer that the key is held and with
+	// each doubt, before it waits on. NoteRefusal returns at once.
 	Wait(ctx context.Context, a Acquisition) (Grant, error)
 }

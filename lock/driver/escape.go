@@ -2,14 +2,14 @@ package driver
 
 import "strings"
 
-// An Escaping writes names in the form in which a store can keep them: ASCII letters and
-// digits as they are, and so the other bytes that the store takes; each other byte as %XX.
-// Two names never have one escape. It may be used concurrently.
+// An Escaping writes names in a form that a store can keep. ASCII letters and digits, and the other
+// bytes that the store accepts, stay as they are; each other byte becomes %XX. Two different names
+// never have the same escape. An Escaping may be used concurrently.
 type Escaping struct {
 	plain [256]bool
 }
 
-// NewEscaping returns an Escaping with these bytes plain, beside letters and digits.
+// NewEscaping returns an Escaping that keeps letters, digits and the bytes of plain.
 func NewEscaping(plain string) *Escaping {
 	e := new(Escaping)
 	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" + plain) {
@@ -36,7 +36,7 @@ func (e *Escaping) Escape(s string) string {
 
 // Append appends the escape of s to b.
 func (e *Escaping) Append(b []byte, s string) []byte {
-	from := 0 // of what is plain
+	from := 0 // start of the bytes to copy as they are
 	for i := range len(s) {
 		if c := s[i]; !e.plain[c] {
 			b = append(append(b, s[from:i]...), '%', hexDigits[c>>4], hexDigits[c&15])
@@ -46,7 +46,7 @@ func (e *Escaping) Append(b []byte, s string) []byte {
 	return append(b, s[from:]...)
 }
 
-// Unescape undoes escapes. It reports false if s has a % that begins none.
+// Unescape undoes Escape. It reports false if s has a % that begins no escape.
 func Unescape(s string) (string, bool) {
 	if strings.IndexByte(s, '%') < 0 {
 		return s, true

@@ -1,6 +1,6 @@
 package driver
 
-// A Level says how bad a [Finding] is.
+// A Level is how bad a [Finding] is.
 type Level uint8
 
 // The levels of findings.
@@ -12,14 +12,14 @@ const (
 
 var levels = [...]string{"ok", "warn", "refuse"}
 
-// String is ok, warn or refuse.
+// String returns ok, warn or refuse.
 func (l Level) String() string { return levels[min(l, LevelRefuse)] }
 
-// The topics of findings about a store. Programs may have more.
+// The topics of findings about a store. Programs may add topics.
 const (
 	TopicClient      = "client"      // the client's options
 	TopicConnection  = "connection"  // whether the server answers
-	TopicCommands    = "commands"    // whether the server knows all that are needed
+	TopicCommands    = "commands"    // whether the server knows all commands that are needed
 	TopicVersion     = "version"     // whether the server's version has what is needed
 	TopicRole        = "role"        // a master, of a kind that the client is for
 	TopicEviction    = "eviction"    // whether keys can vanish
@@ -27,12 +27,12 @@ const (
 	TopicLayout      = "layout"      // whether all processes lay the namespace out alike
 )
 
-// A Finding is what an examination of a store found out about one topic.
+// A Finding is the result of an examination of a store, about one topic.
 type Finding struct {
 	Level  Level
 	Topic  string
-	Server string // which server; "" if it is about the client
-	Text   string // what was found
-	Fix    string // what to do about it; "" if nothing
-	Err    error  // what the server, or the network, answered; nil: the finding is no failed request
+	Server string // the server; "" if the finding is about the client
+	Text   string // the result
+	Fix    string // how to mend it; "" if there is nothing to mend
+	Err    error  // the error of the server or the network; nil: the finding is no failed request
 }

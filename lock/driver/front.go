@@ -8,15 +8,14 @@ import (
 	"github.com/cronce/cronce/lock/internal/batch"
 )
 
-// A Front validates requests before a driver gets them. It answers a request that no store
-// can answer with an [*ArgumentError], and one that this store cannot answer with
-// ErrUnsupported, and sends the others of the batch. A lock.Locker validates its requests; a
-// program that asks a driver itself asks it through a Front.
-// It is safe for concurrent use.
+// A Front validates requests before a driver gets them. It answers a request that no store supports
+// with an [*ArgumentError], and one that this store does not support with ErrUnsupported, and sends
+// the others of the batch. A lock.Locker validates its own requests; a program that calls a driver
+// itself calls it through a Front. A Front is safe for concurrent use.
 type Front struct{ Driver Driver }
 
-// As returns a driver as one that has a capability, and otherwise an error that wraps
-// ErrUnsupported.
+// As returns a driver as the capability T, or an error that wraps ErrUnsupported if the driver does
+// not implement T.
 func As[T any](driver Driver) (T, error) {
 	d, can := driver.(T)
 	if !can {
@@ -25,7 +24,7 @@ func As[T any](driver Driver) (T, error) {
 	return d, nil
 }
 
-// CheckReplicas refuses to ask the driver for replicas that it cannot wait for.
+// CheckReplicas returns an error if the request needs replicas that the driver cannot wait for.
 func (f Front) CheckReplicas(n int) error {
 	if _, can := f.Driver.(Replicated); can {
 		return nil
@@ -33,7 +32,7 @@ func (f Front) CheckReplicas(n int) error {
 	return CheckNoReplicas(n)
 }
 
-// Acquire is that of a [Driver].
+// Acquire implements [Driver].
 func (f Front) Acquire(ctx context.Context, a Acquisition) (Grant, error) {
 	if err := cmp.Or(CheckAcquisition(&a), f.CheckReplicas(a.Replicas)); err != nil {
 		return Grant{}, err
@@ -41,7 +40,7 @@ func (f Front) Acquire(ctx context.Context, a Acquisition) (Grant, error) {
 	return f.Driver.Acquire(ctx, a)
 }
 
-// Renew is that of a [Driver].
+// Renew implements [Driver].
 func (f Front) Renew(ctx context.Context, h LeaseRef) (Grant, error) {
 	if err := cmp.Or(CheckRenewal(&h), f.CheckReplicas(h.Replicas)); err != nil {
 		return Grant{}, err
@@ -49,7 +48,7 @@ func (f Front) Renew(ctx context.Context, h LeaseRef) (Grant, error) {
 	return f.Driver.Renew(ctx, h)
 }
 
-// Release is that of a [Driver].
+// Release implements [Driver].
 func (f Front) Release(ctx context.Context, h LeaseRef) error {
 	if err := CheckRelease(&h); err != nil {
 		return err
@@ -57,7 +56,7 @@ func (f Front) Release(ctx context.Context, h LeaseRef) error {
 	return f.Driver.Release(ctx, h)
 }
 
-// Wait is that of a [Waiter].
+// Wait implements [Waiter].
 func (f Front) Wait(ctx context.Context, a Acquisition) (Grant, error) {
 	d, can := As[Waiter](f.Driver)
 	if err := cmp.Or(can, CheckAcquisition(&a), f.CheckReplicas(a.Replicas)); err != nil {
@@ -66,7 +65,7 @@ func (f Front) Wait(ctx context.Context, a Acquisition) (Grant, error) {
 	return d.Wait(ctx, a)
 }
 
-// AcquireAll is that of a [MultiAcquirer].
+// AcquireAll implements [MultiAcquirer].
 func (f Front) AcquireAll(ctx context.Context, as []Acquisition) ([]Grant, error) {
 	d, can := As[MultiAcquirer](f.Driver)
 	if err := cmp.Or(can, CheckAcquireAll(as)); err != nil {
@@ -80,7 +79,7 @@ func (f Front) AcquireAll(ctx context.Context, as []Acquisition) ([]Grant, error
 	return d.AcquireAll(ctx, as)
 }
 
-// ReleaseAll is that of a [MultiAcquirer].
+// ReleaseAll implements [MultiAcquirer].
 func (f Front) ReleaseAll(ctx context.Context, hs []LeaseRef) []error {
 	d, can := As[MultiAcquirer](f.Driver)
 	check := func(h *LeaseRef) error { return cmp.Or(can, CheckRelease(h)) }
@@ -94,7 +93,7 @@ func (f Front) RenewAll(ctx context.Context, hs []LeaseRef) []Renewal {
 	return batch.Send(hs, check, func(hs []LeaseRef) []Renewal { return d.RenewAll(ctx, hs) }, func(out *Renewal, _ *LeaseRef, err error) { out.Err = err })
 }
 
-// Force is that of a [Forcer].
+// Force implements [Forcer].
 func (f Front) Force(ctx context.Context, r ForceRequest) (ForceRecord, error) {
 	d, can := As[Forcer](f.Driver)
 	if err := cmp.Or(can, CheckForce(&r)); err != nil {
@@ -103,7 +102,7 @@ func (f Front) Force(ctx context.Context, r ForceRequest) (ForceRecord, error) {
 	return d.Force(ctx, r)
 }
 
-// ForceRecords is that of a [Forcer].
+// ForceRecords implements [Forcer].
 func (f Front) ForceRecords(ctx context.Context, key string) ([]ForceRecord, error) {
 	d, can := As[Forcer](f.Driver)
 	if err := cmp.Or(can, CheckKey(key)); err != nil {
@@ -112,7 +111,7 @@ func (f Front) ForceRecords(ctx context.Context, key string) ([]ForceRecord, err
 	return d.ForceRecords(ctx, key)
 }
 
-// Inspect is that of an [Inspector].
+// Inspect implements [Inspector].
 func (f Front) Inspect(ctx context.Context, key string) (KeyState, error) {
 	d, can := As[Inspector](f.Driver)
 	if err := cmp.Or(can, CheckKey(key)); err != nil {
@@ -121,7 +120,7 @@ func (f Front) Inspect(ctx context.Context, key string) (KeyState, error) {
 	return d.Inspect(ctx, key)
 }
 
-// Holders is that of a [Sharer].
+// Holders implements [Sharer].
 func (f Front) Holders(ctx context.Context, key string) ([]Holder, error) {
 	d, can := As[Sharer](f.Driver)
 	if err := cmp.Or(can, CheckKey(key)); err != nil {

@@ -19,8 +19,8 @@ func CheckNamespace(name string) error {
 	return Refuse("Options.Namespace", strconv.Quote(name), namespace.String())
 }
 
-// Refuse returns an *ArgumentError about an argument that has a value, quoted where it is a
-// text, and what is allowed.
+// Refuse returns an *ArgumentError for an argument, with its value, which the caller quotes if it
+// is a text, and the allowed values.
 func Refuse(argument, value, allowed string) error {
 	return &ArgumentError{Argument: argument, Value: value, Allowed: allowed}
 }

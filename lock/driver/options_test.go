@@ -37,7 +37,7 @@ func TestCheckJournal(t *testing.T) {
 	}
 }
 
-// An escape has nothing but what is plain and %XX, and can be undone.
+// An escape has only plain bytes and %XX, and can be undone.
 func FuzzEscaping(f *testing.F) {
 	f.Add("user/7/cart")
 	f.Add("%2F{é}")

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// An owner is node/random.number, and a lease's note stands behind it after a space:
-// what makes owners and what reads them agree on that here.
+// An owner is node/random.number, followed by a space and the lease's note if there is one. The
+// functions that write and read owners agree on that format here.
 
-// randomText is how much of a random text in base32 holds 65 bits.
+// randomText is the length of a random base32 text that holds 65 bits.
 const randomText = 13
 
-// maxNode bounds, in bytes, the name that owners begin with: the rest follows it.
+// maxNode bounds, in bytes, the node in an owner, so that the rest fits after it.
 const maxNode = MaxKey / 2
 
-// CheckNode refuses the name of a node that an owner cannot begin with.
+// CheckNode returns an *ArgumentError if an owner cannot begin with node.
 func CheckNode(node string) error {
 	if CheckWord("node", node) != nil || len(node) > maxNode {
 		return Refuse("node", Quote(node), "0 to 100 bytes of printable UTF-8 without | and ;")
@@ -22,16 +22,15 @@ func CheckNode(node string) error {
 	return nil
 }
 
-// OwnerPrefix returns the beginning of the owners that one process makes, with random
-// bits of its own: node/random. and a number in base 36 is an owner.
+// OwnerPrefix returns the beginning of the owners that one process makes, with random bits of its
+// own: it has the form node/random. and a number in base 36 after it makes an owner.
 func OwnerPrefix(node string) string { return node + "/" + rand.Text()[:randomText] + "." }
 
-// MaxNote bounds, in bytes, what a lease says of itself: it stands in the store with the
-// owner.
+// MaxNote bounds, in bytes, the note of a lease, which the store keeps with the owner.
 const MaxNote = 64
 
-// CheckNote refuses a note that is longer than MaxNote bytes, does not print, or has one
-// of the characters | and ; that stores keep for themselves.
+// CheckNote returns an *ArgumentError if a note is longer than MaxNote bytes, does not print, or
+// has one of the characters | and ; that stores reserve.
 func CheckNote(note string) error {
 	if len(note) > MaxNote || CheckWord("note", note) != nil {
 		return Refuse("note", Quote(note), "0 to 64 bytes of printable UTF-8 without | and ;")
@@ -39,9 +38,9 @@ func CheckNote(note string) error {
 	return nil
 }
 
-// CutNote splits the text of an owner, as stores have it, into the owner and the
-// note of its lease (lock.Options.Note); found is false if it has none. The first that looks like
-// an owner of a lock.Locker counts, so that no note can make another owner of it.
+// CutNote splits the text of an owner, as stores keep it, into the owner and the note of its lease
+// (lock.Options.Note); found is false if there is no note. The shortest prefix that looks like an
+// owner of a lock.Locker is the owner, so that no note can change it.
 func CutNote(text string) (owner, note string, found bool) {
 	for at := 0; ; at++ {
 		i := strings.IndexByte(text[at:], ' ')
@@ -54,7 +53,7 @@ func CutNote(text string) (owner, note string, found bool) {
 	}
 }
 
-// madeHere reports whether an owner may begin with what OwnerPrefix returned.
+// madeHere reports whether owner has the form that OwnerPrefix and a number make.
 func madeHere(owner string) bool {
 	owner = owner[strings.LastIndexByte(owner, '/')+1:]
 	random, number, found := strings.Cut(owner, ".")
@@ -64,7 +63,7 @@ func madeHere(owner string) bool {
 
 func only(text, letters string) bool { return strings.Trim(text, letters) == "" }
 
-// NodeOf returns the node in an owner: what stands before the last slash.
+// NodeOf returns the node of an owner: the part before the last slash.
 func NodeOf(owner string) string {
 	owner, _, _ = CutNote(owner)
 	return owner[:max(strings.LastIndexByte(owner, '/'), 0)]

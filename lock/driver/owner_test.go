@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// What stands behind the first text that a Locker may have made as an owner is its note,
-// whatever the note looks like; of other owners nothing is.
+// The note is the text after the first prefix that has the form of a Locker's owner, and may have
+// any form itself. Other owners have no note.
 func TestCutNote(t *testing.T) {
 	const owner = "pod 1/web/ABCDEFGHIJ234.1z"
 	for text, want := range map[string][2]string{

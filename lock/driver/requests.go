@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// CheckForce refuses a forced unlock that no store could answer.
+// CheckForce returns an *ArgumentError for a forced unlock that no store supports.
 func CheckForce(f *ForceRequest) error {
 	if err := cmp.Or(CheckKey(f.Key), CheckName("ID", f.ID), CheckName("by", f.By)); err != nil {
 		return err
@@ -19,7 +19,7 @@ func CheckForce(f *ForceRequest) error {
 	return nil
 }
 
-// CheckReplicas refuses a number of replicas that no store could wait for.
+// CheckReplicas returns an *ArgumentError for a number of replicas that no store supports.
 func CheckReplicas(n int) error {
 	if n < 0 || n > MaxReplicas {
 		return Refuse("replicas", fmt.Sprint(n), fmt.Sprintf("0 to %d", MaxReplicas))
@@ -27,12 +27,12 @@ func CheckReplicas(n int) error {
 	return nil
 }
 
-// CheckAcquisition refuses what no store could answer.
+// CheckAcquisition returns an *ArgumentError for an acquisition that no store supports.
 func CheckAcquisition(a *Acquisition) error {
 	return cmp.Or(checkLease(a.Key, a.Owner, a.Fence, 0), CheckTTL(a.TTL), checkLimit(a.Limit), CheckReplicas(a.Replicas))
 }
 
-// checkLease refuses what names a plain lease, with a fence from least on.
+// checkLease checks the reference of a plain lease, whose fence must be least or more.
 func checkLease(key, owner string, fence, least int64) error {
 	return cmp.Or(CheckKey(key), CheckName("owner", owner), CheckRange("fence", fence, least))
 }
@@ -44,7 +44,7 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-// CheckAcquireAll refuses acquisitions that no store could answer in one step.
+// CheckAcquireAll returns an *ArgumentError for acquisitions that no store supports in one step.
 func CheckAcquireAll(as []Acquisition) error {
 	if err := checkCount(len(as)); err != nil {
 		return err
@@ -66,12 +66,12 @@ func CheckAcquireAll(as []Acquisition) error {
 	return nil
 }
 
-// CheckRenewal refuses a renewal of a plain lease that no store could answer.
+// CheckRenewal returns an *ArgumentError for a renewal of a plain lease that no store supports.
 func CheckRenewal(h *LeaseRef) error {
 	return cmp.Or(checkLease(h.Key, h.Owner, h.Fence, 1), CheckTTL(h.TTL), CheckReplicas(h.Replicas))
 }
 
-// CheckRelease refuses a release of a plain lease that no store could answer.
+// CheckRelease returns an *ArgumentError for a release of a plain lease that no store supports.
 func CheckRelease(h *LeaseRef) error {
 	return checkLease(h.Key, h.Owner, h.Fence, 0)
 }

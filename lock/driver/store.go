@@ -14,8 +14,8 @@ import (
 
 // A ClockReading is one reading of a server's clock.
 type ClockReading struct {
-	Server   string    // which server answered
-	Process  string    // which process of it: another after a restart or a failover; empty: the store does not say
+	Server   string    // the server that answered
+	Process  string    // its process: another after a restart or a failover; empty: the store does not report it
 	Time     time.Time // its clock
 	Sent     time.Time // our clock before the request, with its monotonic part
 	Received time.Time // our clock after the answer
@@ -28,22 +28,22 @@ type Clocked interface {
 	Now(ctx context.Context) ([]ClockReading, error)
 }
 
-// A StoreChecker is a Driver that knows whether its store, and the way to it, can keep
-// what is promised: a server that forgets keys cannot, nor can a client that asks
-// again on its own. lock.Open and a scheduler ask before they use the store.
+// A StoreChecker is a Driver that can check whether its store, and the client, can keep the
+// promises of package lock: a server that forgets keys cannot, nor can a client that repeats
+// requests on its own. lock.Open and a scheduler call it before they use the store.
 type StoreChecker interface {
-	// CheckStore asks the store. An error that is [ErrUnfit] refuses it, and asking again
-	// is of no use before an operator has changed something; any other is doubt. Without
-	// an error the store can be used, at the risks that are returned.
+	// CheckStore checks the store. An error that is [ErrUnfit] refuses the store, and a repeated
+	// check is of no use before an operator has changed something; any other error is doubt.
+	// Without an error the store can be used, at the returned risks.
 	CheckStore(ctx context.Context) ([]Risk, error)
 }
 
-// A Risk is what may break a promise one day, and does not keep a store from use.
+// A Risk is a fact that may break a promise one day, and does not keep a store from use.
 type Risk struct {
-	Topic  string // what it is about, one word
-	Server string // which server; "" if it is about none
-	Text   string // what was found
-	Fix    string // what to do about it
+	Topic  string // one word
+	Server string // the server; "" if it is about no server
+	Text   string // the fact
+	Fix    string // how to mend it
 }
 
 func (r Risk) String() string {
@@ -57,36 +57,33 @@ func (r Risk) String() string {
 	return text
 }
 
-// Namespaced is a Driver that several applications can use, each under a name of
-// its own.
+// Namespaced is a Driver that several applications can use, each under a name of its own.
 type Namespaced interface {
 	// Namespace returns that name. It never changes, and is not empty.
 	Namespace() string
 }
 
-// MaxReplicas bounds how many replicas may be asked for.
+// MaxReplicas bounds the replicas of a request.
 const MaxReplicas = 100
 
-// Replicated is a Driver that waits for the replicas which an [Acquisition], a
-// [LeaseRef], or a request of package lock/series asks for: its grants and renewals count once
-// so many of them have the write. Others refuse such requests with ErrUnsupported.
+// Replicated is a Driver that waits for replicas if an [Acquisition], a [LeaseRef], or a request of
+// package lock/series needs them: its grants and renewals count once so many replicas have the
+// write. Other drivers refuse such requests with ErrUnsupported.
 //
 // Replicas make the loss of a grant by failover less likely. They are no
 // guarantee: a replica that did not acknowledge, or one whose clock is ahead, may
 // be promoted all the same.
 type Replicated interface {
-	// Replicas returns how many replicas of the server that judges key answer at the
-	// moment.
+	// Replicas returns how many replicas of the server that judges key answer at the moment.
 	Replicas(ctx context.Context, key string) (int, error)
 }
 
-// A ReplicasError is doubt: the store did what was asked, but too few replicas
-// acknowledged it in time. A grant was undone, as far as the store could be
-// reached; a renewal moved the deadline in the store, not the trust here. Match it
-// with errors.AsType[*ReplicasError].
+// A ReplicasError is doubt: the store carried out the request, but too few replicas acknowledged it
+// in time. A grant was undone, if the store could be reached; a renewal moved the deadline in the
+// store, but not the trust in this process. Match it with errors.AsType[*ReplicasError].
 type ReplicasError struct {
 	Key   string
-	Want  int // replicas that were asked for
+	Want  int // replicas that the request needed
 	Acked int // replicas that acknowledged
 }
 
@@ -94,8 +91,8 @@ func (e *ReplicasError) Error() string {
 	return fmt.Sprintf("lock: %q: %d of %d replicas acknowledged in time", e.Key, e.Acked, e.Want)
 }
 
-// CheckNoReplicas is for drivers that are not [Replicated]: it returns an error
-// that wraps ErrUnsupported if n replicas, more than 0, are asked for.
+// CheckNoReplicas is for drivers that are not [Replicated]: it returns an error that wraps
+// ErrUnsupported if n is more than 0.
 func CheckNoReplicas(n int) error {
 	if n > 0 {
 		return fmt.Errorf("lock: %d replicas: %w", n, ErrUnsupported)
@@ -103,32 +100,32 @@ func CheckNoReplicas(n int) error {
 	return nil
 }
 
-// Prompt is a Driver whose requests may return with the deadline of their context, or a few
-// milliseconds later, whatever the store does. A Locker sends a request to such a store on the
+// Prompt is a Driver whose requests may return at the deadline of their context, or a few
+// milliseconds later, however long the store takes. A Locker sends a request to such a store on the
 // goroutine of its caller.
 type Prompt interface {
-	// Prompt reports whether they do.
+	// Prompt reports whether requests return so.
 	Prompt() bool
 }
 
-// Explainer is a Driver that says in plain words why a request failed, for readers that
-// may not see what a driver's errors name: addresses, users and keys.
+// Explainer is a Driver that explains in plain words why a request failed, for readers that may not
+// see the addresses, users and keys in a driver's errors.
 type Explainer interface {
-	// Explain returns the reason, such as "the password is wrong"; empty: it is not
-	// known. It may be called concurrently.
+	// Explain returns the reason, such as "the password is wrong"; empty if it is not known. It may
+	// be called concurrently.
 	Explain(err error) string
 }
 
-// Refuser is a Driver that separates a refusal from a store that is not reached: the store
-// answered that the user may not do what was asked. Until an operator permits it, it answers so again.
+// Refuser is a Driver that distinguishes a refusal from a store that is not reached: the store answered
+// that the user has no permission for the request. It answers so again until an operator gives
+// permission.
 type Refuser interface {
 	// Refuses reports whether err is a refusal. It may be called concurrently.
 	Refuses(err error) bool
 }
 
-// Unreached returns why a server was not reached, as far as the errors of the standard
-// library say it, in words that name no address; empty: they do not. It is for stores,
-// in [Explainer].
+// Unreached returns why a server was not reached, if the errors of the standard library show it, in
+// words that name no address; empty if they do not. Stores use it in [Explainer].
 func Unreached(err error) string {
 	_, header := errors.AsType[tls.RecordHeaderError](err)
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)

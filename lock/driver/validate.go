@@ -12,18 +12,18 @@ import (
 const (
 	MinTTL = 500 * time.Millisecond // shorter leases cannot be renewed in time
 	MaxTTL = 24 * time.Hour
-	MaxKey = 200 // bytes; also of owners, nodes and what else a store keeps
+	MaxKey = 200 // bytes; also of owners, nodes and other texts that a store keeps
 
-	// MaxKeys is how many keys may be acquired together: a store takes them in one
-	// step, and answers no other request meanwhile.
+	// MaxKeys is how many keys may be acquired together: a store takes them in one step, and
+	// answers no other request meanwhile.
 	MaxKeys = 500
 
 	// MaxNumber bounds numbers and fences: stores compute with doubles.
 	MaxNumber = 1<<53 - 1
 )
 
-// CheckKey refuses a key that is empty, longer than MaxKey bytes, not UTF-8, or
-// has a character that does not print.
+// CheckKey returns an *ArgumentError for a key that is empty, longer than MaxKey bytes, not UTF-8,
+// or has a character that does not print.
 func CheckKey(key string) error {
 	if key == "" || !prints(key) {
 		return Refuse("key", Quote(key), "1 to 200 bytes of printable UTF-8")
@@ -66,7 +66,7 @@ func plain(s string) bool {
 // built with.
 func joins(r rune) bool { return r == '\u200d' || r == '\ufe0f' }
 
-// CheckTTL refuses a TTL outside MinTTL to MaxTTL.
+// CheckTTL returns an *ArgumentError for a TTL outside MinTTL to MaxTTL.
 func CheckTTL(ttl time.Duration) error {
 	if ttl < MinTTL || ttl > MaxTTL {
 		return Refuse("TTL", ttl.String(), fmt.Sprintf("%v to %v", MinTTL, MaxTTL))
@@ -74,9 +74,9 @@ func CheckTTL(ttl time.Duration) error {
 	return nil
 }
 
-// CheckFence returns an error that wraps [ErrFence] if a fence is more than a day
-// ahead of the store's clock at now, in µs since 1970: stores check the fence that
-// they would grant, above the key's last one and the one that its asker has seen.
+// CheckFence returns an error that wraps [ErrFence] if a fence is more than a day ahead of the
+// store's clock at now, in µs since 1970. Stores check the fence that they would grant, which is
+// above the key's last fence and the fence that the caller has seen.
 func CheckFence(fence, now int64) error {
 	if fence <= now+maxAhead {
 		return nil
@@ -86,7 +86,8 @@ func CheckFence(fence, now int64) error {
 
 const maxAhead = int64(24 * time.Hour / time.Microsecond)
 
-// CheckKeys refuses no keys, more than MaxKeys, and each that CheckKey refuses.
+// CheckKeys returns an *ArgumentError for no keys, more than MaxKeys, or a key that CheckKey
+// refuses.
 func CheckKeys(keys []string) error {
 	if err := checkCount(len(keys)); err != nil {
 		return err
@@ -106,7 +107,7 @@ func checkCount(n int) error {
 	return nil
 }
 
-// Quote quotes s and cuts it, so that an error cannot be flooded.
+// Quote quotes s and cuts it, so that it cannot flood an error.
 func Quote(s string) string {
 	if len(s) <= 64 {
 		return fmt.Sprintf("%q", s)
@@ -114,9 +115,9 @@ func Quote(s string) string {
 	return fmt.Sprintf("%q… (%d bytes)", s[:64], len(s))
 }
 
-// CheckName refuses a node, or what else argument names, that is empty, longer
-// than MaxKey bytes, does not print, or has one of the characters | and ; that
-// stores keep for themselves.
+// CheckName returns an *ArgumentError for a name (a node, or the value of another argument) that is
+// empty, longer than MaxKey bytes, does not print, or has one of the characters | and ; that stores
+// reserve.
 func CheckName(argument, name string) error {
 	if name == "" {
 		return Refuse(argument, `""`, allowedName)
@@ -134,7 +135,7 @@ func CheckWord(argument, word string) error {
 	return nil
 }
 
-// CheckRange refuses a number that is less than least or more than MaxNumber.
+// CheckRange returns an *ArgumentError for a number that is less than least or more than MaxNumber.
 func CheckRange(argument string, n, least int64) error {
 	if n < least || n > MaxNumber {
 		return Refuse(argument, fmt.Sprint(n), fmt.Sprintf("%d to %d", least, int64(MaxNumber)))

@@ -64,8 +64,8 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// Claims of all shapes that a scheduler asks with are allowed. What is refused,
-// the contract of the stores has.
+// Claims of all forms that a scheduler sends are allowed. The contract of the stores tests the
+// refused ones.
 func TestCheckClaim(t *testing.T) {
 	good := series.Claim{Key: "job", Owner: "n/1", Number: 1, TTL: driver.MinTTL, Attempts: 1}
 	full := series.Claim{Key: "job", Owner: "n/1", Number: driver.MaxNumber, After: driver.MaxNumber - 1, Between: 1e9, From: driver.MaxNumber,
@@ -138,8 +138,7 @@ func TestArgumentErrorIsCut(t *testing.T) {
 	}
 }
 
-// No key makes a check fail in any way but by refusing it, and what it allows is
-// text that may be printed.
+// A check refuses a key or accepts it, and never panics. An accepted key is text that prints.
 func FuzzCheckKey(f *testing.F) {
 	for _, key := range []string{"", "a", "\xff", "a|b", "é", "👩\u200d🔧", strings.Repeat("x", 201)} {
 		f.Add(key)

@@ -1,8 +1,7 @@
--- guard is for scripts that write what a lock protects: it goes before them.
+-- This guard goes at the beginning of scripts that write data that a lock protects.
 --
--- admit reports whether a write with this fence may be done, and remembers the
--- fence under a key next to what is written, in the same slot and without an
--- expiry: a lower fence is refused from then on.
+-- admit reports whether a write with this fence may be done. If so it stores the fence under a key
+-- beside the data, in the same slot and without an expiry: a lower fence is rejected from then on.
 local function admit(key, fence)
   local highest = redis.call('GET', key)
   if highest and tonumber(fence) < tonumber(highest) then

@@ -35,7 +35,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// Many writers at once: what is written never goes back.
+// With many concurrent writers the written value never goes back.
 func TestGuardConcurrent(t *testing.T) {
 	var g guard.Guard
 	var wg sync.WaitGroup

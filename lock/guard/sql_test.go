@@ -20,7 +20,7 @@ func TestConditionInStatement(t *testing.T) {
 	for name, c := range map[string]struct {
 		open  func(t *testing.T) *sql.DB
 		state string // the placeholder of it
-		fence string // that of the fence, which stands there twice
+		fence string // the placeholder of the fence, which occurs twice
 		args  int    // for them all
 	}{
 		"SQLite": {func(t *testing.T) *sql.DB {

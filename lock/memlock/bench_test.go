@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A hundred thousand series are due at once, again and again: what a claim and
-// its ending cost, journal included.
+// A hundred thousand series are due at once, again and again. It measures a claim and its end,
+// journal included.
 func BenchmarkDueAtOnce(b *testing.B) {
 	const n = 100_000
 	now := time.Unix(1_700_000_000, 0)

@@ -18,7 +18,7 @@ func (s *Store) Now(ctx context.Context) ([]driver.ClockReading, error) {
 
 func (s *Store) reading() driver.ClockReading {
 	r := driver.ClockReading{Server: "memory", Sent: time.Now()}
-	r.Time = s.now().Round(0) // without this process's monotonic part
+	r.Time = s.now().Round(0) // without the monotonic clock of this process
 	r.Received = time.Now()
 	return r
 }

@@ -1,6 +1,6 @@
-// Package memlock keeps leases and series in memory: the reference store, for
-// tests, for single processes and for measuring what a store costs.
+// Package memlock keeps leases and series in memory. It is the reference store, for tests, for
+// single processes and for measuring the cost of a store.
 //
-// Its rules for series are those of lock/series, applied under one mutex. What it
-// keeps is gone with the process, so it protects nothing across processes.
+// It applies the rules of lock/series under one mutex. Its data is gone with the process, so it
+// protects nothing across processes.
 package memlock

@@ -28,41 +28,41 @@ var _ interface {
 
 // Options are the options of a [Store].
 type Options struct {
-	// Now is the store's clock, the one that judges leases. Nil: time.Now. It is
-	// called with a mutex held and must not call the store.
+	// Now is the store's clock, which judges leases. Nil: time.Now. It is called with a mutex held
+	// and must not call the store.
 	Now func() time.Time
-	// JournalLines bounds the journal of one series. Zero: 1000. The least is 2.
+	// JournalLines bounds the journal of one series. Zero: 1000. The minimum is 2.
 	JournalLines int
-	// JournalTotal bounds the lines of all series together, beyond the first 16
-	// of each. Zero: 1,000,000.
+	// JournalTotal bounds the lines of all series together, beyond the first 16 of each. Zero:
+	// 1,000,000.
 	JournalTotal int
 }
 
-// A Store keeps leases, series and nodes in memory. The zero Store is empty and
-// ready. It is safe for concurrent use and must not be copied. A request whose
-// context has ended is not carried out and is answered with doubt.
+// A Store keeps leases, series and nodes in memory. The zero Store is empty and ready to use. It is
+// safe for concurrent use and must not be copied. A request whose context has ended is not carried
+// out and is answered with doubt.
 type Store struct {
 	options Options
 	mu      sync.Mutex
 	leases  map[string][]lease
 	queues  map[string][]*place
-	sweepAt int // how many leases there must be before expired ones are searched for
+	sweepAt int // how many leases there must be before expired ones are deleted
 	fences  fences
 	books   books
 	series  map[string]*record
-	opened  *record // the latest
-	latest  *record // the one that was read last
+	opened  *record // the series that was opened last
+	latest  *record // the series that was read last
 	nodes   map[string]member
 	pen     pen
 	audit   audit
 }
 
-// A record is what the store keeps of one series.
+// A record is the stored data of one series.
 type record struct {
 	key  string
-	next *record // the one opened after it
+	next *record // the series that was opened after it
 	series.State
-	room      [1]series.Run // for State.Runs, which most often needs no more
+	room      [1]series.Run // the memory of State.Runs while it has one run, which is usual
 	journal   journal
 	sightings series.Sightings
 	outputs   series.Outputs
@@ -71,7 +71,7 @@ type record struct {
 // New returns an empty store.
 func New(o Options) *Store { return &Store{options: o} }
 
-// Forget drops everything, as a server does that lost its data.
+// Forget deletes all data, as a server does that lost its data.
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,12 +81,12 @@ func (s *Store) Forget() {
 	s.books, s.audit = books{}, audit{}
 }
 
-// Local reports whether the store's clock is time.Now. Then the nodes of a scheduler send it nothing
-// while no run is alive and no tick is due, for up to an hour. A type that embeds a Store and lets
-// requests fail returns false in its place.
+// Local reports whether the store's clock is time.Now. If so, the nodes of a scheduler send no
+// request while no run is alive and no tick is due, for up to an hour. A type that embeds a Store
+// and lets requests fail must override Local and return false.
 func (s *Store) Local() bool { return s.options.Now == nil }
 
-// doubt is the answer to a request that was not carried out.
+// doubt returns the error of a request whose context has ended, and nil otherwise.
 func doubt(ctx context.Context, what, key string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("lock: %s %q: %w", what, key, err)

@@ -28,8 +28,8 @@ func Example() {
 	// <nil> true
 }
 
-// A number of a series is decided once: one owner is granted it, and whoever
-// asks later is told who had it.
+// A number of a series is decided once: one owner is granted it, and later callers get the name of
+// its node.
 func ExampleStore_Claim() {
 	ctx := context.Background()
 	now := time.Unix(1_700_000_000, 0)

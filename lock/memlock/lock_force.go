@@ -9,14 +9,13 @@ import (
 	"github.com/cronce/cronce/lock/taken"
 )
 
-// books are the records of leases that were taken, by their keys. The zero value is
-// ready.
+// books are the books of leases that were taken, by key. The zero value is ready to use.
 type books struct {
 	all     map[string]*taken.Book
-	sweepAt int // how many there must be before those that count no more are searched for
+	sweepAt int // how many books there must be before outdated ones are deleted
 }
 
-// of returns the book of a key, to be read.
+// of returns the book of a key, for reading.
 func (b *books) of(key string) *taken.Book {
 	if is := b.all[key]; is != nil {
 		return is
@@ -24,7 +23,7 @@ func (b *books) of(key string) *taken.Book {
 	return new(taken.Book)
 }
 
-// open returns the book of a key, to be written.
+// open returns the book of a key, for writing.
 func (b *books) open(now time.Time, key string) *taken.Book {
 	if is := b.all[key]; is != nil {
 		return is
@@ -41,17 +40,17 @@ func (b *books) open(now time.Time, key string) *taken.Book {
 	return is
 }
 
-// why returns the error that says how a lease was taken, and otherwise if it was not.
+// why returns the error that says how a lease was taken, or otherwise if it was not taken.
 func (b *books) why(now time.Time, h *driver.LeaseRef, otherwise error) error {
 	return b.of(h.Key).Why(now.UnixMicro(), h, otherwise)
 }
 
-// holder is the owner of a lease that is taken.
+// holder returns the owner of a lease that is taken.
 func (l *lease) holder() taken.Holder {
 	return taken.Holder{Owner: l.owner, Fence: l.fence, Until: l.until.UnixMicro()}
 }
 
-// Force takes a key from those that hold it.
+// Force implements [driver.Forcer].
 func (s *Store) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
 	if err := doubt(ctx, "free by force", f.Key); err != nil {
 		return driver.ForceRecord{}, err
@@ -80,7 +79,7 @@ func (s *Store) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceR
 	return made, nil
 }
 
-// ForceRecords returns the records of a key that was freed by force.
+// ForceRecords implements [driver.Forcer].
 func (s *Store) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
 	if err := doubt(ctx, "read the records of", key); err != nil {
 		return nil, err

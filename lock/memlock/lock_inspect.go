@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Inspect reads the state of a key and changes nothing.
+// Inspect implements [driver.Inspector].
 func (s *Store) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	if err := doubt(ctx, "inspect", key); err != nil {
 		return driver.KeyState{}, err
@@ -20,7 +20,7 @@ func (s *Store) Inspect(ctx context.Context, key string) (driver.KeyState, error
 	return at, nil
 }
 
-// Holders returns the owners that hold a key.
+// Holders implements [driver.Sharer].
 func (s *Store) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	if err := doubt(ctx, "read the holders of", key); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (s *Store) Holders(ctx context.Context, key string) ([]driver.Holder, error
 	return s.holders(key), nil
 }
 
-// holders lists the owners that hold the key, and then those that it is kept for.
+// holders returns the owners that hold the key, and then those for which it is reserved.
 func (s *Store) holders(key string) []driver.Holder {
 	now := s.now()
 	var all, kept []driver.Holder

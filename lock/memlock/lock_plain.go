@@ -10,17 +10,17 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A lease is one owner's hold on a key. The store keeps nothing of a key that is
-// free: see fences.
+// A lease is one owner's hold on a key. The store keeps no data of a key that is free, but see
+// fences.
 type lease struct {
 	owner string
 	fence int64
 	until time.Time
 	limit int
-	next  *place // not nil: only kept for the owner of this place, which has not taken it yet
+	next  *place // not nil: only reserved for the owner of this place, which has not taken it yet
 }
 
-// Acquire asks for a key once.
+// Acquire implements [driver.Driver].
 func (s *Store) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if err := doubt(ctx, "acquire", a.Key); err != nil {
 		return driver.Grant{}, err
@@ -30,8 +30,8 @@ func (s *Store) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant
 	return s.ask(&a)
 }
 
-// ask grants a key if the owner fits beside its holders and no other waits for it,
-// or if it is kept for the owner.
+// ask grants a key if the owner fits beside its holders and no other waits for it, or if the key is
+// reserved for the owner.
 func (s *Store) ask(a *driver.Acquisition) (driver.Grant, error) {
 	now := s.now()
 	if g, err := s.may(now, a); err != nil || g.Fence != 0 {
@@ -40,7 +40,7 @@ func (s *Store) ask(a *driver.Acquisition) (driver.Grant, error) {
 	return s.grant(now, a), nil
 }
 
-// may returns the grant that the owner has, or none if it may be granted the key.
+// may returns the grant that the owner has, or the zero Grant if the owner may be granted the key.
 func (s *Store) may(now time.Time, a *driver.Acquisition) (driver.Grant, error) {
 	held := s.alive(now, a.Key)
 	if i := find(held, a.Owner); i >= 0 && held[i].next == nil {
@@ -61,8 +61,8 @@ func (s *Store) may(now time.Time, a *driver.Acquisition) (driver.Grant, error) 
 	return driver.Grant{}, &driver.HeldError{Key: a.Key, Left: first(held).Sub(now)}
 }
 
-// barge sends back to the queue the owners that the key is only kept for, if the owner
-// fits without them and not beside them.
+// barge moves the owners for which the key is only reserved back to the queue, if the new owner
+// fits without them but not beside them.
 func (s *Store) barge(now time.Time, a *driver.Acquisition) {
 	held := s.alive(now, a.Key)
 	var kept []*place
@@ -88,7 +88,7 @@ func (s *Store) grant(now time.Time, a *driver.Acquisition) driver.Grant {
 	return driver.Grant{Fence: fence, Left: a.TTL}
 }
 
-// put adds a lease, in place of what was kept for its owner.
+// put adds a lease, and replaces the reservation for its owner.
 func (s *Store) put(now time.Time, key string, l lease) {
 	s.makeRoom(now)
 	held := s.leases[key]
@@ -98,8 +98,7 @@ func (s *Store) put(now time.Time, key string, l lease) {
 	s.leases[key] = append(held, l)
 }
 
-// alive returns the leases on a key, the earliest first, and forgets those that
-// have expired.
+// alive returns the leases on a key, the earliest first, and deletes those that have expired.
 func (s *Store) alive(now time.Time, key string) []lease {
 	held := s.leases[key]
 	if slices.ContainsFunc(held, func(l lease) bool { return !now.Before(l.until) }) {
@@ -117,8 +116,7 @@ func (s *Store) setLeases(key string, held []lease) {
 	s.leases[key] = held
 }
 
-// makeRoom drops the leases that were not released, each time their number has
-// doubled.
+// makeRoom deletes expired leases that were not released, each time the number of keys has doubled.
 func (s *Store) makeRoom(now time.Time) {
 	if s.leases == nil {
 		s.leases = make(map[string][]lease)
@@ -132,13 +130,13 @@ func (s *Store) makeRoom(now time.Time) {
 
 const minSweep = 1000
 
-// find returns the owner's place among the holders, or -1.
+// find returns the index of the owner among the holders, or -1.
 func find(held []lease, owner string) int {
 	return slices.IndexFunc(held, func(l lease) bool { return l.owner == owner })
 }
 
-// fits is the rule for all locks: the holders, and one more, are no more than
-// the smallest limit among them.
+// fits is the one rule of all locks: the holders, and one more, are no more than the smallest limit
+// among them.
 func fits(held []lease, limit int) bool {
 	for _, l := range held {
 		limit = min(limit, l.limit)
@@ -146,18 +144,18 @@ func fits(held []lease, limit int) bool {
 	return len(held)+1 <= max(limit, 1)
 }
 
-// first is the earliest deadline.
+// first returns the earliest deadline.
 func first(held []lease) time.Time {
 	return slices.MinFunc(held, func(a, b lease) int { return a.until.Compare(b.until) }).until
 }
 
-// Renew moves the deadline of a lease that is alive to now + TTL.
+// Renew implements [driver.Driver].
 func (s *Store) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	r := s.RenewAll(ctx, []driver.LeaseRef{h})[0]
 	return r.Grant, r.Err
 }
 
-// RenewAll renews leases at one instant.
+// RenewAll implements [driver.MultiRenewer]. It renews all leases at one instant.
 func (s *Store) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +179,7 @@ func (s *Store) renew(now time.Time, h *driver.LeaseRef) (driver.Grant, error) {
 	return driver.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
 
-// Release frees a key.
+// Release implements [driver.Driver].
 func (s *Store) Release(ctx context.Context, h driver.LeaseRef) error {
 	if err := doubt(ctx, "release", h.Key); err != nil {
 		return err
@@ -197,7 +195,7 @@ func (s *Store) release(h *driver.LeaseRef) error {
 	i := find(held, h.Owner)
 	switch {
 	case len(held) == 0 && h.Fence != 0:
-		return s.books.why(now, h, driver.ErrForgotten) // the store does not keep whether this owner freed it
+		return s.books.why(now, h, driver.ErrForgotten) // the store has no record whether this owner freed it
 	case len(held) == 0:
 		return nil
 	case i < 0 || h.Fence != 0 && (held[i].fence != h.Fence || held[i].next != nil):
@@ -208,23 +206,23 @@ func (s *Store) release(h *driver.LeaseRef) error {
 	return nil
 }
 
-// fences makes the fences of plain leases grow. One counter serves all keys: it is
-// never below the clock, and goes on when the clock steps back. It is lifted by no
-// asker: a fence that an asker has seen ahead of it concerns one key, and is kept for
-// that key until the counter has passed it.
+// fences makes the fences of plain leases grow. One counter serves all keys: it is never below the
+// clock, and continues when the clock steps back. No caller raises it: a fence that a caller has
+// seen above the counter concerns one key, and is kept for that key until the counter has passed
+// it.
 type fences struct {
-	last    int64            // the highest of the counter
-	ahead   map[string]int64 // the last fence of each key for which that is above it
-	sweepAt int              // how many of these there must be before those that were passed are searched for
+	last    int64            // the latest fence of the counter
+	ahead   map[string]int64 // the last fence of each key whose last fence is above the counter
+	sweepAt int              // how many such fences there must be before those that the counter has passed are deleted
 }
 
-// next is the fence of a grant at now, in µs, above those of its key and the one that
-// its asker has seen. Nothing is granted yet.
+// next returns the fence of a grant at now, in µs: above the fences of its key and the fence that
+// its caller has seen. It grants nothing.
 func (f *fences) next(a *driver.Acquisition, now int64) int64 {
 	return max(f.last+1, now, f.ahead[a.Key]+1, a.Fence+1)
 }
 
-// take is next, which is granted.
+// take returns the fence of next, and records that it is granted.
 func (f *fences) take(a *driver.Acquisition, now int64) int64 {
 	fence := f.next(a, now)
 	f.last = max(f.last+1, now)

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// A place is one waiter's in the queue for a key.
+// A place is the place of one waiter in the queue for a key.
 type place struct {
 	owner string
 	limit int
-	asked time.Time     // when its owner last asked
+	asked time.Time     // when its owner last sent a request
 	woken chan struct{} // holds one wake-up
 }
 
 const (
-	reserved = 2 * time.Second // how long a key is kept for its next owner
-	relook   = time.Second     // how long a waiter waits at most before it asks without a wake-up
-	absent   = 5 * time.Second // how long the first in a queue keeps others waiting without asking
+	reserved = 2 * time.Second // how long a key is reserved for its next owner
+	relook   = time.Second     // how long a waiter without a wake-up waits before it tries again
+	absent   = 5 * time.Second // how long the first in a queue may block the others without a request
 )
 
-// serve keeps a key for the first in its queue, and for those behind it, as long as they
-// fit beside the holders. An owner that does not fit, and has not asked for long, loses its
+// serve reserves a key for the first in its queue, and for those behind it, as long as they fit
+// beside the holders. An owner that does not fit, and has sent no request for long, loses its
 // place: others may fit.
 func (s *Store) serve(now time.Time, key string) {
 	for len(s.queues[key]) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// AcquireAll asks for all keys in one step.
+// AcquireAll implements [driver.MultiAcquirer].
 func (s *Store) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
 	if err := doubt(ctx, "acquire", as[0].Key); err != nil {
 		return nil, err
@@ -31,16 +31,16 @@ func (s *Store) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driv
 	return grants, nil
 }
 
-// freeAll takes back what an earlier request of the owner was granted, and what
-// this one has displaced in vain.
+// freeAll takes back the keys that an earlier request of the owner was granted, and gives the
+// reservations that this one has displaced in vain to their owners again.
 func (s *Store) freeAll(now time.Time, as []driver.Acquisition) {
 	for _, a := range as {
-		_ = s.release(&driver.LeaseRef{Key: a.Key, Owner: a.Owner}) // another owner's stays
+		_ = s.release(&driver.LeaseRef{Key: a.Key, Owner: a.Owner}) // the lease of another owner stays
 		s.serve(now, a.Key)
 	}
 }
 
-// ReleaseAll frees keys in one step.
+// ReleaseAll implements [driver.MultiAcquirer].
 func (s *Store) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	errs := make([]error, len(hs))
 	for i := range hs {

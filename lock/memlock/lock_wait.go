@@ -10,10 +10,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Wait takes a place in the queue and returns when the key was granted. A
-// release keeps the key for the first in the queue, for 2 seconds, and wakes it,
-// and so on for as many as fit; if one does not take the key by then, the next in
-// the queue gets it.
+// Wait implements [driver.Waiter]. A release reserves the key for the first in the queue, for 2
+// seconds, and wakes it, and does the same for as many others as fit. If an owner does not take the
+// key by then, the next in the queue gets it.
 func (s *Store) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	a.Barge = false
 	p := newPlace(&a)
@@ -39,7 +38,7 @@ func newPlace(a *driver.Acquisition) *place {
 	return &place{owner: a.Owner, limit: a.Limit, woken: make(chan struct{}, 1)}
 }
 
-// sleep returns when the place is woken, or it is time to ask again.
+// sleep returns when the place is woken, or when it is time to try again.
 func (p *place) sleep(ctx context.Context, err error) {
 	wait := relook
 	if held, ok := errors.AsType[*driver.HeldError](err); ok {
@@ -54,7 +53,8 @@ func (p *place) sleep(ctx context.Context, err error) {
 	}
 }
 
-// askInLine asks, and takes a place if the answer is no. An owner that has one keeps it.
+// askInLine requests the key, and takes a place if the key is held. An owner that has a place keeps
+// it.
 func (s *Store) askInLine(a *driver.Acquisition, p *place) (driver.Grant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,13 +70,13 @@ func (s *Store) askInLine(a *driver.Acquisition, p *place) (driver.Grant, error)
 	return g, err
 }
 
-// leave gives a place up, and the key if it was granted or is kept for it.
+// leave gives up a place, and the key if it was granted to the owner or is reserved for it.
 func (s *Store) leave(a *driver.Acquisition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.find(a.Key, a.Owner); i >= 0 {
 		s.setQueue(a.Key, slices.Delete(s.queues[a.Key], i, i+1))
 	}
-	_ = s.release(&driver.LeaseRef{Key: a.Key, Owner: a.Owner}) // another owner's stays
+	_ = s.release(&driver.LeaseRef{Key: a.Key, Owner: a.Owner}) // the lease of another owner stays
 	s.serve(s.now(), a.Key)
 }

@@ -55,8 +55,8 @@ func TestJournalLines(t *testing.T) {
 	})
 }
 
-// When all journals together are full, a series keeps as many lines as it has,
-// and each series keeps a few whatever the others have.
+// When all journals together are full, a series keeps as many lines as it has, and each series
+// keeps a few, even if the others leave no room.
 func TestJournalTotal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memlock.New(memlock.Options{JournalTotal: 50})
@@ -202,8 +202,8 @@ func TestGivingUpWakes(t *testing.T) {
 	})
 }
 
-// Whatever the order in which series are opened and looked at, each is found, a
-// key that was never opened is not, and a store that forgot finds none.
+// In any order of opening and reading, each series is found, a key that was never opened is not,
+// and a store that forgot its data finds none.
 func TestLooksInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := memlock.New(memlock.Options{Now: func() time.Time { return time.UnixMilli(1) }})

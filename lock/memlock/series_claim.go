@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Claim asks for numbers. The whole batch is judged at one instant.
+// Claim implements [series.Numbered]. It judges the whole batch at one instant.
 func (s *Store) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	out := make([]series.Answer, len(cs))
 	s.mu.Lock()

@@ -8,13 +8,13 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// An audit is the newest records of control changes, oldest first.
+// An audit is the newest records of control changes, the oldest first.
 type audit struct {
 	records []series.AuditRecord
 	last    int64 // the number of the newest
 }
 
-// Control makes a change of a series.
+// Control implements [series.Controlled].
 func (s *Store) Control(ctx context.Context, c series.Control) series.ControlAnswer {
 	if err := doubt(ctx, string(c.Action), c.Key); err != nil {
 		return series.ControlAnswer{Err: err}
@@ -31,7 +31,7 @@ func (s *Store) Control(ctx context.Context, c series.Control) series.ControlAns
 	return a
 }
 
-// add appends a record. It keeps no memory of a caller's longer text.
+// add appends a record. It does not keep a caller's longer text in memory.
 func (a *audit) add(r series.AuditRecord) {
 	a.last = r.Number
 	if len(a.records) == series.MaxAudit {
@@ -41,7 +41,7 @@ func (a *audit) add(r series.AuditRecord) {
 	a.records = append(a.records, r)
 }
 
-// Audit returns the newest n records.
+// Audit implements [series.Controlled].
 func (s *Store) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
 	if err := doubt(ctx, "read the audit of", key); err != nil {
 		return nil, err

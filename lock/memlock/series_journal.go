@@ -13,7 +13,7 @@ import (
 const (
 	defaultLines = 1000
 	defaultTotal = 1_000_000
-	fewLines     = 16 // what each series may keep whatever the others have
+	fewLines     = 16 // lines that each series may keep, even if the others leave no room
 )
 
 func (o *Options) lines() int {
@@ -30,35 +30,34 @@ func (o *Options) total() int {
 	return o.JournalTotal
 }
 
-// A journal is a ring of lines. It grows until it, or all journals together, are
-// full; from then on the newest line takes the place of the oldest, which is at
-// first.
+// A journal is a ring of lines. It grows until it, or all journals together, are full; from then on
+// the newest line replaces the oldest, whose index is first.
 type journal struct {
 	lines []line
 	first int
-	cut   bool // older lines existed
+	cut   bool // older lines were deleted
 	texts []errorText
 }
 
-// An errorText is the text of an error in a journal, oldest first. The fence is
-// that of the run, which ended once.
+// An errorText is the text of an error in a journal. Fence is the fence of the run, which ended
+// once.
 type errorText struct {
 	fence int64
 	text  string
 }
 
-// A pen writes to the journal of the series at hand and counts for all.
+// A pen writes to the journal of the current series, and counts for all series.
 type pen struct {
 	to     *journal
 	lines  int // the bound of this journal
-	budget int // the bound of all
+	budget int // the bound of all journals
 	total  int // lines of all journals
-	bytes  int // of the errors' texts of all journals
+	bytes  int // of the error texts of all journals
 	words  vocabulary
 }
 
-// textBytes is how many bytes errors may have in all for each line that the
-// journals may have.
+// textBytes is how many bytes of error texts the journals may have together, for each line that
+// they may have.
 const textBytes = 64
 
 // Append adds a line to the journal, or to its last line if the two fold.
@@ -87,8 +86,8 @@ func (p *pen) Append(line series.Line) {
 	j.first, j.cut = (j.first+1)%n, true
 }
 
-// keepText keeps the text of the error in a line. When those of all journals are
-// too many bytes, a journal keeps its newest alone.
+// keepText keeps the text of the error in a line. If the texts of all journals are too many bytes,
+// it first deletes the older texts of this journal.
 func (p *pen) keepText(l *series.Line) {
 	if l.Error == "" {
 		return
@@ -101,7 +100,7 @@ func (p *pen) keepText(l *series.Line) {
 	p.bytes += len(l.Error)
 }
 
-// dropText forgets the text of the run with a fence, if there is one.
+// dropText deletes the error text of the run with this fence, if there is one.
 func (p *pen) dropText(fence int64) {
 	j := p.to
 	for i, t := range j.texts {
@@ -113,7 +112,7 @@ func (p *pen) dropText(fence int64) {
 	}
 }
 
-// newest returns the newest n lines, oldest first, and all if n <= 0.
+// newest returns the newest n lines, the oldest first, or all if n <= 0.
 func (j *journal) newest(n int, v *vocabulary) []series.Line {
 	all := len(j.lines)
 	if n <= 0 || n > all {
@@ -127,8 +126,7 @@ func (j *journal) newest(n int, v *vocabulary) []series.Line {
 	return lines
 }
 
-// giveTexts fills in the texts of the errors: in the lines of an end, which have
-// an outcome.
+// giveTexts fills in the error texts of lines with an end.
 func (j *journal) giveTexts(lines []series.Line) {
 	if len(j.texts) == 0 {
 		return
@@ -144,7 +142,7 @@ func (j *journal) giveTexts(lines []series.Line) {
 	}
 }
 
-// Journal returns the newest n lines of a series, oldest first.
+// Journal implements [series.Journaled].
 func (s *Store) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
 	if err := doubt(ctx, "read the journal of", key); err != nil {
 		return series.Journal{}, err
@@ -157,7 +155,7 @@ func (s *Store) Journal(ctx context.Context, key string, n int) (series.Journal,
 	return j, nil
 }
 
-// Keys lists the series, sorted.
+// Keys implements [series.Journaled].
 func (s *Store) Keys(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("lock: list the series: %w", err)

@@ -6,9 +6,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A line is a series.Line as it is kept, but for the text of an error. There may be
-// millions: its words are numbers, so that it is small and the garbage collector
-// need not scan it.
+// A line is a series.Line in its stored form, without the text of an error. There may be millions:
+// its words are numbers, so that it is small and the garbage collector need not scan it.
 type line struct {
 	at, from, to, fence, ended      int64
 	blocker, blockerFence           int64
@@ -17,21 +16,21 @@ type line struct {
 	verdict, between                uint16
 }
 
-// A vocabulary has the words of all lines.
+// A vocabulary is the words of all lines.
 type vocabulary struct {
-	verdicts [2]words // of the number itself, and of those between: a list each, since they have little room
+	verdicts [2]words // of the number itself, and of the numbers between: a list each, since their numbers have 16 bits
 	reasons  words
 	nodes    words
 	revs     words
 	outcomes words
 }
 
-// words numbers strings. They are few, and are kept as long as the store. The
-// zero list holds the empty string alone.
+// words numbers strings. They are few, and are kept as long as the store. The zero value has only
+// the empty string.
 type words struct {
 	all     []string
 	numbers map[string]uint32
-	last    uint32 // asked for last, and most often what is asked for next
+	last    uint32 // the latest result, which the next call usually returns again
 }
 
 func (w *words) number(s string) uint32 {
@@ -43,7 +42,7 @@ func (w *words) number(s string) uint32 {
 	}
 	n, known := w.numbers[s]
 	if !known {
-		n = w.add(strings.Clone(s)) // a node's name is a part of its owner's
+		n = w.add(strings.Clone(s)) // the name of a node is a part of its owner's text
 	}
 	w.last = n
 	return n

@@ -10,10 +10,10 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A member is a node: until when it lives, or when it left.
+// A member is a node: the time until which it is alive, or the time when it left.
 type member struct{ until, left int64 }
 
-// Beat records that node lives for ttl more, and returns the nodes that live.
+// Beat implements [series.Membership].
 func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	if err := doubt(ctx, "beat of", node); err != nil {
 		return series.BeatAnswer{}, err
@@ -39,7 +39,7 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (serie
 	return p, nil
 }
 
-// members are the nodes that are reported at ms, by name.
+// members returns the nodes that are reported at ms, by name.
 func (s *Store) members(ms int64) []series.Member {
 	all := make([]series.Member, 0, len(s.nodes))
 	for node, m := range s.nodes {
@@ -48,7 +48,7 @@ func (s *Store) members(ms int64) []series.Member {
 	return series.LatestMembers(all, ms)
 }
 
-// Leave takes node off the list of those that live, and records when it left.
+// Leave implements [series.Membership].
 func (s *Store) Leave(ctx context.Context, node string) error {
 	if err := doubt(ctx, "leave of", node); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 	return nil
 }
 
-// Members reads the list of nodes and changes nothing.
+// Members implements [series.Membership].
 func (s *Store) Members(ctx context.Context) (series.MemberList, error) {
 	if err := doubt(ctx, "list", "the nodes"); err != nil {
 		return series.MemberList{}, err

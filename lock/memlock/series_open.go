@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Open registers series and reads them.
+// Open implements [series.Numbered].
 func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	out := make([]series.Series, len(os))
 	s.mu.Lock()
@@ -27,7 +27,7 @@ func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Seri
 	return out
 }
 
-// open returns the record of a key and makes it if there is none.
+// open returns the record of a key, and makes it if there is none.
 func (s *Store) open(key string) *record {
 	if r := s.series[key]; r != nil {
 		return r
@@ -44,7 +44,7 @@ func (s *Store) open(key string) *record {
 	return r
 }
 
-// ReadSeries reads series and writes nothing.
+// ReadSeries implements [series.Numbered].
 func (s *Store) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	out := make([]series.Series, len(keys))
 	s.mu.Lock()
@@ -60,9 +60,9 @@ func (s *Store) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	return out
 }
 
-// record returns the record of a key, or an empty one that is not kept: the rules
-// write nothing to a series that was never opened. A batch most often names series in the
-// order in which they were opened: then the next record is found without the map.
+// record returns the record of a key, or an empty one that is not kept: the rules write nothing to
+// a series that was never opened. A batch usually names series in the order in which they were
+// opened: then the next record is found without the map.
 func (s *Store) record(key string) *record {
 	if s.latest != nil {
 		if r := s.latest.next; r != nil && r.key == key {

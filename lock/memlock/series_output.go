@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// KeepOutput keeps the output of a run, if its series is open.
+// KeepOutput implements [series.OutputKeeper]. It keeps no output of a series that is not open.
 func (s *Store) KeepOutput(ctx context.Context, o series.Output) error {
 	if err := doubt(ctx, "keep an output of", o.Key); err != nil {
 		return err
@@ -17,7 +17,7 @@ func (s *Store) KeepOutput(ctx context.Context, o series.Output) error {
 	return nil
 }
 
-// Output returns the output of a number.
+// Output implements [series.OutputKeeper].
 func (s *Store) Output(ctx context.Context, key string, number int64) (series.Output, error) {
 	if err := doubt(ctx, "read an output of", key); err != nil {
 		return series.Output{}, err

@@ -8,7 +8,7 @@ import (
 
 var _ series.Peeker = (*Store)(nil)
 
-// Peek returns which numbers are decided. Its answers are always whole.
+// Peek implements [series.Peeker]. Its answers are always whole.
 func (s *Store) Peek(ctx context.Context, ps []series.NumberRef, _ bool) ([]*series.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

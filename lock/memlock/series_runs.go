@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// RenewRuns moves the deadlines of runs to now + TTL.
+// RenewRuns implements [series.Numbered].
 func (s *Store) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	out := make([]series.RenewAnswer, len(rs))
 	s.mu.Lock()
@@ -22,7 +22,7 @@ func (s *Store) RenewRuns(ctx context.Context, rs []series.RunRef) []series.Rene
 	return out
 }
 
-// ReleaseRuns ends runs.
+// ReleaseRuns implements [series.Numbered].
 func (s *Store) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	out := make([]series.EndAnswer, len(es))
 	s.mu.Lock()

@@ -6,7 +6,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The clock of one server was put back between two records: those of its shard stay in the order of their numbers.
+// The clock of one server was put back between two records: the records of its shard stay in the
+// order of their numbers.
 func TestAuditAfterABackwardStep(t *testing.T) {
 	t.Parallel()
 	record := func(shard int, number, at int64) series.AuditRecord {

@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// An audit keeps its newest records, whose numbers go on growing; what cannot be read is
+// An audit keeps its newest records, whose numbers go on growing. A record that cannot be read is
 // named in its place, and no change is made after it.
 func TestAuditIsBounded(t *testing.T) {
 	t.Parallel()

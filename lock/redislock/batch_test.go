@@ -267,7 +267,7 @@ func TestBatchOnAFullServer(t *testing.T) {
 	errs := inOneBatch(t, s.Addr(), freeing(t, first), freeing(t, second), asking(t, "third", "a/3", 0, 0), asking(t, "fourth", "a/4", 0, 0))
 	must(t, errors.Join(errs[:2]...))
 	for _, err := range errs[2:] {
-		// What was freed may be room enough.
+		// The freed memory may be enough.
 		if _, refused := errors.AsType[*driver.HeldError](err); refused || err != nil && !strings.Contains(err.Error(), "OOM") {
 			t.Errorf("an acquisition ends with %v, want the doubt OOM", err)
 		}
@@ -280,7 +280,7 @@ func TestBatchOnAFullServer(t *testing.T) {
 	}
 }
 
-// What a replica answers to a batch is doubt for each of its calls.
+// The answer of a replica to a batch is doubt for each of its calls.
 func TestBatchOnAReplica(t *testing.T) {
 	master, copied := redisserver.Start(t, "--repl-diskless-sync-delay", "0"), redisserver.Start(t)
 	d := newDriver(t, client(t, master.Addr()), redislock.Options{})

@@ -158,7 +158,7 @@ func BenchmarkPassed(b *testing.B) {
 	}
 }
 
-// A plain lease that nobody else wants, against what everyone writes by hand.
+// A plain lease without competitors, compared with the usual hand-written lock.
 func BenchmarkPlain(b *testing.B) {
 	d, c := realDriver(b, redislock.Options{})
 	ctx, stop := context.WithTimeout(context.Background(), time.Hour) // callers bound their requests

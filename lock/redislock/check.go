@@ -16,12 +16,11 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// CheckStore finds out with [Check], and Options.Check, whether client and server are
-// fit, and with [Driver.Agree] whether this process lays its namespace out as the
-// others do. What is a warning there is a risk here. Its error is a *RefusedError;
-// unless that is lock.ErrUnfit no server answered. Masters of a Cluster that do not
-// answer are a risk as long as one does: they keep no process from its work with the
-// others.
+// CheckStore checks with [Check], and Options.Check, whether client and server are fit, and with
+// [Driver.Agree] whether this process lays its namespace out as the others do. Warnings of Check
+// become risks. The error is a *RefusedError; unless that is lock.ErrUnfit, no server answered.
+// Masters of a Cluster that do not answer are a risk as long as one does: they do not prevent the
+// work with the others.
 func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	findings, err := Check(ctx, d.client, d.check)
 	partly := err != nil && !errors.Is(err, driver.ErrUnfit) && slices.ContainsFunc(findings, answers)
@@ -48,19 +47,19 @@ func answers(f driver.Finding) bool {
 	return f.Topic == driver.TopicConnection && f.Level == driver.LevelOK
 }
 
-// CheckOptions change what [Check] refuses. The zero value refuses what breaks a
-// promise and warns of the rest.
+// CheckOptions change which findings [Check] refuses. The zero value refuses those that break a
+// promise, and warns of the others.
 type CheckOptions struct {
-	// Strict refuses also what the user may not ask the server for.
+	// Strict also refuses if the user may not read a setting that must be checked.
 	Strict bool
-	// AllowEviction warns of a server that evicts keys, and does not refuse it.
+	// AllowEviction warns of a server that evicts keys, instead of refusing it.
 	AllowEviction bool
 }
 
-// A RefusedError says that a client or its server is not fit. It is lock.ErrUnfit,
-// for errors.Is, unless all that is wrong is that the server does not answer.
+// A RefusedError says that a client or its server is not fit. It matches lock.ErrUnfit with
+// errors.Is, unless the only fault is that the server does not answer.
 type RefusedError struct {
-	Findings []driver.Finding // those that refuse, at least one
+	Findings []driver.Finding // the refusals, at least one
 }
 
 func (e *RefusedError) Error() string {
@@ -75,8 +74,8 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// refusalsShown is how many findings an error spells out: what can be wrong with a
-// client, and one more. The masters of a Cluster are likely to have the same.
+// refusalsShown is how many findings an error spells out: all that a client can have, and one more.
+// The masters of a Cluster probably share their findings.
 const refusalsShown = 3
 
 // Unwrap returns the errors of the findings.
@@ -89,16 +88,16 @@ func (e *RefusedError) Unwrap() (errs []error) {
 	return errs
 }
 
-// Is makes it lock.ErrUnfit.
+// Is makes a RefusedError match lock.ErrUnfit.
 func (e *RefusedError) Is(target error) bool {
 	answered := func(f driver.Finding) bool { return f.Topic != driver.TopicConnection }
 	return target == driver.ErrUnfit && slices.ContainsFunc(e.Findings, answered)
 }
 
-// Check finds out whether a client and its server, or each master of a Cluster,
-// are fit for a [Driver]. It writes nothing. It returns all findings, good ones
-// included, and a *RefusedError if one of them refuses; a server that does not
-// answer is such a finding. The context bounds all that is asked.
+// Check checks whether a client and its server, or each master of a Cluster, are fit for a
+// [Driver]. It writes nothing. It returns all findings, good ones included, and a *RefusedError if
+// one of them refuses; a server that does not answer is such a finding. The context bounds all
+// requests.
 func Check(ctx context.Context, client redis.UniversalClient, o CheckOptions) ([]driver.Finding, error) {
 	findings := checkClient(client)
 	var mu sync.Mutex
@@ -128,7 +127,7 @@ func refusal(findings []driver.Finding) error {
 	return &RefusedError{Findings: bad}
 }
 
-// unreachable is the finding that a request to a server failed: it does not answer, or is not fit.
+// unreachable returns the finding of a failed request: the server does not answer, or is not fit.
 func unreachable(client redis.UniversalClient, err error) driver.Finding {
 	if u, is := unfitnessOf(err); is {
 		return driver.Finding{Level: driver.LevelRefuse, Topic: u.topic, Server: address(client), Text: u.text + ": " + err.Error(), Fix: u.fix, Err: err}
@@ -143,7 +142,7 @@ func checkClient(client redis.UniversalClient) []driver.Finding {
 	retries, deadlines, known := limits(client)
 	if !known {
 		return []driver.Finding{{Level: driver.LevelWarn, Topic: driver.TopicClient,
-			Text: fmt.Sprintf("the options of a %T are not known", client), Fix: "see Harden for what they should be"}}
+			Text: fmt.Sprintf("the options of a %T are not known", client), Fix: "set the options that Harden sets"}}
 	}
 	var found []driver.Finding
 	if retries > 0 {
@@ -191,14 +190,14 @@ func checkServer(ctx context.Context, c, client redis.UniversalClient, o CheckOp
 	}
 }
 
-// denied reports whether the server answered that the user may not ask this.
+// denied reports whether the server answered that the user has no permission.
 func denied(err error) bool {
 	return redis.HasErrorPrefix(err, "NOPERM")
 }
 
-// An info is what a server reports of itself.
+// An info is the report of a server about itself.
 type info struct {
-	fields  map[string]string // of INFO; empty if the user may not ask
+	fields  map[string]string // of INFO; empty if the user has no permission
 	saves   string            // when it writes snapshots
 	asked   bool              // whether saves is known
 	server  string
@@ -222,13 +221,14 @@ func (i *info) finding(level driver.Level, topic, text, fix string) driver.Findi
 	return driver.Finding{Level: level, Topic: topic, Server: i.server, Text: text, Fix: fix}
 }
 
-// unreported is the finding about what the user may not ask, or the server does not know.
+// unreported is the finding about a setting that the user may not read, or the server does not
+// report.
 func (i *info) unreported(topic, what string) driver.Finding {
 	level := driver.LevelWarn
 	if i.options.Strict {
 		level = driver.LevelRefuse
 	}
-	return i.finding(level, topic, "the server does not report "+what, "let the user ask INFO and CONFIG|GET, or make sure yourself")
+	return i.finding(level, topic, "the server does not report "+what, "let the user call INFO and CONFIG|GET, or check it yourself")
 }
 
 func (i *info) version() driver.Finding {
@@ -295,21 +295,21 @@ func (i *info) persistence() driver.Finding {
 	case !i.asked:
 		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server writes no log of changes, and does not report whether it writes snapshots", fix)
 	case i.saves == "":
-		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server keeps nothing on disk: what was decided is forgotten when its process ends", fix)
+		return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server keeps nothing on disk: decisions are forgotten when its process ends", fix)
 	}
-	return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server only writes snapshots: what was decided after the last one is forgotten when its process ends", fix)
+	return i.finding(driver.LevelWarn, driver.TopicPersistence, "the server only writes snapshots: decisions after the last one are forgotten when its process ends", fix)
 }
 
-// agreement is how long the record stays after the last start that agreed with it:
-// as long as the series do.
+// agreement is how long the record is kept after the last start that agreed with it: as long as the
+// series are.
 const agreement = 90 * 24 * time.Hour
 
-// Agree makes sure that the processes of a namespace keep the same series and
-// locks at the same keys. The first to call it records Options.Shards and
-// Options.GroupBy; to those with others it is a *RefusedError from then on, for 90
-// days after the last that agreed: they would be granted what another process has.
-// So is a server that does not answer, or may not write. Call it once, before the Driver is used, as
-// [Driver.Fit] does; only processes that call it are compared.
+// Agree makes sure that the processes of a namespace keep the same series and locks at the same
+// keys. The first process that calls it records Options.Shards and Options.GroupBy. Processes with
+// other options then get a *RefusedError, until 90 days after the last call that agreed: they would
+// be granted locks and numbers that another process has. A server that does not answer, or may not
+// write, is a *RefusedError too. Call Agree once, before the Driver is used, as [Driver.CheckStore]
+// does; only processes that call it are compared.
 func (d *Driver) Agree(ctx context.Context) error {
 	key := d.keys.shards[0] + "layout"
 	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)
@@ -325,12 +325,12 @@ func (d *Driver) Agree(ctx context.Context) error {
 	return nil
 }
 
-// unrecorded is doubt: the server, or an operator, may make it go on.
+// unrecorded is doubt: the server, or an operator, may still make the record possible.
 func unrecorded(client redis.UniversalClient, err error) driver.Finding {
 	if _, answered := errors.AsType[redis.Error](err); answered {
 		return driver.Finding{Level: driver.LevelRefuse, Topic: driver.TopicConnection, Server: address(client),
 			Text: "the server did not record how the namespace is laid out: " + err.Error(),
-			Fix:  "let its user do what AccessRules names, and see that it has memory", Err: err}
+			Fix:  "give its user the rights of AccessRules, and check that it has memory", Err: err}
 	}
 	return unreachable(client, err)
 }

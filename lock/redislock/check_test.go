@@ -53,7 +53,7 @@ func TestCheckServers(t *testing.T) {
 	}
 }
 
-// checked compares findings and the error with what is wanted; "" is no error.
+// checked compares findings and the error with the wanted ones; "" is no error.
 func checked(t *testing.T, found []driver.Finding, err error, want, refused string) {
 	t.Helper()
 	if got := levels(found); got != want {
@@ -118,7 +118,7 @@ func (a aged) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// What the user may not ask is a warning, and in strict mode a refusal.
+// A setting that the user may not read is a warning, and in strict mode a refusal.
 func TestCheckRestricted(t *testing.T) {
 	admin := client(t, redisserver.Start(t).Addr())
 	c := restricted(t, admin, "cronce")
@@ -194,8 +194,7 @@ func refused(e *redislock.RefusedError) []driver.Finding {
 // denied is how servers refuse a user: to itself, in a script of 6.2 and 7.0, and of 7.2.
 var denied = regexp.MustCompile(`^NOPERM|can't access|^ERR ACL failure in script: No permissions`)
 
-// The user with minimal rights can do nothing beyond them: the contract shows
-// that it can do what it needs.
+// The user with minimal rights has no others. The contract shows that the rights are enough.
 func TestAccessRules(t *testing.T) {
 	admin := client(t, redisserver.Start(t).Addr())
 	c := restricted(t, admin, "cronce")

@@ -18,7 +18,7 @@ func TestLayoutsThatDiffer(t *testing.T) {
 	c := restricted(t, client(t, s.Addr()), "cronce*")
 	d := newDriver(t, c, redislock.Options{GroupBy: "/"})
 	acquire(t, d, "user/7", "a/1")
-	acquire(t, newDriver(t, c, redislock.Options{}), "user/7", "b/1") // what nobody notices
+	acquire(t, newDriver(t, c, redislock.Options{}), "user/7", "b/1") // no process notices this one
 	must(t, d.Agree(t.Context()))
 	must(t, d.Agree(t.Context()))
 	must(t, newDriver(t, c, redislock.Options{GroupBy: "/", JournalLines: 5}).Agree(t.Context()))

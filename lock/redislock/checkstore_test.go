@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// topics are what risks are about, sorted.
+// topics returns the topics of risks, sorted.
 func topics(risks []driver.Risk) string {
 	var words []string
 	for _, r := range risks {
@@ -25,7 +25,7 @@ func topics(risks []driver.Risk) string {
 	return strings.Join(words, " ")
 }
 
-// What is a warning is a risk, with what to do about it; what refuses is ErrUnfit.
+// A warning becomes a risk, with a fix; a refusal is ErrUnfit.
 func TestFit(t *testing.T) {
 	evicting := []string{"--appendonly", "yes", "--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"}
 	for name, c := range map[string]struct {
@@ -52,8 +52,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A user that may ask nothing but what is documented, or not even INFO, has a fit
-// store at a risk; so has a server in this process.
+// For a user with only the documented rights, or without INFO, the store is fit at a risk; and so
+// is a server in this process.
 func TestFitUntold(t *testing.T) {
 	admin := client(t, redisserver.Start(t).Addr())
 	const untold = "eviction persistence role version"
@@ -120,7 +120,7 @@ func (b broken) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// An error spells out what can be wrong with a client, and counts the rest.
+// An error names all faults that a client can have, and counts the rest.
 func TestRefusedErrorText(t *testing.T) {
 	finding := func(fix string) driver.Finding {
 		return driver.Finding{Level: driver.LevelRefuse, Topic: "topic", Text: "text", Fix: fix}
@@ -131,7 +131,7 @@ func TestRefusedErrorText(t *testing.T) {
 	}
 }
 
-// The namespace is that of the options, or the default.
+// Namespace returns the namespace of the options, or the default.
 func TestNamespace(t *testing.T) {
 	c := client(t, "127.0.0.1:1")
 	for want, o := range map[string]redislock.Options{"cronce": {}, "shop": {Namespace: "shop"}} {

@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// Options of either kind are hardened alike; what was asked for stays.
+// Options of both kinds are hardened alike; options that were set stay.
 func TestHarden(t *testing.T) {
 	t.Parallel()
 	one := redis.Options{Addr: "a", ReadTimeout: time.Minute}

@@ -14,11 +14,10 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Now reads the clock of the server, or of each master of a Cluster, sorted by
-// address. A reading's Server is the address that the client was given; behind
-// Sentinel it is the same for every master. Masters that do not answer are left out, as
-// long as one does. Its Process is the server's run id,
-// empty if the user may not ask INFO.
+// Now reads the clock of the server, or of each master of a Cluster, sorted by address. A reading's
+// Server is the address that the client was given; behind Sentinel it is the same for every master.
+// Masters that do not answer are left out, if at least one does. A reading's Process is the
+// server's run id, or empty if the user may not use INFO.
 func (d *Driver) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	var mu sync.Mutex
 	var readings []driver.ClockReading
@@ -72,7 +71,7 @@ type instant int64
 
 func (t instant) ms() int64 { return int64(t) / 1000 }
 
-// until is how long a number is not due.
+// until returns how long it is until a number is due.
 func (t instant) until(number int64) time.Duration {
 	return max(0, time.Duration(number*1000-int64(t))*time.Microsecond)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// Readings name the process that answered, another one after a restart, to a user
-// with the minimal rights. To one who may not ask they do not, which is no error.
+// For a user with the minimal rights, readings name the process that answered, which is another
+// after a restart. For a user without INFO they name none, which is no error.
 func TestReadingsNameTheProcess(t *testing.T) {
 	s := redisserver.Start(t)
 	seen := map[string]bool{}

@@ -92,7 +92,7 @@ func contractReal(t *testing.T, only func(part string) bool) {
 // compared exactly. Plain leases, which expire by the server's own clock, are
 // kept in memory here.
 func TestContractRealExact(t *testing.T) {
-	t.Parallel() // beside what waits
+	t.Parallel() // beside tests that wait
 	c := client(t, redisserver.Start(t).Addr())
 	var now atomic.Int64 // µs
 	set := func(to time.Time) {

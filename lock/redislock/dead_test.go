@@ -68,8 +68,8 @@ func TestDeadWaitersCostNothing(t *testing.T) {
 	}
 }
 
-// A server that was restarted has lost all connections, and those who wait come back
-// a moment later: while none of them is there the key is kept for the first.
+// A server that was restarted has lost all connections, and the waiters reconnect a moment later:
+// while none of them is connected, the key is reserved for the first.
 func TestKeptForTheFirstOfThoseWhoAreGone(t *testing.T) {
 	addr := redisserver.Start(t).Addr()
 	l, d := pod(t, addr, "holder")
@@ -86,8 +86,8 @@ func TestKeptForTheFirstOfThoseWhoAreGone(t *testing.T) {
 	must(t, d.DesertSure(t.Context(), first)) // it is back
 }
 
-// One who waits hears nothing for ten seconds while the key is held, and asks nothing
-// but when it is told; one whose server cannot tell it looks each second.
+// While the key is held, a waiter gets no message for ten seconds, and sends no request until it is
+// woken. A waiter whose server cannot wake it probes each second.
 func TestIdleWaiterAsksRarely(t *testing.T) {
 	t.Parallel()
 	addr := redisserver.Start(t).Addr()

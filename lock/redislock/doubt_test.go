@@ -54,7 +54,7 @@ func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 	}
 }
 
-// What a replica knows is no answer: it may be old, and it may stay behind.
+// The data of a replica is no answer: it may be old, and it may stay behind.
 func TestReplicaIsDoubt(t *testing.T) {
 	master, copied := redisserver.Start(t, "--repl-diskless-sync-delay", "0"), redisserver.Start(t)
 	mc, rc := client(t, master.Addr()), client(t, copied.Addr())
@@ -106,8 +106,8 @@ func TestServerErrorsAreDoubt(t *testing.T) {
 	s.SetError("")
 }
 
-// A server that is gone, and one that never answers, are doubt no later than
-// the end of the context, whatever the client's own limits are.
+// A server that is gone, and one that never answers, are doubt at the end of the context at the
+// latest, with any limits of the client.
 func TestSilenceIsDoubt(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -30,57 +30,55 @@ const (
 	maxAckTimeout = time.Minute
 )
 
-// Options say where and how much a [Driver] keeps. All processes that share a
-// namespace must use the same options: with other shards, or grouped otherwise, they
-// keep the same series and locks under other keys, and do not exclude each other.
-// [Driver.Agree] notices. The zero value is ready to use.
+// Options say where a [Driver] keeps its data, and how much. All processes that share a namespace
+// must use the same options: with other shards, or another grouping, they keep the same series and
+// locks under other keys, and do not exclude each other. [Driver.Agree] notices this. The zero
+// value is ready to use.
 type Options struct {
-	// Namespace is what all keys begin with: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
-	// Two applications on one server must choose two. Empty: DefaultNamespace.
+	// Namespace is the beginning of all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}. Two applications on
+	// one server must choose different ones. Empty: DefaultNamespace.
 	Namespace string
-	// Shards is over how many hash slots series are spread, 1 to 1024. Zero:
-	// DefaultShards. More than one is of use in a Cluster only. It cannot change
-	// once series exist: they would be read from another shard.
+	// Shards is the number of hash slots over which series are spread, 1 to 1024. Zero:
+	// DefaultShards. More than one is of use in a Cluster only. It cannot change once series exist:
+	// they would be read from another shard.
 	Shards int
-	// GroupBy puts plain locks into one hash slot, so that AcquireAll takes
-	// them in one step in a Cluster too: those whose keys are the same up to the
-	// last GroupBy in them. With "/" that is so of user/7/cart and user/7/wallet.
-	// At most 16 bytes that print. Empty: each lock has a slot of its own. A single
-	// server takes any locks in one step. It cannot change while locks are held.
+	// GroupBy puts plain locks into one hash slot if their keys are the same up to the last GroupBy
+	// in them, so that AcquireAll takes them in one step in a Cluster too. With "/" user/7/cart and
+	// user/7/wallet share a slot. It is at most 16 bytes that print. Empty: each lock has its own
+	// slot. A single server takes any locks in one step. It cannot change while locks are held.
 	GroupBy string
-	// JournalLines is how many verdicts are kept of each series, or up to 1/16
-	// fewer just after old ones were dropped. Zero: DefaultJournalLines.
+	// JournalLines is how many verdicts are kept of each series; just after old ones were deleted,
+	// up to 1/16 fewer. Zero: DefaultJournalLines.
 	JournalLines int
-	// JournalBytes bounds the journals of the namespace together; each shard has
-	// its equal part. Over it, each new verdict costs its series two old ones,
-	// but never the newest. Zero: DefaultJournalBytes.
+	// JournalBytes bounds the journals of the namespace together; each shard has an equal part.
+	// Above it, each new verdict deletes two old ones of its series, but never the newest. Zero:
+	// DefaultJournalBytes.
 	JournalBytes int64
-	// AckTimeout is how long a request that asks for replicas waits for them, as
-	// long as that is less than a fifth of its TTL, than half of the client's
-	// ReadTimeout, and than what its context leaves. Zero: DefaultAckTimeout.
+	// AckTimeout is how long a request waits for its replicas. The wait is shorter if a fifth of
+	// the request's TTL, half of the client's ReadTimeout, or the rest of the context's time is.
+	// Zero: DefaultAckTimeout.
 	AckTimeout time.Duration
-	// Check is what [Driver.Fit] refuses. The zero value refuses what breaks a
-	// promise and warns of the rest.
+	// Check says which findings [Driver.CheckStore] refuses. The zero value refuses those that
+	// break a promise, and warns of the others.
 	Check CheckOptions
 }
 
-// A Driver keeps leases and series in Redis. The client stays the caller's. Only
-// waiting starts something, one subscription, which ends by itself a few seconds
-// after the last waiter or at once with [Driver.Close]. All methods may be
-// called concurrently. They return when the deadline of their context passes; a
-// context that is cancelled earlier ends them within the client's ReadTimeout,
-// or at once if the client does not respect deadlines. What was sent may then
-// still be done.
+// A Driver keeps leases and series in Redis. It does not close the client, which belongs to the
+// caller. Only a wait starts a goroutine, for one subscription, which ends a few seconds after the
+// last waiter or at once with [Driver.Close]. All methods may be called concurrently. They return
+// when the deadline of their context passes. A context that is cancelled earlier ends them within
+// the client's ReadTimeout, or at once if the client does not respect deadlines. A request that was
+// sent may then still be carried out.
 type Driver struct {
 	client    redis.UniversalClient
 	prompt    bool // the client ends its requests with the deadlines of their contexts
 	pipelines *pipelines
 	scripts   *scripts
 	keys      layout
-	lines     string        // how long a journal may be
-	budget    int64         // how many bytes the journals of a shard may have
+	lines     string        // the bound of a journal
+	budget    int64         // the bound, in bytes, of the journals of a shard
 	bytes     string        // the same as text
-	acks      time.Duration // how long replicas are waited for
+	acks      time.Duration // how long a request waits for replicas
 	inbox     *inbox
 	ns        string
 	check     CheckOptions
@@ -110,9 +108,9 @@ var (
 	_ driver.Prompt        = (*Driver)(nil)
 )
 
-// New returns a Driver on a client of a single server, of Sentinel, or of a
-// Cluster. It sends nothing: [Driver.Fit] asks whether client and server are fit,
-// as a scheduler does that gets the Driver. An error is a *lock.ArgumentError.
+// New returns a Driver on a client of a single server, of Sentinel, or of a Cluster. It sends no
+// request: [Driver.CheckStore] checks whether client and server are fit, and a scheduler that gets
+// the Driver calls it. An error is a *lock.ArgumentError.
 func New(client redis.UniversalClient, o Options) (*Driver, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -162,13 +160,13 @@ func (o Options) check() error {
 	return nil
 }
 
-// run runs a script, together with those of other callers when there are many.
+// run runs a script, together with the requests of other callers if there are many.
 func (d *Driver) run(ctx context.Context, s *script, keys []string, args []any) (any, error) {
 	return d.pipelined(ctx, s, requestOf(keys, args...))
 }
 
-// pipelined runs a script for a request, together with those of other callers when there
-// are many.
+// pipelined runs a script for a request, together with the requests of other callers if there are
+// many.
 func (d *Driver) pipelined(ctx context.Context, s *script, r *request) (any, error) {
 	if d.prompt && ctx.Err() == nil {
 		if p := d.pipelines.of(ctx, r); p != nil {
@@ -180,11 +178,11 @@ func (d *Driver) pipelined(ctx context.Context, s *script, r *request) (any, err
 	return d.evaluate(ctx, s, r)
 }
 
-// evaluate runs a script for a request alone.
+// evaluate runs a script for one request alone.
 func (d *Driver) evaluate(ctx context.Context, s *script, r *request) (any, error) {
 	reply, err := bounded(ctx, d.prompt, func() (any, error) { return evaluate(ctx, d.client, s, r) })
 	d.failed(ctx, err)
-	if d.prompt { // else what was given up may be on its way still
+	if d.prompt { // else a request that was given up may still use its memory
 		r.free()
 	}
 	return reply, err
@@ -199,22 +197,23 @@ func (d *Driver) Namespace() string { return d.ns }
 // Shards returns Options.Shards.
 func (d *Driver) Shards() int { return len(d.keys.shards) }
 
-// Shard returns the shard that a series lives in.
+// Shard returns the shard of a series.
 func (d *Driver) Shard(key string) int { return d.keys.shard(key) }
 
-// defaultTimeout is what Harden sets where no time limit was asked for.
+// defaultTimeout is the limit that Harden sets where none was set.
 const defaultTimeout = 2 * time.Second
 
-// Harden sets what a client of a [Driver] needs: it respects the deadlines of
-// contexts and repeats no request on its own, because the caller knows for how
-// long an answer is of use. Time limits that are not set become two seconds, and
-// a failed dial is not repeated. Maintenance notifications are off unless they are
-// configured: to find out of which kind its address is, a client would look up its
-// server's name when it is made, and wait where DNS is silent. Each new connection begins with a
-// PING, because a server that asks for a password may close it without an answer to a
-// longer request. A client for a Cluster
-// still asks again when a connection breaks, within the context, all but what frees a lock;
-// the scripts allow that.
+// Harden sets the options that a client of a [Driver] needs. The client respects the deadlines of
+// contexts and repeats no request on its own, because the caller knows for how long an answer is of
+// use. Time limits that are not set become two seconds, and a failed dial is not repeated.
+//
+// Maintenance notifications are off unless they are configured: to find the kind of its address, a
+// client would look up its server's name when it is made, and wait if DNS is silent. Each new
+// connection begins with a PING, because a server that requires a password may close it without an
+// answer to a longer request.
+//
+// A client for a Cluster still repeats requests when a connection breaks, within the context, but
+// not those that free a lock; the scripts allow that.
 func Harden[O redis.UniversalOptions | redis.Options](o *O) {
 	switch o := any(o).(type) {
 	case *redis.UniversalOptions:
@@ -243,9 +242,9 @@ func harden(retries *int, deadlines *bool, dials *int, notifications **maintnoti
 	}
 }
 
-// authenticated returns a function that refuses a new connection whose server asks for a password
-// that it was not given, and then calls next. The limits of Redis on requests of such connections
-// (10 arguments, 16 KiB) close them, and then the reset can overtake the error.
+// authenticated returns a function that refuses a new connection whose server requires a password
+// that it was not given, and otherwise calls next. Redis limits the requests of such connections
+// (10 arguments, 16 KiB) and closes them above that, and then the reset can overtake the error.
 func authenticated(next func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
 	return func(ctx context.Context, conn *redis.Conn) error {
 		if err := conn.Ping(ctx).Err(); begins(err, "NOAUTH") {
@@ -258,15 +257,15 @@ func authenticated(next func(context.Context, *redis.Conn) error) func(context.C
 	}
 }
 
-// prompt reports whether a client ends its requests with the deadline of their
-// context, or soon after it was cancelled.
+// prompt reports whether a client ends its requests at the deadline of their context, or soon after
+// the context was cancelled.
 func prompt(client redis.UniversalClient) bool {
 	_, deadlines, _ := limits(client)
 	return deadlines && readTimeout(client) > 0
 }
 
-// readTimeout is how long a client waits for an answer; 0 or less: without end,
-// or it is unknown.
+// readTimeout returns how long a client waits for an answer; 0 or less if that is unbounded or
+// unknown.
 func readTimeout(client redis.UniversalClient) time.Duration {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -277,8 +276,8 @@ func readTimeout(client redis.UniversalClient) time.Duration {
 	return 0
 }
 
-// bounded returns when ctx ends. If f does not do so by itself it runs beside: that costs
-// as much as a third of a round trip.
+// bounded returns when ctx ends. If f does not do so itself, it runs on another goroutine, which
+// costs as much as a third of a round trip.
 func bounded[T any](ctx context.Context, prompt bool, f func() (T, error)) (T, error) {
 	if prompt && ctx.Err() == nil {
 		return f()
@@ -286,8 +285,8 @@ func bounded[T any](ctx context.Context, prompt bool, f func() (T, error)) (T, e
 	return wait.Call(ctx, 0, func(context.Context) (T, error) { return f() })
 }
 
-// limits are how often a client repeats a request, and whether it respects the
-// deadlines of contexts.
+// limits returns how often a client repeats a request, and whether it respects the deadlines of
+// contexts.
 func limits(client redis.UniversalClient) (retries int, deadlines, known bool) {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -298,8 +297,7 @@ func limits(client redis.UniversalClient) (retries int, deadlines, known bool) {
 	return 0, false, false
 }
 
-// eachMaster calls f for each server that judges leases: side by side in a
-// Cluster.
+// eachMaster calls f for each server that judges leases, concurrently in a Cluster.
 func eachMaster(ctx context.Context, client redis.UniversalClient, f func(context.Context, redis.UniversalClient) error) error {
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
@@ -308,7 +306,7 @@ func eachMaster(ctx context.Context, client redis.UniversalClient, f func(contex
 	return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return f(ctx, c) })
 }
 
-// address is the one that the client was given.
+// address returns the address that the client was given.
 func address(client redis.UniversalClient) string {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -319,10 +317,10 @@ func address(client redis.UniversalClient) string {
 	return "redis"
 }
 
-// failed has a client of a Cluster read again which master has which slots. By itself a
-// client does so when a server answers that a key has moved: one that died answers nothing,
-// and would be sent requests for a minute more. The client reads in the background, and
-// once for all requests that fail at the time.
+// failed makes a client of a Cluster reload which master has which slots. By itself a client does
+// so when a server answers that a key has moved. A server that died sends no such answer, and would
+// be sent requests for a minute more. The client reloads in the background, once for all requests
+// that fail at the time.
 func (d *Driver) failed(ctx context.Context, err error) {
 	if cluster, ok := d.client.(*redis.ClusterClient); ok && err != nil {
 		cluster.ReloadState(ctx)

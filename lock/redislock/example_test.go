@@ -36,7 +36,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("asked for its risks:", len(risks) > 0) // log them: a risk says what to do about it
+	fmt.Println("asked for its risks:", len(risks) > 0) // log them: a risk names its fix
 	err = locker.Do(ctx, "stock/4711", lock.Options{TTL: 5 * time.Second}, func(ctx context.Context, lease *lock.Lease) error {
 		fmt.Println("held, with a fence:", lease.Fence() > 0)
 		return ctx.Err()
@@ -48,7 +48,7 @@ func Example() {
 	// error: <nil>
 }
 
-// What an operator types to make the minimal user.
+// An operator types this to create the minimal user.
 func ExampleAccessRules() {
 	rules := redislock.AccessRules("shop")
 	fmt.Println("ACL SETUSER worker on >password", rules[0], rules[1], rules[2], rules[3], rules[4], "...")
@@ -65,7 +65,7 @@ func ExampleHarden() {
 	// -1 true 1s 2s
 }
 
-// A check names what is wrong and what to do about it.
+// A check names the faults and their fixes.
 func ExampleCheck() {
 	server := miniredis.NewMiniRedis()
 	if err := server.Start(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// explanations are what the first word of a server's error means.
+// explanations are the meanings of server errors, by their beginning.
 var explanations = []struct{ prefix, text string }{
 	{"WRONGPASS", "the user or the password is wrong"},
 	{"NOAUTH", "the server asks for a password, and none is configured"},
@@ -30,20 +30,20 @@ var explanations = []struct{ prefix, text string }{
 	{"ERR max number of clients", "the server has no connection left"},
 }
 
-// denials are how errors begin that say that the user may not do what was asked for. The
-// last two come from inside a script, of servers from 7.2 and before that.
+// denials are the beginnings of errors that mean that the user has no permission. The last two come
+// from inside a script, of servers from 7.2 on and of older ones.
 var denials = []string{"NOPERM", "ERR ACL failure in script", "ERR The user executing the script can't"}
 
-// Refuses is [Denied] or [Unfit].
+// Refuses implements [driver.Refuser]: it reports whether err is [Denied] or [Unfit].
 func (d *Driver) Refuses(err error) bool { return Denied(err) || Unfit(err) }
 
-// Denied reports whether a server said that the user may not do what was asked for, outside of a
-// script or inside of one. A user that the server does not let in is another matter.
+// Denied reports whether a server answered that the user has no permission, outside of a script or
+// inside of one. It returns false if the server does not accept the user.
 func Denied(err error) bool {
 	return slices.ContainsFunc(denials, func(d string) bool { return begins(err, d) })
 }
 
-// begins reports whether a server's error begins so.
+// begins reports whether a server's error begins with prefix.
 func begins(err error, prefix string) bool {
 	if err == nil {
 		return false
@@ -53,16 +53,16 @@ func begins(err error, prefix string) bool {
 		strings.Contains(text, ": "+prefix+" ") || strings.Contains(text, ": "+prefix+":")
 }
 
-// Explain says in plain words why a request failed, that of [Driver.Fit] included.
+// Explain implements [driver.Explainer], also for the errors of [Driver.CheckStore].
 func (d *Driver) Explain(err error) string { return explain(d.client, err) }
 
-// explain says why a request of a client failed; empty: it is not known.
+// explain returns in plain words why a request of a client failed, or "" if that is not known.
 func explain(client redis.UniversalClient, err error) string {
 	if err == nil {
 		return ""
 	}
 	if Denied(err) {
-		return "the user may not do what is asked for (see AccessRules)"
+		return "the user has no permission for the request (see AccessRules)"
 	}
 	if u, is := unfitnessOf(err); is {
 		return u.text
@@ -82,15 +82,15 @@ func explain(client redis.UniversalClient, err error) string {
 	case why == late && speaks(client, true):
 		return late + ", as one does that does not speak TLS with a client that does"
 	case why == "" && errors.Is(err, errUnreadable):
-		return "what the server has under a key of the job cannot be read"
+		return "the data under a key of the job cannot be read"
 	}
 	return why
 }
 
-// late is the explanation of an answer that did not come.
+// late is the explanation of a missing answer.
 const late = "the server does not answer in time"
 
-// speaks reports whether a client is known to speak TLS, or not to.
+// speaks reports whether a client is known to use TLS, or not to use it.
 func speaks(client redis.UniversalClient, encrypted bool) bool {
 	switch c := client.(type) {
 	case *redis.Client:
@@ -101,12 +101,11 @@ func speaks(client redis.UniversalClient, encrypted bool) bool {
 	return false
 }
 
-// AccessRules are what a user of a [Driver] must be allowed, as the arguments of
-// ACL SETUSER after its name and password: the keys and the channels of the
-// namespace, and the commands of the scripts and of the one subscription. It is
-// enough for all but [Check] and [Namespaces], which also ask CONFIG|GET and SCAN.
-// A Cluster needs [ClusterAccessRules] too. Without +info all else works, and
-// no process learns that the server was restarted or replaced.
+// AccessRules returns the rights that a user of a [Driver] needs, as the arguments of ACL SETUSER
+// after its name and password: the keys and the channels of the namespace, and the commands of the
+// scripts and of the one subscription. They are enough for everything but [Check] and [Namespaces],
+// which also use CONFIG|GET and SCAN. A Cluster needs [ClusterAccessRules] too. Without +info
+// everything else works, but no process notices that the server was restarted or replaced.
 func AccessRules(namespace string) []string {
 	return []string{
 		"resetkeys", "~" + namespace + ":v1:*", "resetchannels", "&" + namespace + ":v1:i:*", "nocommands",
@@ -121,7 +120,7 @@ func AccessRules(namespace string) []string {
 	}
 }
 
-// ClusterAccessRules are what a client for a Cluster asks beside AccessRules.
+// ClusterAccessRules returns the rights that a client for a Cluster needs beside AccessRules.
 func ClusterAccessRules() []string {
 	return []string{"+cluster|slots", "+cluster|shards", "+readonly", "+asking", "+command"}
 }

@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 	}{
 		"wrong password":      {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "guess" }, "password is wrong"},
 		"no password":         {secured.Addr(), func(*redis.UniversalOptions) {}, "asks for a password"},
-		"may not":             {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "pw" }, "may not do"},
+		"may not":             {s.Addr(), func(o *redis.UniversalOptions) { o.Username, o.Password = "reader", "pw" }, "has no permission"},
 		"at maxmemory":        {full.Addr(), func(*redis.UniversalOptions) {}, "maxmemory"},
 		"a TLS port in plain": {"127.0.0.1:" + port, func(*redis.UniversalOptions) {}, "does not speak TLS"},
 		"TLS to a plain port": {s.Addr(), func(o *redis.UniversalOptions) {
@@ -59,7 +59,7 @@ func TestExplain(t *testing.T) {
 			if err == nil {
 				_, err = d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "a/1", TTL: time.Second})
 			}
-			_, unfit := d.CheckStore(t.Context()) // what a node asks first
+			_, unfit := d.CheckStore(t.Context()) // the first request of a node
 			if text := d.Explain(unfit); !strings.Contains(text, test.want) {
 				t.Errorf("at the start %v is explained as %q, want %q", unfit, text, test.want)
 			}
@@ -92,7 +92,7 @@ func TestRefuses(t *testing.T) {
 		"no keys":            as("foreign", "~other:*", "&*", "+@all"),
 		"no write in script": as("looker", "~*", "&*", "+@all", "-hset", "-hdel", "-set"),
 	} {
-		if err := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err; err == nil || !d.Refuses(err) || errors.Is(err, driver.ErrUnreadable) || !strings.Contains(d.Explain(err), "may not do") {
+		if err := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Err; err == nil || !d.Refuses(err) || errors.Is(err, driver.ErrUnreadable) || !strings.Contains(d.Explain(err), "has no permission") {
 			t.Errorf("%s: %v, refused: %v, explained as %q", name, err, d.Refuses(err), d.Explain(err))
 		}
 	}

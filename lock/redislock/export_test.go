@@ -23,7 +23,7 @@ func (d *Driver) ClockFrom(key string) {
 	})
 }
 
-// What tests of the formats need.
+// Names for the tests of the formats.
 var (
 	Escape   = escape
 	Unescape = driver.Unescape
@@ -35,7 +35,7 @@ var (
 	ReadHolders = readHolders
 )
 
-// ReadAnswer reads what the claim script says of one claim at a time in ms.
+// ReadAnswer reads the claim script's answer to one claim, at a time in ms.
 func ReadAnswer(now int64, text string, c *series.Claim) series.Answer {
 	return claims.answer(instant(now*1000), text, c)
 }
@@ -69,7 +69,7 @@ func (d *Driver) unsure(a *driver.Acquisition) *waiter {
 // Inbox is the channel on which waiters are told.
 func (d *Driver) Inbox() string { return d.inbox.channel }
 
-// GiveUp does what a waiter does that gives up.
+// GiveUp does the same as a waiter that gives up.
 func (d *Driver) GiveUp(ctx context.Context, a driver.Acquisition) { d.unsure(&a).giveUp(ctx) }
 
 // Enqueued is how many calls are in the queue.
@@ -80,7 +80,7 @@ func (d *Driver) Enqueued() int {
 	return len(p.queue)
 }
 
-// LateAfter sets after what time a batch no longer counts, NeverLate that it always does.
+// LateAfter sets the time after which a batch no longer counts. With NeverLate it always counts.
 func (d *Driver) LateAfter(late time.Duration) { d.pipelines.only.late = late }
 func (d *Driver) NeverLate()                   { d.LateAfter(1000 * time.Hour) }
 

@@ -29,9 +29,9 @@ func fill(t *testing.T, c redis.UniversalClient) {
 	must(t, c.ConfigSet(t.Context(), "maxmemory", "4mb").Err()) // the buffers of this connection become smaller by and by
 }
 
-// A server at maxmemory renews, releases, opens, pauses and resumes, because the
-// first write of those scripts is one that it never refuses. New grants are
-// doubt, and what only needs reading is still answered.
+// A server at maxmemory renews, releases, opens, pauses and resumes, because it always accepts the
+// first write of those scripts. New grants are doubt, and requests that only read are still
+// answered.
 func TestFullServer(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{}, "--maxmemory", "8mb", "--maxmemory-policy", "noeviction")
 	due := open(t, d, c, "job", "other")
@@ -70,7 +70,7 @@ func TestFullServer(t *testing.T) {
 		}
 	}
 	open(t, d, c, "job", "new")
-	fill(t, c) // what was freed must not be why it worked
+	fill(t, c) // freed memory must not be the reason for the success
 	if a := d.Claim(t.Context(), []series.Claim{next})[0]; a.Err == nil {
 		t.Errorf("the server was not full: %+v", a)
 	}

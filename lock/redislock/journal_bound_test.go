@@ -137,8 +137,8 @@ func TestErrorTextCostsLines(t *testing.T) {
 	}
 }
 
-// Journals full of the longest texts of errors stay within their lines and their bytes: that is
-// what one read takes, and what all of them return together.
+// Journals full of the longest error texts stay within their lines and their bytes. This bounds one
+// read, and the reads of all journals together.
 func TestJournalsOfErrors(t *testing.T) {
 	const budget, length, each = 60_000, 40, series.MaxErrorText + 300
 	c := client(t, redisserver.Start(t).Addr())

@@ -19,14 +19,14 @@ import (
 type layout struct {
 	plain   string   // before the tag of a plain lock
 	queues  string   // before the tag of its queue
-	holders string   // the same for the owners that share it
-	ends    string   // for their deadlines
-	limits  string   // and for their limits
-	takings string   // for how leases on it were taken
-	forced  string   // for the records of forced unlocks
-	absent  string   // the same for the key that never exists
+	holders string   // before the tag of the owners that share it
+	ends    string   // before the tag of their deadlines
+	limits  string   // before the tag of their limits
+	takings string   // before the tag of the leases on it that were taken
+	forced  string   // before the tag of the records of forced unlocks
+	absent  string   // before the tag of the key that never exists
 	group   string   // see Options.GroupBy
-	shards  []string // what the keys of a shard begin with
+	shards  []string // the beginning of the keys of each shard
 }
 
 func newLayout(o *Options) layout {
@@ -42,7 +42,7 @@ func newLayout(o *Options) layout {
 	return l
 }
 
-// shard is the number of the shard that a series lives in.
+// shard returns the number of the shard of a series.
 func (l *layout) shard(key string) int {
 	if len(l.shards) == 1 {
 		return 0
@@ -52,16 +52,15 @@ func (l *layout) shard(key string) int {
 	return int(h.Sum32() % uint32(len(l.shards)))
 }
 
-// lock is the key of a plain lock, none one in its slot that never exists.
+// lock returns the key of a plain lock, none a key in its slot that never exists.
 func (l *layout) lock(key string) string { return l.named(l.plain, key) }
 func (l *layout) none(key string) string { return l.named(l.absent, key) }
 
-// taken is the key that says how leases on a lock were taken, records that of its
-// records.
+// taken returns the key of the leases on a lock that were taken, records the key of their records.
 func (l *layout) taken(key string) string   { return l.named(l.takings, key) }
 func (l *layout) records(key string) string { return l.named(l.forced, key) }
 
-// all are the keys of locks that owners may share, as the scripts want them.
+// all returns the keys of locks that owners may share, in the order of the scripts.
 func (l *layout) all(locks ...string) []string {
 	keys := make([]string, 1, 1+5*len(locks))
 	for _, key := range locks {
@@ -74,9 +73,8 @@ func (l *layout) all(locks ...string) []string {
 	return keys
 }
 
-// named is a key of a lock: the prefix, which opens the hash tag, the tag, and the
-// rest of the name. Without the brace that is the name, so that two names never
-// meet.
+// named returns a key of a lock: the prefix, which opens the hash tag, the tag, and the rest of the
+// name. Without the brace this is the escaped name, so two names never have the same key.
 func (l *layout) named(prefix, key string) string {
 	n := l.grouped(key)
 	if n == len(key) {
@@ -85,31 +83,31 @@ func (l *layout) named(prefix, key string) string {
 	return prefix + escape(key[:n]) + "}" + escape(key[n:])
 }
 
-// grouped is how much of a lock's name decides its slot.
+// grouped returns how many bytes of a lock's name decide its slot.
 func (l *layout) grouped(key string) int {
 	if l.group == "" {
 		return len(key)
 	}
-	if i := strings.LastIndex(key, l.group); i > 0 { // an empty tag would be none
+	if i := strings.LastIndex(key, l.group); i > 0 { // an empty tag is none
 		return i
 	}
 	return len(key)
 }
 
-// names escapes the names in keys and stored texts: none of the separators of the stored
-// texts is left, and no brace that would move a slot.
+// names escapes the names in keys and stored texts. No separator of the stored texts is left, and
+// no brace that would move a slot.
 var names = driver.NewEscaping("._~:/-")
 
 func escape(s string) string { return names.Escape(s) }
 
 func appendEscaped(b []byte, s string) []byte { return names.Append(b, s) }
 
-// A Namespace is one that is in use on a server.
+// A Namespace is a namespace that is in use on a server.
 type Namespace struct {
 	Name   string
 	Keys   int // keys that were found
-	Series int // of them series
-	Locks  int // of them plain locks that are held
+	Series int // series among them
+	Locks  int // plain locks among them that are held
 }
 
 const (
@@ -117,10 +115,9 @@ const (
 	defaultLimit = 1_000_000
 )
 
-// Namespaces lists the namespaces in use on the server, or on the masters of a
-// Cluster, by name. It scans about limit keys of each server, of whatever application they
-// are, and reports whether there are more; a limit of 0 is a million. It asks
-// SCAN, which the user of [AccessRules] may not.
+// Namespaces lists the namespaces in use on the server, or on the masters of a Cluster, by name. It
+// scans about limit keys of each server, of any application, and reports whether there are more; a
+// limit of 0 is a million. It uses SCAN, which a user with only [AccessRules] may not do.
 func Namespaces(ctx context.Context, client redis.UniversalClient, limit int) (found []Namespace, more bool, err error) {
 	if limit == 0 {
 		limit = defaultLimit
@@ -171,7 +168,7 @@ func (s *survey) server(ctx context.Context, c redis.UniversalClient) error {
 	return nil
 }
 
-// count adds keys to the namespaces that they are of.
+// count adds keys to their namespaces.
 func (s *survey) count(keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,8 +44,8 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// Whatever namespaces and names are, no key is shared, and all keys of one shard
-// have one hash tag and so one slot.
+// With any namespaces and names, no key is shared, and all keys of one shard have one hash tag and
+// so one slot.
 func TestKeysStayApart(t *testing.T) {
 	m := miniredis.RunT(t)
 	c := client(t, m.Addr())

@@ -8,9 +8,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Force takes a lock from those that hold it. It works on a server at maxmemory. Of the
-// leases that were taken the latest 1000 are answered with the cause. A lock that more than
-// 10,000 owners share is refused with lock.ErrUnsupported.
+// Force implements [driver.Forcer]. It works on a server at maxmemory. The latest 1000 leases that
+// were taken are answered with the cause. A lock that more than 10,000 owners share is refused with
+// lock.ErrUnsupported.
 func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
 	keys := append(d.keys.all(f.Key), d.keys.taken(f.Key), d.keys.records(f.Key))
 	reply, err := d.run(ctx, d.scripts.force, keys, []any{
@@ -23,7 +23,7 @@ func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.Force
 	case reply == int64(0):
 		return driver.ForceRecord{}, driver.ErrFree
 	case many > maxHolders:
-		return driver.ForceRecord{}, fmt.Errorf("redislock: force: %d owners hold it, of which one step takes %d: %w", many, maxHolders, driver.ErrUnsupported)
+		return driver.ForceRecord{}, fmt.Errorf("redislock: force: %d owners hold it, and one step takes at most %d: %w", many, maxHolders, driver.ErrUnsupported)
 	}
 	text, _ := reply.(string)
 	made, ok := readForced(text)
@@ -33,7 +33,7 @@ func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.Force
 	return made, nil
 }
 
-// ForceRecords returns the records of a lock that was freed by force.
+// ForceRecords implements [driver.Forcer].
 func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
 	reply, err := d.run(ctx, d.scripts.forcings, []string{d.keys.none(key), d.keys.records(key)}, []any{driver.MaxForceRecords, maxForced})
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRe
 
 const (
 	maxForced   = 8192 // bytes of the longest record: an escape is three bytes
-	shownForced = 200  // bytes shown of what is no record
+	shownForced = 200  // bytes shown of a text that is no record
 )
 
 // readForced reads a record: see force.lua.
@@ -72,8 +72,8 @@ func readForced(text string) (driver.ForceRecord, bool) {
 	return made, !f.bad && f.rest == "" && len(made.Owners) > 0 && made.Holders >= len(made.Owners) && driver.CheckForce(&asked) == nil
 }
 
-// why returns how a lease was taken that is not alive, or otherwise if it was not. Any
-// other error is doubt about that.
+// why returns how a lease that is not alive was taken, or otherwise if it was not taken. Any other
+// error is doubt about that.
 func (d *Driver) why(ctx context.Context, h *driver.LeaseRef, otherwise error) error {
 	reply, err := d.pipelined(ctx, d.scripts.why, d.whyOf(h))
 	return readWhy(reply, err, otherwise)
@@ -93,8 +93,8 @@ func readWhy(reply any, err, otherwise error) error {
 	return otherwise
 }
 
-// freed is the answer to a release. Doubt about how a lease was taken is doubt about the
-// release: a repeated one would be taken for its own repeat else.
+// freed returns the answer to a release. Doubt about how a lease was taken is doubt about the
+// release: otherwise the repetition of a release would be taken for the answer to an earlier one.
 func (d *Driver) freed(ctx context.Context, h *driver.LeaseRef, answer error) error {
 	if h.Fence == 0 || !errors.Is(answer, driver.ErrLost) {
 		return answer

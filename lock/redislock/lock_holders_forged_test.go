@@ -14,8 +14,8 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// Of a lock that very many share a step reads so many holders and no more, whatever else
-// stands in their hash; an unlock of more is refused, and takes none.
+// If very many owners share a lock, a step reads only a bounded number of holders, even if their
+// hash has other fields. A forced unlock of more holders is refused, and takes none.
 func TestManyHolders(t *testing.T) {
 	t.Parallel()
 	const most = 10_000

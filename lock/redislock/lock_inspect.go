@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Inspect reads the state of a plain lock and changes nothing. An error is doubt.
+// Inspect implements [driver.Inspector]. An error is doubt.
 func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	places, all, err := d.inspect(ctx, key)
 	if err != nil {
@@ -30,8 +30,8 @@ const maxHolders = 10_000
 // longest is how far the deadline of a lease may lie ahead, in ms: LONGEST in shared.lua.
 const longest = 2 * int64(driver.MaxTTL/time.Millisecond)
 
-// Holders returns the holders of a lock and changes nothing: of more than 10,000 those
-// whose time ends first. An error is doubt.
+// Holders implements [driver.Sharer]. If there are more than 10,000, it returns those whose time
+// ends first. An error is doubt.
 func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	_, all, err := d.inspect(ctx, key)
 	return all, err
@@ -50,8 +50,8 @@ func (d *Driver) inspect(ctx context.Context, key string) (places int, all []dri
 	return places, all, nil
 }
 
-// readStanding reads {places, lock or "", ms left, ms, then owner and holder for
-// each that shares the lock}.
+// readStanding reads {places, lock or "", ms left, ms, then the owner and the holder's text of each
+// that shares the lock}.
 func readStanding(reply any) (places int, all []driver.Holder, ok bool) {
 	parts, _ := reply.([]any)
 	if len(parts) < 4 || len(parts)%2 != 0 {
@@ -65,7 +65,7 @@ func readStanding(reply any) (places int, all []driver.Holder, ok bool) {
 	switch {
 	case !ok1 || !ok2 || !ok3 || !ok4 || err != nil || left == -1: // a lock always expires
 		return 0, nil, false
-	case left <= 0 || strings.Trim(text, "0123456789") == "": // a bare fence is that of a lock that was freed
+	case left <= 0 || strings.Trim(text, "0123456789") == "": // a fence alone is a lock that was freed
 		return int(queued), nil, true
 	case text[0] == '+':
 		all, ok = readHolders(parts[4:], now)
@@ -75,7 +75,7 @@ func readStanding(reply any) (places int, all []driver.Holder, ok bool) {
 	return int(queued), all, ok
 }
 
-// readAlone reads fence|owner, or fence?inbox|owner of a lock that is only kept.
+// readAlone reads fence|owner, or fence?inbox|owner of a lock that is only reserved.
 func readAlone(text string, left time.Duration) ([]driver.Holder, bool) {
 	i := strings.IndexAny(text, "|?")
 	if i < 0 {
@@ -90,14 +90,14 @@ func readAlone(text string, left time.Duration) ([]driver.Holder, bool) {
 	return []driver.Holder{h}, err == nil
 }
 
-// readHolders reads the owners that share a lock, without those whose time is
-// over, in the order of their grants; owners for which a place is kept come last.
+// readHolders reads the owners that share a lock, without those whose time is over, in the order of
+// their grants; owners for which a place is reserved come last.
 func readHolders(parts []any, now int64) ([]driver.Holder, bool) {
 	var all, kept []driver.Holder
 	for pair := range slices.Chunk(parts, 2) {
 		owner, ok1 := pair[0].(string)
 		text, ok2 := pair[1].(string)
-		if text == "" { // it has a deadline, and nothing else
+		if text == "" { // it has only a deadline
 			continue
 		}
 		f := fields{rest: text}
@@ -108,7 +108,7 @@ func readHolders(parts []any, now int64) ([]driver.Holder, bool) {
 		switch {
 		case !ok1 || !ok2 || f.bad:
 			return nil, false
-		case left > longest: // no lease has it: see LONGEST in shared.lua
+		case left > longest: // longer than any lease: see LONGEST in shared.lua
 		case left > 0 && inbox == "":
 			all = append(all, h)
 		case left > 0:
@@ -119,7 +119,7 @@ func readHolders(parts []any, now int64) ([]driver.Holder, bool) {
 	slices.SortFunc(all, order)
 	slices.SortFunc(kept, order)
 	for i := range kept {
-		kept[i].Fence = 0 // it was its place in the order
+		kept[i].Fence = 0 // it was the place in the order
 	}
 	return append(all, kept...), true
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Acquire asks for the key once. An error that is no *lock.HeldError is doubt.
+// Acquire implements [driver.Driver]. An error that is no *lock.HeldError is doubt.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return d.acquire(ctx, &a)
 }
@@ -26,7 +26,7 @@ func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Gra
 	return g, err
 }
 
-// asking is the request of an owner that asks for a lock.
+// asking returns the request of an acquisition.
 func (d *Driver) asking(a *driver.Acquisition) *request {
 	r := d.requestFor(a.Key)
 	r.text(a.Owner)
@@ -35,8 +35,8 @@ func (d *Driver) asking(a *driver.Acquisition) *request {
 	return r
 }
 
-// errShared is the answer of a script for locks that one owner has at a time: this
-// one is for the others.
+// errShared is the answer of a script for locks with one owner at a time: this lock needs the
+// scripts for shared locks.
 var errShared = errors.New("the lock is shared")
 
 // granted runs a script that may grant a plain lease.
@@ -53,7 +53,7 @@ func (d *Driver) granted(ctx context.Context, name string, s *script, asked *req
 	return g, err
 }
 
-// undo frees what too few replicas have. It has a short time of its own.
+// undo releases a lease that too few replicas have, with a short timeout of its own.
 func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, g driver.Grant) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer stop()
@@ -62,7 +62,7 @@ func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, g driver.Grant
 
 const undoTime = 200 * time.Millisecond
 
-// readAcquired reads the fence of a lock that was free, or what readAsked reads.
+// readAcquired reads the fence of a lock that was free, or one of the replies of readAsked.
 func readAcquired(reply any, a *driver.Acquisition) (driver.Grant, error) {
 	fence, short := reply.(int64)
 	if !short {
@@ -99,7 +99,7 @@ func readAsked(reply any, key string) (driver.Grant, error) {
 	return driver.Grant{}, unreadable("acquire", reply)
 }
 
-// Renew moves the deadline to now + TTL. It works on a server at maxmemory.
+// Renew implements [driver.Driver]. It works on a server at maxmemory.
 func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	script, asked := d.renewal(&h)
 	r, err := d.runFor(ctx, script, asked, h.Replicas, h.TTL)
@@ -112,7 +112,8 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 	return d.renewed(ctx, &r, &h)
 }
 
-// renewal is the request for the renewal of a lease, as far as is known before it is read.
+// renewal returns the request for the renewal of a lease, and its script, before the kind of the
+// lock is known.
 func (d *Driver) renewal(h *driver.LeaseRef) (*script, *request) {
 	if h.Limit > 1 {
 		return d.scripts.sharedRenew, d.sharedRenewal(h)
@@ -123,14 +124,14 @@ func (d *Driver) renewal(h *driver.LeaseRef) (*script, *request) {
 	return d.scripts.renew, r
 }
 
-// renewed is the answer to a renewal.
+// renewed returns the answer to a renewal.
 func (d *Driver) renewed(ctx context.Context, r *outcome, h *driver.LeaseRef) (driver.Grant, error) {
 	g, err := readLeft(r, h)
 	if !errors.Is(err, driver.ErrLost) {
 		return g, err
 	}
 	if why := d.why(ctx, h, err); errors.Is(why, driver.ErrLost) {
-		err = why // it is lost, whether that is known or not
+		err = why // it is lost, even if it is not known how
 	}
 	return driver.Grant{}, err
 }
@@ -148,7 +149,7 @@ func readLeft(r *outcome, h *driver.LeaseRef) (driver.Grant, error) {
 	return driver.Grant{}, unreadable("renew", r.reply)
 }
 
-// Release frees the key, or gives it to the next in its queue. It works on a server at maxmemory.
+// Release implements [driver.Driver]. It works on a server at maxmemory.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	if h.Limit > 1 {
 		return d.freeShared(ctx, []driver.LeaseRef{h}, "")[0]

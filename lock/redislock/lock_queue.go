@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An inbox is the channel on which a process is notified that a lock is kept for one
-// of its owners. It is open while owners wait.
+// An inbox is the channel on which a process is notified that a lock is reserved for one of its
+// owners. It is open while owners wait.
 type inbox struct {
 	client  redis.UniversalClient
 	channel string
@@ -27,8 +27,8 @@ type inbox struct {
 
 // notices are the notifications of one owner.
 type notices struct {
-	woken chan struct{} // holds one wake-up: ask now
-	next  chan struct{} // the same: the lock is kept for another, ask when its time is over
+	woken chan struct{} // holds one wake-up: try now
+	next  chan struct{} // holds one wake-up: the lock is reserved for the owner before, try when its time is over
 }
 
 const linger = 5 * time.Second // a busy lock always has another waiter soon
@@ -44,7 +44,7 @@ func newInbox(client redis.UniversalClient, namespace string) *inbox {
 // open reports whether the inbox is open already.
 func (b *inbox) open() bool { return b.sub.Load() != nil }
 
-// join opens the inbox if it is closed. It returns the notices of the owner, and what is
+// join opens the inbox if it is closed. It returns the notices of the owner, and a channel that is
 // closed once messages arrive.
 func (b *inbox) join(owner string) (n *notices, ready chan struct{}) {
 	b.mu.Lock()
@@ -87,14 +87,14 @@ func (b *inbox) close() {
 		b.idle = nil
 	}
 	if sub := b.sub.Swap(nil); sub != nil {
-		_ = sub.Close() // it is gone in any case
+		_ = sub.Close() // it is no longer used, even if closing fails
 	}
 }
 
-// receive wakes owners until sub is closed. After each reconnection all are
-// woken, since messages may have been lost.
+// receive wakes owners until sub is closed. After each reconnection it wakes all owners, since
+// messages may have been lost.
 func (b *inbox) receive(sub *redis.PubSub, ready chan struct{}) {
-	_ = sub.Subscribe(context.Background(), b.channel) // what follows tries again
+	_ = sub.Subscribe(context.Background(), b.channel) // the loop below tries again
 	subscribed := false
 	for message := range sub.ChannelWithSubscriptions() {
 		switch m := message.(type) {
@@ -110,8 +110,8 @@ func (b *inbox) receive(sub *redis.PubSub, ready chan struct{}) {
 	}
 }
 
-// notify passes a message on: the owner that must ask now, or with a | before it the
-// one that comes after that.
+// notify passes a message on to the owner in it: the owner that must try now, or with a | before it
+// the owner that comes after that one.
 func (b *inbox) notify(message string) {
 	owner, next := strings.CutPrefix(message, "|")
 	b.mu.Lock()
@@ -140,9 +140,9 @@ func signal(woken chan struct{}) {
 	}
 }
 
-// Close ends the subscription that waiting needs; waiters go on by asking again and again.
-// The driver can be used on, and opens the subscription again with the next
-// waiter. The client is left open. The error is always nil.
+// Close ends the subscription that waiting needs; waiters go on by probing. The driver can still be
+// used, and opens the subscription again with the next waiter. Close does not close the client. The
+// error is always nil.
 func (d *Driver) Close() error {
 	d.inbox.mu.Lock()
 	defer d.inbox.mu.Unlock()

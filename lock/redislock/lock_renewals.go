@@ -12,9 +12,10 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// RenewAll moves the deadlines of leases to now + TTL, up to 200 in one round trip: on a
-// single server with one script, in a Cluster with one for each. Leases that several owners
-// may hold have a script each. Those that want replicas are renewed one by one, some at once.
+// RenewAll implements [driver.MultiRenewer]. It renews up to 200 leases in one round trip: on a
+// single server with one script, in a Cluster with one for each lease. Leases that several owners
+// may hold have a script each. Leases with replicas are renewed one by one, several of them
+// concurrently.
 func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
 	answers := make([]driver.Renewal, len(hs))
 	var at, acked []int
@@ -38,8 +39,9 @@ func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Re
 	return answers
 }
 
-// Server is the address of the master that judges a plain lock; empty if there is one
-// server, or the client has not read yet which masters there are.
+// Server implements [driver.Distributed]: it returns the address of the master that judges a plain
+// lock, or "" if there is only one server, or if the client has not yet read which masters there
+// are.
 func (d *Driver) Server(key string) string {
 	cluster, is := d.client.(*redis.ClusterClient)
 	if !is {
@@ -52,7 +54,7 @@ func (d *Driver) Server(key string) string {
 	return master.Options().Addr
 }
 
-// renewTogether renews the leases at some places.
+// renewTogether renews the leases with the indexes at.
 func (d *Driver) renewTogether(ctx context.Context, hs []driver.LeaseRef, at []int, answers []driver.Renewal) {
 	replies := d.callAll(ctx, at, func(i int) (*script, *request) { return d.renewal(&hs[i]) })
 	var shared, lost []int
@@ -85,15 +87,14 @@ func (d *Driver) renewTogether(ctx context.Context, hs []driver.LeaseRef, at []i
 	}
 	replies = d.callAll(ctx, lost, func(i int) (*script, *request) { return d.scripts.why, d.whyOf(&hs[i]) })
 	for k, i := range lost {
-		// It is lost, whether it is known how or not.
+		// The lease is lost, even if it is not known how.
 		if why := readWhy(replies[k].reply, replies[k].err, driver.ErrLost); errors.Is(why, driver.ErrLost) {
 			answers[i].Err = why
 		}
 	}
 }
 
-// callAll sends a request for each place, together, and returns the calls with their
-// replies.
+// callAll sends the requests of all indexes together, and returns the calls with their replies.
 func (d *Driver) callAll(ctx context.Context, at []int, request func(i int) (*script, *request)) []*call {
 	calls := make([]*call, len(at))
 	for k, i := range at {
@@ -104,7 +105,7 @@ func (d *Driver) callAll(ctx context.Context, at []int, request func(i int) (*sc
 		d.pipelines.only.sendAll(ctx, calls)
 		return struct{}{}, nil
 	})
-	if err != nil { // what was given up may be on its way still
+	if err != nil { // a request that was given up may still use its memory
 		for k := range calls {
 			calls[k] = &call{err: err}
 		}

@@ -63,8 +63,8 @@ func several(owner string, keys ...string) []driver.Acquisition {
 	return as
 }
 
-// In a Cluster the locks of one group are taken in one step, those of several
-// groups in as many, all or none; locks of as many slots are not taken together.
+// In a Cluster the locks of one group are taken in one step, and the locks of several groups in one
+// step per group, all or none. Locks that all have different slots are not taken together.
 func TestSeveralInCluster(t *testing.T) {
 	t.Parallel() // it waits for the servers to meet
 	servers := cluster(t)
@@ -120,8 +120,8 @@ func TestSeveralInCluster(t *testing.T) {
 	must(t, all.Release(t.Context()))
 }
 
-// Whatever locks are called, and by whatever they are grouped, no two share a
-// key, and those that are the same up to the separator have one hash tag.
+// With any names and any separator, no two locks share a key, and locks with the same name up to
+// the separator have one hash tag.
 func TestGroupsStayApart(t *testing.T) {
 	m := miniredis.RunT(t)
 	c := client(t, m.Addr())

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// askShared asks for a lock, however many hold it.
+// askShared requests a lock that several owners may hold.
 func (d *Driver) askShared(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
 	grants, err := d.askAll(ctx, []driver.Acquisition{*a}, nil)
 	if err != nil {
@@ -21,8 +21,8 @@ func (d *Driver) askShared(ctx context.Context, a *driver.Acquisition) (driver.G
 	return grants[0], nil
 }
 
-// askAll asks for locks of one slot, all or none. If the answer is no a waiter, for
-// one lock, takes a place in its queue, and knows then whether it is the first.
+// askAll requests locks of one slot, all or none. If it is refused, a waiter, for one lock, takes a
+// place in the queue and learns whether it is the first.
 func (d *Driver) askAll(ctx context.Context, as []driver.Acquisition, w *waiter) ([]driver.Grant, error) {
 	names, replicas := make([]string, len(as)), 0
 	args := make([]any, 0, 4+4*len(as))
@@ -53,8 +53,8 @@ func (d *Driver) askAll(ctx context.Context, as []driver.Acquisition, w *waiter)
 	return grants, err
 }
 
-// readGrants reads {1, fence, left, ...}, {0, "0", left, n} or {3, fence, now}. First: n
-// is -1, for the first of a queue that must ask without a wake-up.
+// readGrants reads {1, fence, left, ...}, {0, "0", left, n} or {3, fence, now}. First is true if n
+// is -1, for the first of a queue, which must probe.
 func readGrants(reply any, as []driver.Acquisition) (grants []driver.Grant, first bool, err error) {
 	parts, _ := reply.([]any)
 	if len(parts) == 4 && parts[0] == int64(0) {
@@ -122,10 +122,10 @@ func (d *Driver) freeShared(ctx context.Context, hs []driver.LeaseRef, place str
 	return errs
 }
 
-// AcquireAll asks for several locks at once: on a single server, or behind
-// Sentinel, in one step. In a Cluster those of one slot, see [Options.GroupBy],
-// are asked for in one step, one slot after the other, and given back if a later
-// slot refuses; lock.ErrUnsupported if no two of them share a slot.
+// AcquireAll implements [driver.MultiAcquirer]. On a single server, or behind Sentinel, it takes
+// all locks in one step. In a Cluster it takes the locks of one slot, see [Options.GroupBy], in one
+// step, one slot after the other, and gives them back if a later slot refuses; it returns
+// lock.ErrUnsupported if no two of the locks share a slot.
 func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
 	groups := d.grouped(len(as), func(i int) string { return as[i].Key })
 	if len(groups) > 1 && len(groups) == len(as) {
@@ -146,11 +146,11 @@ func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]dri
 	return grants, nil
 }
 
-// giveBack gives back what earlier slots have granted. If that fails a refusal is
+// giveBack releases the locks that earlier slots have granted. If that fails, a refusal becomes
 // doubt: the owner may have some of the locks.
 func (d *Driver) giveBack(ctx context.Context, as []driver.Acquisition, groups [][]int, err error) error {
 	if _, held := errors.AsType[*driver.HeldError](err); !held {
-		return err // an owner that asks again gets the same, and one that does not undoes it
+		return err // an owner that repeats the request gets the same grants, and one that does not undoes them
 	}
 	for _, group := range groups {
 		hs := make([]driver.LeaseRef, len(group))
@@ -166,7 +166,7 @@ func (d *Driver) giveBack(ctx context.Context, as []driver.Acquisition, groups [
 	return err
 }
 
-// ReleaseAll frees several locks, with one request for each slot.
+// ReleaseAll implements [driver.MultiAcquirer], with one request for each slot.
 func (d *Driver) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	errs := make([]error, len(hs))
 	for _, group := range d.grouped(len(hs), func(i int) string { return hs[i].Key }) {
@@ -177,8 +177,8 @@ func (d *Driver) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	return errs
 }
 
-// grouped returns the places of keys that one script can take, in the order of
-// their first.
+// grouped returns the indexes of keys that one script can take together, in the order of the first
+// key of each group.
 func (d *Driver) grouped(n int, key func(i int) string) [][]int {
 	if n == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (d *Driver) grouped(n int, key func(i int) string) [][]int {
 	return groups
 }
 
-// pick returns what stands in these places.
+// pick returns the elements with these indexes.
 func pick[T any](all []T, places []int) []T {
 	if len(places) == len(all) && slices.IsSorted(places) {
 		return all

@@ -14,8 +14,8 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// Readers, and holders of permits, take two commands to acquire and release, as
-// an owner alone does; who meets a lock of the other kind takes one more.
+// Readers, and holders of permits, need two commands to acquire and release, as an exclusive owner
+// does. A caller that meets a lock of the other kind needs one more.
 func TestSharedCommands(t *testing.T) {
 	addr := redisserver.Start(t).Addr()
 	c := client(t, addr)
@@ -175,7 +175,7 @@ func TestSharedContended(t *testing.T) {
 	}
 }
 
-// What a script says in no way that is known is doubt, never a grant.
+// A reply that the script cannot return is doubt, never a grant.
 func TestReadGrants(t *testing.T) {
 	as := []driver.Acquisition{{Key: "a"}, {Key: "b"}}
 	for _, reply := range []any{

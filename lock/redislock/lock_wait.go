@@ -18,17 +18,16 @@ import (
 const (
 	maxPlaces     = 1000                   // in the queue of one lock
 	unseen        = 10 * time.Second       // how long a queue stays after its waiters would have probed
-	probeEvery    = time.Second            // how often, and up to 1/8 later, a waiter probes its lock
-	longestProbe  = 10 * time.Second       // the same of one whose wake-ups arrive
+	probeEvery    = time.Second            // how often a waiter probes its lock; a probe is up to 1/8 later
+	longestProbe  = 10 * time.Second       // how often a waiter probes that gets its wake-ups
 	afterDeadline = 10 * time.Millisecond  // after the deadline of a holder
-	reserved      = 2 * time.Second        // how long a lock is kept for an owner that does not answer
+	reserved      = 2 * time.Second        // how long a lock is reserved for an owner that does not answer
 	subscribed    = 500 * time.Millisecond // how long the first waiter waits for its inbox
-	leaveTime     = time.Second            // for giving a place up
+	leaveTime     = time.Second            // for giving up a place
 )
 
-// Wait takes a place in the queue of the lock and returns when the lock was
-// granted. After doubt it asks again. When ctx ends it gives the place up, for
-// which it may take a second; a place that it cannot give up is passed over.
+// Wait implements [driver.Waiter]. After doubt it repeats the request. When ctx ends it gives up
+// its place, which may take a second; a place that it cannot give up is passed over.
 func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	a.Barge = false
 	var err error
@@ -46,14 +45,14 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	return w.wait(ctx, err)
 }
 
-// A seat is how a waiter stands in queues, the same for as long as it waits.
+// A seat is how a waiter is listed in queues. It does not change while the caller waits.
 type seat struct {
 	inbox string // as the queue has it
 	sure  bool   // wake-ups arrive, or the server knows that they do not
 }
 
-// seat is the seat of a waiter that joined the inbox. In a Cluster no server knows
-// whether another has a subscription.
+// seat returns the seat of a waiter that joined the inbox. In a Cluster no server knows whether
+// another has a subscription.
 func (d *Driver) seat(ready <-chan struct{}) seat {
 	if _, single := d.client.(*redis.Client); single {
 		select {
@@ -65,7 +64,7 @@ func (d *Driver) seat(ready <-chan struct{}) seat {
 	return seat{d.inbox.channel, false}
 }
 
-// expiry is how long a queue stays after a probe from this seat.
+// expiry returns how long a queue is kept after a probe from this seat.
 func (s seat) expiry() time.Duration {
 	if s.sure {
 		return longestProbe + unseen
@@ -79,10 +78,10 @@ type waiter struct {
 	a       *driver.Acquisition
 	notices *notices
 	seat    seat
-	first   bool // of the queue of a lock that is shared: it must probe
+	first   bool // of the queue of a shared lock: it must probe
 }
 
-// wait asks until it is granted. Last is the answer so far.
+// wait repeats the request until it is granted. Last is the answer so far.
 func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 	for ctx.Err() == nil {
 		asked := time.Now()
@@ -101,7 +100,7 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 	return driver.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, last))
 }
 
-// ended is the error of ctx with the last answer or doubt.
+// ended returns the error of ctx with the last answer or doubt.
 func ended(ctx context.Context, last error) error {
 	if last == nil || errors.Is(last, ctx.Err()) {
 		return cmp.Or(last, ctx.Err())
@@ -109,9 +108,8 @@ func ended(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", ctx.Err(), last)
 }
 
-// untilProbe is when a waiter that is not woken probes again: soon after the holder's
-// deadline, and soon after doubt. Between these it probes rarely if its wake-ups
-// arrive.
+// untilProbe returns when a waiter that is not woken probes again: soon after the holder's
+// deadline, and soon after doubt. In between it probes rarely if its wake-ups arrive.
 func (w *waiter) untilProbe(err error) time.Duration {
 	wait := probeEvery / 4
 	if held, ok := errors.AsType[*driver.HeldError](err); ok {
@@ -124,8 +122,8 @@ func (w *waiter) untilProbe(err error) time.Duration {
 	return wait + rand.N(probeEvery/8)
 }
 
-// sleep returns when d has passed, or earlier when ctx ends or the waiter is woken.
-// If the lock is kept for the one before it, it probes once that one's time is over.
+// sleep returns when d has passed, or earlier when ctx ends or the waiter is woken. If the lock is
+// reserved for the owner before it, the waiter probes when that reservation ends.
 func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	until := time.Now().Add(d)
 	t := time.NewTimer(d)
@@ -144,7 +142,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// ask asks, and takes a place if the answer is no.
+// ask requests the lock, and takes a place if the lock is held.
 func (w *waiter) ask(ctx context.Context) (driver.Grant, error) {
 	w.first = false
 	if w.a.Limit > 1 {
@@ -168,7 +166,7 @@ func (w *waiter) askShared(ctx context.Context) (driver.Grant, error) {
 	return grants[0], nil
 }
 
-// place is what stands in the queue for the owner.
+// place returns the owner's entry in the queue.
 func (w *waiter) place() string {
 	place := w.seat.inbox + "|" + w.a.Owner
 	if w.a.Limit > 1 {
@@ -177,7 +175,7 @@ func (w *waiter) place() string {
 	return place
 }
 
-// giveUp takes the place, and what was granted, out of the store.
+// giveUp removes the place, and the lease that may have been granted, from the store.
 func (w *waiter) giveUp(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer stop()
@@ -185,7 +183,7 @@ func (w *waiter) giveUp(ctx context.Context) {
 	for {
 		err := w.driver.freeShared(ctx, h, w.place())[0]
 		if err == nil || errors.Is(err, driver.ErrLost) || ctx.Err() != nil {
-			return // else its place is passed over, and its lease expires
+			return // else the place is passed over, and the lease expires
 		}
 		_ = wait.Sleep(ctx, leaveTime/10)
 	}

@@ -122,7 +122,7 @@ func TestContended(t *testing.T) {
 	}
 }
 
-// A turnBook records who had the key.
+// A turnBook records the owners of the key.
 type turnBook struct {
 	even   int         // so many sections end when all processes are placed
 	placed func() bool // each process has a place in the queue
@@ -197,8 +197,8 @@ func soon(t *testing.T, got <-chan *lock.Lease) *lock.Lease {
 	}
 }
 
-// Waiters for many locks share one subscription, which Close ends; those who
-// wait go on by looking, and the next waiter opens it again.
+// Waiters for many locks share one subscription, which Close ends. The waiters then go on by
+// probing, and the next waiter opens the subscription again.
 func TestOneSubscription(t *testing.T) {
 	t.Parallel() // it waits until they look
 	addr := redisserver.Start(t).Addr()
@@ -242,7 +242,8 @@ func TestWaitWithoutSubscription(t *testing.T) {
 	must(t, soon(t, got).Release(t.Context()))
 }
 
-// A queue holds so many places; who has none gets the lock too, once there are.
+// A queue has a bounded number of places. A waiter without a place gets the lock too, once there is
+// one.
 func TestFullQueue(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	t.Cleanup(func() { must(t, d.Close()) })

@@ -83,8 +83,8 @@ func (p *cutter) replies(in, out net.Conn) {
 	}
 }
 
-// A request was carried out and its reply was lost: the asker is in doubt, asks
-// again, and gets what it was given, with the same fence.
+// A request was carried out and its reply was lost: the caller is in doubt, repeats the request,
+// and gets the same grant, with the same fence.
 func TestLostReply(t *testing.T) {
 	s := redisserver.Start(t)
 	p := newCutter(t, s.Addr())
@@ -128,7 +128,7 @@ func warm(t *testing.T, d *redislock.Driver, due int64) {
 	must(t, d.Release(t.Context(), acquire(t, d, "warm", "w/2")))
 }
 
-// lose does what asks for one reply and loses it.
+// lose calls do, which sends one request, and loses the reply.
 func lose(t *testing.T, p *cutter, do func() error) {
 	t.Helper()
 	p.cut.Store(true)

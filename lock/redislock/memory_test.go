@@ -136,8 +136,8 @@ func history(t *testing.T, d *redislock.Driver, c redis.UniversalClient, keys []
 	}
 }
 
-// weights are the counter of a shard, the bytes of its journals' lines with what
-// the counter adds for each, and how many lines they are.
+// weights returns the counter of a shard, the bytes of its journals' lines with the counter's
+// overhead for each, and the number of lines.
 func weights(t *testing.T, c redis.UniversalClient, keys []string) (counted, bytes, lines int64) {
 	t.Helper()
 	counted, err := c.Get(t.Context(), "cronce:v1:{cronce.0}:jb").Int64()
@@ -197,7 +197,7 @@ func TestJournalKeepsItsNewestLine(t *testing.T) {
 	}
 }
 
-// The journals of a namespace stay within their bytes; who writes pays, and the
+// The journals of a namespace stay within their bytes: the series that writes loses lines, and the
 // newest line of each series stays.
 func TestJournalBudget(t *testing.T) {
 	const budget = 20_000
@@ -250,7 +250,7 @@ func TestJournalIsRecounted(t *testing.T) {
 	}
 }
 
-// Keys lists what is there, not what has expired.
+// Keys lists the series that exist, and not those that have expired.
 func TestKeysOfExpired(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	open(t, d, c, "a", "b")

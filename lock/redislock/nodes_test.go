@@ -121,7 +121,7 @@ func TestBoundsOfNodes(t *testing.T) {
 	}
 	must(t, c.Del(t.Context(), nodesKey).Err())
 	forge(t, c, 9999, func(i int) float64 { return now - 1000 })
-	for _, want := range []int64{10_000, 10_001, 9_502} { // what is too many is dropped before one is added
+	for _, want := range []int64{10_000, 10_001, 9_502} { // excess nodes are deleted before one is added
 		_, err := d.Beat(t.Context(), fmt.Sprint("b", want), time.Minute)
 		if n := c.ZCard(t.Context(), nodesKey).Val(); err != nil || n != want {
 			t.Errorf("%d nodes are kept, %v, want %d", n, err, want)
@@ -129,7 +129,7 @@ func TestBoundsOfNodes(t *testing.T) {
 	}
 }
 
-// What cannot be a node's name is neither told nor kept.
+// Data that cannot be a node's name is neither returned nor kept.
 func TestForgedNames(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	until := float64(time.Now().Add(time.Minute).UnixMilli())

@@ -7,18 +7,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// unwritten are how errors of a server begin that it answers before it writes anything. Those
-// about writes (OOM, MISCONF, READONLY, NOREPLICAS) are of a script that has not written yet,
-// and so are denials: see the scripts that write verdicts.
+// unwritten are the beginnings of server errors that mean that the server wrote nothing. Errors
+// about writes (OOM, MISCONF, READONLY, NOREPLICAS) come from a script that has not written yet,
+// and so do denials: see the scripts that write verdicts.
 var unwritten = append([]string{
 	"NOAUTH", "WRONGPASS", "ERR AUTH", "ERR Protocol error: unauthenticated", "ERR max number of clients",
 	"OOM", "MISCONF", "READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING", "BUSY", "NOSCRIPT",
 	"CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN", "CROSSSLOT", "ERR unknown command",
 }, denials...)
 
-// notDone reports whether an error says that the server did nothing: it was not reached, or it
-// refused the request as a whole. A client that sends requests again by itself, as one for a
-// Cluster does, returns the error of the last of them only: the first may have been carried out.
+// notDone reports whether an error shows that the server did nothing: it was not reached, or it
+// refused the request as a whole. A client that repeats requests by itself, as one for a Cluster
+// does, returns only the error of the last of them: the first may have been carried out.
 func (d *Driver) notDone(err error) bool {
 	if err == nil {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// A replica that has lost its master, and may not tell what it remembers.
+// A replica that has lost its master, and may not return its data.
 func TestMasterDownIsDoubt(t *testing.T) {
 	s := redisserver.Start(t, "--replica-serve-stale-data", "no")
 	d := newDriver(t, client(t, s.Addr()), redislock.Options{})
@@ -22,8 +22,8 @@ func TestMasterDownIsDoubt(t *testing.T) {
 	doubts(t, d, 1, "MASTERDOWN")
 }
 
-// A server that reads its data back answers nothing, and everything after that:
-// who asks with time goes on asking, and is granted.
+// A server that is loading its data answers no request, and then all of them: a caller with time
+// repeats its request, and is granted.
 func TestLoadingIsDoubt(t *testing.T) {
 	s := redisserver.Start(t, "--enable-debug-command", "yes")
 	c := client(t, s.Addr())
@@ -47,8 +47,8 @@ func TestClusterDownIsDoubt(t *testing.T) {
 	doubts(t, newDriver(t, client(t, s.Addr()), redislock.Options{}), 1, "CLUSTERDOWN")
 }
 
-// What a node of a Cluster says of keys that are another's, or on their way, is no
-// answer to a client that does not go there.
+// The answer of a Cluster node about keys that another node has, or that are moving, is no answer
+// for a client that does not follow them.
 func TestMovedIsDoubt(t *testing.T) {
 	t.Parallel() // it waits for the servers to meet
 	nodes := redisserver.Cluster(t, 3, 0)

@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// maxInFlight is how many batches are in flight at once: while one is on the wire
-	// the server works on another.
+	// maxInFlight is how many batches are in flight at once: while one is on the wire, the server
+	// works on another.
 	maxInFlight = 2
-	// lateAfter is after what time a batch in flight no longer counts as one of these:
-	// its connection may be silent, and the calls in the queue need not wait for that.
+	// lateAfter is the time after which a batch in flight no longer counts for maxInFlight: its
+	// connection may be silent, and the calls in the queue need not wait for it.
 	lateAfter = 20 * time.Millisecond
-	// maxLate bounds the batches in flight, the late ones included. A server that is
-	// merely slow gets no more requests at once than this.
+	// maxLate bounds the batches in flight, the late ones included. A server that is merely slow
+	// gets no more requests at once than this.
 	maxLate = 16
-	// maxBatch is how many requests one script serves: the server does nothing else
-	// meanwhile.
+	// maxBatch is how many requests one script serves: the server does nothing else meanwhile.
 	maxBatch = 200
 )
 
-// A pipeline sends the calls of many goroutines to one server in few round trips. A call
-// that finds fewer than maxInFlight batches in flight is sent at once, alone, by its own
-// goroutine. Any other is enqueued; when a batch completes, all calls of the queue are
-// flushed as the next batch. No call waits for a time to pass.
+// A pipeline sends the calls of many goroutines to one server in few round trips. A call that finds
+// fewer than maxInFlight batches in flight is sent at once, alone, by its own goroutine. Any other
+// is enqueued; when a batch completes, all calls of the queue are flushed as the next batch. No
+// call waits for a time to pass.
 //
 //	enqueue → flush → complete → flush …
 //
@@ -38,20 +37,20 @@ const (
 type pipeline struct {
 	client redis.UniversalClient
 	limit  time.Duration // of a batch
-	late   time.Duration // lateAfter, but for tests
-	apart  atomic.Bool   // the server takes keys of one slot only in one run of a script
+	late   time.Duration // lateAfter, except in tests
+	apart  atomic.Bool   // the server accepts only keys of one slot in one run of a script
 
 	mu       sync.Mutex
 	inFlight []*batch    // oldest first
 	queue    []*call     // oldest first
-	timer    *time.Timer // of the next batch that is late while calls wait; nil: never needed
+	timer    *time.Timer // fires when the next batch becomes late while calls wait; nil: never needed
 }
 
 // A call is one request that waits in the queue, or in a batch in flight.
 type call struct {
 	script  *script
 	request *request
-	done    chan struct{} // closed once reply and err are there
+	done    chan struct{} // closed once reply and err are set
 	reply   any
 	err     error
 }
@@ -60,11 +59,11 @@ func newPipeline(client redis.UniversalClient, limit time.Duration) *pipeline {
 	return &pipeline{client: client, limit: limit, late: lateAfter}
 }
 
-// do sends a request, with those of other callers if there are any, and returns its
-// reply. When ctx ends a call that was not sent is withdrawn. One that was sent returns
-// when the deadline of ctx passes, and may still be carried out; but one that was
-// cancelled earlier waits for its reply, within the limit of a batch. Otherwise the
-// cleanup of a request whose answer is unknown could reach the server before the request.
+// do sends a request, with the requests of other callers if there are any, and returns its reply.
+// When ctx ends, a call that was not sent is withdrawn. A call that was sent returns when the
+// deadline of ctx passes, and may still be carried out. If ctx was cancelled earlier, the call
+// waits for its reply, within the limit of a batch: otherwise the cleanup of a request whose answer
+// is unknown could reach the server before the request.
 func (p *pipeline) do(ctx context.Context, s *script, r *request) (any, error) {
 	c, alone := p.enqueue(s, r)
 	if alone != nil {
@@ -84,7 +83,7 @@ func (p *pipeline) do(ctx context.Context, s *script, r *request) (any, error) {
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		select {
-		case <-c.done: // a grant that is there is not lost
+		case <-c.done: // a grant that has arrived is not lost
 		default:
 			return nil, ctx.Err()
 		}
@@ -94,8 +93,8 @@ func (p *pipeline) do(ctx context.Context, s *script, r *request) (any, error) {
 	return c.reply, c.err
 }
 
-// enqueue returns a batch in flight if the request may be sent at once, alone. Otherwise
-// it returns the call that is now in the queue.
+// enqueue returns a batch in flight if the request may be sent at once, alone. Otherwise it returns
+// the enqueued call.
 func (p *pipeline) enqueue(s *script, r *request) (c *call, alone *batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,8 +109,7 @@ func (p *pipeline) enqueue(s *script, r *request) (c *call, alone *batch) {
 	return c, nil
 }
 
-// withdraw takes a call out of the queue, and reports whether it was there: then it was
-// not sent, and never is.
+// withdraw takes a call out of the queue, and reports whether it was there: then it is never sent.
 func (p *pipeline) withdraw(c *call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,13 +121,13 @@ func (p *pipeline) withdraw(c *call) bool {
 	return true
 }
 
-// pipelines are those of a client: one for each server that judges leases, so that a
-// server that does not answer delays no request to another.
+// pipelines are the pipelines of a client: one for each server that judges leases, so that a server
+// that does not answer delays no request to another.
 type pipelines struct {
 	client redis.UniversalClient
 	limit  time.Duration // of a batch
-	only   *pipeline     // of all clients but those of a Cluster; of these for what is not enqueued
-	all    sync.Map      // of a Cluster: the address of a master -> its *pipeline
+	only   *pipeline     // of a client that is not for a Cluster; in a Cluster for requests that are not enqueued
+	all    sync.Map      // in a Cluster: the address of a master -> its *pipeline
 }
 
 func newPipelines(client redis.UniversalClient, limit time.Duration) *pipelines {
@@ -139,9 +137,8 @@ func newPipelines(client redis.UniversalClient, limit time.Duration) *pipelines 
 	return a
 }
 
-// of returns the pipeline for a request. It returns nil if the request has to be sent
-// alone, since its context ends before the limit of a batch: a batch is not cut short for
-// one of its calls.
+// of returns the pipeline for a request. It returns nil if the request must be sent alone, because
+// its context ends before the limit of a batch: a batch is not cut short for one of its calls.
 func (a *pipelines) of(ctx context.Context, r *request) *pipeline {
 	if deadline, some := ctx.Deadline(); some && time.Until(deadline) <= a.limit {
 		return nil
@@ -163,27 +160,27 @@ func (a *pipelines) of(ctx context.Context, r *request) *pipeline {
 	return p.(*pipeline)
 }
 
-// A batch is what was sent, or is about to be sent, together: calls that were taken off
-// the queue, or one request that its own goroutine sends, which has no call.
+// A batch is sent in one round trip: the calls that were taken off the queue, or one request that
+// its own goroutine sends, which has no call.
 type batch struct {
 	calls []*call
 	began time.Time
 	late  bool // it no longer counts: see lateAfter
 }
 
-// A command is one EVALSHA of a batch. It serves one call, or all calls of the batch whose
-// script joins: such a script is given the first key of each call, then the second of each,
-// the arguments of one call after the other, and returns a list with a reply for each.
+// A command is one EVALSHA of a batch. It serves one call, or all calls of the batch whose script
+// joins. A script that joins gets the first key of each call, then the second of each, and the
+// arguments call by call. It returns a list with a reply for each call.
 type command struct {
 	calls   []*call
 	script  *script
-	request *request // that of the only call, or of all of them
+	request *request // the request of the only call, or of all calls
 	whole   bool     // the server does not know the script: it is sent with its source
 	cmd     *redis.Cmd
 }
 
-// commands returns what is to be sent for some calls. Those of a script that joins share
-// a command unless they have to stay apart.
+// commands returns the commands for some calls. The calls of a script that joins share a command,
+// unless apart is set.
 func commands(calls []*call, apart bool) []*command {
 	var all []*command
 	for _, c := range calls {
@@ -206,7 +203,7 @@ func commands(calls []*call, apart bool) []*command {
 	return all
 }
 
-// joined is the request of all these calls.
+// joined returns one request for all these calls.
 func joined(calls []*call) *request {
 	r := requests.Get().(*request)
 	for k := range calls[0].request.keys.ends {
@@ -222,15 +219,15 @@ func joined(calls []*call) *request {
 	return r
 }
 
-// send sends a batch and completes its calls. Its context is that of no caller: a caller may
-// return before its call completes.
+// send sends a batch and completes its calls. Its context comes from no caller: a caller may return
+// before its call completes.
 func (p *pipeline) send(b *batch) {
 	ctx, stop := context.WithTimeout(context.Background(), p.limit)
 	defer stop()
 	p.sendAll(ctx, b.calls)
 }
 
-// sendAll sends calls in as few round trips as can be, and completes them.
+// sendAll sends calls in as few round trips as possible, and completes them.
 func (p *pipeline) sendAll(ctx context.Context, calls []*call) {
 	todo := commands(calls, p.apart.Load())
 	for len(todo) > 0 {
@@ -238,8 +235,8 @@ func (p *pipeline) sendAll(ctx context.Context, calls []*call) {
 	}
 }
 
-// exec sends commands in one round trip, completes the calls of those that have an answer,
-// and returns what is to be sent again, in another form.
+// exec sends commands in one round trip, completes the calls of those that have an answer, and
+// returns the commands that must be sent again, in another form.
 func (p *pipeline) exec(ctx context.Context, all []*command) (again []*command) {
 	pipe := p.client.Pipeline()
 	for _, m := range all {
@@ -278,7 +275,7 @@ func (m *command) complete() {
 	}
 }
 
-// replies returns the reply to each call.
+// replies returns the replies to the calls.
 func (m *command) replies() ([]any, error) {
 	reply, err := m.cmd.Result()
 	if err != nil || !m.script.joins {
@@ -287,7 +284,7 @@ func (m *command) replies() ([]any, error) {
 	return readReplies(reply, len(m.calls))
 }
 
-// readReplies reads the reply of a script that joins to so many calls.
+// readReplies reads the reply of a script that joins so many calls.
 func readReplies(reply any, calls int) ([]any, error) {
 	replies, _ := reply.([]any)
 	if len(replies) != calls {
@@ -296,7 +293,7 @@ func readReplies(reply any, calls int) ([]any, error) {
 	return replies, nil
 }
 
-// answered is a reply to one call. A text that begins with ! is an error.
+// answered returns a reply to one call. A text that begins with ! is an error.
 func answered(reply any) (any, error) {
 	if text, is := reply.(string); is && strings.HasPrefix(text, "!") {
 		return nil, replyError(text[1:])
@@ -309,11 +306,11 @@ type replyError string
 
 func (e replyError) Error() string { return string(e) }
 
-// RedisError makes it a redis.Error.
+// RedisError implements redis.Error.
 func (replyError) RedisError() {}
 
-// begin puts a batch in flight with these calls. It returns nil if there may be no more
-// batches. The mutex is held.
+// begin puts a batch in flight with these calls. It returns nil if no more batches may be in
+// flight. The mutex is held.
 func (p *pipeline) begin(calls []*call) *batch {
 	if len(p.inFlight) == maxLate || p.counting() == maxInFlight {
 		return nil
@@ -323,7 +320,7 @@ func (p *pipeline) begin(calls []*call) *batch {
 	return b
 }
 
-// counting is how many batches in flight are not late. The mutex is held.
+// counting returns how many batches in flight are not late. The mutex is held.
 func (p *pipeline) counting() int {
 	n := 0
 	for _, b := range p.inFlight {
@@ -334,8 +331,8 @@ func (p *pipeline) counting() int {
 	return n
 }
 
-// next begins a batch of what is in the queue, up to maxBatch calls. It returns nil if
-// there are none, or there may be no more batches. The mutex is held.
+// next begins a batch of the calls in the queue, up to maxBatch. It returns nil if there are none,
+// or if no more batches may be in flight. The mutex is held.
 func (p *pipeline) next() *batch {
 	n := min(len(p.queue), maxBatch)
 	if n == 0 {
@@ -348,12 +345,12 @@ func (p *pipeline) next() *batch {
 	if p.queue = p.queue[n:]; len(p.queue) > 0 {
 		p.watch()
 	} else {
-		p.queue = nil // its memory is the batch's
+		p.queue = nil // the batch uses its memory
 	}
 	return b
 }
 
-// flush sends a batch, and what is in the queue then, until no call waits or others do so.
+// flush sends a batch, and then the queue, until no call waits or no more batches may be in flight.
 func (p *pipeline) flush(b *batch) {
 	for b != nil {
 		p.send(b)
@@ -370,20 +367,20 @@ func (p *pipeline) complete(b *batch) *batch {
 	return p.next()
 }
 
-// completeAlone completes the batch of a request that its own goroutine has sent, which
-// need not wait for the calls that are in the queue.
+// completeAlone completes the batch of a request that its own goroutine has sent, which need not
+// wait for the calls in the queue.
 func (p *pipeline) completeAlone(b *batch) {
 	if next := p.complete(b); next != nil {
 		go p.flush(next)
 	}
 }
 
-// watch has the queue flushed when the next batch in flight is late. It is called when
-// calls begin to wait. The mutex is held.
+// watch has the queue flushed when the next batch in flight becomes late. It is called when calls
+// begin to wait. The mutex is held.
 func (p *pipeline) watch() {
 	i := slices.IndexFunc(p.inFlight, func(b *batch) bool { return !b.late })
 	if i < 0 {
-		return // there may be no more batches: the first to complete goes on
+		return // no more batches may be in flight: the first that completes flushes the queue
 	}
 	left := p.late - time.Since(p.inFlight[i].began)
 	if p.timer == nil {

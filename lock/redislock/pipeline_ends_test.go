@@ -88,7 +88,8 @@ func TestGrantAtTheDeadline(t *testing.T) {
 	})
 }
 
-// A releasing server frees what it is asked for when open is closed, and notes which commands a client may send again.
+// A releasing server frees the requested locks when open is closed, and notes which commands a
+// client may send again.
 type releasing struct {
 	*fakeServer
 	again []bool
@@ -119,8 +120,8 @@ func (s *releasing) free(cmds ...redis.Cmder) error {
 	return nil
 }
 
-// A client sends no release again by itself, neither one that goes alone nor those of a batch: the second answer would be
-// that another owner may have the lock.
+// A client sends no release again by itself, neither a single one nor one of a batch: the second
+// answer would be that another owner may have the lock.
 func TestReleasesOfABatchAreSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &releasing{fakeServer: &fakeServer{open: make(chan struct{})}}

@@ -80,7 +80,7 @@ func owners(c redis.Cmder) (all []string) {
 	return all
 }
 
-// answer is what the script answers these.
+// answer returns the script's answer to these owners.
 func answer(owners []string) (replies []any) {
 	for _, owner := range owners {
 		if owner == "mine" {

@@ -129,9 +129,9 @@ func published(stats string) (n int) {
 	return 0
 }
 
-// What no lease can have is no holder: a deadline beyond the longest TTL, and as much again for a
-// clock that was put back; and no limit: one that is smaller than that of each holder. They
-// keep none out, and are gone after the next steps.
+// An entry that no lease can have is no holder: its deadline is beyond the longest TTL, and as much
+// again for a clock that was put back. A limit below the limits of all holders is no limit. Such
+// entries exclude no owner, and are deleted by the next steps.
 func TestForgedEnds(t *testing.T) {
 	t.Parallel()
 	const hour = float64(3_600_000)

@@ -12,17 +12,17 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// moment is how long replicas that are merely counted have to answer.
+// moment is how long Replicas waits for the answers of replicas.
 const moment = 200 * time.Millisecond
 
-// An outcome is the reply of a script, and how many replicas have what it wrote.
+// An outcome is the reply of a script, and the number of replicas that have its writes.
 type outcome struct {
 	reply  any
 	acked  int
-	failed error // why it is unknown how many
+	failed error // why the number is unknown
 }
 
-// short is the doubt about what too few replicas have, nil if they are enough.
+// short returns the doubt if too few replicas have the writes, and nil otherwise.
 func (o *outcome) short(key string, want int) error {
 	if o.acked >= want {
 		return nil
@@ -34,8 +34,8 @@ func (o *outcome) short(key string, want int) error {
 	return err
 }
 
-// runFor runs a script, as pipelined does, and waits until so many replicas have what
-// it wrote, or for as long as that is of use to a lease with this TTL.
+// runFor runs a script, as pipelined does. It waits until so many replicas have the writes, or for
+// as long as the wait is of use to a lease with this TTL.
 func (d *Driver) runFor(ctx context.Context, s *script, r *request, replicas int, ttl time.Duration) (o outcome, err error) {
 	if replicas > 0 {
 		return d.runAckedFor(ctx, s, r, replicas, ttl)
@@ -44,7 +44,7 @@ func (d *Driver) runFor(ctx context.Context, s *script, r *request, replicas int
 	return o, err
 }
 
-// runAlone is runFor of a request that shares no round trip.
+// runAlone is runFor for a request that shares no round trip.
 func (d *Driver) runAlone(ctx context.Context, s *script, r *request, replicas int, ttl time.Duration) (o outcome, err error) {
 	if replicas > 0 {
 		return d.runAckedFor(ctx, s, r, replicas, ttl)
@@ -53,15 +53,15 @@ func (d *Driver) runAlone(ctx context.Context, s *script, r *request, replicas i
 	return o, err
 }
 
-// runAckedFor is runFor where there are replicas to wait for.
+// runAckedFor is runFor for a request with replicas.
 func (d *Driver) runAckedFor(ctx context.Context, s *script, r *request, replicas int, ttl time.Duration) (outcome, error) {
 	return bounded(ctx, d.prompt, func() (outcome, error) {
 		return d.runAcked(ctx, s, r, replicas, d.ackTime(ctx, ttl))
 	})
 }
 
-// ackTime is how long replicas are waited for: WAIT has to answer before the
-// client or the context gives the connection up.
+// ackTime returns how long to wait for replicas: WAIT must answer before the client or the context
+// gives up the connection.
 func (d *Driver) ackTime(ctx context.Context, ttl time.Duration) time.Duration {
 	wait := min(d.acks, ttl/5)
 	if limit := readTimeout(d.client); limit > 0 {
@@ -73,8 +73,8 @@ func (d *Driver) ackTime(ctx context.Context, ttl time.Duration) time.Duration {
 	return max(wait, time.Millisecond)
 }
 
-// runAcked sends the script and a WAIT to the key's own master. A node of a
-// Cluster that says where the key has gone is followed there once.
+// runAcked sends the script and a WAIT to the master of the key. If a node of a Cluster answers
+// that the key has moved, runAcked sends them once more to the new master.
 func (d *Driver) runAcked(ctx context.Context, s *script, r *request, replicas int, wait time.Duration) (outcome, error) {
 	node, err := d.master(ctx, r.firstKey())
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *Driver) runAcked(ctx context.Context, s *script, r *request, replicas i
 // A pipeliner is a client of one server, or of the master behind Sentinel.
 type pipeliner interface{ Pipeline() redis.Pipeliner }
 
-// master is a client of the server that judges a key.
+// master returns a client of the server that judges a key.
 func (d *Driver) master(ctx context.Context, key string) (pipeliner, error) {
 	if cluster, ok := d.client.(*redis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, key)
@@ -104,9 +104,9 @@ func (d *Driver) master(ctx context.Context, key string) (pipeliner, error) {
 	return d.client, nil
 }
 
-// redirected is the master that an error of another one names, and whether it
-// requires an ASKING first, since the key is on its way there. Nil: none, or one that the
-// client does not know yet.
+// redirected returns the master that another master's error names, and whether that master requires
+// an ASKING first, because the key is moving to it. It returns nil if the error names no master, or
+// one that the client does not know yet.
 func redirected(ctx context.Context, cluster *redis.ClusterClient, err error) (node pipeliner, asking bool) {
 	asking = redis.HasErrorPrefix(err, "ASK ")
 	words := strings.Fields(err.Error())
@@ -116,7 +116,7 @@ func redirected(ctx context.Context, cluster *redis.ClusterClient, err error) (n
 	var found *redis.Client
 	err = eachMaster(ctx, cluster, func(_ context.Context, c redis.UniversalClient) error {
 		if client, is := c.(*redis.Client); is && client.Options().Addr == words[2] {
-			found = client // one at most has the address
+			found = client // at most one has the address
 		}
 		return nil
 	})
@@ -126,10 +126,10 @@ func redirected(ctx context.Context, cluster *redis.ClusterClient, err error) (n
 	return found, asking
 }
 
-// An acknowledged request is one whose writes replicas must have, on one server.
+// An acknowledged request is a request to one server whose writes replicas must have.
 type acknowledged struct {
 	node     pipeliner
-	asking   bool // the server requires an ASKING first: the key is on its way there
+	asking   bool // the server requires an ASKING first: the key is moving to it
 	script   *script
 	touch    *script
 	request  *request
@@ -137,9 +137,9 @@ type acknowledged struct {
 	wait     time.Duration
 }
 
-// run sends the script and a WAIT on one connection: WAIT counts the replicas that have
-// what that connection wrote. What the script found done may have been written by
-// another one, so touch writes something in any case.
+// run sends the script and a WAIT on one connection: WAIT counts the replicas that have the writes
+// of that connection. If the script finds its work done, another connection may have written it, so
+// touch writes in any case.
 func (a *acknowledged) run(ctx context.Context) (outcome, error) {
 	asked, touched, waited := a.send(ctx, false)
 	if unknown(asked.Err()) || unknown(touched.Err()) {
@@ -159,11 +159,11 @@ func (a *acknowledged) run(ctx context.Context) (outcome, error) {
 	return outcome{reply: reply, acked: n, failed: err}, nil
 }
 
-// send sends the three in one pipeline of the client, scripts by their hashes or whole.
+// send sends the three commands in one pipeline of the client. Scripts are sent by hash, or whole.
 func (a *acknowledged) send(ctx context.Context, whole bool) (asked, touched, waited *redis.Cmd) {
 	pipe := a.node.Pipeline()
 	ask := func(s *script, r *request) *redis.Cmd {
-		if a.asking { // it holds for one command
+		if a.asking { // it applies to one command
 			pipe.Do(ctx, "asking")
 		}
 		cmd := r.command(ctx, s, whole)
@@ -177,8 +177,8 @@ func (a *acknowledged) send(ctx context.Context, whole bool) (asked, touched, wa
 	return asked, touched, waited
 }
 
-// Attached returns how many replicas the server that judges the series counts as its own, also those
-// that lag or do not answer at the moment.
+// Attached returns how many replicas the server that judges the series has attached, including
+// those that lag or do not answer at the moment.
 func (d *Driver) Attached(ctx context.Context, series string) (int, error) {
 	node, err := d.master(ctx, d.keys.shards[d.keys.shard(series)])
 	if err != nil {
@@ -198,16 +198,16 @@ func (d *Driver) Attached(ctx context.Context, series string) (int, error) {
 			return strconv.Atoi(count)
 		}
 	}
-	return 0, nil // a server that says nothing of replicas
+	return 0, nil // the server reports no replicas
 }
 
-// Replicas returns how many replicas of the server that judges key answer within a
-// moment, a fifth of a second.
+// Replicas returns how many replicas of the server that judges key answer within a fifth of a
+// second.
 func (d *Driver) Replicas(ctx context.Context, key string) (int, error) {
 	if err := driver.CheckKey(key); err != nil {
 		return 0, err
 	}
-	// More than there can be, of something that is written now.
+	// WAIT for more replicas than there can be, and a key that is written now.
 	o, err := bounded(ctx, d.prompt, func() (outcome, error) {
 		return d.runAcked(ctx, d.scripts.touch, requestOf([]string{d.keys.lock(key) + ":touched"}), driver.MaxReplicas+1, moment)
 	})

@@ -17,8 +17,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// replicated starts a master and its replicas and returns when these have what it
-// has.
+// replicated starts a master and its replicas and returns when the replicas have its data.
 func replicated(t *testing.T, n int) (master *redisserver.Server, replicas []*redisserver.Server) {
 	t.Helper()
 	master = redisserver.Start(t)
@@ -70,10 +69,9 @@ func lacks(t *testing.T, what string, err error, want, acked int) {
 	}
 }
 
-// With all replicas there, grants and renewals count; when one stops, both are
-// doubt that says how many are left, a grant is undone, and what does not ask for
-// replicas goes on. Other connections are in use all the time: what replicas have
-// of theirs says nothing.
+// With all replicas, grants and renewals count. When one stops, both are doubt with the number of
+// the others, a grant is undone, and requests without replicas go on. Other connections are in use
+// all the time: the writes of those that replicas have do not count.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	master, replicas := replicated(t, 2)
@@ -111,9 +109,9 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// A grant that is asked for again was written by another connection, perhaps
-// before its reply was lost. It counts no sooner: with the replicas stopped it is
-// doubt, whatever the version of the server makes of a WAIT behind no write.
+// A grant whose request is repeated was written by another connection, perhaps before its reply was
+// lost. It counts no sooner: with the replicas stopped it is doubt, with any version of the server,
+// which differ in a WAIT without a write.
 func TestReplicasOfARepeatedRequest(t *testing.T) {
 	t.Parallel()
 	master, replicas := replicated(t, 1)
@@ -128,9 +126,8 @@ func TestReplicasOfARepeatedRequest(t *testing.T) {
 	lacks(t, "grant", acquireFor(t, d, "key", "a/1", 1), 1, 0)
 	cl.Replicas = 1
 	lacks(t, "claim", d.Claim(t.Context(), []series.Claim{cl})[0].Err, 1, 0)
-	// Older servers count no replica here in any case. What makes newer ones wait
-	// is a SET for each, besides those with which a lock is tried: one, or two where
-	// a script was not known.
+	// Older servers count no replica here in any case. Newer servers wait because of a SET for
+	// each, besides the SETs with which a lock is tried: one, or two if a script was not known.
 	if n := calls(t, c, "set") - before; n < 1+2 {
 		t.Errorf("%d SETs for a grant and the WAITs of a grant and of a claim, want 3 or more", n)
 	}
@@ -225,7 +222,7 @@ func TestReplicasWait(t *testing.T) {
 	must(t, acquireKey(t, l, "key").Release(t.Context()))
 }
 
-// A user who may not WAIT is in doubt, and told why.
+// A user without the right to WAIT gets doubt, with the reason.
 func TestReplicasDenied(t *testing.T) {
 	t.Parallel()
 	master, _ := replicated(t, 1)

@@ -14,7 +14,7 @@ const (
 	testRun    = ";1795207852927|o|a/1|1795207852937400|1|1795207852930|1795207882937|0"
 )
 
-// What a reply says of a claim; a reply that is broken in any part is doubt.
+// The fields of a reply to a claim; a reply that is broken in any part is doubt.
 func TestReadAnswer(t *testing.T) {
 	c := claimOf("job", "a/1", testNumber)
 	for text, want := range map[string]series.Kind{

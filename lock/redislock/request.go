@@ -13,21 +13,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A request is what one run of a script is given: keys and arguments as texts
-// that share their memory, because there are many, and short ones. It is for one
-// goroutine.
+// A request is the keys and the arguments of one run of a script. They are texts that share their
+// memory, because there are many short ones. A request is not safe for concurrent use.
 type request struct {
-	prefix string // of the shard's keys
+	prefix string // the beginning of the shard's keys
 	keys   texts
 	args   texts
-	all    []string // keys and arguments as texts of their own
-	sent   []any    // EVALSHA and what follows it: pointers to all
-	last   terms    // of the latest claim
-	packed []byte   // the same as text
-	once   bool     // the client must not send it again: see onceOnly
+	all    []string // keys and arguments as separate strings
+	sent   []any    // EVALSHA and its arguments: pointers to all
+	last   terms    // the terms of the latest claim
+	packed []byte   // last as text
+	once   bool     // the client must not repeat it: see onceOnly
 }
 
-// texts are many texts one after the other.
+// texts are many texts in one slice, one after the other.
 type texts struct {
 	b    []byte
 	ends []int
@@ -35,7 +34,7 @@ type texts struct {
 
 func (t *texts) end() { t.ends = append(t.ends, len(t.b)) }
 
-// appendTo appends them each as a string of its own.
+// appendTo appends each text as a string.
 func (t *texts) appendTo(all []string) []string {
 	text, from := string(t.b), 0
 	for _, end := range t.ends {
@@ -47,7 +46,7 @@ func (t *texts) appendTo(all []string) []string {
 
 func (t *texts) clear() { t.b, t.ends = t.b[:0], t.ends[:0] }
 
-// at is one of the texts.
+// at returns the text with index i.
 func (t *texts) at(i int) []byte {
 	if i == 0 {
 		return t.b[:t.ends[0]]
@@ -55,7 +54,7 @@ func (t *texts) at(i int) []byte {
 	return t.b[t.ends[i-1]:t.ends[i]]
 }
 
-// join appends the texts of another.
+// join appends all texts of o.
 func (t *texts) join(o texts) {
 	from := len(t.b)
 	t.b = append(t.b, o.b...)
@@ -66,7 +65,7 @@ func (t *texts) join(o texts) {
 
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-// free gives a request back that is not used any more.
+// free returns a request to the pool. The caller must not use it afterwards.
 func (r *request) free() {
 	r.keys.clear()
 	r.args.clear()
@@ -83,7 +82,7 @@ func (d *Driver) newRequest(shard int) *request {
 	return r
 }
 
-// requestFor returns a request for a plain lock: its key and its queue's.
+// requestFor returns a request for a plain lock, with its key and the key of its queue.
 func (d *Driver) requestFor(key string) *request {
 	r := requests.Get().(*request)
 	r.lock(&d.keys, d.keys.plain, key)
@@ -93,11 +92,10 @@ func (d *Driver) requestFor(key string) *request {
 	return r
 }
 
-// firstKey is the key that decides which server the request is for.
+// firstKey returns the key that decides which server gets the request.
 func (r *request) firstKey() string { return string(r.keys.at(0)) }
 
-// requestOf returns a request with keys and arguments, which are texts and whole
-// numbers.
+// requestOf returns a request with keys and arguments, which are texts and whole numbers.
 func requestOf(keys []string, args ...any) *request {
 	r := requests.Get().(*request)
 	for _, key := range keys {
@@ -113,7 +111,7 @@ func requestOf(keys []string, args ...any) *request {
 		case int:
 			r.number(int64(v))
 		default:
-			panic(fmt.Sprintf("redislock: an argument is a %T", arg)) // a mistake of this package
+			panic(fmt.Sprintf("redislock: an argument is a %T", arg)) // a bug of this package
 		}
 	}
 	return r
@@ -133,7 +131,7 @@ func (r *request) lock(l *layout, prefix, key string) {
 	r.keys.end()
 }
 
-// text adds arguments that are sent as they are.
+// text adds arguments that are sent unchanged.
 func (r *request) text(values ...string) {
 	for _, v := range values {
 		r.args.b = append(r.args.b, v...)
@@ -141,7 +139,7 @@ func (r *request) text(values ...string) {
 	}
 }
 
-// escaped adds arguments that were given from outside.
+// escaped adds arguments that come from callers.
 func (r *request) escaped(values ...string) {
 	for _, v := range values {
 		r.args.b = appendEscaped(r.args.b, v)
@@ -149,7 +147,7 @@ func (r *request) escaped(values ...string) {
 	}
 }
 
-// holder adds what a lock is while an owner has it.
+// holder adds the value of a lock that an owner has.
 func (r *request) holder(fence int64, owner string) {
 	r.args.b = append(append(strconv.AppendInt(r.args.b, fence, 10), '|'), owner...)
 	r.args.end()
@@ -162,11 +160,11 @@ func (r *request) number(values ...int64) {
 	}
 }
 
-// fixedArgs is how many arguments of EVALSHA come before the keys: its name, the hash,
-// and the number of keys.
+// fixedArgs is how many arguments of EVALSHA come before the keys: its name, the hash, and the
+// number of keys.
 const fixedArgs = 3
 
-// command is the request as EVALSHA, or as EVAL with the whole script.
+// command returns the request as EVALSHA, or as EVAL with the whole script.
 func (r *request) command(ctx context.Context, s *script, whole bool) *redis.Cmd {
 	name, text := "evalsha", s.hash
 	if whole {
@@ -175,14 +173,14 @@ func (r *request) command(ctx context.Context, s *script, whole bool) *redis.Cmd
 	r.all = r.args.appendTo(r.keys.appendTo(r.all[:0]))
 	r.sent = append(r.sent[:0], name, text, len(r.keys.ends))
 	for i := range r.all {
-		r.sent = append(r.sent, &r.all[i]) // a pointer needs no memory of its own
+		r.sent = append(r.sent, &r.all[i]) // a pointer is stored in the interface, and needs no memory of its own
 	}
 	cmd := redis.NewCmd(ctx, r.sent...)
 	cmd.SetFirstKeyPos(fixedArgs)
 	return cmd
 }
 
-// sendable is the command as it is given to the client.
+// sendable returns the command in the form for the client.
 func (r *request) sendable(cmd *redis.Cmd) redis.Cmder {
 	if r.once {
 		return onceOnly{cmd}
@@ -190,16 +188,15 @@ func (r *request) sendable(cmd *redis.Cmd) redis.Cmder {
 	return cmd
 }
 
-// onceOnly is a command that a client for a Cluster does not send again when a connection
-// breaks. It is for the release of a lock: sent again the answer is that another owner may
-// have the lock, and only a caller that knows of the first request knows that nothing was
-// lost.
+// onceOnly is a command that a client for a Cluster does not repeat when a connection breaks. The
+// release of a lock is such a command: the answer to a repetition is that another owner may have
+// the lock, and only a caller that knows of the first request knows that nothing was lost.
 type onceOnly struct{ *redis.Cmd }
 
-// NoRetry is that of redis.Cmder.
+// NoRetry implements redis.Cmder.
 func (onceOnly) NoRetry() bool { return true }
 
-// evaluate runs a script for one request, alone. Where the script is not known it is sent
+// evaluate runs a script for one request, alone. If the server does not know the script, it is sent
 // with its source.
 func evaluate(ctx context.Context, client redis.UniversalClient, s *script, r *request) (any, error) {
 	cmd := r.command(ctx, s, false)
@@ -214,7 +211,7 @@ func evaluate(ctx context.Context, client redis.UniversalClient, s *script, r *r
 	return s.only(cmd.Val())
 }
 
-// only is the reply to the only call of a run.
+// only returns the reply to the only call of a run.
 func (s *script) only(reply any) (any, error) {
 	if !s.joins {
 		return reply, nil
@@ -226,20 +223,20 @@ func (s *script) only(reply any) (any, error) {
 	return answered(replies[0])
 }
 
-// unknown reports whether a server does not know the script.
+// unknown reports whether err is that the server does not know the script.
 func unknown(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 //go:embed lua
 var sources embed.FS
 
-// A script runs on the server. Parameters only ever go through KEYS and ARGV.
+// A script runs on the server. Parameters are passed only as KEYS and ARGV.
 type script struct {
 	source string
-	hash   string // by which a server knows it
+	hash   string // by which the server finds it
 	joins  bool   // one run serves many calls: see [batch]
 }
 
-// scripts are the operations, each named as its file.
+// scripts are the operations, each with the name of its file.
 type scripts struct {
 	acquire, wait, renew, release                   *script
 	sharedAcquire, sharedRenew, sharedRelease       *script
@@ -252,7 +249,7 @@ type scripts struct {
 var embedded = load(func(name string) string {
 	src, err := sources.ReadFile("lua/" + name + ".lua")
 	if err != nil {
-		panic(err) // a file that was built in is missing
+		panic(err) // an embedded file is missing
 	}
 	return string(src)
 })
@@ -301,8 +298,7 @@ func load(source func(name string) string) *scripts {
 
 var included = regexp.MustCompile(`(?m)^-- include: (\w+)\.lua$`)
 
-// include returns the text of a file, with other files in the place of the lines that
-// name them.
+// include returns the text of a file, in which other files replace the lines that name them.
 func include(source func(name string) string, name string) string {
 	return included.ReplaceAllStringFunc(source(name), func(line string) string {
 		return include(source, included.FindStringSubmatch(line)[1])

@@ -12,9 +12,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Revisions of a series that were tampered with, however many and whatever they say, keep
-// no node from opening it: the node's own revision is found, and they become fewer. A user
-// without the right to scan reads all of them, as an earlier version did.
+// Forged revisions of a series, in any number and of any form, prevent no node from opening it: the
+// node's own revision is found, and the others become fewer. A user without the right to scan reads
+// all of them, as an earlier version did.
 func TestForgedRevisions(t *testing.T) {
 	t.Parallel()
 	const many = 20_000

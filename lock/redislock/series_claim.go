@@ -34,9 +34,8 @@ var claims = operation[series.Claim, series.Answer]{
 	want:    func(c *series.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
 }
 
-// Claim asks for numbers, up to 200 of one shard with one script. An answer with
-// Err is doubt. Unknown
-// without Err says that the series is not open.
+// Claim implements [series.Numbered]. It sends up to 200 claims of one shard with one script. An
+// answer with Err is doubt. KindUnknown without Err says that the series is not open.
 func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	answers := make([]series.Answer, len(cs))
 	sideBySide(claims.split(d, cs), func(p part) {
@@ -46,8 +45,8 @@ func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return answers
 }
 
-// undoShort turns the grants that too few replicas have into doubt, and ends them
-// as never started: any owner may have those numbers again.
+// undoShort turns grants that too few replicas have into doubt, and ends them as never started: any
+// owner may have those numbers again.
 func (d *Driver) undoShort(ctx context.Context, p part, cs []series.Claim, answers []series.Answer, s *outcome) {
 	if s.acked >= p.replicas {
 		return
@@ -66,14 +65,14 @@ func (d *Driver) undoShort(ctx context.Context, p part, cs []series.Claim, answe
 	d.ReleaseRuns(ctx, undone) // their deadline ends them otherwise
 }
 
-// beginVerdicts is what the scripts that write verdicts are given first.
+// beginVerdicts adds the first keys and arguments of the scripts that write verdicts.
 func beginVerdicts(d *Driver, r *request) {
 	r.key("none", "")
 	r.key("jb", "")
 	r.text(d.lines, d.bytes)
 }
 
-// terms are what many claims share.
+// terms are the parameters that many claims share.
 type terms struct {
 	ttl, deadline, window int64
 	late, node            string
@@ -98,7 +97,7 @@ func termsOf(c *series.Claim) terms {
 	return t
 }
 
-// terms adds those of c, often the same as the last.
+// terms adds the terms of c, which are often the same as the last.
 func (r *request) terms(c *series.Claim) {
 	if t := termsOf(c); len(r.packed) == 0 || t != r.last {
 		r.last, r.packed = t, t.pack(r.packed[:0])
@@ -107,7 +106,7 @@ func (r *request) terms(c *series.Claim) {
 	r.args.end()
 }
 
-// pack writes terms as the script reads them.
+// pack writes terms in the form that the script reads.
 func (t *terms) pack(b []byte) []byte {
 	number := func(n int64) { b = append(strconv.AppendInt(b, n, 10), '|') }
 	number(t.ttl)
@@ -134,9 +133,9 @@ var kinds = map[byte]series.Kind{
 	'f': series.KindUnknown, 's': series.KindSkipped, 'w': series.KindWaiting, 'm': series.KindMissed, 'z': series.KindPaused,
 }
 
-// readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer speaks
-// of one, then +number|fence|attempt|verdict for each settled number. It reports
-// whether that is an answer to c.
+// readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer is about a run, then
+// +number|fence|attempt|verdict for each settled number. It reports whether the text is an answer
+// to c.
 func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) {
 	head, settled, settles := strings.Cut(text, "+")
 	head, about, hasRun := strings.Cut(head, ";")
@@ -170,8 +169,8 @@ func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) 
 	return a, ok && !f.bad && hasRun == needsRun(kind, hasRun) && (kind != series.KindWaiting || fence != 0)
 }
 
-// fits reports whether an answer of this kind may speak of r. What allows to run
-// must be right in every part.
+// fits reports whether an answer of this kind may be about r. An answer that permits a run must be
+// right in every part.
 func fits(kind series.Kind, r *series.Run, c *series.Claim, at instant) bool {
 	switch kind {
 	case series.KindGranted:
@@ -185,8 +184,8 @@ func fits(kind series.Kind, r *series.Run, c *series.Claim, at instant) bool {
 	return true
 }
 
-// needsRun reports whether an answer of this kind has a run; may is the result where both
-// are right.
+// needsRun reports whether an answer of this kind has a run. It returns may if the kind allows
+// both.
 func needsRun(kind series.Kind, may bool) bool {
 	switch kind {
 	case series.KindGranted, series.KindOver, series.KindHeld, series.KindOrphan:
@@ -197,8 +196,7 @@ func needsRun(kind series.Kind, may bool) bool {
 	return false
 }
 
-// speaksOfNumber reports whether an answer without a run is about the number
-// that was asked for.
+// speaksOfNumber reports whether an answer of this kind without a run is about the claimed number.
 func speaksOfNumber(kind series.Kind) bool {
 	switch kind {
 	case series.KindPassed, series.KindSkipped, series.KindWaiting, series.KindMissed, series.KindPaused:
@@ -214,7 +212,8 @@ func speak(a *series.Answer, r *series.Run, now int64) {
 	}
 }
 
-// setWait sets how long the asker waits: before it asks again, or before a granted run begins.
+// setWait sets how long the caller waits: before it repeats the claim, or before a granted run
+// begins.
 func setWait(a *series.Answer, c *series.Claim, at instant) {
 	switch a.Kind {
 	case series.KindEarly:

@@ -37,10 +37,10 @@ var controls = operation[series.Control, series.ControlAnswer]{
 	want:  func(c *series.Control) (int, time.Duration) { return c.Replicas, ackedWithin },
 }
 
-// ackedWithin stands for the TTL of a lease, of which a part is waited for replicas.
+// ackedWithin is used as the TTL of a lease, which bounds the wait for replicas: see ackTime.
 const ackedWithin = 30 * time.Second
 
-// Control makes a change of a series. It works on a server at maxmemory.
+// Control implements [series.Controlled]. It works on a server at maxmemory.
 func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAnswer {
 	qs, answers := []series.Control{c}, make([]series.ControlAnswer, 1)
 	for _, p := range controls.split(d, qs) {
@@ -69,7 +69,7 @@ func readControl(now instant, text string, c *series.Control) (series.ControlAns
 	return a, ok
 }
 
-// Audit returns the newest n records.
+// Audit implements [series.Controlled].
 func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
 	shards := make([]int, 0, len(d.keys.shards))
 	if key != "" {
@@ -94,8 +94,9 @@ func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRe
 	return all, nil
 }
 
-// byInstant returns the records of several shards in the order of their instants. Those of one shard stay
-// in the order of their numbers, also where the clock of their server was put back between them.
+// byInstant returns the records of several shards in the order of their instants. The records of
+// one shard stay in the order of their numbers, even if the clock of their server was put back
+// between them.
 func byInstant(shards [][]series.AuditRecord) (all []series.AuditRecord) {
 	for {
 		shards = slices.DeleteFunc(shards, func(left []series.AuditRecord) bool { return len(left) == 0 })
@@ -116,8 +117,8 @@ func byInstant(shards [][]series.AuditRecord) (all []series.AuditRecord) {
 // auditPage is how many records one request reads.
 const auditPage = 500
 
-// shardAudit reads the newest n records of a shard, in pages from the newest on. A record
-// that is pushed meanwhile shifts the pages: it is read once.
+// shardAudit reads the newest n records of a shard, in pages from the newest on. A record that is
+// pushed meanwhile shifts the pages; the records that come twice are read once.
 func (d *Driver) shardAudit(ctx context.Context, shard int, key string, n int) (found []series.AuditRecord, err error) {
 	least := int64(0) // the lowest number that was read
 	for from := 0; n <= 0 || len(found) < n; from += auditPage {

@@ -12,20 +12,19 @@ import (
 
 var errUnreadable = errors.New("a reply that cannot be read")
 
-// unreadable is the doubt about a reply that is not what the script returns.
+// unreadable returns the doubt about a reply that the script cannot have returned.
 func unreadable(operation string, reply any) error {
 	text := fmt.Sprintf("%q", fmt.Sprint(reply))
 	return fmt.Errorf("redislock: %s: %w: %s", operation, errUnreadable, text[:min(len(text), 200)])
 }
 
-// fields reads a text from left to right. After a fault bad is set and all that
-// follows is zero.
+// fields reads a text from left to right. After a fault bad is set, and all later fields are zero.
 type fields struct {
 	rest string
 	bad  bool
 }
 
-// text returns what stands before the next separator, which must be there.
+// text returns the field before the next separator, which must exist.
 func (f *fields) text() string {
 	s, rest, found := strings.Cut(f.rest, "|")
 	if !found || f.bad {
@@ -73,7 +72,7 @@ func (f *fields) count(s string) int64 {
 	return n
 }
 
-// optional is count, with nothing for 0.
+// optional is count, but an empty field is 0.
 func (f *fields) optional(s string) int64 {
 	if s == "" {
 		return 0
@@ -90,13 +89,13 @@ func (f *fields) letter(s string) byte {
 	return s[0]
 }
 
-// states are the runs' states by their letters; of other letters RunNone.
+// states are the states of runs by letter; other letters are RunNone.
 var states = [256]series.RunState{
 	'o': series.RunOpen, 'b': series.RunGivenBack, 'u': series.RunUnstarted,
 	'w': series.RunWaiting, 'd': series.RunDone, 'l': series.RunLost,
 }
 
-// readRun reads a run as it is stored, without the semicolon before it.
+// readRun reads a stored run, without the semicolon before it.
 func readRun(s string) (series.Run, bool) {
 	f := fields{rest: s}
 	var r series.Run

@@ -20,9 +20,8 @@ var verdicts = map[byte]series.Verdict{
 	'l': series.VerdictLost,
 }
 
-// Journal returns the newest n lines of a series, or all if n is not positive,
-// and the revisions that were seen. What cannot be read stands in its place, as
-// [series.UnreadableLine], or in the journal's faults.
+// Journal implements [series.Journaled]. A line that cannot be read becomes a
+// [series.UnreadableLine], and other data that cannot be read is in the journal's faults.
 func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
 	prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
 	var lines *redis.StringSliceCmd
@@ -43,7 +42,7 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal
 		return err
 	}
 	err := read(true)
-	if Denied(err) { // a user that was made for an earlier version may not scan
+	if Denied(err) { // a user that was created for an earlier version may not scan
 		err = read(false)
 	}
 	if err != nil {
@@ -55,11 +54,10 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal
 	return readJournal(key, lines.Val(), pairs(some)), nil
 }
 
-// scanned is about how many revisions are read: there are more only if they were
-// tampered with.
+// scanned is about how many revisions are read: there are more only if the key was tampered with.
 const scanned = 200
 
-// pairs are the names and values of a page of a hash.
+// pairs returns the names and values of a page of a hash.
 func pairs(page *redis.ScanCmd) map[string]string {
 	texts, _ := page.Val()
 	all := make(map[string]string, len(texts)/2)
@@ -109,13 +107,14 @@ func readLine(text string) (series.Line, bool) {
 		number, fence, _ := strings.Cut(blocker, "+")
 		l.Blocker, l.BlockerFence = f.count(number), f.count(fence)
 	}
-	if l.Verdict == series.VerdictControl { // its change and its record stand there
+	if l.Verdict == series.VerdictControl { // the fields of the blocker are its change and its record
 		l.Change, l.Audit, l.Blocker, l.BlockerFence = l.Blocker, l.BlockerFence, 0, 0
 	}
 	return l, !f.bad && l.Verdict != ""
 }
 
-// readUse reads what an opening returns of a former use: its name, and what readSighting reads.
+// readUse reads a former use from the reply to an opening: its name, and the text that readSighting
+// reads.
 func readUse(text string) (series.RevisionUse, bool) {
 	name, rest, _ := strings.Cut(text, "|")
 	if strings.Count(rest, "|") == 6 { // revision|first
@@ -124,8 +123,8 @@ func readUse(text string) (series.RevisionUse, bool) {
 	return readSighting(name, rest)
 }
 
-// readSighting reads first|last|node|zone|policies|spec, with "first,since" where that differs.
-// The name is the revision, or revision|first of a use that is over.
+// readSighting reads first|last|node|zone|policies|spec, with "first,since" if since differs from
+// first. The name is the revision, or revision|first of a use that is over.
 func readSighting(name, text string) (series.RevisionUse, bool) {
 	revision, _, _ := strings.Cut(name, "|")
 	f := fields{rest: text}
@@ -138,10 +137,10 @@ func readSighting(name, text string) (series.RevisionUse, bool) {
 	return s, !f.bad
 }
 
-// Keys lists the series of the namespace, sorted, without those that were not used
-// for so long that the store forgot them. One whose state cannot be read is among
-// them, and so is one whose state is gone while its journal or its specs are left. Where
-// a shard does not answer, the series of the others come with the error.
+// Keys implements [series.Journaled]. It omits series that were not used for so long that the store
+// forgot them. It includes a series whose state cannot be read, and one whose state is gone but
+// whose journal or specs are left. If a shard does not answer, Keys returns the series of the
+// others and an error.
 func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 	names, silent := d.allNames(ctx)
 	var known []string
@@ -150,7 +149,7 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 		if key, ok := driver.Unescape(name); ok {
 			keys = append(keys, key)
 		} else {
-			known = append(known, name) // no series has this name: a request for it says so
+			known = append(known, name) // no series has this name: a request for it returns that
 		}
 	}
 	var bare []string
@@ -173,7 +172,7 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 	return known, silent
 }
 
-// allNames lists the series of all shards that answer, as they stand in keys.
+// allNames returns the names in the keys of the series of all shards that answer.
 func (d *Driver) allNames(ctx context.Context) ([]string, error) {
 	names, errs := make([][]string, len(d.keys.shards)), make([]error, len(d.keys.shards))
 	var wg sync.WaitGroup
@@ -188,7 +187,7 @@ func (d *Driver) allNames(ctx context.Context) ([]string, error) {
 	return slices.Concat(names...), errors.Join(errs...)
 }
 
-// remains returns which of some series without a state have a journal or specs.
+// remains returns the series, of some without a state, that have a journal or specs.
 func (d *Driver) remains(ctx context.Context, keys []string) (left []string, err error) {
 	for some := range slices.Chunk(keys, maxBatch) {
 		found := make([]*redis.IntCmd, len(some))
@@ -205,7 +204,7 @@ func (d *Driver) remains(ctx context.Context, keys []string) (left []string, err
 			return nil, fmt.Errorf("redislock: keys: %w", err)
 		}
 		for i, key := range some {
-			if found[i].Val() > 0 || found[i].Err() != nil { // what the user may not ask for may be there
+			if found[i].Val() > 0 || found[i].Err() != nil { // a key that the user may not read may exist
 				left = append(left, key)
 			}
 		}
@@ -213,7 +212,7 @@ func (d *Driver) remains(ctx context.Context, keys []string) (left []string, err
 	return left, nil
 }
 
-// names lists the series of a shard as they stand in keys.
+// names returns the names in the keys of the series of a shard.
 func (d *Driver) names(ctx context.Context, shard int) ([]string, error) {
 	names, err := bounded(ctx, d.prompt, func() ([]string, error) {
 		return d.client.SMembers(ctx, d.keys.shards[shard]+"all").Result()
@@ -224,7 +223,7 @@ func (d *Driver) names(ctx context.Context, shard int) ([]string, error) {
 	return names, nil
 }
 
-// recount sets the counter of a shard to what its journals really are, about.
+// recount sets the counter of a shard to about the real size of its journals.
 func (d *Driver) recount(ctx context.Context, shard int) error {
 	names, err := d.names(ctx, shard)
 	if err != nil {
@@ -244,7 +243,7 @@ func (d *Driver) recount(ctx context.Context, shard int) error {
 	return err
 }
 
-// weight is about how many bytes the journals of some series are.
+// weight returns about how many bytes the journals of some series are.
 func (d *Driver) weight(ctx context.Context, shard int, names []string) (int64, error) {
 	r := d.newRequest(shard)
 	r.key("all", "")

@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Beat records that node lives for ttl more. The reading is of the server with
-// the list, in a Cluster one of several.
+// Beat implements [series.Membership]. Its reading is the clock of the server with the list, in a
+// Cluster one of several.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	sent := time.Now()
 	reply, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
@@ -30,7 +30,7 @@ func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (seri
 	return series.BeatAnswer{Nodes: nodes, Readings: []driver.ClockReading{r}}, nil
 }
 
-// Leave takes node off the list of those that live, and records when it left.
+// Leave implements [series.Membership].
 func (d *Driver) Leave(ctx context.Context, node string) error {
 	if _, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, 0}); err != nil {
 		return fmt.Errorf("redislock: leave: %w", err)
@@ -38,8 +38,7 @@ func (d *Driver) Leave(ctx context.Context, node string) error {
 	return nil
 }
 
-// Members reads the list of nodes and changes nothing. What cannot be a node is
-// left out.
+// Members implements [series.Membership]. It omits data that cannot be a node.
 func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 	reply, err := d.run(ctx, d.scripts.members, []string{d.nodes()}, nil)
 	if err != nil {
@@ -62,5 +61,5 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 	return roll, nil
 }
 
-// nodes is the key of the list. It lives in the first shard.
+// nodes returns the key of the list, which is in the first shard.
 func (d *Driver) nodes() string { return d.keys.shards[0] + "nodes" }

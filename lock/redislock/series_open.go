@@ -40,8 +40,8 @@ var openings = operation[series.OpenRequest, series.Series]{
 	rest:  weigh,
 }
 
-// Open registers series, up to 200 of one shard with one script. It works on a
-// server at maxmemory.
+// Open implements [series.Numbered]. It opens up to 200 series of one shard with one script. It
+// works on a server at maxmemory.
 func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	return openings.ask(ctx, d, os)
 }
@@ -62,21 +62,21 @@ func beginRead(_ *Driver, r *request) {
 	}
 }
 
-// series adds all keys of one.
+// series adds all keys of a series.
 func (r *request) series(name string) {
 	for _, kind := range []string{"s:", "j:", "d:"} {
 		r.key(kind, name)
 	}
 }
 
-// ReadSeries reads series, up to 200 of one shard with one script. It changes nothing
-// but the expiry of keys that no node has used for a month.
+// ReadSeries implements [series.Numbered]. It reads up to 200 series of one shard with one script.
+// It changes only the expiry of keys that no node has used for a month.
 func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	return seriesReads.ask(ctx, d, keys)
 }
 
-// readSeries reads since|other|mark|fence|last, the pause as change|end|ms|op|who|reason, then
-// ;run for each that is kept.
+// readSeries reads since|other|mark|fence|last, the pause as change|end|ms|op|who|reason, then ;run
+// for each stored run.
 func readSeries(now instant, text, key string) (series.Series, bool) {
 	head, rest, some := strings.Cut(text, ";")
 	f := fields{rest: head}
@@ -96,7 +96,7 @@ func readSeries(now instant, text, key string) (series.Series, bool) {
 	return s, ok && !f.bad
 }
 
-// readRuns reads the runs that are not settled, by number.
+// readRuns reads the runs that are not settled, and sorts them by number.
 func readRuns(text string) (runs []series.Run, ok bool) {
 	for one := range strings.SplitSeq(text, ";") {
 		r, ok := readRun(one)
@@ -111,8 +111,8 @@ func readRuns(text string) (runs []series.Run, ok bool) {
 	return runs, true
 }
 
-// weigh counts the journals of a shard again if their counter says that they
-// are too many bytes, or less than none: it knows nothing of keys that expired.
+// weigh recounts the journals of a shard if their counter shows too many bytes, or fewer than none:
+// the counter does not notice keys that expire.
 func weigh(ctx context.Context, d *Driver, shard int, bytes string) {
 	n, err := strconv.ParseInt(bytes, 10, 64)
 	if err == nil && 0 <= n && n <= d.budget {

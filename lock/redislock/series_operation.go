@@ -11,40 +11,39 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// An operation asks one script for many things of one kind.
+// An operation runs one script for many requests of one kind.
 type operation[Q, A any] struct {
 	name   string
 	script func(*scripts) *script
 	key    func(*Q) string
-	begin  func(*Driver, *request)                     // what comes before the questions
-	add    func(*request, string, *Q)                  // one question, and its name in keys
-	read   func(now instant, s string, q *Q) (A, bool) // one answer
-	doubt  func(q *Q, err error) A                     // an answer that did not come
-	rest   func(context.Context, *Driver, int, string) // what follows the answers, if something does
+	begin  func(*Driver, *request)                     // adds the keys and arguments before the requests
+	add    func(*request, string, *Q)                  // adds one request, with its name in keys
+	read   func(now instant, s string, q *Q) (A, bool) // reads one answer
+	doubt  func(q *Q, err error) A                     // returns the answer to a request without a reply
+	rest   func(context.Context, *Driver, int, string) // processes the text after the answers; nil: there is none
 	want   func(q *Q) (replicas int, ttl time.Duration)
 
-	refused func(error) error // of a question that the script could not answer; nil: the script may have written something all the same
+	refused func(error) error // wraps the error about a request that the script could not answer; nil: the script may have written something all the same
 }
 
-// A part is what one script is asked: the questions' places, all of one shard.
-// Questions that want other replicas are parts of their own: waiting for those
-// of one job delays no other.
+// A part is the requests of one run of a script, all of one shard. Requests with different numbers
+// of replicas are in different parts, so that one job's wait for its replicas delays no other.
 type part struct {
 	shard    int
-	replicas int           // that must have what is written
-	ttl      time.Duration // the shortest
+	replicas int           // that must have the writes
+	ttl      time.Duration // the shortest of the requests
 	at       []int
 }
 
-// ask answers all questions, in order: those of one shard share a script, and
-// the scripts run side by side.
+// ask answers all requests, in their order: the requests of one shard share a script, and the
+// scripts run concurrently.
 func (op *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	answers := make([]A, len(qs))
 	sideBySide(op.split(d, qs), func(p part) { op.serve(ctx, d, p, qs, answers) })
 	return answers
 }
 
-// sideBySide serves all parts at the same time.
+// sideBySide serves all parts concurrently.
 func sideBySide(parts []part, serve func(part)) {
 	if len(parts) == 1 {
 		serve(parts[0])
@@ -57,11 +56,11 @@ func sideBySide(parts []part, serve func(part)) {
 	wg.Wait()
 }
 
-// split sorts questions into parts.
+// split sorts requests into parts.
 func (op *operation[Q, A]) split(d *Driver, qs []Q) []part {
 	var parts []part
-	filling := make([]int, len(d.keys.shards)) // 1 + the shard's latest part that wants no replicas
-	var others waitings                        // the same of those that do
+	filling := make([]int, len(d.keys.shards)) // 1 + the index of the shard's latest part without replicas
+	var others waitings                        // the same for parts with replicas
 	for i := range qs {
 		shard := d.keys.shard(op.key(&qs[i]))
 		replicas, ttl := 0, time.Duration(0)
@@ -82,7 +81,7 @@ func (op *operation[Q, A]) split(d *Driver, qs []Q) []part {
 	return parts
 }
 
-// waitings are the latest parts by their shard and the replicas they want.
+// waitings are the latest parts with replicas, by shard and number of replicas.
 type waitings []struct{ shard, replicas, latest int }
 
 func (w *waitings) of(shard, replicas int) *int {
@@ -95,7 +94,7 @@ func (w *waitings) of(shard, replicas int) *int {
 	return &(*w)[len(*w)-1].latest
 }
 
-// serve answers a part and returns what the script said.
+// serve answers a part and returns the outcome of its script.
 func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q, answers []A) outcome {
 	texts, s, err := d.reply(ctx, op.script(d.scripts), op.request(d, p, qs), p)
 	var now instant
@@ -121,7 +120,7 @@ func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q,
 	return s
 }
 
-// request is what the script of a part is given.
+// request returns the request for the script of a part.
 func (op *operation[Q, A]) request(d *Driver, p part, qs []Q) *request {
 	r := d.newRequest(p.shard)
 	op.begin(d, r)
@@ -158,8 +157,8 @@ func (op *operation[Q, A]) answer(now instant, text string, q *Q) A {
 	return a
 }
 
-// refusalOf is the error of a script that could not answer one question of several. One
-// of the server as a whole says so by its first word; any other is of the key.
+// refusalOf returns the error of a script that could not answer one request of several. The first
+// words of an error about the server as a whole are known; any other error is about the key.
 func refusalOf(text string) error {
 	for _, whole := range append([]string{"OOM", "MISCONF", "READONLY", "NOREPLICAS"}, denials...) {
 		if strings.HasPrefix(text, whole) {
@@ -169,7 +168,7 @@ func refusalOf(text string) error {
 	return fmt.Errorf("%w: %s", driver.ErrUnreadable, text)
 }
 
-// reply runs a script that returns lines.
+// reply runs a script that returns lines, and returns the lines.
 func (d *Driver) reply(ctx context.Context, s *script, r *request, p part) ([]string, outcome, error) {
 	answer, err := d.runAlone(ctx, s, r, p.replicas, p.ttl)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// outputsStay is how long the outputs of a series stay after the latest that was kept.
+// outputsStay is how long the outputs of a series are kept after the latest one.
 const outputsStay = 90 * 24 * time.Hour
 
-// outputs is the key of the outputs of a series.
+// outputs returns the key of the outputs of a series.
 func (d *Driver) outputs(key string) string {
 	return d.keys.shards[d.keys.shard(key)] + "o:" + escape(key)
 }
 
-// KeepOutput keeps the output of a run, with one request.
+// KeepOutput implements [series.OutputKeeper], with one request.
 func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
 	_, err := d.run(ctx, d.scripts.keepOutput, []string{d.outputs(o.Key)},
 		[]any{o.Number, o.Fence, o.Text, series.MaxOutputs, series.OutputBytes, outputsStay.Milliseconds()})
@@ -29,7 +29,7 @@ func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
 	return nil
 }
 
-// Output returns the output of a number.
+// Output implements [series.OutputKeeper].
 func (d *Driver) Output(ctx context.Context, key string, number int64) (series.Output, error) {
 	values, err := bounded(ctx, d.prompt, func() ([]any, error) {
 		return d.client.HMGet(ctx, d.outputs(key), strconv.FormatInt(number, 10)).Result()

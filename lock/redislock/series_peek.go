@@ -10,9 +10,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Peek returns which numbers are decided, up to 200 of one shard with one script
-// that writes nothing. On each tick that is what all nodes but one ask, so it is
-// made to cost little: settled runs are a letter each, and share their answer.
+// Peek implements [series.Peeker]. It peeks at up to 200 numbers of one shard with one script that
+// writes nothing. On each tick all nodes but one need only this, so it costs little: a settled run
+// is one letter, and equal ones share their answer.
 func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
 	answers := make([]*series.Answer, len(ps))
 	if len(d.keys.shards) == 1 && len(ps) <= maxBatch {
@@ -30,7 +30,7 @@ func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([
 	return answers, failed
 }
 
-// inOrder are the places of a part that is all there is.
+// inOrder are the indexes of a part that has all requests.
 var inOrder = func() (at [maxBatch]int) {
 	for i := range at {
 		at[i] = i
@@ -53,7 +53,7 @@ func (d *Driver) peekParts(ps []series.NumberRef) []part {
 	return parts
 }
 
-// peekAt peeks at a part.
+// peekAt peeks at the numbers of a part.
 func (d *Driver) peekAt(ctx context.Context, p part, ps []series.NumberRef, whole bool, answers []*series.Answer) error {
 	if len(p.at) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (d *Driver) peekAt(ctx context.Context, p part, ps []series.NumberRef, whol
 	return nil
 }
 
-// peeked runs the script.
+// peeked runs the script for a part.
 func (d *Driver) peeked(ctx context.Context, p part, ps []series.NumberRef, whole bool) (any, error) {
 	r := d.newRequest(p.shard)
 	r.key("none", "")
@@ -90,8 +90,8 @@ func (d *Driver) peeked(ctx context.Context, p part, ps []series.NumberRef, whol
 	return answer.reply, err
 }
 
-// readPeeks reads the store's clock, a letter for each place, and a line for each
-// that has one.
+// readPeeks reads the store's clock, a letter for each number, and a line for each letter that has
+// one.
 func readPeeks(reply any, at []int, ps []series.NumberRef, answers []*series.Answer) error {
 	text, ok := reply.(string)
 	clock, text, _ := strings.Cut(text, "\n")
@@ -114,10 +114,10 @@ func readPeeks(reply any, at []int, ps []series.NumberRef, answers []*series.Ans
 type peekReader struct {
 	now        instant
 	lines      string
-	done, lost *series.Answer // for all with the same letter and number, one after the other
+	done, lost *series.Answer // shared by consecutive answers with the same letter and number
 }
 
-// read reads one answer. What cannot be read is not decided.
+// read reads one answer. An answer that cannot be read is returned as not decided.
 func (r *peekReader) read(letter byte, p *series.NumberRef) *series.Answer {
 	switch letter {
 	case '-':
@@ -149,7 +149,7 @@ func (r *peekReader) settled(last **series.Answer, state series.RunState, number
 	return *last
 }
 
-// readPart reads attempt|fence|until|owner of a run whose state is the letter.
+// readPart reads attempt|fence|until|owner of a run whose state is letter.
 func readPart(now int64, letter byte, line string, number int64) (series.Answer, bool) {
 	f := fields{rest: line}
 	r := series.Run{Number: number, State: states[letter]}

@@ -115,8 +115,8 @@ func TestPeekIsOneScript(t *testing.T) {
 	}
 }
 
-// What a foreign key is in the way of is not known to be decided, and its claim is
-// doubt; what is beside it is answered.
+// A number whose key has a foreign type is not known to be decided, and its claim is doubt; the
+// numbers beside it are answered.
 func TestPeekAtForeignKey(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	due := open(t, d, c, "a", "b")

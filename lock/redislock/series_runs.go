@@ -24,8 +24,8 @@ var renewals = operation[series.RunRef, series.RenewAnswer]{
 	want:  func(r *series.RunRef) (int, time.Duration) { return r.Replicas, r.TTL },
 }
 
-// RenewRuns moves the deadlines of runs to now + TTL, up to 200 of one shard
-// with one script. It works on a server at maxmemory.
+// RenewRuns implements [series.Numbered]. It renews up to 200 runs of one shard with one script. It
+// works on a server at maxmemory.
 func (d *Driver) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	answers := make([]series.RenewAnswer, len(rs))
 	sideBySide(renewals.split(d, rs), func(p part) {
@@ -69,13 +69,13 @@ var endings = operation[series.EndRequest, series.EndAnswer]{
 	doubt: func(_ *series.EndRequest, err error) series.EndAnswer { return series.EndAnswer{Err: err} },
 }
 
-// ReleaseRuns ends runs, up to 200 of one shard with one script. It works on a
-// server at maxmemory.
+// ReleaseRuns implements [series.Numbered]. It ends up to 200 runs of one shard with one script. It
+// works on a server at maxmemory.
 func (d *Driver) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	return endings.ask(ctx, d, es)
 }
 
-// ending is how a run ends, in the script's letters, and its outcome.
+// ending returns the script's letter for the way in which a run ends, and its outcome.
 func ending(e *series.EndRequest) (how, outcome string) {
 	switch {
 	case e.Kind == series.EndUnstarted:

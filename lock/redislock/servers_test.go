@@ -91,7 +91,7 @@ func waitOn(t testing.TB, c redis.UniversalClient, d time.Duration) {
 		if time.Now().After(give) {
 			t.Fatalf("the server's clock did not move by %v", d)
 		}
-		if left := d - now.Sub(start); left > time.Millisecond { // a round trip is what a look costs
+		if left := d - now.Sub(start); left > time.Millisecond { // a probe costs a round trip
 			<-time.After(left)
 		}
 	}

@@ -24,8 +24,7 @@ type asker struct {
 	until time.Duration // if it holds the lock or that is kept for it
 }
 
-// A line is what one lock and its queue must be: the rule, written as plainly as
-// it can be.
+// A line is the model of one lock and its queue: the rule, written as plainly as possible.
 type line struct {
 	now     time.Duration
 	holders []*asker
@@ -108,7 +107,7 @@ func (l *line) ask(a *asker, inLine, barge bool) bool {
 	return true
 }
 
-// serveAfter serves those who fit beside one that has just barged.
+// serveAfter serves the owners that fit beside one that has just barged.
 func (l *line) serveAfter(a *asker) {
 	a.until = l.now + a.ttl
 	l.serve()
@@ -152,7 +151,7 @@ func TestSharedQueueModel(t *testing.T) {
 		for _, a := range g.all {
 			g.giveUp(a)
 		}
-		for _, key := range s.Keys() { // this server keeps for good what a PXAT that has passed deletes
+		for _, key := range s.Keys() { // this server keeps a key forever whose PXAT has passed, which should be deleted
 			if text, _ := s.Get(key); strings.Trim(text, "0123456789") != "" {
 				t.Fatalf("left behind: %q\n%v", key, g.log)
 			}
@@ -197,7 +196,7 @@ func (g *modelGame) step() {
 		g.giveUp(a)
 	} else {
 		g.pass(time.Duration(g.rand.IntN(3000)) * time.Millisecond)
-		return // the next request is the first to see who is gone
+		return // the next request is the first that sees which processes are gone
 	}
 	g.compare()
 }
@@ -270,8 +269,8 @@ func (g *modelGame) giveUp(a *asker) {
 	g.line.serve()
 }
 
-// compare looks at the lock, after a request that changes nothing but lets those
-// in who fit: not every request of who has nothing does.
+// compare compares the lock with the model, after a request that only lets owners in that fit: a
+// request of an owner without a lease need not do so.
 func (g *modelGame) compare() {
 	g.Helper()
 	_ = g.driver.Release(context.Background(), driver.LeaseRef{Key: "key", Owner: "stranger/1", Limit: 2})

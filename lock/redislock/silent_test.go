@@ -47,7 +47,7 @@ var silentAsks = map[string]func(ctx context.Context, l *lock.Locker, keys ...st
 // giving a place up may take, and the client's timeout of three. Once the server goes on
 // and Wait has returned nothing is left of them: no key, no place and no goroutine.
 func TestCallersOfAStoppedServerReturn(t *testing.T) {
-	const soon = 500 * time.Millisecond // 100 ms, and what a busy machine takes: the exact bound is a test of package lock
+	const soon = 500 * time.Millisecond // 100 ms, plus the delay of a busy machine: a test of package lock checks the exact bound
 	s := redisserver.Start(t)
 	other := lock.New(newDriver(t, client(t, s.Addr()), redislock.Options{}), "other")
 	for _, cancelled := range []bool{false, true} {

@@ -71,8 +71,8 @@ func TestBatchOverShards(t *testing.T) {
 	}
 }
 
-// A batch of one shard is cut at 200 claims: what a script does, nobody else
-// can do meanwhile.
+// A batch of one shard is cut at 200 claims: while a script runs, the server answers no other
+// request.
 func TestBatchIsBounded(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	keys := names(401)

@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// What all series of a shard share may be tampered with: a counter that is no number, or that
-// cannot be counted on, and keys of another type stop no series, and hide no node.
+// The keys that all series of a shard share may be tampered with: a counter that is no number, or
+// that cannot be increased, and keys of another type stop no series, and hide no node.
 func TestForgedSharedKeys(t *testing.T) {
 	t.Parallel()
 	const shard = "cronce:v1:{cronce.0}:"

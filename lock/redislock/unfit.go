@@ -11,11 +11,11 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// An unfitness is the meaning of an answer that another configuration of the client, or of
-// the server, would not get.
+// An unfitness is the meaning of an error that another configuration of the client, or of the
+// server, would prevent.
 type unfitness struct{ topic, text, fix string }
 
-// unfitnesses are those by the first words of a server's error.
+// unfitnesses are listed by the beginning of a server's error.
 var unfitnesses = []struct {
 	prefix string
 	unfitness
@@ -27,14 +27,14 @@ var unfitnesses = []struct {
 	{"ERR This instance has cluster support", unfitness{driver.TopicRole, "the server is a single one, the client is for a Cluster", "use a client for a single server"}},
 }
 
-// The answers of all Sentinels to the name of a master.
+// The unfitness if all Sentinels answer alike to the name of a master.
 var (
 	unknownMaster = unfitness{driver.TopicRole, "no Sentinel knows a master of this name", "give the name that the Sentinels know the master by"}
 	noSentinels   = unfitness{driver.TopicRole, "the servers that are given as Sentinels are none", "give the addresses of the Sentinels, or leave the master's name out"}
 )
 
 // Unfit reports whether a server answered that it cannot be used as it is: it does not know a
-// command, or it is of another kind than the client is for.
+// command, or it is not of the kind that the client needs.
 func Unfit(err error) bool {
 	_, is := unfitnessOf(err)
 	return is
@@ -51,7 +51,7 @@ func unfitnessOf(err error) (unfitness, bool) {
 		return noSentinels, true
 	case of(func(err error) bool { return errors.Is(err, redis.Nil) || foreign(err) }):
 		return unknownMaster, true
-	case len(answers) > 0: // one that does not answer may know the master
+	case len(answers) > 0: // a Sentinel that does not answer may know the master
 		return unfitness{}, false
 	}
 	for _, u := range unfitnesses {
@@ -62,11 +62,11 @@ func unfitnessOf(err error) (unfitness, bool) {
 	return unfitness{}, false
 }
 
-// noMaster begins the error of a client that asked all Sentinels and found no master.
+// noMaster begins the error of a client that called all Sentinels and found no master.
 const noMaster = "redis: all sentinels specified in configuration are unreachable"
 
 // sentinelAnswers returns the errors of all Sentinels in the error of a client that found no
-// master; none of another error.
+// master, and none of another error.
 func sentinelAnswers(err error) []error {
 	switch e := err.(type) { //nolint:errorlint // it walks the tree of errors itself
 	case interface{ Unwrap() error }:
@@ -99,14 +99,14 @@ func needed() (names []any) {
 	return names
 }
 
-// disabled reports whether a server does not know the command that it was asked for.
+// disabled reports whether the error is that the server does not know a command.
 func disabled(err error) bool {
 	u, is := unfitnessOf(err)
 	return is && u.topic == driver.TopicCommands
 }
 
-// checkCommands returns the finding that a server does not know a command; nil: it knows all, or
-// the user may not ask.
+// checkCommands returns the finding that a server does not know some commands, or nil if it knows
+// all, or the user may not check that.
 func checkCommands(ctx context.Context, c redis.UniversalClient) *driver.Finding {
 	unknown, err := bounded(ctx, prompt(c), func() ([]string, error) {
 		return c.Eval(ctx, embedded.unknown.source, nil, needed()...).StringSlice()

@@ -12,11 +12,11 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// patience is within what time a caller that is cancelled returns, if its call is not
-// on the wire.
+// patience is the time within which a caller that is cancelled returns, if its call is not on the
+// wire.
 const patience = 5 * time.Millisecond
 
-// A caller asks for a key, and notes how long that took and with what result.
+// A caller requests a key, and notes how long that took and the result.
 type caller struct {
 	cancel context.CancelFunc
 	took   time.Duration // 0: it waits still

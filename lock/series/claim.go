@@ -6,8 +6,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Claim decides one claim. The checks stand in the order of their precedence:
-// the first match is the answer.
+// Claim decides one claim. The checks are in the order of their precedence: the first match is the
+// answer.
 func (s *State) Claim(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	a := s.decide(us, c, w)
@@ -54,8 +54,8 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	return a
 }
 
-// again answers an owner that asks a second time: the same as the first time,
-// and never a second grant.
+// again answers a repeated claim of the same owner: with the first answer, and never with a second
+// grant.
 func (s *State) again(ms int64, c *Claim) (Answer, bool) {
 	if s.Spent.Owner == c.Owner && s.Mark == c.Number {
 		return s.spent(ms), true
@@ -70,8 +70,8 @@ func (s *State) again(ms int64, c *Claim) (Answer, bool) {
 	return granted(r, ms), true
 }
 
-// spent is the answer of the latest spending, given again. The answer to a tick that waits names
-// the run that it waits for.
+// spent repeats the answer of the latest spending. The answer about a tick that waits names the run
+// that it waits for.
 func (s *State) spent(ms int64) Answer {
 	a := Answer{Kind: s.Spent.Kind}
 	if h := s.alive(ms); h != nil && a.Kind == KindWaiting {
@@ -81,7 +81,7 @@ func (s *State) spent(ms int64) Answer {
 	return a
 }
 
-// takeOver judges the run itself: the mark is not consulted.
+// takeOver judges the run itself: it does not consult the mark.
 func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	r := s.run(c.Number)
@@ -103,7 +103,7 @@ func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 	return s.grant(us, c, r, w)
 }
 
-// blocker is an alive run beside r that must end before r can be granted.
+// blocker returns an alive run beside r that must end before r can be granted, or nil.
 func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
 	if c.Overlap == OverlapAllow && r.State != RunWaiting {
 		return nil
@@ -114,9 +114,9 @@ func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
 	return nil
 }
 
-// sweep settles runs that are over and may not run again, and returns one that may.
-// One that may, but only after the end of an alive run, is left as it is: the
-// claim is judged by the alive run.
+// sweep settles runs that are over and may not run again, and returns a run that may. A run that
+// may run again, but only after the end of an alive run, is left as it is: the claim is judged by
+// the alive run.
 func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
@@ -131,16 +131,15 @@ func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Sett
 	return nil, settled
 }
 
-// fresh decides a number above the mark. Every way out but Held and Early moves
-// the mark.
+// fresh decides a number above the mark. Every result but Held and Early moves the mark.
 func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
-	former := c.Late == ReasonRespecified // of a spec that is not in force any more
+	former := c.Late == ReasonRespecified // the spec of the number is no longer in force
 	late := former || ms-c.Number > c.Deadline.Milliseconds()
 	h := s.alive(ms)
 	free := !s.Paused && (h == nil || c.Overlap == OverlapAllow)
 	switch {
-	case c.Number > ms && (former || !free): // what stands in the way may be gone when it is due
+	case c.Number > ms && (former || !free): // the obstacle may be gone when the number is due
 		return early(ms, c)
 	case s.Paused:
 		return s.spend(us, c, KindPaused, nil, w)
@@ -152,14 +151,13 @@ func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 		return about(KindHeld, h, ms)
 	case c.Overlap != OverlapSkip:
 		return s.wait(us, c, h, w)
-	case h.Granted > c.Number: // it was due before that run
+	case h.Granted > c.Number: // the number was due before that run
 		return about(KindHeld, h, ms)
 	}
 	return s.spend(us, c, KindSkipped, h, w)
 }
 
-// spend moves the mark to the number without a grant. A number is skipped because
-// of h.
+// spend moves the mark to the number without a grant. A skipped number is skipped because of h.
 func (s *State) spend(us int64, c *Claim, k Kind, h *Run, w Writer) Answer {
 	line := move(s, us/1000, c)
 	switch k {
@@ -184,7 +182,7 @@ func (s *State) wait(us int64, c *Claim, h *Run, w Writer) Answer {
 	ms := us / 1000
 	a := about(KindWaiting, h, ms)
 	a.From = s.Mark
-	blocker, blockerFence := h.Number, h.Fence // h moves when runs are pruned
+	blocker, blockerFence := h.Number, h.Fence // pruning moves h
 	if c.Overlap == OverlapReplace {
 		h.Replaced = true
 	}
@@ -212,8 +210,8 @@ func (s *State) supersede(ms int64, w Writer) (settled []Settled) {
 	return settled
 }
 
-// grant gives the number to the owner: attempt 1 of a fresh one (r is nil), or
-// the next attempt of r.
+// grant grants the number to the owner: the first attempt of a new run (r is nil), or the next
+// attempt of r.
 func (s *State) grant(us int64, c *Claim, r *Run, w Writer) Answer {
 	ms := us / 1000
 	from := int64(0)
@@ -245,8 +243,8 @@ func (s *State) open(us int64, c *Claim, r *Run, line *Line) {
 	line.Verdict, line.Fence, line.Attempt = VerdictRan, r.Fence, r.Attempt
 }
 
-// move raises the mark and returns the line that gives every number it passes
-// its verdict (invariant I4).
+// move raises the mark, and returns the line with the verdict of every number that the mark passes
+// (invariant I4).
 func move(s *State, ms int64, c *Claim) Line {
 	line := Line{At: ms, From: s.Mark, To: c.Number, Node: driver.NodeOf(c.Owner), Revision: c.Revision}
 	if c.Between > 0 {
@@ -267,9 +265,9 @@ func (s *State) passed(ms, n int64) Answer {
 	return a
 }
 
-// mayRun reports whether a run that is over may have another attempt. The
-// deadline binds the first one only. A replaced run may not: the run that replaces it
-// lets its lease end, and that is no death.
+// mayRun reports whether a run that is over may have another attempt. The deadline binds the first
+// attempt only. A replaced run may not: its node lets the lease end for the run that replaces it,
+// which is no death.
 func mayRun(r *Run, c *Claim, ms int64) bool {
 	late := time.Duration(ms-r.Number) * time.Millisecond
 	switch {
@@ -283,8 +281,8 @@ func mayRun(r *Run, c *Claim, ms int64) bool {
 	return r.Attempt < c.Attempts && (c.Window == 0 || late <= c.Window)
 }
 
-// settle gives a run that is over its end. What never started is not lost, and in a pause it is
-// the pause that keeps it from starting.
+// settle gives a run that is over its final verdict. A run that never started is not lost; in a
+// pause its verdict is paused, because the pause keeps it from starting.
 func (s *State) settle(r *Run, ms int64, w Writer) Settled {
 	v, reason := VerdictLost, ReasonLost
 	switch {

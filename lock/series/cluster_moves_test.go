@@ -106,7 +106,7 @@ func (c *cluster) control(action series.Action, until, before, change int64) {
 // opNames are the operations of the operator, by the number of their change.
 var opNames = [...]string{"", "op1", "op2", "op3", "op4", "op5", "op6", "op7", "op8"}
 
-// network carries requests to the store, also those of a frozen node.
+// network carries requests to the store, also the requests of a frozen node.
 func (c *cluster) network(ts []turn, i int) []turn {
 	n := &c.nodes[i]
 	if !n.flying {
@@ -183,7 +183,7 @@ func (c *cluster) answers(ts []turn, i int) []turn {
 	return ts
 }
 
-// steps are what a node does by itself.
+// steps are the moves that a node makes by itself.
 func (c *cluster) steps(ts []turn, i int) []turn {
 	n, name := &c.nodes[i], nodeName(i)
 	add := func(label string, do func(c *cluster, n *member)) {
@@ -228,9 +228,8 @@ func (c *cluster) steps(ts []turn, i int) []turn {
 	return ts
 }
 
-// claims are asked for any tick that is due, at any time: whatever a node's clock
-// says. The first node also asks for the last tick from the beginning, as one with
-// a clock far ahead does.
+// claims are sent for any tick that is due, at any time, independent of a node's clock. The first
+// node also claims the last tick from the beginning, as a node does whose clock is far ahead.
 func (c *cluster) claims(ts []turn, i int) []turn {
 	n, name := &c.nodes[i], nodeName(i)
 	for k := int8(1); int(k) <= c.ticks; k++ {
@@ -319,8 +318,8 @@ func (c *cluster) answered(n *member, r request, a reply, trust int8) {
 	}
 }
 
-// gap asks for what lies after the mark: the latest tick, which declares those
-// between as missed, or the oldest one as a backlog.
+// gap claims a tick after the mark: the latest, which declares those between as missed, or the
+// oldest, as a backlog.
 func (c *cluster) gap(n *member, mark int8) {
 	k := c.latest()
 	if c.all {

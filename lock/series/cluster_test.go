@@ -22,12 +22,12 @@ type bounds struct {
 	ttl     int8
 	margin  int8 // a node stops trusting its lease this long before the deadline
 	lag     int8 // the context of a run may end this much later than the trust
-	drain   bool // nodes may give back what they run
+	drain   bool // nodes may give back their runs
 	brief   bool // a pause may have an end
 	horizon int8 // after it only deadlines come nearer, so that the search ends
 
 	lose, crash, freeze, repeat, pause int8 // fault budgets
-	edit                               int8 // how often a node settles ticks as those of a former spec
+	edit                               int8 // how often a node settles ticks as ticks of a former spec
 
 	mistake mistake
 }
@@ -53,7 +53,7 @@ const (
 	endRequest
 )
 
-// A request is what a node sends to the store.
+// A request is a message from a node to the store.
 type request struct {
 	kind    requestKind
 	tick    int8
@@ -66,7 +66,7 @@ type request struct {
 	how     series.EndKind
 }
 
-// A reply is what the store answers.
+// A reply is the answer of the store.
 type reply struct {
 	here     bool
 	kind     series.Kind // of a claim
@@ -130,7 +130,7 @@ type cluster struct {
 	again  bool // the last resume may arrive once more
 	fault  string
 
-	losses, crashes, freezes, repeats, pauses, edits int8 // what is left of the budgets
+	losses, crashes, freezes, repeats, pauses, edits int8 // the rest of the budgets
 }
 
 func newCluster(b *bounds) *cluster {

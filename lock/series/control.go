@@ -6,8 +6,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// An Op is a control change that was made, kept so that its repetition is answered as
-// the first request was.
+// An Op is a control change that was made. It is kept so that a repeated request gets the answer of
+// the first one.
 type Op struct {
 	ID     string
 	Body   string // see Control.Body
@@ -15,8 +15,8 @@ type Op struct {
 	Audit  int64
 }
 
-// Control makes a control change. Audit is the number that its record gets, and the
-// store appends the record if the answer is ControlDone: see Record.
+// Control makes a control change. Audit is the number of its record, which the store appends if the
+// answer is ControlDone: see Record.
 func (s *State) Control(us int64, c *Control, audit int64, w Writer) ControlAnswer {
 	a := s.control(us/1000, c, audit, w)
 	a.Latest, a.Series = s.Latest, s.Series(us, c.Key)
@@ -72,7 +72,7 @@ func refused(why Refusal) ControlAnswer {
 }
 
 // outage gives the numbers that were due before a pause, and that no node has decided, the verdict
-// missed. Runs that are over are settled before, as by a claim.
+// missed. It first settles runs that are over, as a claim does.
 func (s *State) outage(ms int64, c *Control, w Writer) {
 	s.clear(ms, w)
 	w.Append(Line{At: ms, Verdict: VerdictMissed, From: s.Mark, To: c.Due, Between: VerdictMissed, Reason: ReasonMisfire, Revision: c.Revision})
@@ -84,8 +84,8 @@ func (s *State) pause(ms, until int64, c *Control) {
 	s.Pause = Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: until}
 }
 
-// resume ends a pause: runs that are over are settled, (mark, now] is covered as paused,
-// and the mark never goes down.
+// resume ends a pause: runs that are over are settled, (mark, now] is recorded as paused, and the
+// mark never goes down.
 func (s *State) resume(ms int64, w Writer) {
 	s.clear(ms, w)
 	s.cover(ms, ms, w)
@@ -102,8 +102,8 @@ func (s *State) clear(ms int64, w Writer) {
 	s.prune(0)
 }
 
-// revive ends the retirement of a series that is opened again: what was due meanwhile is
-// covered as paused, and later numbers are judged as if there had been none.
+// revive ends the retirement of a series that is opened again: numbers that were due meanwhile are
+// recorded as paused, and later numbers are judged as if there had been no retirement.
 func (s *State) revive(ms int64, w Writer) {
 	if s.Paused && s.Pause.Retired() {
 		s.Pause.Until = ms - 1
@@ -111,9 +111,9 @@ func (s *State) revive(ms int64, w Writer) {
 	}
 }
 
-// lapse ends a pause whose end has passed: (mark, until] is covered as paused, and what
-// comes later is judged as if there had been no pause. Each step does so before it judges
-// a number, so no node has to be alive at that instant.
+// lapse ends a pause whose end has passed: (mark, until] is recorded as paused, and later numbers
+// are judged as if there had been no pause. Each step calls lapse before it judges a number, so no
+// node has to be alive at that instant.
 func (s *State) lapse(ms int64, w Writer) {
 	if !s.Paused || s.Pause.Covers(ms) {
 		return
@@ -132,12 +132,11 @@ func (s *State) cover(ms, last int64, w Writer) {
 	s.Mark, s.By = last, ""
 }
 
-// paused reports whether nothing is granted now. A pause whose end has passed keeps
-// nothing from being granted: the next claim writes what it covered.
+// paused reports whether a pause forbids grants now. A pause whose end has passed forbids none: the
+// next claim records the numbers that it covered.
 func (s *State) paused(ms int64) bool { return s.Paused && s.Pause.Covers(ms) }
 
-// Record returns the audit record of a change that was made. Before is the series before
-// the step.
+// Record returns the audit record of a change that was made. Before is the series before the step.
 func Record(us int64, c *Control, before *Series, a *ControlAnswer) AuditRecord {
 	return AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
 		Before: ControlState(before.PausedAt(us/1000), before.Pause.Until),

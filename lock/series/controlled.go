@@ -17,27 +17,27 @@ import (
 // atomic step of the store: it changes the series, writes one line with
 // [VerdictControl] into its journal, and appends one [AuditRecord].
 type Controlled interface {
-	// Control makes a change. Asked again with the same Op it changes nothing more and
-	// returns [ControlRepeated] with what the first answer had, as long as the Op is among the
-	// series' latest [KeptOps]; a copy that arrives later is refused by its Seen. An
-	// answer whose Err is set is doubt: ask again, with the same Op.
+	// Control makes a change. A repeated request with the same Op changes nothing more and returns
+	// [ControlRepeated] with the fields of the first answer, as long as the Op is among the latest
+	// [KeptOps] of the series; a copy that arrives later is refused by its Seen. An answer whose
+	// Err is set is doubt: repeat the request, with the same Op.
 	Control(ctx context.Context, c Control) ControlAnswer
 	// Audit returns the newest n records (n <= 0: all that are kept) of a series, or of the
-	// namespace if key is empty, in the order of their instants; those of one shard are in the
-	// order of their numbers. A store keeps the newest MaxAudit of each shard.
+	// namespace if key is empty, in the order of their instants; the records of one shard are in
+	// the order of their numbers. A store keeps the newest MaxAudit of each shard.
 	Audit(ctx context.Context, key string, n int) ([]AuditRecord, error)
 }
 
-// The bounds of what is kept of control changes.
+// The bounds of control changes and their records.
 const (
 	MaxAudit    = 10_000 // records of one shard
-	KeptOps     = 16     // operations of one series that are known when they are repeated
+	KeptOps     = 16     // operations of one series that are recognized when they are repeated
 	MaxOp       = 64     // bytes of an Op
 	LeastReason = 3      // characters of a reason
 	MostReason  = 500
 )
 
-// An Action is what a control change does.
+// An Action is the kind of a control change.
 type Action string
 
 // The actions.
@@ -45,29 +45,29 @@ const (
 	ActionPause  Action = "pause"  // no number is granted, takeovers included; runs go on; see Control.Due
 	ActionResume Action = "resume" // runs that are over are settled, (mark, now] is paused, and the pause ends
 	ActionRetire Action = "retire" // runs that are over are settled, and the series is retired until it is opened again; see Pause.Retired
-	ActionLapse  Action = "until"  // the end of a pause that had one: the store's own, without an audit record
+	ActionLapse  Action = "until"  // a pause reached its end: made by the store itself, without an audit record
 )
 
-// AnySeen is for a [Control.Seen] of an asker that has not read the series.
+// AnySeen is the [Control.Seen] of a caller that has not read the series.
 const AnySeen = -1
 
 // A Control is a request for one change.
 type Control struct {
 	Key      string
 	Action   Action
-	Op       string // of this request, fresh for each intent and the same when it is repeated: 1 to MaxOp bytes, as an owner
-	Who      string // the operator or the program that asks; 1 to 200 bytes, as an owner
+	Op       string // of this request, new for each intent and the same when it is repeated: 1 to MaxOp bytes, as an owner
+	Who      string // the operator or the program that sends the request; 1 to 200 bytes, as an owner
 	Reason   string // LeastReason to MostReason characters that print; may be empty in a resume
-	Until    int64  // of a pause: the last instant that it is for, Unix ms; 0: until a resume
-	Due      int64  // of a pause or a retirement: the latest number that was due before it; those up to it that are undecided are missed, unless the series is paused; 0: none
-	Revision string // that Due is a number of
-	Replicas int    // how many replicas must have the change, or it is doubt with a *ReplicasError though it was made; 0: not asked for
+	Until    int64  // of a pause: the last paused instant, Unix ms; 0: until a resume
+	Due      int64  // of a pause or a retirement: the latest number that was due before it; undecided numbers up to it are missed, unless the series is paused; 0: none
+	Revision string // the revision of the spec that has Due
+	Replicas int    // how many replicas must have the change; with fewer it was made, and the answer is doubt with a *ReplicasError; 0: none
 
-	Seen int64 // the series' Change that the asker has read: another one is refused; AnySeen: whatever it is
+	Seen int64 // the series' Change that the caller has read: if it has changed, the request is refused; AnySeen: any
 }
 
-// Body returns a digest of what a repeated request must have in common with the first one.
-// Seen, Due and Revision are no part of it: an asker may have read the series again.
+// Body returns a digest of the fields that a repeated request must have in common with the first
+// one. Seen, Due and Revision are no part of it, because the caller may have read the series again.
 func (c *Control) Body() string {
 	sum := sha256.Sum256([]byte(string(c.Action) + "\x00" + c.Who + "\x00" + c.Reason + "\x00" + strconv.FormatInt(c.Until, 10)))
 	return hex.EncodeToString(sum[:8])
@@ -78,20 +78,20 @@ type ControlKind uint8
 
 // The kinds of answers.
 const (
-	ControlUnknown  ControlKind = iota // doubt: ask again with the same Op
+	ControlUnknown  ControlKind = iota // doubt: repeat the request with the same Op
 	ControlDone                        // the change was made by this request
 	ControlRepeated                    // the change was made by an earlier request with the same Op
 	ControlRefused                     // nothing was changed: Refusal says why
 )
 
-// A Refusal is why a change was not made.
+// A Refusal is the reason why a change was not made.
 type Refusal string
 
 // The refusals.
 const (
 	RefusedNotOpen   Refusal = "not-open"   // the series was never opened
 	RefusedOp        Refusal = "op-used"    // the Op was used for another change of the series
-	RefusedChanged   Refusal = "changed"    // another change came since the one that the asker has read: see Latest
+	RefusedChanged   Refusal = "changed"    // another change was made since the one that the caller has read: see Latest
 	RefusedNotPaused Refusal = "not-paused" // there is no pause to end
 	RefusedPast      Refusal = "past"       // Until is not after the store's now
 	RefusedAlive     Refusal = "alive"      // a run is alive, so that the series cannot be retired
@@ -117,7 +117,7 @@ type Change struct {
 	At     int64 // the store's clock, Unix ms
 }
 
-// A Pause is why a series is paused. The zero Pause is none.
+// A Pause describes the pause of a series. The zero Pause is none.
 type Pause struct {
 	Op     string
 	Who    string
@@ -126,12 +126,12 @@ type Pause struct {
 	Until  int64 // the last instant that is paused, Unix ms; 0: until a resume
 }
 
-// Retired reports whether the series is retired: it is paused, takes no more changes of its
-// mark, and the next [Numbered.Open] ends that at the store's now.
+// Retired reports whether the series is retired: it is paused, its mark does not change, and the
+// next [Numbered.Open] ends the retirement at the store's now.
 func (p *Pause) Retired() bool { return p.Until == driver.MaxNumber }
 
-// Covers reports whether a number at ms is paused while the pause stands. A pause whose end
-// has passed stands until a step of the store writes what it covered.
+// Covers reports whether a number at ms is paused by this pause. A pause whose end has passed stays
+// recorded until a step of the store writes the verdicts of the numbers that it covered.
 func (p *Pause) Covers(ms int64) bool { return p.Until == 0 || ms <= p.Until }
 
 // An AuditRecord is the record of one control change.
@@ -148,14 +148,14 @@ type AuditRecord struct {
 	Reason string
 	Op     string
 
-	Unreadable string // what is stored, if it is no record, cut; all else but Shard is zero then
+	Unreadable string // the stored text, cut, if it is no record; all other fields but Shard are zero then
 }
 
 // The states of a series for an [AuditRecord].
 const (
 	ControlRunning = "running"
 	ControlRetired = "retired"
-	ControlPaused  = "paused" // followed by " until " and the instant in Unix ms, if there is one
+	ControlPaused  = "paused" // followed by " until " and the instant in Unix ms, if the pause has an end
 )
 
 // ControlState returns the state of a series for an [AuditRecord].
@@ -178,7 +178,7 @@ func ReadControlState(text string) (paused bool, until int64) {
 	return paused, until
 }
 
-// CheckControl refuses a change that no store could make.
+// CheckControl returns an *ArgumentError for a change that no store supports.
 func CheckControl(c *Control) error {
 	if err := cmp.Or(driver.CheckKey(c.Key), driver.CheckName("op", c.Op), driver.CheckName("who", c.Who), checkReason(c)); err != nil {
 		return err
@@ -190,7 +190,7 @@ func CheckControl(c *Control) error {
 		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("%q, %q or %q", ActionPause, ActionResume, ActionRetire))
 	case c.Action != ActionPause && c.Until != 0:
 		return driver.Refuse("until", fmt.Sprint(c.Until), "0, but in a pause")
-	case c.Until == driver.MaxNumber: // stands for a series that is retired
+	case c.Until == driver.MaxNumber: // marks a retired series
 		return driver.Refuse("until", fmt.Sprint(c.Until), fmt.Sprintf("0 to %d", int64(driver.MaxNumber-1)))
 	}
 	if c.Action == ActionResume && c.Due != 0 {

@@ -17,8 +17,8 @@ func (s *State) Renew(us int64, ref *RunRef) RenewAnswer {
 	return RenewAnswer{Alive: true, Left: time.Duration(r.Until-ms) * time.Millisecond, Replaced: r.Replaced}
 }
 
-// Release ends a run. It is accepted until another step has settled the run,
-// even after its deadline; asked again it answers the same.
+// Release ends a run. It is accepted until another step has settled the run, even after its
+// deadline. A repeated release gets the same answer.
 func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	ms := us / 1000
 	r := s.run(e.Number)
@@ -37,7 +37,7 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	r.State = ended(e.Kind)
 	switch {
 	case e.Kind == EndUnstarted:
-		r.Attempt-- // it is no counted attempt
+		r.Attempt-- // an unstarted attempt does not count
 	case e.Kind == EndDone && e.OK:
 		s.Last = max(s.Last, r.Number)
 	}
@@ -48,7 +48,7 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	return s.ended(ms)
 }
 
-// ended returns the number that waits for this end.
+// ended returns the answer to a release, with the number that waits for this end.
 func (s *State) ended(ms int64) EndAnswer {
 	a := EndAnswer{Ended: true}
 	for _, r := range s.Runs {

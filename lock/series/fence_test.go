@@ -12,9 +12,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A fenceWorld is one series that two nodes claim one number of after the other, on
-// a store that may fail over to what a replica had, under a clock that is behind,
-// and whose fence may be forged. Each node asks with the fence that it saw last.
+// A fenceWorld is one series in which two nodes claim one number, one after the other, on a store
+// that may fail over to the data of a replica, under a clock that is behind, and whose fence may be
+// forged. Each node claims with the fence that it saw last.
 type fenceWorld struct {
 	store, replica series.State
 	us             int64
@@ -101,9 +101,9 @@ func (w *fenceWorld) broken(format string, args ...any) {
 	}
 }
 
-// In every sequence of a few moves a fence is above the last one and above what its
-// asker has seen, also after a failover to a clock that is behind; and one that was
-// forged is doubt, is learned by no node, and is over once it is mended.
+// In every sequence of a few moves a fence is above the last one and above the fence that the
+// caller has seen, also after a failover to a clock that is behind. A forged fence is doubt, is
+// learned by no node, and has no effect once it is removed.
 func TestEverySequenceOfFences(t *testing.T) {
 	const depth = 6
 	worlds := 0

@@ -78,7 +78,7 @@ func fold(t *testing.T, last, next series.Line, want *series.Line) {
 	}
 }
 
-// verdicts reads what a journal says of each number that the spec has.
+// verdicts returns the verdict in a journal of each number of the spec.
 func verdicts(lines []series.Line) (all [maxTicks + 1]string) {
 	for _, l := range lines {
 		for k := 1; k <= maxTicks; k++ {
@@ -110,7 +110,7 @@ func (w *tape) Append(l series.Line) {
 	}
 }
 
-// A folded journal says of each number what the lines said before.
+// A folded journal has the same verdict for each number as the lines before.
 func TestFoldKeepsVerdicts(t *testing.T) {
 	seed := rand.Uint64()
 	for round := range uint64(100) {

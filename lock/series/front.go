@@ -13,10 +13,11 @@ import (
 // concurrent use.
 type Front struct{ driver.Front }
 
-// FrontOf returns a Front of a driver, whatever it is able to do.
+// FrontOf returns a Front of any driver. Requests that the driver does not support get
+// ErrUnsupported.
 func FrontOf(d driver.Driver) Front { return Front{driver.Front{Driver: d}} }
 
-// Open is that of a [Numbered] driver.
+// Open implements [Numbered].
 func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
 	d, can := driver.As[Numbered](f.Driver)
 	return batch.Send(os, func(o *OpenRequest) error { return cmp.Or(can, CheckOpen(o)) },
@@ -24,7 +25,7 @@ func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
 		func(out *Series, o *OpenRequest, err error) { *out = Series{Key: o.Key, Err: err} })
 }
 
-// Claim is that of a [Numbered] driver.
+// Claim implements [Numbered].
 func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
 	d, can := driver.As[Numbered](f.Driver)
 	return batch.Send(cs, func(c *Claim) error { return cmp.Or(can, CheckClaim(c), f.CheckReplicas(c.Replicas)) },
@@ -32,7 +33,7 @@ func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
 		func(out *Answer, _ *Claim, err error) { out.Err = err })
 }
 
-// RenewRuns is that of a [Numbered] driver.
+// RenewRuns implements [Numbered].
 func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
 	d, can := driver.As[Numbered](f.Driver)
 	return batch.Send(rs, func(r *RunRef) error { return cmp.Or(can, CheckRunRenewal(r), f.CheckReplicas(r.Replicas)) },
@@ -40,7 +41,7 @@ func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
 		func(out *RenewAnswer, _ *RunRef, err error) { out.Err = err })
 }
 
-// ReleaseRuns is that of a [Numbered] driver.
+// ReleaseRuns implements [Numbered].
 func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
 	d, can := driver.As[Numbered](f.Driver)
 	return batch.Send(es, func(e *EndRequest) error { return cmp.Or(can, CheckEnd(e)) },
@@ -48,7 +49,7 @@ func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
 		func(out *EndAnswer, _ *EndRequest, err error) { out.Err = err })
 }
 
-// ReadSeries is that of a [Numbered] driver.
+// ReadSeries implements [Numbered].
 func (f Front) ReadSeries(ctx context.Context, keys []string) []Series {
 	d, can := driver.As[Numbered](f.Driver)
 	return batch.Send(keys, func(key *string) error { return cmp.Or(can, driver.CheckKey(*key)) },
@@ -56,7 +57,7 @@ func (f Front) ReadSeries(ctx context.Context, keys []string) []Series {
 		func(out *Series, key *string, err error) { *out = Series{Key: *key, Err: err} })
 }
 
-// Control is that of a [Controlled] driver.
+// Control implements [Controlled].
 func (f Front) Control(ctx context.Context, c Control) ControlAnswer {
 	d, can := driver.As[Controlled](f.Driver)
 	if err := cmp.Or(can, CheckControl(&c), f.CheckReplicas(c.Replicas)); err != nil {
@@ -65,7 +66,7 @@ func (f Front) Control(ctx context.Context, c Control) ControlAnswer {
 	return d.Control(ctx, c)
 }
 
-// Audit is that of a [Controlled] driver.
+// Audit implements [Controlled].
 func (f Front) Audit(ctx context.Context, key string, n int) ([]AuditRecord, error) {
 	d, can := driver.As[Controlled](f.Driver)
 	if key != "" {
@@ -77,7 +78,7 @@ func (f Front) Audit(ctx context.Context, key string, n int) ([]AuditRecord, err
 	return d.Audit(ctx, key, n)
 }
 
-// Journal is that of a [Journaled] driver.
+// Journal implements [Journaled].
 func (f Front) Journal(ctx context.Context, key string, n int) (Journal, error) {
 	d, can := driver.As[Journaled](f.Driver)
 	if err := cmp.Or(can, driver.CheckKey(key)); err != nil {
@@ -104,7 +105,7 @@ func (f Front) Output(ctx context.Context, key string, number int64) (Output, er
 	return d.Output(ctx, key, number)
 }
 
-// Beat is that of a [Membership].
+// Beat implements [Membership].
 func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error) {
 	d, can := driver.As[Membership](f.Driver)
 	if err := cmp.Or(can, CheckBeat(node, ttl)); err != nil {
@@ -113,7 +114,7 @@ func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAn
 	return d.Beat(ctx, node, ttl)
 }
 
-// Leave is that of a [Membership].
+// Leave implements [Membership].
 func (f Front) Leave(ctx context.Context, node string) error {
 	d, can := driver.As[Membership](f.Driver)
 	if err := cmp.Or(can, driver.CheckName("node", node)); err != nil {

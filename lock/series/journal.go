@@ -1,8 +1,7 @@
 package series
 
-// Fold writes next into last if the two say no more than one line can: the end
-// of the run that last granted, or the same verdict for the numbers that follow.
-// It reports whether it did.
+// Fold writes next into last if one line can hold both: if next is the end of the run that last
+// granted, or the same verdict for the numbers that follow. It reports whether it did.
 func Fold(last *Line, next Line) bool {
 	switch next.Verdict {
 	case VerdictEnded:
@@ -17,7 +16,7 @@ func Fold(last *Line, next Line) bool {
 	return false
 }
 
-// extend merges neighbours that are identical but for their numbers, node and time.
+// extend merges neighbours that differ only in their numbers, node and time.
 func extend(last *Line, next Line) bool {
 	same := last.Verdict == next.Verdict && last.Reason == next.Reason && last.Revision == next.Revision &&
 		last.BlockerFence == next.BlockerFence

@@ -9,8 +9,8 @@ import (
 // Verdict is the recorded decision of a number.
 type Verdict string
 
-// The verdicts. Ran is provisional until its outcome is known, waiting until it
-// ran, was superseded or was missed.
+// The verdicts. Ran is provisional until its outcome is known, and waiting until the number ran,
+// was superseded or was missed.
 const (
 	VerdictOpened     Verdict = "opened"     // the series begins after To
 	VerdictRan        Verdict = "ran"        // To was granted
@@ -23,7 +23,7 @@ const (
 	VerdictLost       Verdict = "lost"    // To was granted and never ended
 	VerdictControl    Verdict = "control" // no number: an operator changed the series, or a pause reached its end; Reason is the [Action]
 
-	VerdictUnreadable Verdict = "unreadable" // what stands here cannot be read; Error has it, quoted and cut
+	VerdictUnreadable Verdict = "unreadable" // the line cannot be read; Error has its text, quoted and cut
 )
 
 // The reasons of a verdict.
@@ -33,7 +33,7 @@ const (
 	ReasonOverlap  = "overlap"  // a run was alive
 	ReasonLost     = "lost"     // its node died
 
-	ReasonRespecified = "respecified" // another spec took the place of its own before it was decided
+	ReasonRespecified = "respecified" // another spec replaced the spec of the number before it was decided
 )
 
 // The outcomes of a run.
@@ -49,59 +49,58 @@ const (
 	OutcomeUnstarted   = "unstarted"   // granted and never started
 )
 
-// A Line is one line of a journal. A line with From < To moved the mark: it is
-// the verdict of To and of every number of the spec in (From, To]. A line with
-// From == To speaks of To alone. The reason of the numbers between is Reason if
-// Between is the line's own verdict, else ReasonMisfire.
+// A Line is one line of a journal. A line with From < To moved the mark: it is the verdict of To
+// and of every number of the spec in (From, To]. A line with From == To is about To alone. The
+// reason of the numbers between is Reason if Between is the line's own verdict, else ReasonMisfire.
 type Line struct {
 	At       int64   // the store's clock when it was written, Unix ms
 	Verdict  Verdict // of To
 	From     int64   // the mark before this step
-	To       int64   // the number; of a merged line the highest
-	Between  Verdict // of the numbers strictly between From and To: VerdictMissed, or the line's own verdict in a merged or paused line; "" if the asker knew of none
+	To       int64   // the number; of a merged line the highest one
+	Between  Verdict // of the numbers strictly between From and To: VerdictMissed, or the line's own verdict in a merged or paused line; "" if the caller knew of none
 	Reason   string
 	Node     string
 	Revision string
 	Fence    int64
 	Attempt  int
-	Outcome  string // of VerdictEnded; of VerdictRan when its end was written into the same line
+	Outcome  string // of VerdictEnded; of VerdictRan if its end was written into the same line
 	Ended    int64  // when it ended, Unix ms, if Outcome is set
-	Error    string // the text of the error it ended with, as the function returned it: escape it before showing it
+	Error    string // the text of the error it ended with, as the function returned it: escape it before you show it
 
-	// Of VerdictSkipped and VerdictWaiting: the run that was in the way. A merged
-	// line speaks of one run alone. 0: not known.
+	// Of VerdictSkipped and VerdictWaiting: the run that blocked the number. A merged line names
+	// one run alone. 0: not known.
 	Blocker      int64 // its number
 	BlockerFence int64
 
 	// Of VerdictControl, where From and To are the mark and Node is the operator.
 	Change int64 // its number in the series
-	Audit  int64 // the number of its record in the audit; 0: it has none, since the store did it by itself
+	Audit  int64 // the number of its record in the audit; 0: no record, since the store made the change itself
 }
 
-// UnreadableLine stands in a journal for what a store has there and cannot read.
+// UnreadableLine replaces, in a journal, a stored line that cannot be read.
 func UnreadableLine(text string) Line {
 	return Line{Verdict: VerdictUnreadable, Error: driver.Quote(text)}
 }
 
-// A RevisionUse says when a revision was in use. A spec that comes back has one use more.
+// A RevisionUse is a time in which a revision was in use. A spec that comes back has one use more.
 type RevisionUse struct {
 	Revision string
 	Spec     string
 	Zone     string
-	Policies string // of the opening that was seen last
-	Node     string // which node was seen with it last
+	Policies string // of the latest opening
+	Node     string // the latest node that opened with it
 	First    int64  // Unix ms
 	Last     int64  // Unix ms
-	Since    int64  // since when its spec has been in force without a break, whatever its revision was then; Unix ms
+	Since    int64  // the start of the time in which its spec has been in force without a break, under any revision; Unix ms
 }
 
-// A Journal is what a store kept of a series.
+// A Journal is the history that a store keeps of a series.
 type Journal struct {
 	Key       string
 	Lines     []Line        // oldest first
 	Revisions []RevisionUse // by First
-	Truncated bool          // older lines existed
-	Faults    []string      // what else of it cannot be read, quoted and cut
+	Truncated bool          // older lines were deleted
+	Faults    []string      // other data of it that cannot be read, quoted and cut
 }
 
 // Journaled is a Numbered driver that keeps the verdicts of each series, in

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A Kept is a [State] as stores that keep text keep it, as JSON. Each embeds it in
-// what it keeps beside, and numbers the format of the whole.
+// A Kept is a [State] as JSON, for stores that keep text. Each store embeds it in its own record,
+// and numbers the format of the whole record.
 type Kept struct {
 	Mark       int64       `json:"mark"`
 	By         string      `json:"by,omitempty"`
@@ -54,7 +54,7 @@ type keptOp struct {
 	Audit  int64  `json:"audit"`
 }
 
-// The states and kinds as they are kept, by their numbers.
+// The stored words of states and kinds, by their numbers.
 var (
 	states = []string{RunOpen: "open", RunGivenBack: "given back", RunUnstarted: "unstarted",
 		RunWaiting: "waiting", RunDone: "done", RunLost: "lost"}
@@ -64,8 +64,8 @@ var (
 // Format is the latest format of a [Kept] that this version reads.
 const Format = 2
 
-// Format returns the least format that keeps all of s: nodes of an older version read
-// series that no operator has changed.
+// Format returns the lowest format that can keep all of s, so that nodes of an older version can
+// read series that no operator has changed.
 func (s *State) Format() int {
 	if s.Change > 0 {
 		return 2
@@ -73,7 +73,7 @@ func (s *State) Format() int {
 	return 1
 }
 
-// Keep returns s as it is to be kept.
+// Keep returns s in its stored form.
 func (s *State) Keep() Kept {
 	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change}
 	if p := s.Pause; p != (Pause{}) {
@@ -94,7 +94,7 @@ func (s *State) Keep() Kept {
 	return k
 }
 
-// State returns what was kept. An error says which word of it is not known.
+// State returns the stored state. An error names the unknown word.
 func (k *Kept) State() (State, error) {
 	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change}
 	if p := k.Pause; p != nil {
@@ -124,7 +124,7 @@ func (k *Kept) State() (State, error) {
 	return s, nil
 }
 
-// number is that of a word in what is kept.
+// number returns the index of a stored word.
 func number(words []string, word string) (int, error) {
 	n := slices.Index(words, word)
 	if n < 0 || word == "" {
@@ -133,7 +133,7 @@ func number(words []string, word string) (int, error) {
 	return n, nil
 }
 
-// A KeptLine is a [Line] as stores that keep text keep it, as JSON.
+// A KeptLine is a [Line] as JSON, for stores that keep text.
 type KeptLine struct {
 	At       int64   `json:"at"`
 	Verdict  Verdict `json:"verdict"`
@@ -156,7 +156,7 @@ type KeptLine struct {
 	Audit  int64 `json:"audit,omitempty"`
 }
 
-// A KeptRecord is a [AuditRecord] as stores that keep text keep it, as JSON.
+// A KeptRecord is an [AuditRecord] as JSON, for stores that keep text.
 type KeptRecord struct {
 	Shard  int    `json:"-"`
 	Number int64  `json:"number"`
@@ -173,7 +173,7 @@ type KeptRecord struct {
 	Unreadable string `json:"-"`
 }
 
-// ReadRecords reads records as they are kept. One that cannot be read says so in its place.
+// ReadRecords reads stored records. A record that cannot be read becomes one with Unreadable.
 func ReadRecords(texts []string) []AuditRecord {
 	records := make([]AuditRecord, len(texts))
 	for i, text := range texts {

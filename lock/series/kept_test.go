@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// What is kept is read by other versions: the text itself must not change.
+// Other versions read the stored form: the text itself must not change.
 func TestKept(t *testing.T) {
 	s := series.State{Mark: 7, By: "a", Fence: 9, Last: 5, Paused: true, Change: 2,
 		Pause:  series.Pause{Op: "2", Who: "ann", Reason: "moved", Since: 3, Until: 4},
@@ -43,8 +43,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// A word that is not known is an error, whatever stands beside it: a newer version
-// may have meant something by it.
+// An unknown word is an error, with any other fields: a newer version may have written it with a
+// meaning.
 func TestKeptWords(t *testing.T) {
 	for _, text := range []string{
 		`{"mark":1,"runs":[{"number":1,"state":"asleep"}]}`,

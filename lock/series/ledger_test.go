@@ -22,7 +22,7 @@ func index(n int64) (int, bool) {
 	return int(k), n == due(int(k)) && k >= 1 && k <= maxTicks
 }
 
-// fate is what the journal says became of a number.
+// fate is the end of a number by the journal.
 type fate uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	final
 )
 
-// A page is what the ledger knows of one number.
+// A page is the knowledge of the ledger about one number.
 type page struct {
 	fate    fate
 	verdict series.Verdict

@@ -11,47 +11,46 @@ import (
 
 // A BeatAnswer is the answer to a beat.
 type BeatAnswer struct {
-	Nodes    []string              // nodes seen within their time to live, sorted, the asker included
+	Nodes    []string              // nodes seen within their time to live, sorted, the caller included
 	Readings []driver.ClockReading // the clock that came with the answer
 }
 
-// Membership is a Driver that keeps a list of nodes. The list only spreads work:
-// nothing that is promised depends on it.
+// Membership is a Driver that keeps a list of nodes. The list only spreads work: no promise depends
+// on it.
 type Membership interface {
-	// Beat records that node lives for ttl more, and returns the nodes that live: at
-	// most MaxNodes, those whose time ends first, and the asker in any case.
+	// Beat records that node is alive for ttl more, and returns the live nodes: at most MaxNodes,
+	// those whose time ends first, and the caller in any case.
 	Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error)
-	// Leave takes node off the list of those that live, and records when it left.
+	// Leave takes node off the list of live nodes, and records when it left.
 	Leave(ctx context.Context, node string) error
 	// Members reads the list and changes nothing.
 	Members(ctx context.Context) (MemberList, error)
 }
 
-// The bounds of a list of nodes. What is beyond them, or cannot be a node, a store
-// leaves out, and drops: a list that was tampered with costs no more than one that
-// was not.
+// The bounds of a list of nodes. A store omits and deletes members beyond them, and data that
+// cannot be a node: a list that was tampered with costs no more than another.
 const (
-	MaxNodes = 1000           // that live, in one answer
-	MaxGone  = 200            // that left or fell silent, in one answer: the latest
-	GoneFor  = 24 * time.Hour // how long those are remembered
+	MaxNodes = 1000           // live nodes in one answer
+	MaxGone  = 200            // nodes that left or fell silent, in one answer: the latest
+	GoneFor  = 24 * time.Hour // how long such nodes are kept
 )
 
-// A MemberList is a list of nodes as a store has it.
+// A MemberList is the list of nodes in a store.
 type MemberList struct {
 	Now     int64    // the store's clock, Unix ms
 	Members []Member // by name
 }
 
-// A Member is a node that lives, or did lately.
+// A Member is a node that is alive, or was lately.
 type Member struct {
 	Node  string
-	Until int64 // it lives, or lived, until then unless it beats again: Unix ms on the store's clock; 0 once it left
+	Until int64 // it is, or was, alive until then unless it beats again: Unix ms on the store's clock; 0 once it left
 	Left  int64 // when it left, Unix ms; 0: it did not
 }
 
-// LatestMembers is for stores: of the members it returns, by name, at most MaxNodes
-// that live at ms, those whose time ends first, and the MaxGone latest of the others
-// that left or fell silent within GoneFor before it.
+// LatestMembers returns, by name, the members that a store keeps: at most MaxNodes that are alive
+// at ms, those whose time ends first, and the MaxGone latest of the others that left or fell silent
+// within GoneFor before ms. It sorts and changes all.
 func LatestMembers(all []Member, ms int64) []Member {
 	slices.SortFunc(all, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.rank(ms), b.rank(ms)), cmp.Compare(a.Node, b.Node))
@@ -69,8 +68,8 @@ func LatestMembers(all []Member, ms int64) []Member {
 	return kept
 }
 
-// rank is the time to the end of a member that lives at ms, or since the end of
-// another; or to it, if the clock was put back since.
+// rank returns the time until the end of a member that is alive at ms, or the time since the end of
+// another one, or until that end if the clock was put back since.
 func (m *Member) rank(ms int64) int64 {
 	if m.Alive(ms) {
 		return m.Until - ms
@@ -79,14 +78,15 @@ func (m *Member) rank(ms int64) int64 {
 	return max(since, -since)
 }
 
-// MemberFor is how long the beat of a node of the scheduler counts: two of the next, one each MemberEvery, may be lost.
+// MemberFor is how long the beat of a node of the scheduler counts. A node beats each MemberEvery,
+// so two beats may be lost.
 const (
 	MemberFor   = 25 * time.Second
 	MemberEvery = 10 * time.Second
 )
 
-// Seen is when a node of the scheduler that has not left was seen last, Unix ms.
+// Seen returns when a node of the scheduler that has not left was last seen, Unix ms.
 func (m *Member) Seen() int64 { return m.Until - MemberFor.Milliseconds() }
 
-// Alive reports whether a member lives at ms.
+// Alive reports whether a member is alive at ms.
 func (m *Member) Alive(ms int64) bool { return m.Left == 0 && ms < m.Until }

@@ -6,19 +6,17 @@ import (
 	"time"
 )
 
-// Numbered is a Driver whose keys can be series: in a series each number is
-// decided once, in one atomic step of the store: granted, or settled with a
-// reason. For a scheduler the key is a job and the number a tick in Unix
-// milliseconds.
+// Numbered is a Driver whose keys can be series: in a series each number is decided once, in one
+// atomic step of the store: granted, or settled with a reason. For a scheduler the key is a job and
+// the number a tick in Unix milliseconds.
 //
-// The methods take batches, split them as the store needs, and answer in the
-// order of the request, one answer per request. An answer whose Err is set, or
-// whose Kind is [KindUnknown], is doubt: ask again, with the same owner.
-// All methods may be called concurrently.
+// The methods take batches, split them as the store needs, and return one answer per request, in
+// the order of the requests. An answer whose Err is set, or whose Kind is [KindUnknown], is doubt:
+// repeat the request, with the same owner. All methods may be called concurrently.
 type Numbered interface {
 	// Open registers series and reads them. Only Open creates a mark.
 	Open(ctx context.Context, os []OpenRequest) []Series
-	// Claim asks for numbers.
+	// Claim claims numbers.
 	Claim(ctx context.Context, cs []Claim) []Answer
 	// RenewRuns moves the deadlines of runs to now + TTL.
 	RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer
@@ -28,7 +26,7 @@ type Numbered interface {
 	ReadSeries(ctx context.Context, keys []string) []Series
 }
 
-// Overlap is what a claim does while an earlier run of its series is alive.
+// Overlap is the policy of a claim while an earlier run of its series is alive.
 type Overlap uint8
 
 // The overlap policies.
@@ -36,35 +34,37 @@ const (
 	OverlapSkip    Overlap = iota // the number is spent as skipped
 	OverlapQueue                  // the number waits; an older waiting one is superseded
 	OverlapAllow                  // runs may overlap
-	OverlapReplace                // as queue, and the renewal of the alive run asks it to end
+	OverlapReplace                // as OverlapQueue, and the renewal of the alive run requests its end
 )
 
 // An OpenRequest registers a series.
 type OpenRequest struct {
 	Key      string
 	Node     string // the node that opens it, for the journal
-	Revision string // what the spec means to this node; recorded, never part of the identity
-	Spec     string // the text the revision was made from
+	Revision string // the meaning of the spec to this node; recorded, never part of the identity
+	Spec     string // the text from which the revision was made
 	Zone     string // the zone's name
-	Policies string // what else readers of the journal must know, in the asker's words; recorded with the revision
+	Policies string // other facts for readers of the journal, in the caller's words; recorded with the revision
 	Mark     int64  // the highest mark this node has seen; 0 if none
 
-	// Begin is the mark of a series that is new to the store, and since when its spec has been in force,
-	// if it is before the store's now and not before Mark. 0: the store's now.
+	// Begin is the mark of a series that is new to the store, and the start of the time in which
+	// its spec has been in force, if Begin is before the store's now and not before Mark. 0: the
+	// store's now.
 	Begin int64
 
-	// Unseen is how long the spec may not have been seen while another one was, and count as in
-	// force without a break. 0: any time, as this node has had the series open since.
+	// Unseen is the longest time for which the spec may not have been seen, while another one was,
+	// and still count as in force without a break. 0: any time, because this node has had the
+	// series open since.
 	Unseen time.Duration
 }
 
-// A Claim asks for one number of a series.
+// A Claim is a request for one number of a series.
 type Claim struct {
 	Key      string
-	Owner    string        // node/unique: fresh for each attempt to get a lease, the same when asking again after doubt
-	Number   int64         // what is asked for: Unix milliseconds
-	After    int64         // the number before Number in the asker's own spec, or the mark of a gap it covers
-	Between  int           // how many numbers of the asker's spec lie between After and Number; they are missed
+	Owner    string        // node/unique: new for each attempt to get a lease, the same when the claim is repeated after doubt
+	Number   int64         // the claimed number: Unix milliseconds
+	After    int64         // the number before Number in the caller's own spec, or the mark of a gap it covers
+	Between  int           // how many numbers of the caller's spec lie between After and Number; they are missed
 	From     int64         // 0, or the fence of the run (or waiting number) to take over
 	TTL      time.Duration // at least driver.MinTTL
 	Deadline time.Duration // how late the first attempt may start
@@ -74,24 +74,24 @@ type Claim struct {
 	Window   time.Duration // how long after Number another attempt may be granted; 0: no bound
 	Overlap  Overlap
 	Backlog  bool   // never spend Number because of an alive run: answer Held
-	Latest   int64  // the latest store instant, Unix ms, at which an answer is still wanted; in the past it asks only whether this owner was granted
-	Fence    int64  // the highest fence of this key the asker has seen
-	Revision string // of the asker's spec
-	Replicas int    // how many replicas must have a grant, or it is undone and doubt with a *ReplicasError; 0: not asked for
+	Latest   int64  // the latest store instant, Unix ms, at which an answer is of use; if it is past, the claim only returns whether this owner was granted
+	Fence    int64  // the highest fence of this key that the caller has seen
+	Revision string // of the caller's spec
+	Replicas int    // how many replicas must have a grant; with fewer it is undone, and the answer is doubt with a *ReplicasError; 0: none
 }
 
 // Kind is the kind of an answer.
 type Kind uint8
 
-// The kinds of answers. KindGranted is the only one that allows to run.
+// The kinds of answers. KindGranted is the only one that permits a run.
 const (
-	KindUnknown Kind = iota // doubt: no answer, or no mark; ask again with the same owner
-	KindGranted             // yours until Left has passed
-	KindOver                // yours once, and over: this owner is never granted again
-	KindPassed              // decided already; the fields name the run if it is known
-	KindHeld                // a run is alive and Number must wait: claim it again when that ends
-	KindEarly               // not due on the store's clock: ask again after Wait
-	KindAhead               // the mark lies in the store's future: doubt, an operator has to rewind
+	KindUnknown Kind = iota // doubt: no answer, or no mark; repeat the claim with the same owner
+	KindGranted             // this owner has the run until Left has passed
+	KindOver                // this owner had the run, which is over: it is never granted again
+	KindPassed              // decided already; the fields describe the run if it is known
+	KindHeld                // a run is alive and Number must wait: claim it again when that run ends
+	KindEarly               // not due on the store's clock: claim it again after Wait
+	KindAhead               // the mark lies in the store's future: doubt, an operator must rewind it
 	KindGap                 // numbers between Mark and After are undecided
 	KindOrphan              // the named run is over and may run again: take it over first
 	KindExpired             // the store read the request after its Latest instant; nothing was done
@@ -114,22 +114,22 @@ func (k Kind) String() string {
 // An Answer is the store's answer to a claim.
 type Answer struct {
 	Kind    Kind
-	Number  int64         // the number of the run that the answer speaks of: the granted one, the alive one, the orphan
-	Node    string        // the node of that run, or the one that decided Number
+	Number  int64         // the number of the run that the answer describes: the granted one, the alive one, the orphan
+	Node    string        // the node of that run, or the node that decided Number
 	Fence   int64         // the fence of that run; of KindWaiting: the fence to take the waiting number over with
 	Attempt int           // the attempt of that run
-	State   RunState      // the state of that run; RunNone if the store knows of none
+	State   RunState      // the state of that run; RunNone if the store has none
 	Left    time.Duration // how long that run stays alive; 0 if it is over
-	Wait    time.Duration // KindEarly: ask again after it. KindGranted: start after it
+	Wait    time.Duration // KindEarly: claim again after it. KindGranted: start after it
 	Mark    int64         // the mark after this step
 	Last    int64         // the latest number that ended ok; 0 if none
 	Now     int64         // the store's clock, Unix ms
-	From    int64         // if this step moved the mark: where it stood before; else 0
+	From    int64         // if this step moved the mark: the mark before; else 0
 	Settled []Settled     // other numbers that this step settled
 	Err     error         // why Kind is KindUnknown
 }
 
-// A Settled is a number that a step settled on its way.
+// A Settled is another number that a step settled.
 type Settled struct {
 	Number  int64
 	Fence   int64
@@ -137,16 +137,14 @@ type Settled struct {
 	Verdict Verdict // VerdictLost, VerdictMissed, VerdictPaused or VerdictSuperseded
 }
 
-// Peeker is a Numbered driver that can return which numbers are decided at much
-// less than the cost of claims. Where many nodes ask for each number, that is
-// what all but one of them want to know.
+// Peeker is a Numbered driver that can return which numbers are decided at much less than the cost
+// of claims. If many nodes claim each number, all but one of them need to know no more.
 type Peeker interface {
-	// Peek returns, in the order of ps, what a claim by an owner that the store
-	// has not seen would be answered if that is KindPassed, and nil otherwise: then
-	// claim the number. It grants nothing and decides nothing. Answers may share
-	// memory: do not write to them. Unless whole is asked for, an answer may leave
-	// out Last, and if it is about a run that is settled all but Kind, Number,
-	// State, Mark and Now. An error is doubt about all.
+	// Peek returns, in the order of ps, the answer to a claim by an owner that the store has not
+	// seen, if that answer is KindPassed, and nil otherwise: then claim the number. It grants
+	// nothing and decides nothing. Answers may share memory: do not write to them. Unless whole is
+	// set, an answer may omit Last, and an answer about a settled run all fields but Kind, Number,
+	// State, Mark and Now. An error is doubt about all numbers.
 	Peek(ctx context.Context, ps []NumberRef, whole bool) ([]*Answer, error)
 }
 

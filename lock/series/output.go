@@ -9,14 +9,14 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// OutputKeeper is a Numbered driver that keeps the end of the output of runs, for readers alone:
+// OutputKeeper is a Numbered driver that keeps the end of the output of runs. Only readers use it:
 // no answer of the store depends on it.
 type OutputKeeper interface {
-	// KeepOutput keeps an output, in the place of an earlier one of its number. If it has one of
-	// a higher fence, or no room because outputs of higher numbers take it all, it changes nothing. A store may
-	// keep none for a series that was never opened.
+	// KeepOutput stores an output, and replaces an earlier one of its number. It changes nothing if
+	// the store has an output of the number with a higher fence, or if outputs of higher numbers
+	// take all the room. A store may keep no output for a series that was never opened.
 	KeepOutput(ctx context.Context, o Output) error
-	// Output returns the output of a number. The zero Output is the answer if none is kept.
+	// Output returns the output of a number, or the zero Output if none is kept.
 	Output(ctx context.Context, key string, number int64) (Output, error)
 }
 
@@ -32,11 +32,11 @@ type Output struct {
 	Key    string
 	Number int64
 	Fence  int64  // of the run
-	Text   string // at most MaxOutput bytes of UTF-8, with any characters: escape it before showing it
+	Text   string // at most MaxOutput bytes of UTF-8, with any characters: escape it before you show it
 }
 
 // OutputText returns the end of a text that is kept: the last MaxOutput bytes, cut between
-// characters. Bytes that are no UTF-8 become U+FFFD.
+// characters. Bytes that are not UTF-8 become U+FFFD.
 func OutputText(text string) string {
 	cut := len(text) > MaxOutput
 	text = strings.ToValidUTF8(text[max(len(text)-MaxOutput-utf8.UTFMax, 0):], "\uFFFD")
@@ -47,11 +47,11 @@ func OutputText(text string) string {
 	for from < len(text) && !utf8.RuneStart(text[from]) {
 		from++
 	}
-	return strings.Clone(text[from:]) // not with all of the text behind it
+	return strings.Clone(text[from:]) // a clone, which does not keep all of the text in memory
 }
 
-// KeptOutputs is for stores: of outputs of so many bytes, the highest numbers first, it returns
-// how many are kept.
+// KeptOutputs returns how many outputs a store keeps. Sizes are their lengths in bytes, the highest
+// numbers first.
 func KeptOutputs(sizes []int) int {
 	bytes := 0
 	for i, size := range sizes {
@@ -62,7 +62,8 @@ func KeptOutputs(sizes []int) int {
 	return len(sizes)
 }
 
-// CheckOutput refuses an output that no store could keep, and cuts its text.
+// CheckOutput cuts the text of an output, and returns an *ArgumentError for one that no store
+// supports.
 func CheckOutput(o *Output) error {
 	o.Text = OutputText(o.Text)
 	return cmp.Or(driver.CheckKey(o.Key), driver.CheckRange("number", o.Number, 1), driver.CheckRange("fence", o.Fence, 1))

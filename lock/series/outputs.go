@@ -7,14 +7,14 @@ import (
 // Outputs are the outputs that a series keeps, the highest numbers first.
 type Outputs []KeptOutput
 
-// A KeptOutput is a [Output] as stores that keep text keep it, as JSON.
+// A KeptOutput is an [Output] as JSON, for stores that keep text.
 type KeptOutput struct {
 	Number int64  `json:"number"`
 	Fence  int64  `json:"fence"`
 	Text   string `json:"text"`
 }
 
-// Keep keeps an output. It reports whether that changed anything.
+// Keep keeps an output. It reports whether that changed all.
 func (all *Outputs) Keep(o Output) bool {
 	at, known := all.find(o.Number)
 	kept := KeptOutput{o.Number, o.Fence, o.Text}
@@ -34,7 +34,7 @@ func (all *Outputs) Keep(o Output) bool {
 	return true
 }
 
-// Of returns the output of a number, and the zero Output if there is none.
+// Of returns the output of a number, or the zero Output if there is none.
 func (all Outputs) Of(key string, number int64) Output {
 	at, known := all.find(number)
 	if !known {

@@ -1,7 +1,7 @@
 package series
 
-// Peek returns the answer to a claim of n by an owner that was never seen, if
-// that is Passed, and nil otherwise.
+// Peek returns the answer to a claim of n by an owner that the store has not seen, if that answer
+// is Passed, and nil otherwise.
 func (s *State) Peek(us, n int64) *Answer {
 	ms := us / 1000
 	if n > s.Mark || s.Mark > ms+Tolerance {

@@ -18,9 +18,9 @@ type move struct {
 	do   func(w *world)
 }
 
-// moves lists what may happen next: time passes, any node asks for any number
-// that is due or next, takes over any run, renews or ends any lease it was ever
-// granted, the operator pauses or resumes, the last request arrives once more.
+// moves lists the possible next moves: time passes; any node claims any number that is due or next,
+// takes over any run, renews or ends any lease it was ever granted; the operator pauses or resumes;
+// the last request arrives once more.
 func moves(w *world, ticks, leases int) []move {
 	ms := []move{
 		{"time passes", 0, func(w *world) { w.ms += interval }},

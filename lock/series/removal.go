@@ -6,17 +6,17 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// SightedWithin is how long after an opening a node that lives has a series at least: the nodes
-// that have one open it again within that time. A series that none has opened for so long is
-// retired by a node that lives, if it was removed: see [MemberList.Removed].
+// SightedWithin is the longest time between two openings of a series by a live node that has it:
+// such a node opens it again within that time. A series that no node has opened for so long is
+// retired by a live node, if it was removed: see [MemberList.Removed].
 const SightedWithin = 15 * time.Minute
 
 // Removed reports whether a series was removed from the nodes that had it, as by a deploy, and
-// when: each of those that opened it last has left the list since, or lives and has neither opened
-// it nor decided a number within [SightedWithin]. A node that fell silent may have died, and removed nothing; nor
-// is anything removed while no node lives, or where a number was decided later.
+// when. Each node that opened it last has left the list since, or is alive and has neither opened
+// it nor decided a number within [SightedWithin]. A node that fell silent may have died, and
+// removed nothing. Removed returns false while no node is alive, or if a number was decided later.
 //
-// The series must have been read after the list, and its uses are those of its journal.
+// The series must have been read after the list; uses are the uses in its journal.
 func (l *MemberList) Removed(s *Series, uses []RevisionUse) (at int64, removed bool) {
 	latest, within := int64(0), SightedWithin.Milliseconds()
 	for i := range uses {
@@ -58,7 +58,7 @@ func (l *MemberList) member(node string) *Member {
 	return nil
 }
 
-// lives reports whether a member lives.
+// lives reports whether any member is alive.
 func (l *MemberList) lives() bool {
 	for i := range l.Members {
 		if l.Members[i].Alive(l.Now) {

@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// CheckOpen refuses what no store could answer.
+// CheckOpen returns an *ArgumentError for an opening that no store supports.
 func CheckOpen(o *OpenRequest) error {
 	return cmp.Or(
 		driver.CheckKey(o.Key),
@@ -22,7 +22,7 @@ func CheckOpen(o *OpenRequest) error {
 	)
 }
 
-// CheckClaim refuses what no store could answer.
+// CheckClaim returns an *ArgumentError for a claim that no store supports.
 func CheckClaim(c *Claim) error {
 	return cmp.Or(
 		driver.CheckKey(c.Key),
@@ -58,7 +58,7 @@ func checkPolicy(c *Claim) error {
 	)
 }
 
-// CheckRunRenewal refuses a renewal of a run that no store could answer.
+// CheckRunRenewal returns an *ArgumentError for a renewal of a run that no store supports.
 func CheckRunRenewal(r *RunRef) error {
 	return cmp.Or(checkRun(r), driver.CheckTTL(r.TTL), driver.CheckReplicas(r.Replicas))
 }
@@ -72,7 +72,7 @@ func checkRun(r *RunRef) error {
 	)
 }
 
-// CheckEnd refuses what no store could answer. The TTL does not matter.
+// CheckEnd returns an *ArgumentError for an end that no store supports. It does not check the TTL.
 func CheckEnd(e *EndRequest) error {
 	if e.Kind > EndGivenBack {
 		return driver.Refuse("kind", fmt.Sprint(e.Kind), "one of the three ways to end")
@@ -87,7 +87,7 @@ func checkErrorText(text string) error {
 	return nil
 }
 
-// CheckBeat refuses what no store could answer.
+// CheckBeat returns an *ArgumentError for a beat that no store supports.
 func CheckBeat(node string, ttl time.Duration) error {
 	return cmp.Or(driver.CheckName("node", node), driver.CheckTTL(ttl))
 }

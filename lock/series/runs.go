@@ -7,19 +7,19 @@ import (
 // RunState is the state of a run in the store.
 type RunState uint8
 
-// The states of a run. Open is alive until its deadline; open past its
-// deadline, given back and unstarted are over; done and lost are settled.
+// The states of a run. An open run is alive until its deadline. A run that is open past its
+// deadline, given back or unstarted is over; one that is done or lost is settled.
 const (
 	RunNone RunState = iota
 	RunOpen
 	RunGivenBack // interrupted after it was started; may run again
-	RunUnstarted // granted and never started; any owner may take it, and it is no counted attempt
-	RunWaiting   // decided to run after the alive run; may be taken over with its fence once that is over
+	RunUnstarted // granted and never started; any owner may take it over, and it is no counted attempt
+	RunWaiting   // decided to run after the alive run; may be taken over with its fence once that run is over
 	RunDone
 	RunLost
 )
 
-// A Run is one run of a series as the store has it.
+// A Run is one run of a series in the store.
 type Run struct {
 	Number   int64
 	State    RunState
@@ -31,7 +31,7 @@ type Run struct {
 	Replaced bool  // a newer number waits for its end
 }
 
-// A Series is the state of a key as the store has it.
+// A Series is the state of a key in the store.
 type Series struct {
 	Key    string
 	Now    int64         // the store's clock, Unix ms
@@ -39,12 +39,12 @@ type Series struct {
 	Fence  int64         // the last fence
 	Last   int64         // the latest number that ended ok
 	Change int64         // how many control changes were made: see [Controlled]
-	Paused bool          // also after the end of Pause, until a step of the store has written what it covered
+	Paused bool          // also after the end of Pause, until a step of the store has recorded the numbers that it covered
 	Pause  Pause         // zero unless Paused
-	Runs   []Run         // that are not settled, waiting ones included, by number
-	Other  string        // a revision other than the asker's that another node used since the asker's was seen first; "" if none
-	Since  int64         // since when the asker's spec has been in force without a break, by its text and zone, whatever its revision was then; Unix ms (Open only)
-	Former []RevisionUse // the uses of other specs, and of this one before a break, of which numbers after Mark may be undecided, by First; Since of each is that of its use (Open only)
+	Runs   []Run         // not settled, waiting ones included, by number
+	Other  string        // a revision other than the caller's that another node used since the caller's was first seen; "" if none
+	Since  int64         // the start of the time in which the caller's spec has been in force without a break, by its text and zone, under any revision; Unix ms (Open only)
+	Former []RevisionUse // the uses of other specs, and of this one before a break, whose numbers after Mark may be undecided, by First; Since of each is the start of its use (Open only)
 	Err    error
 }
 
@@ -54,7 +54,7 @@ func (s *Series) PausedAt(ms int64) bool { return s.Paused && s.Pause.Covers(ms)
 // Retired reports whether the series is retired: see [ActionRetire].
 func (s *Series) Retired() bool { return s.Paused && s.Pause.Retired() }
 
-// A RunRef names a granted run.
+// A RunRef identifies a granted run.
 type RunRef struct {
 	Key    string
 	Number int64
@@ -62,7 +62,7 @@ type RunRef struct {
 	Fence  int64
 	TTL    time.Duration
 
-	Replicas int // how many replicas must have a renewal, or it is doubt with a *ReplicasError; 0: not asked for
+	Replicas int // how many replicas must have a renewal; with fewer the answer is doubt with a *ReplicasError; 0: none
 }
 
 // A RenewAnswer is the answer to the renewal of a run.
@@ -78,7 +78,7 @@ type EndKind uint8
 
 // The ways to end a run.
 const (
-	EndDone      EndKind = iota // the function returned, whatever its outcome
+	EndDone      EndKind = iota // the function returned, with any outcome
 	EndUnstarted                // the grant came too late, or the node stopped first
 	EndGivenBack                // interrupted by a drain, its function has returned
 )

@@ -9,11 +9,11 @@ import (
 
 const maxSightings = 32
 
-// Sightings are the revisions of a series that were seen, at most 32. As JSON they
-// are what stores keep that keep text; read from it they are sorted.
+// Sightings are the revisions of a series that were seen, at most 32. Stores that keep text keep
+// them as JSON; Sightings that were read from JSON are sorted.
 type Sightings []RevisionUse
 
-// A keptSighting is one as it is kept.
+// A keptSighting is a sighting in its stored form.
 type keptSighting struct {
 	Revision string `json:"revision"`
 	Spec     string `json:"spec,omitempty"`
@@ -25,7 +25,7 @@ type keptSighting struct {
 	Since    int64  `json:"since,omitempty"` // 0: First
 }
 
-// MarshalJSON returns them as they are to be kept.
+// MarshalJSON returns all in their stored form.
 func (all Sightings) MarshalJSON() ([]byte, error) {
 	kept := make([]keptSighting, len(all))
 	for i, s := range all {
@@ -36,7 +36,7 @@ func (all Sightings) MarshalJSON() ([]byte, error) {
 	return json.Marshal(kept)
 }
 
-// UnmarshalJSON reads what was kept.
+// UnmarshalJSON reads the stored form.
 func (all *Sightings) UnmarshalJSON(text []byte) error {
 	var kept []keptSighting
 	if err := json.Unmarshal(text, &kept); err != nil {
@@ -51,31 +51,30 @@ func (all *Sightings) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Sorted returns a copy, by when they were seen first.
+// Sorted returns a copy in the order of First.
 func (all Sightings) Sorted() []RevisionUse {
 	return slices.SortedFunc(slices.Values(all), func(a, b RevisionUse) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), strings.Compare(a.Revision, b.Revision))
 	})
 }
 
-// Seen is what an opening is answered about specs: see [Series].
+// Seen is the part of the answer to an opening that is about specs: see [Series].
 type Seen struct {
 	Since  int64
 	Other  string
 	Former []RevisionUse
 }
 
-// See records the revision that a node opens the series with, at ms, Unix
-// milliseconds of the store, while the mark is at mark. What it returns belongs to the
-// text of the spec and its zone's name: a new year or another zone database changes the
-// revision alone.
+// See records the revision with which a node opens the series, at ms, Unix milliseconds of the
+// store. Mark is the mark then. The result depends on the text of the spec and its zone's name: a
+// new year or another zone database changes the revision alone.
 func (all *Sightings) See(ms, mark int64, o *OpenRequest) (seen Seen) {
 	if o.Revision == "" {
 		return Seen{}
 	}
 	since, broken := all.since(ms, o)
 	if len(*all) == 0 && o.Begin != 0 {
-		since = min(ms, mark) // it is in force from the begin of the series
+		since = min(ms, mark) // it has been in force from the begin of the series
 	}
 	mine := all.of(o.Revision, since, ms, broken)
 	mine.Spec, mine.Zone, mine.Policies, mine.Node, mine.Last = o.Spec, o.Zone, o.Policies, o.Node, ms
@@ -90,9 +89,9 @@ func (all *Sightings) See(ms, mark int64, o *OpenRequest) (seen Seen) {
 	return seen
 }
 
-// since returns since when the spec has been in force without a break, and whether a break
-// ends now: another spec was in use since this one was seen last, for longer than the node
-// allows. In a rolling deploy both are in use at once, and both are seen again and again.
+// since returns the start of the time in which the spec has been in force without a break, and
+// whether a break ends now: another spec was in use since this one was last seen, for longer than
+// the node allows. In a rolling deploy both are in use at once, and both are seen again and again.
 func (all Sightings) since(ms int64, o *OpenRequest) (since int64, broken bool) {
 	last := int64(0)
 	for _, v := range all {
@@ -115,13 +114,13 @@ func (all Sightings) since(ms int64, o *OpenRequest) (since int64, broken bool) 
 	return since, false
 }
 
-// same reports whether a sighting is of the spec that a series is opened with.
+// same reports whether a sighting has the spec with which a series is opened.
 func same(v *RevisionUse, o *OpenRequest) bool {
 	return v.Revision == o.Revision || o.Spec != "" && v.Spec == o.Spec && v.Zone == o.Zone
 }
 
-// former returns the uses of other specs, and of this one before a break, of which numbers
-// after the mark may be undecided: the one seen last, and those seen after the mark.
+// former returns the uses of other specs, and of this one before a break, whose numbers after the
+// mark may be undecided: the use that was seen last, and those that were seen after the mark.
 func (all Sightings) former(since, mark int64, o *OpenRequest) (uses []RevisionUse) {
 	latest := -1
 	for i, v := range all {
@@ -140,8 +139,8 @@ func (all Sightings) former(since, mark int64, o *OpenRequest) (uses []RevisionU
 	return Sightings(uses).Sorted()
 }
 
-// of returns the sighting of a revision in the use of its spec that began at since. A new one
-// takes the place of the one not seen for longest when there is no room.
+// of returns the sighting of a revision in the use of its spec that began at since. If there is no
+// room, a new sighting replaces the one that was not seen for longest.
 func (all *Sightings) of(revision string, since, ms int64, broken bool) *RevisionUse {
 	oldest := 0
 	for i := range *all {

@@ -8,8 +8,8 @@ import (
 // Tolerance is how early a number may be granted; the grant carries the wait.
 const Tolerance = 20 // milliseconds
 
-// A State is what a store keeps of one series. The zero State is a series that
-// is not open. It is not safe for concurrent use.
+// A State is the stored state of one series. The zero State is a series that is not open. It is not
+// safe for concurrent use.
 type State struct {
 	Mark   int64 // the highest decided number; 0: not open
 	By     string
@@ -21,11 +21,11 @@ type State struct {
 	Pause  Pause // zero unless Paused
 	Ops    []Op  // the latest, oldest first
 	Spent  Spending
-	Runs   []Run // by number: what is not settled, and what was settled since the last grant
+	Runs   []Run // by number: runs that are not settled, and runs that were settled since the last grant
 }
 
-// A Spending is the latest claim that moved the mark without a grant, kept so
-// that its owner gets the same answer when it asks again.
+// A Spending is the latest claim that moved the mark without a grant. It is kept so that its owner
+// gets the same answer when it repeats the claim.
 type Spending struct {
 	Owner string
 	Kind  Kind
@@ -35,8 +35,8 @@ type Spending struct {
 // A Writer takes the journal lines of a step, in order.
 type Writer interface{ Append(Line) }
 
-// Open creates the mark if there is none: the later of the store's now, or an earlier
-// begin that is asked for, and the highest mark that the node has seen. It ends a retirement.
+// Open creates the mark if there is none: the later of the store's now, or an earlier begin in the
+// request, and the highest mark that the node has seen. It ends a retirement.
 func (s *State) Open(us int64, o *OpenRequest, w Writer) {
 	if s.Mark != 0 {
 		s.revive(us/1000, w)
@@ -79,8 +79,8 @@ func (s *State) alive(ms int64) *Run {
 
 func alive(r *Run, ms int64) bool { return r.State == RunOpen && ms < r.Until }
 
-// over reports whether r may be taken over or settled. A waiting number is over
-// when nothing it waits for is alive.
+// over reports whether r may be taken over or settled. A waiting number is over when no run that it
+// waits for is alive.
 func (s *State) over(r *Run, ms int64) bool {
 	switch r.State {
 	case RunOpen:
@@ -93,15 +93,16 @@ func (s *State) over(r *Run, ms int64) bool {
 	return false
 }
 
-// nextFence keeps invariant I2: above the last fence, above what the asker has
-// seen, and above the store's clock, so that it grows even when the store forgot.
+// nextFence keeps invariant I2: the fence is above the last fence, above the fence that the caller
+// has seen, and not below the store's clock, so that it grows even if the store has forgotten the
+// last one.
 func (s *State) nextFence(us, seen int64) int64 {
 	s.Fence = max(s.Fence+1, us, seen+1)
 	return s.Fence
 }
 
-// prune forgets settled runs but that of the number to keep, which must still
-// answer a repeated release.
+// prune deletes settled runs, but not the run of the number to keep, which must still answer a
+// repeated release.
 func (s *State) prune(keep int64) {
 	kept := s.Runs[:0]
 	for _, r := range s.Runs {

@@ -6,8 +6,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// However many numbers a series decides, whatever becomes of them, its state
-// stays small: settled runs are forgotten.
+// The state of a series stays small, with any number of decisions and any outcomes: settled runs
+// are deleted.
 func TestStateStaysSmall(t *testing.T) {
 	for _, p := range policies {
 		t.Run(p.String(), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 const keptLeases = 6
 
-// A policy is what all nodes of a world ask with.
+// A policy is the parameters of all claims in a world.
 type policy struct {
 	overlap  series.Overlap
 	rerun    bool
@@ -24,16 +24,15 @@ func (p policy) String() string {
 	return fmt.Sprintf("overlap %d, rerun %v, attempts %d, deadline %v, backlog %v", p.overlap, p.rerun, p.attempts, p.deadline, p.backlog)
 }
 
-// A world is one series and all that nodes were ever told about it: whoever
-// asks does so with what some node may know, at any time. The zero time is
-// before the first number.
+// A world is one series and all answers about it that nodes ever got. A caller claims with the
+// knowledge of some node, at any time. The zero time is before the first number.
 type world struct {
 	policy
 	series.State
 	ledger ledger
 	ms     int64
 	opened int64
-	held   []series.RunRef // what was granted of late, newest last
+	held   []series.RunRef // the runs that were granted last, newest last
 	asked  series.Claim    // to be asked again
 	change int64
 }
@@ -83,13 +82,13 @@ func (w *world) owner() string {
 	}
 }
 
-// claim is that of a fresh owner for the k-th number, by the spec.
+// claim returns the claim of the k-th number by a new owner, by the spec.
 func (w *world) claim(k int) series.Claim {
 	return series.Claim{Key: "job", Owner: w.owner(), Number: due(k), After: due(k - 1), TTL: ttl * time.Millisecond,
 		Deadline: w.deadline, Attempts: w.attempts, Rerun: w.rerun, Overlap: w.overlap, Backlog: w.backlog, Latest: driver.MaxNumber}
 }
 
-// covers is the claim of the k-th number by who was told of a gap.
+// covers returns the claim of the k-th number by an owner that was answered with a gap.
 func (w *world) covers(k int) series.Claim {
 	c := w.claim(k)
 	c.After = w.Mark
@@ -173,8 +172,8 @@ func (w *world) granted(c series.Claim, a series.Answer, free bool) {
 	w.held = append(w.held, series.RunRef{Key: "job", Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: ttl * time.Millisecond})
 }
 
-// again asks the last claim once more: nothing may be written, and what was
-// granted or spent is answered as before while it stands.
+// again repeats the last claim: it may write nothing, and gets the answer of the first grant or
+// spending while that is still the latest.
 func (w *world) again() {
 	if w.asked.Owner == "" {
 		return
@@ -232,7 +231,7 @@ func (w *world) pause()        { w.operate(series.ActionPause, 0, 0) }
 func (w *world) pauseBriefly() { w.operate(series.ActionPause, w.ms+interval+interval/2, 0) }
 func (w *world) resume()       { w.operate(series.ActionResume, 0, 0) }
 
-// pauseAfter pauses after an outage: what is due and undecided is missed.
+// pauseAfter pauses after an outage: numbers that are due and undecided are missed.
 func (w *world) pauseAfter() {
 	k := (w.ms - base) / interval
 	w.operate(series.ActionPause, 0, max(0, due(int(k))))
@@ -252,8 +251,8 @@ func (w *world) retire() {
 	}
 }
 
-// progress holds the world against I6: a due number inside its deadline is
-// granted to who asks while nothing runs, after what has to be taken over.
+// progress checks I6: a due number inside its deadline is granted to a caller while no run is
+// alive, after the runs that must be taken over.
 func (w *world) progress() {
 	k := 1
 	for k <= maxTicks && due(k) <= w.Mark {

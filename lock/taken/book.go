@@ -1,7 +1,6 @@
-// Package taken is what a store keeps of the leases on a plain key that were taken from
-// their owners, as pure code: the records of forced unlocks, and for how long the owner
-// of such a lease is answered with the cause. Times are µs since 1970 on the store's
-// clock.
+// Package taken keeps the leases on a plain key that were taken from their owners, as pure code for
+// stores: the records of forced unlocks, and for how long the owner of such a lease is answered
+// with the cause. Times are µs since 1970 on the store's clock.
 package taken
 
 import (
@@ -12,31 +11,31 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// MaxLeases is how many leases a Book remembers: the latest. Owners of earlier ones are
-// answered without a cause.
+// MaxLeases is how many leases a Book keeps: the latest. Owners of earlier ones are answered
+// without a cause.
 const MaxLeases = 500
 
-// A Book is that of one key. The zero value is empty.
+// A Book is the leases and records of one key. The zero value is empty.
 type Book struct {
 	records []driver.ForceRecord // the oldest first; at most driver.MaxForceRecords
 	leases  []lease              // in the order in which they were taken; at most MaxLeases
 }
 
-// A lease was taken from its owner.
+// A lease is one that was taken from its owner.
 type lease struct {
 	owner string
 	fence int64
-	until int64 // when its time would have been over
+	until int64 // when its time would have ended
 }
 
-// A Holder is an owner that a lease is taken from.
+// A Holder is an owner from which a lease is taken.
 type Holder struct {
 	Owner string
 	Fence int64
-	Until int64 // when its time would be over
+	Until int64 // when its time would end
 }
 
-// Record returns the record of an unlock, if it is among those that are kept.
+// Record returns the record of an unlock, if it is still kept.
 func (b *Book) Record(id string) (driver.ForceRecord, bool) {
 	for _, made := range b.records {
 		if made.ID == id && made.Unreadable == "" {
@@ -46,7 +45,7 @@ func (b *Book) Record(id string) (driver.ForceRecord, bool) {
 	return driver.ForceRecord{}, false
 }
 
-// Records returns those of unlocks that are kept at now, the oldest first.
+// Records returns the records of unlocks that are kept at now, the oldest first.
 func (b *Book) Records(now int64) []driver.ForceRecord {
 	if b.outdated(now) {
 		return nil
@@ -58,7 +57,7 @@ func (b *Book) Records(now int64) []driver.ForceRecord {
 	return all
 }
 
-// copied is a record that its reader may change.
+// copied returns a copy of a record, which the caller may change.
 func copied(f driver.ForceRecord) driver.ForceRecord {
 	f.Owners = slices.Clone(f.Owners)
 	return f
@@ -90,8 +89,8 @@ func (b *Book) take(now int64, from []Holder) {
 	b.leases = slices.Clone(b.leases[max(0, len(b.leases)-MaxLeases):])
 }
 
-// Why returns lock.ErrForced if a lease that is not alive at now was taken from its owner, and
-// otherwise if that is not known. Of an owner that knows no fence it is not.
+// Why returns lock.ErrForced if the lease was taken from its owner and its time is not over at now,
+// and otherwise if that is not known. It is not known for an owner without a fence.
 func (b *Book) Why(now int64, h *driver.LeaseRef, otherwise error) error {
 	for _, l := range b.leases {
 		if l.owner == h.Owner && l.fence == h.Fence && now < l.until {
@@ -101,8 +100,8 @@ func (b *Book) Why(now int64, h *driver.LeaseRef, otherwise error) error {
 	return otherwise
 }
 
-// Until is from when on nothing of the book counts, so that it may be dropped: never, if
-// its latest record cannot be read.
+// Until returns the time after which the book can be deleted. If its latest record cannot be read,
+// it is never deleted.
 func (b *Book) Until() int64 {
 	var until int64
 	if n := len(b.records); n > 0 {
@@ -118,7 +117,7 @@ func (b *Book) Until() int64 {
 	return until
 }
 
-// outdated reports whether the records have been kept for their time at now.
+// outdated reports whether the time of all records is over at now.
 func (b *Book) outdated(now int64) bool {
 	n := len(b.records)
 	if n == 0 || b.records[n-1].Unreadable != "" {

@@ -129,7 +129,7 @@ func TestLongestText(t *testing.T) {
 	}
 }
 
-// What is no book, or no record, is shown as that, and stands in the way of nothing.
+// Text that is no book, or no record, is shown as unreadable, and prevents nothing.
 func TestForgedText(t *testing.T) {
 	const good = `{"id":"i","by":"b","reason":"r","at":1795207852937,"holders":1,"owners":[{"owner":"o","fence":1}]}`
 	for text, want := range map[string]string{

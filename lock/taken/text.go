@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// MaxText bounds, in bytes, the text of a book: what is longer was not written by Encode.
+// MaxText bounds, in bytes, the text of a book: Encode writes no longer one.
 const MaxText = 512 << 10
 
 // shown is how many bytes are shown of a text that is no book.
@@ -39,7 +39,7 @@ type keptLease struct {
 	Until int64  `json:"until"`
 }
 
-// Encode returns the book as text to be kept.
+// Encode returns the book in its stored form.
 func (b *Book) Encode() (string, error) {
 	var k kept
 	for _, made := range b.records {
@@ -54,13 +54,13 @@ func (b *Book) Encode() (string, error) {
 	}
 	var text strings.Builder
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // else a text could grow sixfold
+	e.SetEscapeHTML(false) // else a text could grow to six times its size
 	err := e.Encode(k)
 	return strings.TrimSuffix(text.String(), "\n"), err
 }
 
-// Decode reads a book; of no text it is empty. What is no record is kept as one that is
-// not readable: it must not stand in the way of a forced unlock.
+// Decode reads a book; an empty text is an empty book. Text that is no record is kept as an
+// unreadable record: it must not prevent a forced unlock.
 func Decode(text string) *Book {
 	var k kept
 	b := new(Book)
@@ -80,7 +80,7 @@ func Decode(text string) *Book {
 	return b
 }
 
-// read checks a record that was kept.
+// read checks a stored record.
 func (r *keptRecord) read() driver.ForceRecord {
 	made := driver.ForceRecord{ID: r.ID, By: r.By, Reason: r.Reason, At: r.At, Holders: r.Holders}
 	asked := driver.ForceRequest{Key: "k", ID: r.ID, By: r.By, Reason: r.Reason}

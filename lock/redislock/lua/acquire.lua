@@ -1,20 +1,20 @@
--- acquire asks for plain locks, each for itself: an answer about one lock says nothing
+-- acquire requests plain locks, each for itself: an answer about one lock says nothing
 -- about another.
 --
 -- KEYS     the locks, then the queue of each
--- ARGV     for each lock the owner, the TTL in ms, the highest fence that the asker has
+-- ARGV     for each lock the owner, the TTL in ms, the highest fence that the caller has
 --          seen, and 1 to barge
 -- returns  for each lock
---            fence             the lock was free and is the owner's for the whole TTL
---            {1, fence, ms}    it is the owner's for so long, also when it asks again
+--            fence             the lock was free, and the owner has it for the whole TTL
+--            {1, fence, ms}    the owner has it for so long, also if it repeats the request
 --            {0, "0", ms}      another owner has it for so long, or is the next
---            {2, "0", 0}       it is for shared_acquire
+--            {2, "0", 0}       shared_acquire must handle it
 --            {3, fence, now}   the fence would lie more than a day ahead of now, the
 --                              store's µs: nothing was changed
 --            "!error"          there is no answer
 --
 -- A lock that is free and that no owner waits for takes one SET. The other locks need the
--- functions of queue.lua, which Redis makes anew each time it runs a script.
+-- functions of queue.lua, which Redis creates anew in each run of a script.
 
 local time = redis.call('TIME')
 local instant = time[1] .. string.sub('00000' .. time[2], -6) -- the store's µs: 16 digits until the year 2286
@@ -36,7 +36,7 @@ for i = 1, n do
   if granted and granted[lock] or seen ~= '0' and (#seen ~= 16 or seen >= instant) then
     won = false
   elseif text then
-    -- A lock that was freed had no queue then, and while it is free it gets none.
+    -- A lock that was freed had no queue then, and gets none while it is free.
     won = #text == 16 and text < instant and not string.find(text, '%D')
       and redis.call('SET', lock, instant .. '|' .. ARGV[at], 'PX', ARGV[at + 1])
   else

@@ -1,8 +1,8 @@
--- agree records how a namespace is laid out, unless another process has.
+-- agree records the layout of a namespace, unless another process has recorded one.
 --
 -- KEYS[1]  the record: a string
--- ARGV     the layout, ms that it stays
--- returns  the layout that is recorded
+-- ARGV     the layout, ms for which it is kept
+-- returns  the recorded layout
 
 local found = redis.call('GET', KEYS[1])
 if found and found ~= ARGV[1] then return found end

@@ -1,5 +1,5 @@
 -- A part of the scripts that answer claims: an answer is
---   kind|mark|last|from|fence|node, the run it speaks of as it is stored,
+--   kind|mark|last|from|fence|node, the stored text of the run that it describes,
 --   +number|fence|attempt|verdict for each number that was settled
 
 local TOLERANCE = 20 -- ms that a number may be granted early
@@ -9,7 +9,7 @@ local function reply(s, kind, about, from, fence, who)
     .. (about or '') .. s.settled
 end
 
--- stored is the run of a number as text, without reading the others.
+-- stored returns the stored text of the run of a number, without reading the other runs.
 local function stored(s, number)
   local from = find(s.text, ';' .. number .. '|', 1, true)
   if not from then return '' end

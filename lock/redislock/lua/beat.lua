@@ -1,8 +1,8 @@
--- beat records that a node lives and returns all that do, or records that it leaves.
+-- beat records that a node is alive and returns all live nodes, or records that a node leaves.
 --
 -- KEYS[1]  the nodes
--- ARGV     node, ms that it lives for, or 0: it leaves
--- returns  {the store's µs, its process, then the nodes}; 1 when it leaves
+-- ARGV     node, ms for which it is alive, or 0 if it leaves
+-- returns  {the store's µs, its process, then the nodes}; 1 if the node leaves
 
 -- include: nodes.lua
 
@@ -13,7 +13,7 @@ end
 
 local NAME = 200   -- the longest name, in bytes
 local MOST = 10000 -- how many nodes are kept
-local DROP = 500   -- how many one step drops
+local DROP = 500   -- how many nodes one step deletes
 
 local function drop(names)
   if #names > 0 then call('ZREM', KEYS[1], unpack(names)) end
@@ -22,8 +22,9 @@ end
 
 local function between(low, high) return call('ZRANGE', KEYS[1], low, high, 'BYSCORE', 'LIMIT', 0, DROP) end
 
--- tidy drops what is over for a day, and scores that no beat can have written. Of too
--- many nodes those go first that left or fell silent, then those whose time ends last.
+-- tidy deletes nodes whose time has been over for a day, and scores that no beat can have written.
+-- If there are too many nodes, it deletes first those that left or fell silent, then those whose
+-- time ends last.
 local function tidy()
   drop(between(int(DAY - ms), int(ms - DAY)))
   drop(between('(' .. int(ms + DAY), '+inf'))

@@ -1,6 +1,6 @@
--- claim asks for numbers of series. The first rule that matches is the answer.
+-- claim claims numbers of series. The first rule that matches is the answer.
 --
--- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
 -- then for each claim
 --   KEYS   the state, the journal
@@ -8,36 +8,36 @@
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each claim
 --   ARGV   owner · number · number before it · fence to take over from, or 0 ·
---          the highest fence of the series that the asker has seen ·
+--          the highest fence of the series that the caller has seen ·
 --          m if numbers lie between, or nothing · revision · terms
 -- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|node:
---          times in ms, window -1 for none, late a reason (of "respecified" the
+--          times in ms, window -1 for none, late a reason (with "respecified" the
 --          number is never granted), flags 0 or 1, latest the last instant; one
 --          text for many claims
 -- returns  lines: the store's µs, then for each claim
---          kind|mark|last|from|fence|node, the run it speaks of as it is stored,
+--          kind|mark|last|from|fence|node, the stored text of the run that it describes,
 --          +number|fence|attempt|verdict for each number that was settled
 -- kinds    g granted, o over, p passed, h held, e early, a ahead, G gap,
 --          O orphan, x expired, s skipped, w waiting, m missed, z paused, u not
---          open, f the fence that it names is more than a day ahead: doubt
+--          open, f the fence in it is more than a day ahead: doubt
 
 -- include: state.lua
 -- include: journal.lua
 -- include: answer.lua
 
 local DAY = 86400000
-local FURTHEST = int(us + 1000 * DAY) -- the highest fence that is believed
+local FURTHEST = int(us + 1000 * DAY) -- the highest valid fence
 local SKIP, ALLOW, REPLACE = 0, 2, 3
 
--- spent is the answer of the latest spending, given again. A waiter is answered
--- with the run that it waits for.
+-- spent repeats the answer of the latest spending. The answer to a waiter names the run that it
+-- waits for.
 local function spent(s)
   local kind, fence = match(s.spent, '|(%a)|(%d+)$')
   local h = kind == 'w' and lively(s)
   return reply(s, kind, h and text(h), '0', fence)
 end
 
--- again answers an owner that asks a second time.
+-- again answers a repeated claim of the same owner.
 local function again(s, about, owner, number)
   if s.mark == number and find(s.spent, owner .. '|', 1, true) == 1 then return spent(s) end
   if not find(about, '|' .. owner .. '|', 1, true) then return end
@@ -49,7 +49,7 @@ end
 local TERMS = '^(%d+)|(%d+)|([^|]*)|(%d+)|(%d)|(%-?%d+)|(%d)|(%d)|(%d+)|(.*)$'
 local known = {}
 
--- terms reads what many claims share.
+-- terms reads the parameters that many claims share.
 local function terms(packed)
   local t = known[packed]
   if t then return t end
@@ -63,8 +63,8 @@ local function terms(packed)
   return t
 end
 
--- mayrun: a run that is over may have another attempt. The deadline binds the
--- first one only; a run that was replaced has none.
+-- mayrun reports whether a run that is over may have another attempt. The deadline binds the first
+-- attempt only; a replaced run may have none.
 local function mayrun(r, c)
   local late = ms - tonumber(r.number)
   if r.replaced == '1' then return false end
@@ -74,11 +74,11 @@ local function mayrun(r, c)
   return tonumber(r.attempt) < c.terms.attempts and (window < 0 or late <= window)
 end
 
--- beyond reports whether a fence above this one is not believed. It compares texts
--- where it can: of equal length they are in the order of their numbers.
+-- beyond reports whether fences above this one are invalid. It compares texts if it can: texts of
+-- equal length have the order of their numbers.
 local function beyond(fence) return #fence > #FURTHEST or #fence == #FURTHEST and fence >= FURTHEST end
 
--- nextfence does so, too; fences are never the same.
+-- nextfence compares texts in the same way. No two fences are equal.
 local function nextfence(s, seen)
   if #seen <= #instant and (#seen < #instant or seen < instant) and #s.fence == #instant and s.fence < instant then
     s.fence = instant
@@ -89,14 +89,14 @@ local function nextfence(s, seen)
   return s.fence
 end
 
--- move raises the mark and returns where it stood.
+-- move raises the mark and returns the mark before.
 local function move(s, c)
   local from = s.mark
   s.mark, s.by, s.dirty = c.number, c.terms.node, true
   return from
 end
 
--- waiting is a run that no node was granted yet.
+-- waiting returns a run that no node was granted yet.
 local function waiting(c)
   return {
     number = c.number, state = 'w', owner = c.owner, fence = '0',
@@ -104,7 +104,7 @@ local function waiting(c)
   }
 end
 
--- grant gives the number to the owner: attempt 1 if r is nil, else the next of r.
+-- grant grants the number to the owner: the first attempt if r is nil, else the next attempt of r.
 local function grant(s, c, r)
   local from, between = c.number, ''
   if not r then
@@ -141,7 +141,7 @@ local function supersede(s)
   prune(s)
 end
 
--- wait records the number to run after h.
+-- wait records that the number must run after h.
 local function wait(s, c, h)
   local about = text(h)
   if c.terms.overlap == REPLACE then h.replaced = '1' end
@@ -159,27 +159,27 @@ end
 local function fresh(s, c)
   local h = not s.quiet and lively(s)
   local free = not s.paused and (not h or c.terms.overlap == ALLOW)
-  local former = c.terms.late == 'respecified' -- of a spec that is not in force any more
+  local former = c.terms.late == 'respecified' -- its spec is no longer in force
   if c.n > ms and (former or not free) then return reply(s, 'e') end
   if s.paused then return spend(s, c, 'z', 'p', 'p', former and 'respecified' or '') end
   if former or ms - c.n > c.terms.deadline then return spend(s, c, 'm', 'm', c.between, c.terms.late) end
   if free then return grant(s, c) end
   if c.terms.backlog then return reply(s, 'h', text(h)) end
   if c.terms.overlap ~= SKIP then return wait(s, c, h) end
-  if tonumber(h.granted) > c.n then return reply(s, 'h', text(h)) end -- it was due before that run
+  if tonumber(h.granted) > c.n then return reply(s, 'h', text(h)) end -- the number was due before that run
   return spend(s, c, 's', 's', c.between, 'overlap', blocked(h))
 end
 
--- blocker is an alive run beside r that must end before r can be granted.
+-- blocker returns an alive run beside r that must end before r can be granted.
 local function blocker(s, c, r)
   if c.terms.overlap == ALLOW and r.state ~= 'w' then return end
   local h = lively(s)
   if h and h.number ~= r.number then return h end
 end
 
--- sweep settles runs that are over and may not run again, and returns one that
--- may. One that may, but only after the end of an alive run, is left as it is:
--- the claim is judged by the alive run.
+-- sweep settles runs that are over and may not run again, and returns a run that may. A run that
+-- may run again, but only after the end of an alive run, is left as it is: the claim is judged by
+-- the alive run.
 local function sweep(s, c)
   for _, r in ipairs(runs(s)) do
     if over(s, r) then
@@ -192,7 +192,7 @@ local function sweep(s, c)
   end
 end
 
--- takeover judges the run itself: the mark is not consulted.
+-- takeover judges the run itself: it does not consult the mark.
 local function takeover(s, c, about)
   local r = run(s, c.number)
   if not r or r.fence ~= c.from or r.state == 'd' or r.state == 'l' then return passed(s, c.number, about) end
@@ -215,8 +215,9 @@ local function decide(s, c, about)
   return fresh(s, c)
 end
 
--- save writes what a claim can change. Keys live on while the mark moves. The write of the
--- state is the last step that can fail: a claim that is answered with an error was not granted.
+-- save writes the fields that a claim can change. Keys are kept while the mark moves. The write of
+-- the state is the last step that can fail, so a claim that is answered with an error was not
+-- granted.
 local function save(s, before)
   if floor(before / DAY) ~= floor(tonumber(s.mark) / DAY) then
     call('PEXPIRE', s.key, LIFE)

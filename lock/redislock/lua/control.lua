@@ -1,7 +1,7 @@
 -- control makes a change of a series for an operator: it changes the state, writes a line
 -- into the journal and appends a record to the audit of the shard.
 --
--- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
 -- KEYS[3]  the state
 -- KEYS[4]  the journal
@@ -9,15 +9,15 @@
 --          number|µs|who|action|series|change|before|after|reason|op
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
--- ARGV[3]  action · op · digest of the body · the change that the asker has seen, -1 for any ·
+-- ARGV[3]  action · op · digest of the body · the change that the caller has seen, -1 for any ·
 --          who · reason · until, or 0 · the series · how many records an audit may have ·
 --          how many ops a state may have · the latest number that was due before, or 0 · its revision
 -- returns  lines: the store's µs, then kind|refusal|change|audit, #, the latest change, #, and
 --          the series: 0||mark|fence|last|pause and its runs
 -- kinds    d done, r repeated, n refused
 --
--- The fields of the state that are only read here: k the latest change
--- "action|op|who|reason|ms", o the ops that were made, each ";op|digest|change|audit".
+-- Two fields of the state are only read here: k is the latest change
+-- "action|op|who|reason|ms", and o the ops that were made, each ";op|digest|change|audit".
 
 -- include: state.lua
 -- include: journal.lua
@@ -32,8 +32,8 @@ end
 
 local function refused(s, why) return answer(s, 'n', why, '0', '0') end
 
--- made is the change and the audit number of an op that was made, or false if it was
--- with another body.
+-- made returns the change and the audit number of an op that was made, or false if it was made with
+-- another body.
 local function made(s)
   local digest, change, audit = match(s.ops, ';' .. string.gsub(op, '%p', '%%%0') .. '|(%x*)|(%d+)|(%d+)')
   if not digest then return end
@@ -41,7 +41,7 @@ local function made(s)
   return change, audit
 end
 
--- condition is the state of a series for the audit.
+-- condition returns the state of a series for the audit.
 local function condition(s)
   if not s.paused then return 'running' end
   if s.till == RETIRED then return 'retired' end
@@ -64,16 +64,16 @@ local function alive(s)
   return false
 end
 
--- resume settles the runs that are over and covers (mark, now] as paused. The mark never
--- goes down.
+-- resume settles the runs that are over and records (mark, now] as paused. The mark never goes
+-- down.
 local function resume(s)
   clear(s)
   cover(s, now)
   s.pause, s.till, s.paused, s.why = -math.abs(s.pause), '', false, nil
 end
 
--- outage gives the numbers that were due before a pause, and that no node has decided, the
--- verdict missed. Runs that are over are settled before, as by a claim.
+-- outage gives the numbers that were due before a pause, and that no node has decided, the verdict
+-- missed. It first settles runs that are over, as a claim does.
 local function outage(s)
   clear(s)
   record(s.journal, 'm', s.mark, due, 'm', 'misfire', '', revision, '')
@@ -85,7 +85,7 @@ local function pause(s)
   s.why = now .. '|' .. op .. '|' .. who .. '|' .. reason
 end
 
--- following is the number of the next record.
+-- following returns the number of the next record.
 local function following()
   local last = call('LINDEX', KEYS[5], -1)
   if not last then return '1' end
@@ -94,14 +94,14 @@ local function following()
   return int(number + 1)
 end
 
--- remember keeps the op, and as many before it as it may.
+-- remember stores the op, and as many before it as it may.
 local function remember(s, change, audit)
   s.ops = s.ops .. ';' .. op .. '|' .. body .. '|' .. change .. '|' .. audit
   local _, n = string.gsub(s.ops, ';', '')
   if n > KEPT then s.ops = match(s.ops, '^;[^;]*(;.*)$') end
 end
 
--- append appends a record, of which the number of the newest is one more.
+-- append appends a record. Its number is one more than the number of the newest record.
 local function append(audit, change, before, after)
   local n = call('RPUSH', KEYS[5], audit .. '|' .. instant .. '|' .. who .. '|' .. action .. '|' .. name .. '|' .. change
     .. '|' .. before .. '|' .. after .. '|' .. reason .. '|' .. op)

@@ -1,5 +1,5 @@
--- force takes a lock from those that hold it with one of some fences, and records that.
--- Asked again with the same ID it changes nothing.
+-- force takes a lock from all its holders with one of some fences, and records that.
+-- A repetition with the same ID changes nothing.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS     the lock, its queue, its holders, their ends, their limits
@@ -8,10 +8,10 @@
 -- ARGV     ID, by, reason, how many records are kept, ms until they expire, how many
 --          owners a record names, the first and the last of the fences, or 0 and 0 for all
 -- returns  the record: ID|the store's ms|how many held it|by|reason, then |owner|fence
---          of each that is named; 0 if no owner held it; how many hold it if they are
---          more than one step takes it from: nothing was done
+--          of each named owner; 0 if no owner held it; the number of holders if they are
+--          more than one step can take it from: nothing was done
 --
--- An expiry is the first write: a store at maxmemory accepts what follows.
+-- An expiry is the first write: a store at maxmemory accepts the later writes.
 
 -- include: shared.lua
 

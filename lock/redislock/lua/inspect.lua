@@ -7,8 +7,8 @@
 -- KEYS[4]  its holders
 -- KEYS[5]  their ends
 -- ARGV     how many holders are read: those whose time is over first
--- returns  {places in the queue, the lock or "", ms left, the store's ms, then if
---          owners share it each with what is stored of it}
+-- returns  {places in the queue, the lock or "", ms left, the store's ms, then, if owners
+--          share it, each owner and its stored text}
 
 redis.call('PEXPIRE', KEYS[1], 1)
 local text = redis.call('GET', KEYS[2]) or ''

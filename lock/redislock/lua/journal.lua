@@ -1,15 +1,15 @@
 -- The second part of the scripts that write verdicts: the journal, a list of
 --   at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker
--- where the blocker is the run in the way, "number+fence", or nothing; of c it is
--- "change+number in the audit"; with the verdicts c control, o opened, r ran, e ended, s skipped, w waiting,
--- u superseded, m missed, p paused, l lost.
+-- where the blocker is the run that blocks the number, "number+fence", or nothing; in a line of
+-- the verdict c it is "change+number in the audit". The verdicts are c control, o opened, r ran,
+-- e ended, s skipped, w waiting, u superseded, m missed, p paused, l lost.
 --
 -- KEYS[2]  the bytes of all journals of the shard
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
 
 local LINES, BYTES = tonumber(ARGV[1]), tonumber(ARGV[2])
-local OVERHEAD = 4 -- bytes that a list keeps beside a line
+local OVERHEAD = 4 -- bytes that a list needs beside a line
 
 local grown = 0   -- bytes
 local pushed = {} -- the journal of each new line
@@ -18,8 +18,8 @@ local function drop(j, n)
   for _, line in ipairs(call('LPOP', j, n)) do grown = grown - #line - OVERHEAD end
 end
 
--- push appends a line. A journal over its length gives a batch of old lines, so
--- that not every line costs a call.
+-- push appends a line. A journal that is too long loses many old lines at once, so that not every
+-- line costs a call.
 local function push(j, line)
   local n = call('RPUSH', j, line)
   grown = grown + #line + OVERHEAD
@@ -32,7 +32,7 @@ local function replace(j, old, new)
   grown = grown + #new - #old
 end
 
--- line has neither an end nor a blocker: what is written behind it is the blocker.
+-- line returns a line without an end and without a blocker; the caller may append the blocker.
 local function line(verdict, from, to, between, reason, who, revision, fence, attempt)
   return now .. '|' .. verdict .. '|' .. from .. '|' .. to .. '|' .. between .. '|' .. reason .. '|' .. who
     .. '|' .. revision .. '|' .. fence .. '|' .. attempt .. '||||'
@@ -40,8 +40,8 @@ end
 
 local function blocked(r) return r.number .. '+' .. r.fence end
 
--- settle gives a run that is over its end. What never started is not lost, and in a pause it is
--- the pause that keeps it from starting.
+-- settle gives a run that is over its final verdict. A run that never started is not lost; in a
+-- pause its verdict is paused, because the pause keeps it from starting.
 local function settle(s, r)
   local verdict, reason = 'l', 'lost'
   if r.attempt == '0' then
@@ -57,8 +57,8 @@ end
 
 local LINE = '^%d+|(%a)|(%d+)|(%d+)|(%a?)|([^|]*)|[^|]*|([^|]*)(|%d*|%d*|[^|]*|%d*|[^|]*|[^|]*)$'
 
--- extended is the line old made longer by the numbers in (from, to], if both
--- say the same of theirs; else nil.
+-- extended returns the line old, made longer by the numbers in (from, to], if all the numbers have
+-- the same verdict; else nil.
 local function extended(old, verdict, from, to, between, reason, who, revision, blocker)
   local v, first, last, b, why, rev, rest = match(old, LINE)
   if v ~= verdict or why ~= reason or rev ~= revision or rest ~= '||||||' .. blocker then return end
@@ -78,20 +78,20 @@ local function record(j, verdict, from, to, between, reason, who, revision, bloc
   end
 end
 
--- cover gives the numbers after the mark, up to last, the verdict paused.
+-- cover records the numbers after the mark, up to last, as paused.
 local function cover(s, last)
   if tonumber(last) <= tonumber(s.mark) then return end
   record(s.journal, 'p', s.mark, last, 'p', '', '', '', '')
   s.mark, s.by = last, ''
 end
 
--- controlled is the line of a change by an operator, or of one by the store itself.
+-- controlled returns the line of a change by an operator, or by the store itself.
 local function controlled(s, action, who, change, audit)
   return line('c', s.mark, s.mark, '', action, who, '', '', '') .. change .. '+' .. audit
 end
 
--- lapse ends a pause whose end has passed: (mark, end] is paused, and what comes later is
--- judged as if there had been no pause. It reports whether there was one.
+-- lapse ends a pause whose end has passed: (mark, end] is recorded as paused, and later numbers are
+-- judged as if there had been no pause. It reports whether it ended one.
 local function lapse(s)
   if s.pause <= 0 or s.paused then return false end
   cover(s, s.till)
@@ -100,8 +100,8 @@ local function lapse(s)
   return true
 end
 
--- bytes is what a step on the counter returns, or nothing if that is no number: then it is
--- written anew as one that the next open counts again. So a counter that was tampered with
+-- bytes returns the result of a command on the counter. If that is no number, it returns nothing
+-- and sets the counter to -1, which the next open recounts. So a counter that was tampered with
 -- stops no series.
 local function bytes(command, ...)
   local n = redis.pcall(command, KEYS[2], ...)
@@ -110,11 +110,11 @@ local function bytes(command, ...)
   return n
 end
 
--- full: the journals of the shard have all the bytes that they may have.
+-- full reports whether the journals of the shard have all the bytes that they may have.
 local function full() return (bytes('GET') or 0) + grown >= BYTES end
 
--- weigh counts the bytes that were written. Over the shard's bytes each new line
--- costs its own series two old ones, but never the newest.
+-- weigh counts the bytes that were written. If the shard has too many bytes, each new line deletes
+-- two old ones of its own series, but never the newest.
 local function weigh()
   if (bytes('INCRBY', int(grown)) or 0) <= BYTES then return end
   grown = 0
@@ -125,8 +125,8 @@ local function weigh()
   bytes('INCRBY', int(grown))
 end
 
--- verdicts is answers, with the bytes counted. Only prove can fail as a whole, when nothing was
--- written: else a count that fails would take the answers away.
+-- verdicts calls ask and counts the bytes. Only prove can fail as a whole, when nothing was
+-- written: a count that fails must not lose the answers.
 local function verdicts(n, step)
   local out = ask(n, step)
   if grown ~= 0 then pcall(weigh) else prove() end

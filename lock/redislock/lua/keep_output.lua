@@ -1,7 +1,7 @@
--- keep_output keeps the end of the output of a run. Those of the lowest numbers make room.
+-- keep_output keeps the end of the output of a run. The outputs of the lowest numbers make room.
 --
 -- KEYS[1]  the outputs of the series: a hash of fence|text by number
--- ARGV     number, fence, text, how many outputs there may be, how many bytes of text, ms that they stay
+-- ARGV     number, fence, text, how many outputs there may be, how many bytes of text, ms for which they are kept
 -- returns  1
 
 local call = redis.call
@@ -30,7 +30,7 @@ for _, name in ipairs(numbers) do
   if kept < MOST and bytes <= BYTES then
     kept = kept + 1
   else
-    kept = MOST -- nor what comes after it
+    kept = MOST -- no lower number is kept either
     call('HDEL', key, name)
   end
 end

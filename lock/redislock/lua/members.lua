@@ -1,4 +1,4 @@
--- members returns the nodes that live, and the latest that left or fell silent. It
+-- members returns the live nodes, and the latest nodes that left or fell silent. It
 -- writes nothing.
 --
 -- KEYS[1]  the nodes

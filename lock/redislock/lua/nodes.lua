@@ -1,11 +1,11 @@
--- The part that the scripts on the list of nodes share. The list is a sorted set whose scores are
--- the store's ms until which each node lives, or, negative, when it left.
+-- The common part of the scripts on the list of nodes. The list is a sorted set. The score of a
+-- node is the store's ms until which the node is alive, or, negative, when it left.
 --
--- What is read is bounded, and what cannot be a node is dropped, some at a time: a
--- list that was tampered with costs a beat no more than one that was not.
+-- A step reads a bounded part of the list, and deletes some of the data that cannot be a node: a
+-- list that was tampered with costs a beat no more than another.
 
 local call = redis.call
-local DAY = 86400000           -- ms: the longest that a node lives for, or is remembered
+local DAY = 86400000           -- ms: the longest time for which a node is alive, or is remembered
 local LIVING, GONE = 1000, 200 -- how many are returned
 
 local time = call('TIME')
@@ -14,18 +14,18 @@ local ms = math.floor(us / 1000)
 
 local function int(x) return string.format('%.0f', x) end
 
--- range returns nodes, each followed by its score, from the lowest score on, or from
--- the highest down.
+-- range returns nodes, each followed by its score, upwards from the lowest score, or downwards from
+-- the highest.
 local function range(low, high, most, down)
   if down then return call('ZRANGE', KEYS[1], high, low, 'BYSCORE', 'REV', 'LIMIT', 0, most, 'WITHSCORES') end
   return call('ZRANGE', KEYS[1], low, high, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
 end
 
--- living are the nodes that live, those first whose time ends first.
+-- living returns the live nodes, those whose time ends first coming first.
 local function living() return range('(' .. int(ms), int(ms + DAY), LIVING) end
 
--- process is the server's run id, which is another after a restart and on another server;
--- '' if the user may not ask.
+-- process returns the server's run id, which changes with a restart and differs between servers, or
+-- '' if the user may not use INFO.
 local function process()
   local info = redis.pcall('INFO', 'server')
   return type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''

@@ -1,38 +1,37 @@
--- open registers series and reads them. Only it creates a mark: the later of the store's
+-- open registers series and reads them. Only open creates a mark: the later of the store's
 -- now, or the begin if that is earlier, and the highest mark that the node has seen. It ends a
 -- retirement.
 --
--- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
 -- KEYS[3]  the set of all series of the shard
--- KEYS[4]  the audit of the shard, which lives as long as nodes open series
+-- KEYS[4]  the audit of the shard, which is kept as long as nodes open series
 -- then for each series
 --   KEYS   the state, the journal, the revisions
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each series
---   ARGV   name · node · revision · zone · policies · spec · mark · for how many ms the spec
---          may not have been seen, while another was, without a break; 0: any time · the
---          begin of a series that is new; 0: the store's now
+--   ARGV   name · node · revision · zone · policies · spec · mark · the longest time in ms for
+--          which the spec may not have been seen, while another was, without a break; 0: any time ·
+--          the begin of a series that is new; 0: the store's now
 -- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause,
---          its runs as they are stored, and #name|value for each use of a former
---          spec of which numbers after the mark may be undecided; then the bytes of
---          all journals
+--          its stored runs, and #name|value for each use of a former spec whose numbers
+--          after the mark may be undecided; then the bytes of all journals
 --
--- A revision is kept as first|last|node|zone|policies|spec, where first may be "first,since":
--- since when its spec has been in force without a break. One that is not is passed over. When a
--- spec comes back, the name of the use before is "revision|first".
--- A series is in the set before its state is read, so that one which cannot be read is known.
--- The expiry of the set before the first other write lets a node start on a store that is full.
+-- A revision is stored as first|last|node|zone|policies|spec, where first may be "first,since":
+-- since is the start of the time in which its spec has been in force without a break. A text of
+-- another form is ignored. When a spec comes back, its earlier use is renamed to "revision|first".
+-- A series enters the set before its state is read, so that a series that cannot be read is listed.
+-- The expiry of the set, before the first other write, lets a node start on a store that is full.
 
 -- include: state.lua
 -- include: journal.lua
 
-local REVISIONS = 32 -- how many of a series are kept
-local SCANNED = 200  -- how many are read, about: there are more if they were tampered with
+local REVISIONS = 32 -- how many revisions of a series are kept
+local SCANNED = 200  -- about how many are read: there are more only if the key was tampered with
 
--- kept reads the revisions, revision among them: name, value, name, value ... A user that
--- was made for an earlier version may not scan.
+-- kept reads the revisions, revision among them: name, value, name, value ... A user that was
+-- created for an earlier version may not scan.
 local function kept(revisions, revision)
   local some = redis.pcall('HSCAN', revisions, 0, 'COUNT', SCANNED)
   if some.err then return call('HGETALL', revisions) end
@@ -46,8 +45,8 @@ local function kept(revisions, revision)
   return all
 end
 
--- forget makes room for one more: those go that were seen longest ago, and before them what
--- cannot be read.
+-- forget makes room for one more revision. It deletes data that cannot be read first, and then the
+-- revisions that were seen longest ago.
 local function forget(revisions, all)
   local names, last = {}, {}
   for i = 1, #all, 2 do
@@ -60,7 +59,7 @@ end
 
 local USE = '^(%d+),?(%d*)|(%d+)|([^|]*)|([^|]*)|[^|]*|(.*)$'
 
--- uses reads the revisions, and says of which the spec is that of a node.
+-- uses reads the revisions, and marks those that have the spec of the node.
 local function uses(all, revision, zone, spec)
   local list = {}
   for i = 1, #all, 2 do
@@ -78,8 +77,8 @@ local function uses(all, revision, zone, spec)
   return list
 end
 
--- force returns since when the spec has been in force without a break, and whether a break
--- ends now.
+-- force returns the start of the time in which the spec has been in force without a break, and
+-- whether a break ends now.
 local function force(list, unseen)
   local since, last
   for _, v in ipairs(list) do
@@ -96,8 +95,8 @@ local function force(list, unseen)
   return since, false
 end
 
--- former lists the uses of other specs, and of this one before a break, of which numbers after
--- the mark may be undecided.
+-- former lists the uses of other specs, and of this one before a break, whose numbers after the
+-- mark may be undecided.
 local function former(list, since, mark)
   local latest
   for _, v in ipairs(list) do
@@ -112,9 +111,9 @@ local function former(list, since, mark)
   return out
 end
 
--- sighted records that node uses revision now. It returns since when the spec has been in
--- force, by its text and zone; another revision that another node has used since this one was
--- seen first; and the former uses.
+-- sighted records that a node uses revision now. It returns the start of the time in which the spec
+-- has been in force, by its text and zone; another revision that another node has used since this
+-- one was first seen; and the former uses.
 local function sighted(revisions, who, revision, zone, policies, spec, mark, unseen, begin)
   if revision == '' then return '0', '', '' end
   local all = kept(revisions, revision)
@@ -140,8 +139,9 @@ local function sighted(revisions, who, revision, zone, policies, spec, mark, uns
   return since, other, former(list, tonumber(since), mark)
 end
 
--- enter adds a series to the set of all. A key of another type in its place is deleted: it
--- would stop every series of the shard, and those that are opened enter the set again.
+-- enter adds a series to the set of all series. It deletes a key of another type in place of the
+-- set: that key would stop every series of the shard, and series that are opened enter the set
+-- again.
 local function enter(name)
   local added = redis.pcall('SADD', KEYS[3], name)
   if type(added) == 'number' then return end

@@ -1,13 +1,13 @@
--- peek returns which numbers are decided, and answers as claim would answer an
+-- peek returns which numbers are decided, with the answers that claim would give to an
 -- owner that it has not seen. It writes nothing.
 --
--- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- then for each number
 --   KEYS   the state
--- ARGV[1]  1 if every answer is to be whole, else 0
+-- ARGV[1]  1 if every answer must be whole, else 0
 -- then the number of each, or one for all
 -- returns  lines: the store's µs; a letter for each number; then a line for each
---          whose letter has one
+--          letter that has one
 -- letters  - claim it: it is not decided, or that is unknown; d, l it is the mark and
 --          its run is done, or lost; o, b, u, w it is the mark and its run is in
 --          that state, and the line is attempt|fence|until|owner; = the line is
@@ -20,7 +20,7 @@ local whole = ARGV[1] == '1'
 local one = not ARGV[3] and ARGV[2]
 local letters, lines = {}, {}
 
--- part is the letter of a run, and its line unless it is settled.
+-- part returns the letter of a run, and adds its line unless the run is settled.
 local function part(text, head)
   local state, owner, fence, attempt, till = match(text, '^(%a)|([^|;]*)|(%d+)|(%d+)|%d+|(%d+)|', head + 1)
   if state ~= 'd' and state ~= 'l' then

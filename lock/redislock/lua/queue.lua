@@ -1,23 +1,20 @@
--- The parts of a plain lock that one owner has at a time, and its queue.
+-- The functions for plain locks with one owner at a time, and for their queues.
 --
--- The lock is a string that expires with the lease: "fence|owner", or while a
--- free lock is kept for the first of its queue "fence?inbox|owner", with the
--- fence before. A bare "fence" is the last one of a lock that was freed: see
--- remember.lua. The queue is a list of "inbox|owner", the oldest first; an inbox
--- is a channel to which the owner's process subscribes.
+-- The lock is a string that expires with the lease: "fence|owner", or, while a free lock is
+-- reserved for the first of its queue, "fence?inbox|owner" with the fence before. A bare "fence" is
+-- the last fence of a lock that was freed: see remember.lua. The queue is a list of "inbox|owner",
+-- the oldest first; an inbox is a channel to which the owner's process subscribes.
 --
--- A lock that owners share, or that the first of its queue wants to share
--- ("inbox|owner|limit"), is for shared.lua: the scripts here then change nothing
--- and answer 2.
+-- Locks that owners share, or that the first of the queue wants to share ("inbox|owner|limit"),
+-- need shared.lua: the scripts here then change nothing and answer 2.
 
 -- include: remember.lua
 
-local RESERVED = 2000 -- ms that a lock is kept for an owner that does not answer
-local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
+local RESERVED = 2000 -- ms for which a lock is reserved for an owner that does not answer
+local UNUSED = 10000  -- ms for which a queue is kept at least once a place was put back
 
--- read takes a lock apart: its fence, whether it is kept, its owner, and the
--- owner's place in the queue. One that is free has a fence alone, and of one that is
--- shared it returns nothing.
+-- read splits a lock: its fence, whether it is reserved, its owner, and the owner's place in the
+-- queue. A lock that is free has only a fence, and for a shared lock read returns nothing.
 local function read(text)
   local fence, mark, rest = string.match(text, '^(%d+)([|?]?)(.*)$')
   if mark == '|' then
@@ -28,25 +25,24 @@ local function read(text)
   return fence
 end
 
--- notify publishes to the inbox of a place, and reports whether its process may be
--- there. A "+" before the inbox says that the server had confirmed the subscription:
--- if no connection has it now, the process is gone.
+-- notify publishes to the inbox of a place, and reports whether its process may be there. A "+"
+-- before the inbox means that the server had confirmed the subscription: if no connection has it
+-- now, the process is gone.
 local function notify(place, prefix)
   local mark, inbox, owner = string.match(place, '^(%+?)([^|]*)|([^|]*)')
   return redis.call('PUBLISH', inbox, prefix .. owner) > 0 or mark == ''
 end
 
--- back puts places back at the head of the queue, which lives for at least as long
--- as before.
+-- back puts places back at the head of the queue, which is kept for at least as long as before.
 local function back(queue, places, first, rest)
   for i = #places, first, -1 do redis.call('LPUSH', queue, places[i]) end
   redis.call('PEXPIRE', queue, math.max(rest, UNUSED))
 end
 
-local MOST = 2000 -- places that one step looks at: no queue is longer, unless it was tampered with
+local MOST = 2000 -- places that one step reads: no queue is longer, unless it was tampered with
 
--- hint notifies the next in the queue that the lock is kept for another: it may have to
--- look when that one does not answer. Places of processes that are gone are dropped.
+-- hint notifies the next owner in the queue that the lock is reserved for another: it may have to
+-- probe if that one does not answer. Places of processes that are gone are deleted.
 local function hint(queue)
   for _ = 1, MOST do
     local place = redis.call('LINDEX', queue, 0)
@@ -55,11 +51,11 @@ local function hint(queue)
   end
 end
 
--- pass keeps a free lock for the first in its queue whose process is there, or that
--- asks, and wakes it; processes that are gone lose their places. If none is there
--- the server may have lost all connections: then it is kept for the first. It
--- returns false if there is none, and nil if that one wants to share. Its first write
--- is one that a server at maxmemory accepts.
+-- pass reserves a free lock for the first in its queue whose process is there, or that is the
+-- caller, and wakes it; processes that are gone lose their places. If no process is there, the
+-- server may have lost all connections: then pass reserves the lock for the first place. It returns
+-- false if the queue is empty, and nil if the first owner wants to share. A server at maxmemory
+-- accepts its first write.
 local function pass(lock, queue, fence, asker)
   local rest, places = redis.call('PTTL', queue), {}
   local place = redis.call('LPOP', queue)
@@ -84,15 +80,15 @@ local function pass(lock, queue, fence, asker)
   return true
 end
 
-local DAY = 86400000000 -- µs that a fence may lie ahead
+local DAY = 86400000000 -- µs by which a fence may lie ahead
 
--- ask grants a lock that is free and that no owner waits for, or that is kept for the
--- asker. To barge is to take it before the owners that wait, also if it is kept. The
--- script has read its clock into now before.
+-- ask grants a lock that is free and that no owner waits for, or that is reserved for the caller.
+-- With barge it takes the lock before the owners that wait, even if it is reserved. The script must
+-- have read its clock into now.
 --
--- A SET comes before every answer: only a master that has memory accepts it, so a
--- replica never answers for another owner. The one that changes nothing would leave a
--- free lock if it ever did change something.
+-- A SET comes before every answer: only a master with free memory accepts it, so a replica never
+-- answers that another owner has the lock. The SET that should change nothing would leave a free
+-- lock if it ever did change something.
 local function ask(lock, queue, me, ttl, seen, barge)
   local text = redis.call('GET', lock)
   if not text or not string.find(text, '%D') then
@@ -130,8 +126,8 @@ local function ask(lock, queue, me, ttl, seen, barge)
   return {0, '0', redis.call('PTTL', lock)}
 end
 
--- attempt returns what step does, or "!error": an error about one lock, as that its key is
--- of a foreign type, is no answer about the others.
+-- attempt returns the result of step, or "!error": an error about one lock, such as a key of a
+-- foreign type, is no answer about the others.
 local function attempt(step, ...)
   local ok, reply = pcall(step, ...)
   if ok then return reply end

@@ -1,13 +1,13 @@
--- read_series reads series. It changes no state; keys that are about to expire live on
+-- read_series reads series. It changes no state; keys that are about to expire are kept
 -- while a node reads them.
 --
--- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the set of all series of the shard
 -- KEYS[3]  the bytes of all journals of the shard
 -- then for each series
 --   KEYS   the state, the journal, the revisions
 -- returns  lines: the store's µs, for each series 0||mark|fence|last|pause and its
---          runs as they are stored
+--          stored runs
 
 -- include: state.lua
 

@@ -1,5 +1,5 @@
--- recount estimates the bytes of journals, and forgets series that have expired.
--- Keys that expire take their bytes along without telling the counter.
+-- recount estimates the bytes of journals, and deletes from the set the series that have expired.
+-- The counter does not notice keys that expire.
 --
 -- KEYS[1]  the set of all series of the shard
 -- then for each series

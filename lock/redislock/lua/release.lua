@@ -1,16 +1,16 @@
--- release frees plain locks, each for itself, or keeps a lock for the first in its queue.
--- An owner that never saw its answer does not know its fence, and says 0.
+-- release frees plain locks, each for itself, or reserves a lock for the first in its queue.
+-- An owner that never got its answer does not know its fence, and sends 0.
 --
 -- KEYS     the locks, then the queue of each
 -- ARGV     for each lock fence|owner
--- returns  for each lock 1 if it is not the owner's any more, 0 if another owner has it,
---          2 if it is for shared_release, 3 if it is free, and not known to have been
+-- returns  for each lock 1 if the owner no longer has it, 0 if another owner has it,
+--          2 if shared_release must handle it, 3 if it is free, and not known to have been
 --          freed by this owner; "!error" if there is no answer
 --
 -- A lock that no owner waits for takes one SET. The other locks need the functions of
--- queue.lua, which Redis makes anew each time it runs a script.
+-- queue.lua, which Redis creates anew in each run of a script.
 
--- till is when the last fence of a lock is forgotten, as remember has it.
+-- till returns when the last fence of a lock is forgotten, as remember computes it.
 local function till(fence) return (tonumber(string.sub(fence, 1, -4)) or 0) + 10000 end
 
 if #KEYS == 2 and redis.pcall('GET', KEYS[1]) == ARGV[1] and redis.call('EXISTS', KEYS[2]) == 0 then -- most requests: one lock

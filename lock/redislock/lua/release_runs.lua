@@ -1,7 +1,7 @@
 -- release_runs ends runs. An end is accepted until another step has settled the
--- run, even after its deadline; asked again, the answer is the same.
+-- run, even after its deadline; a repetition gets the same answer.
 --
--- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
 -- then for each run
 --   KEYS   the state, the journal
@@ -13,7 +13,7 @@
 -- returns  lines: the store's µs, for each run "1|the number that waits for this
 --          end, or 0|the fence to take it over with", or "0": lost
 --
--- The first write is an expiry: a store at maxmemory accepts what follows it.
+-- The first write is an expiry: a store at maxmemory accepts the later writes.
 
 -- include: state.lua
 -- include: journal.lua
@@ -26,8 +26,8 @@ local function ended(s)
   return '1|' .. number .. '|' .. fence
 end
 
--- fitting is the error's text if there is room for it: in a full shard the series
--- gives two old lines for it, and none is kept where it has no two.
+-- fitting returns the error's text if there is room for it. In a full shard the series gives up two
+-- old lines for the text; a series without two such lines keeps no text.
 local function fitting(j, why)
   if why == '' or not full() then return why end
   if call('LLEN', j) <= 2 then return '' end
@@ -35,8 +35,8 @@ local function fitting(j, why)
   return why
 end
 
--- note writes the end of r into the line of its grant, if that is the last one:
--- no other line of this fence is there while r is open.
+-- note writes the end of r into the line of its grant, if that is the last line: while r is open,
+-- no other line has its fence.
 local function note(j, r, outcome, why)
   local last, tail = call('LINDEX', j, -1) or '', '|' .. r.fence .. '|' .. r.attempt .. '||||'
   local ending = outcome .. '|' .. now .. '|' .. fitting(j, why) .. '|'

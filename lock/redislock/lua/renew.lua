@@ -4,7 +4,7 @@
 -- KEYS     the locks, then for each a key that never exists, see below
 -- ARGV     for each lock fence|owner, TTL in ms
 -- returns  for each lock ms left, 0 if the lease is not alive under this owner and fence,
---          -1 if the lock is for shared_renew, or "!error" if there is no answer
+--          -1 if shared_renew must handle it, or "!error" if there is no answer
 --
 -- An expiry is the only write: a store at maxmemory accepts it. Before "lost",
 -- a write that changes nothing proves that this is a master: a replica that
@@ -19,7 +19,7 @@ for i = 1, n do
     redis.call('PEXPIRE', lock, ttl)
     replies[i] = tonumber(ttl)
   else
-    local text = redis.pcall('GET', lock) -- MGET passes over a foreign type
+    local text = redis.pcall('GET', lock) -- MGET returns nothing for a foreign type
     if type(text) == 'table' then
       replies[i] = '!' .. text.err
     else

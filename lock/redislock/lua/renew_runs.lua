@@ -1,12 +1,12 @@
 -- renew_runs moves the deadlines of runs that are alive to now + TTL.
 --
--- KEYS[1]  a key that never exists: the write to it proves a master
+-- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- then for each run
 --   KEYS   the state
 --   ARGV   number · owner · fence · TTL in ms
 -- returns  lines: the store's µs, for each run "1|ms left|replaced", or "0": lost
 --
--- The first write is an expiry: a store at maxmemory accepts what follows it.
+-- The first write is an expiry: a store at maxmemory accepts the later writes.
 
 -- include: state.lua
 

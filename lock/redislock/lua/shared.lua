@@ -1,12 +1,12 @@
--- The parts of plain locks that owners may share, before the scripts that use
--- them. They serve every lock; queue.lua is the short way for
--- locks that one owner has at a time.
+-- The functions for plain locks that owners may share, included by the scripts that use
+-- them. They handle every lock; queue.lua is the fast path for locks with one owner at a
+-- time.
 --
--- A lock with one holder is kept as queue.lua says, and so is the last fence of a lock
--- that is free. A lock that is shared is the string "+fence", with the last fence, beside
---   holders  a hash: owner = "fence|until|limit|", or while a place is kept for one
---            from the queue "order|until|limit|inbox"; '' = "ms|place", when the
---            first of the queue last gave a sign of life
+-- A lock with one holder is stored as in queue.lua, and so is the last fence of a free lock.
+-- A shared lock is the string "+fence", with the last fence, beside
+--   holders  a hash: owner = "fence|until|limit|", or while a place is reserved for an owner
+--            of the queue "order|until|limit|inbox"; '' = "ms|place", the last sign of
+--            life of the first of the queue
 --   ends     a sorted set of the owners by the ms until which each holds it
 --   limits   a sorted set of the owners by their limits
 -- All four expire with the last holder. In the queue, an owner that wants to share
@@ -17,13 +17,13 @@
 local call, match, sub = redis.call, string.match, string.sub
 local tonumber = tonumber
 local NOLIMIT = 2147483647
-local RESERVED = 2000 -- ms that a place is kept for an owner that does not answer
-local ABSENT = 5000   -- ms that the first of a queue keeps others waiting without a look
-local UNUSED = 10000  -- ms that a queue stays at least once a place was put back
-local DAY = 86400000000 -- µs that a fence may lie ahead
-local MOST = 2000     -- places, or holders whose time is over, that one step looks at: see queue.lua
+local RESERVED = 2000 -- ms for which a place is reserved for an owner that does not answer
+local ABSENT = 5000   -- ms for which the first of a queue may block the others without a probe
+local UNUSED = 10000  -- ms for which a queue is kept at least once a place was put back
+local DAY = 86400000000 -- µs by which a fence may lie ahead
+local MOST = 2000     -- places, or holders whose time is over, that one step reads: see queue.lua
 local MANY = 10000    -- holders that one step reads
-local LONGEST = 172800000 -- ms that a deadline may lie ahead: the longest TTL, and as much again for a clock put back
+local LONGEST = 172800000 -- ms by which a deadline may lie ahead: the longest TTL, and as much again for a clock put back
 
 local clock = call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -31,8 +31,8 @@ local ms = math.floor(us / 1000)
 
 local function int(x) return string.format('%.0f', x) end
 
--- at is the lock whose five keys begin at KEYS[i]. It has as many holders as
--- count says: one alone, or some that share.
+-- at returns the lock whose five keys begin at KEYS[i]. It has count holders: one alone, or some
+-- that share.
 local function at(i)
   return {
     lock = KEYS[i], queue = KEYS[i + 1], holders = KEYS[i + 2], ends = KEYS[i + 3], limits = KEYS[i + 4],
@@ -47,9 +47,9 @@ local function forget(s, owner)
   s.count, s.changed = s.count - 1, true
 end
 
--- look reads the holders of a lock and forgets those whose time is over, or ends when that
--- of no lease does. If there are more than one step reads, the rest counts as holders until
--- a later step forgets them.
+-- look reads the holders of a lock. It deletes those whose time is over, or lies further ahead than
+-- the end of any lease. If there are more of them than one step reads, the rest counts as holders
+-- until a later step deletes them.
 local function look(s)
   local text = call('GET', s.lock)
   if not text then return end
@@ -77,8 +77,8 @@ local function entry(text)
   return {fence = fence, kept = inbox ~= '', till = tonumber(till), limit = tonumber(limit), inbox = inbox}
 end
 
--- members reads the holders of a lock that is shared, those first whose time is over
--- first, and MANY at most.
+-- members reads the holders of a shared lock, at most MANY, those whose time is over first coming
+-- first.
 local function members(s)
   local owners, all = call('ZRANGE', s.ends, 0, MANY - 1), {}
   for i = 1, #owners, 500 do
@@ -94,32 +94,32 @@ local function members(s)
   return all
 end
 
--- holder is what an owner has of a lock, or nil.
+-- holder returns an owner's lease or reservation of a lock, or nil.
 local function holder(s, me)
   if s.alone then return s.alone.owner == me and s.alone or nil end
   local text = s.shared and call('HMGET', s.holders, me)[1]
   local h = text and entry(text) or nil
-  if h and h.till and (h.till <= ms or h.till > ms + LONGEST) then -- look has left it over
+  if h and h.till and (h.till <= ms or h.till > ms + LONGEST) then -- look has not deleted it yet
     forget(s, me)
     return nil
   end
   return h
 end
 
--- left is for how many ms a holder has the lock.
+-- left returns for how many ms a holder has the lock.
 local function left(s, h)
   if s.alone then return call('PTTL', s.lock) end
   return h.till - ms
 end
 
--- soonest is in how many ms the first of the holders is over.
+-- soonest returns the ms until the first holder's time is over.
 local function soonest(s)
   if s.alone then return call('PTTL', s.lock) end
   return math.min(math.max(call('ZRANGE', s.ends, 0, 0, 'WITHSCORES')[2] - ms, 0), LONGEST / 2)
 end
 
--- allows reports whether the smallest limit of the holders allows so many. One that is not
--- the limit of a holder is put right: at most so many as one step looks at.
+-- allows reports whether the smallest limit of the holders allows so many. A stored limit that
+-- differs from the holder's limit is corrected, as far as one step reads them.
 local function allows(s, count)
   for _ = 1, MOST do
     local owner, least = unpack(call('ZRANGE', s.limits, 0, 0, 'WITHSCORES'))
@@ -133,22 +133,21 @@ local function allows(s, count)
   return false
 end
 
--- fits is the rule: the holders, and one more, are no more than the smallest
--- limit among them.
+-- fits is the rule: the holders, and one more, are no more than the smallest limit among them.
 local function fits(s, limit)
   if s.count == 0 then return true end
   if s.alone or s.count + 1 > limit then return false end
   return allows(s, s.count + 1)
 end
 
--- alone makes one owner the only holder, or keeps the lock for it.
+-- alone makes one owner the only holder, or reserves the lock for it.
 local function alone(s, fence, mark, place, ttl)
   if s.shared then call('DEL', s.holders, s.ends, s.limits) end
   call('SET', s.lock, fence .. mark .. place, 'PX', ttl)
   s.alone, s.shared, s.count = {fence = fence, kept = mark == '?', owner = match(place, '([^|]*)$'), place = place}, false, 1
 end
 
--- put makes an owner one of the holders, or keeps a place for it if it has an inbox.
+-- put makes an owner one of the holders, or reserves a place for it if it has an inbox.
 local function put(s, owner, fence, limit, ttl, inbox)
   if not s.shared then
     call('DEL', s.holders, s.ends, s.limits)
@@ -161,7 +160,7 @@ local function put(s, owner, fence, limit, ttl, inbox)
   s.count, s.changed = s.count + 1, true
 end
 
--- drop takes the lock, or the place that is kept, from an owner.
+-- drop takes the lock, or the reservation, from an owner.
 local function drop(s, me)
   if s.alone then
     remember(s.lock, int(s.last))
@@ -171,11 +170,11 @@ local function drop(s, me)
   end
 end
 
--- settle writes what a lock that is shared is now, and when it expires.
+-- settle writes the state of a shared lock, and sets its expiry.
 local function settle(s)
   if not s.shared or not s.changed then return end
   local rest = s.count > 0 and call('ZRANGE', s.ends, 0, 0, 'REV', 'WITHSCORES')[2] - ms or 0
-  if rest <= 0 then -- none holds it, but for what look has left over
+  if rest <= 0 then -- the lock has no holder, except those that look has not deleted yet
     call('DEL', s.lock, s.holders, s.ends, s.limits)
     if s.last > 0 then remember(s.lock, int(s.last)) end
     return
@@ -187,19 +186,19 @@ local function settle(s)
   call('PEXPIRE', s.limits, rest)
 end
 
--- alive remembers that the first of the queue gave a sign of life now.
+-- alive records that the first of the queue gave a sign of life now.
 local function alive(s, place) call('HSET', s.holders, '', int(ms) .. '|' .. place) end
 
--- notify publishes to the inbox of a place, and reports whether its process may be
--- there: see queue.lua.
+-- notify publishes to the inbox of a place, and reports whether its process may be there: see
+-- queue.lua.
 local function notify(place, prefix)
   local mark, inbox, owner = match(place, '^(%+?)([^|]*)|([^|]*)')
   return call('PUBLISH', inbox, prefix .. owner) > 0 or mark == ''
 end
 
--- absent reports whether the first of the queue is gone, or gave no sign of life for
--- long, while others might fit. It is notified when it becomes the first, and owes signs
--- of life from then on. A time that is still to come was forged, or the clock was put back.
+-- absent reports whether the first of the queue is gone, or gave no sign of life for long, while
+-- others might fit. It is notified when it becomes the first, and must give signs of life from then
+-- on. A time in the future was forged, or the clock was put back.
 local function absent(s, place)
   if not s.shared then return false end
   local when, seen = match(call('HMGET', s.holders, '')[1] or '', '^(%d+)|(.*)$')
@@ -208,7 +207,7 @@ local function absent(s, place)
   return not notify(place, '')
 end
 
--- keep keeps the lock for the owner of a place.
+-- keep reserves the lock for the owner of a place.
 local function keep(s, place)
   local inbox, owner, limit = match(place, '^([^|]*)|([^|]*)|?(%d*)$')
   limit = tonumber(limit) or 1
@@ -220,8 +219,8 @@ local function keep(s, place)
   end
 end
 
--- hint notifies the next in the queue that the lock is kept for another: it may have to
--- look when that one does not answer.
+-- hint notifies the next owner in the queue that the lock is reserved for another: it may have to
+-- probe if that one does not answer.
 local function hint(s)
   for _ = 1, MOST do
     local place = call('LINDEX', s.queue, 0)
@@ -230,10 +229,10 @@ local function hint(s)
   end
 end
 
--- serve keeps the lock for the first of its queue, and wakes it, as long as that
--- fits beside the holders. Processes that are gone lose their places; but if none of
--- the queue is there the server may have lost all connections, and the lock is kept
--- for the first.
+-- serve reserves the lock for the first of its queue, and wakes it, and does the same for the next
+-- as long as they fit beside the holders. Processes that are gone lose their places. If no process
+-- of the queue is there, the server may have lost all connections, and the lock is reserved for the
+-- first place.
 local function serve(s)
   local gone, rest, kept = {}, call('PTTL', s.queue), false
   for n = 0, MOST do
@@ -262,8 +261,8 @@ local function serve(s)
   end
 end
 
--- displace sends the owners for which the lock is only kept back to the queue, if an
--- owner fits without them and not beside them. Beside more than MANY it does not look.
+-- displace moves the owners for which the lock is only reserved back to the queue, if an owner fits
+-- without them but not beside them. If there are more than MANY holders, it does nothing.
 local function displace(s, limit)
   if fits(s, limit) or s.count > MANY then return end
   local kept, count = {}, 0
@@ -288,7 +287,7 @@ local function displace(s, limit)
   if call('PTTL', s.queue) < UNUSED then call('PEXPIRE', s.queue, UNUSED) end
 end
 
--- may returns what the owner has already, or whether it may be granted the lock.
+-- may returns the lease that the owner has already, or whether it may be granted the lock.
 local function may(s, me, limit, barge)
   local mine = holder(s, me)
   if mine and not mine.kept then return mine end
@@ -305,7 +304,7 @@ local function may(s, me, limit, barge)
   return fits(s, limit) and (barge or call('EXISTS', s.queue) == 0)
 end
 
--- following is the fence of a grant to an asker that has seen one.
+-- following returns the fence of a grant to a caller that has seen a fence.
 local function following(s, seen) return math.max(us, seen + 1, s.last + 1) end
 
 -- grant makes the owner a holder and returns its fence.
@@ -320,16 +319,16 @@ local function grant(s, me, ttl, seen, limit)
   return fence
 end
 
--- How leases were taken is remembered in a hash for as long as they had left: owner =
--- "how|fence". The renewal of a holder asks it why the lease is lost. It has TAKEN leases
--- at most, counted in the field '': then it begins anew, and the earlier ones are answered
--- without a cause.
+-- A hash stores how leases were taken, for as long as they had left: owner = "how|fence". The
+-- renewal of a holder reads there why its lease is lost. The hash has at most TAKEN leases, counted
+-- in the field ''. Then it begins anew, and owners of the earlier leases are answered without a
+-- cause.
 
 local TAKEN = 1000
 
--- take takes the lock from an owner that holds it. The fence that is remembered is one
--- that no owner has: a release that finds its own there is answered as the one that freed
--- the lock.
+-- take takes the lock from an owner that holds it. The fence that is remembered is one that no
+-- owner has: a release whose fence is the remembered one is answered as the release that freed the
+-- lock.
 local function take(s, taken, owner, h)
   local rest = left(s, h)
   s.taken = s.taken or tonumber(call('HMGET', taken, '')[1] or 0)

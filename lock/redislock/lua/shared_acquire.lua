@@ -1,5 +1,5 @@
--- shared_acquire asks for locks that owners may share, all or none, and takes a place
--- in the queue if the answer is no. An owner that has a place keeps it.
+-- shared_acquire requests locks that owners may share, all or none, and takes a place
+-- in the queue if it is refused. An owner that has a place keeps it.
 --
 -- KEYS[1]  a key that never exists
 -- then for each lock
@@ -7,14 +7,14 @@
 -- ARGV     owner, its place in the queue of the only lock or '', how many places
 --          there may be, ms until the queue expires
 -- then for each lock
---   ARGV   TTL in ms, the highest fence that the asker has seen, limit, 1 to barge
--- returns  {1, fence, ms left, ...} if the leases are the owner's, also when it
---          asks again; {0, "0", ms left, n} if others have the n-th lock, or wait
---          for it: then the owner has none of them. n is -1 for the first of the
---          queue of a lock that is shared: it must look for itself; {3, fence, the store's
---          µs} if a fence would lie more than a day ahead: the owner has none of them
+--   ARGV   TTL in ms, the highest fence that the caller has seen, limit, 1 to barge
+-- returns  {1, fence, ms left, ...} if the owner has the leases, also if it repeats the
+--          request; {0, "0", ms left, n} if others have the n-th lock, or wait for it:
+--          then the owner has none of them. n is -1 for the first of the queue of a
+--          shared lock, which must probe; {3, fence, the store's µs} if a fence would
+--          lie more than a day ahead: the owner has none of them
 --
--- The first write is a SET, as in queue.lua: only a master that has memory
+-- The first write is a SET, as in queue.lua: only a master with free memory
 -- accepts it.
 
 -- include: shared.lua

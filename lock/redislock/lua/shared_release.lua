@@ -1,13 +1,13 @@
 -- shared_release frees locks that owners may share, each for itself, and gives up a
--- place in a queue. What becomes free is kept for the owners that wait.
+-- place in a queue. The freed places are reserved for the owners that wait.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- then for each lock
 --   KEYS   the lock, its queue, its holders, their ends, their limits
 -- ARGV[1]  a place in the queues to give up, or ''
 -- then for each lock
---   ARGV   owner, fence, 0 for whatever it was granted
--- returns  for each lock 1 if it is not the owner's any more, 0 if others have it, 3
+--   ARGV   owner, fence, or 0 for any fence that it was granted
+-- returns  for each lock 1 if the owner no longer has it, 0 if others have it, 3
 --          if it is free, and not known to have been freed by this owner
 
 -- include: shared.lua

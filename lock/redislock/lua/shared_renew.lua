@@ -5,7 +5,7 @@
 -- ARGV     owner, fence, TTL in ms
 -- returns  ms left, or 0 if the lease is not alive under this owner and fence
 --
--- An expiry is the first write: a store at maxmemory accepts what follows.
+-- An expiry is the first write: a store at maxmemory accepts the later writes.
 
 -- include: shared.lua
 

@@ -2,17 +2,17 @@
 -- the state of a series.
 --
 -- A state is a hash: m mark, b the node that decided it, f last fence, l latest
--- number that ended ok, p pause ("change" while paused, "-change" after it, with "|ms"
--- behind it if it has an end), c why it is paused ("ms|op|who|reason"),
--- s latest spending ("owner|kind|fence"), r the runs that are kept, each as
+-- number that ended ok, p pause ("change" while paused, "-change" after it, followed by
+-- "|ms" if it has an end), c why it is paused ("ms|op|who|reason"),
+-- s latest spending ("owner|kind|fence"), r the stored runs, each as
 --   ;number|state|owner|fence|attempt|granted|until|replaced
 -- with the states o open, b given back, u unstarted, w waiting, d done, l lost.
--- Text from outside is escaped before it comes here: it has no ; | + in it.
+-- Text from callers is escaped before it is sent: it has no ; | + in it.
 --
--- Numbers stay the text they are stored as and become numbers where they are
--- compared. A double holds them exactly; Lua's own text for it loses digits. To
--- read one takes as long as a small command, and many series have the same: each
--- is read once.
+-- Numbers stay in their stored text and become numbers only to be compared. A double
+-- holds them exactly, but Lua's default text of it loses digits. Converting a text takes
+-- as long as a small command, and many series have the same texts: each is converted
+-- once.
 
 local call, find, match, sub = redis.call, string.find, string.match, string.sub
 local floor, max = math.floor, math.max
@@ -27,8 +27,8 @@ local function tonumber(text)
   return n
 end
 
-local LIFE = 7776000000 -- ms that an unused key stays: 90 days
-local LONGEST = 172800000 -- ms that a deadline may lie ahead: the longest TTL, and as much again for a clock put back
+local LIFE = 7776000000 -- ms for which an unused key is kept: 90 days
+local LONGEST = 172800000 -- ms by which a deadline may lie ahead: the longest TTL, and as much again for a clock put back
 
 local clock = call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -37,7 +37,7 @@ local ms = floor(us / 1000)
 local function int(x) return string.format('%.0f', x) end
 local now, instant = int(ms), int(us)
 
-local RETIRED = '9007199254740991' -- stands for the end of a pause: the next opening ends it
+local RETIRED = '9007199254740991' -- the end of a retirement's pause: the next opening ends it
 
 local MANY = 2097152 -- bytes of runs that one step reads
 
@@ -104,7 +104,8 @@ local function run(s, number)
   end
 end
 
--- alive: open, and its time is neither over nor ends when that of no lease does.
+-- alive reports whether a run is open, and its time is neither over nor further ahead than the end
+-- of any lease.
 local function alive(r)
   local left = r.state == 'o' and tonumber(r.till) - ms or 0
   return left > 0 and left <= LONGEST
@@ -116,14 +117,14 @@ local function lively(s)
   end
 end
 
--- over: may be taken over or settled.
+-- over reports whether a run may be taken over or settled.
 local function over(s, r)
   if r.state == 'o' then return not alive(r) end
   if r.state == 'w' then return not lively(s) end
   return r.state == 'b' or r.state == 'u'
 end
 
--- prune forgets settled runs but the one that was settled last.
+-- prune deletes settled runs, but not the run of the number to keep.
 local function prune(s, keep)
   local kept = {}
   for _, r in ipairs(runs(s)) do
@@ -134,7 +135,7 @@ end
 
 local function node(owner) return match(owner, '^(.*)/') or '' end
 
--- series is the state for a reader, with its pause: change|end|ms|op|who|reason.
+-- series returns the state for a reader, with its pause: change|end|ms|op|who|reason.
 local function series(s, since, other)
   local why = '|||'
   if s.pause > 0 then why = s.why or call('HMGET', s.key, 'c')[1] or why end
@@ -142,13 +143,13 @@ local function series(s, since, other)
     .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. why .. packed(s)
 end
 
--- prove fails unless this is a master: it writes, and changes nothing. What a
--- replica knows is never an answer.
+-- prove fails unless this is a master: it writes, and changes nothing. The data of a replica is
+-- never an answer.
 local function prove() call('PEXPIRE', KEYS[1], 1) end
 
--- ask applies step to 1..n and returns lines: the store's µs, then an answer
--- each. An error (a key of a foreign type, a store that is full) is the answer
--- "!error" to that one alone.
+-- ask applies step to 1..n and returns lines: the store's µs, then the answers. If a step fails (a
+-- key of a foreign type, a store that is full), its answer is "!error"; the other steps are not
+-- affected.
 local function ask(n, step)
   local out = {instant}
   for i = 1, n do
@@ -161,7 +162,7 @@ local function ask(n, step)
   return out
 end
 
--- answers is ask, on a master.
+-- answers calls ask, and fails unless this is a master.
 local function answers(n, step)
   local out = ask(n, step)
   prove()

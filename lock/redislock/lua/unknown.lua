@@ -1,6 +1,8 @@
--- Which commands the server does not know: they are disabled or renamed there.
--- ARGV: their names. Called without arguments a command that is known does nothing.
--- Reply: the names.
+-- unknown returns the commands that the server does not know, because they are disabled or
+-- renamed there. A known command that is called without arguments does nothing.
+--
+-- ARGV     the names of the commands
+-- returns  the names of the unknown ones
 local unknown = {}
 for _, name in ipairs(ARGV) do
   local reply = redis.pcall(name)

@@ -1,11 +1,11 @@
--- wait asks for a plain lock, and takes a place in its queue if the answer is no. An owner
+-- wait requests a plain lock, and takes a place in its queue if it is refused. An owner
 -- that has a place keeps it.
 --
 -- KEYS[1]  the lock
--- KEYS[2]  its queue; it expires when no waiter has asked for as long as they say
--- ARGV     owner, TTL in ms, the highest fence that the asker has seen, 0, inbox, how
+-- KEYS[2]  its queue; it expires when no waiter has sent a request for as long as they set
+-- ARGV     owner, TTL in ms, the highest fence that the caller has seen, 0, inbox, how
 --          many places there may be, ms until the queue expires
--- returns  what acquire returns for a lock, but the bare fence
+-- returns  one of the answers of acquire for a lock, but never the bare fence
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -1,4 +1,4 @@
--- why says how a lease was taken, which is not alive.
+-- why returns how a lease that is not alive was taken.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  how leases were taken: see shared.lua
