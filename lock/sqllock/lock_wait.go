@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	rarest    = time.Second            // at most this often does the first waiter of a process probe, once nothing changes
-	slowest   = rarest * 4 / 3         // the pace whose shortest jitter is rarest
+	rarest    = time.Second            // the shortest interval of probes by the first waiter of a process, once nothing changes
+	slowest   = rarest * 4 / 3         // the pace whose jitter begins with rarest
 	farthest  = 5 * time.Second        // the pace of the first waiter if many owners are before it
-	suspicion = 5 * time.Second        // at most this often does it request a sign of life from the owners before it
-	others    = time.Minute            // the pace of the other waiters of the process
+	suspicion = 5 * time.Second        // the shortest interval of its requests for a sign of life from the owners before it
+	others    = time.Minute            // the interval of probes by the other waiters of the process
 	soon      = 5 * time.Millisecond   // the delay of a probe after the deadline of a holder
 	afterward = 100 * time.Millisecond // the pause after doubt
 	maxProbes = 4                      // how many waiters of a process probe at the same time
