@@ -103,14 +103,14 @@ const maxBusy = 5 * time.Second
 var settings = map[Dialect][]setting{
 	PostgreSQL: {
 		{"recovery", "SELECT CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
-			"this is a replica: use the server that is written to"},
+			"this is a replica: use the server that accepts writes"},
 		{"server_encoding", "SELECT CASE WHEN current_setting('server_encoding') = 'UTF8' THEN 0 ELSE 1 END",
 			"use a database with the encoding UTF8"},
 	},
 	MySQL: {
 		{"autocommit", "SELECT NOT (" + commits + ")",
 			"connect with autocommit=1 and completion_type=NO_CHAIN: a statement that is not committed grants a key twice"},
-		{"read_only", "SELECT @@read_only", "this is a replica: use the server that is written to"},
+		{"read_only", "SELECT @@read_only", "this is a replica: use the server that accepts writes"},
 		{"sysdate-is-now", "SELECT sysdate(6) = now(6) FROM (SELECT sleep(0.01) AS slept) s",
 			"start the server without it: the clock must be read after the wait for a row"},
 		{"binlog_format", "SELECT @@log_bin = 1 AND @@binlog_format = 'STATEMENT'", "set it to ROW or MIXED"},
@@ -130,7 +130,7 @@ type hazard struct {
 	text string // the event, and the promise that it breaks
 }
 
-const forgets = "after a crash the server may not know of leases that it granted: another owner gets them, too"
+const forgets = "after a crash the server may have forgotten leases that it granted, and grant them to other owners"
 
 var hazards = map[Dialect][]hazard{
 	PostgreSQL: {
@@ -140,7 +140,7 @@ var hazards = map[Dialect][]hazard{
 	MySQL: {
 		{setting{"innodb_flush_log_at_trx_commit", "SELECT @@innodb_flush_log_at_trx_commit <> 1", "set it to 1"}, forgets},
 		{setting{"idle_transaction_timeout", "SELECT @@idle_transaction_timeout = 0", "set it to 5 in the data source name"},
-			"a process that stops in the middle of a transaction keeps its row from all others until its connection breaks"},
+			"a process that stops in the middle of a transaction blocks its row for all others until its connection breaks"},
 	},
 	SQLite: {
 		{setting{"synchronous", "SELECT synchronous < 2 FROM pragma_synchronous", "set it to full"}, forgets},

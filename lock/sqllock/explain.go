@@ -16,7 +16,7 @@ var (
 // The explanations that several databases share.
 const (
 	wrongPassword  = "the user or the password is wrong"
-	mayNot         = "the user may not do what is asked for"
+	mayNot         = "the user lacks a right that the request needs"
 	mayNotUse      = "the process may not use the file of the database"
 	mayNotWrite    = "the process may not write to the file of the database"
 	noDatabase     = "the server has no such database"
@@ -27,8 +27,8 @@ const (
 	diskFull       = "the server's disk is full"
 	noConnection   = "the server has no connection left"
 	starts         = "the server is starting or stopping"
-	needsTLS       = "the server wants TLS, and the client does not speak it"
-	speaksNoTLS    = "the client wants TLS, and the server does not speak it"
+	needsTLS       = "the server requires TLS, and the client does not use it"
+	speaksNoTLS    = "the client requires TLS, and the server does not support it"
 	busyOrDeadlock = "the database is busy with other transactions"
 )
 

@@ -90,9 +90,9 @@ func explainedByPostgres(t *testing.T) map[string]explanation {
 	e := func(dsn, want string) explanation { return explanation{on.dialect, on.driver, dsn, want} }
 	return map[string]explanation{
 		"wrong password":      e(as("reader:guess"), "password is wrong"),
-		"may not":             e(as("reader:pw"), "may not do"),
+		"may not":             e(as("reader:pw"), "lacks a right"),
 		"only with TLS":       e(as("outsider"), "only with TLS"),
-		"TLS to a plain port": e(strings.Replace(on.dsn, "sslmode=disable", "sslmode=require", 1), "does not speak it"),
+		"TLS to a plain port": e(strings.Replace(on.dsn, "sslmode=disable", "sslmode=require", 1), "does not support it"),
 		"read-only":           e(on.dsn+"&default_transaction_read_only=on", "takes no writes"),
 		"no tables":           e(strings.Replace(on.dsn, name, "/bare", 1), "tables are missing"),
 		"no database":         e(strings.Replace(on.dsn, name, "/nosuch", 1), "no such database"),
@@ -115,9 +115,9 @@ func explainedByMariaDB(t *testing.T) map[string]explanation {
 	e := func(dsn, want string) explanation { return explanation{on.dialect, on.driver, dsn, want} }
 	return map[string]explanation{
 		"wrong password":      e(as("reader:guess"), "password is wrong"),
-		"may not":             e(as("reader:pw"), "may not do"),
+		"may not":             e(as("reader:pw"), "lacks a right"),
 		"only with TLS":       e(as("outsider"), "password is wrong"), // the server reports no more
-		"TLS to a plain port": e(on.dsn+"&tls=skip-verify", "does not speak it"),
+		"TLS to a plain port": e(on.dsn+"&tls=skip-verify", "does not support it"),
 		"read-only":           e(on.dsn+"&tx_read_only=1", "takes no writes"),
 		"no commits":          e(on.dsn+"&autocommit=0", "does not commit"),
 		"no tables":           e(strings.Replace(on.dsn, name, "/bare", 1), "tables are missing"),
@@ -136,7 +136,7 @@ func explainedBySQLite(t *testing.T) map[string]explanation {
 		"full":        e(fill(t, on), "is full"),
 		"read-only":   e("file:"+file+"?mode=ro", "may not write"),
 		"no tables":   e("file:"+filepath.Join(t.TempDir(), "bare"), "tables are missing"),
-		"no database": e("file:"+foul, "no database"),
+		"no database": e("file:"+foul, "not a database"),
 		"no folder":   e("file:"+filepath.Join(t.TempDir(), "nosuch", "db"), "cannot be opened"),
 	}
 }
