@@ -20,13 +20,13 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// What settling must reach.
+// The targets of settling.
 const (
 	settleRate  = 10_000 // orders per second
 	settleSwell = 64     // MiB by which the process may grow over a backlog
 )
 
-// A backlogArgs says where orders wait, how many, and where they go.
+// A backlogArgs defines where orders wait, how many, and where they are settled.
 type backlogArgs struct {
 	Addr    string
 	Orders  int
@@ -35,11 +35,11 @@ type backlogArgs struct {
 	Dialect stock.Dialect
 }
 
-// A backlogResult is what settling them took.
+// A backlogResult is the cost of settling them.
 type backlogResult struct {
 	Settled, Rows int64
 	Took          time.Duration
-	Early, Peak   int64 // MiB of memory: the most in the first tenth, and the most
+	Early, Peak   int64 // MiB of memory: the maximum in the first tenth, and the maximum
 }
 
 var (
@@ -47,7 +47,7 @@ var (
 	backlogCase = proc.Define("backlog", runBacklog)
 )
 
-// A backlogDatabase is one that orders are settled into.
+// A backlogDatabase is a database into which orders are settled.
 type backlogDatabase struct {
 	name    string
 	launch  func(context.Context) (*sqlserver.Launched, error)
@@ -60,7 +60,7 @@ var backlogDatabases = []backlogDatabase{
 	{name: "MariaDB", launch: sqlserver.LaunchMariaDB, options: "?interpolateParams=true", dialect: stock.MySQL},
 }
 
-// backlog measures how a backlog of orders reaches a database.
+// backlog measures how fast a backlog of orders reaches a database.
 func backlog(ctx context.Context, env *Env) ([]Row, error) {
 	orders := either(env, 1_000_000, 50_000)
 	rate := Row{What: "settle: orders/s into a database, in batches of 1,000", Reach: "≥ 10,000 into PostgreSQL or MariaDB"}
@@ -81,8 +81,7 @@ func backlog(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{rate, memory}, nil
 }
 
-// measureBacklog fills a store in one process and settles it in another, whose
-// memory is measured.
+// measureBacklog fills a store in one process and settles it in another, whose memory is measured.
 func measureBacklog(ctx context.Context, k backlogDatabase, orders int) (backlogResult, error) {
 	store, err := redisserver.Launch()
 	if err != nil {
@@ -167,10 +166,10 @@ func runBacklog(ctx context.Context, a backlogArgs) (r backlogResult, err error)
 	return r, err
 }
 
-// fresh are the orders that no run has settled yet.
+// fresh is the key of the orders that no run has settled yet.
 const fresh = "cronce:v1:stock:{cronce:shop}:fresh"
 
-// watchMemory notes the peaks of this process's memory until its result is called.
+// watchMemory records the peaks of this process's memory until the returned function is called.
 func watchMemory(ctx context.Context, client redis.UniversalClient, orders int64, r *backlogResult) (end func()) {
 	stop := make(chan struct{})
 	var watching sync.WaitGroup
@@ -194,8 +193,7 @@ func watchMemory(ctx context.Context, client redis.UniversalClient, orders int64
 	}
 }
 
-// peakMemory is the most memory that this process has had, in MiB, where the
-// system shows it.
+// peakMemory returns the peak memory of this process, in MiB, if the system reports it.
 func peakMemory() int64 {
 	status, _ := os.ReadFile("/proc/self/status") // absent: unknown
 	for line := range strings.Lines(string(status)) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Runs share a request if they end within 5 ms of the first, at most 200 of them.
+// Runs that end within 5 ms of the first, up to 200, share a request.
 func TestGroups(t *testing.T) {
 	from := time.Unix(100, 0)
 	at := func(ms int) time.Time { return from.Add(time.Duration(ms) * time.Millisecond) }
@@ -63,7 +63,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// Lateness, requests, losses and the standstill come from the starts that nodes print.
+// Lateness, requests, losses and the standstill are computed from the starts that nodes print.
 func TestStarts(t *testing.T) {
 	from := time.Unix(100, 0).UTC()
 	second := func(n int) time.Time { return from.Add(time.Duration(n) * time.Second) }
@@ -89,7 +89,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// A server that cannot be started is an error, and what was started before it ends.
+// A server that cannot be started is an error, and servers that were started before it are ended.
 func TestHost(t *testing.T) {
 	var dir string
 	err := onHost(t.Context(), func(h testing.TB) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/bench/internal/single"
 )
 
-// burstGrowth is how much later than a bare goroutine the last job may start.
+// burstGrowth is the largest ratio of the last job's start to the last start of bare goroutines.
 const burstGrowth = 3.0
 
 // burst measures 100,000 jobs that are due at once.
@@ -38,20 +38,20 @@ func burst(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{row}, nil
 }
 
-// A burstArgs says how often all jobs are due at once.
+// A burstArgs defines how often all jobs are due at once.
 type burstArgs struct {
 	single.Setup
 	Rounds int
 }
 
-// A burstResult says for each round when the last job started after its
-// instant, and when the last of as many goroutines did after the first.
+// A burstResult holds, for each round, how long after its instant the last job started, and how
+// long after the first of as many goroutines the last one started.
 type burstResult struct {
 	Last, Spawn []time.Duration
 	Dropped     int // jobs that did not run, in all rounds
 }
 
-// growth is how many times later, in the middle of all rounds.
+// growth returns the median ratio of the two over all rounds.
 func (r burstResult) growth() float64 {
 	rounds := make([]float64, len(r.Last))
 	for i := range rounds {
@@ -86,7 +86,8 @@ func runBurst(ctx context.Context, a burstArgs) (r burstResult, err error) {
 	return r, errors.Join(ctx.Err(), <-ended)
 }
 
-// spawn starts goroutines that do what the jobs do.
+// spawn starts goroutines that do the work of the jobs, and returns the time until the last one has
+// started.
 func spawn(n int) time.Duration {
 	var last stamp
 	var wg sync.WaitGroup
@@ -103,7 +104,7 @@ func spawn(n int) time.Duration {
 	return last.at().Sub(began)
 }
 
-// A stamp is when something happened last, and how often it did.
+// A stamp records when an event happened last, and how often it happened.
 type stamp struct {
 	since time.Time
 	n     atomic.Int64

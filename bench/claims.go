@@ -18,17 +18,16 @@ import (
 )
 
 const (
-	claimGain  = 2.5 // batched over one by one
-	claimBatch = 200 // what a script takes at most
+	claimGain  = 2.5 // batches relative to single claims
+	claimBatch = 200 // the most that a script takes
 )
 
-// claims compares claims in batches with the same claims one by one, each at its
-// best concurrency.
+// claims compares claims in batches with the same claims one by one, each at its best concurrency.
 func claims(ctx context.Context, env *Env) ([]Row, error) {
 	single := []claimArgs{{Batch: 1, Workers: 16}, {Batch: 1, Workers: 64}, {Batch: 1, Workers: 128}}
 	batched := []claimArgs{{Batch: claimBatch, Workers: 1}, {Batch: claimBatch, Workers: 2}, {Batch: claimBatch, Workers: 4}}
 	found := speeds{}
-	for range either(env, 5, 1) { // in turns, because the machine changes
+	for range either(env, 5, 1) { // in turns, because the speed of the machine changes
 		for _, a := range slices.Concat(single, batched) {
 			r, err := measureClaims(ctx, env, a)
 			if err != nil {
@@ -46,10 +45,10 @@ func claims(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{row}, nil
 }
 
-// speeds are the claims per second that were found.
+// speeds are the measured claims per second.
 type speeds map[claimArgs][]float64
 
-// best is the highest median of some ways to claim.
+// best returns the highest median of some ways of claiming.
 func (s speeds) best(all []claimArgs) (most float64) {
 	for _, a := range all {
 		most = max(most, measure.Median(s[a]))
@@ -57,15 +56,15 @@ func (s speeds) best(all []claimArgs) (most float64) {
 	return most
 }
 
-// A claimArgs says how to claim numbers of as many series.
+// A claimArgs defines how to claim numbers of as many series.
 type claimArgs struct {
 	Addr    string
 	Count   int
 	Batch   int // claims in one call
-	Workers int // calls at a time
+	Workers int // concurrent calls
 }
 
-// A claimResult is how fast that was.
+// A claimResult is the speed of the claims.
 type claimResult struct {
 	PerSecond float64
 	CPU       time.Duration // of this process, per claim
@@ -108,8 +107,8 @@ func runClaims(ctx context.Context, a claimArgs) (r claimResult, err error) {
 	return r, nil
 }
 
-// openSeries registers series, as many at a time as a node does, and returns a
-// claim of the next number of each.
+// openSeries registers series, as many at a time as a node does, and returns a claim of the next
+// number of each series.
 func openSeries(ctx context.Context, store *redislock.Driver, n int) ([]series.Claim, error) {
 	const together = 1000
 	cs := make([]series.Claim, 0, n)
@@ -135,7 +134,7 @@ func claimOf(key string, mark int64) series.Claim {
 	}
 }
 
-// claimAll makes all claims and returns how many were granted.
+// claimAll sends all claims and returns how many were granted.
 func claimAll(ctx context.Context, store *redislock.Driver, cs []series.Claim, a claimArgs) int {
 	var next, granted atomic.Int64
 	var wg sync.WaitGroup

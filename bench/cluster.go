@@ -13,11 +13,10 @@ import (
 	"github.com/cronce/cronce/bench/internal/contend"
 )
 
-// A rowSet holds the results of clusters by what was run.
+// A rowSet holds the results of clusters by their arguments.
 type rowSet map[clusterArgs]clusterResult
 
-// cluster counts how often each tick ran: with right clocks, and with one clock
-// off.
+// cluster counts how often each tick ran, with correct clocks and with one wrong clock.
 func cluster(ctx context.Context, env *Env) ([]Row, error) {
 	right, err := sameClocks(ctx, env)
 	if err != nil {
@@ -52,7 +51,7 @@ func (e *Env) skews() []time.Duration {
 	return either(e, []time.Duration{small, some, big, -big, far, -far}, []time.Duration{small, some, big, -big})
 }
 
-// clusterOf is the usual cluster: 100 jobs, due every second.
+// clusterOf returns the usual cluster: 100 jobs, due every second.
 func clusterOf(contender string, nodes, ticks int, hold time.Duration) clusterArgs {
 	return clusterArgs{
 		Setup: contend.Setup{Contender: contender, Nodes: nodes, Jobs: 100, Every: time.Second, Aligned: true},
@@ -60,11 +59,10 @@ func clusterOf(contender string, nodes, ticks int, hold time.Duration) clusterAr
 	}
 }
 
-// holds is how long jobs take.
+// holds are the durations of jobs.
 var holds = []time.Duration{0, 5 * time.Millisecond}
 
-// sameClocks runs the clusters one after the other: a busy machine would favour
-// duplicates.
+// sameClocks runs the clusters one after the other: a busy machine would cause more duplicates.
 func sameClocks(ctx context.Context, env *Env) (rowSet, error) {
 	set := rowSet{}
 	for _, nodes := range env.nodes() {
@@ -82,8 +80,7 @@ func sameClocks(ctx context.Context, env *Env) (rowSet, error) {
 	return set, nil
 }
 
-// oneClockOff runs the clusters with all errors of one clock side by side: only
-// counts matter.
+// oneClockOff runs the clusters with all errors of one clock concurrently: only counts matter.
 func oneClockOff(ctx context.Context, env *Env) (rowSet, error) {
 	set := rowSet{}
 	var errs []error
@@ -107,7 +104,7 @@ func skewed(env *Env, contender string, nodes int, hold time.Duration) (all []cl
 	return all
 }
 
-// fill runs clusters side by side.
+// fill runs clusters concurrently.
 func (set rowSet) fill(ctx context.Context, env *Env, all []clusterArgs) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -154,7 +151,7 @@ func (set rowSet) counts(contender string) string {
 	return text
 }
 
-// peers shows for each peer how many of its 5 ms jobs' ticks ran again or never.
+// peers reports, for each peer, how many ticks of its 5 ms jobs ran again or never.
 func (set rowSet) peers(name func(clusterArgs) string) string {
 	var all []string
 	for _, peer := range contend.Peers {
@@ -180,7 +177,8 @@ func list[T any](values []T) string {
 	return strings.Join(parts, ", ")
 }
 
-// sorted is what was run of a contender with jobs of one length, by nodes and skew.
+// sorted returns the arguments of a contender's clusters with jobs of one duration, sorted by nodes
+// and skew.
 func (set rowSet) sorted(contender string, hold time.Duration) []clusterArgs {
 	var all []clusterArgs
 	for a := range set {

@@ -17,24 +17,24 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A wireArgs says which of our nodes to count the commands of.
+// A wireArgs defines the cronce nodes whose commands are counted.
 type wireArgs struct {
 	contend.Setup
 	Hold   time.Duration
-	Window time.Duration // how long to count
+	Window time.Duration // how long the commands are counted
 }
 
-// A wireResult is what all nodes sent within the window.
+// A wireResult counts the commands of all nodes within the window.
 type wireResult struct {
-	Sent   map[string]int // by what it was for
-	Server int64          // EVALSHA and EVAL, as the server counted them
+	Sent   map[string]int // by purpose
+	Server int64          // EVALSHA and EVAL, as counted by the server
 	Runs   int
-	Groups int // how many requests release the runs if those that end within 5 ms on a node share one
+	Groups int // how many requests release the runs if runs that end within 5 ms on a node share one
 }
 
 var wireCase = proc.Define("wire", runWire)
 
-// commands counts what a node sends per tick, and between ticks.
+// commands counts the commands that a node sends per tick, and between ticks.
 func commands(ctx context.Context, env *Env) ([]Row, error) {
 	var rows []Row
 	for _, measured := range []func(context.Context, *Env) ([]Row, error){perTick, idle} {
@@ -81,7 +81,7 @@ func perTick(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{claims, releases}, nil
 }
 
-// slack covers runs that end right at the edge of 5 ms.
+// slack allows for runs that end right at the edge of 5 ms.
 const slack = 1.05
 
 // idle counts the commands of nodes between two ticks.
@@ -117,14 +117,14 @@ func runWire(ctx context.Context, a wireArgs) (wireResult, error) {
 		if err != nil {
 			return wireResult{}, err
 		}
-		wg.Go(func() { _ = n.Run(life) }) // a drain that did not end in time is no fault of the count
+		wg.Go(func() { _ = n.Run(life) }) // a drain that did not end in time does not affect the count
 	}
 	measure.Pause(ctx, steady+3*time.Second) // between two beats, which come every 10 s
 	measure.Pause(ctx, time.Until(time.Now().Truncate(time.Second).Add(time.Second-before)))
 	return countWire(ctx, a, counter, ends)
 }
 
-// countWire counts what is sent within the window.
+// countWire counts the commands that are sent within the window.
 func countWire(ctx context.Context, a wireArgs, counter *wire.Counter, ends *endings) (r wireResult, err error) {
 	server := redis.NewClient(&redis.Options{Addr: a.Addr})
 	defer server.Close()
@@ -144,7 +144,7 @@ func countWire(ctx context.Context, a wireArgs, counter *wire.Counter, ends *end
 	return r, err
 }
 
-// countedNode is a node whose client is counted.
+// countedNode returns a node whose client counts its commands.
 func countedNode(a wireArgs, i int, counter *wire.Counter, ends *endings) (*scheduler.Node, error) {
 	client := contend.Client(a.Addr)
 	client.AddHook(counter)
@@ -163,7 +163,7 @@ func scriptsOf(ctx context.Context, server *redis.Client) (int64, error) {
 	return u.Calls["evalsha"] + u.Calls["eval"], err
 }
 
-// endings are when the runs of each node ended.
+// endings records when the runs of each node ended.
 type endings struct {
 	mu    sync.Mutex
 	nodes [][]time.Time
@@ -175,8 +175,8 @@ func (e *endings) add(node int) {
 	e.nodes[node] = append(e.nodes[node], time.Now())
 }
 
-// groups counts the runs since an instant, and how many requests end them if
-// runs share one that end within 5 ms of its first, at most 200.
+// groups counts the runs since an instant, and the requests that end them if all runs that end
+// within 5 ms of the first share one, up to 200.
 func (e *endings) groups(from time.Time) (runs, groups int) {
 	const together, most = 5 * time.Millisecond, 200
 	e.mu.Lock()

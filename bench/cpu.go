@@ -9,15 +9,15 @@ import (
 	"github.com/cronce/cronce/bench/internal/measure"
 )
 
-// The targets against the usual recipe.
+// The targets relative to the usual recipe.
 const (
 	cpuShare  = 15.0 // CPU per tick, 50 nodes
 	lateShare = 10.0 // lateness, 50 nodes
 	nearShare = 2.5  // lateness, 3 nodes
 )
 
-// cpu compares what a tick costs and how late it starts with the usual recipe,
-// in turns in one run, and how evenly the nodes share the work.
+// cpu compares the cost and the lateness of a tick with the usual recipe, in turns in one run, and
+// measures how evenly the nodes share the work.
 func cpu(ctx context.Context, env *Env) ([]Row, error) {
 	many, err := versus(ctx, env, 50)
 	if err != nil {
@@ -36,12 +36,12 @@ func cpu(ctx context.Context, env *Env) ([]Row, error) {
 	return append(fifty(many), three(few, off)...), nil
 }
 
-// A duel is one cluster run by us and by the recipe.
+// A duel is one cluster run by cronce and by the recipe.
 type duel struct{ ours, recipe clusterResult }
 
 type duels []duel
 
-// versus lets us and the recipe run in turns.
+// versus lets cronce and the recipe run in turns.
 func versus(ctx context.Context, env *Env, nodes int) (all duels, err error) {
 	for range either(env, 3, 1) {
 		var d duel
@@ -56,15 +56,15 @@ func versus(ctx context.Context, env *Env, nodes int) (all duels, err error) {
 	return all, nil
 }
 
-// steadyCluster is a cluster that has run for a while.
+// steadyCluster returns a cluster that has run for a while.
 func steadyCluster(env *Env, contender string, nodes int) clusterArgs {
 	a := clusterOf(contender, nodes, either(env, 20, 6), holds[1])
 	a.Warm = steady
 	return a
 }
 
-// The medians of one figure over all duels: ours, the recipe's, and how many
-// times ours fits into the recipe's.
+// medians returns the medians of one figure over all duels: the figure of cronce, the figure of the
+// recipe, and their ratio.
 func (all duels) medians(figure func(clusterResult) time.Duration) (ours, recipe time.Duration, times float64) {
 	var o, r []time.Duration
 	var t []float64
@@ -75,8 +75,8 @@ func (all duels) medians(figure func(clusterResult) time.Duration) (ours, recipe
 	return measure.Median(o), measure.Median(r), measure.Median(t)
 }
 
-// How late runs start is judged by the first run of each tick alone: the
-// recipe's repeats start later still.
+// half and most judge the lateness of runs only by the first run of each tick: the repeated runs of
+// the recipe start even later.
 func half(r clusterResult) time.Duration { return r.First.P50 }
 func most(r clusterResult) time.Duration { return r.First.P99 }
 

@@ -13,14 +13,14 @@ import (
 	"github.com/cronce/cronce/bench/internal/rivals"
 )
 
-// What 128 callers in one process are to reach.
+// The targets for 128 callers in one process.
 const (
 	crowdGain = 2.5
 	crowdCPU  = 1.0 / 3
 )
 
-// crowd compares many callers at once, each with a key of its own, with as many
-// that send the bare commands through a plain client.
+// crowd compares many concurrent callers, each with a key of its own, with as many callers that
+// send the bare commands through a plain client.
 func crowd(ctx context.Context, env *Env) ([]Row, error) {
 	found, err := onServer(ctx, func(addr string) (map[string]crowdResults, error) { return crowds(ctx, env, addr) })
 	if err != nil {
@@ -39,7 +39,7 @@ func crowd(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{row}, nil
 }
 
-// crowds measures all in turns.
+// crowds measures all contenders in turns.
 func crowds(ctx context.Context, env *Env, addr string) (map[string]crowdResults, error) {
 	found := map[string]crowdResults{}
 	for range either(env, 7, 3) {
@@ -55,7 +55,7 @@ func crowds(ctx context.Context, env *Env, addr string) (map[string]crowdResults
 	return found, nil
 }
 
-// crowdResults are those of all rounds.
+// crowdResults are the results of all rounds.
 type crowdResults []crowdResult
 
 func (rs crowdResults) rate() float64 {
@@ -66,15 +66,15 @@ func (rs crowdResults) cpu() time.Duration {
 	return time.Duration(rs.middle(func(i int) float64 { return float64(rs[i].CPU) }))
 }
 
-// over compares with another contender, whose turn is next to ours in each round,
-// since the machine is not the same in all of them.
+// over compares with another contender round by round, since the speed of the machine changes
+// between rounds.
 func (rs crowdResults) over(other crowdResults) (rate, cpu float64) {
 	rate = rs.middle(func(i int) float64 { return ratio(rs[i].Rate, other[i].Rate) })
 	cpu = rs.middle(func(i int) float64 { return ratio(rs[i].CPU, other[i].CPU) })
 	return rate, cpu
 }
 
-// middle is the median of what each round says.
+// middle returns the median of a figure over all rounds.
 func (rs crowdResults) middle(say func(i int) float64) float64 {
 	all := make([]float64, len(rs))
 	for i := range all {
@@ -83,7 +83,7 @@ func (rs crowdResults) middle(say func(i int) float64) float64 {
 	return measure.Median(all)
 }
 
-// A crowdArgs says which library locks, where, how many at once, and for how long.
+// A crowdArgs defines the library, the server, the number of concurrent callers, and the time.
 type crowdArgs struct {
 	Lock    string
 	Addr    string
@@ -91,7 +91,7 @@ type crowdArgs struct {
 	Window  time.Duration
 }
 
-// A crowdResult is what they did within the window.
+// A crowdResult is the work of the callers within the window.
 type crowdResult struct {
 	Rate float64       // pairs per second
 	CPU  time.Duration // of a pair, in the process that locks
@@ -124,7 +124,7 @@ func runCrowd(ctx context.Context, a crowdArgs) (crowdResult, error) {
 			}
 		})
 	}
-	measure.Pause(life, a.Window/4) // connections, scripts
+	measure.Pause(life, a.Window/4) // to open connections and load scripts
 	cpu, done, from := measure.CPU(), pairs.Load(), time.Now()
 	measure.Pause(life, a.Window)
 	n, took := pairs.Load()-done, time.Since(from)
@@ -138,8 +138,8 @@ func runCrowd(ctx context.Context, a crowdArgs) (crowdResult, error) {
 	return r, ctx.Err()
 }
 
-// forgotten is how long a caller may take to end after the window: a library that
-// missed its wake-up would keep it for ever.
+// forgotten is how long a caller may take to end after the window: a library that missed a wake-up
+// would wait forever.
 const forgotten = 5 * time.Second
 
 func pair(ctx context.Context, l *rivals.Lock, key string) error {

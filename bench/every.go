@@ -7,8 +7,7 @@ import (
 	"github.com/cronce/cronce/bench/internal/contend"
 )
 
-// every counts the runs of an @every job per period when the nodes were started
-// at different moments.
+// every counts the runs of an @every job per period if the nodes were started at different times.
 func every(ctx context.Context, env *Env) ([]Row, error) {
 	row := Row{What: "`@every 5s` on n nodes started 0.7 s apart, runs per period", Reach: "1.00", OK: true}
 	for _, contender := range append([]string{contend.Cronce}, contend.Peers...) {

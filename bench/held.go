@@ -16,7 +16,7 @@ const (
 	heldBytes = 200 // a lock with a key of 40 bytes
 )
 
-// held measures what held locks take in Redis, and what is left of them.
+// held measures the memory of held locks in Redis, and the keys that remain after them.
 func held(ctx context.Context, env *Env) ([]Row, error) {
 	row := Row{What: "memory per held lock in Redis, keys of 40 bytes", Reach: "≤ 200 bytes; 0 after release", OK: true}
 	for _, name := range []string{rivals.Cronce, rivals.Raw, rivals.Redsync, rivals.Redislock, rivals.Rueidislock} {
@@ -34,10 +34,10 @@ func held(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{row}, nil
 }
 
-// A holding is what a held lock takes and how many keys stay after its release.
+// A holding is the memory of a held lock, and the number of keys that remain after its release.
 type holding struct {
 	Each  float64 // bytes of its keys, as MEMORY USAGE counts them
-	Whole float64 // by how much the server has grown: its tables of keys and of expiries, too
+	Whole float64 // the growth of the server, including its tables of keys and of expiries
 	Left  int64
 }
 
@@ -49,7 +49,7 @@ func hold(ctx context.Context, name, addr string) (h holding, err error) {
 		return h, err
 	}
 	defer l.Close()
-	if err := pair(ctx, l, "first"); err != nil { // connections, scripts
+	if err := pair(ctx, l, "first"); err != nil { // to open connections and load scripts
 		return h, err
 	}
 	before, err := used(ctx, client)
@@ -82,7 +82,7 @@ func hold(ctx context.Context, name, addr string) (h holding, err error) {
 	return h, err
 }
 
-// weight is what all keys of the server take.
+// weight returns the memory of all keys of the server.
 func weight(ctx context.Context, client *redis.Client) (all float64, err error) {
 	for cursor := uint64(0); ; {
 		var keys []string
@@ -107,7 +107,7 @@ func weight(ctx context.Context, client *redis.Client) (all float64, err error) 
 	}
 }
 
-// used is the memory that the server has taken.
+// used returns the memory that the server uses.
 func used(ctx context.Context, client *redis.Client) (float64, error) {
 	info, err := client.Info(ctx, "memory").Result()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/bench/internal/turns"
 )
 
-// What a hot key is to reach, against redsync in the same run.
+// The targets for a hot key, relative to redsync in the same run.
 const (
 	hotOneChanges = 10
 	hotOneP99     = 1.0 / 6
@@ -21,8 +21,8 @@ const (
 	hotShare      = 0.1
 )
 
-// hot lets 16 callers fight for one key with a section of a millisecond: in one
-// process, and in four.
+// hot lets 16 callers compete for one key with a section of a millisecond: in one process, and in
+// four.
 func hot(ctx context.Context, env *Env) ([]Row, error) {
 	one, err := fights(ctx, env, 1, 16)
 	if err != nil {
@@ -67,17 +67,17 @@ func others(found map[string]fight) string {
 	return r.Peer
 }
 
-// A fight is what came of one.
+// A fight is the result of one competition.
 type fight struct {
 	turns.Summary
-	Commands float64 // of the clients, for a section; 0 where they were not counted
+	Commands float64 // of the clients, for a section; 0: they were not counted
 }
 
 func (f fight) String() string {
 	return fmt.Sprintf("%.0f changes/s, wait p99 %s, max %s, shares ± %.0f %%", f.Changes, ms(f.P99), ms(f.Max), 100*f.Spread)
 }
 
-// fights runs one fight for each library.
+// fights runs one competition for each library.
 func fights(ctx context.Context, env *Env, processes, callers int) (map[string]fight, error) {
 	found := map[string]fight{}
 	for _, name := range rivals.Libraries {
@@ -96,8 +96,7 @@ func fights(ctx context.Context, env *Env, processes, callers int) (map[string]f
 	return found, nil
 }
 
-// fightOver starts the processes, lets them fight within one window, and puts
-// together what they saw.
+// fightOver starts the processes, lets them compete within one window, and merges their results.
 func fightOver(ctx context.Context, a hotArgs, processes int) (fight, error) {
 	a.Begin = time.Now().Add(time.Second)
 	type answer struct {
@@ -129,7 +128,7 @@ func fightOver(ctx context.Context, a hotArgs, processes int) (fight, error) {
 	return f, failed
 }
 
-// A hotArgs says which library competes, where, and when.
+// A hotArgs defines the library, the server and the time.
 type hotArgs struct {
 	Lock    string
 	Addr    string
@@ -139,7 +138,7 @@ type hotArgs struct {
 	Window  time.Duration
 }
 
-// A hotResult is what the callers of one process saw.
+// A hotResult is the result of the callers of one process.
 type hotResult struct {
 	turns.Record
 	Sent int

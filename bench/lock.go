@@ -12,7 +12,8 @@ import (
 	"github.com/cronce/cronce/bench/internal/wire"
 )
 
-// The bounds of a lock's cost: the ratio to the bare scripts with a fence, and the number of its commands.
+// The limits of a lock's cost: its ratio to the bare scripts with a fence, and the number of its
+// commands.
 const (
 	lockCost     = 1.1
 	lockCommands = 2
@@ -44,20 +45,20 @@ func locks(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{row}, nil
 }
 
-// A lockArgs says how often to lock: in blocks, the contenders in turns.
+// A lockArgs defines how often to lock: in blocks, with the contenders in turns.
 type lockArgs struct {
 	Addr   string
 	Blocks int
 	Pairs  int // in a block
 }
 
-// A lockResult is what an acquire and release took.
+// A lockResult is the cost of an acquire and release.
 type lockResult struct {
 	P50, P99, Mean time.Duration
-	Commands       float64 // of the client, for a pair; 0 where they were not counted
+	Commands       float64 // sent by the client for a pair; 0: they were not counted
 }
 
-// over compares with another contender.
+// over compares r with the result of another contender.
 func (r lockResult) over(other lockResult) (p50, mean float64) {
 	return ratio(r.P50, other.P50), ratio(r.Mean, other.Mean)
 }
@@ -99,8 +100,8 @@ func runLocks(ctx context.Context, a lockArgs) (map[string]lockResult, error) {
 	return found, nil
 }
 
-// sent is how many commands the client of a lock has sent; 0 where it cannot be
-// watched.
+// sent returns how many commands the client of a lock has sent, or 0 if its commands are not
+// counted.
 func sent(l *rivals.Lock) int {
 	if l.Sent == nil {
 		return 0
@@ -108,7 +109,7 @@ func sent(l *rivals.Lock) int {
 	return l.Sent.Sent()[wire.Other]
 }
 
-// lockBlock is what each pair of a block took.
+// lockBlock returns the time of each pair of a block.
 func lockBlock(ctx context.Context, l *rivals.Lock, pairs int) ([]time.Duration, error) {
 	times := make([]time.Duration, pairs)
 	for i := range times {

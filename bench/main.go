@@ -1,10 +1,9 @@
 // Command bench measures cronce against other libraries on this machine and
-// prints its table as Markdown. Progress and details go to
-// standard error.
+// prints its table as Markdown. Progress and details go to standard error.
 //
 //	go run .                    everything, about 80 minutes
-//	go run . -quick             everything in short: right in kind, noisy in number
-//	go run . -suite lock,claims some of it
+//	go run . -quick             a short version of everything, with noisy numbers
+//	go run . -suite lock,claims only these suites
 package main
 
 import (
@@ -47,8 +46,8 @@ func main() {
 	}
 }
 
-// measureAll runs suites one after the other and prints their rows. It reports
-// whether all could be measured; a row that misses its mark is no failure.
+// measureAll runs suites one after the other and prints their rows. It reports whether all could be
+// measured; a row that misses its target is not a failure.
 func measureAll(ctx context.Context, env *Env, suites []Suite) bool {
 	var rows []Row
 	ok := true
@@ -68,7 +67,7 @@ func measureAll(ctx context.Context, env *Env, suites []Suite) bool {
 	return ok
 }
 
-// pick finds suites by name.
+// pick returns suites by name.
 func pick(list string) ([]Suite, error) {
 	if list == "" {
 		return suites, nil

@@ -12,11 +12,11 @@ import (
 	"github.com/cronce/cronce/bench/internal/proc"
 )
 
-// A clusterArgs says which cluster to run, and for how long.
+// A clusterArgs defines which cluster to run, and for how long.
 type clusterArgs struct {
 	contend.Setup
-	Hold  time.Duration // how long a job takes
-	Ticks int           // of each job, that are counted
+	Hold  time.Duration // the duration of a job
+	Ticks int           // counted ticks of each job
 	Warm  time.Duration // before the first counted tick; zero: warmUp
 }
 
@@ -28,13 +28,13 @@ func (a clusterArgs) String() string {
 	return text
 }
 
-// A clusterResult is what a cluster did, and what it cost per tick: that is, per
-// instant at which all its jobs were due.
+// A clusterResult is the result of a cluster, and its cost per tick, that is, per instant at which
+// all its jobs were due.
 type clusterResult struct {
 	contend.Tally
 	CPU      time.Duration // of all nodes
 	RedisCPU time.Duration
-	Commands float64       // per node, those inside scripts too
+	Commands float64       // per node, including commands inside scripts
 	Stall    time.Duration // the longest time that the server or the machine stood still
 }
 
@@ -66,7 +66,7 @@ func measureCluster(ctx context.Context, env *Env, a clusterArgs) (clusterResult
 const (
 	warmUp = 2 * time.Second        // for all nodes to run
 	steady = 12 * time.Second       // for all nodes to know each other
-	before = 300 * time.Millisecond // costs are counted from so long before a tick
+	before = 300 * time.Millisecond // costs are counted from this long before a tick
 	lag    = 900 * time.Millisecond // after the last counted tick
 )
 
@@ -93,7 +93,7 @@ func runCluster(ctx context.Context, a clusterArgs) (clusterResult, error) {
 	return r, err
 }
 
-// costs measures what the ticks between two instants cost.
+// costs measures the cost of the ticks between two instants.
 func costs(ctx context.Context, a clusterArgs, from, end time.Time) (r clusterResult, err error) {
 	client := redis.NewClient(&redis.Options{Addr: a.Addr})
 	defer client.Close()

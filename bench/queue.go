@@ -18,15 +18,15 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// What the queue of a key in a database is to reach.
+// The targets for the queue of a key in a database.
 const (
-	queueSlower = 1.3 // times as slow as SELECT ... FOR UPDATE, at most
+	queueSlower = 1.3 // times the duration with SELECT ... FOR UPDATE, at most
 	queueLooks  = 1   // statements per second of an idle waiter, at most
 	queueWork   = 2 * time.Millisecond
 )
 
-// queue measures how a key in PostgreSQL, with the durability that it has by default,
-// changes hands, and what waiting for it costs.
+// queue measures how fast a key in PostgreSQL, with its default durability, changes hands, and the
+// cost of waiting for it.
 func queue(ctx context.Context, env *Env) ([]Row, error) {
 	server, err := sqlserver.LaunchPostgres(ctx)
 	if err != nil {
@@ -61,10 +61,10 @@ type queueRun struct {
 	sent   statements
 }
 
-// statements are counted where they are sent: the server's own count comes seconds later.
+// statements counts statements where they are sent: the server's own count is seconds late.
 type statements struct{ atomic.Int64 }
 
-// TraceQueryStart counts one.
+// TraceQueryStart counts a statement.
 func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	s.Add(1)
 	return ctx
@@ -99,7 +99,7 @@ func (q *queueRun) prepare(ctx context.Context) error {
 	return errors.Join(err, d.CreateTables(ctx))
 }
 
-// drivers are processes, as far as the database can see.
+// drivers returns drivers that are different processes for the database.
 func (q *queueRun) drivers(n int, listens bool) (all []driver.Driver, stop func(), err error) {
 	var dbs []*sql.DB
 	stop = func() {
@@ -197,8 +197,8 @@ func forUpdate(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// leases lets waiters, spread over the drivers, take turns on a new key, once all of
-// them stand in line.
+// leases lets waiters, spread over the drivers, take turns on a new key, once all of them are in
+// the queue.
 func (q *queueRun) leases(ctx context.Context, ds []driver.Driver, waiters int) (float64, error) {
 	q.keys++
 	key := fmt.Sprint("key ", q.keys)
@@ -209,9 +209,9 @@ func (q *queueRun) leases(ctx context.Context, ds []driver.Driver, waiters int) 
 	}
 	go func() {
 		for at := (driver.KeyState{}); at.Waiting < waiters && ctx.Err() == nil; measure.Pause(ctx, 20*time.Millisecond) {
-			at, _ = ds[0].(driver.Inspector).Inspect(ctx, key) // it is asked again
+			at, _ = ds[0].(driver.Inspector).Inspect(ctx, key) // an error is retried
 		}
-		_ = ds[0].Release(ctx, driver.LeaseRef{Key: key, Owner: first.Owner, Fence: g.Fence}) // its end shows in the count
+		_ = ds[0].Release(ctx, driver.LeaseRef{Key: key, Owner: first.Owner, Fence: g.Fence}) // an error shows in the count
 	}()
 	var turn atomic.Int64
 	return q.rate(ctx, waiters, func(ctx context.Context, i int) error {
@@ -226,7 +226,7 @@ func (q *queueRun) leases(ctx context.Context, ds []driver.Driver, waiters int) 
 	})
 }
 
-// rate is how often per second so many workers did something, from the first time on.
+// rate returns how often per second the workers called do, counted from the first call.
 func (q *queueRun) rate(ctx context.Context, workers int, do func(ctx context.Context, i int) error) (float64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -266,7 +266,7 @@ func (q *queueRun) rate(ctx context.Context, workers int, do func(ctx context.Co
 	}
 }
 
-// crowds compares few waiters with many, all with a place of their own.
+// crowds compares a few waiters with many, each with a place of its own.
 func (q *queueRun) crowds(ctx context.Context) (Row, error) {
 	r := Row{What: "lock in PostgreSQL, waiters with a place each: grants/s", Reach: "5,000 not slower than 100", OK: true}
 	rates := map[int]float64{}
@@ -283,7 +283,7 @@ func (q *queueRun) crowds(ctx context.Context) (Row, error) {
 		q.env.logf("%d waiters: %.0f grants/s", n, rates[n])
 		r.also(true, "%d: %.0f", n, rates[n])
 	}
-	r.OK = rates[5000] >= 0.9*rates[100] // the noise of one run
+	r.OK = rates[5000] >= 0.9*rates[100] // allows for the noise of one run
 	return r, nil
 }
 
@@ -317,10 +317,10 @@ func (q *queueRun) costs(ctx context.Context) (Row, error) {
 	const waiters = 20
 	for i := range waiters {
 		go func() {
-			_, _ = ds[1].(driver.Waiter).Wait(waiting, driver.Acquisition{Key: "kept", Owner: fmt.Sprint("k/", i), TTL: time.Minute}) // it ends with the context
+			_, _ = ds[1].(driver.Waiter).Wait(waiting, driver.Acquisition{Key: "kept", Owner: fmt.Sprint("k/", i), TTL: time.Minute}) // Wait ends with the context
 		}()
 	}
-	measure.Pause(ctx, 10*time.Second) // they look rarely by then
+	measure.Pause(ctx, 10*time.Second) // until they probe rarely
 	before = q.sent.Load()
 	measure.Pause(ctx, 10*time.Second)
 	idle := float64(q.sent.Load()-before) / 10 / waiters

@@ -22,11 +22,11 @@ import (
 
 const (
 	quorumServers = 5
-	quorumShare   = 1.1 // of redsync's time: both ask all servers at once
+	quorumShare   = 1.1 // of redsync's time: both send requests to all servers at once
 )
 
-// quorum compares an acquire and release on a majority of five servers with
-// redsync's, and says what a server that does not answer adds.
+// quorum compares an acquire and release on a majority of five servers with redsync's, and reports
+// the extra time for a server that does not answer.
 func quorum(ctx context.Context, env *Env) ([]Row, error) {
 	var servers []*redisserver.Launched
 	pairs := either(env, 3000, 300)
@@ -69,17 +69,17 @@ func quorum(ctx context.Context, env *Env) ([]Row, error) {
 	}, nil
 }
 
-// A quorumArgs says where to lock and how often.
+// A quorumArgs defines the servers and the number of pairs.
 type quorumArgs struct {
 	Addrs []string
 	Pairs int
-	Peer  int // pairs of redsync: while a server is silent, each takes it seconds
+	Peer  int // pairs of redsync: while a server is silent, each takes seconds
 }
 
-// A quorumResult is what acquiring and releasing took, and the slowest acquire.
+// A quorumResult is the time of an acquire and release, and the slowest acquire.
 type quorumResult struct{ P50, Mean, Most time.Duration }
 
-// turn is how many pairs of a block are a contender's.
+// turn returns how many pairs of a block a contender gets.
 func (a *quorumArgs) turn(name string, done, block int) int {
 	if name == rivals.Cronce {
 		return block
@@ -92,8 +92,8 @@ func (a *quorumArgs) turn(name string, done, block int) int {
 
 var quorumCase = proc.Define("quorum", runQuorum)
 
-// quorumBlock is how many pairs a contender has in its turn: what it does behind a
-// release is its own time then, and not that of the next one.
+// quorumBlock is how many pairs a contender gets in its turn: so work that it does after a release
+// falls into its own time, not into the time of the next contender.
 const quorumBlock = 100
 
 // runQuorum runs in the child: the contenders in turns.
@@ -106,7 +106,7 @@ func runQuorum(ctx context.Context, a quorumArgs) (map[string]quorumResult, erro
 	took, acquired := map[string][]time.Duration{}, map[string][]time.Duration{}
 	for done := -a.Pairs / 10; done < a.Pairs; {
 		block := min(quorumBlock, a.Pairs-done)
-		if done < 0 { // the first one only warms up
+		if done < 0 { // the first block only warms up
 			block = -done
 		}
 		for name, l := range locks {
@@ -165,8 +165,8 @@ func oursOver(addrs []string) (*rivals.Lock, error) {
 	}, nil
 }
 
-// redsyncOver respects the deadlines of contexts, without which redsync's time
-// limit for one server is void.
+// redsyncOver returns redsync with clients that respect the deadlines of contexts; otherwise
+// redsync's time limit for one server has no effect.
 func redsyncOver(addrs []string) *rivals.Lock {
 	var clients []*redis.Client
 	var pools []redsyncredis.Pool

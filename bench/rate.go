@@ -7,10 +7,10 @@ import (
 	"github.com/cronce/cronce/bench/internal/single"
 )
 
-// rateCPU is how much of a core 10,000 runs per second may take.
+// rateCPU is the share of a core, in percent, that 10,000 runs per second may take.
 const rateCPU = 20.0
 
-// rate measures 10,000 jobs, each due every second, spread over it.
+// rate measures 10,000 jobs, each due every second, spread evenly over it.
 func rate(ctx context.Context, env *Env) ([]Row, error) {
 	const jobs = 10_000
 	row := Row{What: "10,000 due per second, store in memory, no-op jobs and logger", Reach: "≤ 20 % of a core, none dropped", OK: true}

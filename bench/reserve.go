@@ -19,13 +19,13 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// What a reservation must reach, in orders per second.
+// The targets of a reservation, in orders per second.
 const (
-	reserveShare = 0.5 // of a bare EVALSHA with the same keys
-	reserveGain  = 20  // of the same under a lock
+	reserveShare = 0.5 // relative to a bare EVALSHA with the same keys
+	reserveGain  = 20  // relative to the same under a lock
 )
 
-// The ways to sell.
+// The ways of selling.
 const (
 	bySale   = "reserve"
 	bare     = "bare EVALSHA"
@@ -33,15 +33,15 @@ const (
 	byWorker = "lock and 1 ms"
 )
 
-// work is what is done under the lock between looking and writing: a statement of
-// a database takes as long.
+// work is the duration of the work under the lock between reading and writing: a statement of a
+// database takes as long.
 const work = time.Millisecond
 
-// A reserveArgs says how many buyers buy in one process, in which way, and when.
+// A reserveArgs defines how many buyers buy in one process, in which way, and when.
 type reserveArgs struct {
 	Addr   string
 	Way    string
-	Turn   string // begins the ids of its orders
+	Turn   string // the prefix of the ids of its orders
 	Buyers int
 	From   time.Time
 	For    time.Duration
@@ -49,8 +49,8 @@ type reserveArgs struct {
 
 var reserveCase = proc.Define("reserve", runReserve)
 
-// reserve compares a reservation with the cheapest script that could do it, in one
-// process, and with the same under a lock, in as many as there are pods.
+// reserve compares a reservation with the cheapest script that could do it, in one process, and
+// with the same under a lock, in as many processes as there are pods.
 func reserve(ctx context.Context, env *Env) ([]Row, error) {
 	const buyers, pods = 64, 4
 	one, err := rates(ctx, env, buyers, 1)
@@ -75,7 +75,7 @@ func reserve(ctx context.Context, env *Env) ([]Row, error) {
 	}}, nil
 }
 
-// rates are orders per second by the way to sell, each the median of its turns.
+// rates returns orders per second by the way of selling, each the median of its turns.
 func rates(ctx context.Context, env *Env, buyers, processes int) (map[string]float64, error) {
 	all := map[string][]float64{}
 	_, err := onServer(ctx, func(addr string) (struct{}, error) {
@@ -99,8 +99,7 @@ func rates(ctx context.Context, env *Env, buyers, processes int) (map[string]flo
 	return found, err
 }
 
-// besiege lets several processes buy at once, and returns how many orders a
-// second they were.
+// besiege lets several processes buy at once, and returns how many orders they placed per second.
 func besiege(ctx context.Context, processes int, a reserveArgs) (float64, error) {
 	var group sync.WaitGroup
 	orders, failed := make([]int64, processes), make([]error, processes)
@@ -187,7 +186,7 @@ func waysToSell(ctx context.Context, addr string) (map[string]func(context.Conte
 
 var nothing = redis.NewScript("return 1")
 
-// sellBare sends what a reservation sends, to a script that does nothing.
+// sellBare sends the keys and arguments of a reservation to a script that does nothing.
 func sellBare(client redis.UniversalClient) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		keys := make([]string, 0, 7)

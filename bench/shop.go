@@ -19,10 +19,10 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// What a shop must reach.
+// The targets of a shop.
 const (
-	settledShare = 1.0              // of the orders per second of a bare conditional UPDATE
-	restoreTime  = 60 * time.Second // of a million orders
+	settledShare = 1.0              // relative to the orders per second of a bare conditional UPDATE
+	restoreTime  = 60 * time.Second // for a million orders
 )
 
 // The ways to acknowledge an order.
@@ -32,11 +32,11 @@ const (
 	updateWay   = "UPDATE"
 )
 
-// A shopArgs says how many buyers buy in one process, in which way, and when.
+// A shopArgs defines how many buyers buy in one process, in which way, and when.
 type shopArgs struct {
 	Store, DSN string
 	Way        string
-	Turn       string // begins the ids of its orders
+	Turn       string // the prefix of the ids of its orders
 	Buyers     int
 	From       time.Time
 	For        time.Duration
@@ -48,8 +48,8 @@ var (
 	restoreCase = proc.Define("restore", runRestore)
 )
 
-// shop measures what an acknowledged order costs with each durability, beside the one
-// statement that a database would sell with, and how long a rebuild of the shelf takes.
+// shop measures the cost of an acknowledged order with each durability, compared with the one
+// statement with which a database would sell, and how long it takes to rebuild the shelf.
 func shop(ctx context.Context, env *Env) ([]Row, error) {
 	const buyers, pods = 64, 4
 	all := map[string][]float64{}
@@ -86,7 +86,7 @@ func shop(ctx context.Context, env *Env) ([]Row, error) {
 	}), nil
 }
 
-// shopTurn is one way on fresh servers.
+// shopTurn measures one way on fresh servers.
 func shopTurn(ctx context.Context, pods, buyers int, way string, turn int, long time.Duration) (float64, error) {
 	store, err := redisserver.Launch()
 	if err != nil {
@@ -118,7 +118,7 @@ func shopTurn(ctx context.Context, pods, buyers int, way string, turn int, long 
 	return float64(sum) / long.Seconds(), errors.Join(failed...)
 }
 
-// prepareShop puts in what is sold, in store and book.
+// prepareShop puts stock into store and book.
 func prepareShop(ctx context.Context, a shopArgs) error {
 	s, err := openShop(a)
 	if err != nil {
@@ -173,7 +173,7 @@ func openShop(a shopArgs) (*benchShop, error) {
 	return s, err
 }
 
-// settle is one run of settleOrders.
+// settle runs settleOrders once.
 func (s *benchShop) settle(ctx context.Context) error {
 	job := stock.SettleOrders(s.sale, s.book, 0)
 	return job.Func(ctx, &scheduler.Run{ID: "bench", Job: job.Name, Fence: time.Now().UnixMicro()})
@@ -236,7 +236,7 @@ func (s *benchShop) sell(ctx context.Context, way, id string) error {
 	return nil
 }
 
-// A restoreResult is what a rebuild took.
+// A restoreResult is the cost of a rebuild.
 type restoreResult struct {
 	Orders, Open int
 	Took         time.Duration

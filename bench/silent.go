@@ -26,16 +26,16 @@ const (
 	silentAtOnce = 10
 )
 
-// A ward is one holder whose network is about to go, and one waiter.
+// A ward is one holder whose network is about to be cut, and one waiter.
 type ward struct {
-	hold  func(ctx context.Context, key string) (context.Context, error) // through the network that goes
+	hold  func(ctx context.Context, key string) (context.Context, error) // through the network that is cut
 	wait  func(ctx context.Context, key string) error
 	close func()
 }
 
-// silent cuts the network of holders without a sound, and compares when each
-// learns of it with when another is granted the key. A library that never
-// notifies a holder is not compared.
+// silent cuts the network of holders without closing connections, and compares the times at which
+// each holder learns of it and another owner is granted the key. A library that never notifies a
+// holder is not compared.
 func silent(ctx context.Context, env *Env) ([]Row, error) {
 	rounds := either(env, 50, silentAtOnce)
 	found := map[string][]time.Duration{}
@@ -56,7 +56,7 @@ func silent(ctx context.Context, env *Env) ([]Row, error) {
 	}}, nil
 }
 
-// inTime counts those that learned before.
+// inTime counts the holders that learned of it before the grant.
 func inTime(after []time.Duration) (n int) {
 	for _, d := range after {
 		if d <= 0 {
@@ -78,8 +78,8 @@ func cutAll(ctx context.Context, rounds int, addr string, open func(string, *hol
 	return after, errors.Join(errs...)
 }
 
-// cutOne returns how long after the next grant a holder's context ended: less
-// than 0 if it ended before.
+// cutOne returns how long after the next grant a holder's context ended, negative if it ended
+// before.
 func cutOne(ctx context.Context, addr, key string, open func(string, *hole.Hole) (*ward, error)) (time.Duration, error) {
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
@@ -95,7 +95,7 @@ func cutOne(ctx context.Context, addr, key string, open func(string, *hole.Hole)
 	}
 	ended := make(chan time.Time, 1)
 	context.AfterFunc(held, func() { ended <- time.Now() })
-	measure.Pause(ctx, rand.N(silentTTL)) // anywhere between two renewals
+	measure.Pause(ctx, rand.N(silentTTL)) // at any point between two renewals
 	network.Cut()
 	if err := w.wait(ctx, key); err != nil {
 		return 0, err

@@ -11,20 +11,20 @@ import (
 	"github.com/cronce/cronce/bench/internal/single"
 )
 
-// A singleArgs says which scheduler to run alone, and for how long to watch it.
+// A singleArgs defines which scheduler to run alone, and for how long to measure it.
 type singleArgs struct {
 	single.Setup
 	Window time.Duration
 }
 
-// A singleResult is what it did within the window.
+// A singleResult is the result of a scheduler within the window.
 type singleResult struct {
 	CPU time.Duration
 	Ran int // runs that started within the window
 	Due int // runs that were due within the window
 }
 
-// perRun is the CPU time of one run, or of one wake where runs do not coincide.
+// perRun returns the CPU time of one run, or of one wake if runs do not coincide.
 func (r singleResult) perRun() time.Duration { return r.CPU / time.Duration(max(r.Ran, 1)) }
 
 var singleCase = proc.Define("single", runSingle)
@@ -38,7 +38,7 @@ func measureSingle(ctx context.Context, env *Env, a singleArgs) (singleResult, e
 	return r, err
 }
 
-// settle is how long a scheduler of so many jobs is given to start.
+// settle returns how long a scheduler of so many jobs may take to start.
 func settle(jobs int) time.Duration { return 3*time.Second + time.Duration(jobs)*50*time.Microsecond }
 
 // runSingle runs in the child.
@@ -61,13 +61,13 @@ func runSingle(ctx context.Context, a singleArgs) (r singleResult, err error) {
 	cpu, ran := measure.CPU(), s.Ran()
 	measure.Pause(ctx, a.Window)
 	r.CPU, r.Ran = measure.CPU()-cpu, int(s.Ran()-ran)
-	measure.Pause(ctx, time.Second) // for what was due and is late
+	measure.Pause(ctx, time.Second) // for runs that are due and late
 	r.Due = int(seen.due.Load())
 	stop()
 	return r, errors.Join(ctx.Err(), <-ended)
 }
 
-// A window counts runs, and among them those that were due within it.
+// A window counts runs, and the runs among them that were due within it.
 type window struct {
 	from, to atomic.Int64 // Unix ms
 	ran, due atomic.Int64

@@ -32,17 +32,17 @@ const (
 	zookeeperStore = "zookeeper"
 )
 
-// A storeAt says where a store is, also to a child.
+// A storeAt is the location of a store, which can be passed to a child.
 type storeAt struct {
 	Kind   string
 	Addrs  []string // host:port of each server, or one DSN or file
-	Master string   // what the Sentinels at Addrs call it
+	Master string   // the name of the master for the Sentinels at Addrs
 }
 
 // An openStore is a client of a store.
 type openStore struct {
 	driver  scheduler.Store
-	sent    atomic.Int64 // writes to connections: a request or a pipeline each
+	sent    atomic.Int64 // writes to connections; each is a request or a pipeline
 	prepare func(context.Context) error
 	close   func()
 }
@@ -125,13 +125,13 @@ type countedConn struct {
 	sent *atomic.Int64
 }
 
-// Write counts one.
+// Write writes and counts the write.
 func (c *countedConn) Write(b []byte) (int, error) {
 	c.sent.Add(1)
 	return c.Conn.Write(b)
 }
 
-// A host starts servers as a test does.
+// A host starts servers like a test does.
 type host struct {
 	testing.TB
 
@@ -169,12 +169,12 @@ func (h *host) Fatal(args ...any)                 { panic(hostError{fmt.Errorf("
 func (h *host) Fatalf(format string, args ...any) { panic(hostError{fmt.Errorf(format, args...)}) }
 func (h *host) Skipf(format string, args ...any)  { h.Fatalf(format, args...) }
 
-// TempDir is removed when f has returned.
+// TempDir returns a folder that is removed when f has returned.
 func (h *host) TempDir() string {
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.Cleanup(func() { _ = os.RemoveAll(dir) }) // the system empties its folder for temporary files
+	h.Cleanup(func() { _ = os.RemoveAll(dir) }) // if it fails, the system empties its folder for temporary files
 	return dir
 }

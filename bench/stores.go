@@ -23,14 +23,14 @@ const (
 	afterwards = 12 * time.Second // after the failure of the server: longer than the deadline of the jobs
 )
 
-// A kept store is a column of the table: how its server is started, and how it is broken.
+// A kept is a column of the table: how its server is started, and how it is broken.
 type kept struct {
 	name  string
 	start func(testing.TB) (at storeAt, fail func())
 }
 
-// PostgreSQL, MariaDB and SQLite answer a commit when the disk has it. Redis persists nothing,
-// and ZooKeeper leaves its log to the system: see internal/zkserver.
+// PostgreSQL, MariaDB and SQLite answer a commit when it is on disk. Redis persists nothing, and
+// ZooKeeper leaves the flushing of its log to the system: see internal/zkserver.
 var keptStores = []kept{
 	{"Redis, the master killed, its replica promoted by Sentinels", func(t testing.TB) (storeAt, func()) {
 		master := redisserver.Start(t)
@@ -123,7 +123,7 @@ func handOver(ctx context.Context, at storeAt, rounds int) (took []time.Duration
 		}
 		got := make(chan taken, 1)
 		go func() { got <- acquire(i + 1) }()
-		measure.Pause(ctx, 50*time.Millisecond) // the other waits in line
+		measure.Pause(ctx, 50*time.Millisecond) // until the other client is in the queue
 		released := time.Now()
 		err := held.lease.Release(ctx)
 		held = <-got
@@ -136,7 +136,7 @@ func handOver(ctx context.Context, at storeAt, rounds int) (took []time.Duration
 	return took, errors.Join(held.err, held.lease.Release(ctx))
 }
 
-// leaseEnd is when the run of a tick that began ends, unless it is renewed.
+// leaseEnd returns the time at which the run of a started tick ends, unless it is renewed.
 func leaseEnd(ctx context.Context, at storeAt, namespace string, s started) (time.Time, error) {
 	store, err := at.open(ctx, namespace)
 	if err != nil {
@@ -188,7 +188,7 @@ func (k *kept) schedule(ctx context.Context, env *Env, at storeAt, fail func(), 
 	return ctx.Err()
 }
 
-// drain adds the starts so far.
+// drain appends the starts so far.
 func drain(seen []started, runs <-chan started) []started {
 	for len(runs) > 0 {
 		seen = append(seen, <-runs)
@@ -216,7 +216,7 @@ func quiet(seen []started, from, until time.Time) (late []time.Duration, sent fl
 	return late, sent
 }
 
-// ticks are counted by how often they ran.
+// ticks counts ticks by how often they ran.
 type ticks struct{ all, lost, twice int }
 
 func (t ticks) once() bool { return t.lost == 0 && t.twice == 0 }
@@ -245,7 +245,7 @@ func ticked(seen []started, from, until time.Time) (t ticks) {
 	return t
 }
 
-// standstill is the longest time without a start after an instant, from that instant on.
+// standstill returns the longest time without a start, from an instant on.
 func standstill(seen []started, from time.Time) (longest time.Duration) {
 	slices.SortFunc(seen, func(a, b started) int { return a.At.Compare(b.At) })
 	last := from

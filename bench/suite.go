@@ -41,13 +41,13 @@ var suites = []Suite{
 // A Row is one line of the table.
 type Row struct {
 	What     string
-	Reach    string // what is to be reached
+	Reach    string // the target
 	Measured string
-	Peer     string // what others did in the same run
-	OK       bool   // whether it was reached
+	Peer     string // the results of other libraries in the same run
+	OK       bool   // the target was reached
 }
 
-// also adds one more measured value, and whether it is within reach.
+// also adds another measured value, and whether it reaches the target.
 func (r *Row) also(ok bool, format string, args ...any) {
 	if r.Measured != "" {
 		r.Measured += "; "
@@ -56,7 +56,7 @@ func (r *Row) also(ok bool, format string, args ...any) {
 	r.OK = r.OK && ok
 }
 
-// beside adds what one more peer did.
+// beside adds the result of another peer.
 func (r *Row) beside(format string, args ...any) {
 	if r.Peer != "" {
 		r.Peer += "; "
@@ -64,7 +64,7 @@ func (r *Row) beside(format string, args ...any) {
 	r.Peer += fmt.Sprintf(format, args...)
 }
 
-// An Env is what the command line asked for.
+// An Env holds the options of the command line.
 type Env struct {
 	Quick bool
 	Ticks int // of the cluster suite; 0: its default
@@ -75,7 +75,7 @@ func (e *Env) logf(format string, args ...any) {
 	fmt.Fprintf(e.Log, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-// either is the full or the quick version of something.
+// either returns the full or the quick version of a value.
 func either[T any](e *Env, full, quick T) T {
 	if e.Quick {
 		return quick

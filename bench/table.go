@@ -24,13 +24,13 @@ func table(rows []Row) string {
 	return b.String()
 }
 
-// machine says what the numbers were measured on.
+// machine describes the machine of the measurement.
 func machine(env *Env) string {
 	return fmt.Sprintf("%s%s, %d CPUs (%s), %s/%s, redis-server %s over loopback.", either(env, "", "Quick version, noisy. "),
 		time.Now().UTC().Format("2 Jan 2006"), runtime.GOMAXPROCS(0), processor(), runtime.GOOS, strings.TrimPrefix(runtime.Version(), "go"), redisserver.Version())
 }
 
-// processor is the name of the CPU, where the system shows it.
+// processor returns the name of the CPU, if the system reports it.
 func processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo") // absent: unknown
 	for line := range strings.Lines(string(info)) {
@@ -41,13 +41,13 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// ms shows a duration in milliseconds.
+// ms formats a duration in milliseconds.
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }
 
-// us shows a duration in microseconds.
+// us formats a duration in microseconds.
 func us(d time.Duration) string { return fmt.Sprintf("%.1f µs", float64(d)/1e3) }
 
-// ratio is a over b; 0 if there is no b.
+// ratio returns a / b, or 0 if b is 0.
 func ratio[T time.Duration | float64 | int](a, b T) float64 {
 	if b == 0 {
 		return 0
@@ -55,5 +55,5 @@ func ratio[T time.Duration | float64 | int](a, b T) float64 {
 	return float64(a) / float64(b)
 }
 
-// part shows a ratio below one as the table's targets are written.
+// part formats a ratio below one like the table's targets.
 func part(r float64) string { return fmt.Sprintf("1/%.1f", ratio(1, r)) }

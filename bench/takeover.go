@@ -22,7 +22,7 @@ import (
 const (
 	takeoverLease = 3 * time.Second
 	takeoverMost  = takeoverLease + time.Second // from the kill to the new attempt
-	atOnce        = 4                           // clusters side by side, each in a namespace of its own
+	atOnce        = 4                           // concurrent clusters, each in a namespace of its own
 )
 
 // takeover kills the node that runs a tick and waits for the next attempt.
@@ -46,8 +46,8 @@ func takeover(ctx context.Context, env *Env) ([]Row, error) {
 	return []Row{row}, nil
 }
 
-// killSome kills the winners of clusters side by side. It returns the times from the kill, or
-// from the end of the lease, to the next attempt.
+// killSome kills the winners of concurrent clusters. It returns the times from the kill, or from
+// the end of the lease, to the next attempt.
 func killSome(ctx context.Context, at storeAt, first, n int, fromEnd bool) ([]time.Duration, error) {
 	took, errs := make([]time.Duration, n), make([]error, n)
 	var wg sync.WaitGroup
@@ -58,8 +58,8 @@ func killSome(ctx context.Context, at storeAt, first, n int, fromEnd bool) ([]ti
 	return took, errors.Join(errs...)
 }
 
-// kill starts two nodes, kills the one that runs a tick, and returns how long
-// after that, or after the end of the lease, the other one began the next attempt.
+// kill starts two nodes, kills the one that runs a tick, and returns how long after that, or after
+// the end of the lease, the other node began the next attempt.
 func kill(ctx context.Context, at storeAt, namespace string, fromEnd bool) (time.Duration, error) {
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
@@ -77,7 +77,7 @@ func kill(ctx context.Context, at storeAt, namespace string, fromEnd bool) (time
 	if err != nil {
 		return 0, err
 	}
-	measure.Pause(ctx, rand.N(takeoverLease)) // anywhere between two renewals
+	measure.Pause(ctx, rand.N(takeoverLease)) // at any point between two renewals
 	from := time.Now()
 	end(nodes[first.Node])
 	if fromEnd {
@@ -89,7 +89,7 @@ func kill(ctx context.Context, at storeAt, namespace string, fromEnd bool) (time
 	return second.At.Sub(from), err
 }
 
-// end kills a child; one that is gone is no error.
+// end kills a child; a child that has already ended is not an error.
 func end(cmd *exec.Cmd) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -108,15 +108,15 @@ func next(ctx context.Context, runs <-chan started, want func(started) bool) (st
 	}
 }
 
-// A nodeArgs says which node to run in a child.
+// A nodeArgs defines the node that a child runs.
 type nodeArgs struct {
 	Store     storeAt
 	Namespace string
 	Node      int
-	Jobs      int // that end at once, each second; 0: one that does not end
+	Jobs      int // which end at once, each second; 0: one job that does not end
 }
 
-// A started run is what a child prints.
+// A started is a run that a child reports.
 type started struct {
 	Node    int
 	Job     string
@@ -129,7 +129,7 @@ type started struct {
 
 var nodeCase = proc.Define("node", runNode)
 
-// startNode starts a child and sends on what it prints.
+// startNode starts a child and sends the runs that it prints to runs.
 func startNode(ctx context.Context, a nodeArgs, runs chan<- started) (*exec.Cmd, error) {
 	cmd, err := nodeCase.Command(ctx, a)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 	wakeGap     = 100 * time.Millisecond // between two wakes
 )
 
-// timetable measures what entries cost that are not due.
+// timetable measures the cost of entries that are not due.
 func timetable(ctx context.Context, env *Env) ([]Row, error) {
 	wakes, err := measureWakes(ctx, env)
 	if err != nil {
@@ -44,7 +44,7 @@ func timetable(ctx context.Context, env *Env) ([]Row, error) {
 	return append(wakeRows(wakes), addRows(adds)...), nil
 }
 
-// A size is a scheduler with so many entries.
+// A size is a scheduler with a number of entries.
 type size struct {
 	scheduler string
 	entries   int
@@ -109,22 +109,22 @@ func addRows(found map[string]addResult) []Row {
 	}
 }
 
-// An addArgs says how many jobs to add to which scheduler.
+// An addArgs defines the scheduler and the number of jobs to add.
 type addArgs struct {
 	single.Setup
 	Adds int
 }
 
-// An addResult is what one job more costs.
+// An addResult is the cost of one more job.
 type addResult struct {
-	CPU   time.Duration // of the process per added job, what follows in the background included
+	CPU   time.Duration // of the process per added job, including work that follows in the background
 	Wall  time.Duration // of the call, median
 	Bytes float64       // of heap and stacks per entry, without its name
 }
 
 var addCase = proc.Define("add", runAdd)
 
-// runAdd runs in the child. Nothing is due while it does.
+// runAdd runs in the child. No job is due meanwhile.
 func runAdd(ctx context.Context, a addArgs) (r addResult, err error) {
 	empty := memory()
 	s, err := single.New(a.Setup, 10*time.Minute, func(time.Time) {})
@@ -153,14 +153,14 @@ func addMany(ctx context.Context, s *single.Scheduler, n int) (cpu, wall time.Du
 		}
 		walls[i] = time.Since(began)
 	}
-	measure.Pause(ctx, time.Second) // what the calls left to others
+	measure.Pause(ctx, time.Second) // for work that the calls left to other goroutines
 	return (measure.CPU() - before) / time.Duration(n), measure.Median(walls), nil
 }
 
-// memory is what the heap and the stacks hold.
+// memory returns the size of the heap and the stacks.
 func memory() int64 {
 	runtime.GC()
-	runtime.GC() // what finalizers freed
+	runtime.GC() // frees memory that finalizers released
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc + m.StackInuse)

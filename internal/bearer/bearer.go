@@ -1,5 +1,5 @@
-// Package bearer checks the token with which a request proves what it may do, as RFC 6750
-// has it: Authorization: Bearer.
+// Package bearer checks the bearer token (Authorization: Bearer) with which a request proves its
+// rights: RFC 6750.
 package bearer
 
 import (
@@ -16,8 +16,9 @@ func Given(r *http.Request) (token string, ok bool) {
 	return token, found && strings.EqualFold(scheme, "Bearer")
 }
 
-// Is reports whether the token of a request is one of those that are known; an empty one is
-// none. How long it takes depends neither on how much of a token is right nor on which it is.
+// Is reports whether the token of a request is one of the known tokens. An empty known token
+// matches nothing. The time of the comparison reveals neither how much of a token is right nor
+// which token matches.
 func Is(r *http.Request, known ...string) bool {
 	given, ok := Given(r)
 	hash, right := sha256.Sum256([]byte(given)), 0
@@ -31,8 +32,8 @@ func Is(r *http.Request, known ...string) bool {
 	return ok && right == 1
 }
 
-// Demand makes w the answer to a request without a token that is known. The caller writes
-// its status, 401, and body. Realm is a name without quotes.
+// Demand sets the header of w that answers a request without a known token. The caller writes the
+// status, 401, and the body. The realm is a name without quotes.
 func Demand(w http.ResponseWriter, r *http.Request, realm string) {
 	challenge := `Bearer realm="` + realm + `"`
 	if _, ok := Given(r); ok {

@@ -28,7 +28,7 @@ func TestIs(t *testing.T) {
 	}{
 		{"Bearer one", []string{"one"}, true},
 		{"Bearer two", []string{"one", "two", "three"}, true},
-		{"bearer one", []string{"one"}, true}, // the name of a scheme has no case
+		{"bearer one", []string{"one"}, true}, // the scheme is not case-sensitive
 		{"Bearer  one ", []string{"one"}, true},
 		{"Bearer on", []string{"one"}, false},
 		{"Bearer onetwo", []string{"one", "two"}, false},

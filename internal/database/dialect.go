@@ -1,5 +1,5 @@
-// Package database is what jobs know of the databases that keep their tables: how
-// the dialects differ, and how tables are brought up to date.
+// Package database contains the parts of the jobs that depend on the database: the differences
+// between the dialects, and the migration of tables.
 package database
 
 import (
@@ -18,7 +18,7 @@ const (
 	PostgreSQL                // with any driver of database/sql
 )
 
-// String is the name of the dialect, and of its folder of migrations.
+// String returns the name of the dialect, which is also its folder of migrations.
 func (d Dialect) String() string {
 	switch d {
 	case SQLite:
@@ -31,9 +31,9 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }
 
-// Now is the database's clock in Unix milliseconds; in MySQL that of the statement's
-// begin, since its later one is in the session's time zone alone, in which an hour
-// of each year comes twice.
+// Now returns an expression for the database's clock in Unix milliseconds. In MySQL it is the time
+// at which the statement began: MySQL gives the current time only in the session's time zone, in
+// which an hour of each year may occur twice.
 func (d Dialect) Now() string {
 	switch d {
 	case MySQL:
@@ -44,7 +44,7 @@ func (d Dialect) Now() string {
 	return "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 }
 
-// Bind numbers the placeholders (?) where the dialect wants that.
+// Bind numbers the placeholders (?) if the dialect requires it.
 func (d Dialect) Bind(query string) string {
 	if d != PostgreSQL {
 		return query
@@ -59,8 +59,8 @@ func (d Dialect) Bind(query string) string {
 	return b.String()
 }
 
-// Raise is a statement that remembers a fence unless a higher one was seen: the
-// table has the columns of the key and fence, and so has the statement arguments.
+// Raise returns a statement that stores a fence unless a higher one is stored. The table has the
+// columns of the key and the column fence; these are also the arguments of the statement.
 func (d Dialect) Raise(table string, key ...string) string {
 	columns := strings.Join(key, ", ")
 	raise := "INSERT INTO " + table + " (" + columns + ", fence) VALUES (?" + strings.Repeat(", ?", len(key)) + ") "

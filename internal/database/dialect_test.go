@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(sqlserver.Main(m)) }
 
-// A server whose local time has summer time is asked in the hour that comes twice:
-// each of the two has its own time.
+// The clock of a server with daylight saving time is read in the hour that occurs twice: each of
+// the two hours has its own time.
 func TestNowInRepeatedHour(t *testing.T) {
 	if _, err := os.Stat("/usr/share/zoneinfo/Europe/Berlin"); err != nil {
 		serverprocess.Missing(t, "the time zone Europe/Berlin", "tzdata")
@@ -44,7 +44,7 @@ func TestNowInRepeatedHour(t *testing.T) {
 	}
 }
 
-// Now is the time, in milliseconds, on each database.
+// Now returns the time, in milliseconds, on each database.
 func TestNow(t *testing.T) {
 	for _, c := range []struct {
 		dialect database.Dialect

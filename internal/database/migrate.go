@@ -11,20 +11,19 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// migrateTries bounds how often nodes that start at once, and apply the same
-// migrations, get in each other's way.
+// migrateTries limits how often a node repeats its migrations because other nodes apply the same
+// ones at the same time.
 const migrateTries = 10
 
 var gooseDialects = map[Dialect]goose.Dialect{
 	SQLite: goose.DialectSQLite3, MySQL: goose.DialectMySQL, PostgreSQL: goose.DialectPostgres,
 }
 
-// Migrate creates the tables of a package, or brings them up to date. Nodes may do
-// so at the same moment, so every migration must be one that may be applied twice,
-// but for SQLite, which applies each once.
-// The files are in migrations/ and the dialect's name. The table versions says
-// which were applied: each package has its own, since others may keep their tables
-// in the same database.
+// Migrate creates the tables of a package, or brings them up to date. Nodes may call it at the same
+// moment, so it must be possible to apply each migration twice; on SQLite each is applied only
+// once. The files are in the folder migrations/ and the dialect's name. The table versions records
+// the applied migrations: each package has its own, since other packages may keep their tables in
+// the same database.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect, migrations fs.FS, versions string) error {
 	files, err := fs.Sub(migrations, "migrations/"+d.String())
 	if err != nil {
@@ -54,14 +53,13 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect, migrations fs.FS, versi
 	}
 }
 
-// up applies what is missing. Two nodes may have found the same migration missing. SQLite
-// has no IF NOT EXISTS for columns, and one of its migrations that makes a table anew
-// would drop the columns that a later one has added. There a migration is one transaction
-// with the row that says it was applied: a second such row is refused, and with it
-// whatever the migration has changed.
+// up applies the missing migrations. Two nodes may have found the same migration missing. SQLite
+// has no IF NOT EXISTS for columns, and a migration that recreates a table would drop the columns
+// that a later one has added. There a migration is one transaction with the row that records it: a
+// second such row is refused, and the changes of that migration are rolled back.
 func up(ctx context.Context, p *goose.Provider, db *sql.DB, d Dialect, versions string) error {
 	if d == SQLite {
-		if _, err := p.GetDBVersion(ctx); err != nil { // makes the table
+		if _, err := p.GetDBVersion(ctx); err != nil { // creates the table
 			return err
 		}
 		for _, statement := range []string{

@@ -16,10 +16,9 @@ import (
 //go:embed testdata/migrations
 var migrations embed.FS
 
-// Nodes that start at once apply the same migrations of an SQLite database, of which one
-// makes a table anew that a later one adds a column to: each is applied once, so that no
-// column is lost. A database in which one was applied twice by an earlier version is
-// brought up to date, too.
+// Nodes that start at once apply the same migrations of an SQLite database. One migration recreates
+// a table to which a later one adds a column: each is applied once, so that no column is lost. A
+// database in which an earlier version applied one twice is also brought up to date.
 func TestMigrateAtOnce(t *testing.T) {
 	const nodes = 4
 	for _, before := range []string{"", "CREATE TABLE versions (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')));" +
@@ -54,7 +53,7 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// within is a file system whose names begin with a folder of another.
+// within is a file system that adds a folder in front of the names of another.
 type within struct {
 	fs.FS
 	folder string

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// How long an SQLite database belongs to the process that migrates it, should that die,
-// and how long another waits before it looks again.
+// turnTime is how long an SQLite database is reserved for a process that migrates it, in case that
+// process dies. turnPause is the pause of another process between two tries.
 const (
 	turnTime  = time.Minute
 	turnPause = 20 * time.Millisecond
 )
 
-// turn waits until no other process migrates an SQLite database. It is needed there alone:
-// its migrations make tables again, so one that is applied after a later one takes away what that
-// has added.
+// turn waits until no other process migrates an SQLite database. Only SQLite needs it: its
+// migrations recreate tables, so a migration that is applied after a later one removes the columns
+// that the later one has added.
 func turn(ctx context.Context, db *sql.DB, versions string) (done func(), err error) {
 	table, now := versions+"_turn", SQLite.Now()
 	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+table+" (single INTEGER PRIMARY KEY, until INTEGER NOT NULL)"); err != nil {
@@ -29,7 +29,7 @@ func turn(ctx context.Context, db *sql.DB, versions string) (done func(), err er
 			return nil, fmt.Errorf("wait to migrate: %w", err)
 		}
 		if n, err := got.RowsAffected(); err != nil || n == 1 {
-			return func() { _, _ = db.ExecContext(context.WithoutCancel(ctx), "DELETE FROM "+table) }, err // else its time ends
+			return func() { _, _ = db.ExecContext(context.WithoutCancel(ctx), "DELETE FROM "+table) }, err // if this fails, the time ends
 		}
 		select {
 		case <-time.After(turnPause):

@@ -14,54 +14,54 @@ import (
 	"github.com/cronce/cronce/internal/panictext"
 )
 
-// What may wait for a logger: about 8 MiB of records, and the texts in them.
+// The limits of the lines that wait for a logger: about 8 MiB of records, and the texts in them.
 const (
 	mostLines = 16_384
 	mostText  = 16 << 20
 )
 
-// The line about lines that are lost.
+// The message of the line about lost lines.
 const linesLost = "log lines lost"
 
-// A Handler is a slog.Handler that queues the lines for another one, and calls that on the
-// goroutine of the queue alone: Handle, Enabled, WithAttrs and WithGroup never wait for it. A
-// call that hangs, panics, ends its goroutine or returns an error costs lines, which are
-// counted. The next line that is written has a line "log lines lost" with their count before
-// it. Each line has the time at which it was logged.
+// A Handler is a slog.Handler that queues lines for another handler, and calls that handler only on
+// the goroutine of the queue: Handle, Enabled, WithAttrs and WithGroup never wait for it. A call
+// that hangs, panics, ends its goroutine or returns an error costs lines, which are counted. Before
+// the next line that is written comes a line "log lines lost" with their number. Each line has the
+// time at which it was logged.
 //
-// The other handler is asked which levels it writes at most once a second, with the
-// background context. The text of a slog.LogValuer is taken at once. Other values are
-// read when the line is written, so they must not change after they were logged.
+// The levels of the other handler are read at most once a second, with the background context. A
+// slog.LogValuer is evaluated at once. Other values are read when the line is written, so they must
+// not change after they were logged.
 type Handler struct {
 	*lines
 	to *derived
 }
 
-// lines are shared by all handlers that were derived from one.
+// lines are the state that all handlers derived from one share.
 type lines struct {
 	*Queue[line]
 	Stderr io.Writer // gets the panics of the handler, once a minute. Nil: os.Stderr. Set it before use
 
 	begin  time.Time
-	asked  atomic.Int64            // when the levels were asked for, since begin; 0: never
-	levels atomic.Uint32           // a bit for each of them that is written
+	asked  atomic.Int64            // when the levels were last read, since begin; 0: never
+	levels atomic.Uint32           // a bit for each level that is written
 	report atomic.Pointer[derived] // writes linesLost
 
-	// Used on the goroutine of the queue alone.
-	reported int64 // how many lost lines the log has
+	// The following fields are used only on the goroutine of the queue.
+	reported int64 // how many lost lines the log has reported
 	flows    bool  // the last line was written
 	broken   time.Time
 }
 
-// A line is a record on its way; without a message it only asks for the levels.
+// A line is a record to be written; without a message it only makes the levels be read.
 type line struct {
 	to     *derived
 	ctx    context.Context
 	record slog.Record
 }
 
-// NewHandler returns a Handler for to. If to is one it is returned itself: its lines have one
-// queue. It starts nothing and does not call to.
+// NewHandler returns a Handler for to. If to is a Handler, it returns to: its lines have one queue.
+// NewHandler starts nothing and does not call to.
 func NewHandler(to slog.Handler) *Handler {
 	if h, is := to.(*Handler); is {
 		return h
@@ -81,11 +81,11 @@ var levels = [...]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, sl
 
 const allLevels = 1<<len(levels) - 1
 
-// levelsFor is for how long it is believed which levels are written.
+// levelsFor is how long the levels are used before they are read again.
 const levelsFor = time.Second
 
-// Enabled reports whether lines of a level may be written, as far as that is known. The goroutine of
-// the queue asks again before it writes one.
+// Enabled reports whether lines of a level may be written, as far as is known. The goroutine of the
+// queue checks the level again before it writes a line.
 func (h *Handler) Enabled(_ context.Context, level slog.Level) bool {
 	if h.due() {
 		h.AddIdle(line{})
@@ -140,13 +140,13 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 	return &Handler{h.lines, &derived{from: h.to, group: name}}
 }
 
-// unsettled reports whether a value is computed when it is read.
+// unsettled reports whether a value must be computed before it can be read.
 func unsettled(v slog.Value) bool {
 	return v.Kind() == slog.KindLogValuer ||
 		v.Kind() == slog.KindGroup && slices.ContainsFunc(v.Group(), func(a slog.Attr) bool { return unsettled(a.Value) })
 }
 
-// settled returns an attribute whose values are computed.
+// settled returns an attribute with its values computed.
 func settled(a slog.Attr) slog.Attr {
 	if !unsettled(a.Value) {
 		return a
@@ -176,13 +176,13 @@ func sizeOf(a slog.Attr) int {
 	return size
 }
 
-// A derived makes a handler when the first line is written with it. It is used on the
-// goroutine of the queue alone.
+// A derived creates a handler when the first line is written with it. It is used only on the
+// goroutine of the queue.
 type derived struct {
 	from    *derived
 	attrs   []slog.Attr
 	group   string
-	handler slog.Handler // nil: it is not made yet
+	handler slog.Handler // it has not been created yet
 }
 
 func (d *derived) get() slog.Handler {
@@ -196,7 +196,7 @@ func (d *derived) get() slog.Handler {
 	return d.handler
 }
 
-// write writes a line, and the count of those that were lost before it.
+// write writes a line, and before it the number of lines that were lost.
 func (l *lines) write(n line, lost int64) (taken bool) {
 	if l.due() {
 		defer l.ask()
@@ -218,13 +218,13 @@ func (l *lines) write(n line, lost int64) (taken bool) {
 	return false
 }
 
-// due reports whether the levels are to be asked for.
+// due reports whether the levels must be read again.
 func (l *lines) due() bool {
 	asked := l.asked.Load()
 	return asked == 0 || time.Since(l.begin)-time.Duration(asked) >= levelsFor
 }
 
-// ask asks the handler which levels it writes.
+// ask reads the levels that the handler writes.
 func (l *lines) ask() {
 	l.asked.Store(max(1, int64(time.Since(l.begin))))
 	written := uint32(0)
@@ -236,8 +236,8 @@ func (l *lines) ask() {
 	l.levels.Store(written)
 }
 
-// enabled reports whether the handler writes lines of a level. If it panics it is asked again
-// with the next line, which is lost then.
+// enabled reports whether the handler writes lines of a level. If it panics, it is called again
+// with the next line, which is then lost.
 func (l *lines) enabled(level slog.Level) (is bool) {
 	defer func() {
 		if recover() != nil {
@@ -247,15 +247,15 @@ func (l *lines) enabled(level slog.Level) (is bool) {
 	return l.report.Load().get().Enabled(context.Background(), level)
 }
 
-// handle writes a line, and reports whether it is written. That it did not fail is noted only
-// after the call, which may not return.
+// handle writes a line, and reports whether it succeeded. It records the success only after the
+// call, which may not return.
 func (l *lines) handle(to slog.Handler, ctx context.Context, r slog.Record) bool {
 	l.flows = false
 	l.flows = to.Handle(ctx, r) == nil
 	return l.flows
 }
 
-// tell writes how many lines were lost that the log does not have yet.
+// tell writes the number of lost lines that the log has not reported yet.
 func (l *lines) tell(lost int64) {
 	to := l.report.Load().get()
 	if lost == l.reported || !to.Enabled(context.Background(), slog.LevelWarn) {
@@ -268,7 +268,8 @@ func (l *lines) tell(lost int64) {
 	}
 }
 
-// mostPanic is how much of a panic is shown, and panicPause how long it stands for others.
+// mostPanic is how much of a panic is printed, and panicPause the time in which further panics are
+// not printed.
 const (
 	mostPanic  = 2 << 10
 	panicPause = time.Minute

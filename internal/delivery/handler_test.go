@@ -15,13 +15,13 @@ import (
 	"github.com/cronce/cronce/internal/delivery"
 )
 
-// A sink is a handler that a test makes slow, or that fails. It is used in a bubble.
+// A sink is a handler that a test can make slow, or make fail. It is used in a bubble.
 type sink struct {
 	level  *slog.LevelVar
-	asked  *int          // Enabled
+	asked  *int          // how often Enabled was called
 	answer chan struct{} // nil: Enabled does not wait
 	gate   chan struct{} // nil: lines do not wait
-	fail   *func() error // what a line does in place of being written; nil: it is written
+	fail   *func() error // called instead of writing a line; nil: the line is written
 	lines  *[]string
 	prefix string
 }
@@ -80,7 +80,8 @@ func (s *sink) want(t *testing.T, lines ...string) {
 	}
 }
 
-// 16,384 lines wait for a logger that hangs, and 16 MiB of text, wherever it stands in them. More displace the newest one.
+// At most 16,384 lines, with 16 MiB of text in all their parts, wait for a logger that hangs.
+// Further lines displace the newest one.
 func TestHandlerIsBounded(t *testing.T) {
 	const part = 1 << 20
 	for name, c := range map[string]struct {
@@ -131,12 +132,13 @@ var text = strings.Repeat("x", 1<<20)
 
 func long(n int) string { return text[:n] }
 
-// A computed is the value that its function returns.
+// A computed is a value that its function computes.
 type computed func() slog.Value
 
 func (c computed) LogValue() slog.Value { return c() }
 
-// The line before the next that is written counts the lines that were lost since the last such line.
+// Before the next line that is written comes a line with the number of lines that were lost since
+// the last such line.
 func TestHandlerReportsWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink()
@@ -168,7 +170,7 @@ func TestHandlerReportsWhatIsLost(t *testing.T) {
 		if lines := s.take(); len(lines) != 1+16_384+1 || lines[16_384] != "log lines lost count=2" || lines[0] != "j" {
 			t.Errorf("%d lines, the last ones %q", len(lines), lines[max(0, len(lines)-3):])
 		}
-		s.level.Set(slog.LevelError) // no line of the level of that line is written
+		s.level.Set(slog.LevelError) // the level of that line is not written
 		does(func() error { return errors.New("the disk is full") })
 		l.Error("l")
 		synctest.Wait()
@@ -181,8 +183,8 @@ func TestHandlerReportsWhatIsLost(t *testing.T) {
 	})
 }
 
-// The text of a value that is computed is taken when the line is logged, also in a group, and that of attributes of the
-// logger when they are added.
+// A value that is computed is computed when the line is logged, also inside a group. For attributes
+// of the logger this happens when they are added.
 func TestHandlerComputesValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink()
@@ -201,15 +203,15 @@ func TestHandlerComputesValues(t *testing.T) {
 	})
 }
 
-// The other handler is asked for its levels on the goroutine of the queue, once a second at most, and
-// Enabled returns at once what is known. Until then each level may be written.
+// The levels of the other handler are read on the goroutine of the queue, at most once a second,
+// and Enabled returns the known levels at once. Until they are known every level may be written.
 func TestHandlerKnowsLevels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink()
 		s.level.Set(slog.LevelWarn)
 		s.answer = make(chan struct{})
 		h := delivery.NewHandler(s)
-		time.Sleep(time.Hour) // it asks when its levels are needed, and not before
+		time.Sleep(time.Hour) // the levels are read when they are needed, and not before
 		enabled := func(want ...bool) {
 			t.Helper()
 			for i, level := range []slog.Level{slog.LevelDebug - 4, slog.LevelDebug, slog.LevelInfo - 1, slog.LevelInfo, slog.LevelInfo + 1, slog.LevelError, slog.LevelError + 4} {
@@ -239,19 +241,20 @@ func TestHandlerKnowsLevels(t *testing.T) {
 		enabled(true, true, true, true, true, true, true)
 		close(s.answer)
 		s.level.Set(slog.LevelError)
-		slog.New(h).Info("is enabled as far as is known") // and asked for again before it is written
+		slog.New(h).Info("is enabled as far as is known") // and read again before the line is written
 		s.want(t)
 		if h.Lost() != 0 {
 			t.Errorf("%d lines are lost, want none: it was not to be written", h.Lost())
 		}
 		time.Sleep(time.Second)
-		slog.New(h).Error("a line") // the levels are asked for after it
+		slog.New(h).Error("a line") // the levels are read after it
 		s.want(t, "a line")
 		enabled(false, false, false, false, false, true, true)
 	})
 }
 
-// A panic of the other handler costs a line, and is written to standard error once a minute, its first 2 KiB.
+// A panic of the other handler costs a line. At most once a minute, the first 2 KiB of a panic are
+// written to standard error.
 func TestHandlerPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink()
@@ -283,7 +286,7 @@ func TestHandlerPanics(t *testing.T) {
 	})
 }
 
-// A Handler of a Handler is that one, so that lines have one queue. It starts nothing.
+// NewHandler returns a Handler unchanged, so that its lines have one queue. It starts nothing.
 func TestHandlerOfAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink()
@@ -295,7 +298,7 @@ func TestHandlerOfAHandler(t *testing.T) {
 		if again := delivery.NewHandler(derived); again != derived {
 			t.Error("one that was derived has a queue of its own")
 		}
-		derived.Report() // its attributes are those of the lines about lost lines
+		derived.Report() // its attributes are used for the lines about lost lines
 		*s.fail = func() error { return errors.New("the disk is full") }
 		slog.New(h).Info("a")
 		synctest.Wait()

@@ -1,5 +1,5 @@
-// Package delivery calls code that may hang, such as loggers and observers, on a goroutine of
-// its own, so that no other goroutine waits for it.
+// Package delivery calls code that may hang, such as loggers and observers, on its own goroutine,
+// so that no other goroutine waits for that code.
 package delivery
 
 import (
@@ -7,27 +7,27 @@ import (
 	"sync"
 )
 
-// A Queue calls a function with each item that was added, with one after the other and in
-// their order. It has a goroutine while an item waits. A call that panics or ends its
-// goroutine costs its item alone.
+// A Queue calls a function with each item that was added, one after the other and in order. It has
+// a goroutine while an item waits. A call that panics or ends its goroutine loses only its own
+// item.
 //
-// At most a number of items wait, and at most a number of bytes if Add is called with sizes.
-// When the queue is full, a new item takes the place of the newest that waits, so the oldest
-// and the last item are always kept. Items that were lost are counted. Make a Queue with New.
-// It is safe for concurrent use.
+// The number of waiting items is limited, and so is the number of their bytes if Add is called with
+// sizes. When the queue is full, a new item replaces the newest waiting one, so the oldest items
+// and the last one are always kept. Lost items are counted. Create a Queue with New. It is safe for
+// concurrent use.
 type Queue[T any] struct {
 	most, mostSize int
 	call           func(item T, lost int64) (taken bool)
 	panicked       func(v any)
 
 	mu      sync.Mutex // not held during calls
-	items   []entry[T] // those before head were taken
+	items   []entry[T] // the items before head were taken
 	head    int
-	size    int   // of the items that wait
+	size    int   // of the waiting items
 	lost    int64 // of all items
 	before  int64 // of the items before the next one that is taken
-	running bool  // the goroutine calls until no item waits
-	calling bool  // a call has an item that does not count as lost
+	running bool  // the goroutine runs, until no item waits
+	calling bool  // a call runs whose item is not counted as lost
 	closed  bool
 	idle    chan struct{} // closed when no item waits any more; nil: Wait was not called
 }
@@ -35,18 +35,18 @@ type Queue[T any] struct {
 type entry[T any] struct {
 	item T
 	size int
-	lost int64 // items between the one before and this one
+	lost int64 // lost items between the one before and this one
 }
 
-// New returns a Queue for at most so many items, of so many bytes together. It calls call with
-// an item and the number of items that were lost before it since New, and counts the item as
-// lost if call does not return true. It calls panicked, on the same goroutine, with the value
-// of a panic in call; nil: call ended its goroutine. New starts nothing.
+// New returns a Queue for at most most items with mostSize bytes together. The Queue calls call
+// with an item and the number of items that were lost before it since New, and counts the item as
+// lost unless call returns true. It calls panicked, on the same goroutine, with the value of a
+// panic in call, or with nil if call ended its goroutine. New starts nothing.
 func New[T any](most, mostSize int, call func(item T, lost int64) (taken bool), panicked func(v any)) *Queue[T] {
 	return &Queue[T]{most: most, mostSize: mostSize, call: call, panicked: panicked}
 }
 
-// Add queues an item of so many bytes. It does not wait for a call.
+// Add queues an item of size bytes. It does not wait for a call.
 func (q *Queue[T]) Add(item T, size int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,7 +77,7 @@ func (q *Queue[T]) add(item T, size int) {
 	q.start()
 }
 
-// AddIdle is Add while no item waits and no call runs; else it does nothing.
+// AddIdle adds an item if no item waits and no call runs; otherwise it does nothing.
 func (q *Queue[T]) AddIdle(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -87,7 +87,7 @@ func (q *Queue[T]) AddIdle(item T) {
 	}
 }
 
-// start starts the goroutine if there is none. The mutex is held.
+// start starts the goroutine if it does not run. The mutex is held.
 func (q *Queue[T]) start() {
 	if !q.running {
 		q.running = true
@@ -95,7 +95,8 @@ func (q *Queue[T]) start() {
 	}
 }
 
-// run calls until no item waits. A call that ends its goroutine is followed by one on another.
+// run calls the function until no item waits. After a call that ends its goroutine, it continues on
+// another one.
 func (q *Queue[T]) run() {
 	empty := false
 	defer func() {
@@ -114,7 +115,7 @@ func (q *Queue[T]) run() {
 	empty = true
 }
 
-// try calls, and returns false after a panic.
+// try calls the function, and returns false after a panic.
 func (q *Queue[T]) try(item T, lost int64) (taken bool) {
 	returned := false
 	defer func() {
@@ -128,7 +129,7 @@ func (q *Queue[T]) try(item T, lost int64) (taken bool) {
 	return taken
 }
 
-// keptItems is how many places for items are kept while none waits.
+// keptItems is the capacity for items that is kept while none waits.
 const keptItems = 64
 
 func (q *Queue[T]) next() (item T, lost int64, some bool) {
@@ -165,7 +166,7 @@ func (q *Queue[T]) took(taken bool) {
 	q.calling = false
 }
 
-// Close makes an item the last one: those that are added later are lost.
+// Close makes an item the last one: items that are added later are lost.
 func (q *Queue[T]) Close(last T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,8 +174,8 @@ func (q *Queue[T]) Close(last T) {
 	q.closed = true
 }
 
-// Wait waits until no item waits and no call runs. If ctx ends first it discards the items
-// that wait, counts them and the one of the call as lost, and returns their number.
+// Wait waits until no item waits and no call runs. If ctx ends first, it discards the waiting
+// items, counts them and the item of the running call as lost, and returns their number.
 func (q *Queue[T]) Wait(ctx context.Context) (lost int) {
 	q.mu.Lock()
 	if !q.running {

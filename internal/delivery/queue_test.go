@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/delivery"
 )
 
-// A call is what a queue gave a function.
+// A call holds the arguments with which a queue called its function.
 type call struct {
 	item int
 	lost int64
@@ -40,7 +40,7 @@ func refused() bool { return false }
 func panics() bool  { panic("in a call") }
 func exits() bool   { runtime.Goexit(); return true }
 
-// end lets the call that runs end, and returns after the next one has begun.
+// end lets the running call end, and returns after the next one has begun.
 func (h *held) end(how func() bool) {
 	h.let <- how
 	synctest.Wait()
@@ -53,7 +53,7 @@ func (h *held) drain() {
 		n = len(h.began)
 		select {
 		case h.let <- taken:
-		default: // none runs
+		default: // no call runs
 		}
 		synctest.Wait()
 	}
@@ -79,7 +79,7 @@ func (h *held) add(sizes ...int) {
 	}
 }
 
-// A queue that is full keeps the oldest items and the last one. Its bounds are those of what waits.
+// A full queue keeps the oldest items and the last one. Its limits apply to items that wait.
 func TestQueueIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		most, mostSize int
@@ -102,7 +102,7 @@ func TestQueueIsBounded(t *testing.T) {
 				h := hold(t, c.most, c.mostSize)
 				h.add(c.sizes...)
 				h.want(c.want, c.lost)
-				// What was taken has no part in the bounds: the same fits again.
+				// Items that were taken no longer count: the same items fit again.
 				h.began = nil
 				again := slices.Clone(c.want)
 				for i := range again {
@@ -115,7 +115,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// The bytes of an item count while it waits, and no longer.
+// The bytes of an item count only while it waits.
 func TestQueueFreesBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(t, 9, 10)
@@ -127,8 +127,8 @@ func TestQueueFreesBytes(t *testing.T) {
 	})
 }
 
-// Each call gets the number of items that were lost before its own, whether they were displaced, refused, or
-// their call panicked or ended its goroutine. That costs no other item.
+// Each call gets the number of items that were lost before its own: items that were displaced or
+// refused, and items whose call panicked or ended its goroutine. Such a call costs no other item.
 func TestQueueCountsWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(t, 2, 0)
@@ -144,8 +144,8 @@ func TestQueueCountsWhatIsLost(t *testing.T) {
 	})
 }
 
-// Wait returns when no item waits and no call runs. If its context ends first the items that wait, and the one of the
-// call, are lost: once, however the call ends.
+// Wait returns when no item waits and no call runs. If its context ends first, the items that wait,
+// and the item of the running call, are lost: they are counted once, however the call ends.
 func TestQueueWait(t *testing.T) {
 	ended, stop := context.WithCancel(context.Background())
 	stop()
@@ -160,7 +160,7 @@ func TestQueueWait(t *testing.T) {
 				if n := h.Wait(ended); n != 3 || h.Lost() != 4 {
 					t.Errorf("%d items are lost, %d in all, want 3 and 4", n, h.Lost())
 				}
-				h.Add(4, 2) // in the place that is free
+				h.Add(4, 2) // fills the free place
 				h.Add(5, 3)
 				if h.end(how); h.Lost() != 4 {
 					t.Errorf("%d items are lost, want 4: that of the call is counted twice", h.Lost())
@@ -189,7 +189,7 @@ func TestQueueWait(t *testing.T) {
 	}
 }
 
-// The item of Close is the last one: it is kept, and those that are added later are lost.
+// The item of Close is the last one: it is kept, and items that are added later are lost.
 func TestQueueClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(t, 2, 0)
@@ -203,7 +203,7 @@ func TestQueueClose(t *testing.T) {
 	})
 }
 
-// AddIdle adds an item if no other one waits or is in a call, and counts none as lost.
+// AddIdle adds an item if no other item waits or is in a call. It counts no item as lost.
 func TestQueueAddIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(t, 2, 0)
@@ -220,8 +220,8 @@ func TestQueueAddIdle(t *testing.T) {
 	})
 }
 
-// At random: the calls are in the order of the items, each gets how many were lost before, and
-// in the end each item was taken or is counted.
+// In random sequences the calls are in the order of the items, each gets the number of items lost
+// before it, and in the end each item was taken or is counted as lost.
 func TestQueueAtRandom(t *testing.T) {
 	ended, stop := context.WithCancel(context.Background())
 	stop()
@@ -230,7 +230,7 @@ func TestQueueAtRandom(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			h := hold(t, 1+random.IntN(20), random.IntN(40))
 			next, over, done := 0, 0, 0 // items that were added; calls that have ended; items that were taken
-			discarded := false          // the item of the call that runs
+			discarded := false          // the item of the running call
 			check := func() {
 				synctest.Wait()
 				if over >= len(h.began) {

@@ -1,5 +1,5 @@
-// Package legible says which texts and names a person can have written, in every script:
-// one rule for messages and for orders.
+// Package legible decides which texts and names a person can have written, in every script: one
+// rule for messages and orders.
 package legible
 
 import (
@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Fault says why a text is not 1 to most printable characters, in words that do not repeat
-// it; "" if it is. Line breaks (\n) are printable if breaks is set. Beside what shows by
-// itself it accepts what shapes and orders scripts: joiners and marks of direction, the
-// parts of emoji, also of those that are newer than this program, isolates, and where a word
-// may be broken. A text of nothing but what does not show is blank. Control characters and
+// Fault returns why a text is not 1 to most printable characters, in words that do not repeat the
+// text; "" if it is. Line breaks (\n) are printable if breaks is true. Apart from visible
+// characters Fault accepts characters that shape and order scripts: joiners and marks of direction,
+// the parts of emoji, even of emoji that are newer than this program, isolates, and marks where a
+// word may be broken. A text of invisible characters only is blank. Control characters and
 // overrides of the direction, which make a text look like another, are refused.
 func Fault(text string, most int, breaks bool) string {
 	switch n := utf8.RuneCountInString(text); {
@@ -37,13 +37,13 @@ func Fault(text string, most int, breaks bool) string {
 	return ""
 }
 
-// Tags are invisible, and mean something only behind a black flag: that of a region.
+// Tags are invisible, and have a meaning only behind a black flag: they name a region.
 const blackFlag = '\U0001f3f4'
 
 func isTag(r rune) bool { return r >= '\U000e0020' && r <= '\U000e007f' }
 
-// hidden reports whether r alone leaves nothing to be seen: a space, a character that only
-// shapes others, or a filler.
+// hidden reports whether r alone is invisible: a space, a character that only shapes others, or a
+// filler.
 func hidden(r rune) bool {
 	switch {
 	case unicode.Is(unicode.Prepended_Concatenation_Mark, r): // a sign around a number
@@ -54,14 +54,14 @@ func hidden(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// shapes reports whether r is one of the characters that do not show by themselves, or are
-// not known as such here, and without which a text in some script cannot be written.
+// shapes reports whether r is a character that is invisible, or not known as visible to this
+// program, and that texts in some script need.
 func shapes(r rune) bool {
 	switch {
 	case r >= '\u200b' && r <= '\u200f', // ends of words in Khmer, Thai, Lao and Burmese; joiners of Persian, of Indic scripts and of emoji; marks of direction
-		r == '\u00ad', r == '\u061c', r == '\u2060', r == '\u180e', // a soft hyphen; of Arabic; no break of a line; of Mongolian vowels
+		r == '\u00ad', r == '\u061c', r == '\u2060', r == '\u180e', // a soft hyphen; Arabic; no break of a line; Mongolian vowels
 		r >= '\u2066' && r <= '\u2069',         // a part with a direction of its own
-		r >= '\U0001f000' && r <= '\U0001faff': // emoji, of which each year has new ones
+		r >= '\U0001f000' && r <= '\U0001faff': // emoji, to which each year adds new ones
 		return true
 	}
 	return unicode.Is(unicode.Prepended_Concatenation_Mark, r)

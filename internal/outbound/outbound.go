@@ -1,5 +1,5 @@
-// Package outbound is for requests that are posted over HTTP to programs of others: it reads when
-// such a program takes requests again, and makes errors that can be shown.
+// Package outbound supports requests that are posted over HTTP to programs of other parties: it
+// reads when such a program accepts requests again, and removes secrets from errors.
 package outbound
 
 import (
@@ -14,11 +14,12 @@ import (
 	"time"
 )
 
-// MaxRetryAfter is what RetryAfter returns at most.
+// MaxRetryAfter is the largest value that RetryAfter returns.
 const MaxRetryAfter = 24 * time.Hour
 
 // RetryAfter reads Retry-After of a reply that came at now: seconds, or a date, which is compared
-// with the reply's own Date, so that our clock does not matter. Zero: nothing usable.
+// with the reply's own Date, so that the local clock does not matter. It returns zero if there is
+// no usable value.
 func RetryAfter(header http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
@@ -34,12 +35,12 @@ func RetryAfter(header http.Header, now time.Time) time.Duration {
 	return min(max(0, until.Sub(now)), MaxRetryAfter)
 }
 
-// ErrFailed stands for an error whose text may repeat the URL, or what was replied: net/http
-// quotes a status or a Location that it cannot read.
+// ErrFailed replaces an error whose text may repeat the URL or the reply: net/http quotes a status
+// or a Location that it cannot read.
 var ErrFailed = errors.New("the exchange failed")
 
-// Bare returns an error of an exchange without the URL, which may hold a key, and without the
-// reply, which may repeat what was sent: only errors of kinds that have neither keep their text.
+// Bare returns the error of an exchange without the URL, which may contain a key, and without the
+// reply, which may repeat the request. Only errors of kinds that contain neither keep their text.
 func Bare(err error) error {
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return e

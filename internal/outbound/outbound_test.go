@@ -40,7 +40,7 @@ func TestRetryAfter(t *testing.T) {
 		{"", "", 0}, {"7", "", 7 * time.Second}, {" 7 ", "", 7 * time.Second}, {"0", "", 0}, {"-7", "", 0}, {"soon", "", 0},
 		{"86399", "", 86399 * time.Second}, {"86401", "", 24 * time.Hour}, {"2147483648", "", 24 * time.Hour}, {"99999999999999999999", "", 24 * time.Hour},
 		{at(time.Minute), "", time.Minute}, {at(-time.Minute), "", 0}, {at(100 * time.Hour), "", 24 * time.Hour},
-		{at(time.Hour), at(59 * time.Minute), time.Minute}, // the other's clock, not ours
+		{at(time.Hour), at(59 * time.Minute), time.Minute}, // the other server's clock, not ours
 	} {
 		header := http.Header{"Retry-After": {c.after}, "Date": {c.date}}
 		if got := outbound.RetryAfter(header, now); got != c.want {
@@ -60,7 +60,7 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-// Whatever an error says, the URL and what was replied are not in what is shown.
+// Whatever the text of an error, the URL and the reply are not part of the error that Bare returns.
 func TestBare(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	untrusted := &tls.CertificateVerificationError{Err: errors.New("certificate signed by unknown authority")}

@@ -1,11 +1,11 @@
-// Package panictext prints what a panic left behind. The value is the code's of which
-// nothing is known but that it panicked: its methods may panic in turn.
+// Package panictext prints the value of a panic. The value comes from user code, so printing it may
+// panic again.
 package panictext
 
 import "fmt"
 
-// Of returns a panic's value as text, and does not panic. Package fmt recovers a panic
-// of the value's methods, but not one whose own value panics as well.
+// Of returns a panic's value as text, and does not panic. Package fmt recovers a panic of the
+// value's methods, but not a panic whose own value panics as well.
 func Of(v any) (text string) {
 	defer func() {
 		if recover() != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A block of Go on a page. One that names a file, in a comment above it, is a part of
-// that file; the others are a program, a declaration, or the body of a function.
+// A block is a block of Go on a page. If a comment above it names a file, the block is a part of
+// that file; the other blocks are a program, a declaration, or the body of a function.
 type block struct {
 	file string // below the root; empty: none is named
 	text string
@@ -26,8 +26,8 @@ func blocks(t *testing.T, page string) (all []block) {
 	return all
 }
 
-// A block that names a file stands in that file, which the compiler, the linter and the
-// tests of that package read.
+// A block that names a file is contained in that file, which the compiler, the linter and the tests
+// of its package read.
 func TestBlocksAreOfTheirFiles(t *testing.T) {
 	named := 0
 	for _, page := range pages(t) {
@@ -46,7 +46,7 @@ func TestBlocksAreOfTheirFiles(t *testing.T) {
 	}
 }
 
-// The README's program compiles as it stands.
+// The README's program compiles without changes.
 func TestProgramCompiles(t *testing.T) {
 	for _, b := range blocks(t, "README.md") {
 		if strings.HasPrefix(b.text, "package main") {
@@ -57,7 +57,7 @@ func TestProgramCompiles(t *testing.T) {
 	t.Error("the README has no program")
 }
 
-// pageHead declares what the blocks of a page name and do not make.
+// pageHead declares the names that the blocks of a page use and do not declare.
 const pageHead = `package page
 
 import (
@@ -99,7 +99,8 @@ var (
 )
 `
 
-// Every other block of Go compiles: a declaration as it stands, else as the body of a function.
+// Every other block of Go compiles: a declaration without changes, other blocks as the body of a
+// function.
 func TestPagesCompile(t *testing.T) {
 	found := 0
 	for _, page := range pages(t) {
@@ -124,7 +125,7 @@ func TestPagesCompile(t *testing.T) {
 	}
 }
 
-// vet fails the test unless go vet has nothing to say about a file.
+// vet fails the test if go vet reports anything about a file.
 func vet(t *testing.T, source string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "main.go")

@@ -19,7 +19,7 @@ var (
 	heading = regexp.MustCompile(`^#{1,6} +(.*?) *$`)
 )
 
-// targets are what a page links to, pictures included; blocks of code have no links.
+// targets returns the targets of a page's links, including pictures; blocks of code have no links.
 func targets(text string) (all []string) {
 	for _, m := range link.FindAllStringSubmatch(quoted.ReplaceAllString(fenced.ReplaceAllString(text, ""), ""), -1) {
 		all = append(all, m[1])
@@ -27,7 +27,7 @@ func targets(text string) (all []string) {
 	return all
 }
 
-// Every file, folder and heading that the documentation links to exists.
+// Every file, folder and heading to which the documentation links exists.
 func TestLinksExist(t *testing.T) {
 	links := 0
 	for _, page := range append(pages(t), "CHANGELOG.md") {
@@ -55,7 +55,8 @@ func TestLinksExist(t *testing.T) {
 
 var picture = regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]+)\)`)
 
-// Every picture has words on its page for what it shows. A drawing has a title as well, and a screenshot can be decoded.
+// Every picture has a text alternative. A drawing has a title as well, and a screenshot can be
+// decoded.
 func TestPicturesHaveWords(t *testing.T) {
 	found := 0
 	for _, page := range pages(t) {
@@ -84,9 +85,9 @@ func TestPicturesHaveWords(t *testing.T) {
 	}
 }
 
-// anchors are the fragments by which GitHub finds the headings of a page: lower case,
-// spaces as hyphens, and of all else letters, digits, hyphens and underscores. A
-// heading that is there twice has -1 behind the second.
+// anchors returns the fragments by which GitHub finds the headings of a page: lower case, hyphens
+// instead of spaces, and otherwise only letters, digits, hyphens and underscores. If a heading
+// occurs twice, the second has the suffix -1.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(fenced.ReplaceAllString(text, "")) {

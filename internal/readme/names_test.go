@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// packages are those whose names the pages use, with their folders.
+// packages are the packages whose names the pages use, with their folders.
 var packages = map[string]string{
 	"lock": "lock", "driver": "lock/driver", "guard": "lock/guard", "memlock": "lock/memlock", "redislock": "lock/redislock",
 	"sqllock": "lock/sqllock", "zklock": "lock/zklock", "redlock": "lock/redlock", "scheduler": "scheduler", "stock": "jobs/stock",
@@ -20,8 +20,8 @@ var packages = map[string]string{
 
 var qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 
-// Every name of a package that a page mentions is exported by that package, and so is
-// the field or method behind it.
+// Every name of a package that a page mentions is exported by that package, and so is the field or
+// method behind it.
 func TestNamesExist(t *testing.T) {
 	known := map[string]map[string]bool{}
 	for name, folder := range packages {
@@ -104,7 +104,7 @@ func declare(names map[string]bool, decl ast.Decl) {
 	}
 }
 
-// fields are the names inside a struct or an interface.
+// fields returns the names inside a struct or an interface.
 func fields(kind ast.Expr) (names []string) {
 	var list *ast.FieldList
 	switch k := kind.(type) {
@@ -125,8 +125,8 @@ func fields(kind ast.Expr) (names []string) {
 
 var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
 
-// Every test that a page names as its proof is there, and so is every one that is chosen by name: a choice without a test would be
-// without effect.
+// Every test that a page names as its proof exists, and so does every test that is selected by
+// name: a selection without a test would have no effect.
 func TestTestsExist(t *testing.T) {
 	known := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {

@@ -1,4 +1,4 @@
-// Package readme holds the README, and the pages beside it, to what they say.
+// Package readme checks that the README and the other pages are correct.
 package readme
 
 import (
@@ -11,7 +11,7 @@ import (
 
 const root = "../.."
 
-// pages are the README, the documentation below docs, and the other pages at the root.
+// pages returns the README, the documentation in docs, and the other pages at the root.
 func pages(t *testing.T) []string {
 	t.Helper()
 	all := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "examples/README.md"}
@@ -35,7 +35,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The README is what a stranger reads first, and to its end.
+// A new user reads the README first, and should read it to its end.
 func TestReadmeIsShort(t *testing.T) {
 	const most = 180
 	if n := strings.Count(read(t, "README.md"), "\n"); n > most {
@@ -43,8 +43,8 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// Every page of docs is in the index, and the README leads to the pages that are not
-// about an example.
+// Every page of docs is in the index, and the README links to the pages that are not about an
+// example.
 func TestIndexIsWhole(t *testing.T) {
 	index, readme := targets(read(t, "docs/README.md")), targets(read(t, "README.md"))
 	for _, page := range pages(t) {

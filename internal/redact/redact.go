@@ -1,5 +1,5 @@
-// Package redact makes text of other programs fit to be shown: secrets are masked, and it is valid,
-// printable UTF-8.
+// Package redact prepares text of other programs for display: secrets are masked, and the text
+// becomes valid, printable UTF-8.
 package redact
 
 import (
@@ -15,15 +15,15 @@ const (
 )
 
 // MaxSecret is how many bytes of a secret are compared. A caller that cuts text before it is masked
-// keeps so many bytes more: a secret that begins in front of the cut is then seen whole. Masks may be shorter than
-// secrets, so that the end of those bytes is shown too: see [Secrets.Begin].
+// keeps as many bytes more: a secret that begins before the cut is then complete. Masks may be
+// shorter than secrets, so that the end of these bytes may be displayed, too: see [Secrets.Begin].
 const MaxSecret = 4 << 10
 
 // Secrets are texts to be masked.
 type Secrets []string
 
-// New returns the lines of texts as secrets. Those shorter than 6 bytes are left out. The longest
-// come first: one may contain another.
+// New returns the lines of texts as secrets. It omits secrets shorter than 6 bytes. The longest
+// come first, since one may contain another.
 func New(texts ...string) (s Secrets) {
 	for _, text := range texts {
 		for line := range strings.Lines(text) {
@@ -36,10 +36,10 @@ func New(texts ...string) (s Secrets) {
 	return slices.Compact(s)
 }
 
-// Line masks the secrets in a line, and replaces what is no text.
+// Line masks the secrets in a line, and replaces bytes that are not printable text.
 func (s Secrets) Line(line string) string { return printable(s.masked(line)) }
 
-// Begin is Line for a line that was cut: it leaves out the part of a secret that the line may end with.
+// Begin is Line for a line that was cut: it omits the part of a secret with which the line may end.
 func (s Secrets) Begin(line string) string {
 	line = s.masked(line)
 	whole := line
@@ -69,7 +69,7 @@ func printable(line string) string {
 	}, strings.TrimSuffix(line, "\r"))
 }
 
-// Text masks the secrets in each line of a text, and returns the first n bytes of it, see Cut. A text of
+// Text masks the secrets in each line of a text, and returns its first n bytes: see Cut. A text of
 // n+MaxSecret bytes or more counts as cut.
 func (s Secrets) Text(text string, n int) string {
 	var b strings.Builder

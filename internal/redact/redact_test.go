@@ -30,11 +30,12 @@ func TestText(t *testing.T) {
 	}
 }
 
-// The masks in a text that was cut may be so short that its end is shown. It has no part of a secret.
+// The masks in a text that was cut may be so short that the end of the text is shown. It contains
+// no part of a secret.
 func TestTextThatWasCut(t *testing.T) {
 	s := redact.New("01234567890123", "0123x567")
 	for text, want := range map[string]string{
-		"and 01234567890123":        "and [masked]", // ends as it begins
+		"and 01234567890123":        "and [masked]", // the text ends like it begins
 		"01234567890123 and 012345": "[masked] and ",
 		"and 0123x56":               "and ",
 		"and 0123x5678":             "and [masked]8",

@@ -1,6 +1,6 @@
-// Package redisretry sends requests to Redis until they have an answer. It is for requests
-// that may be sent twice, such as the scripts of jobs: of an error it cannot be known
-// whether the request was carried out.
+// Package redisretry sends requests to Redis until they have an answer. It is intended for requests
+// that may be sent twice, such as the scripts of jobs: an error does not reveal whether the request
+// was carried out.
 package redisretry
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Policy says how long a request is repeated, and how often.
+// A Policy defines how long a request is repeated, and how often.
 type Policy struct {
-	First   time.Duration    // the first pause; each other one is twice as long. Zero: backoff's default
-	Longest time.Duration    // up to this. Zero: backoff's default
-	Total   time.Duration    // how long in all, or until the deadline of the context if that is earlier
+	First   time.Duration    // the first pause; each further pause is twice as long. Zero: backoff's default
+	Longest time.Duration    // the longest pause. Zero: backoff's default
+	Total   time.Duration    // the time limit, or the deadline of the context if that is earlier
 	Final   func(error) bool // errors after which a request is not repeated. Nil: Final
 }
 
-// Do sends a request until it has an answer, its error is final, or the time is over. If
-// the end of ctx cuts the last request off, it returns the error of the one before that:
-// it says more than that the context has ended.
+// Do sends a request until it has an answer, its error is final, or the time is over. If the end of
+// ctx cuts the last request off, Do returns the error of the request before it: that error contains
+// more than the end of the context.
 func Do[T any](ctx context.Context, p Policy, send func() (T, error)) (T, error) {
 	final := p.Final
 	if final == nil {
@@ -31,7 +31,7 @@ func Do[T any](ctx context.Context, p Policy, send func() (T, error)) (T, error)
 	}
 	answer, last := send()
 	if last == nil || final(last) {
-		return answer, last // as nearly always: without a timer
+		return answer, last // the usual case needs no timer
 	}
 	again := func() (T, error) {
 		next, err := send()
@@ -63,7 +63,7 @@ func (p Policy) pauses() backoff.BackOff {
 	return b
 }
 
-// total is at least 1: backoff takes 0 for no bound.
+// total returns at least 1: backoff treats 0 as no limit.
 func (p Policy) total(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return max(1, min(p.Total, time.Until(deadline)))
@@ -71,11 +71,11 @@ func (p Policy) total(ctx context.Context) time.Duration {
 	return p.Total
 }
 
-// passing are the beginnings of errors that go away without help: of a server that
-// starts, fails over, or is being resharded.
+// passing are the beginnings of errors that go away by themselves: a server starts, fails over, or
+// is being resharded.
 var passing = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "NOSCRIPT", "UNBLOCKED"}
 
-// Final reports whether an error is the server's own answer and will stay. Any other error
+// Final reports whether an error is the server's own answer and will not go away. Any other error
 // is doubt, or goes away.
 func Final(err error) bool {
 	e, ok := errors.AsType[redis.Error](err)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A redisError is an answer of a server.
+// A redisError is an error reply of a server.
 type redisError string
 
 func (e redisError) Error() string { return string(e) }
 func (redisError) RedisError()     {}
 
-// Errors of a server that starts, fails over or is busy go away; a refusal stays; an error
-// that is no answer of the server is doubt.
+// Errors of a server that starts, fails over or is busy go away; a refusal stays; an error that is
+// not an answer of the server is doubt.
 func TestFinal(t *testing.T) {
 	for text, want := range map[string]bool{
 		"LOADING Redis is loading the dataset in memory": false, "READONLY You can't write against a read only replica.": false,
@@ -38,8 +38,8 @@ var (
 	errRefused = redisError("NOPERM no rights")
 )
 
-// Requests are repeated with growing pauses until there is an answer, a final error, or no
-// time left; then the last error is returned.
+// Requests are repeated with growing pauses until there is an answer, a final error, or no time
+// left; in the last case the last error is returned.
 func TestDo(t *testing.T) {
 	p := Policy{First: 10 * time.Millisecond, Longest: 20 * time.Millisecond, Total: time.Second}
 	for name, c := range map[string]struct {
@@ -72,7 +72,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// The end of the context cuts a request off: the error before that is returned.
+// When the end of the context cuts a request off, the error before it is returned.
 func TestDoIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// answers asks the server on port for its process id: another one may have been
-// faster to bind. A server that wants a password first is known by its log,
-// which says ready only after it has bound the port.
+// answers compares the process id that the server on port reports with pid: another server may have
+// been faster to bind the port. A server that requires a password first is recognised by its log,
+// which contains "Ready" only after it has bound the port.
 func answers(port, pid int, log string) bool {
 	info, err := ask(port)
 	if err != nil {
@@ -40,7 +40,7 @@ func send(port int, commands ...string) (string, error) {
 	if _, err := conn.Write([]byte(strings.Join(commands, "\r\n") + "\r\n")); err != nil {
 		return "", err
 	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // Sentinel knows no QUIT
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // a Sentinel does not support QUIT
 		return "", err
 	}
 	var reply bytes.Buffer

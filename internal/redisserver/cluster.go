@@ -8,10 +8,9 @@ import (
 
 const slots = 16384
 
-// Cluster starts a Cluster and returns when all nodes see it whole: first its
-// masters, with equal shares of the slots in their order, then the replicas of the
-// first master, of the second, and so on. A master that has been silent for two
-// seconds is replaced.
+// Cluster starts a Cluster and returns when all nodes know the complete Cluster. The masters come
+// first, with equal shares of the slots in their order; then the replicas of the first master, of
+// the second, and so on. A master that has been silent for two seconds is replaced.
 func Cluster(t testing.TB, masters, replicas int) []*Server {
 	t.Helper()
 	nodes := make([]*Server, masters*(1+replicas))
@@ -22,8 +21,8 @@ func Cluster(t testing.TB, masters, replicas int) []*Server {
 		if i < masters {
 			nodes[i].Tell(addSlots(i*slots/masters, (i+1)*slots/masters)...)
 		}
-		// Masters with the same epoch settle that among themselves for a while, and one
-		// that is killed meanwhile leaves a replica that others do not vote for.
+		// Masters with the same epoch resolve that among themselves for a while, and the replica of
+		// a master that is killed meanwhile gets no votes.
 		nodes[i].Tell(fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1))
 		if i > 0 {
 			nodes[i].Tell(fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", nodes[0].Port()))
@@ -51,8 +50,8 @@ func Cluster(t testing.TB, masters, replicas int) []*Server {
 	return nodes
 }
 
-// addSlots are the commands that give a node the slots from one up to another,
-// which Redis 6.2 takes one by one. Inline, a command must stay below 64 KiB.
+// addSlots returns the commands that give a node the slots from one up to another. Redis 6.2 needs
+// one argument per slot, and an inline command must be shorter than 64 KiB.
 func addSlots(from, to int) []string {
 	const most = 4096
 	var commands []string
@@ -67,14 +66,14 @@ func addSlots(from, to int) []string {
 	return commands
 }
 
-// NodeID is the server's name in its Cluster.
+// NodeID returns the server's name in its Cluster.
 func (s *Server) NodeID() string {
 	s.t.Helper()
 	lines := strings.Split(s.Tell("CLUSTER MYID"), "\r\n")
 	return lines[1]
 }
 
-// cluster reports whether the server says so of its Cluster.
+// cluster reports whether the server's CLUSTER INFO contains a line.
 func (s *Server) cluster(line string) bool {
 	reply, err := send(s.Port(), "CLUSTER INFO")
 	return err == nil && strings.Contains(reply, line)

@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
-// A launched server serves until it is ended, and leaves no process that listens.
+// A launched server serves until it is ended, and leaves no listening process behind.
 func TestLaunch(t *testing.T) {
 	serverprocess.Find(t, "redis-server", "redis-server")
 	folder := t.TempDir()

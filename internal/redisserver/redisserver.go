@@ -1,8 +1,8 @@
 // Package redisserver starts real redis-server processes for tests.
 //
-// Each server listens on a free loopback port, keeps its files in the test's
-// own folder, persists nothing unless its arguments say so, and is stopped by
-// its process id when the test ends (on Linux also when the test process dies).
+// Each server listens on a free loopback port, keeps its files in the test's own folder, and
+// persists nothing unless its arguments request it. It is stopped by its process id when the test
+// ends (on Linux also when the test process dies).
 package redisserver
 
 import (
@@ -14,48 +14,47 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
-// Require is the environment variable that, set to 1, makes a missing
-// redis-server a failure instead of a skipped test.
+// Require is the environment variable that, if set to 1, makes a missing redis-server a failure
+// instead of a skipped test.
 const Require = serverprocess.Require
 
 const (
-	program  = "redis-server"   // and its Debian package
+	program  = "redis-server"   // also the name of its Debian package
 	patience = 20 * time.Second // a loaded machine starts slowly
 )
 
-// A Server is a running redis-server. Addr and Port may be called from any
-// goroutine, the other methods only from the test's own. Over Restart it keeps
-// its address and its files: without persistence it comes back empty.
+// A Server is a running redis-server. Addr and Port may be called from any goroutine, the other
+// methods only from the test's own. Restart keeps the address and the files: without persistence
+// the server is empty after it.
 type Server struct {
 	*serverprocess.Server
 
 	t testing.TB
 }
 
-// Start starts a redis-server with the given arguments ("--appendonly", "yes")
-// behind its own, and returns when it answers. Many tests and packages may do so
-// at once. Where redis-server is not installed the test is skipped, or fails if
-// CRONCE_REQUIRE_SERVERS is 1.
+// Start starts a redis-server with the given arguments ("--appendonly", "yes") behind its own, and
+// returns when it answers. Many tests and packages may call it at once. If redis-server is not
+// installed, the test is skipped, or fails if CRONCE_REQUIRE_SERVERS is 1.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	dir := t.TempDir()
 	return run(t, dir, nil, func(port int) []string { return arguments(dir, port, args) })
 }
 
-// arguments are those of a server that persists nothing, and args behind them.
+// arguments returns the arguments of a server that persists nothing, followed by args.
 func arguments(dir string, port int, args []string) []string {
 	return append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}, args...)
 }
 
-// run starts a server with nothing but these arguments.
+// run starts a server with exactly these arguments.
 func run(t testing.TB, dir string, prepare func(port int) error, args func(port int) []string) *Server {
 	t.Helper()
 	path := serverprocess.Find(t, program, program)
 	return &Server{t: t, Server: serverprocess.Start(t, dir, settings(path, prepare, args))}
 }
 
-// settings are what a server of redis-server is started with.
+// settings returns the program with which a redis-server is started.
 func settings(path string, prepare func(port int) error, args func(port int) []string) serverprocess.Program {
 	return serverprocess.Program{
 		Name: program, Patience: patience, Prepare: prepare,

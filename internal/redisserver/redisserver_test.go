@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// do sends one inline command and returns the first line of the reply, or for a
-// bulk reply and a list its first line of content.
+// do sends one inline command and returns the first line of the reply or, for a bulk reply or a
+// list, its first line of content.
 func do(t *testing.T, addr, command string) string {
 	t.Helper()
 	line, err := ask(addr, command)

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// The user as whom replicas ask their master, so that they can be cut off.
+// The user with which replicas log in to their master, so that they can be cut off.
 const (
 	replicaUser = "replica"
 	replicaAuth = "replica"
 )
 
-// asReplica are the arguments of a server that is, or may become, a replica.
+// asReplica returns the arguments of a server that is, or may become, a replica.
 func asReplica() []string {
 	return []string{"--masteruser", replicaUser, "--masterauth", replicaAuth}
 }
 
-// Replica starts a replica of master and returns when it has what master has.
+// Replica starts a replica of master and returns when it has the data of master.
 func Replica(t testing.TB, master *Server, args ...string) *Server {
 	t.Helper()
 	master.AllowReplicas()
@@ -28,16 +28,16 @@ func Replica(t testing.TB, master *Server, args ...string) *Server {
 	return s
 }
 
-// CutReplicas takes the server's replicas off, and lets none come back: what it
-// writes from now on is lost if one of them is promoted. Clients, and the other
-// nodes of a Cluster, still reach it. It returns when the replicas are gone.
+// CutReplicas disconnects the server's replicas, and prevents them from reconnecting: later writes
+// of the server are lost if one of the replicas is promoted. Clients, and the other nodes of a
+// Cluster, can still connect. CutReplicas returns when the replicas are gone.
 func (s *Server) CutReplicas() {
 	s.t.Helper()
 	s.Tell("ACL SETUSER "+replicaUser+" off", "CLIENT KILL TYPE replica")
 	s.until("that its replicas are gone", func() bool { return s.info("connected_slaves:0") })
 }
 
-// AllowReplicas lets replicas come, and come back.
+// AllowReplicas lets replicas connect and reconnect.
 func (s *Server) AllowReplicas() {
 	s.t.Helper()
 	s.Tell("ACL SETUSER "+replicaUser+" on >"+replicaAuth+" +psync +replconf +ping", "CONFIG SET repl-diskless-sync-delay 0")
@@ -54,13 +54,13 @@ func (s *Server) Tell(commands ...string) string {
 	return reply
 }
 
-// info reports whether the server says so of itself.
+// info reports whether the server's INFO contains a line.
 func (s *Server) info(line string) bool {
 	reply, err := ask(s.Port())
 	return err == nil && strings.Contains(reply, "\n"+line+"\r")
 }
 
-// until waits for something about the server to come true.
+// until waits until a condition about the server is true.
 func (s *Server) until(what string, reached func() bool) {
 	s.t.Helper()
 	for give := time.Now().Add(2 * patience); !reached(); {

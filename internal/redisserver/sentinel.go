@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// MasterName is what the Sentinels call the master they watch.
+// MasterName is the name of the master for its Sentinels.
 const MasterName = "master"
 
-// Sentinels starts three Sentinels that watch master and its replicas, and
-// returns when they know of each other and of so many replicas. Two of them
-// together replace a master that has been silent for a second.
+// Sentinels starts three Sentinels that watch master and its replicas, and returns when they know
+// each other and the given number of replicas. Two of them together replace a master that has been
+// silent for a second.
 func Sentinels(t testing.TB, master *Server, replicas int) []*Server {
 	t.Helper()
 	all := make([]*Server, 3)
@@ -34,7 +34,7 @@ func Sentinels(t testing.TB, master *Server, replicas int) []*Server {
 	return all
 }
 
-// sentinel starts one. It keeps its state in its configuration file.
+// sentinel starts one Sentinel. It keeps its state in its configuration file.
 func sentinel(t testing.TB, master *Server) *Server {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// A replica that was cut off misses what is written then, until it may come back.
+// A replica that was cut off misses the writes from then on, until it may reconnect.
 func TestReplicaIsCutOff(t *testing.T) {
 	master := redisserver.Start(t)
 	replica := redisserver.Replica(t, master)
@@ -49,8 +49,8 @@ func TestClusterFailsOver(t *testing.T) {
 	}
 }
 
-// becomes waits until a command's reply has this in its first line of content. A Sentinel breaks the connections
-// of a server that it makes the master, so that a question may stay without a reply.
+// becomes waits until the first content line of a command's reply contains want. A Sentinel closes
+// the connections of a server that it promotes, so a command may get no reply.
 func becomes(t *testing.T, s *redisserver.Server, command, want string) {
 	t.Helper()
 	for give := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {

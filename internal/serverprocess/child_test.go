@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// childEnv tells this test binary to be a server: its manner, and its port.
+// childEnv makes this test binary run as a server. It holds the server's behaviour and its port.
 const childEnv = "CRONCE_SERVERPROCESS_CHILD"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is this test binary as a server of that manner.
+// program returns this test binary as a server with the given behaviour.
 func program(manner string) Program {
 	return Program{
 		Name: manner, Patience: 60 * time.Second,
@@ -43,8 +43,7 @@ func child(manner, port string) *exec.Cmd {
 	return cmd
 }
 
-// serve tells everybody who connects its process id and its parent's, or lets a
-// child do so.
+// serve sends its process id and its parent's to every client, or lets a child do so.
 func serve(manner, port string) error {
 	switch manner {
 	case "broken":
@@ -70,7 +69,7 @@ func serve(manner, port string) error {
 	}
 }
 
-// die ends as soon as a child serves, and leaves that behind.
+// die ends as soon as a child serves, and leaves the child behind.
 func die(port string) error {
 	cmd := child("plain", port)
 	EndWithParent(cmd, syscall.SIGKILL)
@@ -87,7 +86,7 @@ func die(port string) error {
 	return err
 }
 
-// ask asks the server on port who it is.
+// ask requests the process ids from the server on port.
 func ask(port int) (pid, parent int, err error) {
 	c, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), time.Second)
 	if err != nil {
@@ -104,8 +103,8 @@ func ask(port int) (pid, parent int, err error) {
 	return pid, parent, err
 }
 
-// until waits until the server on port answers, or has not three times in a row: a
-// busy machine may be late once.
+// until waits until the server on port answers or, if answers is false, until it has failed to
+// answer three times in a row: a busy machine may be late once.
 func until(t *testing.T, port int, answers bool) {
 	t.Helper()
 	unanswered := 0

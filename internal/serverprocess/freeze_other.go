@@ -4,7 +4,7 @@ package serverprocess
 
 import "syscall"
 
-// There are no such signals here: sending none changes nothing.
+// These systems have no such signals: signal 0 changes nothing.
 const (
 	freeze = syscall.Signal(0)
 	thaw   = syscall.Signal(0)

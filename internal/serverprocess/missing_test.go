@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A recorder is a test that is asked to skip or to fail.
+// A recorder is a test that records whether it must skip or fail.
 type recorder struct {
 	testing.TB
 	verdict string
@@ -41,7 +41,7 @@ func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for require, want := range map[string]string{
 		"":  "skip: mouse is not installed (Debian: apt-get install mice)",
-		"1": "fail: mouse is not installed and CRONCE_REQUIRE_SERVERS=1 asks for it (Debian: apt-get install mice)",
+		"1": "fail: mouse is not installed and CRONCE_REQUIRE_SERVERS=1 requires it (Debian: apt-get install mice)",
 	} {
 		t.Setenv(Require, require)
 		if got := record(t, func(tb testing.TB) { Find(tb, "mouse", "mice", filepath.Join(t.TempDir(), "*")) }); got != want {
@@ -50,7 +50,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A program in PATH comes first, then the latest of its versions elsewhere.
+// Find prefers a program in PATH, and otherwise takes the latest version in the folders.
 func TestFind(t *testing.T) {
 	folders := t.TempDir()
 	for _, version := range []string{"14", "15"} {

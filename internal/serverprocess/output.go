@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// An output keeps what a process prints. It may be used concurrently.
+// An output collects the output of a process. It may be used concurrently.
 type output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

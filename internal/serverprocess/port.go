@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// given are the ports that FreePort has returned: the caller may bind its port much
-// later, and again when its server restarts.
+// given are the ports that FreePort has returned: the caller may bind its port much later, and
+// again when its server restarts.
 var given sync.Map
 
-// FreePort returns a port that no process listens on, and no port twice in a process. It
-// is below the range from which the system gives ports to outgoing connections, so
-// that none of those takes it while a server restarts.
+// FreePort returns a port on which no process listens. It returns no port twice in a process. The
+// port is below the range from which the system assigns ports to outgoing connections, so that no
+// connection takes it while a server restarts.
 func FreePort() int {
 	for {
 		port := 11000 + rand.IntN(20000)

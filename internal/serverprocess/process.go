@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// errEnded means that the server ended before it answered, as it does when it
-// cannot bind its port.
+// errEnded means that the server ended before it answered, for example because it could not bind
+// its port.
 var errEnded = errors.New("the server ended before it answered")
 
-// A process is a server that was started once, and what it printed.
+// A process is one start of a server, with its output.
 type process struct {
 	cmd  *exec.Cmd
 	log  output
-	gone chan struct{} // closed when the process was waited for
+	gone chan struct{} // closed when the process has ended
 }
 
-// launch starts a process and returns when the one that answers is this one. On an
-// error nothing is left running.
+// launch starts a process and returns when this process answers on the port. After an error no
+// process is left running.
 func (s *Server) launch() error {
 	p := &process{cmd: s.program.Command(s.port), gone: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
@@ -36,7 +36,7 @@ func (s *Server) launch() error {
 	}
 	go func() {
 		defer close(p.gone)
-		_ = p.cmd.Wait() // how it ended is in its log
+		_ = p.cmd.Wait() // its log shows how it ended
 	}()
 	s.proc = p
 	if err := s.ready(); err != nil {
@@ -65,7 +65,7 @@ func (s *Server) ready() error {
 
 // terminate asks the process to end and reports whether it did.
 func (p *process) terminate(program Program) bool {
-	_ = p.cmd.Process.Signal(cmp.Or(program.End, syscall.SIGTERM)) // gone already is what we want
+	_ = p.cmd.Process.Signal(cmp.Or(program.End, syscall.SIGTERM)) // an error means that it has already ended
 	select {
 	case <-p.gone:
 		return true
@@ -74,29 +74,29 @@ func (p *process) terminate(program Program) bool {
 	}
 }
 
-// signal sends a signal to the process and to those that it started: PostgreSQL
-// has one per connection, and they would serve on for a moment.
+// signal sends a signal to the process and to the processes that it started: PostgreSQL has one for
+// each connection, which would serve on for a moment.
 func (p *process) signal(sig os.Signal) {
 	select {
 	case <-p.gone:
-		return // its id may be another's
+		return // the process id may belong to another process
 	default:
 	}
 	for _, pid := range p.family() {
 		if process, err := os.FindProcess(pid); err == nil {
-			_ = process.Signal(sig) // gone already is as good
+			_ = process.Signal(sig) // an error means that it has already ended
 		}
 	}
 }
 
-// family are the process and those that it started.
+// family returns the ids of the process and of the processes that it started.
 func (p *process) family() []int {
 	pid := p.cmd.Process.Pid
 	return append([]int{pid}, children(pid)...)
 }
 
-// moves reports whether a thread of the process, or of one that it started, may
-// still run, as far as the system shows. One is stopped some time after the signal.
+// moves reports whether a thread of the process, or of a process that it started, may still run, as
+// far as the system reports. A thread stops some time after the signal.
 func (p *process) moves() bool {
 	for _, pid := range p.family() {
 		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -109,8 +109,8 @@ func (p *process) moves() bool {
 	return false
 }
 
-// statusOf is what a file of the system has: state, parent, ...; nothing of what
-// has ended.
+// statusOf returns the fields of a stat file of the system: state, parent, ... It returns nil if
+// the process has ended.
 func statusOf(path string) []string {
 	stat, err := os.ReadFile(path)
 	if err != nil {
@@ -120,7 +120,7 @@ func statusOf(path string) []string {
 	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
-// children are the processes whose parent is pid, as far as the system shows.
+// children returns the processes whose parent is pid, as far as the system reports.
 func children(pid int) (found []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {

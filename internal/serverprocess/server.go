@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	tries = 20 // other ports, when another process was faster to bind one
+	tries = 20 // with another port, if another process was faster to bind one
 	pause = 10 * time.Millisecond
 )
 
-// A Program is what differs between the servers.
+// A Program holds the differences between the servers.
 type Program struct {
 	Name     string         // for messages
-	Patience time.Duration  // how long it may take to begin, and to end
-	End      syscall.Signal // asks it to end; zero is SIGTERM
-	Orphaned syscall.Signal // what it gets when the test process dies; zero is SIGKILL
+	Patience time.Duration  // the time limit of its start, and of its end
+	End      syscall.Signal // asks the server to end; zero: SIGTERM
+	Orphaned syscall.Signal // sent to the server when the test process dies; zero: SIGKILL
 
-	// Prepare, if any, writes the files of a server that will use this port.
+	// Prepare, if not nil, writes the files of a server that will use this port.
 	Prepare func(port int) error
-	// Command is the server on this port, in the foreground.
+	// Command returns the command that runs the server on this port, in the foreground.
 	Command func(port int) *exec.Cmd
-	// Answers reports whether the server serves, and is no other one that was
-	// faster to bind the port.
+	// Answers reports whether the server serves, and is not another server that was faster to bind
+	// the port.
 	Answers func(*Server) bool
 }
 
@@ -45,8 +45,8 @@ type Server struct {
 	proc    *process
 }
 
-// Start starts a server, whose files are in dir, and returns when it answers. It
-// ends with the test. Many tests and packages may do so at once.
+// Start starts a server with its files in dir, and returns when it answers. The server ends with
+// the test. Many tests and packages may call Start at once.
 func Start(t testing.TB, dir string, p Program) *Server {
 	t.Helper()
 	s, err := Lasting(dir, p)
@@ -58,8 +58,8 @@ func Start(t testing.TB, dir string, p Program) *Server {
 	return s
 }
 
-// Lasting is Start for a server of many tests: the caller kills it, and no test may
-// stop or restart it. On an error nothing is left running.
+// Lasting is Start for a server that many tests share: the caller kills it, and no test may stop or
+// restart it. After an error no process is left running.
 func Lasting(dir string, p Program) (*Server, error) {
 	s := &Server{program: p, dir: dir}
 	var err error
@@ -77,42 +77,41 @@ func Lasting(dir string, p Program) (*Server, error) {
 	return nil, fmt.Errorf("serverprocess: start %s: %w", p.Name, err)
 }
 
-// Addr is the server's host:port. It stays the same over Restart.
+// Addr returns the server's host:port. Restart does not change it.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Port is the server's port.
+// Port returns the server's port.
 func (s *Server) Port() int { return s.port }
 
-// Dir is the folder with the server's files.
+// Dir returns the folder with the server's files.
 func (s *Server) Dir() string { return s.dir }
 
-// Pid is the process id of the server that runs, or of the last one that ran.
+// Pid returns the process id of the running server, or of the last one that ran.
 func (s *Server) Pid() int { return s.proc.cmd.Process.Pid }
 
-// Log is what the running server has printed so far.
+// Log returns the output of the running server so far.
 func (s *Server) Log() string { return s.proc.log.String() }
 
-// Stop ends the server as an operator would, with its clients connected, and
-// waits until it is gone. A frozen one is continued, or it could not. A server
-// that is gone already is no error.
+// Stop ends the server as an operator would, with its clients connected, and waits until it has
+// ended. It continues a frozen server first, which could not end otherwise. A server that has
+// already ended is not an error.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.Thaw()
 	if !s.proc.terminate(s.program) {
-		s.t.Fatalf("serverprocess: %s: pid %d still runs %v after it was told to end", s.program.Name, s.Pid(), s.program.Patience)
+		s.t.Fatalf("serverprocess: %s: pid %d still runs %v after the signal to end", s.program.Name, s.Pid(), s.program.Patience)
 	}
 }
 
-// Kill ends the server, and what it has started, as a crash would (SIGKILL) and
-// waits until it is gone.
+// Kill ends the server, and the processes that it started, as a crash would (SIGKILL), and waits
+// until it has ended.
 func (s *Server) Kill() {
 	s.proc.signal(syscall.SIGKILL)
 	<-s.proc.gone
 }
 
-// Freeze stops the server and all it has started from running (SIGSTOP), and waits
-// until they stand still: its connections stay open and nothing answers. Thaw lets
-// it go on.
+// Freeze stops the server and all processes that it started (SIGSTOP), and waits until they stand
+// still: the connections stay open and the server does not answer. Thaw lets it continue.
 func (s *Server) Freeze() {
 	s.proc.signal(freeze)
 	for give := time.Now().Add(s.program.Patience); s.proc.moves() && time.Now().Before(give); {
@@ -123,8 +122,8 @@ func (s *Server) Freeze() {
 // Thaw continues a frozen server (SIGCONT).
 func (s *Server) Thaw() { s.proc.signal(thaw) }
 
-// Restart stops the server if it runs and starts it again on the same port, with
-// the files it left.
+// Restart stops the server if it runs and starts it again on the same port, with the files that it
+// left.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Stop()

@@ -45,7 +45,7 @@ func TestStartManyAtOnce(t *testing.T) {
 	}
 }
 
-// A server comes back at its address, after a crash and while it runs.
+// A server is restarted at the same address, after a crash and while it runs.
 func TestRestart(t *testing.T) {
 	s := Start(t, t.TempDir(), program("plain"))
 	for _, end := range []func(){s.Kill, func() {}, s.Stop} {
@@ -60,8 +60,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A frozen server answers nothing, nor do the processes it has started, and then
-// it goes on.
+// A frozen server does not answer, nor do the processes that it has started. After that it
+// continues.
 func TestFreezeThaw(t *testing.T) {
 	s := Start(t, t.TempDir(), program("parent"))
 	pid, _, err := ask(s.Port())
@@ -92,7 +92,7 @@ func TestStopFrozenAndTwice(t *testing.T) {
 	s.Kill()
 }
 
-// A server that does not end when it is asked to fails the test, in time.
+// A server that ignores the request to end fails the test, in time.
 func TestStopIsBounded(t *testing.T) {
 	s := Start(t, t.TempDir(), program("stubborn"))
 	s.program.Patience = 50 * time.Millisecond
@@ -105,7 +105,7 @@ func TestStopIsBounded(t *testing.T) {
 	}
 }
 
-// Each server is ended by the signal that it wants.
+// Each server is ended by the signal of its program.
 func TestEnd(t *testing.T) {
 	p := program("stubborn")
 	p.End = syscall.SIGINT
@@ -114,7 +114,8 @@ func TestEnd(t *testing.T) {
 	wantGone(t, s.Pid())
 }
 
-// Another server has the port: launch says so and does not take it for its own.
+// Another server has the port: launch returns that error and does not mistake it for its own
+// server.
 func TestPortTaken(t *testing.T) {
 	s := Start(t, t.TempDir(), program("plain"))
 	other := &Server{program: program("plain"), port: s.Port()}
@@ -124,8 +125,8 @@ func TestPortTaken(t *testing.T) {
 	until(t, s.Port(), true)
 }
 
-// Somebody is faster to bind the first port: the server gets another, and its files
-// are made for that.
+// Another process is faster to bind the first port: the server gets another port, for which its
+// files are written.
 func TestNextPort(t *testing.T) {
 	var ports []int
 	p := program("plain")
@@ -158,7 +159,7 @@ func TestStartFails(t *testing.T) {
 		p    Program
 		want string
 	}{
-		{program("broken"), "no such option"}, // in the server's own words
+		{program("broken"), "no such option"}, // the server's own words
 		{silent, "no answer on port"},
 		{unprepared, "no room"},
 	} {

@@ -13,25 +13,25 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
-// A kind is what differs between the servers.
+// A kind holds the differences between the servers.
 type kind struct {
 	program string
-	debian  string         // the package that it is in
+	debian  string         // its package
 	driver  string         // of database/sql
-	user    string         // which may do everything, without a password
-	admin   string         // a database that is always there
-	ready   string         // what it prints when it has bound its port and is ready
-	end     syscall.Signal // asks it to end soon, with its clients connected
-	quit    syscall.Signal // ends it at once, with all that it started
-	folders []string       // where program is besides PATH
-	// initialise makes the files of an empty server in dir.
+	user    string         // which has all rights, without a password
+	admin   string         // a database that always exists
+	ready   string         // printed when the server has bound its port and is ready
+	end     syscall.Signal // makes it end soon, even with its clients connected
+	quit    syscall.Signal // ends it at once, with all processes that it started
+	folders []string       // where the program is besides PATH
+	// initialise returns the command that creates the files of an empty server in dir.
 	initialise func(bin, dir string) *exec.Cmd
 	arguments  func(dir string, port int) []string
 	dsn        func(user, addr, database string) string
 }
 
-// The settings are unsafe against a crash of the machine, and safe against one
-// of the server: what was committed has reached the system.
+// The settings are unsafe against a crash of the machine, and safe against a crash of the server:
+// committed data has reached the operating system.
 var (
 	postgres = &kind{
 		program: "postgres", debian: "postgresql", driver: "pgx",
@@ -70,23 +70,23 @@ var (
 
 const initFile = "init.sql"
 
-// account is run by MariaDB at each start: what its installation makes cannot
-// log in over TCP.
+// account is run by MariaDB at each start: the users that its installation creates cannot log in
+// over TCP.
 const account = "CREATE USER IF NOT EXISTS cronce@'127.0.0.1';\nGRANT ALL ON *.* TO cronce@'127.0.0.1';\n"
 
-// tmpdir keeps the temporary tables of a MariaDB from another one, which removes
-// all that it finds in a folder when it starts.
+// tmpdir gives each MariaDB its own folder for temporary tables: at its start MariaDB removes all
+// files in that folder.
 func tmpdir(dir string) string { return "--tmpdir=" + dir }
 
 func data(dir string) string { return filepath.Join(dir, "data") }
 
-// find returns the folder that the server's program is in, or ends the test.
+// find returns the folder of the server's program, or ends the test.
 func (k *kind) find(t testing.TB) (bin string) {
 	t.Helper()
 	return filepath.Dir(serverprocess.Find(t, k.program, k.debian, k.folders...))
 }
 
-// prepare makes the files of an empty server in dir, and returns how to run it.
+// prepare creates the files of an empty server in dir, and returns how to run it.
 func (k *kind) prepare(bin, dir string, args []string) (serverprocess.Program, error) {
 	p := serverprocess.Program{Name: k.program, Patience: patience, End: k.end, Orphaned: k.quit}
 	if err := os.WriteFile(filepath.Join(dir, initFile), []byte(account), 0o644); err != nil { //nolint:gosec // no secret

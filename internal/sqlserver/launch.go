@@ -9,20 +9,20 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
-// A Launched server belongs to a program that is no test, such as a benchmark. It has the
-// durability that its kind has by default. End ends it.
+// A Launched server belongs to a program that is not a test, such as a benchmark. It has the
+// default durability of its kind. End ends it.
 type Launched struct {
 	server   *Server
 	database string
 }
 
-// LaunchPostgres starts a PostgreSQL server with an empty database, and returns when it is
-// ready. It fails where PostgreSQL is not installed. On an error nothing is left.
+// LaunchPostgres starts a PostgreSQL server with an empty database, and returns when it is ready.
+// It fails if PostgreSQL is not installed. After an error nothing is left.
 func LaunchPostgres(ctx context.Context) (*Launched, error) {
 	return durable(ctx, postgres, "-c", "fsync=on", "-c", "full_page_writes=on", "-c", "shared_buffers=128MB")
 }
 
-// LaunchMariaDB is the same for a MariaDB server.
+// LaunchMariaDB does the same with a MariaDB server.
 func LaunchMariaDB(ctx context.Context) (*Launched, error) {
 	return durable(ctx, mariadb, "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=128M")
 }
@@ -44,10 +44,10 @@ func durable(ctx context.Context, k *kind, args ...string) (*Launched, error) {
 	return l, nil
 }
 
-// Driver is the name under which the server's driver is registered with database/sql.
+// Driver returns the name under which the server's driver is registered with database/sql.
 func (l *Launched) Driver() string { return l.server.Driver() }
 
-// DSN is the data source name of the database.
+// DSN returns the data source name of the database.
 func (l *Launched) DSN() string { return l.server.DSN(l.database) }
 
 // End kills the server and removes its files.
@@ -66,12 +66,12 @@ func launch(k *kind, bin string, args []string) (*Server, error) {
 			return &Server{s, k}, nil
 		}
 	}
-	_ = os.RemoveAll(dir) // why there is no server counts
+	_ = os.RemoveAll(dir) // only the error of the start matters
 	return nil, err
 }
 
 // end kills a server that no test ends, and removes its files.
 func (s *Server) end() {
 	s.Kill()
-	_ = os.RemoveAll(s.Dir()) // the system empties its folder for temporary files
+	_ = os.RemoveAll(s.Dir()) // if it fails, the system empties its folder for temporary files
 }

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// The tests run on MariaDB. These words are what MySQL would take otherwise: those
-// that it does not know, or refuses here, and those that it reserves since version
-// 8 and MariaDB does not.
+// The tests run on MariaDB. MySQL would treat these words differently: it does not know or support
+// some of them, and since version 8 it reserves others that MariaDB does not reserve.
 var (
 	unknown = strings.Fields("RETURNING EXCLUDED SEQUENCE NEXTVAL LASTVAL SETVAL MINUS EXAMINED VERSIONING PERIOD INET4 INET6 UUID" +
 		" IDLE_TRANSACTION_TIMEOUT IDLE_WRITE_TRANSACTION_TIMEOUT MAX_STATEMENT_TIME CLOCK_TIMESTAMP")
@@ -17,15 +16,14 @@ var (
 		" RECURSIVE ROW_NUMBER STORED SYSTEM TABLESAMPLE VIRTUAL WINDOW")
 )
 
-// aside is what MySQL does not read, comments that MariaDB executes included, and
-// what it takes as a text.
+// aside matches the parts of a statement that are not words for MySQL: comments, except for
+// comments that MariaDB executes, and text literals.
 var (
 	aside = regexp.MustCompile(`(?s)--[^\n]*|/\*[^!].*?\*/|'[^']*'`)
 	words = regexp.MustCompile(`\w+`)
 )
 
-// NotMySQL returns the words of a statement that MySQL 8 would not take as MariaDB
-// does.
+// NotMySQL returns the words of a statement that MySQL 8 would treat differently than MariaDB.
 func NotMySQL(statement string) (bad []string) {
 	for _, word := range words.FindAllString(aside.ReplaceAllString(statement, " "), -1) {
 		if w := strings.ToUpper(word); slices.Contains(unknown, w) || slices.Contains(reserved, w) {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// unprivileged makes root's servers run as nobody, to whom it gives their folder:
-// PostgreSQL refuses to run as root.
+// unprivileged makes servers that root starts run as the user nobody, and makes that user the owner
+// of their folder: PostgreSQL refuses to run as root.
 func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return nil, nil

@@ -12,15 +12,15 @@ var shared struct {
 	servers map[*kind]outcome
 }
 
-// An outcome is a server, or why there is none: to try it again would take long.
+// An outcome is a server, or the error of its start: another try would take long.
 type outcome struct {
 	*Server
 
 	err error
 }
 
-// Main runs the tests of a package whose tests share servers, stops those and
-// returns the exit code, for TestMain:
+// Main runs the tests of a package whose tests share servers, stops the servers and returns the
+// exit code, for TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(sqlserver.Main(m)) }
 func Main(m *testing.M) int {
@@ -35,14 +35,14 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// SharedPostgres returns the PostgreSQL server of this test binary. Tests keep to
-// databases of their own and neither stop nor freeze it.
+// SharedPostgres returns the PostgreSQL server of this test binary. Tests use only databases of
+// their own and neither stop nor freeze the server.
 func SharedPostgres(t testing.TB) *Server {
 	t.Helper()
 	return share(t, postgres)
 }
 
-// SharedMariaDB is the same for MariaDB.
+// SharedMariaDB does the same with MariaDB.
 func SharedMariaDB(t testing.TB) *Server {
 	t.Helper()
 	return share(t, mariadb)

@@ -38,7 +38,7 @@ func rows(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
-// What was committed survives a crash, and the server comes back with its arguments.
+// Committed data survives a crash, and the server restarts with its arguments.
 func TestRestart(t *testing.T) {
 	for _, c := range servers {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A frozen server answers nothing, and then goes on.
+// A frozen server does not answer, and then continues.
 func TestFreeze(t *testing.T) {
 	for _, c := range servers {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package wait has pauses and calls that end with their context.
+// Package wait provides pauses and calls that end with their context.
 package wait
 
 import (
@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Sleep returns nil when d has passed, or the error of ctx if that ends first or has ended.
+// Sleep returns nil when d has passed, or the error of ctx if ctx ends first or has ended.
 func Sleep(ctx context.Context, d time.Duration) error {
 	Woken(ctx, d, nil)
 	return ctx.Err()
 }
 
-// Woken returns when d has passed, or earlier when ctx ends or woken has a value or is
-// closed, which it reports.
+// Woken returns when d has passed, or earlier when ctx ends, or woken has a value or is closed. It
+// reports whether woken ended the wait.
 func Woken(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
 	if d <= 0 && woken == nil {
 		return false
@@ -29,8 +29,8 @@ func Woken(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
 	return false
 }
 
-// Call calls f and returns its result. When ctx has ended, Call waits for grace more and
-// then returns the error of ctx, also if f ignores that: f then goes on by itself, and its
+// Call calls f and returns its result. When ctx has ended, Call waits for f for another grace and
+// then returns the error of ctx, even if f ignores ctx: f then continues in the background, and its
 // result is lost. A context that cannot end costs no goroutine.
 func Call[T any](ctx context.Context, grace time.Duration, f func(context.Context) (T, error)) (T, error) {
 	var none T

@@ -44,7 +44,7 @@ func TestWoken(t *testing.T) {
 	})
 }
 
-// A call returns its result until ctx and the grace have ended, whatever the function does.
+// A call returns its result until ctx and the grace have ended, however long the function takes.
 func TestCall(t *testing.T) {
 	lasts := func(d time.Duration) func(context.Context) (int, error) {
 		return func(context.Context) (int, error) { time.Sleep(d); return 1, nil }
@@ -68,7 +68,7 @@ func TestCall(t *testing.T) {
 				if v != c.result || !errors.Is(err, c.err) || time.Since(began) != c.want {
 					t.Errorf("%d, %v after %v, want %d, %v after %v", v, err, time.Since(began), c.result, c.err, c.want)
 				}
-				time.Sleep(2 * time.Hour) // the function goes on by itself
+				time.Sleep(2 * time.Hour) // the function continues in the background
 			})
 		})
 	}

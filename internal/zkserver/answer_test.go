@@ -2,7 +2,7 @@ package zkserver
 
 import "testing"
 
-// Another server has the port: it is not taken for one's own.
+// Another server that has the port is not mistaken for this one.
 func TestAnswersForItself(t *testing.T) {
 	s := Start(t)
 	if !answers(s.Port(), s.Dir()) {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// What a server is started as.
+// The main class of a server.
 const (
 	alone      = "org.apache.zookeeper.server.ZooKeeperServerMain"
 	inEnsemble = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 )
 
-// arguments keep the machine small and its start quick.
+// arguments returns arguments that keep the process small and its start quick.
 func arguments(class, config string) []string {
 	return []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dzookeeper.fastleader.maxNotificationInterval=1000", // else a server that waits for a majority looks once a minute
+		"-Dzookeeper.fastleader.maxNotificationInterval=1000", // otherwise a server that waits for a majority checks once a minute
 		"-Dzookeeper.preAllocSize=256", "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 		"-cp", jar + ":" + filepath.Join(filepath.Dir(jar), "slf4j-simple.jar"),

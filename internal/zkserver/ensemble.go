@@ -15,23 +15,23 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
-// SyncLimit is how many ticks the servers of an Ensemble wait for each other: a
-// leader that is silent for so long is replaced, a follower left behind.
+// SyncLimit is how many ticks the servers of an Ensemble wait for each other: a leader that is
+// silent for longer is replaced, and a follower is dropped.
 const SyncLimit = 10
 
-// initLimit is how many ticks a new leader and its followers try to agree, before
-// they elect again. They may try in vain: a follower that comes back to a leader
-// which has written more is sometimes not understood by it (ZOOKEEPER-4685).
+// initLimit is for how many ticks a new leader and its followers try to agree before they elect
+// again. They may try in vain: a leader that has written more sometimes does not understand a
+// follower that reconnects (ZOOKEEPER-4685).
 const initLimit = 20
 
 const (
 	members = 3
 	tries   = 3
-	looks   = 20 * time.Millisecond // between two looks at the servers
+	looks   = 20 * time.Millisecond // between two checks of the servers
 )
 
-// An Ensemble is three servers that elect one of them their leader. Its methods
-// belong to the test's goroutine.
+// An Ensemble is three servers that elect one of them their leader. Its methods may only be called
+// from the test's goroutine.
 type Ensemble struct {
 	Servers []*Server
 
@@ -39,21 +39,21 @@ type Ensemble struct {
 	via func(from, to int, addr string) string
 }
 
-// StartEnsemble starts three servers with the given lines of zoo.cfg behind their
-// own, as Start does, and returns when all of them serve.
+// StartEnsemble starts three servers with the given lines of zoo.cfg behind their own, like Start,
+// and returns when all of them serve.
 func StartEnsemble(t testing.TB, settings ...string) *Ensemble {
 	t.Helper()
 	return StartEnsembleOver(t, func(_, _ int, addr string) string { return addr }, settings...)
 }
 
-// StartEnsembleOver is StartEnsemble with a network of the test's own: via returns
-// at which address the from-th of Servers reaches the to-th, which listens for its
-// followers at addr. Elections go past it.
+// StartEnsembleOver is StartEnsemble with a network of the test's own: via returns the address at
+// which the from-th of Servers reaches the to-th, which listens for its followers at addr.
+// Elections do not use via.
 func StartEnsembleOver(t testing.TB, via func(from, to int, addr string) string, settings ...string) *Ensemble {
 	t.Helper()
 	java := find(t)
 	e := &Ensemble{t: t, via: via}
-	for range tries { // other ports, when another process was faster to bind one
+	for range tries { // with other ports, if another process was faster to bind one
 		if e.start(java, settings) {
 			return e
 		}
@@ -62,8 +62,8 @@ func StartEnsembleOver(t testing.TB, via func(from, to int, addr string) string,
 	return nil
 }
 
-// start starts the servers and reports whether all of them serve. If they do not,
-// none is left running.
+// start starts the servers and reports whether all of them serve. If they do not, none is left
+// running.
 func (e *Ensemble) start(java string, settings []string) bool {
 	e.t.Helper()
 	settings = append([]string{
@@ -83,7 +83,7 @@ func (e *Ensemble) start(java string, settings []string) bool {
 	return false
 }
 
-// peers are the lines that show each server where it finds itself and the others.
+// peers returns the configuration lines with which each server finds itself and the others.
 func (e *Ensemble) peers() [members][]string {
 	var lines [members][]string
 	for to := range members {
@@ -124,7 +124,7 @@ func (e *Ensemble) member(java string, id int, settings []string) *Server {
 	})}
 }
 
-// unbound reports whether a server found one of its ports taken.
+// unbound reports whether one of the servers could not bind a port.
 func (e *Ensemble) unbound() bool {
 	return slices.ContainsFunc(e.Servers, func(s *Server) bool { return strings.Contains(s.Log(), "BindException") })
 }
@@ -146,8 +146,8 @@ func (e *Ensemble) Whole() {
 	}
 }
 
-// Leader waits until a server leads, but for those that are left out, and returns
-// it. A leader that was stopped does not know for a moment that it was replaced.
+// Leader waits until a server leads, not counting the servers in out, and returns it. For a moment,
+// a leader that was stopped does not know that it was replaced.
 func (e *Ensemble) Leader(out ...*Server) *Server {
 	e.t.Helper()
 	var leader *Server
@@ -171,7 +171,7 @@ func (e *Ensemble) Others(s *Server) []*Server {
 	return slices.DeleteFunc(slices.Clone(e.Servers), func(other *Server) bool { return other == s })
 }
 
-// Addrs are the addresses of the servers.
+// Addrs returns the addresses of the servers.
 func (e *Ensemble) Addrs() []string {
 	addrs := make([]string, len(e.Servers))
 	for i, s := range e.Servers {
@@ -180,7 +180,7 @@ func (e *Ensemble) Addrs() []string {
 	return addrs
 }
 
-// within waits until something is so, or reports that it was not in time.
+// within waits until a condition is true, and reports whether it was in time.
 func within(limit time.Duration, is func() bool) bool {
 	for give := time.Now().Add(limit); !is(); <-time.After(looks) {
 		if time.Now().After(give) {

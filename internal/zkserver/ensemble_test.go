@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/internal/zkserver"
 )
 
-// The leader is killed: the others elect another one, which has what was
-// acknowledged, and the first follows it when it comes back.
+// The leader is killed: the others elect another one, which has the acknowledged data, and the
+// first follows it when it is restarted.
 func TestEnsembleElectsALeader(t *testing.T) {
 	e := zkserver.StartEnsemble(t)
 	first := e.Leader()
@@ -32,7 +32,7 @@ func TestEnsembleElectsALeader(t *testing.T) {
 	}
 }
 
-// A server that has no majority does not serve.
+// A server without a majority does not serve.
 func TestWithoutMajority(t *testing.T) {
 	e := zkserver.StartEnsemble(t)
 	leader := e.Leader()

@@ -16,11 +16,11 @@ var shared struct {
 	on     bool
 	tried  bool
 	server *serverprocess.Server
-	err    error // why there is none: to try it again would take long
+	err    error // the error of its start: another try would take long
 }
 
-// Main runs the tests of a package whose tests share a server, stops it and
-// returns the exit code, for TestMain:
+// Main runs the tests of a package whose tests share a server, stops the server and returns the
+// exit code, for TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(zkserver.Main(m)) }
 func Main(m *testing.M) int {
@@ -34,8 +34,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Shared returns the address of the ZooKeeper of this test binary. Tests keep to
-// namespaces of their own, and expect no zxid to follow another at once.
+// Shared returns the address of the ZooKeeper of this test binary. Tests use only namespaces of
+// their own, and do not expect consecutive zxids.
 func Shared(t testing.TB) string {
 	t.Helper()
 	java := find(t)

@@ -1,11 +1,10 @@
 // Package zkserver starts real ZooKeeper servers for tests.
 //
-// A server stands alone, or is one of an Ensemble. Each listens on free loopback
-// ports, keeps its files in the test's own folder, and is stopped by its process id
-// when the test ends (on Linux also when the test process dies). Its tick is 200 ms,
-// so that sessions of 400 ms and more are allowed, and it does not force its log to
-// the disk: it keeps what it acknowledged over the end of its process, not of the
-// machine.
+// A server is standalone, or a member of an Ensemble. Each server listens on free loopback ports,
+// keeps its files in the test's own folder, and is stopped by its process id when the test ends (on
+// Linux also when the test process dies). Its tick is 200 ms, so that sessions of 400 ms and more
+// are allowed. It does not sync its log to disk: acknowledged data survives the end of its process,
+// but not of the machine.
 package zkserver
 
 import (
@@ -19,11 +18,11 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
-// Require is the environment variable that, set to 1, makes a missing ZooKeeper
-// a failure instead of a skipped test.
+// Require is the environment variable that, if set to 1, makes a missing ZooKeeper a failure
+// instead of a skipped test.
 const Require = serverprocess.Require
 
-// Tick is the unit of the server's times. The shortest session has two.
+// Tick is the unit of the server's times. The shortest session has two ticks.
 const Tick = 200 * time.Millisecond
 
 const (
@@ -32,19 +31,18 @@ const (
 	patience = 60 * time.Second // a loaded machine starts slowly
 )
 
-// A Server is a running ZooKeeper. Addr and Port may be called from any
-// goroutine, the other methods only from the test's own. Over Restart it keeps its
-// address and its files: sessions live on if their clients come back in time.
+// A Server is a running ZooKeeper. Addr and Port may be called from any goroutine, the other
+// methods only from the test's own. Restart keeps the address and the files: sessions live on if
+// their clients reconnect in time.
 type Server struct {
 	*serverprocess.Server
 
 	t testing.TB
 }
 
-// Start starts a ZooKeeper with the given lines of zoo.cfg ("tickTime=100")
-// behind its own, and returns when it answers. Many tests and packages may do so
-// at once. Where Java or ZooKeeper is not installed the test is skipped, or fails
-// if CRONCE_REQUIRE_SERVERS is 1.
+// Start starts a ZooKeeper with the given lines of zoo.cfg ("tickTime=100") behind its own, and
+// returns when it answers. Many tests and packages may call it at once. If Java or ZooKeeper is not
+// installed, the test is skipped, or fails if CRONCE_REQUIRE_SERVERS is 1.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	java := find(t)
@@ -52,7 +50,7 @@ func Start(t testing.TB, settings ...string) *Server {
 	return &Server{t: t, Server: serverprocess.Start(t, dir, program(java, dir, slices.Clone(settings)))}
 }
 
-// program is a server that stands alone, with its files in dir.
+// program returns a standalone server, with its files in dir.
 func program(java, dir string, settings []string) serverprocess.Program {
 	config := filepath.Join(dir, "zoo.cfg")
 	return serverprocess.Program{
@@ -63,7 +61,7 @@ func program(java, dir string, settings []string) serverprocess.Program {
 	}
 }
 
-// find returns the path of Java, if ZooKeeper is installed too.
+// find returns the path of Java, if ZooKeeper is installed, too.
 func find(t testing.TB) string {
 	t.Helper()
 	java := serverprocess.Find(t, "java", packages)
@@ -73,7 +71,7 @@ func find(t testing.TB) string {
 	return java
 }
 
-// Ask sends one of the server's four-letter words and returns the answer.
+// Ask sends one of the server's four-letter words and returns the reply.
 func (s *Server) Ask(word string) string {
 	s.t.Helper()
 	answer, err := ask(s.Port(), word, 10*time.Second)

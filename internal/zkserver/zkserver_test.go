@@ -24,7 +24,7 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// What was acknowledged is there again after a crash.
+// Acknowledged data is available again after a crash.
 func TestKillKeepsWhatWasAcknowledged(t *testing.T) {
 	s := zkserver.Start(t)
 	c := connect(t, s)

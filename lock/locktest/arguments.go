@@ -18,14 +18,14 @@ var argumentTests = []test{
 	{"a refused request leaves its batch alone", badAmongGood},
 }
 
-// done is a context that has ended: what is refused is not sent, so it is not doubt.
+// done returns a context that has ended: a refused request is not sent, so its error is not doubt.
 func (s *stand) done() context.Context {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	return ctx
 }
 
-// spoilt is a request with one bad argument.
+// spoilt makes a request with one bad argument.
 type spoilt[T any] struct {
 	argument string
 	spoil    func(*T)
@@ -66,7 +66,7 @@ var badRun = []spoilt[series.RunRef]{
 	{"fence", func(r *series.RunRef) { r.Fence = driver.MaxNumber + 1 }},
 }
 
-// andKeys adds the bad keys to what else can be bad.
+// andKeys adds the bad keys to the other bad arguments.
 func andKeys[T any](all []spoilt[T], set func(of *T, key string)) []spoilt[T] {
 	for _, key := range badKeys {
 		all = append(slices.Clip(all), spoilt[T]{"key", func(of *T) { set(of, key) }})

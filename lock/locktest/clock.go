@@ -64,7 +64,7 @@ func clockDoubt(s *stand) {
 	equal(s, "readings", len(rs), 0)
 }
 
-// step moves the store's clock by d, either way.
+// step moves the store's clock by d, in either direction.
 func (s *stand) step(d time.Duration) {
 	s.env.SetClock(time.UnixMilli(s.look().Now).Add(d))
 }

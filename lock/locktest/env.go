@@ -1,8 +1,8 @@
-// Package locktest is the contract that every store of package lock is held to.
+// Package locktest is the contract that every store of package lock must keep.
 //
-// A store's own test calls [Run] with an [Env] that opens fresh, empty stores and
-// lets time pass on them. There is a part per capability; the parts of what a
-// driver does not offer are not run, and the log says so.
+// A store's own test calls [Run] with an [Env] that opens fresh, empty stores and lets time pass on
+// them. There is a part for each capability. The parts for capabilities that a driver does not have
+// are not run, and the test log names them.
 package locktest
 
 import (
@@ -13,50 +13,49 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// An Env is how the suite gets at a store.
+// An Env gives the suite access to a store.
 type Env struct {
-	// Open returns a driver on a fresh, empty namespace, with the default bounds
-	// of its journal. The driver is closed, where it has to be, through t.Cleanup.
+	// Open returns a driver on a fresh, empty namespace, with the default limits of its journal. If
+	// the driver must be closed, Open does so with t.Cleanup.
 	Open func(t *testing.T) driver.Driver
-	// In runs a test: synctest.Test for a store in memory, a direct call
-	// otherwise (also if nil).
+	// In runs a test: synctest.Test for a store in memory, otherwise a direct call, as if nil.
 	In func(t *testing.T, f func(t *testing.T))
-	// Wait returns when at least d has passed on the clock of the store opened
-	// last, for its expiries too. A bubble sleeps; a simulated server is moved; on
-	// a real one Wait asks for its clock until it has come far enough.
+	// Wait returns when at least d has passed on the clock of the store opened last, which also
+	// counts for its expiries. A bubble sleeps; a simulated server is moved; on a real server Wait
+	// reads the clock until enough time has passed.
 	Wait func(d time.Duration)
-	// SetClock sets the clock of the store opened last. Give it only if that clock
-	// moves by nothing but Wait and SetClock: then times are compared exactly. Nil:
-	// the clock runs by itself, and what needs it to jump is not run.
+	// SetClock sets the clock of the store opened last. Set it only if nothing but Wait and
+	// SetClock moves that clock: then times are compared exactly. Nil: the clock runs by itself,
+	// and tests that need it to jump are not run.
 	SetClock func(now time.Time)
-	// Forget drops all that the store opened last keeps, as FLUSHALL does. Nil:
-	// what needs it is not run.
+	// Forget deletes all data of the store opened last, as FLUSHALL does. Nil: tests that need it
+	// are not run.
 	Forget func()
-	// Desert takes a place for an owner in the store opened last, as a process does
-	// that dies then; the key is held, so its error is a *lock.HeldError. Nil: what
-	// needs it is not run.
+	// Desert takes a place for an owner in the store opened last, like a process that dies right
+	// after that. The key is held, so the error is a *lock.HeldError. Nil: tests that need it are
+	// not run.
 	Desert func(a driver.Acquisition) error
-	// Spoil puts something in the place of a plain key's lease, in the store opened last,
-	// that the store cannot read. Nil: what needs it is not run.
+	// Spoil replaces a plain key's lease, in the store opened last, by data that the store cannot
+	// read. Nil: tests that need it are not run.
 	Spoil func(key string)
-	// Only says which parts are run, by their names: those of one store may be
-	// shared among tests that run side by side. Nil: all.
+	// Only selects the parts to run, by their names: the parts of one store may be divided among
+	// tests that run concurrently. Nil: all parts.
 	Only func(part string) bool
-	// Rounds is how many random sequences the store is compared with the rules
-	// over. Zero: 300 if there is a SetClock, else 3.
+	// Rounds is the number of random sequences in which the store is compared with the rules. Zero:
+	// 300 if there is a SetClock, otherwise 3.
 	Rounds int
 }
 
 // exact reports whether the store's clock stands still unless it is moved.
 func (e *Env) exact() bool { return e.SetClock != nil }
 
-// Run holds the driver that env opens to the contract, one subtest per rule.
+// Run checks the driver that env opens against the contract, with one subtest per rule.
 func Run(t *testing.T, env Env) {
 	if env.In == nil {
 		env.In = func(t *testing.T, f func(t *testing.T)) { f(t) }
 	}
 	var d driver.Driver
-	env.In(t, func(t *testing.T) { d = env.Open(t) }) // no subtest: it is needed whatever -run selects
+	env.In(t, func(t *testing.T) { d = env.Open(t) }) // outside of a subtest: needed whatever -run selects
 	for _, p := range parts {
 		if env.Only != nil && !env.Only(p.name) {
 			continue
@@ -69,20 +68,20 @@ func Run(t *testing.T, env Env) {
 	}
 }
 
-// A part is the tests of one capability.
+// A part holds the tests of one capability.
 type part struct {
 	name  string
 	needs need
 	tests []test
 }
 
-// A test is one rule, named by a sentence.
+// A test checks one rule, named by a sentence.
 type test struct {
 	name string
 	do   func(s *stand)
 }
 
-// A need is what a part needs of the driver and of the Env.
+// A need is a requirement of a part on the driver and on the Env.
 type need uint16
 
 const (

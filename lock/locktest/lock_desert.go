@@ -16,7 +16,7 @@ var desertTests = []test{
 	{"a key that is kept for an owner is not freed by its release with an earlier fence", desertNotReleased},
 }
 
-// kept is how long a store at most keeps a key for an owner that does not answer.
+// kept is the longest time for which a store keeps a key for an owner that does not answer.
 const kept = 2 * time.Second
 
 // desert takes a place for an owner that never answers, behind a holder.
@@ -61,7 +61,7 @@ func desertExpired(s *stand) {
 	dead := s.deserted()
 	s.env.Wait(short + slack)
 	s.within("left", s.held(s.acquisition(long)).Left, kept)
-	g, _ := s.acquire(dead) // it comes back in time
+	g, _ := s.acquire(dead) // the owner comes back in time
 	s.within("left", g.Left, long)
 }
 

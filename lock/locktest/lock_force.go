@@ -32,7 +32,7 @@ var forceTests = []test{
 	{"force: bad arguments are refused by name", forceArguments},
 }
 
-// longReason has what could be read as something else in a store.
+// longReason contains characters that have a special meaning in some store.
 const longReason = `50% of "a\b" | c; {d}, e/f.1 é #1# 'g' *h? [i] $&^ + x`
 
 func forcing(id string) driver.ForceRequest {
@@ -96,7 +96,7 @@ func forceRecord(s *stand) {
 	equal(s, "records of another key", len(s.forcings("other")), 0)
 }
 
-// clock is what the store's says, in ms; without one a fence says it.
+// clock returns the store's clock in ms; if the store has none, a fence gives the time.
 func (s *stand) clock() int64 {
 	s.Helper()
 	clocked, is := s.driver.(driver.Clocked)
@@ -262,7 +262,7 @@ func forceMost(s *stand) {
 	}
 }
 
-// forceOld needs a clock that is moved.
+// forceOld needs a clock that is moved by hand.
 func forceOld(s *stand) {
 	if !s.env.exact() {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// forcedOf is a forced unlock of leases with the fences from and to alone. The record is
-// zero if no owner holds the key under one.
+// forcedOf forces an unlock of the leases whose fences are in [from, to]. The record is zero if no
+// owner holds the key with such a fence.
 func (s *stand) forcedOf(id string, from, to int64) driver.ForceRecord {
 	s.Helper()
 	f := forcing(id)
@@ -27,7 +27,7 @@ func (s *stand) forcedOf(id string, from, to int64) driver.ForceRecord {
 func forceFences(s *stand) {
 	for _, limit := range s.limits() {
 		for i, c := range []struct {
-			below, above int64 // where the range begins and ends, from the lease's fence
+			below, above int64 // the distances of the range's ends from the lease's fence
 			taken        int
 		}{{0, 0, 1}, {1, 1, 1}, {1, 0, 1}, {0, 1, 1}, {1, -1, 0}, {-1, 1, 0}, {-1, 2, 0}} {
 			a := s.acquisition(long)
@@ -51,7 +51,7 @@ func forceFences(s *stand) {
 	}
 }
 
-// A request that arrives when the key has gone to another owner leaves that one alone.
+// A request that arrives when another owner has the key does not affect that owner.
 func forceLate(s *stand) {
 	for _, limit := range s.limits() {
 		a := s.acquisition(long)
@@ -95,7 +95,8 @@ func forceSome(s *stand) {
 	equal(s, "holders that are taken", s.forcedOf("all", 0, 0).Holders, 3)
 }
 
-// The release of a lease that was taken says so before its renewal has, and again.
+// The release of a lease that was taken reports this before its renewal has, and again when
+// repeated.
 func forceReleased(s *stand) {
 	for _, limit := range s.limits() {
 		a := s.acquisition(long)
@@ -120,7 +121,7 @@ func forceReleased(s *stand) {
 		says("after the next owner")
 		other := h
 		other.Fence = 0
-		s.release(other) // that it does not hold the key is all that it asks for
+		s.release(other) // it only requires that the owner does not hold the key
 		s.env.Wait(5 * time.Millisecond)
 	}
 }

@@ -20,7 +20,7 @@ func (l late) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	return l.Driver.Acquire(context.WithoutCancel(ctx), a)
 }
 
-// Wait waits only if the store does: a Locker does not ask another one to.
+// Wait may only be called if the store is a driver.Waiter: a Locker does not call it otherwise.
 func (l late) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	l.asked <- struct{}{}
 	<-l.answer

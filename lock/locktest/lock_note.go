@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// longNote has what could be read as something else in a store.
+// longNote contains characters that have a special meaning in some store.
 const longNote = "why: 50% of \"a\\b\" 'c' {d}, e/f.1 é #1# (g) *h? [i] \u200d-$&^ + x+"
 
 func sharingNote(s *stand) {

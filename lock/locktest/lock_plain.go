@@ -34,7 +34,7 @@ func (s *stand) acquisition(ttl time.Duration) driver.Acquisition {
 	return driver.Acquisition{Key: "key", Owner: s.owner(), TTL: ttl}
 }
 
-// acquire takes a key and returns the holding.
+// acquire takes a key and returns the grant and the reference to its lease.
 func (s *stand) acquire(a driver.Acquisition) (driver.Grant, driver.LeaseRef) {
 	s.Helper()
 	g, err := s.driver.Acquire(s.ctx, a)
@@ -69,8 +69,8 @@ func (s *stand) release(h driver.LeaseRef) {
 	}
 }
 
-// within fails the test unless got is want, or where the clock runs by itself as
-// much below it as an answer may take on a loaded machine.
+// within fails the test unless got is want. If the clock runs by itself, got may be lower by the
+// time that an answer may take on a loaded machine.
 func (s *stand) within(what string, got, want time.Duration) {
 	s.Helper()
 	least := want
@@ -170,8 +170,8 @@ func plainReleasedTwice(s *stand) {
 	s.releasedAgain(h)
 }
 
-// releasedAgain releases a key that is free, and was this owner's: not every store
-// still knows. Of an owner that knows of no grant nothing is left in any case.
+// releasedAgain releases a free key whose lease was this owner's: not every store still knows that.
+// A release without a fence succeeds in any case, since the owner has no lease.
 func (s *stand) releasedAgain(h driver.LeaseRef) {
 	s.Helper()
 	if err := s.driver.Release(s.ctx, h); err != nil && !errors.Is(err, driver.ErrForgotten) {
@@ -181,8 +181,8 @@ func (s *stand) releasedAgain(h driver.LeaseRef) {
 	s.release(h)
 }
 
-// forgotten fails the test unless the release is answered that the store does not know of
-// the lease any more. An owner that knows of no grant gets no error.
+// forgotten fails the test unless the release returns that the store does not know the lease any
+// more. A release without a fence returns no error.
 func (s *stand) forgotten(h driver.LeaseRef) {
 	s.Helper()
 	if err := s.driver.Release(s.ctx, h); !errors.Is(err, driver.ErrForgotten) {
@@ -192,7 +192,7 @@ func (s *stand) forgotten(h driver.LeaseRef) {
 	s.release(h)
 }
 
-// limits are those with which a store may be asked for a key.
+// limits returns the limits with which a key of the store can be requested.
 func (s *stand) limits() []int {
 	if _, shares := s.driver.(driver.Sharer); shares {
 		return []int{1, 2}

@@ -37,11 +37,11 @@ func fencesGrow(s *stand) {
 		} else {
 			s.release(h)
 		}
-		s.env.Wait(slack) // past the fence of this asker
+		s.env.Wait(slack) // past the fence that this owner has seen
 	}
 }
 
-// time is the store's, in µs as its fences count it: the fence of a key that was never
+// time returns the store's time in µs, as its fences count it: the fence of a key that was never
 // used.
 func (s *stand) time() int64 {
 	s.Helper()
@@ -68,8 +68,8 @@ func fencesAboveFloor(s *stand) {
 	}
 }
 
-// fencesOverSteps needs a clock that is put back, and owners that have seen no fence, as
-// those of a process that has just begun.
+// fencesOverSteps needs a clock that is put back, and owners that have seen no fence, like the
+// owners of a process that has just started.
 func fencesOverSteps(s *stand) {
 	clock, tells := s.driver.(driver.Clocked)
 	if !s.env.exact() || !tells {
@@ -109,8 +109,8 @@ func (s *stand) beyond(a driver.Acquisition) {
 	}
 }
 
-// An asker that has seen a fence more than a day ahead of the store's clock is granted
-// nothing, and leaves nothing: neither the key nor another is the worse for it.
+// An owner that has seen a fence more than a day ahead of the store's clock is granted nothing, and
+// changes nothing: neither this key nor another one is affected.
 func fencesBeyond(s *stand) {
 	now := s.time()
 	for _, limit := range s.limits() {
@@ -128,8 +128,8 @@ func fencesBeyond(s *stand) {
 	}
 }
 
-// fencesFurthest needs a clock that stands still: a day ahead is believed, to the µs,
-// and once that has been granted nothing is, until the clock has gone on.
+// fencesFurthest needs a clock that stands still. A fence a day ahead is accepted, to the µs; once
+// it has been granted, no further fence is, until the clock has gone on.
 func fencesFurthest(s *stand) {
 	if !s.env.exact() {
 		return
@@ -148,8 +148,8 @@ func fencesFurthest(s *stand) {
 	equal(s, "the fence after it", again.Fence, g.Fence+1)
 }
 
-// Twenty owners ask for one key at the same time, twenty times over: each time
-// exactly one is granted.
+// Twenty owners request one key at the same time, twenty times over: each time exactly one is
+// granted.
 func plainRace(s *stand) {
 	for round := range 20 {
 		if n := s.race(fmt.Sprint("key ", round)); n != 1 {
@@ -209,7 +209,7 @@ var badKeys = []string{"", strings.Repeat("x", driver.MaxKey+1), "a\nb", "a\x00b
 
 func plainArguments(s *stand) {
 	ctx, cancel := context.WithCancel(s.ctx)
-	cancel() // what is refused is not sent
+	cancel() // a refused request is not sent
 	for _, key := range badKeys {
 		_, err := s.front().Acquire(ctx, driver.Acquisition{Key: key, Owner: "n/1", TTL: long})
 		s.refused(err, "key")

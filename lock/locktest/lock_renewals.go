@@ -26,7 +26,7 @@ func (s *stand) renewAll(hs []driver.LeaseRef) []driver.Renewal {
 	return answers
 }
 
-// prolonged fails the test unless the lease is answered as renewed.
+// prolonged fails the test unless the answer is a renewed lease.
 func (s *stand) prolonged(r driver.Renewal, h driver.LeaseRef) {
 	s.Helper()
 	if r.Err != nil {
@@ -49,7 +49,7 @@ func (s *stand) leases(n int) []driver.LeaseRef {
 }
 
 func renewalsMany(s *stand) {
-	const n = 203 // more than a store asks for at once
+	const n = 203 // more than a store sends in one request
 	hs := s.leases(n)
 	for i := range hs {
 		switch i % 50 {
@@ -85,7 +85,7 @@ func renewalsShared(s *stand) {
 		h.Limit, h.TTL = limit, long
 		hs = append(hs, h)
 	}
-	hs[1].Limit = 0 // a wrong one changes no answer
+	hs[1].Limit = 0 // a wrong limit changes no answer
 	a := s.acquisition(short)
 	a.Key = "alone"
 	_, alone := s.acquire(a)

@@ -24,7 +24,7 @@ var severalTests = []test{
 	{"several: bad arguments are refused by name", severalArguments},
 }
 
-// acquisitions are of several keys by one owner.
+// acquisitions returns acquisitions of several keys by one owner.
 func (s *stand) acquisitions(keys ...string) []driver.Acquisition {
 	owner := s.owner()
 	as := make([]driver.Acquisition, len(keys))
@@ -50,7 +50,7 @@ func (s *stand) together(as []driver.Acquisition) []driver.LeaseRef {
 	return hs
 }
 
-// notTogether fails the test unless the keys are refused because of that one.
+// notTogether fails the test unless the keys are refused because key is held.
 func (s *stand) notTogether(as []driver.Acquisition, key string) {
 	s.Helper()
 	gs, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
@@ -60,7 +60,7 @@ func (s *stand) notTogether(as []driver.Acquisition, key string) {
 	}
 }
 
-// free fails the test unless the keys are.
+// free fails the test unless the keys are free.
 func (s *stand) free(keys ...string) {
 	s.Helper()
 	for _, key := range keys {
@@ -155,7 +155,7 @@ func severalReleased(s *stand) {
 	hs := s.together(s.acquisitions("a", "b", "c", "d"))
 	s.release(hs[1])
 	_, other := s.acquire(driver.Acquisition{Key: "b", Owner: s.owner(), TTL: long})
-	hs[2].Fence = 0 // whatever it was granted
+	hs[2].Fence = 0 // any fence
 	errs := s.driver.(driver.MultiAcquirer).ReleaseAll(s.ctx, hs)
 	equal(s, "answers", len(errs), len(hs))
 	for i, err := range errs {
@@ -170,7 +170,7 @@ func severalReleased(s *stand) {
 	s.free("a", "c", "d")
 }
 
-// Ten owners ask for two of four keys each, at the same time, over and over.
+// Ten owners request two of four keys each, at the same time, over and over.
 func severalRace(s *stand) {
 	keys := []string{"a", "b", "c", "d"}
 	users := make(map[string]*atomic.Int32)
@@ -260,7 +260,7 @@ func severalMost(s *stand) {
 	as := s.acquisitions(keys...)
 	grants, err := s.driver.(driver.MultiAcquirer).AcquireAll(s.ctx, as)
 	if errors.Is(err, driver.ErrUnsupported) {
-		return // they do not live together
+		return // the keys are on different servers
 	}
 	if err != nil || len(grants) != len(as) {
 		s.Fatalf("%d grants, %v", len(grants), err)

@@ -34,7 +34,7 @@ var sharingTests = []test{
 	{"random requests are answered by the rule", sharingRule},
 }
 
-// sharing is an acquisition with a limit.
+// sharing returns an acquisition with a limit.
 func (s *stand) sharing(limit int, ttl ...time.Duration) driver.Acquisition {
 	a := s.acquisition(long)
 	a.Limit = limit
@@ -44,7 +44,7 @@ func (s *stand) sharing(limit int, ttl ...time.Duration) driver.Acquisition {
 	return a
 }
 
-// taken acquires with a limit.
+// taken acquires the key with a limit.
 func (s *stand) taken(limit int, ttl ...time.Duration) driver.LeaseRef {
 	s.Helper()
 	a := s.sharing(limit, ttl...)
@@ -70,7 +70,7 @@ func (s *stand) notRenewed(h driver.LeaseRef) {
 	s.lost(err)
 }
 
-// holders are the owners that hold the key, or for whom it is kept.
+// holders returns the owners that hold the key, or for which it is kept.
 func (s *stand) holders() []driver.Holder {
 	s.Helper()
 	all, err := s.driver.(driver.Sharer).Holders(s.ctx, "key")
@@ -245,7 +245,7 @@ func sharingByOther(s *stand) {
 func sharingReleasedTwice(s *stand) {
 	first, second := s.taken(2), s.taken(2)
 	s.release(first)
-	s.lost(s.driver.Release(s.ctx, first)) // another has the key
+	s.lost(s.driver.Release(s.ctx, first)) // another owner has the key
 	s.notRenewed(first)
 	s.release(second)
 	s.releasedAgain(second)
@@ -280,7 +280,7 @@ func sharingHolders(s *stand) {
 	s.release(alone)
 	hs := []driver.LeaseRef{s.taken(3), s.taken(driver.NoLimit), s.taken(3)}
 	hs[0].TTL = long / 2
-	s.renewed(hs[0]) // the earliest is that of the earliest grant, not of the next deadline
+	s.renewed(hs[0]) // the earliest holder is the one with the earliest grant, not with the next deadline
 	s.told(hs...)
 	if i, ok := s.driver.(driver.Inspector); ok {
 		at, err := i.Inspect(s.ctx, "key")
@@ -293,7 +293,7 @@ func sharingHolders(s *stand) {
 	s.told(hs[0], hs[2])
 }
 
-// told fails the test unless these are the holders.
+// told fails the test unless these leases are the holders.
 func (s *stand) told(hs ...driver.LeaseRef) {
 	s.Helper()
 	all := s.holders()
@@ -305,7 +305,7 @@ func (s *stand) told(hs ...driver.LeaseRef) {
 	}
 }
 
-// Twenty owners ask at the same time: three are granted, each with another fence.
+// Twenty owners send requests at the same time: three are granted, each with a different fence.
 func sharingRace(s *stand) {
 	for range 10 {
 		var mu sync.Mutex

@@ -16,8 +16,7 @@ var sharingDesertTests = []test{
 	{"barging passes those who wait where there is room", sharingBargedBy},
 }
 
-// unheard is how long a waiter that died may keep those out that would fit beside
-// the holders.
+// unheard is how long a waiter that died may block owners that would fit beside the holders.
 const unheard = 6 * time.Second
 
 // desertFor takes a place for an owner that never answers.

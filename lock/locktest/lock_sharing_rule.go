@@ -17,18 +17,18 @@ type sharer struct {
 	until time.Duration
 }
 
-// A crowd asks for one key and knows what the answers must be.
+// A crowd sends requests for one key and computes the expected answers.
 type crowd struct {
 	*stand
 	rand *rand.Rand
 	all  []*sharer
-	now  time.Duration // since the beginning; moves only on a clock that stands still otherwise
+	now  time.Duration // since the beginning; advances only if the store's clock otherwise stands still
 	last int64
 	log  []string
 }
 
-// Random owners with random limits acquire, renew, release and expire; every
-// answer is compared with the rule.
+// Random owners with random limits acquire, renew, release and expire; every answer is compared
+// with the rule.
 func sharingRule(s *stand) {
 	rounds := 12
 	if s.env.exact() && s.env.Rounds == 0 {
@@ -87,7 +87,7 @@ func (c *crowd) some() *sharer { return c.all[c.rand.IntN(len(c.all))] }
 
 func (c *crowd) logf(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
 
-// holding are the owners that hold the key now.
+// holding returns the owners that hold the key now.
 func (c *crowd) holding() []*sharer {
 	for _, o := range c.all {
 		if o.fence != 0 && c.now >= o.until {
@@ -97,7 +97,7 @@ func (c *crowd) holding() []*sharer {
 	return slices.DeleteFunc(slices.Clone(c.all), func(o *sharer) bool { return o.fence == 0 })
 }
 
-// fits is the rule.
+// fits applies the rule.
 func (c *crowd) fits(o *sharer) bool {
 	holding := c.holding()
 	limit := o.Limit

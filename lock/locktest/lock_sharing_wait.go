@@ -26,7 +26,7 @@ func (s *stand) queuedFor(limit int) *waiter {
 	return s.queued(s.sharing(limit))
 }
 
-// servedAll waits for the grants of several, whose fences must differ.
+// servedAll waits for the grants of several waiters, whose fences must differ.
 func (s *stand) servedAll(ws ...*waiter) []driver.LeaseRef {
 	s.Helper()
 	var hs []driver.LeaseRef
@@ -94,8 +94,8 @@ func sharingOrder(s *stand) {
 	}
 }
 
-// Readers come and go so that one nearly always holds the key; a writer that asks
-// then is not kept out.
+// Readers come and go so that one nearly always holds the key; a writer that waits then is not
+// blocked forever.
 func sharingStream(s *stand) {
 	ctx, stop := context.WithCancel(s.ctx)
 	var wg sync.WaitGroup
@@ -173,7 +173,7 @@ func sharingTrust(s *stand) {
 	h := s.taken(1)
 	w := s.queuedFor(driver.NoLimit)
 	inLine := time.Now()
-	<-time.After(200 * time.Millisecond) // the poll that is under way at the release may take the key
+	<-time.After(200 * time.Millisecond) // a poll that runs during the release may take the key
 	s.release(h)
 	h = s.servedAll(w)[0]
 	if w.got.Asked.Before(inLine) {

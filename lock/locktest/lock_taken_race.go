@@ -11,7 +11,7 @@ import (
 
 const racers = 6
 
-// race runs f for so many that begin together, and counts those that report success.
+// race runs f in racers goroutines that begin together, and counts how many of them report success.
 func race(f func(i int) bool) int {
 	var done atomic.Int32
 	var wg sync.WaitGroup
@@ -26,8 +26,8 @@ func race(f func(i int) bool) int {
 	return int(done.Load())
 }
 
-// Operators that free a key at the same time take its lease from the holder once, and
-// one record is kept; what one of them sends twice counts once.
+// Operators that free a key at the same time take its lease from the holder once, and one record is
+// kept; a request that one of them sends twice counts once.
 func forceRace(s *stand) {
 	for _, limit := range s.limits() {
 		a := s.acquisition(long)

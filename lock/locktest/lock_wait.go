@@ -25,11 +25,11 @@ var waitTests = []test{
 	{"what a Locker waits for when its caller has left is given back", waitLeft},
 }
 
-// A waiter is an owner that waits in a goroutine of its own.
+// A waiter is an owner that waits in its own goroutine.
 type waiter struct {
 	driver.Acquisition
 	stop context.CancelFunc
-	done chan struct{} // closed when what follows is known
+	done chan struct{} // closed when the fields below are set
 	got  driver.Grant
 	err  error
 }
@@ -46,7 +46,7 @@ func (s *stand) await(a driver.Acquisition) *waiter {
 	return w
 }
 
-// queued starts a waiter that finds the key held and returns when it has a place.
+// queued starts a waiter that finds the key held, and returns when the waiter has a place.
 func (s *stand) queued(a driver.Acquisition) *waiter {
 	s.Helper()
 	before := s.inspect(a.Key).Waiting
@@ -61,7 +61,7 @@ func (s *stand) queued(a driver.Acquisition) *waiter {
 	return w
 }
 
-// patience is how long something may take that should happen soon.
+// patience is the longest time for events that should happen soon.
 const patience = 20 * time.Second
 
 // served waits for the waiter's grant.
@@ -172,7 +172,7 @@ func waitTrust(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
 	w := s.queued(s.acquisition(long))
 	inLine := time.Now()
-	<-time.After(200 * time.Millisecond) // a store that is polled has been asked anew; its last poll may be under way
+	<-time.After(200 * time.Millisecond) // a store that is polled has been polled again; its last poll may still run
 	s.release(h)
 	h = s.served(w)
 	if w.got.Asked.Before(inLine) {
@@ -214,8 +214,8 @@ func waitSkipped(s *stand) {
 	s.served(second)
 }
 
-// The key is released and its waiter gives up at the same time, over and over:
-// either it was granted, or nothing is left of it.
+// The key is released and its waiter gives up at the same time, over and over: either the waiter
+// was granted the key, or nothing is left of it.
 func waitLate(s *stand) {
 	for i := range 30 {
 		_, h := s.acquire(s.acquisition(long))

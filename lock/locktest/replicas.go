@@ -8,9 +8,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// short fails the test unless err is what the store answers when it is asked for
-// more replicas than it has: doubt that names how many there were, or from a
-// store that cannot wait for any, that it cannot. It reports which.
+// short fails the test unless err is the store's answer to a request for more replicas than it has.
+// That is doubt with the number of replicas, or driver.ErrUnsupported from a store that cannot wait
+// for any. short reports whether the store waited.
 func (s *stand) short(err error) (waited bool) {
 	s.Helper()
 	if errors.Is(err, driver.ErrUnsupported) {
@@ -28,7 +28,7 @@ func plainReplicas(s *stand) {
 	a.Replicas = driver.MaxReplicas
 	_, err := s.front().Acquire(s.ctx, a)
 	s.short(err)
-	s.acquire(s.acquisition(long)) // nothing is left of it
+	s.acquire(s.acquisition(long)) // the request left nothing behind
 	if _, waits := s.driver.(driver.Waiter); waits {
 		b := s.acquisition(long)
 		b.Key, b.Replicas = "another", driver.MaxReplicas

@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A reply that is lost makes its owner ask again: each request that is sent
-// twice must be answered as before and do nothing more.
+// A lost reply makes its owner repeat the request: each request that is sent twice must get the
+// same answer and change nothing more.
 var againTests = []test{
 	{"each answer to a claim is given again", againClaims},
 	{"a renewal, an ending, an opening, a pause and a resume are answered again", againOthers},
@@ -19,7 +19,7 @@ var againTests = []test{
 	{"a context that has ended is doubt in each answer, and nothing is done", againDoubt},
 }
 
-// twice claims c twice: the second answer must be as the first, and nothing may change.
+// twice claims c twice: the second answer must equal the first, and nothing may change.
 func (s *stand) twice(what string, c series.Claim, want series.Kind) series.Answer {
 	s.Helper()
 	first := s.claimed(c, want)

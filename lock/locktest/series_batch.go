@@ -26,7 +26,7 @@ func batchEmpty(s *stand) {
 	equal(s, "looks", len(s.numbered.ReadSeries(s.ctx, nil)), 0)
 }
 
-// fleet opens n series and returns a claim of a due number of each.
+// fleet opens n series and returns a claim of a due number for each of them.
 func (s *stand) fleet(n int) []series.Claim {
 	s.Helper()
 	os := make([]series.OpenRequest, n)
@@ -48,7 +48,7 @@ func (s *stand) fleet(n int) []series.Claim {
 	return cs
 }
 
-// grants claims them all, which must all be granted, and returns their runs.
+// grants sends all claims, which must all be granted, and returns their runs.
 func (s *stand) grants(cs []series.Claim) []series.RunRef {
 	s.Helper()
 	runs := make([]series.RunRef, len(cs))
@@ -134,7 +134,7 @@ func batchRuns(s *stand) {
 	runs := s.grants(s.fleet(230))
 	for i := range runs {
 		if i%3 == 1 {
-			runs[i].Fence++ // not theirs
+			runs[i].Fence++ // a wrong fence
 		}
 	}
 	for i, r := range s.numbered.RenewRuns(s.ctx, runs) {

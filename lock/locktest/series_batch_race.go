@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Eight nodes claim the same numbers of fifty series at the same time, each in
-// another order: each number is granted to one of them and passed to the others.
+// Eight nodes claim the same numbers of fifty series at the same time, each in a different order:
+// each number is granted to one of them and passed to the others.
 func batchRace(s *stand) {
 	const nodes = 8
 	fleet := s.fleet(50)

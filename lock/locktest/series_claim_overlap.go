@@ -6,8 +6,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// beside begins a run of due(1) that is alive, and returns it with the claim of
-// a number that falls due meanwhile.
+// beside begins a run of due(1) that is alive, and returns it with the claim of a number that
+// becomes due during the run.
 func (s *stand) beside(o series.Overlap) (series.RunRef, series.Claim) {
 	s.Helper()
 	s.open()
@@ -32,7 +32,7 @@ func rowSkipped(s *stand) {
 	equal(s, "the run is alive", s.renew(run).Alive, true)
 }
 
-// skipsAtGrant claims a number that falls due at the very instant of the grant.
+// skipsAtGrant claims a number that becomes due exactly at the time of the grant.
 func (s *stand) skipsAtGrant() {
 	s.Helper()
 	if !s.env.exact() {

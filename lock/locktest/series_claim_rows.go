@@ -103,7 +103,7 @@ func rowAgainSpent(s *stand) {
 		equal(s, "who decided it", a.Node, driver.NodeOf(c.Owner))
 	})
 	s.granted(s.ask(s.due(3), s.due(2)))
-	s.unchanged(func() { s.claimed(c, series.KindPassed) }) // it is not the mark any more
+	s.unchanged(func() { s.claimed(c, series.KindPassed) }) // it is no longer the mark
 }
 
 func rowExpired(s *stand) {
@@ -225,7 +225,7 @@ func rowMissed(s *stand) {
 		late.Deadline = 4 * time.Millisecond
 		s.claimed(late, series.KindMissed)
 		c = s.ask(now, now-5)
-		c.Deadline = 0 // at its instant it is not late
+		c.Deadline = 0 // at its own instant it is not late
 		s.granted(c)
 	}
 }
@@ -238,8 +238,8 @@ func rowMissedMisfire(s *stand) {
 	s.reason(s.last(series.VerdictMissed, s.mark, c.Number), series.ReasonMisfire)
 }
 
-// A number of a former spec is never granted, whatever its deadline, and nothing of it is
-// decided before it is due. What else was left may still run.
+// A number of a former spec is never granted, whatever its deadline, and nothing about it is
+// decided before it is due. Other runs that were left may still run.
 func rowRespecified(s *stand) {
 	s.open()
 	now := s.look().Now
@@ -255,7 +255,7 @@ func rowRespecified(s *stand) {
 	c = s.ask(s.look().Now-1, s.mark)
 	c.Late, c.Between, c.Revision = series.ReasonRespecified, 2, "r0"
 	s.claimed(c, series.KindMissed)
-	s.claimed(c, series.KindMissed) // asked again
+	s.claimed(c, series.KindMissed) // repeated
 	l := s.last(series.VerdictMissed, s.mark, c.Number)
 	s.reason(l, series.ReasonRespecified)
 	if s.journaled != nil {

@@ -17,14 +17,14 @@ func (s *stand) dead() series.RunRef {
 	return run
 }
 
-// after is the claim by a fresh owner that takes a run over.
+// after returns the claim of a fresh owner that takes a run over.
 func (s *stand) after(run series.RunRef) series.Claim {
 	c := s.ask(run.Number, s.mark)
 	c.From, c.Rerun = run.Fence, true
 	return c
 }
 
-// settles claims c, which must be passed and must settle the run with v.
+// settles sends c, which must be passed and must settle the run with v.
 func (s *stand) settles(c series.Claim, run series.RunRef, v series.Verdict) {
 	s.Helper()
 	a := s.claimed(c, series.KindPassed)
@@ -48,7 +48,7 @@ func rowTakeoverFence(s *stand) {
 		s.unchanged(func() { s.claimed(c, series.KindPassed) })
 	}
 	c := s.after(run)
-	c.Number = s.due(2) // no run
+	c.Number = s.due(2) // this number has no run
 	s.unchanged(func() { s.claimed(c, series.KindPassed) })
 }
 

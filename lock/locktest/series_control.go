@@ -46,7 +46,7 @@ func (s *stand) audit() []series.AuditRecord {
 	return all
 }
 
-// changeLines returns the lines about changes that have a record.
+// changeLines returns the lines of changes that have a record.
 func (s *stand) changeLines() (lines []series.Line) {
 	s.Helper()
 	for _, l := range s.lines() {
@@ -68,9 +68,9 @@ func controlRecords(s *stand) {
 	var answers []series.ControlAnswer
 	for _, c := range changes {
 		answers = append(answers, s.makes(c))
-		s.control(c) // a repetition has no record
+		s.control(c) // a repetition adds no record
 	}
-	s.refuses(s.change(series.ActionResume), series.RefusedNotPaused) // nor has a refusal
+	s.refuses(s.change(series.ActionResume), series.RefusedNotPaused) // a refusal adds none, either
 	records := s.audit()
 	if len(records) != len(changes) {
 		s.Fatalf("the audit has %+v, want %d records", records, len(changes))
@@ -113,13 +113,13 @@ func controlOtherBody(s *stand) {
 		s.refuses(other, series.RefusedOp)
 	}
 	seen := c
-	seen.Seen = 1 // the asker has read the series again
+	seen.Seen = 1 // the caller has read the series again
 	s.unchanged(func() { equal(s, "the answer", s.control(seen).Kind, series.ControlRepeated) })
 	key := s.key
 	s.key = "other"
 	s.open()
 	c.Key = s.key
-	s.makes(c) // one operation on several series
+	s.makes(c) // the same operation on several series
 	s.key = key
 }
 
@@ -221,8 +221,9 @@ func controlPast(s *stand) {
 	s.refuses(c, series.RefusedPast)
 }
 
-// pausedUntil pauses the series for a while, and returns the end. A pause that reaches a store whose clock
-// runs only after its own end is refused: then the end must lie further ahead.
+// pausedUntil pauses the series for a while, and returns the end. If the store's clock runs and has
+// passed that end before the pause arrives, the pause is refused, and pausedUntil tries an end
+// further ahead.
 func (s *stand) pausedUntil(d time.Duration) int64 {
 	s.Helper()
 	for c := s.change(series.ActionPause); ; c, d = s.change(series.ActionPause), 2*d {
@@ -234,7 +235,7 @@ func (s *stand) pausedUntil(d time.Duration) int64 {
 	}
 }
 
-// passed waits until the store's clock is past an instant.
+// passed waits until the store's clock is past a time.
 func (s *stand) passed(ms int64) {
 	s.Helper()
 	for now := s.look().Now; now <= ms; now = s.look().Now {
@@ -316,14 +317,14 @@ func untilMark(s *stand) {
 		s.env.Wait(time.Duration(until-now) * time.Millisecond)
 	}
 	a := s.claim(s.ask(until, s.mark))
-	if a.Kind != series.KindPaused && (a.Kind != series.KindPassed || s.env.exact()) { // a clock that runs may be past it
+	if a.Kind != series.KindPaused && (a.Kind != series.KindPassed || s.env.exact()) { // a clock that runs may be past that time
 		s.Fatalf("the claim of the last instant of the pause is answered %+v", a)
 	}
 	s.passed(until)
 	s.granted(s.ask(until+1, until))
 	if s.journaled != nil {
 		lines := s.lines()
-		equal(s, "the lines", len(lines), 4) // the pause, what it covered, its end, and the grant
+		equal(s, "the lines", len(lines), 4) // the pause, the range that it covered, its end, and the grant
 	}
 }
 
@@ -404,7 +405,7 @@ func controlAudit(s *stand) {
 	for i := range 6 {
 		s.key = keys[i%2]
 		s.pause()
-		s.env.Wait(time.Millisecond) // those of several shards are in the order of their instants
+		s.env.Wait(time.Millisecond) // so that the records of several shards are in the order of their times
 	}
 	for _, c := range []struct {
 		key  string

@@ -17,7 +17,7 @@ var fenceTests = []test{
 	{"a fence of an older lease renews and ends nothing", fenceABA},
 }
 
-// grows fails the test unless the fence is above the last one, which it replaces.
+// grows fails the test unless the fence is above the last one, and stores it as the last one.
 func (s *stand) grows(last *int64, fence int64) {
 	s.Helper()
 	if fence <= *last {
@@ -56,14 +56,14 @@ func fenceGrows(s *stand) {
 	}
 }
 
-// The µs of an hour and of a day.
+// An hour and a day in µs.
 const (
 	hour = int64(time.Hour / time.Microsecond)
 	day  = 24 * hour
 )
 
-// A fence that an asker has seen more than a day ahead of the store's clock is doubt
-// for its series, which is left as it is, and for no other.
+// A fence that an owner has seen and that is more than a day ahead of the store's clock is doubt
+// for its series, which is left unchanged, and for no other series.
 func fenceBeyond(s *stand) {
 	s.key = "other"
 	s.open()
@@ -84,8 +84,8 @@ func fenceBeyond(s *stand) {
 	s.granted(other)
 }
 
-// fenceFurthest needs a clock that stands still: a day ahead is believed, to the µs,
-// and once that has been granted nothing is, until the clock has gone on.
+// fenceFurthest needs a clock that stands still. A fence a day ahead is accepted, to the µs; once
+// it has been granted, no further fence is, until the clock has gone on.
 func fenceFurthest(s *stand) {
 	if !s.env.exact() {
 		return
@@ -108,8 +108,8 @@ func fenceFurthest(s *stand) {
 	equal(s, "the fence after it", again.Fence, a.Fence+1)
 }
 
-// Fences ahead of the store's clock are kept to the digit: a renewal must name its
-// fence exactly, and a neighbour is another run's.
+// Fences ahead of the store's clock are kept exactly: a renewal must name its exact fence, and a
+// neighbouring fence belongs to another run.
 func fenceAboveFloor(s *stand) {
 	for i, above := range []int64{1, hour + 999_999, day - hour} {
 		s.key = "job" + strconv.Itoa(i)
@@ -147,7 +147,7 @@ func fenceABA(s *stand) {
 	_, third := s.granted(s.ask(s.look().Now, first.Number))
 	s.unchanged(func() {
 		for _, r := range []series.RunRef{first, second} {
-			r.Number = third.Number // and the right number under an old owner
+			r.Number = third.Number // and the right number with an old owner
 			equal(s, "alive", s.renew(r).Alive, false)
 			equal(s, "ended", s.end(r, series.EndDone).Ended, false)
 		}

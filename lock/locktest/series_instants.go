@@ -15,9 +15,9 @@ var instantTests = []test{
 	{"a revision that another node used at the instant of an opening is told", openInstants},
 }
 
-// An instant is a bound of the rules. Its scene makes a series and returns a claim
-// and the bound, in Unix milliseconds; the claim is asked one millisecond before it,
-// at it, and one after it.
+// An instant is a limit of the rules. Its scene prepares a series and returns a claim and the
+// limit, in Unix milliseconds; the claim is sent one millisecond before the limit, at it, and one
+// millisecond after it.
 type instant struct {
 	name  string
 	scene func(s *stand) (c series.Claim, bound int64)
@@ -88,8 +88,8 @@ var instants = []instant{
 	}, [3]series.Kind{series.KindGranted, series.KindOver, series.KindOver}},
 }
 
-// around opens a series for each of the three milliseconds around a bound, and calls
-// f at that millisecond.
+// around opens a series for each of the three milliseconds around a limit, and calls f at that
+// millisecond.
 func (s *stand) around(name string, scene func() (bound int64), f func(i int)) {
 	s.Helper()
 	for i, off := range []int64{-1, 0, 1} {

@@ -57,8 +57,8 @@ func journalOpened(s *stand) {
 	equal(s, "truncated", j.Truncated, false)
 }
 
-// contiguous fails the test unless each line that moved the mark begins where
-// the mark stood, up to the mark at last.
+// contiguous fails the test unless each line that moved the mark begins at the mark before it, and
+// the last one ends at the mark of the series.
 func (s *stand) contiguous() {
 	s.Helper()
 	lines := s.journal(0).Lines

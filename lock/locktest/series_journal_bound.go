@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// maxLines is more than a series may keep by default.
+// maxLines is more than the number of lines that a series keeps by default.
 const maxLines = 1000
 
 func journalBounded(s *stand) {
@@ -20,7 +20,7 @@ func journalBounded(s *stand) {
 	for batch := range slices.Chunk(make([]struct{}, total), 100) {
 		cs := make([]series.Claim, 0, len(batch))
 		for range batch {
-			number++ // neighbours of two revisions: nothing folds
+			number++ // neighbours have different revisions, so that nothing folds
 			c := s.ask(number, mark)
 			c.Revision, c.Deadline = fmt.Sprint("r", number%2), 0
 			cs, mark = append(cs, c), number
@@ -75,7 +75,7 @@ func journalFirstSighting(s *stand) {
 		{series.OpenRequest{Node: "d", Revision: "r4", Spec: "5 * * * *", Zone: "UTC"}, false, ""},
 		{series.OpenRequest{Node: "opener", Revision: "r1", Spec: "* * * * *", Zone: "UTC"}, true, "r4"},
 		{series.OpenRequest{Node: "b", Revision: "r2", Spec: "* * * * *", Zone: "UTC"}, true, "r1"},
-		{series.OpenRequest{Node: "e", Revision: "r5"}, false, ""}, // without a text
+		{series.OpenRequest{Node: "e", Revision: "r5"}, false, ""}, // without a spec
 		{series.OpenRequest{Node: "f", Revision: "r6"}, false, ""},
 	} {
 		s.env.Wait(5 * time.Millisecond)
@@ -116,7 +116,7 @@ func journalKeys(s *stand) {
 	for _, key := range []string{"z", "c", "a", "b", "a"} {
 		s.opened(series.OpenRequest{Key: key, Node: "n"})
 	}
-	_, _ = s.driver.Acquire(s.ctx, s.acquisition(long)) // a plain key is no series
+	_, _ = s.driver.Acquire(s.ctx, s.acquisition(long)) // a plain key is not a series
 	keys, err := s.journaled.Keys(s.ctx)
 	if err != nil || !slices.Equal(keys, want) {
 		s.Fatalf("the series are %q, %v, want %q", keys, err, want)

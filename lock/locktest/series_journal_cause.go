@@ -16,8 +16,8 @@ var causeTests = []test{
 	{"numbers that are skipped because of a run, and because of another when that has died, stay apart", causeOfDead},
 }
 
-// oddTexts are errors as functions return them: what a terminal would obey, and
-// what stores keep for themselves, is data.
+// oddTexts are errors as functions may return them. Control sequences of terminals, and characters
+// that have a special meaning in some store, must be kept as data.
 var oddTexts = []string{"no route to host", "a|b;c+d%7C", "\x1b[31mred\x00\r\n\ttab", `"quoted" \n {"json":1} <&>`, "é👩\u200d🔧\u2028\uFFFD", " "}
 
 func causeOfEnd(s *stand) {
@@ -31,7 +31,7 @@ func causeOfEnd(s *stand) {
 		equal(s, "the error", lines[0].Error, text)
 		_, run = s.granted(s.ask(s.due(2), s.due(1)))
 		s.pause()
-		s.resume() // a line between the grant and its end
+		s.resume() // adds a line between the grant and its end
 		s.failed(run, series.EndGivenBack, text)
 		lines = s.lines()
 		equal(s, "lines", len(lines), 6)
@@ -41,7 +41,7 @@ func causeOfEnd(s *stand) {
 	}
 }
 
-// failed ends a run with an error, and again, as after a lost reply.
+// failed ends a run with an error, and repeats the ending, as after a lost reply.
 func (s *stand) failed(r series.RunRef, how series.EndKind, text string) {
 	s.Helper()
 	for range 2 {
@@ -74,7 +74,7 @@ func causeOfWait(s *stand) {
 	for _, o := range []series.Overlap{series.OverlapQueue, series.OverlapReplace} {
 		s.key += "+"
 		run, c := s.beside(o)
-		for range 2 { // the second supersedes the first, which goes from the state
+		for range 2 { // the second supersedes the first, which is removed from the state
 			mark := s.look().Mark
 			s.claimed(c, series.KindWaiting)
 			l := s.last(series.VerdictWaiting, mark, c.Number)
@@ -98,7 +98,7 @@ func causeApart(s *stand) {
 	skip()
 	skip()
 	c.Overlap = series.OverlapAllow
-	_, second := s.granted(c) // alive beside the first, which is the one that is found
+	_, second := s.granted(c) // alive beside the first, which is the one that the claim finds
 	s.ended(first, series.EndDone)
 	s.env.Wait(5 * time.Millisecond)
 	c = s.ask(s.look().Now, s.look().Mark)
@@ -117,8 +117,8 @@ func causeApart(s *stand) {
 	equal(s, "its number", skips[1].Blocker, second.Number)
 }
 
-// The run that died may have another attempt, but only after the end of the other:
-// nothing is written between the numbers that the two were in the way of.
+// The run that died may have another attempt, but only after the end of the other run: nothing is
+// written between the numbers that the two runs blocked.
 func causeOfDead(s *stand) {
 	s.open()
 	c := s.next(1)

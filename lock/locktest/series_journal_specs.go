@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// seen is the opening of the series by a node that has a spec and was not there before.
+// seen opens the series for a node that has a spec and did not open it before.
 func (s *stand) seen(node, spec string, unseen time.Duration) series.Series {
 	s.Helper()
 	s.env.Wait(5 * time.Millisecond)

@@ -19,13 +19,12 @@ const (
 	exactRounds = 300
 	otherRounds = 3
 	roundSteps  = 60
-	traced      = 40 // steps shown of a failed round
+	traced      = 40 // how many steps of a failed round are logged
 )
 
-// Each round sends a random sequence of requests to the store and to the rules.
-// The rules are given the instant at which the store says it judged, so that
-// both decide the same; fences are compared by which run they belong to and by
-// their order.
+// Each round sends a random sequence of requests to the store and to the rules. The rules get the
+// time at which the store reports that it judged, so that both decide by the same time. Fences are
+// compared by the runs to which they belong and by their order.
 func modelRounds(s *stand) {
 	rounds := s.env.Rounds
 	if rounds == 0 {
@@ -54,15 +53,15 @@ func modelRounds(s *stand) {
 	}
 }
 
-// A twin is a store and the rules side by side, over two series.
+// A twin is a store and the rules in parallel, over two series.
 type twin struct {
 	*stand
 	rnd    *rand.Rand
 	seed   string
 	models []*model
 	log    []string
-	last   func()              // the last request, to be sent again
-	seen   map[series.Kind]int // answers of all rounds
+	last   func()              // sends the last request again
+	seen   map[series.Kind]int // the answers of all rounds
 }
 
 // A model is one series as the rules keep it.
@@ -70,28 +69,28 @@ type model struct {
 	series.State
 	key   string
 	lines []series.Line
-	store map[int64]int64 // a fence of the rules: the store's
+	store map[int64]int64 // the store's fence for each fence of the rules
 	top   int64           // the highest fence of the store
-	runs  []modelRun      // all that were ever granted or waited
-	asked []modelClaim    // all that was ever asked
+	runs  []modelRun      // all runs that were ever granted or waited
+	asked []modelClaim    // all claims that were ever sent
 
-	controls []series.Control // all that were ever sent
+	controls []series.Control // all changes that were ever sent
 }
 
-// A modelRun names a run, with the fence that the rules gave it.
+// A modelRun identifies a run, with the fence that the rules gave it.
 type modelRun struct {
 	number int64
 	owner  string
 	fence  int64
 }
 
-// A modelClaim is a claim with the fences of the rules, and the store's for the same.
+// A modelClaim is a claim with fences of the rules, and the corresponding fences of the store.
 type modelClaim struct {
 	series.Claim
 	storeFrom, storeFence int64
 }
 
-// Append folds as a store must.
+// Append folds lines, as a store must.
 func (m *model) Append(l series.Line) {
 	if n := len(m.lines); n > 0 && series.Fold(&m.lines[n-1], l) {
 		return
@@ -108,7 +107,7 @@ func newTwin(s *stand, seed, round uint64) *twin {
 	return tw
 }
 
-// fail ends the test with the requests that led here.
+// fail ends the test and logs the requests that led to the failure.
 func (tw *twin) fail(format string, args ...any) {
 	tw.Helper()
 	tw.Fatalf("%s\n%s\n%s", fmt.Sprintf(format, args...), tw.seed, strings.Join(tw.log[max(0, len(tw.log)-traced):], "\n"))
@@ -118,8 +117,8 @@ func (tw *twin) note(format string, args ...any) {
 	tw.log = append(tw.log, fmt.Sprintf("%3d ", len(tw.log)+1)+fmt.Sprintf(format, args...))
 }
 
-// pair holds the two fences of one run together: seen for the first time, the
-// store's must be above all before it.
+// pair records that two fences belong to the same run. When the pair is new, the store's fence must
+// be above all before it.
 func (tw *twin) pair(m *model, rules, store int64) {
 	tw.Helper()
 	was, known := m.store[rules]
@@ -134,9 +133,9 @@ func (tw *twin) pair(m *model, rules, store int64) {
 	}
 }
 
-// step sends one random request to both and compares what they keep. It reports
-// whether the round can go on: a store whose clock runs by itself may have
-// stalled over an instant at which a lease ended.
+// step sends one random request to both and compares their states. It reports whether the round can
+// continue: if the store's clock runs by itself, the store may have stalled across the time at
+// which a lease ended.
 func (tw *twin) step() bool {
 	tw.Helper()
 	m := tw.models[tw.rnd.IntN(len(tw.models))]
@@ -171,8 +170,7 @@ func (tw *twin) step() bool {
 	return true
 }
 
-// sync waits until no lease of the series ends in the moment to come, where the
-// clock does not stand still.
+// sync waits until no lease of the series ends within margin, unless the clock stands still.
 func (tw *twin) sync(m *model) int64 {
 	now := tw.lookAt(m.key).Now
 	if tw.env.exact() {
@@ -208,7 +206,7 @@ func (tw *twin) lookAt(key string) series.Series {
 	return tw.series(tw.numbered.ReadSeries(tw.ctx, []string{key}))
 }
 
-// compare holds what the store keeps of a series against what the rules keep.
+// compare compares the state of a series in the store with the state in the rules.
 func (tw *twin) compare(m *model) {
 	tw.Helper()
 	got := tw.lookAt(m.key)

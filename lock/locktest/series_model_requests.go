@@ -10,13 +10,13 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// one returns one of the values.
+// one returns a random one of the values.
 func one[T any](tw *twin, of ...T) T { return of[tw.rnd.IntN(len(of))] }
 
-// chance is true in n of 100 cases.
+// chance returns true in n of 100 cases.
 func (tw *twin) chance(n int) bool { return tw.rnd.IntN(100) < n }
 
-// claims sends a batch.
+// claims sends a batch of claims.
 func (tw *twin) claims() {
 	tw.Helper()
 	batch := make([]modelClaim, tw.rnd.IntN(4)+1)
@@ -35,8 +35,8 @@ func (tw *twin) claims() {
 	}
 }
 
-// peek compares what the store says of the numbers of a batch, before it is
-// claimed, with what the rules do.
+// peek compares the store's answers to a peek at the numbers of a batch, before they are claimed,
+// with the answers of the rules.
 func (tw *twin) peek(of []*model, batch []modelClaim) {
 	tw.Helper()
 	peeker, ok := tw.driver.(series.Peeker)
@@ -89,7 +89,7 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 			want.Settled, got.Settled = nil, nil
 		}
 		if got.Kind == series.KindGranted && got.Wait > want.Wait-time.Millisecond && got.Wait < want.Wait {
-			want.Wait = got.Wait // the store's clock stood between two milliseconds
+			want.Wait = got.Wait // the store's clock was between two milliseconds
 		}
 		if !reflect.DeepEqual(got, want) {
 			tw.fail("the store answers %+v\nthe rules          %+v", got, want)
@@ -100,7 +100,7 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 	}
 }
 
-// ruleFence is the fence of the rules that belongs to one of the store.
+// ruleFence returns the fence of the rules that corresponds to a fence of the store.
 func (m *model) ruleFence(store int64) int64 {
 	for rules, s := range m.store {
 		if s == store {
@@ -110,7 +110,7 @@ func (m *model) ruleFence(store int64) int64 {
 	return 0
 }
 
-// randomClaim is a new claim, or one that was sent before.
+// randomClaim returns a new claim, or one that was sent before.
 func (tw *twin) randomClaim(m *model) modelClaim {
 	if len(m.asked) > 0 && tw.chance(15) {
 		return one(tw, m.asked[max(0, len(m.asked)-5):]...)
@@ -128,14 +128,14 @@ func (tw *twin) randomClaim(m *model) modelClaim {
 		c.Latest = now - one[int64](tw, 1, 10)
 	}
 	if len(m.asked) > 0 && tw.chance(3) {
-		c.Owner = one(tw, m.asked...).Owner // of another number
+		c.Owner = one(tw, m.asked...).Owner // the owner of another claim
 	}
 	tw.randomFences(m, &c)
 	c.After = max(0, min(c.Number-1, m.Mark+one[int64](tw, 0, 0, 0, 0, 0, -5, -1000, 4)))
 	return c
 }
 
-// randomNumber is most often due now or next after the mark.
+// randomNumber returns a number that is most often due now or next after the mark.
 func (tw *twin) randomNumber(m *model, now int64) int64 {
 	if tw.chance(60) {
 		return now - one[int64](tw, 0, 0, 0, 0, 1, 3, 10, 300, -3, -20, -21, -5000)
@@ -143,7 +143,7 @@ func (tw *twin) randomNumber(m *model, now int64) int64 {
 	return m.Mark + one[int64](tw, 1, 1, 2, 5, 20, 100, 0, -10)
 }
 
-// randomFences makes the claim a takeover of a run, or not, and gives it a floor.
+// randomFences may make the claim a takeover of a run, and may give it a floor.
 func (tw *twin) randomFences(m *model, c *modelClaim) {
 	if len(m.runs) > 0 && tw.chance(35) {
 		r := one(tw, m.runs[max(0, len(m.runs)-4):]...)
@@ -153,7 +153,7 @@ func (tw *twin) randomFences(m *model, c *modelClaim) {
 		}
 		c.storeFrom = m.store[c.From]
 	} else if tw.chance(2) {
-		c.From, c.storeFrom = 1, 1 // no run's
+		c.From, c.storeFrom = 1, 1 // a fence of no run
 	}
 	if tw.chance(20) {
 		above := one[int64](tw, 0, 3, 100_000)
@@ -161,7 +161,7 @@ func (tw *twin) randomFences(m *model, c *modelClaim) {
 	}
 }
 
-// randomRun is a run that was granted at some time, for the store and for the rules.
+// randomRun returns a run that was granted at some time, for the store and for the rules.
 func (tw *twin) randomRun(m *model) (store, rules series.RunRef) {
 	r := modelRun{number: 1, owner: "nobody/1", fence: 1}
 	m.store[1] = 1
@@ -195,7 +195,7 @@ func (tw *twin) renewal(m *model) {
 	tw.last()
 }
 
-// until returns when a renewal was judged: only the deadline shows that.
+// until returns the time at which a renewal was judged: only the deadline shows it.
 func (tw *twin) until(m *model, ref series.RunRef, alive bool) int64 {
 	tw.Helper()
 	is := tw.lookAt(m.key)
@@ -233,7 +233,7 @@ func (tw *twin) sendEnding(m *model, e series.EndRequest, fence int64) {
 	}
 }
 
-// endedAt returns when an ending was judged: only its line shows that.
+// endedAt returns the time at which an ending was judged: only its line shows it.
 func (tw *twin) endedAt(m *model) int64 {
 	tw.Helper()
 	now := tw.lookAt(m.key).Now
@@ -255,7 +255,7 @@ func (tw *twin) endedAt(m *model) int64 {
 	return now
 }
 
-// change pauses or resumes, sometimes with what the asker has seen before, or as an
+// change pauses or resumes, sometimes with an earlier state that the caller has seen, or as an
 // operation that was sent before.
 func (tw *twin) change(m *model) {
 	tw.Helper()

@@ -101,7 +101,7 @@ func openRevisions(s *stand) {
 	first := open("a", "r1")
 	equal(s, "since", first.Since, first.Mark)
 	equal(s, "another revision", first.Other, "")
-	second := open("b", "r2") // r1 was not used since r2 is
+	second := open("b", "r2") // r1 has not been used since r2 is
 	equal(s, "another revision", second.Other, "")
 	if second.Since <= first.Since {
 		s.Fatalf("r2 was seen first at %d, r1 at %d", second.Since, first.Since)

@@ -98,7 +98,7 @@ func outputBudget(s *stand) {
 	for n := int64(1); n <= series.MaxOutputs+2; n++ {
 		s.keep(n, n, "x")
 	}
-	s.keep(1, 99, "too late") // its number has no room any more
+	s.keep(1, 99, "too late") // there is no room for this number any more
 	var want []int64
 	for n := int64(3); n <= series.MaxOutputs+2; n++ {
 		want = append(want, n)
@@ -123,7 +123,7 @@ func outputBudget(s *stand) {
 	s.keep(102, 1, strings.Repeat("y", series.MaxOutput))
 	s.has(104, 98, 99, 100, 101, 102)
 	s.keep(103, 1, strings.Repeat("y", series.MaxOutput))
-	s.has(104, 100, 101, 102, 103) // nor 98, for which there would be room
+	s.has(104, 100, 101, 102, 103) // 98 is gone, too, although there would be room for it
 }
 
 func outputTogether(s *stand) {

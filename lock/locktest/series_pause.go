@@ -31,7 +31,7 @@ func pauseUnknown(s *stand) {
 	equal(s, "changes", s.look().Change, 0)
 }
 
-// change is a fresh change, whatever the series stands at.
+// change returns a new change, which applies to any state of the series.
 func (s *stand) change(action series.Action) series.Control {
 	s.ops++
 	return series.Control{Key: s.key, Action: action, Op: fmt.Sprint("op-", s.ops), Who: "ann", Reason: "moved to 2", Seen: series.AnySeen}
@@ -46,13 +46,13 @@ func (s *stand) control(c series.Control) series.ControlAnswer {
 	return a
 }
 
-// makes is a change that is made.
+// makes sends a change that must be made.
 func (s *stand) makes(c series.Control) series.ControlAnswer {
 	s.Helper()
 	return s.made(c, s.control(c))
 }
 
-// made checks that the answer to a change is that it was made.
+// made fails the test unless the change was made.
 func (s *stand) made(c series.Control, a series.ControlAnswer) series.ControlAnswer {
 	s.Helper()
 	if a.Kind != series.ControlDone {
@@ -61,7 +61,7 @@ func (s *stand) made(c series.Control, a series.ControlAnswer) series.ControlAns
 	return a
 }
 
-// refuses is a change that is refused for a reason, and changes nothing.
+// refuses sends a change that must be refused for a reason, and must change nothing.
 func (s *stand) refuses(c series.Control, why series.Refusal) (a series.ControlAnswer) {
 	s.Helper()
 	s.unchanged(func() { a = s.control(c) })
@@ -111,8 +111,8 @@ func pauseOnce(s *stand) {
 	equal(s, "paused", s.pause().Paused, true)
 }
 
-// repeats sends a change again that was made: nothing changes, and the answer names what the
-// first one did.
+// repeats sends a change again that was made: nothing may change, and the answer must name the
+// effect of the first one.
 func (s *stand) repeats(c series.Control, first series.ControlAnswer) {
 	s.Helper()
 	var a series.ControlAnswer

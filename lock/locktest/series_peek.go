@@ -48,7 +48,7 @@ func peekSame(s *stand) {
 	}
 }
 
-// alike reports whether two answers differ in nothing but when they were given.
+// alike reports whether two answers are equal except for their times.
 func alike(a, b series.Answer) bool {
 	if (a.Left > 0) != (b.Left > 0) {
 		return false
@@ -57,7 +57,7 @@ func alike(a, b series.Answer) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// lastless is an answer without what a peek may leave out in any case.
+// lastless returns an answer without the field that a peek may always leave out.
 func lastless(a series.Answer) series.Answer {
 	a.Last = 0
 	return a
@@ -80,8 +80,8 @@ func peekPart(s *stand) {
 	}
 }
 
-// Some are decided and some are not, the numbers differ, and there are so many
-// that a store asks more than once.
+// Some numbers are decided and some are not, the numbers differ, and there are so many that a store
+// needs more than one request.
 func peekOrder(s *stand) {
 	cs := s.fleet(410)
 	ps := make([]series.NumberRef, len(cs))

@@ -19,15 +19,15 @@ var queueTests = []test{
 	{"a run told to end may take its time; what waits runs after it", queueReplaced},
 }
 
-// wait records a number that waits for the run of due(1), and returns its claim
-// and the fence to take it over with.
+// wait records a number that waits for the run of due(1), and returns its claim and the fence with
+// which it can be taken over.
 func (s *stand) wait(o series.Overlap) (run series.RunRef, c series.Claim, fence int64) {
 	s.Helper()
 	run, c = s.beside(o)
 	return run, c, s.claimed(c, series.KindWaiting).Fence
 }
 
-// takes is the claim that takes the waiting number over.
+// takes returns the claim that takes the waiting number over.
 func (s *stand) takes(c series.Claim, fence int64) series.Claim {
 	c.Owner, c.From = s.owner(), fence
 	return c
@@ -135,7 +135,7 @@ func queueAll(s *stand) {
 	equal(s, "what waits", s.ended(second, series.EndDone).Waiting, c.Number)
 }
 
-// fenceOf is the fence of the only run that the answer says was settled.
+// fenceOf returns the fence of the only run that the answer settled.
 func (s *stand) fenceOf(a series.Answer) int64 {
 	if len(a.Settled) == 0 {
 		return 0

@@ -40,7 +40,7 @@ func runGivenBack(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.EndGivenBack)
 	c := s.after(run)
-	c.Rerun = false // that is for nodes that died
+	c.Rerun = false // Rerun is only needed for nodes that died
 	a, second := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 2)
 	s.ended(second, series.EndGivenBack)
@@ -125,7 +125,7 @@ func runBlocked(s *stand) {
 	s.env.Wait(5 * time.Millisecond)
 	fresh := s.ask(s.look().Now, third.Number)
 	fresh.Backlog, fresh.Rerun = true, true
-	s.unchanged(func() { // it would be in vain to offer the run that is over
+	s.unchanged(func() { // the run that is over is not offered, since it could not run
 		a := s.claimed(fresh, series.KindHeld)
 		equal(s, "the number that is in the way", a.Number, third.Number)
 	})
@@ -141,7 +141,7 @@ func runReplacedUnstarted(s *stand) {
 	s.granted(s.takes(c, fence))
 }
 
-// settlesBeside is settles where another run is left.
+// settlesBeside is settles for a series in which another run is left.
 func (s *stand) settlesBeside(c series.Claim, run series.RunRef, v series.Verdict) {
 	s.Helper()
 	s.settled(s.claimed(c, series.KindPassed), run, v)

@@ -4,8 +4,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Each scene makes a series and returns a claim of it, and says how that is
-// answered.
+// Each scene prepares a series and returns a claim for it, and the expected answer.
 var scenes = []struct {
 	name string
 	set  func(s *stand) series.Claim
@@ -33,7 +32,7 @@ var scenes = []struct {
 	}, series.KindPassed},
 }
 
-// decided opens the series and has due(i) granted.
+// decided opens the series and lets due(i) be granted.
 func (s *stand) decided(i int64) series.RunRef {
 	s.Helper()
 	s.open()
@@ -41,7 +40,7 @@ func (s *stand) decided(i int64) series.RunRef {
 	return run
 }
 
-// missed has due(i) missed.
+// missed lets due(i) be missed.
 func (s *stand) missed(i int64) {
 	s.Helper()
 	c := s.next(i)

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	short = driver.MinTTL // of leases that are to expire
-	long  = time.Minute   // of leases that are not
+	short = driver.MinTTL // the TTL of leases that must expire
+	long  = time.Minute   // the TTL of leases that must not expire
 	slack = 10 * time.Millisecond
 )
 
-// A stand is one fresh store under test, with one series at hand. Its methods
-// fail the test when the store answers with an error.
+// A stand is a fresh store under test, with one series. Its methods fail the test when the store
+// returns an error.
 type stand struct {
 	*testing.T
 	ctx        context.Context
@@ -28,7 +28,7 @@ type stand struct {
 	journaled  series.Journaled // nil if the driver keeps no journal
 	controlled series.Controlled
 	key        string
-	mark       int64 // where the series stood when it was opened
+	mark       int64 // the mark of the series when it was opened
 	owners     int
 	ops        int
 	audited    map[int]int64 // how many records the model expects in the audit of each shard
@@ -42,10 +42,10 @@ func newStand(t *testing.T, env Env) *stand {
 	return s
 }
 
-// front returns what validates requests before the driver gets them.
+// front returns the layer that validates requests before the driver gets them.
 func (s *stand) front() series.Front { return series.FrontOf(s.driver) }
 
-// shard returns the shard that a series lives in.
+// shard returns the shard of a series.
 func (s *stand) shard(key string) int {
 	if sharded, ok := s.driver.(series.Sharded); ok {
 		return sharded.Shard(key)
@@ -87,17 +87,17 @@ func (s *stand) series(all []series.Series) series.Series {
 	return all[0]
 }
 
-// due is the i-th number after the mark of open; 1 to 5 are due.
+// due returns the i-th number after the mark of open; 1 to 5 are due.
 func (s *stand) due(i int64) int64 { return s.mark + 10*i }
 
-// ask is a claim of number n, which follows after, that is refused for no reason
-// of its own.
+// ask returns a claim of number n, which follows after. Nothing in the claim itself causes a
+// refusal.
 func (s *stand) ask(n, after int64) series.Claim {
 	return series.Claim{Key: s.key, Owner: s.owner(), Number: n, After: after, TTL: long, Deadline: time.Hour,
 		Attempts: 3, Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
-// next is the claim of due(i).
+// next returns the claim of due(i).
 func (s *stand) next(i int64) series.Claim { return s.ask(s.due(i), s.mark) }
 
 func (s *stand) claim(c series.Claim) series.Answer {
@@ -112,7 +112,7 @@ func (s *stand) claim(c series.Claim) series.Answer {
 	return as[0]
 }
 
-// claimed is claim, and fails the test unless the answer is of that kind.
+// claimed sends a claim, and fails the test unless the answer has the given kind.
 func (s *stand) claimed(c series.Claim, want series.Kind) series.Answer {
 	s.Helper()
 	a := s.claim(c)
@@ -122,7 +122,7 @@ func (s *stand) claimed(c series.Claim, want series.Kind) series.Answer {
 	return a
 }
 
-// granted is a claim that is granted, and the run it began.
+// granted sends a claim that must be granted, and returns the run that it began.
 func (s *stand) granted(c series.Claim) (series.Answer, series.RunRef) {
 	s.Helper()
 	a := s.claimed(c, series.KindGranted)
@@ -151,7 +151,7 @@ func (s *stand) end(r series.RunRef, how series.EndKind) series.EndAnswer {
 	return out[0]
 }
 
-// ended is end, and fails the test unless the ending is accepted.
+// ended ends a run, and fails the test unless the ending is accepted.
 func (s *stand) ended(r series.RunRef, how series.EndKind) series.EndAnswer {
 	s.Helper()
 	e := s.end(r, how)
@@ -177,8 +177,7 @@ func (s *stand) lines() []series.Line {
 	return j.Lines
 }
 
-// last checks the last line of the journal: its verdict, the number it speaks
-// of, and where it moved the mark from.
+// last checks the last line of the journal: its verdict, its number, and the mark before it.
 func (s *stand) last(v series.Verdict, from, to int64) series.Line {
 	s.Helper()
 	if s.journaled == nil {
@@ -195,7 +194,7 @@ func (s *stand) last(v series.Verdict, from, to int64) series.Line {
 	return l
 }
 
-// before is last for the line before the last one.
+// before checks the line before the last one like last.
 func (s *stand) before(v series.Verdict, from, to int64) series.Line {
 	s.Helper()
 	if s.journaled == nil {
@@ -212,7 +211,7 @@ func (s *stand) before(v series.Verdict, from, to int64) series.Line {
 	return l
 }
 
-// changed checks that the last line of the journal is that of a change.
+// changed fails the test unless the last line of the journal describes the change.
 func (s *stand) changed(action series.Action, change int64) {
 	s.Helper()
 	if s.journaled == nil {

@@ -8,19 +8,19 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// A step is one request to one server and the answer it has to give.
+// A step is one request to one server and the answer that the server must give.
 type step struct {
 	op      string
 	owner   string
 	attempt int64
-	fence   int64 // that is asked with; for a release 0: whatever it was given
+	fence   int64 // the fence in the request; for a release 0: any fence
 	code    int64
 	given   int64 // the fence in a yes
 	most    int64 // for a release
 }
 
-// What one server answers to requests in this order, on a real server and on a
-// simulated one. Numbers of attempts are in the order in which requests were sent.
+// One server answers requests in this order, on a real server and on a simulated one. Attempts are
+// numbered in the order in which requests were sent.
 func TestAnswersOfOneServer(t *testing.T) {
 	const no, yes, undone, other, vanished = 0, 1, 2, 2, 3
 	for _, c := range []struct {
@@ -168,8 +168,8 @@ func play(t *testing.T, s redlock.Server, steps []step, over func()) {
 	}
 }
 
-// Processes need not agree on the FenceMemory: a lease ends as the one says that
-// acquired it, whoever renews it.
+// Processes may have different values of FenceMemory: a lease ends after the memory of the process
+// that acquired it, whichever process renews it.
 func TestMemoriesDiffer(t *testing.T) {
 	sims, cs := simulated(t, 3, 0)
 	for _, c := range []struct {
@@ -200,7 +200,7 @@ func TestMemoriesDiffer(t *testing.T) {
 	}
 }
 
-// grown is a number as high as times in µs are; 0 stays 0.
+// grown returns a number as high as times in µs are; 0 stays 0.
 func grown(n int64) int64 {
 	if n == 0 {
 		return 0
@@ -208,8 +208,8 @@ func grown(n int64) int64 {
 	return 1_795_000_000_000_000 + n
 }
 
-// What is proposed is the time of the servers, the lower one of two and the middle
-// one of three, but above what the key has seen; and never twice the same.
+// A proposal is the time of the servers, the lower of two times and the middle of three, but above
+// any fence that the key has seen; and never the same twice.
 func TestProposals(t *testing.T) {
 	const hour = int64(time.Hour / time.Microsecond)
 	now := int64(1_795_207_852_937_000)

@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// errNotAsked stands for the answer of a server that was not asked, errLate for one
-// that came after the caller had enough.
+// errNotAsked is the answer of a server to which no request was sent, and errLate the answer of a
+// server that had not answered when the caller had enough answers.
 var (
-	errNotAsked = errors.New("not asked")
-	errLate     = errors.New("not waited for")
+	errNotAsked = errors.New("no request sent")
+	errLate     = errors.New("no answer in time")
 )
 
-// agreeWithin is how long the other servers are waited for once a majority has said
-// yes under different fences. One more answer may show a fence that a majority says,
-// which saves a round trip; a silent server must not cost more than it saves.
+// agreeWithin is how long other servers are awaited once a majority has answered yes with different
+// fences. One more answer may complete a majority for one fence, which saves a round trip; a silent
+// server must not cost more than this saves.
 const agreeWithin = time.Millisecond
 
-// A question says which servers to ask, and which answers suffice.
+// A question names the servers that get a request, and the answers that suffice.
 type question struct {
-	to     []int               // places in Driver.nodes
-	enough func(b ballot) bool // nil: all must have answered
-	late   func(*node, answer) // is called with each answer that came too late; nil: not called
-	gives  lease               // what a yes gives; zero: nothing
+	to     []int               // indexes of Driver.nodes
+	enough func(b ballot) bool // nil: all servers must have answered
+	late   func(*node, answer) // called with each answer that came too late; nil: not called
+	gives  lease               // the lease that a yes gives; zero: none
 }
 
-// A numbered answer says which server it is of.
+// A numbered is an answer with the index of its server.
 type numbered struct {
 	node int
 	answer
 }
 
-// ask sends a request to several servers at once. It returns when their answers are
-// enough, ctx ends, or the patience is over. A server that has not answered by then
-// has errLate in the ballot; its answer is awaited in the background.
+// ask sends a request to several servers at once. It returns when their answers are enough, ctx
+// ends, or the patience is over. A server that has not answered by then has errLate in the ballot;
+// its answer is awaited in the background.
 func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q question) ballot {
 	b := d.emptyBallot()
 	if len(q.to) == 0 {
@@ -53,8 +53,8 @@ func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q q
 		d.asking.Done()
 		return b
 	}
-	// Before the caller can release what it gets here: a release asks whether an
-	// answer is outstanding.
+	// This must come before the caller can release the lease: a release checks whether an answer is
+	// outstanding.
 	if q.gives != (lease{}) {
 		d.outstanding.expect(q.gives, due)
 	}
@@ -68,15 +68,15 @@ func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q q
 	return b
 }
 
-// begin notes that requests are under way. Close waits for them, and this for Close: a
-// WaitGroup must not grow from zero while it is waited for.
+// begin records that requests are running. Close waits for them, and begin waits for Close: a
+// WaitGroup must not grow from zero during its Wait.
 func (d *Driver) begin() {
 	d.closing.RLock()
 	defer d.closing.RUnlock()
 	d.asking.Add(1)
 }
 
-// collect counts answers until they are enough, and returns how many are to come.
+// collect collects answers until they are enough, and returns how many are still to come.
 func (d *Driver) collect(ctx context.Context, agree time.Duration, answers <-chan numbered, b ballot, q question) (due int) {
 	var disagree <-chan time.Time
 	for due = len(q.to); due > 0; {
@@ -100,7 +100,7 @@ func (d *Driver) collect(ctx context.Context, agree time.Duration, answers <-cha
 	return due
 }
 
-// takeLate handles an answer that came after the caller had enough.
+// takeLate handles an answer that came after the caller had enough answers.
 func (d *Driver) takeLate(got numbered, q question) {
 	n := d.nodes[got.node]
 	if q.late != nil {

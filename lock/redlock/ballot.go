@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// A ballot is what the answers to one request amount to. It is pure, so that it
-// can be simulated.
+// A ballot evaluates the answers to one request. It is pure code, so that it can be simulated.
 type ballot struct {
 	answers  []answer // one for each server
 	majority int
 }
 
-// emptyBallot is the ballot before any server was asked.
+// emptyBallot returns the ballot before a request was sent to any server.
 func (d *Driver) emptyBallot() ballot {
 	b := ballot{answers: make([]answer, len(d.nodes)), majority: d.majority}
 	for i := range b.answers {
@@ -25,7 +24,7 @@ func (d *Driver) emptyBallot() ballot {
 	return b
 }
 
-// by are the answers with a code, and the places of their servers.
+// by returns the answers with a code, and the indexes of their servers.
 func (b ballot) by(code int64) iter.Seq2[int, *answer] {
 	return func(yield func(int, *answer) bool) {
 		for i := range b.answers {
@@ -43,7 +42,7 @@ func (b ballot) count(code int64) (n int) {
 	return n
 }
 
-// voted are the servers that answered with code.
+// voted returns the servers that answered with code.
 func (b ballot) voted(code int64) (which []int) {
 	for i := range b.by(code) {
 		which = append(which, i)
@@ -51,7 +50,7 @@ func (b ballot) voted(code int64) (which []int) {
 	return which
 }
 
-// silent are the servers that gave no answer, except those that were not asked.
+// silent returns the servers that gave no answer, except for servers to which no request was sent.
 func (b ballot) silent() (which []int) {
 	for i := range b.answers {
 		if err := b.answers[i].err; err != nil && !errors.Is(err, errNotAsked) {
@@ -61,18 +60,19 @@ func (b ballot) silent() (which []int) {
 	return which
 }
 
-// failed are the silent servers whose answers are not awaited any more.
+// failed returns the silent servers whose answers are no longer awaited.
 func (b ballot) failed() []int {
 	return slices.DeleteFunc(b.silent(), func(i int) bool { return errors.Is(b.answers[i].err, errLate) })
 }
 
-// fence is the fence of a grant: the one that a majority says, else the highest.
-// The highest has to be written to a majority before it is granted: otherwise a later
-// majority without the one server that said it would give a lower number.
+// fence returns the fence of a grant: the fence that a majority answers, otherwise the highest. The
+// highest must be written to a majority before it is granted: otherwise a later majority without
+// the one server that answered it would give a lower number.
 //
-// A number that a majority says is enough although another server says more. Every
-// earlier grant stands on a majority, so a majority that agrees now contains a server
-// that has seen it and answered more; a higher number beside it was never granted.
+// A number that a majority answers is enough even if another server answers a higher one. Every
+// earlier grant is stored on a majority, so a majority that agrees now contains a server that has
+// seen the grant and answered a higher number; a higher number outside the majority was never
+// granted.
 func (b ballot) fence() (highest int64) {
 	for _, a := range b.by(yes) {
 		if b.with(a.fence) >= b.majority {
@@ -83,7 +83,7 @@ func (b ballot) fence() (highest int64) {
 	return highest
 }
 
-// with is how many servers say this fence.
+// with returns how many servers answer this fence.
 func (b ballot) with(fence int64) (n int) {
 	for _, a := range b.by(yes) {
 		if a.fence == fence {
@@ -93,7 +93,7 @@ func (b ballot) with(fence int64) (n int) {
 	return n
 }
 
-// unlike are the servers that said yes with another fence.
+// unlike returns the servers that answered yes with another fence.
 func (b ballot) unlike(fence int64) (which []int) {
 	for i, a := range b.by(yes) {
 		if a.fence != fence {
@@ -103,8 +103,8 @@ func (b ballot) unlike(fence int64) (which []int) {
 	return which
 }
 
-// decided reports whether an acquisition needs no further answer: a majority says one
-// fence, or that one other owner has the key.
+// decided reports whether an acquisition needs no further answer: a majority answers one fence, or
+// that one other owner has the key.
 func (b ballot) decided() bool {
 	return b.with(b.fence()) >= b.majority || b.held() >= b.majority
 }
@@ -112,20 +112,20 @@ func (b ballot) decided() bool {
 // freeing reports whether the key is free on a majority.
 func (b ballot) freeing() bool { return b.count(yes)+b.count(was) >= b.majority }
 
-// vanished reports whether so many servers had forgotten a lease that is released that
-// they may have voted for another owner meanwhile. A server that has another owner's
-// lease has forgotten this one.
+// vanished reports whether so many servers had forgotten the lease to be released that they may
+// have voted for another owner meanwhile. A server that has another owner's lease has forgotten
+// this one.
 func (b ballot) vanished() bool { return b.count(was)+b.count(no) >= b.majority }
 
-// released reports whether a release needs no further answer. A free key is not
-// enough: whether the lease had vanished is decided by a majority of the servers
-// that know it still, or of those that do not.
+// released reports whether a release needs no further answer. A free key is not enough: whether the
+// lease had vanished is decided by a majority of servers that still knew it, or of servers that did
+// not.
 func (b ballot) released() bool {
 	return b.freeing() && (b.vanished() || b.count(yes) >= b.majority)
 }
 
-// lefts are the times until the deadlines of the leases in answers with a code,
-// in ascending order.
+// lefts returns the times until the deadlines of the leases in answers with a code, in ascending
+// order.
 func (b ballot) lefts(code int64) (all []time.Duration) {
 	for _, a := range b.by(code) {
 		all = append(all, a.left)
@@ -134,7 +134,7 @@ func (b ballot) lefts(code int64) (all []time.Duration) {
 	return all
 }
 
-// left is how long a majority has the lease: some may have less.
+// left returns for how long a majority has the lease: some servers may have it for less.
 func (b ballot) left() time.Duration {
 	all := b.lefts(yes)
 	if len(all) < b.majority {
@@ -143,8 +143,8 @@ func (b ballot) left() time.Duration {
 	return all[len(all)-b.majority]
 }
 
-// freed is how long it takes until enough votes of others have ended for a
-// majority to be free.
+// freed returns how long it takes until enough votes for other owners have ended to make the key
+// free on a majority.
 func (b ballot) freed() time.Duration {
 	all := b.lefts(no)
 	need := b.majority - (len(b.answers) - len(all))
@@ -154,16 +154,16 @@ func (b ballot) freed() time.Duration {
 	return all[need-1]
 }
 
-// held is how many servers say the same lease of another owner: its fence and the
-// owner. The number of the request that a server has seen last does not count: a server
-// that was restarted, or was silent, has the lease from a later request.
+// held returns how many servers answer the same lease of another owner, that is, the same fence and
+// owner. The number of the last request that a server has seen does not count: a server that was
+// restarted, or was silent, has the lease from a later request.
 func (b ballot) held() (votes int) {
 	_, votes = b.most(func(lease string) string { return lease })
 	return votes
 }
 
-// rival is the other owner with the most votes, under whatever fences: the owner makes
-// them one as soon as they are a majority.
+// rival returns the other owner with the most votes, whatever their fences: the owner unifies the
+// fences as soon as it has a majority.
 func (b ballot) rival() (owner string, votes int) {
 	return b.most(func(lease string) string {
 		_, owner, _ := strings.Cut(lease, "|")
@@ -171,8 +171,8 @@ func (b ballot) rival() (owner string, votes int) {
 	})
 }
 
-// most counts the votes of others by a part of their leases. Of several parts with the
-// same number it is the first in the order of texts.
+// most counts the votes for other owners by a part of their leases. Of several parts with the same
+// number it returns the first in lexical order.
 func (b ballot) most(part func(lease string) string) (name string, votes int) {
 	all := make(map[string]int, 1)
 	for _, a := range b.by(no) {
@@ -185,15 +185,15 @@ func (b ballot) most(part func(lease string) string) (name string, votes int) {
 	return name, votes
 }
 
-// leads reports whether me, with its votes here, has more than every other owner. Of
-// two owners with the same number exactly one leads.
+// leads reports whether me, with its votes here, has more votes than every other owner. Of two
+// owners with the same number exactly one leads.
 func (b ballot) leads(me string) bool {
 	owner, votes := b.rival()
 	return cmp.Or(cmp.Compare(b.count(yes), votes), cmp.Compare(owner, me)) > 0
 }
 
-// split reports whether certainly no owner has a majority under one fence: not even if
-// every server that gave no answer, or had undone the request, voted for the same one.
+// split reports whether certainly no owner has a majority with one fence, even if every server that
+// gave no answer, or had undone the request, voted for the same owner.
 func (b ballot) split() bool {
 	return b.count(yes) < b.majority && b.held()+len(b.silent())+b.count(odd) < b.majority
 }

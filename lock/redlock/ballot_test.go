@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// What three servers' answers amount to. A number alone is a yes with that fence;
-// a text is another owner's lease, "fence|owner"; an empty text is no answer.
+// The test evaluates the answers of three servers. A number alone is a yes with that fence; a text
+// is another owner's lease, "fence|owner"; an empty text is no answer.
 func TestBallot(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers         []any
@@ -56,7 +56,7 @@ func TestBallot(t *testing.T) {
 	}
 }
 
-// A key is free where it was freed, and where it had been forgotten.
+// A key is free on servers where it was freed, and on servers that had forgotten it.
 func TestFreeing(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []answer
@@ -73,7 +73,8 @@ func TestFreeing(t *testing.T) {
 	}
 }
 
-// Proposals of one microsecond differ; one a day ahead of the servers is the highest.
+// Proposals in the same microsecond differ; a proposal a day ahead of the servers is the highest
+// one allowed.
 func TestProposalsToTheMicrosecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const now, day = int64(1_795_207_852_937_000), int64(24 * time.Hour / time.Microsecond)
@@ -92,7 +93,7 @@ func TestProposalsToTheMicrosecond(t *testing.T) {
 	})
 }
 
-// A time is two numbers, and one that a fence can be counted on from.
+// A time is two numbers, from which a fence can be computed.
 func TestReadTime(t *testing.T) {
 	for _, c := range []struct {
 		reply any
@@ -110,7 +111,7 @@ func TestReadTime(t *testing.T) {
 	}
 }
 
-// A lease lasts as long as a majority has it, and is free when a majority is.
+// A lease lasts as long as a majority has it, and a key is free when it is free on a majority.
 func TestBallotTimes(t *testing.T) {
 	for name, c := range map[string]struct {
 		yes, no     []time.Duration
@@ -138,8 +139,8 @@ func TestBallotTimes(t *testing.T) {
 	}
 }
 
-// What the answers of three servers to a release amount to: y it is freed, w it was free
-// before, n another owner has it, - no answer yet.
+// The test evaluates the answers of three servers to a release: y means freed, w free before, n
+// held by another owner, - no answer yet.
 func TestBallotOfARelease(t *testing.T) {
 	for answers, want := range map[string]struct{ released, vanished bool }{
 		"y--": {false, false},

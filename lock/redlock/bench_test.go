@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// BenchmarkFiveServers is a lease taken and released on five real servers.
+// BenchmarkFiveServers acquires and releases a lease on five real servers.
 func BenchmarkFiveServers(b *testing.B) {
 	_, cs := servers(b, 5)
 	d := newDriver(b, cs, redlock.Options{})

@@ -13,14 +13,14 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Check asks every server for its run id and returns what is wrong with them, joined:
-// one that does not answer, one that is a replica or part of a Cluster, and two
-// clients of one process under different addresses. A server whose user may not
-// ask INFO is passed over. Call it before anything depends on the Driver.
+// Check requests the run id of every server and returns all problems, joined: a server that does
+// not answer, a server that is a replica or part of a Cluster, and two clients of one process under
+// different addresses. A server whose user may not use INFO is skipped. Call Check before using the
+// Driver.
 func (d *Driver) Check(ctx context.Context) error { return errors.Join(d.inspect(ctx)...) }
 
-// inspect returns what is wrong with each server, in its place, and behind those the
-// servers that are one.
+// inspect returns the problem of each server, at the server's index. Behind them come errors for
+// addresses that are the same server.
 func (d *Driver) inspect(ctx context.Context) []error {
 	errs := make([]error, len(d.nodes))
 	ids := make([]string, len(d.nodes))
@@ -38,7 +38,7 @@ func (d *Driver) inspect(ctx context.Context) []error {
 	return errs
 }
 
-// identify returns the server's run id, or "" if it does not say.
+// identify returns the server's run id, or "" if the server does not report it.
 func (n *node) identify(ctx context.Context) (string, error) {
 	addr := n.addr()
 	text, err := n.client.Info(ctx).Result()
@@ -62,16 +62,16 @@ func (n *node) identify(ctx context.Context) (string, error) {
 
 var _ driver.StoreChecker = (*Driver)(nil)
 
-// unfit is an error of a server that must not be used. It is lock.ErrUnfit.
+// unfit is the error of a server that must not be used. For errors.Is it is lock.ErrUnfit.
 type unfit string
 
 func (e unfit) Error() string { return string(e) }
 
 func (e unfit) Is(target error) bool { return target == driver.ErrUnfit }
 
-// CheckStore asks every server as [Driver.Check] does. Servers that are replicas, parts of a
-// Cluster or one and the same refuse the store: the error is lock.ErrUnfit. Those that
-// do not answer are a risk while a majority does, and doubt otherwise.
+// CheckStore checks every server like [Driver.Check]. The store is refused if servers are replicas,
+// parts of a Cluster or the same server: the error is lock.ErrUnfit. Servers that do not answer are
+// a risk if a majority does; otherwise the error is doubt.
 func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	all := d.inspect(ctx)
 	var risks []driver.Risk
@@ -84,7 +84,7 @@ func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 		default:
 			text := strings.TrimPrefix(err.Error(), "redlock: check: "+d.nodes[i].addr()+": ")
 			risks = append(risks, driver.Risk{Topic: "connection", Server: d.nodes[i].addr(), Text: "the server does not answer: " + text,
-				Fix: "check its address, its user and password, and the network: the lock has one server less to lose"})
+				Fix: "check its address, its user and password, and the network: the lock tolerates the loss of one server less"})
 		}
 	}
 	wrong = append(wrong, all[len(d.nodes):]...)

@@ -14,8 +14,8 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// One server under two addresses, a replica, and one that is gone are found by
-// name; three masters are fine.
+// One server under two addresses, a replica, and a server that is down are reported by name; three
+// masters are accepted.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	all, cs := servers(t, 3)
@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 	fit(cs, 0, false, true)
 }
 
-// A user that may not ask who the server is can still use the locks.
+// A user without the right to use INFO can still use the locks.
 func TestCheckNotAllowed(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -67,7 +67,7 @@ func TestCheckNotAllowed(t *testing.T) {
 	must(t, d.Release(t.Context(), h))
 }
 
-// Servers at maxmemory grant nothing, and renew and release what they have.
+// Servers at maxmemory grant nothing, but renew and release existing leases.
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -84,8 +84,8 @@ func TestFullMemory(t *testing.T) {
 	must(t, d.Release(t.Context(), h))
 }
 
-// What replicas know is no answer: neither that a key is held, nor that it is
-// lost, nor that it is free.
+// The state of replicas is no answer: neither that a key is held, nor that it is lost, nor that it
+// is free.
 func TestReplicasAreDoubt(t *testing.T) {
 	t.Parallel()
 	masters, cs := servers(t, 3)

@@ -8,28 +8,27 @@ import (
 	"github.com/cronce/cronce/internal/wait"
 )
 
-// A release is one that a server has not answered yet.
+// A release is a release that a server has not answered yet.
 type release struct {
 	request
-	until time.Time // what it would free has ended by then
+	until time.Time // by then the lease that it would free has ended
 }
 
 const (
-	maxPending = 1024 // releases kept for one server; the oldest are left to their TTL
+	maxPending = 1024 // releases kept for one server; older ones are left to their TTL
 	minSweep   = 5 * time.Second
 	firstSweep = 20 * time.Millisecond
 	maxSweep   = 500 * time.Millisecond
 )
 
-// sweep has some servers sent a release until they answer, in the background.
+// sweep makes the driver send a release to some servers until they answer, in the background.
 func (d *Driver) sweep(to []int, r request, ttl time.Duration) {
 	for _, i := range to {
 		d.follow(d.nodes[i], release{r, time.Now().Add(max(ttl, minSweep))})
 	}
 }
 
-// follow has one server sent a release. While one goroutine of a server has something to
-// send, no second one begins.
+// follow makes the driver send a release to one server. For each server at most one goroutine runs.
 func (d *Driver) follow(n *node, r release) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -46,14 +45,14 @@ func (d *Driver) follow(n *node, r release) {
 	}
 }
 
-// close makes the sweep end and lets none begin.
+// close ends the sweep, and prevents a new one.
 func (n *node) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed, n.pending = true, nil
 }
 
-// oldest is the oldest release that is still of use. Without one the sweep ends.
+// oldest returns the oldest release that is still needed. If there is none, the sweep ends.
 func (n *node) oldest() (release, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -68,8 +67,8 @@ func (n *node) oldest() (release, bool) {
 	return release{}, false
 }
 
-// work sends what is pending for a server, more slowly while it is silent. It ends when
-// nothing is pending, or with the Driver.
+// work sends the pending releases of a server, with longer pauses while the server is silent. It
+// ends when none is pending, or with the Driver.
 func (d *Driver) work(n *node) {
 	for pause := firstSweep; ; {
 		r, ok := n.oldest()
@@ -80,7 +79,7 @@ func (d *Driver) work(n *node) {
 			pause = firstSweep
 			continue
 		}
-		d.follow(n, r) // behind the others: what this server refuses must not keep them waiting
+		d.follow(n, r) // behind the others: a release that this server refuses must not delay them
 		if wait.Sleep(n.base, pause) != nil {
 			return
 		}
@@ -94,24 +93,24 @@ func (n *node) send(patience time.Duration, r release) error {
 	return n.ask(ctx, r.request).err
 }
 
-// A lease names one by its key and its owner.
+// A lease is identified by its key and its owner.
 type lease struct{ key, owner string }
 
-// outstanding are the leases that servers were asked to give, whose answers no caller
-// waits for. Such a request may reach its server after the release of the lease, and the
-// server remembers only the last release of a key: if that is another owner's by then, it
-// gives the key for a whole TTL. So a release follows the late answer.
+// outstanding are the leases whose requests have answers that no caller awaits. Such a request may
+// reach its server after the release of the lease. The server remembers only the last release of a
+// key: if that is another owner's by then, the server gives the lease for a whole TTL. So the
+// release is sent again after the late answer.
 type outstanding struct {
 	mu  sync.Mutex
 	all map[lease]*outstandingLease
 }
 
 type outstandingLease struct {
-	due   int      // answers to come
-	freed *release // if it was released meanwhile
+	due   int      // late answers to come
+	freed *release // the release, if the lease was released meanwhile
 }
 
-// expect counts so many answers that will come late.
+// expect adds a number of answers that will come late.
 func (s *outstanding) expect(l lease, due int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +125,9 @@ func (s *outstanding) expect(l lease, due int) {
 	one.due += due
 }
 
-// free notes that a lease is being released. It must be called before the servers are
-// asked to: a late answer that comes before that is of a request that their release frees.
+// free records that a lease is being released. It must be called before the release is sent to the
+// servers: a late answer that comes before that belongs to a request whose lease this release
+// frees.
 func (s *outstanding) free(l lease, r request, ttl time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *outstanding) free(l lease, r request, ttl time.Duration) {
 	}
 }
 
-// answered notes a late answer. It returns the release that must follow it, or nil.
+// answered records a late answer. It returns the release that must be sent after it, or nil.
 func (s *outstanding) answered(l lease) *release {
 	s.mu.Lock()
 	defer s.mu.Unlock()

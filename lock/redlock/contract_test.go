@@ -39,16 +39,15 @@ func contract(t *testing.T, cs []redis.UniversalClient, wait func(time.Duration)
 	locktest.Run(t, locktest.Env{
 		Open: func(t *testing.T) driver.Driver {
 			d := newDriver(t, cs, redlock.Options{Namespace: fresh(), NodeTimeout: slow})
-			d.AgreeWithin(slow) // a server that is late on a busy machine is no part of the contract
+			d.AgreeWithin(slow) // the contract does not cover a server that is late on a busy machine
 			return patient{d}
 		},
 		Wait: wait,
 	})
 }
 
-// patient asks again after doubt: on a loaded machine so many servers may take
-// longer than they are waited for. Whoever asks again, as the same owner, is
-// answered as if nothing had happened.
+// patient repeats a request after doubt: on a loaded machine too many servers may take longer than
+// the driver waits. A repeated request of the same owner is answered as if nothing had happened.
 type patient struct{ driver.Driver }
 
 func (p patient) Acquire(ctx context.Context, a driver.Acquisition) (g driver.Grant, err error) {
@@ -78,7 +77,7 @@ func (p patient) Release(ctx context.Context, h driver.LeaseRef) error {
 	return insist(func() error { return p.Driver.Release(ctx, h) })
 }
 
-// insist asks until the answer is not that too few servers gave one.
+// insist repeats a request until the error is not ErrNoQuorum.
 func insist(ask func() error) (err error) {
 	for range 50 {
 		if err = ask(); !errors.Is(err, redlock.ErrNoQuorum) {
@@ -116,8 +115,8 @@ func (s *sim) wait(d time.Duration) {
 	s.SetTime(s.now)
 }
 
-// A Redlock has no numbers, so that it cannot be given to a scheduler: the
-// compiler refuses it. A claim through a Locker is answered, not sent.
+// A Redlock has no numbers, so it cannot be used for a scheduler: the compiler refuses it. A claim
+// through a Locker is refused without a request.
 func TestNoStoreForSchedulers(t *testing.T) {
 	_, cs := simulated(t, 3, 0)
 	d := newDriver(t, cs, redlock.Options{})

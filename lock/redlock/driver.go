@@ -23,39 +23,38 @@ const (
 	DefaultFenceMemory = 10 * time.Minute
 )
 
-// Options say how a [Driver] asks and what it keeps. All processes that share a
-// namespace must use the same namespace and servers. The zero value is ready to use.
+// Options configure how a [Driver] sends requests and where it stores its data. All processes that
+// share a namespace must use the same namespace and servers. The zero value is ready to use.
 type Options struct {
-	// Namespace is what all keys begin with: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
-	// Empty: DefaultNamespace.
+	// Namespace is the prefix of all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}. Empty:
+	// DefaultNamespace.
 	Namespace string
-	// NodeTimeout is how long one server is waited for, 1 ms to 10 s, and never
-	// longer than a quarter of a lease's TTL. Zero: DefaultNodeTimeout.
+	// NodeTimeout is how long a request waits for one server, 1 ms to 10 s, and never longer than a
+	// quarter of a lease's TTL. Zero: DefaultNodeTimeout.
 	NodeTimeout time.Duration
-	// FenceMemory is how long each server remembers the last fence of a key after
-	// its lease, 1 s to 24 h: twice as long as the clocks of the servers ever
-	// differ, or the fence may go back. What takes longer than half of it to
-	// acquire is doubt. Of processes that share a key, the shortest counts.
-	// Zero: DefaultFenceMemory.
+	// FenceMemory is how long each server remembers the last fence of a key after its lease, 1 s to
+	// 24 h. It must be at least twice the largest difference between the clocks of the servers, or
+	// fences may decrease. An acquisition that takes longer than half of it is doubt. Among
+	// processes that share a key, the shortest FenceMemory counts. Zero: DefaultFenceMemory.
 	FenceMemory time.Duration
 }
 
-// A Driver keeps plain leases on a majority of independent servers. The clients
-// stay the caller's; Close the Driver before them. All methods may be called
-// concurrently. They return when their context ends.
+// A Driver keeps plain leases on a majority of independent servers. The caller keeps ownership of
+// the clients, and closes the Driver before them. All methods may be called concurrently. They
+// return when their context ends.
 type Driver struct {
 	options     Options
 	nodes       []*node
-	all         []int // the places of all nodes
+	all         []int // the indexes of all nodes
 	majority    int
-	attempts    atomic.Int64 // numbers the requests, so that a server knows a late one
+	attempts    atomic.Int64 // numbers the requests, so that a server recognises a late one
 	fences      fences
 	outstanding outstanding
-	agree       time.Duration // agreeWithin, but for tests
+	agree       time.Duration // agreeWithin, except in tests
 
 	stop     context.CancelFunc // ends the sweepers' requests
-	closing  sync.RWMutex       // held while Close waits: no request begins beside that
-	asking   sync.WaitGroup     // questions with answers to come
+	closing  sync.RWMutex       // held while Close waits, so that no request begins meanwhile
+	asking   sync.WaitGroup     // requests with answers to come
 	sweepers sync.WaitGroup
 }
 
@@ -64,10 +63,10 @@ var (
 	_ driver.MultiRenewer = (*Driver)(nil)
 )
 
-// New returns a Driver over 3, 5 or 7 servers, one client each. It sends
-// nothing: ask [Driver.Check] whether the servers are really that many. An error
-// is a *lock.ArgumentError: an even or other number of clients, one address
-// twice, a client that is not of one server, or one that ignores deadlines
+// New returns a Driver over 3, 5 or 7 servers, with one client each. It sends nothing: call
+// [Driver.Check] to make sure that the clients reach as many different servers. The error is a
+// *lock.ArgumentError: an even or otherwise wrong number of clients, the same address twice, a
+// client that is not connected to a single server, or a client that ignores deadlines
 // (ContextTimeoutEnabled is off; redislock.Harden sets it).
 func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
 	o = o.withDefaults()
@@ -79,7 +78,7 @@ func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	d := &Driver{options: o, majority: len(clients)/2 + 1, stop: stop, agree: agreeWithin}
-	d.attempts.Store(time.Now().UnixMicro()) // above those of an earlier process
+	d.attempts.Store(time.Now().UnixMicro()) // above the numbers of an earlier process
 	seen := make(map[string]bool, len(clients))
 	for i, c := range clients {
 		one, err := single(i, c, seen)
@@ -93,9 +92,9 @@ func New(clients []redis.UniversalClient, o Options) (*Driver, error) {
 	return d, nil
 }
 
-// Close ends what undoes failed attempts in the background, and waits for it: at
-// most as long as one server is waited for. What was not undone ends with its
-// TTL. It always returns nil, also when called again.
+// Close ends the undoing of failed attempts in the background, and waits for its end: at most as
+// long as a request waits for one server. Leases that were not undone end with their TTL. Close
+// always returns nil, also when called again.
 func (d *Driver) Close() error {
 	d.stop()
 	for _, n := range d.nodes {
@@ -125,12 +124,12 @@ func (o Options) check() error {
 	return driver.CheckNamespace(o.Namespace)
 }
 
-// single returns the client of one server that no other client is of.
+// single returns the client of one server. It refuses a server that another client already uses.
 func single(i int, c redis.UniversalClient, seen map[string]bool) (*redis.Client, error) {
 	argument := "clients[" + strconv.Itoa(i) + "]"
 	one, ok := c.(*redis.Client)
 	if !ok || one == nil || one.Options().Addr == "FailoverClient" {
-		return nil, driver.Refuse(argument, fmt.Sprintf("%T", c), "a client of one server, with no Cluster, Ring or Sentinel between")
+		return nil, driver.Refuse(argument, fmt.Sprintf("%T", c), "a client of one server, not of a Cluster, Ring or Sentinel")
 	}
 	o := one.Options()
 	switch {
@@ -143,16 +142,16 @@ func single(i int, c redis.UniversalClient, seen map[string]bool) (*redis.Client
 	return one, nil
 }
 
-// keys are the lock's keys on every server: of its lease, and of the last one that
-// was given back.
+// keys returns the lock's keys on every server: the key of its lease, and the key of the last lease
+// that was given back.
 func (d *Driver) keys(key string) []string {
 	name := "{" + url.PathEscape(key) + "}"
 	return []string{d.options.Namespace + ":v1:r:" + name, d.options.Namespace + ":v1:rback:" + name}
 }
 
-// patience is how long one server is waited for.
+// patience returns how long a request waits for one server.
 func (d *Driver) patience(ttl time.Duration) time.Duration {
-	if ttl < driver.MinTTL { // a release need not say
+	if ttl < driver.MinTTL { // a release may omit the TTL
 		return d.options.NodeTimeout
 	}
 	return min(d.options.NodeTimeout, ttl/4)

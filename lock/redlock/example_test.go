@@ -13,11 +13,11 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// Five servers, of which one is gone, and a lease on the majority.
+// This example holds a lease on the majority of five servers, one of which is down.
 func Example() {
 	var clients []redis.UniversalClient
 	for i := range 5 {
-		server := miniredis.NewMiniRedis() // in place of a real one
+		server := miniredis.NewMiniRedis() // instead of a real one
 		if err := server.Start(); err != nil {
 			fmt.Println(err)
 			return

@@ -12,13 +12,13 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Left is how long a lease is alive on one server: 0 or less if it is over.
+// Left returns how long a lease is alive on one server: 0 or less if it has ended.
 func Left(c redis.UniversalClient, namespace, key string) time.Duration {
 	life := c.PTTL(context.Background(), Key(namespace, key)).Val()
 	return life - time.Duration(part(c, namespace, key, 2))*time.Millisecond
 }
 
-// Fence is the fence of a lease as one server keeps it.
+// Fence returns the fence of a lease as one server stores it.
 func Fence(c redis.UniversalClient, namespace, key string) int64 { return part(c, namespace, key, 0) }
 
 func part(c redis.UniversalClient, namespace, key string, i int) int64 {
@@ -30,32 +30,32 @@ func part(c redis.UniversalClient, namespace, key string, i int) int64 {
 	return 0
 }
 
-// Warm makes the scripts known to all servers, and their time to the driver.
+// Warm loads the scripts on all servers, and reads the servers' time.
 func (d *Driver) Warm(ctx context.Context) {
 	for _, n := range d.nodes {
 		for _, s := range []*redis.Script{acquireScript, putScript, renewScript, releaseScript} {
-			_ = s.Load(ctx, n.client).Err() // who needs it sees that it is not there
+			_ = s.Load(ctx, n.client).Err() // a later request reports a missing script
 		}
 	}
-	_, _ = d.propose(ctx, &driver.Acquisition{}) // as above
+	_, _ = d.propose(ctx, &driver.Acquisition{}) // a later request reads the time again
 	d.Settle()
 }
 
-// TellTime is the answer of servers that told this time some time ago.
+// TellTime makes the driver use a time that the servers gave some time ago.
 func (d *Driver) TellTime(now time.Time, ago time.Duration) {
 	d.fences.set(time.Now().Add(-ago), now.Add(-ago).UnixMicro())
 }
 
-// TimeKept is for how long that is believed.
+// TimeKept is how long the driver uses that time.
 const TimeKept = timeKept
 
-// AcquireHash names the script that asks a server for a lease.
+// AcquireHash returns the hash of the script that requests a lease.
 func AcquireHash() string { return acquireScript.Hash() }
 
-// Key is the key of a lease.
+// Key returns the key of a lease.
 func Key(namespace, key string) string { return keysOf(namespace, key)[0] }
 
-// BackKey is the key of what was given back last.
+// BackKey returns the key of the last lease that was given back.
 func BackKey(namespace, key string) string { return keysOf(namespace, key)[1] }
 
 func keysOf(namespace, key string) []string {
@@ -63,7 +63,7 @@ func keysOf(namespace, key string) []string {
 	return d.keys(key)
 }
 
-// Goroutines is how many servers are swept in the background.
+// Goroutines returns how many servers are swept in the background.
 func (d *Driver) Goroutines() (n int) {
 	for _, node := range d.nodes {
 		node.mu.Lock()
@@ -78,7 +78,7 @@ func (d *Driver) Goroutines() (n int) {
 // A Vote is a server's yes with a fence.
 type Vote struct{ Fence int64 }
 
-// Choose is what a ballot with these votes says of the fence.
+// Choose returns the fence of a ballot with these votes, and whether a majority has stored it.
 func Choose(majority int, votes []Vote) (fence int64, stands bool) {
 	b := ballot{majority: majority}
 	for _, v := range votes {
@@ -88,12 +88,12 @@ func Choose(majority int, votes []Vote) (fence int64, stands bool) {
 	return fence, b.with(fence) >= majority
 }
 
-// State is the string that a server keeps of a lease; it outlives it by the memory.
+// State returns the string that a server stores for a lease; it outlives the lease by the memory.
 func State(fence, attempt int64, memory time.Duration, owner string) string {
 	return fmt.Sprintf("%016d|%d|%d|%s", fence, attempt, memory.Milliseconds(), owner)
 }
 
-// Hold makes a request now, and its undoing, to be sent when they are called.
+// Hold creates a request now, and its undoing, which are sent when the functions are called.
 func (d *Driver) Hold(a driver.Acquisition) (send, undo func()) {
 	attempt, fence := d.attempts.Add(1), d.fences.next(a.Fence)
 	vote := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
@@ -104,36 +104,36 @@ func (d *Driver) Hold(a driver.Acquisition) (send, undo func()) {
 	return all(vote), all(back)
 }
 
-// HoldPut makes a request that gives all servers a lease again, to be sent later.
+// HoldPut creates a request that gives all servers a lease again, which is sent later.
 func (d *Driver) HoldPut(h driver.LeaseRef) (send func()) {
 	r := d.give(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL, h.Fence)
 	return func() { d.ask(context.Background(), time.Minute, r, question{to: d.all}) }
 }
 
-// Settle waits until no request is under way that nobody waits for.
+// Settle waits until no request runs whose answer is not awaited.
 func (d *Driver) Settle() {
 	d.closing.Lock()
 	defer d.closing.Unlock()
 	d.asking.Wait()
 }
 
-// AgreeWithin sets how long servers are waited for that may make fences one.
+// AgreeWithin sets how long the driver waits for servers that may complete a majority for one
+// fence.
 func (d *Driver) AgreeWithin(wait time.Duration) { d.agree = wait }
 
-// A Server is one of the servers, to be asked alone.
+// A Server is one of the servers, to which single requests are sent.
 type Server struct {
 	d *Driver
 	n *node
 }
 
-// At is one server of a driver.
+// At returns one server of a driver.
 func (d *Driver) At(i int) Server { return Server{d, d.nodes[i]} }
 
-// Client is the server's client.
+// Client returns the server's client.
 func (s Server) Client() redis.UniversalClient { return s.n.client }
 
-// Acquire, Put, Renew and Release send one request and return the code of the
-// answer and the fence in it.
+// Acquire, Put, Renew and Release send one request and return the code of the answer and its fence.
 func (s Server) Acquire(l driver.LeaseRef, attempt int64) (code, fence int64) {
 	return s.send(s.d.give(acquireScript, l.Key, l.Owner, attempt, l.TTL, l.Fence))
 }
@@ -158,7 +158,7 @@ func (s Server) send(r request) (code, fence int64) {
 	return a.code, a.fence
 }
 
-// Propose is a driver's next number above floor, after servers told their times.
+// Propose returns a driver's next number above floor, after servers answered their times.
 func Propose(floor int64, times ...int64) int64 {
 	b := ballot{majority: len(times)}
 	for _, at := range times {

@@ -13,8 +13,7 @@ import (
 
 var errGate = errors.New("the gate is shut")
 
-// A gate is a hook that lets no command through, or loses the replies, while it
-// is shut.
+// A gate is a hook that blocks all commands, or loses the replies, while it is shut.
 type gate struct {
 	shut  atomic.Bool
 	loses atomic.Bool // the command is carried out, its reply is lost

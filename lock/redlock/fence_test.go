@@ -16,9 +16,8 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// A world is five servers of one key that remember their last fence, and five
-// processes that ask for it, each with a clock of its own; each grant is asked of a
-// random majority.
+// A world is five servers of one key that remember their last fence, and five processes that
+// request the key, each with a clock of its own. Each grant needs the answers of a random majority.
 type world struct {
 	rand *rand.Rand
 	now  int64 // µs
@@ -34,8 +33,8 @@ func newWorld(seed uint64, skew time.Duration) *world {
 	return w
 }
 
-// ask lets every server of a majority answer: by its own clock, or with the number
-// that is proposed if that is higher than its last.
+// ask lets every server of a majority answer: by its own clock, or with the proposed number if that
+// is higher than its last.
 func (w *world) ask(majority []int, proposed int64) []redlock.Vote {
 	votes := make([]redlock.Vote, len(majority))
 	for i, n := range majority {
@@ -55,7 +54,7 @@ func (w *world) majority() []int { return w.rand.Perm(5)[:3+w.rand.IntN(3)] }
 
 const grants = 200_000
 
-// run returns how often the fence did not grow, and how often it took two rounds.
+// run returns how often the fence did not grow, and how often a grant took two rounds.
 func (w *world) run(gap time.Duration, writeBack bool) (backwards, second int) {
 	before := int64(0)
 	for range grants {
@@ -83,7 +82,7 @@ func (w *world) run(gap time.Duration, writeBack bool) (backwards, second int) {
 	return backwards, second
 }
 
-// write puts the fence on a random majority's part of those that were asked.
+// write stores the fence on three random servers of those that answered.
 func (w *world) write(asked []int, fence int64) {
 	w.rand.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
 	for _, n := range asked[:3] {
@@ -91,14 +90,14 @@ func (w *world) write(asked []int, fence int64) {
 	}
 }
 
-// The highest fence of a majority goes backwards as soon as clocks differ by more
-// than the time between grants. What is chosen here never does, and needs the
-// second round seldom where clocks agree.
+// The highest fence of a majority goes backwards as soon as clocks differ by more than the time
+// between grants. The fence that the ballot chooses never does, and seldom needs the second round
+// where clocks agree.
 func TestFenceOverMajorities(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		skew, gap  time.Duration
-		goesBack   bool // certainly, without the write-back
+		goesBack   bool // certain without the write-back
 		mostSecond int  // of 1000 grants
 	}{
 		{"1 ms apart, 10 s between grants", time.Millisecond, 10 * time.Second, false, 30},
@@ -124,9 +123,9 @@ func TestFenceOverMajorities(t *testing.T) {
 	}
 }
 
-// On real servers a random minority does not answer each time, and rivals that
-// reach only one server leave fences behind that differ from all others. Fences
-// grow over all that, and an owner that asks again is told the same.
+// On real servers a random minority does not answer each time, and rivals that reach only one
+// server leave fences behind that differ from all others. Fences grow nevertheless, and an owner
+// that repeats its request gets the same answer.
 func TestFenceOnServers(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -134,7 +133,7 @@ func TestFenceOnServers(t *testing.T) {
 	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})
 	last := int64(0)
 	for round := range 300 {
-		gates.open(rand.IntN(5)) // one alone: no majority
+		gates.open(rand.IntN(5)) // only one is open: no majority
 		a := asking("key", time.Minute)
 		a.Fence = last + rand.Int64N(1000)
 		if g, err := d.Acquire(t.Context(), a); err == nil {
@@ -155,8 +154,8 @@ func TestFenceOnServers(t *testing.T) {
 	}
 }
 
-// A request takes so long that servers may have forgotten a higher fence meanwhile,
-// which was granted after this one was proposed: nothing is granted, or left behind.
+// A request takes so long that servers may have forgotten a higher fence meanwhile, which was
+// granted after this one was proposed: nothing is granted, or left behind.
 func TestFenceOnItsWay(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -172,7 +171,7 @@ func TestFenceOnItsWay(t *testing.T) {
 	until(t, "nothing is left", func() bool { return votes(cs, "way", "key") == 0 })
 }
 
-// after is a hook that sends requests some time later.
+// after is a hook that delays requests.
 type after time.Duration
 
 func (a after) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -190,7 +189,7 @@ func (a after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
-// Many ask while the time of the servers is old: one of them reads it anew.
+// Many acquisitions run while the time of the servers is old: one of them reads it again.
 func TestTimeIsReadOnce(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -212,8 +211,8 @@ func TestTimeIsReadOnce(t *testing.T) {
 	}
 }
 
-// The servers tell their time no more: the one that is known will do, and without
-// one an acquisition is doubt.
+// When the servers no longer answer their time, the known one is used; without a known time an
+// acquisition is doubt.
 func TestTimeIsNotTold(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -236,7 +235,7 @@ func TestTimeIsNotTold(t *testing.T) {
 	inDoubt(t, err)
 }
 
-// A clockwatch counts who asks for the time.
+// A clockwatch counts requests for the time.
 type clockwatch struct {
 	atomic.Int64
 	refuses bool
@@ -262,7 +261,7 @@ func (w *clockwatch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	return next
 }
 
-// wins asks until what a failed attempt left was undone in the background.
+// wins repeats an acquisition until the remains of a failed attempt were undone in the background.
 func wins(t *testing.T, d driver.Driver, a driver.Acquisition) (g driver.Grant) {
 	t.Helper()
 	var err error
@@ -273,15 +272,15 @@ func wins(t *testing.T, d driver.Driver, a driver.Acquisition) (g driver.Grant) 
 	return g
 }
 
-// Servers remember fences that differ. What a majority says, or else the highest,
-// is what a majority holds when the grant is reported: in one round trip where
-// they agree, with a second one to those that differ and have answered by then.
+// Servers remember different fences. The fence that a majority answers, or otherwise the highest,
+// is stored on a majority when the grant is reported: in one round trip if a majority agrees,
+// otherwise with a second one to the servers that differ and have answered by then.
 func TestFenceWrittenBack(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
 	gates := gated(cs)
 	d := newDriver(t, cs, redlock.Options{Namespace: "back", NodeTimeout: slow})
-	d.AgreeWithin(time.Second) // else a slow answer has the highest of fewer chosen
+	d.AgreeWithin(time.Second) // otherwise, with a slow answer, the highest of fewer fences is chosen
 	d.Warm(t.Context())
 	far := anHourAhead()
 	for _, c := range []struct {
@@ -318,5 +317,5 @@ func TestFenceWrittenBack(t *testing.T) {
 	}
 }
 
-// anHourAhead is a fence that no clock here reaches during a test, and that is not doubted.
+// anHourAhead returns a fence that no clock reaches during a test, and that is not doubt.
 func anHourAhead() int64 { return time.Now().Add(time.Hour).UnixMicro() }

@@ -11,36 +11,36 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// timeKept is for how long a process believes in the servers' time that it read.
-// Clocks drift apart by some ms meanwhile.
+// timeKept is how long a process uses the time of the servers that it has read. Clocks drift apart
+// by a few ms in that time.
 const timeKept = time.Minute
 
-// fences are the numbers that a driver proposes: the servers' time in µs, counted
-// on by this process's clock for intervals, and each higher than the one before.
+// fences are the numbers that a driver proposes: the servers' time in µs, advanced by this
+// process's clock in between, and each higher than the one before.
 type fences struct {
 	mu       sync.Mutex
-	read     time.Time // when the servers were asked for their time; zero: never
-	time     int64     // theirs then
-	asking   bool      // a caller asks them again
+	read     time.Time // when the time of the servers was read; zero: never
+	time     int64     // the time of the servers then
+	asking   bool      // a caller is reading it again
 	proposed int64
 }
 
-// now is the servers' time, in µs.
+// now returns the servers' time, in µs.
 func (f *fences) now() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.time + time.Since(f.read).Microseconds()
 }
 
-// last is the latest number that was proposed.
+// last returns the latest number that was proposed.
 func (f *fences) last() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.proposed
 }
 
-// next proposes a number above floor. The floor is of one key: it must not lift the
-// proposals for others.
+// next proposes a number above floor. The floor belongs to one key: it must not raise the proposals
+// for other keys.
 func (f *fences) next(floor int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,8 +48,8 @@ func (f *fences) next(floor int64) int64 {
 	return max(f.proposed, floor+1)
 }
 
-// old reports whether the caller has to ask the servers for their time: every caller
-// until it is known, and one at a time when it is old.
+// old reports whether the caller must read the time of the servers: every caller until it is known,
+// and one at a time when it is old.
 func (f *fences) old() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,8 +58,8 @@ func (f *fences) old() bool {
 	return ask
 }
 
-// set ends an inquiry: with the servers' time, or, if read is zero, with the one that is
-// known. It reports whether one is known.
+// set records the servers' time after an attempt to read it. If read is zero, the attempt failed
+// and the known time stays. It reports whether a time is known.
 func (f *fences) set(read time.Time, micros int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,8 +69,8 @@ func (f *fences) set(read time.Time, micros int64) bool {
 	return !f.read.IsZero()
 }
 
-// propose is a fence for an acquisition, at the time of the servers: the median of
-// those that answer. One that would lie more than a day ahead of it is doubt.
+// propose returns a fence for an acquisition from the time of the servers: the median of the
+// answers. A fence that would lie more than a day ahead of it is doubt.
 func (d *Driver) propose(ctx context.Context, a *driver.Acquisition) (int64, error) {
 	if d.fences.old() {
 		sent := time.Now()
@@ -111,7 +111,7 @@ func readTime(reply any) (answer, bool) {
 // timed reports whether a majority returned its time.
 func (b ballot) timed() bool { return b.count(yes) >= b.majority }
 
-// median is the middle one of the numbers that servers answered, the lower of two.
+// median returns the middle one of the numbers that servers answered, or the lower of two.
 func (b ballot) median() int64 {
 	var all []int64
 	for _, a := range b.by(yes) {

@@ -19,12 +19,12 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// A cast is three drivers that share servers and differ about the time, each by ten
-// seconds from the next: their fences only grow because the servers make them.
+// A cast is three drivers that share servers and use times of the servers that differ by ten
+// seconds each: their fences grow only because the servers make them grow.
 type cast struct {
 	servers []*redisserver.Server
 	drivers []driver.Driver
-	gates   []gates // before the servers, of each driver
+	gates   []gates // in front of the servers, for each driver
 }
 
 func castOn(t *testing.T, servers []*redisserver.Server, hooks ...redis.Hook) *cast {
@@ -49,8 +49,8 @@ func castOn(t *testing.T, servers []*redisserver.Server, hooks ...redis.Hook) *c
 	return c
 }
 
-// disturb stops servers, or loses their replies to one driver, until ctx ends: at
-// times so many that no majority is left.
+// disturb stops servers, or loses their replies to one driver, until ctx ends: at times so many
+// that no majority is left.
 func (c *cast) disturb(ctx context.Context) {
 	for ctx.Err() == nil {
 		which := rand.Perm(len(c.servers))[:len(c.servers)/2+rand.N(2)]
@@ -89,8 +89,8 @@ func (c counting) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gra
 // telling is how many grants a history needs.
 const telling = 10
 
-// saw is what so many clients saw of the drivers in so long, or in as long as it
-// takes until that tells something.
+// saw returns the operations of the given number of clients on the drivers during length, or until
+// there are enough grants.
 func (c *cast) saw(t *testing.T, disturbed bool, clients int, length time.Duration) []history.Op {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -115,14 +115,13 @@ func limits(t *testing.T) history.Limits {
 		Patience: 2 * time.Second, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
 }
 
-// Six clients with three drivers want three keys, while servers are stopped and
-// continued and replies are lost: of up to two of five servers, so that grants
-// stand on any three of them, and of three, so that there is doubt. What they saw
-// is what one correct store could have answered, but for two things that a
-// majority does not promise: who was in doubt may find undone what it was granted
-// before it asks again, and who releases a lease that is over may be told so while
-// others still compete for the key. Servers that forget, and clocks that step, are
-// no faults of this test.
+// Six clients with three drivers compete for three keys, while servers are stopped and continued
+// and replies are lost. This affects up to two of five servers, so that grants are stored on any
+// three of them, or up to three, so that there is doubt. The answers to the clients are answers
+// that one correct store could have given, except for two cases that a majority does not exclude. A
+// client in doubt may find that its grant was undone before it repeats the request. And a client
+// that releases a lease that has ended may get the answer for an ended lease while other clients
+// still compete for the key. Servers that forget, and clocks that step, are not part of this test.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	all, _ := servers(t, 5)
@@ -144,11 +143,11 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// An edit changes the scripts on their way to the servers, by pairs of what is
-// found and what takes its place.
+// An edit changes the scripts on their way to the servers, by pairs of a text and its replacement.
 type edit []string
 
-// A noScriptError is the answer of a server that knows no script: it is sent whole then.
+// A noScriptError is the answer of a server that does not know a script: the driver then sends the
+// script itself.
 type noScriptError struct{}
 
 func (noScriptError) Error() string { return "NOSCRIPT" }
@@ -184,9 +183,9 @@ var edits = map[string]edit{
 		"if last - asked >= 0 then", "if false then", "string.sub(before, 1, 16) >= string.sub(ARGV[1], 1, 16)", "false"},
 }
 
-// The same judge, with the same limits, finds each planted fault, those of all
-// stores and those in the scripts of this one. What a loaded machine has left of
-// two seconds may not show one; twelve times that will.
+// The same checker, with the same limits, finds each planted fault, both the faults of all stores
+// and the faults in the scripts of this one. On a loaded machine, two seconds may be too short to
+// show a fault; twelve times that is enough.
 func TestHistoryFindsPlanted(t *testing.T) {
 	t.Parallel()
 	calm, _ := servers(t, 3)
@@ -209,14 +208,14 @@ func TestHistoryFindsPlanted(t *testing.T) {
 	}
 }
 
-// found fails the test unless the judge finds the fault.
+// found fails the test unless the checker finds the fault.
 func (c *cast) found(t *testing.T, name string, disturbed bool) {
 	clients := 6
 	if disturbed {
-		clients = 2 // who have the keys free, mostly
+		clients = 2 // so that the keys are mostly free
 	}
 	l := limits(t)
-	l.Picture = "" // it is no news
+	l.Picture = "" // a picture of the fault is not needed
 	var err error
 	for range 12 {
 		if err = history.Check(c.saw(t, disturbed, clients, 2*time.Second), l); history.Refuted(err) {

@@ -13,9 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// Eight lockers, each with a driver and connections of its own, take one key 12
-// times each on five servers. No two hold it at once, and the fences grow in the
-// order of the grants.
+// Eight lockers, each with its own driver and connections, take one key 12 times each on five
+// servers. No two lockers hold it at once, and the fences grow in the order of the grants.
 func TestEightLockers(t *testing.T) {
 	t.Parallel()
 	all, _ := servers(t, 5)
@@ -35,10 +34,10 @@ func TestEightLockers(t *testing.T) {
 	}
 }
 
-// A section notices two in it at once, and fences that do not grow.
+// A section reports two goroutines in it at once, and fences that do not grow.
 type section struct {
 	inside atomic.Int32
-	last   int64 // written inside only: the race detector watches too
+	last   int64 // written only inside, so that the race detector checks it, too
 	done   int
 }
 
@@ -73,8 +72,8 @@ func (s *section) enter(t *testing.T, fence int64) {
 	s.inside.Add(-1)
 }
 
-// Every reply of three servers is lost: the asker is in doubt and undoes, and
-// when it asks again, with the same owner, it gets the key.
+// Every reply of three servers is lost: the acquisition is doubt and is undone, and when it is
+// repeated, with the same owner, it gets the key.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -108,14 +107,14 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// A server lost the key of a lease; the next renewal gives it back, with its
-// fence, so that the lease no longer hangs on a bare majority.
+// A server lost the key of a lease; the next renewal gives it back, with its fence, so that the
+// lease no longer depends on a bare majority.
 func TestRenewalTopsUp(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
 	d := newDriver(t, cs, redlock.Options{Namespace: "top", NodeTimeout: slow})
 	_, h := acquire(t, d, asking("key", time.Minute))
-	_, err := d.Renew(t.Context(), h) // all have one fence now, also those that voted late
+	_, err := d.Renew(t.Context(), h) // all servers have one fence now, including those that voted late
 	must(t, err)
 	for _, c := range cs[:2] {
 		must(t, c.Del(t.Context(), redlock.Key("top", "key")).Err())
@@ -128,7 +127,7 @@ func TestRenewalTopsUp(t *testing.T) {
 		}
 	}
 	must(t, d.Release(t.Context(), h))
-	d.Settle() // or the renewal may overtake the release on a server that was not waited for
+	d.Settle() // otherwise the renewal may overtake the release on a server that was not awaited
 	if _, err := d.Renew(t.Context(), h); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("a renewal after the release: %v, want lock.ErrLost", err)
 	}
@@ -138,8 +137,8 @@ func TestRenewalTopsUp(t *testing.T) {
 	}
 }
 
-// What is not certain is doubt: two hold and three are silent, or three owners
-// who are gone have the votes between them.
+// An uncertain result is doubt: two servers have voted for an owner and three are silent, or three
+// owners that died have the votes between them.
 func TestHeldNeedsMajority(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -162,7 +161,7 @@ func TestHeldNeedsMajority(t *testing.T) {
 	inDoubt(t, err)
 }
 
-// A state of another format is doubt, not a free key and not a refusal.
+// A state of another format is doubt, and neither a free key nor a refusal.
 func TestOtherFormatIsDoubt(t *testing.T) {
 	_, cs := simulated(t, 3, 0)
 	d := newDriver(t, cs, redlock.Options{Namespace: "new"})
@@ -174,8 +173,8 @@ func TestOtherFormatIsDoubt(t *testing.T) {
 	inDoubt(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "a/1"}))
 }
 
-// A request that was sent before its undoing and arrives after it gets nothing,
-// and takes nothing from a later request of its owner.
+// A request that was sent before its undoing and arrives after it gets nothing, and takes nothing
+// from a later request of its owner.
 func TestLateRequest(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -198,8 +197,8 @@ func TestLateRequest(t *testing.T) {
 	}
 }
 
-// A server that has not heard of a lease is told that it is released, and then hears
-// the request. It votes no more, also where the fence is far above the clock.
+// A server that does not know of a lease gets its release, and then the request for it. It does not
+// vote for the request, even if the fence is far above the clock.
 func TestLateRequestFarFence(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -220,9 +219,8 @@ func TestLateRequestFarFence(t *testing.T) {
 	}
 }
 
-// A renewal's second half, which gives a lease again to servers that lost it,
-// arrives late: after the release, and after a later owner's lease. It revives
-// nothing.
+// The second half of a renewal, which gives a lease again to servers that lost it, arrives late:
+// after the release, and after a later owner's lease. It revives nothing.
 func TestLatePut(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)

@@ -12,9 +12,9 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// What is not promised: one of three servers has no vote for the holder, and one
-// that has comes back without its data and votes again. A second owner gets in
-// beside the first. Its fence is higher, so that the resource can tell.
+// The promise does not cover this case: one of three servers has no vote for the holder, and a
+// server that has one comes back without its data and votes again. A second owner gets the key
+// beside the first. Its fence is higher, so the resource can distinguish them.
 func TestRestartWithoutPersistence(t *testing.T) {
 	t.Parallel()
 	second, first, err := restarted(t)
@@ -26,7 +26,7 @@ func TestRestartWithoutPersistence(t *testing.T) {
 	}
 }
 
-// With a log of all changes the server keeps its vote, and the second owner waits.
+// With a log of all changes the server keeps its vote, and the second owner has to wait.
 func TestRestartWithPersistence(t *testing.T) {
 	t.Parallel()
 	_, _, err := restarted(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -35,8 +35,8 @@ func TestRestartWithPersistence(t *testing.T) {
 	}
 }
 
-// restarted takes a key on two of three servers, restarts one of the two, and
-// asks for another owner.
+// restarted takes a key on two of three servers, restarts one of the two, and requests the key for
+// another owner.
 func restarted(t *testing.T, args ...string) (second, first driver.Grant, err error) {
 	var all []*redisserver.Server
 	var cs []redis.UniversalClient
@@ -56,9 +56,9 @@ func restarted(t *testing.T, args ...string) (second, first driver.Grant, err er
 	return second, first, err
 }
 
-// What is not promised: the clocks of two of three servers are put forward. The
-// lease is over there, and a second owner gets in; put back, a lease lasts
-// longer. Fences grow over both.
+// The promise does not cover this case: the clocks of two of three servers are put forward. The
+// lease ends there, and a second owner gets the key. If the clocks are put back, a lease lasts
+// longer. Fences grow in both cases.
 func TestClockStep(t *testing.T) {
 	sims, cs := simulated(t, 3, 0)
 	d := newDriver(t, cs, redlock.Options{NodeTimeout: slow})

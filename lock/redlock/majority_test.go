@@ -18,8 +18,7 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// take takes a key that is free, and does not wait for servers that the grant
-// did not wait for.
+// take takes a free key, and does not wait for servers for which the grant did not wait.
 func take(t *testing.T, d *redlock.Driver, a driver.Acquisition) driver.LeaseRef {
 	t.Helper()
 	g, err := d.Acquire(t.Context(), a)
@@ -27,8 +26,8 @@ func take(t *testing.T, d *redlock.Driver, a driver.Acquisition) driver.LeaseRef
 	return driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
 }
 
-// A request for a lease arrives after the lease was released there, and after another
-// owner's was given back, which is all that the server remembers: it is released once more.
+// A request for a lease arrives after the lease was released there, and after another owner's lease
+// was given back, which is all that the server remembers: the lease is released once more.
 func TestRequestIsLate(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -50,10 +49,10 @@ func TestRequestIsLate(t *testing.T) {
 	d.Settle()
 }
 
-// A late hook lets requests for a lease wait.
+// A late hook delays requests for a lease.
 type late struct {
 	began atomic.Bool
-	goes  chan struct{} // closed: it waits no more
+	goes  chan struct{} // closed: it delays no more
 }
 
 func (l *late) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -72,8 +71,8 @@ func (l *late) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
-// An owner asks again, in another millisecond: nothing is left of either request once the
-// lease is released.
+// An owner repeats its request in another millisecond: neither request leaves anything behind once
+// the lease is released.
 func TestAskedTwice(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -94,7 +93,7 @@ func TestAskedTwice(t *testing.T) {
 	}
 }
 
-// One server fails, or refuses, or says another fence: the others are enough, at once.
+// One server fails, or refuses, or answers another fence: the others are enough, at once.
 func TestOneDisagrees(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -131,8 +130,8 @@ func TestOneDisagrees(t *testing.T) {
 	}
 }
 
-// One server is silent and no majority of the others says one fence: the highest is
-// written to them, and the silent one, which might have decided, is not waited for.
+// One server is silent and no majority of the others answers one fence: the highest is written to
+// them, and the driver does not wait for the silent server, which might have decided.
 func TestSilenceDoesNotDecideFence(t *testing.T) {
 	t.Parallel()
 	all, cs := servers(t, 5)
@@ -155,8 +154,8 @@ func TestSilenceDoesNotDecideFence(t *testing.T) {
 	}
 }
 
-// Leases are released while some servers have not answered yet. Nothing is left of any, on
-// any server.
+// Leases are released while some servers have not answered yet. None of the leases is left on any
+// server.
 func TestReleasedBeforeAllAnswer(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 5)
@@ -178,9 +177,9 @@ func TestReleasedBeforeAllAnswer(t *testing.T) {
 	}
 }
 
-// Servers lose a lease one after the other, and get it again with the renewal that
-// follows: each has it from another request of its owner. They say one lease all
-// the same, so the key is held and not in doubt.
+// Servers lose a lease one after the other, and get it again with the renewal that follows: each
+// has it from another request of its owner. They nevertheless answer the same lease, so the key is
+// held and not in doubt.
 func TestHeldAfterRestarts(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -201,8 +200,8 @@ func TestHeldAfterRestarts(t *testing.T) {
 	must(t, d.Release(t.Context(), h))
 }
 
-// Servers forget a lease. Its release says so if the others that had it are
-// no majority: another owner may have had the key. Asked again it is released.
+// Servers forget a lease. Its release reports this if the other servers that had it are not a
+// majority: another owner may have had the key. When it is repeated, the lease is released.
 func TestReleaseOfForgottenVotes(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
@@ -225,8 +224,8 @@ func TestReleaseOfForgottenVotes(t *testing.T) {
 		if err := d.Release(t.Context(), h); !errors.Is(err, c.want) {
 			t.Errorf("%s: the release says %v, want %v", name, err, c.want)
 		}
-		// The first answers may have decided: a server that the other request has not reached
-		// yet knows of no release.
+		// The first answers may have decided: a server that the other request has not reached yet
+		// knows of no release.
 		until(t, "asked again it is released", func() bool {
 			err := d.Release(t.Context(), h)
 			if err != nil && !errors.Is(err, driver.ErrForgotten) {

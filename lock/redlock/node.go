@@ -20,7 +20,7 @@ type node struct {
 	base   context.Context // ends with the Driver
 
 	mu       sync.Mutex
-	pending  []release // what could not be released yet, oldest first
+	pending  []release // releases to be sent, oldest first
 	sweeping bool      // a goroutine sends them
 	closed   bool
 }
@@ -30,7 +30,7 @@ func (n *node) addr() string { return n.client.Options().Addr }
 //go:embed lua
 var sources embed.FS
 
-// The operations. Parameters only ever go through KEYS and ARGV.
+// The operations. Parameters are passed only through KEYS and ARGV.
 var (
 	acquireScript = load("vote", "asked", "state", "acquire")
 	putScript     = load("asked", "state", "put")
@@ -38,13 +38,13 @@ var (
 	releaseScript = load("back", "state", "release")
 )
 
-// load makes one script of several files.
+// load makes one script from several files.
 func load(names ...string) *redis.Script {
 	var whole strings.Builder
 	for _, name := range names {
 		src, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {
-			panic(err) // a file that was built in is missing
+			panic(err) // a built-in file is missing
 		}
 		whole.Write(src)
 	}
@@ -53,31 +53,31 @@ func load(names ...string) *redis.Script {
 
 // The codes of an answer.
 const (
-	no  = 0 // another owner's; for a renewal: not alive
+	no  = 0 // another owner has the key; for a renewal: not alive
 	yes = 1
-	odd = 2 // acquire: undone before it came; release: under another fence
-	was = 3 // release: free before, and not by this owner as far as is known
+	odd = 2 // acquire: undone before it came; release: the owner's lease has another fence
+	was = 3 // release: free before, and as far as is known not by this owner
 )
 
-// An answer is what one server replied. With an error it is no answer: the server may
-// have carried the request out, or may yet.
+// An answer is the reply of one server. If err is not nil, the result is unknown: the server may
+// have carried the request out, or may do so later.
 type answer struct {
 	code  int64
-	fence int64         // of a yes
-	about string        // of a no: "fence|owner" of the holder
-	left  time.Duration // until the deadline, counted from when the request was sent at the earliest
+	fence int64         // for yes
+	about string        // for no: "fence|owner" of the holder
+	left  time.Duration // until the deadline; it counts from the sending of the request or later
 	err   error
 }
 
-// A request is one operation on one key, or asks for the time. All servers that
-// are asked share it.
+// A request is one operation on one key, or a request for the time. All servers that get it share
+// it.
 type request struct {
 	script *redis.Script // nil: a command
 	args   []any         // of the command, or of EVALSHA
-	means  answer        // what a bare yes stands for
+	means  answer        // the answer that a bare yes stands for
 }
 
-// The places of the keys and of the script's arguments in those of EVALSHA.
+// The indexes of the keys and of the script's arguments among the arguments of EVALSHA.
 const (
 	keysAt = 3
 	argsAt = 5
@@ -90,8 +90,8 @@ func (d *Driver) request(s *redis.Script, key string, more ...any) request {
 	return request{script: s, args: append(args, more...)}
 }
 
-// give is a request of a script that gives or keeps a lease. A bare yes stands for the
-// fence and the TTL that it asks for, so that nothing is to be written or read there.
+// give returns a request of a script that gives or keeps a lease. A bare yes stands for the fence
+// and TTL of the request, so that the server need not write them and the driver need not read them.
 func (d *Driver) give(s *redis.Script, key, owner string, attempt int64, ttl time.Duration, fence int64) request {
 	memory := d.options.FenceMemory.Milliseconds()
 	value := make([]byte, 0, 64+len(owner))
@@ -104,8 +104,8 @@ func (d *Driver) give(s *redis.Script, key, owner string, attempt int64, ttl tim
 	return r
 }
 
-// takeBack is a request that frees what an owner has under a fence; 0: whatever
-// it was given. The owner has proposed no fence above most.
+// takeBack returns a request that frees an owner's lease with a fence; 0: with any fence. The owner
+// has proposed no fence above most.
 func (d *Driver) takeBack(key, owner string, attempt, fence, most int64) request {
 	asked := "0"
 	if fence != 0 {
@@ -114,13 +114,13 @@ func (d *Driver) takeBack(key, owner string, attempt, fence, most int64) request
 	return d.request(releaseScript, key, asked, attempt, d.options.FenceMemory.Milliseconds(), owner, digits(most))
 }
 
-// digits is a fence as servers keep it: with 16 digits, so that texts compare as numbers do.
+// digits returns a fence as servers store it: with 16 digits, so that texts compare like numbers.
 func digits(fence int64) string {
 	text := strconv.FormatInt(fence, 10)
 	return "0000000000000000"[min(len(text), 16):] + text
 }
 
-// command is the request as EVALSHA.
+// command returns the request as EVALSHA.
 func (r *request) command(ctx context.Context) *redis.Cmd {
 	cmd := redis.NewCmd(ctx, r.args...)
 	if r.script != nil {
@@ -129,7 +129,8 @@ func (r *request) command(ctx context.Context) *redis.Cmd {
 	return cmd
 }
 
-// evaluate sends a request. Where the script is not known it is sent whole.
+// evaluate sends a request. If the server does not know the script, evaluate sends the script
+// itself.
 func (n *node) evaluate(ctx context.Context, r request) (any, error) {
 	cmd := r.command(ctx)
 	err := n.client.Process(ctx, cmd)
@@ -189,6 +190,6 @@ func (r *request) read(reply any) (answer, bool) {
 	return a, err == nil && fence >= 0 && fence <= driver.MaxNumber
 }
 
-// maxLeft bounds what a server may say is left, in ms: its clock may have been
+// maxLeft limits the time left that a server may report, in ms: the server's clock may have been
 // put back, but no lease of this package lasts longer.
 const maxLeft = int64(100 * 365 * 24 * time.Hour / time.Millisecond)

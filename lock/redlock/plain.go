@@ -11,21 +11,21 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// ErrNoQuorum is doubt: too few servers answered, or too late, or the votes
-// stayed split between owners. No owner is known to have the key.
+// ErrNoQuorum is doubt: too few servers answered in time, or the votes stayed split between owners.
+// No owner is known to have the key.
 var ErrNoQuorum = errors.New("no majority")
 
 const maxSplit = 5 * time.Second
 
-// Acquire asks all servers at once. It returns a *lock.HeldError only if a majority says
-// that one other owner has the key. Asked again by the same owner while a server is late,
-// it may grant a greater fence than before. Any other error is doubt. What was granted
-// without a majority is undone, in the background on servers that do not answer.
+// Acquire sends a request to all servers at once. It returns a *lock.HeldError only if a majority
+// answers that one other owner has the key. If the same owner repeats the request while a server is
+// late, the grant may have a greater fence than before. Any other error is doubt. Votes that did
+// not become a majority are undone, in the background on servers that do not answer.
 //
-// While votes are split between owners that ask at once, Acquire asks again: the
-// owner with the most votes keeps them and asks soon, the others give theirs back
-// and wait longer each time. A split that lasts longer than a quarter of the TTL,
-// or 5 s if that is less, is doubt: owners that died may have the votes between them.
+// While votes are split between owners that send requests at once, Acquire repeats its request: the
+// owner with the most votes keeps them and repeats soon, the others give theirs back and wait
+// longer each time. A split that lasts longer than a quarter of the TTL, or 5 s if that is less, is
+// doubt: owners that died may have the votes between them.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
@@ -43,14 +43,15 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 		keeps := again && b.leads(a.Owner)
 		if err != nil && !keeps {
 			d.undo(ctx, &a, attempt, fence, b)
-			// Servers know an undone request by its fence too: the next one needs another.
+			// Servers recognise an undone request by its fence, too: the next request needs
+			// another.
 			proposed, fence = time.Now(), d.fences.next(a.Fence)
 		}
 		if !again {
 			return g, err
 		}
 		if keeps {
-			lost = -1 // it may wait least again
+			lost = -1 // it may pause least again
 		}
 		if wait.Sleep(ctx, min(backoff(lost, time.Since(sent)), time.Until(give))) != nil {
 			d.undo(ctx, &a, attempt, fence, b)
@@ -59,7 +60,7 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 	}
 }
 
-// vote asks once, with a fence of the time proposed, and returns what the answers amount to.
+// vote sends one request, with a fence proposed at the given time, and evaluates the answers.
 func (d *Driver) vote(ctx context.Context, a *driver.Acquisition, attempt, fence int64, proposed time.Time) (driver.Grant, ballot, error) {
 	sent := time.Now()
 	r := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
@@ -74,8 +75,8 @@ func (d *Driver) vote(ctx context.Context, a *driver.Acquisition, attempt, fence
 	return driver.Grant{}, b, d.doubt(ctx, "acquire", b)
 }
 
-// grant is a grant with a fence that stands on a majority, if its time is not
-// over by then. Servers that have answered with another fence are given this one.
+// grant returns a grant with a fence that a majority has stored, if its time is not over by then.
+// Servers that have answered with another fence get this one.
 func (d *Driver) grant(ctx context.Context, a *driver.Acquisition, attempt int64, b ballot, sent, proposed time.Time) (driver.Grant, error) {
 	fence := b.fence()
 	if err := driver.CheckFence(fence, d.fences.now()); err != nil {
@@ -87,16 +88,16 @@ func (d *Driver) grant(ctx context.Context, a *driver.Acquisition, attempt int64
 			return driver.Grant{}, d.doubt(ctx, "acquire", written)
 		}
 	}
-	// While the request was on its way, the servers may have given a higher fence, and
-	// forgotten it.
+	// While the request was on its way, the servers may have granted a higher fence, and forgotten
+	// it.
 	if time.Since(proposed) > d.options.FenceMemory/2 {
 		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w in time: the answers took longer than half of the memory for fences", ErrNoQuorum)
 	}
 	return valid("acquire", fence, sent, b.left(), a.TTL)
 }
 
-// valid is a grant, unless nothing is left of it. Clocks may drift apart by 1 %
-// of the TTL, and servers cut times to the millisecond.
+// valid returns a grant, unless no time is left. Clocks may drift apart by 1 % of the TTL, and
+// servers truncate times to milliseconds.
 func valid(operation string, fence int64, sent time.Time, left, ttl time.Duration) (driver.Grant, error) {
 	left -= time.Since(sent) + ttl/100 + 2*time.Millisecond
 	if left <= 0 {
@@ -105,9 +106,8 @@ func valid(operation string, fence int64, sent time.Time, left, ttl time.Duratio
 	return driver.Grant{Fence: fence, Left: left}, nil
 }
 
-// Renew moves the deadline to now + TTL on a majority. Servers beside it that
-// have lost the key, or have it under another fence, get it again. It works on
-// servers at maxmemory.
+// Renew moves the deadline to now + TTL on a majority. Other servers that have lost the key, or
+// have it with another fence, get it again. It works on servers at maxmemory.
 func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("redlock: renew: %w", err)
@@ -117,7 +117,7 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 	return d.renewal(ctx, &h, attempt, sent, b)
 }
 
-// renewal is the answer to a renewal that was sent at a time.
+// renewal returns the result of a renewal that was sent at a time.
 func (d *Driver) renewal(ctx context.Context, h *driver.LeaseRef, attempt int64, sent time.Time, b ballot) (driver.Grant, error) {
 	switch {
 	case b.count(no) >= d.majority:
@@ -125,23 +125,23 @@ func (d *Driver) renewal(ctx context.Context, h *driver.LeaseRef, attempt int64,
 	case b.count(yes) < d.majority:
 		return driver.Grant{}, d.doubt(ctx, "renew", b)
 	}
-	// The lease stands on a majority already: the answers here change nothing.
+	// A majority has the lease already: the answers to this request change nothing.
 	d.ask(ctx, d.patience(h.TTL), d.give(putScript, h.Key, h.Owner, attempt, h.TTL, h.Fence), question{to: b.voted(no), gives: lease{h.Key, h.Owner}})
 	return valid("renew", h.Fence, sent, b.left(), h.TTL)
 }
 
-// Release frees the key on all servers, and returns when it is free on a majority; the
-// rest is done in the background, where servers that do not answer are asked again. It
-// is lock.ErrForgotten if so many servers had forgotten the lease that another owner may
-// have had the key meanwhile. It works on servers at maxmemory.
+// Release frees the key on all servers, and returns when it is free on a majority. The rest is done
+// in the background, where the release is sent again to servers that do not answer. The error is
+// lock.ErrForgotten if so many servers had forgotten the lease that another owner may have had the
+// key meanwhile. Release works on servers at maxmemory.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redlock: release: %w", err)
 	}
 	most := max(d.fences.last(), h.Fence)
 	r := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), h.Fence, most)
-	// A server that voted late, or will when it goes on, has the owner's lease
-	// under a fence that was never a grant's.
+	// A server that voted late, or will do so when it continues, has the owner's lease with a fence
+	// that was never granted.
 	rest := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), 0, most)
 	d.outstanding.free(lease{h.Key, h.Owner}, rest, h.TTL)
 	b := d.ask(ctx, d.patience(h.TTL), r, question{to: d.all, enough: ballot.released, late: func(n *node, a answer) {
@@ -164,9 +164,9 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	return nil
 }
 
-// undo takes back what an attempt may have been given, from all servers but those
-// that refused it. Those that did not answer are left to the background, so that no caller
-// waits for them twice.
+// undo takes back the votes that an attempt may have got, from all servers except those that
+// refused it. Servers that did not answer are left to the background, so that no caller waits for
+// them twice.
 func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, attempt, fence int64, b ballot) {
 	r := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
 	d.outstanding.free(lease{a.Key, a.Owner}, r, a.TTL)
@@ -174,7 +174,7 @@ func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, attempt, fence
 	d.sweep(append(b.silent(), undone.silent()...), r, a.TTL)
 }
 
-// doubt is the error when the answers decide nothing.
+// doubt returns the error for answers that decide nothing.
 func (d *Driver) doubt(ctx context.Context, operation string, b ballot) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redlock: %s: %w", operation, err)
@@ -200,14 +200,14 @@ const (
 	maxPause = 500 * time.Millisecond
 )
 
-// backoff is a random pause before votes that were split are asked for again, by
-// an owner that gave its votes back lost+1 times in a row and needed took for the
-// last time; lost is -1 for an owner that keeps its votes.
+// backoff returns a random pause before a repetition after split votes, for an owner that gave its
+// votes back lost+1 times in a row and whose last attempt took a given time; lost is -1 for an
+// owner that keeps its votes.
 //
-// An owner that asks takes votes from the owner that is ahead for as long as it needs
-// to ask and to give back. So the times to choose from double with each loss until
-// they exceed what all the others need together, however slow the servers are,
-// while the owner that is ahead comes back at once for what has become free.
+// A repetition takes votes from the owner that leads for as long as it needs to get them and to
+// give them back. So the range of pauses doubles with each loss until it exceeds the time that all
+// other owners need together, however slow the servers are. The owner that leads repeats at once
+// for the votes that have become free.
 func backoff(lost int, took time.Duration) time.Duration {
 	if lost < 0 {
 		return rand.N(minPause)

@@ -15,8 +15,8 @@ import (
 // maxTogether is how many leases one round trip renews.
 const maxTogether = 200
 
-// RenewAll moves the deadlines of leases to now + TTL on a majority, up to 200 in one round
-// trip to each server. Servers are waited for as for the lease with the shortest TTL.
+// RenewAll moves the deadlines of leases to now + TTL on a majority, up to 200 in one round trip to
+// each server. It waits for servers as long as the lease with the shortest TTL allows.
 func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
 	answers := make([]driver.Renewal, 0, len(hs))
 	for some := range slices.Chunk(hs, maxTogether) {
@@ -53,8 +53,8 @@ func (d *Driver) renewTogether(ctx context.Context, hs []driver.LeaseRef) []driv
 	return answers
 }
 
-// askTogether sends requests to all servers, in one round trip to each, and returns the
-// ballot of each. It returns when all have answered, ctx ends, or the patience is over.
+// askTogether sends requests to all servers, in one round trip to each, and returns the ballot of
+// each request. It returns when all servers have answered, ctx ends, or the patience is over.
 func (d *Driver) askTogether(ctx context.Context, patience time.Duration, rs []request) []ballot {
 	ballots := make([]ballot, len(rs))
 	for i := range ballots {
@@ -114,7 +114,7 @@ func (n *node) askTogether(ctx context.Context, rs []request) []answer {
 			}
 			answers[i] = n.read(&rs[i], cmds[k].Val(), cmds[k].Err())
 		}
-		if todo = unknown; len(todo) > 0 { // the first is sent with the script, which the server knows then
+		if todo = unknown; len(todo) > 0 { // the first is sent with its script, which the server knows afterwards
 			answers[todo[0]] = n.ask(ctx, rs[todo[0]])
 			todo = todo[1:]
 		}

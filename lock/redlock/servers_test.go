@@ -25,7 +25,7 @@ func must(t testing.TB, err error) {
 // client returns a client with the options that lock traffic needs.
 func client(t testing.TB, addr string) redis.UniversalClient {
 	t.Helper()
-	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: time.Minute} // a busy machine may take its time for a connection
+	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: time.Minute} // a connection may take long on a busy machine
 	redislock.Harden(o)
 	c := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = c.Close() })
@@ -61,12 +61,12 @@ func newDriver(t testing.TB, cs []redis.UniversalClient, o redlock.Options) *red
 	return d
 }
 
-// slow is for tests that are not about time, on a machine that may be busy.
+// slow is for tests that do not measure time, on a machine that may be busy.
 const slow = 5 * time.Second
 
 var names atomic.Int64
 
-// fresh returns a namespace that nobody has used.
+// fresh returns a namespace that no test has used.
 func fresh() string { return "ns" + strconv.FormatInt(names.Add(1), 10) }
 
 // owner returns a fresh owner.
@@ -76,8 +76,8 @@ func asking(key string, ttl time.Duration) driver.Acquisition {
 	return driver.Acquisition{Key: key, Owner: owner(), TTL: ttl}
 }
 
-// acquire takes a key that is free, and returns when all servers have answered,
-// also those that the grant did not wait for.
+// acquire takes a free key, and returns when all servers have answered, including servers for which
+// the grant did not wait.
 func acquire(t testing.TB, d driver.Driver, a driver.Acquisition) (driver.Grant, driver.LeaseRef) {
 	t.Helper()
 	g, err := d.Acquire(t.Context(), a)
@@ -95,7 +95,7 @@ func waitOn(t testing.TB, cs []redis.UniversalClient, d time.Duration) {
 	for _, c := range cs {
 		start := c.Time(ctx).Val()
 		until(t, "the server's clock moves", func() bool { return c.Time(ctx).Val().Sub(start) >= d })
-		d = min(d, time.Millisecond) // it has passed on the others as well
+		d = min(d, time.Millisecond) // it has passed on the other servers as well
 	}
 }
 
@@ -110,7 +110,7 @@ func until(t testing.TB, what string, reached func() bool) {
 	}
 }
 
-// votes is how many servers hold key for anybody.
+// votes returns how many servers hold key for any owner.
 func votes(cs []redis.UniversalClient, namespace, key string) (n int) {
 	for _, c := range cs {
 		if redlock.Left(c, namespace, key) > 0 {

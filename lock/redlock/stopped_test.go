@@ -14,21 +14,21 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// busy is what a loaded machine may add to a time that is measured.
+// busy is the delay that a loaded machine may add to a measured time.
 const busy = 400 * time.Millisecond
 
 const nodeTimeout = 500 * time.Millisecond
 
-// Two of five servers are stopped: the others grant, renew and release, and each
-// step waits for the stopped ones no longer than for one server. Continued, the
-// two forget the lease that was released.
+// Two of five servers are stopped: the others grant, renew and release, and each step waits for the
+// stopped servers no longer than for one server. After they continue, the two forget the lease that
+// was released.
 func TestTwoOfFiveStopped(t *testing.T) {
 	t.Parallel()
 	meter := rig.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := newDriver(t, cs, redlock.Options{Namespace: "two", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
-	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
+	_, h := acquire(t, d, asking("warm", time.Minute)) // opens connections, so that requests reach the stopped servers
 	must(t, d.Release(t.Context(), h))
 	d.Settle()
 	signal(syscall.SIGSTOP, all[1], all[3])
@@ -42,7 +42,7 @@ func TestTwoOfFiveStopped(t *testing.T) {
 	until(t, "nothing is left", func() bool { return d.Goroutines() == 0 && votes(cs, "two", "key") == 0 })
 }
 
-// within fails the test if f takes longer, the time aside in which this process
+// within fails the test if f takes longer than most, not counting the time in which this process
 // could not run.
 func within(t *testing.T, meter *rig.Meter, what string, most time.Duration, f func()) {
 	t.Helper()
@@ -53,16 +53,16 @@ func within(t *testing.T, meter *rig.Meter, what string, most time.Duration, f f
 	}
 }
 
-// Three of five servers are stopped: the answer is doubt, in the time of one
-// server. Continued, they have the requests of the failed attempts and their
-// undoing before them, and none holds the key for anybody.
+// Three of five servers are stopped: the answer is doubt, within the time for one server. When they
+// continue, they process the requests of the failed attempts and their undoing, and none holds the
+// key for any owner.
 func TestThreeOfFiveStopped(t *testing.T) {
 	t.Parallel()
 	meter := rig.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := newDriver(t, cs, redlock.Options{Namespace: "three", NodeTimeout: nodeTimeout})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
-	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
+	_, h := acquire(t, d, asking("warm", time.Minute)) // opens connections, so that requests reach the stopped servers
 	must(t, d.Release(t.Context(), h))
 	d.Settle()
 	signal(syscall.SIGSTOP, all[:3]...)
@@ -89,8 +89,8 @@ func inDoubt(t *testing.T, err error) {
 	}
 }
 
-// One of five servers takes connections and never answers: every step, a refusal
-// and its undoing too, takes no more than the time of one server beyond its own.
+// One of five servers accepts connections and never answers: every step, including a refusal and
+// its undoing, takes at most the time for one server in addition to its own.
 func TestOneOfFiveBlackHoled(t *testing.T) {
 	t.Parallel()
 	meter := rig.NewMeter(t)
@@ -112,7 +112,8 @@ func TestOneOfFiveBlackHoled(t *testing.T) {
 	}
 }
 
-// Nobody answers, many ask, and the Driver is closed: nothing of it runs on.
+// No server answers, many acquisitions run, and the Driver is closed: none of its goroutines
+// continues.
 func TestCloseLeavesNothing(t *testing.T) {
 	meter := rig.NewMeter(t)
 	own := rig.Goroutines(t)
@@ -141,15 +142,15 @@ func TestCloseLeavesNothing(t *testing.T) {
 	until(t, "no goroutine is left", func() bool { return own() == 1 })
 }
 
-// A server that is silent costs nobody any time: an acquisition and a release are
-// over when a majority has answered. The rest is asked in the background.
+// A silent server costs no time: an acquisition and a release end when a majority has answered. The
+// rest happens in the background.
 func TestSilentServersCostNoTime(t *testing.T) {
 	t.Parallel()
 	meter := rig.NewMeter(t)
 	all, cs := servers(t, 5)
 	d := newDriver(t, cs, redlock.Options{Namespace: "silent", NodeTimeout: 10 * time.Second})
 	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
-	_, h := acquire(t, d, asking("warm", time.Minute)) // connections stand, so that requests reach the stopped
+	_, h := acquire(t, d, asking("warm", time.Minute)) // opens connections, so that requests reach the stopped servers
 	must(t, d.Release(t.Context(), h))
 	d.Settle()
 	signal(syscall.SIGSTOP, all[0], all[3])

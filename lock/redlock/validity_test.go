@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/redlock"
 )
 
-// A lag is how long replies are under way.
+// A lag is a delay of replies.
 type lag struct{ atomic.Int64 }
 
 func (l *lag) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -28,8 +28,8 @@ func (l *lag) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return next
 }
 
-// What is left of a grant, and of a renewal, is the TTL less what the answers took
-// and what clocks may drift meanwhile.
+// The time left of a grant, and of a renewal, is the TTL less the time for the answers and the
+// drift of the clocks meanwhile.
 func TestValidity(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)

@@ -21,7 +21,8 @@ func eachBench(b *testing.B, f func(b *testing.B, d *sqllock.Driver)) {
 	}
 }
 
-// What a lease of a key that nobody else wants costs: taken and freed.
+// BenchmarkAcquireRelease measures a lease of a key that no other owner wants, from its grant to
+// its release.
 func BenchmarkAcquireRelease(b *testing.B) {
 	eachBench(b, func(b *testing.B, d *sqllock.Driver) {
 		for i := 0; b.Loop(); i++ {
@@ -33,7 +34,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 }
 
-// What 200 claims that are granted, and their endings, cost.
+// BenchmarkClaimsAndEndings measures 200 claims that are granted, and their endings.
 func BenchmarkClaimsAndEndings(b *testing.B) {
 	eachBench(b, func(b *testing.B, d *sqllock.Driver) {
 		os, cs, es := make([]series.OpenRequest, 200), make([]series.Claim, 200), make([]series.EndRequest, 200)
@@ -47,7 +48,7 @@ func BenchmarkClaimsAndEndings(b *testing.B) {
 		}
 		for n := int64(1); b.Loop(); n++ {
 			b.StopTimer()
-			for i := range cs { // marks are what was claimed last
+			for i := range cs { // each mark is the number that was claimed last
 				cs[i].After = all[i].Mark + n - 1
 				cs[i].Number, cs[i].Owner = all[i].Mark+n, fmt.Sprint("n/", n)
 			}

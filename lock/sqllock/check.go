@@ -11,10 +11,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Check finds out whether the database is fit for a [Driver]: that it can be
-// written to, has the tables, and that its settings keep what is promised. It
-// writes nothing. The error joins all that was found; one that is not a
-// *SettingError is doubt.
+// Check reports whether the database is fit for a [Driver]: it can be written to, it has the
+// tables, and its settings keep the promises of the package. Check writes nothing. The error joins
+// everything that Check found; an error that is not a *SettingError is doubt.
 func (d *Driver) Check(ctx context.Context) error {
 	if _, err := ask(ctx, d, func(s session) (none, error) { return none{}, d.tables(ctx, s) }); err != nil {
 		return failed("check", err)
@@ -40,8 +39,8 @@ func (d *Driver) Check(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// CheckStore is [Driver.Check] for a scheduler: a *SettingError is lock.ErrUnfit. A risk is
-// a setting with which a crash, or a process that stops, costs more than it has to.
+// CheckStore is [Driver.Check] for a scheduler: a *SettingError is lock.ErrUnfit. A risk is a
+// setting that makes a crash, or a process that stops, cost more than necessary.
 func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	if err := d.Check(ctx); err != nil {
 		return nil, err
@@ -59,19 +58,20 @@ func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	return found, nil
 }
 
-// A SettingError names a setting of the database that breaks a promise. It is
-// lock.ErrUnfit, for errors.Is.
+// A SettingError names a setting of the database that breaks a promise. For errors.Is it is
+// lock.ErrUnfit.
 type SettingError struct {
-	Setting string // its name
-	Fix     string // what to do about it
+	Setting string // the name of the setting
+	Fix     string // how to correct it
 }
 
 func (e *SettingError) Error() string { return fmt.Sprintf("sqllock: %s: %s", e.Setting, e.Fix) }
 
-// Is makes it lock.ErrUnfit.
+// Is reports whether target is lock.ErrUnfit.
 func (e *SettingError) Is(target error) bool { return target == driver.ErrUnfit }
 
-// tables reads nothing from each table.
+// tables runs a query on each table that returns no rows of the table: it fails if the table is
+// missing.
 func (d *Driver) tables(ctx context.Context, s session) error {
 	for _, table := range []string{"cronce_leases", "cronce_places", "cronce_series", "cronce_journal", "cronce_nodes", "cronce_taken", "cronce_audit", "cronce_outputs"} {
 		var n int
@@ -83,33 +83,34 @@ func (d *Driver) tables(ctx context.Context, s session) error {
 	return nil
 }
 
-// A setting is bad if its query says 1. One that the database does not have is not:
-// MySQL has announced the end of binlog_format.
+// A setting is bad if its query returns 1. A setting that the database does not have is not bad:
+// MySQL has announced the removal of binlog_format.
 type setting struct{ name, query, fix string }
 
 func (s *setting) bad(ctx context.Context, on session, g *grammar) (bool, error) {
 	var is sql.NullInt64
 	err := on.QueryRowContext(ctx, g.named(s.query)).Scan(&is)
-	if err != nil && strings.Contains(err.Error(), "Error 1193") { // of MySQL: an unknown variable
+	if err != nil && strings.Contains(err.Error(), "Error 1193") { // MySQL: unknown variable
 		return false, nil
 	}
 	return is.Int64 == 1, err
 }
 
-// maxBusy is how long SQLite may wait for its lock without heeding a context.
+// maxBusy limits how long SQLite may wait for its lock; it does not react to a context while it
+// waits.
 const maxBusy = 5 * time.Second
 
 var settings = map[Dialect][]setting{
 	PostgreSQL: {
 		{"recovery", "SELECT CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
-			"this is a replica: use the server that is written to"},
+			"this is a replica: use the server that accepts writes"},
 		{"server_encoding", "SELECT CASE WHEN current_setting('server_encoding') = 'UTF8' THEN 0 ELSE 1 END",
 			"use a database with the encoding UTF8"},
 	},
 	MySQL: {
 		{"autocommit", "SELECT NOT (" + commits + ")",
 			"connect with autocommit=1 and completion_type=NO_CHAIN: a statement that is not committed grants a key twice"},
-		{"read_only", "SELECT @@read_only", "this is a replica: use the server that is written to"},
+		{"read_only", "SELECT @@read_only", "this is a replica: use the server that accepts writes"},
 		{"sysdate-is-now", "SELECT sysdate(6) = now(6) FROM (SELECT sleep(0.01) AS slept) s",
 			"start the server without it: the clock must be read after the wait for a row"},
 		{"binlog_format", "SELECT @@log_bin = 1 AND @@binlog_format = 'STATEMENT'", "set it to ROW or MIXED"},
@@ -118,18 +119,18 @@ var settings = map[Dialect][]setting{
 	},
 	SQLite: {
 		{"busy_timeout", fmt.Sprintf("SELECT timeout > %d FROM pragma_busy_timeout", maxBusy.Milliseconds()),
-			fmt.Sprintf("set it to at most %v: contexts are not heeded meanwhile", maxBusy)},
+			fmt.Sprintf("set it to at most %v: SQLite ignores contexts while it waits", maxBusy)},
 		{"query_only", "SELECT query_only FROM pragma_query_only", "turn it off"},
 	},
 }
 
-// A hazard is a setting that breaks a promise one day.
+// A hazard is a setting that breaks a promise only in some event, such as a crash.
 type hazard struct {
 	setting
-	text string // when, and which
+	text string // the event, and the promise that it breaks
 }
 
-const forgets = "after a crash the server may not know of leases that it granted: another owner gets them, too"
+const forgets = "after a crash the server may have forgotten leases that it granted, and grant them to other owners"
 
 var hazards = map[Dialect][]hazard{
 	PostgreSQL: {
@@ -139,7 +140,7 @@ var hazards = map[Dialect][]hazard{
 	MySQL: {
 		{setting{"innodb_flush_log_at_trx_commit", "SELECT @@innodb_flush_log_at_trx_commit <> 1", "set it to 1"}, forgets},
 		{setting{"idle_transaction_timeout", "SELECT @@idle_transaction_timeout = 0", "set it to 5 in the data source name"},
-			"a process that stops in the middle of a transaction keeps its row from all others until its connection breaks"},
+			"a process that stops in the middle of a transaction blocks its row for all others until its connection breaks"},
 	},
 	SQLite: {
 		{setting{"synchronous", "SELECT synchronous < 2 FROM pragma_synchronous", "set it to full"}, forgets},

@@ -18,14 +18,14 @@ func TestCheck(t *testing.T) {
 		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		must(t, d.CreateTables(t.Context())) // again
 		must(t, d.Check(t.Context()))
-		wantRisks(t, d, map[sqllock.Dialect][]string{ // the servers of tests are to be fast
+		wantRisks(t, d, map[sqllock.Dialect][]string{ // the servers of the tests are configured for speed
 			sqllock.PostgreSQL: {"fsync"},
 			sqllock.MySQL:      {"innodb_flush_log_at_trx_commit", "idle_transaction_timeout"},
 			sqllock.SQLite:     {"synchronous"},
 		}[on.dialect]...)
 		_, err := db.Exec("DROP TABLE cronce_places")
 		must(t, err)
-		if err := d.Check(t.Context()); err == nil || errors.Is(err, driver.ErrUnfit) { // somebody may be about to make it
+		if err := d.Check(t.Context()); err == nil || errors.Is(err, driver.ErrUnfit) { // another process may be about to create it
 			t.Errorf("a missing table is %v", err)
 		}
 	})
@@ -47,8 +47,8 @@ func wantRisks(t *testing.T, d *sqllock.Driver, topics ...string) {
 	}
 }
 
-// What is set as the package comment says is no risk. On PostgreSQL that takes two
-// settings: the tests' other servers lack the first.
+// Settings that follow the package comment are no risk. On PostgreSQL two settings are needed: the
+// other servers of the tests lack the first.
 func TestCheckWithoutRisk(t *testing.T) {
 	for dialect, on := range map[sqllock.Dialect]func() database{
 		sqllock.PostgreSQL: func() database {
@@ -74,8 +74,8 @@ func TestCheckWithoutRisk(t *testing.T) {
 	}
 }
 
-// A server whose SYSDATE is the statement's begin is refused: there the clock
-// would be read before the wait for a row.
+// A server whose SYSDATE is the time at which the statement began is refused: there the clock would
+// be read before the wait for a row.
 func TestCheckSysdate(t *testing.T) {
 	s := sqlserver.MariaDB(t, "--sysdate-is-now")
 	d := newDriver(t, s.Open(t), sqllock.MySQL, sqllock.Options{})
@@ -89,7 +89,7 @@ func TestCheckSysdate(t *testing.T) {
 	}
 }
 
-// A setting that a later version has no more is none that is bad.
+// A setting that a later version no longer has is not a bad setting.
 func TestCheckMissingSetting(t *testing.T) {
 	bad, err := sqllock.MissingSetting(t.Context(), sqlserver.SharedMariaDB(t).Open(t))
 	if bad || err != nil {
@@ -97,7 +97,7 @@ func TestCheckMissingSetting(t *testing.T) {
 	}
 }
 
-// What is sent to MariaDB, on which the tests run, MySQL understands, too.
+// The tests run on MariaDB; MySQL understands all statements that are sent to MariaDB.
 func TestStatementsAreMySQL(t *testing.T) {
 	all, err := sqllock.Statements(sqllock.MySQL)
 	must(t, err)

@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Now reads the clock of the database. The reading's Server is the address or
-// the host name and the port by which PostgreSQL or MySQL knows itself.
+// Now reads the clock of the database. The Server of the reading is the server's own address
+// (PostgreSQL) or host name (MySQL), and its port.
 func (d *Driver) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	r, err := ask(ctx, d, func(s session) (driver.ClockReading, error) { return d.reading(ctx, s) })
 	if err != nil {
@@ -25,7 +25,7 @@ func (d *Driver) reading(ctx context.Context, s session) (driver.ClockReading, e
 	return r, err
 }
 
-// clock reads the clock.
+// clock returns the time of [Driver.Now] in µs.
 func (d *Driver) clock(ctx context.Context) (us int64, err error) {
 	rs, err := d.Now(ctx)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// The clock is in UTC whatever time zone the sessions are in: nothing but zones
-// puts two clocks of one machine so far apart.
+// The clock is in UTC whatever time zone the sessions have: only time zones can make two clocks of
+// one machine differ so much.
 func TestClockIsUTC(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		rs, err := newDriver(t, on.connect(t), on.dialect, sqllock.Options{}).Now(t.Context())
@@ -24,8 +24,7 @@ func TestClockIsUTC(t *testing.T) {
 	})
 }
 
-// A request that has to wait for a row is judged by the clock after the wait, not
-// by the one before.
+// A request that has to wait for a row is judged by the clock after the wait, not before it.
 func TestClockAfterLock(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -53,7 +52,7 @@ func TestClockAfterLock(t *testing.T) {
 		}
 		_ = d.Desert(t.Context(), driver.Acquisition{Key: "key", Owner: "m/1", TTL: minute})
 		freed = on.hold(t, db, "cronce_leases", "key")
-		must(t, d.Release(t.Context(), h)) // keeps it for the other
+		must(t, d.Release(t.Context(), h)) // keeps the key for the other owner
 		must(t, db.QueryRow("SELECT until_us FROM cronce_leases").Scan(&until))
 		if until < <-freed+(2*time.Second).Microseconds() {
 			t.Error("a release is judged before the wait")
@@ -73,8 +72,8 @@ func TestClockAfterLock(t *testing.T) {
 	})
 }
 
-// hold locks a row from now on for a moment, changes nothing, and tells the
-// database's clock, in µs, just before it frees the row.
+// hold locks a row from now on for a moment, changes nothing, and sends the database's clock, in
+// µs, just before it frees the row.
 func (d database) hold(t *testing.T, db *sql.DB, table, name string) <-chan int64 {
 	t.Helper()
 	clock := newDriver(t, db, d.dialect, sqllock.Options{})

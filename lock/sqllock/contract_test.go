@@ -17,12 +17,12 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// The driver keeps the contract on every database, by its own clock. That runs
-// slower here, so that no lease ends only because the machine is loaded, and to it
-// is added the time that the test does not care to wait for. Sharing, which takes
-// many requests, is left to the other clock: its rule is code, not a statement. So are
-// parts about series, of which the others show that the database's clock judges;
-// where CRONCE_SOAK is set they run here, too.
+// The driver keeps the contract on every database, by the database's own clock. The clock runs
+// slower in this test, so that no lease ends only because the machine is loaded; the time that the
+// test does not need to wait for is added to it. Two groups of parts run by the clock that
+// TestContractExact sets instead. Sharing takes many requests, and its rule is code, not a
+// statement. For parts about series, the remaining parts show that the database's clock judges. If
+// CRONCE_SOAK is set, the parts about series run here, too.
 func TestContract(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -52,10 +52,11 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// exactly are the parts about series that TestContractExact runs, too.
+// exactly lists the parts about series that TestContractExact runs, too.
 var exactly = []string{"claims", "queues", "pauses", "the rules", "batches", "arguments"}
 
-// The same by a clock that the test sets, so that every time is compared exactly.
+// The driver keeps the contract by a clock that the test sets, so that every time is compared
+// exactly.
 func TestContractExact(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -83,13 +84,14 @@ func TestContractExact(t *testing.T) {
 			Forget:   func() { forget(t, db) },
 			Spoil:    func(key string) { spoil(t, db, key) },
 			Rounds:   exactRounds,
-			// A waiter is silent once the clock has gone on over several probes: TestContract runs that.
+			// A waiter is silent only after the clock has gone on over several probes: TestContract
+			// runs that part.
 			Only: func(part string) bool { return part != "sharing with waiters that die" },
 		})
 	})
 }
 
-// alone is what a driver can do but share keys.
+// alone hides that a driver can share keys.
 type alone struct {
 	driver.Driver
 	driver.Waiter
@@ -105,7 +107,7 @@ type alone struct {
 	driver.Forcer
 }
 
-const exactRounds = 3 // each is 60 requests, which take their time on a loaded machine
+const exactRounds = 3 // each has 60 requests, which are slow on a loaded machine
 
 const tables = "cronce_leases cronce_places cronce_series cronce_journal cronce_nodes cronce_taken cronce_audit cronce_outputs"
 

@@ -17,16 +17,15 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// A database is one that the tests run on, and how to reach it.
+// A database is a database that the tests run on, and how to reach it.
 type database struct {
 	name        string
 	dialect     sqllock.Dialect
 	driver, dsn string
 }
 
-// each runs a test on every database side by side, on a fresh one with the
-// driver's tables: most of them wait for a clock. They are parallel to other tests
-// already.
+// each runs a test on every database in parallel, on a fresh one with the driver's tables: most
+// tests wait for a clock. The tests already run in parallel to other tests.
 func each(t *testing.T, f func(t *testing.T, d database)) {
 	t.Parallel()
 	var wg sync.WaitGroup
@@ -38,7 +37,7 @@ func each(t *testing.T, f func(t *testing.T, d database)) {
 	wg.Wait()
 }
 
-// The servers' sessions are in time zones of their own: what is kept is in UTC.
+// The sessions of the servers have time zones of their own: all stored times are in UTC.
 func postgres(t testing.TB) database {
 	s := sqlserver.SharedPostgres(t)
 	return made(t, database{"PostgreSQL", sqllock.PostgreSQL, s.Driver(), s.DSN(s.Create(t)) + "&timezone=Asia/Kolkata"})
@@ -79,7 +78,7 @@ var namespaces atomic.Int64
 
 func fresh() string { return fmt.Sprint("ns", namespaces.Add(1)) }
 
-// waitOn waits until the database's clock is d further.
+// waitOn waits until the database's clock has advanced by d.
 func waitOn(t testing.TB, driver *sqllock.Driver, d time.Duration) {
 	t.Helper()
 	now := func() time.Time {
@@ -103,7 +102,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// texts is all that a query returns.
+// texts returns all values of a query.
 func texts(t testing.TB, db *sql.DB, query string) string {
 	t.Helper()
 	rows, err := db.Query(query)

@@ -26,33 +26,33 @@ func (d Dialect) String() string {
 	return dialects[d]
 }
 
-// A grammar is what differs between the dialects.
+// A grammar holds the differences between the dialects.
 type grammar struct {
-	prefix    string // what the names of the tables begin with; empty: cronce_
+	prefix    string // with which the names of the tables begin; empty: cronce_
 	dialect   Dialect
 	clock     string // the database's clock, µs since 1970, read when it is evaluated; NULL in a session that is not usable
-	usable    string // the condition under which a statement of its own counts, with AND behind it; empty: always
-	server    string // which server that is
-	greatest  string // the function
-	divide    string // the operator for whole numbers
-	nothing   string // what makes an insert of what is there already do nothing
-	versioned string // the query whether there is a table with the version
-	skip      string // what makes a query lock its rows and pass those that are locked
+	usable    string // the condition under which a stand-alone statement takes effect, followed by AND; empty: always
+	server    string // the name of the server
+	greatest  string // the function that returns the largest of its arguments
+	divide    string // the operator that divides integers
+	nothing   string // the clause that makes an insert skip rows that exist
+	versioned string // the query that reports whether the table with the version exists
+	skip      string // the clause that makes a query lock its rows and skip rows that are locked
 }
 
-// idle is how long a transaction may stand still before PostgreSQL ends it: a
-// process that was stopped in the middle must not keep the others from the row.
+// idle is how long PostgreSQL keeps an idle transaction before it ends it: a process that was
+// stopped in the middle of a transaction must not block the row for others.
 const idle = "5s"
 
-// commits is the condition that a statement of MySQL which stands alone is committed
-// when it is answered. With autocommit=0, or with a completion_type that begins the
-// next transaction at once, it is taken back when its connection closes.
+// commits is the condition under which MySQL has committed a stand-alone statement when it replies.
+// With autocommit=0, or with a completion_type that begins the next transaction at once, the
+// statement is rolled back when its connection closes.
 const commits = "@@autocommit = 1 AND @@completion_type = 'NO_CHAIN'"
 
 var grammars = map[Dialect]grammar{
 	PostgreSQL: {
 		dialect: PostgreSQL,
-		// A replica answers with what was true earlier.
+		// A replica answers with an earlier state.
 		clock:     "(CASE WHEN pg_is_in_recovery() THEN NULL ELSE (extract(epoch FROM clock_timestamp()) * 1000000)::bigint END)",
 		server:    "coalesce(host(inet_server_addr()), 'local') || ':' || current_setting('port')",
 		greatest:  "greatest",
@@ -63,9 +63,10 @@ var grammars = map[Dialect]grammar{
 	},
 	MySQL: {
 		dialect: MySQL,
-		// UTC_TIMESTAMP is of the statement's begin, SYSDATE of now but in the
-		// session's time zone. So what has passed since is added, less what a
-		// change of that zone in between would add: multiples of half an hour.
+		// UTC_TIMESTAMP is the time at which the statement began. SYSDATE is the current time, but
+		// in the time zone of the session. So the time that has passed since then is added, without
+		// the difference that a change of the zone in between would make: multiples of half an
+		// hour.
 		clock: "if(" + commits + " AND @@read_only = 0, timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))" +
 			" + mod(timestampdiff(microsecond, now(6), sysdate(6)) + 180900000000, 1800000000) - 900000000, NULL)",
 		usable:    commits + " AND ",
@@ -89,10 +90,10 @@ var grammars = map[Dialect]grammar{
 
 var (
 	tableNames = regexp.MustCompile(`\bcronce_(leases|places|series|journal|nodes|taken|audit|outputs|version)\b`)
-	indexNames = regexp.MustCompile(`\bcronce_(\w+_by_\w+|places_\w+_key)\b`) // of those that make the tables; an index is in the schema of its table
+	indexNames = regexp.MustCompile(`\bcronce_(\w+_by_\w+|places_\w+_key)\b`) // in the statements that create the tables; an index is in the schema of its table
 )
 
-// named puts the names of the tables into a statement.
+// named inserts the names of the tables into a statement.
 func (g *grammar) named(s string) string {
 	if g.prefix == "" {
 		return s
@@ -104,8 +105,8 @@ func (g *grammar) named(s string) string {
 	return indexNames.ReplaceAllString(tableNames.ReplaceAllString(s, g.prefix+"$1"), bare+"$1")
 }
 
-// text makes a statement of the dialect out of one with the words {clock},
-// {silence}, {usable}, {server}, {greatest}, {divide}, {nothing} and {skip}, and ? for each argument.
+// text turns a statement with the words {clock}, {silence}, {usable}, {server}, {greatest},
+// {divide}, {nothing} and {skip}, and a ? for each argument, into a statement of the dialect.
 func (g *grammar) text(s string) string {
 	s = g.named(s)
 	s = strings.NewReplacer("{clock}", g.clock, "{silence}", strconv.FormatInt(micros(silence), 10), "{usable}", g.usable, "{server}", g.server, "{greatest}", g.greatest,
@@ -123,12 +124,12 @@ func (g *grammar) text(s string) string {
 	return b.String()
 }
 
-// locked is a query for rows that locks them in the order of the query, and
-// reads the clock as its last column: of the last row, when all are locked. In
-// SQLite the transaction has locked the database before.
+// locked returns a query that locks its rows in the order of the query. Its last column is the
+// clock; in the last row it is read after all rows were locked. In SQLite the transaction has
+// locked the database before.
 func (g *grammar) locked(columns, from string) string {
 	switch g.dialect {
-	case PostgreSQL: // only what is read from the rows that are locked comes later
+	case PostgreSQL: // columns that are not read from the locked rows are read before the lock
 		return g.text("WITH l AS MATERIALIZED (SELECT " + columns + " FROM " + from + " FOR UPDATE) SELECT " + columns +
 			", {clock} FROM l WHERE set_config('idle_in_transaction_session_timeout', '" + idle + "', true) IS NOT NULL")
 	case MySQL:
@@ -137,14 +138,14 @@ func (g *grammar) locked(columns, from string) string {
 	return g.text("SELECT " + columns + ", {clock} FROM " + from)
 }
 
-// An update is one of the row of a key, with $1, $2, ... for its arguments in
-// their order, each once, and {now} for the clock.
+// An update changes the row of a key. $1, $2, ... stand for its arguments, in their order and once
+// each, and {now} for the clock.
 type update struct{ sets, column, value, where string }
 
-// yielding is an update that yields the value it sets the column to. It reads the
-// clock when the row is locked. MySQL locks a row before it reads it, and
-// SQLite the database; PostgreSQL reads, computes, and then waits for the row. So
-// there a row that seems to fit is locked first.
+// yielding returns an update that returns the value to which it sets the column. The update reads
+// the clock after the row is locked. MySQL locks a row before it reads it, and SQLite locks the
+// database. PostgreSQL reads, computes, and then waits for the row; so there the update first locks
+// a row that seems to match.
 func (g *grammar) yielding(u update) string {
 	u.sets += ", " + u.column + " = "
 	now := func(s, word string) string { return strings.ReplaceAll(s, "{now}", word) }
@@ -163,13 +164,13 @@ func (g *grammar) yielding(u update) string {
 	return g.text(numbered.ReplaceAllString(text, "?"))
 }
 
-// handOver frees a key that one owner has alone and serves the first of those that
-// wait alone, or before them the owner of the same process that is named: it grants
-// the key to an owner of the same process, and keeps it for any other, whose process
-// it notifies if there is a listener, and for one whose fence would lie more than a day
-// ahead: its own request says so. A grant is durable when
-// it is answered. The rest is made so by the grant that follows, and if a crash
-// forgets it the key is only held until its deadline.
+// handOver returns a statement that frees a key that one owner holds alone, and serves the next
+// owner: the named owner of the same process or, if none is named, the first that waits to hold the
+// key alone. It grants the key to an owner of the same process. For any other owner it keeps the
+// key, and notifies the owner's process if there is a listener. It also keeps the key for an owner
+// whose fence would lie more than a day ahead: the owner's own request then returns that error. A
+// grant is durable before the database replies. The grant that follows makes the rest durable; if a
+// crash forgets it, the key is only held until its deadline.
 func (g *grammar) handOver() string {
 	if g.dialect != PostgreSQL {
 		return ""
@@ -207,11 +208,11 @@ RETURNING coalesce(g.owner, ''), coalesce(g.here, false), cronce_leases.fence, u
   CASE WHEN $8 AND g.party <> $6 THEN pg_notify('cronce_' || g.party, g.owner)::text END`), "{waits}", waits("asked_us", "c.us")))
 }
 
-// lazy lets PostgreSQL answer before this transaction is on disk: for what a crash
-// may forget.
+// lazy lets PostgreSQL reply before this transaction is on disk. Use it only for changes that a
+// crash may forget.
 const lazy = "set_config('synchronous_commit', 'off', true)"
 
-// whereUsable is a value that no column takes in a session that is not usable.
+// whereUsable returns the value, or NULL, which no column accepts, in a session that is not usable.
 func (g *grammar) whereUsable(value string) string {
 	if g.usable == "" {
 		return value
@@ -219,7 +220,7 @@ func (g *grammar) whereUsable(value string) string {
 	return "if(" + commits + ", " + value + ", NULL)"
 }
 
-// lazily is an insert that a crash may forget.
+// lazily returns an insert that a crash may forget.
 func (g *grammar) lazily(insert, values, behind string) string {
 	if g.dialect == PostgreSQL {
 		return g.text(insert + " SELECT " + values + " WHERE " + lazy + " IS NOT NULL" + behind)
@@ -229,7 +230,7 @@ func (g *grammar) lazily(insert, values, behind string) string {
 
 var numbered = regexp.MustCompile(`\$\d`)
 
-// replacing is what makes an insert replace the columns of what is there already.
+// replacing returns the clause that makes an insert replace columns of a row that exists.
 func (g *grammar) replacing(key string, columns ...string) string {
 	sets := make([]string, len(columns))
 	for i, c := range columns {

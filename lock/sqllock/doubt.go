@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	grace       = time.Second            // for a database's driver to see that a context has ended
-	tries       = 30                     // of what the database took back
-	firstPause  = 500 * time.Microsecond // between them, doubled up to
-	connections = 5                      // that are dropped in a row because nothing can be written on them
+	grace       = time.Second            // that a database driver gets to notice the end of a context
+	tries       = 30                     // how often a request is sent that the database rolls back
+	firstPause  = 500 * time.Microsecond // between two tries; doubled up to maxPause
+	connections = 5                      // read-only connections that are dropped in a row before the error is returned
 	maxPause    = 100 * time.Millisecond
 )
 
-// none is the value of what has none.
+// none is the result of calls that return only an error.
 type none struct{}
 
-// again asks until the database answers, or it is doubt. It asks again only when
-// the database says that it took the request back whole: a deadlock, a
-// serialisation that failed, a lock that was busy; and a few times on other
-// connections if nothing can be written on this one. All else may have been done.
+// again calls ask until it succeeds or its error is doubt. It repeats a request only if the
+// database reports that it rolled the request back completely: a deadlock, a serialisation failure,
+// a busy lock. It also repeats it a few times on other connections if this one is read-only. Any
+// other request may have been carried out.
 func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	for i, pause := 1, firstPause; ; i, pause = i+1, min(2*pause, maxPause) {
 		v, err := wait.Call(ctx, grace, func(context.Context) (T, error) { return ask() })
@@ -41,7 +41,7 @@ func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	}
 }
 
-// ended is err, with the end of ctx if that is its cause: not every driver says so.
+// ended returns err, wrapped with the end of ctx if ctx has ended: some drivers do not report it.
 func ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
@@ -49,11 +49,11 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ctx.Err(), err)
 }
 
-// takenBack reports whether the database says that it did nothing of what was
-// asked. The drivers are the caller's, so their errors are known by what they
-// have in common.
+// takenBack reports whether the database says that it did nothing of the request. The caller
+// chooses the driver of the database, so its errors are recognised by a code or a text that
+// drivers have in common.
 func takenBack(err error) bool {
-	if errors.Is(err, driver.ErrBadConn) { // so database/sql has it
+	if errors.Is(err, driver.ErrBadConn) { // the contract of database/sql
 		return true
 	}
 	if state, ok := errors.AsType[interface {
@@ -63,7 +63,7 @@ func takenBack(err error) bool {
 		switch state.SQLState() {
 		case "40001", "40P01", "55P03": // serialisation, deadlock, lock not available
 			return true
-		case "23505", "42P07", "42710": // two made the same at once: a row, a table, its type
+		case "23505", "42P07", "42710": // two processes created the same row, table or type at once
 			return true
 		}
 		return false
@@ -87,15 +87,15 @@ func takenBack(err error) bool {
 	return false
 }
 
-// errUnusable is what a session answers that has no clock: see grammar.clock.
+// errUnusable is the error of a session that has no clock: see grammar.clock.
 var errUnusable = errors.New("this session is not usable: it is on a replica or on a server that is read-only," +
 
 	" or it does not commit each statement (autocommit=0, or a completion_type other than NO_CHAIN)")
 
-// An instant is a column with the database's clock, in µs.
+// An instant is a column that holds the database's clock, in µs.
 type instant int64
 
-// Scan refuses the NULL of a session that is not usable.
+// Scan returns errUnusable for NULL, which a session that is not usable returns.
 func (i *instant) Scan(value any) error {
 	var us sql.NullInt64
 	if err := us.Scan(value); err != nil {
@@ -108,9 +108,9 @@ func (i *instant) Scan(value any) error {
 	return nil
 }
 
-// unusable reports whether a session did nothing and would do nothing later: its
-// server is only read from. The drivers are the caller's, so their errors are known
-// by what they have in common.
+// unusable reports whether a session did nothing and will do nothing later, because its server is
+// read-only. The caller chooses the driver of the database, so its errors are recognised by the
+// codes that drivers have in common.
 func unusable(err error) bool {
 	if err == nil {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// Only what a database says that it took back whole is asked again by itself.
+// Only requests that the database says it rolled back completely are repeated by the driver itself.
 func TestTakenBack(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -37,7 +37,7 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// A code is an error as SQLite's drivers have it.
+// A code is an error as the drivers of SQLite return it.
 type code int
 
 func (c code) Code() int     { return int(c) }

@@ -30,59 +30,57 @@ const (
 	maxInside = 1000
 )
 
-// Options say where and how a [Driver] keeps what it keeps. All processes that
-// share a namespace must use the same options. The zero value is ready to use.
+// Options configure where and how a [Driver] stores its data. All processes that share a namespace
+// must use the same options. The zero value is ready to use.
 type Options struct {
-	// Namespace keeps applications on one database apart:
-	// [A-Za-z0-9][A-Za-z0-9._-]{0,63}. Empty: DefaultNamespace.
+	// Namespace separates applications that share a database: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+	// Empty: DefaultNamespace.
 	Namespace string
-	// Tables is what the names of the tables begin with: [a-z_][a-z0-9_]{0,30}, on
-	// PostgreSQL with the name of a schema and a dot before that, if they are not in the
-	// search path. Empty: cronce_.
+	// Tables is the prefix of the names of the tables: [a-z_][a-z0-9_]{0,30}. On PostgreSQL the
+	// name of a schema and a dot may come before it, if the tables are not in the search path.
+	// Empty: cronce_.
 	Tables string
-	// Poll is how often, about, the first waiter of a process probes whether it is its
-	// turn while the key changes hands; it probes more rarely the more are before it,
-	// and the longer nothing changes, down to once a second. 1 ms to 1 s. Zero:
-	// DefaultPoll.
+	// Poll is the approximate interval at which the first waiter of a process probes while the key
+	// changes hands. It probes less often the more owners are before it and the longer nothing
+	// changes, down to once a second. 1 ms to 1 s. Zero: DefaultPoll.
 	Poll time.Duration
-	// Inside is how often in a row a process may pass a key on to its own next waiter
-	// before those that came earlier in other processes, 0 to 1,000: that takes one
-	// statement and wakes no other process. Zero: never, all are served in the order
-	// in which they came. The lock.Locker has at most one waiter per key in the store.
+	// Inside is how often in a row a process may pass a key to its own next waiter before owners
+	// that came earlier in other processes: 0 to 1,000. Passing a key inside takes one statement
+	// and wakes no other process. Zero: never; all owners are served in the order in which they
+	// came. The lock.Locker has at most one waiter per key in the store.
 	Inside int
-	// Listen is how owners that wait are woken by a release in another process, on
-	// PostgreSQL only. Nil: they probe.
+	// Listen receives the notification of a release in another process, on PostgreSQL only. Nil:
+	// owners that wait find the release by probing.
 	Listen Listener
-	// JournalLines is how many verdicts are kept of each series, or up to 1/16
-	// fewer just after old ones were dropped. Zero: DefaultJournalLines.
+	// JournalLines is how many verdicts of each series are kept. Just after old verdicts were
+	// dropped it may be up to 1/16 fewer. Zero: DefaultJournalLines.
 	JournalLines int
-	// JournalBytes bounds the journals of the namespace together, about: they are
-	// weighed once a minute. Over it, each new verdict costs its series two old
-	// ones, but never the newest. Zero: DefaultJournalBytes.
+	// JournalBytes is the approximate limit of all journals of the namespace together. They are
+	// weighed once a minute. Above the limit, each new verdict of a series removes two old ones of
+	// that series, but never the newest. Zero: DefaultJournalBytes.
 	JournalBytes int64
 }
 
-// A Driver keeps leases and series in a database. Between its calls it holds no
-// connection, and nothing of it runs but the clean-up that a call has started, for some
-// seconds, and Options.Listen, until 5 seconds after the last waiter has left. All
-// methods may be called concurrently. They
-// return when their context ends, or where the database's own driver does not
-// heed it up to a second later; what was sent may then still be done.
+// A Driver keeps leases and series in a database. Between its calls it holds no connection and runs
+// no goroutine, with two exceptions: the clean-up that a call has started, for some seconds, and
+// Options.Listen, until 5 seconds after the last waiter has left. All methods may be called
+// concurrently. They return when their context ends, or up to a second later if the driver of the
+// database does not react to it; the request that was sent may still be carried out.
 type Driver struct {
 	db          *sql.DB
 	grammar     grammar
 	texts       texts
 	ns          string
 	poll        time.Duration
-	lines       int    // how long a journal may be
-	budget      int64  // how many bytes all journals may have
-	keptNodes   int    // how many nodes of each span the maintenance leave
-	party       string // this process, as a waiter
+	lines       int    // the limit of a journal
+	budget      int64  // the limit of all journals together, in bytes
+	keptNodes   int    // how many nodes of each span the maintenance keeps
+	party       string // identifies this process in queues
 	listen      Listener
 	waiters     waiters
 	listening   listening
 	inside      int
-	probes      chan struct{} // full while as many probe as may
+	probes      chan struct{} // full while maxProbes requests run
 	maintenance maintenance
 }
 
@@ -105,10 +103,9 @@ var (
 	_ driver.Namespaced    = (*Driver)(nil)
 )
 
-// New returns a Driver on a database, which stays the caller's. It sends
-// nothing: the tables must be there, see [Migrations] and [Driver.CreateTables],
-// and [Driver.Check] returns whether the database is fit; a scheduler asks. An error is a
-// *lock.ArgumentError.
+// New returns a Driver on a database. The caller keeps ownership of db. New sends nothing: create
+// the tables with [Migrations] or [Driver.CreateTables], and check the database with
+// [Driver.Check], which a scheduler calls itself. The error is a *lock.ArgumentError.
 func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -130,7 +127,7 @@ func New(db *sql.DB, d Dialect, o Options) (*Driver, error) {
 		lines: o.JournalLines, budget: o.JournalBytes, keptNodes: keptNodes, party: strings.ReplaceAll(uuid.NewString(), "-", ""), listen: o.Listen, inside: o.Inside, probes: make(chan struct{}, maxProbes)}, nil
 }
 
-// Namespace returns Options.Namespace, or what stands for it.
+// Namespace returns Options.Namespace, or DefaultNamespace if it is empty.
 func (d *Driver) Namespace() string { return d.ns }
 
 func (o Options) withDefaults() Options {

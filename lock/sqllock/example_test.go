@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// A lease in a database. On PostgreSQL and MySQL only the first line differs, and
-// the dialect.
+// This example holds a lease in a database. On PostgreSQL and MySQL only the first line and the
+// dialect differ.
 func Example() {
 	ctx := context.Background()
 	db, _ := sql.Open("sqlite", "file:example?mode=memory&cache=shared")

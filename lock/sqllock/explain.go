@@ -16,7 +16,7 @@ var (
 // The explanations that several databases share.
 const (
 	wrongPassword  = "the user or the password is wrong"
-	mayNot         = "the user may not do what is asked for"
+	mayNot         = "the user lacks a right that the request needs"
 	mayNotUse      = "the process may not use the file of the database"
 	mayNotWrite    = "the process may not write to the file of the database"
 	noDatabase     = "the server has no such database"
@@ -27,15 +27,15 @@ const (
 	diskFull       = "the server's disk is full"
 	noConnection   = "the server has no connection left"
 	starts         = "the server is starting or stopping"
-	needsTLS       = "the server wants TLS, and the client does not speak it"
-	speaksNoTLS    = "the client wants TLS, and the server does not speak it"
+	needsTLS       = "the server requires TLS, and the client does not use it"
+	speaksNoTLS    = "the client requires TLS, and the server does not support it"
 	busyOrDeadlock = "the database is busy with other transactions"
 )
 
-// states are what PostgreSQL's codes mean, by their beginning.
+// states explain the codes of PostgreSQL, by their beginning.
 var states = []struct{ code, text string }{
 	{"28P01", wrongPassword},
-	{"28000", "the server lets this user in from nowhere that the client connects from, or only with TLS"},
+	{"28000", "the server does not accept this user from the client's address, or only with TLS"},
 	{"42501", mayNot},
 	{"3D000", noDatabase},
 	{"42P01", noTables},
@@ -48,7 +48,7 @@ var states = []struct{ code, text string }{
 	{"55P03", busyOrDeadlock},
 }
 
-// numbers are what MySQL's codes mean, as its errors begin.
+// numbers explain the codes of MySQL, as its errors begin.
 var numbers = []struct{ code, text string }{
 	{"Error 1045", wrongPassword},
 	{"Error 1698", wrongPassword},
@@ -62,7 +62,7 @@ var numbers = []struct{ code, text string }{
 	{"Error 1290", readOnly},
 	{"Error 1792", readOnly},
 	{"Error 1836", readOnly},
-	{"Error 1048", noClock}, // what such a session would write
+	{"Error 1048", noClock}, // a session that is not usable would write NULL
 	{"Error 1021", diskFull},
 	{"Error 1114", diskFull},
 	{"Error 1040", noConnection},
@@ -74,15 +74,15 @@ var numbers = []struct{ code, text string }{
 	{"Error 1213", busyOrDeadlock},
 }
 
-// results are what SQLite's primary codes mean.
+// results explain the primary codes of SQLite.
 var results = map[int]string{
 	5: busyOrDeadlock, 6: busyOrDeadlock,
 	3: mayNotUse, 8: mayNotWrite,
 	10: "the file of the database cannot be read or written", 11: "the file of the database is damaged",
-	13: "the disk, or the database, is full", 14: "the file of the database cannot be opened", 26: "the file is no database",
+	13: "the disk, or the database, is full", 14: "the file of the database cannot be opened", 26: "the file is not a database",
 }
 
-// words are what drivers say without a code.
+// words explain errors that carry no code, by a part of their text.
 var words = []struct{ part, text string }{
 	{"no such table", noTables},
 	{"no such column", otherTables},
@@ -91,13 +91,13 @@ var words = []struct{ part, text string }{
 	{"server does not support TLS", speaksNoTLS},
 }
 
-// Explain says in plain words why a request failed.
+// Explain explains in plain words why a request failed.
 func (d *Driver) Explain(err error) string {
 	switch {
 	case err == nil:
 		return ""
 	case errors.Is(err, driver.ErrUnreadable):
-		return "what the database has under the key cannot be read"
+		return "the data that the database has under the key cannot be read"
 	case errors.Is(err, errUnusable):
 		return noClock
 	case errors.Is(err, sql.ErrConnDone):
@@ -114,11 +114,12 @@ func (d *Driver) Explain(err error) string {
 	return driver.Unreached(err)
 }
 
-// Refuses reports whether the database answered that the user lacks a right, or SQLite that the process
-// lacks one to the file. Two answers are no refusal, although an operator may be needed in the
-// end: what is asked again then is not given up. A server that takes no writes (25006, 1290, 1792, 1836) may be
-// the former primary, to which a connection was kept over a failover; the next one reaches the new primary. A
-// server that does not let the user in (28P01, 1045) was not reached, as while its password is changed.
+// Refuses reports whether the database answered that the user lacks a right, or SQLite that the
+// process lacks a right to the file. Two answers do not count as a refusal, although an operator
+// may have to act: after them the request is repeated and not given up. First, a server that
+// accepts no writes (25006, 1290, 1792, 1836) may be the former primary, to which a connection was
+// kept over a failover; the next connection reaches the new primary. Second, a server that rejects
+// the login (28P01, 1045) was not reached, as while its password is changed.
 func (d *Driver) Refuses(err error) bool {
 	if err == nil {
 		return false
@@ -127,8 +128,8 @@ func (d *Driver) Refuses(err error) bool {
 	return text == mayNot || text == mayNotUse || text == mayNotWrite
 }
 
-// explainCode explains what the database answered. The drivers are the caller's, so
-// their errors are known by what they have in common.
+// explainCode explains an error by its code. The caller chooses the driver of the database, so its
+// errors are recognised by the codes that drivers have in common.
 func explainCode(err error) string {
 	if state, ok := errors.AsType[interface {
 		error

@@ -17,15 +17,15 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// An explanation is what a driver on a data source is to say of why it cannot be used.
+// An explanation is the text with which a driver must explain why a data source cannot be used.
 type explanation struct {
 	dialect     sqllock.Dialect
 	driver, dsn string
 	want        string
 }
 
-// Why a database refuses, or cannot be reached, is said in words that name no address,
-// no user, no key and no password.
+// The explanation of a refusal, or of a database that cannot be reached, contains no address, no
+// user, no key and no password.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for database, all := range map[string]func(*testing.T) map[string]explanation{
@@ -61,7 +61,7 @@ func explained(t *testing.T, name string, e explanation) {
 	}
 }
 
-// empty is an address at which nothing answers.
+// empty returns an address at which nothing answers.
 func empty(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,9 +90,9 @@ func explainedByPostgres(t *testing.T) map[string]explanation {
 	e := func(dsn, want string) explanation { return explanation{on.dialect, on.driver, dsn, want} }
 	return map[string]explanation{
 		"wrong password":      e(as("reader:guess"), "password is wrong"),
-		"may not":             e(as("reader:pw"), "may not do"),
+		"may not":             e(as("reader:pw"), "lacks a right"),
 		"only with TLS":       e(as("outsider"), "only with TLS"),
-		"TLS to a plain port": e(strings.Replace(on.dsn, "sslmode=disable", "sslmode=require", 1), "does not speak it"),
+		"TLS to a plain port": e(strings.Replace(on.dsn, "sslmode=disable", "sslmode=require", 1), "does not support it"),
 		"read-only":           e(on.dsn+"&default_transaction_read_only=on", "takes no writes"),
 		"no tables":           e(strings.Replace(on.dsn, name, "/bare", 1), "tables are missing"),
 		"no database":         e(strings.Replace(on.dsn, name, "/nosuch", 1), "no such database"),
@@ -115,9 +115,9 @@ func explainedByMariaDB(t *testing.T) map[string]explanation {
 	e := func(dsn, want string) explanation { return explanation{on.dialect, on.driver, dsn, want} }
 	return map[string]explanation{
 		"wrong password":      e(as("reader:guess"), "password is wrong"),
-		"may not":             e(as("reader:pw"), "may not do"),
-		"only with TLS":       e(as("outsider"), "password is wrong"), // the server says no more
-		"TLS to a plain port": e(on.dsn+"&tls=skip-verify", "does not speak it"),
+		"may not":             e(as("reader:pw"), "lacks a right"),
+		"only with TLS":       e(as("outsider"), "password is wrong"), // the server reports no more
+		"TLS to a plain port": e(on.dsn+"&tls=skip-verify", "does not support it"),
 		"read-only":           e(on.dsn+"&tx_read_only=1", "takes no writes"),
 		"no commits":          e(on.dsn+"&autocommit=0", "does not commit"),
 		"no tables":           e(strings.Replace(on.dsn, name, "/bare", 1), "tables are missing"),
@@ -136,15 +136,15 @@ func explainedBySQLite(t *testing.T) map[string]explanation {
 		"full":        e(fill(t, on), "is full"),
 		"read-only":   e("file:"+file+"?mode=ro", "may not write"),
 		"no tables":   e("file:"+filepath.Join(t.TempDir(), "bare"), "tables are missing"),
-		"no database": e("file:"+foul, "no database"),
+		"no database": e("file:"+foul, "not a database"),
 		"no folder":   e("file:"+filepath.Join(t.TempDir(), "nosuch", "db"), "cannot be opened"),
 	}
 }
 
-// fill makes a database that has no page left.
+// fill returns a database that has no page left.
 func fill(t *testing.T, on database) (dsn string) {
 	t.Helper()
-	dsn = sqlite(t).dsn + "&_pragma=max_page_count(1)" // no more than it has
+	dsn = sqlite(t).dsn + "&_pragma=max_page_count(1)" // no more pages than the database has
 	d := newDriver(t, sqlserver.Connect(t, on.driver, dsn), on.dialect, sqllock.Options{})
 	for i := range 10_000 {
 		if _, err := d.Acquire(t.Context(), driver.Acquisition{Key: fmt.Sprint("k", i), Owner: "a/1", TTL: time.Minute}); err != nil {
@@ -155,7 +155,7 @@ func fill(t *testing.T, on database) (dsn string) {
 	return ""
 }
 
-// The row of a key whose holders cannot be read is the fault of one key.
+// If the holders in the row of a key cannot be read, only that key fails.
 func TestUnreadableHolders(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -175,9 +175,9 @@ func TestUnreadableHolders(t *testing.T) {
 	})
 }
 
-// A user without the right to write is refused, whatever it asks for. A server that is not there, lets the
-// user not in, or takes no writes now, as a former primary does, refuses nothing: it is asked again. None of
-// them has granted a claim, and the error says so.
+// A user without the right to write is refused, whatever the request. A server does not refuse if
+// it is not there, rejects the login, or accepts no writes now, as a former primary does: the
+// request is repeated. In none of these cases was a claim granted, and the error says so.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	for database, all := range map[string]func(*testing.T) map[string]refusal{
@@ -209,9 +209,9 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A refusal says whether what a database answers a driver on a data source is one.
+// A refusal is a data source, and whether the answer of its database to a driver is a refusal.
 type refusal struct {
-	run series.RunRef // that is open
+	run series.RunRef // a run that is open
 	database
 	dsn  string
 	want bool
@@ -256,7 +256,7 @@ func refusedByMariaDB(t *testing.T) map[string]refusal {
 	on := database{"", sqllock.MySQL, s.Driver(), s.DSN(s.Create(t)) + "?interpolateParams=true"}
 	run := begun(t, on)
 	name := on.dsn[strings.LastIndex(on.dsn, "/")+1 : strings.Index(on.dsn, "?")]
-	for _, statement := range []string{ // the user of the tests has every right but that to grant one
+	for _, statement := range []string{ // the user of the tests has every right but the right to grant one
 		"CREATE USER outsider@'127.0.0.1'", "CREATE USER looker@'127.0.0.1'",
 		"INSERT INTO mysql.db (Host, Db, User, Select_priv) VALUES ('127.0.0.1', '" + name + "', 'looker', 'Y')", "FLUSH PRIVILEGES",
 	} {

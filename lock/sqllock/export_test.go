@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// ClockFrom makes the driver read its clock, in µs, from an expression, in which
-// {clock} is what it was.
+// ClockFrom makes the driver read its clock, in µs, from an expression, in which {clock} stands for
+// the former clock.
 func (d *Driver) ClockFrom(expression string) {
 	d.grammar.clock = strings.NewReplacer("{clock}", d.grammar.clock, "{divide}", d.grammar.divide).Replace(expression)
 	d.texts = d.grammar.texts()
@@ -30,17 +30,16 @@ func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
 	return err
 }
 
-// Arrive lets an owner come to wait, and returns what it does when it leaves: the two
-// steps of that.
+// Arrive makes an owner start to wait, and returns the two steps that it takes when it leaves.
 func (d *Driver) Arrive(key, owner string) (leave func() int, close func()) {
 	d.waiters.join(key, owner)
 	d.startListening()
 	return func() int { return d.waiters.leave(key, owner) }, d.stopListening
 }
 
-// Probes lets an owner come to wait, in a process that listens or does not, and returns
-// when it probes again after each probe: what the key's fence was then, how long the holder
-// had left, and how many stood before the owner.
+// Probes makes an owner start to wait, in a process that listens or does not. The function that it
+// returns takes the state that a probe found (the key's fence, the time that the holder had left,
+// and how many owners were before this one), and returns when the owner probes next.
 func (d *Driver) Probes(key, owner string, listening bool) func(fence int64, left time.Duration, before int64) time.Duration {
 	d.waiters.join(key, owner)
 	d.listening.ready.Store(listening)
@@ -50,35 +49,35 @@ func (d *Driver) Probes(key, owner string, listening bool) func(fence int64, lef
 	}
 }
 
-// TakenBack reports whether the database did nothing of what was asked.
+// TakenBack reports whether the database did nothing of the request.
 func TakenBack(err error) bool { return takenBack(err) }
 
-// MaintenanceDue makes the maintenance due with the next request that starts them.
+// MaintenanceDue makes the maintenance due with the next request that starts it.
 func (d *Driver) MaintenanceDue() {
 	d.maintenance.mu.Lock()
 	defer d.maintenance.mu.Unlock()
 	d.maintenance.next = time.Time{}
 }
 
-// MaintenanceDone returns when the maintenance that were started are done.
+// MaintenanceDone returns once the maintenance that was started is done.
 func (d *Driver) MaintenanceDone() { d.maintenance.busy.Wait() }
 
-// SweepPlan is the statement that finds the leases to remove, and its arguments.
+// SweepPlan returns the statement that finds the leases to remove, and its arguments.
 func (d *Driver) SweepPlan(now int64) (text string, args []any) {
 	return d.texts.idle, []any{d.ns, now/micros(day) - 1, now - micros(unused), choreRows}
 }
 
-// KeepNodes sets how many nodes of each kind stay.
+// KeepNodes sets how many nodes of each kind are kept.
 func (d *Driver) KeepNodes(n int) { d.keptNodes = n }
 
-// NodesPlans are the statements that read nodes at an instant, and their arguments.
+// NodesPlans returns the statements that read nodes at an instant, and their arguments.
 func (d *Driver) NodesPlans(us int64) map[string][]any {
 	s := spans(us)
 	return map[string][]any{d.texts.next: {d.ns, s[0].from, s[0].to, s[0].most, 0}, d.texts.last: {d.ns, s[1].from, s[1].to, s[1].most, 0}}
 }
 
-// QueuePlans are the statements that read a queue, and their arguments: those that read
-// its head, and the probe of a waiter.
+// QueuePlans returns the statements that read a queue, and their arguments: the statements that
+// read its head, and the probe of a waiter.
 func (d *Driver) QueuePlans(key string, now int64) (head map[string][]any, probe string, args []any) {
 	head = map[string][]any{d.texts.first: {d.ns, key, now}}
 	if d.texts.handOver != "" {
@@ -92,10 +91,11 @@ func (d *Driver) Turn(ctx context.Context, key string, do func()) error {
 	return d.turn(ctx, key, func(t *turn) error { do(); t.changed = true; return nil })
 }
 
-// Clock is the expression that reads the clock.
+// Clock returns the expression that reads the clock.
 func (d *Driver) Clock() string { return d.grammar.clock }
 
-// Statements are all that a driver of a dialect sends, and what makes its tables.
+// Statements returns all statements that a driver of a dialect sends, and the statements that
+// create its tables.
 func Statements(dialect Dialect) ([]string, error) {
 	g := grammars[dialect]
 	steps, err := stepsOf(dialect)
@@ -104,7 +104,7 @@ func Statements(dialect Dialect) ([]string, error) {
 		all = append(all, step.statements...)
 	}
 	for _, text := range reflect.ValueOf(g.texts()).Fields() {
-		all = append(all, fmt.Sprint(text)) // of a put: what stands before and behind the rows
+		all = append(all, fmt.Sprint(text)) // of a put: the text before and behind the rows
 	}
 	for _, m := range []manner{reading, locking, opening} {
 		text, _ := (&Driver{grammar: g}).query(m, []string{"key"})
@@ -116,8 +116,8 @@ func Statements(dialect Dialect) ([]string, error) {
 	return all, err
 }
 
-// MakeTables runs the first n of the statements that make the tables, as a process does
-// that is killed then, and returns how many there are.
+// MakeTables runs the first n of the statements that create the tables, like a process that is
+// killed then, and returns how many statements there are.
 func (d *Driver) MakeTables(ctx context.Context, n int) (int, error) {
 	var all []string
 	steps, err := stepsOf(d.grammar.dialect)
@@ -132,19 +132,18 @@ func (d *Driver) MakeTables(ctx context.Context, n int) (int, error) {
 	return len(all), err
 }
 
-// MissingSetting is what a check finds of a setting that the database does not
-// have.
+// MissingSetting returns the result of a check for a setting that the database does not have.
 func MissingSetting(ctx context.Context, db *sql.DB) (bad bool, err error) {
 	s := setting{query: "SELECT @@cronce_has_no_such_setting"}
 	return s.bad(ctx, db, &grammar{})
 }
 
-// A Watch is that of those of a process that wait for a key.
+// A Watch is the watch of the waiters of a process for a key.
 type Watch struct{ watch }
 
-// NewWatch returns one that has seen no answer.
+// NewWatch returns a Watch that has seen no answer.
 func NewWatch() *Watch { return new(Watch) }
 
-// Saw is saw, Missed is missed.
+// Saw and Missed call the methods of the watch.
 func (w *Watch) Saw(now int64, took time.Duration) int64 { return w.saw(now, took) }
 func (w *Watch) Missed()                                 { w.missed() }

@@ -18,7 +18,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// restartable are the databases that run as servers, each test with its own.
+// restartable are the databases that run as servers; each test starts its own.
 var restartable = map[string]struct {
 	dialect sqllock.Dialect
 	start   func(testing.TB, ...string) *sqlserver.Server
@@ -55,8 +55,8 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// A database crashes and comes back while a lease is held, within its trust: the
-// lease goes on with its fence, and nobody else was granted the key.
+// A database crashes and comes back while a lease is held, within its trust: the lease continues
+// with its fence, and no other owner was granted the key.
 func TestRestartWithinTrust(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *sqlserver.Server, d *sqllock.Driver) {
 		l := lock.New(d, "holder")
@@ -83,9 +83,9 @@ func TestRestartWithinTrust(t *testing.T) {
 	})
 }
 
-// A database is lost after it granted a lease, and one takes its place that had not
-// received that: two hold the key then, of whom the second has the higher fence,
-// and the first can renew no more.
+// A database is lost after it granted a lease, and a replica that had not received the grant
+// replaces it. Then two owners hold the key. The second has the higher fence, and the first can no
+// longer renew.
 func TestFailoverLosesCommits(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *sqlserver.Server, d *sqllock.Driver) {
 		files, replica := filepath.Join(s.Dir(), "data"), filepath.Join(s.Dir(), "replica")
@@ -120,9 +120,9 @@ func TestFailoverLosesCommits(t *testing.T) {
 	})
 }
 
-// A database stands still while a lease is held: its holder is told before
-// another can be granted the key, requests end with their contexts, and the
-// database's next grant has a higher fence.
+// A database stands still while a lease is held: its holder is notified before another owner can be
+// granted the key, requests end with their contexts, and the database's next grant has a higher
+// fence.
 func TestFrozen(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *sqlserver.Server, d *sqllock.Driver) {
 		const ttl = 5 * time.Second
@@ -155,8 +155,8 @@ func TestFrozen(t *testing.T) {
 	})
 }
 
-// Connections are killed after every few grants while many take a key from each
-// other: never do two have it, fences grow, and each goes on.
+// Connections are killed after every few grants while many owners take a key from each other: two
+// owners never hold it at once, fences grow, and each owner continues.
 func TestKilledConnections(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *sqlserver.Server, d *sqllock.Driver) {
 		admin := sqlserver.Connect(t, s.Driver(), s.DSN(map[string]string{"pgx": "postgres", "mysql": "mysql"}[s.Driver()]))
@@ -186,7 +186,7 @@ func TestKilledConnections(t *testing.T) {
 						t.Errorf("the fence is %d, after %d", g.Fence, last)
 					}
 					inside.Add(-1)
-					for ctx.Err() == nil { // asked again it may have been freed, and taken
+					for ctx.Err() == nil { // by the time of a repeated release the key may have been freed, and taken
 						err := d.Release(ctx, driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence})
 						if err == nil || errors.Is(err, lock.ErrLost) {
 							break
@@ -209,7 +209,7 @@ func TestKilledConnections(t *testing.T) {
 	})
 }
 
-// kill ends the connections of all others, and returns how many.
+// kill ends the connections of all other clients, and returns how many.
 func kill(t *testing.T, admin *sql.DB, driver string) (killed int) {
 	t.Helper()
 	if driver == "pgx" {
@@ -227,7 +227,7 @@ func kill(t *testing.T, admin *sql.DB, driver string) (killed int) {
 	}
 	must(t, rows.Err())
 	for _, id := range ids {
-		if _, err := admin.Exec("KILL CONNECTION ?", id); err == nil { // else it is gone already
+		if _, err := admin.Exec("KILL CONNECTION ?", id); err == nil { // otherwise it is already gone
 			killed++
 		}
 	}

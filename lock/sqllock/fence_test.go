@@ -12,10 +12,10 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// A key that is handed over gets a fence above its last one and above the one that the
-// next owner has seen, to the µs, by a clock that stands still. One that would lie more
-// than a day ahead of that clock is doubt: the owner that waits gets that error, whatever
-// passed the key on, and the key's last fence stays what it was.
+// A key that is handed over gets a fence above its last fence and above the fence that the next
+// owner has seen, to the µs, while the clock stands still. A fence that would lie more than a day
+// ahead of that clock is doubt: the owner that waits gets that error, whichever operation passed
+// the key on, and the key's last fence stays the same.
 func TestFenceOfHandOver(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		const now, day = int64(1_795_207_852_937_000), int64(24 * time.Hour / time.Microsecond)
@@ -58,8 +58,8 @@ func TestFenceOfHandOver(t *testing.T) {
 	})
 }
 
-// handedOver is the fence of an owner that waited, 0 if that was doubt, of a key whose
-// last fence is given.
+// handedOver returns the fence of an owner that waited for a key with the given last fence, or 0 if
+// the answer was doubt.
 func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace string, last, seen int64) int64 {
 	t.Helper()
 	_, err := near.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute})
@@ -71,7 +71,7 @@ func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace s
 	a := driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute, Fence: seen}
 	granted := make(chan int64, 1)
 	go func() {
-		g, _ := far.Wait(ctx, a) // no grant, no fence
+		g, _ := far.Wait(ctx, a) // without a grant the fence is 0
 		granted <- g.Fence
 	}()
 	eventually(t, "it waits", func() bool {
@@ -79,7 +79,7 @@ func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace s
 		return err == nil && at.Waiting == 1
 	})
 	must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: "n/1", Fence: last}))
-	_, err = far.Acquire(t.Context(), a) // it is its turn
+	_, err = far.Acquire(t.Context(), a) // it is the owner's turn
 	if err != nil {
 		stop()
 		if !errors.Is(err, driver.ErrFence) {
@@ -95,8 +95,8 @@ func handedOver(t *testing.T, db *sql.DB, near, far *sqllock.Driver, namespace s
 	return fence
 }
 
-// The highest number that a column holds, as the last fence of a key, is doubt too, for
-// one owner and for one of several: nothing is granted under it.
+// If the last fence of a key is the highest number that a column holds, the answer is doubt, too,
+// for a single owner and for one of several: nothing is granted with that fence.
 func TestHighestFence(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)

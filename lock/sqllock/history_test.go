@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// saw is what many clients saw of a driver for some time.
+// saw returns the operations that many clients observed on a driver for some time.
 func saw(t *testing.T, d driver.Driver, length time.Duration) []history.Op {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), length)
@@ -26,8 +26,8 @@ func limits(t *testing.T) history.Limits {
 	return history.Limits{Late: 2 * time.Second, Over: 200 * time.Millisecond, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
 }
 
-// What many clients saw of each database, which loses a reply and the connection
-// with it again and again, is what a correct store could have answered.
+// A correct store could have given the answers that many clients got from each database, while it
+// loses a reply, and the connection with it, again and again.
 func TestHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db, lossy := d.lossyOn(t)
@@ -43,8 +43,8 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// The same judge, with the same limits, finds each planted fault. What a loaded
-// machine has left of two seconds may not show one; six times that will.
+// The same checker, with the same limits, finds each planted fault. On a loaded machine, two
+// seconds may be too short to show a fault; six times that is enough.
 func TestHistoryFindsPlanted(t *testing.T) {
 	t.Parallel()
 	for _, p := range history.Planted {

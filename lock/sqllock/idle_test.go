@@ -12,16 +12,16 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// While the holders keep the key, a process whose owners wait for it sends one statement
-// per second at most, however many they are, whether they are to have it alone or beside
-// others, and however short the lease of a holder is that renews it. Statements are
-// counted where they are sent, once the waiters have become calm.
+// While the holders keep the key, a process whose owners wait for it sends at most one statement
+// per second, however many they are, whether they wait to hold it alone or beside others, and
+// however short the lease of a holder that renews it is. Statements are counted where they are
+// sent, once the waiters probe at their slowest pace.
 func TestIdleWaiters(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		for name, c := range map[string]struct {
 			ttl   time.Duration
-			limit int   // of the holder
-			wait  []int // the limits of those that wait: in one process, or if the key is shared each in its own
+			limit int   // the limit of the holder
+			wait  []int // the limits of the waiters: all in one process or, if the key is shared, each in its own
 		}{
 			"alone":                    {time.Hour, 1, []int{1, 1, 1, 1, 1}},
 			"a writer between readers": {time.Hour, driver.NoLimit, []int{1, driver.NoLimit}},
@@ -65,14 +65,14 @@ func idle(t *testing.T, on database, ttl time.Duration, limit int, limits []int)
 		}
 		d := process
 		wg.Go(func() {
-			_, _ = d.Wait(ctx, driver.Acquisition{Key: key, Owner: fmt.Sprint("n/", i), TTL: minute, Limit: most}) // it ends with the context
+			_, _ = d.Wait(ctx, driver.Acquisition{Key: key, Owner: fmt.Sprint("n/", i), TTL: minute, Limit: most}) // Wait ends with the context
 		})
 		eventually(t, "it waits", func() bool {
 			at, err := holder.Inspect(t.Context(), key)
 			return err == nil && at.Waiting == i+1
 		})
 	}
-	<-time.After(6 * time.Second) // the pace of the probes has become the slowest
+	<-time.After(6 * time.Second) // the probes have reached their slowest pace
 	before := make([]int64, len(sent))
 	for i := range sent {
 		before[i] = sent[i].calls.Load()

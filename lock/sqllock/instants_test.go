@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// standing is a driver whose clock stands still unless it is set, in µs.
+// standing returns a driver whose clock, in µs, stands still unless it is set.
 func standing(t *testing.T, on database) (d *sqllock.Driver, set func(us int64), run func(statement string)) {
 	t.Helper()
 	db := on.connect(t)
@@ -27,8 +27,8 @@ func standing(t *testing.T, on database) (d *sqllock.Driver, set func(us int64),
 	return d, func(us int64) { t.Helper(); run(fmt.Sprint("UPDATE clock SET us = ", us)) }, run
 }
 
-// A lease lives until the µs before its deadline: until then it is renewed and keeps the
-// key from others, and from then on neither.
+// A lease lives until the µs before its deadline: until then it is renewed and keeps the key from
+// others, and after that neither.
 func TestDeadline(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, _ := standing(t, on)
@@ -45,7 +45,7 @@ func TestDeadline(t *testing.T) {
 				if renewed := err == nil; renewed != (late < 0) || err != nil && !errors.Is(err, driver.ErrLost) {
 					t.Errorf("limit %d: %d µs after the deadline the renewal is %v", limit, late, err)
 				}
-				if late < 0 { // the deadline is a second later now
+				if late < 0 { // the deadline is now a second later
 					set(begin + 2_000_000 - 2)
 				}
 				_, err = d.Acquire(t.Context(), alone)
@@ -57,15 +57,15 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// The row of a key goes when its last grant was not today and not yesterday, and its
-// lease has been over for more than an hour: until then its fence is known.
+// The row of a key is removed when its last grant was neither today nor yesterday, and its lease
+// has been over for more than an hour: until then its fence is known.
 func TestSweepCutoff(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
 		const now, hour = int64(1_795_207_852_937_000), int64(3_600_000_000)
 		const today = now / 86_400_000_000
 		set(now)
-		rows := map[string][2]int64{ // until when, and used on which day
+		rows := map[string][2]int64{ // the deadline, and the day of the last use
 			"today": {0, today}, "yesterday": {0, today - 1}, "before": {0, today - 2},
 			"just over": {now - hour, today - 2}, "over": {now - hour - 1, today - 2}, "held": {now + 1, today - 9},
 		}
@@ -83,8 +83,7 @@ func TestSweepCutoff(t *testing.T) {
 	})
 }
 
-// What is kept of leases that were taken is removed once nothing of it counts, and not
-// before.
+// The record of leases that were taken is removed once it no longer counts, and not before.
 func TestSweepBooks(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
@@ -103,8 +102,9 @@ func TestSweepBooks(t *testing.T) {
 	})
 }
 
-// A release passes over the owner that was asked once more for a sign of life 3 seconds ago,
-// and no other: one that still has a µs is next, and one that was asked once, however long ago.
+// A release passes over an owner that was sent its second request for a sign of life 3 seconds ago,
+// and no other. An owner that still has a µs left is next, and so is an owner that got only one
+// request, however long ago.
 func TestSilence(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)

@@ -16,8 +16,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// The files are those of goose, forwards and backwards, and are what CreateTables
-// runs.
+// The files work with goose, forwards and backwards, and are the statements that CreateTables runs.
 func TestMigrations(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -25,7 +24,7 @@ func TestMigrations(t *testing.T) {
 		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		_, err := p.Up(t.Context())
 		must(t, err)
-		must(t, d.CreateTables(t.Context())) // all are there
+		must(t, d.CreateTables(t.Context())) // all tables exist
 		must(t, d.Check(t.Context()))
 		_, err = p.DownTo(t.Context(), 0)
 		must(t, err)
@@ -35,7 +34,7 @@ func TestMigrations(t *testing.T) {
 	})
 }
 
-// migrations are those of a database, which loses the tables that it has.
+// migrations returns the migrations of a database, and drops the tables that it has.
 func migrations(t *testing.T, on database, db *sql.DB) *goose.Provider {
 	t.Helper()
 	for table := range strings.FieldsSeq(tables + " cronce_version") {
@@ -49,8 +48,8 @@ func migrations(t *testing.T, on database, db *sql.DB) *goose.Provider {
 	return p
 }
 
-// The rows of keys that were not used for a day are removed, the others stay,
-// and the next fence of a key is higher also over that.
+// The rows of keys that were not used for a day are removed, the others stay, and the next fence of
+// a removed key is still higher.
 func TestUnusedGo(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -79,8 +78,8 @@ func TestUnusedGo(t *testing.T) {
 	})
 }
 
-// When the journals together are too large, a series loses two lines for each
-// new one, and each keeps its newest.
+// When the journals together are too large, a series loses two lines for each new one, and keeps
+// its newest.
 func TestJournalBytes(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
@@ -90,7 +89,7 @@ func TestJournalBytes(t *testing.T) {
 		miss := func(n int) {
 			var cs []series.Claim
 			for range n {
-				i++ // neighbours of two revisions: nothing folds
+				i++ // neighbours have different revisions, so that nothing folds
 				cs = append(cs, series.Claim{Key: "job", Owner: fmt.Sprint("n/", i), Number: mark + i, After: mark + i - 1, TTL: minute,
 					Attempts: 1, Latest: driver.MaxNumber, Revision: fmt.Sprint("r", i%2)})
 			}
@@ -111,7 +110,7 @@ func TestJournalBytes(t *testing.T) {
 		miss(9)
 		lines(10)
 		d.MaintenanceDue()
-		_, err := d.Beat(t.Context(), "n", minute) // now they are weighed
+		_, err := d.Beat(t.Context(), "n", minute) // this starts the weighing
 		must(t, err)
 		d.MaintenanceDone()
 		miss(1)
@@ -123,8 +122,8 @@ func TestJournalBytes(t *testing.T) {
 	})
 }
 
-// Journals full of the longest texts of errors stay within their bytes: over them the end of a run
-// costs its series old lines for its text too. The newest line is always there.
+// Journals full of the longest texts of errors stay within their limit in bytes: above it the text
+// of an error at the end of a run also costs its series old lines. The newest line is never lost.
 func TestJournalsOfErrors(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		const budget, writers, rounds = 20_000, 4, 30
@@ -141,7 +140,7 @@ func TestJournalsOfErrors(t *testing.T) {
 		most := 0
 		for round := range int64(rounds) {
 			d.MaintenanceDue()
-			_, err := d.Beat(t.Context(), "n", minute) // they are weighed before each round
+			_, err := d.Beat(t.Context(), "n", minute) // this starts the weighing before each round
 			must(t, err)
 			d.MaintenanceDone()
 			var cs []series.Claim
@@ -175,7 +174,7 @@ func TestJournalsOfErrors(t *testing.T) {
 			}
 			most = max(most, bytes)
 		}
-		// What one round writes comes on top, until the journals are weighed again.
+		// A round may write above the limit until the journals are weighed again.
 		if limit := budget + 2*writers*series.MaxErrorText; most > limit || most < budget/2 {
 			t.Errorf("the texts have up to %d bytes, want at most %d, and some", most, limit)
 		}
@@ -183,7 +182,7 @@ func TestJournalsOfErrors(t *testing.T) {
 }
 
 // In journals that are too large the text of an error costs its series two old lines, and is not
-// kept where there are no two; an end without a text costs none.
+// kept if there are no two; an end without a text costs none.
 func TestErrorTextCostsLines(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{JournalBytes: 1})
@@ -211,7 +210,7 @@ func TestErrorTextCostsLines(t *testing.T) {
 			ends = append(ends, series.EndRequest{RunRef: run, Outcome: series.OutcomeFailed, Error: r.text})
 		}
 		d.MaintenanceDue()
-		_, err := d.Beat(t.Context(), "n", minute) // now they are weighed
+		_, err := d.Beat(t.Context(), "n", minute) // this starts the weighing
 		must(t, err)
 		d.MaintenanceDone()
 		for i, r := range rows {
@@ -230,8 +229,8 @@ func TestErrorTextCostsLines(t *testing.T) {
 	})
 }
 
-// What a newer version keeps is doubt, and is left as it is. The other series of
-// the batch are answered.
+// A row that a newer version has written is doubt, and is left unchanged. The other series of the
+// batch are answered.
 func TestNewerFormat(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -253,8 +252,7 @@ func TestNewerFormat(t *testing.T) {
 	})
 }
 
-// Drivers that share nothing but the database serve their waiters in the order
-// in which they came.
+// Drivers that share only the database serve their waiters in the order in which they came.
 func TestOrderOverDrivers(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		holder := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
@@ -288,8 +286,8 @@ func TestOrderOverDrivers(t *testing.T) {
 	})
 }
 
-// A process that stops in the middle of a transaction does not keep the row for
-// long: PostgreSQL's, and MariaDB's with the setting that the package comment names.
+// A process that stops in the middle of a transaction does not keep the row for long, on PostgreSQL
+// and, with the setting that the package comment names, on MariaDB.
 func TestStoppedInTransaction(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) database{
@@ -328,9 +326,9 @@ func stoppedInTransaction(t *testing.T, on database) {
 }
 
 // Waiters that died cost two seconds, and about five more in which the others are found: however
-// many there are, they are passed over together. A waiter that
-// lives keeps its place, whatever the clock of the database has done meanwhile: silence
-// counts only once it was asked for a sign of life.
+// many they are, they are passed over together. A waiter that is alive keeps its place, whatever
+// the clock of the database has done meanwhile: silence counts only after a request for a sign of
+// life.
 func TestDeadWaiters(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -355,7 +353,7 @@ func TestDeadWaiters(t *testing.T) {
 			at, err := d.Inspect(t.Context(), "key")
 			return err == nil && at.Waiting == 9
 		})
-		_, err = db.Exec("UPDATE skipped SET us = us + 120000000") // nobody is passed over for that
+		_, err = db.Exec("UPDATE skipped SET us = us + 120000000") // no owner is passed over for this step of the clock
 		must(t, err)
 		at, err := d.Inspect(t.Context(), "key")
 		must(t, err)
@@ -365,15 +363,16 @@ func TestDeadWaiters(t *testing.T) {
 		must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 		began := time.Now()
 		must(t, <-served)
-		if took := time.Since(began); took > 12*time.Second { // 16 s one after the other
+		if took := time.Since(began); took > 12*time.Second { // one after the other would take 16 s
 			t.Errorf("eight dead waiters cost %v", took)
 		}
 	})
 }
 
-// A database stands still while a key is kept for the first of two waiters, longer than
-// it is kept: the first is still served before the second. And while a writer behind a reader
-// owes a sign of life, longer than it may: the reader behind the writer goes on waiting.
+// A database stands still while a key is kept for the first of two waiters, for longer than the key
+// is kept: the first waiter is still served before the second. The database also stands still while
+// a writer before a reader owes a sign of life, for longer than the writer may owe it: the reader
+// goes on waiting behind the writer.
 func TestOrderOverStall(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *sqlserver.Server, _ *sqllock.Driver) {
 		on := made(t, database{"", map[string]sqllock.Dialect{"pgx": sqllock.PostgreSQL, "mysql": sqllock.MySQL}[s.Driver()], s.Driver(), s.DSN(s.Create(t))})

@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/lock/taken"
 )
 
-// Force takes a key from those that hold it, in one transaction; one statement more if no
-// owner does.
+// Force takes a key from its holders in one transaction. If no owner holds the key, it takes one
+// more statement.
 func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
 	made, err := d.force(ctx, &f)
 	return made, failed("force", err)
@@ -39,7 +39,7 @@ func (d *Driver) force(ctx context.Context, f *driver.ForceRequest) (made driver
 	return made, answer
 }
 
-// recorded is the answer to an unlock with no holder to take the key from.
+// recorded returns the answer to an unlock that finds no holder to take the key from.
 func recorded(b *taken.Book, f *driver.ForceRequest) (driver.ForceRecord, error) {
 	if made, known := b.Record(f.ID); known {
 		return made, nil
@@ -47,7 +47,7 @@ func recorded(b *taken.Book, f *driver.ForceRequest) (driver.ForceRecord, error)
 	return driver.ForceRecord{}, driver.ErrFree
 }
 
-// meant are the holders that an unlock takes the key from.
+// meant returns the holders from which an unlock takes the key.
 func (l *lease) meant(f *driver.ForceRequest) []taken.Holder {
 	var from []taken.Holder
 	for i := range l.held {
@@ -58,7 +58,7 @@ func (l *lease) meant(f *driver.ForceRequest) []taken.Holder {
 	return from
 }
 
-// force ends the leases of the holders, and passes the key to the head of the queue.
+// force ends the leases of the holders, and passes the key to the first owner in the queue.
 func (t *turn) force(f *driver.ForceRequest) (made driver.ForceRecord, answer, err error) {
 	b, err := t.book()
 	if err != nil {
@@ -79,8 +79,8 @@ func (t *turn) force(f *driver.ForceRequest) (made driver.ForceRecord, answer, e
 	return made, nil, t.serve()
 }
 
-// taken ends the lease of a holder. The fence that the row remembers is one that no owner
-// has: a release that finds its own there is answered as the one that freed the key.
+// taken ends the lease of a holder. It raises the fence in the row to one that no owner has: a
+// release that found its own fence there would be answered as if it had freed the key.
 func (t *turn) taken(owner string) {
 	t.remove(owner)
 	t.fence = min(t.fence, math.MaxInt64-1) + 1
@@ -96,8 +96,8 @@ func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRe
 	return b.Records(now), nil
 }
 
-// why returns how a lease was taken that is not alive, or otherwise if it was not. Any
-// other error is doubt about that.
+// why returns how a lease that is not alive was taken from its owner, or otherwise if it was not
+// taken. Any other error is doubt.
 func (d *Driver) why(ctx context.Context, h *driver.LeaseRef, otherwise error) error {
 	b, now, err := d.book(ctx, h.Key)
 	if err != nil {
@@ -106,8 +106,8 @@ func (d *Driver) why(ctx context.Context, h *driver.LeaseRef, otherwise error) e
 	return b.Why(now, h, otherwise)
 }
 
-// freed is the answer to a release. Doubt about how a lease was taken is doubt about the
-// release: a repeated one would be taken for its own repeat else.
+// freed returns the answer to a release. Doubt about how a lease was taken is doubt about the
+// release: otherwise a repeated release would be mistaken for a repetition of its own success.
 func (d *Driver) freed(ctx context.Context, h *driver.LeaseRef, answer error) error {
 	if h.Fence == 0 || !errors.Is(answer, driver.ErrLost) {
 		return answer
@@ -115,8 +115,8 @@ func (d *Driver) freed(ctx context.Context, h *driver.LeaseRef, answer error) er
 	return d.why(ctx, h, answer)
 }
 
-// book reads what is kept of the leases on a key that were taken, and the clock where
-// something is.
+// book reads the record of leases on a key that were taken from their owners, and the clock if
+// there is one.
 func (d *Driver) book(ctx context.Context, key string) (b *taken.Book, now int64, err error) {
 	var text string
 	_, err = ask(ctx, d, func(s session) (bool, error) {
@@ -126,7 +126,7 @@ func (d *Driver) book(ctx context.Context, key string) (b *taken.Book, now int64
 	return taken.Decode(text), now, err
 }
 
-// book is that of the key, which is locked.
+// book reads the record of the key, whose row is locked.
 func (t *turn) book() (*taken.Book, error) {
 	var text string
 	var now instant
@@ -134,7 +134,7 @@ func (t *turn) book() (*taken.Book, error) {
 	return taken.Decode(text), err
 }
 
-// keep writes the book of the key.
+// keep writes the record of the key.
 func (t *turn) keep(b *taken.Book) error {
 	text, err := b.Encode()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// A process holds many leases with the default TTL for a minute, and loses none. The log has
-// the time of processors that it and the server used: docs/limits.md has these numbers.
+// A process holds many leases with the default TTL for a minute, and loses none. The test logs the
+// CPU time that the process and the server used: docs/limits.md has these numbers.
 func TestHeldLeases(t *testing.T) {
 	if os.Getenv("CRONCE_SOAK") == "" {
 		t.Skip("minutes long: set CRONCE_SOAK")

@@ -15,7 +15,7 @@ func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, erro
 	return l.report(), nil
 }
 
-// report lists the owners that hold the key, and then those that it is kept for.
+// report lists the owners that hold the key, and then the owners for which the key is kept.
 func (l *lease) report() []driver.Holder {
 	var all, kept []driver.Holder
 	for i := range l.held {

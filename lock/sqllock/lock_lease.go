@@ -9,27 +9,27 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A lease is the row of a key as it was found at one instant.
+// A lease is the row of a key, as it was read at one instant.
 type lease struct {
 	owner   string
-	fence   int64 // the last that was granted
+	fence   int64 // the last fence that was granted
 	until   int64 // µs
-	place   int64 // not 0: only kept for the owner, which had this place
+	place   int64 // not 0: the key is only kept for the owner, which had this place
 	holders string
 	now     int64 // the database's clock, µs
 
-	held       []holder // that are alive
-	revived    bool     // the key is kept for an owner once more: to be saved
-	unanswered []holder // the owners for which the key was kept, and that did not take it
+	held       []holder // the holders that are alive
+	revived    bool     // the key is kept for an owner once more; must be saved
+	unanswered []holder // the owners for which the key was kept and that did not take it
 }
 
-// fields are where the columns of a query for leases go.
+// fields returns the destinations of the columns of a query for leases.
 func (l *lease) fields() []any {
 	return []any{&l.owner, &l.fence, &l.until, &l.place, &l.holders, (*instant)(&l.now)}
 }
 
-// readLease reads the row of a key without locking it. The row of a key that was
-// never used is free.
+// readLease reads the row of a key without locking it. A key that was never used has no row and is
+// free.
 func (d *Driver) readLease(ctx context.Context, key string) (l lease, found bool, err error) {
 	found, err = ask(ctx, d, func(s session) (bool, error) {
 		return row(s.QueryRowContext(ctx, d.texts.lease, d.ns, key), l.fields()...)
@@ -49,7 +49,7 @@ func row(r *sql.Row, fields ...any) (found bool, err error) {
 	return err == nil, err
 }
 
-// A turn is what a transaction does to the row of a key, which it has locked.
+// A turn is the work of a transaction on the row of a key, which it has locked.
 type turn struct {
 	lease
 	ctx     context.Context
@@ -57,20 +57,20 @@ type turn struct {
 	driver  *Driver
 	key     string
 	changed bool
-	queued  bool     // the first in the queue does not fit, as far as the queue was read
-	kept    []place  // for whose owners the key is kept since this turn
-	given   []holder // of this process, that this turn granted the key to
+	queued  bool     // the first owner in the queue does not fit, as far as the queue was read
+	kept    []place  // the places for whose owners this turn keeps the key
+	given   []holder // the owners of this process to which this turn granted the key
 	asked   time.Time
 }
 
-// turn locks the row of a key, and makes it where there is none, before it does
-// something, and then writes what that changed.
+// turn locks the row of a key, which it creates if there is none, calls do, and then writes the
+// changes.
 func (d *Driver) turn(ctx context.Context, key string, do func(*turn) error) error {
 	return d.turns(ctx, []string{key}, func(ts map[string]*turn) error { return do(ts[key]) })
 }
 
-// turns does so for several keys at one instant. They are locked in their order,
-// so they come sorted.
+// turns does the same for several keys at one instant. It locks the keys in the order of the slice,
+// so the slice must be sorted.
 func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*turn) error) error {
 	done, err := step(ctx, d, func(s session) (map[string]*turn, error) {
 		asked := time.Now()
@@ -105,7 +105,7 @@ func (d *Driver) turns(ctx context.Context, keys []string, do func(map[string]*t
 	return err
 }
 
-// deliver wakes the owners of this process that the turn has served.
+// deliver wakes the owners of this process that this turn has served.
 func (t *turn) deliver() {
 	for _, h := range t.given {
 		t.driver.give(t.ctx, t.key, h.Owner, driver.Grant{Fence: h.Fence, Left: t.left(&h), Asked: t.asked})
@@ -115,9 +115,9 @@ func (t *turn) deliver() {
 	}
 }
 
-// begin reads the row, and gives the owners that did not take the key their places back.
-// They are passed over until they give a sign of life, and then are first again.
-// All others are asked for one as well: owners that died together are found together.
+// begin reads the row, and restores the places of owners that did not take the key. They are passed
+// over until they give a sign of life; then they are first again. begin also requests a sign of
+// life from the owners behind them: owners that died together are found together.
 func (t *turn) begin() error {
 	if err := t.read(t.key); err != nil {
 		return err

@@ -10,32 +10,32 @@ import (
 	"github.com/cronce/cronce/internal/wait"
 )
 
-// A Listener listens on a channel of PostgreSQL, as LISTEN does, on a connection of
-// its own, until ctx ends or the connection breaks. It calls notified with an empty
-// payload once it listens, and then with the payload of each notification. The
-// channel needs no quotes. A Driver calls it while owners wait, again after a pause
-// when it has returned, and never twice at once.
+// A Listener listens on a channel of PostgreSQL, as LISTEN does, on its own connection, until ctx
+// ends or the connection breaks. It calls heard with an empty payload once it listens, and then
+// with the payload of each notification. The channel needs no quotes. A Driver calls the Listener
+// while owners wait, calls it again after a pause when it has returned, and never has two calls at
+// once.
 type Listener func(ctx context.Context, channel string, heard func(payload string)) error
 
 const (
-	linger    = 5 * time.Second // a busy key always has another waiter soon
-	reconnect = time.Second     // about how long after a Listener has returned
+	linger    = 5 * time.Second // a busy key soon has another waiter
+	reconnect = time.Second     // the average pause after a Listener has returned
 )
 
-// channel is the one on which a process is notified that a key is kept for one of its
-// owners.
+// channel returns the name of the channel on which a process is notified that a key is kept for one
+// of its owners.
 func channel(party string) string { return "cronce_" + party }
 
-// A listening is the goroutine that listens while owners wait.
+// A listening is the goroutine that calls the Listener while owners wait.
 type listening struct {
 	mu    sync.Mutex
-	stop  context.CancelFunc // nil: they do not
-	done  chan struct{}      // closed once the last that was begun has ended; nil: none was
-	idle  *time.Timer        // ends it when no owner waits
+	stop  context.CancelFunc // nil: the goroutine does not run
+	done  chan struct{}      // closed once the last goroutine has ended; nil: none was started
+	idle  *time.Timer        // ends the goroutine when no owner waits
 	ready atomic.Bool        // notifications arrive
 }
 
-// open begins to listen, unless it has begun.
+// startListening starts the goroutine, unless it runs.
 func (d *Driver) startListening() {
 	if d.listen == nil {
 		return
@@ -62,8 +62,8 @@ func (d *Driver) startListening() {
 	}(e.done)
 }
 
-// keepListening listens until ctx ends. Notifications may have been lost before it does, so
-// all are woken when it begins.
+// keepListening calls the Listener until ctx ends. Notifications may have been lost before it
+// listens, so it wakes all waiters once it does.
 func (d *Driver) keepListening(ctx context.Context) {
 	for ctx.Err() == nil {
 		_ = d.listen(ctx, channel(d.party), func(owner string) { // the waiters probe meanwhile
@@ -79,8 +79,8 @@ func (d *Driver) keepListening(ctx context.Context) {
 	}
 }
 
-// stopListening ends the listening some time after the last waiter has left, unless another
-// one has come: it may have come, and have found the listening open, before this is called.
+// stopListening ends the goroutine some time after the last waiter has left, unless another waiter
+// has come. That waiter may have come, and found the goroutine running, before this call.
 func (d *Driver) stopListening() {
 	if d.listen == nil {
 		return

@@ -16,7 +16,8 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// listener listens on a connection of a pool, and passes on what it receives.
+// listener returns a Listener that uses a connection of a pool, and copies each notification to
+// heard.
 func listener(db *sql.DB, heard chan<- string) sqllock.Listener {
 	return func(ctx context.Context, channel string, hear func(string)) error {
 		conn, err := db.Conn(ctx)
@@ -40,7 +41,7 @@ func listener(db *sql.DB, heard chan<- string) sqllock.Listener {
 	}
 }
 
-// A process is told of a release in another one that keeps the key for its owner.
+// A process is notified of a release in another process that keeps the key for its owner.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	on := postgres(t)
@@ -75,8 +76,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A process listens as long as one of its owners waits, also if that one came while the
-// last before it left, and for 5 seconds more.
+// A process listens as long as one of its owners waits, and for 5 seconds more. This also holds if
+// the owner came while the last owner before it left.
 func TestListensWhileOwnersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var listening atomic.Bool
@@ -104,7 +105,7 @@ func TestListensWhileOwnersWait(t *testing.T) {
 		want("just after", true)
 		time.Sleep(time.Nanosecond)
 		want("5 seconds after", false)
-		time.Sleep(time.Minute) // the pause behind a Listener that returned
+		time.Sleep(time.Minute) // the pause after a Listener has returned
 		leave, stopListening = d.Arrive("key", "n/3")
 		want("another owner waits", true)
 		leave()
@@ -114,8 +115,8 @@ func TestListensWhileOwnersWait(t *testing.T) {
 	})
 }
 
-// A process that may pass a key on inside does so before those who came earlier in
-// another process, so often in a row and no more.
+// A process that may pass a key on inside does so before owners that came earlier in another
+// process, as often in a row as it may and no more.
 func TestInside(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d := newDriver(t, on.connect(t), on.dialect, sqllock.Options{Inside: 2})
@@ -151,8 +152,8 @@ func TestInside(t *testing.T) {
 	})
 }
 
-// A notification that is lost costs the waiter no more than a probe, which comes while
-// the key is still kept for it: whether the listener's connection receives nothing, as one
+// A notification that is lost costs the waiter no more than a probe, which comes while the key is
+// still kept for it. This holds whether the listener's connection receives nothing, as a connection
 // behind a pooler does, or is cut just before the release.
 func TestLostNotification(t *testing.T) {
 	t.Parallel()
@@ -187,19 +188,19 @@ func TestLostNotification(t *testing.T) {
 				_, err := far.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
 				served <- err
 			}()
-			<-heard // it listens, or believes so
+			<-heard // it listens, or assumes so
 			eventually(t, "it waits", func() bool {
 				at, err := near.Inspect(t.Context(), "key")
 				return err == nil && at.Waiting == 1
 			})
 			before := sent.calls.Load()
-			eventually(t, "it has looked", func() bool { return sent.calls.Load() <= before-2 }) // the first may be the answer to how it entered
+			eventually(t, "it has looked", func() bool { return sent.calls.Load() <= before-2 }) // the first probe may follow directly on its entry
 			_, err = db.Exec(lose.cut)
 			must(t, err)
 			began := time.Now()
 			must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 			must(t, <-served)
-			if took := time.Since(began); took > 4*time.Second { // 2 s, and what the machine adds; the others probe once a minute
+			if took := time.Since(began); took > 4*time.Second { // 2 s, and the delay of a slow machine; the other waiters probe once a minute
 				t.Errorf("the wake-up that was lost cost %v", took)
 			}
 		})

@@ -10,15 +10,14 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Acquire asks for the key once: with one statement if it is free, and no owner
-// waits, and it was used before. An error that is no
-// *lock.HeldError is doubt.
+// Acquire requests the key once. It takes one statement if the key is free, no owner waits, and the
+// key was used before. An error that is not a *lock.HeldError is doubt.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := d.acquire(ctx, &a)
 	return g, failed("acquire", err)
 }
 
-// failed says what failed. Answers need no more words.
+// failed adds the failed operation to an error. Answers are returned unchanged.
 func failed(what string, err error) error {
 	if _, held := errors.AsType[*driver.HeldError](err); held || err == nil || errors.Is(err, driver.ErrLost) || errors.Is(err, driver.ErrFree) {
 		return err
@@ -48,8 +47,8 @@ func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Gra
 	return d.ask(ctx, a)
 }
 
-// grant is the one statement with which most keys are granted to one owner alone.
-// The zero Grant says that there is more to it.
+// grant is the one statement with which most keys are granted to a single owner. It returns the
+// zero Grant if the key needs a closer look.
 func (d *Driver) grant(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
 	fence, err := d.yield(ctx, d.texts.grant, a.Owner, micros(a.TTL), a.Fence+1, d.ns, a.Key, a.Owner, a.Fence)
 	if fence == 0 || err != nil {
@@ -58,7 +57,7 @@ func (d *Driver) grant(ctx context.Context, a *driver.Acquisition) (driver.Grant
 	return driver.Grant{Fence: fence, Left: a.TTL}, nil
 }
 
-// acquireNew makes the row of a key that was not used before.
+// acquireNew creates the row of a key that was not used before.
 func (d *Driver) acquireNew(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
 	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.insert, d.ns, a.Key) })
 	if err != nil {
@@ -70,7 +69,7 @@ func (d *Driver) acquireNew(ctx context.Context, a *driver.Acquisition) (driver.
 	return d.ask(ctx, a)
 }
 
-// ask asks with the row locked.
+// ask requests the key with its row locked.
 func (d *Driver) ask(ctx context.Context, a *driver.Acquisition) (g driver.Grant, err error) {
 	var held error
 	err = d.turn(ctx, a.Key, func(t *turn) error {
@@ -99,7 +98,7 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 		if why := d.why(ctx, &h, driver.ErrLost); errors.Is(why, driver.ErrLost) {
 			return driver.Grant{}, why
 		}
-		return driver.Grant{}, driver.ErrLost // whether it is known or not
+		return driver.Grant{}, driver.ErrLost // a lease that is not alive is lost, even if the reason is not known
 	}
 	return driver.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
@@ -125,8 +124,8 @@ func (d *Driver) renew(ctx context.Context, h *driver.LeaseRef) (renewed bool, e
 	return renewed, err
 }
 
-// Release frees the key, with one statement if the owner is alone and no other
-// waits, or keeps it for the next in its queue.
+// Release frees the key, with one statement if the owner holds it alone and no other owner waits.
+// Otherwise it keeps the key for the next owner in the queue.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	err := d.release(ctx, &h)
 	if err == nil {
@@ -165,11 +164,11 @@ func (d *Driver) release(ctx context.Context, h *driver.LeaseRef) (err error) {
 	return d.freed(ctx, h, answer)
 }
 
-// free is the one statement with which most keys are freed. On PostgreSQL it also
-// passes the key to the next in its queue.
+// free is the one statement with which most keys are freed. On PostgreSQL it also passes the key to
+// the next owner in the queue.
 func (d *Driver) free(ctx context.Context, h *driver.LeaseRef) (freed bool, err error) {
 	least, most := h.Fence, h.Fence
-	if h.Fence == 0 { // whatever was granted
+	if h.Fence == 0 { // any fence
 		most = driver.MaxNumber
 	}
 	if d.texts.handOver != "" {
@@ -198,15 +197,15 @@ func (d *Driver) handOver(ctx context.Context, h *driver.LeaseRef, least, most i
 	case err != nil || next == "":
 	case here:
 		d.give(ctx, h.Key, next, g)
-	default: // the party may not be known
+	default: // the process of the next owner may be unknown
 		d.waiters.wake(next)
 	}
 	return freed, err
 }
 
-// released reports whether there is nothing to release, and what the answer is
-// then. What is kept for an owner has no fence yet. A row whose last fence was this
-// owner's, and that names no owner, was freed by this one.
+// released reports whether there is nothing to release, and returns the answer for that case. While
+// a key is only kept for an owner, the owner has no fence yet. If the last fence of the row was the
+// owner's, and the row names no owner, this owner freed the key.
 func (l *lease) released(h *driver.LeaseRef) (answer error, done bool) {
 	is := l.find(h.Owner)
 	switch {

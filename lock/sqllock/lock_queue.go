@@ -10,28 +10,28 @@ import (
 
 const (
 	reserved = 2 * time.Second // how long a key is kept for its next owner
-	crowd    = 100             // how many places at most are asked for a sign of life at once
+	crowd    = 100             // how many places, at most, get a request for a sign of life at once
 	day      = 24 * time.Hour
 )
 
-// A place is one in the queue of a key.
+// A place is a place in the queue of a key.
 type place struct {
 	number    int64
 	owner     string
 	most      int
-	party     string // its process; empty: not known
+	party     string // the process of the owner; empty: not known
 	ttl       int64  // µs
 	seenFence int64
-	asked     int64 // since when its owner owes a sign of life; 0: it does not; see waits
+	asked     int64 // since when the owner owes a sign of life; 0: it owes none; see waits
 }
 
-// fields are where the columns of a query for places go.
+// fields returns the destinations of the columns of a query for places.
 func (p *place) fields() []any {
 	return []any{&p.number, &p.owner, &p.most, &p.party, &p.ttl, &p.seenFence, &p.asked}
 }
 
-// may returns the grant that the owner has, or one without a fence if it may be
-// granted the key; or reports that it may not.
+// may returns the grant that the owner already has. Otherwise it returns a grant without a fence,
+// and reports whether the owner may be granted the key.
 func (t *turn) may(a *driver.Acquisition) (g driver.Grant, ok bool, err error) {
 	if h := t.grantedTo(a.Owner); h != nil {
 		return t.lease.grant(h), true, nil
@@ -48,8 +48,8 @@ func (t *turn) may(a *driver.Acquisition) (g driver.Grant, ok bool, err error) {
 	return driver.Grant{}, room || t.find(a.Owner) != nil, err
 }
 
-// ask grants a key if the owner fits beside its holders and no other waits for it,
-// or if it is kept for the owner.
+// ask grants a key if the owner fits beside its holders and no other owner waits, or if the key is
+// kept for the owner.
 func (t *turn) ask(a *driver.Acquisition) (granted bool, err error) {
 	g, ok, err := t.may(a)
 	if ok && err == nil && g.Fence == 0 {
@@ -58,8 +58,8 @@ func (t *turn) ask(a *driver.Acquisition) (granted bool, err error) {
 	return ok, err
 }
 
-// next is the fence of the next grant, to an owner that has seen one. Above the highest
-// number that a column holds there is none: it stays what it is, which is no fence.
+// next returns the fence of the next grant, for an owner that has seen a fence. There is none above
+// the highest number that a column holds: then the fence stays the same, and grant refuses it.
 func (t *turn) next(seen int64) int64 { return max(min(t.fence, math.MaxInt64-1)+1, t.now, seen+1) }
 
 // grant makes the owner a holder, unless its fence would lie too far ahead.
@@ -68,7 +68,7 @@ func (t *turn) grant(a *driver.Acquisition) (driver.Grant, error) {
 	if err := driver.CheckFence(fence, t.now); err != nil {
 		return driver.Grant{}, err
 	}
-	t.remove(a.Owner) // what was kept for it
+	t.remove(a.Owner) // the entry that kept the key for it
 	t.fence = fence
 	h := holder{Owner: a.Owner, Fence: t.fence, Until: t.now + micros(a.TTL), Limit: a.Limit}
 	t.held = append(t.held, h)
@@ -76,8 +76,8 @@ func (t *turn) grant(a *driver.Acquisition) (driver.Grant, error) {
 	return t.lease.grant(&h), nil
 }
 
-// barge sends back to the queue the owners that the key is only kept for, if the owner
-// fits without them and not beside them.
+// barge sends the owners for which the key is only kept back to the queue, if the owner fits
+// without them and does not fit beside them.
 func (t *turn) barge(a *driver.Acquisition) error {
 	rest := slices.DeleteFunc(slices.Clone(t.held), func(h holder) bool { return h.Place != 0 })
 	if fits(t.held, a.Limit) || !fits(rest, a.Limit) {
@@ -95,16 +95,17 @@ func (t *turn) barge(a *driver.Acquisition) error {
 	return nil
 }
 
-// restore gives an owner that the key was kept for its place back. It owes a sign of life,
-// for which it was asked as waits says, and with which it also names its process again.
+// restore gives an owner for which the key was kept its place back. The owner then owes a sign of
+// life, requested at the time that waits describes. With the sign of life it also names its process
+// again.
 func (t *turn) restore(h *holder, asked int64) error {
 	_, err := t.exec(t.driver.texts.restore, h.number(), h.Owner, h.Limit, asked)
 	return err
 }
 
-// serve passes the key to the first in its queue as long as it fits beside the
-// holders: it grants the key to an owner that waits in this process, and keeps it
-// for any other.
+// serve passes the key to the first owner in its queue, as long as that owner fits beside the
+// holders. It grants the key to an owner that waits in this process, and keeps it for any other
+// owner.
 func (t *turn) serve() error {
 	for {
 		p, found, err := t.first()
@@ -122,7 +123,7 @@ func (t *turn) serve() error {
 		switch {
 		case err != nil:
 			return err
-		case gone == 0 || t.find(p.owner) != nil: // it has just given up, or has the key
+		case gone == 0 || t.find(p.owner) != nil: // the owner has just given up, or has the key
 			continue
 		}
 		t.pass(&p)
@@ -135,7 +136,7 @@ func (t *turn) first() (p place, found bool, err error) {
 	return p, found, err
 }
 
-// suspect asks the first in the queue for a sign of life if it does not fit, and
+// suspect requests a sign of life from the first owner in the queue if that owner does not fit and
 // others might.
 func (t *turn) suspect(p *place) error {
 	if !fits(t.held, driver.NoLimit) {
@@ -144,14 +145,14 @@ func (t *turn) suspect(p *place) error {
 	return t.challenge(p.number)
 }
 
-// challenge asks those up to a place for a sign of life.
+// challenge requests a sign of life from the owners up to a place.
 func (t *turn) challenge(last int64) error {
 	_, err := exec(t.ctx, t.session, t.driver.texts.challenge, t.now, t.driver.ns, t.key, last)
 	return err
 }
 
-// pass makes the owner of a place a holder, or keeps the key for it: also if its fence
-// would lie too far ahead, which its own request says.
+// pass makes the owner of a place a holder, or keeps the key for it. It also keeps the key if the
+// owner's fence would lie too far ahead: the owner's own request then returns that error.
 func (t *turn) pass(p *place) {
 	if p.party == t.driver.party && t.driver.waiters.has(p.owner) {
 		_, err := t.grant(&driver.Acquisition{Owner: p.owner, TTL: time.Duration(p.ttl) * time.Microsecond, Fence: p.seenFence, Limit: p.most})
@@ -164,8 +165,8 @@ func (t *turn) pass(p *place) {
 	t.kept, t.changed = append(t.kept, *p), true
 }
 
-// handOver takes the key from an owner that had it alone, for the next in this
-// process if it is its turn, or for the next in the queue.
+// handOver takes the key from an owner that held it alone. The next owner in this process gets it,
+// if it is its turn, and otherwise the next in the queue.
 func (t *turn) handOver(owner string) error {
 	t.remove(owner)
 	t.changed = true
@@ -176,7 +177,7 @@ func (t *turn) handOver(owner string) error {
 	return t.serve()
 }
 
-// passInside grants a key that is free to the next in this process, if it is its turn.
+// passInside grants a free key to the next owner in this process, if it is its turn.
 func (t *turn) passInside() (bool, error) {
 	d := t.driver
 	if len(t.held) > 0 {
@@ -199,14 +200,14 @@ func (t *turn) passInside() (bool, error) {
 	return true, nil
 }
 
-// free takes the key from an owner, for the next.
+// free takes the key from an owner, and passes it to the next.
 func (t *turn) free(owner string) error {
 	t.remove(owner)
 	t.changed = true
 	return t.serve()
 }
 
-// notify notifies the process of an owner that the key is kept for it.
+// notify notifies the process of an owner that the key is kept for that owner.
 func (t *turn) notify(p *place) error {
 	d := t.driver
 	if d.listen == nil || p.party == "" || p.party == d.party {

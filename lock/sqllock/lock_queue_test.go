@@ -10,10 +10,9 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// A queue is read in the order of its index, the head alone by a hand-over, and what
-// stands before a waiter by its probe: a long queue costs no more than a short one. That
-// also holds where the statistics of PostgreSQL say that there is no queue, as they do
-// most of the time.
+// A queue is read in the order of its index: a hand-over reads the head alone, and a probe reads
+// the places before its waiter. A long queue costs no more than a short one. This also holds if the
+// statistics of PostgreSQL say that there is no queue, as they do most of the time.
 func TestQueueIsIndexed(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// RenewAll moves the deadlines of leases to now + TTL, up to 200 in one transaction, with
-// two statements for all that one owner has alone. A lease that is lost is asked about
-// alone: whether it was taken.
+// RenewAll moves the deadlines of leases to now + TTL, up to 200 in one transaction. Keys with a
+// single holder take two statements for all of them. For a lease that is lost, a separate request
+// finds out whether it was taken.
 func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
 	answers := make([]driver.Renewal, len(hs))
 	order := make([]int, len(hs))
@@ -44,7 +44,7 @@ func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Re
 	return answers
 }
 
-// leaseRows are the rows of some keys, which a transaction has locked.
+// leaseRows are the rows of several keys, which a transaction has locked.
 type leaseRows struct {
 	ctx     context.Context
 	session session
@@ -52,14 +52,14 @@ type leaseRows struct {
 	us      int64 // the database's clock
 	turns   map[string]*turn
 	bad     map[string]error        // keys whose rows cannot be read
-	alone   map[time.Duration][]any // keys with one holder, renewed, by the TTL
+	alone   map[time.Duration][]any // renewed keys with a single holder, by TTL
 }
 
-// lockLeases locks the rows of some keys, and then reads the clock.
+// lockLeases locks the rows of several keys, and then reads the clock.
 func (d *Driver) lockLeases(ctx context.Context, s session, hs []driver.LeaseRef, at []int) (*leaseRows, error) {
 	r := &leaseRows{ctx: ctx, session: s, driver: d, turns: make(map[string]*turn, len(at)), alone: make(map[time.Duration][]any, 1)}
 	keys := make([]any, 0, len(at))
-	for _, i := range at { // by their keys
+	for _, i := range at { // sorted by key
 		if n := len(keys); n == 0 || keys[n-1] != hs[i].Key {
 			keys = append(keys, hs[i].Key)
 		}
@@ -76,7 +76,7 @@ func (d *Driver) lockLeases(ctx context.Context, s session, hs []driver.LeaseRef
 		if err := rows.Scan(append([]any{&t.key}, t.fields()...)...); err != nil {
 			return nil, err
 		}
-		r.us = max(r.us, t.now) // of the last row: when all were locked
+		r.us = max(r.us, t.now) // the clock of the last row, which was read when all rows were locked
 		r.turns[t.key] = t
 	}
 	if err := rows.Err(); err != nil {
@@ -94,17 +94,17 @@ func (d *Driver) lockLeases(ctx context.Context, s session, hs []driver.LeaseRef
 	return r, nil
 }
 
-// amongKeys is the list of a condition that a name is one of some keys.
+// amongKeys returns a list for IN with a ? for each key, and its arguments.
 func amongKeys(keys []any) (list string, args []any) {
 	args = slices.Clone(keys)
-	for len(args) < roundUp(len(keys)) { // few texts for the database to prepare
+	for len(args) < roundUp(len(keys)) { // few different texts for the database to prepare
 		args = append(args, keys[len(keys)-1])
 	}
 	return "(?" + strings.Repeat(", ?", len(args)-1) + ")", args
 }
 
-// renew answers the renewal of a lease that is alive, or that cannot be read. Any other is
-// left unanswered: there is more to it.
+// renew answers the renewal of a lease that is alive, or whose row cannot be read. It leaves any
+// other renewal unanswered; RenewAll then sends it alone.
 func (r *leaseRows) renew(h *driver.LeaseRef, a *driver.Renewal) {
 	*a = driver.Renewal{}
 	t := r.turns[h.Key]

@@ -10,17 +10,17 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A holder is one owner that holds a key, or that it is kept for.
+// A holder is an owner that holds a key, or for which the key is kept.
 type holder struct {
 	Owner string `json:"owner"`
 	Fence int64  `json:"fence,omitempty"`
 	Until int64  `json:"until"`
 	Limit int    `json:"limit"`
-	Place int64  `json:"place,omitempty"` // not 0: only kept for the owner, which had this place; below 0: for the second time
+	Place int64  `json:"place,omitempty"` // not 0: the key is only kept for the owner, which had this place; negative: for the second time
 }
 
-// read makes the list of those that are alive, the earliest first. One that is
-// alone stands in the columns, where one statement can grant, renew and free.
+// read lists the holders that are alive, the earliest first. A single holder is in the columns of
+// the row, where one statement can grant, renew and free the key.
 func (l *lease) read(key string) error {
 	l.held, l.unanswered = nil, nil
 	if l.holders == "" {
@@ -46,15 +46,15 @@ func (l *lease) read(key string) error {
 	return nil
 }
 
-// number is that of the place from which the key is kept.
+// number returns the number of the place for which the key is kept.
 func (h *holder) number() int64 { return max(h.Place, -h.Place) }
 
-// stalled reports whether the key was kept for an owner while the database stood
-// still: others that wait read the row soon after the end. So the owner could not take the key
-// either, and it is kept once more; its place is negative then.
+// stalled reports whether the key was kept for an owner while the database stood still: otherwise
+// other waiters would have read the row soon after the deadline. The owner could not take the key
+// either, so the key is kept once more; its place is then negative.
 func (h *holder) stalled(now int64) bool { return h.Place > 0 && now-h.Until > micros(rarest) }
 
-// write puts the list into the columns.
+// write stores the list of holders in the columns.
 func (l *lease) write() error {
 	l.owner, l.place, l.until, l.holders = "", 0, 0, ""
 	if len(l.held) == 1 && l.held[0].Limit <= 1 {
@@ -72,7 +72,7 @@ func (l *lease) write() error {
 	return err
 }
 
-// find returns that of the owner, or nil.
+// find returns the entry of the owner, or nil.
 func (l *lease) find(owner string) *holder {
 	i := slices.IndexFunc(l.held, func(h holder) bool { return h.Owner == owner })
 	if i < 0 {
@@ -81,7 +81,7 @@ func (l *lease) find(owner string) *holder {
 	return &l.held[i]
 }
 
-// grantedTo returns what the owner was granted, or nil.
+// grantedTo returns the entry of the owner if it was granted the key, or nil.
 func (l *lease) grantedTo(owner string) *holder {
 	if h := l.find(owner); h != nil && h.Place == 0 {
 		return h
@@ -89,18 +89,18 @@ func (l *lease) grantedTo(owner string) *holder {
 	return nil
 }
 
-// remove takes an owner off the list.
+// remove removes an owner from the list.
 func (l *lease) remove(owner string) {
 	l.held = slices.DeleteFunc(l.held, func(h holder) bool { return h.Owner == owner })
 }
 
-// kept reports whether the key is only kept for an owner.
+// kept reports whether the key is only kept for some owner.
 func (l *lease) kept() bool {
 	return slices.ContainsFunc(l.held, func(h holder) bool { return h.Place != 0 })
 }
 
-// fits is the rule for all locks: the holders, and one more, are no more than
-// the smallest limit among them.
+// fits applies the rule of all locks: the number of holders, with one more, is at most the smallest
+// limit among them.
 func fits(held []holder, limit int) bool {
 	for _, h := range held {
 		limit = min(limit, h.Limit)
@@ -108,12 +108,12 @@ func fits(held []holder, limit int) bool {
 	return len(held)+1 <= max(limit, 1)
 }
 
-// left is how long a holder has the key.
+// left returns for how long a holder still has the key.
 func (l *lease) left(h *holder) time.Duration { return time.Duration(h.Until-l.now) * time.Microsecond }
 
 func (l *lease) grant(h *holder) driver.Grant { return driver.Grant{Fence: h.Fence, Left: l.left(h)} }
 
-// untilFirst is how long it is until the earliest deadline.
+// untilFirst returns the time until the earliest deadline.
 func (l *lease) untilFirst() time.Duration {
 	var first time.Duration
 	for i := range l.held {
@@ -126,7 +126,7 @@ func (l *lease) untilFirst() time.Duration {
 
 func (l *lease) refusal(key string) error { return &driver.HeldError{Key: key, Left: l.untilFirst()} }
 
-// AcquireAll asks for all keys in one transaction, at one instant.
+// AcquireAll requests all keys in one transaction, at one instant.
 func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]driver.Grant, error) {
 	keys := make([]string, len(as))
 	for i := range as {
@@ -148,8 +148,8 @@ func (d *Driver) AcquireAll(ctx context.Context, as []driver.Acquisition) ([]dri
 	return grants, nil
 }
 
-// several grants all or none. What an earlier request of the owner was granted is
-// then taken back, and what this one has displaced in vain is served.
+// several grants all keys or none. If it grants none, it takes back the grants of an earlier
+// request of the owner, and serves the owners that this request has displaced in vain.
 func several(ts map[string]*turn, as []driver.Acquisition) (grants []driver.Grant, held, err error) {
 	grants = make([]driver.Grant, len(as))
 	for i := range as {

@@ -7,37 +7,38 @@ import (
 )
 
 const (
-	// silence is how long an owner may owe a sign of life while the database answers. Then
-	// its place is passed over. It probes at least once a second.
+	// silence is how long an owner may owe a sign of life while the database answers. After that
+	// its place is passed over. An owner that is alive probes at least once a second.
 	silence = 3 * time.Second
-	// prompt is how long a request may take: of what is slower the database may have stood
-	// still in between.
+	// prompt is the longest time of a request during which the database certainly ran: during a
+	// slower request it may have stood still.
 	prompt = time.Second / 2
-	// apart is how long two probes may lie apart: the slowest pace, with its jitter.
+	// apart is the longest time between two probes: the slowest pace, with its jitter.
 	apart = farthest * 5 / 4
-	// once is how long owners that were silent have from the last question on, which shows
-	// that the database can be written to. The question takes prompt of it at most.
+	// once is the time that silent owners have from the last request for a sign of life. That
+	// request shows that the database can be written to, and takes at most prompt of this time.
 	once = 2 * prompt
 )
 
-// waits is the condition that a place is not passed over at an instant: its owner owes no
-// sign of life (asked_us is 0), or was asked for one (above 0), or was asked once more at
-// -asked_us, less than silence ago.
+// waits returns the condition under which a place is not passed over at an instant. Its owner owes
+// no sign of life (asked_us is 0), or was sent one request for it (asked_us is above 0), or was
+// sent a second request at -asked_us, less than silence ago.
 //
-// For a waiter that comes later, a database that stood still looks the same as an owner that is silent.
-// So it takes a waiter that has watched the database answer all the time, or a second question
+// A waiter that comes later cannot distinguish a database that stood still from an owner that is
+// silent. So an owner is passed over only after a waiter has watched the database answer all the
+// time, or after a second request was sent once the database answered again.
 // once the database answers again.
 func waits(asked, now string) string {
 	return "(" + asked + " >= 0 OR " + asked + " + " + now + " < {silence})"
 }
 
-// A watch is since when the database has answered those of this process that wait for a
-// key. The zero value has seen no answer.
+// A watch records since when the database has answered the waiters of this process for a key. The
+// zero value has seen no answer.
 type watch struct{ since, last int64 } // µs of the database's clock
 
-// saw notes an answer of an instant that took a time, and returns the latest instant of a
-// question for a sign of life that was unanswered for as long as silence while the database
-// answered; 0 if the database has not answered for so long.
+// saw records an answer that was read at now and took a time. If the database has answered for as
+// long as silence, saw returns the latest instant at which a request for a sign of life must have
+// been sent to count as unanswered. Otherwise it returns 0.
 func (w *watch) saw(now int64, took time.Duration) (asked int64) {
 	if took > prompt || w.last-now > micros(prompt) || now-w.last > micros(apart) {
 		w.since = now
@@ -49,18 +50,18 @@ func (w *watch) saw(now int64, took time.Duration) (asked int64) {
 	return now - micros(silence)
 }
 
-// missed notes that a request was not answered in time.
+// missed records that a request was not answered in time.
 func (w *watch) missed() { *w = watch{} }
 
-// remind asks those up to a place for the last time that were asked up to an instant: they
-// were silent for long enough. A request that comes late changes nothing, since the database
-// stood still after all.
+// remind sends a last request for a sign of life to the owners up to a place that got their first
+// request up to an instant: they were silent for long enough. If the statement reaches the database
+// late, it changes nothing, since the database stood still after all.
 func (w *waiter) remind(ctx context.Context, l *lease, number, asked int64) error {
 	return w.send(ctx, w.driver.texts.remind, micros(silence-once)-l.now, w.driver.ns, w.a.Key, number, asked, l.now+micros(prompt))
 }
 
-// send sends a statement that writes. One that is not answered in time shows that those
-// elsewhere could not write either.
+// send sends a statement that writes. If it is not answered in time, waiters elsewhere could not
+// write either.
 func (w *waiter) send(ctx context.Context, text string, args ...any) error {
 	sent := time.Now()
 	_, err := ask(ctx, w.driver, func(s session) (int64, error) { return exec(ctx, s, text, args...) })
@@ -70,8 +71,9 @@ func (w *waiter) send(ctx context.Context, text string, args ...any) error {
 	return err
 }
 
-// remind asks those once more that were asked for long and did not answer, up to a crowd
-// behind the first: a turn has not watched the database, which may have stood still.
+// remind sends a second request for a sign of life to owners that have not answered the first for 3
+// s, up to crowd places behind the first. A turn has not watched the database, which may have stood
+// still.
 func (t *turn) remind(first *place) error {
 	if first.asked <= 0 || t.now-first.asked < micros(silence) {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// Silence counts for as long as the database has answered at each probe, in time and without
-// a step of its clock.
+// Silence counts for as long as the database has answered each probe in time and without a step of
+// its clock.
 func TestWatch(t *testing.T) {
 	type probe struct {
 		now  int64 // µs
@@ -54,9 +54,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A writer that does not answer is asked by a try of a reader, once more by one that comes 3
-// seconds later or more, and passed over by one that comes 3 seconds after that, to the µs: a
-// try has not watched the database.
+// A writer that does not answer gets a request for a sign of life from a reader's try, and a second
+// one from a try 3 seconds later or more. A try 3 seconds after that passes it over, to the µs. A
+// try has not watched the database, so it needs the second request.
 func TestSilenceOfTries(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		d, set, run := standing(t, on)
@@ -87,8 +87,8 @@ func TestSilenceOfTries(t *testing.T) {
 	})
 }
 
-// Nothing can be written for longer than an owner may owe a sign of life, while all can be
-// read: the writer that could not answer keeps its place before a reader.
+// While nothing can be written for longer than an owner may owe a sign of life, and everything can
+// be read, the writer that could not answer keeps its place before a reader.
 func TestOrderOverBusyWrites(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		var cs []*contest
@@ -124,12 +124,13 @@ func TestOrderOverBusyWrites(t *testing.T) {
 }
 
 // A contest is a key that a reader holds, a writer that waits for it, and a reader behind the
-// writer, each in a process of its own. The writer's is slow: it has each reply 300 ms late.
+// writer, each in a process of its own. The writer's process is slow: it gets each reply 300 ms
+// late.
 type contest struct {
 	key    string
 	db     *sql.DB
 	holder *sqllock.Driver
-	reader chan error // what it was answered
+	reader chan error // the answer that the reader got
 }
 
 func behindWriter(t *testing.T, on database, key string) *contest {
@@ -158,7 +159,7 @@ func behindWriter(t *testing.T, on database, key string) *contest {
 	return c
 }
 
-// ask asks the writer for a sign of life, as the reader does every few seconds.
+// ask requests a sign of life from the writer, as the reader does every few seconds.
 func (c *contest) ask(t *testing.T) {
 	t.Helper()
 	rs, err := c.holder.Now(t.Context())
@@ -167,7 +168,7 @@ func (c *contest) ask(t *testing.T) {
 	must(t, err)
 }
 
-// answers returns when the writer has answered, unless the reader was served before.
+// answers returns once the writer has answered, unless the reader was served before.
 func (c *contest) answers(t *testing.T) {
 	t.Helper()
 	eventually(t, "the writer answers", func() bool {

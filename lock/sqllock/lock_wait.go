@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	rarest    = time.Second            // how often the first waiter of a process probes at most, once nothing changes
-	slowest   = rarest * 4 / 3         // the pace whose jitter begins with that
-	farthest  = 5 * time.Second        // its pace if many are before it
-	suspicion = 5 * time.Second        // how often it asks those before it for a sign of life, at most
-	others    = time.Minute            // how often those behind it in the process probe
-	soon      = 5 * time.Millisecond   // after the deadline of a holder
-	afterward = 100 * time.Millisecond // after doubt
-	maxProbes = 4                      // at the same time, of a process
-	leaving   = time.Second            // for giving a place up
+	rarest    = time.Second            // the shortest interval of probes by the first waiter of a process, once nothing changes
+	slowest   = rarest * 4 / 3         // the pace whose jitter begins with rarest
+	farthest  = 5 * time.Second        // the pace of the first waiter if many owners are before it
+	suspicion = 5 * time.Second        // the shortest interval of its requests for a sign of life from the owners before it
+	others    = time.Minute            // the interval of probes by the other waiters of the process
+	soon      = 5 * time.Millisecond   // the delay of a probe after the deadline of a holder
+	afterward = 100 * time.Millisecond // the pause after doubt
+	maxProbes = 4                      // how many waiters of a process probe at the same time
+	leaving   = time.Second            // the time to give a place up
 )
 
-// Wait takes a place in the queue of the key and returns when the key was
-// granted. After doubt it asks again. When ctx ends it gives the place up, for
-// which it may take two seconds; a place that it cannot give up is passed over.
+// Wait takes a place in the queue of the key and returns when the key was granted. After doubt it
+// repeats its request. When ctx ends, it gives the place up, which may take two seconds. A place
+// that it cannot give up is passed over.
 func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	a.Barge = false
 	if err := ctx.Err(); err != nil {
@@ -33,7 +33,7 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	}
 	asking, stop := lingering(ctx)
 	defer stop()
-	var held error = &driver.HeldError{Key: a.Key} // others wait for it here
+	var held error = &driver.HeldError{Key: a.Key} // another owner of this process waits for the key
 	if !d.waiters.line(a.Key) {
 		asked := time.Now()
 		g, err := d.acquire(asking, &a) // most keys are free
@@ -57,9 +57,8 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	return g, nil
 }
 
-// lingering is a context that ends some time after ctx. A request that is cut off
-// may still be carried out, by then after its owner has given up; so the last one
-// is given the time to end by itself.
+// lingering returns a context that ends some time after ctx. A request that is cut off may still be
+// carried out, after its owner has given up. So the last request gets time to end by itself.
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -71,21 +70,21 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // A waiter is an owner that waits.
 type waiter struct {
-	asking context.Context // of its requests
+	asking context.Context // the context of its requests
 	driver *Driver
 	a      *driver.Acquisition
 	woken  *woken
-	kept   bool // the key is kept for it, as far as it was notified
+	kept   bool // it was notified that the key is kept for it
 	placed bool // it has a place, as far as it knows
-	shared bool // others share the key, as far as it knows
+	shared bool // several owners share the key, as far as it knows
 	pace   time.Duration
-	fence  int64 // of the key, at the last probe
-	before int64 // how many were before it then
-	until  int64 // the earliest deadline of the holders then, in µs of the store
+	fence  int64 // the last fence of the key at the last probe
+	before int64 // how many owners were before it then
+	until  int64 // the earliest deadline of the holders then, in µs of the store's clock
 	asked  time.Time
 }
 
-// wait asks until it is granted. Last is the answer so far.
+// wait sends requests until the owner is granted the key. last is the answer so far.
 func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 	for ctx.Err() == nil {
 		g, next, err := w.askInTurn(w.asking)
@@ -93,7 +92,7 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 			return g, nil
 		}
 		w.a.NoteRefusal(err)
-		if ctx.Err() == nil { // else it is the answer before that counts
+		if ctx.Err() == nil { // otherwise the answer before counts
 			last = err
 		}
 		if g := w.sleep(ctx, next); g.Fence != 0 && ctx.Err() == nil {
@@ -104,9 +103,9 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 	return driver.Grant{}, last
 }
 
-// sleep returns when it is time to ask, with what the owner was granted meanwhile.
-// An owner that has only become the first of its process probes after a while: the key
-// may be passed on inside before that.
+// sleep returns when it is time for the next request, with the grant that the owner got meanwhile,
+// if any. An owner that has only become the first of its process probes after a while: the key may
+// be passed to it inside before that.
 func (w *waiter) sleep(ctx context.Context, d time.Duration) driver.Grant {
 	for wait.Woken(ctx, d, w.woken.call) {
 		g, kept := w.driver.waiters.given(w.woken)
@@ -123,9 +122,9 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) driver.Grant {
 	return g
 }
 
-// askInTurn asks while few others of this process do: a release must not queue for a
-// connection behind a crowd that waits for it. A grant that was handed over meanwhile
-// was asked for later.
+// askInTurn calls ask once few other owners of this process do: a release must not queue for a
+// connection behind a crowd that waits for it. A grant that was handed over meanwhile was requested
+// later, so its time counts.
 func (w *waiter) askInTurn(ctx context.Context) (driver.Grant, time.Duration, error) {
 	select {
 	case w.driver.probes <- struct{}{}:
@@ -145,7 +144,7 @@ func (w *waiter) askInTurn(ctx context.Context) (driver.Grant, time.Duration, er
 	return g, next, nil
 }
 
-// ask asks once, and returns when to ask again.
+// ask sends one request, and returns when to send the next.
 func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 	if !w.placed {
 		return w.enter(ctx)
@@ -164,14 +163,14 @@ func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 	w.wakeOthers(&l)
 	h := l.find(w.a.Owner)
 	switch {
-	case h != nil && h.Place == 0: // the reply was lost
+	case h != nil && h.Place == 0: // the reply to the grant was lost
 		if at.number != 0 {
-			_, _ = w.forgo(ctx) // else the place is passed over
+			_, _ = w.forgo(ctx) // otherwise the place is passed over
 		}
 		return l.grant(h), 0, nil
 	case !found: // the key was never used
 		return w.take(ctx)
-	case h != nil || l.owner == w.a.Owner && l.place != 0: // kept, also if it was late
+	case h != nil || l.owner == w.a.Owner && l.place != 0: // the key is kept for it, or was until just now
 		if w.a.Limit <= 1 {
 			if g, err := w.driver.grant(ctx, w.a); g.Fence != 0 || err != nil {
 				return g, jitter(afterward), err
@@ -197,8 +196,8 @@ func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 	return driver.Grant{}, w.next(&l, at.before), l.refusal(w.a.Key)
 }
 
-// wakeOthers wakes the owners of this process that have the key and may not know it: they
-// do not probe themselves.
+// wakeOthers wakes the owners of this process that hold the key and may not know it: they do not
+// probe themselves.
 func (w *waiter) wakeOthers(l *lease) {
 	for i := range l.held {
 		if owner := l.held[i].Owner; owner != w.a.Owner {
@@ -207,13 +206,13 @@ func (w *waiter) wakeOthers(l *lease) {
 	}
 }
 
-// A seat is the place of a waiter, as it was found.
+// A seat is the place of a waiter, as a probe found it.
 type seat struct {
 	number int64
-	asked  int64 // since when its owner owes a sign of life; 0: it does not; see waits
-	before int64 // how many stand before it that are not passed over
-	owing  int64 // since when one of those was asked once for a sign of life, the earliest; 0: none was
-	silent int64 // an owner that was asked up to then was silent for long enough; 0: not known
+	asked  int64 // since when its owner owes a sign of life; 0: it owes none; see waits
+	before int64 // how many places before it are not passed over
+	owing  int64 // the earliest time at which an owner before it got its first request for a sign of life; 0: none got one
+	silent int64 // owners that got the request up to this time were silent for long enough; 0: not known
 }
 
 // probe reads the key and the waiter's place. The zero lease is free.
@@ -233,9 +232,8 @@ func (w *waiter) probe(ctx context.Context) (l lease, at seat, found bool, err e
 	return l, at, found, l.read(w.a.Key)
 }
 
-// enter takes a place, with one statement that locks nothing of another. A place
-// that it has stays what it is. A release at the same moment may not see the place,
-// so a probe follows soon.
+// enter takes a place, with one statement that locks no other row. If the owner has a place, it
+// stays the same. A release at the same moment may not see the place, so a probe follows soon.
 func (w *waiter) enter(ctx context.Context) (driver.Grant, time.Duration, error) {
 	d := w.driver
 	_, err := ask(ctx, d, func(s session) (int64, error) {
@@ -252,7 +250,7 @@ func (w *waiter) enter(ctx context.Context) (driver.Grant, time.Duration, error)
 	return driver.Grant{}, jitter(next), &driver.HeldError{Key: w.a.Key}
 }
 
-// take asks with the row locked, which also serves those before the waiter.
+// take requests the key with its row locked, and thereby also serves the owners before the waiter.
 func (w *waiter) take(ctx context.Context) (driver.Grant, time.Duration, error) {
 	g, err := w.driver.ask(ctx, w.a)
 	if _, held := errors.AsType[*driver.HeldError](err); held {
@@ -261,14 +259,14 @@ func (w *waiter) take(ctx context.Context) (driver.Grant, time.Duration, error) 
 	return g, jitter(afterward), err
 }
 
-// answer gives the sign of life that the owner owes, for all of this process.
+// answer gives the sign of life for all owners of this process.
 func (w *waiter) answer(ctx context.Context) error {
 	d, owner := w.driver, w.a.Owner
 	return w.send(ctx, d.texts.here, d.party, owner, micros(w.a.TTL), owner, w.a.Fence, d.ns, w.a.Key, owner, d.party)
 }
 
-// suspect lets those before the waiter prove that they live, since they keep it from
-// a key that it could have. A key that is free is passed to the first of them.
+// suspect requests a sign of life from the owners before the waiter, since they keep it from a key
+// that it could have. If the key is free, suspect passes it to the first of them.
 func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
 	bound := suspicion
 	if len(l.held) == 0 {
@@ -285,11 +283,11 @@ func (w *waiter) suspect(ctx context.Context, l *lease, number int64) error {
 	return w.send(ctx, d.texts.challenge, l.now, d.ns, w.a.Key, number-1)
 }
 
-// next is when to probe again. The first of a process probes for all: often while the
-// key changes hands and few are before it, and the more rarely the longer it does not;
-// and soon after the holder's deadline, unless the holder has renewed since the probe before
-// this one: then a lease that is shorter than a second costs no more probes than another.
-// With a listener that works, probes only make up for lost notifications.
+// next returns when to probe again. The first waiter of a process probes for all: often while the
+// key changes hands and few owners are before it, and less often the longer the key does not change
+// hands. It also probes soon after the holder's deadline, unless the holder has renewed since the
+// probe before this one: so a lease that is shorter than a second costs no more probes than a
+// longer one. With a working listener, probes only make up for lost notifications.
 func (w *waiter) next(l *lease, before int64) time.Duration {
 	d := w.driver
 	if !d.waiters.first(w.a.Key, w.a.Owner) {
@@ -315,7 +313,7 @@ func (w *waiter) next(l *lease, before int64) time.Duration {
 
 func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
 
-// giveUp takes the place, and what was granted, out of the store.
+// giveUp removes the place and the grant, if any, from the store.
 func (w *waiter) giveUp(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer stop()
@@ -324,12 +322,12 @@ func (w *waiter) giveUp(ctx context.Context) {
 			return
 		}
 		_ = wait.Sleep(ctx, leaving/10)
-	} // else the place is passed over, and the lease expires
+	} // otherwise the place is passed over, and the lease expires
 	w.driver.waiters.abandon(w.a.Owner)
 }
 
-// leave deletes the place. If there is none any more the key was passed to the
-// owner. Behind a place in the queue of a key that is shared others may fit.
+// leave deletes the place. If there was none, the key was passed to the owner, and leave frees it.
+// If the key is shared, other owners may fit once the place is gone, so leave serves them.
 func (w *waiter) leave(ctx context.Context) error {
 	d := w.driver
 	left, err := w.forgo(ctx)
@@ -339,7 +337,7 @@ func (w *waiter) leave(ctx context.Context) error {
 	return d.turn(ctx, w.a.Key, func(t *turn) error { return t.free(w.a.Owner) })
 }
 
-// forgo deletes the place, and returns how many there were.
+// forgo deletes the place, and returns how many rows were deleted.
 func (w *waiter) forgo(ctx context.Context) (int64, error) {
 	d := w.driver
 	return ask(ctx, d, func(s session) (int64, error) {

@@ -9,27 +9,27 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// waiters are the owners of this process that wait. Those of a key stand in one line,
-// of which the first probes for all. The zero value is ready.
+// waiters are the owners of this process that wait. The owners that wait for a key form one line;
+// the first of them probes for all. The zero value is ready to use.
 type waiters struct {
 	mu    sync.Mutex
 	all   map[string]*woken
 	lines map[string]*line
-	gone  []string // those that could not give their places up, the oldest first; at most crowd
+	gone  []string // the owners that could not give their places up, the oldest first; at most crowd
 }
 
-// A line is the owners that wait for a key, in the order in which they came.
+// A line lists the owners that wait for a key, in the order in which they came.
 type line struct {
 	owners []string
 	watch  watch
-	row    int // how often in a row the key was passed on inside
+	row    int // how often in a row the key was passed on inside the process
 }
 
-// A woken is what an owner that waits is woken by.
+// A woken wakes an owner that waits.
 type woken struct {
 	call  chan struct{} // holds one wake-up
-	grant driver.Grant  // what it was granted meanwhile, if it has a fence; guarded by the mutex
-	kept  bool          // the key is kept for it, or it should probe; guarded by the mutex
+	grant driver.Grant  // the grant that the owner got meanwhile, if it has a fence; guarded by the mutex
+	kept  bool          // the key is kept for the owner, or the owner should probe; guarded by the mutex
 }
 
 func (w *waiters) join(key, owner string) *woken {
@@ -49,7 +49,8 @@ func (w *waiters) join(key, owner string) *woken {
 	return is
 }
 
-// leave returns how many are left. The first one now is woken: it probes from now on.
+// leave returns how many owners are left. It wakes the new first owner of the line, which probes
+// from now on.
 func (w *waiters) leave(key, owner string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,14 +71,14 @@ func (w *waiters) leave(key, owner string) int {
 	return len(w.all)
 }
 
-// none reports whether no owner waits here.
+// none reports whether no owner waits in this process.
 func (w *waiters) none() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.all) == 0
 }
 
-// has reports whether an owner waits here.
+// has reports whether an owner waits in this process.
 func (w *waiters) has(owner string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +92,7 @@ func (w *waiters) line(key string) bool {
 	return w.lines[key] != nil
 }
 
-// first reports whether an owner is the first here that waits for a key.
+// first reports whether an owner is the first in this process that waits for a key.
 func (w *waiters) first(key, owner string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +100,7 @@ func (w *waiters) first(key, owner string) bool {
 	return l != nil && l.owners[0] == owner
 }
 
-// saw notes that the database has answered a probe at a key, see watch.
+// saw records that the database has answered a probe for a key; see watch.
 func (w *waiters) saw(key string, now int64, took time.Duration) (asked int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +111,7 @@ func (w *waiters) saw(key string, now int64, took time.Duration) (asked int64) {
 	return l.watch.saw(now, took)
 }
 
-// missed notes that a request of those that wait for a key was not answered in time.
+// missed records that a request of an owner that waits for a key was not answered in time.
 func (w *waiters) missed(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,8 +120,8 @@ func (w *waiters) missed(key string) {
 	}
 }
 
-// next returns the owner here that a key is to be passed on to before those that came
-// earlier elsewhere, which happens at most so often in a row, or none.
+// next returns the owner in this process to which a key is passed before owners that came earlier
+// in other processes, or "". It returns an owner at most inside times in a row.
 func (w *waiters) next(key string, inside int) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +137,7 @@ func (w *waiters) next(key string, inside int) string {
 	return l.owners[0]
 }
 
-// wake wakes an owner that the key is kept for.
+// wake wakes an owner for which the key is kept.
 func (w *waiters) wake(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +147,7 @@ func (w *waiters) wake(owner string) {
 	}
 }
 
-// wakeAll wakes all: a wake-up may have been lost.
+// wakeAll wakes all owners: a notification may have been lost.
 func (w *waiters) wakeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,12 +160,12 @@ func (w *waiters) wakeAll() {
 func (is *woken) wake() {
 	select {
 	case is.call <- struct{}{}:
-	default: // it is awake
+	default: // a wake-up is pending
 	}
 }
 
-// give hands a grant to an owner. One that does not wait any more has found the
-// grant itself, or frees it while it gives up; it reports whether it is neither.
+// give hands a grant to an owner. An owner that no longer waits has found the grant itself, or
+// frees it while it gives up. give reports whether the owner is neither: it could not give up.
 func (w *waiters) give(owner string, g driver.Grant) (abandoned bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,8 +181,9 @@ func (w *waiters) give(owner string, g driver.Grant) (abandoned bool) {
 	return i >= 0
 }
 
-// abandon remembers an owner that could not give its place up. Most are never granted
-// anything: the oldest is forgotten for one that may be, and its lease ends by itself.
+// abandon records an owner that could not give its place up. Most of them are never granted
+// anything. When there are too many, the oldest is forgotten; if it is granted a lease after all,
+// the lease expires.
 func (w *waiters) abandon(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,8 +193,8 @@ func (w *waiters) abandon(owner string) {
 	w.gone = append(w.gone, owner)
 }
 
-// given is what an owner was handed, if it has a fence, and whether it is to probe
-// because the key may be kept for it.
+// given returns the grant that an owner was handed, if it has a fence, and whether the owner should
+// probe because the key may be kept for it.
 func (w *waiters) given(is *woken) (g driver.Grant, kept bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,13 +203,13 @@ func (w *waiters) given(is *woken) (g driver.Grant, kept bool) {
 	return is.grant, kept
 }
 
-// give hands a grant to an owner of this process, or frees the key for one that could
-// not give its place up.
+// give hands a grant to an owner of this process. If the owner could not give its place up, give
+// frees the key.
 func (d *Driver) give(ctx context.Context, key, owner string, g driver.Grant) {
 	if !d.waiters.give(owner, g) {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer stop()
-	_ = d.release(ctx, &driver.LeaseRef{Key: key, Owner: owner, Fence: g.Fence}) // its TTL ends it otherwise
+	_ = d.release(ctx, &driver.LeaseRef{Key: key, Owner: owner, Fence: g.Fence}) // if it fails, the lease expires
 }

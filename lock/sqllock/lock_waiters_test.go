@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Of the owners that could not give their places up the last hundred are remembered, so
-// that what one is granted later is freed; each once.
+// Of the owners that could not give their places up the last hundred are remembered, so that a
+// later grant to one of them is freed; each once.
 func TestAbandonedOwners(t *testing.T) {
 	var w waiters
 	for i := range crowd + 1 {
@@ -18,9 +18,9 @@ func TestAbandonedOwners(t *testing.T) {
 		owner string
 		want  bool
 	}{
-		{"0", false}, // the oldest made room
+		{"0", false}, // the oldest was forgotten
 		{"1", true},
-		{"1", false}, // freed already
+		{"1", false}, // already freed
 		{strconv.Itoa(crowd), true},
 		{strconv.Itoa(crowd + 1), false},
 	} {

@@ -13,13 +13,13 @@ import (
 	"github.com/cronce/cronce/internal/sqlserver"
 )
 
-// A lossy database loses the reply to one call: the call is carried out, its
-// reply is not seen, and the connection is gone.
+// A lossy database loses the reply to one call: the call is carried out, its caller does not get
+// the reply, and the connection is gone.
 type lossy struct {
 	driver sqldriver.Driver
 	dsn    string
-	calls  atomic.Int64 // that are answered until the one whose reply is lost; below 0: all are
-	late   atomic.Int64 // how late each reply comes, in ns
+	calls  atomic.Int64 // calls until the one whose reply is lost; below 0: no reply is lost
+	late   atomic.Int64 // by how many ns each reply is delayed
 }
 
 // lossyOn opens a database through a lossy driver.
@@ -42,11 +42,10 @@ func (l *lossy) Connect(context.Context) (sqldriver.Conn, error) {
 	return &lossyConn{Conn: c, lossy: l}, nil
 }
 
-// lost reports whether the reply that has just come is to be lost.
+// lost reports whether the reply that has just arrived is to be lost.
 func (l *lossy) lost() bool { return l.calls.Add(-1) == 0 }
 
-// again loses one reply after the other, some calls between them, until it is
-// stopped.
+// again loses one reply after the other, with some calls between them, until it is stopped.
 func (l *lossy) again() (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -70,10 +69,10 @@ type lossyConn struct {
 	gone  bool
 }
 
-// lose returns what the caller sees of a reply.
+// lose returns the result that the caller gets instead of a reply.
 func (c *lossyConn) lose(err error) error { return c.loseAfter(err, func() {}) }
 
-// loseAfter is lose; if the reply is lost, read is called before the connection goes.
+// loseAfter is lose, but calls read before it drops the connection of a lost reply.
 func (c *lossyConn) loseAfter(err error, read func()) error {
 	if late := c.lossy.late.Load(); late > 0 {
 		<-time.After(time.Duration(late))
@@ -113,7 +112,7 @@ func (c *lossyConn) QueryContext(ctx context.Context, query string, args []sqldr
 	r, err := c.Conn.(sqldriver.QueryerContext).QueryContext(ctx, query, args)
 	return r, c.loseAfter(err, func() {
 		if err == nil {
-			_ = r.Close() // what it did is done once it is read
+			_ = r.Close() // the statement is complete once its result is read
 		}
 	})
 }

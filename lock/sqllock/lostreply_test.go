@@ -16,18 +16,18 @@ import (
 // A scene is a request whose reply may be lost.
 type scene struct {
 	name string
-	// set makes what the request needs.
+	// set prepares the request.
 	set func(s *stage)
-	// ask sends it, always as the same owner.
+	// ask sends the request, always as the same owner.
 	ask func(s *stage, d *sqllock.Driver) error
 	// done fails the test unless the request was carried out, once.
 	done func(s *stage)
 }
 
-// A stage is a key of its own, on which a scene is played.
+// A stage is a key of its own, on which a scene runs.
 type stage struct {
 	*testing.T
-	d     *sqllock.Driver // no reply to it is lost
+	d     *sqllock.Driver // none of its replies is lost
 	key   string
 	hold  driver.LeaseRef
 	claim series.Claim
@@ -52,7 +52,7 @@ func (s *stage) release() {
 	must(s, s.d.Release(s.Context(), s.hold))
 }
 
-// open registers the series and has its first number due.
+// open registers the series and makes its first number due.
 func (s *stage) open() {
 	s.Helper()
 	is := s.d.Open(s.Context(), []series.OpenRequest{{Key: s.key, Node: "n", Revision: "r"}})[0]
@@ -85,7 +85,7 @@ func (s *stage) lines(want ...series.Verdict) []series.Line {
 	return j.Lines
 }
 
-// has fails the test unless the owner has the key, and gets the same fence again.
+// has fails the test unless the owner holds the key, and gets the same fence again.
 func (s *stage) has(owner string) {
 	s.Helper()
 	at, err := s.d.Inspect(s.Context(), s.key)
@@ -111,7 +111,7 @@ func (s *stage) share(owner string) {
 	s.hold = driver.LeaseRef{Key: s.key, Owner: owner, Fence: g.Fence, TTL: minute, Limit: 2}
 }
 
-// holders fails the test unless these hold the key.
+// holders fails the test unless exactly these owners hold the key.
 func (s *stage) holders(want ...string) {
 	s.Helper()
 	all, err := s.d.Holders(s.Context(), s.key)
@@ -157,7 +157,7 @@ var scenes = []scene{
 		},
 		func(s *stage, d *sqllock.Driver) error {
 			err := d.Release(s.Context(), s.hold)
-			if errors.Is(err, driver.ErrLost) { // another has it already
+			if errors.Is(err, driver.ErrLost) { // another owner already has it
 				return nil
 			}
 			return err
@@ -175,7 +175,7 @@ var scenes = []scene{
 	{"a release of what is shared", func(s *stage) { s.share("m/1"); s.share("n/1") },
 		func(s *stage, d *sqllock.Driver) error {
 			err := d.Release(s.Context(), s.hold)
-			if errors.Is(err, driver.ErrLost) { // the other has it
+			if errors.Is(err, driver.ErrLost) { // the other owner has it
 				return nil
 			}
 			return err
@@ -242,8 +242,8 @@ var scenes = []scene{
 		}},
 }
 
-// Whichever reply of the database is lost, the request is doubt, and asked again
-// by the same owner it is carried out once.
+// Whichever reply of the database is lost, the request is doubt. If the same owner repeats it, it
+// is carried out once.
 func TestLostReply(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		clean := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
@@ -258,7 +258,7 @@ func TestLostReply(t *testing.T) {
 				c.set(s)
 				l.calls.Store(lost)
 				err := c.ask(s, d)
-				all := l.calls.Load() > 0 // it was answered before so many calls
+				all := l.calls.Load() > 0 // the request was complete before this many calls
 				l.calls.Store(-1)
 				if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 					t.Errorf("%s, reply %d: the error is %v, want that of the connection", c.name, lost, err)

@@ -11,25 +11,25 @@ import (
 
 const (
 	maintenanceEvery = time.Minute
-	choresSoon       = 5 * time.Second // when one did not get done
-	choreTime        = 2 * time.Second // the budget of each
-	choreRows        = 500             // that one transaction removes
-	unused           = time.Hour       // after the end of its lease
+	choresSoon       = 5 * time.Second // the pause after a chore that was not completed
+	choreTime        = 2 * time.Second // the time limit of each chore
+	choreRows        = 500             // how many rows one transaction removes
+	unused           = time.Hour       // how long the row of a key is kept after the end of its lease
 )
 
-// maintenance are what is done once in a while, in the background. The zero value
-// is ready.
+// maintenance is the work that is done once in a while, in the background. The zero value is ready
+// to use.
 type maintenance struct {
 	mu   sync.Mutex
 	next time.Time
 	busy sync.WaitGroup
-	full atomic.Bool // the journals together are over their bytes
+	full atomic.Bool // the journals together have more bytes than their limit
 }
 
-// sweep starts the maintenance if they are due: the removal of the rows of keys that
-// no caller has used for a day, of places and nodes that died and of books, and the weighing
-// of the journals. No request waits for them. Each has a time of its own, so that one that
-// is slow keeps none of the others from being done; what fails is done next time.
+// sweep starts the maintenance if it is due. It removes the rows of keys that no caller has used
+// for a day, of places and nodes that died, and of books that are outdated, and weighs the
+// journals. No request waits for it. Each chore has its own time limit, so a slow one does not keep
+// the others from being done. A chore that fails is done next time.
 func (d *Driver) sweep() {
 	c := &d.maintenance
 	c.mu.Lock()
@@ -70,7 +70,7 @@ func (d *Driver) sweepPlaces(ctx context.Context) error {
 		})
 }
 
-// sweepBooks removes what is kept of leases that were taken, once nothing of it counts.
+// sweepBooks removes the records of leases that were taken, once they no longer count.
 func (d *Driver) sweepBooks(ctx context.Context) error {
 	return d.sweepRows(ctx, d.texts.outdated, func(now int64) []any { return []any{now} },
 		func(s session, names []any) error {
@@ -78,9 +78,9 @@ func (d *Driver) sweepBooks(ctx context.Context) error {
 		})
 }
 
-// sweepRows removes what a query finds until nothing is left. The query passes rows
-// that are locked: they are in use. Its bounds are constants, since an index serves no
-// clock.
+// sweepRows removes the rows that a query finds until none is left. The query skips rows that are
+// locked: they are in use. The bounds of the query are constants, since an index cannot be used
+// with the clock.
 func (d *Driver) sweepRows(ctx context.Context, query string, bounds func(now int64) []any, remove func(session, []any) error) error {
 	now, err := d.clock(ctx)
 	if err != nil {
@@ -105,14 +105,14 @@ func (d *Driver) sweepRows(ctx context.Context, query string, bounds func(now in
 	}
 }
 
-// remove deletes rows by a column.
+// remove deletes rows by the values of a column.
 func (d *Driver) remove(ctx context.Context, s session, where string, keys []any) error {
 	text := d.grammar.text("DELETE FROM " + where + " IN (?" + strings.Repeat(", ?", len(keys)-1) + ")")
 	_, err := exec(ctx, s, text, append([]any{d.ns}, keys...)...)
 	return err
 }
 
-// weigh finds out whether the journals of the namespace have too many bytes.
+// weigh determines whether the journals of the namespace have more bytes than their limit.
 func (d *Driver) weigh(ctx context.Context) error {
 	bytes, err := ask(ctx, d, func(s session) (bytes sql.NullInt64, err error) {
 		err = s.QueryRowContext(ctx, d.texts.weigh, d.ns).Scan(&bytes)

@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// sendUnderLock sends under a lock in a PostgreSQL.
+// sendUnderLock calls send while it holds a lock in PostgreSQL.
 func sendUnderLock(ctx context.Context, dsn string, send func(ctx context.Context, fence int64) error) error {
 	db, err := sql.Open("pgx", dsn) // import _ "github.com/jackc/pgx/v5/stdlib"
 	if err != nil {
@@ -24,7 +24,7 @@ func sendUnderLock(ctx context.Context, dsn string, send func(ctx context.Contex
 	if err != nil {
 		return err
 	}
-	if err := store.CreateTables(ctx); err != nil { // in each process: it makes what is missing
+	if err := store.CreateTables(ctx); err != nil { // in each process: it creates the missing tables
 		return err
 	}
 	locker, risks, err := lock.Open(ctx, store, "")
@@ -39,7 +39,8 @@ func sendUnderLock(ctx context.Context, dsn string, send func(ctx context.Contex
 	})
 }
 
-// The program that the page docs/locks.md shows works on an empty database and again on its tables, with a higher fence.
+// The program in docs/locks.md works on an empty database and again on its tables, with a higher
+// fence.
 func TestOpenOnPostgres(t *testing.T) {
 	t.Parallel()
 	server := sqlserver.SharedPostgres(t)

@@ -8,19 +8,19 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// When a waiter probes again: the first of its process more and more rarely while nothing
-// changes, and at least every 1.67 seconds; soon after the holder's deadline, and the
-// later the more are before it, up to 6.25 seconds; at once more often when the key changes
-// hands or the queue moves. One whose process listens probes as often once it is calm, and
-// never more often than once a second: a notification may be lost. Those behind it in the
-// process probe once a minute.
+// The test checks when a waiter probes again. The first waiter of its process probes less and less
+// often while nothing changes, and at least every 1.67 seconds. It probes soon after the holder's
+// deadline, and later the more owners are before it, up to 6.25 seconds. It probes more often at
+// once when the key changes hands or the queue moves. If its process listens, it ends at the same
+// pace, and never probes more often than once a second: a notification may be lost. The waiters
+// behind it in the process probe once a minute.
 func TestPace(t *testing.T) {
 	const ms = time.Millisecond
 	const hour = time.Hour
-	const calmest = time.Second - 1 // of a third of a second more, rounded down, and its jitter
+	const calmest = time.Second - 1 // the shortest wait at the slowest pace: 4/3 s, rounded down, less its jitter
 	type probe struct {
 		fence  int64
-		left   time.Duration // of the holder
+		left   time.Duration // the time that the holder has left
 		before int64
 	}
 	again := func(n int, l probe) []probe {
@@ -54,7 +54,7 @@ func TestPace(t *testing.T) {
 		{"listening behind another", true, true, again(1, probe{1, 300 * ms, 0}), 45 * time.Second, 75 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for range 100 { // of the jitter
+			for range 100 { // to cover the jitter
 				d := newDriver(t, new(sql.DB), sqllock.PostgreSQL, sqllock.Options{Poll: 100 * ms})
 				if c.behind {
 					d.Arrive("key", "first/1")

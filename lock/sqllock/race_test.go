@@ -41,13 +41,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	_ = mysql.SetLogger(log.New(io.Discard, "", 0)) // it is not nil; connections are broken on purpose
+	_ = mysql.SetLogger(log.New(io.Discard, "", 0)) // a nil logger is not allowed; connections are broken on purpose
 	os.Exit(sqlserver.Main(m))
 }
 
-// Processes that share nothing but the database add to one number, under a lock,
-// by reading it and writing it back: if two ever held the lock at once an
-// addition would be lost. The fence at each write is above the one before.
+// Processes that share only the database add to one number, under a lock, by reading it and writing
+// it back: if two ever held the lock at once, an addition would be lost. The fence at each write is
+// above the fence before.
 func TestProcesses(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -74,7 +74,7 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
-// race is one of the processes.
+// race runs one of the processes.
 func race(name, dsn string, dialect sqllock.Dialect) error {
 	db, err := sql.Open(name, dsn)
 	if err != nil {
@@ -110,7 +110,7 @@ func race(name, dsn string, dialect sqllock.Dialect) error {
 	return err
 }
 
-// add adds one in a way that is wrong unless the caller is alone.
+// add adds one in a way that is correct only if no other caller adds at the same time.
 func add(ctx context.Context, db *sql.DB, fence int64) error {
 	var n, last int64
 	if err := db.QueryRowContext(ctx, "SELECT n, fence FROM tally").Scan(&n, &last); err != nil {

@@ -13,8 +13,8 @@ var claims = operation[series.Claim, series.Answer]{
 	doubt: func(_ *series.Claim, err error) series.Answer { return series.Answer{Err: err} },
 }
 
-// Claim asks for numbers, up to 200 in one transaction, which locks the rows of
-// their series in the order of their keys and judges them at one instant.
+// Claim claims numbers, up to 200 in one transaction, which locks the rows of their series in the
+// order of their keys and judges them at one instant.
 func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return claims.ask(ctx, d, cs)
 }

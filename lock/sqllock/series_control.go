@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Control makes a change of a series in one transaction.
+// Control changes a series in one transaction.
 func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAnswer {
 	a, err := step(ctx, d, func(s session) (series.ControlAnswer, error) { return d.control(ctx, s, &c) })
 	if err != nil {
@@ -20,8 +20,8 @@ func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAn
 	return a
 }
 
-// control locks the audit before the series, so that the instants of its records are in
-// the order of their numbers. No other transaction locks it.
+// control locks the audit before the series, so that the times of its records are in the order of
+// their numbers. No other transaction locks the audit.
 func (d *Driver) control(ctx context.Context, s session, c *series.Control) (a series.ControlAnswer, err error) {
 	last, err := d.lastAudit(ctx, s)
 	if err != nil {
@@ -67,7 +67,7 @@ func (d *Driver) lastAudit(ctx context.Context, s session) (int64, error) {
 	return last, nil
 }
 
-// recordChange appends a record, and removes the one that is too old.
+// recordChange appends a record, and removes the record that is now too old.
 func (d *Driver) recordChange(ctx context.Context, s session, r *series.AuditRecord) error {
 	text, err := json.Marshal((*series.KeptRecord)(r))
 	if err != nil {

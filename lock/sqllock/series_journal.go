@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// write adds the lines of a record to those to be put, and counts them.
+// write adds the lines of a record to the lines that are to be written, and counts them.
 func (b *batch) write(r *record, lines *rows) error {
 	if r.folded {
 		r.bytes += r.grown
@@ -32,18 +32,17 @@ func (b *batch) write(r *record, lines *rows) error {
 	return nil
 }
 
-// forgo drops the text of an error that was written into the newest line of the
-// table, where all journals together are too large and this one has no two older
-// lines to give for it.
+// forgo drops the text of an error that was added to the newest line of the table, if all journals
+// together are too large and this journal has no two older lines to remove for it.
 func (d *Driver) forgo(r *record) {
 	if r.grown > 0 && d.maintenance.full.Load() && r.next-r.first <= 2 {
 		r.newest.Error, r.grown = "", 0
 	}
 }
 
-// cut drops the oldest lines of a journal that is too long, or, where all
-// journals together are too large, two for each new one, but never the newest. It
-// reports whether there are lines to delete. The text of an error counts as a line.
+// cut drops the oldest lines of a journal that is too long. If all journals together are too large,
+// it drops two lines for each new line, but never the newest. It reports whether there are lines to
+// delete. The text of an error counts as a line.
 func (d *Driver) cut(r *record) bool {
 	fresh := int64(len(r.written))
 	if r.grown > 0 {
@@ -55,7 +54,7 @@ func (d *Driver) cut(r *record) bool {
 		drop = min(2*fresh, count-1)
 	}
 	if most := int64(d.lines); count-drop > most {
-		drop = count - most + most/16 // not every line costs a statement
+		drop = count - most + most/16 // so that not every line costs a statement
 	}
 	if drop == 0 {
 		return false
@@ -65,8 +64,8 @@ func (d *Driver) cut(r *record) bool {
 	return true
 }
 
-// Journal returns the newest n lines of a series, oldest first, and the revisions
-// that were seen, with two statements.
+// Journal returns the newest n lines of a series, oldest first, and the revisions that were seen.
+// It takes two statements.
 func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
 	j, err := ask(ctx, d, func(s session) (series.Journal, error) { return d.journal(ctx, s, key, n) })
 	return j, failed("journal", err)
@@ -108,7 +107,7 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 	return keys, failed("keys", err)
 }
 
-// column returns the only column of a query.
+// column returns the values of the only column of a query.
 func column(ctx context.Context, s session, text string, args ...any) (all []string, err error) {
 	rows, err := s.QueryContext(ctx, text, args...)
 	if err != nil {
@@ -130,8 +129,7 @@ func encodeLine(l *series.Line) (string, error) {
 	return string(text), err
 }
 
-// readLine reads a line. One that cannot be read is an error: what it said is
-// not known.
+// readLine reads a line. A line that cannot be read is an error: its content is not known.
 func readLine(key, text string) (series.Line, error) {
 	var k series.KeptLine
 	if err := json.Unmarshal([]byte(text), &k); err != nil {

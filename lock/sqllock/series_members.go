@@ -10,38 +10,39 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// keptNodes is how many nodes stay of each span.
+// keptNodes is how many nodes of each span are kept.
 const keptNodes = 10000
 
-// A span is a part of the list of nodes at an instant: those whose times, in µs, are in
-// (from, to]. The time of a node is until when it lives; when it left, negative.
+// A span is a part of the list of nodes at an instant: the nodes whose times, in µs, are in (from,
+// to]. The time of a node is the time until which it lives or, negated, the time at which it left.
+// If last is set, the nodes with the latest times come first.
 type span struct {
 	from, to int64
-	most     int // that one answer has
+	most     int // how many of them one answer contains
 	last     bool
 }
 
-// spans are the parts of the list that count at an instant. The first of each are those
-// whose times are nearest to it, so that times which no node has written push none out
-// that does beat.
+// spans returns the parts of the list that count at an instant. In each part the nodes whose times
+// are nearest to that instant come first, so that times that no node has written do not displace a
+// node that beats.
 func spans(us int64) [4]span {
 	over, latest := us-micros(series.GoneFor), us+micros(driver.MaxTTL)
 	return [4]span{
-		{from: us, to: latest, most: series.MaxNodes},                      // they live
-		{from: over, to: us, most: series.MaxGone, last: true},             // they fell silent
-		{from: -us - 1, to: -over - 1, most: series.MaxGone},               // they left
-		{from: -latest - 1, to: -us - 1, most: series.MaxGone, last: true}, // they left later than now: the clock stepped back
+		{from: us, to: latest, most: series.MaxNodes},                      // nodes that live
+		{from: over, to: us, most: series.MaxGone, last: true},             // nodes that fell silent
+		{from: -us - 1, to: -over - 1, most: series.MaxGone},               // nodes that left
+		{from: -latest - 1, to: -us - 1, most: series.MaxGone, last: true}, // nodes that left later than now: the clock stepped back
 	}
 }
 
-// Beat records that node lives for ttl more, with three statements.
+// Beat records that the node lives for another ttl. It takes three statements.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.beat, d.ns, node, micros(ttl)) })
 	if err != nil {
 		return series.BeatAnswer{}, failed("beat", err)
 	}
 	p, err := ask(ctx, d, func(s session) (series.BeatAnswer, error) { return d.pulse(ctx, s) })
-	if err == nil && !slices.Contains(p.Nodes, node) { // there are too many
+	if err == nil && !slices.Contains(p.Nodes, node) { // the node is not listed: there are too many
 		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], node)
 	}
 	slices.Sort(p.Nodes)
@@ -93,7 +94,7 @@ func (d *Driver) nodes(ctx context.Context, s session, of span) (all []series.Me
 	return all, err
 }
 
-// each calls f with nodes of a span, in its order, and their times.
+// each calls f with nodes of a span, in its order, and with their times.
 func (d *Driver) each(ctx context.Context, s session, of span, most, behind int, f func(node string, us int64)) error {
 	text := d.texts.next
 	if of.last {
@@ -115,14 +116,14 @@ func (d *Driver) each(ctx context.Context, s session, of span, most, behind int,
 	return rows.Err()
 }
 
-// Leave takes node off the list of those that live, and records when it left.
+// Leave removes the node from the list of living nodes, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
 	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.quit, d.ns, node) })
 	return failed("leave", err)
 }
 
-// sweepNodes removes the nodes that left or fell silent long ago, times that no beat can
-// have written, and what is too many of the rest.
+// sweepNodes removes the nodes that left or fell silent long ago, nodes with times that no beat can
+// have written, and those beyond keptNodes in each span.
 func (d *Driver) sweepNodes(ctx context.Context) error {
 	us, err := d.clock(ctx)
 	if err != nil {
@@ -142,7 +143,7 @@ func (d *Driver) sweepNodes(ctx context.Context) error {
 	return nil
 }
 
-// sweepCrowd removes what stands behind the first nodes of a span.
+// sweepCrowd removes the nodes of a span beyond the first keptNodes.
 func (d *Driver) sweepCrowd(ctx context.Context, of span) error {
 	first, last := of.to+1, of.to
 	if of.last {
@@ -163,7 +164,7 @@ func (d *Driver) sweepCrowd(ctx context.Context, of span) error {
 	return d.sweepTimes(ctx, first, last)
 }
 
-// sweepTimes removes the nodes of times from first to last.
+// sweepTimes removes the nodes whose times are from first to last.
 func (d *Driver) sweepTimes(ctx context.Context, first, last int64) error {
 	return d.sweepRows(ctx, d.texts.within, func(int64) []any { return []any{first, last} },
 		func(s session, nodes []any) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// forge writes nodes that never beat, one µs behind the other from an instant on.
+// forge writes nodes that never beat, one µs apart from an instant on.
 func forge(t *testing.T, db *sql.DB, name string, nodes int, us int64) {
 	t.Helper()
 	const some = 1000
@@ -26,8 +26,8 @@ func forge(t *testing.T, db *sql.DB, name string, nodes int, us int64) {
 	}
 }
 
-// Forged nodes push none out that beats: its time is nearer. Of each kind a
-// bounded number stays, those nearest to now; and a list is read by its index.
+// Forged nodes do not displace a node that beats: its time is nearer. Of each kind a bounded number
+// is kept, the nodes nearest to now, and a list is read by its index.
 func TestNodesAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -70,7 +70,7 @@ func TestNodesAreBounded(t *testing.T) {
 				" WHEN node LIKE 'ahead%' THEN 'ahead' WHEN node LIKE 'silent%' THEN 'silent' ELSE node END AS kind, count(*) FROM cronce_nodes GROUP BY 1 ORDER BY 1")), " ")
 		}
 		want := fmt.Sprintf("a 1 ahead %d left %d live %d silent %d", most, most, most-1, most)
-		eventually(t, "the nodes are "+want, func() bool { // the time of the maintenance may not be enough at once
+		eventually(t, "the nodes are "+want, func() bool { // one run of the maintenance may be too short
 			d.MaintenanceDue()
 			_, err = d.Beat(t.Context(), "a", time.Minute)
 			must(t, err)

@@ -12,17 +12,17 @@ import (
 // maxBatch is how many requests go into one transaction.
 const maxBatch = 200
 
-// An operation is what differs between the requests about series.
+// An operation holds the differences between the kinds of requests about series.
 type operation[Q, A any] struct {
 	name  string
-	opens bool // it makes rows, and sees revisions
+	opens bool // it creates rows, and records revisions
 	reads bool // it writes nothing
 	key   func(*Q) string
 	apply func(r *record, us int64, q *Q) (A, error)
 	doubt func(*Q, error) A
 }
 
-// ask answers each request in its place. Those of one series are judged in their
+// ask answers each request, in the order of qs. Requests for the same series are judged in their
 // order.
 func (o *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	out := make([]A, len(qs))
@@ -30,7 +30,7 @@ func (o *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	for i := range order {
 		order[i] = i
 	}
-	// Transactions that lock rows in one order cannot wait for each other in a circle.
+	// Transactions that lock rows in the same order cannot deadlock.
 	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(o.key(&qs[a]), o.key(&qs[b])) })
 	for some := range slices.Chunk(order, maxBatch) {
 		answers, err := o.some(ctx, d, qs, some)
@@ -45,7 +45,7 @@ func (o *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	return out
 }
 
-// some answers the requests at some places, all at one instant.
+// some answers the requests at some indexes of qs, all at one instant.
 func (o *operation[Q, A]) some(ctx context.Context, d *Driver, qs []Q, at []int) ([]A, error) {
 	keys := make([]string, len(at))
 	for k, i := range at {
@@ -70,7 +70,7 @@ func (o *operation[Q, A]) some(ctx context.Context, d *Driver, qs []Q, at []int)
 	})
 }
 
-// judge applies the rules. What cannot be read is doubt, and is left as it is.
+// judge applies the rules. A row that cannot be read is doubt, and is left unchanged.
 func (o *operation[Q, A]) judge(b *batch, qs []Q, at []int) []A {
 	answers := make([]A, len(at))
 	for k, i := range at {
@@ -85,6 +85,5 @@ func (o *operation[Q, A]) judge(b *batch, qs []Q, at []int) []A {
 	return answers
 }
 
-// notDone is an error of a database that did nothing, or rolls back: nothing was
-// committed.
+// notDone marks an error of a database that did nothing, or rolls back: nothing was committed.
 func notDone(err error) error { return driver.NotDone(err) }

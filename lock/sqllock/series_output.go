@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// KeepOutput keeps the output of a run, in a transaction of up to four statements.
+// KeepOutput stores the output of a run, in a transaction of up to four statements.
 func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
 	_, err := step(ctx, d, func(s session) (none, error) { return none{}, d.keepOutput(ctx, s, &o) })
 	return failed("keep output", err)
@@ -45,7 +45,7 @@ func (d *Driver) keepOutput(ctx context.Context, s session, o *series.Output) er
 	return err
 }
 
-// Output returns the output of a number, with one statement.
+// Output returns the output of a number. It takes one statement.
 func (d *Driver) Output(ctx context.Context, key string, number int64) (series.Output, error) {
 	o, err := ask(ctx, d, func(s session) (series.Output, error) {
 		o := series.Output{Key: key, Number: number}

@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Peek returns which numbers are decided: it reads up to 200 series with one
-// statement, without locking them. Its answers are always whole.
+// Peek reports which numbers are decided. It reads up to 200 series with one statement, without
+// locking them. Its answers are always complete.
 func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, _ bool) ([]*series.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, failed("peek", err)
@@ -25,7 +25,7 @@ func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, _ bool) ([]*se
 		}
 		for _, p := range some {
 			var a *series.Answer
-			if r := b.record(p.Key); r.err == nil { // what cannot be read is not known to be decided
+			if r := b.record(p.Key); r.err == nil { // if the row cannot be read, it is not known whether the number is decided
 				a = r.Peek(b.us, p.Number)
 			}
 			out = append(out, a)

@@ -7,31 +7,31 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// format is the latest of the state column. A row of a newer one is doubt.
+// format is the latest format of the state column. A row with a newer format is doubt.
 const format = series.Format
 
-// A record is the row of a series, and what a step does to it. Its methods are
-// those of the rules.
+// A record is the row of a series, with the changes that a step makes to it. Its methods are the
+// methods of the rules.
 type record struct {
 	series.State
 	key     string
-	found   bool   // there is a row
+	found   bool   // the row exists
 	text    string // the state as it was read
-	seen    string // the revisions as they were read, if they were
+	seen    string // the revisions as they were read, if they were read
 	newest  series.Line
-	first   int64 // of the journal
+	first   int64 // the number of the first line of the journal
 	next    int64
 	bytes   int64
 	folded  bool          // the newest line of the table was changed
-	grown   int64         // by how many bytes of an error's text
+	grown   int64         // how many bytes of an error's text were added to it
 	written []series.Line // lines that are not in the table yet
-	err     error         // it cannot be read
+	err     error         // why the row cannot be read
 }
 
-// A keptState is a series as it is kept.
+// A keptState is the stored form of a series.
 type keptState struct {
 	series.Kept
-	Newest *series.KeptLine `json:"newest,omitempty"` // the last line of the journal: the next may fold into it
+	Newest *series.KeptLine `json:"newest,omitempty"` // the last line of the journal: the next line may fold into it
 }
 
 // read fills the record from its columns.
@@ -58,7 +58,7 @@ func (r *record) read(kept int64) {
 	}
 }
 
-// encode returns the state as it is to be kept.
+// encode returns the state in its stored form.
 func (r *record) encode() (string, error) {
 	k := keptState{Kept: r.Keep()}
 	if newest := r.last(); newest.Verdict != "" {
@@ -68,7 +68,7 @@ func (r *record) encode() (string, error) {
 	return string(text), err
 }
 
-// last is the newest line of the journal.
+// last returns the newest line of the journal.
 func (r *record) last() *series.Line {
 	if n := len(r.written); n > 0 {
 		return &r.written[n-1]
@@ -76,7 +76,7 @@ func (r *record) last() *series.Line {
 	return &r.newest
 }
 
-// Append adds a line to the journal, or to its last line if the two fold.
+// Append adds a line to the journal, or folds it into the last line if possible.
 func (r *record) Append(line series.Line) {
 	last := r.last()
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A batch is the rows of some series, as they were at one instant.
+// A batch holds the rows of several series, as they were at one instant.
 type batch struct {
 	driver  *Driver
 	us      int64 // the database's clock
@@ -32,8 +32,7 @@ func (m manner) columns() string {
 
 const seriesColumns = "name, format, state, first_line, next_line, bytes"
 
-// record returns that of a key. The rules write nothing to one that was never
-// opened.
+// record returns the record of a key. The rules write nothing to a series that was never opened.
 func (b *batch) record(key string) *record {
 	r := b.records[key]
 	if r == nil {
@@ -43,7 +42,7 @@ func (b *batch) record(key string) *record {
 	return r
 }
 
-// lockSeries locks the rows of some series. Opening makes those that are missing.
+// lockSeries locks the rows of several series. If opens is true, it creates the missing rows.
 func (d *Driver) lockSeries(ctx context.Context, s session, keys []string, opens bool) (*batch, error) {
 	if !opens {
 		return d.read(ctx, s, locking, keys)
@@ -65,7 +64,7 @@ func (d *Driver) lockSeries(ctx context.Context, s session, keys []string, opens
 	return d.read(ctx, s, opening, keys)
 }
 
-// read reads the rows of some series, and then the clock.
+// read reads the rows of several series, and then the clock.
 func (d *Driver) read(ctx context.Context, s session, m manner, keys []string) (*batch, error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	b := &batch{driver: d, records: make(map[string]*record, len(keys))}
@@ -85,7 +84,7 @@ func (d *Driver) read(ctx context.Context, s session, m manner, keys []string) (
 		if err := rows.Scan(append(fields, (*instant)(&us))...); err != nil {
 			return nil, err
 		}
-		b.us = max(b.us, us) // of the last row: when all were locked
+		b.us = max(b.us, us) // the clock of the last row, which was read when all rows were locked
 		r.read(kept)
 		b.records[r.key] = r
 	}
@@ -96,13 +95,13 @@ func (d *Driver) read(ctx context.Context, s session, m manner, keys []string) (
 	return b, s.QueryRowContext(ctx, d.texts.now).Scan((*instant)(&b.us), &server)
 }
 
-// query is the one for some series, in the order of their keys.
+// query returns the query for several series, in the order of their keys.
 func (d *Driver) query(m manner, keys []string) (text string, args []any) {
 	args = append(args, d.ns)
 	for _, key := range keys {
 		args = append(args, key)
 	}
-	for len(args)-1 < roundUp(len(keys)) { // few texts for the database to prepare
+	for len(args)-1 < roundUp(len(keys)) { // few different texts for the database to prepare
 		args = append(args, keys[len(keys)-1])
 	}
 	from := "cronce_series WHERE ns = ? AND name IN (?" + strings.Repeat(", ?", len(args)-2) + ") ORDER BY name"
@@ -112,7 +111,7 @@ func (d *Driver) query(m manner, keys []string) (text string, args []any) {
 	return d.grammar.locked(m.columns(), from), args
 }
 
-// roundUp is the next power of two.
+// roundUp returns the smallest power of two that is not less than n.
 func roundUp(n int) int {
 	size := 1
 	for size < n {
@@ -121,7 +120,7 @@ func roundUp(n int) int {
 	return size
 }
 
-// save writes what the rules changed.
+// save writes the changes that the rules made.
 func (b *batch) save(ctx context.Context, s session, opens bool) error {
 	var states, lines rows
 	var cuts []*record
@@ -170,7 +169,7 @@ func (b *batch) send(ctx context.Context, s session, states, lines *rows, cuts [
 	return nil
 }
 
-// rows are to be put into a table.
+// rows are rows to be put into a table.
 type rows struct {
 	width int // columns
 	args  []any
@@ -181,13 +180,12 @@ func (r *rows) add(values ...any) {
 	r.args = append(r.args, values...)
 }
 
-// A put is a statement that puts rows: what stands before and behind their
-// values.
+// A put is a statement that puts rows: the text before their values and the text behind them.
 type put struct{ before, behind string }
 
 const maxRows = 500 // of one statement
 
-// send sends the rows with as few statements as can be.
+// send sends the rows with as few statements as possible.
 func (r *rows) send(ctx context.Context, s session, g *grammar, p put) error {
 	if r.width == 0 {
 		return nil

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// A session is what statements are sent on: the database, or a transaction.
+// A session sends statements: it is the database, or a transaction.
 type session interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// ask sends what stands alone on a connection, again if the database took it back.
+// ask calls do with a connection. It repeats the call if the database rolled the request back.
 func ask[T any](ctx context.Context, d *Driver, do func(session) (T, error)) (T, error) {
 	return again(ctx, func() (T, error) {
 		return connected(ctx, d.db, func(conn *sql.Conn) (T, error) { return do(conn) })
 	})
 }
 
-// step does something in one transaction, again if the database took it back.
+// step calls do in one transaction. It repeats the transaction if the database rolled it back.
 func step[T any](ctx context.Context, d *Driver, do func(session) (T, error)) (T, error) {
 	return again(ctx, func() (T, error) {
 		return connected(ctx, d.db, func(conn *sql.Conn) (T, error) {
@@ -35,8 +35,8 @@ func step[T any](ctx context.Context, d *Driver, do func(session) (T, error)) (T
 	})
 }
 
-// connected does something on a connection, and does not use it again if its
-// session is not usable: after a failover the pool may be full of those.
+// connected calls do with a connection. If the session of the connection is not usable, the
+// connection is closed: after a failover the pool may be full of such connections.
 func connected[T any](ctx context.Context, db *sql.DB, do func(*sql.Conn) (T, error)) (T, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -54,8 +54,8 @@ func connected[T any](ctx context.Context, db *sql.DB, do func(*sql.Conn) (T, er
 // discard makes the pool close a connection.
 func discard(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
-// transaction sees at each statement what was committed before it, also where
-// it had to wait for a row.
+// transaction calls do in a transaction. Each statement sees the changes that were committed before
+// it, even if it had to wait for a row.
 func transaction[T any](ctx context.Context, conn *sql.Conn, do func(session) (T, error)) (T, error) {
 	var zero T
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
@@ -64,7 +64,7 @@ func transaction[T any](ctx context.Context, conn *sql.Conn, do func(session) (T
 	}
 	v, err := do(tx)
 	if err != nil {
-		_ = tx.Rollback() // else the connection is dropped, which does the same
+		_ = tx.Rollback() // if it fails, the connection is dropped, which does the same
 		return zero, notDone(broken(err))
 	}
 	if err := tx.Commit(); err != nil {
@@ -73,8 +73,8 @@ func transaction[T any](ctx context.Context, conn *sql.Conn, do func(session) (T
 	return v, nil
 }
 
-// broken is err, but not driver.ErrBadConn, with which again would begin anew: a caller
-// that stood still in a transaction until it was taken back gets the error.
+// broken returns err, but replaces driver.ErrBadConn, after which again would start over: a caller
+// that stood still in a transaction until the database rolled it back must get the error.
 func broken(err error) error {
 	if errors.Is(err, driver.ErrBadConn) {
 		return errors.New("the connection broke in the middle of a transaction")
@@ -82,12 +82,12 @@ func broken(err error) error {
 	return err
 }
 
-// immediately is a transaction of SQLite that has the only writer's lock from
-// its beginning.
+// immediately calls do in a transaction of SQLite that holds the lock of the only writer from its
+// beginning.
 func immediately[T any](ctx context.Context, conn *sql.Conn, do func(session) (T, error)) (T, error) {
 	var zero T
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		drop(ctx, conn) // it may have begun
+		drop(ctx, conn) // the transaction may have begun
 		return zero, notDone(err)
 	}
 	v, err := do(conn)
@@ -102,8 +102,7 @@ func immediately[T any](ctx context.Context, conn *sql.Conn, do func(session) (T
 	return v, nil
 }
 
-// drop takes back what a connection has begun. A connection of which that is not
-// certain is not used again.
+// drop rolls back the transaction of a connection. If that fails, the connection is closed.
 func drop(ctx context.Context, conn *sql.Conn) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer stop()
@@ -122,8 +121,8 @@ func exec(ctx context.Context, s session, text string, args ...any) (int64, erro
 	return r.RowsAffected()
 }
 
-// yield sends one statement made by grammar.yielding. The value is 0 if no row
-// fits; no value is.
+// yield sends one statement made by grammar.yielding. It returns 0 if no row matches; no column is
+// ever set to 0.
 func (d *Driver) yield(ctx context.Context, text string, args ...any) (int64, error) {
 	return ask(ctx, d, func(s session) (value int64, err error) {
 		if d.grammar.dialect == MySQL {

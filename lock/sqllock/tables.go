@@ -14,15 +14,15 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// version is that of the tables: the number of the last migration.
+// version is the version of the tables: the number of the last migration.
 const version = 7
 
-// Migrations returns the files that make the tables, one per step, to be applied
-// in the order of their names. They are plain SQL with the comments of goose,
-// which other tools read over; what stands behind "-- +goose Down" takes a step
-// back. An application that migrates its database with a tool of its own copies
-// them or gives them to the tool; [Driver.CreateTables] runs the same text. The
-// zero Dialect has no files. In them the names of the tables begin with cronce_.
+// Migrations returns the files that create the tables, one per step, to be applied in the order of
+// their names. They are plain SQL with the comments of goose, which other tools ignore; the
+// statements behind "-- +goose Down" undo a step. An application that migrates its database with
+// its own tool copies the files or passes them to the tool; [Driver.CreateTables] runs the same
+// statements. The zero Dialect has no files. In the files the names of the tables begin with
+// cronce_.
 func Migrations(d Dialect) fs.FS {
 	files, err := fs.Sub(migrations, "migrations/"+d.String())
 	if err != nil {
@@ -36,10 +36,10 @@ const (
 	down = "-- +goose Down"
 )
 
-// CreateTables makes the tables that are missing, and brings those of an older
-// version up to date; if they are, it only reads their version. Many processes may do
-// so at once. It needs rights that the driver does not need afterwards: to read,
-// insert, update and delete in the tables is enough.
+// CreateTables creates the tables that are missing, and upgrades the tables of an older version. If
+// nothing is to be done, it only reads the version. Many processes may call it at once. It needs
+// rights that the Driver does not need afterwards: the rights to read, insert, update and delete in
+// the tables are then enough.
 func (d *Driver) CreateTables(ctx context.Context) error {
 	if is, err := d.version(ctx); err == nil && is >= version {
 		return nil // Check reports a newer version
@@ -75,7 +75,7 @@ func (d *Driver) migrate(ctx context.Context, conn *sql.Conn, steps []migration)
 	return err
 }
 
-// migrateMySQL holds a lock of the server's, with which its connection must end.
+// migrateMySQL holds a lock of the server, which lasts until the connection is closed.
 func (d *Driver) migrateMySQL(ctx context.Context, conn *sql.Conn, steps []migration) error {
 	defer discard(conn)
 	var got sql.NullInt64
@@ -106,16 +106,16 @@ func (d *Driver) run(ctx context.Context, s session, steps []migration) error {
 	return nil
 }
 
-// isDone reports whether MySQL has run a statement before, in a step that was cut
-// off: a column is dropped already, an index or the table with the version is there, or it
-// has its row. The other tables of a step are dropped first, or made only where there is none.
+// isDone reports whether MySQL has run a statement before, in a step that was cut off: the column
+// has already been dropped, the index or the table with the version exists, or that table has its
+// row. Other tables of a step are dropped first, or created only if they do not exist.
 func isDone(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "Error 1091") || strings.Contains(text, "Error 1061") || strings.Contains(text, "Error 1050") || strings.Contains(text, "Error 1062")
 }
 
-// versionFound is the version of the tables, 0 if they have none. The question for a
-// table that may be missing must not end a transaction.
+// versionFound returns the version of the tables, 0 if they have none. The query for a table that
+// may be missing must not end a transaction.
 func (d *Driver) versionFound(ctx context.Context, s session) (is int64, err error) {
 	var there sql.NullInt64
 	if err := s.QueryRowContext(ctx, d.texts.versioned).Scan(&there); err != nil || there.Int64 == 0 {
@@ -124,7 +124,7 @@ func (d *Driver) versionFound(ctx context.Context, s session) (is int64, err err
 	return readVersion(ctx, s, d.texts.version)
 }
 
-// version reads the version of tables that are there.
+// version reads the version of tables that exist.
 func (d *Driver) version(ctx context.Context) (int64, error) {
 	return ask(ctx, d, func(s session) (int64, error) { return readVersion(ctx, s, d.texts.version) })
 }
@@ -141,7 +141,7 @@ type migration struct {
 	statements []string
 }
 
-// stepsOf are the statements that make the tables, in their order.
+// stepsOf returns the statements that create the tables, in their order.
 func stepsOf(d Dialect) (all []migration, err error) {
 	files := Migrations(d)
 	names, err := fs.Glob(files, "*.sql") // sorted

@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// Many processes that start at once on an empty database make its tables.
+// Many processes that start at once on an empty database create its tables.
 func TestTablesAreMadeByMany(t *testing.T) {
 	s := sqlserver.SharedPostgres(t)
 	for range 20 {
@@ -31,8 +31,8 @@ func TestTablesAreMadeByMany(t *testing.T) {
 	}
 }
 
-// On MySQL, where each statement about tables commits itself, a process that was killed
-// behind any of them leaves tables that the next one completes.
+// On MySQL, where each statement about tables commits itself, a process that is killed after any of
+// them leaves tables that the next process completes.
 func TestTablesAreCompleted(t *testing.T) {
 	t.Parallel()
 	s := sqlserver.SharedMariaDB(t)
@@ -54,8 +54,8 @@ func TestTablesAreCompleted(t *testing.T) {
 	}
 }
 
-// Tables of another name, and on PostgreSQL in a schema, serve as well as those of the
-// usual name, which they do not need; made again, they are left as they are.
+// Tables with another name, and on PostgreSQL in a schema, work like the tables with the usual
+// name, and do not need those to exist. Created again, they are left unchanged.
 func TestTablesOfAnotherName(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)

@@ -5,18 +5,18 @@ type texts struct {
 	now                string
 	versioned, version string
 
-	grant, renew, free        string // in one statement, where that is all
-	handOver                  string // free, and serve the first in the queue; PostgreSQL only
+	grant, renew, free        string // for a single owner, in one statement
+	handOver                  string // frees the key and serves the first owner in the queue; PostgreSQL only
 	lease, lock, insert, save string
 	watch                     string // a waiter's probe
 
-	first, enter, own, restore, here, leave, serve, challenge, remind, count string // of places
-	notify                                                                   string // that a key is kept
+	first, enter, own, restore, here, leave, serve, challenge, remind, count string // for places
+	notify                                                                   string // notifies a process that a key is kept
 
-	book    string // of leases that were taken
+	book    string // the record of leases that were taken
 	putBook put
 
-	silent, idle, outdated string // places, leases and books that are not used
+	silent, idle, outdated string // find places, leases and books that are no longer used
 
 	insertSeries, keys, revisions  string
 	putSeries, putOpened, putLines put
@@ -26,10 +26,10 @@ type texts struct {
 
 	insertOutput, putOutput, outputSizes, cutOutputs, output string
 
-	beat, quit, next, last, within string // of nodes: next and last read them in the order of their times
+	beat, quit, next, last, within string // for nodes: next and last read them in the order of their times
 }
 
-// dayMicros is a day: the longest that a fence lies ahead of the clock.
+// dayMicros is a day: a fence lies at most this far ahead of the clock.
 const dayMicros = "86400000000"
 
 const leaseColumns = "owner, fence, until_us, place, holders"
@@ -42,8 +42,8 @@ func (g *grammar) texts() texts {
 		versioned: g.text(g.versioned),
 		version:   g.text("SELECT max(version) FROM cronce_version"),
 
-		// A key is granted in one statement if it is free and no owner waits, or if
-		// it stands there kept for the asker; and if its fence lies at most a day ahead.
+		// A key is granted in one statement if it is free and no owner waits, or if it is kept for
+		// the caller, provided that its fence lies at most a day ahead.
 		grant: g.yielding(update{
 			sets:   "owner = $1, until_us = {now} + $2, place = 0, holders = '', used_day = {now} {divide} 86400000000",
 			column: "fence", value: "{greatest}(fence + 1, {now}, $3)",

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// A grant that was waited for is trusted from before it was asked for, not from when
-// the reply came: the replies are late here, and the time until then is no lease.
+// A grant that was waited for is trusted from before its request was sent, not from when the reply
+// came: the replies are late in this test, and the time until then is not part of the lease.
 func TestTrustFromBeforeTheReply(t *testing.T) {
 	const late = 100 * time.Millisecond
 	each(t, func(t *testing.T, on database) {

@@ -12,9 +12,9 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// oldRows are what the first version kept at an instant: a key that is held and waited
-// for, one that two share, one that is free, and a series with a run. {us} and {ms} are
-// the instant, {day} is its day; times and numbers are given by what they are later.
+// oldRows are rows as the first version stored them at an instant: a key that is held and waited
+// for, a key that two owners share, a free key, and a series with a run. {us} and {ms} stand for
+// the instant, {day} for its day; times and numbers are given relative to it.
 var oldRows = []string{
 	"INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, waiting, holders, ticket, used_day) VALUES" +
 		" ('cronce', 'free', '', {us+5000000}, 0, 0, 0, '', 0, {day})," +
@@ -34,7 +34,7 @@ var oldRows = []string{
 	"INSERT INTO cronce_nodes (ns, node, until_us) VALUES ('cronce', 'old', {us+3600000000})",
 }
 
-// at puts an instant into the text of rows.
+// at inserts an instant into the text of rows.
 func at(row string, us int64) string {
 	var text strings.Builder
 	for {
@@ -62,9 +62,9 @@ func at(row string, us int64) string {
 	}
 }
 
-// The tables of the first version, with rows, are brought up to date: holders keep their
-// keys and fences, a run its number, and a series its journal; the next fence of a key is
-// above its last one. Owners that waited enter the new queue.
+// Tables of the first version, with rows, are upgraded: holders keep their keys and fences, a run
+// keeps its number, and a series its journal. The next fence of a key is above its last fence.
+// Owners that waited enter the new queue.
 func TestUpgrade(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -154,7 +154,7 @@ func upgradedSeries(t *testing.T, d *sqllock.Driver, us int64) {
 	}
 }
 
-// Of the second version the queue is kept, in its order.
+// An upgrade from the second version keeps the queue, in its order.
 func TestUpgradeKeepsQueue(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -181,8 +181,8 @@ func TestUpgradeKeepsQueue(t *testing.T) {
 	})
 }
 
-// A key that was held on tables of the third version is freed by force once they are up
-// to date, and its holder learns of it.
+// A key that was held in tables of the third version is freed by force after the upgrade, and its
+// holder is notified.
 func TestUpgradeForces(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)

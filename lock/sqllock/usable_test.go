@@ -16,9 +16,9 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// In sessions whose statements are taken back when the connection closes nothing is
-// granted and nothing is refused: every request is doubt that names the setting,
-// and it keeps no row from the sessions of others.
+// In sessions whose statements are rolled back when the connection closes, nothing is granted and
+// nothing is refused: every request is doubt that names the setting, and does not block a row for
+// other sessions.
 func TestSessionsThatDoNotCommit(t *testing.T) {
 	t.Parallel()
 	on := mariadb(t)
@@ -62,8 +62,8 @@ func TestSessionsThatDoNotCommit(t *testing.T) {
 	}
 }
 
-// A pool that is full of connections on which nothing can be written, as after a
-// failover to another server, is of use again without a restart: those are closed.
+// A pool full of connections that are read-only, as after a failover to another server, becomes
+// usable again without a restart: the driver closes those connections.
 func TestReadOnlyConnectionsAreDropped(t *testing.T) {
 	t.Parallel()
 	for name, on := range map[string]struct {
@@ -98,15 +98,15 @@ func TestReadOnlyConnectionsAreDropped(t *testing.T) {
 	}
 }
 
-// plan is how a database would run a statement. Not every database explains one with
-// arguments.
+// plan returns how a database would run a statement. Not every database can explain a statement
+// with arguments.
 func plan(t testing.TB, db *sql.DB, dialect sqllock.Dialect, text string, args []any) string {
 	t.Helper()
 	next := 0
 	text = regexp.MustCompile(`\$\d+|\?`).ReplaceAllStringFunc(text, func(sign string) string {
 		at := next
 		if next++; sign != "?" {
-			at, _ = strconv.Atoi(sign[1:]) // by the pattern
+			at, _ = strconv.Atoi(sign[1:]) // matches the pattern, so it is a number
 			at--
 		}
 		if word, is := args[at].(string); is {
@@ -118,7 +118,7 @@ func plan(t testing.TB, db *sql.DB, dialect sqllock.Dialect, text string, args [
 	return texts(t, db, explain[dialect]+text)
 }
 
-// What the clean-up removes it finds by its index, and it removes all of it.
+// The clean-up finds the rows to remove by an index, and removes all of them.
 func TestSweepIsIndexed(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
 		db := on.connect(t)
@@ -146,7 +146,7 @@ func TestSweepIsIndexed(t *testing.T) {
 		if plan := plan(t, db, on.dialect, text, args); !strings.Contains(plan, "used_day") || strings.Contains(plan, "Seq Scan") {
 			t.Errorf("%s\n%s", text, plan)
 		}
-		eventually(t, "all that is to go is gone", func() bool { // its time may not be enough at once
+		eventually(t, "all that is to go is gone", func() bool { // one run of the maintenance may be too short
 			d.MaintenanceDue()
 			must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key 1", Owner: "n/1"}))
 			d.MaintenanceDone()

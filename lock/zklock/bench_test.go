@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// One key is acquired and released, again and again, by nobody else.
+// BenchmarkAcquireRelease acquires and releases one key again and again, without competition.
 func BenchmarkAcquireRelease(b *testing.B) {
 	d := newDriver(b, zkserver.Start(b).Addr(), zklock.Options{})
 	for n := 0; b.Loop(); n++ {
@@ -22,7 +22,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	}
 }
 
-// Two hundred series are claimed in one batch, and their runs end in another.
+// BenchmarkClaims claims two hundred series in one batch, and ends their runs in another.
 func BenchmarkClaims(b *testing.B) {
 	d := newDriver(b, zkserver.Start(b).Addr(), zklock.Options{})
 	os, cs, es := make([]series.OpenRequest, 200), make([]series.Claim, 200), make([]series.EndRequest, 200)

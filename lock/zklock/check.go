@@ -15,29 +15,28 @@ import (
 
 var _ driver.StoreChecker = (*Driver)(nil)
 
-// An UnfitError says why the ensemble, or its namespace, cannot be used. It is
-// lock.ErrUnfit, for errors.Is.
+// An UnfitError reports why the ensemble, or its namespace, cannot be used. For errors.Is it is
+// lock.ErrUnfit.
 type UnfitError struct {
 	Topic string // "version" or "acl"
-	Text  string // what was found
-	Fix   string // what to do about it
+	Text  string // the problem
+	Fix   string // how to solve it
 	err   error
 }
 
 func (e *UnfitError) Error() string { return fmt.Sprintf("zklock: %s: %s: %s", e.Topic, e.Text, e.Fix) }
 
-// Is makes it lock.ErrUnfit.
+// Is reports whether target is lock.ErrUnfit.
 func (e *UnfitError) Is(target error) bool { return target == driver.ErrUnfit }
 
 // Unwrap returns the error of the server.
 func (e *UnfitError) Unwrap() error { return e.err }
 
-// CheckStore finds out whether the ensemble is fit for the Driver: that it has containers
-// (ZooKeeper 3.5), that the session may create, write and delete nodes below each
-// part of the namespace, and which timeout the server gave the session. It makes the
-// parts that are missing, and leaves nothing else behind. An error that is not an
-// *UnfitError is doubt. The risks are a session timeout other than
-// Options.Session, and nodes that every client may write though Options.Scheme is set.
+// CheckStore reports whether the ensemble is fit for the Driver: it has containers (ZooKeeper 3.5),
+// and the session may create, write and delete nodes below each part of the namespace. It creates
+// the missing parts, and leaves nothing else behind. An error that is not an *UnfitError is doubt.
+// The risks are a session timeout other than Options.Session, and nodes that every client may write
+// although Options.Scheme is set.
 func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	return bounded(ctx, d, "check", d.fit, nil)
 }
@@ -69,9 +68,9 @@ func (d *Driver) probeContainer(c *zk.Conn) error {
 	path := fmt.Sprintf("%s/fit%x", d.paths.root, c.SessionID())
 	_, err := c.CreateContainer(path, nil, zk.FlagContainer, d.options.ACL)
 	switch {
-	case errors.Is(err, zk.ErrNodeExists): // left by a check that was cut off
+	case errors.Is(err, zk.ErrNodeExists): // left behind by a check that was cut off
 	case unimplemented(err):
-		return &UnfitError{Topic: "version", Text: "the server knows no containers", Fix: "use ZooKeeper 3.5 or newer", err: err}
+		return &UnfitError{Topic: "version", Text: "the server does not support containers", Fix: "use ZooKeeper 3.5 or newer", err: err}
 	case err != nil:
 		return forbidden(d.paths.root, err)
 	}
@@ -79,15 +78,15 @@ func (d *Driver) probeContainer(c *zk.Conn) error {
 	return forbidden(path, err)
 }
 
-// unimplemented reports whether the server does not know a kind of request. The
-// client has no name for that error.
+// unimplemented reports whether the server does not support a kind of request. The client has no
+// name for that error.
 func unimplemented(err error) bool {
 	const code = -6
 	return err != nil && strings.HasSuffix(err.Error(), fmt.Sprint(": ", code))
 }
 
-// probe creates, writes and removes a node below parent in one step, so that no one
-// else ever sees it.
+// probe creates, writes and removes a node below parent in one step, so that no other client ever
+// sees it.
 func (d *Driver) probe(c *zk.Conn, parent string) error {
 	if err := d.ensure(c, parent); err != nil {
 		return forbidden(parent, err)
@@ -98,7 +97,7 @@ func (d *Driver) probe(c *zk.Conn, parent string) error {
 	return forbidden(parent, err)
 }
 
-// forbidden makes an *UnfitError of an answer that rights are missing.
+// forbidden returns an *UnfitError if err reports that rights are missing, and otherwise err.
 func forbidden(path string, err error) error {
 	if !errors.Is(err, zk.ErrNoAuth) && !errors.Is(err, zk.ErrAuthFailed) && !errors.Is(err, zk.ErrInvalidACL) {
 		return err
@@ -107,7 +106,7 @@ func forbidden(path string, err error) error {
 		Fix: "set Options.Scheme, Auth and ACL as the other processes of the namespace do, or give the rights", err: err}
 }
 
-// sessionRisk compares the timeout that the server gave with the one that was asked for.
+// sessionRisk compares the timeout that the server gave with the requested one.
 func (d *Driver) sessionRisk() []driver.Risk {
 	asked, got := d.options.Session, time.Duration(d.session.timeout.Load())
 	risk := driver.Risk{Topic: "session"}
@@ -115,17 +114,17 @@ func (d *Driver) sessionRisk() []driver.Risk {
 	case got == 0 || got == asked:
 		return nil
 	case got < asked:
-		risk.Text = fmt.Sprintf("the server gives sessions %v, asked were %v: a lease that is not renewed ends after %v", got, asked, got/2)
+		risk.Text = fmt.Sprintf("the server gives sessions %v instead of %v: a lease that is not renewed ends after %v", got, asked, got/2)
 		risk.Fix = fmt.Sprintf("raise maxSessionTimeout of the ensemble, or set Options.Session to %v", got)
 	default:
-		risk.Text = fmt.Sprintf("the server gives sessions %v, asked were %v: the keys of a process that died stay taken for that long", got, asked)
+		risk.Text = fmt.Sprintf("the server gives sessions %v instead of %v: the keys of a process that died stay held for that long", got, asked)
 		risk.Fix = fmt.Sprintf("lower minSessionTimeout of the ensemble, or set Options.Session to %v", got)
 	}
 	return []driver.Risk{risk}
 }
 
-// openToAll reports a parent that every client may write though the session authenticates:
-// it was made before that.
+// openToAll reports a parent that every client may write although the session authenticates: it was
+// created by a session that did not.
 func (d *Driver) openToAll(c *zk.Conn, parent string) ([]driver.Risk, error) {
 	if d.options.Scheme == "" {
 		return nil, nil
@@ -139,6 +138,6 @@ func (d *Driver) openToAll(c *zk.Conn, parent string) ([]driver.Risk, error) {
 	}) {
 		return nil, nil
 	}
-	return []driver.Risk{{Topic: "acl", Text: "every client that reaches the servers may change what is below " + parent,
-		Fix: "set its ACL to that of Options.ACL (setAcl in zkCli.sh): it was made by a session without Options.Scheme"}}, nil
+	return []driver.Risk{{Topic: "acl", Text: "every client that reaches the servers may change the nodes below " + parent,
+		Fix: "set its ACL to Options.ACL (setAcl in zkCli.sh): it was created by a session without Options.Scheme"}}, nil
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// A check of an ensemble that is fit finds nothing, and leaves only the parts of the
-// namespace behind.
+// A check of a fit ensemble finds nothing, and leaves only the parts of the namespace behind.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -37,7 +36,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A session without the rights is refused, with the node and what to do.
+// A session that lacks rights is refused; the error names the node and the fix.
 func TestUnfitRights(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
@@ -63,7 +62,7 @@ func TestUnfitRights(t *testing.T) {
 	}
 }
 
-// Parts of the namespace that were made before sessions authenticated are a risk.
+// Parts of the namespace that sessions without authentication have created are a risk.
 func TestFitOpenToAll(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -76,13 +75,13 @@ func TestFitOpenToAll(t *testing.T) {
 	}
 }
 
-// A server that gives sessions another timeout than was asked for is a risk.
+// A server that gives sessions another timeout than requested is a risk.
 func TestFitSession(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t, "minSessionTimeout=2000", "maxSessionTimeout=4000")
 	for asked, text := range map[time.Duration]string{
 		20 * time.Second: "a lease that is not renewed ends after 2s",
-		time.Second:      "the keys of a process that died stay taken",
+		time.Second:      "the keys of a process that died stay held",
 		3 * time.Second:  "",
 	} {
 		risks, err := newDriver(t, s.Addr(), zklock.Options{Session: asked}).CheckStore(t.Context())
@@ -96,7 +95,7 @@ func TestFitSession(t *testing.T) {
 	}
 }
 
-// A server that does not answer is in doubt, not unfit.
+// A server that does not answer is doubt, not unfit.
 func TestFitWithoutAServer(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -11,15 +11,15 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A clock remembers how far the server's clock is ahead of ours, for what is shown
-// to people. Nothing is decided by it.
+// A clock remembers how far the server's clock is ahead of the local one. It serves only for times
+// that are displayed; nothing is decided by it.
 type clock struct {
 	known  atomic.Bool
 	offset atomic.Int64 // ms
-	fake   func() int64 // in tests: decides in place of the leader's clock
+	fake   func() int64 // in tests: decides instead of the leader's clock
 }
 
-// saw takes a time, in Unix ms, that the server wrote just now.
+// saw records a time, in Unix ms, that the server has just written.
 func (k *clock) saw(ms int64) {
 	k.offset.Store(ms - time.Now().UnixMilli())
 	k.known.Store(true)
@@ -32,8 +32,8 @@ func (k *clock) now() int64 {
 	return time.Now().UnixMilli() + k.offset.Load()
 }
 
-// tick reads the clock of the leader, in Unix ms. Only writes have a time, so it
-// writes a node that holds nothing.
+// tick reads the clock of the leader, in Unix ms. Only writes have a time, so it writes a node
+// without data.
 func (d *Driver) tick(c *zk.Conn) (int64, error) {
 	if d.clock.fake != nil {
 		return d.clock.fake(), nil
@@ -42,7 +42,7 @@ func (d *Driver) tick(c *zk.Conn) (int64, error) {
 	return ms, err
 }
 
-// stamp is tick with the zxid of that write.
+// stamp is tick, and also returns the zxid of the write.
 func (d *Driver) stamp(c *zk.Conn) (ms, zxid int64, err error) {
 	err = d.within(c, d.paths.clock, func() error {
 		stat, err := c.Set(d.paths.clock, nil, -1)
@@ -70,7 +70,8 @@ func (d *Driver) readClock(c *zk.Conn) (driver.ClockReading, error) {
 	return d.reading(ms, sent), err
 }
 
-// reading is one of the ensemble: whichever server answers, its leader has the clock.
+// reading returns the reading of a time. The clock belongs to the leader, whichever server answers,
+// so the reading names the ensemble.
 func (d *Driver) reading(ms int64, sent time.Time) driver.ClockReading {
 	return driver.ClockReading{Server: strings.Join(d.session.servers, ","), Time: time.UnixMilli(ms), Sent: sent, Received: time.Now()}
 }

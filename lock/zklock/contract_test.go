@@ -15,23 +15,22 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// longSession leaves the leases of the contract, of a minute, their whole time.
+// longSession is long enough for the leases of the contract, which have a TTL of a minute.
 const longSession = 3 * time.Minute
 
-// allParts is the environment variable that, set, makes TestContract run also the
-// parts that TestContractExact runs: their leases then expire in their own time.
+// allParts is the environment variable with which TestContract also runs the parts that
+// TestContractExact runs: their leases then expire in real time.
 const allParts = "CRONCE_ZOOKEEPER_ALL"
 
-// exactly are the parts about series that TestContractExact runs on a real server,
-// too, with a clock that is moved; the others show that the leader's clock judges.
+// exactly lists the parts about series that TestContractExact also runs on a real server, with a
+// clock that the test moves; the other parts show that the leader's clock judges.
 var exactly = []string{"claims", "queues", "pauses", "the rules", "batches", "arguments"}
 
-// The driver keeps the contract on a real server. A waiter that died is passed
-// over with its session, not within two seconds: those parts are not run, and
-// TestDeadWaiterIsPassedOver takes their place.
+// The driver keeps the contract on a real server. A waiter that died is passed over with its
+// session, not within two seconds: those parts are not run, and TestDeadWaiterIsPassedOver replaces
+// them.
 //
-// Leases expire in their own time here, so the parts run side by side, in two
-// halves.
+// Leases expire in real time here, so the parts run concurrently, in two halves.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	all := os.Getenv(allParts) != ""
@@ -61,9 +60,9 @@ func contract(t *testing.T, only func(part string) bool) {
 	})
 }
 
-// On a real server series are decided as the rules say, also where the clock
-// jumps: it is one that the test sets, so that every time is compared exactly.
-// Plain leases, which no clock of a server judges, are kept in memory here.
+// On a real server series are decided by the rules even if the clock jumps: the test sets the
+// clock, so that every time is compared exactly. Plain leases, which no clock of a server judges,
+// are kept in memory here.
 func TestContractExact(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -82,7 +81,7 @@ func TestContractExact(t *testing.T) {
 	})
 }
 
-// seriesOnly has plain leases from one driver and series from another.
+// seriesOnly takes plain leases from one driver and series from another.
 type seriesOnly struct {
 	driver.Driver
 	series.Numbered

@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// The first use of a key creates its container and a place; the next use, a place.
+// The first use of a key creates its container and a place; the next use creates only a place.
 func TestFirstUseOfAKey(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, zkserver.Shared(t))

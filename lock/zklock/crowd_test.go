@@ -12,9 +12,9 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// What a waiter reads does not grow with the line: neither when it enters, beside
-// others of its process, nor when it takes the key. The names of all who wait, read once
-// by each waiter, would be 9,000 bytes on average.
+// The number of bytes that a waiter reads does not grow with the queue: neither when it enters
+// together with others of its process, nor when it takes the key. The names of all waiters, read
+// once by each waiter, would be 9,000 bytes on average.
 func TestCrowdReads(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -26,7 +26,7 @@ func TestCrowdReads(t *testing.T) {
 	const waiters, most = 320, 7000
 	begin := p.read.Load()
 	var wg sync.WaitGroup
-	last := first.Fence() // of the holder
+	last := first.Fence() // the fence of the holder
 	for i := range waiters {
 		wg.Go(func() {
 			a := driver.Acquisition{Key: "k", Owner: fmt.Sprintf("a-process-of-the-crowd/%04d", i), TTL: time.Minute}

@@ -31,44 +31,41 @@ const (
 	maxSession = time.Hour
 )
 
-// Options say where and how a [Driver] keeps what it keeps. All processes that
-// share a namespace must use the same Namespace, JournalLines and JournalBytes.
-// The zero value is ready to use.
+// Options configure where and how a [Driver] stores its data. All processes that share a namespace
+// must use the same Namespace, JournalLines and JournalBytes. The zero value is ready to use.
 type Options struct {
-	// Namespace is the node below the root that holds everything:
-	// [A-Za-z0-9][A-Za-z0-9._-]{0,63}. Two applications on one ensemble must
-	// choose two. Empty: DefaultNamespace.
+	// Namespace is the node below the root that holds everything: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+	// Two applications on one ensemble must choose two. Empty: DefaultNamespace.
 	Namespace string
-	// Session is the session timeout that is asked for, 500 ms to 1 h; the server
-	// may give another, by default 2 to 20 of its ticks. It is how long the keys
-	// of a process that died stay taken, and half of it is how long a plain lease
-	// may be believed in after its last renewal. It should be 3 ticks or more, of an
-	// ensemble one and a half times syncLimit + 1 of them (18 s of the usual 5 and
-	// 2 s): a leader that stands still for most of a session is replaced then before
-	// it can end it. Zero: DefaultSession.
+	// Session is the requested session timeout, 500 ms to 1 h. The server may give another, by
+	// default 2 to 20 of its ticks. The keys of a process that died stay held for the timeout, and
+	// a plain lease is trusted for half of it after its last renewal. It should be at least 3 ticks
+	// and, with an ensemble, at least one and a half times syncLimit + 1 ticks (18 s with the usual
+	// 5 and 2 s): then a leader that stands still for most of a session is replaced before it can
+	// end the session. Zero: DefaultSession.
 	Session time.Duration
-	// Dial opens a connection to a server, as for TLS. Nil: net.DialTimeout.
+	// Dial opens a connection to a server, for example with TLS. Nil: net.DialTimeout.
 	Dial func(network, address string, timeout time.Duration) (net.Conn, error)
-	// Scheme and Auth are what the session authenticates with, as "digest" and
-	// "user:password". Empty: it does not.
+	// Scheme and Auth are the credentials of the session, for example "digest" and "user:password".
+	// Empty: the session does not authenticate.
 	Scheme string
 	Auth   []byte
-	// ACL is what the nodes are created with. Nil: all rights for the client that created
-	// them if there is a Scheme, else for every client.
+	// ACL is the ACL of the nodes that are created. Nil: all rights for the client that created
+	// them if there is a Scheme, otherwise for every client.
 	ACL []zk.ACL
-	// JournalLines is how many verdicts are kept of each series, or a few fewer
-	// just after old ones were dropped. Zero: DefaultJournalLines.
+	// JournalLines is how many verdicts of each series are kept. Just after old verdicts were
+	// dropped it may be a few fewer. Zero: DefaultJournalLines.
 	JournalLines int
-	// JournalBytes bounds the journals of the namespace together: ZooKeeper keeps
-	// all data in memory. Each series has its equal part, and its newest verdicts
-	// whatever that is. Zero: DefaultJournalBytes.
+	// JournalBytes limits all journals of the namespace together, since ZooKeeper keeps all data in
+	// memory. Each series may use an equal share, but always keeps its newest verdicts. Zero:
+	// DefaultJournalBytes.
 	JournalBytes int64
 }
 
-// A Driver keeps leases and series in ZooKeeper. It opens its session with the
-// first request and keeps it until [Driver.Close]; a session that expired is
-// followed by a new one. All methods may be called concurrently. They return when
-// their context ends; what was sent may then still be done.
+// A Driver keeps leases and series in ZooKeeper. It opens its session with the first request and
+// keeps it until [Driver.Close]; after a session has expired it opens a new one. All methods may be
+// called concurrently. They return when their context ends; the request that was sent may still be
+// carried out.
 type Driver struct {
 	options Options
 	session session
@@ -96,8 +93,8 @@ var (
 	_ driver.Explainer    = (*Driver)(nil)
 )
 
-// New returns a Driver on the servers (host:port) of one ensemble. It sends and
-// starts nothing. An error is a *lock.ArgumentError.
+// New returns a Driver on the servers (host:port) of one ensemble. It sends and starts nothing. The
+// error is a *lock.ArgumentError.
 func New(servers []string, o Options) (*Driver, error) {
 	o = o.withDefaults()
 	if err := o.check(servers); err != nil {
@@ -108,7 +105,7 @@ func New(servers []string, o Options) (*Driver, error) {
 	return d, nil
 }
 
-// Namespace returns Options.Namespace, or what stands for it.
+// Namespace returns Options.Namespace, or DefaultNamespace if it is empty.
 func (d *Driver) Namespace() string { return d.options.Namespace }
 
 func (o Options) withDefaults() Options {
@@ -133,25 +130,24 @@ func (o Options) check(servers []string) error {
 	case len(servers) == 0 || slices.Contains(servers, ""):
 		return driver.Refuse("servers", strconv.Quote(strings.Join(servers, ",")), "host:port of 1 server or more")
 	case o.Namespace == "zookeeper":
-		return driver.Refuse("Options.Namespace", strconv.Quote(o.Namespace), "another name: it is ZooKeeper's own")
+		return driver.Refuse("Options.Namespace", strconv.Quote(o.Namespace), "another name: ZooKeeper uses this one")
 	case o.Session < minSession || o.Session > maxSession:
 		return driver.Refuse("Options.Session", o.Session.String(), fmt.Sprintf("%v to %v", minSession, maxSession))
 	}
 	return cmp.Or(driver.CheckNamespace(o.Namespace), series.CheckJournal(o.JournalLines, o.JournalBytes))
 }
 
-// Close ends the session, and with it at once all plain leases of this Driver.
-// Requests after it are doubt.
+// Close ends the session, and with it all plain leases of this Driver at once. Later requests
+// return doubt.
 func (d *Driver) Close() error {
-	d.session.close() // ends calls that wait, and places
+	d.session.close() // ends waiting calls, and places
 	d.places.close()
 	return nil
 }
 
-// bounded calls f with the session's connection and returns its answer, or doubt
-// when ctx ends first: a request that was sent cannot be called back, so f then
-// finishes beside, and late, unless nil, is given what it returned without an
-// error.
+// bounded calls f with the session's connection and returns its answer, or doubt when ctx ends
+// first. A request that was sent cannot be recalled, so f then finishes in the background; if it
+// succeeds, late, unless nil, is called with its result.
 func bounded[T any](ctx context.Context, d *Driver, what string, f func(*zk.Conn) (T, error), late func(*zk.Conn, T)) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {
@@ -189,7 +185,7 @@ func bounded[T any](ctx context.Context, d *Driver, what string, f func(*zk.Conn
 	}
 }
 
-// named says what was attempted, unless err is one of the lock package's answers.
+// named adds the attempted operation to err, unless err is an answer of the lock package.
 func named(what string, err error) error {
 	if err == nil || errors.Is(err, driver.ErrLost) || errors.Is(err, driver.ErrFree) || isHeld(err) {
 		return err

@@ -18,10 +18,10 @@ import (
 // lasting is a session that outlives every election.
 var lasting = zklock.Options{Session: time.Minute}
 
-// brief is one that does not outlive much.
+// brief is a session with a short timeout.
 var brief = zklock.Options{Session: 4 * time.Second}
 
-// short is a lease whose node goes soon after it, also if its session lives on.
+// short is a lease whose node is removed soon after the lease ends, even if its session lives on.
 var short = lock.Options{TTL: 4 * time.Second}
 
 func addrs(servers ...*zkserver.Server) []string {
@@ -32,14 +32,14 @@ func addrs(servers ...*zkserver.Server) []string {
 	return all
 }
 
-// A tenure is a lease that somebody waits for.
+// A tenure is a lease for which another owner waits.
 type tenure struct {
 	lease *lock.Lease
 	ended chan time.Time
 	next  <-chan granted
 }
 
-// tenured has one driver hold a key and the other one wait for it.
+// tenured makes one driver hold a key and another one wait for it.
 func tenured(t *testing.T, holder, other *zklock.Driver, key string, o lock.Options) *tenure {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -53,8 +53,8 @@ func tenured(t *testing.T, holder, other *zklock.Driver, key string, o lock.Opti
 	return at
 }
 
-// passes waits for the next grant: the holder was told of its end before, and the
-// fence grows.
+// passes waits for the next grant: the holder was notified of its end before it, and the fence
+// grows.
 func (at *tenure) passes(t *testing.T) {
 	t.Helper()
 	g := rig.Soon(t, at.next)
@@ -76,10 +76,10 @@ func (at *tenure) passes(t *testing.T) {
 	must(t, g.lease.Release(t.Context()))
 }
 
-// The leader is killed under traffic, and so is the next one. Sessions and leases
-// live on with the one after; who asks meanwhile is in doubt; and what clients saw is
-// what one correct store would have answered. A holder whose network goes silent at
-// that moment knows of its end before anybody else has its key.
+// The leader is killed under traffic, and so is the next one. Sessions and leases live on with the
+// one after. Requests in the meantime are doubt, and the answers to the clients are answers that
+// one correct store could have given. A holder whose network goes silent at that moment knows of
+// its end before another owner is granted its key.
 func TestLeaderIsKilled(t *testing.T) {
 	t.Parallel()
 	e := zkserver.StartEnsemble(t)
@@ -110,19 +110,19 @@ func TestLeaderIsKilled(t *testing.T) {
 	}
 	cut.passes(t)
 	for _, way := range ways {
-		way.sever() // the session, which has ended, can be closed
+		way.sever() // so that the session, which has ended, can be closed
 	}
 	judged(t, w.saw())
 	must(t, kept.Check())
 	must(t, kept.Release(t.Context()))
 }
 
-// The leader is stopped under traffic until the others have another one, and then
-// continues. What it is asked meanwhile, it does not grant afterwards: another has
-// the key by then. Who held a key in its session knows of the end before the next.
+// The leader is stopped under traffic until the others have a new one, and then continues. It does
+// not grant requests that it received meanwhile: another owner has the key by then. The holder of a
+// key whose session ended knows of the end before the next owner is granted the key.
 //
-// A leader that continues refuses, for a moment, by what it knew before it was
-// stopped. So refusals are not judged here.
+// A leader that continues refuses, for a moment, by the state from before it was stopped. So this
+// test does not judge refusals.
 func TestLeaderIsStopped(t *testing.T) {
 	t.Parallel()
 	e := zkserver.StartEnsemble(t)
@@ -161,9 +161,9 @@ func TestLeaderIsStopped(t *testing.T) {
 	judged(t, slices.DeleteFunc(w.saw(), func(o history.Op) bool { return o.Outcome == history.Held }))
 }
 
-// Two of three servers are killed. Until one of them is back every answer is doubt,
-// or loss, and comes in time; holders are told before their sessions can have ended;
-// then all goes on.
+// Two of three servers are killed. Until one of them is back, every answer is doubt or loss, and
+// comes in time. Holders are notified before their sessions can have ended; then everything
+// continues.
 func TestNoMajority(t *testing.T) {
 	t.Parallel()
 	e, meter := zkserver.StartEnsemble(t), rig.NewMeter(t)
@@ -188,7 +188,7 @@ func TestNoMajority(t *testing.T) {
 	}
 	eventually(t, "the last one serves nobody", func() bool { return last.Mode() == "" })
 	elsewhere := lasting
-	elsewhere.Namespace = fresh() // what is in doubt there disturbs nobody here
+	elsewhere.Namespace = fresh() // requests in doubt there disturb no test here
 	vain := work(t, driverOf(t, e.Addrs(), elsewhere), driverOf(t, e.Addrs(), elsewhere))
 	<-time.After(3 * time.Second)
 	for _, o := range vain.saw() {

@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// The servers of one ensemble. A process that dies gives its keys up when its
-// session has ended, here 10 seconds later.
+// This example connects to the servers of one ensemble. The keys of a process that dies become free
+// when its session has ended, here 10 seconds later.
 func ExampleNew() {
 	d, err := zklock.New([]string{"zk1:2181", "zk2:2181", "zk3:2181"}, zklock.Options{Namespace: "shop", Session: 10 * time.Second})
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// explanations are what the errors of the client mean.
+// explanations explain the errors of the client.
 var explanations = []struct {
 	err  error
 	text string
 }{
-	{zk.ErrNoAuth, "the session may not do what is asked for: its user or password is not the one that made the nodes, or their ACL is another"},
-	{zk.ErrAuthFailed, "the server knows no such scheme of authentication, or refuses its user or password"},
-	{zk.ErrInvalidACL, "the server knows no such ACL, or the session is not authenticated"},
+	{zk.ErrNoAuth, "the session lacks a right to the nodes: another user or password created them, or their ACL is different"},
+	{zk.ErrAuthFailed, "the server does not support this scheme of authentication, or refuses the user or password"},
+	{zk.ErrInvalidACL, "the server does not support this ACL, or the session is not authenticated"},
 	{zk.ErrSessionExpired, "the session has expired"},
 	{zk.ErrSessionMoved, "the session has moved to another server"},
 	{zk.ErrConnectionClosed, "the connection to the server broke"},
-	{zk.ErrNoServer, "no server takes the session"},
+	{zk.ErrNoServer, "no server accepts the session"},
 	{errClosed, "the driver is closed"},
 	{zk.ErrClosing, "the driver is closed"},
 }
@@ -31,14 +31,14 @@ var (
 	_ driver.Refuser   = (*Driver)(nil)
 )
 
-// Refuses reports whether the session lacks a right to a node. A server that does not let the user in
-// (zk.ErrAuthFailed) was not reached.
+// Refuses reports whether the session lacks a right to a node. A server that rejects the
+// authentication (zk.ErrAuthFailed) does not count: it was not reached.
 func (d *Driver) Refuses(err error) bool { return errors.Is(err, zk.ErrNoAuth) }
 
-// Explain says in plain words why a request failed.
+// Explain explains in plain words why a request failed.
 func (d *Driver) Explain(err error) string {
 	if errors.Is(err, driver.ErrUnreadable) {
-		return "what ZooKeeper has under the key cannot be read"
+		return "the data that ZooKeeper has under the key cannot be read"
 	}
 	for _, e := range explanations {
 		if errors.Is(err, e.err) {
@@ -46,7 +46,7 @@ func (d *Driver) Explain(err error) string {
 		}
 	}
 	if errors.Is(err, errUnconnected) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
-		return "the server closes connections, as one does that has no quorum, or that speaks TLS with a client that does not, or the other way round"
+		return "the server closes connections: it has no quorum, or it uses TLS and the client does not, or the other way round"
 	}
 	return driver.Unreached(err)
 }

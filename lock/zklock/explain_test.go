@@ -18,8 +18,8 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// Why a server refuses, or cannot be reached, is said in words that name no address, no
-// user and no node.
+// The explanation of a refusal, or of a server that cannot be reached, names no address, no user
+// and no node.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
@@ -35,20 +35,20 @@ func TestExplain(t *testing.T) {
 		options zklock.Options
 		want    string
 	}{
-		"wrong password":      {s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:guess")}, "may not do"},
-		"no password":         {s.Addr(), zklock.Options{Namespace: "owned"}, "may not do"},
-		"unknown scheme":      {s.Addr(), zklock.Options{Scheme: "guess", Auth: []byte("user:guess")}, "no such scheme"},
+		"wrong password":      {s.Addr(), zklock.Options{Namespace: "owned", Scheme: "digest", Auth: []byte("user:guess")}, "lacks a right"},
+		"no password":         {s.Addr(), zklock.Options{Namespace: "owned"}, "lacks a right"},
+		"unknown scheme":      {s.Addr(), zklock.Options{Scheme: "guess", Auth: []byte("user:guess")}, "does not support this scheme"},
 		"nothing there":       {empty.Addr().String(), zklock.Options{}, "refuses connections"},
-		"a TLS port in plain": {secured.Listener.Addr().String(), zklock.Options{}, "speaks TLS with a client that does not"},
+		"a TLS port in plain": {secured.Listener.Addr().String(), zklock.Options{}, "uses TLS and the client does not"},
 		"TLS to a plain port": {s.Addr(), zklock.Options{Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 			return tls.DialWithDialer(&net.Dialer{Timeout: timeout}, network, addr, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is no TLS server
-		}}, "speaks TLS with a client that does not, or the other way round"},
+		}}, "uses TLS and the client does not, or the other way round"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDriver(t, test.addr, test.options)
 			var err error
-			eventually(t, "the request fails for that", func() bool { // the first may end while the client still connects
+			eventually(t, "the request fails for that", func() bool { // the first request may end while the client still connects
 				ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer stop()
 				_, err = d.Acquire(ctx, driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
@@ -66,8 +66,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A node that cannot be read is the fault of one series: the answer says that the store
-// was there, and the others of the request are answered. A peek leaves it open.
+// A node that cannot be read affects only one series: the answer says that the store was reached,
+// and the other series of the request are answered. A peek treats the number as not decided.
 func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -104,9 +104,9 @@ func TestUnreadableNodeIsOfOneSeries(t *testing.T) {
 	}
 }
 
-// A session that is not of the user that made the nodes is refused, whatever it asks for. A server that is not there,
-// or does not let the user in, refuses nothing: it is asked again. None of them has granted a claim, and the error
-// says so.
+// A session of another user than the creator of the nodes is refused, whatever the request. A
+// server that is not there, or rejects the user, does not refuse: the request is repeated. In none
+// of these cases was a claim granted, and the error says so.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
@@ -129,7 +129,7 @@ func TestRefuses(t *testing.T) {
 			t.Parallel()
 			d := newDriver(t, c.addr, c.options)
 			for key, opened := range map[string]bool{"a new key": false, "job": true} {
-				eventually(t, "the server has answered, if it will", func() bool { // the first may end while the client still connects
+				eventually(t, "the server has answered, if it will", func() bool { // the first request may end while the client still connects
 					ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 					defer stop()
 					err := d.Open(ctx, []series.OpenRequest{{Key: key, Node: "n"}})[0].Err

@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// SessionID is the id of the session, 0 if there is none.
+// SessionID returns the id of the session, 0 if there is none.
 func (d *Driver) SessionID() int64 {
 	c, err := d.session.begin()
 	if err != nil {
@@ -16,35 +16,35 @@ func (d *Driver) SessionID() int64 {
 	return c.SessionID()
 }
 
-// Trust is half of the session's timeout.
+// Trust returns half of the session's timeout.
 func (d *Driver) Trust() time.Duration { return d.session.trust() }
 
-// LockPath is the node of a plain lock.
+// LockPath returns the path of the node of a plain lock.
 func (d *Driver) LockPath(key string) string { return d.paths.lock(key) }
 
-// SeriesPath is the node of a series.
+// SeriesPath returns the path of the node of a series.
 func (d *Driver) SeriesPath(key string) string { return d.paths.of(key) }
 
-// Places is how many places the Driver knows of.
+// Places returns how many places the Driver has.
 func (d *Driver) Places() int {
 	d.places.mu.Lock()
 	defer d.places.mu.Unlock()
 	return len(d.places.all)
 }
 
-// NewRing is the client's list of servers.
+// NewRing returns the list of servers that the client uses.
 func NewRing() zk.HostProvider { return new(ring) }
 
-// Escape is what a key becomes as the name of a node.
+// Escape returns the name of the node for a key.
 func Escape(s string) string { return escape(s) }
 
-// Unescape undoes it.
+// Unescape reverses Escape.
 func Unescape(s string) (string, bool) { return unescape(s) }
 
 // ClockFrom makes another clock, in Unix ms, judge series.
 func (d *Driver) ClockFrom(ms func() int64) { d.clock.fake = ms }
 
-// Saw is what a waiter knows after an event of its watch, of the whole queue or of the
+// Saw returns the conclusions of a waiter from an event of its watch, of the whole queue or of the
 // node before it: whether that node's owner holds the key, and whether it has left.
 func Saw(whole, held bool, event zk.EventType) (holds, first bool) {
 	v := view{before: "node", held: held}
@@ -55,7 +55,7 @@ func Saw(whole, held bool, event zk.EventType) (holds, first bool) {
 	return v.held, v.first
 }
 
-// MaxMembers is how many members one step reads, and FirstNames are theirs.
+// MaxMembers is how many members one step reads, and FirstNames returns their names.
 const MaxMembers = maxMembers
 
 func FirstNames(names []string) []string { return firstNames(names) }

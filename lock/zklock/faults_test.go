@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// operator is a client that has nothing to do with the driver.
+// operator returns a client that is independent of the driver.
 func operator(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
 	c, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(silent{}))
@@ -30,7 +30,7 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// places are the names of the places of a key, in their order.
+// places returns the names of the places of a key, in their order.
 func places(t *testing.T, c *zk.Conn, d *zklock.Driver, key string) []string {
 	t.Helper()
 	names, _, err := c.Children(d.LockPath(key))
@@ -43,8 +43,8 @@ func places(t *testing.T, c *zk.Conn, d *zklock.Driver, key string) []string {
 	return names
 }
 
-// hold takes a free key. It is no try, which ends after three seconds: a new ensemble on a busy
-// machine may take longer to write its first nodes.
+// hold takes a free key. It does not use Try, which ends after three seconds: a new ensemble on a
+// busy machine may take longer to write its first nodes.
 func hold(t *testing.T, l *lock.Locker, key string) *lock.Lease {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -54,7 +54,7 @@ func hold(t *testing.T, l *lock.Locker, key string) *lock.Lease {
 	return lease
 }
 
-// A granted is a lease that was waited for, and when it was granted.
+// A granted is a lease that was waited for, and the time of its grant.
 type granted struct {
 	lease *lock.Lease
 	at    time.Time
@@ -79,8 +79,8 @@ func queuedBehind(t *testing.T, d *zklock.Driver, key string, waiting int) {
 	})
 }
 
-// The holder's connection goes silent, so that nothing tells it of the end: its
-// context has ended when who waits is granted the key.
+// The holder's connection goes silent, so that no message reports the end of its session: its
+// context has ended before the waiter is granted the key.
 func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -97,18 +97,18 @@ func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 	was := <-ended
 	g := <-next
 	must(t, g.err)
-	if late := was.Sub(g.at); late >= 0 && late > meter.Starved(cut, was) { // both are in this process
+	if late := was.Sub(g.at); late >= 0 && late > meter.Starved(cut, was) { // both times are from this process
 		t.Errorf("the lease ended %v after the next was granted", late)
 	}
 	if !errors.Is(context.Cause(lease.Context()), lock.ErrLost) || g.lease.Fence() <= lease.Fence() {
 		t.Errorf("ended by %v, with the fence %d after %d", context.Cause(lease.Context()), g.lease.Fence(), lease.Fence())
 	}
-	p.sever() // the holder's session, which has ended, can be closed
+	p.sever() // so that the holder's session, which has ended, can be closed
 }
 
-// The server is stopped longer than the session may be: the lease ends by itself,
-// and the key is granted again with a higher fence, to a new session, or to the old
-// one if the server hears of it before it looks at its clock.
+// The server is stopped for longer than the session timeout: the lease ends by itself, and the key
+// is granted again with a higher fence. The new grant belongs to a new session, or to the old one
+// if the server receives its message before it checks the clock.
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
 	s, meter := zkserver.Start(t), rig.NewMeter(t)
@@ -135,7 +135,7 @@ func TestFrozenServer(t *testing.T) {
 	must(t, next.lease.Check())
 }
 
-// The server is restarted while a key is held: session and lease live on.
+// The server is restarted while a key is held: session and lease survive.
 func TestRestartWhileHeld(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
@@ -161,7 +161,7 @@ func TestRestartWhileHeld(t *testing.T) {
 	}
 }
 
-// An operator deletes the holder's node: the holder learns it with its renewal.
+// An operator deletes the holder's node: the holder learns of it with its renewal.
 func TestDeletedHolder(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -180,8 +180,8 @@ func TestDeletedHolder(t *testing.T) {
 	hold(t, lock.New(d, "b"), "k")
 }
 
-// An operator deletes the node of a waiter: it has lost its place and does not
-// believe that it is in front when the others before it have gone.
+// An operator deletes the node of a waiter: it has lost its place and does not consider itself
+// first when the others before it have left.
 func TestDeletedWaiter(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -215,7 +215,7 @@ func TestDeletedWaiter(t *testing.T) {
 	}
 }
 
-// A waiter dies without a word: it is passed over when its session has ended.
+// A waiter dies without a message: it is passed over when its session has ended.
 func TestDeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -244,8 +244,8 @@ func TestDeadWaiterIsPassedOver(t *testing.T) {
 	p.sever()
 }
 
-// Two readers may go in. The one who came first is slow and takes the key last:
-// its fence is the higher one.
+// Two readers may share the key. The reader that came first is slow and takes the key last: its
+// fence is the higher one.
 func TestSlowReaderHasTheHigherFence(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)

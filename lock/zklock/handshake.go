@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// A handshakeConn is a connection that reads along in the first message of the server, which
-// has the session's timeout.
+// A handshakeConn is a connection that extracts the session's timeout from the first message of the
+// server.
 type handshakeConn struct {
 	net.Conn
-	limit  time.Duration // how long the handshake may take: the client would wait 6 times as long
+	limit  time.Duration // the time limit of the handshake: the client itself would wait 6 times as long
 	gave   func(timeout time.Duration)
-	failed func(error) // instead of it
+	failed func(error) // called instead of gave
 	head   []byte
 	done   bool
 }
 
-// The first message is its length, the version of the protocol, and the timeout
-// in milliseconds, each in four bytes, and more. The timeout is 0 if the session
-// has expired.
+// The first message begins with its length, the version of the protocol, and the timeout in
+// milliseconds, in four bytes each. The timeout is 0 if the session has expired.
 const handshakeBytes = 12
 
-// Read is called by one goroutine.
+// Read must be called by one goroutine only.
 func (c *handshakeConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.done {
@@ -41,7 +40,7 @@ func (c *handshakeConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline bounds how long the handshake may take.
+// SetReadDeadline limits the time of the handshake.
 func (c *handshakeConn) SetReadDeadline(t time.Time) error {
 	if latest := time.Now().Add(c.limit); !c.done && t.After(latest) {
 		t = latest
@@ -49,23 +48,23 @@ func (c *handshakeConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// A ring gives the client one server after the other, in random order. Unlike
-// the client's own it pauses only after all have failed, so that the session of a
-// single server is taken up again at once, and leaves names to each dial.
+// A ring gives the client one server after the other, in random order. The client's own list pauses
+// earlier; a ring pauses only after all servers have failed, so that the session of a single server
+// is resumed at once. Names are resolved by each dial.
 type ring struct {
 	servers []string
 	next    int
 	failed  int // since the last connection
 }
 
-// Init takes the servers.
+// Init sets the servers.
 func (r *ring) Init(servers []string) error {
 	r.servers = append([]string(nil), servers...)
 	rand.Shuffle(len(r.servers), func(i, j int) { r.servers[i], r.servers[j] = r.servers[j], r.servers[i] })
 	return nil
 }
 
-// Len is how many there are.
+// Len returns the number of servers.
 func (r *ring) Len() int { return len(r.servers) }
 
 // Next returns the next server, and whether all have failed since the last
@@ -78,5 +77,5 @@ func (r *ring) Next() (server string, pause bool) {
 	return server, pause
 }
 
-// Connected notes that the last one was reached.
+// Connected records that the last server was reached.
 func (r *ring) Connected() { r.failed = 0 }

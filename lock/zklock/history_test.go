@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// What clients of three sessions saw of a server is what a correct store could
-// have answered, while one of them loses its connection again and again.
+// A correct store could have given the answers that clients of three sessions got from a server,
+// while one of the sessions loses its connection again and again.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -42,14 +42,14 @@ func limits(t *testing.T) history.Limits {
 	return history.Limits{Late: 2 * time.Second, Over: 500 * time.Millisecond, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
 }
 
-// The same judge, with the same limits, finds each planted fault. What a loaded
-// machine has left of two seconds may not show one; six times that will.
+// The same checker, with the same limits, finds each planted fault. On a loaded machine, two
+// seconds may be too short to show a fault; six times that is enough.
 func TestHistoryFindsPlanted(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	for _, p := range history.Planted {
 		if p.Disturbed {
-			continue // nothing is disturbed here
+			continue // this test disturbs nothing
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			planted := p.Into(newDriver(t, addr, zklock.Options{Session: time.Minute}))

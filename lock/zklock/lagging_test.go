@@ -14,14 +14,14 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// A laggard is a server that follows, and can be kept from hearing of its leader.
+// A laggard is a follower whose connection to its leader can be blocked.
 type laggard struct {
 	*zkserver.Server
 	leader *zkserver.Server
 	link   *valve
 }
 
-// newLaggard starts an ensemble that has patience with a follower.
+// newLaggard starts an ensemble that tolerates a slow follower.
 func newLaggard(t *testing.T) *laggard {
 	t.Helper()
 	var links [3][3]*valve
@@ -35,33 +35,34 @@ func newLaggard(t *testing.T) *laggard {
 	return &laggard{Server: follower, leader: leader, link: link}
 }
 
-// lags keeps the news from the follower. It serves on by what it knows.
+// lags blocks the connection to the leader. The follower continues to serve with the data that it
+// has.
 func (l *laggard) lags() {
 	l.link.up.Store(true)
 	l.link.down.Store(true)
 }
 
-// catchesUp lets the follower hear what it has missed.
+// catchesUp opens the connection again, and the follower receives what it has missed.
 func (l *laggard) catchesUp() {
 	l.link.up.Store(false)
 	l.link.down.Store(false)
 }
 
-// A client's server lags behind. It shows holders who have left, and none who have
-// come, and says nothing of it: what is asked of it then is doubt, never a refusal,
-// a grant or a release by what it shows.
+// A client's server lags behind. It shows holders that have left, and not the holders that have
+// come, and does not report that it lags. Requests to it are then doubt, never a refusal, a grant
+// or a release by the data that it shows.
 func TestLaggingFollower(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
 	near, far := newDriver(t, at.leader.Addr(), lasting), newDriver(t, at.Addr(), lasting)
 	left := hold(t, lock.New(near, "a"), "left")
-	must(t, hold(t, lock.New(near, "a"), "came").Release(t.Context())) // makes the parent
+	must(t, hold(t, lock.New(near, "a"), "came").Release(t.Context())) // creates the parent
 	came := driver.Acquisition{Key: "came", Owner: "a/1", TTL: time.Minute}
 	var g driver.Grant
 	questions := []struct {
 		about string
 		ask   func(context.Context, *zklock.Driver) error
-		from  *zklock.Driver // has no other one on the way
+		from  *zklock.Driver // a driver that has no other request on its way
 	}{
 		{about: "a key that was released", ask: func(ctx context.Context, d *zklock.Driver) error {
 			_, err := d.Acquire(ctx, driver.Acquisition{Key: "left", Owner: "b/1", TTL: time.Second})
@@ -77,7 +78,7 @@ func TestLaggingFollower(t *testing.T) {
 	}
 	for i := range questions {
 		questions[i].from = newDriver(t, at.Addr(), lasting)
-		now(t, questions[i].from) // needs no write for that later
+		now(t, questions[i].from) // so that no write is needed for it later
 		queuedBehind(t, questions[i].from, "came", 0)
 	}
 	eventually(t, "the follower shows the holder", func() bool {
@@ -107,13 +108,13 @@ func TestLaggingFollower(t *testing.T) {
 	}
 }
 
-// A request was in doubt, and its place stands behind a holder. When its owner asks
-// again, of a server that lags behind and still shows that holder, the key is its own.
+// A request was in doubt, and its place is behind a holder. When its owner repeats the request on a
+// server that lags behind and still shows that holder, the key is the owner's.
 func TestAskingAgainBehindALaggingFollower(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
 	near, far := newDriver(t, at.leader.Addr(), lasting), newDriver(t, at.Addr(), lasting)
-	must(t, hold(t, lock.New(near, "a"), "k").Release(t.Context())) // makes the parent
+	must(t, hold(t, lock.New(near, "a"), "k").Release(t.Context())) // creates the parent
 	now(t, far)
 	ask := driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}
 	eventually(t, "the follower shows nobody", func() bool {
@@ -138,20 +139,20 @@ func TestAskingAgainBehindALaggingFollower(t *testing.T) {
 		_, err := far.Acquire(t.Context(), ask)
 		answered <- err
 	}()
-	<-time.After(300 * time.Millisecond) // it has looked by then, or proves less
+	<-time.After(300 * time.Millisecond) // the request has read the queue by then; otherwise the test proves less
 	at.catchesUp()
 	must(t, rig.Soon(t, answered))
 }
 
-// The leader ends the session of a holder whose server lags behind, and does not
-// tell it so: the server answers the client's pings, and shows it its node. The
-// holder was told before the next was granted the key.
+// The leader ends the session of a holder whose server lags behind and therefore does not report
+// it: the server answers the client's pings, and shows the client its node. The holder was notified
+// before the next owner was granted the key.
 func TestSessionEndsBehindALaggingFollower(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
 	near, far := newDriver(t, at.leader.Addr(), lasting), newDriver(t, at.Addr(), brief)
 	renewed := tenured(t, newDriver(t, at.Addr(), brief), near, "renewed", lock.Options{})
-	fixed := lock.Options{TTL: time.Minute, Fixed: true} // a renewal in vain would hold up the pings
+	fixed := lock.Options{TTL: time.Minute, Fixed: true} // a renewal in vain would delay the pings
 	held := tenured(t, far, near, "held", fixed)
 	waits, giveUp := context.WithCancel(t.Context())
 	waiter := make(chan error, 1)
@@ -180,11 +181,11 @@ func TestSessionEndsBehindALaggingFollower(t *testing.T) {
 	<-waiter
 }
 
-// What is not promised: a follower and its leader do not hear of each other for
-// longer than half of a session, though not for so long that they part; then, for a
-// moment, the follower hears what its leader has answered, and nothing comes back.
-// A client is granted a key by that, believes in it, and its session ends: the leader
-// has not heard of it. The next is granted the key meanwhile, with a higher fence.
+// This case is not covered by the promise. A follower and its leader receive nothing from each
+// other for longer than half of a session, but not long enough to separate. Then, for a moment, the
+// follower receives its leader's messages, and nothing reaches the leader. A client is granted a
+// key by these messages and trusts the grant, but the leader ends its session, since it has
+// received nothing from it. The next owner is granted the key meanwhile, with a higher fence.
 func TestSessionEndsAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
@@ -197,14 +198,14 @@ func TestSessionEndsAfterAnAnswer(t *testing.T) {
 	t.Error("nobody was granted what another believes in: the package promises more than it says")
 }
 
-// grantsTwice reports whether near was granted a key while far believed in it.
+// grantsTwice reports whether near was granted a key while far trusted that it held it.
 func (l *laggard) grantsTwice(t *testing.T, near, far *zklock.Driver) bool {
 	t.Helper()
 	defer l.catchesUp()
 	for _, d := range []*zklock.Driver{near, far} {
 		must(t, hold(t, lock.New(d, "w"), "k").Release(t.Context()))
 	}
-	<-time.After(zkserver.Tick) // the leader hears of the session
+	<-time.After(zkserver.Tick) // the leader learns about the session
 	begin := time.Now()
 	l.link.down.Store(true)
 	<-time.After(time.Until(begin.Add(brief.Session * 4 / 5)))

@@ -14,8 +14,8 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// A late connection hands over what the server says some time after it came, in
-// order, and however much is on its way.
+// A late connection delivers the server's messages some time after they came, in order, and however
+// many are on their way.
 type late struct {
 	net.Conn
 	said chan chunk
@@ -66,13 +66,12 @@ func (l *late) Read(b []byte) (int, error) {
 	return 0, l.rest.err
 }
 
-// The reads of a late connection end by Close alone.
+// SetReadDeadline does nothing: the reads of a late connection end only by Close.
 func (l *late) SetReadDeadline(time.Time) error { return nil }
 
-// Two owners of one process ask for the same key, and the time of both has passed
-// when the replies to their creations arrive. Each finds the place of the other in
-// the queue, over and still there: neither waits for the other, no place stays
-// behind, and Close returns.
+// Two owners of one process request the same key, and the TTL of both has passed when the replies
+// to their creations arrive. Each finds the place of the other in the queue, expired and still
+// there. Neither waits for the other, no place is left behind, and Close returns.
 func TestRepliesLaterThanTheTTL(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -80,7 +79,7 @@ func TestRepliesLaterThanTheTTL(t *testing.T) {
 	d, err := zklock.New([]string{addr}, zklock.Options{Namespace: space(t), Session: time.Minute, Dial: dialLate(600 * time.Millisecond)})
 	must(t, err)
 	const keys = 40
-	for k := range keys { // makes the parents
+	for k := range keys { // creates the parents
 		must(t, hold(t, lock.New(warm, "warm"), fmt.Sprint("k", k)).Release(t.Context()))
 	}
 	_, err = d.Now(t.Context()) // connects

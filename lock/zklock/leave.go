@@ -10,7 +10,7 @@ import (
 // removeRetry is the longest pause between two tries to remove a node that must go.
 const removeRetry = time.Second
 
-// keep gives a locked place until a time; then its node is removed.
+// keep grants a locked place until a time; then its node is removed.
 func (d *Driver) keep(p *place, until time.Time) {
 	p.until.Store(&until)
 	d.removeAt(p, until)
@@ -23,8 +23,8 @@ func (d *Driver) removeAt(p *place, at time.Time) {
 	p.timer = time.AfterFunc(time.Until(at), func() { d.expire(p) })
 }
 
-// expire removes the node of a place whose time has passed, and tries again until
-// it is gone: with its session at the latest.
+// expire removes the node of a place whose time has passed. It repeats this until the node is gone,
+// at the latest with its session.
 func (d *Driver) expire(p *place) {
 	c, err := d.session.begin()
 	if err != nil {
@@ -38,12 +38,12 @@ func (d *Driver) expire(p *place) {
 	case !p.over(): // renewed meanwhile
 		d.removeAt(p, *until)
 	default:
-		_, _ = d.remove(c, p) // it tries again by itself
+		_, _ = d.remove(c, p) // remove repeats itself after an error
 	}
 }
 
-// remove removes the nodes of a locked place and forgets it. It reports whether
-// there was one. On an error it will be tried again.
+// remove removes the nodes of a locked place and drops the place. It reports whether there was a
+// node. After an error it is repeated later.
 func (d *Driver) remove(c *zk.Conn, p *place) (found bool, err error) {
 	p.leaving = true
 	if p.node != "" && !p.doubtful {
@@ -64,8 +64,8 @@ func (d *Driver) remove(c *zk.Conn, p *place) (found bool, err error) {
 	return found, nil
 }
 
-// sweepLater removes what comes from a request whose connection was cut: it may
-// arrive after what was sent on the next one.
+// sweepLater removes nodes that a request on a connection that was cut may still create: it may
+// arrive after requests on the next connection.
 func (d *Driver) sweepLater(key, owner string) {
 	time.AfterFunc(2*d.session.trust(), func() {
 		c, err := d.session.begin()
@@ -74,7 +74,7 @@ func (d *Driver) sweepLater(key, owner string) {
 		}
 		defer d.session.end()
 		if d.places.peek(key, owner) == nil {
-			_, _ = d.removeAll(c, key, owner) // the end of the session does it otherwise
+			_, _ = d.removeAll(c, key, owner) // otherwise the end of the session removes them
 		}
 	})
 }
@@ -99,7 +99,7 @@ func (d *Driver) removeAll(c *zk.Conn, key, owner string) (found bool, err error
 	return found, nil
 }
 
-// gone reads the answer to a removal: was there something?
+// gone interprets the error of a removal: it reports whether there was a node.
 func gone(err error) (found bool, _ error) {
 	if errors.Is(err, zk.ErrNoNode) {
 		return false, nil

@@ -13,11 +13,10 @@ import (
 	"github.com/cronce/cronce/lock/taken"
 )
 
-// maxTaken is how many leases one step takes: a request to ZooKeeper is a megabyte at
-// most.
+// maxTaken is how many leases one step can take: a request to ZooKeeper has at most one megabyte.
 const maxTaken = 1000
 
-// A book is what is kept of the leases on a key that were taken, as it was read.
+// A book is the record of leases on a key that were taken from their owners, as it was read.
 type book struct {
 	*taken.Book
 	path    string
@@ -25,7 +24,7 @@ type book struct {
 	version int32
 }
 
-// book reads that of a key.
+// book reads the record of a key.
 func (d *Driver) book(c *zk.Conn, key string) (book, error) {
 	b := book{path: d.paths.taken + "/" + escape(key)}
 	data, stat, err := c.Get(b.path)
@@ -40,7 +39,8 @@ func (d *Driver) book(c *zk.Conn, key string) (book, error) {
 	return b, nil
 }
 
-// kept is the part of a step that writes the book, if it is as it was read.
+// kept returns the operation that writes the book, provided that it has not changed since it was
+// read.
 func (d *Driver) kept(b *book) (any, error) {
 	text, err := b.Encode()
 	if b.there {
@@ -49,14 +49,14 @@ func (d *Driver) kept(b *book) (any, error) {
 	return &zk.CreateRequest{Path: b.path, Data: []byte(text), Acl: d.options.ACL}, err
 }
 
-// raced reports whether a step changed nothing because what it was based on has changed.
+// raced reports whether a step changed nothing because the state that it was based on has changed.
 func raced(err error) bool {
 	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrBadVersion)
 }
 
-// Force takes a key from those that hold it: their places go, in one step with the
-// record. An owner that comes to share the key in the same moment may keep it. A key that more
-// than 1,000 owners share is refused with lock.ErrUnsupported: take some of the fences.
+// Force takes a key from its holders: it deletes their places in one step with the record. An owner
+// that comes to share the key at the same moment may keep it. A key that more than 1,000 owners
+// share is refused with lock.ErrUnsupported: take some of the fences.
 func (d *Driver) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceRecord, error) {
 	made, err := bounded(ctx, d, "force", func(c *zk.Conn) (driver.ForceRecord, error) { return d.force(ctx, c, &f) }, nil)
 	return made, err
@@ -96,7 +96,7 @@ func (d *Driver) forceOnce(c *zk.Conn, f *driver.ForceRequest) (driver.ForceReco
 	case len(from) == 0:
 		return driver.ForceRecord{}, driver.ErrFree
 	case len(from) > maxTaken:
-		return driver.ForceRecord{}, fmt.Errorf("%d owners hold it, of which one step takes %d: %w", len(from), maxTaken, driver.ErrUnsupported)
+		return driver.ForceRecord{}, fmt.Errorf("%d owners hold the key, but one step takes at most %d: %w", len(from), maxTaken, driver.ErrUnsupported)
 	}
 	ms, err := d.tick(c)
 	if err != nil {
@@ -116,8 +116,8 @@ func (d *Driver) forceOnce(c *zk.Conn, f *driver.ForceRequest) (driver.ForceReco
 	})
 }
 
-// meant are the holders that an unlock takes the key from, each until what it has left,
-// and the steps that do so.
+// meant returns the holders from which an unlock takes the key, each with the time that it has left
+// in Until, and the operations that delete their places.
 func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []taken.Holder, steps []any, err error) {
 	q, err := d.queue(c, f.Key)
 	if err != nil {
@@ -130,10 +130,10 @@ func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []taken.Holder,
 	})
 	for i, h := range all {
 		switch owner, _ := unescape(places[i].owner); {
-		case errors.Is(errs[i], zk.ErrNoNode): // it has just left
+		case errors.Is(errs[i], zk.ErrNoNode): // the owner has just left
 		case errs[i] != nil:
 			return nil, nil, errs[i]
-		case h.Fence != 0 && f.Includes(h.Fence): // else its owner has not taken the key yet
+		case h.Fence != 0 && f.Includes(h.Fence): // otherwise the owner has not taken the key yet
 			from = append(from, taken.Holder{Owner: owner, Fence: h.Fence, Until: h.Left.Microseconds()})
 			steps = append(steps, &zk.DeleteRequest{Path: d.paths.lock(f.Key) + "/" + places[i].name, Version: -1})
 		}
@@ -141,8 +141,8 @@ func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []taken.Holder,
 	return from, steps, nil
 }
 
-// ForceRecords returns the records of a key that was freed by force. They may be as old as
-// the server that answers lags behind.
+// ForceRecords returns the records of a key that was freed by force. If the server that answers
+// lags behind, they may be outdated.
 func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRecord, error) {
 	return bounded(ctx, d, "forcings", func(c *zk.Conn) ([]driver.ForceRecord, error) {
 		b, err := d.book(c, key)
@@ -154,8 +154,8 @@ func (d *Driver) ForceRecords(ctx context.Context, key string) ([]driver.ForceRe
 	}, nil)
 }
 
-// why returns how a lease was taken that is not alive, or otherwise if it was not. Any
-// other error is doubt about that.
+// why returns how a lease that is not alive was taken from its owner, or otherwise if it was not
+// taken. Any other error is doubt.
 func (d *Driver) why(c *zk.Conn, h *driver.LeaseRef, otherwise error) error {
 	if h.Fence == 0 {
 		return otherwise
@@ -181,8 +181,8 @@ func orElse(err, otherwise error) error {
 	return otherwise
 }
 
-// sweepBooks removes some books of which nothing counts any more: those of other keys,
-// picked by chance, so that their number stays bounded. What fails is done another time.
+// sweepBooks removes some books of other keys, chosen at random, that no longer count, so that
+// their number stays bounded. A removal that fails is done another time.
 func (d *Driver) sweepBooks(c *zk.Conn) {
 	if d.clock.fake != nil || !d.clock.known.Load() {
 		return
@@ -195,11 +195,11 @@ func (d *Driver) sweepBooks(c *zk.Conn) {
 	for range min(len(names), swept) {
 		path := d.paths.taken + "/" + names[rand.IntN(len(names))]
 		data, stat, err := c.Get(path)
-		if err == nil && taken.Decode(string(data)).Until() <= now-time.Hour.Microseconds() { // the clock may be off by some
+		if err == nil && taken.Decode(string(data)).Until() <= now-time.Hour.Microseconds() { // the clock may be slightly wrong
 			_ = c.Delete(path, stat.Version)
 		}
 	}
 }
 
-// swept is how many books one step looks at to remove them.
+// swept is how many books one step reads in order to remove them.
 const swept = 4

@@ -14,8 +14,8 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// Whichever reply to a forced unlock is lost: asked again it returns its record, and
-// leaves the next holder alone.
+// Whichever reply to a forced unlock is lost, a repeated request returns the record, and leaves the
+// next holder alone.
 func TestLostReplyOfAForcedUnlock(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -57,14 +57,14 @@ func TestLostReplyOfAForcedUnlock(t *testing.T) {
 	}
 }
 
-// A place whose owner is first but has not taken the key yet is no holder: an unlock
-// leaves it alone.
+// A place whose owner is first but has not taken the key yet is not a holder: an unlock leaves it
+// alone.
 func TestForceLeavesTheNextAlone(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
 	d := newDriver(t, addr, zklock.Options{})
-	must(t, hold(t, lock.New(d, "a"), "k").Release(t.Context())) // makes the parent
+	must(t, hold(t, lock.New(d, "a"), "k").Release(t.Context())) // creates the parent
 	for i, c := range []struct {
 		data string
 		want error

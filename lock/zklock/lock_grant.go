@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A lease is what the node of a place keeps: how long it was granted for, and its
-// fence if that is not the natural one of its last write.
+// A lease is the data of the node of a place: the TTL for which it was granted, and its fence if
+// that is not the natural one of its last write.
 type lease struct {
 	ttl   time.Duration
 	fence int64
@@ -25,7 +25,7 @@ func (l lease) data() []byte {
 	return fmt.Appendf(nil, "1|%d|%d|%t", l.ttl.Milliseconds(), l.fence, l.waits)
 }
 
-// readLease reads the data of a node. Of another format it is a lease of no time.
+// readLease reads the data of a node. Data of another format counts as an expired lease.
 func readLease(data []byte) lease {
 	parts := strings.Split(string(data), "|")
 	if len(parts) != 4 || parts[0] != "1" {
@@ -36,16 +36,16 @@ func readLease(data []byte) lease {
 	return lease{ttl: time.Duration(max(ttl, 0)) * time.Millisecond, fence: max(fence, 0), waits: parts[3] == "true"}
 }
 
-// errMoved means that our node is gone, or was another session's, or that the queue is
-// not what it was: look again.
+// errMoved means that our node is gone or belongs to another session, or that the queue has
+// changed. The caller must read the queue again.
 var errMoved = errors.New("the queue has changed")
 
-// confirm grants the key to a place that stands among its holders. Created is
-// when its node was sent, if that was just now; else, and if others came or went
-// since, the node is written: the fence is the zxid of the write that took the
-// key, so it is higher than of any that took it before, and the write shows that
-// the session is alive now. The node must still be there, and be this session's:
-// one of a session that ended is removed before long.
+// confirm grants the key to a place that is among the holders. created is the time at which the
+// creation of its node was sent, if that was just now. If it was not, or if other places came or
+// went since, confirm writes the node: the fence is the zxid of the write that took the key, so it
+// is higher than the fence of any earlier grant, and the write shows that the session is alive now.
+// The node must still exist, and belong to this session: the node of a session that has ended will
+// soon be removed.
 func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, created time.Time) (driver.Grant, error) {
 	sent, session := created, c.SessionID()
 	stat, err := d.untouched(c, p, q, created)
@@ -54,7 +54,7 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, 
 		stat, err = c.Set(p.node, lease{ttl: a.TTL}.data(), -1)
 	}
 	switch {
-	case errors.Is(err, zk.ErrBadVersion): // of the lock's node
+	case errors.Is(err, zk.ErrBadVersion): // the version of the lock's node
 		return driver.Grant{}, errMoved
 	case errors.Is(err, zk.ErrNoNode):
 		p.node = ""
@@ -78,8 +78,8 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, 
 	return driver.Grant{Fence: p.fence, Left: min(a.TTL, d.session.trust()), Asked: sent}, nil
 }
 
-// untouched returns the node of a place that was created just now, alone, and
-// with no other coming or going since; nil if that is not so.
+// untouched returns the node of a place that was created just now, if it is the only place and no
+// other came or went since. Otherwise it returns nil.
 func (d *Driver) untouched(c *zk.Conn, p *place, q *queue, created time.Time) (*zk.Stat, error) {
 	if created.IsZero() || len(q.places) > 1 {
 		return nil, nil
@@ -91,15 +91,15 @@ func (d *Driver) untouched(c *zk.Conn, p *place, q *queue, created time.Time) (*
 	return stat, nil
 }
 
-// fence is that of a grant that took the key at a zxid: the natural one, unless
-// the asker or the key has seen a higher one, as after the store forgot.
+// fence returns the fence of a grant that took the key at a zxid: the natural one, unless the owner
+// or the key has seen a higher one, as after the store lost its data.
 func (d *Driver) fence(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, zxid int64) (int64, error) {
 	base, err := d.base(c, q.parent)
 	if err != nil {
 		return 0, err
 	}
 	floor := q.floor
-	if !floor && len(q.places) != 1 { // an owner that holds the key beside us, or held it before, may have made one
+	if !floor && len(q.places) != 1 { // an owner that holds the key beside us, or held it before, may have created one
 		if floor, _, err = c.Exists(d.paths.lock(a.Key) + "/" + floorName); err != nil {
 			return 0, err
 		}
@@ -120,10 +120,10 @@ func (d *Driver) fence(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, zx
 	return 0, errRestless
 }
 
-// raise grants a fence above the natural one and remembers it, in one step, so
-// that the next is higher. What was remembered and is below the natural fence
-// will never be needed again. Natural fences are the clock here: one that would lie more
-// than a day, in µs, above is doubt.
+// raise grants a fence above the natural one and stores it, in one step, so that the next fence is
+// higher. A stored fence below the natural one is no longer needed and is removed. Natural fences
+// serve as the clock: a fence that would lie more than a day, in µs, above the natural one is
+// doubt.
 func (d *Driver) raise(c *zk.Conn, p *place, a *driver.Acquisition, natural int64) (int64, error) {
 	path := d.paths.lock(a.Key) + "/" + floorName
 	last, stat, err := d.floor(c, a.Key)
@@ -150,8 +150,8 @@ func (d *Driver) raise(c *zk.Conn, p *place, a *driver.Acquisition, natural int6
 	return fence, err
 }
 
-// floor is the fence above the natural ones that a key remembers, and its node; nil: it
-// has none.
+// floor returns the stored fence of a key, which is above the natural ones, and its node. The node
+// is nil if there is none.
 func (d *Driver) floor(c *zk.Conn, key string) (last int64, stat *zk.Stat, err error) {
 	path := d.paths.lock(key) + "/" + floorName
 	data, stat, err := c.Get(path)
@@ -167,19 +167,19 @@ func (d *Driver) floor(c *zk.Conn, key string) (last int64, stat *zk.Stat, err e
 	return last, stat, nil
 }
 
-// bases remembers what natural fences are counted from.
+// bases caches the number from which natural fences are counted.
 type bases struct {
 	mu      sync.Mutex
 	base    int64
-	asOf    int64 // the youngest lock it was seen to hold for
-	session int64 // by which it was read
+	asOf    int64 // the newest lock for which it is known to be valid
+	session int64 // the session that read it
 }
 
-// base is when the node above all locks was made, in µs: a zxid on top of it
-// grows with every grant, and starts again higher when the store forgets, as long
-// as it makes fewer than a million changes in a second. A lock that is older than
-// our last look at that node shows that it is still the same, while the session is:
-// no session lives on in an ensemble that was set up anew, where zxids begin low again.
+// base returns the time at which the node above all locks was created, in µs. The sum of base and a
+// zxid grows with every grant, and is higher again after the store lost its data, as long as the
+// store makes fewer than a million changes per second. A lock that is older than our last read of
+// that node shows that the node is still the same, while the session is the same: no session
+// survives in an ensemble that was set up anew, where zxids begin low again.
 func (d *Driver) base(c *zk.Conn, lockZxid int64) (int64, error) {
 	session := c.SessionID()
 	d.bases.mu.Lock()

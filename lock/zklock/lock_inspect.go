@@ -40,13 +40,13 @@ func (d *Driver) standing(c *zk.Conn, path string, parent int64) (driver.Holder,
 	return at, nil
 }
 
-// held is the refusal that goes with a queue.
+// held returns the refusal for a queue.
 func (d *Driver) held(c *zk.Conn, key string, q *queue) error {
 	all, err := d.read(c, key, q, fewHolders)
 	if err != nil {
 		return err
 	}
-	left := time.Millisecond // an owner that is gone by now had it
+	left := time.Millisecond // for a holder that has gone in the meantime
 	for i, h := range all {
 		if i == 0 || h.Left < left {
 			left = h.Left
@@ -55,11 +55,11 @@ func (d *Driver) held(c *zk.Conn, key string, q *queue) error {
 	return &driver.HeldError{Key: key, Left: left}
 }
 
-// fewHolders bounds how many are read for a refusal.
+// fewHolders limits how many holders are read for a refusal.
 const fewHolders = 16
 
-// read returns the holders of a key, at most so many, the earliest grant first
-// and those last that have not taken it yet.
+// read returns at most the given number of holders of a key. The earliest grant comes first;
+// holders that have not taken the key yet come last.
 func (d *Driver) read(c *zk.Conn, key string, q *queue, most int) ([]driver.Holder, error) {
 	places := q.places[:min(q.holders(), most)]
 	all, errs := make([]driver.Holder, len(places)), make([]error, len(places))
@@ -83,14 +83,14 @@ func (d *Driver) read(c *zk.Conn, key string, q *queue, most int) ([]driver.Hold
 	return there, nil
 }
 
-// queue reads the queue of a key without what of ours has ended and is still there.
+// queue reads the queue of a key, without places of this Driver that have ended and still exist.
 func (d *Driver) queue(c *zk.Conn, key string) (queue, error) {
 	q, err := d.look(c, key)
 	return q.without(func(e *entry) bool { return d.forgotten(key, e) }), err
 }
 
-// Inspect looks at a key. The time left is computed from what the leader's clock seems
-// to be.
+// Inspect reads the state of a key. It computes the time left from its estimate of the leader's
+// clock.
 func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, error) {
 	return bounded(ctx, d, "inspect", func(c *zk.Conn) (driver.KeyState, error) { return d.inspect(c, key) }, nil)
 }
@@ -113,7 +113,7 @@ func (d *Driver) inspect(c *zk.Conn, key string) (driver.KeyState, error) {
 	return driver.KeyState{}, errRestless
 }
 
-// Holders returns the owners that hold a key, with the time left as Inspect does.
+// Holders returns the owners that hold a key, with the time left as in Inspect.
 func (d *Driver) Holders(ctx context.Context, key string) ([]driver.Holder, error) {
 	return bounded(ctx, d, "holders", func(c *zk.Conn) ([]driver.Holder, error) {
 		q, err := d.queue(c, key)

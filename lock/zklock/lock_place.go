@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A place is what this Driver knows of one of its owners: a node in the queue of
-// a lock, granted or not. Only the session that made the node can hold the lease.
+// A place is what this Driver knows about one of its owners: a node in the queue of a lock, granted
+// or not. Only the session that created the node can hold the lease.
 type place struct {
 	key, owner string
-	until      atomic.Pointer[time.Time] // when the node must go; nil: its owner waits
+	until      atomic.Pointer[time.Time] // when the node must be removed; nil: its owner waits
 
-	mu       sync.Mutex // held while something is asked about the place; its holder waits for no other place
+	mu       sync.Mutex // held during requests about the place; a goroutine that holds it waits for no other place
 	node     string     // its path; empty: none, or not known
-	doubtful bool       // a reply was lost: there may be nodes that we do not know
-	leaving  bool       // its removal was sent
-	released bool       // because its owner asked for it
-	fence    int64      // of the grant; 0: none
+	doubtful bool       // a reply was lost: there may be nodes that the Driver does not know
+	leaving  bool       // the removal was sent
+	released bool       // the owner requested the removal
+	fence    int64      // the fence of the grant; 0: none
 	timer    *time.Timer
-	dead     bool // removed, and out of the list
+	dead     bool // removed, and no longer in the list
 }
 
 // over reports whether the time of a place has passed. It needs no lock.
@@ -31,7 +31,7 @@ func (p *place) over() bool {
 // granted reports whether the place has the key.
 func (p *place) granted() bool { return p.fence != 0 && !p.leaving && !p.over() }
 
-// places are those of a Driver.
+// places are the places of a Driver.
 type places struct {
 	mu  sync.Mutex
 	all map[placeID]*place
@@ -39,7 +39,7 @@ type places struct {
 
 type placeID struct{ key, owner string }
 
-// get returns the place of an owner, locked, and makes it if there is none.
+// get returns the place of an owner, locked. It creates the place if there is none.
 func (s *places) get(key, owner string) *place {
 	for {
 		p := s.put(placeID{key, owner})
@@ -65,7 +65,7 @@ func (s *places) put(id placeID) *place {
 	return p
 }
 
-// peek returns the place of an owner, or nil, not locked.
+// peek returns the place of an owner, not locked, or nil.
 func (s *places) peek(key, owner string) *place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *places) find(key, owner string) *place {
 	return p
 }
 
-// drop takes a locked place off the list.
+// drop removes a locked place from the list.
 func (s *places) drop(p *place) {
 	p.dead = true
 	if p.timer != nil {
@@ -97,7 +97,7 @@ func (s *places) drop(p *place) {
 	delete(s.all, placeID{p.key, p.owner})
 }
 
-// close stops the timers: the nodes have gone with the session.
+// close stops the timers: the nodes are gone with the session.
 func (s *places) close() {
 	s.mu.Lock()
 	all := make([]*place, 0, len(s.all))

@@ -11,10 +11,10 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Acquire asks for the key once. An error that is no *lock.HeldError is doubt.
+// Acquire requests the key once. An error that is not a *lock.HeldError is doubt.
 //
-// Barge is of no use here: the release of a key is the grant to the owner that waits for
-// it, so that it is never free while others wait.
+// Barge has no effect: the release of a key is the grant to the next waiter, so the key is never
+// free while owners wait.
 func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return bounded(ctx, d, "acquire", func(c *zk.Conn) (driver.Grant, error) { return d.acquire(ctx, c, &a) }, nil)
 }
@@ -32,8 +32,8 @@ func (d *Driver) acquire(ctx context.Context, c *zk.Conn, a *driver.Acquisition)
 	return g, err
 }
 
-// seat returns the locked place of an owner that asks, with its grant if it has
-// one already. What it had and lost is gone.
+// seat returns the locked place of an owner that requests a key, with its grant if it already has
+// one. If the owner had a lease and lost it, seat removes the remains first.
 func (d *Driver) seat(c *zk.Conn, a *driver.Acquisition) (*place, driver.Grant, error) {
 	for {
 		p := d.places.get(a.Key, a.Owner)
@@ -55,8 +55,8 @@ func (d *Driver) seat(c *zk.Conn, a *driver.Acquisition) (*place, driver.Grant, 
 	}
 }
 
-// again answers the owner of a lease that asks a second time: the same lease, for
-// no longer.
+// again answers the owner of a lease that requests the key a second time: it gets the same lease,
+// which is not extended.
 func (d *Driver) again(c *zk.Conn, p *place, a *driver.Acquisition) (driver.Grant, error) {
 	sent := time.Now()
 	left := p.until.Load().Sub(sent)
@@ -66,8 +66,8 @@ func (d *Driver) again(c *zk.Conn, p *place, a *driver.Acquisition) (driver.Gran
 	return driver.Grant{Fence: p.fence, Left: min(left, d.session.trust()), Asked: sent}, nil
 }
 
-// touch writes the node of a lease, which proves that session and node are there,
-// and returns ErrLost, and forgets the lease, if they are not.
+// touch writes the node of a lease, which proves that the session and the node still exist. If they
+// do not, it drops the lease and returns ErrLost.
 func (d *Driver) touch(c *zk.Conn, p *place, ttl time.Duration) error {
 	session := c.SessionID()
 	stat, err := c.Set(p.node, lease{ttl: ttl, fence: p.fence}.data(), -1)
@@ -78,23 +78,22 @@ func (d *Driver) touch(c *zk.Conn, p *place, ttl time.Duration) error {
 	case err != nil:
 		return err
 	case stat.EphemeralOwner != session || c.SessionID() != session:
-		_, _ = d.remove(c, p) // of a session that has ended: the server does it too
+		_, _ = d.remove(c, p) // belongs to a session that has ended: the server removes it, too
 		return driver.ErrLost
 	}
 	d.clock.saw(stat.Mtime)
 	return nil
 }
 
-// tries bounds how often a request looks again because the queue has changed.
+// tries limits how often a request starts over because the queue has changed.
 const tries = 5
 
 var errRestless = errors.New("the queue changes all the time")
 
-// try takes a place if no other has one, and gives it back if others were
-// faster.
+// try takes a place if no other owner has one, and gives it back if others were faster.
 func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *driver.Acquisition) (driver.Grant, error) {
 	var created time.Time
-	abreast := false // of the leader, since we asked: what is refused is refused by it
+	abreast := false // the server has caught up with the leader since the request began, so a refusal reflects the leader's state
 	for range tries {
 		if err := ctx.Err(); err != nil {
 			return driver.Grant{}, err
@@ -114,7 +113,7 @@ func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *driver.Acquis
 				return g, nil
 			}
 			if errors.Is(err, driver.ErrFence) {
-				_, _ = d.remove(c, p) // it tries again by itself
+				_, _ = d.remove(c, p) // remove repeats itself after an error
 			}
 		case !abreast:
 			abreast, err = true, d.catchUp(c, a.Key)
@@ -132,14 +131,14 @@ func (d *Driver) try(ctx context.Context, c *zk.Conn, p *place, a *driver.Acquis
 	return driver.Grant{}, errRestless
 }
 
-// fits reports whether one more, at the end of the queue, would hold the key.
+// fits reports whether one more place, at the end of the queue, would hold the key.
 func fits(q *queue, limit int) bool {
 	more := queue{places: append(slices.Clip(q.places), entry{limit: max(limit, 1)})}
 	return more.holders() == len(more.places)
 }
 
-// lookFor looks at the queue of a locked place: it removes what of ours has ended
-// but is still there, and nodes of the owner that came from a reply that was lost.
+// lookFor reads the queue of a locked place. It removes places of this Driver that have ended but
+// still exist, and extra nodes of the owner whose creation replies were lost.
 func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
 	q, err := d.look(c, p.key)
 	if err != nil {
@@ -167,11 +166,10 @@ func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
 	return q, err
 }
 
-// ended reports whether the lease of another owner of this Driver has ended, and
-// makes sure then that its node is gone. The caller holds the place of its own
-// owner, and the other owner may be looking at that one: so this never waits for a
-// second place. One that is busy still stands in the queue; its own request, or its
-// timer, removes it.
+// ended reports whether the lease of another owner of this Driver has ended, and if so makes sure
+// that its node is gone. The caller holds the place of its own owner, and the other owner may be
+// waiting for that place: so ended never waits for a second place. A place that is busy stays in
+// the queue; its own request, or its timer, removes it.
 func (d *Driver) ended(c *zk.Conn, key, owner string, err *error) bool {
 	p := d.places.peek(key, owner)
 	if p == nil || !p.over() || !p.mu.TryLock() {
@@ -188,8 +186,8 @@ func (d *Driver) ended(c *zk.Conn, key, owner string, err *error) bool {
 	return true
 }
 
-// create takes a place at the end of a queue as it was seen. What is not granted goes a
-// TTL after it was sent; nil: its owner waits.
+// create takes a place at the end of a queue as it was read. A place that is not granted is removed
+// one TTL after sent. If sent is nil, its owner waits.
 func (d *Driver) create(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, sent *time.Time) error {
 	if sent != nil {
 		d.keep(p, sent.Add(a.TTL))
@@ -217,14 +215,14 @@ func (d *Driver) create(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, s
 	return err
 }
 
-// Renew moves the deadline to now + TTL. A lease lives in the session that
-// acquired it: for any other Driver it is lost.
+// Renew moves the deadline to now + TTL. A lease belongs to the session that acquired it: for any
+// other Driver it is lost.
 func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	return bounded(ctx, d, "renew", func(c *zk.Conn) (driver.Grant, error) {
 		g, err := d.renew(c, &h)
 		if errors.Is(err, driver.ErrLost) {
 			if why := d.why(c, &h, err); errors.Is(why, driver.ErrLost) {
-				err = why // it is lost, whether that is known or not
+				err = why // the lease is lost, even if the reason is not known
 			}
 		}
 		return g, err
@@ -248,12 +246,12 @@ func (d *Driver) renew(c *zk.Conn, h *driver.LeaseRef) (driver.Grant, error) {
 	return driver.Grant{Fence: p.fence, Left: min(h.TTL, d.session.trust()), Asked: sent}, nil
 }
 
-// Release frees the key, which is at once that of the next in its queue.
+// Release frees the key, and thereby grants it to the next owner in its queue.
 func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	_, err := bounded(ctx, d, "release", func(c *zk.Conn) (struct{}, error) {
 		err := d.release(c, &h)
 		if errors.Is(err, driver.ErrLost) {
-			err = d.why(c, &h, err) // doubt about that is doubt: its repeat would be taken for one of a good release
+			err = d.why(c, &h, err) // doubt here is doubt about the release: a repeated release would be mistaken for the repetition of a good one
 		}
 		return struct{}{}, err
 	}, nil)
@@ -271,7 +269,7 @@ func (d *Driver) release(c *zk.Conn, h *driver.LeaseRef) error {
 		switch found, err := d.remove(c, p); {
 		case err != nil || found:
 			return err
-		case again: // an earlier request has removed it, or an operator
+		case again: // an earlier request, or an operator, has removed the node
 			return d.why(c, h, nil)
 		}
 	}
@@ -295,8 +293,8 @@ func (d *Driver) forgotten(key string, e *entry) bool {
 	return p != nil && p.over()
 }
 
-// vanished is the answer to the release of a key that is free, and that may or may
-// not have been freed by its owner.
+// vanished returns the answer to the release of a key that is free, and that its owner may or may
+// not have freed.
 func vanished(h *driver.LeaseRef) error {
 	if h.Fence == 0 {
 		return nil
@@ -304,7 +302,7 @@ func vanished(h *driver.LeaseRef) error {
 	return driver.ErrForgotten
 }
 
-// releaseOther frees what another Driver acquired for this owner.
+// releaseOther frees a key that another Driver acquired for this owner.
 func (d *Driver) releaseOther(c *zk.Conn, h *driver.LeaseRef, q *queue) error {
 	i := q.find(h.Owner)
 	if i < 0 {

@@ -9,20 +9,20 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A queue is what stands below the node of a plain lock: places in their order.
+// A queue lists the nodes below the node of a plain lock: the places in their order.
 type queue struct {
 	places []entry
-	floor  bool  // a fence above the natural ones was granted
-	parent int64 // the zxid that made the node of the lock; 0: there is none
-	// The zxid that last made or removed something below it.
+	floor  bool  // there is a fence above the natural ones
+	parent int64 // the zxid of the creation of the lock's node; 0: there is none
+	// The zxid of the last creation or removal below that node.
 	changed int64
 }
 
-// unseen is the parent of a queue that was not looked at.
+// unseen is the parent of a queue that was not read.
 const unseen = -1
 
-// An entry is one place, as its name says: owner, limit and sequence number. The
-// owner makes it known again after the reply to its creation was lost.
+// An entry is one place, as its name describes it: owner, limit and sequence number. By the owner a
+// Driver recognises its node after the reply to the creation was lost.
 type entry struct {
 	name  string
 	owner string // escaped
@@ -30,12 +30,12 @@ type entry struct {
 	seq   int32
 }
 
-// placeName is what a place is created as; the server adds the number.
+// placeName returns the name with which a place is created; the server appends the number.
 func placeName(owner string, limit int) string {
 	return escape(owner) + "#" + strconv.Itoa(max(limit, 1)) + "#"
 }
 
-// floorName is the node that remembers a fence above the natural ones.
+// floorName is the name of the node that stores a fence above the natural ones.
 const floorName = "floor"
 
 func readEntry(name string) (entry, bool) {
@@ -48,13 +48,13 @@ func readEntry(name string) (entry, bool) {
 	return entry{name: name, owner: parts[0], limit: int(limit), seq: int32(seq)}, err1 == nil && err2 == nil && limit > 0
 }
 
-// look reads the queue of a lock. Its places are shared with other calls that read it: they
-// are not changed.
+// look reads the queue of a lock. Its places are shared with other calls that read the same queue:
+// the caller must not change them.
 func (d *Driver) look(c *zk.Conn, key string) (queue, error) {
 	return d.reads.share(key, func() (queue, error) { return d.readQueue(c, key) })
 }
 
-// readQueue asks the server. What the names do not belong to is left alone.
+// readQueue reads the queue from the server. It ignores nodes with other names.
 func (d *Driver) readQueue(c *zk.Conn, key string) (queue, error) {
 	names, stat, err := c.Children(d.paths.lock(key))
 	if errors.Is(err, zk.ErrNoNode) {
@@ -70,25 +70,24 @@ func (d *Driver) readQueue(c *zk.Conn, key string) (queue, error) {
 		}
 		q.floor = q.floor || name == floorName
 	}
-	// The server's number starts again below zero after 2^31 places; those that
-	// are there at a time are close to each other.
+	// The server's number wraps around to negative numbers after 2^31 places; places that exist at
+	// the same time have close numbers.
 	slices.SortFunc(q.places, func(a, b entry) int { return int(a.seq - b.seq) })
 	return q, nil
 }
 
-// catchUp returns when the server that we are connected to knows of a lock what
-// its leader knew when it was asked. A server that follows may lag behind, and
-// no message says so: without this it shows holders that have left, and none that
-// have come. Where we look after a write of ours that was answered it is not
-// needed.
+// catchUp returns when the connected server knows the state of a lock that its leader had when the
+// request was sent. A follower may lag behind, and no message says so: without catchUp it shows
+// holders that have left, and not the holders that have come. After an answered write of this
+// session catchUp is not needed.
 func (d *Driver) catchUp(c *zk.Conn, key string) error {
 	_, err := c.Sync(d.paths.lock(key))
 	return err
 }
 
-// holders is how many of the places hold the key: the longest part of the queue
-// in which all limits allow for all that stand before. Places only move forward,
-// so an owner that holds it once holds it until it leaves.
+// holders returns how many of the places hold the key: the longest prefix of the queue whose limits
+// all allow for its length. Places only move forward, so an owner that holds the key holds it until
+// it leaves.
 func (q *queue) holders() int {
 	smallest := len(q.places)
 	for i := range q.places {
@@ -100,13 +99,13 @@ func (q *queue) holders() int {
 	return len(q.places)
 }
 
-// find returns where the owner stands, or -1.
+// find returns the index of the owner's place, or -1.
 func (q *queue) find(owner string) int {
 	owner = escape(owner)
 	return slices.IndexFunc(q.places, func(e entry) bool { return e.owner == owner })
 }
 
-// without returns the queue without the places that drop says.
+// without returns the queue without the places for which drop returns true.
 func (q queue) without(drop func(*entry) bool) queue {
 	q.places = slices.DeleteFunc(slices.Clone(q.places), func(e entry) bool { return drop(&e) })
 	return q

@@ -14,8 +14,8 @@ import (
 // maxTogether is how many leases one transaction renews.
 const maxTogether = 200
 
-// RenewAll moves the deadlines of leases to now + TTL, up to 200 in one transaction. One
-// that is lost takes its transaction back: then each of them is renewed alone.
+// RenewAll moves the deadlines of leases to now + TTL, up to 200 in one transaction. If one of the
+// leases is lost, the transaction is rolled back, and each of its leases is renewed alone.
 func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
 	answers := make([]driver.Renewal, 0, len(hs))
 	for some := range slices.Chunk(hs, maxTogether) {
@@ -36,9 +36,9 @@ func (d *Driver) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Re
 	return answers
 }
 
-// renewTogether renews leases in one transaction, and returns the zero Grant for each that
-// is to be renewed alone: if it is lost, another request is about its place, or the
-// transaction was taken back because of one lease.
+// renewTogether renews leases in one transaction. It returns the zero Grant for each lease that
+// must be renewed alone: the lease is lost, another request holds its place, or the transaction was
+// rolled back because of another lease.
 func (d *Driver) renewTogether(c *zk.Conn, hs []driver.LeaseRef) ([]driver.Grant, error) {
 	grants := make([]driver.Grant, len(hs))
 	var ops []any
@@ -47,7 +47,7 @@ func (d *Driver) renewTogether(c *zk.Conn, hs []driver.LeaseRef) ([]driver.Grant
 	for i := range hs {
 		h := &hs[i]
 		p := d.places.peek(h.Key, h.Owner)
-		if p == nil || !p.mu.TryLock() { // the holder of a place waits for no other
+		if p == nil || !p.mu.TryLock() { // a goroutine that holds a place waits for no other place
 			continue
 		}
 		defer p.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// What a waiter concludes from the event of its watch: the node before it is gone, and
-// it is first, only if the owner of that node had taken the key. Anything else makes it
-// read the queue again.
+// A waiter draws conclusions from the event of its watch: if the node before its own is gone, it is
+// first only if the owner of that node had taken the key. After any other event it reads the queue
+// again.
 func TestView(t *testing.T) {
 	const nothing = "reads the queue"
 	for _, c := range []struct {
@@ -54,8 +54,8 @@ func TestView(t *testing.T) {
 	}
 }
 
-// The waiter right before another one gives up. The one behind it is not first then: it
-// looks which place is before it now, and does not write its node while it waits.
+// The waiter right before another one gives up. The waiter behind it is not first then: it reads
+// which place is before its own now, and does not write its node while it waits.
 func TestWaiterBeforeGivesUp(t *testing.T) {
 	t.Parallel()
 	const getData = 4
@@ -72,7 +72,7 @@ func TestWaiterBeforeGivesUp(t *testing.T) {
 	}()
 	queuedBehind(t, d, "k", 1)
 	next := await(t, lock.New(last, "c"), "k")
-	watches := func(n int32) { // of the node before it; the answer to Now comes after that to what was sent before
+	watches := func(n int32) { // until it watches the node before its own; the reply to Now comes after the replies to earlier requests
 		eventually(t, "the last one watches", func() bool { return p.asked[getData].Load() >= n || len(next) > 0 })
 		now(t, last)
 	}

@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	recheck   = 5 * time.Second        // how often a waiter makes sure of its own node
-	waitRetry = 250 * time.Millisecond // after doubt
-	leaveTime = time.Second            // for giving a place up
+	recheck   = 5 * time.Second        // how often a waiter checks that its own node exists
+	waitRetry = 250 * time.Millisecond // the pause after doubt
+	leaveTime = time.Second            // the time to give a place up
 )
 
-// Wait takes a place in the queue of the lock and returns when it stands in
-// front, its node is there and its session answers. It watches the place right
-// before it, and no other. After doubt it looks again; if its node or session
-// was lost it takes a place at the end. When ctx ends it gives the place up, for
-// which it may take a second; then it is given up beside, and by the end of the
-// session at the latest.
+// Wait takes a place in the queue of the lock and returns when the place is at the front, its node
+// exists and its session answers. It watches only the place right before its own. After doubt it
+// reads the queue again; if its node or session was lost, it takes a place at the end. When ctx
+// ends, it gives the place up, which may take a second; after that the place is given up in the
+// background, at the latest by the end of the session.
 func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Grant{}, fmt.Errorf("zklock: wait: %w", err)
@@ -39,10 +38,10 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	return g, err
 }
 
-// errBehind means that others stand before us.
+// errBehind means that other places are before ours.
 var errBehind = errors.New("others stand before")
 
-// wait waits until it is granted or ctx ends.
+// wait waits until the owner is granted the key or ctx ends.
 func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (driver.Grant, error) {
 	p, g, err := d.seat(c, a)
 	defer p.mu.Unlock()
@@ -55,7 +54,7 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (d
 			return g, nil
 		}
 		if errors.Is(err, errBehind) {
-			a.NoteRefusal(&driver.HeldError{Key: a.Key}) // for how long would take one more look
+			a.NoteRefusal(&driver.HeldError{Key: a.Key}) // the time left would take one more read
 		} else {
 			a.NoteRefusal(err)
 		}
@@ -66,7 +65,7 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (d
 			err = d.held(c, a.Key, &q)
 		}
 	}
-	_, _ = d.remove(c, p) // it tries again by itself
+	_, _ = d.remove(c, p) // remove repeats itself after an error
 	switch {
 	case ctx.Err() == nil:
 		return driver.Grant{}, errClosed
@@ -76,29 +75,29 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (d
 	return driver.Grant{}, fmt.Errorf("%w: %w", ctx.Err(), err)
 }
 
-// leave gives up a grant that no caller took.
+// leave gives up a grant that no caller received.
 func (d *Driver) leave(c *zk.Conn, a *driver.Acquisition) {
 	if p := d.places.find(a.Key, a.Owner); p != nil {
 		defer p.mu.Unlock()
-		_, _ = d.remove(c, p) // it tries again by itself
+		_, _ = d.remove(c, p) // remove repeats itself after an error
 	}
 }
 
-// A view is what a waiter watches, and what it has learned that way.
+// A view is the watch of a waiter, and the conclusions from its events.
 //
-// A waiter writes its node when it takes the key, and at no other time before. One that
-// has only exclusive places before it watches the one right before it: when that
-// node was written its owner held the key alone, and nothing stands before it any
-// more. So when it goes the next one is first, and need not read the queue.
+// A waiter writes its node when it takes the key, and never before that. If all places before a
+// waiter are exclusive, it watches the one right before its own. When that node is written, its
+// owner holds the key alone, and no other place is before it. So when that node is removed, this
+// waiter is first, and need not read the queue.
 type view struct {
 	changed <-chan zk.Event // nil: nothing is watched
-	before  string          // the only node that is watched; empty: the whole queue is
+	before  string          // the only node that is watched; empty: the whole queue is watched
 	parent  int64           // of the queue
 	held    bool            // the owner of the node before has taken the key
 	first   bool            // and has left
 }
 
-// saw takes the event of the watch. A watch that was lost says nothing.
+// saw processes the event of the watch. If the watch was lost, nothing follows from it.
 func (v *view) saw(e zk.Event) {
 	v.changed = nil
 	switch {
@@ -111,8 +110,8 @@ func (v *view) saw(e zk.Event) {
 	}
 }
 
-// stand looks where the place stands, and takes one if there is none. It returns
-// the grant, or errBehind and the watch of a change in v, or doubt.
+// stand reads the position of the place, and takes a place if there is none. It returns the grant;
+// or errBehind, and the watch for a change in v; or doubt.
 func (d *Driver) stand(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (driver.Grant, error) {
 	if v.held {
 		if g, err := d.next(c, p, a, v); !errors.Is(err, errMoved) {
@@ -121,7 +120,7 @@ func (d *Driver) stand(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (dr
 	}
 	*v = view{}
 	for range tries {
-		if p.node == "" && !p.doubtful { // the place that stood there before matters only from now on
+		if p.node == "" && !p.doubtful { // other places count only from the creation of this one on
 			if err := d.create(c, p, a, &queue{parent: unseen}, nil); err != nil {
 				return driver.Grant{}, err
 			}
@@ -156,11 +155,11 @@ func (d *Driver) stand(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (dr
 	return driver.Grant{}, errRestless
 }
 
-// next waits for the end of an owner that holds the key alone, right before the
-// place, and takes the key after it. The queue is not read for it.
+// next waits until the owner right before the place, which holds the key alone, has left, and then
+// takes the key. It does not read the queue.
 func (d *Driver) next(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (driver.Grant, error) {
 	if !v.first {
-		_, _, changed, err := c.GetW(v.before) // sets no watch if it is gone
+		_, _, changed, err := c.GetW(v.before) // sets no watch if the node is gone
 		switch {
 		case err == nil:
 			v.changed = changed
@@ -175,9 +174,9 @@ func (d *Driver) next(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (dri
 	return d.confirm(c, p, a, &q, time.Time{})
 }
 
-// watch watches what may let the i-th place in: the place right before it. If
-// more than one may hold the key the end of any may, and the whole queue is
-// watched. An error that there is no node says that the queue has changed already.
+// watch watches the nodes whose change may let the i-th place in: the place right before it or, if
+// several owners may hold the key, the whole queue, since any of them may leave. zk.ErrNoNode means
+// that the queue has already changed.
 func (d *Driver) watch(c *zk.Conn, key string, q *queue, i int, v *view) error {
 	path := d.paths.lock(key)
 	if slices.ContainsFunc(q.places[:i+1], func(e entry) bool { return e.limit > 1 }) {
@@ -191,15 +190,15 @@ func (d *Driver) watch(c *zk.Conn, key string, q *queue, i int, v *view) error {
 		return err
 	}
 	before := path + "/" + q.places[i-1].name
-	_, stat, changed, err := c.GetW(before) // sets no watch if it is gone
+	_, stat, changed, err := c.GetW(before) // sets no watch if the node is gone
 	if err == nil {
 		*v = view{changed: changed, before: before, parent: q.parent, held: stat.Version > 0}
 	}
 	return err
 }
 
-// sleep returns when something has changed, the own node is gone, or after doubt
-// when it is time to ask again.
+// sleep returns when the watched node has changed, the waiter's own node is gone or, after doubt,
+// when it is time for the next request.
 func (d *Driver) sleep(ctx context.Context, c *zk.Conn, p *place, v *view) {
 	pause := recheck
 	if v.changed == nil {

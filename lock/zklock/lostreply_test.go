@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// lose does what is answered by n messages, and loses the last of them.
+// lose calls do, which gets n replies, and loses the last of them.
 func lose(t *testing.T, p *proxy, n int32, do func() error) {
 	t.Helper()
 	p.cut.Store(n)
@@ -22,7 +22,7 @@ func lose(t *testing.T, p *proxy, n int32, do func() error) {
 	}
 }
 
-// settled asks until there is an answer: the client needs a moment to connect.
+// settled calls do until there is an answer: the client needs a moment to connect.
 func settled[T any](t *testing.T, do func() (T, error)) (v T) {
 	t.Helper()
 	var err error
@@ -33,8 +33,8 @@ func settled[T any](t *testing.T, do func() (T, error)) (v T) {
 	return v
 }
 
-// A node was created and the reply was lost: the owner asks again, finds its own
-// node and is granted with it; there is no second one.
+// A node was created and the reply was lost: the owner repeats the request, finds its own node and
+// is granted the key with it; there is no second node.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -44,9 +44,9 @@ func TestLostReply(t *testing.T) {
 	hold(t, lock.New(d, "warm"), "warm")
 	req := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 	acquire := func() (driver.Grant, error) { return d.Acquire(t.Context(), req) }
-	must(t, d.Release(t.Context(), holding(req, settled(t, acquire)))) // makes the parent
+	must(t, d.Release(t.Context(), holding(req, settled(t, acquire)))) // creates the parent
 
-	lose(t, p, 2, func() error { _, err := acquire(); return err }) // a look, and the creation
+	lose(t, p, 2, func() error { _, err := acquire(); return err }) // a read, and the creation
 	if n := len(places(t, op, d, "k")); n != 1 {
 		t.Fatalf("%d places after the lost reply, want 1", n)
 	}
@@ -57,7 +57,7 @@ func TestLostReply(t *testing.T) {
 	if again := settled(t, acquire); again.Fence != g.Fence {
 		t.Errorf("asked a third time the fence is %d, was %d", again.Fence, g.Fence)
 	}
-	lose(t, p, 2, func() error { return d.Release(t.Context(), holding(req, g)) }) // a look, and the removal
+	lose(t, p, 2, func() error { return d.Release(t.Context(), holding(req, g)) }) // a read, and the removal
 	if n := len(places(t, op, d, "k")); n != 0 {
 		t.Errorf("%d places after the release", n)
 	}
@@ -68,8 +68,8 @@ func holding(a driver.Acquisition, g driver.Grant) driver.LeaseRef {
 	return driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL}
 }
 
-// The owner of a node whose reply was lost never comes back, though its session
-// lives: the node goes when the time that was asked for has passed.
+// The owner of a node whose reply was lost never comes back, although its session lives on: the
+// node is removed when its TTL has passed.
 func TestLostReplyOfWhoGivesUp(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -85,8 +85,8 @@ func TestLostReplyOfWhoGivesUp(t *testing.T) {
 	eventually(t, "the end of the place", func() bool { return len(places(t, op, d, "k")) == 0 && d.Places() == 0 })
 }
 
-// The reply to a waiter's creation is lost: it goes on waiting in the place that
-// it has, and gets the key.
+// The reply to a waiter's creation is lost: the waiter continues in the place that it has, and gets
+// the key.
 func TestLostReplyOfAWaiter(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)

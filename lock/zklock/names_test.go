@@ -57,7 +57,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// Two texts never have one name, and names are what ZooKeeper allows.
+// Two different texts never have the same name, and ZooKeeper accepts all names.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"", ".", "..", "...", "a/b", "a%2Fb", "#", "é", "\x00", "%", "%2"} {
 		f.Add(s)

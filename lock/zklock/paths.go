@@ -11,13 +11,13 @@ import (
 
 // A layout names the nodes of a namespace.
 type layout struct {
-	root   string // of the namespace and version of the format
-	locks  string // of the plain locks
+	root   string // the node of the namespace and version of the format
+	locks  string // the parent of the plain locks
 	series string
 	nodes  string
 	clock  string
-	taken  string // what is kept of leases that were taken
-	audit  string // the number of the newest record of a control change; the records are below
+	taken  string // the parent of the records of leases that were taken
+	audit  string // its data is the number of the newest record of a control change; the records are below it
 }
 
 func newLayout(namespace string) layout {
@@ -25,30 +25,30 @@ func newLayout(namespace string) layout {
 	return layout{root: root, locks: root + "/locks", series: root + "/series", nodes: root + "/nodes", clock: root + "/clock", taken: root + "/taken", audit: root + "/audit"}
 }
 
-// lock is the parent of the places of a plain lock.
+// lock returns the path of the parent of the places of a plain lock.
 func (l *layout) lock(key string) string { return l.locks + "/" + escape(key) }
 
-// of is the node of a series.
+// of returns the path of the node of a series.
 func (l *layout) of(key string) string { return l.series + "/" + escape(key) }
 
-// names escapes the names of nodes, in which there is no slash.
+// names escapes the names of nodes, which contain no slash.
 var names = driver.NewEscaping("._~:-")
 
-// escape writes s as the name of a node: see names. Two texts never have one escape.
+// escape returns s as the name of a node: see names. Two different texts never have the same name.
 func escape(s string) string {
-	if strings.Trim(s, ".") == "" { // . and .. are no names
+	if strings.Trim(s, ".") == "" { // . and .. are not valid names
 		return strings.Repeat("%2E", len(s))
 	}
 	return names.Escape(s)
 }
 
-// unescape undoes escape, and reports whether s can have come from it.
+// unescape reverses escape, and reports whether s can be a result of it.
 func unescape(s string) (string, bool) {
 	text, ok := driver.Unescape(s)
 	return text, ok && escape(text) == s
 }
 
-// ensure creates the nodes above and at path that are missing.
+// ensure creates the missing nodes of a path.
 func (d *Driver) ensure(c *zk.Conn, path string) error {
 	for i, r := range path + "/" {
 		if r != '/' || i == 0 {
@@ -62,8 +62,8 @@ func (d *Driver) ensure(c *zk.Conn, path string) error {
 	return nil
 }
 
-// contain creates the parent of a lock's places. It is a container: the server
-// removes it some time after the last place is gone.
+// contain creates the parent of a lock's places. It is a container: the server removes it some time
+// after the last place is gone.
 func (d *Driver) contain(c *zk.Conn, path string) error {
 	err := d.within(c, path[:strings.LastIndexByte(path, '/')], func() error {
 		_, err := c.CreateContainer(path, nil, zk.FlagContainer, d.options.ACL)
@@ -75,8 +75,8 @@ func (d *Driver) contain(c *zk.Conn, path string) error {
 	return err
 }
 
-// within does f, and once more after the missing nodes above what it needs were
-// created.
+// within calls f. If a node is missing, it creates the nodes at and above parent, and calls f once
+// more.
 func (d *Driver) within(c *zk.Conn, parent string, f func() error) error {
 	err := f()
 	if !errors.Is(err, zk.ErrNoNode) {

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// A proxy passes connections on to a server. It can cut a connection instead of
-// passing on one of the server's messages, and go silent: nothing is passed on
-// any more, either way, and nothing is closed.
+// A proxy forwards connections to a server. Instead of forwarding one of the server's messages it
+// can cut the connection. It can also go silent: then it forwards nothing in either direction, and
+// closes nothing.
 type proxy struct {
 	net.Listener
-	cut    atomic.Int32 // the how-manieth message from now on is cut; 0: none
+	cut    atomic.Int32 // cuts the connection at this message, counted from now on; 0: at none
 	silent atomic.Bool
-	slow   atomic.Bool      // nothing is passed on until it is false again
-	asked  [32]atomic.Int32 // requests passed on, by their operation
+	slow   atomic.Bool      // nothing is forwarded while it is true
+	asked  [32]atomic.Int32 // forwarded requests, by operation
 	read   atomic.Int64     // bytes of the server's messages
 	wg     sync.WaitGroup
 	mu     sync.Mutex
@@ -38,7 +38,7 @@ func newProxy(t *testing.T, server string) *proxy {
 	return p
 }
 
-// creates is how many requests for a new node were passed on.
+// creates returns how many requests for a new node were forwarded.
 func (p *proxy) creates() int32 {
 	const create, create2, createContainer = 1, 15, 19
 	return p.asked[create].Load() + p.asked[create2].Load() + p.asked[createContainer].Load()
@@ -56,7 +56,7 @@ func (p *proxy) sever() {
 	p.conns = nil
 }
 
-// relay joins each connection that l accepts with one to a server, until l is closed.
+// relay joins each connection that l accepts with a connection to a server, until l is closed.
 func relay(l net.Listener, server string, join func(in, out net.Conn)) {
 	for {
 		in, err := l.Accept()
@@ -80,7 +80,7 @@ func (p *proxy) join(in, out net.Conn) {
 	p.wg.Go(func() { p.pass(out, in, true) })
 }
 
-// pass passes messages on, each its length and that many bytes.
+// pass forwards messages, each of which is its length and that many bytes.
 func (p *proxy) pass(from, to net.Conn, replies bool) {
 	defer from.Close()
 	defer to.Close()

@@ -2,25 +2,25 @@ package zklock
 
 import "sync"
 
-// reads are those of queues that are under way. A call that reads a queue while one is
-// read takes part in the next read, which begins after it asked: a crowd in one
-// process reads its queue a few times, and not once for each of the crowd.
+// reads are the running reads of queues. A call that comes while its queue is read shares the next
+// read, which begins after the call: a crowd in one process reads its queue a few times, and not
+// once for each owner.
 type reads struct {
 	mu    sync.Mutex
 	byKey map[string]*line
 }
 
-// A line is the reads of one queue: the one under way, or just done, and the one to come.
+// A line holds the reads of one queue: the one that runs, or has just ended, and the next one.
 type line struct{ now, next *look }
 
-// A look is one read. What it read is shared, and never changed.
+// A look is one read. Its result is shared, and never changed.
 type look struct {
 	done  chan struct{}
 	queue queue
 	err   error
 }
 
-// share returns what read returns, called after share was.
+// share returns the result of a call of read that began after the call of share.
 func (s *reads) share(key string, read func() (queue, error)) (queue, error) {
 	l, before, leads := s.join(key)
 	if !leads {
@@ -28,7 +28,7 @@ func (s *reads) share(key string, read func() (queue, error)) (queue, error) {
 		return l.queue, l.err
 	}
 	if before != nil {
-		<-before.done // it waits for the server alone
+		<-before.done // it waits only for the server
 		s.begin(key, l)
 	}
 	l.queue, l.err = read()
@@ -37,7 +37,8 @@ func (s *reads) share(key string, read func() (queue, error)) (queue, error) {
 	return l.queue, l.err
 }
 
-// join returns the read to take part in, and whether it is to be led, after another.
+// join returns the read to share. If leads is true, the caller must perform it, after before has
+// ended.
 func (s *reads) join(key string) (l, before *look, leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,14 +58,14 @@ func (s *reads) join(key string) (l, before *look, leads bool) {
 	return at.next, nil, false
 }
 
-// begin makes the next read the one under way: a request that comes later waits for another.
+// begin makes the next read the running one: a later request waits for another read.
 func (s *reads) begin(key string, l *look) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byKey[key].now, s.byKey[key].next = l, nil
 }
 
-// end forgets the line of a key if no request looks any more.
+// end drops the line of a key if no request waits for another read.
 func (s *reads) end(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

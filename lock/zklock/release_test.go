@@ -12,9 +12,8 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// A lease that one Driver acquired is freed through another one by its owner and with
-// its fence, or with no fence at all; a fence that is one off, or another owner's name,
-// frees nothing.
+// A lease that one Driver acquired is freed through another one by its owner, with its fence or
+// with no fence at all. A fence that is off by one, or another owner's name, frees nothing.
 func TestReleaseThroughAnotherDriver(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -51,9 +50,8 @@ func TestReleaseThroughAnotherDriver(t *testing.T) {
 	}
 }
 
-// The node of a lease is replaced by one of another session, which may end at any
-// moment: its owner has lost the lease, and is granted the key again with a higher
-// fence and a node of its own.
+// The node of a lease is replaced by a node of another session, which may end at any moment: its
+// owner has lost the lease, and is granted the key again with a higher fence and a node of its own.
 func TestReplacedNode(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)

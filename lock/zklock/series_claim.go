@@ -13,7 +13,7 @@ var claims = kind[series.Claim, series.Answer]{
 	doubt: func(_ *series.Claim, err error) series.Answer { return series.Answer{Err: err} },
 }
 
-// Claim asks for numbers.
+// Claim claims numbers.
 func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return claims.ask(ctx, d, cs)
 }

@@ -30,21 +30,21 @@ var controls = kind[series.Control, series.ControlAnswer]{
 	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },
 }
 
-// Control makes a change of a series, and appends its record in the same step.
+// Control changes a series, and appends its audit record in the same step.
 func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAnswer {
 	return controls.ask(ctx, d, []series.Control{c})[0]
 }
 
-// An audit is the node above the records, whose data is the number of the newest, and the
-// record that a step appends.
+// An audit is the parent node of the audit records, whose data is the number of the newest record,
+// and the record that a step appends.
 type audit struct {
 	last    int64
 	version int32
 	record  *series.AuditRecord
 }
 
-// read reads the number of the newest record, and creates the node if there is none: a
-// record and its number are written in one step, which no other client comes between.
+// read reads the number of the newest record, and creates the node if there is none. A record and
+// its number are written in one step, which no other client can interrupt.
 func (a *audit) read(d *Driver, c *zk.Conn) error {
 	data, stat, err := c.Get(d.paths.audit)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -66,7 +66,7 @@ func (a *audit) read(d *Driver, c *zk.Conn) error {
 	return nil
 }
 
-// writes are the operations that append the record, none if there is none.
+// writes returns the operations that append the record, or none if there is no record.
 func (a *audit) writes(d *Driver) ([]any, error) {
 	if a.record == nil {
 		return nil, nil
@@ -81,17 +81,17 @@ func (a *audit) writes(d *Driver) ([]any, error) {
 	}, nil
 }
 
-// drop removes the record that is too old for the one that was appended.
+// drop removes the record that has become too old.
 func (a *audit) drop(d *Driver, c *zk.Conn) {
 	if a.record != nil && a.record.Number > series.MaxAudit {
-		_ = c.Delete(d.paths.recordOf(a.record.Number-series.MaxAudit), -1) // it takes room, and is not read
+		_ = c.Delete(d.paths.recordOf(a.record.Number-series.MaxAudit), -1) // it only takes room: no request reads it
 	}
 }
 
 func (l *layout) recordOf(number int64) string { return l.audit + "/" + strconv.FormatInt(number, 10) }
 
-// Audit returns the newest n records. Each is a node, and one of a series is found by
-// reading them from the newest on.
+// Audit returns the newest n records. Each record is a node; the records of one series are found by
+// reading all from the newest on.
 func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
 	return bounded(ctx, d, "audit", func(c *zk.Conn) ([]series.AuditRecord, error) { return d.records(ctx, c, key, n) }, nil)
 }
@@ -129,7 +129,7 @@ func (d *Driver) records(ctx context.Context, c *zk.Conn, key string, n int) (fo
 	return found, nil
 }
 
-// recordsBefore reads the records with the numbers from last down to after, without it.
+// recordsBefore reads the records with the numbers from last down to after, without after itself.
 func (d *Driver) recordsBefore(ctx context.Context, c *zk.Conn, last, after int64) ([]series.AuditRecord, error) {
 	texts, errs := make([]string, last-after), make([]error, last-after)
 	parallel(len(texts), func(i int) {
@@ -140,7 +140,7 @@ func (d *Driver) recordsBefore(ctx context.Context, c *zk.Conn, last, after int6
 		}
 	})
 	for _, err := range errs {
-		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a later change has removed it
+		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a later change has removed the record
 			return nil, err
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// fewLines is how many of its newest lines each series keeps whatever the others
-// have, in its own node; with more they become a chunk. So do fewer with manyBytes
-// of errors' texts, which are not kept whatever the others have.
+// Each series keeps its newest fewLines lines in its own node, however many bytes the other series
+// have. More lines become a chunk. So do fewer lines whose error texts have manyBytes; these texts
+// are dropped if the series has no room for a chunk.
 const (
 	fewLines  = 16
 	manyBytes = 4096
@@ -33,9 +33,9 @@ func chunkPath(series string, number int64) string {
 	return series + "/lines" + strconv.FormatInt(number, 10)
 }
 
-// flush makes a chunk of the newest lines but the last, which may still fold, if
-// they are many, and drops the oldest chunks over the bounds. It returns the data
-// of the new chunk and the numbers of those that go.
+// flush makes a chunk of the newest lines, except for the last, which may still fold, if they are
+// many. It then drops the oldest chunks above the limits. It returns the data of the new chunk and
+// the numbers of the dropped ones.
 func (d *Driver) flush(c *zk.Conn, r *record) (full []byte, dropped []int64, err error) {
 	n := len(r.tail) - 1
 	if n < fewLines && errorBytes(r.tail[:max(n, 0)]) < manyBytes {
@@ -63,7 +63,7 @@ func (d *Driver) flush(c *zk.Conn, r *record) (full []byte, dropped []int64, err
 	return full, r.shrink(d.options.JournalLines, allowed), nil
 }
 
-// allowance is how many bytes of chunks a series may have: its equal part.
+// allowance returns how many bytes of chunks a series may have: an equal share.
 func (d *Driver) allowance(c *zk.Conn) (int64, error) {
 	_, stat, err := c.Exists(d.paths.series)
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *Driver) allowance(c *zk.Conn) (int64, error) {
 	return d.options.JournalBytes / max(int64(stat.NumChildren), 1), nil
 }
 
-// shrink drops the oldest chunks over the bounds, but not the newest.
+// shrink drops the oldest chunks above the limits, but never the newest.
 func (r *record) shrink(lines int, bytes int64) (dropped []int64) {
 	have, size := len(r.tail), int64(0)
 	for _, k := range r.chunks {
@@ -87,10 +87,10 @@ func (r *record) shrink(lines int, bytes int64) (dropped []int64) {
 	return dropped
 }
 
-// drop removes chunks that nothing refers to any more.
+// drop removes chunks to which no series refers any more.
 func (d *Driver) drop(c *zk.Conn, path string, numbers []int64) {
 	for _, n := range numbers {
-		_ = c.Delete(chunkPath(path, n), -1) // it takes room, and does nothing else
+		_ = c.Delete(chunkPath(path, n), -1) // a chunk that stays only takes room
 	}
 }
 
@@ -115,7 +115,7 @@ func (d *Driver) journal(c *zk.Conn, key string, n int) (series.Journal, error) 
 		if j.Lines, whole, err = d.lines(c, r, n); err != nil {
 			return j, err
 		}
-		if whole || try == tries-1 { // what is missing after so many looks was removed
+		if whole || try == tries-1 { // a chunk that is still missing after so many reads was removed
 			j.Truncated = r.cut || !whole
 			break
 		}
@@ -126,8 +126,8 @@ func (d *Driver) journal(c *zk.Conn, key string, n int) (series.Journal, error) 
 	return j, nil
 }
 
-// lines reads the newest chunks of a journal until there are more than n lines,
-// all if n <= 0, and reports whether none of those was missing.
+// lines reads the newest chunks of a journal until there are more than n lines, or all chunks if n
+// <= 0. It reports whether none of these chunks was missing.
 func (d *Driver) lines(c *zk.Conn, r *record, n int) (all []series.Line, whole bool, err error) {
 	first, have := len(r.chunks), len(r.tail)
 	for first > 0 && (n <= 0 || have <= n) {
@@ -172,7 +172,7 @@ func (d *Driver) list(c *zk.Conn) ([]string, error) {
 	for _, name := range names {
 		key, ok := unescape(name)
 		if !ok {
-			key = name // no series has this name: a request for it says so
+			key = name // no series has this name: a request for it returns the error
 		}
 		keys = append(keys, key)
 	}
@@ -190,8 +190,7 @@ func keepLines(lines []series.Line) []series.KeptLine {
 	return kept
 }
 
-// readLines reads a chunk. One that cannot be read is an error: what it said is
-// not known.
+// readLines reads a chunk. A chunk that cannot be read is an error: its content is not known.
 func readLines(path string, data []byte) ([]series.Line, error) {
 	var kept []series.KeptLine
 	if err := json.Unmarshal(data, &kept); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Beat records that node lives for ttl more: its node holds the ttl, and was written
-// at the time of the beat. It stays for a day after the last one.
+// Beat records that node lives for another ttl: its ZooKeeper node holds the ttl, and its
+// modification time is the time of the beat. That node is kept for a day after the last beat.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	return bounded(ctx, d, "beat", func(c *zk.Conn) (series.BeatAnswer, error) { return d.beat(c, node, ttl) }, nil)
 }
@@ -35,20 +35,20 @@ func (d *Driver) beat(c *zk.Conn, node string, ttl time.Duration) (series.BeatAn
 			p.Nodes = append(p.Nodes, m.Node)
 		}
 	}
-	if !slices.Contains(p.Nodes, node) { // there are too many
+	if !slices.Contains(p.Nodes, node) { // the node is not listed: there are too many
 		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], node)
 		slices.Sort(p.Nodes)
 	}
 	return p, nil
 }
 
-// left is what the node of a member holds that left.
+// left is the data of a member that left.
 const left = "left"
 
 // maxMembers is how many members one step reads.
 const maxMembers = 5000
 
-// write writes the node of a member and returns when.
+// write writes the node of a member and returns the time of the write.
 func (d *Driver) write(c *zk.Conn, path string, data []byte) (ms int64, err error) {
 	for range tries {
 		stat, err := c.Set(path, data, -1)
@@ -70,8 +70,8 @@ func (d *Driver) write(c *zk.Conn, path string, data []byte) (ms int64, err erro
 	return 0, errRestless
 }
 
-// members reads the members as they are at ms. To tidy is to remove those that are
-// over for a day.
+// members reads the members as they are at ms. If tidy is true, it removes members that have been
+// gone for a day.
 func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]series.Member, error) {
 	names, _, err := c.Children(d.paths.nodes)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -87,14 +87,15 @@ func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]series.Member, erro
 	return series.LatestMembers(all, ms), errors.Join(errs...)
 }
 
-// firstNames are the names that one step reads. The server lists them in no order: of too
-// many each step reads the same ones, and what is over among them makes room for others.
+// firstNames returns the names that one step reads. The server lists them in no particular order.
+// If there are too many, each step reads the same ones, and removing the outdated ones among them
+// makes room for others.
 func firstNames(names []string) []string {
 	slices.Sort(names)
 	return names[:min(len(names), maxMembers)]
 }
 
-// member reads one; without a name it is none.
+// member reads one member. It returns a member without a name if there is none.
 func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Member, error) {
 	path := d.paths.nodes + "/" + name
 	data, stat, err := c.Get(path)
@@ -113,7 +114,7 @@ func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Me
 		m = series.Member{Until: stat.Mtime + ttl}
 	}
 	if over := max(m.Until, m.Left) <= ms-series.GoneFor.Milliseconds(); over && tidy {
-		_ = c.Delete(path, stat.Version) // it takes room, and does nothing else
+		_ = c.Delete(path, stat.Version) // a node that stays only takes room
 		return series.Member{}, nil
 	}
 	node, ok := unescape(name)
@@ -124,7 +125,7 @@ func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Me
 	return m, nil
 }
 
-// Leave takes node off the list of those that live, and records when it left.
+// Leave removes the node from the list of living nodes, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
 	_, err := bounded(ctx, d, "leave", func(c *zk.Conn) (bool, error) {
 		_, err := c.Set(d.paths.nodes+"/"+escape(node), []byte(left), -1)

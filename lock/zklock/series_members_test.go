@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// Of more members than one step reads it is always the same that it reads, in whatever
-// order the server lists them.
+// If there are more members than one step reads, each step reads the same ones, in whatever order
+// the server lists them.
 func TestMembersAreChosenByName(t *testing.T) {
 	for _, more := range []int{-1, 0, 1, 100} {
 		names := make([]string, zklock.MaxMembers+more)

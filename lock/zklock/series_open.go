@@ -29,8 +29,7 @@ var seriesReads = kind[string, series.Series]{
 	doubt: func(key *string, err error) series.Series { return series.Series{Key: *key, Err: err} },
 }
 
-// Open registers series and reads them, and then records the revisions that they
-// were opened with.
+// Open registers series and reads them, and then records the revisions with which they were opened.
 func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	out := openings.ask(ctx, d, os)
 	for i, s := range d.record(ctx, os, out) {
@@ -47,7 +46,7 @@ func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series 
 	return seriesReads.ask(ctx, d, keys)
 }
 
-// A seen is what is known of the revision that a series was opened with.
+// A seen is the recorded history of the revision with which a series was opened.
 type seen struct {
 	series.Seen
 	err error
@@ -86,14 +85,14 @@ func (d *Driver) record(ctx context.Context, os []series.OpenRequest, opened []s
 
 func (d *Driver) sightingsPath(key string) string { return d.paths.of(key) + "/revisions" }
 
-// sightings reads the revisions of a series, by when they were seen first. The
-// version is that of their node, -1 if there is none.
+// sightings reads the revisions of a series, ordered by when they were first seen. version is the
+// version of their node, -1 if there is none.
 func (d *Driver) sightings(c *zk.Conn, key string) (seen series.Sightings, version int32, err error) {
 	return stored[series.Sightings](c, d.sightingsPath(key))
 }
 
-// stored reads a value that a node has as JSON, and the version of the node: -1 if there is none. A value
-// that cannot be read is the zero one.
+// stored reads a value that a node holds as JSON, and the version of the node, -1 if there is none.
+// If the value cannot be read, stored returns its zero value.
 func stored[T any](c *zk.Conn, path string) (value T, version int32, err error) {
 	var none T
 	data, stat, err := c.Get(path)
@@ -109,7 +108,7 @@ func stored[T any](c *zk.Conn, path string) (value T, version int32, err error) 
 	return value, stat.Version, nil
 }
 
-// sight records the revision that a node opens the series with.
+// sight records the revision with which a node opens the series.
 func (d *Driver) sight(c *zk.Conn, ms, mark int64, o *series.OpenRequest) (series.Seen, error) {
 	for {
 		all, version, err := d.sightings(c, o.Key)

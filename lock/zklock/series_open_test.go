@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// open registers series and returns a number of each that is due.
+// open registers series and returns a number that is due in each.
 func open(t *testing.T, d *zklock.Driver, keys ...string) int64 {
 	t.Helper()
 	os := make([]series.OpenRequest, len(keys))
@@ -36,8 +36,8 @@ func claimOf(key, owner string, number int64) series.Claim {
 		Attempts: 3, Window: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 }
 
-// A claim and an ending were carried out and their replies were lost: the asker
-// is in doubt, asks again, and gets what it was given, with the same fence.
+// A claim and an ending were carried out and their replies were lost: their owner is in doubt,
+// repeats them, and gets the same answers, with the same fence.
 func TestLostReplyOfAClaim(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -75,9 +75,8 @@ func TestLostReplyOfAClaim(t *testing.T) {
 	}
 }
 
-// Six sessions claim the same numbers of the same series at the same time, again
-// and again, while the journals grow over a node: each number is granted once and
-// has one line.
+// Six sessions claim the same numbers of the same series at the same time, again and again, while
+// the journals outgrow a node: each number is granted once and has one line.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -129,8 +128,8 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// miss has the next numbers of a series missed, of two revisions in turn, so that
-// no lines fold.
+// miss lets the next numbers of a series be missed, with two revisions in turn, so that no lines
+// fold.
 func miss(t *testing.T, d *zklock.Driver, key string, from, n int64) {
 	t.Helper()
 	waitOn(t, d, time.Duration(n+10)*time.Millisecond)
@@ -149,8 +148,8 @@ func miss(t *testing.T, d *zklock.Driver, key string, from, n int64) {
 	}
 }
 
-// The journals of a namespace share a budget, and what is dropped takes its nodes
-// with it. Each series keeps its newest lines whatever the others have.
+// The journals of a namespace share a budget, and dropped lines are removed with their nodes. Each
+// series keeps its newest lines, however many lines the others have.
 func TestJournalBudget(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -158,7 +157,7 @@ func TestJournalBudget(t *testing.T) {
 	for _, c := range []struct {
 		budget      int64
 		least, most int // lines
-		nodes       int // the revisions have one
+		nodes       int // including one for the revisions
 	}{
 		{budget: 20_000, least: 50, most: 120, nodes: 7},
 		{budget: 1, least: 16, most: 17, nodes: 1},
@@ -181,13 +180,13 @@ func TestJournalBudget(t *testing.T) {
 	}
 }
 
-// Journals full of the longest texts of errors stay within their bytes, but for the newest lines of
-// each series; those have few of them. No node is longer than ZooKeeper takes.
+// Journals full of the longest texts of errors stay within their limit in bytes, except for the
+// newest lines of each series, which have few texts. No node is longer than ZooKeeper accepts.
 func TestJournalsOfErrors(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	const writers, rounds, newest = 3, 40, 4096 + series.MaxErrorText // bytes of texts that a series has in its own node
+	const writers, rounds, newest = 3, 40, 4096 + series.MaxErrorText // bytes of error texts that a series has in its own node
 	for _, budget := range []int64{30_000, 1} {
 		d := newDriver(t, addr, zklock.Options{Namespace: fresh(), JournalBytes: budget})
 		keys := []string{"a", "b", "c"}
@@ -211,7 +210,7 @@ func TestJournalsOfErrors(t *testing.T) {
 					t.Fatalf("the end of a run: %+v", e)
 				}
 			}
-			if budget == 1 { // nothing is kept but the newest lines
+			if budget == 1 { // only the newest lines are kept
 				j, err := d.Journal(t.Context(), keys[0], 0)
 				must(t, err)
 				if n := texts(&j); n > newest {
@@ -242,7 +241,7 @@ func TestJournalsOfErrors(t *testing.T) {
 	}
 }
 
-// texts are the bytes of the errors in a journal.
+// texts returns the bytes of the errors in a journal.
 func texts(j *series.Journal) (bytes int) {
 	for i := range j.Lines {
 		bytes += len(j.Lines[i].Error)
@@ -250,7 +249,7 @@ func texts(j *series.Journal) (bytes int) {
 	return bytes
 }
 
-// What a newer version has written is doubt, and is left as it is.
+// Data that a newer version has written is doubt, and is left unchanged.
 func TestNewerFormat(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)

@@ -14,27 +14,27 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A kind of request is about one series, and sent in batches.
+// A kind describes a kind of request, which concerns one series and is sent in batches.
 type kind[Q, A any] struct {
 	what  string
 	key   func(*Q) string
-	ready func(d *Driver, c *zk.Conn, r *record) error // what else a step has to read; nil: nothing
+	ready func(d *Driver, c *zk.Conn, r *record) error // reads further nodes that a step needs; nil: none
 	step  func(r *record, us int64, q *Q) A
 	doubt func(q *Q, err error) A
 }
 
 const (
-	sideBySide = 64                    // requests in flight of one batch
+	sideBySide = 64                    // concurrent requests of one batch
 	maxSteps   = 200                   // requests that one write of a node answers
-	again      = 20 * time.Millisecond // most, for each time that others were faster
+	again      = 20 * time.Millisecond // the longest pause each time that another client was faster
 )
 
-// ask answers a batch, each request in its place.
+// ask answers a batch, in the order of qs.
 func (k *kind[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
 	if len(qs) == 0 {
 		return nil
 	}
-	own := slices.Clone(qs) // the caller may be gone before the last of them is carried out
+	own := slices.Clone(qs) // the caller may be gone before the last request is carried out
 	var g gate
 	answers, err := bounded(ctx, d, k.what, func(c *zk.Conn) ([]A, error) { return k.carryOut(ctx, c, d, own, &g), nil }, nil)
 	if err == nil {
@@ -64,10 +64,10 @@ func (g *gate) pass() bool {
 	return g.state.CompareAndSwap(gateUnused, gatePassed) || g.state.Load() == gatePassed
 }
 
-// shut reports whether nothing was written; then nothing will be.
+// shut reports whether nothing was written; then nothing will be written.
 func (g *gate) shut() bool { return g.state.CompareAndSwap(gateUnused, gateShut) }
 
-// A task is what is left to do about one series.
+// A task is the remaining work on one series.
 type task struct {
 	path   string
 	todo   []int
@@ -75,9 +75,9 @@ type task struct {
 	err    error
 }
 
-// carryOut reads the series, then the clock, decides, and writes each series if
-// no other writer was faster; with those it begins again. The clock is read after the
-// series, so that nothing in them is later than it.
+// carryOut reads the series, then the clock, decides, and writes each series that no other client
+// has changed. With the changed ones it begins again. The clock is read after the series, so that
+// no time in them is later than it.
 func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q, g *gate) []A {
 	out := make([]A, len(qs))
 	for left := k.tasks(d, qs); len(left) > 0; left = unfinished(left) {
@@ -119,7 +119,7 @@ func (k *kind[Q, A]) carryOut(ctx context.Context, c *zk.Conn, d *Driver, qs []Q
 // errFaster means that another client has changed the series since it was read.
 var errFaster = errors.New("the series was changed meanwhile")
 
-// carry answers the next requests of a task in their order, in one write.
+// carry answers the next requests of a task, in their order, with one write.
 func (k *kind[Q, A]) carry(c *zk.Conn, d *Driver, t *task, us int64, qs []Q, out []A) error {
 	now := t.todo[:min(len(t.todo), maxSteps)]
 	for _, n := range now {
@@ -132,7 +132,7 @@ func (k *kind[Q, A]) carry(c *zk.Conn, d *Driver, t *task, us int64, qs []Q, out
 	return nil
 }
 
-// tasks are the requests by their series, in order.
+// tasks groups the requests by their series, in order.
 func (k *kind[Q, A]) tasks(d *Driver, qs []Q) []*task {
 	byKey := make(map[string]*task, len(qs))
 	all := make([]*task, 0, len(qs))
@@ -159,7 +159,7 @@ func unfinished(ts []*task) []*task {
 	return left
 }
 
-// parallel calls f with 0 to n-1, some of them side by side.
+// parallel calls f with 0 to n-1, some of them concurrently.
 func parallel(n int, f func(i int)) {
 	if n == 1 {
 		f(0)
@@ -177,7 +177,7 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// load reads a series; one that was never opened is empty.
+// load reads a series; a series that was never opened is empty.
 func (d *Driver) load(c *zk.Conn, path string) (*record, error) {
 	data, stat, err := c.Get(path)
 	switch {
@@ -189,9 +189,8 @@ func (d *Driver) load(c *zk.Conn, path string) (*record, error) {
 	return readRecord(path, data, stat.Version)
 }
 
-// store writes a series that a step has changed, with a chunk of its journal if
-// the newest lines have become many. It returns errFaster, and writes nothing, if
-// the series is not what was read.
+// store writes a series that a step has changed, with a chunk of its journal if it has many newest
+// lines. If the series has changed since it was read, store writes nothing and returns errFaster.
 func (d *Driver) store(c *zk.Conn, r *record) error {
 	if data, err := r.changed(); err != nil || data == nil {
 		return err

@@ -18,8 +18,8 @@ func (d *Driver) outputs(c *zk.Conn, key string) (all series.Outputs, version in
 	return stored[series.Outputs](c, d.outputsPath(key))
 }
 
-// KeepOutput keeps the output of a run, if its series is open, in the one node for all
-// outputs of the series: a read and a write.
+// KeepOutput stores the output of a run, if its series is open, in the one node for all outputs of
+// the series. It takes a read and a write.
 func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
 	_, err := bounded(ctx, d, "keep output", func(c *zk.Conn) (bool, error) {
 		for range tries {
@@ -35,7 +35,7 @@ func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
 
 func (d *Driver) keepOutput(c *zk.Conn, o series.Output) error {
 	all, version, err := d.outputs(c, o.Key)
-	if err != nil && !errors.Is(err, driver.ErrUnreadable) { // what cannot be read is written anew
+	if err != nil && !errors.Is(err, driver.ErrUnreadable) { // outputs that cannot be read are replaced
 		return err
 	}
 	if !all.Keep(o) {

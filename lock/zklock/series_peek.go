@@ -13,10 +13,10 @@ import (
 
 var _ series.Peeker = (*Driver)(nil)
 
-// Peek returns which numbers are decided: by reads alone, at what the leader's
-// clock seems to be.
+// Peek reports which numbers are decided. It only reads, and uses its estimate of the leader's
+// clock.
 func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, _ bool) ([]*series.Answer, error) {
-	ps = slices.Clone(ps) // the caller may be gone before the last is read
+	ps = slices.Clone(ps) // the caller may be gone before the last series is read
 	return bounded(ctx, d, "peek", func(c *zk.Conn) ([]*series.Answer, error) { return d.peek(c, ps) }, nil)
 }
 
@@ -32,7 +32,7 @@ func (d *Driver) peek(c *zk.Conn, ps []series.NumberRef) ([]*series.Answer, erro
 		switch {
 		case err == nil:
 			out[i] = r.Peek(d.clock.now()*1000, ps[i].Number)
-		case !errors.Is(err, driver.ErrUnreadable): // that is not known to be decided
+		case !errors.Is(err, driver.ErrUnreadable): // if the series cannot be read, it is not known whether the number is decided
 			errs[i] = err
 		}
 	})

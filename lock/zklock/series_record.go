@@ -9,21 +9,21 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// format is the latest of a series' node. A node of a newer one is doubt.
+// format is the latest format of the node of a series. A node with a newer format is doubt.
 const format = series.Format
 
-// A record is the node of a series, and what a step does to it. Its methods are
-// those of the rules.
+// A record is the node of a series, with the changes that a step makes to it. Its methods are the
+// methods of the rules.
 type record struct {
 	series.State
 	path    string
-	data    []byte // as it was read; nil: there is no node
+	data    []byte // the data as it was read; nil: there is no node
 	version int32
-	tail    []series.Line // the newest lines of the journal, which are kept in the node itself
-	chunks  []chunk       // the older ones, oldest first
+	tail    []series.Line // the newest lines of the journal, which the node itself holds
+	chunks  []chunk       // the older lines, oldest first
 	next    int64         // the number of the next chunk
 	cut     bool          // older lines existed
-	audit   audit         // of a control change
+	audit   audit         // for a control change
 }
 
 // A chunk is a part of the journal in a node of its own.
@@ -33,7 +33,7 @@ type chunk struct {
 	Bytes  int   `json:"bytes"`
 }
 
-// A keptState is a series as it is kept.
+// A keptState is the stored form of a series.
 type keptState struct {
 	Format int `json:"format"`
 	series.Kept
@@ -60,13 +60,13 @@ func readRecord(path string, data []byte, version int32) (*record, error) {
 		tail: backLines(k.Lines), chunks: k.Chunks, next: k.Next, cut: k.Cut}, nil
 }
 
-// encode returns the node as it is to be kept.
+// encode returns the node in its stored form.
 func (r *record) encode() ([]byte, error) {
 	return json.Marshal(&keptState{Format: r.Format(), Kept: r.Keep(), Lines: keepLines(r.tail), Chunks: r.chunks, Next: r.next, Cut: r.cut})
 }
 
-// changed returns the node as it is to be kept, or nil if it is kept so already. A
-// series that was never opened is not kept.
+// changed returns the node in its stored form, or nil if it is stored like that already. A series
+// that was never opened is not stored.
 func (r *record) changed() ([]byte, error) {
 	if r.Mark == 0 {
 		return nil, nil
@@ -78,7 +78,7 @@ func (r *record) changed() ([]byte, error) {
 	return data, nil
 }
 
-// Append adds a line to the journal, or to its last line if the two fold.
+// Append adds a line to the journal, or folds it into the last line if possible.
 func (r *record) Append(line series.Line) {
 	if n := len(r.tail); n == 0 || !series.Fold(&r.tail[n-1], line) {
 		r.tail = append(r.tail, line)

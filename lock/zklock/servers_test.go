@@ -19,10 +19,11 @@ func TestMain(m *testing.M) { os.Exit(zkserver.Main(m)) }
 
 var namespaces atomic.Int64
 
-// fresh returns a namespace that nobody has used.
+// fresh returns a namespace that no test has used.
 func fresh() string { return "ns" + strconv.FormatInt(namespaces.Add(1), 10) }
 
-// space is the namespace of a test that asks for none: it shares its server with others.
+// space returns the namespace of a test that does not choose one: the test shares its server with
+// others.
 func space(t testing.TB) string {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	return name

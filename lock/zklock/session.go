@@ -13,26 +13,26 @@ import (
 
 var errClosed = errors.New("the driver is closed")
 
-// A session is the connection of a Driver, opened when it is needed first. The
-// Driver owns it, because its leases are worth what the session is: the client's
-// package does not return which timeout the server gave.
+// A session is the connection of a Driver, opened when it is first needed. The Driver owns it
+// because its leases are only as good as the session is, and the client package does not return the
+// timeout that the server gave.
 type session struct {
 	servers []string
 	options *Options
-	timeout atomic.Int64          // what the server gave last, in nanoseconds; 0: nothing yet
-	trouble atomic.Pointer[error] // why no server has taken the session since the last one did; nil: none was asked
+	timeout atomic.Int64          // the timeout that the server gave last, in nanoseconds; 0: none yet
+	trouble atomic.Pointer[error] // why no server has accepted the session since the last one did; nil: none was tried
 
 	mu      sync.Mutex
 	conn    *zk.Conn
 	closed  bool
-	working sync.WaitGroup // requests, also those whose caller has left
+	working sync.WaitGroup // running requests, including those whose caller has left
 
 	auth   sync.Mutex // held while the session authenticates
 	authed bool
 }
 
-// begin returns the connection for one request, and connects if there is none.
-// It waits for nothing. Without an error, end must follow.
+// begin returns the connection for one request, and connects if there is none. It does not block.
+// If it returns no error, the caller must call end.
 func (s *session) begin() (*zk.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,15 +58,15 @@ func (s *session) connect() (*zk.Conn, error) {
 		return nil, err
 	}
 	go func() {
-		for range events { // a session that ended is known by its id
+		for range events { // the end of a session is recognised by the session id
 		}
 	}()
 	s.conn = c
 	return c, nil
 }
 
-// ready makes sure that the session is authenticated. The client does so itself
-// after it has reconnected.
+// ready makes sure that the session is authenticated. After a reconnection the client authenticates
+// by itself.
 func (s *session) ready(c *zk.Conn) error {
 	if s.options.Scheme == "" {
 		return nil
@@ -100,21 +100,21 @@ func (s *session) over() bool {
 	return s.closed
 }
 
-// trust is how long the session, and its leases with it, may be believed in
-// after a write was sent that it answered.
+// trust returns how long the session, and its leases with it, may be trusted after a write was sent
+// that the server answered.
 //
-// The server ends a session one timeout after its last sign reached the leader. A write
-// that was answered proves that it had not ended, yet it need not be the last
-// sign: the leader learns of a client of another server by that
-// server's answers to its pings, every half tick, and the client itself sends a
-// ping every third of the timeout. So the last sign may have reached the leader up to a third and
-// half a tick earlier. Half of the timeout is safe if it is three ticks or more,
-// while those pings are answered.
+// The server ends a session one timeout after the last message of its client reached the leader. A
+// write that was answered proves that the session had not ended, but it need not be the last
+// message that counts: the leader learns about a client of another server only from that server's
+// replies to its pings, every half tick, and the client itself sends a ping every third of the
+// timeout. So the last message that counts may have reached the leader up to a third of the timeout
+// and half a tick earlier. Half of the timeout is safe if it is three ticks or more, while those
+// pings are answered.
 //
-// A leader that stood still may answer a write when it continues, and end the
-// session before its next ping is answered. It must have stood still for two thirds
-// of the timeout less a tick: if that is longer than its followers wait for it, a
-// new leader has given every session its whole time.
+// A leader that stood still may answer a write when it continues, and end the session before its
+// next ping is answered. It must have stood still for two thirds of the timeout less a tick. If
+// that is longer than its followers wait for it, a new leader has given every session its whole
+// timeout again.
 func (s *session) trust() time.Duration {
 	if t := time.Duration(s.timeout.Load()); t > 0 {
 		return t / 2
@@ -122,7 +122,7 @@ func (s *session) trust() time.Duration {
 	return s.options.Session / 2
 }
 
-// dial connects to a server and reads along what timeout it gives.
+// dial connects to a server and reads the timeout that it gives.
 func (s *session) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	failed := func(err error) { s.trouble.Store(&err) }
 	c, err := s.options.Dial(network, address, timeout)
@@ -137,8 +137,8 @@ func (s *session) dial(network, address string, timeout time.Duration) (net.Conn
 	return &handshakeConn{Conn: c, limit: s.options.Session, gave: gave, failed: failed}, nil
 }
 
-// doubt is the end of a request's context, and why no server takes the session, if none
-// does: the client waits for one in silence.
+// doubt returns the end of a request's context and, if no server accepts the session, the reason:
+// the client waits for a server without an error.
 func (s *session) doubt(err error) error {
 	if why := s.trouble.Load(); why != nil {
 		return fmt.Errorf("%w: %w: %w", err, errUnconnected, *why)
@@ -146,7 +146,7 @@ func (s *session) doubt(err error) error {
 	return err
 }
 
-var errUnconnected = errors.New("no server takes the session")
+var errUnconnected = errors.New("no server accepts the session")
 
 type silent struct{}
 

@@ -20,7 +20,7 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// A thief learns the password of the session that it carries.
+// A thief is a connection that extracts the password of its session.
 type thief struct {
 	net.Conn
 	mu   sync.Mutex
@@ -37,9 +37,9 @@ func (c *thief) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// kill ends the session from another connection, as its owner would. It may be
-// in vain: the server closes the older of two connections of one session, and the
-// owner of the first connects again.
+// kill ends the session from another connection, as its owner would. It may have no effect: the
+// server closes the older of two connections of one session, and the owner of the first connects
+// again.
 func (c *thief) kill(t *testing.T, addr string) {
 	t.Helper()
 	c.mu.Lock()
@@ -60,9 +60,9 @@ func (c *thief) kill(t *testing.T, addr string) {
 	_, _ = io.Copy(io.Discard, conn) // until the server has closed the connection
 }
 
-// The session of a holder is ended by somebody else: the holder learns it with
-// its next renewal, and what it still believes until then has the lower fence. A
-// node of the session that has ended is never taken for one of the next.
+// Another client ends the session of a holder: the holder learns of it with its next renewal, and
+// until then it trusts a lease with the lower fence. A node of the session that has ended is never
+// mistaken for a node of the next session.
 func TestKilledSession(t *testing.T) {
 	t.Parallel()
 	addr, meter := zkserver.Shared(t), rig.NewMeter(t)
@@ -109,8 +109,7 @@ func isHeld(err error) bool {
 	return is
 }
 
-// A namespace that was deleted, also under a driver that lives on, grants higher
-// fences than before.
+// After a namespace was deleted, even under a driver that lives on, fences are higher than before.
 func TestFencesGrowOverForgetting(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -145,7 +144,7 @@ func deleteAll(t *testing.T, c *zk.Conn, path string) {
 	}
 }
 
-// A fence above the natural ones is remembered as long as it is needed.
+// A fence above the natural ones is stored only as long as it is needed.
 func TestFloorGoes(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
@@ -174,7 +173,7 @@ func TestFloorGoes(t *testing.T) {
 	}
 }
 
-// What a session that authenticates makes is its own.
+// The nodes that an authenticated session creates belong to it alone.
 func TestAuth(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -187,7 +186,7 @@ func TestAuth(t *testing.T) {
 	must(t, lease.Release(t.Context()))
 }
 
-// A closed driver frees its keys and answers with doubt, also who waits.
+// A closed driver frees its keys and answers with doubt, also to waiters.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
@@ -211,10 +210,10 @@ func TestClose(t *testing.T) {
 	queuedBehind(t, other, "k", 0)
 }
 
-// Without a server each request ends with its context, and with doubt.
+// Without a server each request ends with its context, and is doubt.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	must(t, err)
 	defer l.Close()
 	d := newDriver(t, l.Addr().String(), zklock.Options{Session: time.Second})
@@ -224,14 +223,14 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// A node with the owner's name was made by another session, which may end at any
-// moment: it is no lease of this one, and is replaced.
+// A node with the owner's name was created by another session, which may end at any moment: it is
+// not a lease of this session, and is replaced.
 func TestNodeOfAnotherSession(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
 	d := newDriver(t, addr, zklock.Options{})
-	must(t, hold(t, lock.New(d, "warm"), "k").Release(t.Context())) // makes the parent
+	must(t, hold(t, lock.New(d, "warm"), "k").Release(t.Context())) // creates the parent
 	for _, ask := range []func(context.Context, driver.Acquisition) (driver.Grant, error){d.Acquire, d.Wait} {
 		old, err := op.Create(d.LockPath("k")+"/a%2F1#1#", []byte("1|60000|0|false"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		must(t, err)

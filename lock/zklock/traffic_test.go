@@ -12,14 +12,14 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// A traffic is clients at work, whose grants are counted.
+// A traffic is a group of clients at work, whose grants are counted.
 type traffic struct {
 	grants atomic.Int64
 	end    context.CancelFunc
 	ops    chan []history.Op
 }
 
-// work lets clients work, each on one of the drivers, until saw is asked.
+// work starts clients, each on one of the drivers, which work until saw is called.
 func work(t *testing.T, ds ...*zklock.Driver) *traffic {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
@@ -47,22 +47,22 @@ func (w *worker) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 	return g, err
 }
 
-// goesOn waits until so many more requests were granted.
+// goesOn waits until n more requests were granted.
 func (w *traffic) goesOn(t *testing.T, n int64) {
 	t.Helper()
 	want := w.grants.Load() + n
 	eventually(t, "the traffic goes on", func() bool { return w.grants.Load() >= want })
 }
 
-// saw ends the work and returns what came of it.
+// saw ends the work and returns the operations of the clients.
 func (w *traffic) saw() []history.Op {
 	w.end()
 	return <-w.ops
 }
 
-// judged fails the test if no correct store can have given these answers, or if
-// nobody was in doubt. While nobody leads, what was asked is done late and what has
-// ended is still there.
+// judged fails the test if no correct store can have given these answers, or if no answer was
+// doubt. While there is no leader, requests are carried out late, and nodes that should have gone
+// still exist.
 func judged(t *testing.T, ops []history.Op) {
 	t.Helper()
 	over := history.Limits{Late: 10 * time.Second, Over: 20 * time.Second, Picture: filepath.Join(t.ArtifactDir(), "history.html")}

@@ -9,9 +9,9 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// A lease is trusted for half of the time that the server gave the session, however
-// long was asked for, and never for longer than its TTL. An owner that asks again gets
-// no more of the same lease than it has left.
+// A lease is trusted for half of the timeout that the server gave the session, however long the
+// requested timeout was, and never for longer than its TTL. An owner that repeats its request gets
+// the same lease with the time that it has left.
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t, "maxSessionTimeout=60000")

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A valve stands between a server and the one that it follows. It can hold back
-// what either says, and lose nothing of it.
+// A valve is between a server and its leader. It can hold back the messages of either side without
+// losing any.
 type valve struct {
 	net.Listener
-	up, down atomic.Bool // held back: what the follower says, and what the leader says
+	up, down atomic.Bool // hold back the messages of the follower, and of the leader
 
 	over atomic.Bool
 	wg   sync.WaitGroup

@@ -12,9 +12,9 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
-// An ensemble is set up anew, empty, under a process that lives on. The fences which it is
-// granted there are above those of a process that knows only the new one. Its client
-// connects once the new ensemble has made as many changes as it saw of the old one.
+// An ensemble is set up anew, empty, under a process that lives on. The fences that the process is
+// granted there are above the fences of a process that knows only the new ensemble. Its client
+// connects once the new ensemble has made as many changes as the client saw of the old one.
 func TestFencesGrowOverANewEnsemble(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)

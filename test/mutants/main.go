@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// A fate is what became of a planted mistake.
+// A fate is the result of a planted mistake.
 type fate string
 
 const (
@@ -41,7 +41,7 @@ const (
 	faulty   fate = "faulty" // the patch does not apply, or the result does not build
 )
 
-// run plants the mutants and returns how many have another fate than they must.
+// run plants the mutants and returns how many have a different fate than required.
 func run(ctx context.Context, w io.Writer, root, only string) (left int, err error) {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
@@ -82,7 +82,8 @@ func run(ctx context.Context, w io.Writer, root, only string) (left int, err err
 	return left, nil
 }
 
-// limit bounds the tests of one mutant: a mistake that makes them hang is found.
+// limit is the time limit for the tests of one mutant: a mistake that makes them hang counts as
+// found.
 const limit = 5 * time.Minute
 
 // plant runs the tests with the mistake in the code.

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// A mutant is one mistake to plant.
+// A mutant is one mistake to be planted.
 type mutant struct {
-	name       string // of its file
+	name       string // the name of its file
 	title      string
 	packages   []string
 	run        string // a pattern of tests; empty: all
@@ -78,14 +78,14 @@ func parseMutant(name string, text []byte) (mutant, error) {
 	return m, nil
 }
 
-// apply writes the changed files below folder. It returns them by the file of the
-// tree that each stands for.
+// apply writes the changed files below folder. It returns their paths, by the path of the file in
+// the tree that each of them replaces.
 func (m *mutant) apply(root, folder string) (map[string]string, error) {
 	changed := map[string]string{}
 	for _, file := range m.files {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
-			return nil, fmt.Errorf("read what the patch changes: %w", err)
+			return nil, fmt.Errorf("read the file that the patch changes: %w", err)
 		}
 		to := filepath.Join(folder, file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644)); err != nil {
@@ -93,7 +93,7 @@ func (m *mutant) apply(root, folder string) (map[string]string, error) {
 		}
 		changed[filepath.Join(root, file)] = to
 	}
-	// One line around the mistake must be as it was: a change near it needs no new patch.
+	// One line around the mistake must be unchanged: a change near it needs no new patch.
 	git := exec.Command("git", "apply", "--whitespace=nowarn", "-C1", "-")
 	git.Dir, git.Stdin = folder, bytes.NewReader(m.patch)
 	git.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(folder))

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// root is that of the project.
+// root is the root of the project.
 const root = "../.."
 
-// Every patch of the list applies to the tree as it is now: a change of the code
-// takes the mistakes that can be made in it along.
+// Every patch of the list applies to the current tree: a change of the code also adapts the
+// mistakes that can be made in it.
 func TestEveryMutantApplies(t *testing.T) {
 	all, err := readMutants("list")
 	if err != nil {
@@ -54,8 +54,8 @@ func TestParseMutant(t *testing.T) {
 	}
 }
 
-// In a module of its own: a mistake that a test notices is found, one that no test
-// notices survives, one that does not build and one that does not apply are named.
+// In a module of its own, a mistake that a test notices is found, and a mistake that no test
+// notices survives. A mistake that does not build, or does not apply, is faulty.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -1,6 +1,5 @@
-// Package blank is a store that keeps nothing: every claim is answered as
-// decided by another node. Below a scheduler it leaves the timetable to be
-// measured alone.
+// Package blank is a store that keeps nothing: it answers every claim as decided by another node.
+// With it a scheduler's timetable can be measured alone.
 package blank
 
 import (
@@ -13,18 +12,18 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A Store answers at once. Shift is added to its clock, which is this machine's.
+// A Store answers at once. Shift is added to its clock, which is the clock of this machine.
 type Store struct {
 	Shift time.Duration
 	asked atomic.Int64
 }
 
-// Asked is how many claims were answered so far.
+// Asked returns how many claims were answered so far.
 func (s *Store) Asked() int64 { return s.asked.Load() }
 
 func (s *Store) now() time.Time { return time.Now().Add(s.Shift).Round(0) }
 
-// Claim answers passed.
+// Claim answers every claim with passed.
 func (s *Store) Claim(_ context.Context, cs []series.Claim) []series.Answer {
 	s.asked.Add(int64(len(cs)))
 	now := s.now().UnixMilli()
@@ -45,17 +44,17 @@ func (s *Store) Open(_ context.Context, os []series.OpenRequest) []series.Series
 	return all
 }
 
-// ReadSeries answers that nothing is open.
+// ReadSeries answers that no series is open.
 func (s *Store) ReadSeries(_ context.Context, keys []string) []series.Series {
 	return make([]series.Series, len(keys))
 }
 
-// RenewRuns answers that nothing is held.
+// RenewRuns answers that no run is held.
 func (s *Store) RenewRuns(_ context.Context, rs []series.RunRef) []series.RenewAnswer {
 	return make([]series.RenewAnswer, len(rs))
 }
 
-// ReleaseRuns answers that nothing was held.
+// ReleaseRuns answers that no run was held.
 func (s *Store) ReleaseRuns(_ context.Context, es []series.EndRequest) []series.EndAnswer {
 	return make([]series.EndAnswer, len(es))
 }
@@ -66,15 +65,15 @@ func (s *Store) Pause(context.Context, string, int64) series.Series { return ser
 // Resume does nothing.
 func (s *Store) Resume(context.Context, string, int64) series.Series { return series.Series{} }
 
-// Journal is empty.
+// Journal returns an empty journal.
 func (s *Store) Journal(_ context.Context, key string, _ int) (series.Journal, error) {
 	return series.Journal{Key: key}, nil
 }
 
-// Keys are none.
+// Keys returns no keys.
 func (s *Store) Keys(context.Context) ([]string, error) { return nil, nil }
 
-// Acquire grants nothing.
+// Acquire refuses every key.
 func (s *Store) Acquire(_ context.Context, a driver.Acquisition) (driver.Grant, error) {
 	return driver.Grant{}, &lock.HeldError{Key: a.Key, Left: a.TTL}
 }
@@ -102,5 +101,5 @@ func (s *Store) Beat(ctx context.Context, node string, _ time.Duration) (series.
 // Leave does nothing.
 func (s *Store) Leave(context.Context, string) error { return nil }
 
-// Members answers that no node is known.
+// Members returns an empty list.
 func (s *Store) Members(context.Context) (series.MemberList, error) { return series.MemberList{}, nil }

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/bench/internal/measure"
 )
 
-// A Board counts the runs of each job's ticks within [from, from + ticks*every).
-// It is safe for concurrent use.
+// A Board counts the runs of each job's ticks within [from, from + ticks*every). It is safe for
+// concurrent use.
 type Board struct {
 	from  time.Time
 	every time.Duration
@@ -18,8 +18,8 @@ type Board struct {
 	mu    sync.Mutex
 	runs  []int32         // by job and tick
 	nodes []int           // runs by node
-	first []time.Duration // how late the first run of a tick started
-	all   []time.Duration // the same for all runs
+	first []time.Duration // the lateness of the first run of each tick
+	all   []time.Duration // the lateness of all runs
 	early int
 }
 
@@ -53,7 +53,7 @@ func (b *Board) Started(node, job int, tick time.Time) {
 	}
 }
 
-// A Tally is what a board counted.
+// A Tally is the result of a board.
 type Tally struct {
 	Expected int // ticks of all jobs
 	Runs     int
@@ -66,10 +66,10 @@ type Tally struct {
 	All      Lateness // of all runs
 }
 
-// Lateness is how long after their instant runs started.
+// Lateness is how long after their instants runs started.
 type Lateness struct{ P50, P99, Max time.Duration }
 
-// Tally sums up. Call it when the cluster has ended.
+// Tally returns the result. Call it when the cluster has ended.
 func (b *Board) Tally() Tally {
 	b.mu.Lock()
 	defer b.mu.Unlock()

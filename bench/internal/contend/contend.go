@@ -1,7 +1,6 @@
-// Package contend runs the same jobs on n nodes in the ways that are compared:
-// with cronce, with the usual recipe, and with gocron and a
-// redsync lock. All nodes are goroutines of this process, each with a Redis
-// client of its own.
+// Package contend runs the same jobs on n nodes with each contender: with cronce, with the usual
+// recipe, and with gocron and a redsync lock. All nodes are goroutines of this process, each with
+// its own Redis client.
 package contend
 
 import (
@@ -32,14 +31,14 @@ type Setup struct {
 	Nodes     int
 	Jobs      int
 	Every     time.Duration // how often each job is due
-	Aligned   bool          // due at whole multiples of Every by a cron spec, else "every"
+	Aligned   bool          // due at whole multiples of Every by a cron spec, otherwise by "@every"
 	Skew      time.Duration // of the first node's clock
 	Stagger   time.Duration // between the starts of two nodes
 	Shards    int           // cronce only
 }
 
-// Work is a job's function. It is given which node runs which tick of which job,
-// as that node understands it.
+// Work is a job's function. Its arguments are the node, the job and the tick, as that node
+// determines it.
 type Work func(node, job int, tick time.Time)
 
 // Run runs the cluster until ctx ends.
@@ -72,7 +71,7 @@ func Run(ctx context.Context, s Setup, work Work) error {
 	return nil
 }
 
-// skewOf is the error of a node's clock.
+// skewOf returns the error of a node's clock.
 func (s *Setup) skewOf(node int) time.Duration {
 	if node == 0 {
 		return s.Skew
@@ -80,7 +79,7 @@ func (s *Setup) skewOf(node int) time.Duration {
 	return 0
 }
 
-// spec is when the jobs are due, in the fields or words that all contenders read.
+// spec returns the schedule of the jobs in a form that all contenders read.
 func (s *Setup) spec() string {
 	switch {
 	case !s.Aligned:
@@ -91,7 +90,7 @@ func (s *Setup) spec() string {
 	return fmt.Sprintf("*/%d * * * * *", int(s.Every.Seconds()))
 }
 
-// usual is a client as most programs make one.
+// usual returns a client like the one that most programs use.
 func (s *Setup) usual() *redis.Client { return redis.NewClient(&redis.Options{Addr: s.Addr}) }
 
 func jobName(job int) string { return fmt.Sprintf("job-%04d", job) }

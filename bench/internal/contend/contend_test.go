@@ -9,8 +9,8 @@ import (
 
 var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A tick that ran twice, one that never ran and one outside the window are told
-// apart.
+// The board distinguishes a tick that ran twice, a tick that never ran and a tick outside the
+// window.
 func TestBoardTellsTwiceFromMissed(t *testing.T) {
 	b := NewBoard(Setup{Nodes: 2, Jobs: 2, Every: time.Second}, midnight, 2)
 	for _, r := range []struct {
@@ -36,7 +36,7 @@ func TestBoardSeesEarlyRuns(t *testing.T) {
 	}
 }
 
-// A node whose clock is ahead fires before the tick and names it as all do.
+// A node whose clock is ahead fires before the tick and names the same tick as the others.
 func TestSkewedNamesTheTick(t *testing.T) {
 	spec, err := cron.ParseStandard("* * * * *")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// startCronce makes one node of ours.
+// startCronce returns one node of cronce.
 func startCronce(s Setup, node int, work Work) (func(context.Context) error, error) {
 	client := Client(s.Addr)
 	store, err := redislock.New(client, redislock.Options{Shards: s.Shards})
@@ -28,14 +28,14 @@ func startCronce(s Setup, node int, work Work) (func(context.Context) error, err
 	}, nil
 }
 
-// Client is a Redis client as the cronce binary makes it.
+// Client returns a Redis client like the one that the cronce binary uses.
 func Client(addr string) redis.UniversalClient {
 	o := &redis.UniversalOptions{Addrs: []string{addr}}
 	redislock.Harden(o)
 	return redis.NewUniversalClient(o)
 }
 
-// Node is the configuration of one of our nodes on a store.
+// Node returns the configuration of a cronce node on a store.
 func Node(s Setup, node int, store scheduler.Store, work Work) scheduler.Config {
 	jobs := make([]scheduler.Job, s.Jobs)
 	for j := range jobs {

@@ -13,8 +13,8 @@ import (
 // lockTTL is how long the peers' locks outlive a process that died.
 const lockTTL = 30 * time.Second
 
-// startRecipe makes one node of the usual recipe: robfig/cron fires, SET NX PX
-// on the job's name, run, DEL.
+// startRecipe returns one node of the usual recipe: robfig/cron fires, SET NX PX on the job's name,
+// run, DEL.
 func startRecipe(s Setup, node int, work Work) (func(context.Context) error, error) {
 	spec, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor).Parse(s.spec())
 	if err != nil {
@@ -38,8 +38,7 @@ func startRecipe(s Setup, node int, work Work) (func(context.Context) error, err
 	}, nil
 }
 
-// locked is the recipe itself. An error counts as "another node has it", as it
-// does where the recipe is used.
+// locked is the recipe itself. An error counts as "another node has it", as in the usual code.
 func locked(client *redis.Client, name string, run func()) {
 	ctx := context.Background()
 	if won, err := client.SetNX(ctx, "lock:"+name, 1, lockTTL).Result(); err != nil || !won {
@@ -49,8 +48,8 @@ func locked(client *redis.Client, name string, run func()) {
 	_ = client.Del(ctx, "lock:"+name).Err()
 }
 
-// A skewed schedule is one of a node whose clock is wrong. It remembers the
-// instants that it named, because robfig/cron does not give a job its tick.
+// A skewed is the schedule of a node whose clock is wrong. It records the instants that it
+// returned, because robfig/cron does not pass its tick to a job.
 type skewed struct {
 	spec  cron.Schedule
 	skew  time.Duration
@@ -60,7 +59,7 @@ type skewed struct {
 	named []time.Time
 }
 
-// Next is the next instant on the true clock.
+// Next returns the next instant on the true clock.
 func (s *skewed) Next(t time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +68,7 @@ func (s *skewed) Next(t time.Time) time.Time {
 	return next.Add(-s.skew)
 }
 
-// tick is the instant of this run: the k-th run is that of the k-th instant.
+// tick returns the instant of this run: the k-th run belongs to the k-th instant.
 func (s *skewed) tick() time.Time {
 	k := int(s.fired.Add(1)) - 1
 	s.mu.Lock()

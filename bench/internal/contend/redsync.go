@@ -11,8 +11,8 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// startRedsync makes one node of gocron with a locker over redsync that tries
-// once, which is what gocron's own Redis locker does.
+// startRedsync returns one node of gocron with a locker over redsync that tries once, as gocron's
+// own Redis locker does.
 func startRedsync(s Setup, node int, work Work) (func(context.Context) error, error) {
 	client := s.usual()
 	clock := skewedClock{clockwork.NewRealClock(), s.skewOf(node)}
@@ -44,18 +44,18 @@ func (s *Setup) definition() gocron.JobDefinition {
 	return gocron.DurationJob(s.Every)
 }
 
-// A locker is gocron's distributed locker over redsync. It notes when each job
-// asked, on the node's clock, because gocron does not give a job its tick.
+// A locker is gocron's distributed locker over redsync. It records when each job requested its
+// lock, on the node's clock, because gocron does not pass its tick to a job.
 type locker struct {
 	redsync *redsync.Redsync
 	clock   skewedClock
 	asked   map[string]*atomic.Int64 // Unix ms, by job
 }
 
-// early covers a timer that fires a moment before its instant.
+// early allows for a timer that fires a moment before its instant.
 const early = 2 * time.Millisecond
 
-// Lock asks once.
+// Lock tries once.
 func (l *locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	l.asked[key].Store(l.clock.Now().Add(early).UnixMilli())
 	m := l.redsync.NewMutex(key, redsync.WithTries(1), redsync.WithExpiry(lockTTL))
@@ -73,17 +73,17 @@ func (h held) Unlock(ctx context.Context) error {
 	return err
 }
 
-// A skewedClock is the clock of a node whose time is wrong.
+// A skewedClock is the clock of a node with a wrong time.
 type skewedClock struct {
 	clockwork.Clock
 	skew time.Duration
 }
 
-// Now is what this node believes.
+// Now returns the time on this node's clock.
 func (c skewedClock) Now() time.Time { return c.Clock.Now().Add(c.skew) }
 
-// Since is measured on the same clock.
+// Since returns the time since t on the same clock.
 func (c skewedClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Until is measured on the same clock.
+// Until returns the time until t on the same clock.
 func (c skewedClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }

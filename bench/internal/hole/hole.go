@@ -1,5 +1,5 @@
-// Package hole is a network that goes without a sound: nothing is refused or
-// closed, and nothing comes or goes any more.
+// Package hole simulates a network that fails silently: nothing is refused or closed, and nothing
+// is transferred any more.
 package hole
 
 import (
@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A Hole is the network of some connections. It works until Cut.
+// A Hole is the network of some connections. It works until Cut is called.
 type Hole struct {
 	gone chan struct{}
 	once sync.Once
@@ -17,10 +17,10 @@ type Hole struct {
 // New returns a network that works.
 func New() *Hole { return &Hole{gone: make(chan struct{})} }
 
-// Cut ends it, for connections that are there and for those that come.
+// Cut ends the network, for existing and for new connections.
 func (h *Hole) Cut() { h.once.Do(func() { close(h.gone) }) }
 
-// Dial connects through the network. Once it is gone Dial hangs until ctx ends.
+// Dial connects through the network. After Cut it hangs until ctx ends.
 func (h *Hole) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	select {
 	case <-h.gone:
@@ -49,7 +49,7 @@ func (c *conn) cut() bool {
 	}
 }
 
-// Write loses what is written, as a sender's buffer does.
+// Write discards data after Cut, as a sender's buffer does.
 func (c *conn) Write(b []byte) (int, error) {
 	if c.cut() {
 		return len(b), nil
@@ -57,7 +57,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Read hangs until its deadline.
+// Read hangs until its deadline after Cut.
 func (c *conn) Read(b []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(b)

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CPU is the processor time that this process has used, user and system.
+// CPU returns the processor time that this process has used, user and system.
 func CPU() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -22,8 +22,8 @@ func CPU() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// Percentile returns the value below which p of the sorted values lie, p within
-// 0 to 1; 0 if there is none.
+// Percentile returns the value below which a share p of the sorted values lies, with p from 0 to 1;
+// 0 if there is no value.
 func Percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -31,7 +31,7 @@ func Percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
 }
 
-// Median returns the middle of some values, which it leaves in their order.
+// Median returns the median of values, whose order it does not change.
 func Median[T cmp.Ordered](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {
@@ -41,7 +41,7 @@ func Median[T cmp.Ordered](values []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// Mean returns the average; 0 of nothing.
+// Mean returns the average, or 0 if there is no value.
 func Mean(values []time.Duration) time.Duration {
 	var sum time.Duration
 	for _, v := range values {
@@ -50,10 +50,10 @@ func Mean(values []time.Duration) time.Duration {
 	return sum / time.Duration(max(len(values), 1))
 }
 
-// A Usage is what a Redis server has done so far.
+// A Usage is the work of a Redis server so far.
 type Usage struct {
 	CPU   time.Duration
-	Calls map[string]int64 // by command, those inside scripts too
+	Calls map[string]int64 // by command, including commands inside scripts
 }
 
 // Redis reads a server's counters.
@@ -84,7 +84,7 @@ func (u *Usage) add(line string) {
 	}
 }
 
-// Total is the number of all commands, without those of this package.
+// Total returns the number of all commands, without the commands of this package.
 func (u Usage) Total() (sum int64) {
 	for name, calls := range u.Calls {
 		if name != "info" && name != "ping" {

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Watch asks a server for a sign of life until the returned function is called,
-// which returns the longest time that server or machine stood still: a tick that
-// was missed then says nothing about the scheduler.
+// Watch pings a server until the returned function is called, which returns the longest time for
+// which the server or the machine stood still: a tick that was missed during that time is not
+// evidence against the scheduler.
 func Watch(ctx context.Context, addr string) (end func() time.Duration) {
 	ctx, stop := context.WithCancel(ctx)
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
@@ -18,7 +18,7 @@ func Watch(ctx context.Context, addr string) (end func() time.Duration) {
 	var longest time.Duration
 	wg.Go(func() {
 		for began := time.Now(); Pause(ctx, watchEvery); began = time.Now() {
-			_ = client.Ping(ctx).Err() // only how long it takes matters
+			_ = client.Ping(ctx).Err() // only the duration matters
 			longest = max(longest, time.Since(began)-watchEvery)
 		}
 	})

@@ -19,17 +19,17 @@ import (
 	"time"
 )
 
-// mark is the first argument by which a process knows that it is a child.
+// mark is the first argument of a process that is a child.
 const mark = "-case"
 
-// A Case is a measurement that runs in a process of its own. A and R must
-// survive JSON. Make one with Define.
+// A Case is a measurement that runs in a process of its own. A and R must survive encoding as JSON.
+// Create a Case with Define.
 type Case[A, R any] struct{ name string }
 
 var cases = map[string]func(ctx context.Context, argument []byte) (any, error){}
 
-// Define names a measurement. It is for package-level variables: the child has
-// to know all cases before [Main].
+// Define names a measurement. Use it for package-level variables: the child must know all cases
+// before [Main].
 func Define[A, R any](name string, run func(context.Context, A) (R, error)) Case[A, R] {
 	if cases[name] != nil {
 		panic("proc: two cases are named " + name)
@@ -44,8 +44,8 @@ func Define[A, R any](name string, run func(context.Context, A) (R, error)) Case
 	return Case[A, R]{name}
 }
 
-// Main runs the case this process was started for and exits. In a process that
-// is no child it does nothing.
+// Main runs the case for which this process was started, and exits. In a process that is not a
+// child it does nothing.
 func Main() {
 	if len(os.Args) != 4 || os.Args[1] != mark {
 		return
@@ -76,11 +76,11 @@ func serve(ctx context.Context, name, argument string) error {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// Profiles is the environment variable that names a folder where each case
-// leaves a profile of its CPU time and one of what it allocated.
+// Profiles is the environment variable with the name of a folder in which each case leaves a
+// profile of its CPU time and of its allocations.
 const Profiles = "CRONCE_BENCH_PROFILES"
 
-// profile begins the profiles if they are wanted, and returns what ends them.
+// profile begins the profiles if they are requested, and returns a function that ends them.
 func profile(name string) (end func(), err error) {
 	dir := os.Getenv(Profiles)
 	if dir == "" {
@@ -98,7 +98,7 @@ func profile(name string) (end func(), err error) {
 	if err := pprof.StartCPUProfile(cpu); err != nil {
 		return nil, err
 	}
-	return func() { // a broken profile shows itself
+	return func() { // a broken profile is noticed when it is used
 		pprof.StopCPUProfile()
 		_ = cpu.Close()
 		_ = pprof.Lookup("allocs").WriteTo(allocs, 0)
@@ -106,8 +106,8 @@ func profile(name string) (end func(), err error) {
 	}, nil
 }
 
-// Command is the child that runs the case; what it prints goes where the caller
-// says. When ctx ends the child is asked to end, and killed five seconds later.
+// Command returns the child that runs the case; the caller may redirect its output. When ctx ends,
+// the child is signalled to end, and killed five seconds later.
 func (c Case[A, R]) Command(ctx context.Context, argument A) (*exec.Cmd, error) {
 	path, err := os.Executable()
 	if err != nil {

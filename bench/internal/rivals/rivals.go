@@ -1,5 +1,5 @@
-// Package rivals makes the locks that are compared: ours, other libraries', and
-// the bare commands.
+// Package rivals creates the locks that are compared: cronce's, other libraries', and the bare
+// commands.
 package rivals
 
 import (
@@ -29,20 +29,20 @@ const (
 	Rueidislock = "rueidislock"
 )
 
-// Libraries are all but the bare commands and the bare scripts.
+// Libraries are all locks except for the bare commands and the bare scripts.
 var Libraries = []string{Cronce, Redsync, Redislock, Rueidislock}
 
-// TTL is how long each lock is taken for.
+// TTL is the TTL of each lock.
 const TTL = 30 * time.Second
 
-// pool is enough connections for as many callers as are measured.
+// pool is enough connections for the number of callers that are measured.
 const pool = 128
 
-// A Lock is one way to lock, with a client of its own.
+// A Lock is one way to lock, with its own client.
 type Lock struct {
-	// Acquire waits for a key, in the library's own way, and returns what frees it.
+	// Acquire waits for a key, in the library's own way, and returns the function that frees it.
 	Acquire func(ctx context.Context, key string) (release func(context.Context) error, err error)
-	Sent    *wire.Counter // what the client sent; nil where the client cannot be watched
+	Sent    *wire.Counter // counts the client's commands; nil: they cannot be counted
 	Close   func()
 }
 
@@ -50,7 +50,7 @@ var makers = map[string]func(addr string) (*Lock, error){
 	Cronce: newCronce, Raw: newRaw, Fenced: newFenced, Redsync: newRedsync, Redislock: newRedislock, Rueidislock: newRueidislock,
 }
 
-// New makes the lock of this name on a server.
+// New creates the lock with this name on a server.
 func New(name, addr string) (*Lock, error) {
 	if makers[name] == nil {
 		return nil, fmt.Errorf("rivals: no lock is named %q", name)
@@ -85,7 +85,7 @@ func watched(client redis.UniversalClient, acquire func(context.Context, string)
 // unlock deletes a key that still has its owner's token.
 var unlock = redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
 
-// newRaw asks again every 5 ms while another caller has the key.
+// newRaw retries every 5 ms while another caller has the key.
 func newRaw(addr string) (*Lock, error) {
 	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: pool})
 	return watched(client, func(ctx context.Context, key string) (func(context.Context) error, error) {
@@ -108,8 +108,9 @@ func newRaw(addr string) (*Lock, error) {
 	}), nil
 }
 
-// The least that Redis executes for a lock whose fence outlives its lease, and whose release respects a queue: three
-// commands each. They check nothing, so that any lock which does more cannot be faster on the server.
+// The minimum that Redis must execute for a lock whose fence outlives its lease, and whose release
+// respects a queue: three commands each. They check nothing, so no lock that does more can be
+// faster on the server.
 var (
 	acquireFenced = redis.NewScript(`local time = redis.call("TIME")
 redis.call("GET", KEYS[1])
@@ -121,7 +122,7 @@ redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
 return {1}`)
 )
 
-// newFenced excludes nobody: it shows the cost of the commands.
+// newFenced excludes no other caller: it shows the cost of the commands.
 func newFenced(addr string) (*Lock, error) {
 	client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: pool})
 	return watched(client, func(ctx context.Context, key string) (func(context.Context) error, error) {
@@ -135,7 +136,7 @@ func newFenced(addr string) (*Lock, error) {
 	}), nil
 }
 
-// patient is more tries than any measurement has time for.
+// patient is more tries than fit into any measurement.
 const patient = 1 << 30
 
 func newRedsync(addr string) (*Lock, error) {
@@ -143,7 +144,7 @@ func newRedsync(addr string) (*Lock, error) {
 	return watched(client, AcquireRedsync(redsync.New(goredis.NewPool(client)))), nil
 }
 
-// AcquireRedsync locks as redsync does by default, for as long as it takes.
+// AcquireRedsync locks like redsync does by default, but without a limit on the tries.
 func AcquireRedsync(rs *redsync.Redsync) func(context.Context, string) (func(context.Context) error, error) {
 	return func(ctx context.Context, key string) (func(context.Context) error, error) {
 		m := rs.NewMutex("redsync:"+key, redsync.WithTries(patient), redsync.WithExpiry(TTL))
@@ -169,7 +170,7 @@ func newRedislock(addr string) (*Lock, error) {
 	}), nil
 }
 
-// newRueidislock takes one key: its default of two of three is for three masters.
+// newRueidislock uses one key: the default, two of three, is intended for three masters.
 func newRueidislock(addr string) (*Lock, error) {
 	locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{addr}}, KeyMajority: 1, NoLoopTracking: true, KeyValidity: TTL,

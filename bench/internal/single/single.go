@@ -1,5 +1,5 @@
-// Package single runs many jobs that are due evenly spread over time on one
-// scheduler, in process, with no store or with the one in memory.
+// Package single runs many jobs that are due evenly spread over time on one scheduler, in process,
+// without a store or with the store in memory.
 package single
 
 import (
@@ -22,11 +22,11 @@ const (
 	Timetable   = "cronce, claims refused" // on a store that keeps nothing
 	Robfig      = "robfig/cron"
 	Netresearch = "netresearch/go-cron"
-	Bare        = "a bare timer" // the floor: nothing but the wakes
+	Bare        = "a bare timer" // the lower limit: only the wakes
 )
 
-// A Setup is n jobs, each due once per period, spread evenly over it in random
-// order; or all at once.
+// A Setup is n jobs, each due once per period, spread evenly over it in random order, or all at
+// once.
 type Setup struct {
 	Scheduler string
 	Jobs      int
@@ -36,20 +36,20 @@ type Setup struct {
 
 // A Scheduler runs the jobs of a setup.
 type Scheduler struct {
-	// Begins is the true instant at which the first period begins.
+	// Begins is the true time at which the first period begins.
 	Begins time.Time
-	// Add adds one job more while the scheduler runs.
+	// Add adds another job while the scheduler runs.
 	Add func(name string) error
-	// Ran counts what was due so far where the function is not called; else nil.
+	// Ran counts the runs that were due so far, if the job's function is not called; otherwise nil.
 	Ran func() int64
-	// NameBytes is what the name of a job takes on the heap.
+	// NameBytes is the size of a job's name on the heap.
 	NameBytes float64
 	// Run blocks until ctx ends.
 	Run func(ctx context.Context) error
 }
 
-// New makes a scheduler whose first period begins in a while. Job is called with
-// the instant at which the run was due, on the true clock.
+// New creates a scheduler whose first period begins after in. job is called with the time at which
+// the run was due, on the true clock.
 func New(s Setup, in time.Duration, job func(due time.Time)) (*Scheduler, error) {
 	begins := time.Now().Add(in).Truncate(time.Second)
 	if s.AtOnce {
@@ -68,17 +68,17 @@ func New(s Setup, in time.Duration, job func(due time.Time)) (*Scheduler, error)
 	return nil, fmt.Errorf("single: %q is no scheduler", s.Scheduler)
 }
 
-// nameBytes is the size in which the allocator keeps a name of 11 bytes.
+// nameBytes is the size that the allocator uses for a name of 11 bytes.
 const nameBytes = 16
 
-// untilPeriod is how long after an instant a period of the Unix epoch begins.
+// untilPeriod returns the time from t until a period of the Unix epoch begins.
 func (s Setup) untilPeriod(t time.Time) time.Duration {
 	period := s.Period.Milliseconds()
 	return time.Duration((period-t.UnixMilli()%period)%period) * time.Millisecond
 }
 
-// newCronce makes one of ours. The jobs are spread by their jitter, and the
-// store's clock is set so that a period of the epoch begins when it shall.
+// newCronce creates a cronce scheduler. The jobs are spread by their jitter, and the store's clock
+// is set so that a period of the epoch begins at begins.
 func newCronce(s Setup, begins time.Time, job func(time.Time)) (*Scheduler, error) {
 	shift := s.untilPeriod(begins)
 	run := func(_ context.Context, run *scheduler.Run) error {
@@ -109,19 +109,19 @@ func newCronce(s Setup, begins time.Time, job func(time.Time)) (*Scheduler, erro
 func (s Setup) job(name string, run scheduler.Func) scheduler.Job {
 	j := scheduler.Job{Name: name, Spec: fmt.Sprintf("@every %v", s.Period), Func: run}
 	if !s.AtOnce {
-		// Not the whole period: two ticks of one job that are due together count as one that was missed.
+		// Not the whole period: if two ticks of one job are due together, one counts as missed.
 		j.Jitter = s.Period / 10 * 9
 	}
 	return j
 }
 
-// A phase is the schedule of one job, for the others.
+// A phase is the schedule of one job, for the other schedulers.
 type phase struct {
 	first  time.Time
 	period time.Duration
 }
 
-// Next is the first instant of the phase after t.
+// Next returns the first instant of the phase after t.
 func (p phase) Next(t time.Time) time.Time {
 	if t.Before(p.first) {
 		return p.first
@@ -129,7 +129,7 @@ func (p phase) Next(t time.Time) time.Time {
 	return p.first.Add(t.Sub(p.first)/p.period*p.period + p.period)
 }
 
-// phases are those of all jobs, in random order.
+// phases returns the phases of all jobs, in random order.
 func (s Setup) phases(begins time.Time) []phase {
 	all := make([]phase, s.Jobs)
 	for i := range all {
@@ -182,7 +182,7 @@ func newNetresearch(s Setup, begins time.Time, job func(time.Time)) *Scheduler {
 	}
 }
 
-// newBare wakes when one of the jobs would be due, and knows none of them.
+// newBare wakes when one of the jobs would be due, without having any job.
 func newBare(s Setup, begins time.Time, job func(time.Time)) *Scheduler {
 	gap := s.Period / time.Duration(s.Jobs)
 	return &Scheduler{Begins: begins, Run: func(ctx context.Context) error {
@@ -200,5 +200,5 @@ func newBare(s Setup, begins time.Time, job func(time.Time)) *Scheduler {
 	}}
 }
 
-// latest is the latest instant that was due.
+// latest returns the latest instant that was due.
 func (p phase) latest() time.Time { return p.Next(time.Now()).Add(-p.period) }

@@ -17,7 +17,7 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-// Periods are those of the Unix epoch, which need not be those of time.Truncate.
+// Periods are periods of the Unix epoch, which may differ from the periods of time.Truncate.
 func TestUntilPeriod(t *testing.T) {
 	s := Setup{Period: 4000 * time.Second}
 	for _, c := range []struct{ at, want int64 }{{0, 0}, {1, 3999}, {3999, 1}, {4000, 0}, {400_000_001, 3999}} {

@@ -1,5 +1,5 @@
-// Package turns lets callers take turns on one key and reports how fair and how
-// fast that was.
+// Package turns lets callers take turns on one key and reports how fair and how fast the turns
+// were.
 package turns
 
 import (
@@ -14,34 +14,33 @@ import (
 	"github.com/cronce/cronce/bench/internal/measure"
 )
 
-// section is for how long each caller holds the key.
+// section is how long each caller holds the key.
 const section = time.Millisecond
 
 // A Hold is one turn.
 type Hold struct {
 	Caller int
-	From   int64 // Unix ns, right after the key was got
-	To     int64 // right before it was given back
+	From   int64 // Unix ns, right after the key was granted
+	To     int64 // right before it was released
 	Waited time.Duration
 }
 
-// A Record is what some callers saw.
+// A Record holds the observations of some callers.
 type Record struct {
 	Holds   []Hold
-	Waiting []time.Duration // of those that still waited when the window closed
+	Waiting []time.Duration // waits that were not over when the window closed
 }
 
-// Add puts another record beside this one.
+// Add merges another record into this one.
 func (r *Record) Add(other Record) {
 	r.Holds = append(r.Holds, other.Holds...)
 	r.Waiting = append(r.Waiting, other.Waiting...)
 }
 
-// An Acquire waits for a key and returns what frees it.
+// An Acquire waits for a key and returns the function that frees it.
 type Acquire func(ctx context.Context, key string) (release func(context.Context) error, err error)
 
-// Take lets callers, numbered from first, fight for a key from begin on, until
-// the window closes.
+// Take lets callers, numbered from first, compete for a key from begin on, until the window closes.
 func Take(ctx context.Context, acquire Acquire, first, callers int, begin time.Time, window time.Duration) (Record, error) {
 	measure.Pause(ctx, time.Until(begin))
 	life, stop := context.WithDeadline(ctx, begin.Add(window))
@@ -63,7 +62,7 @@ func Take(ctx context.Context, acquire Acquire, first, callers int, begin time.T
 	return all, failed
 }
 
-// fight is one caller's part.
+// fight is the work of one caller.
 func fight(ctx, life context.Context, acquire Acquire, caller int) (r Record, err error) {
 	for life.Err() == nil {
 		asked := time.Now()
@@ -86,16 +85,16 @@ func fight(ctx, life context.Context, acquire Acquire, caller int) (r Record, er
 	return r, nil
 }
 
-// A Summary is what a fight comes to.
+// A Summary evaluates a Record.
 type Summary struct {
 	Sections float64       // turns per second
-	Changes  float64       // per second, turns of another caller than the one before
-	P99, Max time.Duration // of the waits, those that were cut off by the end included
-	Spread   float64       // how far the caller furthest from the mean number of turns is from it
-	Overlaps int           // turns that began before the one before them was over
+	Changes  float64       // per second, turns whose caller is not the caller of the turn before
+	P99, Max time.Duration // of the waits, including waits that were cut off by the end
+	Spread   float64       // the largest relative deviation of a caller's turns from the mean
+	Overlaps int           // turns that began before the turn before them was over
 }
 
-// Summary sums up the record of so many callers in a window.
+// Summary evaluates the record of a number of callers in a window.
 func (r *Record) Summary(callers int, window time.Duration) Summary {
 	slices.SortFunc(r.Holds, func(a, b Hold) int { return cmp.Compare(a.From, b.From) })
 	waits := slices.Clone(r.Waiting)
@@ -124,7 +123,7 @@ func (r *Record) Summary(callers int, window time.Duration) Summary {
 
 func spread(turns map[int]int, callers, all int) (most float64) {
 	if len(turns) < callers {
-		return 1 // a caller had none
+		return 1 // some caller had no turn
 	}
 	mean := float64(all) / float64(callers)
 	for _, n := range turns {

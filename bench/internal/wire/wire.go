@@ -1,5 +1,5 @@
-// Package wire counts what a node sends to its Redis server, by what the
-// scheduler asked for.
+// Package wire counts the commands that a node sends to its Redis server, by the purpose of the
+// scheduler's request.
 package wire
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// What the scheduler asks its store for.
+// The requests of the scheduler to its store.
 const (
 	Claim   = "claim"
 	Release = "release"
@@ -24,16 +24,16 @@ const (
 	Other   = "other"
 )
 
-type kind struct{} // the key of what a request is for, in its context
+type kind struct{} // the context key for the purpose of a request
 
-// A Counter counts the commands of one or more clients. Commands inside scripts
-// are not the client's and are not counted. It is safe for concurrent use.
+// A Counter counts the commands of one or more clients. Commands inside scripts are not sent by the
+// client and not counted. It is safe for concurrent use.
 type Counter struct {
 	mu   sync.Mutex
 	sent map[string]int
 }
 
-// Sent is how many commands were sent so far, by what they were for.
+// Sent returns how many commands were sent so far, by purpose.
 func (c *Counter) Sent() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *Counter) count(ctx context.Context, cmds ...redis.Cmder) {
 		c.sent = map[string]int{}
 	}
 	for _, cmd := range cmds {
-		if name := cmd.Name(); name != "hello" && name != "client" { // of a new connection
+		if name := cmd.Name(); name != "hello" && name != "client" { // sent for a new connection
 			c.sent[what]++
 		}
 	}
@@ -82,39 +82,39 @@ func (c *Counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// Store marks what each request of a store is for.
+// A Store marks each request of a store with its purpose.
 type Store struct{ scheduler.Store }
 
 func mark(ctx context.Context, what string) context.Context {
 	return context.WithValue(ctx, kind{}, what)
 }
 
-// Claim is marked as a claim.
+// Claim marks its request as a claim.
 func (s Store) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return s.Store.Claim(mark(ctx, Claim), cs)
 }
 
-// Peek is marked as a claim.
+// Peek marks its request as a claim.
 func (s Store) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
 	return s.Store.(series.Peeker).Peek(mark(ctx, Claim), ps, whole)
 }
 
-// ReleaseRuns is marked as a release.
+// ReleaseRuns marks its request as a release.
 func (s Store) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	return s.Store.ReleaseRuns(mark(ctx, Release), es)
 }
 
-// RenewRuns is marked as a renewal.
+// RenewRuns marks its request as a renewal.
 func (s Store) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	return s.Store.RenewRuns(mark(ctx, Renew), rs)
 }
 
-// Open is marked as opening.
+// Open marks its request as an opening.
 func (s Store) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	return s.Store.Open(mark(ctx, Open), os)
 }
 
-// Beat is marked as a beat.
+// Beat marks its request as a beat.
 func (s Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	return s.Store.Beat(mark(ctx, Beat), node, ttl)
 }

@@ -1,7 +1,7 @@
--- acquire votes for an owner if no other has the vote of this server.
+-- acquire votes for an owner if this server has not voted for another one.
 --
--- returns  {1, fence, ms left}; {0, "fence|owner", ms left} if another owner
---          has the vote; {2, "", 0} if this attempt was undone before it came
+-- returns  {1, fence, ms left}; {0, "fence|owner", ms left} if this server has voted
+--          for another owner; {2, "", 0} if this attempt was undone before it came
 
 if alive and not mine then
   write()

@@ -1,7 +1,7 @@
--- back is the quick way of release, for a lease that is as it was given.
+-- back is the fast path of release, for a lease that has not changed since it was given.
 --
--- ARGV     fence, or 0: whatever the owner was given; attempt, memory, owner; the
---          highest fence that this owner may have proposed
+-- ARGV     fence, or 0 for any fence of the owner; attempt, memory, owner; the highest
+--          fence that this owner may have proposed
 -- returns  1 if the vote of this server is free now
 
 local asked, attempt, memory, me = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -1,6 +1,6 @@
 -- put writes the fence that was chosen for an owner, and its lease from now on.
--- A majority has voted for the owner: what is free here becomes the owner's too,
--- unless a later grant was seen here or the owner has released.
+-- A majority has voted for the owner: a key that is free on this server becomes the
+-- owner's too, unless the server has seen a later grant or the owner has released.
 --
 -- returns  {1, fence, ms left}, or {0, "", 0}
 

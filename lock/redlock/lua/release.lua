@@ -1,10 +1,10 @@
--- release takes the vote of this server back. A request of the owner that comes
--- later although it was sent earlier is known by its attempt, and by its fence,
--- which is no higher than what is kept here.
+-- release takes the vote of this server back. A request that the owner sent earlier
+-- and that arrives later is recognised by its attempt, and by its fence, which is no
+-- higher than the one that is stored here.
 --
--- returns  1 if the vote is free now; 0 if another owner has it; 2 if it is the
---          owner's under another fence; 3 if it was free before, and is not known to
---          have been given back by this owner
+-- returns  1 if the vote is free now; 0 if another owner has it; 2 if the owner has it
+--          with another fence; 3 if it was free before, and is not known to have been
+--          given back by this owner
 
 if alive then
   if not mine then

@@ -1,7 +1,7 @@
 -- renew moves the deadline of a lease to now + TTL.
 --
--- returns  {1, fence, ms left}, or {0, "", 0} if it is not alive here under this
---          owner and fence
+-- returns  {1, fence, ms left}, or {0, "", 0} if no lease with this owner and fence is
+--          alive here
 
 if not (mine and alive and fence == asked) then
   write()

@@ -1,7 +1,7 @@
--- vote is the quick way of acquire, for a key that no owner has.
+-- vote is the fast path of acquire, for a key that no owner has.
 --
--- ARGV     as in asked.lua, which comes after it
--- returns  1 if this owner has the vote of this server now, under the fence it
+-- ARGV     as in asked.lua, which follows it
+-- returns  1 if this owner has the vote of this server now, with the fence that it
 --          proposed
 
 local before = redis.call('GET', KEYS[2])

@@ -1,21 +1,21 @@
 -- +goose Up
--- The queue of a key is entered with one INSERT that locks no row of another: places
--- are numbered by the database, and the row of a key does not count them. Who waits
--- while the tables change enters the new queue.
+-- An owner enters the queue of a key with one INSERT that locks no other row: the
+-- database numbers the places, and the row of a key does not count them. Owners that wait
+-- while the tables change enter the new queue.
 
 DROP TABLE IF EXISTS cronce_places;
 
--- Who waits for a key, in order.
+-- The owners that wait for a key, in order.
 CREATE TABLE cronce_places (
   place      BIGINT NOT NULL AUTO_INCREMENT,
   ns         VARBINARY(64) NOT NULL,
   name       VARBINARY(200) NOT NULL,
   owner      VARBINARY(200) NOT NULL,
-  party      VARBINARY(64) NOT NULL, -- the process in which the owner waits
-  most       BIGINT NOT NULL, -- how many may hold the key at once
-  ttl_us     BIGINT NOT NULL, -- of the lease that the owner wants
-  seen_fence BIGINT NOT NULL, -- the highest that the owner has seen
-  asked_us   BIGINT NOT NULL, -- not 0: since when the owner owes a sign of life
+  party      VARBINARY(64) NOT NULL, -- the process of the owner
+  most       BIGINT NOT NULL, -- how many owners may hold the key at once
+  ttl_us     BIGINT NOT NULL, -- the TTL of the requested lease
+  seen_fence BIGINT NOT NULL, -- the highest fence that the owner has seen
+  asked_us   BIGINT NOT NULL, -- not 0: the owner owes a sign of life since this time
   PRIMARY KEY (ns, name, place),
   UNIQUE (place),
   UNIQUE (ns, name, owner),
@@ -24,7 +24,7 @@ CREATE TABLE cronce_places (
 
 ALTER TABLE cronce_leases DROP COLUMN waiting, DROP COLUMN ticket;
 
--- The version of these tables, in one row: the number of the last of these files.
+-- The version of the tables, in one row: the number of the last migration.
 CREATE TABLE cronce_version (version BIGINT NOT NULL PRIMARY KEY) ENGINE = InnoDB;
 INSERT INTO cronce_version (version) VALUES (2);
 

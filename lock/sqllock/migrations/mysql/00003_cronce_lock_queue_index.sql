@@ -1,6 +1,6 @@
 -- +goose Up
--- A place is found by its owner through an index that does not begin with the key. So
--- the queue of a key has one index alone, in its order, whatever the statistics say.
+-- The index that finds a place by its owner does not begin with the key. So the queue of a
+-- key has only one index, in its order, for any statistics.
 
 ALTER TABLE cronce_places DROP INDEX ns, ADD UNIQUE (owner, name, ns);
 

@@ -1,6 +1,7 @@
 -- +goose Up
--- The records of what operators changed: a pause, its end. The row with the number 0 has the
--- number of the newest as its record: a change locks it, so that no number is left out.
+-- The records of the changes that operators made, such as a pause and its end. The record of the
+-- row with the number 0 is the number of the newest record. A change locks that row, so that no
+-- number is left out.
 
 CREATE TABLE cronce_audit (
   ns     TEXT COLLATE "C" NOT NULL,

@@ -1,13 +1,13 @@
 -- +goose Up
--- The ends of the outputs of runs, for readers alone: no decision depends on them. Each series has
--- those of its highest numbers, 20 and 64 KiB at most.
+-- The ends of the outputs of runs, only for display: no decision depends on them. Each series
+-- keeps the outputs of its highest numbers, at most 20 outputs with 64 KiB together.
 
 CREATE TABLE cronce_outputs (
   ns     TEXT COLLATE "C" NOT NULL,
   name   TEXT COLLATE "C" NOT NULL, -- of the series
   number BIGINT NOT NULL,
   fence  BIGINT NOT NULL, -- of the run
-  output BYTEA NOT NULL, -- UTF-8 with any characters
+  output BYTEA NOT NULL, -- any UTF-8 text
   PRIMARY KEY (ns, name, number)
 );
 

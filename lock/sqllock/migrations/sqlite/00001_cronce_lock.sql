@@ -2,35 +2,35 @@
 -- The tables of cronce's lock/sqllock. Times are microseconds since 1970 on the
 -- host's clock.
 
--- A row per key: its plain lease, and how many wait for it.
+-- One row for each key: its plain lease, and the number of its waiters.
 CREATE TABLE IF NOT EXISTS cronce_leases (
   ns       TEXT NOT NULL,
   name     TEXT NOT NULL,
-  owner    TEXT NOT NULL,             -- who has the key, or for whom it is kept; empty: nobody
-  fence    INTEGER NOT NULL,          -- the last one that was granted
+  owner    TEXT NOT NULL,             -- holds the key, or has it kept for it; empty: none
+  fence    INTEGER NOT NULL,          -- the last fence that was granted
   until_us INTEGER NOT NULL,
-  place    INTEGER NOT NULL,          -- not 0: only kept for the owner, who had this place
-  waiting  INTEGER NOT NULL,          -- how many places there are
-  holders  TEXT NOT NULL,             -- JSON, if there are several, or one that shares; then there is no owner
-  ticket   INTEGER NOT NULL,          -- the last place that was given
+  place    INTEGER NOT NULL,          -- not 0: the key is only kept for the owner, which had this place
+  waiting  INTEGER NOT NULL,          -- the number of places
+  holders  TEXT NOT NULL,             -- JSON, if there are several holders, or one that shares; then owner is empty
+  ticket   INTEGER NOT NULL,          -- the number of the last place
   used_day INTEGER NOT NULL,          -- the day of the last grant
   PRIMARY KEY (ns, name)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS cronce_leases_by_day ON cronce_leases (ns, used_day);
 
--- Who waits for a key, in order.
+-- The owners that wait for a key, in order.
 CREATE TABLE IF NOT EXISTS cronce_places (
   ns      TEXT NOT NULL,
   name    TEXT NOT NULL,
   place   INTEGER NOT NULL,
   owner   TEXT NOT NULL,
   seen_us INTEGER NOT NULL,
-  most    INTEGER NOT NULL, -- how many may hold the key at once
+  most    INTEGER NOT NULL, -- how many owners may hold the key at once
   PRIMARY KEY (ns, name, place),
   UNIQUE (ns, name, owner)
 ) WITHOUT ROWID;
 
--- A row per series.
+-- One row for each series.
 CREATE TABLE IF NOT EXISTS cronce_series (
   ns         TEXT NOT NULL,
   name       TEXT NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS cronce_series (
   revisions  TEXT NOT NULL, -- JSON
   first_line INTEGER NOT NULL,
   next_line  INTEGER NOT NULL,
-  bytes      INTEGER NOT NULL, -- of its journal, about
+  bytes      INTEGER NOT NULL, -- approximate size of its journal
   PRIMARY KEY (ns, name)
 ) WITHOUT ROWID;
 
@@ -52,11 +52,11 @@ CREATE TABLE IF NOT EXISTS cronce_journal (
   PRIMARY KEY (ns, name, n)
 ) WITHOUT ROWID;
 
--- The nodes that live, or did within a day.
+-- The nodes that live, or lived within the last day.
 CREATE TABLE IF NOT EXISTS cronce_nodes (
   ns       TEXT NOT NULL,
   node     TEXT NOT NULL,
-  until_us INTEGER NOT NULL, -- until when it lives; when it left, negative
+  until_us INTEGER NOT NULL, -- the time until which the node lives or, negative, the time at which it left
   PRIMARY KEY (ns, node)
 ) WITHOUT ROWID;
 

@@ -1,21 +1,21 @@
 -- +goose Up
--- The queue of a key is entered with one INSERT that locks no row of another: places
--- are numbered by the database, and the row of a key does not count them. Who waits
--- while the tables change enters the new queue.
+-- An owner enters the queue of a key with one INSERT that locks no other row: the
+-- database numbers the places, and the row of a key does not count them. Owners that wait
+-- while the tables change enter the new queue.
 
 DROP TABLE IF EXISTS cronce_places;
 
--- Who waits for a key, in order.
+-- The owners that wait for a key, in order.
 CREATE TABLE cronce_places (
   place      INTEGER PRIMARY KEY AUTOINCREMENT,
   ns         TEXT NOT NULL,
   name       TEXT NOT NULL,
   owner      TEXT NOT NULL,
-  party      TEXT NOT NULL, -- the process in which the owner waits
-  most       INTEGER NOT NULL, -- how many may hold the key at once
-  ttl_us     INTEGER NOT NULL, -- of the lease that the owner wants
-  seen_fence INTEGER NOT NULL, -- the highest that the owner has seen
-  asked_us   INTEGER NOT NULL, -- not 0: since when the owner owes a sign of life
+  party      TEXT NOT NULL, -- the process of the owner
+  most       INTEGER NOT NULL, -- how many owners may hold the key at once
+  ttl_us     INTEGER NOT NULL, -- the TTL of the requested lease
+  seen_fence INTEGER NOT NULL, -- the highest fence that the owner has seen
+  asked_us   INTEGER NOT NULL, -- not 0: the owner owes a sign of life since this time
   UNIQUE (ns, name, owner)
 );
 CREATE INDEX cronce_places_by_name ON cronce_places (ns, name, place);
@@ -24,7 +24,7 @@ CREATE INDEX cronce_places_by_asked ON cronce_places (ns, asked_us);
 ALTER TABLE cronce_leases DROP COLUMN waiting;
 ALTER TABLE cronce_leases DROP COLUMN ticket;
 
--- The version of these tables, in one row: the number of the last of these files.
+-- The version of the tables, in one row: the number of the last migration.
 CREATE TABLE cronce_version (version INTEGER NOT NULL PRIMARY KEY);
 INSERT INTO cronce_version (version) VALUES (2);
 

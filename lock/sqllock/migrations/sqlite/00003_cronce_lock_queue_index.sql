@@ -1,5 +1,5 @@
 -- +goose Up
--- The other databases change an index here. SQLite reads a queue in its order as it is.
+-- The other databases change an index here. SQLite reads a queue in its order without it.
 
 UPDATE cronce_version SET version = 3;
 

@@ -1,11 +1,11 @@
 -- +goose Up
--- What is kept of leases that were taken from their owners: the records of forced
--- unlocks, and for how long such an owner is answered with the cause.
+-- The leases that were taken from their owners: the records of forced unlocks, and the time
+-- until which the answer to such an owner names the cause.
 
 CREATE TABLE cronce_taken (
   ns       TEXT NOT NULL,
   name     TEXT NOT NULL,
-  until_us INTEGER NOT NULL, -- from then on nothing of it counts
+  until_us INTEGER NOT NULL, -- after this time the row is no longer needed
   book     TEXT NOT NULL, -- JSON
   PRIMARY KEY (ns, name)
 );
