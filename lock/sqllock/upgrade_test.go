@@ -17,7 +17,7 @@ import (
 // the instant, {day} for its day; times and numbers are given relative to it.
 var oldRows = []string{
 	"INSERT INTO cronce_leases (ns, name, owner, fence, until_us, place, waiting, holders, ticket, used_day) VALUES" +
-		" ('cronce', 'free', '', {us+5000000}, 0, 0, 0, '', 0, {day})," +
+		" ('cronce', 'free', '', {us+3600000000}, 0, 0, 0, '', 0, {day})," +
 		" ('cronce', 'held', 'old/1', {us+1}, {us+3600000000}, 0, 1, '', 1, {day})," +
 		" ('cronce', 'shared', '', {us+3}, {us+3600000000}, 0, 0, '[" +
 		`{"owner":"old/1","fence":{us+2},"until":{us+3600000000},"limit":3},{"owner":"old/2","fence":{us+3},"until":{us+3600000000},"limit":3}` +
@@ -112,8 +112,8 @@ func upgradedLeases(t *testing.T, d *sqllock.Driver, us int64) {
 	}
 	g, err := d.Acquire(t.Context(), driver.Acquisition{Key: "free", Owner: "new/1", TTL: minute})
 	must(t, err)
-	if g.Fence != us+5_000_001 {
-		t.Errorf("the fence is %d, the last one was %d", g.Fence, us+5_000_000)
+	if g.Fence != us+3_600_000_001 {
+		t.Errorf("the fence is %d, the last one was %d", g.Fence, us+3_600_000_000)
 	}
 	_, err = d.Renew(t.Context(), driver.LeaseRef{Key: "shared", Owner: "old/2", Fence: us + 3, TTL: minute, Limit: 3})
 	must(t, err)
