@@ -53,7 +53,7 @@ rigs:
 	@cd test && $(RACED) -p 1 -parallel 6 -timeout 20m ./proof ./failover ./browser
 
 losses:
-	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./jobs/... ./lock/...
+	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./jobs/... ./lock/...
 
 searches:
 	@$(GOTEST) -run '^($(SEARCHES)|$(SPANS)|TestChaos)$$' ./lock/series ./scheduler ./scheduler/spec ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/command"
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
-	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/command"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -42,7 +42,7 @@ func nodeConfig(t *testing.T, args ...string) (*config.Config, error) {
 
 func TestExampleIsFine(t *testing.T) {
 	cronce(t, "node", "--config", exampleFile, "--check").want(t, exit.Fine,
-		"sendSms  0/5 * * * * ?  UTC", "namespace cronce in redis://127.0.0.1:6379", "The configuration is fine.")
+		"tryOut  0/5 * * * * ?  UTC", "namespace cronce in redis://127.0.0.1:6379", "The configuration is fine.")
 }
 
 // The example promises every key that there is.
@@ -133,10 +133,11 @@ http: {address: ":8080"}
 log: {level: loud, format: xml}
 zone: Local
 jobs:
-  - kind: sms
+  - kind: http
+    name: c
+    spec: "@daily"
     overlap: sometimes
     retry: {tries: 1, wait: 30}
-    sms: {gateway: carrier, batch: -1}
   - kind: slep
     name: b
     spec: "@daily"
@@ -144,8 +145,7 @@ jobs:
     name: "a b"
     spec: "0 0 30 2 *"
     lease: 1ms
-    sms: {gateway: console}
-  - {kind: sms, name: other, sms: {gateway: console, url: "http://x"}}
+    exec: {shell: x}
   - {kind: sleep, name: b, spec: "@daily", sleep: {for: -1s}}
 scheduler: {grace: -1s}
 `)
@@ -165,19 +165,16 @@ scheduler: {grace: -1s}
 		`c.yaml:8:7: log.level: is "loud"`,
 		`c.yaml:8:20: log.format: is "xml"`,
 		`c.yaml:9:1: zone: is "Local", must be a name of the time zone database`,
-		`c.yaml:12:14: jobs[0].overlap: is "sometimes", must be skip, queue, allow, replace`,
-		`c.yaml:13:29: jobs[0].retry.wait: is "30", must be a duration with its unit`,
-		`c.yaml:14:11: jobs[0].sms.gateway: is "carrier", must be console or http`,
-		`c.yaml:14:29: jobs[0].sms.batch: is -1, must be 1 to 1000000`,
-		`c.yaml:15:5: jobs[1].kind: is "slep", must be deliverEvents, exec, http, reconcile, releaseExpired, settleOrders, sleep, sms`,
-		`c.yaml:19:5: jobs[2].name: is "a b"`,
-		`c.yaml:20:5: jobs[2].spec: spec "0 0 30 2 *": day of month "30": never fires`,
-		`c.yaml:21:5: jobs[2].lease: is 1ms`,
-		`c.yaml:22:5: jobs[2].sms: are settings of kind sms`,
-		`c.yaml:23:6: jobs[3].kind: is sms like jobs[0]`,
-		`c.yaml:23:`,
+		`jobs[0].http: is missing`,
+		`c.yaml:14:14: jobs[0].overlap: is "sometimes", must be skip, queue, allow, replace`,
+		`c.yaml:15:29: jobs[0].retry.wait: is "30", must be a duration with its unit`,
+		`c.yaml:16:5: jobs[1].kind: is "slep", must be exec, http, sleep`,
+		`c.yaml:20:5: jobs[2].name: is "a b"`,
+		`c.yaml:21:5: jobs[2].spec: spec "0 0 30 2 *": day of month "30": never fires`,
+		`c.yaml:22:5: jobs[2].lease: is 1ms`,
+		`c.yaml:23:5: jobs[2].exec: are settings of kind exec`,
 		`c.yaml:24:`,
-		`jobs[4].name: "b" is taken by another job`,
+		`jobs[3].name: "b" is taken by another job`,
 		`c.yaml:25:13: scheduler.grace: is -1s, must be 0 or more`,
 	} {
 		i := strings.Index(got[at:], want)
@@ -364,8 +361,7 @@ func TestJobsOfFile(t *testing.T) {
 zone: Asia/Shanghai
 scheduler: {concurrency: -1, spread: 1ms}
 jobs:
-  - kind: sms
-    sms: {gateway: http, url: "https://h/x", timeout: 3s}
+  - {kind: http, name: a, spec: "@hourly", http: {url: "https://h/x", timeout: 3s}}
   - {kind: sleep, name: b, spec: "@daily", overlap: replace, takeover: rerun, attempts: 7, window: 2h, retry: {tries: 2, wait: 1s, max: 2s, jitter: 0.5, for: 3s}, interrupted: lost, misfire: skip, jitter: 1s, timeout: 4s, lease: 9s, replicas: 2, log: quiet}
 `))
 	if err != nil {
@@ -375,8 +371,8 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := s.Jobs[0]; a.Name != "sendSms" || a.Spec != "0/5 * * * * ?" || a.Lease == 0 || a.Takeover != 1 {
-		t.Errorf("what the kind says: %+v", a)
+	if a := s.Jobs[0]; a.Name != "a" || a.Spec != "@hourly" || a.Func == nil {
+		t.Errorf("got %+v", a)
 	}
 	got := s.Jobs[1]
 	got.Func = nil
@@ -389,10 +385,10 @@ jobs:
 }
 
 func FuzzConfig(f *testing.F) {
-	f.Add([]byte("jobs: [{kind: sms, lease: 3s, sms: {gateway: console, batch: 5}}, {kind: sleep, name: a, spec: '@daily', sleep: {for: 1s}}]\n"))
-	f.Add([]byte("jobs: [{kind: sms, sms: {gateway: http, url: ':%zz', batch: 9999999}}]\nredis: {url: 'redis://:p@'}\n"))
+	f.Add([]byte("jobs: [{kind: exec, name: b, spec: '@daily', lease: 3s, exec: {command: [a], skip: [5]}}, {kind: sleep, name: a, spec: '@daily', sleep: {for: 1s}}]\n"))
+	f.Add([]byte("jobs: [{kind: http, name: a, spec: x, http: {url: ':%zz'}}]\nredis: {url: 'redis://:p@'}\n"))
 	f.Add([]byte("jobs: [{kind: http, name: a, spec: '@daily', http: {url: 'https://x', headers: {A: 'b ${C}', D: '$${d}'}, body: '{{.Job}}', expect: [200]}}]\n"))
-	f.Add([]byte("namespace: a b\njobs: [{kind: sms, sms: {gateway: console}}]\nshop: {sale: x}\n"))
+	f.Add([]byte("namespace: a b\njobs: [{kind: x}]\nops: {address: x}\n"))
 	f.Add([]byte("redis:\n  addresses: [one:1, two:2]\n  cluster: true\n  tls: {cert: a}\nhttp: {address: ':1'}\nzone: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := config.Read(config.Source{Name: "c.yaml", Data: data}, nil, nil)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/serverprocess"
 )

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
@@ -51,4 +52,14 @@ func TestDeniedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	run("verify").want(t, exit.Failed, "BROKEN: ", "secret: NOT KNOWN ")
+}
+
+// line returns the line of a text that begins with something.
+func line(text, begin string) string {
+	for l := range strings.Lines(text) {
+		if strings.HasPrefix(l, begin) {
+			return strings.TrimSpace(l)
+		}
+	}
+	return ""
 }

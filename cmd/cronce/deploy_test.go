@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/internal/config"
 )
 
 // manifest reads a YAML file of the repository into a value.
@@ -213,7 +213,7 @@ func TestCompose(t *testing.T) {
 	for name, service := range compose.Services {
 		if check := service.Health.Test; len(check) < 3 || check[0] != "CMD" || name != "redis" && check[1] != "/cronce" {
 			t.Errorf("health check %q: the image has nothing but /cronce", check)
-		} else if cmd, _, err := rootCommand(new(bool)).Find(check[2:]); name != "redis" && (err != nil || cmd.CommandPath() != "cronce node health") {
+		} else if cmd, _, err := rootCommand().Find(check[2:]); name != "redis" && (err != nil || cmd.CommandPath() != "cronce node health") {
 			t.Errorf("health check %q: %v", check, err)
 		}
 	}

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
-	"github.com/cronce/cronce/cmd/cronce/internal/node"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/health"
 )
 
 // healthOf serves the health of a node and returns its address.
 func healthOf(t *testing.T, ready func() error) string {
 	t.Helper()
-	server := httptest.NewServer(node.HealthHandler(ready, func() []string { return nil }, http.NotFoundHandler()))
+	server := httptest.NewServer(health.Handler(ready, func() []string { return nil }, http.NotFoundHandler()))
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/internal/config"
 )
 
 // Each bad value of a job of kind http is one fault with its place.

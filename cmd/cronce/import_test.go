@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
 // The exit code says whether all, some or none of the input could be imported, and what is printed

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -72,7 +72,6 @@ func TestIncludeFaults(t *testing.T) {
 		{"defaults: {lease: 1ms}\n" + one, "", `c.yaml:2:12: defaults.lease: is 1ms, must be 500ms to 24h0m0s, for the job "a"`},
 		{"defaults: {spec: '@daily'}\n" + one, "", `c.yaml:2:12: defaults.spec: unknown key`},
 		{"defaults: {retry: {wait: 1s}}\n" + one, "", `c.yaml:2:12: defaults.retry: waits between tries, but there is only one: set tries, for the job "a"`},
-		{one, "jobs:\n  - {kind: sms, name: b, sms: {gateway: console}}\n  - {kind: sms, name: c, sms: {gateway: console}}\n", `jobs.d/b.yaml:3:6: jobs[1].kind: is sms like jobs[1], at DIR/jobs.d/b.yaml:2, must be the only such job`},
 	} {
 		main := test.main
 		if !strings.HasPrefix(main, "include") {

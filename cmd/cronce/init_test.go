@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
-	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
 )
 
 // The first file passes the check, also with all of its keys, and is never written over another.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
 // What the file says about a job for a person is shown by --check, and its zone is that of its spec.

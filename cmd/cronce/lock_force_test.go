@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 )

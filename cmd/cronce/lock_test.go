@@ -16,9 +16,9 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/lockcommand"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/lock"
 )
 
@@ -60,12 +60,12 @@ func TestLockKeepsItsSecrets(t *testing.T) {
 	for name, value := range map[string]string{
 		"CRONCE_REDIS_URL": "redis://:hunter2@" + m.Addr(), "CRONCE_REDIS_PASSWORD": "hunter2", "CRONCE_SHOP_DSN": "postgres://u:hunter2@h/d",
 		"CRONCE_SENTINEL_PASSWORD": "hunter2", "CRONCE_GATEWAY_TOKEN": "hunter2", "CRONCE_OTHER_URL": "redis://:hunter2@h",
-		"SENTINELS": "hunter2", "GATEWAY": "hunter2", "ORDERS": "hunter2", "CRONCE_NAMESPACE": "ns", "PLAIN": "kept",
+		"SENTINELS": "hunter2", "ORDERS": "hunter2", "CRONCE_NAMESPACE": "ns", "PLAIN": "kept",
 		"CRONCE_REDIS_PWD": "hunter2", "CRONCE_APIKEY": "hunter2", "CRONCE_sms_key": "hunter2",
 	} {
 		t.Setenv(name, value)
 	}
-	config := file(t, "c.yaml", "redis: {sentinel_password_env: SENTINELS}\nshop: {database: {dsn_env: ORDERS}}\njobs: [{kind: sms, sms: {gateway: http, url: 'http://h', token_env: GATEWAY}}]\n")
+	config := file(t, "c.yaml", "redis: {sentinel_password_env: SENTINELS}\nstore_password_env: ORDERS\n")
 	r := cronce(t, under(url, []string{"--config", config}, "env")...)
 	r.want(t, exit.Fine, "PLAIN=kept", "CRONCE_NAMESPACE=ns", "CRONCE_FENCE=")
 	if strings.Contains(r.stdout, "hunter2") {
@@ -74,7 +74,7 @@ func TestLockKeepsItsSecrets(t *testing.T) {
 	t.Setenv("CRONCE_REDIS_URL", url) // without a password it is no secret
 	cronce(t, under(url, nil, "env")...).want(t, exit.Fine, "CRONCE_REDIS_URL="+url)
 	r = cronce(t, under(url, []string{"--config", config, "--with-secrets"}, "env")...)
-	if r.want(t, exit.Fine); strings.Count(r.stdout, "hunter2") != 11 {
+	if r.want(t, exit.Fine); strings.Count(r.stdout, "hunter2") != 10 {
 		t.Errorf("with --with-secrets:\n%s", r.stdout)
 	}
 }

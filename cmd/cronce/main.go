@@ -8,16 +8,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"strings"
-	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
-	"github.com/cronce/cronce/cmd/cronce/internal/command"
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/childprocess"
+	"github.com/cronce/cronce/cmd/internal/command"
 )
 
 func main() {
@@ -29,53 +24,5 @@ func main() {
 
 // run runs the program: it prints to stdout and stderr, and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	started := false
-	root := rootCommand(&started)
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	addCompletion(root)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exit.Fine
-	}
-	code, text := exit.Code(err, started), err.Error()
-	if code == exit.WrongUsage {
-		text = command.WithoutCredentials(text, args)
-	}
-	if !exit.IsPrinted(err) {
-		printError(stderr, fmt.Sprintf("cronce: %s\n", terminal.PrintableText(bounded(text))))
-	}
-	return code
-}
-
-// errorTime is how long the process waits at its end for the reader of its error.
-const errorTime = 2 * time.Second
-
-// printError writes a text, and waits for errorTime at most: w may be a pipe that is not read.
-func printError(w io.Writer, text string) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = io.WriteString(w, text)
-	}()
-	select {
-	case <-done:
-	case <-time.After(errorTime):
-	}
-}
-
-// maxErrorLine bounds one line of an error, in bytes: a parser may quote an argument of any length.
-const maxErrorLine = 1000
-
-// bounded cuts the long lines of a text.
-func bounded(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if len(line) > maxErrorLine {
-			lines[i] = strings.ToValidUTF8(line[:maxErrorLine], "") + " …"
-		}
-	}
-	return strings.Join(lines, "\n")
+	return command.Execute(ctx, rootCommand, args, stdin, stdout, stderr)
 }

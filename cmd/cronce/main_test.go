@@ -13,8 +13,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/internal/childprocess"
+	"github.com/cronce/cronce/cmd/internal/config"
 )
 
 // actAsMain makes the test binary be cronce: demo starts nodes of its own binary,

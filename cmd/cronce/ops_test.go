@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
 // Nothing is served without a configuration for it, without tokens, or to other machines in plain text.

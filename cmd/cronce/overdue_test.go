@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/internal/config"
 )
 
 // Each pair of settings that contradict is refused, with the field, its value and the allowed ones: a row for each. Pairs that
@@ -42,17 +42,7 @@ func TestPairs(t *testing.T) {
 
 		{"two passwords", "redis: {password_env: A, password_file: b}", "redis.password_env: and redis.password_file are both set, give one of them"},
 		{"two passwords of Sentinels", "redis: {addresses: ['h:1'], master_name: m, sentinel_password_env: A, sentinel_password_file: b}", "redis.sentinel_password_env: and redis.sentinel_password_file are both set"},
-		{"two DSNs", "shop: {database: {dsn_env: A, dsn_file: b}}", "shop.database.dsn_env: and shop.database.dsn_file are both set"},
-		{"file and DSN", "shop: {database: {file: a, dsn_file: b}}", "shop.database.file: and a DSN are both set"},
-		{"two tokens of buyers", "shop: {buyer_token_env: A, buyer_token_file: b}", "shop.buyer_token_env: and shop.buyer_token_file are both set"},
-		{"two tokens of sellers", "shop: {seller_token_env: A, seller_token_file: b}", "shop.seller_token_env: and"},
-		{"two tokens of payments", "shop: {payment_token_env: A, payment_token_file: b}", "shop.payment_token_env: and"},
-		{"two secrets", "shop: {events: {webhook: {url: 'https://h', secret_env: A, secret_file: b}}}", "shop.events.webhook.secret_env: and"},
-		{"two old secrets", "shop: {events: {webhook: {url: 'https://h', secret_env: A, old_secret_env: A, old_secret_file: b}}}", "shop.events.webhook.old_secret_env: and"},
-		{"two tokens of a gateway", "jobs: [{kind: sms, sms: {gateway: http, url: 'https://h', token_env: A, token_file: b}}]", "jobs[0].sms.token_env: and jobs[0].sms.token_file are both set"},
-		{"two tokens of receipts", "jobs: [{kind: sms, sms: {gateway: console, receipts: {address: 'off', token_env: A, token_file: b}}}]", "jobs[0].sms.receipts.token_env: and"},
-		{"console and url", "jobs: [{kind: sms, sms: {gateway: console, url: 'https://h'}}]", "jobs[0].sms.gateway: console takes no url, token or timeout"},
-		{"kind and settings", "jobs: [{kind: sleep, name: a, spec: '@daily', sms: {gateway: console}}]", "jobs[0].sms: are settings of kind sms"},
+		{"kind and settings", "jobs: [{kind: sleep, name: a, spec: '@daily', exec: {shell: x}}]", "jobs[0].exec: are settings of kind exec"},
 		{"address and allow_remote", "http: {address: '0.0.0.0:1'}", "http.address: is \"0.0.0.0:1\", which other machines can reach"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

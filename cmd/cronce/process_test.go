@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 )
 
 // A child is a real process of this binary.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
 // ran counts the runs of a job that ended on some nodes.

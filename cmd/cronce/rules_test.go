@@ -9,10 +9,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/shop"
 	"github.com/cronce/cronce/internal/serverprocess"
 	opsmetrics "github.com/cronce/cronce/ops/metrics"
 	"github.com/cronce/cronce/scheduler/metrics"
@@ -30,17 +27,7 @@ type alertRules struct {
 // ruleFiles are the files of alerts, with the names of the metrics that they may be about.
 func ruleFiles(t *testing.T) map[string][]string {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{})
-	defer client.Close()
-	c := config.Default(nil)
-	c.OnlyShop()
-	s, err := shop.Open(c, client, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
 	return map[string][]string{
-		"shop": names(s.Collectors()...),
 		"node": append(names(metrics.New()), "cronce_config_stale"), // TestMetricsOfNode finds each in a node
 		"ops":  names(opsmetrics.New(nil)),
 	}

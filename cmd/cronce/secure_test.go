@@ -21,7 +21,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/redislock"
 )
@@ -73,15 +73,14 @@ func TestTLSServer(t *testing.T) {
 	}
 	t.Cleanup(m.Close)
 	with := "redis:\n  tls: {ca: " + cert + ", cert: " + cert + ", key: " + key + "}\n"
-	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr(), "--config", file(t, "with.yaml", with)).want(t, exit.Fine, "0 queued")
-	cronce(t, "sms", "list", "--redis", "rediss://"+m.Addr()).want(t, exit.NotKnown, "certificate")
+	cronce(t, "lock", "key", "--show", "--redis", "rediss://"+m.Addr(), "--config", file(t, "with.yaml", with)).want(t, exit.Fine)
+	cronce(t, "lock", "key", "--show", "--redis", "rediss://"+m.Addr()).want(t, exit.NotKnown, "certificate")
 	without := "redis:\n  tls: {ca: " + cert + "}\n"
-	cronce(t, "sms", "list", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exit.NotKnown, "redis://"+m.Addr())
+	cronce(t, "lock", "key", "--show", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exit.NotKnown, "redis://"+m.Addr())
 }
 
-// documentedACL reads the rules of the minimal user out of docs/redis.md, and those
-// that the sms outbox needs beside them.
-func documentedACL(t *testing.T) (rules, outbox string) {
+// documentedACL reads the rules of the minimal user out of docs/redis.md.
+func documentedACL(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/redis.md")
 	if err != nil {
@@ -95,19 +94,19 @@ func documentedACL(t *testing.T) (rules, outbox string) {
 			blocks = append(blocks, paragraph)
 		}
 	}
-	if len(blocks) != 2 {
-		t.Fatalf("docs/redis.md has %d lists of rules, want 2", len(blocks))
+	if len(blocks) != 1 {
+		t.Fatalf("docs/redis.md has %d lists of rules, want 1", len(blocks))
 	}
 	_, rules, ok := strings.Cut(blocks[0], ">password ")
 	if !ok {
 		t.Fatalf("no rules in %q", blocks[0])
 	}
-	return strings.ReplaceAll(rules, "<namespace>", "cronce"), blocks[1]
+	return strings.ReplaceAll(rules, "<namespace>", "cronce")
 }
 
 // The documentation and the package name the same rules.
 func TestDocumentedACL(t *testing.T) {
-	rules, _ := documentedACL(t)
+	rules := documentedACL(t)
 	got, want := strings.Fields(rules), redislock.AccessRules("cronce")
 	slices.Sort(got)
 	slices.Sort(want)
@@ -135,7 +134,7 @@ func TestMinimalUser(t *testing.T) {
 	s := redisserver.Start(t)
 	admin := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer admin.Close()
-	rules, outbox := documentedACL(t)
+	rules := documentedACL(t)
 	setUser(t, admin, rules)
 	yaml := "redis:\n  username: me\n  password_file: " + file(t, "password", "hunter2\n") + "\n"
 	config := file(t, "c.yaml", yaml+everySecond)
@@ -149,20 +148,4 @@ func TestMinimalUser(t *testing.T) {
 	if code := strict.code(); code != exit.Refused || !strings.Contains(strict.stderr.String(), "does not report") {
 		t.Errorf("exit code %d", code)
 	}
-	cronce(t, "sms", "list", "--redis", "redis://me@"+s.Addr(), "--config", config).want(t, exit.Refused, "sms: counts: ")
-	setUser(t, admin, outbox)
-	sendsAs(t, s.Addr(), yaml)
-}
-
-// sendsAs uses the sms outbox as the user of a configuration: a message is sent,
-// listed, taken by a node, and listed as sent.
-func sendsAs(t *testing.T, addr, yaml string) {
-	t.Helper()
-	yaml += "jobs: [{kind: sms, spec: '@every 1s', sms: {gateway: console}}]\n"
-	at := []string{"--redis", "redis://" + addr, "--config", file(t, "sms.yaml", yaml)}
-	cronce(t, append([]string{"sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "one"}, at...)...).want(t, exit.Fine, "accepted")
-	cronce(t, append([]string{"sms", "list"}, at...)...).want(t, exit.Fine, "1 queued")
-	n := startNode(t, "redis://"+addr, yaml)
-	eventually(t, "the message was sent", func() bool { return len(n.logs("messages sent")) > 0 })
-	cronce(t, append([]string{"sms", "list", "--state", "sent"}, at...)...).want(t, exit.Fine, "one", "1 sent")
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/internal/zkserver"
 )
@@ -172,7 +172,6 @@ func TestStoreFaults(t *testing.T) {
 		"store: 'sqlite:x'\nredis: {url: 'redis://x'}":                    "c.yaml:1:1: store: and redis.url are both set",
 		"store: 'sqlite:x'\nredis: {pool_size: 5}":                        "c.yaml:2:9: redis.pool_size: is for a Redis, but the store is SQLite x",
 		"store: 'sqlite:x'\nstore_password_env: X":                        "c.yaml:2:1: store_password_env: is for a store that is a database or ZooKeeper",
-		"store: 'postgres://me@db/x'\njobs: [{kind: sms, name: a}]":       "c.yaml:1:1: store: is postgres://db/x, but a shop and jobs of kind sms need a Redis",
 		"store: 'postgres://db/x'\nstore_password_env: NOT_SET_ANYWHERE_": "store_password_env: names a variable that is not set",
 	} {
 		cronce(t, "status", "--config", file(t, "c.yaml", text+"\n")).want(t, exit.WrongUsage, want)

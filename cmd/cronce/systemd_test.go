@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
 // unit returns the settings of a unit of systemd by their names.
@@ -41,7 +41,7 @@ func TestSystemdUnit(t *testing.T) {
 		}
 	}
 	program, args, _ := strings.Cut(got["ExecStart"], " ")
-	if cmd, _, err := rootCommand(new(bool)).Find(strings.Fields(args)); err != nil || cmd.Name() != "node" || filepath.Base(program) != "cronce" {
+	if cmd, _, err := rootCommand().Find(strings.Fields(args)); err != nil || cmd.Name() != "node" || filepath.Base(program) != "cronce" {
 		t.Errorf("ExecStart=%s: %v", got["ExecStart"], err)
 	}
 	if r := cronce(t, "node", "--check", "--config", file(t, "c.yaml", "jobs: 1\n")); got["RestartPreventExitStatus"] != "2" || r.code != exit.WrongUsage || exit.WrongUsage != 2 {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 )
 
 // Each mistake in a command line ends with exit code 2, and with a line that names it.
@@ -19,7 +19,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"rns", "a"}, `cronce: unknown command "rns", did you mean "runs"?`},
 		{[]string{"elephant"}, `cronce: unknown command "elephant"`},
 		{[]string{"--nope"}, "unknown flag: --nope"},
-		{[]string{"sms", "lst"}, `unknown command "lst", did you mean "list"?`},
+		{[]string{"status", "overdu"}, `unknown command "overdu", did you mean "overdue"?`},
 		{[]string{"config", "x"}, `unknown command "x"`},
 		{[]string{"completion", "tcsh"}, `unknown command "tcsh"`},
 
@@ -70,13 +70,6 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"runs", "--until", "noon", url}, `runs: --until is "noon"`},
 		{[]string{"runs", "a", "-n", "0", url}, "-n is 0, must be 1 to 100000"},
 		{[]string{"verify", "--namespace", "a b", url}, `--namespace: is "a b"`},
-
-		{[]string{"sms", "send", "--to", "12", "--text", "x", url}, `to is "****", must be + and 8 to 15 digits`},
-		{[]string{"sms", "send", "--to", "+12025550123", url}, "text is empty"},
-		{[]string{"sms", "send", "--to", "+12025550123", "--text", "x", "--at", "now", url}, `--at is "now"`},
-		{[]string{"sms", "send", "--to", "+12025550123", "--text", "x", "--tz", "Mars", url}, `--tz is "Mars"`},
-		{[]string{"sms", "list", "--state", "gone", url}, `state is "gone", must be queued, taken, failed, broken, expired or sent`},
-		{[]string{"sms", "list", "-n", "-1", url}, "limit is -1, must be 1 or more"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			r := cronce(t, c.args...)
@@ -91,7 +84,7 @@ func TestWrongUsage(t *testing.T) {
 // With a store that does not answer nothing is known.
 func TestNoStore(t *testing.T) {
 	for _, args := range [][]string{
-		{"verify"}, {"runs", "a"}, {"doctor"}, {"sms", "list"}, {"sms", "send", "--to", "+12025550123", "--text", "x"},
+		{"verify"}, {"runs", "a"}, {"doctor"},
 	} {
 		r := cronce(t, append(args, "--redis", "redis://127.0.0.1:1")...)
 		r.want(t, exit.NotKnown, "127.0.0.1:1")
@@ -113,7 +106,7 @@ func TestCompletion(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	cronce(t).want(t, exit.Fine, "cronce demo")
-	cronce(t, "sms").want(t, exit.Fine, "list", "send")
+	cronce(t, "ops", "token").want(t, exit.Fine, "new")
 	r := cronce(t, "node", "--help")
 	r.want(t, exit.Fine, "for tests: shift", "$CRONCE_REDIS_URL", "$CRONCE_REDIS_PASSWORD")
 	if strings.Contains(r.stdout, "--demo") {
@@ -178,16 +171,15 @@ func TestMisplacedCredentials(t *testing.T) {
 	for _, raw := range append([]string{"redis://:s3cr3t@h", "user:s3cr3t@tcp(h)/db", `redis://:a "s3cr3t\ü@h`, "redis://:\x1bs3cr3t\n@h", "redis://:" + strings.Repeat("s3cr3t", 50) + "@h"}, typedSlips...) {
 		yaml := "'" + strings.NewReplacer("'", "''", "\n", "", "\x1b", "").Replace(raw) + "'"
 		for _, args := range [][]string{
-			{raw}, {"verify", raw}, {"sms", raw}, {"sms", "forget", raw}, {"next", raw}, {"completion", raw}, {"node", "--check", raw},
+			{raw}, {"verify", raw}, {"status", raw}, {"next", raw}, {"completion", raw}, {"node", "--check", raw},
 			{"verify", "-r" + raw}, {"verify", "--" + raw}, {"verify", "--nope=" + raw}, {"verify", "-o" + raw}, {"verify", "--fail-on", raw}, {"runs", "a", "-n", raw},
 			{"demo", "--for=" + raw}, {"demo", "--nodes", raw}, {"lock", "-s" + raw}, {"lock", "-w", raw}, {"lock", "--show=" + raw},
 			{"node", "--name", raw, "--config", "../../config.yaml"}, {"verify", "--config", raw},
 			{"node", "--check", "--config", file(t, "name.yaml", "name: "+yaml+job)},
-			{"node", "--check", "--config", file(t, "sale.yaml", "shop: {sale: "+yaml+"}"+job)},
 			{"node", "--check", "--config", file(t, "job.yaml", "jobs: [{kind: sleep, spec: '* * * * *', name: "+yaml+"}]")},
 			{"node", "--check", "--config", file(t, "spec.yaml", "jobs: [{kind: sleep, name: a, spec: "+yaml+"}]")},
 			{"node", "--check", "--config", file(t, "key.yaml", "redis: {"+yaml+": 1}"+job)},
-			{"node", "--config", file(t, "file.yaml", "shop: {database: {file: "+yaml+"}}\nhttp: {address: off}"+job)},
+			{"node", "--config", file(t, "file.yaml", "redis: {tls: {ca: "+yaml+"}}\nhttp: {address: off}"+job)},
 		} {
 			r := cronce(t, args...)
 			if shown := r.stdout + r.stderr; r.code != exit.WrongUsage || strings.Contains(shown, "s3cr3t") {

@@ -11,10 +11,10 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/clients"
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
+	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"

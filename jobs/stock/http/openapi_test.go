@@ -184,7 +184,7 @@ func describe(t *testing.T) []byte {
 	}
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
-		"info": object{"title": "cronce shop", "version": "1",
+		"info": object{"title": "shop", "version": "1",
 			"description": "Sells products, and never more than there are. Every request may be sent again; after 503 it has to be, to know. 421: the Host of the request is not one of the shop."},
 		"paths":      paths,
 		"components": object{"schemas": schemas, "securitySchemes": schemes, "responses": object{"Problem": problem}},

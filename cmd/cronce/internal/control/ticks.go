@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/clients"
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 )
 
 // A logView prints the logs of all nodes together, and counts the runs and messages that must

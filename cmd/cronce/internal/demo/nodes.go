@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
+	"github.com/cronce/cronce/cmd/internal/childprocess"
 )
 
 // drainPatience bounds the wait for nodes to drain; it is longer than their graces.

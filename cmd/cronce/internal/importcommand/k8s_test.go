@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/internal/config"
 )
 
 func cronJobs(t *testing.T, o k8sOptions) (*result, map[string]config.Job) {

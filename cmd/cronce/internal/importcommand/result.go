@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
 	"github.com/cronce/cronce/cmd/cronce/internal/node"
-	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 

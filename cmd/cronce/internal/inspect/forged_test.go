@@ -7,7 +7,7 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )

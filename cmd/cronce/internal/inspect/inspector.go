@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/clients"
 )
 
 // An inspector reads the state of a namespace and reports it. It changes nothing.

@@ -3,7 +3,7 @@ package inspect
 import (
 	"fmt"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
 )
 

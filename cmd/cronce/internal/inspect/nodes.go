@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/ops"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/command"
+	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/why"
 )

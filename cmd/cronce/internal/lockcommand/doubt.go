@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/internal/delivery"
 )
 

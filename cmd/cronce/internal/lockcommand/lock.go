@@ -17,11 +17,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/childprocess"
-	"github.com/cronce/cronce/cmd/cronce/internal/clients"
-	"github.com/cronce/cronce/cmd/cronce/internal/command"
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/childprocess"
+	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/command"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
@@ -62,7 +62,7 @@ func Command() *cobra.Command {
 			"command started beside itself, as a shell does for a | b, gets neither and runs on without the lock;\n" +
 			"GNU's timeout passes SIGTERM on to all of it, and with -k SIGKILL: see the example with a pipe.\n" +
 			config.FenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
-			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_SHOP_DSN, a CRONCE_REDIS_URL with\n" +
+			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_STORE_PASSWORD, a CRONCE_REDIS_URL with\n" +
 			"a password, the variables that the configuration names, and all of CRONCE_ that it does not know) is not\n" +
 			"in it, unless --with-secrets is given.\n\n" +
 			"--hold keeps the lock for so long at least, also if the command ends before: another machine whose clock is behind\n" +

@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/command"
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/shop"
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/cronce/internal/demo"
+	"github.com/cronce/cronce/cmd/internal/command"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -24,20 +24,19 @@ import (
 // DryRun finds all faults of the jobs without reading secrets and without connecting. The settings
 // have the jobs that are enabled. The remarks are those of Node.Remarks, and one for each job that is not.
 func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
+	return dryRun(c, false)
+}
+
+func dryRun(c *config.Config, demo bool) (settings scheduler.Config, remarks []string, err error) {
 	unused := &redis.Options{Addr: "unused"}
 	redislock.Harden(unused) // otherwise the client would resolve a host name
 	client := redis.NewClient(unused)
 	defer client.Close()
-	s, err := shop.Open(c, client, true)
-	if err != nil {
-		return scheduler.Config{}, nil, err
-	}
-	defer s.Close()
 	runner, err := newRunner(nil)
 	if err != nil {
 		return scheduler.Config{}, nil, err
 	}
-	settings, faults := schedulerConfig(c, resources{client: client, out: io.Discard, shop: s, runner: runner, dry: true})
+	settings, faults := schedulerConfig(c, resources{client: client, out: io.Discard, demo: demo, runner: runner, dry: true})
 	store, err := redislock.New(client, redislock.Options{})
 	if err == nil {
 		settings.Store = store
@@ -142,23 +141,34 @@ func printRemarks(w io.Writer, settings scheduler.Config, remarks []string, now 
 }
 
 // LoadConfig reads the configuration of a node and checks its jobs as well.
-func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
-	c, err := command.ReadConfig(cmd, config.NodeOverrides)
-	return Checked(cmd, c, err)
-}
+func LoadConfig(cmd *cobra.Command) (*config.Config, error) { return Flags{}.load(cmd) }
 
-// Checked adds the faults of the jobs to err. A misspelt variable may be the cause of a fault, so
-// it prints those. A node that starts logs them instead, like all warnings.
-func Checked(cmd *cobra.Command, c *config.Config, err error) (*config.Config, error) {
+// load is LoadConfig for a node with flags. A misspelt variable may be the cause of a fault, so it
+// prints those. A node that starts logs them instead, like all warnings.
+func (f Flags) load(cmd *cobra.Command) (*config.Config, error) {
+	c, err := f.read(cmd, nil)
 	if c != nil {
-		_, _, faults := DryRun(c)
+		_, _, faults := dryRun(c, f.demo)
 		if err = errors.Join(err, faults); err != nil {
-			command.WarnOfVariables(cmd.ErrOrStderr(), c)
+			command.WarnOfVariables(cmd, c)
 		}
 	}
 	if err != nil {
 		return nil, command.ConfigError(err)
 	}
-	c.OnPlaintext(command.WarnTo(cmd.ErrOrStderr()))
+	c.OnPlaintext(command.WarnTo(cmd))
 	return c, nil
+}
+
+// read reads the configuration of a node; former was read before, or is nil.
+func (f Flags) read(cmd *cobra.Command, former *config.Config) (*config.Config, error) {
+	source, err := command.Source(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if f.demo {
+		source.Name, source.Data = demo.FileName, demo.File
+	}
+	source.Former = former
+	return config.Read(source, config.NodeOverrides, nil)
 }

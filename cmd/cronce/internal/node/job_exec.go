@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	jobexec "github.com/cronce/cronce/jobs/exec"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -125,7 +125,7 @@ func execFaults(c *config.Config, at string, err error) error {
 // missingPrograms returns a remark for each job whose program is not on this machine. It may be on
 // the machines of the nodes.
 func missingPrograms(c *config.Config) (remarks []string) {
-	jobs, _ := c.AllJobs()
+	jobs := c.Jobs
 	for i := range jobs {
 		if jobs[i].Exec == nil || jobs[i].Off() {
 			continue

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/internal/config"
 )
 
 // A variable in a value of env is replaced when a node starts, and masked; --check reads none.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/internal/config"
 	jobhttp "github.com/cronce/cronce/jobs/http"
 	"github.com/cronce/cronce/scheduler"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
+	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/scheduler"
 )

@@ -13,20 +13,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/shop"
-	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	jobexec "github.com/cronce/cronce/jobs/exec"
-	"github.com/cronce/cronce/jobs/stock"
-	"github.com/cronce/cronce/jobs/stock/events"
 	"github.com/cronce/cronce/scheduler"
 )
 
 // resources are the inputs of the kinds of jobs.
 type resources struct {
 	client redis.UniversalClient
-	out    io.Writer  // output of jobs
-	shop   *shop.Shop // nil without one
+	out    io.Writer // output of jobs
+	demo   bool      // kind sms is known
 	runner *jobexec.Runner
 	dry    bool // no job will run, so no secrets are read
 }
@@ -36,9 +33,7 @@ type kind func(c *config.Config, at string, j *config.Job, p resources) (schedul
 
 // kinds are all kinds of jobs that this binary can run.
 var kinds = map[string]kind{
-	"exec": execKind, "http": httpKind, "sms": smsKind, "sleep": sleepKind,
-	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
-	events.JobName: deliverKind,
+	"exec": execKind, "http": httpKind, "sleep": sleepKind,
 }
 
 // schedulerConfig returns the configuration of the scheduler. Its error joins the faults of the
@@ -53,15 +48,17 @@ func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 		Spread: time.Duration(t.Spread), StoreTimeout: time.Duration(t.StoreTimeout), ClockWarn: time.Duration(t.ClockWarn),
 	}
 	var errs []error
-	jobs, unfit := c.AllJobs()
-	for i := range jobs {
+	if len(c.Jobs) == 0 {
+		errs = append(errs, c.Fault("jobs", "none, at least one is needed (see config.yaml for an example)"))
+	}
+	for i := range c.Jobs {
 		with := p
-		with.dry = p.dry || jobs[i].Off() // its secrets and its program may be missing here
-		job, err := newJob(c, at(i), &jobs[i], with)
+		with.dry = p.dry || c.Jobs[i].Off() // its secrets and its program may be missing here
+		job, err := newJob(c, at(i), &c.Jobs[i], with)
 		errs = append(errs, err)
 		out.Jobs = append(out.Jobs, job)
 	}
-	return out, errors.Join(append(errs, unfit)...)
+	return out, errors.Join(errs...)
 }
 
 // at is the path of a job in the file.
@@ -70,9 +67,8 @@ func at(i int) string { return fmt.Sprintf("jobs[%d]", i) }
 // disabled returns the names of the jobs of which nodes with this file run nothing. The jobs are those
 // of schedulerConfig.
 func disabled(c *config.Config, jobs []scheduler.Job) (names []string) {
-	all, _ := c.AllJobs()
-	for i := range all {
-		if all[i].Off() {
+	for i := range c.Jobs {
+		if c.Jobs[i].Off() {
 			names = append(names, jobs[i].Name)
 		}
 	}
@@ -85,6 +81,8 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 	var err error
 	if build, ok := kinds[j.Kind]; ok {
 		job, err = build(c, at, j, p)
+	} else if p.demo && j.Kind == demoKind {
+		job, err = demoJob(c, p)
 	} else {
 		names := strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
 		err = c.Fault(at+".kind", "is %s, must be %s", strictyaml.Quote(j.Kind), names)
@@ -102,7 +100,7 @@ func newJob(c *config.Config, at string, j *config.Job, p resources) (scheduler.
 // foreignSettings refuses settings of another kind than the job's.
 func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	var errs []error
-	for name, set := range map[string]bool{"exec": j.Exec != nil, "http": j.HTTP != nil, "sms": j.SMS != nil, "sleep": j.Sleep != nil} {
+	for name, set := range map[string]bool{"exec": j.Exec != nil, "http": j.HTTP != nil, "sleep": j.Sleep != nil} {
 		if set && j.Kind != name {
 			errs = append(errs, c.Fault(at+"."+name, "are settings of kind %s, but the job is of kind %s", name, strictyaml.Quote(j.Kind)))
 		}

@@ -1,5 +1,5 @@
 // Package node has the command node. It makes the jobs of a configuration, runs a node of the
-// cluster with them, and serves the health and the receipts of the node. [DryRun] checks a
+// cluster with them, and serves the health of the node. [DryRun] checks a
 // configuration without a connection.
 package node
 
@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/clients"
-	"github.com/cronce/cronce/cmd/cronce/internal/command"
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/shop"
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/command"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/health"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/metrics"
 )
@@ -58,12 +58,12 @@ func Command() *cobra.Command {
 }
 
 func (f Flags) run(cmd *cobra.Command) error {
-	c, err := LoadConfig(cmd)
+	c, err := f.load(cmd)
 	if err != nil {
 		return err
 	}
 	if f.check {
-		command.WarnOfVariables(cmd.ErrOrStderr(), c)
+		command.WarnOfVariables(cmd, c)
 		return checkConfig(cmd.OutOrStdout(), c, time.Now())
 	}
 	ctx, stop := f.signals(cmd, c)
@@ -85,8 +85,7 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 	return ctx, stop
 }
 
-// Run runs a node until ctx ends. It serves its health from the beginning, and its shop once the
-// node is ready: only then is the Redis known to answer and to be fit.
+// Run runs a node until ctx ends. It serves its health from the beginning.
 func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Writer) error {
 	command.OutlivePipes()
 	log, flush := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)
@@ -106,36 +105,22 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 	if a := c.Address(); a.Default {
 		log.Warn("store risk", slog.String("topic", "one host"), slog.String("text", "no store is configured: ticks are kept in "+a.File+", which other hosts cannot use"))
 	}
-	client := store.Client
-	s, err := shop.Open(c, client, false)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if s.Tokens, err = shop.ReadTokens(c, log); err != nil {
-		return err
-	}
 	runner, err := newRunner(log)
 	if err != nil {
 		return err
 	}
-	with := resources{client: client, out: stdout, shop: s, runner: runner}
+	with := resources{client: store.Client, out: stdout, demo: f.demo, runner: runner}
 	node, measured, err := newNode(c, store, with, f, log)
 	if err != nil {
 		return err
 	}
 	log = log.With(slog.String("node", node.ID()))
 	stale := newStale()
-	health, err := serveHealth(c.HTTP, node.Ready, func() []string { return append(node.Remarks(), s.Remarks()...) }, metricsHandler(measured, stale, s), log)
+	served, err := health.Serve("http", c.HTTP, health.Handler(node.Ready, node.Remarks, metricsHandler(measured, stale)), "health served", log)
 	if err != nil {
 		return err
 	}
-	defer health.stop()
-	receipts, err := serveReceipts(c, client, log)
-	if err != nil {
-		return err
-	}
-	defer receipts.stop()
+	defer served.Stop()
 	commands := &commands{runner: runner, log: log}
 	defer commands.stop()
 	if c.HasExec() {
@@ -145,7 +130,7 @@ func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Write
 		r := &reloader{again: *f.again, node: node, store: store.ForScheduler(), with: with, commands: commands.start, stale: stale, log: log, running: c, last: c}
 		defer r.start(ctx)()
 	}
-	return s.Run(ctx, node, log)
+	return node.Run(ctx)
 }
 
 // newNode returns a node of the configuration, and its metrics.

@@ -14,11 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/boundedfile"
-	"github.com/cronce/cronce/cmd/cronce/internal/command"
-	"github.com/cronce/cronce/cmd/cronce/internal/config"
-	"github.com/cronce/cronce/cmd/cronce/internal/strictyaml"
-	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
+	"github.com/cronce/cronce/cmd/internal/boundedfile"
+	"github.com/cronce/cronce/cmd/internal/command"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -61,7 +61,7 @@ func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, 
 		return command.WithSignals(cmd.Context())
 	}
 	f.again = &again{read: func(former *config.Config) (*config.Config, error) {
-		return command.ReadConfigAgain(cmd, config.NodeOverrides, former)
+		return f.read(cmd, former)
 	}}
 	if hangsUp(cmd.InOrStdin()) {
 		return command.WithSignals(cmd.Context())
@@ -181,7 +181,7 @@ func (r *reloader) apply(c *config.Config, err error) (n counts, restart []strin
 	if err = errors.Join(err, faults); err != nil {
 		return n, nil, err
 	}
-	all, _ := c.AllJobs()
+	all := c.Jobs
 	var added, replaced []scheduler.Job
 	for _, i := range fresh {
 		if all[i].Off() {
@@ -226,7 +226,7 @@ func (r *reloader) check(c *config.Config) (enabled map[string]*config.Job, fres
 	dry := r.with
 	dry.dry = true
 	settings, faults := schedulerConfig(c, dry)
-	all, _ := c.AllJobs()
+	all := c.Jobs
 	enabled = make(map[string]*config.Job, len(all))
 	seen := make(map[string]bool, len(all))
 	for i := range all {

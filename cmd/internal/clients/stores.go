@@ -1,0 +1,174 @@
+package clients
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/internal/database"
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/sqllock"
+	"github.com/cronce/cronce/lock/zklock"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// maxStoreConnections bounds the connections of one process to a database that is the store.
+const maxStoreConnections = 16
+
+// openDatabase opens a PostgreSQL, MySQL or MariaDB.
+func (s *Store) openDatabase() error {
+	d, err := s.Config.StoreDSN()
+	if err != nil {
+		return exit.Usage(err)
+	}
+	db, err := sql.Open(d.Driver, d.Source)
+	if err != nil {
+		return exit.Usage(s.Config.Fault("store", "is none that its driver takes"))
+	}
+	db.SetMaxOpenConns(maxStoreConnections)
+	db.SetMaxIdleConns(maxStoreConnections)
+	db.SetConnMaxLifetime(connectionLifetime)
+	return s.useDatabase(db, map[database.Dialect]sqllock.Dialect{database.PostgreSQL: sqllock.PostgreSQL, database.MySQL: sqllock.MySQL}[d.Dialect])
+}
+
+// openSQLite opens a file. The file is not made: that is for a node, or for migrate.
+func (s *Store) openSQLite(a config.StoreAddress) error {
+	if _, err := os.Stat(a.File); errors.Is(err, fs.ErrNotExist) {
+		if a.Default {
+			return exit.Usagef("no store is configured, and there is no file %s, which a node without one makes: set --store or --redis", a.File)
+		}
+		return exit.Usage(s.Config.Fault("store", "names the file %s, which does not exist: a node, or cronce migrate, makes it", a.File))
+	}
+	return s.useSQLite(a.File)
+}
+
+func (s *Store) useSQLite(file string) error {
+	if on := networkFilesystem(file); on != "" {
+		return exit.Usage(s.Config.Fault("store", "is a file on %s, on which the locks of SQLite do not hold: use a local disk", on))
+	}
+	db, err := SQLiteFile(file)
+	if err != nil {
+		return exit.Usage(s.Config.Fault("store", "%v", err))
+	}
+	return s.useDatabase(db, sqllock.SQLite)
+}
+
+func (s *Store) useDatabase(db *sql.DB, dialect sqllock.Dialect) error {
+	c := s.Config
+	d, err := sqllock.New(db, dialect, sqllock.Options{Namespace: c.Namespace, JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes})
+	if err != nil {
+		_ = db.Close()
+		return exit.Usage(err)
+	}
+	s.Driver, s.close = d, func() { _ = db.Close() }
+	return nil
+}
+
+func (s *Store) openZooKeeper(a config.StoreAddress) error {
+	c := s.Config
+	user, password, err := c.StoreUser()
+	if err != nil {
+		return exit.Usage(err)
+	}
+	o := zklock.Options{Namespace: c.Namespace, JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes}
+	if user != "" {
+		o.Scheme, o.Auth = "digest", []byte(user+":"+password.Text())
+	}
+	d, err := zklock.New(a.Servers, o)
+	if err != nil {
+		return exit.Usage(err)
+	}
+	s.Driver = d
+	return nil
+}
+
+// OpenForNode builds the store of a node. It makes the file of an SQLite, and its tables.
+func OpenForNode(ctx context.Context, c *config.Config) (*Store, error) {
+	a := c.Address()
+	switch {
+	case a.Default && c.ClusterSign() != "":
+		return nil, exit.Usagef("no store is configured, and $%s is set: each container would have a store of its own, and each would run every tick: set store or redis.url", c.ClusterSign())
+	case a.Kind == config.StoreMemory:
+		return &Store{Config: c, close: func() {}, memory: memlock.New(memlock.Options{JournalLines: c.Redis.JournalLines})}, nil
+	case a.Kind == config.StoreSQLite:
+		s, err := OpenToMigrate(c)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Migrate(ctx); err != nil {
+			s.Close()
+			return nil, err
+		}
+		return s, nil
+	}
+	return openMigrated(ctx, c)
+}
+
+// OpenToMigrate builds a store whose tables may be missing. It makes the file of an SQLite.
+func OpenToMigrate(c *config.Config) (*Store, error) {
+	a := c.Address()
+	if a.Kind != config.StoreSQLite {
+		return NewStore(c)
+	}
+	if a.Default {
+		if err := os.MkdirAll(filepath.Dir(a.File), 0o700); err != nil {
+			return nil, fmt.Errorf("making the state directory: %w", err)
+		}
+	}
+	s := &Store{Config: c, close: func() {}}
+	if err := s.useSQLite(a.File); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// tablesTime bounds the look at the tables of a database.
+const tablesTime = 5 * time.Second
+
+// openMigrated builds a store, and refuses a database without its tables: a program of one's own may
+// wait until another process makes them, a node may not, as nobody would know why it waits.
+func openMigrated(ctx context.Context, c *config.Config) (*Store, error) {
+	s, err := NewStore(c)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := s.Driver.(*sqllock.Driver)
+	if !ok {
+		return s, nil
+	}
+	ctx, stop := context.WithTimeout(ctx, tablesTime)
+	defer stop()
+	if err := d.Check(ctx); err != nil && strings.Contains(d.Explain(err), "tables") {
+		s.Close()
+		return nil, exit.With(exit.Refused, fmt.Errorf("%s: %s", c.StoreName(), d.Explain(err)))
+	}
+	return s, nil // whatever else is wrong, the node says it
+}
+
+// ForScheduler returns the store of a node.
+func (s *Store) ForScheduler() scheduler.Store {
+	if s.memory != nil {
+		return s.memory
+	}
+	return s.Driver
+}
+
+// Migrate makes the tables of a database that are missing, and brings others up to date.
+func (s *Store) Migrate(ctx context.Context) error {
+	d, ok := s.Driver.(*sqllock.Driver)
+	if !ok {
+		return exit.Usagef("%s has no tables: only a database needs migrate", s.Config.StoreName())
+	}
+	if err := d.CreateTables(ctx); err != nil {
+		return s.Failed(err)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/terminal"
+)
+
+// Execute runs a program: it prints to stdout and stderr, and returns the exit code. NewRoot builds
+// the tree of commands.
+func Execute(ctx context.Context, newRoot func() *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	started := false // once the flags and arguments of a command are accepted: an error before that is wrong usage
+	root := newRoot()
+	root.Args, root.RunE = cobra.ArbitraryArgs, UnknownBelow // which names an unknown command
+	root.SuggestionsMinimumDistance = 2
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	addCompletion(root)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exit.Fine
+	}
+	code, text := exit.Code(err, started), err.Error()
+	if code == exit.WrongUsage {
+		text = WithoutCredentials(text, args)
+	}
+	if !exit.IsPrinted(err) {
+		printError(stderr, fmt.Sprintf("%s: %s\n", root.Name(), terminal.PrintableText(bounded(text))))
+	}
+	return code
+}
+
+// addCompletion adds the completion command that root would add by itself once its output is set.
+// The default command prints its help for an unknown shell and exits with 0; this one fails.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.RunE = UnknownBelow
+	}
+}
+
+// errorTime is how long the process waits at its end for the reader of its error.
+const errorTime = 2 * time.Second
+
+// printError writes a text, and waits for errorTime at most: w may be a pipe that is not read.
+func printError(w io.Writer, text string) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.WriteString(w, text)
+	}()
+	select {
+	case <-done:
+	case <-time.After(errorTime):
+	}
+}
+
+// maxErrorLine bounds one line of an error, in bytes: a parser may quote an argument of any length.
+const maxErrorLine = 1000
+
+// bounded cuts the long lines of a text.
+func bounded(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if len(line) > maxErrorLine {
+			lines[i] = strings.ToValidUTF8(line[:maxErrorLine], "") + " …"
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"net"
+	"regexp"
+	"slices"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
+)
+
+var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// faults returns the faults of the configuration, without those of its jobs, which only a scheduler
+// can find.
+func (c *Config) faults() (errs []error) {
+	bad := func(path, format string, args ...any) { errs = append(errs, c.Fault(path, format, args...)) }
+	if !namespacePattern.MatchString(c.Namespace) {
+		bad("namespace", "is %s, must be %s", strictyaml.Quote(c.Namespace), namespacePattern)
+	}
+	if _, err := ParseZone(c.Zone); err != nil {
+		bad("zone", "%v", err)
+	}
+	if level, err := zapcore.ParseLevel(c.Log.Level); err != nil || level > zapcore.ErrorLevel { // at zap's higher levels no error would be logged
+		bad("log.level", "is %s, must be debug, info, warn or error", strictyaml.Quote(c.Log.Level))
+	}
+	if !slices.Contains([]string{"auto", "json", "console"}, c.Log.Format) {
+		bad("log.format", "is %s, must be auto, json or console", strictyaml.Quote(c.Log.Format))
+	}
+	if !slices.Contains([]string{"", plaintextWarn, plaintextRefuse, plaintextAllow}, c.Plaintext) {
+		bad("plaintext", "is %s, must be warn, refuse or allow", strictyaml.Quote(c.Plaintext))
+	}
+	c.ListenFaults(bad, "http", c.HTTP)
+	c.opsFaults(bad)
+	c.secretFaults(bad)
+	c.storeFaults(bad)
+	c.redisFaults(bad)
+	c.tlsFaults(bad)
+	c.sizeFaults(bad)
+	c.tuningFaults(bad)
+	return errs
+}
+
+// Off reports whether no address is served.
+func (h HTTP) Off() bool { return h.Address == "" || h.Address == "off" }
+
+// Loopback reports whether only this machine can reach the address.
+func (h HTTP) Loopback() bool {
+	host, _, _ := net.SplitHostPort(h.Address)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// ListenFaults checks an address to be served: other machines may reach it only if allow_remote is
+// set.
+func (c *Config) ListenFaults(bad func(path, format string, args ...any), at string, h HTTP) {
+	if h.Off() {
+		return
+	}
+	if _, _, err := net.SplitHostPort(h.Address); err != nil {
+		bad(at+".address", "is %s, must be host:port, such as %s, or off", strictyaml.Quote(h.Address), defaultHTTP)
+		return
+	}
+	if !h.Loopback() && !h.AllowRemote {
+		bad(at+".address", "is %s, which other machines can reach: set %s.allow_remote to true in the file if they should", strictyaml.Quote(h.Address), at)
+	}
+}

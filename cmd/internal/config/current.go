@@ -1,0 +1,55 @@
+package config
+
+import (
+	"sync"
+
+	"github.com/cronce/cronce/cmd/internal/boundedfile"
+)
+
+// A Current value is computed from files each time it is read, since secrets and certificates are
+// replaced while a node runs. It may be used concurrently.
+type Current[T any] struct {
+	make  func() (T, error)
+	fixed bool        // a file can be read only once, so the value is fixed
+	stale func(error) // called when the files cannot be read, once until they can be read again
+
+	mu   sync.Mutex
+	last T
+	bad  bool
+}
+
+// NewCurrent computes the value for the first time, which must succeed. If one of the files is a
+// pipe, which can be read only once, the value is fixed. Later failures are reported as [Config.OnStale] says.
+func NewCurrent[T any](of *Config, make func() (T, error), files ...string) (*Current[T], error) {
+	c := &Current[T]{make: make, stale: of.stale}
+	for _, name := range files {
+		c.fixed = c.fixed || boundedfile.Once(name)
+	}
+	var err error
+	c.last, err = make()
+	return c, err
+}
+
+// Value returns the value from the current files. While they cannot be read, as during a
+// replacement, it returns the last value.
+func (c *Current[T]) Value() T {
+	if c.fixed {
+		return c.last
+	}
+	v, err := c.make()
+	v, first := c.keep(v, err)
+	if first && c.stale != nil {
+		c.stale(err)
+	}
+	return v
+}
+
+func (c *Current[T]) keep(v T, err error) (T, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := err != nil && !c.bad
+	if c.bad = err != nil; err == nil {
+		c.last = v
+	}
+	return c.last, first
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/cronce/cronce/cmd/internal/boundedfile"
+)
+
+// A Secret prints as *** with every format: the text is inside a closure, which neither fmt nor
+// reflection reads. The zero Secret is empty.
+type Secret struct{ reveal func() string }
+
+func newSecret(s string) Secret {
+	return Secret{func() string { return s }}
+}
+
+// Text returns the secret, for the client that needs it.
+func (s Secret) Text() string {
+	if s.reveal == nil {
+		return ""
+	}
+	return s.reveal()
+}
+
+// String hides the secret from %v and %s.
+func (s Secret) String() string { return "***" }
+
+// GoString hides the secret from %#v.
+func (s Secret) GoString() string { return "***" }
+
+// maxSecret bounds a file with a secret, in bytes.
+const maxSecret = 64 << 10
+
+// ReadSecret reads a secret from a file, or else from the environment. The configuration has the
+// names under path + "_file" and path + "_env". An unset variable is a fault only if the
+// configuration names it. No fault repeats a name, since a secret may stand there by mistake.
+func (c *Config) ReadSecret(path, file, env, defaultEnv string) (Secret, error) {
+	switch {
+	case file != "":
+		return c.SecretFile(path+"_file", file)
+	case env != "":
+		if s, ok := c.variable(env); ok {
+			return newSecret(s), nil
+		}
+		return Secret{}, c.Fault(path+"_env", "names a variable that is not set (must be the name of a variable, never the secret itself)")
+	case defaultEnv != "":
+		s, _ := c.variable(defaultEnv)
+		return newSecret(s), nil
+	}
+	return Secret{}, nil
+}
+
+// A secretSource says where a secret is: in a variable or in a file.
+type secretSource struct{ path, file, env string }
+
+// secretSources returns the sources of all secrets. The path is that of the setting, without _env
+// or _file.
+func (c *Config) secretSources() []secretSource {
+	r := &c.Redis
+	all := []secretSource{
+		{"store_password", c.StorePasswordFile, c.StorePasswordEnv},
+		{"redis.password", r.PasswordFile, r.PasswordEnv}, {"redis.sentinel_password", r.SentinelPasswordFile, r.SentinelPasswordEnv},
+	}
+	return all
+}
+
+// secretFaults refuses a secret with two sources.
+func (c *Config) secretFaults(bad func(path, format string, args ...any)) {
+	for _, s := range c.secretSources() {
+		if s.file != "" && s.env != "" {
+			bad(s.path+"_env", "and %s_file are both set, give one of them", s.path)
+		}
+	}
+}
+
+// SecretSource returns a function that returns a secret: read once from the environment, or from a
+// file at each call. The names are those of ReadSecret. Its fault is that of the first read.
+func (c *Config) SecretSource(path, file, env string) (func() Secret, error) {
+	if file == "" || env != "" {
+		s, err := c.ReadSecret(path, file, env, "")
+		return func() Secret { return s }, err
+	}
+	now, err := NewCurrent(c, func() (Secret, error) { return c.SecretFile(path+"_file", file) }, file)
+	return now.Value, err
+}
+
+// SecretFile reads a secret from a file. It accepts a file that others can read, because Kubernetes
+// mounts secrets like that.
+func (c *Config) SecretFile(path, name string) (Secret, error) {
+	text, err := boundedfile.Read(name, maxSecret)
+	if err != nil {
+		return Secret{}, c.Fault(path, "names a file that cannot be used: %v", err)
+	}
+	line := strings.TrimRight(string(text), "\r\n")
+	if line == "" {
+		return Secret{}, c.Fault(path, "names a file that is empty")
+	}
+	if strings.ContainsAny(line, "\r\n\x00") {
+		return Secret{}, c.Fault(path, "names a file with several lines, must have one")
+	}
+	return newSecret(line), nil
+}

@@ -1,0 +1,60 @@
+package oversell_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/cronce/cronce/cmd/shop/internal/oversell"
+)
+
+// Ten buyers come to three processes for five items, through each strategy that
+// must not oversell, on what is inside and on real servers: five are sold.
+func TestExact(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) stores{
+		"embedded":   embedded,
+		"postgresql": func(t *testing.T) stores { return real(t, oversell.PostgreSQL) },
+		"mariadb":    func(t *testing.T) stores { return real(t, oversell.MySQL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := open(t).processes(t, 3, oversell.Env{Work: 5 * time.Millisecond, Buyers: 10})
+			for _, k := range oversell.Kinds() {
+				if k.Wrong != oversell.Never || all[0].Lacks(k.Name) != "" {
+					continue
+				}
+				if r := sell(t, all, k.Name, 5); !r.Exact || r.Sold != 5 || r.Left != 0 || r.Errors != 0 || r.Buyers != 10 {
+					t.Errorf("%s: %v: %+v", k.Name, &r, r)
+				}
+			}
+			must(t, all[0].Forget(t.Context()))
+			must(t, all[0].Tables.Drop(t.Context()))
+		})
+	}
+}
+
+// The same with the locks in a ZooKeeper, of which nothing is left afterwards.
+func TestExactWithZooKeeper(t *testing.T) {
+	t.Parallel()
+	all := embedded(t).zooKeeper(t).processes(t, 3, oversell.Env{Work: 5 * time.Millisecond, Buyers: 10})
+	if r := sell(t, all, "zookeeper", 5); !r.Exact || r.Sold != 5 || r.Errors != 0 {
+		t.Errorf("%v: %+v", &r, r)
+	}
+	must(t, all[0].Forget(t.Context()))
+	c, _, err := zk.Connect(all[0].ZooKeeper, 10*time.Second, zk.WithLogInfo(false))
+	must(t, err)
+	defer c.Close()
+	if nodes, _, err := c.Children("/"); err != nil || !slices.Equal(nodes, []string{"zookeeper"}) {
+		t.Errorf("left: %v, %v", nodes, err)
+	}
+}
+
+// In one process a mutex is enough.
+func TestMutexInOneProcess(t *testing.T) {
+	all := embedded(t).processes(t, 1, oversell.Env{Work: time.Millisecond, Buyers: 10})
+	if r := sell(t, all, "mutex", 5); !r.Exact || r.Sold != 5 {
+		t.Errorf("%v: %+v", &r, r)
+	}
+}

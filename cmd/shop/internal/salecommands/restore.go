@@ -1,0 +1,79 @@
+package salecommands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/terminal"
+	"github.com/cronce/cronce/cmd/shop/internal/settings"
+	"github.com/cronce/cronce/jobs/stock"
+)
+
+// RestoreCommand is the command restore.
+func RestoreCommand() *cobra.Command {
+	var dry, takeOver bool
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Rebuild the shelf in Redis from the database, after Redis lost data",
+		Long: "Rebuild stock, open orders and the ids of closed ones in Redis from the database, after Redis\n" +
+			"lost data: until then the sale answers 503 stock-unknown. Nothing is taken over from Redis: orders that it\n" +
+			"still has and that were not settled are dropped, and listed. The sale opens when the rebuild is complete. An\n" +
+			"interrupted rebuild is begun again. A rebuild that has made a step within 5 s is under way and continues,\n" +
+			"unless --take-over ends it. Run it with --dry-run first.\n\n" +
+			"Exit codes: 0 rebuilt, or nothing to do; 3 another database keeps the shelf, or another rebuild is under way;\n" +
+			"4 not known: Redis or the database does not answer.",
+		Example: "  shop restore --config config.yaml --dry-run\n  shop restore --config config.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, dry, takeOver) },
+	}
+	settings.StoreFlags(cmd)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print which orders would be dropped, and change nothing")
+	cmd.Flags().BoolVar(&takeOver, "take-over", false, "end another rebuild that is under way")
+	return cmd
+}
+
+func restoreShop(cmd *cobra.Command, dry, takeOver bool) error {
+	return withOpenSale(cmd, func(ctx context.Context, s *stock.Sale) error {
+		act := s.Restore
+		switch {
+		case dry:
+			act = s.WouldRestore
+		case takeOver:
+			act = s.RestoreNow
+		}
+		return printRestored(ctx, cmd.OutOrStdout(), act, dry)
+	})
+}
+
+// A restoring runs, or previews, a rebuild.
+type restoring func(context.Context) (stock.Restored, error)
+
+func printRestored(ctx context.Context, w io.Writer, act restoring, dry bool) error {
+	r, err := act(ctx)
+	_, underWay := errors.AsType[*stock.UnderWayError](err)
+	switch {
+	case underWay:
+		return exit.With(exit.Refused, fmt.Errorf("%w: wait for its end, or end it with --take-over", err))
+	case errors.Is(err, stock.ErrNothingToRestore):
+		fmt.Fprintln(w, "Redis has all that the database has: nothing to restore.")
+		return nil
+	case errors.Is(err, stock.ErrForeign):
+		return exit.With(exit.Refused, err)
+	case err != nil:
+		return exit.Doubt(err)
+	}
+	for _, id := range r.Dropped {
+		fmt.Fprintf(w, "dropped      order %s\n", terminal.Printable(id))
+	}
+	if dry {
+		_, err = fmt.Fprintf(w, "would restore %d products, and drop %d orders\n", r.Products, len(r.Dropped))
+		return err
+	}
+	_, err = fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones; %d dropped\n", r.Products, r.Open, r.Closed, len(r.Dropped))
+	return err
+}

@@ -1,0 +1,46 @@
+package smscommands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/terminal"
+	"github.com/cronce/cronce/cmd/shop/internal/settings"
+	"github.com/cronce/cronce/jobs/sms"
+)
+
+func forgetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "forget NUMBER|PERSON",
+		Short: "Delete all messages of a person, and print their number",
+		Long: "Delete all messages of a person, in whatever state, and print their number. The person is\n" +
+			"named by the number, or by the value of sms send --person. Their ids are deleted as well: accepted\n" +
+			"again the messages are new. Exit code 3: a run has some of them, repeat the command.",
+		Example: "  shop sms forget +12025550123",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exit.Usagef("sms forget: got %d arguments, want one number or person", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withOutbox(cmd, func(ctx context.Context, o *sms.Outbox) error {
+				f, err := o.Forget(ctx, args[0])
+				if _, ok := errors.AsType[*sms.FieldError](err); ok {
+					return exit.Usage(err)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s deleted\n", terminal.Plural(f.Deleted, "message"))
+				if err == nil && f.Busy > 0 {
+					err = exit.With(exit.Refused, fmt.Errorf("%s being sent: repeat the command", terminal.Plural(f.Busy, "message")))
+				}
+				return err
+			})
+		},
+	}
+	settings.StoreFlags(cmd)
+	return cmd
+}
