@@ -53,7 +53,7 @@ type failure struct {
 // counts as down all the time. Health is safe for concurrent use.
 type Health struct {
 	shards    int
-	explainer driver.Explainer // nil: the store is none
+	explainer driver.Explainer // nil: the store is no Explainer
 	reached   atomic.Int64     // the latest answer, in nanoseconds since began
 	began     time.Time
 

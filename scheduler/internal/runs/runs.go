@@ -104,8 +104,8 @@ func (r *Runs) Start(life context.Context, granted []*Attempt, claims int) {
 // and the next attempts reuse their memory while it is still in the processor's cache.
 const startMax = 128
 
-// start starts each attempt at its tick. No WaitGroup counts them, because a drain does not wait
-// forever for attempts that ignore their context.
+// start starts each attempt at its tick. Run does not wait for these goroutines, because a drain
+// leaves attempts that ignore their context.
 func start(all []*Attempt) {
 	var early []*Attempt
 	for i, a := range all {
