@@ -23,7 +23,7 @@ var ErrSkipped = runs.ErrSkipped
 func Skip(reason string) error { return runs.Skip(reason) }
 
 // Permanent returns an error that a job's function returns when another try would fail too: the run
-// fails at once, whatever Job.Retry says. The error has the text of err and wraps it. If err is
+// fails at once, regardless of Job.Retry. The error has the text of err and wraps it. If err is
 // nil, Permanent returns nil.
 func Permanent(err error) error { return runs.Permanent(err) }
 

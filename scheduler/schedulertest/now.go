@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// RunNow runs a job for one tick, now, whatever its spec, with its retries, timeout and middleware.
+// RunNow runs a job for one tick, now, regardless of its spec, with its retries, timeout and middleware.
 // It uses a node and a store of its own, separate from the cluster. It returns the state of the
 // tick when the run has ended.
 func (c *Cluster) RunNow(job scheduler.Job) verify.TickState {

@@ -33,7 +33,7 @@ func (s *Schedule) countNamed(after, through int64, limit int) int {
 // A tally counts ticks up to a limit, and the months that it examined, which are its cost.
 type tally struct{ ticks, limit, months int }
 
-// tallyPeriod counts the ticks from from to to, both included and both of the period p.
+// tallyPeriod counts the ticks in [from, to], which lies in the period p.
 func (s *Schedule) tallyPeriod(c *tally, p period, from, to int64) {
 	low := s.resume(p, from)
 	if low < from+p.offset { // local times in the gap before the period are one tick at its start
