@@ -19,7 +19,7 @@ import (
 //go:embed init.yaml
 var firstFile []byte
 
-// initName is the file that init writes without an argument.
+// initName is the file that init writes if it has no argument.
 const initName = "cronce.yaml"
 
 func initCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func initCommand() *cobra.Command {
 	}
 }
 
-// writeNew writes a file that does not exist.
+// writeNew writes a file that does not exist yet.
 func writeNew(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

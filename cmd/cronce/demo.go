@@ -76,8 +76,8 @@ func (f *demoFlags) check() error {
 	return nil
 }
 
-// demoConfig returns the configuration of a demo's nodes, on the Redis at a URL. Embedded reports
-// that the Redis is inside this process.
+// demoConfig returns the configuration of a demo's nodes, on the Redis at a URL. Embedded is set if
+// the Redis is inside this process.
 func demoConfig(url string, embedded bool) (*config.Config, error) {
 	c, err := config.Read(config.Source{Name: demo.FileName, Data: demo.File, Env: os.LookupEnv}, nil, func(c *config.Config) {
 		c.Namespace = "demo-" + uuid.NewString()[:8]
@@ -93,7 +93,7 @@ func demoConfig(url string, embedded bool) (*config.Config, error) {
 	return c, nil
 }
 
-// openDemo opens the cluster of a demo, which has pages if they are asked for.
+// openDemo opens the cluster of a demo, with pages if requested.
 func openDemo(url string, embedded, pages bool) (*demo.Cluster, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // healthTimeout bounds the wait for a node's reply.
 const healthTimeout = 3 * time.Second
 
-// healthCommand makes the command for images without another HTTP client.
+// healthCommand returns the command health, for images without another HTTP client.
 func healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
@@ -42,7 +42,7 @@ func healthCommand() *cobra.Command {
 				return exit.Usagef("node health: http.address is %s, so nothing is served", strictyaml.Quote(c.HTTP.Address))
 			}
 			if err := checkHealth(cmd.Context(), cmd.OutOrStdout(), localAddress(c.HTTP.Address)); err != nil {
-				return exit.With(exit.Failed, err) // container runtimes know no other code
+				return exit.With(exit.Failed, err) // container runtimes accept no other code
 			}
 			return nil
 		},

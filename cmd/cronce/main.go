@@ -1,9 +1,9 @@
-// Command cronce runs cron jobs on N identical nodes, every tick on one of them,
-// and proves it afterwards.
+// Command cronce runs cron jobs on N identical nodes, every tick on one of them, and proves it
+// afterwards.
 //
-// Exit codes: 0 fine, 1 failed, overdue, or an invariant is broken, 2 wrong usage or
-// configuration, 3 refused by state or right, 4 not known. The command lock ends with
-// the code of what it ran.
+// Exit codes: 0 fine, 1 failed, overdue, or an invariant is broken, 2 wrong usage or configuration,
+// 3 refused by state or right, 4 not known. The command lock exits with the code of the command
+// that it ran.
 package main
 
 import (
@@ -50,10 +50,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
-// errorTime is how long the process waits at its end for the reader of its error.
+// errorTime is how long the process waits at its end for the reader of its error output.
 const errorTime = 2 * time.Second
 
-// printError writes a text, and waits for errorTime at most: w may be a pipe that is not read.
+// printError writes a text, and waits at most errorTime, because w may be a pipe that is not read.
 func printError(w io.Writer, text string) {
 	done := make(chan struct{})
 	go func() {

@@ -15,8 +15,8 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/smscommands"
 )
 
-// rootCommand builds the tree of commands. Started becomes true once the flags and arguments of a
-// command were accepted: an error before that is wrong usage.
+// rootCommand builds the tree of commands. It sets started once the flags and arguments of a
+// command are accepted: an error before that is wrong usage.
 func rootCommand(started *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:     "cronce",
@@ -43,8 +43,8 @@ func rootCommand(started *bool) *cobra.Command {
 	return root
 }
 
-// addCompletion adds the completion command that root would add by itself once its output is set.
-// The default command prints its help for an unknown shell and exits with 0; this one fails.
+// addCompletion adds the completion command that root would add itself once its output is set. The
+// default command prints its help for an unknown shell and exits with 0; this one fails.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {

@@ -71,10 +71,10 @@ func TestMetrics(t *testing.T) {
 		want(`# HELP cronce_job_overdue Whether a tick of the job is overdue. Absent while that is not known.
 # TYPE cronce_job_overdue gauge
 cronce_job_overdue{job="report"} 1
-# HELP cronce_job_overdue_seconds For how long the oldest overdue tick of the job is overdue.
+# HELP cronce_job_overdue_seconds Time since the deadline of the job's oldest overdue tick, in seconds.
 # TYPE cronce_job_overdue_seconds gauge
 cronce_job_overdue_seconds{job="report"} 14
-# HELP cronce_nodes_alive Nodes that live. Absent while that is not known.
+# HELP cronce_nodes_alive Live nodes. Absent while that is not known.
 # TYPE cronce_nodes_alive gauge
 cronce_nodes_alive 0
 # HELP cronce_job_starved Whether no tick of the job has ended ok for too long. Absent while that is not known.

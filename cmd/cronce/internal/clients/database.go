@@ -25,7 +25,7 @@ const (
 )
 
 // Database opens the database of the shop without connecting. Its error does not repeat the DSN,
-// which holds a password. Dry, it reads no secrets.
+// which holds a password. If dry is set, it reads no secrets.
 func Database(c *config.Config, dry bool) (*sql.DB, stock.Dialect, error) {
 	if dry {
 		db, err := sql.Open("sqlite", "file::memory:")

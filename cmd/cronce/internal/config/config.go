@@ -30,7 +30,7 @@ type Config struct {
 	file     *strictyaml.File
 	included []part                                    // in the order of their jobs
 	origin   map[string]string                         // by path: the variable or flag that set it
-	address  StoreAddress                              // where the store is
+	address  StoreAddress                              // the address of the store
 	endpoint endpoint                                  // parsed redis.url, with a password from the environment
 	env      func(name string) (value string, ok bool) // nil: no variable is set
 	stale    func(error)                               // nil: ignored
@@ -117,8 +117,8 @@ type Job struct {
 	HTTP  *Call  `yaml:"http"`
 }
 
-// Policies are the settings of a job that can have a default for all jobs of the file. A nil one
-// is not set.
+// Policies are the settings of a job that can have a default for all jobs of the file. A nil
+// setting is not set.
 type Policies struct {
 	Overlap     *overlap     `yaml:"overlap"`
 	Misfire     *misfire     `yaml:"misfire"`
@@ -249,7 +249,7 @@ type Database struct {
 	DSNFile string `yaml:"dsn_file"`
 }
 
-// The defaults of settings that have none in the libraries.
+// Defaults of settings that have no default in the libraries.
 const (
 	defaultNamespace   = "cronce"
 	defaultRedis       = "redis://127.0.0.1:6379"

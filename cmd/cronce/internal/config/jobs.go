@@ -13,7 +13,7 @@ import (
 var shopKinds = []string{stock.SettleOrdersName, stock.ReleaseExpiredName, stock.ReconcileName, events.JobName}
 
 // AllJobs returns the jobs of the file, and the jobs that a shop needs and the file does not name.
-// Its error reports that there is no job, or that there are two of a kind of which one is allowed.
+// Its error reports that there is no job, or that there are two jobs of a kind that allows one.
 func (c *Config) AllJobs() ([]Job, error) {
 	jobs := c.withShopJobs()
 	var none error
@@ -54,7 +54,7 @@ func (c *Config) OnlyShop() {
 }
 
 // oneOfEach refuses a second job on the outbox, or of a kind of the shop. The fences of two jobs
-// cannot be compared, so each job would lock the other one out.
+// are not comparable, so each job would lock the other one out.
 func (c *Config) oneOfEach() error {
 	first := map[string]int{}
 	for i := range c.Jobs {

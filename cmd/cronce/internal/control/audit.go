@@ -23,7 +23,7 @@ type auditFlags struct {
 	job, output string
 }
 
-// AuditCommand is the command audit.
+// AuditCommand returns the command audit.
 func AuditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
@@ -49,7 +49,7 @@ func AuditCommand() *cobra.Command {
 	return cmd
 }
 
-// A record is one of the audit for machines.
+// A record is a record of the audit, for machines.
 type record struct {
 	Shard  int           `json:"shard"`
 	Number int64         `json:"number"`
@@ -85,7 +85,7 @@ func (f auditFlags) print(ctx context.Context, s *clients.Store, w io.Writer) er
 		}
 	}
 	if sharded, ok := s.Driver.(series.Sharded); f.job != "" || ok && sharded.Shards() > 1 {
-		return nil // the numbers between are of others
+		return nil // the numbers in between belong to other jobs
 	}
 	if gaps := verify.Gaps(found); len(gaps) > 0 {
 		return exit.With(exit.Failed, fmt.Errorf("%s", gaps[0].Text))
@@ -118,7 +118,7 @@ func (f auditFlags) write(w io.Writer, found []series.AuditRecord) error {
 	return table.Flush()
 }
 
-// stateText is the state of a job in a record, with an instant as people read it.
+// stateText returns the state of a job in a record, with instants in a form for people.
 func stateText(state string) string {
 	var ms int64
 	if _, err := fmt.Sscanf(state, series.ControlPaused+" until %d", &ms); err == nil {

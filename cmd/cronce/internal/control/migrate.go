@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// MigrateCommand is the command migrate.
+// MigrateCommand returns the command migrate.
 func MigrateCommand() *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{

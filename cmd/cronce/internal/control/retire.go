@@ -65,7 +65,7 @@ func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, 
 	return nil
 }
 
-// unused returns an error if a node that lives has opened the job lately.
+// unused returns an error if a live node has opened the job recently.
 func unused(ctx context.Context, s *clients.Store, job string) error {
 	members, err := s.Driver.Members(ctx)
 	if err != nil {

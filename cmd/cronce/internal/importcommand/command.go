@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/terminal"
 )
 
-// Command makes the command import.
+// Command returns the command import.
 func Command() *cobra.Command {
 	return command.Group("import", "Write a configuration from a crontab, or from CronJobs of Kubernetes", crontabCommand(), k8sCommand())
 }
@@ -101,7 +101,7 @@ func run(cmd *cobra.Command, name, zone string, read func(name string, data []by
 	return nil
 }
 
-// input reads the file, or the standard input if its name is "-".
+// input reads the file, or the standard input if the name is "-".
 func input(stdin io.Reader, name string) (shown string, data []byte, err error) {
 	if name == "-" {
 		data, err = io.ReadAll(io.LimitReader(stdin, strictyaml.MaxSize+1))
@@ -114,7 +114,7 @@ func input(stdin io.Reader, name string) (shown string, data []byte, err error) 
 	return terminal.Printable(name), data, err
 }
 
-// report prints the remarks, the lines that were not imported, and the numbers.
+// report prints the remarks, the lines that were not imported, and the counts.
 func (r *result) report(w io.Writer) {
 	for _, remark := range r.remarks {
 		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
@@ -130,7 +130,7 @@ func (r *result) report(w io.Writer) {
 	fmt.Fprintf(w, "%d imported, %d not\n", len(r.imported()), len(r.refused()))
 }
 
-// zoneChanges returns the next changes of the offset of a zone, up to two, in the year after now.
+// zoneChanges returns the next changes of the offset of a zone, at most two, in the year after now.
 func zoneChanges(zone *time.Location, now time.Time) (changes []time.Time) {
 	at := now.Truncate(time.Hour)
 	_, offset := at.In(zone).Zone()

@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// OverdueCommand is the command status overdue.
+// OverdueCommand returns the command status overdue.
 func OverdueCommand() *cobra.Command {
 	var job, output string
 	cmd := &cobra.Command{
@@ -40,15 +40,15 @@ func OverdueCommand() *cobra.Command {
 	return cmd
 }
 
-// An overdueReport is what is overdue, for machines.
+// An overdueReport lists the overdue ticks, for machines.
 type overdueReport struct {
 	OK        bool              `json:"ok"`
 	Namespace string            `json:"namespace"`
-	Now       time.Time         `json:"now"` // the store's
+	Now       time.Time         `json:"now"` // the store's clock
 	Jobs      int               `json:"jobs"`
-	Nodes     int               `json:"nodes"` // that live; 0 too where faults say that it is not known
+	Nodes     int               `json:"nodes"` // live nodes; 0 too if they are not known, as Faults report
 	Overdue   []ops.OverdueTick `json:"overdue"`
-	Faults    []string          `json:"faults,omitempty"` // what is not known
+	Faults    []string          `json:"faults,omitempty"` // missing knowledge
 }
 
 func (s inspector) listOverdue(ctx context.Context, w io.Writer, job, output string) error {
@@ -79,8 +79,8 @@ func (p *Proof) overdueReport() *overdueReport {
 	return r
 }
 
-// overdueFault is nil if nothing is overdue, and that is known of every job. A broken invariant
-// is for verify.
+// overdueFault returns nil if every job is known to have no overdue tick. Broken invariants are
+// left to verify.
 func (p *Proof) overdueFault(faults []string) error {
 	switch {
 	case len(p.Overdue) > 0:

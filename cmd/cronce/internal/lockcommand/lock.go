@@ -1,5 +1,5 @@
-// Package lockcommand has the command lock: run a command while holding a lock, show the holders of a
-// lock, and free one by force.
+// Package lockcommand has the command lock: run a command while holding a lock, show the holders of
+// a lock, and free a lock by force.
 package lockcommand
 
 import (
@@ -35,13 +35,13 @@ type lockFlags struct {
 	wait, ttl, grace  time.Duration
 	hold, oncePer     time.Duration
 	tick, zone        string
-	schedule          *spec.Schedule // of tick or oncePer
+	schedule          *spec.Schedule // the schedule of tick or oncePer
 	output, note      string
-	reason, who       string // of a forced unlock
-	fence             int64  // fence of the one lease to be freed
+	reason, who       string // for a forced unlock
+	fence             int64  // the fence of the one lease to free
 }
 
-// limit returns how many may hold the lock at once.
+// limit returns the number of holders that the lock may have at once.
 func (f *lockFlags) limit() int {
 	if f.shared {
 		return lock.NoLimit
@@ -133,7 +133,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// runFlags need a command to run.
+// runFlags require a command to run.
 var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets", "note", "tick", "once-per", "zone", "hold"}
 
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
@@ -188,7 +188,7 @@ func (f *lockFlags) forcing(key string) driver.ForceRequest {
 	return driver.ForceRequest{Key: key, By: command.Caller(f.who), Reason: f.reason, From: f.fence, To: f.fence}
 }
 
-// notRun returns the error of a command that could not be run, with the exit code of shells.
+// notRun returns the error for a command that could not be run, with the exit code of shells.
 func notRun(err error) error {
 	code := exit.NotExecutable
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -246,14 +246,15 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 	return err
 }
 
-// mostHold is the longest --hold.
+// mostHold is the upper bound of --hold.
 const mostHold = 24 * time.Hour
 
-// releaseTimeout bounds the release; the lock's TTL ends it otherwise.
+// releaseTimeout bounds the release; otherwise the lock ends with its TTL.
 const releaseTimeout = 5 * time.Second
 
-// lease acquires the lock, or returns why it cannot. The wait has a bound that begins after the
-// check of the store, so that connecting does not count. The lease's context ends with ctx.
+// lease acquires the lock, or returns the reason why it cannot. The bound of the wait begins after
+// the check of the store, so that the time to connect does not count. The lease's context ends with
+// ctx.
 func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease, error) {
 	if err := s.fitForLocks(ctx); err != nil {
 		return nil, err
@@ -270,14 +271,14 @@ func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Le
 		acquire = locker.TryAcquire
 	}
 	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note})
-	if err != nil { // a lease that may have been granted is released before the process ends
+	if err != nil { // releases a lease that may have been granted, before the process ends
 		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer stop()
 		_ = locker.Wait(undone)
 	}
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
 		if ctx.Err() != nil {
-			return nil, held // it was asked to stop while it waited
+			return nil, held // the command was stopped while it waited
 		}
 		return nil, exit.With(f.conflict, held)
 	}
@@ -290,9 +291,9 @@ func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Le
 // fitTime bounds the check of a store.
 const fitTime = 3 * time.Second
 
-// fitForLocks refuses a store that cannot keep locks. It does not refuse a store that does not
+// fitForLocks returns an error for a store that cannot keep locks. It ignores a store that does not
 // answer, because the wait for the lock covers that. Unlike lock.Open it does not record the layout
-// of the namespace, since this command uses no series.
+// of the namespace, because this command uses no series.
 func (s lockStore) fitForLocks(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, fitTime)
 	defer stop()
@@ -302,7 +303,7 @@ func (s lockStore) fitForLocks(ctx context.Context) error {
 	return nil
 }
 
-// check asks the store for its faults.
+// check requests the faults of the store.
 func (s lockStore) check(ctx context.Context) error {
 	if s.Client != nil {
 		_, err := redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config))
@@ -332,13 +333,13 @@ func execute(lease *lock.Lease, argv, environ []string, grace time.Duration, s s
 	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		code = 128 + int(status.Signal())
 	}
-	if code == exit.Fine { // it ended with code 0 after the request to stop
+	if code == exit.Fine { // the command ended with code 0 after it was told to stop
 		return nil
 	}
 	return exit.Printed(code, fmt.Sprintf("the command ended with %d", code))
 }
 
-// streams are what a command reads and writes.
+// streams are the input and the outputs of a command.
 type streams interface {
 	InOrStdin() io.Reader
 	OutOrStdout() io.Writer

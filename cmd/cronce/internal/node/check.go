@@ -22,7 +22,8 @@ import (
 )
 
 // DryRun finds all faults of the jobs without reading secrets and without connecting. The settings
-// have the jobs that are enabled. The remarks are those of Node.Remarks, and one for each job that is not.
+// have the enabled jobs. The remarks are the result of Node.Remarks, and one remark for each
+// disabled job.
 func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
 	unused := &redis.Options{Addr: "unused"}
 	redislock.Harden(unused) // otherwise the client would resolve a host name
@@ -147,8 +148,8 @@ func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
 	return Checked(cmd, c, err)
 }
 
-// Checked adds the faults of the jobs to err. A misspelt variable may be the cause of a fault, so
-// it prints those. A node that starts logs them instead, like all warnings.
+// Checked adds the faults of the jobs to err. It also prints misspelt variables, because one may be
+// the cause of a fault. A node that starts logs them instead, like all warnings.
 func Checked(cmd *cobra.Command, c *config.Config, err error) (*config.Config, error) {
 	if c != nil {
 		_, _, faults := DryRun(c)

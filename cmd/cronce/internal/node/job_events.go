@@ -33,8 +33,8 @@ func deliverKind(c *config.Config, at string, j *config.Job, p resources) (sched
 	return job, nil
 }
 
-// webhookSecrets returns a function that returns the keys that sign events: a key, and an old one
-// until the receiver has the new one. It reads files again when they change.
+// webhookSecrets returns a function that returns the keys that sign events: a key and, until the
+// receiver has the new one, the old key. The function reads files again when they change.
 func webhookSecrets(c *config.Config, at string, o *config.Webhook, dry bool) (func() []string, error) {
 	if o.SecretEnv == "" && o.SecretFile == "" {
 		return nil, c.Fault(at+".secret_env", "and secret_file are both missing, set one of them: the receiver proves by the secret where an event is from")

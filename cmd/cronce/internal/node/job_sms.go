@@ -46,7 +46,7 @@ func smsGateway(c *config.Config, at string, s *config.SMS, p resources) (sms.Ga
 		}
 		return sms.NewConsole(p.out), nil
 	case "http":
-	default: // a missing gateway is refused: messages must not go to a console because a line was forgotten
+	default: // a missing gateway is refused: a forgotten line must not send messages to a console
 		return nil, c.Fault(at+".gateway", "is %s, must be console or http", strictyaml.Quote(s.Gateway))
 	}
 	h := sms.HTTPConfig{URL: s.URL, Timeout: time.Duration(s.Timeout)}
@@ -92,7 +92,7 @@ func smsFaults(c *config.Config, at string, err error) error {
 	for _, e := range config.Split(err) {
 		f, ok := errors.AsType[*sms.FieldError](e)
 		if ok && f.Field == "namespace" {
-			continue // config.faults has refused it
+			continue // already refused by config.faults
 		}
 		if ok {
 			e = c.Fault(at+"."+f.Field, "is %s, must be %s", f.Value, f.Allowed)

@@ -26,7 +26,7 @@ import (
 type resources struct {
 	client redis.UniversalClient
 	out    io.Writer  // output of jobs
-	shop   *shop.Shop // nil without one
+	shop   *shop.Shop // nil without a shop
 	runner *jobexec.Runner
 	dry    bool // no job will run, so no secrets are read
 }
@@ -34,7 +34,7 @@ type resources struct {
 // A kind makes a job from its settings, with policies that suit it.
 type kind func(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error)
 
-// kinds are all kinds of jobs that this binary can run.
+// kinds has all kinds of jobs that this binary can run.
 var kinds = map[string]kind{
 	"exec": execKind, "http": httpKind, "sms": smsKind, "sleep": sleepKind,
 	stock.SettleOrdersName: settleKind, stock.ReleaseExpiredName: releaseKind, stock.ReconcileName: reconcileKind,
@@ -42,8 +42,8 @@ var kinds = map[string]kind{
 }
 
 // schedulerConfig returns the configuration of the scheduler. Its error joins the faults of the
-// jobs' kinds and settings. A job with a fault keeps its place, so that indexes in paths stay the
-// same.
+// jobs' kinds and settings. A job with a fault keeps its place in the list, so that indexes in
+// paths stay valid.
 func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	t := &c.Scheduler
 	zone, _ := config.ParseZone(c.Zone) // config.faults has refused an unknown zone
@@ -56,7 +56,7 @@ func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	jobs, unfit := c.AllJobs()
 	for i := range jobs {
 		with := p
-		with.dry = p.dry || jobs[i].Off() // its secrets and its program may be missing here
+		with.dry = p.dry || jobs[i].Off() // the secrets and the program of a disabled job may be missing here
 		job, err := newJob(c, at(i), &jobs[i], with)
 		errs = append(errs, err)
 		out.Jobs = append(out.Jobs, job)
@@ -64,11 +64,11 @@ func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	return out, errors.Join(append(errs, unfit)...)
 }
 
-// at is the path of a job in the file.
+// at returns the path of a job in the file.
 func at(i int) string { return fmt.Sprintf("jobs[%d]", i) }
 
-// disabled returns the names of the jobs of which nodes with this file run nothing. The jobs are those
-// of schedulerConfig.
+// disabled returns the names of the jobs that nodes with this file do not run at all. The jobs are
+// the result of schedulerConfig.
 func disabled(c *config.Config, jobs []scheduler.Job) (names []string) {
 	all, _ := c.AllJobs()
 	for i := range all {
@@ -110,7 +110,7 @@ func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	return errors.Join(errs...)
 }
 
-// setPolicies overrides the policies of the kind by those of the file.
+// setPolicies overrides the policies of the kind with those in the file.
 func setPolicies(job *scheduler.Job, j *config.Job) {
 	job.Name = cmp.Or(j.Name, job.Name)
 	replace(&job.Overlap, j.Overlap)
@@ -137,5 +137,5 @@ func replace[T, F ~uint8 | ~int | ~int64](value *T, from *F) {
 	}
 }
 
-// idle stands in for the function of a job that has a fault.
+// idle replaces the function of a job that has a fault.
 func idle(context.Context, *scheduler.Run) error { return nil }

@@ -21,8 +21,8 @@ import (
 	"github.com/cronce/cronce/scheduler/metrics"
 )
 
-// Flags are the flags of the command node beside the settings of the file. The zero value is a
-// plain node.
+// Flags are the flags of the command node besides the settings of the file. The zero value is for a
+// node without flags.
 type Flags struct {
 	check       bool
 	clockOffset time.Duration
@@ -30,7 +30,7 @@ type Flags struct {
 	again       *again // nil: the configuration is read once
 }
 
-// Command is the command node.
+// Command returns the command node.
 func Command() *cobra.Command {
 	var f Flags
 	cmd := &cobra.Command{
@@ -85,8 +85,8 @@ func endWith(ctx context.Context, r io.Reader) (context.Context, context.CancelF
 	return ctx, stop
 }
 
-// Run runs a node until ctx ends. It serves its health from the beginning, and its shop once the
-// node is ready: only then is the Redis known to answer and to be fit.
+// Run runs a node until ctx ends. It serves its health from the start. It serves its shop once the
+// node is ready, because only then the Redis is known to answer and to be fit.
 func Run(ctx context.Context, c *config.Config, f Flags, stdout, stderr io.Writer) error {
 	command.OutlivePipes()
 	log, flush := terminal.NewLogger(c.Log.Level, c.Log.Format, stderr)

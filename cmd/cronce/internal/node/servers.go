@@ -30,14 +30,15 @@ type sideServer struct {
 	serving sync.WaitGroup
 }
 
-// serveHealth serves /healthz, /readyz and /metrics. /healthz only reports that the process lives,
-// so that an outage of the store restarts no node. /readyz has the result of ready, followed by
-// remarks about parts. The result is never nil, even if no address is served.
+// serveHealth serves /healthz, /readyz and /metrics. /healthz only reports that the process is
+// alive, so that an outage of the store does not restart the node. /readyz returns the result of
+// ready, followed by remarks about parts of the node. The result is never nil, even if no address
+// is configured.
 func serveHealth(c config.HTTP, ready func() error, remarks func() []string, metrics http.Handler, log *slog.Logger) (*sideServer, error) {
 	return serve("http", c, HealthHandler(ready, remarks, metrics), "health served", log)
 }
 
-// serve serves a section of the file until stop.
+// serve serves at the address of a section of the file until stop.
 func serve(path string, c config.HTTP, handler http.Handler, message string, log *slog.Logger) (*sideServer, error) {
 	if c.Off() {
 		return &sideServer{}, nil
@@ -60,7 +61,7 @@ func serve(path string, c config.HTTP, handler http.Handler, message string, log
 	return h, nil
 }
 
-// HealthHandler answers /healthz, /readyz and /metrics.
+// HealthHandler serves /healthz, /readyz and /metrics.
 func HealthHandler(ready func() error, remarks func() []string, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
@@ -95,8 +96,9 @@ func (h *sideServer) stop() {
 	h.serving.Wait()
 }
 
-// serveReceipts serves receipts from the beginning. While the Redis does not answer each receipt is
-// in doubt, and the gateway sends it again. The result is never nil, even if no address is served.
+// serveReceipts serves receipts from the start of the node. While the Redis does not answer, each
+// receipt is in doubt and the gateway sends it again. The result is never nil, even if no address
+// is configured.
 func serveReceipts(c *config.Config, client redis.Scripter, log *slog.Logger) (*sideServer, error) {
 	at, r := c.Receipts()
 	if r == nil || (config.HTTP{Address: r.Address}).Off() {
@@ -117,13 +119,13 @@ func serveReceipts(c *config.Config, client redis.Scripter, log *slog.Logger) (*
 	return serve(at, config.HTTP{Address: r.Address}, sms.NewReceipts(outbox, now, log), "receipts served", log)
 }
 
-// newStale returns the gauge that says that the files of the configuration were changed and have faults.
+// newStale returns the gauge that reports changed configuration files with faults.
 func newStale() prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "cronce_config_stale",
 		Help: "1 while the node runs an earlier configuration, because the files have faults now."})
 }
 
-// metricsHandler serves /metrics: the metrics of the process, of its node and its configuration, and of
+// metricsHandler serves /metrics: the metrics of the process, of its node and configuration, and of
 // its shop if it has one.
 func metricsHandler(node, stale prometheus.Collector, s *shop.Shop) http.Handler {
 	registry := prometheus.NewRegistry()

@@ -116,7 +116,7 @@ func jobRow(v *ops.JobView, now time.Time, wide bool) []any {
 	return cells
 }
 
-// nextIn shows how far away a tick is.
+// nextIn formats the time until a tick.
 func nextIn(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -124,7 +124,7 @@ func nextIn(t, now time.Time) string {
 	return "in " + ops.Short(t.Sub(now))
 }
 
-// verdictOf says what became of a tick, in few words.
+// verdictOf describes the verdict of a tick in a few words.
 func verdictOf(r *ops.Run) string {
 	switch {
 	case r.Outcome != "" && r.Verdict == "ran":
@@ -158,7 +158,7 @@ func jobCommand() *cobra.Command {
 	return cmd
 }
 
-// known returns the job of a name, or why there is none.
+// known returns the job with a name, or the reason why there is none.
 func known(ctx context.Context, s *clients.Store, now *ops.Snapshot, name string) (*ops.Job, error) {
 	if err := unreached(ctx, s, now); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func known(ctx context.Context, s *clients.Store, now *ops.Snapshot, name string
 		return j, nil
 	}
 	_, err := s.Jobs(ctx, name)
-	if err == nil { // it was opened just now
+	if err == nil { // the job was opened just now
 		err = exit.Doubt(fmt.Errorf("job %s was not read", strictyaml.Quote(name)))
 	}
 	return nil, err

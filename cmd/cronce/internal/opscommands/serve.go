@@ -29,7 +29,7 @@ import (
 	"github.com/cronce/cronce/ops/web"
 )
 
-// OpsCommand is the command ops, with token.
+// OpsCommand returns the command ops, with its subcommand token.
 func OpsCommand() *cobra.Command {
 	var dev bool
 	var address string
@@ -81,7 +81,8 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 	})
 }
 
-// serveConfigured serves the pages and metrics of the section ops. It checks the section before it opens the store.
+// serveConfigured serves the pages and metrics of the section ops. It checks the section before it
+// opens the store.
 func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) error {
 	if c.Ops == nil || (config.HTTP{Address: c.Ops.Address}).Off() {
 		return exit.Usagef("ops: the configuration has no ops.address, so nothing is served; --dev serves this machine alone")
@@ -105,7 +106,8 @@ func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) err
 	return serve(ctx, s, log, gate, c.Ops.Hosts, listener)
 }
 
-// cookieOf is the name of the cookie of a namespace: two on one host do not end each other's sessions.
+// cookieOf returns the name of the cookie of a namespace, so that two namespaces on one host do not
+// end each other's sessions.
 func cookieOf(c *config.Config) string { return "cronce-" + c.Namespace }
 
 func gateOf(c *config.Config) (*access.Gate, error) {
@@ -133,16 +135,17 @@ func opsListener(c *config.Config) (net.Listener, error) {
 		return nil, command.ConfigError(c.Fault("ops.tls", "names a certificate that cannot be used: %v", err))
 	}
 	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // it is replaced while the process runs
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // the certificate is replaced while the process runs
 			pair, err := tls.LoadX509KeyPair(c.Ops.TLS.Cert, c.Ops.TLS.Key)
 			return &pair, err
 		}}), nil
 }
 
-// maxConnections are open at once, streams included.
+// maxConnections is the most open connections, including streams.
 const maxConnections = 1024
 
-// Dev serves this machine alone until ctx ends. Open is called with the address that begins one session.
+// Dev serves only this machine until ctx ends. It calls open with the address that begins one
+// session.
 func Dev(ctx context.Context, s *clients.Store, log *slog.Logger, address string, open func(url string)) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -180,7 +183,7 @@ func serve(ctx context.Context, s *clients.Store, log *slog.Logger, gate *access
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // streams end with it
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
-		WriteTimeout:      15 * time.Second, // a stream moves its own
+		WriteTimeout:      15 * time.Second, // a stream sets its own
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          terminal.ServerLog(log),

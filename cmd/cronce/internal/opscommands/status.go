@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// StatusCommand is the command status, with jobs and nodes.
+// StatusCommand returns the command status, with its subcommands.
 func StatusCommand() *cobra.Command {
 	var f shown
 	cmd := &cobra.Command{
@@ -87,7 +87,7 @@ func dash(text string) string {
 	return text
 }
 
-// ms shows milliseconds that may not be known.
+// ms formats milliseconds that may not be known.
 func ms(n *int64) string {
 	if n == nil {
 		return "-"
