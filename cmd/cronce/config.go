@@ -25,8 +25,8 @@ const initName = "cronce.yaml"
 func initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "init [file]",
-		Short:   "Write a commented configuration to begin with",
-		Long:    "Write a commented configuration to begin with, by default to " + initName + ". A file that exists stays as it is.",
+		Short:   "Write a commented configuration as a starting point",
+		Long:    "Write a commented configuration as a starting point, by default to " + initName + ". An existing file is not changed.",
 		Example: "  cronce config init\n  cronce node --config " + initName + " --check",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

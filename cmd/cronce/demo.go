@@ -55,10 +55,10 @@ func demoCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&f.duration, "for", time.Minute, "how long")
-	cmd.Flags().IntVar(&f.nodes, "nodes", 3, "how many nodes, 1 to 50")
-	cmd.Flags().StringVar(&f.redis, "redis", "", "a real Redis instead of the one inside, under a namespace of its own that is removed at the end")
-	cmd.Flags().DurationVar(&f.killEvery, "kill-every", 0, "SIGKILL a random node so often, and start another (0: never)")
+	cmd.Flags().DurationVar(&f.duration, "for", time.Minute, "duration of the demo")
+	cmd.Flags().IntVar(&f.nodes, "nodes", 3, "number of nodes, 1 to 50")
+	cmd.Flags().StringVar(&f.redis, "redis", "", "a real Redis instead of the built-in one, with a namespace of its own that is removed at the end")
+	cmd.Flags().DurationVar(&f.killEvery, "kill-every", 0, "interval at which a random node gets SIGKILL and another one is started (0: never)")
 	cmd.Flags().BoolVar(&f.ops, "ops", false, "show the cluster in a browser too, at an address that is printed and works once")
 	command.OutputFlag(cmd, &f.output)
 	return cmd

@@ -30,7 +30,7 @@ func healthCommand() *cobra.Command {
 		Short: "Check whether the node of this machine is ready",
 		Long: "Read /readyz of a node on this machine, for the health check of a container. The address\n" +
 			"comes from the node's configuration.\n\n" +
-			"Exit code 1: not ready, or no node answers. Container runtimes know no other code.",
+			"Exit code 1: not ready, or no node answers. Container runtimes accept no other code.",
 		Example: "  cronce node health --config config.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

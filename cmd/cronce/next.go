@@ -41,7 +41,7 @@ func nextCommand() *cobra.Command {
 			return next(cmd.OutOrStdout(), args[0], f, time.Now())
 		},
 	}
-	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many ticks, 1 to 1000")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "number of ticks, 1 to 1000")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "time zone of a spec without one")
 	cmd.Flags().StringVar(&f.job, "job", "", "name of the job, for a spec with H")
 	cmd.Flags().StringVar(&f.from, "from", "", "print ticks after this time (RFC 3339, or \"2026-03-29 01:00\" in the zone; default now)")

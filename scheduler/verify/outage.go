@@ -6,9 +6,10 @@ import "time"
 // or a moment later.
 const settled = 2 * time.Second
 
-// Outage returns the latest tick that was due before now and is undecided although it does
-// not wait for a run, and the name of its revision. A tick counts as due once its jitter is over. Outage returns the zero time if there is no such tick: in a pause, while a run is alive,
-// since then its node is alive too, and for a job whose ticks commands in crontabs claim.
+// Outage returns the latest tick that was due before now and is undecided although it does not wait
+// for a run, and the name of its revision. A tick counts as due once its jitter is over. Outage
+// returns the zero time if there is no such tick: in a pause, while a run is alive, because then its
+// node is alive too, and for a job whose ticks commands in crontabs claim.
 func (j *Judge) Outage() (tick time.Time, revision string) {
 	p := j.p
 	r, s := p.revisions.last, p.options.State

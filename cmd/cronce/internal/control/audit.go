@@ -28,11 +28,11 @@ func AuditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Print what operators changed, when, and why",
-		Long: "Print the records of what operators changed: each pause and each resume, with its number, the caller, the reason and\n" +
+		Short: "Print the changes by operators, with time and reason",
+		Long: "Print the records of changes by operators: each pause and each resume, with its number, the caller, the reason and\n" +
 			"the state of the job before and after. A change and its record are one step of the store, which numbers them without\n" +
 			"gaps and keeps the newest 10,000 of each of its shards.\n\n" +
-			"Exit code 1: a number is left out; 4: the store does not answer, or a record cannot be read.",
+			"Exit code 1: a number is missing; 4: the store does not answer, or a record cannot be read.",
 		Example: "  cronce audit\n  cronce audit --job sendSms -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,7 +44,7 @@ func AuditCommand() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
-	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many records, the newest")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "number of records, the newest")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
 }

@@ -37,12 +37,12 @@ func PauseCommand() *cobra.Command {
 		Short: "Stop the starts of a job, and record its ticks as paused",
 		Long: "Stop the starts of a job, including takeovers. Alive runs continue. The ticks of the pause are recorded as\n" +
 			"paused and are not overdue. The pause begins when it is made: ticks that were due before, and that no node has\n" +
-			"decided, are recorded as missed. Pause a job for a planned stop. The command works while no node lives.\n\n" +
+			"decided, are recorded as missed. Pause a job before a planned stop. The command works without a live node.\n\n" +
 			"With --until the pause ends by itself: a tick up to that instant is paused however late a node claims it, and a\n" +
-			"later one is run as usual. No node has to be alive at that instant.\n\n" +
-			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. Of a request whose\n" +
-			"reply is lost the command prints the operation. Repeat the command with it, and it is done once, with the end of the\n" +
-			"first request, and not at all if another change of the job came since.\n\n" +
+			"later one runs as usual. No node has to be alive at that instant.\n\n" +
+			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. If the reply is\n" +
+			"lost, the command prints the operation. Repeat the command with it: the pause is then made once, with the end of the\n" +
+			"first request, and not at all if another change of the job was made since.\n\n" +
 			"Exit code 3: the job changed at the same time, or is paused for a shorter time, or the user may not write; 4: it is not\n" +
 			"known whether the job is paused, or the store has no job on record.",
 		Example: "  cronce pause sendSms --reason 'gateway is moved' --until +8h\n  cronce pause --all --reason 'maintenance of the database'",
@@ -54,8 +54,8 @@ func PauseCommand() *cobra.Command {
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().StringVar(&f.until, "until", "", "the last instant that is paused: +8h from now, RFC 3339, or a local time of UTC (default: until cronce resume)")
-	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a pause that ends earlier")
+	cmd.Flags().StringVar(&f.until, "until", "", "the last instant that is paused: +8h from now, RFC 3339, or a local time in UTC (default: until cronce resume)")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "replace a pause that ends earlier")
 	return cmd
 }
 
@@ -65,8 +65,8 @@ func ResumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume <job>|--all",
 		Short: "End the pause of a job",
-		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them is run. Later ticks are\n" +
-			"run as usual, and overdue if no node runs them.\n\n" +
+		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them runs. Later ticks run\n" +
+			"as usual, and are overdue if no node runs them.\n\n" +
 			"Exit code 3: the job changed at the same time, or the user may not write; 4: it is not known whether the pause has\n" +
 			"ended, or the store has no job on record.",
 		Example: "  cronce resume sendSms\n  cronce resume --all --reason 'the database is back'",
@@ -78,15 +78,15 @@ func ResumeCommand() *cobra.Command {
 
 func (f *pauseFlags) flags(cmd *cobra.Command) {
 	command.ConfigFlags(cmd, config.StoreOverrides)
-	cmd.Flags().BoolVar(&f.all, "all", false, "each job of the namespace")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all jobs of the namespace")
 	f.intent(cmd)
 }
 
 // intent adds the flags of each change: the name of the caller, and the reason.
 func (f *pauseFlags) intent(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why: 3 to 500 characters")
-	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: that of the user of this machine)")
-	cmd.Flags().StringVar(&f.op, "op", "", "the operation, as an earlier request printed it: it is not done twice (default: a new one)")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "the reason: 3 to 500 characters")
+	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: the user of this machine)")
+	cmd.Flags().StringVar(&f.op, "op", "", "the operation that an earlier request printed: it is not done twice (default: a new one)")
 }
 
 // run pauses, resumes or retires the named job, or all jobs.

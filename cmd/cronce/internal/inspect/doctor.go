@@ -27,13 +27,13 @@ func DoctorCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the store for faults, and say what to do",
+		Short: "Check the store for faults, and suggest repairs",
 		Long: "Check the Redis server (version, role, eviction, persistence, latency, clock), the namespaces\n" +
-			"that are in use, the nodes (which live; which left within a day, and how), jobs whose marks lie in the\n" +
+			"in use, the nodes (which are alive; which left in the last 24 hours, and how), jobs whose marks are in the\n" +
 			"future, and overdue ticks.\n\n" +
-			"Exit code 1: something must not stay as it is. 3: the server refuses this user, or a part of what was asked\n" +
-			"for and all else may stay. 4: it does not answer. A namespace in which no job is on record is a warning:\n" +
-			"doctor is of use before the first node starts.",
+			"Exit code 1: a finding needs repair. 3: the server refuses this user, or a part of the requests, and no\n" +
+			"finding needs repair. 4: the server does not answer. A namespace in which no job is on record is a warning,\n" +
+			"so that doctor can be used before the first node starts.",
 		Example: "  cronce doctor --redis redis://127.0.0.1:6379",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

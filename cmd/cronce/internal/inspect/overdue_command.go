@@ -22,9 +22,9 @@ func OverdueCommand() *cobra.Command {
 		Use:   "overdue",
 		Short: "List the ticks that no node has decided in time",
 		Long: "List the ticks that are due by the recorded specs, past their deadline and 10 seconds, and without a verdict, and the\n" +
-			"runs that their nodes have left: each with its age and the cause. It needs no node to be alive, so it is an alarm for a\n" +
+			"runs that their nodes have left: each with its age and the cause. It needs no live node, so it can be an alarm on a\n" +
 			"timer outside of the cluster. It judges as verify does, and reports no broken invariant.\n\n" +
-			"Exit code 1: something is overdue; 3: the user may not read a part of the store; 4: that is not known, since the store\n" +
+			"Exit code 1: a tick is overdue; 3: the user may not read a part of the store; 4: that is not known, because the store\n" +
 			"does not answer, a part of it cannot be read, or no job is on record.",
 		Example: "  cronce status overdue\n  cronce status overdue --job sendSms -o json",
 		Args:    cobra.NoArgs,

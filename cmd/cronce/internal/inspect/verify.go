@@ -36,18 +36,18 @@ func VerifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Prove from the journal that every tick has one verdict",
 		Long: "Read the journal of each job, compute from the recorded specs which ticks were due,\n" +
-			"and account for each. With --config, runs of a job that may not overlap are held to that.\n\n" +
-			"A tick that ran again elsewhere, since its node had died, counts as ran once, and as taken\n" +
-			"over; ran more are ticks that were granted again without a right to it.\n\n" +
+			"and account for each. With --config, check that runs of a job that must not overlap do not.\n\n" +
+			"A tick that ran again on another node, because its node had died, counts as ran once, and as taken\n" +
+			"over; ran more counts ticks that were granted again without permission.\n\n" +
 			"A tick is overdue when it was due by the recorded specs, is past its deadline and 10 seconds, and has\n" +
-			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
-			"nodes are dead, and with the risk of a store that may have forgotten it. Announce a planned stop with cronce pause.\n\n" +
+			"no verdict; so is a run that its node has left. It is named with its age and the cause, even if all\n" +
+			"nodes are dead, and with the risk of a store that may have lost it. Announce a planned stop with cronce pause.\n\n" +
 			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
-			"A job is stuck if ticks are skipped behind a run that is too old, and starved if no tick has ended ok for too long.\n" +
+			"A job is stuck if ticks are skipped because of a run that is too old, and starved if no tick has ended ok for too long.\n" +
 			"3: the user may not read a part of the store. 4: the store does not answer, a part of it cannot be read,\n" +
-			"lines from the time that was asked for are gone from the journal, or no job is on record at all: none was\n" +
-			"opened in the namespace, or the store lost its data. A job that was opened after --since has no older lines that could be gone:\n" +
-			"it is proven since then, and a note says so.",
+			"lines from the requested time are gone from the journal, or no job is on record at all: none was opened\n" +
+			"in the namespace, or the store lost its data. A job that was opened after --since has no older lines that could be gone:\n" +
+			"it is proven from its opening on, and a note reports this.",
 		Example: "  cronce verify --since 1h\n  cronce verify --job sendSms -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,7 +58,7 @@ func VerifyCommand() *cobra.Command {
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
-	cmd.Flags().StringVar(&f.since, "since", "", "count ticks from here on: how long ago (1h), or RFC 3339 (default: where the proof begins)")
+	cmd.Flags().StringVar(&f.since, "since", "", "count ticks from here on: a duration before now (1h), or RFC 3339 (default: the beginning of the proof)")
 	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
 	cmd.Flags().Var((*failOnValue)(&f.failOn), "fail-on", "failed: exit with 1 too if the last attempt of a tick has failed, or a job is stuck or starved")
 	command.OutputFlag(cmd, &f.output)

@@ -25,13 +25,13 @@ func WhyCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "why <job> <time> | <run>",
-		Short: "Say what became of one tick of a job, and why",
-		Long: "Say what became of one tick of a job, or what will, in a sentence, with the lines of the journal that it follows from,\n" +
-			"and the last lines of its output if the store has it; -o json has all of it.\n\n" +
+		Short: "Explain one tick of a job: whether it ran, and why",
+		Long: "Explain one tick of a job in a sentence: its verdict, or the next event. The lines of the journal from which this follows\n" +
+			"are printed too, and the last lines of its output if the store has it; -o json has all of it.\n\n" +
 			"The time is RFC 3339, a local time in the zone of the job's spec (\"2026-11-23 03:00\", or \"03:00\" or \"03:00:20\" for the latest one),\n" +
-			"\"last\" or \"next\", or how long ago (2h: the latest tick by then). Instead of both, the id of a run as logs and cronce runs -o name have it:\n" +
-			"namespace/job@tick, with or without the namespace.\n\n" +
-			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back so far.",
+			"\"last\" or \"next\", or a duration before now (2h: the latest tick by then). Instead of job and time, give the id of a run, as in logs and\n" +
+			"in cronce runs -o name: namespace/job@tick, with or without the namespace.\n\n" +
+			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back far enough.",
 		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json\n  cronce why report@2026-11-23T02:00:00Z",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""

@@ -17,7 +17,7 @@ const wardenCommand = "warden"
 func WardenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: wardenCommand, Hidden: true, Args: cobra.NoArgs,
-		Short: "Run the commands of a node, which starts this by itself",
+		Short: "Run the commands of a node; only the node starts this",
 		RunE:  func(*cobra.Command, []string) error { return jobexec.Warden() },
 	}
 }

@@ -21,8 +21,8 @@ func jobsCommand() *cobra.Command {
 	var state, sort string
 	cmd := &cobra.Command{
 		Use:   "jobs [name or pattern]",
-		Short: "List the jobs: how each stands, its last verdict, its next tick",
-		Long: "List the jobs of the namespace: how each stands, what became of its last tick, and when the next one is. A pattern has\n" +
+		Short: "List the jobs: their states, last verdicts and next ticks",
+		Long: "List the jobs of the namespace, each with its state, the verdict of its last tick, and its next tick. A pattern has\n" +
 			"*, ? or [a-z]; any other text is a part of the name.\n\n" +
 			"Exit code 4: the store does not answer, a part of it cannot be read, or no job is on record.",
 		Example: "  cronce status jobs\n  cronce status jobs 'report.*' --sort next\n  cronce status jobs --state overdue -o name\n  cronce status jobs show sendSms",
@@ -141,8 +141,8 @@ func jobCommand() *cobra.Command {
 	var f shown
 	cmd := &cobra.Command{
 		Use:     "show <job>",
-		Short:   "Show a job: its spec and policies, how it stands, its newest verdicts",
-		Long:    "Show a job: its spec and policies as they are recorded, how it stands, its next ticks and its newest verdicts.\n\nExit code 4: the store does not answer, or the job cannot be read.",
+		Short:   "Show a job: its spec and policies, state and newest verdicts",
+		Long:    "Show a job: its spec and policies as they are recorded, its state, its next ticks and its newest verdicts.\n\nExit code 4: the store does not answer, or the job cannot be read.",
 		Example: "  cronce status jobs show sendSms",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -37,7 +37,7 @@ type shown struct {
 func (f *shown) flags(cmd *cobra.Command) {
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	command.FormatFlag(cmd, &f.output)
-	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on: redraw on a terminal, else print each change as a line of JSON")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "continue: redraw on a terminal, or else print each change as a line of JSON")
 }
 
 // projection returns the projection of a namespace.

@@ -32,10 +32,10 @@ func RunsCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "runs [job]",
-		Short: "List what became of the newest ticks, of one job or of all",
-		Long: "List what became of the newest ticks, the newest first: which node ran each, how late, for how long, or why it did not\n" +
-			"run. The whole journals are searched, and the last line says from when on they are on record. With --watch\n" +
-			"only the newest lines of each job are searched, unless a job is named. cronce why says more of one tick.\n\n" +
+		Short: "List the newest ticks with their verdicts, of one job or of all",
+		Long: "List the newest ticks with their verdicts, the newest first: which node ran each, how late, for how long, or why it did not\n" +
+			"run. The whole journals are searched, and the last line has the time from which on they are on record. With --watch\n" +
+			"only the newest lines of each job are searched, unless a job is named. cronce why explains one tick.\n\n" +
 			"Exit code 4: the store does not answer, a line of a journal cannot be read, or no job is on record.",
 		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs --since 2h --until 1h -o json",
 		Args:    cobra.MaximumNArgs(1),
@@ -51,11 +51,11 @@ func RunsCommand() *cobra.Command {
 	}
 	f.flags(cmd)
 	cmd.Flags().StringVar(&f.verdict, "verdict", "", "only this verdict or outcome: "+strings.Join(ops.Verdicts, ", "))
-	cmd.Flags().StringVar(&f.node, "node", "", "only runs of nodes whose id begins so")
-	cmd.Flags().StringVar(&f.since, "since", "", "only ticks from here on: how long ago (1h), or RFC 3339")
-	cmd.Flags().StringVar(&f.until, "until", "", "only ticks up to here: how long ago, or RFC 3339")
+	cmd.Flags().StringVar(&f.node, "node", "", "only runs of nodes whose id begins with this")
+	cmd.Flags().StringVar(&f.since, "since", "", "only ticks from here on: a duration before now (1h), or RFC 3339")
+	cmd.Flags().StringVar(&f.until, "until", "", "only ticks up to here: a duration before now, or RFC 3339")
 	cmd.Flags().BoolVar(&f.alive, "alive", false, "only runs that are alive")
-	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many, the newest")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "number of runs, the newest")
 	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions(ops.Verdicts, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -36,9 +36,9 @@ func OpsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ops",
 		Short: "Serve pages, API and metrics of a namespace",
-		Long: "Serve what status, runs and why say, as pages for a browser, as JSON below /api/v1, and as\n" +
-			"metrics, until SIGTERM, SIGINT or SIGHUP. It needs the store and no node. Start two for one to remain.\n\n" +
-			"It is closed by default: it listens where ops.address says, and answers callers with a token of ops.tokens_file:\n" +
+		Long: "Serve the data of status, runs and why, as pages for a browser, as JSON below /api/v1, and as\n" +
+			"metrics, until SIGTERM, SIGINT or SIGHUP. It needs the store and no node. Run two of them for availability.\n\n" +
+			"It denies by default: it listens at ops.address, and answers only callers with a token of ops.tokens_file:\n" +
 			"see cronce ops token new. With --dev it needs no configuration: it listens on this machine alone, and prints an address\n" +
 			"that begins one session, once.",
 		Example: "  cronce ops --dev\n  cronce ops --config config.yaml",
@@ -51,8 +51,8 @@ func OpsCommand() *cobra.Command {
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
-	cmd.Flags().BoolVar(&dev, "dev", false, "on this machine alone, with an address that works once")
-	cmd.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "with --dev: where; port 0: any that is free")
+	cmd.Flags().BoolVar(&dev, "dev", false, "serve on this machine alone, with an address that works once")
+	cmd.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "with --dev: the address; port 0: any free port")
 	cmd.AddCommand(tokenCommand())
 	return cmd
 }
@@ -215,8 +215,8 @@ func tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new <id>",
 		Short: "Make a token, and print it once",
-		Long: "Make a token for a caller of cronce ops. The token is printed on standard output, once: what is kept of it is its\n" +
-			"SHA-256, in the line on standard error. Append that line to the file of ops.tokens_file.",
+		Long: "Make a token for a caller of cronce ops. The token is printed on standard output, once: only its SHA-256 is\n" +
+			"kept, in the line on standard error. Append that line to the file of ops.tokens_file.",
 		Example: "  cronce ops token new grafana --role viewer 2>>tokens",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
