@@ -127,7 +127,7 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 	case f.alive[r.SeenOn] && f.misses(r.SeenOn):
 		return fmt.Sprintf("%s has this job, and was last seen at %s: it misses its beats", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
 	case f.alive[r.SeenOn]:
-		return fmt.Sprintf("%s has this job, and was last seen at %s: its log and its /readyz say what keeps it", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
+		return fmt.Sprintf("%s has this job, and was last seen at %s: see its log and its /readyz for the cause", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
 	case seen == "":
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}

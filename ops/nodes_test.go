@@ -43,8 +43,8 @@ func TestMissedBeats(t *testing.T) {
 		ago  time.Duration
 		want string
 	}{
-		{0, "a has this job, and was last seen at 2027-01-15T08:00:00Z: its log and its /readyz say what keeps it"},
-		{15 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:45Z: its log and its /readyz say what keeps it"},
+		{0, "a has this job, and was last seen at 2027-01-15T08:00:00Z: see its log and its /readyz for the cause"},
+		{15 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:45Z: see its log and its /readyz for the cause"},
 		{16 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:44Z: it misses its beats"},
 		{26 * time.Second, "no node lives: a was last seen at 2027-01-15T07:59:34Z (killed, or cut off from the store)"},
 	} {

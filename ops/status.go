@@ -83,7 +83,7 @@ const noJobs = "Not known: no job is on record in this namespace: none was opene
 func (s *Snapshot) needs() []Need {
 	needs := []Need{}
 	if s.Down != "" {
-		return append(needs, Need{State: Unknown, Text: "The store does not answer: " + s.Down + ". Nothing is known of now; what is shown was known before.", Next: "cronce doctor"})
+		return append(needs, Need{State: Unknown, Text: "The store does not answer: " + s.Down + ". The current state is not known; older data is shown.", Next: "cronce doctor"})
 	}
 	for _, fault := range s.Faults {
 		needs = append(needs, Need{State: Unknown, Text: fault, Next: "cronce doctor"})

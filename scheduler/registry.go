@@ -111,7 +111,7 @@ func (r *registry) remarks() (all []string) {
 			d.count, leastDeadline, r.spread, d))
 	}
 	if l := &r.leases; l.count > 0 {
-		all = append(all, fmt.Sprintf("%d jobs have a lease that is longer than their interval, and stand still for so long when their node dies: %s",
+		all = append(all, fmt.Sprintf("%d jobs have a lease that is longer than their interval, and miss ticks for so long when their node dies: %s",
 			l.count, l))
 	}
 	return all

@@ -57,7 +57,7 @@ func writeNew(name string, data []byte) error {
 }
 
 func configCommand() *cobra.Command {
-	return command.Group("config", "Write a first configuration, and show what one may have", initCommand(), &cobra.Command{
+	return command.Group("config", "Write a first configuration, and print the schema of configurations", initCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration, for editors",
 		Long: "Print the JSON Schema (draft 2020-12) of the configuration. An editor with a language server for YAML reads it\n" +

@@ -12,7 +12,7 @@ import (
 )
 
 // Warden returns an error: it works only on Linux.
-func Warden() error { return errors.New("exec: there is a warden on Linux alone") }
+func Warden() error { return errors.New("exec: the warden is available only on Linux") }
 
 func newBackend(Config) (backend, error) {
 	return &local{ended: make(chan struct{})}, nil

@@ -79,7 +79,7 @@ func (p *proof) specFaults(j *series.Journal) {
 		}
 	}
 	if s := p.options.State; s != nil && s.Mark != 0 && len(p.revisions.byName) == 0 {
-		p.fault("no spec is recorded: what was due cannot be computed")
+		p.fault("no spec is recorded: the due ticks cannot be computed")
 	}
 }
 

@@ -39,7 +39,7 @@ func (h *Health) Explain(err error) string {
 	}
 	switch {
 	case errors.Is(err, driver.ErrUnreadable):
-		return "what the store has of the job cannot be read"
+		return "the data of the job in the store cannot be read"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "no answer in time"
 	}

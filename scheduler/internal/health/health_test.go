@@ -153,7 +153,7 @@ func TestName(t *testing.T) {
 		"claims: the server refuses connections":                                   {explainer{}, 1, []health.Fault{{Part: claims, Err: errDown}}},
 		"claims: the request failed; the log has the error":                        {nil, 1, []health.Fault{{Part: claims, Err: errDown}}},
 		"claims: no answer in time":                                                {explainer{}, 1, []health.Fault{{Part: claims, Err: context.DeadlineExceeded}}},
-		"openings of jobs: what the store has of the job cannot be read":           {nil, 1, []health.Fault{{Part: openings, Err: fmt.Errorf("job a: %w", driver.ErrUnreadable)}}},
+		"openings of jobs: the data of the job in the store cannot be read":        {nil, 1, []health.Fault{{Part: openings, Err: fmt.Errorf("job a: %w", driver.ErrUnreadable)}}},
 		"claims of shard 2 of 2: no answer in time; the list of nodes of shard 1 ": {nil, 2, []health.Fault{{Part: claims2, Err: context.Canceled}, {Part: nodes, Err: errDown}}},
 	} {
 		got := health.New(c.store, c.shards, start).Name(c.faults)

@@ -21,7 +21,7 @@ const (
 	statementTimeout = time.Minute // of the network, in both directions
 )
 
-const dsnAllowed = "must be postgres://user:password@host/database, mysql://user:password@host/database, or what the driver for MySQL takes"
+const dsnAllowed = "must be postgres://user:password@host/database, mysql://user:password@host/database, or a DSN of the driver for MySQL"
 
 // DatabaseConnector returns the connector of the shop's database. It reads the DSN from its file
 // again for each connection. It returns nil without a DSN: the database is then an SQLite file. Its

@@ -94,7 +94,7 @@ func (j *Job) setZone(bad func(key, format string, args ...any)) {
 	case j.Spec == "" && j.At != "":
 		j.Spec = "CRON_TZ=" + j.Zone
 	case j.Spec == "" && (limits.NotBefore != "" || limits.Until != "" || len(limits.Exclude) > 0):
-		bad("zone", "is %s, but the spec is that of the kind: give a spec too", strictyaml.Quote(j.Zone))
+		bad("zone", "is %s, but the spec is the default of the kind: set spec too", strictyaml.Quote(j.Zone))
 	case j.Spec == "" || prefix == "CRON_TZ="+j.Zone || prefix == "TZ="+j.Zone:
 	case strings.HasPrefix(prefix, "CRON_TZ=") || strings.HasPrefix(prefix, "TZ="):
 		bad("zone", "is %s, but the spec begins with %s: give one of them", strictyaml.Quote(j.Zone), strictyaml.Quote(prefix))

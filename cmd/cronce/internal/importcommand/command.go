@@ -20,7 +20,7 @@ func Command() *cobra.Command {
 	return command.Group("import", "Write a configuration from a crontab, or from CronJobs of Kubernetes", crontabCommand(), k8sCommand())
 }
 
-const ending = "\n\nThe configuration is printed; cronce node --check accepts it. Each job has its origin, and remarks on what differs, as comments;\n" +
+const ending = "\n\nThe configuration is printed; cronce node --check accepts it. Each job has its origin, and remarks on differences, as comments;\n" +
 	"remarks are printed to stderr, too. What is not imported is named with its reason. Nothing is run.\n\n" +
 	"Exit code: 0 all was imported, 1 some was not, 2 the input cannot be read."
 

@@ -32,7 +32,7 @@ func (j *job) container(template any) {
 		}
 	}
 	if len(list(c, "command")) == 0 {
-		j.refuse("has no command: that of the image %s is not known", text(c, "image"))
+		j.refuse("has no command, and the command of the image %s is not known", text(c, "image"))
 		return
 	}
 	j.dir = text(c, "workingDir")
@@ -46,7 +46,7 @@ func (j *job) container(template any) {
 		j.note("has volumes: mount them into the nodes")
 	}
 	if get(c, "resources", "limits") != nil {
-		j.note("limits of resources are those of the node's container")
+		j.note("the limits of resources of the node's container apply")
 	}
 }
 

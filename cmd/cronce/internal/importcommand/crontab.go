@@ -77,7 +77,7 @@ func readCrontab(name string, data []byte, o crontabOptions) *result {
 func (c *crontab) head() {
 	c.note("a line that was in the crontabs of several machines runs on one of them now")
 	if c.options.zoneFound {
-		c.note("the zone %s is that of this machine: --zone gives another", c.options.zone)
+		c.note("the zone %s is the zone of this machine: --zone sets another one", c.options.zone)
 	}
 	c.note("overlap is allow and the deadline 1m, as cron runs commands beside each other and nothing late: overlap skip and no deadline are better for most commands")
 	c.note("commands have the PATH of the node, where cron has /usr/bin:/bin, and begin in its working directory, where cron begins in the home directory")
@@ -125,7 +125,7 @@ func (c *crontab) variable(origin, name, value string) (reason string) {
 		}
 		return ""
 	case "START_HOURS_RANGE":
-		return "is for anacron, which runs what was missed: misfire once does so, at any hour"
+		return "is for anacron, which runs missed ticks: misfire once does so, at any hour"
 	case "LOGNAME":
 		return "cron itself does not let it be set"
 	case "TZ":
@@ -135,7 +135,7 @@ func (c *crontab) variable(origin, name, value string) (reason string) {
 	case !variableName.MatchString(name):
 		return "is neither a variable nor five fields and a command"
 	case strings.HasPrefix(name, "CRONCE_"):
-		return "names that begin with CRONCE_ are those of cronce"
+		return "names that begin with CRONCE_ belong to cronce"
 	}
 	c.env[name] = value
 	return ""

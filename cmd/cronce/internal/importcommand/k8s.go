@@ -21,7 +21,7 @@ type k8sOptions struct {
 // readK8s reads CronJobs. It returns an error if the input is neither YAML nor JSON.
 func readK8s(name string, data []byte, o k8sOptions) (*result, error) {
 	r := &result{source: "CronJobs in " + name, zone: o.zone}
-	r.note("schedules without timeZone are in the zone %s (--zone): that of the controller, in most clusters UTC", o.zone)
+	r.note("schedules without timeZone are in the zone %s (--zone): set the zone of the controller, in most clusters UTC", o.zone)
 	r.note("Kubernetes starts a tick however late if there is no startingDeadlineSeconds; here the deadline is the interval then")
 	if o.imageIsHere {
 		r.note("commands run in the container of a node: it needs the programs, files and rights of their images")

@@ -208,7 +208,7 @@ func markOf(state series.Series) (driver.Finding, bool) {
 	f := driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks}
 	if state.Err != nil {
 		f.Text = fmt.Sprintf("the state of job %s cannot be read: %v", strictyaml.Quote(state.Key), state.Err)
-		f.Fix = "see docs/redis.md for what its key should have"
+		f.Fix = "see docs/redis.md for the contents of its key"
 		return f, true
 	}
 	ahead := time.Duration(state.Mark-state.Now) * time.Millisecond

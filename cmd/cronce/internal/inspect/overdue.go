@@ -70,7 +70,7 @@ func (p *Proof) notKnown(d *diagnosis) (unread int) {
 			d.without(p.unread[r.Job])
 		} else {
 			d.cannot(driver.Finding{Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", r.Job, r.Faults[0]),
-				Fix: "see docs/redis.md for what its keys should have"}, p.unread[r.Job])
+				Fix: "see docs/redis.md for the contents of its keys"}, p.unread[r.Job])
 		}
 	}
 	if more := unread - maxNamed; more > 0 {
@@ -102,7 +102,7 @@ func (s inspector) overdue(ctx context.Context, d *diagnosis) {
 	switch unread := p.notKnown(d) + len(p.Faults); {
 	case len(p.Jobs) == 0:
 		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Text: "not known: " + s.NoRecord().Error(),
-			Fix: "start the nodes; if there were some before, find out what the store lost"})
+			Fix: "start the nodes; if there were some before, find out which data the store lost"})
 		return
 	case len(p.Overdue)+unread == 0:
 		d.add(driver.Finding{Topic: topicOverdue, Text: "no tick is overdue"})

@@ -178,7 +178,7 @@ func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *ops.
 	}
 	audit, err := s.Front().Audit(ctx, "", 0) // read before the journals, which then have a line for each record
 	if err != nil {
-		p.doubt("what operators changed is not known: ", err)
+		p.doubt("the changes by operators are not known: ", err)
 	}
 	p.Audit = verify.Gaps(audit)
 	exclusive := exclusiveJobs(s.Config)

@@ -98,7 +98,7 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	case why.Overdue:
 		return exit.Printed(exit.Failed, "the tick is overdue")
 	case why.NotKnown:
-		return exit.Printed(exit.NotKnown, "what became of the tick is not known")
+		return exit.Printed(exit.NotKnown, "the verdict of the tick is not known")
 	}
 	return nil
 }
