@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
-// documents are the pages that show commands, by name.
+// documents returns the pages that show commands, by name.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -37,13 +37,13 @@ var (
 	shownCommand = regexp.MustCompile(`(?m)^ *(?:\$ |[A-Z_]+=\S+ |.* \| )?(cronce [a-z].*)$`)
 )
 
-// Every command that the documents show exists, and takes the flags that it is shown with.
+// Every command that the documents show exists, and accepts the flags that it is shown with.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	shown := 0
 	for page, text := range documents(t) {
 		if filepath.Base(page) == "CHANGELOG.md" {
-			continue // it says what was true once
+			continue // it describes the past
 		}
 		blocks := strings.Join(shellBlock.FindAllString(text, -1), "\n")
 		for _, m := range shownCommand.FindAllStringSubmatch(blocks, -1) {
@@ -58,7 +58,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// Each command that is not hidden shows how it is used, with flags that it has.
+// Each command that is not hidden has an example, with existing flags.
 func TestHelpHasExamples(t *testing.T) {
 	t.Parallel()
 	var walk func(cmd *cobra.Command)
@@ -132,7 +132,7 @@ func TestShellWords(t *testing.T) {
 	}
 }
 
-// Every configuration that the documents show is one that a node takes.
+// A node accepts every configuration that the documents show.
 func TestDocumentedConfigurations(t *testing.T) {
 	t.Parallel()
 	block := regexp.MustCompile("(?ms)^<!-- config -->\n```yaml\n(.*?)^```$")

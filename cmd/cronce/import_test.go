@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/cmd/cronce/internal/exit"
 )
 
-// The exit code says whether all, some or none of the input could be imported, and what is printed
-// passes the check.
+// The exit code shows whether all, some or none of the input could be imported, and the printed
+// configuration passes the check.
 func TestImport(t *testing.T) {
 	const cronJob = "kind: CronJob\nmetadata: {name: a}\nspec: {schedule: '0 3 * * *'}\n"
 	for _, c := range []struct {

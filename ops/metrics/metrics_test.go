@@ -48,8 +48,8 @@ func (s *silentStore) Keys(ctx context.Context) ([]string, error) {
 	return s.Store.Keys(ctx)
 }
 
-// With all nodes dead the metrics say which job is overdue; with the store silent they say that alone: there is no
-// series by which a job would be overdue, or fine.
+// With all nodes dead the metrics have the overdue jobs. While the store is silent, only the metric
+// about the store remains: no other could claim that a job is overdue, or fine.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &silentStore{Store: memlock.New(memlock.Options{})}
