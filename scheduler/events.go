@@ -277,7 +277,7 @@ func (e *events) storeRisk(r driver.Risk) {
 func (e *events) StoreReplaced(server string) {
 	e.storeRisk(driver.Risk{Topic: "restart", Server: server,
 		Text: "the server was restarted or replaced: data that it had neither written to disk nor replicated is lost",
-		Fix:  "if ticks were decided just before, look at them with cronce verify"})
+		Fix:  "if ticks were decided just before, check them with cronce verify"})
 }
 
 func (e *events) SpecsDiffer(j *job.Job, own, other string) {

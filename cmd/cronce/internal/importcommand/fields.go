@@ -218,7 +218,7 @@ func days(words []string, sets [5]set, texts ...[]string) error {
 	case starred && !monthFull && !weekFull:
 		items, ok := nth(sets[2], sets[4])
 		if !ok {
-			return fmt.Errorf("a day has to match both %q and %q: no spec says so", words[2], words[4])
+			return fmt.Errorf("a day has to match both %q and %q: no spec can express this", words[2], words[4])
 		}
 		write("*", items)
 	}
