@@ -155,7 +155,7 @@ func (j *Job) need(now time.Time) (Need, bool) {
 	return n, true
 }
 
-// pauseText returns who paused a job, why, and until when.
+// pauseText returns by whom, why and until when a job is paused.
 func pauseText(p *series.Pause, now time.Time) string {
 	text, end := "Paused", "until it is resumed"
 	if p.Who != "" {

@@ -275,7 +275,7 @@ func (c *world) write(n *node, ctx context.Context, r *scheduler.Run, overlap bo
 	return w
 }
 
-// tell records why the run's context ended.
+// tell records the cause with which the run's context ended.
 func (r *run) tell(ctx context.Context) {
 	if r.told.IsZero() && ctx.Err() != nil {
 		r.told, r.cause = time.Now(), context.Cause(ctx)

@@ -41,19 +41,19 @@ type Config struct {
 	Jobs []Job
 	// Middleware wraps the functions of all jobs: the first is the outermost. Empty: none.
 	Middleware []Middleware
-	// Logger gets the log lines, each with the time of its event. The scheduler never waits for it:
-	// one goroutine calls its handler. If the handler is slow, up to 16,384 lines with up to 16 MiB
-	// of text wait, and later lines are lost. Lines for which the handler returns an error, panics
-	// or ends its goroutine are lost too. After a loss, the next line that is written follows a
-	// line "log lines lost" with the count, and Stats has the total. A change of the level takes
-	// effect within a second. Nil: no log.
+	// Logger gets the log lines, each with the time of its event. The scheduler never waits for
+	// it: one goroutine calls its handler. If the handler is slow, up to 16,384 lines with up to
+	// 16 MiB of text wait: the oldest ones and the newest. The lines between these are lost, and
+	// so are lines for which the handler returns an error, panics or ends its goroutine. After a
+	// loss, the next line that is written follows a line "log lines lost" with the count, and
+	// Stats has the total. A change of the level takes effect within a second. Nil: no log.
 	Logger *slog.Logger
 	// Observers are notified of each event on this node, for metrics, traces or alerts. Each has a
 	// queue and a goroutine of its own, and the scheduler never waits for it. If an Observer is
-	// slow, up to 16,384 events wait and further events are dropped, except the first and the last
-	// event. If it panics or ends its goroutine, that event counts as dropped and the failure is
-	// logged. The next event has the number of dropped events, and Stats has the total. Before Run
-	// returns, it delivers the waiting events, for up to CancelGrace. Empty: none.
+	// slow, up to 16,384 events wait: the oldest ones and the newest. The events between these are
+	// dropped. If an Observer panics or ends its goroutine, the event counts as dropped and the
+	// failure is logged. The next event has the number of dropped events, and Stats has the total.
+	// Before Run returns, it delivers the waiting events, for up to CancelGrace. Empty: none.
 	Observers []Observer
 	// Zone is the zone of specs that name none. It must come from the time zone database, as
 	// time.LoadLocation returns it, because its name is recorded. For UTC+8 use Etc/GMT-8. Nil:

@@ -4,11 +4,11 @@
 // # The promise
 //
 // Every tick of every job gets one recorded verdict: the tick ran, or it did not run, with the
-// reason. At most one node starts a tick, regardless of the clocks of the
-// nodes and of lost, repeated or delayed replies, while the store keeps its data. If that node dies, the
-// job's [Takeover] decides whether the tick is lost or runs again with a higher fence. A run's
-// context ends before another node can be granted its tick, or, unless [OverlapAllow], another tick
-// of its job.
+// reason. At most one node starts a tick, regardless of the clocks of the nodes and of lost,
+// repeated or delayed replies, while the store keeps its data. If that node dies, the job's
+// [Takeover] decides whether the tick is lost or runs again with a higher fence. A run's context
+// ends before another node can be granted its tick, or, unless [OverlapAllow], another tick of its
+// job.
 //
 // # The limits
 //

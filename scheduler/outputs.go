@@ -73,9 +73,9 @@ type runOutput struct {
 
 // KeepOutput stores the end of the run's output, for cronce why, the pages and other readers of
 // series.OutputKeeper: the last series.MaxOutput bytes of the text, as UTF-8. Mask secrets before
-// the call, because everyone who can read the store or the pages can read the output. When the run
-// has ended, with any outcome, the node sends the output in the background: no run and no tick
-// waits for it. The last call counts, in whichever try of the run. A store keeps at most
+// the call, because every reader of the store or of the pages can read the output. When the run has
+// ended, with any outcome, the node sends the output in the background: no run and no tick waits
+// for it. The last call counts, in whichever try of the run. A store keeps at most
 // series.MaxOutputs outputs of a job, with series.OutputBytes of text. If the store does not answer
 // in time, the output is lost and Stats counts it. A store that keeps no outputs gets no request.
 // KeepOutput may be called from several goroutines. After the function has returned it has no

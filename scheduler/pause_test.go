@@ -85,8 +85,8 @@ func TestPauseOfAWaitingTick(t *testing.T) {
 }
 
 // A pause begins when it is made. Ticks that were due in an outage of all nodes before it are
-// missed, whoever resumes, and later ticks are paused. A tick whose jitter has not passed is not
-// missed.
+// missed, also after an operator resumes, and later ticks are paused. A tick whose jitter has not
+// passed is not missed.
 func TestPauseAfterAnOutage(t *testing.T) {
 	for _, of := range []struct {
 		jitter         time.Duration

@@ -50,8 +50,8 @@ func TestRenewedTooLate(t *testing.T) {
 	}
 }
 
-// A command that was told to end has its grace, but at most until the end of its lease, which may
-// be renewed.
+// A command that was requested to end has its grace, but at most until the end of its lease, which
+// may be renewed.
 func TestKillAt(t *testing.T) {
 	for _, c := range []struct{ lease, stop, want int64 }{{0, 0, 0}, {5, 0, 5}, {0, 7, 7}, {5, 7, 5}, {9, 7, 7}} {
 		run := &wardenRun{request: request{Kill: c.lease}, stop: c.stop}

@@ -41,7 +41,7 @@ type Handler struct {
 	streams map[string]int // by caller
 }
 
-// A route is a method and a path with the lowest role that may use it. None: anyone.
+// A route is a method and a path with the lowest role that may use it. None: every caller.
 type route struct {
 	pattern string
 	role    access.Role

@@ -82,7 +82,7 @@ func lanesOf(s *ops.Snapshot, jobs []*ops.Job, span time.Duration) lanes {
 	return p
 }
 
-// reach returns the length of the period with runs to draw, rounded up, at most most.
+// reach returns the length of the period with runs to draw, rounded up, but not above most.
 func reach(jobs []*ops.Job, now time.Time, most time.Duration) time.Duration {
 	oldest := now
 	for _, j := range jobs {

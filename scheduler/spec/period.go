@@ -84,7 +84,7 @@ func lookup(zone *time.Location, unix int64) period {
 	return p
 }
 
-// changeIn returns the first second after from, up to to, that has the offset of to.
+// changeIn returns the first second in (from, to] that has the offset of to.
 func changeIn(zone *time.Location, from, to int64) int64 {
 	want := offsetOf(time.Unix(to, 0).In(zone))
 	for to-from > 1 {

@@ -122,8 +122,8 @@ func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 // Nodes sets the list of live nodes.
 func (c *Claims) Nodes(nodes rendezvous.Nodes) { c.nodes = nodes }
 
-// FenceAhead returns the names of at most most jobs that have a fence more than a day ahead, and
-// the count of all such jobs.
+// FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of
+// up to most of them.
 func (c *Claims) FenceAhead(most int) (names []string, count int) {
 	for e := range c.fenced {
 		if len(names) == most {
@@ -150,8 +150,8 @@ func (c *Claims) Unsettled() int {
 	return count
 }
 
-// InDoubt counts the claims that a drain must wait for, not counting those on their way, and
-// returns at most most of their names.
+// InDoubt counts the claims that a drain must wait for, not counting those on their way, and returns
+// up to most of their names.
 func (c *Claims) InDoubt(most int) (names []string, count int) {
 	for _, ps := range c.retries.all {
 		for _, p := range ps[:min(len(ps), most-len(names))] {

@@ -81,7 +81,7 @@ func (c *Claims) forgetChange(e *entry, now int64) {
 // job was removed.
 func (c *Claims) leaves(e *entry) bool { return c.draining || e.removed }
 
-// Jobs returns the number of job numbers in use, including those of removed jobs.
+// Jobs returns the number of job numbers in use. Removed jobs keep their numbers.
 func (c *Claims) Jobs() int { return c.entries.Size() }
 
 // A Known has the facts that the claims know about a job.

@@ -109,7 +109,7 @@ func (d *Dispatcher) Restart() {
 	d.claims.Restart(d.cfg.Clock.Ms())
 }
 
-// Jobs returns the number of job numbers in use, including those of removed jobs.
+// Jobs returns the number of job numbers in use. Removed jobs keep their numbers.
 func (d *Dispatcher) Jobs() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,8 +163,8 @@ func (d *Dispatcher) Drain() {
 // Draining reports whether Drain was called.
 func (d *Dispatcher) Draining() bool { return d.draining.Load() }
 
-// InDoubt counts the claims that may be granted, and returns at most most of their names as
-// job@tick. In a drain these are all claims that are on their way or will be sent again.
+// InDoubt counts the claims that may be granted, and returns up to most of their names as job@tick.
+// In a drain these are all claims that are on their way or will be sent again.
 func (d *Dispatcher) InDoubt(most int) (names []string, count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,8 +208,8 @@ func (d *Dispatcher) Idle() time.Duration {
 	return d.sleep()
 }
 
-// FenceAhead returns the names of at most most jobs that have a fence more than a day ahead, and
-// the count of all such jobs.
+// FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of
+// up to most of them.
 func (d *Dispatcher) FenceAhead(most int) (names []string, count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -142,7 +142,7 @@ func (explainer) Explain(err error) string {
 	return ""
 }
 
-// Name contains no addresses, because its texts are shown to people who may not read the log.
+// Name contains no addresses, because its texts are shown to readers without access to the log.
 func TestName(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {

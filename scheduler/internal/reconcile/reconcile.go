@@ -38,7 +38,7 @@ type Store interface {
 
 // A Dispatcher claims the ticks of jobs.
 type Dispatcher interface {
-	// Jobs returns the number of job numbers in use, including those of removed jobs.
+	// Jobs returns the number of job numbers in use. Removed jobs keep their numbers.
 	Jobs() int
 	// Job returns a job by its number.
 	Job(no int) claims.Known

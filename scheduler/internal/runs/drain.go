@@ -12,8 +12,8 @@ func (r *Runs) Drain() {
 	r.ends.flush()
 }
 
-// Unfinished counts the attempts whose functions have not returned, and returns at most most of
-// their names as job@tick. The result ends counts the other attempts, whose ends the store has not
+// Unfinished counts the attempts whose functions have not returned, and returns up to most of their
+// names as job@tick. The result ends counts the other attempts, whose ends the store has not
 // answered.
 func (r *Runs) Unfinished(most int) (names []string, alive, ends int) {
 	r.mu.Lock()

@@ -87,7 +87,7 @@ func (b *batch) add(e series.EndRequest, to end) {
 	b.requests, b.ends = append(b.requests, e), append(b.ends, to)
 }
 
-// cut removes the first ends from a batch, at most most of them, and returns them.
+// cut removes and returns the first ends of a batch, up to most of them.
 func (b *batch) cut(most int) *batch {
 	n := min(len(b.requests), most)
 	first := &batch{b.requests[:n:n], b.ends[:n:n]}

@@ -133,9 +133,9 @@ func OpenToMigrate(c *config.Config) (*Store, error) {
 // tablesTime bounds the check of the tables of a database.
 const tablesTime = 5 * time.Second
 
-// openMigrated builds a store, and refuses a database without its tables. A program with the
-// library may wait until another process creates the tables. A node must not, because nobody would
-// know why it waits.
+// openMigrated builds a store, and refuses a database without its tables. A program with the library
+// may wait until another process creates the tables. A node must not, because an operator would not
+// see why it waits.
 func openMigrated(ctx context.Context, c *config.Config) (*Store, error) {
 	s, err := NewStore(c)
 	if err != nil {

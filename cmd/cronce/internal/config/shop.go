@@ -15,8 +15,8 @@ import (
 	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
-// What may rebuild a shelf that has lost data: only the command shop restore (the default), or
-// settleOrders too.
+// The commands and jobs that may rebuild a shelf that has lost data: shop restore alone (the
+// default), or settleOrders too.
 const (
 	restoreManual = "manual"
 	RestoreAuto   = "auto"

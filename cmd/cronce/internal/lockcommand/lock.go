@@ -57,7 +57,7 @@ func Command() *cobra.Command {
 		Short: "Run a command while holding a lock",
 		Long: "Run a command while holding a lock, once at a time across all machines; with --permits, up to that many at\n" +
 			"a time. With --shared, any number of commands run at the same time, but never together with one without.\n\n" +
-			"The lock is renewed until the command ends. When it is lost, or cronce is told to stop, the command\n" +
+			"The lock is renewed until the command ends. When it is lost, or cronce gets a signal to stop, the command\n" +
 			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. Processes\n" +
 			"that the command started, as a shell does for a | b, get neither signal and continue without the lock.\n" +
 			"GNU's timeout passes SIGTERM, and with -k SIGKILL, on to all of them: see the example with a pipe.\n" +
@@ -334,7 +334,7 @@ func execute(lease *lock.Lease, argv, environ []string, grace time.Duration, s s
 	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		code = 128 + int(status.Signal())
 	}
-	if code == exit.Fine { // the command ended with code 0 after it was told to stop
+	if code == exit.Fine { // the command ended with code 0 after the request to stop
 		return nil
 	}
 	return exit.Printed(code, fmt.Sprintf("the command ended with %d", code))
