@@ -24,7 +24,7 @@ type Job struct {
 	// Until is the first instant that may no longer be a tick, a whole second. Zero: no upper
 	// bound.
 	Until time.Time
-	// Every keeps one of every Every ticks of Spec, 2 to 1000, counted from NotBefore, which it
+	// Every n, from 2 to 1000, keeps only each n-th tick of Spec, counted from NotBefore, which it
 	// requires. The first tick is kept. Zero: every tick is kept.
 	Every int
 	// Exclude lists whole days of the zone without ticks: dates (2026-12-25), ranges of dates that

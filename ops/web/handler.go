@@ -23,7 +23,7 @@ type Store interface {
 type Options struct {
 	Projection *ops.Projection
 	Store      Store
-	Gate       *access.Gate // nil: New refuses it
+	Gate       *access.Gate // nil: every request that needs a role is refused
 	// Hosts are the host names that requests may use. IP addresses and localhost are always
 	// accepted.
 	Hosts []string

@@ -28,7 +28,7 @@ type Limits struct {
 	At        string   // the only tick, without a spec. Empty: the spec has the ticks
 	NotBefore string   // the first instant that may be a tick. Empty: no lower bound
 	Until     string   // the first instant that may no longer be a tick. Empty: no upper bound
-	Every     int      // 2 to 1000: keep every such tick, counted from NotBefore, including the first. Zero: keep all
+	Every     int      // n, from 2 to 1000, keeps each n-th tick counted from NotBefore, including the first. Zero: all are kept
 	Exclude   []string // whole days: 2026-12-25, 2026-12-24..2027-01-01, SAT. Empty: none
 }
 

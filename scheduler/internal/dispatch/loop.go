@@ -13,8 +13,8 @@ import (
 // MaxSleep bounds a sleep of the dispatcher, so that it notices a step of the clock.
 const MaxSleep = time.Second
 
-// maxWaiting is the number of goroutines that wait for the timer. One suffices; the second receives
-// answers that arrive before the timer fires again.
+// maxWaiting bounds the goroutines that wait for the timer. One must wait, and a second one may: a
+// goroutine that has sent requests usually returns with the answers before the timer fires again.
 const maxWaiting = 2
 
 // batchMax is the number of claims that go to the store in one call. The driver splits them further
