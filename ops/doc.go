@@ -1,9 +1,10 @@
-// Package ops reads what a namespace does and answers questions about it: which jobs there are, what became of
-// their ticks, what is overdue and why, and which nodes live.
+// Package ops reads the state of a namespace and answers questions about it: its jobs, the results
+// of their ticks, overdue ticks with their causes, and the live nodes.
 //
-// A [Projection] keeps the answers in memory. Pages, API, metrics and commands read it, so ten readers cost the
-// store what one costs. It needs no node: it answers when all of them are dead. While the store does not answer,
-// the state of every job is not known: never overdue, and never fine.
+// A [Projection] keeps the answers in memory. Pages, API, metrics and commands read it, so ten
+// readers load the store no more than one. It needs no node: it answers even if all of them are
+// dead. While the store does not answer, the state of every job is not known: never overdue, and
+// never fine.
 //
-// [Judge] is the one function by which anything is called overdue. The commands verify and overdue use it too.
+// Only [Judge] decides whether a tick is overdue. The commands verify and overdue use it too.
 package ops

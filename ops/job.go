@@ -13,24 +13,24 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// A Job is what is known of a job at the time of a snapshot. It never changes.
+// A Job is the state of a job in a snapshot. It is immutable.
 type Job struct {
 	Name    string
 	Series  series.Series
-	Journal series.Journal // of its lines the newest
-	Runs    []Run          // of those lines, the newest first
+	Journal series.Journal // with the newest lines only
+	Runs    []Run          // the results in those lines, the newest first
 	State   State
 	Overdue []OverdueTick
 	Fault   string // why State is Unknown
 
-	Schedule *spec.Schedule // that was used last; nil: none is recorded that can be read
+	Schedule *spec.Schedule // the spec that was used last; nil: no valid spec is recorded
 	Policies policy.Record
 	Pace     Pace
 	Stall    Stall
 
-	suspected time.Time // since when, by our clock, something looks overdue that is probed again before it is believed; zero: nothing does
+	suspected time.Time // since when, by this process's clock, a tick looks overdue that is probed again before it is reported; zero: none
 	read      int64     // when the journal was read, by the store's clock
-	judgeAt   int64     // when something may be overdue without a change in the store; 0: now
+	judgeAt   int64     // when a tick may become overdue without a change in the store; 0: now
 }
 
 // newJob judges a job by its state, which was read after its journal.
@@ -38,14 +38,14 @@ func newJob(namespace string, j series.Journal, s series.Series, nodes *NodeList
 	job := &Job{Name: s.Key, Series: s, Journal: j, read: s.Now, Runs: Runs(namespace, &j, &s)}
 	job.Schedule = why.InForce(j.Revisions)
 	if use := why.LastUsed(j.Revisions); use != nil {
-		job.Policies, _ = policy.Parse(use.Policies) // what cannot be read is the default
+		job.Policies, _ = policy.Parse(use.Policies) // an unreadable policy becomes the default
 	}
 	job.stall(nodes, before)
 	job.judge(nodes, before)
 	return job
 }
 
-// unknownJob is a job that cannot be read, with what was known of it before.
+// unknownJob returns a job that cannot be read, with its earlier data.
 func unknownJob(name string, before *Job, fault string) *Job {
 	job := &Job{Name: name, Series: series.Series{Key: name}}
 	if before != nil {
@@ -58,12 +58,12 @@ func unknownJob(name string, before *Job, fault string) *Job {
 // current reports whether the job was read in this refresh.
 func (j *Job) current() bool { return j.Series.Err == nil }
 
-// at is the job at a later reading of its state in which nothing has changed but the time.
+// at returns the job at a later reading of its state, in which only the time has changed.
 func (j *Job) at(s series.Series, nodes *NodeList) *Job {
 	later := *j
 	later.Series = s
 	for _, r := range s.Runs {
-		if r.State == series.RunOpen { // its lease was renewed, or is over
+		if r.State == series.RunOpen { // its lease was renewed or is over
 			later.Runs = slices.Clone(j.Runs)
 			for i := range later.Runs {
 				for k := range s.Runs {
@@ -84,8 +84,9 @@ func (j *Job) at(s series.Series, nodes *NodeList) *Job {
 	return &later
 }
 
-// judge finds out what is overdue. What looks so for the first time while nodes live is only suspected: they may
-// have just returned. Before is the job as it was judged before; nil: it was not.
+// judge finds overdue ticks. A tick that looks overdue for the first time while nodes are alive is
+// only suspected, because the nodes may have just returned. Before is the job as judged before;
+// nil: it was not.
 func (j *Job) judge(nodes *NodeList, before *Job) {
 	r, late := Judge(j.Journal, &j.Series, verify.Options{}, nodes)
 	since := time.Now()
@@ -104,7 +105,7 @@ func (j *Job) judge(nodes *NodeList, before *Job) {
 	j.State = j.word()
 }
 
-// next is when the job must be judged again though nothing has changed.
+// next returns when the job must be judged again even if nothing has changed.
 func (j *Job) next(now bool) int64 {
 	if now {
 		return 0
@@ -130,7 +131,7 @@ func (j *Job) next(now bool) int64 {
 	return at
 }
 
-// word is the state of the job.
+// word returns the state of the job.
 func (j *Job) word() State {
 	if j.Fault != "" && len(j.Overdue) == 0 {
 		return Unknown
@@ -159,14 +160,15 @@ func (j *Job) word() State {
 	return OK
 }
 
-// How long a tick that was lost or missed needs a person.
+// Bounds of how long a tick that was lost or missed requires a person.
 const (
-	mendedBy  = 3 // later ticks that ended ok
+	mendedBy  = 3 // number of later ticks that ended ok
 	mendedFor = 24 * time.Hour
 )
 
-// bad is the tick for which the job needs a person; nil: there is none. A failure is mended by the next success. A tick
-// that was lost or missed is not: its work was not done, or an unknown part of it.
+// bad returns the tick for which the job requires a person, or nil. The next success clears a
+// failure. It does not clear a lost or missed tick, whose work was not done, or was done only in
+// part.
 func (j *Job) bad() *Run {
 	ok := 0
 	for i := range j.Runs {
@@ -181,7 +183,7 @@ func (j *Job) bad() *Run {
 			}
 		case Lost, Missed:
 			if r.State == Missed && j.Policies.Crontab {
-				continue // no machine asked for it
+				continue // no crontab command claimed it
 			}
 			if ok == 0 || utc(j.Series.Now).Sub(r.Recorded) < mendedFor {
 				return r
@@ -191,7 +193,7 @@ func (j *Job) bad() *Run {
 	return nil
 }
 
-// Last is what became of the newest decided tick; nil: none is on record.
+// Last returns the result of the newest decided tick, or nil if none is recorded.
 func (j *Job) Last() *Run {
 	if len(j.Runs) == 0 {
 		return nil
@@ -199,9 +201,9 @@ func (j *Job) Last() *Run {
 	return &j.Runs[0]
 }
 
-// FailingSince counts the ticks that failed, were lost or were missed since the latest that ended ok, and returns
-// the first of them. All is false if the lines that were read do not reach back to one that ended ok, or to the opening
-// of the job: then there may be earlier ones.
+// FailingSince counts the ticks that failed, were lost or were missed since the latest one that
+// ended ok, and returns the first of them. All is false if the lines in memory reach back neither
+// to a tick that ended ok nor to the opening of the job: then there may be earlier ones.
 func (j *Job) FailingSince() (n int, first *Run, all bool) {
 	for i := range j.Runs {
 		switch r := &j.Runs[i]; r.State {
@@ -214,7 +216,7 @@ func (j *Job) FailingSince() (n int, first *Run, all bool) {
 	return n, first, Searched(&j.Journal).IsZero()
 }
 
-// AliveRuns are the runs whose leases live.
+// AliveRuns returns the runs whose leases have not expired.
 func (j *Job) AliveRuns() (alive []Run) {
 	for i := range j.Runs {
 		if j.Runs[i].Alive() {
@@ -224,7 +226,7 @@ func (j *Job) AliveRuns() (alive []Run) {
 	return alive
 }
 
-// Next is the first tick after an instant; zero: there is none, or the spec is not known.
+// Next returns the first tick after an instant; zero: there is none, or the spec is not known.
 func (j *Job) Next(after time.Time) time.Time {
 	if j.Schedule == nil {
 		return time.Time{}
@@ -232,7 +234,7 @@ func (j *Job) Next(after time.Time) time.Time {
 	return j.Schedule.Next(after).UTC()
 }
 
-// changed reports whether a state has something that the job's lines cannot have.
+// changed reports whether a state has changes that the job's lines cannot contain.
 func (j *Job) changed(s *series.Series) bool {
 	old := &j.Series
 	same := func(a, b series.Run) bool {
@@ -242,7 +244,7 @@ func (j *Job) changed(s *series.Series) bool {
 		old.Change != s.Change || !slices.EqualFunc(old.Runs, s.Runs, same)
 }
 
-// Worse orders jobs: those that need a person first, then by name.
+// Worse orders jobs: the worst states first, then by name.
 func Worse(a, b *Job) int {
 	return cmp.Or(cmp.Compare(slices.Index(JobStates, a.State), slices.Index(JobStates, b.State)), cmp.Compare(a.Name, b.Name))
 }

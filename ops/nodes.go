@@ -9,14 +9,15 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A NodeList is the nodes of a namespace, as the store has them. It never changes.
+// A NodeList is the list of nodes of a namespace, as the store has it. It is immutable.
 type NodeList struct {
 	series.MemberList
 	alive map[string]bool
-	err   error // why they are not known
+	err   error // why the nodes are not known
 }
 
-// NewNodeList is the list that a store answered, or an empty one with the reason why the nodes are not known.
+// NewNodeList returns the list that a store returned, or an empty list with the reason why the
+// nodes are not known.
 func NewNodeList(list series.MemberList, err error) *NodeList {
 	if err != nil {
 		return &NodeList{err: err}
@@ -30,13 +31,13 @@ func NewNodeList(list series.MemberList, err error) *NodeList {
 	return f
 }
 
-// Err is why the nodes are not known; nil: they are.
+// Err returns the reason why the nodes are not known, or nil if they are.
 func (f *NodeList) Err() error { return f.err }
 
-// Alive counts the nodes that live: 0 too where that is not known.
+// Alive returns the number of live nodes. It is 0 too if the nodes are not known.
 func (f *NodeList) Alive() int { return len(f.alive) }
 
-// Names are the nodes that live, by name.
+// Names returns the names of the live nodes, sorted.
 func (f *NodeList) Names() (names []string) {
 	for i := range f.Members {
 		if m := &f.Members[i]; m.Alive(f.Now) {
@@ -47,7 +48,7 @@ func (f *NodeList) Names() (names []string) {
 	return names
 }
 
-// Known returns which nodes live; nil: that is not known.
+// Known returns a function that reports whether a node is alive, or nil if the nodes are not known.
 func (f *NodeList) Known() func(node string) bool {
 	if f.err != nil {
 		return nil
@@ -55,14 +56,14 @@ func (f *NodeList) Known() func(node string) bool {
 	return func(node string) bool { return f.alive[node] }
 }
 
-// Gone are the nodes that left or fell silent, the latest first.
+// Gone returns the nodes that left or fell silent, the latest first.
 func (f *NodeList) Gone() []series.Member {
 	all := slices.DeleteFunc(slices.Clone(f.Members), func(m series.Member) bool { return m.Alive(f.Now) })
 	slices.SortStableFunc(all, func(a, b series.Member) int { return int(max(b.Until, b.Left) - max(a.Until, a.Left)) })
 	return all
 }
 
-// Departure says how a node went.
+// Departure describes how a node left.
 func Departure(m *series.Member) string {
 	if m.Left != 0 {
 		return fmt.Sprintf("%s left at %s (drained)", m.Node, stamp(m.Left))
@@ -70,7 +71,7 @@ func Departure(m *series.Member) string {
 	return fmt.Sprintf("%s was last seen at %s (killed, or cut off from the store)", m.Node, stamp(m.Seen()))
 }
 
-// Seen is when a node was seen last, by the store's clock; zero: that is not known.
+// Seen returns when a node was last seen, by the store's clock; zero: that is not known.
 func (f *NodeList) Seen(node string) time.Time {
 	for i := range f.Members {
 		switch m := &f.Members[i]; {
@@ -84,26 +85,27 @@ func (f *NodeList) Seen(node string) time.Time {
 	return time.Time{}
 }
 
-// retiredWithin is how long after a job was removed from all nodes a node has retired it: once it has
-// not been opened for series.SightedWithin, in the next turns.
+// retiredWithin is the longest time in which a node retires a job that was removed from all nodes:
+// in a turn after the job has not been opened for series.SightedWithin.
 const retiredWithin = 2 * series.SightedWithin
 
-// Removed reports whether a job was just removed from all nodes that had it, as by a deploy, so that a node
-// will retire it, or a node with it comes back. After a while without either that is no longer believed.
+// Removed reports whether a job was just removed from all nodes that had it, as by a deploy, so
+// that a node will retire it unless a node with the job comes back. If neither happens within
+// retiredWithin, Removed returns false again.
 func (f *NodeList) Removed(j *series.Journal, s *series.Series) bool {
 	at, removed := f.MemberList.Removed(s, j.Revisions)
 	return removed && s.Now-at < retiredWithin.Milliseconds()
 }
 
-// misses reports whether a node that is on the list of those that live has missed a beat.
+// misses reports whether a node on the list of live nodes has missed a heartbeat.
 func (f *NodeList) misses(node string) bool {
 	return utc(f.Now).Sub(f.Seen(node)) > series.MemberEvery*3/2
 }
 
-// removed is what to do with a job that is in no configuration any more.
+// removed is the advice for a job that may not be in any configuration any more.
 const removed = "if it was removed, retire it: cronce retire"
 
-// cause says why nothing was decided, as far as the store shows it.
+// cause returns the reason why no node decided the tick, as far as the store shows it.
 func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 	seen := ""
 	if r.SeenOn != "" {
@@ -125,17 +127,17 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 	case f.alive[r.SeenOn] && f.misses(r.SeenOn):
 		return fmt.Sprintf("%s has this job, and was last seen at %s: it misses its beats", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
 	case f.alive[r.SeenOn]:
-		return fmt.Sprintf("%s has this job, and was last seen at %s: its log and its /readyz say what keeps it", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
+		return fmt.Sprintf("%s has this job, and was last seen at %s: see its log and its /readyz for the cause", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
 	case seen == "":
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}
 	return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it of late: %s; %s", len(f.alive), seen, removed)
 }
 
-// stamp shows a time of the store, Unix ms, to the second.
+// stamp formats a time of the store, in Unix milliseconds, to the second.
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-// utc is a time of the store, Unix ms; zero for 0.
+// utc converts a time of the store, in Unix milliseconds; 0 becomes the zero time.
 func utc(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

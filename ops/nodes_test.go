@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// Of nodes that went, the latest is named first, however it went.
+// Of nodes that left, the latest is named first, however it left.
 func TestGone(t *testing.T) {
 	f := NewNodeList(series.MemberList{Now: 10_000, Members: []series.Member{
 		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 10_001}, {Node: "between", Until: 5000},
@@ -23,7 +23,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// A mark within the tolerance is not ahead, for the cause of what is overdue; a millisecond beyond it is.
+// A mark within the tolerance is not ahead, for the cause of overdue ticks; a millisecond beyond it
+// is.
 func TestMarkAheadToTheMillisecond(t *testing.T) {
 	const now = 1_800_000_000_000
 	f := NewNodeList(series.MemberList{Now: now, Members: []series.Member{{Node: "a", Until: now + 1}}}, nil)
@@ -36,15 +37,16 @@ func TestMarkAheadToTheMillisecond(t *testing.T) {
 	}
 }
 
-// A node that is on the list and misses its beats is not said to live: its last beat is named.
+// A node that is on the list and misses its heartbeats is not reported as alive: its last heartbeat
+// is named.
 func TestMissedBeats(t *testing.T) {
 	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		ago  time.Duration
 		want string
 	}{
-		{0, "a has this job, and was last seen at 2027-01-15T08:00:00Z: its log and its /readyz say what keeps it"},
-		{15 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:45Z: its log and its /readyz say what keeps it"},
+		{0, "a has this job, and was last seen at 2027-01-15T08:00:00Z: see its log and its /readyz for the cause"},
+		{15 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:45Z: see its log and its /readyz for the cause"},
 		{16 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:44Z: it misses its beats"},
 		{26 * time.Second, "no node lives: a was last seen at 2027-01-15T07:59:34Z (killed, or cut off from the store)"},
 	} {

@@ -8,22 +8,22 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// SecondProbe is how long after the first probe overdue ticks are probed again while nodes live: those may have
-// just returned, and decide what was missed a moment later.
+// SecondProbe is how long after the first probe overdue ticks are probed again while nodes are
+// alive. The nodes may have just returned, and decide the missed ticks a moment later.
 const SecondProbe = 3 * time.Second
 
-// An OverdueTick is what is overdue of a job, for people and machines.
+// An OverdueTick is an overdue tick, or several, of a job, for people and machines.
 type OverdueTick struct {
 	Job string `json:"job"`
 	verify.Overdue
-	AgeMs int64  `json:"age_ms"` // since its time was over
+	AgeMs int64  `json:"age_ms"` // since its deadline
 	Cause string `json:"cause"`
 }
 
-// Age is how long ago its time was over.
+// Age returns the time since the deadline.
 func (l *OverdueTick) Age() time.Duration { return time.Duration(l.AgeMs) * time.Millisecond }
 
-// Stands says how the tick stands, without the cause.
+// Stands describes the state of the tick, without the cause.
 func (l *OverdueTick) Stands() string {
 	switch l.State {
 	case "open":
@@ -46,9 +46,10 @@ func (l *OverdueTick) String() string {
 	return fmt.Sprintf("%s: OVERDUE %s %s; its time was over %v ago; %s", l.Job, tick, l.Stands(), l.Age().Round(time.Second), l.Cause)
 }
 
-// Judge checks the journal of a job by its state, which was read after it, and returns with the report what is
-// overdue, each with its cause. A job without a state is judged as far as its journal and specs reach. The state
-// must have been read: its Err is nil. Of a job that its nodes have just removed nothing is overdue.
+// Judge checks the journal of a job together with its state, which must have been read after the
+// journal. It returns the report, and the overdue ticks, each with its cause. Without a state, the
+// job is judged by its journal and specs alone. The state must be readable: its Err is nil. A job
+// that was just removed from its nodes has no overdue ticks.
 func Judge(journal series.Journal, state *series.Series, o verify.Options, nodes *NodeList) (verify.Report, []OverdueTick) {
 	o.State, o.Alive = state, nodes.Known()
 	var r verify.Report
@@ -67,7 +68,7 @@ func Judge(journal series.Journal, state *series.Series, o verify.Options, nodes
 	return r, late
 }
 
-// lostState judges a job of which the journal and the specs are left, as far as they reach.
+// lostState judges a job whose state is lost, by its journal and specs.
 func lostState(journal series.Journal, o verify.Options) verify.Report {
 	r := verify.Report{Job: journal.Key}
 	if len(journal.Lines)+len(journal.Revisions) > 0 {

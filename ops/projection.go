@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A Store is what a projection reads. It writes nothing.
+// A Store has the data that a projection reads. It writes nothing.
 type Store interface {
 	Keys(ctx context.Context) ([]string, error)
 	ReadSeries(ctx context.Context, keys []string) []series.Series
@@ -17,41 +17,42 @@ type Store interface {
 	Members(ctx context.Context) (series.MemberList, error)
 }
 
-// The pace of a projection.
+// Intervals of the refreshes.
 const (
-	watchedEvery = time.Second      // while it is read
+	watchedEvery = time.Second      // while the projection is read
 	idleEvery    = 10 * time.Second // otherwise
-	watchedFor   = 30 * time.Second // after the last question
-	share        = 25               // at most 1/25 of the time is spent reading, while the rest is not too long
+	watchedFor   = 30 * time.Second // after the last read
+	share        = 25               // at most 1/25 of the time is spent reading, as long as the rest is not longer than mostRest
 	mostRest     = 5 * time.Second  // after a refresh that took long
-	readTimeout  = 10 * time.Second // one refresh
+	readTimeout  = 10 * time.Second // of one refresh
 )
 
 // Options are the options of a [Projection].
 type Options struct {
 	Store     Store
 	Namespace string
-	// Explain returns why a request failed, in words that name no address. Nil, or empty: the error is shown.
+	// Explain returns the reason why a request failed, without addresses. If it is nil or returns
+	// "", the error is shown.
 	Explain func(error) string
-	// Lines is how many lines of all journals are kept in memory. Zero: 200,000.
+	// Lines is the number of lines of all journals together that are kept in memory. Zero: 200,000.
 	Lines int
 }
 
-// A Projection keeps what the store has of a namespace in memory. It may be used concurrently.
+// A Projection keeps the state of a namespace in memory. It is safe for concurrent use.
 type Projection struct {
 	o      Options
-	turn   chan struct{} // one refresh at a time
+	turn   chan struct{} // held by the one refresh at a time
 	reader reader
 
 	mu       sync.Mutex
 	current  *Snapshot
-	changed  chan struct{} // is closed with the next snapshot
+	changed  chan struct{} // closed with the next snapshot
 	watchers int
 	asked    time.Time
 	wake     chan struct{}
 }
 
-// New returns a projection that has read nothing.
+// New returns a projection that has read nothing. It starts nothing.
 func New(o Options) *Projection {
 	if o.Lines == 0 {
 		o.Lines = 200_000
@@ -64,10 +65,11 @@ func New(o Options) *Projection {
 
 var errNotRead = errors.New("the store was not read yet")
 
-// Namespace is that of the projection.
+// Namespace returns the namespace of the projection.
 func (p *Projection) Namespace() string { return p.o.Namespace }
 
-// Run refreshes the projection until ctx ends: each second while it is watched, else each 10 seconds.
+// Run refreshes the projection until ctx ends: each second while it is watched, or else every 10
+// seconds.
 func (p *Projection) Run(ctx context.Context) {
 	for {
 		began := time.Now()
@@ -85,7 +87,7 @@ func (p *Projection) Run(ctx context.Context) {
 	}
 }
 
-// pause is how long to wait after a refresh that took some time.
+// pause returns the wait after a refresh that took this long.
 func (p *Projection) pause(took time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +101,7 @@ func (p *Projection) pause(took time.Duration) time.Duration {
 	return max(every, min(took*share, mostRest))
 }
 
-// Refresh reads the store once, and returns what it found.
+// Refresh reads the store once, and returns the new snapshot.
 func (p *Projection) Refresh(ctx context.Context) *Snapshot {
 	select {
 	case p.turn <- struct{}{}:
@@ -110,7 +112,7 @@ func (p *Projection) Refresh(ctx context.Context) *Snapshot {
 	bounded, stop := context.WithTimeout(ctx, readTimeout)
 	defer stop()
 	next := p.reader.read(bounded, p.Peek())
-	if ctx.Err() != nil { // the reader has left, and says nothing of the store
+	if ctx.Err() != nil { // the reader has left, which proves nothing about the store
 		return p.Peek()
 	}
 	p.mu.Lock()
@@ -121,14 +123,15 @@ func (p *Projection) Refresh(ctx context.Context) *Snapshot {
 	return next
 }
 
-// Peek returns the latest snapshot. It is no question that speeds up the refreshes.
+// Peek returns the latest snapshot. It does not speed up the refreshes.
 func (p *Projection) Peek() *Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.current
 }
 
-// Snapshot returns the latest snapshot for a reader: refreshes come each second for a while.
+// Snapshot returns the latest snapshot for a reader, and makes the projection refresh each second
+// for a while.
 func (p *Projection) Snapshot() *Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +143,7 @@ func (p *Projection) Snapshot() *Snapshot {
 	return p.current
 }
 
-// Watch makes the refreshes come each second until stop is called.
+// Watch makes the projection refresh each second until stop is called.
 func (p *Projection) Watch() (stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +157,7 @@ func (p *Projection) Watch() (stop func()) {
 	})
 }
 
-// Watchers is how many watch.
+// Watchers returns the number of watchers.
 func (p *Projection) Watchers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,7 +172,7 @@ func (p *Projection) hurry() {
 	}
 }
 
-// Await returns the first snapshot that is not the one that is given. Its error is that of ctx.
+// Await returns the first snapshot that is not seen. If ctx ends first it returns the error of ctx.
 func (p *Projection) Await(ctx context.Context, seen *Snapshot) (*Snapshot, error) {
 	for {
 		p.mu.Lock()

@@ -47,7 +47,7 @@ func (s *flakyStore) Members(ctx context.Context) (series.MemberList, error) {
 	return s.Store.Members(ctx)
 }
 
-// opened is a store with a job of every second that a node has opened.
+// opened returns a store with jobs for every second that a node has opened.
 func opened(t *testing.T, jobs ...string) *flakyStore {
 	t.Helper()
 	s := &flakyStore{Store: memlock.New(memlock.Options{})}
@@ -90,7 +90,7 @@ func (s *flakyStore) decide(t *testing.T, job, outcome string) {
 
 func newProjection(s Store) *Projection { return New(Options{Store: s, Namespace: "shop"}) }
 
-// A job whose ticks are decided is fine; a failed tick needs a person; a success mends that.
+// A job whose ticks are decided is fine; a failed tick requires a person; a success clears that.
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report", "sendSms")
@@ -113,9 +113,9 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// With all nodes dead a tick is overdue once its deadline and the grace are over, with the cause. With the store
-// silent nothing is overdue and nothing is fine, and what was known is kept. When it answers again, so does the
-// projection.
+// With all nodes dead a tick is overdue once its deadline and the grace are over, with the cause.
+// While the store is silent nothing is overdue and nothing is fine, and the known data is kept.
+// When the store answers again, the states are known again.
 func TestOverdueAndUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report")
@@ -142,7 +142,8 @@ func TestOverdueAndUnknown(t *testing.T) {
 	})
 }
 
-// A projection that has never reached its store, and one of a namespace without jobs, know nothing.
+// The state of a projection that has never reached its store, and of a namespace without jobs, is
+// not known.
 func TestNothingKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t)
@@ -160,8 +161,8 @@ func TestNothingKnown(t *testing.T) {
 	})
 }
 
-// While nodes live, what looks overdue is probed again before it is believed: a node that comes back within that
-// time raises no alarm.
+// While nodes are alive, a tick that looks overdue is probed again before it is reported: a node
+// that comes back within that time raises no alarm.
 func TestSuspected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report")
@@ -187,8 +188,8 @@ func TestSuspected(t *testing.T) {
 	})
 }
 
-// A projection is refreshed each 10 seconds, while it is watched each second, and for half a minute after a
-// question.
+// A projection is refreshed every 10 seconds, each second while it is watched, and each second for
+// half a minute after a read.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t)
@@ -247,7 +248,7 @@ func TestAwait(t *testing.T) {
 	})
 }
 
-// A paused job needs no alarm, and is named.
+// A paused job raises no alarm, and is named.
 func TestPausedIsNotOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report", "sendSms")
@@ -265,8 +266,9 @@ func TestPausedIsNotOverdue(t *testing.T) {
 	})
 }
 
-// A tick that was lost needs a person until three later ones have ended ok, or for a day; a failure is mended by the
-// next success. Of a job whose lines do not reach back, it is said since when it fails at least.
+// A tick that was lost requires a person until three later ones have ended ok, or for a day; the
+// next success clears a failure. If the lines do not reach back far enough, the text has the time
+// since when the job fails at least.
 func TestLostStays(t *testing.T) {
 	run := func(s State, ago time.Duration) Run {
 		at := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).Add(-ago)
@@ -303,7 +305,8 @@ func TestLostStays(t *testing.T) {
 	}
 }
 
-// A job whose ticks crontabs ask for needs no person when none asks, and no node. Its next success is not waited for.
+// A job whose ticks crontab commands claim requires no person if none claims them, and no node. Its
+// next success is not expected.
 func TestCrontabNeedsNoNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t)
@@ -314,7 +317,7 @@ func TestCrontabNeedsNoNode(t *testing.T) {
 		p := newProjection(s)
 		time.Sleep(time.Second)
 		s.decide(t, o.Key, series.OutcomeOK)
-		for _, later := range []time.Duration{time.Minute, time.Hour} { // web-1 has left the list then
+		for _, later := range []time.Duration{time.Minute, time.Hour} { // by then web-1 has left the list
 			time.Sleep(later)
 			if st := p.Refresh(t.Context()).Status(); st.State != OK || len(st.Needs) > 0 || st.Nodes != 0 {
 				t.Errorf("%v later: %+v", later, st)
@@ -325,7 +328,7 @@ func TestCrontabNeedsNoNode(t *testing.T) {
 		if a := s.Claim(t.Context(), []series.Claim{q})[0]; a.Kind != series.KindGranted {
 			t.Fatal(a.Kind, a.Err)
 		}
-		time.Sleep(time.Hour) // db-2 died, and the run is settled by the next call
+		time.Sleep(time.Hour) // db-2 died, and the next call settles the run
 		if st := p.Refresh(t.Context()).Status(); st.State != OK {
 			t.Errorf("%+v", st)
 		}

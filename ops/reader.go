@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	keysEvery  = 30 * time.Second // the list of jobs is read again
-	linesEvery = 5 * time.Minute  // a journal is read again though its state has not changed
-	abreast    = 8                // journals are read at once
-	leastLines = 8                // of a journal are kept
+	keysEvery  = 30 * time.Second // between two readings of the list of jobs
+	linesEvery = 5 * time.Minute  // after which a journal is read again although the state has not changed
+	abreast    = 8                // number of journals that are read at once
+	leastLines = 8                // the least number of lines of a journal that are kept
 	mostLines  = 60
 
-	lastTimeout = 2 * time.Second // the states of the jobs whose lines were read
+	lastTimeout = 2 * time.Second // for the states of the jobs whose lines were read
 )
 
-// A reader reads the store for a projection. One refresh at a time uses it.
+// A reader reads the store for a projection. Only one refresh at a time may use it.
 type reader struct {
 	o      Options
 	keys   []string
 	keysAt time.Time
 }
 
-// read makes the next snapshot of the last one.
+// read makes the next snapshot, based on the last one.
 func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 	next := &Snapshot{Namespace: r.o.Namespace}
 	members, err := r.o.Store.Members(ctx)
@@ -47,7 +47,7 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 		}
 		if keysErr == nil {
 			r.keys = keys
-		} else { // jobs of a silent shard are still there
+		} else { // the jobs of a silent shard still exist
 			r.keys = slices.Compact(slices.Sorted(slices.Values(append(keys, r.keys...))))
 		}
 	}
@@ -72,7 +72,7 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 	return next
 }
 
-// down is the last snapshot with the state of each job unknown.
+// down returns the last snapshot with the state of each job unknown.
 func (r *reader) down(last *Snapshot, err error) *Snapshot {
 	next := *last
 	next.Down = r.explain(err)
@@ -97,8 +97,9 @@ func (r *reader) explain(err error) string {
 	return err.Error()
 }
 
-// jobs makes the jobs of a snapshot of their states. The journal is read of those that have changed, first of those
-// of which it was read longest ago: what there is no time for comes first in the next refresh.
+// jobs makes the jobs of a snapshot from their states. It reads the journals of the jobs that have
+// changed, those with the oldest reading first: jobs for which there is no time come first in the
+// next refresh.
 func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []series.Series) []*Job {
 	jobs := make([]*Job, len(states))
 	var stale []int
@@ -133,8 +134,8 @@ func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []series
 	return jobs
 }
 
-// kept is a job that cannot be read now: it stands as it did when it was read last, and is as old. Of one that was
-// never read nothing is known.
+// kept returns a job that cannot be read now, with the state and age of its last reading. If it was
+// never read, its state is unknown.
 func (r *reader) kept(name string, before *Job, err error) *Job {
 	var job *Job
 	if before == nil || before.State == Unknown {
@@ -146,8 +147,8 @@ func (r *reader) kept(name string, before *Job, err error) *Job {
 	return job
 }
 
-// readLines reads the newest lines of some jobs, and then their states once more: a state must be younger than the
-// lines.
+// readLines reads the newest lines of some jobs, and then their states once more, because a state
+// must be younger than the lines.
 func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []series.Series, which []int, jobs []*Job) {
 	lines := min(max(r.o.Lines/max(len(states), 1), leastLines), mostLines)
 	journals, errs := make([]series.Journal, len(which)), make([]error, len(which))
@@ -179,7 +180,8 @@ func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []s
 	if len(keys) == 0 {
 		return
 	}
-	// The answers that are there are not lost for want of time: this request has some of its own.
+	// This request has a timeout of its own, so that the answers so far are not lost if the time of
+	// the refresh is over.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
 	defer stop()
 	for n, s := range r.o.Store.ReadSeries(ctx, keys) {

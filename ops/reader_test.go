@@ -13,12 +13,12 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A slowStore takes its time for each journal, and has jobs whose shard does not answer.
+// A slowStore takes time for each journal, and has jobs whose shard does not answer.
 type slowStore struct {
 	*flakyStore
 	takes    time.Duration
 	journals atomic.Int32
-	gone     []string // of the shard that is silent
+	gone     []string // jobs of the silent shard
 }
 
 func (s *slowStore) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
@@ -49,8 +49,9 @@ func (s *slowStore) ReadSeries(ctx context.Context, keys []string) []series.Seri
 	return all
 }
 
-// While one shard is silent its jobs stand as they did before, with their age: what is overdue stays so, in the lists
-// and for the alerts, also when the list of jobs is read again. The status is not fine.
+// While one shard is silent its jobs keep their states, with their age: overdue ticks stay overdue,
+// in the lists and for alerts, even if the list of jobs is read again. The status reports a
+// problem.
 func TestSilentShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowStore{flakyStore: opened(t, "late", "report", "there")}
@@ -87,8 +88,8 @@ func TestSilentShard(t *testing.T) {
 	})
 }
 
-// A refresh that is too short for all jobs keeps what is known, takes those first whose journals were read longest
-// ago, and is followed by a rest that is bounded.
+// A refresh that is too short for all jobs keeps the known data, takes the jobs first whose
+// journals were read longest ago, and is followed by a bounded rest.
 func TestRefreshTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var jobs []string
@@ -124,8 +125,8 @@ func TestRefreshTooShort(t *testing.T) {
 	})
 }
 
-// A journal is read again five minutes later though nothing has changed, and at once if one pause takes the place of
-// another.
+// A journal is read again after five minutes even if nothing has changed, and at once if one pause
+// replaces another.
 func TestJournalsAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowStore{flakyStore: opened(t, "report")}
@@ -157,7 +158,8 @@ func TestJournalsAreReadAgain(t *testing.T) {
 	})
 }
 
-// The list of jobs is read again with the first answer after an outage: a job that came meanwhile is there at once.
+// The list of jobs is read again with the first answer after an outage: a job that was added
+// meanwhile is there at once.
 func TestJobsAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report")
@@ -173,8 +175,8 @@ func TestJobsAfterAnOutage(t *testing.T) {
 	})
 }
 
-// A job is judged again though nothing has changed when a tick, or the lease of a run, may have been over for the grace: not before, as
-// that has a cost, and not after.
+// A job is judged again without a change when a tick, or the lease of a run, may have been over for
+// the grace: not earlier, because that has a cost, and not later.
 func TestWhenToJudgeAgain(t *testing.T) {
 	const second = 1000
 	use := series.RevisionUse{Revision: "r", Spec: "@every 10s", Zone: "UTC", Policies: "overlap:skip/misfire:once/deadline:5s", First: 100 * second, Last: 100 * second}

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A job that a deploy removed needs no person until a node has had the time to retire it. One of a
-// node that died does, and so does one that no node retires.
+// A job that a deploy removed requires no person until a node has had the time to retire it. A job
+// whose node died does, and so does one that no node retires.
 func TestJustRemoved(t *testing.T) {
 	t.Parallel()
 	opened := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).UnixMilli()

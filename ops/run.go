@@ -8,68 +8,68 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A State is how a job, or what became of a tick, stands, in a word.
+// A State is the state of a job or of a tick, in a word.
 type State string
 
-// The states. Those of a job are Overdue, Stuck, Lost, Failing, Missed, Starved, Running, Paused, OK, Retired and Unknown; the rest are
-// those of ticks.
+// The states. A job is Overdue, Stuck, Lost, Failing, Missed, Starved, Running, Paused, OK, Retired
+// or Unknown; the other states are for ticks only.
 const (
 	OK         State = "ok"
 	Running    State = "running"
-	Failing    State = "failing" // the last attempt of a tick, or of the newest of a job, did not end ok
+	Failing    State = "failing" // the last attempt of a tick, or of the newest tick of a job, did not end ok
 	Lost       State = "lost"
 	Missed     State = "missed"
 	Overdue    State = "overdue"
 	Stuck      State = "stuck"   // ticks are skipped behind a run that is too old
-	Retired    State = "retired" // no node has the job any more, as an operator or a node has recorded; lists leave it out
+	Retired    State = "retired" // no node has the job any more, as an operator or a node has recorded; lists omit it
 	Starved    State = "starved" // no tick has ended ok for too long
 	Paused     State = "paused"
 	Unknown    State = "unknown"
-	Skipped    State = "skipped" // for an earlier run, or by its function
+	Skipped    State = "skipped" // because of an earlier run, or by its function
 	Superseded State = "superseded"
 	Waiting    State = "waiting"
 )
 
-// JobStates are the states of a job, the worst first.
+// JobStates are the states of jobs, the worst first.
 var JobStates = []State{Unknown, Overdue, Stuck, Lost, Failing, Missed, Starved, Paused, Running, OK, Retired}
 
-// A Run is what became of a tick: its last attempt, or why it had none. One that stands for a range speaks of
-// all ticks after From up to Tick.
+// A Run is the result of a tick: its last attempt, or the reason why it had none. A Run for a range
+// covers all ticks after From up to Tick.
 type Run struct {
 	ID       string    `json:"id"`
 	Job      string    `json:"job"`
 	Tick     time.Time `json:"tick"`
-	From     time.Time `json:"from,omitzero"` // of a range: the instant before its first tick
+	From     time.Time `json:"from,omitzero"` // for a range: the instant before its first tick
 	State    State     `json:"state"`
 	Verdict  string    `json:"verdict"`
-	Between  string    `json:"between,omitempty"` // of a range: the verdict of the ticks before Tick
+	Between  string    `json:"between,omitempty"` // for a range: the verdict of the ticks before Tick
 	Reason   string    `json:"reason,omitempty"`
 	Outcome  string    `json:"outcome,omitempty"`
 	Node     string    `json:"node,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
 	Fence    int64     `json:"fence,omitempty"`
-	Recorded time.Time `json:"recorded"`          // when the verdict, or the last grant, was written
-	Granted  time.Time `json:"granted,omitzero"`  // when the last attempt was
-	Ended    time.Time `json:"ended,omitzero"`    // when it was
+	Recorded time.Time `json:"recorded"`          // when the verdict, or the last grant, was recorded
+	Granted  time.Time `json:"granted,omitzero"`  // when the last attempt was granted
+	Ended    time.Time `json:"ended,omitzero"`    // when the last attempt ended
 	LateMs   *int64    `json:"late_ms,omitempty"` // from the tick to the first grant
-	TookMs   *int64    `json:"took_ms,omitempty"` // of the last attempt
-	LeftMs   *int64    `json:"left_ms,omitempty"` // of the lease of a run that is alive
-	Behind   *int      `json:"behind,omitempty"`  // of a run that is alive: how many ticks went by since its own
+	TookMs   *int64    `json:"took_ms,omitempty"` // duration of the last attempt
+	LeftMs   *int64    `json:"left_ms,omitempty"` // remaining lease of a run that is alive
+	Behind   *int      `json:"behind,omitempty"`  // for a run that is alive: the number of ticks since its own
 	Error    string    `json:"error,omitempty"`
-	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run in the way
+	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
 }
 
-// tickLayout is how an instant is written in ids and JSON.
+// tickLayout is the layout of an instant in ids and JSON.
 const tickLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// runID is the id of the run of a tick, as jobs know it.
+// runID returns the id of the run of a tick, as in scheduler.Run.ID.
 func runID(namespace, job string, tick time.Time) string {
 	return namespace + "/" + job + "@" + tick.UTC().Format(tickLayout)
 }
 
-// Runs reads what became of the ticks of a journal's lines, the newest first. The state shows which attempts are
-// alive. The end of a pause is written up to an instant that need not be a tick: it is listed as the latest tick
-// before that, and not at all without one.
+// Runs returns the results of the ticks in a journal's lines, the newest first. The state shows
+// which attempts are alive. The line of the end of a pause reaches up to an instant that need not
+// be a tick: it is listed under the latest tick before that instant, and omitted if there is none.
 func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	var all []*Run
 	byTick := map[int64]*Run{}
@@ -112,7 +112,7 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	return runs
 }
 
-// read takes what a line says of the tick.
+// read applies a line about the tick.
 func (r *Run) read(l *series.Line) {
 	if l.Between != "" && l.From < l.To {
 		r.From, r.Between = utc(l.From), string(l.Between)
@@ -120,7 +120,7 @@ func (r *Run) read(l *series.Line) {
 	switch l.Verdict {
 	case series.VerdictRan:
 		if r.Granted.IsZero() {
-			r.LateMs = new(max(0, l.At-l.To)) // a grant may come a little early, and carries the wait
+			r.LateMs = new(max(0, l.At-l.To)) // a grant may come slightly early, and carries the wait
 		}
 		r.Granted, r.Recorded = utc(l.At), utc(l.At)
 		r.Outcome, r.Error, r.Ended, r.TookMs = "", "", time.Time{}, nil
@@ -149,10 +149,10 @@ func (r *Run) read(l *series.Line) {
 	r.State = stateOf(r)
 }
 
-// end takes the end of the attempt that was granted last.
+// end applies the end of the attempt that was granted last.
 func (r *Run) end(l *series.Line, at int64) {
 	r.Outcome, r.Error, r.Ended = l.Outcome, l.Error, utc(at)
-	if r.Verdict == "" { // the grant is in no line that is left
+	if r.Verdict == "" { // the journal no longer has the line of the grant
 		r.Verdict, r.Node, r.Attempt, r.Fence, r.Recorded = string(series.VerdictRan), l.Node, l.Attempt, l.Fence, utc(l.At)
 	}
 	if !r.Granted.IsZero() {
@@ -160,8 +160,8 @@ func (r *Run) end(l *series.Line, at int64) {
 	}
 }
 
-// stateOf is the word for a verdict and its outcome. An attempt without an end is alive unless its store says
-// otherwise.
+// stateOf returns the state for a verdict and its outcome. An attempt without an end counts as
+// alive unless the state of the store contradicts that.
 func stateOf(r *Run) State {
 	switch series.Verdict(r.Verdict) {
 	case series.VerdictRan:
@@ -192,7 +192,7 @@ func stateOf(r *Run) State {
 	return Unknown
 }
 
-// stands takes what the store has of a run that is not settled.
+// stands applies the store's state of an unsettled run.
 func (r *Run) stands(s *series.Run, now int64) {
 	switch s.State {
 	case series.RunOpen:
@@ -208,5 +208,5 @@ func (r *Run) stands(s *series.Run, now int64) {
 	}
 }
 
-// Alive reports whether the run's lease lives.
+// Alive reports whether the run's lease has not expired.
 func (r *Run) Alive() bool { return r.State == Running && r.LeftMs != nil && *r.LeftMs > 0 }

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Each kind of line is read as the state that a person would call it.
+// Each kind of line results in the state that a person expects.
 func TestRuns(t *testing.T) {
 	const t0 = 1_800_000_000_000
 	ran := func(n int64, attempt int) series.Line {
@@ -81,7 +81,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// A pattern is one of path.Match, any other text a part of the name; both in any case.
+// A pattern is one of path.Match, any other text a part of the name; both ignore case.
 func TestFind(t *testing.T) {
 	s := &Snapshot{Jobs: []*Job{{Name: "report.daily", State: OK}, {Name: "report.hourly", State: Failing}, {Name: "sendSms", State: Overdue}}}
 	names := func(f JobFilter) (text string) {
@@ -104,7 +104,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A range is listed if one of its ticks may be inside of the time that is asked for, to the millisecond.
+// A range is listed if one of its ticks may be inside of the requested time, to the millisecond.
 func TestRunFilterOfARange(t *testing.T) {
 	t.Parallel()
 	at := func(n int64) time.Time { return time.UnixMilli(n).UTC() }

@@ -9,22 +9,23 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Verdicts are the verdicts and outcomes by which runs are found.
+// Verdicts are the verdicts and outcomes by which runs can be filtered.
 var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted", "unstarted", "skipped", "waiting", "superseded", "missed", "paused"}
 
-// RunStates are the states by which runs are found; alive is a run whose lease lives.
+// RunStates are the states by which runs can be filtered; alive is a run whose lease has not
+// expired.
 var RunStates = []string{"alive", string(OK), string(Running), string(Failing), string(Lost), string(Missed), string(Paused), string(Skipped), string(Superseded), string(Waiting)}
 
-// A RunFilter says which runs are listed. The zero filter lists all.
+// A RunFilter selects runs. The zero filter selects all.
 type RunFilter struct {
-	Verdict string // of Verdicts
-	State   string // of RunStates
+	Verdict string // one of Verdicts
+	State   string // one of RunStates
 	Node    string // the beginning of its id
 	From    time.Time
-	To      time.Time // of ticks; zero: no bound. A range is listed if one of its ticks may be inside
+	To      time.Time // of ticks; zero: no bound. A range is selected if one of its ticks may be inside
 }
 
-// Lets reports whether a run is listed.
+// Lets reports whether the filter selects a run.
 func (f *RunFilter) Lets(r *Run) bool {
 	first := r.Tick
 	if r.Between != "" {
@@ -35,11 +36,11 @@ func (f *RunFilter) Lets(r *Run) bool {
 		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Before(f.From) && (f.To.IsZero() || !first.After(f.To))
 }
 
-// Newer orders runs: the one that was recorded latest is first.
+// Newer orders runs: the latest recorded first.
 func Newer(a, b Run) int { return cmp.Or(b.Recorded.Compare(a.Recorded), cmp.Compare(b.ID, a.ID)) }
 
-// Recent are the newest verdicts of all jobs that let lets through, at most n, the newest first. Of each job only
-// the lines that are kept in memory are searched: see [Snapshot.Searched].
+// Recent returns the newest verdicts of all jobs that let accepts, at most n, the newest first. It
+// only searches the lines that are kept in memory: see [Snapshot.Searched].
 func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 	var all []Run
 	for _, j := range s.Jobs {
@@ -58,8 +59,8 @@ func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 	return all[:min(n, len(all))]
 }
 
-// Searched is the instant from which on each verdict of the jobs in memory is found: of some, older lines are not
-// kept there. Zero: all is found that was ever recorded.
+// Searched returns the instant from which on every verdict of the jobs is in memory: older lines of
+// some jobs may not be. Zero: everything ever recorded is.
 func (s *Snapshot) Searched() (from time.Time) {
 	for _, j := range s.Jobs {
 		if at := Searched(&j.Journal); at.After(from) {
@@ -69,7 +70,8 @@ func (s *Snapshot) Searched() (from time.Time) {
 	return from
 }
 
-// Searched is the instant from which on each verdict is found in a journal. Zero: from the opening of the job on.
+// Searched returns the instant from which on a journal has every verdict. Zero: from the opening of
+// the job on.
 func Searched(j *series.Journal) time.Time {
 	if len(j.Lines) == 0 || j.Lines[0].Verdict == series.VerdictOpened {
 		return time.Time{}

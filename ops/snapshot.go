@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// A Snapshot is what was known of a namespace at a time. It never changes.
+// A Snapshot is the state of a namespace at one time. It is immutable.
 type Snapshot struct {
 	Namespace string
-	AsOf      time.Time // the store's clock when it was read last; zero: it never was
-	Read      time.Time // this process's clock then, with its monotonic part
-	Down      string    // why the store does not answer; empty: it does
-	DownSince time.Time // this process's clock when it was first silent
+	AsOf      time.Time // the store's clock at the last reading; zero: never read
+	Read      time.Time // this process's clock at that time, with its monotonic part
+	Down      string    // why the store does not answer; empty: it answers
+	DownSince time.Time // this process's clock at the first failure
 	Nodes     *NodeList
 	Jobs      []*Job   // by name
-	Faults    []string // what of the namespace cannot be read
+	Faults    []string // data of the namespace that cannot be read
 
 	suspects bool
 }
 
-// Job returns the job of a name; nil: there is none.
+// Job returns the job with a name, or nil.
 func (s *Snapshot) Job(name string) *Job {
 	i, found := slices.BinarySearchFunc(s.Jobs, name, func(j *Job, name string) int { return strings.Compare(j.Name, name) })
 	if !found {
@@ -29,14 +29,15 @@ func (s *Snapshot) Job(name string) *Job {
 	return s.Jobs[i]
 }
 
-// Suspects reports whether something looks overdue, and is to be probed again, [SecondProbe] later, before it is
-// believed.
+// Suspects reports whether a tick looks overdue and must be probed again, [SecondProbe] later,
+// before it is reported as overdue.
 func (s *Snapshot) Suspects() bool { return s.suspects }
 
 // Known reports whether the snapshot was read from a store that answers.
 func (s *Snapshot) Known() bool { return s.Down == "" && !s.AsOf.IsZero() }
 
-// Now is the store's clock at its last answer, plus the time since by this process's clock.
+// Now returns the store's clock at its last answer, plus the time since then by this process's
+// clock.
 func (s *Snapshot) Now() time.Time {
 	if s.AsOf.IsZero() {
 		return time.Time{}
@@ -44,7 +45,7 @@ func (s *Snapshot) Now() time.Time {
 	return s.AsOf.Add(time.Since(s.Read)).UTC()
 }
 
-// LagMs is how old the answers are.
+// LagMs returns the age of the data, in milliseconds.
 func (s *Snapshot) LagMs() int64 {
 	if s.AsOf.IsZero() {
 		return 0
@@ -61,7 +62,7 @@ func (s *Snapshot) Count() map[State]int {
 	return counts
 }
 
-// Newest is the newest verdict on record; nil: there is none.
+// Newest returns the newest recorded verdict, or nil.
 func (s *Snapshot) Newest() (newest *Run) {
 	for _, j := range s.Jobs {
 		if r := j.Last(); r != nil && (newest == nil || r.Recorded.After(newest.Recorded)) {
@@ -71,7 +72,7 @@ func (s *Snapshot) Newest() (newest *Run) {
 	return newest
 }
 
-// Overdue are the overdue ticks of all jobs, the oldest first.
+// Overdue returns the overdue ticks of all jobs, the oldest first.
 func (s *Snapshot) Overdue() (all []OverdueTick) {
 	for _, j := range s.Jobs {
 		all = append(all, j.Overdue...)

@@ -14,39 +14,40 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// The bounds by which a job is stuck or starved.
+// Bounds by which a job is judged stuck or starved.
 const (
-	stallTicks   = 3               // a run stands in the way of, or pass without a success
-	leastStuck   = time.Minute     // of a run
-	leastStarved = 5 * time.Minute // without a success
-	usualShare   = 95              // of 100 runs are as quick as is usual
-	mostBehind   = 1_000_000       // ticks are counted
+	stallTicks   = 3               // ticks that a run blocks, or that pass without a success
+	leastStuck   = time.Minute     // least age of a stuck run
+	leastStarved = 5 * time.Minute // least time without a success
+	usualShare   = 95              // percentage of runs that take at most the usual time
+	mostBehind   = 1_000_000       // the most ticks that are counted
 )
 
 // A Pace has the limits by which a job is judged stuck or starved.
 type Pace struct {
 	Schedule *spec.Schedule
 	Timeout  time.Duration // of a run; 0: none is recorded
-	Usual    time.Duration // as long as 95 of 100 runs take at most; 0: none has ended
-	Crontab  bool          // crontabs ask for the ticks, and no node does: no success is to be expected
-	Since    time.Time     // since when a success is to be expected: the latest one, the spec's first use, or the end of a pause
+	Usual    time.Duration // the longest time that 95 of 100 runs take; 0: none has ended
+	Crontab  bool          // commands in crontabs claim the ticks, and no node does: no success is expected
+	Since    time.Time     // since when a success is expected: the latest one, the spec's first use, or the end of a pause
 }
 
-// A Stall is how a job does not get on. The zero Stall is none.
+// A Stall describes how a job is blocked. The zero Stall means that it is not.
 type Stall struct {
-	Stuck   *Run      // the oldest run that is too old, and behind which ticks are skipped
-	Starved time.Time // since when no tick has ended ok or found nothing to do, if that is too long ago
+	Stuck   *Run      // the oldest run that is too old and causes ticks to be skipped
+	Starved time.Time // when a tick last ended ok or found nothing to do, if that is too long ago
 }
 
-// Stall judges at an instant, by the store's clock, whether a job gets on. It is stuck if ticks are skipped behind a
-// run that is older than its timeout, or than three ticks, ten times its usual time and a minute. It is starved if
-// three ticks, three times the usual time of a run and five minutes have passed without a success. The runs are the
-// newest ones, also those of which the store has the state alone.
+// Stall judges a job at an instant, by the store's clock. A job is stuck if ticks are skipped
+// because of a run that is older than its timeout, or older than three ticks, ten times its usual
+// time and a minute. It is starved if three ticks, three times the usual time of a run, and five
+// minutes have passed without a success. The runs are the newest ones, including runs that are only
+// in the state of the store.
 func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 	if p.Schedule == nil {
 		return s
 	}
-	skipped := time.Time{} // the latest tick that had to give way
+	skipped := time.Time{} // the latest tick that was skipped
 	for i := range runs {
 		r := &runs[i]
 		switch r.State {
@@ -74,7 +75,7 @@ func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 	return s
 }
 
-// most is how old the run of a tick may be.
+// most returns the greatest age that the run of a tick may have.
 func (p *Pace) most(tick time.Time) time.Duration {
 	most := max(leastStuck, 10*p.Usual)
 	if third := p.after(tick); !third.IsZero() {
@@ -83,7 +84,7 @@ func (p *Pace) most(tick time.Time) time.Duration {
 	return most
 }
 
-// after is the third tick after an instant; zero: there is none.
+// after returns the third tick after an instant; zero: there is none.
 func (p *Pace) after(at time.Time) time.Time {
 	ms := at.UnixMilli()
 	for range stallTicks {
@@ -94,8 +95,8 @@ func (p *Pace) after(at time.Time) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// paceOf is the pace of a job by its journal, whose runs are those, and its state. What the lines do not reach is as
-// before; nil: nothing is known from before.
+// paceOf returns the pace of a job by its journal, the runs in it, and its state. For limits that
+// the lines do not reach it uses before, which may be nil.
 func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace {
 	p := Pace{Schedule: why.InForce(j.Revisions)}
 	since := s.Last
@@ -109,7 +110,7 @@ func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace 
 		case series.VerdictPaused:
 			since = max(since, l.To)
 		case series.VerdictRan, series.VerdictEnded:
-			if l.Outcome == series.OutcomeSkipped { // nothing was to be done: the job gets on
+			if l.Outcome == series.OutcomeSkipped { // there was nothing to do: the job is not blocked
 				since = max(since, l.To)
 			}
 		case series.VerdictControl:
@@ -140,7 +141,7 @@ func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace 
 	return p
 }
 
-// Count says of each run that is alive how many ticks went by behind it.
+// Count sets, for each run that is alive, the number of ticks since its own.
 func (p *Pace) Count(runs []Run, now time.Time) {
 	for i := range runs {
 		if r := &runs[i]; r.Alive() && p.Schedule != nil {
@@ -149,7 +150,7 @@ func (p *Pace) Count(runs []Run, now time.Time) {
 	}
 }
 
-// Need says why a job needs a person; it is zero if the job needs none.
+// Need returns the reason why a job requires a person; it is zero if the job does not.
 func (s *Stall) Need(job string, now time.Time) (n Need) {
 	switch {
 	case s.Stuck != nil:
@@ -167,7 +168,7 @@ func (s *Stall) Need(job string, now time.Time) (n Need) {
 	return n
 }
 
-// stall judges whether the job gets on. Before is the job as it was judged before; nil: it was not.
+// stall judges whether the job is blocked. Before is the job as judged before; nil: it was not.
 func (j *Job) stall(nodes *NodeList, before *Job) {
 	var known *Pace
 	if before != nil {
@@ -180,14 +181,15 @@ func (j *Job) stall(nodes *NodeList, before *Job) {
 	}
 }
 
-// StallOf says by its whole journal, and its state, whether a job gets on.
+// StallOf judges by the whole journal and the state of a job whether it is blocked.
 func StallOf(j *series.Journal, s *series.Series) *Stall {
 	runs := Runs("", j, s)
 	p := paceOf(j, s, runs, nil)
 	return new(p.judge(s, runs))
 }
 
-// judge counts what went by behind the runs, and judges whether the job gets on. One that is paused is not to.
+// judge counts the ticks since each run, and judges whether the job is blocked. A paused job is not
+// judged.
 func (p *Pace) judge(s *series.Series, runs []Run) Stall {
 	now := utc(s.Now)
 	p.Count(runs, now)
@@ -197,7 +199,7 @@ func (p *Pace) judge(s *series.Series, runs []Run) Stall {
 	return p.Stall(runs, now)
 }
 
-// unlisted are the runs that the store has open, and of which no line is among those that were read.
+// unlisted returns the open runs of the store that are in none of the lines that were read.
 func unlisted(namespace string, listed map[int64]*Run, s *series.Series) (runs []*Run) {
 	for i := range s.Runs {
 		r := &s.Runs[i]

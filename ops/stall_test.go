@@ -10,7 +10,8 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// Each limit of a job, at its edge. The ages are of the run of 10:00:00, and of the latest success.
+// Each limit of a job, at its edge. The ages are those of the run of 10:00:00, and of the latest
+// success.
 func TestStall(t *testing.T) {
 	tick := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
 	const second, minute, hour = time.Second, time.Minute, time.Hour
@@ -67,7 +68,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// hold starts a run of this second that is renewed, and returns what renews it.
+// hold starts a run of this second that is renewed, and returns its reference for renewals.
 func (s *flakyStore) hold(t *testing.T, job string) series.RunRef {
 	t.Helper()
 	c := series.Claim{Key: job, Owner: "web-1/hung", Number: time.Now().Truncate(time.Second).UnixMilli(), TTL: 30 * time.Second, Deadline: time.Minute,
@@ -80,8 +81,8 @@ func (s *flakyStore) hold(t *testing.T, job string) series.RunRef {
 	return series.RunRef{Key: job, Number: c.Number, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}
 }
 
-// A run that never ends makes its job stuck after a minute, with the ticks that went by, and starved after five; a
-// pause makes it neither, and a success ends both.
+// A run that never ends makes its job stuck after a minute, with the number of ticks since, and
+// starved after five. A paused job is neither, and a success ends both.
 func TestHungRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t, "report")
@@ -143,7 +144,8 @@ func TestHungRun(t *testing.T) {
 	})
 }
 
-// A job that skips all its ticks is starved, and the run that no line shows is listed with its state in the store.
+// A job that skips all its ticks is starved, and a run without a line is listed with its state in
+// the store.
 func TestUnlistedRun(t *testing.T) {
 	s := &series.Series{Key: "report", Now: 100_000, Runs: []series.Run{{Number: 5000, State: series.RunOpen, Owner: "web-1/a.b", Fence: 7, Attempt: 1, Granted: 5100, Until: 101_000}}}
 	runs := Runs("shop", &series.Journal{Lines: []series.Line{{At: 99_000, Verdict: series.VerdictSkipped, From: 5000, To: 99_000, Between: series.VerdictSkipped, Blocker: 5000}}}, s)
@@ -152,8 +154,8 @@ func TestUnlistedRun(t *testing.T) {
 	}
 }
 
-// A success is to be expected since the latest one, the first use of the spec, the end of a pause or what was known before. A pause
-// that begins is none of these.
+// A success is expected since the latest one, the first use of the spec, the end of a pause or the
+// earlier known time. The beginning of a pause is none of these.
 func TestSinceWhenASuccessIsExpected(t *testing.T) {
 	control := func(action series.Action) []series.Line {
 		return []series.Line{{Verdict: series.VerdictControl, Reason: string(action), At: 100_000}}

@@ -9,28 +9,28 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A Need is something that needs a person.
+// A Need is a problem that requires a person.
 type Need struct {
 	State State     `json:"state"` // Unknown, Overdue, Stuck, Lost, Failing, Missed, Starved, Paused
 	Job   string    `json:"job,omitempty"`
 	Tick  time.Time `json:"tick,omitzero"`
 	Text  string    `json:"text"`
-	Next  string    `json:"next_step,omitempty"` // what to do
+	Next  string    `json:"next_step,omitempty"` // the recommended action
 }
 
-// A Status is whether anything is wrong, and what.
+// A Status reports whether there are problems, and lists them.
 type Status struct {
 	Namespace string        `json:"namespace"`
 	AsOf      time.Time     `json:"as_of,omitzero"`
 	LagMs     int64         `json:"lag_ms"`
-	State     State         `json:"state"` // OK, Failing if something is wrong, Unknown
+	State     State         `json:"state"` // OK, Failing if there is a problem, or Unknown
 	Sentence  string        `json:"sentence"`
 	Needs     []Need        `json:"needs"` // the worst first
-	Jobs      map[State]int `json:"jobs"`  // by their state
-	Nodes     int           `json:"nodes"` // that live
+	Jobs      map[State]int `json:"jobs"`  // by state
+	Nodes     int           `json:"nodes"` // number of live nodes
 }
 
-// Status says whether anything is wrong.
+// Status reports whether there are problems.
 func (s *Snapshot) Status() Status {
 	st := Status{Namespace: s.Namespace, AsOf: s.AsOf, LagMs: s.LagMs(), Needs: s.needs(), Jobs: s.Count(), Nodes: s.Nodes.Alive(), State: OK}
 	wrong := false
@@ -38,7 +38,7 @@ func (s *Snapshot) Status() Status {
 		switch st.Needs[i].State {
 		case Unknown:
 			st.State = Unknown
-		case Paused: // an operator said so
+		case Paused: // an operator requested it
 		default:
 			wrong = true
 		}
@@ -79,11 +79,11 @@ func (s *Snapshot) sentence(st *Status) string {
 
 const noJobs = "Not known: no job is on record in this namespace: none was opened there, or the store lost its data."
 
-// needs lists what needs a person, the worst first.
+// needs lists the problems that require a person, the worst first.
 func (s *Snapshot) needs() []Need {
 	needs := []Need{}
 	if s.Down != "" {
-		return append(needs, Need{State: Unknown, Text: "The store does not answer: " + s.Down + ". Nothing is known of now; what is shown was known before.", Next: "cronce doctor"})
+		return append(needs, Need{State: Unknown, Text: "The store does not answer: " + s.Down + ". The current state is not known; older data is shown.", Next: "cronce doctor"})
 	}
 	for _, fault := range s.Faults {
 		needs = append(needs, Need{State: Unknown, Text: fault, Next: "cronce doctor"})
@@ -111,12 +111,12 @@ func (s *Snapshot) needs() []Need {
 	return needs
 }
 
-// needsNode reports whether a node is to decide the ticks of the job.
+// needsNode reports whether a node must decide the ticks of the job.
 func (j *Job) needsNode() bool {
 	return j.State != Paused && j.State != Retired && !j.Policies.Crontab
 }
 
-// need says why a job needs a person, if it does.
+// need returns the reason why a job requires a person, if it does.
 func (j *Job) need(now time.Time) (Need, bool) {
 	n := Need{State: j.State, Job: j.Name}
 	switch j.State {
@@ -155,7 +155,7 @@ func (j *Job) need(now time.Time) (Need, bool) {
 	return n, true
 }
 
-// pauseText says which operator paused a job, why, and until when.
+// pauseText returns by whom, why and until when a job is paused.
 func pauseText(p *series.Pause, now time.Time) string {
 	text, end := "Paused", "until it is resumed"
 	if p.Who != "" {
@@ -173,7 +173,7 @@ func pauseText(p *series.Pause, now time.Time) string {
 	return text + "; nothing starts " + end
 }
 
-// failure says how a tick that is not fine ended.
+// failure describes the end of a failed, lost or missed tick.
 func failure(r *Run, now time.Time) string {
 	switch r.State {
 	case Lost:
@@ -188,7 +188,7 @@ func failure(r *Run, now time.Time) string {
 	return text
 }
 
-// Clock shows an instant, with its day if that is not today's, in UTC.
+// Clock formats an instant in UTC, with its day unless that is today.
 func Clock(t, now time.Time) string {
 	if t.UTC().Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
 		return t.UTC().Format(time.TimeOnly)
@@ -196,7 +196,7 @@ func Clock(t, now time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// Short shows a duration as a person reads it at a glance: two units at most.
+// Short formats a duration for a person, with at most two units.
 func Short(d time.Duration) string {
 	switch {
 	case d < 0:

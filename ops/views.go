@@ -16,7 +16,7 @@ type JobView struct {
 	Zone        string         `json:"zone"`
 	State       State          `json:"state"`
 	Fault       string         `json:"fault,omitempty"` // why the state is not known
-	AsOf        time.Time      `json:"as_of,omitzero"`  // when its state was read, by the store's clock: before that of the answer if it cannot be read now
+	AsOf        time.Time      `json:"as_of,omitzero"`  // the store's clock when the state was read; earlier than the response if the job cannot be read now
 	Next        time.Time      `json:"next,omitzero"`
 	Mark        time.Time      `json:"mark,omitzero"` // the highest decided tick
 	Paused      bool           `json:"paused"`
@@ -28,7 +28,7 @@ type JobView struct {
 	Revisions   []RevisionView `json:"revisions,omitempty"`
 }
 
-// A PolicyView is what is recorded of a job's policies.
+// A PolicyView has the recorded policies of a job.
 type PolicyView struct {
 	Overlap    string `json:"overlap,omitempty"`
 	Misfire    string `json:"misfire,omitempty"`
@@ -36,7 +36,7 @@ type PolicyView struct {
 	JitterMs   int64  `json:"jitter_ms,omitempty"`
 }
 
-// A RevisionView says when a revision of a spec was in use.
+// A RevisionView describes when a revision of a spec was in use.
 type RevisionView struct {
 	Revision string    `json:"revision"`
 	Spec     string    `json:"spec"`
@@ -50,7 +50,7 @@ func policyView(r policy.Record) PolicyView {
 	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds()}
 }
 
-// View is a job of the snapshot for machines; whole: with its revisions.
+// View returns the view of a job of the snapshot. If whole is set, it includes the revisions.
 func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
 		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: utc(j.Series.Now), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
@@ -78,13 +78,14 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 type NodeView struct {
 	Name  string    `json:"name"`
 	State string    `json:"state"`         // alive, drained or silent
-	Seen  time.Time `json:"seen,omitzero"` // when it was seen last
+	Seen  time.Time `json:"seen,omitzero"` // when it was last seen
 	Until time.Time `json:"until,omitzero"`
 	Left  time.Time `json:"left,omitzero"`
-	Alive []Run     `json:"alive"` // runs whose leases it has
+	Alive []Run     `json:"alive"` // runs whose leases it holds
 }
 
-// NodeViews are the nodes: those that live by name, then those that went within a day, the latest first.
+// NodeViews returns the nodes: live nodes by name, then nodes that left within the last day, the
+// latest first.
 func (s *Snapshot) NodeViews() []NodeView {
 	runs := map[string][]Run{}
 	for _, j := range s.Jobs {
@@ -117,18 +118,18 @@ func some(runs []Run) []Run {
 	return runs
 }
 
-// A JobFilter says which jobs are listed, and in which order. The zero filter lists all by name but those that are
-// retired.
+// A JobFilter selects and orders jobs. The zero filter selects all jobs that are not retired, by
+// name.
 type JobFilter struct {
 	Name  string // a pattern of path.Match, or a part of the name
 	State State
-	Sort  string // of JobSorts; empty: name
+	Sort  string // one of JobSorts; empty: name
 }
 
 // JobSorts are the orders of jobs.
 var JobSorts = []string{"name", "state", "next", "last"}
 
-// Find returns the jobs that a filter lets through, in its order.
+// Find returns the jobs that a filter selects, in its order.
 func (s *Snapshot) Find(f JobFilter) []*Job {
 	var found []*Job
 	for _, j := range s.Jobs {
@@ -145,7 +146,7 @@ func (s *Snapshot) Find(f JobFilter) []*Job {
 			next[j] = j.Next(s.AsOf)
 		}
 		slices.SortStableFunc(found, func(a, b *Job) int {
-			if x, y := next[a].IsZero(), next[b].IsZero(); x != y { // without a next tick last
+			if x, y := next[a].IsZero(), next[b].IsZero(); x != y { // jobs without a next tick come last
 				return map[bool]int{true: 1, false: -1}[x]
 			}
 			return next[a].Compare(next[b])
@@ -163,7 +164,7 @@ func lastOf(j *Job) time.Time {
 	return time.Time{}
 }
 
-// names reports whether a name is asked for.
+// names reports whether the filter selects a name.
 func (f *JobFilter) names(name string) bool {
 	if f.Name == "" {
 		return true

@@ -5,8 +5,8 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// Why says what became of a tick, with the cause if it is overdue, which the question lacks. Of the question the state
-// was read after the journal.
+// Why explains a tick. If the tick is overdue it adds the cause, which the question lacks. The
+// state in the question must have been read after the journal.
 func Why(q why.Question, nodes *NodeList) why.Answer {
 	if q.State.Err == nil {
 		q.Alive, q.Seen = nodes.Known(), nodes.Seen

@@ -15,18 +15,17 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A strangeness is what a test did to a world that takes a part of the promise
-// away, or the means to check it.
+// A strangeness is a change by a test that removes a part of the promise, or the means to check it.
 type strangeness uint8
 
 const (
 	nothingStrange strangeness = iota
 	mixedSpecs                 // a journal has ticks of several specs
-	clockStepped               // leases on the store's clock end at other times than here
-	storeForgot                // and its journals are gone
+	clockStepped               // leases end at other times on the store's clock than here
+	storeForgot                // and its journals are lost
 )
 
-// check holds the ledger and the journals against the promise.
+// check compares the ledger and the journals with the promise.
 func (c *world) check() {
 	c.t.Helper()
 	c.checkLogs()
@@ -46,9 +45,8 @@ func (c *world) check() {
 	}
 }
 
-// checkRuns holds invariant I1: no attempt of a tick starts twice, a tick that may
-// not run again starts once, and none starts before the store's clock has shown its
-// tick (I7).
+// checkRuns checks invariant I1: no attempt of a tick starts twice, a tick that may not run again
+// starts once, and none starts before the store's clock has reached its tick (I7).
 func (c *world) checkRuns(j *scheduler.Job) {
 	c.t.Helper()
 	type key struct {
@@ -75,7 +73,7 @@ func (c *world) checkRuns(j *scheduler.Job) {
 	}
 }
 
-// checkFences holds invariant I2: each grant has a higher fence than those before.
+// checkFences checks invariant I2: each grant has a higher fence than the earlier ones.
 func (c *world) checkFences(job string) {
 	c.t.Helper()
 	last, all := grant{}, c.given(job)
@@ -90,16 +88,15 @@ func (c *world) checkFences(job string) {
 	}
 }
 
-// known reports whether an owner had its grant before: it asked again.
+// known reports whether an owner already had its grant: it repeated its request.
 func known(all []grant, g grant) bool {
 	return slices.ContainsFunc(all, func(o grant) bool {
 		return o.owner == g.owner && o.fence == g.fence && o.at.Before(g.at)
 	})
 }
 
-// checkTrust holds invariant I3: a run's context has ended, or its function has
-// returned, before anyone else is granted the job (its tick, where runs may
-// overlap).
+// checkTrust checks invariant I3: a run's context has ended, or its function has returned, before
+// another node is granted the job (or its tick, if runs may overlap).
 func (c *world) checkTrust(job string) {
 	c.t.Helper()
 	rs := c.ran(job)
@@ -118,7 +115,7 @@ func (c *world) checkTrust(job string) {
 	}
 }
 
-// trusted is how long a run believed in its right.
+// trusted returns how long a run trusted its lease.
 func (r *run) trusted() time.Time {
 	until := r.began.Add(1000 * time.Hour)
 	for _, t := range []time.Time{r.over, r.told, r.node.killed} {
@@ -139,17 +136,17 @@ func (c *world) journal(job string) series.Journal {
 	return j
 }
 
-// An account is what a journal says of the ticks of a job.
+// An account is the content of a job's journal by tick.
 type account struct {
 	spec   *spec.Schedule
 	opened int64
 	mark   int64
-	ticks  map[int64]string // verdict, reason or outcome, and attempt if not the first
+	ticks  map[int64]string // verdict, reason or outcome, and the attempt if it is not the first
 	faults []string
 }
 
-// checkJournal holds invariant I4: every tick from the opening of the series to
-// the end has one verdict, and the runs are those of the ledger.
+// checkJournal checks invariant I4: every tick from the opening of the series to the end has one
+// verdict, and the runs match the ledger.
 func (c *world) checkJournal(j *scheduler.Job) {
 	c.t.Helper()
 	a := c.account(j.Name)
@@ -168,13 +165,13 @@ func (c *world) checkJournal(j *scheduler.Job) {
 	r := verify.Job(c.journal(j.Name), verify.Options{Now: c.stopped, Grace: max(c.slack, 100*time.Millisecond) + j.Jitter, Exclusive: j.Overlap != scheduler.OverlapAllow})
 	for _, v := range r.Violations {
 		if v.Invariant == "I3" && c.strange == clockStepped {
-			continue // its instants are of a clock that went back
+			continue // its instants belong to a clock that went back
 		}
 		c.t.Errorf("journal of %s: %v", j.Name, v)
 	}
 }
 
-// account reads the verdicts of a job off its journal.
+// account reads the verdicts of a job from its journal.
 func (c *world) account(job string) *account {
 	c.t.Helper()
 	i := slices.IndexFunc(c.jobs, func(j scheduler.Job) bool { return j.Name == job })
@@ -219,12 +216,12 @@ func (a *account) add(l *series.Line) {
 		}
 	}
 	a.mark = l.To
-	if a.spec.PrevMilli(l.To) == l.To { // else it is the end of a pause
+	if a.spec.PrevMilli(l.To) == l.To { // otherwise it is the end of a pause
 		a.ticks[l.To] = told(l)
 	}
 }
 
-// again takes a line about a tick that the mark has passed.
+// again applies a line about a tick that the mark has passed.
 func (a *account) again(l *series.Line) {
 	old, known := a.ticks[l.To]
 	if !known || l.To > a.mark {
@@ -257,7 +254,7 @@ func (a *account) fault(format string, args ...any) {
 
 func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// tally counts the verdicts of a job: "missed misfire 3, ran ok 12".
+// tally returns the counts of a job's verdicts: "missed misfire 3, ran ok 12".
 func (c *world) tally(job string) string {
 	c.t.Helper()
 	counts := map[string]int{}
@@ -271,7 +268,7 @@ func (c *world) tally(job string) string {
 	return strings.Join(parts, ", ")
 }
 
-// wantTally compares the verdicts of a job with what they should be.
+// wantTally compares the verdicts of a job with the wanted ones.
 func (c *world) wantTally(job, want string) {
 	c.t.Helper()
 	if got := c.tally(job); got != want {

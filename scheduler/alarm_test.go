@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The timetable waits for no answer: each tick is claimed when it is due, however
-// many claims before it have no answer yet.
+// The timetable does not wait for answers: each tick is claimed when it is due, however many
+// earlier claims have no answer yet.
 func TestTimetableWaitsForNoAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const back = 4500 * time.Millisecond
@@ -38,8 +38,8 @@ func TestTimetableWaitsForNoAnswer(t *testing.T) {
 	})
 }
 
-// Two take turns at the alarm: while one sends what is due the other waits for the
-// next ring. More are needed only while answers are late, and leave after that.
+// Two goroutines take turns at the timer: while one sends due requests, the other waits for the
+// timer. More are needed only while answers are late, and end after that.
 func TestTwoTakeTurnsAtTheAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Lease: 30 * time.Second, Overlap: scheduler.OverlapAllow, Func: nothing})
@@ -72,7 +72,7 @@ func TestTwoTakeTurnsAtTheAlarm(t *testing.T) {
 	})
 }
 
-// goroutine is the number of the one that runs.
+// goroutine returns the number of the running goroutine.
 func goroutine() string {
 	stack := make([]byte, 64)
 	return strings.Fields(string(stack[:runtime.Stack(stack, false)]))[1]

@@ -15,9 +15,9 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// A function skips its tick, also with an error that wraps that, as it has no more than wrapping
-// it, and whatever its context: the run is called once, its outcome is skipped in the log, the events, the
-// journal and the proof, and the next run sees the last success before it.
+// A function can skip its tick, also with an error that wraps Skip and with a context that has
+// ended. The run is called once, its outcome is skipped in the log, the events, the journal and the
+// proof, and the next run has the last success before it.
 func TestSkip(t *testing.T) {
 	for name, do := range map[string]func(ctx context.Context) error{
 		"as it is":          func(context.Context) error { return scheduler.Skip("no file") },
@@ -70,12 +70,12 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// A function skips a tick whose lease was lost while it looked: nobody runs the tick again.
+// A function skips a tick although its lease was lost meanwhile: no node runs the tick again.
 func TestSkipAfterTheLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 3 * time.Second, Takeover: scheduler.TakeoverRerun,
 			Func: func(context.Context, *scheduler.Run) error {
-				time.Sleep(6 * time.Second) // whatever becomes of the lease
+				time.Sleep(6 * time.Second) // longer than the lease
 				return scheduler.Skip("no file")
 			}})
 		c.pass(time.Hour + 2*time.Second)
@@ -90,8 +90,8 @@ func TestSkipAfterTheLoss(t *testing.T) {
 	})
 }
 
-// The waits between tries are those that the job, or its function, asks for. No try begins after the
-// timeout or Retry.For: the run ends at once then.
+// The waits between tries are the ones that the job, or its function, requests. No try begins after
+// the timeout or Retry.For: the run ends at once instead.
 func TestTries(t *testing.T) {
 	s := time.Second
 	permanent := func() error { return fmt.Errorf("import: %w", scheduler.Permanent(errBroken)) }
@@ -102,7 +102,7 @@ func TestTries(t *testing.T) {
 	for name, tc := range map[string]struct {
 		retry   scheduler.Retry
 		timeout time.Duration
-		fails   []func() error // the tries; then the function succeeds
+		fails   []func() error // the tries; after them the function succeeds
 		waits   []time.Duration
 		tally   string
 	}{
@@ -150,13 +150,13 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// instants are the times of what happens on several goroutines.
+// instants records the times of events on several goroutines.
 type instants struct {
 	mu sync.Mutex
 	at []time.Time
 }
 
-// add adds one, and returns how many there are.
+// add adds an instant, and returns the number of instants.
 func (i *instants) add(at time.Time) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -170,7 +170,7 @@ func (i *instants) all() []time.Time {
 	return slices.Clone(i.at)
 }
 
-// Each wait is shorter by up to the jitter, and not all by as much.
+// Each wait is shortened by up to the jitter, and not all by the same time.
 func TestRetryJitter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var tries instants
@@ -195,7 +195,7 @@ func TestRetryJitter(t *testing.T) {
 	})
 }
 
-// What a function returns is what errors.Is and errors.As find, and nil stays nil.
+// errors.Is and errors.As find the error that a function returns, and nil stays nil.
 func TestErrorsAreSeenThrough(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{scheduler.Permanent(errBroken), scheduler.RetryAfter(time.Second, errBroken), scheduler.RetryAfter(time.Second, scheduler.Permanent(errBroken))} {

@@ -9,9 +9,9 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// Add registers jobs, before or while the node runs, in one step: all, or none and an error that
-// joins every fault. While the node runs they are opened soon. Once the node drains, or Run has
-// returned, Add returns an error.
+// Add registers jobs, before or while the node runs. It adds all of them in one step, or none and
+// returns an error that joins every fault. If the node runs, it soon opens the jobs in the store.
+// Once the node drains, or Run has returned, Add returns an error.
 func (n *Node) Add(jobs ...Job) error {
 	added, err := n.registry.add(jobs)
 	if err != nil {
@@ -21,11 +21,11 @@ func (n *Node) Add(jobs ...Job) error {
 	return nil
 }
 
-// Replace lets jobs take the place of those of this node with the same names, in one step: all,
-// or none and an error that joins every fault. Alive runs go on as they began, with their function
-// and their policies. A job with another spec is opened anew, as in a deploy: each tick before is
-// decided by the rules of the change of a spec. Once the node drains, or Run has returned, Replace
-// returns an error.
+// Replace replaces the jobs of this node that have the same names, in one step: all of them, or
+// none and it returns an error that joins every fault. Runs that are alive go on with the function
+// and the policies that they began with. A job with another spec is opened anew, as in a deploy:
+// every earlier tick is decided by the rules for a changed spec. Once the node drains, or Run has
+// returned, Replace returns an error.
 func (n *Node) Replace(jobs ...Job) error {
 	former, replaced, err := n.registry.replace(jobs)
 	if err != nil {
@@ -36,11 +36,11 @@ func (n *Node) Replace(jobs ...Job) error {
 	return nil
 }
 
-// Remove takes jobs off this node by name, in one step: all, or none and an error that joins every
-// fault. The node starts no more runs of them. Alive runs go on to their ends, and a tick that is
-// granted in this moment is given back, for other nodes that have the job. What the node knows of a
-// removed job, some 300 bytes, is kept until it ends: a job with the same name may be added again.
-// Once the node drains, or Run has returned, Remove returns an error.
+// Remove removes jobs from this node by name, in one step: all of them, or none and it returns an
+// error that joins every fault. The node starts no more runs of them. Runs that are alive go on to
+// their ends. A tick that is granted at this moment is given back, for other nodes that have the
+// job. The node keeps about 300 bytes for each removed job until it ends, because a job with the
+// same name may be added again. Once the node drains, or Run has returned, Remove returns an error.
 func (n *Node) Remove(names ...string) error {
 	removed, err := n.registry.remove(names)
 	if err != nil {
@@ -65,21 +65,21 @@ func (n *Node) opened(jobs []*job.Job) {
 	}
 }
 
-// A JobStatus is what a node knows of one of its jobs.
+// A JobStatus describes one job of a node, as the node knows it.
 type JobStatus struct {
 	Name  string
-	Spec  string    // as it was given, with values in place of H
-	Zone  string    // of the spec
-	Next  time.Time // the next tick, UTC; zero if the spec has none left
-	Mark  time.Time // the latest instant up to which all ticks are known to be decided, UTC; zero before the job was opened
-	Open  bool      // the store has the job
+	Spec  string    // as given, with H replaced by values
+	Zone  string    // the zone of the spec
+	Next  time.Time // the next tick, UTC; zero if the spec has no more ticks
+	Mark  time.Time // every tick up to here is known to be decided, UTC; zero before the job was opened
+	Open  bool      // the job is open in the store
 	Alive int       // runs on this node whose functions have not returned
 }
 
-// jobsAtOnce is how many jobs are read at once: no tick waits for the others.
+// jobsAtOnce is the number of jobs that Jobs reads at once, so that no tick waits for all of them.
 const jobsAtOnce = 256
 
-// Jobs returns the jobs of the node as they are now, by name. It asks the store nothing.
+// Jobs returns the current jobs of the node, sorted by name. It sends no request to the store.
 func (n *Node) Jobs() []JobStatus {
 	alive, count := n.runs.Alive(), n.dispatcher.Jobs()
 	all := make([]JobStatus, 0, count)
@@ -93,7 +93,7 @@ func (n *Node) Jobs() []JobStatus {
 	return all
 }
 
-// instant returns the time of an instant in Unix milliseconds, or the zero time of 0.
+// instant converts Unix milliseconds to a time. It returns the zero time for 0.
 func instant(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}

@@ -14,8 +14,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A node that removed a job starts no run of it; the other nodes run each of its ticks, and no
-// other job misses one. Once all have removed it, nothing of it runs. It comes back by Add.
+// A node that has removed a job starts no run of it. The other nodes run each of its ticks, and no
+// other job misses one. Once all nodes have removed it, none of its ticks runs. Add brings it back.
 func TestRemove(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing}
@@ -86,13 +86,13 @@ func TestRemoveLetsRunsEnd(t *testing.T) {
 		}
 		c.pass(50 * time.Second)
 		c.jobs[0].Spec = "@every 1m"
-		c.strange = mixedSpecs // ticks after it are left
+		c.strange = mixedSpecs // later ticks are left undecided
 		c.wantTally("a", "ran ok 1")
 	})
 }
 
 // A claim that is granted after its job was removed is given back as unstarted, and another node
-// runs the tick soon.
+// soon runs the tick.
 func TestRemoveGivesBackWhatIsGranted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing})
@@ -117,8 +117,8 @@ func TestRemoveGivesBackWhatIsGranted(t *testing.T) {
 	})
 }
 
-// A job with another function alone is not opened anew; the next tick calls it. A run that is alive
-// goes on with its own.
+// A job of which only the function changed is not opened anew; the next tick calls the new
+// function. A run that is alive continues with its own.
 func TestReplaceFunction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var before, since atomic.Int32
@@ -131,7 +131,7 @@ func TestReplaceFunction(t *testing.T) {
 		}
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: counting(&before, 5*time.Second)})
 		n := c.nodes[0]
-		c.pass(32 * time.Second) // the third is alive
+		c.pass(32 * time.Second) // the third run is alive
 		err := n.Replace(n.recording([]scheduler.Job{{Name: "a", Spec: "@every 10s", Func: counting(&since, time.Second)}})...)
 		c.pass(30 * time.Second)
 		if err != nil || before.Load() != 3 || since.Load() != 3 {
@@ -141,13 +141,13 @@ func TestReplaceFunction(t *testing.T) {
 	})
 }
 
-// Another policy holds from the next tick on, and a run that is alive keeps its own: its timeout
-// here. No tick is left out, or decided twice.
+// A changed policy applies from the next tick on. A run that is alive keeps its own policy, here
+// its timeout. No tick is left out, or decided twice.
 func TestReplacePolicy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		job := scheduler.Job{Name: "a", Spec: "@every 10s", Timeout: 4 * time.Second, Jitter: time.Second, Func: takes(5 * time.Second)}
 		c := cluster(t, 2, job)
-		for i := range 6 { // a change at each part of a tick's way
+		for i := range 6 { // a change at each stage of a tick
 			job.Timeout, job.Jitter = time.Duration(7+i)*time.Second, time.Duration(i%3)*time.Second
 			c.pass(20*time.Second + time.Duration(i)*217*time.Millisecond)
 			for _, n := range c.nodes {
@@ -157,7 +157,7 @@ func TestReplacePolicy(t *testing.T) {
 			}
 		}
 		c.pass(30 * time.Second)
-		c.jobs[0].Jitter = 0 // of which ticks had several
+		c.jobs[0].Jitter = 0 // several ticks had one
 		ran := c.ran("a")
 		for _, r := range ran {
 			if r.Attempt != 1 {
@@ -170,8 +170,8 @@ func TestReplacePolicy(t *testing.T) {
 	})
 }
 
-// Another spec is what it is in a deploy: each tick of both has a verdict, none runs twice, and
-// verify and why agree. It may come back.
+// A changed spec has the same effect as in a deploy: each tick of both specs has a verdict, none
+// runs twice, and verify and why agree. The spec may come back.
 func TestReplaceSpec(t *testing.T) {
 	for _, at := range []time.Duration{0, 199 * time.Millisecond, time.Second, 7 * time.Second, 59*time.Second + 990*time.Millisecond} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestReplaceSpec(t *testing.T) {
 						t.Errorf("%v ran %d times", r.Tick, ran[r.Tick])
 					}
 				}
-				for m := 1; m <= 9; m++ { // both of the first specs name the minutes
+				for m := 1; m <= 9; m++ { // the first two specs both have ticks at these minutes
 					if tick := start.Add(time.Duration(m) * time.Minute); ran[tick] != 1 {
 						t.Errorf("%v ran %d times", tick, ran[tick])
 					}
@@ -207,7 +207,7 @@ func TestReplaceSpec(t *testing.T) {
 	}
 }
 
-// A step is done whole or not at all, and its error joins every fault.
+// A change is made completely or not at all, and its error joins every fault.
 func TestChangeIsOneStep(t *testing.T) {
 	t.Parallel()
 	n, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store), Jobs: []scheduler.Job{{Name: "a", Spec: "@daily", Func: nothing}}})
@@ -228,7 +228,7 @@ func TestChangeIsOneStep(t *testing.T) {
 	if js := n.Jobs(); len(js) != 1 || js[0].Name != "a" || js[0].Spec != "@daily" {
 		t.Errorf("a step that was refused left %+v", js)
 	}
-	for range 3 { // numbers are used again
+	for range 3 { // numbers are reused
 		if err := errors.Join(n.Add(good), n.Remove("a", "b"), n.Add(scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})); err != nil {
 			t.Error(err)
 		}
@@ -238,7 +238,7 @@ func TestChangeIsOneStep(t *testing.T) {
 	}
 }
 
-// What was changed before Run is what Run opens.
+// Run opens the jobs that result from the changes before Run.
 func TestChangeBeforeRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
@@ -255,8 +255,8 @@ func TestChangeBeforeRun(t *testing.T) {
 	})
 }
 
-// A job that cannot be opened is forgotten with its removal: no remark is left, and nothing asks
-// the store for it again.
+// A job that cannot be opened is forgotten when it is removed: no remark remains, and no further
+// request for it goes to the store.
 func TestRemoveUnopened(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
@@ -305,7 +305,8 @@ func TestChangeTooLate(t *testing.T) {
 	})
 }
 
-// A spec that comes back by Replace runs no tick of the time when another one was in force.
+// A spec that comes back through Replace runs no tick of the time in which another one was in
+// force.
 func TestReplaceComesBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		job := scheduler.Job{Name: "a", Spec: "0 9 * * *", Deadline: 12 * time.Hour, Func: nothing}
@@ -329,7 +330,7 @@ func TestReplaceComesBack(t *testing.T) {
 	})
 }
 
-// A tick that waits for a slot when its job gets another spec is not run any more.
+// A tick that waits for a slot when its job gets another spec no longer runs.
 func TestReplaceWhileATickWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "busy", Spec: "30 9 * * *", Func: takes(20 * time.Minute)}, scheduler.Job{Name: "a", Spec: "40 9 * * *", Func: nothing})

@@ -13,10 +13,9 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Twenty minutes in which everything goes wrong that can: jobs with all policies and
-// bad manners on three to five nodes that are killed, drained and replaced, on
-// wires that lose, delay, break and hang. The promise is checked at the end; the
-// seed of a failure is in the test's name.
+// Twenty minutes of all possible faults: jobs with all policies and bad behaviour on three to five
+// nodes that are killed, drained and replaced, on wires that lose, delay, break and hang. The
+// promise is checked at the end. The seed of a failure is in the test's name.
 func TestChaos(t *testing.T) {
 	seeds := storms
 	if os.Getenv("CRONCE_SOAK") != "" {
@@ -56,7 +55,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	return s
 }
 
-// rage lets the storm go on for d, and then five minutes of calm.
+// rage lets the storm continue for d, followed by five minutes of calm.
 func (s *storm) rage(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		s.pass(time.Duration(1+s.n(60_000)) * time.Millisecond)
@@ -69,7 +68,7 @@ func (s *storm) rage(d time.Duration) {
 	s.pass(5*time.Minute + 500*time.Millisecond)
 }
 
-// strike does one thing to one node, or to all.
+// strike causes one fault on one node, or on all.
 func (s *storm) strike() {
 	alive := s.alive()
 	n := alive[s.n(len(alive))]
@@ -94,8 +93,7 @@ func (s *storm) strike() {
 	}
 }
 
-// shake makes the store's clock step, or lets the store forget everything, where
-// the seed has that.
+// shake makes the store's clock step, or makes the store lose all data, if the seed says so.
 func (s *storm) shake() {
 	switch s.strange {
 	case clockStepped:
@@ -117,8 +115,7 @@ func (s *storm) alive() (ns []*node) {
 	return ns
 }
 
-// weather is what happens to requests from now on: one kind of fault with some
-// probability.
+// weather returns the fate of requests from now on: one kind of fault with some probability.
 func (s *storm) weather() func(string) fault {
 	long := func(most int) time.Duration { return time.Duration(s.n(most)) * time.Millisecond }
 	kinds := []func() fault{
@@ -141,7 +138,7 @@ func (s *storm) weather() func(string) fault {
 	}
 }
 
-// job draws a job's policies and manners.
+// job draws a job's policies and behaviour.
 func (s *storm) job(i int) scheduler.Job {
 	period := time.Duration(5+s.n(115)) * time.Second
 	j := scheduler.Job{
@@ -165,8 +162,8 @@ func (s *storm) job(i int) scheduler.Job {
 	return j
 }
 
-// work is a function that takes up to one and a half periods and may fail, panic
-// or ignore its context.
+// work is a function that takes up to one and a half periods and may fail, panic or ignore its
+// context.
 func (s *storm) work(period int) scheduler.Func {
 	most := 1 + s.n(period*3/2)
 	return func(ctx context.Context, r *scheduler.Run) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A store whose clock runs a little fast or slow is followed: ticks are punctual
-// on its clock, and nothing is told.
+// Nodes follow a store whose clock runs slightly fast or slow: ticks are punctual on its clock, and
+// nothing is logged.
 func TestClockDrifts(t *testing.T) {
 	for name, rate := range map[string]time.Duration{"fast": time.Millisecond, "slow": -time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestClockDrifts(t *testing.T) {
 				c.pass(-1800 * rate)
 				c.wantTally("a", "ran ok 180")
 				for _, d := range late {
-					if d < -2*time.Millisecond || d > 150*time.Millisecond { // a step of this test may come between
+					if d < -2*time.Millisecond || d > 150*time.Millisecond { // a step of this test may fall in between
 						t.Errorf("a tick began %v after its instant on the store's clock", d)
 					}
 				}
@@ -38,8 +38,8 @@ func TestClockDrifts(t *testing.T) {
 	}
 }
 
-// The store's clock steps forward: the step is told as an error by each node, and
-// the ticks inside it go through the misfire policy.
+// The store's clock steps forward: each node logs the step as an error, and the misfire policy
+// decides about the skipped ticks.
 func TestClockStepsForward(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "once", Spec: "@every 1m", Func: nothing},
@@ -56,8 +56,8 @@ func TestClockStepsForward(t *testing.T) {
 	})
 }
 
-// The store's clock steps backward: the step is told, nothing runs twice, and the
-// ticks go on when the clock has come to where it was.
+// The store's clock steps backward: the step is logged, nothing runs twice, and the ticks go on
+// when the clock has reached its earlier time.
 func TestClockStepsBackward(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing},
@@ -75,8 +75,8 @@ func TestClockStepsBackward(t *testing.T) {
 	})
 }
 
-// A takeover that was planned before a backward step of the clock does not wait
-// for the step to pass again.
+// A takeover that was planned before a backward step of the clock does not wait longer because of
+// the step.
 func TestTakeoverAcrossAStep(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 30 * time.Second, Takeover: scheduler.TakeoverRerun, Func: takes(10 * time.Minute)})
@@ -91,7 +91,7 @@ func TestTakeoverAcrossAStep(t *testing.T) {
 	})
 }
 
-// wantSteps wants every node to have told one step of about this size.
+// wantSteps wants every node to have logged one step of about this size.
 func (c *world) wantSteps(d time.Duration) {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -102,7 +102,7 @@ func (c *world) wantSteps(d time.Duration) {
 	}
 }
 
-// onStore is a function that notes how late it was called on the store's clock.
+// onStore is a function that records how late it was called on the store's clock.
 func onStore(c *world, late *[]time.Duration) scheduler.Func {
 	return func(_ context.Context, r *scheduler.Run) error {
 		c.mu.Lock()
@@ -112,8 +112,8 @@ func onStore(c *world, late *[]time.Duration) scheduler.Func {
 	}
 }
 
-// The store's answers take 1.8 seconds for a while: that is no step of its clock, and
-// ticks are as late as the answers make them, and no later.
+// The store's answers take 1.8 seconds for a while. That is no step of its clock, and ticks are
+// only as late as the answers make them.
 func TestSlowStoreIsNoStep(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
@@ -142,8 +142,8 @@ func TestSlowStoreIsNoStep(t *testing.T) {
 	})
 }
 
-// A store whose clock is another one each time it is read keeps a node from neither its
-// beats nor its ticks. The log has it once a minute.
+// Each reading of a store's clock is a different one. This affects neither the heartbeats nor the
+// ticks of a node. It is logged once a minute.
 func TestReadingsThatNeverAgree(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})

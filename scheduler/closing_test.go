@@ -13,12 +13,12 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A slow store answers the first batch of claims after 10 ms, the others after a
-// second, and tells when the first ending came.
+// A slow store answers the first batch of claims after 10 ms, the others after a second, and
+// records when the first end came.
 type slow struct {
 	*memlock.Store
 	batches atomic.Int64
-	ended   atomic.Int64 // Unix ms
+	ended   atomic.Int64 // Unix milliseconds
 	ends    atomic.Int64
 }
 
@@ -37,12 +37,12 @@ func (s *slow) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series
 	return s.Store.ReleaseRuns(ctx, es)
 }
 
-// While many ticks are on their way to a start, the ends of runs wait for them,
-// but not for long; and all are told in the end.
+// While many ticks are on their way to a start, the ends of runs wait for them, but not for long.
+// All ends are sent eventually.
 func TestStartsGoBeforeEnds(t *testing.T) {
 	for _, c := range []struct {
 		jobs  int
-		after time.Duration // when the first ending reaches the store
+		after time.Duration // when the first end reaches the store
 	}{
 		{1024, 10 * time.Millisecond},
 		{2048, 260 * time.Millisecond},

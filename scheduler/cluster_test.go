@@ -20,53 +20,52 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A world is a cluster in a bubble: one store in memory, nodes on faulty wires
-// to it, and a ledger that the jobs write themselves. When the test ends, all
-// nodes are drained and what the ledger and the journals say is held against
-// the promise.
+// A world is a cluster in a bubble: one store in memory, nodes on faulty wires to it, and a ledger
+// that the jobs write themselves. When the test ends, all nodes are drained, and the ledger and the
+// journals are compared with the promise.
 type world struct {
 	t     *testing.T
 	store *memlock.Store
-	clock atomic.Int64 // how far the store's clock is from the bubble's, in nanoseconds
+	clock atomic.Int64 // offset of the store's clock from the bubble's, in nanoseconds
 	jobs  []scheduler.Job
 	setup func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
 	nodes []*node
 
 	stopped time.Time
-	slack   time.Duration // how late the last ticks may have no verdict yet; 0: 100ms
-	shards  int           // of the store; 0: one
-	strange strangeness   // what cannot be checked then
+	slack   time.Duration // age up to which the last ticks may have no verdict yet; 0: 100ms
+	shards  int           // shards of the store; 0: one
+	strange strangeness   // the parts that cannot be checked then
 	silent  bool          // lines of the logs are lost
-	stderr  io.Writer     // of nodes; nil: their own
+	stderr  io.Writer     // standard error of nodes; nil: their own
 
 	mu      sync.Mutex
-	reached time.Time            // by the store's clock, before it stepped last
-	masters []string             // the processes of the store's masters; the first has the list of nodes. None: it does not tell
+	reached time.Time            // by the store's clock, before its last step
+	masters []string             // the processes of the store's masters; the first has the list of nodes. None: the store does not report them
 	jumpy   func() time.Duration // added to each reading of the store's clock; nil: nothing
-	runs    map[string][]*run    // of each job, in the order of their start
+	runs    map[string][]*run    // by job, in the order of their start
 	open    map[ledgerKey]*run
-	grants  map[string][]grant // of each job
+	grants  map[string][]grant // by job
 	sent    count
 }
 
-// A ledgerKey names a run: the tries of one attempt share it.
+// A ledgerKey identifies a run: the tries of one attempt share it.
 type ledgerKey struct {
 	job   string
 	fence int64
 }
 
-// A node is a scheduler.Node and the test's hands on it.
+// A node is a scheduler.Node with the test's controls.
 type node struct {
 	*scheduler.Node
 	c        *world
 	wire     *wire
 	logs     *observer.ObservedLogs
 	events   eventLog
-	life     context.Context // what Run runs until
+	life     context.Context // Run runs until this ends
 	stop     context.CancelFunc
 	stopping <-chan struct{} // closed by stop
 	ended    chan struct{}
-	err      error           // of Run, once ended is closed
+	err      error           // the error of Run, once ended is closed
 	dead     context.Context // ends when the node is killed
 	die      context.CancelFunc
 	killed   time.Time
@@ -78,15 +77,15 @@ type run struct {
 	node    *node
 	tries   int
 	began   time.Time
-	shown   time.Time // the latest time that the store's clock had ever shown by then
-	over    time.Time // the function returned; zero: not yet
-	told    time.Time // the context ended; zero: not while the function ran
-	cause   error     // why
+	shown   time.Time // the latest time that the store's clock had shown by then
+	over    time.Time // when the function returned; zero: not yet
+	told    time.Time // when the context ended; zero: not while the function ran
+	cause   error     // why the context ended
 	err     error
 	overlap bool // runs of the job may overlap
 }
 
-// plan returns a world that was not started, for tests that change it first.
+// plan returns a world that has not been started, for tests that change it first.
 func plan(t *testing.T, jobs ...scheduler.Job) *world {
 	c := &world{t: t, jobs: jobs, runs: map[string][]*run{}, open: map[ledgerKey]*run{}, grants: map[string][]grant{}}
 	c.store = memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
@@ -94,14 +93,13 @@ func plan(t *testing.T, jobs ...scheduler.Job) *world {
 	return c
 }
 
-// cluster starts n nodes and passes half a second, so that from then on whole
-// seconds end between ticks.
+// cluster starts n nodes and passes half a second, so that later whole seconds end between ticks.
 func cluster(t *testing.T, n int, jobs ...scheduler.Job) *world {
 	return clusterAfter(t, 0, n, jobs...)
 }
 
-// clusterAfter is cluster when d has passed: a day takes long with nodes that live
-// through it, and no time without.
+// clusterAfter is cluster after d: a day takes long to simulate with live nodes, and no time
+// without.
 func clusterAfter(t *testing.T, d time.Duration, n int, jobs ...scheduler.Job) *world {
 	c := plan(t, jobs...)
 	c.pass(d)
@@ -112,10 +110,10 @@ func clusterAfter(t *testing.T, d time.Duration, n int, jobs ...scheduler.Job) *
 	return c
 }
 
-// now is the store's clock.
+// now returns the store's clock.
 func (c *world) now() time.Time { return time.Now().Add(time.Duration(c.clock.Load())) }
 
-// step moves the store's clock at once.
+// step moves the store's clock by a step.
 func (c *world) step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,8 +121,8 @@ func (c *world) step(d time.Duration) {
 	c.clock.Add(int64(d))
 }
 
-// furthest is the latest time that the store's clock has ever shown. The world is
-// locked.
+// furthest returns the latest time that the store's clock has shown. The caller holds the lock of
+// the world.
 func (c *world) furthest() time.Time {
 	if now := c.now(); now.After(c.reached) {
 		return now
@@ -132,10 +130,10 @@ func (c *world) furthest() time.Time {
 	return c.reached
 }
 
-// pass lets time go by.
+// pass lets time pass.
 func (c *world) pass(d time.Duration) { time.Sleep(d) }
 
-// start starts one more node.
+// start starts another node.
 func (c *world) start() *node { return c.startWith(c.jobs...) }
 
 func (c *world) startWith(jobs ...scheduler.Job) *node {
@@ -144,7 +142,7 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 	return n
 }
 
-// create makes a node that does not run yet: what is set on its wire before run holds from
+// create makes a node that does not run yet, so that faults set on its wire before run apply from
 // its first request on.
 func (c *world) create(jobs ...scheduler.Job) *node {
 	n := &node{c: c, ended: make(chan struct{})}
@@ -178,19 +176,19 @@ func (n *node) run() {
 	}()
 }
 
-// askReady asks the node about itself for each line that it logs: a line that was
-// logged under its mutex would wait for ever.
+// askReady calls Ready for each line that the node logs: a line that was logged under the node's
+// mutex would wait forever.
 func (n *node) askReady(string) { _ = n.Ready() }
 
-// drain stops a node as SIGTERM does and returns what its Run returned.
+// drain stops a node as SIGTERM does and returns the error of its Run.
 func (n *node) drain() error {
 	n.stop()
 	<-n.ended
 	return n.err
 }
 
-// kill stops a node as SIGKILL does: nothing it sends arrives any more, what it
-// logs is not seen, and its functions are gone.
+// kill stops a node as SIGKILL does: none of its requests arrives any more, its log is ignored, and
+// its functions are gone.
 func (n *node) kill() {
 	n.c.mu.Lock()
 	n.killed = time.Now()
@@ -217,7 +215,7 @@ func (c *world) outage(d time.Duration) {
 	}
 }
 
-// end drains what still runs and checks the promise.
+// end drains the remaining nodes and checks the promise.
 func (c *world) end() {
 	c.stopped = c.now()
 	for _, n := range c.nodes {
@@ -226,7 +224,7 @@ func (c *world) end() {
 	for _, n := range c.nodes {
 		<-n.ended
 	}
-	c.pass(10 * time.Minute) // for functions that ignored their context, and what is on its way
+	c.pass(10 * time.Minute) // for functions that ignored their context, and for requests on their way
 	c.check()
 }
 
@@ -255,7 +253,7 @@ var (
 	errVanished = errors.New("the function panicked or ended its goroutine")
 )
 
-// write notes that a function was called: the first try makes a run.
+// write records a call of a function: the first try makes a run.
 func (c *world) write(n *node, ctx context.Context, r *scheduler.Run, overlap bool) *run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,14 +275,14 @@ func (c *world) write(n *node, ctx context.Context, r *scheduler.Run, overlap bo
 	return w
 }
 
-// tell notes why the run's context ended.
+// tell records the cause with which the run's context ended.
 func (r *run) tell(ctx context.Context) {
 	if r.told.IsZero() && ctx.Err() != nil {
 		r.told, r.cause = time.Now(), context.Cause(ctx)
 	}
 }
 
-// close notes that the function returned.
+// close records that the function returned.
 func (c *world) close(w *run, ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,7 +290,7 @@ func (c *world) close(w *run, ctx context.Context, err error) {
 	w.over, w.err = time.Now(), err
 }
 
-// ran returns what the ledger has of a job's runs, in the order of their start.
+// ran returns a job's runs in the ledger, in the order of their start.
 func (c *world) ran(job string) (rs []*run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,7 +309,7 @@ func (c *world) ranAny() (rs []*run) {
 	return rs
 }
 
-// later returns what the ledger has of a run by now.
+// later returns the current entry of a run in the ledger.
 func (c *world) later(r *run) *run {
 	rs := c.ran(r.Job)
 	return rs[slices.IndexFunc(rs, func(o *run) bool { return o.Fence == r.Fence })]
@@ -355,7 +353,7 @@ func takes(d time.Duration) scheduler.Func {
 	}
 }
 
-// ignores is a function that works for d whatever happens to its context.
+// ignores is a function that works for d and ignores its context.
 func ignores(d time.Duration) scheduler.Func {
 	return func(context.Context, *scheduler.Run) error {
 		time.Sleep(d)
@@ -363,7 +361,7 @@ func ignores(d time.Duration) scheduler.Func {
 	}
 }
 
-// bubble runs a test in a bubble, beside the other tests.
+// bubble runs a test in a bubble, in parallel with other tests.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()

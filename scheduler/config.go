@@ -15,10 +15,10 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A Store is what a scheduler needs below it: numbered leases with a journal, a
-// clock, and a list of nodes. The drivers of package lock that have these are
-// stores; a Redlock cannot be one, because one step over several masters does
-// not exist. One that is also a driver.StoreChecker is asked when a node starts.
+// A Store is the storage that a scheduler needs: numbered leases with a journal, a clock, and a
+// list of nodes. The drivers of package lock that implement these interfaces are stores. A Redlock
+// cannot be a Store, because no atomic step spans several masters. If a Store also implements
+// driver.StoreChecker, a node checks it when it starts.
 type Store interface {
 	driver.Driver
 	series.Numbered
@@ -29,55 +29,55 @@ type Store interface {
 
 // Config configures a Node. Only Store and Jobs are required.
 type Config struct {
-	// Name is shown in logs and journal, with a random part behind it that makes
-	// it unique: [A-Za-z0-9][A-Za-z0-9._-]{0,62}. Empty: the host's name.
+	// Name is shown in logs and in the journal, followed by a random part that makes it unique. It
+	// must match [A-Za-z0-9][A-Za-z0-9._-]{0,62}. Empty: the host's name.
 	Name string
-	// Namespace is the beginning of run ids, which keeps those of two applications
-	// apart. Empty: the store's own, or "cronce" if it has none (driver.Namespaced).
+	// Namespace is the beginning of run ids. It keeps the run ids of two applications
+	// apart. Empty: the store's own namespace (driver.Namespaced), or "cronce" if it has none.
 	Namespace string
-	// Store decides. All nodes of a cluster share one.
+	// Store decides each tick. All nodes of a cluster share one store.
 	Store Store
 	// Jobs are registered before Run; more can be added with Add.
 	Jobs []Job
 	// Middleware wraps the functions of all jobs: the first is the outermost. Empty: none.
 	Middleware []Middleware
-	// Logger gets the log lines, each with the time of its event. Nothing of the scheduler
-	// waits for it: one goroutine calls its handler, and if that is slow, up to 16,384 lines
-	// with up to 16 MiB of text wait. Later ones are lost, and so are lines for which the
-	// handler returns an error, panics or ends its goroutine. The next line that is written
-	// has a line "log lines lost" with their count before it, and Stats counts them all. A
-	// change of the level is noticed within a second. Nil: none.
+	// Logger gets the log lines, each with the time of its event. The scheduler never waits for
+	// it: one goroutine calls its handler. If the handler is slow, up to 16,384 lines with up to
+	// 16 MiB of text wait: the oldest ones and the newest. The lines between these are lost, and
+	// so are lines for which the handler returns an error, panics or ends its goroutine. After a
+	// loss, the next line that is written follows a line "log lines lost" with the count, and
+	// Stats has the total. A change of the level takes effect within a second. Nil: no log.
 	Logger *slog.Logger
-	// Observers are notified of each event on this node, for metrics, traces or alerts. Each
-	// has a queue and a goroutine of its own. Nothing of the scheduler waits for it: if it is
-	// slow, up to 16,384 events wait, and others are dropped. The first and the last are kept.
-	// An event in which it panics or ends its goroutine counts as dropped, and is logged. The
-	// next event has the number of those that were dropped, and Stats counts all. Run delivers
-	// what waits before it returns, for up to CancelGrace. Empty: none.
+	// Observers are notified of each event on this node, for metrics, traces or alerts. Each has a
+	// queue and a goroutine of its own, and the scheduler never waits for it. If an Observer is
+	// slow, up to 16,384 events wait: the oldest ones and the newest. The events between these are
+	// dropped. If an Observer panics or ends its goroutine, the event counts as dropped and the
+	// failure is logged. The next event has the number of dropped events, and Stats has the total.
+	// Before Run returns, it delivers the waiting events, for up to CancelGrace. Empty: none.
 	Observers []Observer
-	// Zone is the zone of specs that name none. Nil: UTC, never the machine's TZ. It
-	// must be one of the time zone database, as time.LoadLocation gives it: its name is
-	// what is recorded. For UTC+8 that is Etc/GMT-8.
+	// Zone is the zone of specs that name none. It must come from the time zone database, as
+	// time.LoadLocation returns it, because its name is recorded. For UTC+8 use Etc/GMT-8. Nil:
+	// UTC, never the machine's TZ.
 	Zone *time.Location
-	// Concurrency is how many runs this node has at once. Zero: 1000. Negative:
-	// no bound. Without a free slot a tick is left to the other nodes, and is
-	// claimed once a slot is free if no other node took it.
+	// Concurrency is the number of runs that this node has at once. Without a free slot the node
+	// leaves a tick to the other nodes; it claims the tick once a slot is free, if no other node
+	// took it. Zero: 1000. Negative: no bound.
 	Concurrency int
-	// Grace is how long a drain waits for runs before it ends their contexts. Zero: 20s.
+	// Grace is how long a drain waits for runs before it cancels their contexts. Zero: 20s.
 	Grace time.Duration
-	// CancelGrace is how long a run may go on after its context ended before it is
-	// named in the log, and how long a drain waits for it then. Zero: 5s.
+	// CancelGrace is how long a run may continue after its context ended before the log names it,
+	// and how long a drain then waits for it. Zero: 5s.
 	CancelGrace time.Duration
-	// Spread is how long a node leaves ticks to the node whose share they are.
-	// Zero: 25ms. Negative: not at all.
+	// Spread is how long a node waits before it claims a tick that belongs to another node's share.
+	// Zero: 25ms. Negative: no wait.
 	Spread time.Duration
 	// StoreTimeout bounds one request to the store. Zero: 2s.
 	StoreTimeout time.Duration
-	// ClockWarn is how far this machine's clock may be off the store's before it
-	// is warned of. Zero: 500ms.
+	// ClockWarn is the offset between this machine's clock and the store's above which the node
+	// logs a warning. Zero: 500ms.
 	ClockWarn time.Duration
-	// ClockOffset shifts what this node believes the time to be. It is for tests:
-	// it changes nothing but the warning.
+	// ClockOffset shifts the time that this node reads from its machine. It is for tests: it
+	// changes only the warning.
 	ClockOffset time.Duration
 }
 
@@ -86,7 +86,7 @@ var (
 	nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 )
 
-// withDefaults fills in what is zero.
+// withDefaults replaces zero fields by their defaults.
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
 		c.Name, _ = os.Hostname()
@@ -124,7 +124,7 @@ func orDefault(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// faults returns what is wrong with the configuration itself, not its jobs.
+// faults returns the faults of the configuration itself, without the faults of its jobs.
 func (c *Config) faults() (errs []error) {
 	if c.Store == nil {
 		errs = append(errs, errors.New("store: is nil, a lock store is needed"))

@@ -1,34 +1,32 @@
-// Package scheduler runs jobs on a cluster of identical nodes: every node has the
-// same jobs, and for each tick one of them runs the job's function.
+// Package scheduler runs jobs on a cluster of identical nodes: every node has the same jobs, and
+// for each tick one of the nodes runs the job's function.
 //
-// # What is promised
+// # The promise
 //
-// For every job and every tick there is one recorded verdict: it ran, or it did
-// not, with the reason. At most one node is started for a tick, whatever the
-// clocks of the nodes, lost replies, retries and pauses, while the store keeps its
-// data. If that node dies, the job's [Takeover] says whether the tick is lost or
-// runs again with a higher fence. A run's context ends before another node can be
-// granted its tick, or, unless [OverlapAllow], another tick of its job.
+// Every tick of every job gets one recorded verdict: the tick ran, or it did not run, with the
+// reason. At most one node starts a tick, regardless of the clocks of the nodes and of lost,
+// repeated or delayed replies, while the store keeps its data. If that node dies, the job's
+// [Takeover] decides whether the tick is lost or runs again with a higher fence. A run's context
+// ends before another node can be granted its tick, or, unless [OverlapAllow], another tick of its
+// job.
 //
-// # What is not
+// # The limits
 //
-// Exactly one side effect. A process that was stopped and continues runs on for a
-// moment without its right: give [Run].Fence to whatever can refuse a lower one,
-// call [Run.Check] right before what cannot be taken back, and use [Run].ID as the
-// idempotency key for the outside world. A store that loses what it had
-// acknowledged, as a failover can, may grant a tick again; the fence still grows.
+// The scheduler cannot promise exactly one side effect. A process that was stopped and continues
+// still runs for a moment after it lost its right to run. Therefore pass [Run].Fence to any
+// resource that can refuse a lower fence, call [Run.Check] right before an action that cannot be
+// undone, and use [Run].ID as the idempotency key for other systems. A store that loses
+// acknowledged writes, as a failover can, may grant a tick again; the fence still grows.
 //
 // # How a tick runs
 //
-// A [Node] computes the ticks of all its jobs from their specs, on the store's
-// clock: its own clock has no say. When a tick is due it claims it from the
-// [Store], which decides in one atomic step: granted, or settled with a reason. A
-// claim is sent up to 10 ms before the tick if answers take a while; what is
-// granted waits for the tick. While more than 256 ticks of a node are on their way
-// to a start, the ends of its runs wait for them, 250 ms at most.
-// Nodes that are not first for a tick by a hash leave it to the one that is for a
-// moment, which spreads the work. There is no leader, and no list of nodes is
-// needed to be right.
+// A [Node] computes the ticks of all its jobs from their specs, on the store's clock; its own clock
+// has no influence. When a tick is due, the node claims it from the [Store], which decides in one
+// atomic step: granted, or settled with a reason. If replies take a while, the node sends the claim
+// up to 10 ms before the tick; a granted run still waits for its tick. While more than 256 ticks of
+// a node are on their way to a start, the ends of its runs wait for them, for up to 250 ms. A hash
+// decides which node is first for a tick. The other nodes wait a moment before they claim it, which
+// spreads the work. There is no leader, and correctness needs no list of nodes.
 //
 //	due ── claim ──┬─ granted ── run ──┬─ ended: ok, failed, panic, timeout, replaced
 //	   ▲           ├─ passed: another  ├─ interrupted by a drain: run again, or ended
@@ -36,26 +34,25 @@
 //	   │           └─ skipped, superseded, missed, paused
 //	   └── doubt: no answer of the store; asked again by the same owner
 //
-// Doubt is never taken for an answer: without one nothing runs, and a claim whose
-// reply was lost is repeated until it is known whether it was granted.
+// Doubt is never taken for an answer. Without an answer nothing runs, and a claim whose reply was
+// lost is repeated until the node knows whether it was granted.
 //
 // # When something fails
 //
-// A node asks its store first whether it is fit for what is promised. If it is not,
-// as a Redis that evicts keys or a client that repeats requests, [Node.Run] returns
-// at once; a risk is logged.
+// A node first checks whether its store can keep the promise. If it cannot, for example a Redis
+// that evicts keys or a client that repeats requests, [Node.Run] returns at once. A mere risk is
+// logged.
 //
-// While the store cannot be reached nothing starts, and runs end when their leases
-// can no longer be trusted. When it is back, the ticks that passed go through the
-// job's [Misfire]. A tick whose first attempt cannot start inside its deadline is
-// missed. A node that drains ([Node.Run]) keeps what runs until its grace is over.
-// Every verdict is a line in the job's journal, and package
-// [github.com/cronce/cronce/scheduler/verify] checks it.
+// While the store cannot be reached nothing starts, and runs end when their leases can no longer be
+// trusted. When the store is back, the job's [Misfire] decides about the ticks that passed. A tick
+// whose first attempt cannot start before its deadline is missed. A node that drains ([Node.Run])
+// lets its runs continue until its grace is over. Every verdict is a line in the job's journal, and
+// package [github.com/cronce/cronce/scheduler/verify] checks the journal.
 //
 // # Logs and events
 //
-// One line when a run starts and one when it ends, on the winning node only; the
-// messages and keys are constant. Losing a tick to another node is debug. An [Observer]
-// gets all other lines as typed events; package
-// [github.com/cronce/cronce/scheduler/metrics] counts them for Prometheus.
+// A run has one line when it starts and one when it ends, on the winning node only. The messages
+// and keys are constant. A tick that another node won is logged at level debug. An [Observer] gets
+// all other lines as typed events; package [github.com/cronce/cronce/scheduler/metrics] counts them
+// for Prometheus.
 package scheduler

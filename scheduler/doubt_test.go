@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Whatever happens to requests and replies on their way, each tick runs once and
-// none inside its deadline is missed.
+// Requests and replies suffer various faults on their way. Each tick still runs once, and none
+// inside its deadline is missed.
 func TestDoubt(t *testing.T) {
 	for name, spoil := range map[string]func(seed uint64) func(string) fault{
 		"every third reply lost":        nth(3, fault{lost: lostReply}),
@@ -36,7 +36,7 @@ func TestDoubt(t *testing.T) {
 					n.wire.spoil(spoil(uint64(i)))
 					n.run()
 				}
-				c.pass(40 * time.Second) // with what is lost, nodes start slowly
+				c.pass(40 * time.Second) // nodes start slowly because of lost requests
 				opened := map[string]int{}
 				for _, j := range c.jobs {
 					opened[j.Name] = len(c.ran(j.Name))
@@ -82,8 +82,8 @@ func upTo(d time.Duration) func(uint64) func(string) fault {
 	}
 }
 
-// The store is down for ten seconds and comes back: each node tells both once,
-// nothing runs without a claim, and what became due meanwhile runs when it is back.
+// The store is down for ten seconds and comes back. Each node logs both once, nothing runs without
+// a claim, and the ticks that became due meanwhile run when the store is back.
 func TestStoreDown(t *testing.T) {
 	for name, f := range map[string]fault{"silent": {lost: lostRequest}, "refusing": {lost: lostRequest, reset: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestStoreDown(t *testing.T) {
 	}
 }
 
-// A long outage does not pile up requests: what can no longer matter is given up.
+// A long outage does not pile up requests: requests that no longer matter are given up.
 func TestLongOutage(t *testing.T) {
 	for name, f := range map[string]fault{"silent": {lost: lostRequest}, "refusing": {lost: lostRequest, reset: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -9,10 +9,9 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// drain ends a node in order: it claims nothing more, waits for the runs within the grace
-// while their leases are renewed, ends their contexts, waits again, and lets the ends reach
-// the store. Runs that go on all the same keep their leases until their functions return or
-// the process ends.
+// drain stops a node in order. It stops claiming, waits for the runs within the grace while it
+// renews their leases, cancels their contexts, waits again, and lets the ends reach the store. Runs
+// that still go on keep their leases until their functions return or the process ends.
 func (n *Node) drain() error {
 	n.events.nodeDraining()
 	n.registry.close()
@@ -29,14 +28,14 @@ func (n *Node) drain() error {
 	return fmt.Errorf("scheduler: %d runs ignored the end of their context: %s", len(left), strings.Join(left, ", "))
 }
 
-// An unfinished counts the work that a drain waits for, with some names.
+// An unfinished counts the work that a drain waits for, with some of its names.
 type unfinished struct {
 	claims, runs, ends     int // ends that the store has not answered
 	namedClaims, namedRuns []string
 }
 
-// unfinished returns what a drain waits for. An answer registers its runs before it counts as
-// taken, so the claims come first.
+// unfinished returns the work that a drain waits for. It reads the claims first: an answer
+// registers its runs before its claim no longer counts, so no run is overlooked in between.
 func (n *Node) unfinished() (u unfinished) {
 	u.namedClaims, u.claims = n.dispatcher.InDoubt(health.MostListed)
 	u.namedRuns, u.runs, u.ends = n.runs.Unfinished(health.MostListed)
@@ -45,14 +44,14 @@ func (n *Node) unfinished() (u unfinished) {
 
 func (u *unfinished) count() int { return u.claims + u.runs + u.ends }
 
-// A drain that waits logs what for after firstWaits, and then every nextWaits.
+// A drain that still waits logs its unfinished work after firstWaits, and then every nextWaits.
 const (
 	firstWaits = time.Second
 	nextWaits  = 5 * time.Second
 )
 
-// waitUntilQuiet waits until no claim is in doubt, no run is left, and the store has answered
-// every end, or for so long. Claims in doubt are repeated meanwhile.
+// waitUntilQuiet waits until no claim is in doubt, no run is left, and the store has answered every
+// end, for at most limit. Claims in doubt are repeated meanwhile.
 func (n *Node) waitUntilQuiet(limit time.Duration) {
 	over, line := time.NewTimer(limit), time.NewTimer(firstWaits)
 	defer over.Stop()

@@ -9,12 +9,12 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// soon is more than a drain takes that waits for nothing.
+// soon is longer than a drain takes that waits for nothing.
 const soon = 10 * time.Millisecond
 
-// A drain of an idle node waits for no claim that was certainly not granted: the store refused
-// it, the node could not connect, or the store cannot read what it has of the job. It waits for
-// one whose answer was lost.
+// A drain of an idle node does not wait for a claim that was certainly not granted: the store
+// refused it, the node could not connect, or the store cannot read the data of the job. It waits
+// for a claim whose answer was lost.
 func TestDrainWaitsForDoubtAlone(t *testing.T) {
 	every := func(f fault) func(n *node) {
 		return func(n *node) { n.wire.spoil(func(string) fault { return f }) }
@@ -47,7 +47,7 @@ func TestDrainWaitsForDoubtAlone(t *testing.T) {
 				c.nodes[0].wire.spoil(nil)
 				c.nodes[0].wire.spoilKeys()
 				c.pass(time.Minute)
-				c.start() // which decides what is left
+				c.start() // the new node decides the remaining ticks
 				c.pass(30 * time.Second)
 				if lines := c.logged("drain waits"); (len(lines) > 0) != test.waits {
 					t.Errorf("%d lines say what the drain waits for", len(lines))
@@ -57,8 +57,8 @@ func TestDrainWaitsForDoubtAlone(t *testing.T) {
 	}
 }
 
-// A claim that may have been granted stays in doubt although a later request of it is refused
-// for certain: it is asked for again when the store permits that, and the tick is given back.
+// A claim that may have been granted stays in doubt even if a later request of it is certainly
+// refused. It is repeated when the store permits it, and the tick is given back.
 func TestRefusalAfterDoubt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 10 * time.Minute, Func: nothing})
@@ -85,7 +85,7 @@ func TestRefusalAfterDoubt(t *testing.T) {
 	})
 }
 
-// The log names what a drain waits for: first after a second, then every five.
+// The log names the work that a drain waits for: first after a second, then every five.
 func TestDrainSaysWhy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Func: takes(12 * time.Second)})
@@ -100,8 +100,8 @@ func TestDrainSaysWhy(t *testing.T) {
 	})
 }
 
-// A run that only waits for its next try is interrupted by a drain at once, also one whose try
-// fails during the drain. It is given back.
+// A drain at once interrupts a run that only waits for its next try, including a run whose try
+// fails during the drain. The run is given back.
 func TestDrainEndsPausesBetweenTries(t *testing.T) {
 	for name, works := range map[string]time.Duration{"pauses": 0, "works": 5 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestDrainEndsPausesBetweenTries(t *testing.T) {
 	}
 }
 
-// A node that is stopped while it opens its jobs, or joins, leaves the list of nodes, and warns
-// of nothing that the stop itself cut.
+// A node that is stopped while it opens its jobs, or joins, leaves the list of nodes. It logs no
+// warning about a request that the stop itself cut short.
 func TestStoppedWhileOpening(t *testing.T) {
 	for _, op := range []string{"open", "beat", "now"} {
 		t.Run(op, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestStoppedWhileOpening(t *testing.T) {
 	}
 }
 
-// A request that is cut short when a drain ends shows nothing about the store.
+// A request that is cut short when a drain ends proves nothing about the store.
 func TestDrainCutsPeeks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 1s", Func: nothing})
@@ -230,7 +230,7 @@ func TestTimeoutIsADeadline(t *testing.T) {
 	})
 }
 
-// A drain that waits for an answer alone is over with it.
+// A drain that only waits for an answer ends with it.
 func TestDrainEndsWithTheLastAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})
@@ -253,7 +253,7 @@ func TestDrainEndsWithTheLastAnswer(t *testing.T) {
 		}
 		n.wire.spoil(nil)
 		n.wire.spoilKeys()
-		c.start() // which decides the tick
+		c.start() // the new node decides the tick
 		c.pass(30 * time.Second)
 	})
 }

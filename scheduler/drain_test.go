@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A drain claims nothing more, keeps the lease of what runs, and ends with the
-// last run, not with its grace; the other nodes go on.
+// A node that drains claims nothing more, keeps the leases of its runs, and ends with the last run,
+// not with its grace. The other nodes go on.
 func TestDrain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "long", Spec: "@every 5m", Lease: 3 * time.Second, Func: takes(17 * time.Second)},
@@ -40,8 +40,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A node that reads the state of its jobs while it drains plans nothing: it ends
-// with its last run, and does not wait for the lease of a run it has seen.
+// A node that reads the state of its jobs while it drains plans nothing: it ends with its last run,
+// and does not wait for the lease of a run that it has seen.
 func TestDrainPlansNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1m", Lease: time.Minute, Func: takes(15 * time.Second)})
@@ -56,8 +56,8 @@ func TestDrainPlansNothing(t *testing.T) {
 	})
 }
 
-// After the grace the contexts end with ErrDrained; what ends then is released as
-// interrupted before Run returns.
+// After the grace the contexts end with ErrDrained. Runs that end then are released as interrupted
+// before Run returns.
 func TestDrainCancels(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Interrupted: scheduler.InterruptedLost, Func: takes(time.Minute)})
@@ -75,9 +75,8 @@ func TestDrainCancels(t *testing.T) {
 	})
 }
 
-// A run that ignores the end of its context is named by Run's error and in the
-// log. It keeps its lease: nobody else runs the tick, and when it has ended after
-// all that is recorded.
+// A run that ignores the end of its context is named by Run's error and in the log. It keeps its
+// lease, so no other node runs the tick. When it ends after all, its end is recorded.
 func TestDrainIgnored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 1h", Lease: 3 * time.Second, Takeover: scheduler.TakeoverRerun, Func: ignores(time.Minute)})
@@ -97,9 +96,9 @@ func TestDrainIgnored(t *testing.T) {
 	})
 }
 
-// A claim whose reply was lost when the drain began is asked for again and, if it
-// was granted, given back as unstarted: another node runs the tick, as the first
-// attempt, long before the lease would have ended.
+// A claim whose reply was lost when the drain began is repeated. If it was granted it is given back
+// as unstarted: another node runs the tick, as the first attempt, long before the lease would have
+// ended.
 func TestDrainInDoubt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 10 * time.Minute, Func: nothing})
@@ -127,8 +126,8 @@ func TestDrainInDoubt(t *testing.T) {
 	})
 }
 
-// A drain waits until a request of it that is still on its way can no longer be
-// granted: else the tick would belong to a node that is gone.
+// A drain waits until a request of it that is still on its way can no longer be granted. Otherwise
+// the tick would belong to a node that is gone.
 func TestDrainOutlivesItsRequests(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 10 * time.Minute, Func: nothing})
@@ -152,8 +151,8 @@ func TestDrainOutlivesItsRequests(t *testing.T) {
 	})
 }
 
-// A grant that arrives when the grace of a drain is over is given back unstarted,
-// although its claim was sent before the drain.
+// A grant that arrives when the grace of a drain is over is given back unstarted, although its
+// claim was sent before the drain.
 func TestGrantAfterTheGrace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing})
@@ -179,8 +178,8 @@ func TestGrantAfterTheGrace(t *testing.T) {
 	})
 }
 
-// A grant that arrives when its lease lives but can no longer be trusted is given back
-// unstarted, and the tick is run all the same.
+// A grant that arrives when its lease is alive but can no longer be trusted is given back
+// unstarted, and the tick still runs.
 func TestGrantTooLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Lease: time.Second, Func: nothing})

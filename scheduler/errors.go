@@ -6,10 +6,10 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/runs"
 )
 
-// The causes, beside lock.ErrLost, with which a run's context ends. Match them
-// with errors.Is(context.Cause(ctx), …).
+// These are the causes with which a run's context ends, besides lock.ErrLost. Match them with
+// errors.Is(context.Cause(ctx), …).
 var (
-	ErrTimeout  = runs.ErrTimeout  // the job's timeout is over
+	ErrTimeout  = runs.ErrTimeout  // the job's timeout has passed
 	ErrReplaced = runs.ErrReplaced // a newer tick waits for the end of this run
 	ErrDrained  = runs.ErrDrained  // the node's drain is over
 )
@@ -17,19 +17,18 @@ var (
 // ErrSkipped is wrapped by each error of Skip.
 var ErrSkipped = runs.ErrSkipped
 
-// Skip returns an error with which a job's function says that it found nothing to do. The run
-// ends with the outcome skipped and with the reason as its error: that is no failure, it is not
-// repeated, and Run.Last stays at the tick before. Such errors are found also in one that wraps
-// them.
+// Skip returns an error that a job's function returns when it found nothing to do. The run ends
+// with the outcome skipped and with the reason as its error. A skipped run is no failure, is not
+// repeated, and does not change Run.Last. Skip also takes effect if another error wraps it.
 func Skip(reason string) error { return runs.Skip(reason) }
 
-// Permanent returns an error with which a job's function says that another try would fail too:
-// the run fails at once, whatever Job.Retry says. It has the text of err and wraps it. If err is
-// nil, so is Permanent's.
+// Permanent returns an error that a job's function returns when another try would fail too: the run
+// fails at once, regardless of Job.Retry. The error has the text of err and wraps it. If err is
+// nil, Permanent returns nil.
 func Permanent(err error) error { return runs.Permanent(err) }
 
-// RetryAfter returns an error with which a job's function says when to try again: d after it
-// returned, instead of the wait of Job.Retry, and also if that is longer than Retry.Max. It does
-// not add a try, and none begins after Job.Timeout or Retry.For. It has the text of err and wraps
-// it. If err is nil, so is RetryAfter's.
+// RetryAfter returns an error with which a job's function sets the time of the next try: d after
+// the function returned, in place of the wait of Job.Retry, even if d is longer than Retry.Max. It
+// adds no try to Retry.Tries, and no try begins after Job.Timeout or Retry.For. The error has the
+// text of err and wraps it. If err is nil, RetryAfter returns nil.
 func RetryAfter(d time.Duration, err error) error { return runs.RetryAfter(d, err) }

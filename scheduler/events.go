@@ -20,9 +20,9 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
-// events is the one place from which what happens on a node goes to the log and to the
-// Observers. Messages and keys are constant, since programs read them. Loggers and Observers
-// are the user's code: each has a queue, and no goroutine that uses events waits for them.
+// events is the only path from the events of a node to the log and to the Observers. Messages and
+// keys are constant, because programs read them. Loggers and Observers are user code: each has a
+// queue, and no goroutine that uses events waits for them.
 type events struct {
 	log       *delivery.Handler // with the node
 	observers []*observation
@@ -30,10 +30,10 @@ type events struct {
 	clock     *clock.Clock
 
 	mu        sync.Mutex
-	panicked  time.Time            // when the log had a panic of an Observer last
-	regressed time.Time            // when the log had a mark that regressed last; zero: never
-	fenced    map[string]time.Time // when the log had a fence ahead last
-	ahead     map[string]int64     // the marks in the future that were logged
+	panicked  time.Time            // when the last panic of an Observer was logged
+	regressed time.Time            // when the last regressed mark was logged; zero: never
+	fenced    map[string]time.Time // when the last fence ahead was logged, by job
+	ahead     map[string]int64     // the marks in the future that were logged, by job
 }
 
 func newEvents(log *slog.Logger, to []Observer, node string, c *clock.Clock) *events {
@@ -46,23 +46,23 @@ func newEvents(log *slog.Logger, to []Observer, node string, c *clock.Clock) *ev
 	return e
 }
 
-// enabled reports whether lines of a level are written.
+// enabled reports whether the log has lines of this level.
 func (e *events) enabled(level slog.Level) bool {
 	return e.log.Enabled(context.Background(), level)
 }
 
-// write queues a line. It names no place in the source: a line of the node's is not about
-// its code.
+// write queues a line. The line has no source position: it describes the node, not its code.
 func (e *events) write(level slog.Level, message string, attrs ...slog.Attr) {
 	if !e.enabled(level) {
 		return
 	}
 	line := slog.NewRecord(time.Now(), level, message, 0)
 	line.AddAttrs(attrs...)
-	_ = e.log.Handle(context.Background(), line) // it is nil: the line is queued
+	_ = e.log.Handle(context.Background(), line) // always nil: Handle only queues the line
 }
 
-// wanted reports whether there is an Observer, for callers to which an event costs something.
+// wanted reports whether there is an Observer, so that callers can skip events that are costly to
+// make.
 func (e *events) wanted() bool { return len(e.observers) > 0 }
 
 // add queues an event for each Observer.
@@ -76,8 +76,8 @@ func (e *events) add(event Event) {
 	}
 }
 
-// end queues the last event, and delivers lines and events for up to limit. The error says
-// how many events were not taken. Lines that were not are counted.
+// end queues the last event, and delivers lines and events for up to limit. The error names the
+// number of events that were not delivered. Lines that were not delivered are counted.
 func (e *events) end(limit time.Duration) error {
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
@@ -96,7 +96,7 @@ func (e *events) end(limit time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// lost returns how many lines of the log and how many events were not taken.
+// lost returns the number of log lines and of events that were not delivered.
 func (e *events) lost() (lines, events int64) {
 	for _, o := range e.observers {
 		events += o.queue.Lost()
@@ -114,7 +114,7 @@ func (e *events) drainWaits(u unfinished) {
 		slog.Int("claims", u.claims), slog.String("claim_names", health.List(u.namedClaims, u.claims)), slog.Int("ends", u.ends))
 }
 
-// info publishes an event that is an info line without keys.
+// info publishes an event whose log line has level info and no keys.
 func (e *events) info(kind EventKind) {
 	e.add(Event{Kind: kind})
 	e.write(slog.LevelInfo, string(kind))
@@ -157,7 +157,7 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 	if !log {
 		return
 	}
-	if f != nil && f.Stack != nil { // kept off the line of the outcome, whose keys are constant
+	if f != nil && f.Stack != nil { // not in the outcome's line, whose keys are constant
 		e.write(slog.LevelError, "run panicked", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
 			slog.Int64("fence", r.Lease.Fence()), slog.String("stack", string(f.Stack)))
 	}
@@ -165,14 +165,15 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 		slog.String("outcome", outcome), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("err", f.Text()))
 }
 
-// TryFailed logs a try after which there is another. The last one is the run's end.
+// TryFailed logs a failed try that is followed by another one. The end of the run reports the last
+// try.
 func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
 	e.addRun(r, Event{Kind: EventTryFailed, Err: f.Text()})
 	e.write(slog.LevelWarn, "try failed", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
 		slog.Int64("fence", r.Lease.Fence()), slog.Int("try", try), slog.String("err", f.Text()))
 }
 
-// RenewalLate logs a run whose lease ends soon, because no renewal was answered.
+// RenewalLate logs a run whose lease ends soon because no renewal was answered.
 func (e *events) RenewalLate(r *runs.Attempt, left time.Duration) {
 	e.addRun(r, Event{Kind: EventRenewalLate, Left: left})
 	e.write(slog.LevelWarn, "renewal late", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
@@ -201,7 +202,7 @@ func (e *events) Unreplicated(s claims.Short) {
 	e.write(slog.LevelWarn, "claim not replicated", jobKey(s.Job), tick(s.Tick), slog.Int("want", s.Want), slog.Int("acked", s.Acked))
 }
 
-// NamesWinners reports whether the log has the node that won a tick.
+// NamesWinners reports whether the log names the node that won a tick.
 func (e *events) NamesWinners() bool { return e.enabled(slog.LevelDebug) }
 
 func (e *events) Waiting(j *job.Job, t int64) {
@@ -218,8 +219,8 @@ func (e *events) Missed(j *job.Job, t int64, count int, reason string) {
 	e.write(slog.LevelWarn, "tick missed", jobKey(j), tick(t), slog.Int("count", count), slog.String("reason", reason))
 }
 
-// MarkAhead logs, once, a mark in the future of the store's clock: until the clock has come
-// there, or the mark was rewound, the job does not run.
+// MarkAhead logs, once, a mark that is ahead of the store's clock. The job does not run until the
+// clock reaches the mark or the mark is rewound.
 func (e *events) MarkAhead(j *job.Job, mark int64) {
 	e.mu.Lock()
 	known := e.ahead[j.Name] == mark
@@ -232,8 +233,8 @@ func (e *events) MarkAhead(j *job.Job, mark int64) {
 	e.write(slog.LevelError, "mark ahead", jobKey(j), slog.String("mark", text.Tick(mark)))
 }
 
-// FenceAhead logs a job that has a fence far in the future, first and then once a minute:
-// the store grants nothing under it, and all else.
+// FenceAhead logs a job whose fence is far in the future, at first and then once a minute. The
+// store grants nothing under this fence, and grants every other key.
 func (e *events) FenceAhead(f claims.Fenced) {
 	now := time.Now()
 	e.mu.Lock()
@@ -248,11 +249,11 @@ func (e *events) FenceAhead(f claims.Fenced) {
 	}
 }
 
-// regressPause is how long the line about the regressed mark of one job stands for those of
-// others: a store that was emptied has lost them all.
+// regressPause is how long one line about a regressed mark replaces the lines of other jobs: a
+// store that was emptied has lost the marks of all jobs.
 const regressPause = 10 * time.Second
 
-// StoreForgot logs that the store has lost what it had decided.
+// StoreForgot logs that the store has lost decisions that it had recorded.
 func (e *events) StoreForgot(r claims.Regressed) {
 	now := time.Now()
 	e.mu.Lock()
@@ -275,8 +276,8 @@ func (e *events) storeRisk(r driver.Risk) {
 
 func (e *events) StoreReplaced(server string) {
 	e.storeRisk(driver.Risk{Topic: "restart", Server: server,
-		Text: "the server was restarted or replaced: what it had neither written to disk nor replicated is gone",
-		Fix:  "if ticks were decided just before, look at them with cronce verify"})
+		Text: "the server was restarted or replaced: data that it had neither written to disk nor replicated is lost",
+		Fix:  "if ticks were decided just before, check them with cronce verify"})
 }
 
 func (e *events) SpecsDiffer(j *job.Job, own, other string) {
@@ -284,7 +285,7 @@ func (e *events) SpecsDiffer(j *job.Job, own, other string) {
 	e.write(slog.LevelWarn, "specs differ", jobKey(j), slog.String("spec", own), slog.String("other", other))
 }
 
-// storeUnreachable names what fails, each with the reason in words.
+// storeUnreachable logs the parts of the store that fail. The text lists each with its reason.
 func (e *events) storeUnreachable(err error, what string) {
 	e.add(Event{Kind: EventStoreUnreachable, Err: errorText(err)})
 	e.write(slog.LevelWarn, "store unreachable", errField(err), slog.String("what", what))
@@ -319,20 +320,19 @@ func (e *events) ClockStepped(d time.Duration) {
 	e.write(slog.LevelError, "clock stepped", slog.Float64("step_ms", float64(d.Microseconds())/1000))
 }
 
-// addRun queues an event of an attempt for the Observer.
+// addRun queues an event of an attempt for the Observers.
 func (e *events) addRun(r *runs.Attempt, event Event) {
 	event.Attempt, event.Fence = r.Attempt, r.Lease.Fence()
 	e.addTick(r.Job, r.Tick, event)
 }
 
-// addTick queues an event of a tick for the Observer.
+// addTick queues an event of a tick for the Observers.
 func (e *events) addTick(j *job.Job, tick int64, event Event) {
 	event.Job, event.Tick = j.Name, time.UnixMilli(tick).UTC()
 	e.add(event)
 }
 
-// observerPanicked logs that an Observer panicked or ended its goroutine, at most once a
-// minute.
+// observerPanicked logs, at most once a minute, that an Observer panicked or ended its goroutine.
 func (e *events) observerPanicked(v any) {
 	now := time.Now()
 	e.mu.Lock()
@@ -355,7 +355,8 @@ func jobKey(j *job.Job) slog.Attr { return slog.String("job", j.Name) }
 
 func tick(ms int64) slog.Attr { return slog.String("tick", text.Tick(ms)) }
 
-// cause is why the context of an attempt ended. It is left out if the context has not.
+// cause returns the cause with which the context of an attempt ended, or an empty attribute if it
+// has not.
 func cause(r *runs.Attempt) slog.Attr {
 	if err := r.Cause(); err != nil {
 		return slog.String("cause", errorText(err))
@@ -365,7 +366,7 @@ func cause(r *runs.Attempt) slog.Attr {
 
 func errField(err error) slog.Attr { return slog.String("err", errorText(err)) }
 
-// errorText is the text of a store's error, cut; empty if there is none.
+// errorText returns the text of an error of the store, cut to its bound, or "" for nil.
 func errorText(err error) string {
 	if err == nil {
 		return ""

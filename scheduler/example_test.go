@@ -38,7 +38,7 @@ func Example() {
 	// Output: report, attempt 1
 }
 
-// Faults are told together, each with its path.
+// Faults are returned together, each with its path.
 func ExampleNew_faults() {
 	_, err := scheduler.New(scheduler.Config{
 		Name:  "pod-1",
@@ -55,7 +55,7 @@ func ExampleNew_faults() {
 	// jobs[1].spec: spec "0 0 30 2 *": day of month "30": never fires: no such day in month "2"
 }
 
-// A function says with its error what is to come of its run. Middleware sees that error too.
+// A function's error decides how its run continues. Middleware gets this error too.
 func ExampleSkip() {
 	ctx, stop := context.WithCancel(context.Background())
 	logging := func(next scheduler.Func) scheduler.Func {
@@ -96,7 +96,7 @@ func ExampleSkip() {
 	// run finished, outcome skipped: no new file
 }
 
-// A gateway says when to come back. What no other try would mend ends the run.
+// A gateway says when to try again. An error that no other try would mend ends the run.
 func ExampleRetryAfter() {
 	ctx, stop := context.WithCancel(context.Background())
 	answers := []error{
@@ -136,7 +136,8 @@ func ExampleRetryAfter() {
 	// run finished failed the order: 404 Not Found
 }
 
-// The middleware of the node is outside that of the job, and the first of each is the outermost.
+// The middleware of the node is outside the middleware of the job, and the first of each is the
+// outermost.
 func ExampleMiddleware() {
 	named := func(name string) scheduler.Middleware {
 		return func(next scheduler.Func) scheduler.Func {
@@ -195,7 +196,7 @@ func ExampleNode_Add() {
 	// scheduler: add: jobs[0].name: "report" is taken by another job
 }
 
-// Jobs come and go while the node runs. Each call is one step: all of it is done, or nothing.
+// Jobs are replaced and removed while the node runs. Each call makes all of its changes, or none.
 func ExampleNode_Replace() {
 	work := func(context.Context, *scheduler.Run) error { return nil }
 	node, err := scheduler.New(scheduler.Config{Name: "pod-1", Store: memlock.New(memlock.Options{}), Jobs: []scheduler.Job{

@@ -22,8 +22,8 @@ type execution struct {
 // Do calls the function.
 func (x *execution) Do(ctx context.Context) error { return x.fn(ctx, &x.run) }
 
-// Ended queues the output that the function has given. An empty one replaces the output of an
-// earlier attempt. The first attempt sends no empty one.
+// Ended queues the output that the function has given. An empty output replaces the output of an
+// earlier attempt, so the first attempt sends none.
 func (x *execution) Ended() {
 	x.output.mu.Lock()
 	defer x.output.mu.Unlock()
@@ -32,17 +32,17 @@ func (x *execution) Ended() {
 	}
 }
 
-// executions makes executions of attempts. It is safe for concurrent use.
+// executions makes the executions of attempts. It is safe for concurrent use.
 type executions struct {
 	namespace string
 	node      string
 	logger    *slog.Logger
 	registry  *registry
-	outputs   *outputs // nil: the store keeps none
+	outputs   *outputs // nil: the store keeps no outputs
 	last      atomic.Pointer[tickText]
 }
 
-// work returns the call of the job's function with what an attempt is.
+// work returns an execution that calls the job's function with the Run of an attempt.
 func (x *executions) work(a *runs.Attempt) runs.Work {
 	e := &execution{fn: x.registry.function(a.Job), outputs: x.outputs}
 	e.run = Run{
@@ -59,7 +59,7 @@ func (x *executions) work(a *runs.Attempt) runs.Work {
 	return e
 }
 
-// tickText formats a tick. Many jobs share an instant, so the last one is kept.
+// tickText formats a tick. It keeps the last text, because many jobs share an instant.
 func (x *executions) tickText(ms int64) string {
 	if last := x.last.Load(); last != nil && last.ms == ms {
 		return last.text

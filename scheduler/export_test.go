@@ -9,10 +9,10 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
-// MaxLead is how long before it is due a tick is claimed at most.
+// MaxLead is the longest time before its tick at which a claim is sent.
 const MaxLead = dispatch.MaxLead
 
-// DueAt is when a tick of a job is to be claimed, with its jitter.
+// DueAt returns when a tick of a job is to be claimed, with its jitter.
 func DueAt(j *Job, zone *time.Location, tick time.Time) time.Time {
 	s, err := j.faults("job", zone)
 	if err != nil {
@@ -24,19 +24,19 @@ func DueAt(j *Job, zone *time.Location, tick time.Time) time.Time {
 	return time.UnixMilli(e.DueAt(tick.UnixMilli()))
 }
 
-// Free returns how many more runs the node has room for.
+// Free returns the number of free slots of the node.
 func (n *Node) Free() int {
 	free, _ := n.dispatcher.Load()
 	return free
 }
 
-// Pending returns how many claims have no verdict.
+// Pending returns the number of claims without a verdict.
 func (n *Node) Pending() int {
 	_, pending := n.dispatcher.Load()
 	return pending
 }
 
-// StandardError is where the node tells that its logger panicked.
+// StandardError sets where the node reports that its logger panicked.
 func (n *Node) StandardError(w io.Writer) { n.events.log.Stderr = w }
 
 // SpecText returns the text of a job's spec as it is recorded.

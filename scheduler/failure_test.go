@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A loaded error panics in each of its methods, and so does what it prints as.
+// A loaded error panics in each of its methods, and so does the panic value that it prints.
 type loaded struct{}
 
 func (loaded) Error() string    { panic("Error panics") }
@@ -34,8 +34,8 @@ type spiteful struct{}
 
 func (spiteful) Error() string { panic(spiteful{}) }
 
-// What a function returns or panics with is the user's code, which may panic in
-// turn: the run has failed, is logged, and the node goes on. So does a retry.
+// The error or panic value of a function is user code, which may panic in turn. The run then has
+// failed, it is logged, and the node goes on. So does a retry.
 func TestLoadedValues(t *testing.T) {
 	var typedNil *fs.PathError
 	for name, test := range map[string]struct {
@@ -67,8 +67,7 @@ func TestLoadedValues(t *testing.T) {
 	}
 }
 
-// A panicking handler is a logger that panics whenever it is asked to write, or asked
-// whether it would.
+// A panickingHandler panics whenever it is to write a line, or to report whether it would.
 type panickingHandler struct{ slog.Handler }
 
 func (h panickingHandler) Enabled(ctx context.Context, level slog.Level) bool {
@@ -87,7 +86,8 @@ func (panickingHandler) Handle(_ context.Context, r slog.Record) error {
 
 func (h panickingHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
-// A logger that panics costs its lines, not the node nor the run; standard error says so.
+// A logger that panics loses its lines, and affects neither the node nor the run; standard error
+// reports it.
 func TestLoggerPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing}, scheduler.Job{Name: "b", Spec: "@every 1m", Func: fails})
@@ -109,7 +109,7 @@ func TestLoggerPanics(t *testing.T) {
 	})
 }
 
-// sayings are what was written, each time.
+// sayings records each text that was written.
 type sayings struct {
 	mu  sync.Mutex
 	all []string
@@ -149,7 +149,7 @@ func TestLongErrors(t *testing.T) {
 	})
 }
 
-// What is refused is shown cut, wherever it is long.
+// Long values are cut in the errors of refused configurations.
 func TestRefusalsAreCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("9", 10<<10)

@@ -14,31 +14,31 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A wire is one node's way to the store.
+// A wire is one node's connection to the store.
 type wire struct {
 	*memlock.Store
 	n *node
 
 	mu    sync.Mutex
-	down  bool                  // nothing arrives, nobody answers
-	fault func(op string) fault // what happens to the next request; may be nil
+	down  bool                  // nothing arrives, and nothing is answered
+	fault func(op string) fault // returns the fate of the next request; may be nil
 
 	silent map[int]bool    // shards that do not answer
-	foul   map[string]bool // keys under which the store has something else
+	foul   map[string]bool // keys under which the store has other data
 }
 
-// Local is false: what happens on a wire can be seen by asking alone, as on a shared store.
+// Local returns false: as on a shared store, only requests reveal the events on a wire.
 func (*wire) Local() bool { return false }
 
-// A fault is what happens to one request.
+// A fault is the fate of one request.
 type fault struct {
 	there, back time.Duration // how long request and reply are on their way
 	lost        loss
-	reset       bool // a loss is an error then, not silence until the request's time is over
-	refused     bool // the store refuses what is asked
+	reset       bool // a loss is an error, instead of silence until the request times out
+	refused     bool // the store refuses the request
 	unsent      bool // the store is gone: no connection can be made
-	broken      bool // the caller has an error at once, and the request travels on
-	deaf        bool // the call ignores its context: it returns when the reply is there
+	broken      bool // the caller gets an error at once, and the request travels on
+	deaf        bool // the call ignores its context: it returns when the reply arrives
 }
 
 type loss uint8
@@ -46,7 +46,7 @@ type loss uint8
 const (
 	delivered loss = iota
 	lostRequest
-	lostReply // after the store did what was asked
+	lostReply // after the store has handled the request
 )
 
 var (
@@ -61,14 +61,14 @@ func (w *wire) cut(down bool) {
 	w.down = down
 }
 
-// spoil sets what happens to requests from now on; nil: nothing.
+// spoil sets the fate of requests from now on; nil: no fault.
 func (w *wire) spoil(f func(op string) fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fault = f
 }
 
-// Shards and Shard let the store be one with several.
+// Shards and Shard make the store one with several shards.
 func (w *wire) Shards() int { return max(w.n.c.shards, 1) }
 
 func (w *wire) Shard(key string) int {
@@ -77,7 +77,7 @@ func (w *wire) Shard(key string) int {
 	return int(h.Sum32() % uint32(w.Shards()))
 }
 
-// silence lets shards not answer from now on, those given alone.
+// silence makes only these shards silent from now on.
 func (w *wire) silence(shards ...int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *wire) silence(shards ...int) {
 	}
 }
 
-// spoilKeys lets the store have something else under these keys from now on.
+// spoilKeys makes the store have other data under these keys from now on.
 func (w *wire) spoilKeys(keys ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,8 +107,8 @@ func (w *wire) unreadable(key string) error {
 	return nil
 }
 
-// next is what happens to a request about these keys. One of several shards waits for
-// the slowest of them.
+// next returns the fate of a request about these keys. A request to several shards waits for the
+// slowest of them.
 func (w *wire) next(op string, keys ...string) fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,8 +123,8 @@ func (w *wire) next(op string, keys ...string) fault {
 	return w.fault(op)
 }
 
-// through sends one request. It travels on whether or not somebody still waits
-// for the answer, so that late requests reach the store too.
+// through sends one request. It travels on even if the caller no longer waits for the answer, so
+// that late requests reach the store too.
 func through[T any](ctx context.Context, w *wire, op string, do func(context.Context) T, doubt func(error) T, keys ...string) T {
 	f := w.next(op, keys...)
 	if f == (fault{}) {
@@ -225,7 +225,7 @@ func (w *wire) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series
 		each(len(es), func(e *series.EndAnswer, err error) { e.Err = err }), keysOf(es, func(e series.EndRequest) string { return e.Key })...)
 }
 
-// Refuses and Explain let errNoPermission be what Redis answers a user without rights.
+// Refuses and Explain make errNoPermission look like the answer of Redis to a user without rights.
 func (w *wire) Refuses(err error) bool { return errors.Is(err, errNoPermission) }
 
 func (w *wire) Explain(err error) string {
@@ -255,7 +255,7 @@ func (w *wire) Leave(ctx context.Context, node string) error {
 		func(err error) error { return err })
 }
 
-// keysOf are the keys that a batch asks about.
+// keysOf returns the keys of a batch.
 func keysOf[T any](all []T, key func(T) string) (keys []string) {
 	for _, one := range all {
 		keys = append(keys, key(one))
@@ -273,7 +273,7 @@ func replied[T any](v T, err error) reply[T]    { return reply[T]{v, err} }
 func failed[T any](err error) reply[T]          { return reply[T]{err: err} }
 func result[T any](r reply[T]) (v T, err error) { return r.value, r.err }
 
-// A grant is the store's yes, whether or not its reply arrived.
+// A grant is a claim that the store granted, even if its reply was lost.
 type grant struct {
 	number  int64
 	owner   string
@@ -289,8 +289,7 @@ func (c *world) given(job string) []grant {
 	return slices.Clone(c.grants[job])
 }
 
-// granted notes the grants of a batch; an owner that asks again is granted
-// nothing new.
+// granted records the grants of a batch. A repeated request of an owner is no new grant.
 func (c *world) granted(cs []series.Claim, as []series.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +302,7 @@ func (c *world) granted(cs []series.Claim, as []series.Answer) {
 	}
 }
 
-// answered makes the one reading of the store one of each of its masters.
+// answered turns the one reading of the store into one for each of its masters.
 func (c *world) answered(rs []driver.ClockReading) []driver.ClockReading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -322,7 +321,7 @@ func (c *world) answered(rs []driver.ClockReading) []driver.ClockReading {
 	return all
 }
 
-// restart makes others the processes of the store's masters.
+// restart replaces the processes of the store's masters.
 func (c *world) restart(masters ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

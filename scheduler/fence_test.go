@@ -30,8 +30,8 @@ func (s forged) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return as
 }
 
-// A fence far in the future is the trouble of its job: the store is not unreachable for it,
-// also where no other job is claimed. It is logged once a minute and remarked on, by the job's name.
+// A fence far in the future affects only its job: the store does not count as unreachable, even if
+// no other job is claimed. It is logged once a minute and remarked on, with the job's name.
 func TestForgedFenceIsOfOneJob(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var is atomic.Bool

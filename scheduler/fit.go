@@ -13,16 +13,16 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// A store that does not answer whether it is fit is asked again after a pause that
-// doubles up to the longest.
+// If a store does not answer its check, the node repeats the check after a pause that doubles up to
+// fitLongest.
 const (
 	fitPause     = 250 * time.Millisecond
 	fitLongest   = 2 * time.Second
-	fitQuestions = 4 // how many requests a store may need, one after the other
+	fitQuestions = 4 // the most requests that a store sends for its check, one after the other
 )
 
-// fit asks a store that knows whether it is fit, until it answers. Its risks are
-// logged. The error is what refuses the store; it is nil also if ctx ended first.
+// fit checks a store that is a driver.StoreChecker, until it answers. It logs the risks of the
+// store. It returns an error if the store is unfit, and nil if ctx ends first.
 func (n *Node) fit(ctx context.Context) error {
 	store, knows := n.cfg.Store.(driver.StoreChecker)
 	if !knows {

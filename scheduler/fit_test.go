@@ -20,7 +20,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A fitting store answers the question whether it is fit as the test wants.
+// A fitting store answers its check as the test wants.
 type fitting struct {
 	*wire
 	answer func(context.Context) ([]driver.Risk, error)
@@ -43,7 +43,7 @@ func fitted(t *testing.T, answer func(context.Context) ([]driver.Risk, error)) (
 	return c, c.start(), store
 }
 
-// A store that refuses ends the node at once, before anything was claimed.
+// A store that is unfit ends the node at once, before any claim.
 func TestUnfitStore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c, n, store := fitted(t, func(context.Context) ([]driver.Risk, error) {
@@ -65,11 +65,11 @@ func TestUnfitStore(t *testing.T) {
 		}
 		c.wantLogged(0, "store unreachable")
 		c.wantLogged(1, "node stopped")
-		c.jobs = nil // their ticks are nobody's
+		c.jobs = nil // no node is to decide their ticks
 	})
 }
 
-// Risks are told once, and do not keep the node from running.
+// Risks are logged once, and do not keep the node from running.
 func TestStoreRisks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c, _, store := fitted(t, func(context.Context) ([]driver.Risk, error) {
@@ -88,8 +88,8 @@ func TestStoreRisks(t *testing.T) {
 	})
 }
 
-// A store that does not answer is asked again, ever more rarely. Nothing runs and
-// the node is not ready before it does; the log tells once of each.
+// A store that does not answer is checked again at growing intervals. Until it answers nothing runs
+// and the node is not ready; the log has each of the two states once.
 func TestStoreAnswersLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		began := time.Now()
@@ -97,7 +97,7 @@ func TestStoreAnswersLate(t *testing.T) {
 			switch since := time.Since(began); {
 			case since > 2*time.Minute:
 				return nil, nil
-			case since > time.Minute: // silence, instead of an error
+			case since > time.Minute: // silence, in place of an error
 				<-ctx.Done()
 			}
 			return nil, errReset
@@ -124,8 +124,8 @@ func TestStoreAnswersLate(t *testing.T) {
 	})
 }
 
-// A node that still waits for the answer ends when it is asked to, also if the
-// store heeds no context.
+// A node that still waits for the answer ends when it is stopped, even if the store ignores
+// contexts.
 func TestDrainBeforeStoreAnswers(t *testing.T) {
 	for name, answer := range map[string]func(context.Context) ([]driver.Risk, error){
 		"deaf": func(context.Context) ([]driver.Risk, error) {
@@ -155,7 +155,7 @@ type named struct{ *wire }
 
 func (named) Namespace() string { return "shop" }
 
-// Run ids begin with the namespace of the configuration, else the store's.
+// Run ids begin with the namespace of the configuration, or else with the store's.
 func TestNamespaceOfRuns(t *testing.T) {
 	for want, c := range map[string]struct {
 		configured string
@@ -180,7 +180,7 @@ func TestNamespaceOfRuns(t *testing.T) {
 	}
 }
 
-// onRedis runs a node on a real Redis with options of a client as they are.
+// onRedis runs a node on a real Redis with a client that has exactly these options.
 func onRedis(t *testing.T, client *redis.Options, o redislock.Options) (*observer.ObservedLogs, <-chan error) {
 	t.Helper()
 	c := redis.NewClient(client)
@@ -203,14 +203,14 @@ func onRedis(t *testing.T, client *redis.Options, o redislock.Options) (*observe
 	}()
 	t.Cleanup(func() {
 		stop()
-		for range ended { // closed behind what Run returned
+		for range ended { // closed after Run returned
 		}
 	})
 	return logs, ended
 }
 
-// On real servers: what would break the promise ends Run with what to do about it,
-// and leaves nothing behind.
+// On real servers: a fault that would break the promise ends Run with an error that has the repair,
+// and leaves no data behind.
 func TestUnfitRedis(t *testing.T) {
 	t.Parallel()
 	fit := redisserver.Start(t, "--appendonly", "yes")
@@ -250,7 +250,7 @@ func TestUnfitRedis(t *testing.T) {
 	}
 }
 
-// Who allows eviction is warned of it, and the node runs.
+// A configuration that allows eviction gets a warning, and the node runs.
 func TestAllowedEviction(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t, "--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
@@ -263,7 +263,7 @@ func TestAllowedEviction(t *testing.T) {
 	}
 }
 
-// Nodes of one namespace that lay it out differently do not run beside each other.
+// Nodes of one namespace that lay it out differently do not run at the same time.
 func TestLayoutsOfNodes(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)

@@ -9,19 +9,19 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The store forgets everything: the series are opened again with the highest mark
-// that a node has seen, no tick runs twice, and the next ticks run.
+// The store loses all data. The series are opened again with the highest mark that a node has seen,
+// no tick runs twice, and the next ticks run.
 func TestStoreForgets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing},
 			scheduler.Job{Name: "b", Spec: "@every 20s", Takeover: scheduler.TakeoverRerun, Func: takes(15 * time.Second)})
 		c.strange = storeForgot
 		for range 10 {
-			c.pass(47300 * time.Millisecond) // in turn inside and outside a run
+			c.pass(47300 * time.Millisecond) // alternately inside and outside of a run
 			c.store.Forget()
 		}
 		c.pass(5 * time.Minute)
-		if told := len(c.logged("store forgot")); told == 0 || told > 30 { // whose rota comes before the tick tells nothing
+		if told := len(c.logged("store forgot")); told == 0 || told > 30 { // a node whose rota comes before the tick logs nothing
 			t.Errorf("three nodes told %d times of ten losses", told)
 		}
 		ticks := map[time.Time]bool{}
@@ -42,8 +42,8 @@ func TestStoreForgets(t *testing.T) {
 	})
 }
 
-// A store that was emptied has lost the marks of all jobs: a node tells of it once, and
-// not once for each job.
+// A store that was emptied has lost the marks of all jobs. A node logs this once, not once for each
+// job.
 func TestEmptiedStoreIsToldOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var jobs []scheduler.Job
@@ -61,9 +61,8 @@ func TestEmptiedStoreIsToldOnce(t *testing.T) {
 	})
 }
 
-// A node that has seen a mark opens a store that forgot it, and whose clock is
-// behind, no lower: what was decided stays decided, also for a node that comes
-// new and has seen nothing.
+// A store has lost its data and its clock is behind. A node that has seen a mark opens the job no
+// lower, so decided ticks stay decided, also for a new node that has seen no mark.
 func TestStoreForgetsAndItsClockIsBehind(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
@@ -86,8 +85,8 @@ func TestStoreForgetsAndItsClockIsBehind(t *testing.T) {
 	})
 }
 
-// The store is put back to an older state, as by a failover that lost the last
-// writes: each node that knew better tells so once.
+// The store is reset to an older state, as by a failover that lost the last writes. Each node that
+// has seen a newer state logs it once.
 func TestStoreKnowsAnOlderMark(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
@@ -97,7 +96,7 @@ func TestStoreKnowsAnOlderMark(t *testing.T) {
 			t.Fatalf("it told %d times without a reason", len(told))
 		}
 		c.store.Forget()
-		c.step(-5 * time.Minute) // the clock is behind as well: what is opened now has an older mark
+		c.step(-5 * time.Minute) // the clock is behind as well, so a job opened now has an older mark
 		old := c.store.Open(t.Context(), []series.OpenRequest{{Key: "a", Node: "other"}})[0]
 		c.step(5 * time.Minute)
 		c.pass(2 * time.Minute)
@@ -108,9 +107,9 @@ func TestStoreKnowsAnOlderMark(t *testing.T) {
 	})
 }
 
-// Each node tells once that another process of the store answers, also one that
-// could not reach it meanwhile. That the list of nodes has moved between masters
-// that stay is not told, nor a further master.
+// Each node logs once that another process of the store answers, even if it could not reach the
+// store meanwhile. It logs neither that the list of nodes has moved between masters that remain,
+// nor an additional master.
 func TestStoreIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})

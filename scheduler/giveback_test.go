@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A run that a drain interrupted is started again on another node within a second, however long
-// its lease is.
+// A run that a drain interrupted starts again on another node within a second, however long its
+// lease is.
 func TestGivenBackRunsAtOnce(t *testing.T) {
 	for name, nodes := range map[string]int{"one other": 2, "two others": 3, "many": 8} {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestGivenBackRunsAtOnce(t *testing.T) {
 						t.Fatalf("a second after it was given back runs %+v, want attempt %d", r, attempt)
 					}
 					t.Logf("attempt %d began %v after it was given back", attempt, r.began.Sub(given))
-					c.start() // not before: a node that starts reads the state of all jobs at once
+					c.start() // not earlier, because a node that starts reads the state of all jobs at once
 					c.pass(20 * time.Second)
 				}
 			})
@@ -39,7 +39,7 @@ func TestGivenBackRunsAtOnce(t *testing.T) {
 	}
 }
 
-// A node looks at no run of its own: no other one gives that back.
+// A node does not look at its own runs, because no other node gives them back.
 func TestOwnRunsAreNotLookedAt(t *testing.T) {
 	for name, overlap := range map[string]scheduler.Overlap{"skip": scheduler.OverlapSkip, "queue": scheduler.OverlapQueue} {
 		t.Run(name, func(t *testing.T) {

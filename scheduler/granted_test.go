@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A claim is granted while the drain begins. The other nodes have been told that
-// this node has the tick: it runs it, or the tick would be lost.
+// A claim is granted while the drain begins. The other nodes were answered that this node has the
+// tick, so it must run it; otherwise the tick would be lost.
 func TestDrainRunsWhatItWasGranted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(100 * time.Millisecond)})
@@ -23,7 +23,7 @@ func TestDrainRunsWhatItWasGranted(t *testing.T) {
 			}
 		}
 		leaving.wire.spoil(slow(fault{back: 40 * time.Millisecond}))
-		staying.wire.spoil(slow(fault{there: 10 * time.Millisecond})) // the other one is always first
+		staying.wire.spoil(slow(fault{there: 10 * time.Millisecond})) // the other node is always first
 		c.pass(10*time.Second + 20*time.Millisecond)
 		if err := leaving.drain(); err != nil {
 			t.Errorf("drain: %v", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A tick comes due while the one that waits for a run is about to be granted: it was due
-// before the run that it waits for. It runs when that run has ended, whoever has it.
+// A tick becomes due while an earlier tick, which waits for a run, is about to be granted: it was
+// due before the run that it waits for. It runs when that run has ended, on either node.
 func TestDueBeforeTheRunItWaitsFor(t *testing.T) {
 	const every = 10 * time.Second
 	for _, nodes := range []int{1, 3} {
@@ -40,8 +40,8 @@ func TestDueBeforeTheRunItWaitsFor(t *testing.T) {
 	}
 }
 
-// Likewise, and a third tick comes due before that run has ended: the one before it is
-// superseded, as every older one of two that wait, and not missed.
+// As above, and a third tick becomes due before that run has ended. The tick before it is
+// superseded, as every older one of two waiting ticks, and not missed.
 func TestSupersededBeforeTheRunItWaitsFor(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
@@ -60,9 +60,9 @@ func TestSupersededBeforeTheRunItWaitsFor(t *testing.T) {
 	}
 }
 
-// A claim is on its way until the next tick is due, too. That one is not skipped for the
-// run which then begins, as it was due before: it runs when that run has ended, whether
-// or not the answer that the run is in its way comes after the end.
+// A claim is still on its way when the next tick is due. That tick was due before the run of the
+// late claim began, so it is not skipped because of it. It runs when that run has ended, whether or
+// not the answer that the run blocks it comes after the end.
 func TestDueBeforeALateRun(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		for _, back := range []time.Duration{0, 4 * time.Second} {
@@ -91,8 +91,8 @@ func TestDueBeforeALateRun(t *testing.T) {
 	}
 }
 
-// Likewise, and the tick between the two was never claimed: when the last one runs after
-// the late run, the one between is missed in the same step, and not without a verdict.
+// As above, and the tick between the two was never claimed. When the last one runs after the late
+// run, the one between gets its verdict, missed, in the same step.
 func TestDueBeforeALateRunBehindAGap(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 10s", Deadline: time.Minute, Lease: 2 * time.Minute, Func: takes(3 * time.Second)})
@@ -116,7 +116,7 @@ func TestDueBeforeALateRunBehindAGap(t *testing.T) {
 	})
 }
 
-// claimsTake lets this happen to each claim.
+// claimsTake sets the fate of each claim.
 func (c *world) claimsTake(f fault) {
 	for _, n := range c.nodes {
 		n.wire.spoil(func(op string) fault {

@@ -33,7 +33,7 @@ func (k kept) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// lines returns how many lines were kept, and the counts of those about lost lines.
+// lines returns the number of kept lines, and the counts in the lines about lost lines.
 func (k kept) lines() (count int, lost []int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -54,9 +54,9 @@ func keep(bad func(r slog.Record) error) kept {
 	return kept{bad, new(sync.Mutex), new([]slog.Record)}
 }
 
-// The log of one of two nodes hangs. All due ticks of 20 jobs run, on both nodes, and a run
-// that is too long ends with its timeout. Run of the node returns CancelGrace after the end of
-// the drain. The lines that were not written are counted.
+// The log of one of two nodes hangs. All due ticks of 20 jobs still run, on both nodes, and a run
+// that is too long ends with its timeout. Run of the node returns CancelGrace after the end of the
+// drain. The lines that were not written are counted.
 func TestHungLoggerStopsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		jobs := []scheduler.Job{{Name: "long", Spec: "@every 10s", Timeout: 2 * time.Second, Func: takes(time.Hour)}}
@@ -110,7 +110,7 @@ func TestHungLoggerStopsNothing(t *testing.T) {
 		events := len(hung.events.all)
 		written, _ := log.lines()
 		working := by[hung]
-		for _, j := range jobs[1:] { // those of the drain's time
+		for _, j := range jobs[1:] { // runs during the drain
 			for _, r := range c.ran(j.Name) {
 				if r.node == hung && r.began.After(at) {
 					working++
@@ -125,7 +125,7 @@ func TestHungLoggerStopsNothing(t *testing.T) {
 }
 
 // A handler hangs, panics, ends its goroutine or fails with each fifth line. Each other line is
-// written in its order with the time of its event, and the log has how many were lost.
+// written in order with the time of its event, and the log has the number of lost lines.
 func TestBadLoggerCostsLines(t *testing.T) {
 	for name, bad := range map[string]func() error{
 		"panics":              func() error { panic("no") },
@@ -146,7 +146,7 @@ func TestBadLoggerCostsLines(t *testing.T) {
 				c.silent = true
 				var said sayings
 				c.stderr = &said
-				c.slack = time.Minute // for which Run may wait for the lines
+				c.slack = time.Minute // Run may wait this long for the lines
 				c.setup = func(_ int, cfg *scheduler.Config) { cfg.Logger, cfg.CancelGrace = slog.New(log), time.Minute }
 				n := c.start()
 				c.pass(60*time.Second + 500*time.Millisecond)
@@ -181,8 +181,8 @@ func TestBadLoggerCostsLines(t *testing.T) {
 	}
 }
 
-// The log hangs while 9,000 ticks run, and goes on then. It has the oldest lines and the last of
-// that time, with the number of those between just before that.
+// The log hangs while 9,000 ticks run, and then works again. It has the oldest lines and the last
+// line of that time, preceded by the number of lines between them.
 func TestLogThatFlowsAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		free := make(chan struct{})
@@ -194,7 +194,7 @@ func TestLogThatFlowsAgain(t *testing.T) {
 		c.pass(9_000*time.Second + 500*time.Millisecond)
 		ends := n.observed(scheduler.EventRunFinished)
 		close(free)
-		c.pass(100 * time.Millisecond) // until the queue is empty: the lines of the drain would take the last place
+		c.pass(100 * time.Millisecond) // until the queue is empty; otherwise the lines of the drain would take the last place
 		if err := n.drain(); err != nil {
 			t.Error(err)
 		}
@@ -203,15 +203,15 @@ func TestLogThatFlowsAgain(t *testing.T) {
 		if len(lost) != 1 || lost[0] < 1000 || written+int(lost[0]) != events || n.Stats().LinesLost != lost[0] {
 			t.Errorf("%d lines were written and %v lost, want %d", written, lost, events)
 		}
-		at, last := 1+16_383, ends[len(ends)-1] // one is in the handler, and the last of those that wait is the newest
+		at, last := 1+16_383, ends[len(ends)-1] // one line is in the handler, and the last waiting line is the newest
 		if all := *log.all; len(all) <= at+1 || all[at].Message != "log lines lost" || all[at+1].Message != string(last.Kind) || !all[at+1].Time.Equal(last.At) {
 			t.Errorf("after %q %v, want the count of the lost lines, and then %q %v", all[at-1].Message, all[at:min(len(all), at+3)], last.Kind, last.At)
 		}
 	})
 }
 
-// One Observer hangs, one ends its goroutine with each fourth event, and one works. Each costs
-// its own events alone, and the number of those that it lost is exact.
+// One Observer hangs, one ends its goroutine with each fourth event, and one works. Each affects
+// only its own events, and its count of lost events is exact.
 func TestSeveralObservers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var good, dropped, calls int

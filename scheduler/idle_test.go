@@ -29,8 +29,8 @@ func (s *counted) Open(ctx context.Context, all []series.OpenRequest) []series.S
 	return s.Store.Open(ctx, all)
 }
 
-// Three nodes on a store in memory have one job, once a month, for 92 days: it runs three times, each
-// time on its tick, and between the ticks the nodes send about one request of each kind an hour.
+// Three nodes on a store in memory have one monthly job, for 92 days. It runs three times, on its
+// ticks, and between the ticks the nodes send about one request of each kind per hour.
 func TestRareJobInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &counted{Store: memlock.New(memlock.Options{})}

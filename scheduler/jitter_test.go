@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A node that starts between a tick and the end of its jitter waits for that end, as
-// the nodes do that were there before. World.check knows when each tick is due.
+// A node that starts between a tick and the end of its jitter waits for that end, as nodes do that
+// have run before. World.check knows when each tick is due.
 func TestRestartInsideJitter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var jobs []scheduler.Job
@@ -25,19 +25,19 @@ func TestRestartInsideJitter(t *testing.T) {
 		c.start()
 		c.pass(2*time.Hour - 10*time.Second)
 		for _, j := range jobs {
-			c.wantTally(j.Name, "ran ok 4") // of 01:00 to 04:00
+			c.wantTally(j.Name, "ran ok 4") // for 01:00 to 04:00
 		}
 	})
 }
 
-// Missed ticks are made up for in order; one whose jitter is not over is no missed
-// one: it neither runs early nor takes the place of one of the latest ten.
+// Missed ticks are made up for in order. A tick whose jitter has not passed is not missed: it does
+// not run early, and is not one of the latest ten.
 func TestBacklogInsideJitter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for i := range 6 {
 			j := scheduler.Job{Name: fmt.Sprint("a", i), Spec: "@every 1m", Jitter: 50 * time.Second, Misfire: scheduler.MisfireAll, Func: nothing}
 			c := cluster(t, 1, j)
-			c.pass(10*time.Minute - time.Since(start)%(10*time.Minute) + 55*time.Second) // all is decided
+			c.pass(10*time.Minute - time.Since(start)%(10*time.Minute) + 55*time.Second) // all ticks are decided
 			ran := len(c.ran(j.Name))
 			if err := c.nodes[0].drain(); err != nil {
 				t.Error(err)

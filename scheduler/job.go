@@ -13,105 +13,106 @@ import (
 type Job struct {
 	// Name is the job's identity in the cluster: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
 	Name string
-	// Spec says when: 5 to 7 cron fields, @daily and the like, or @every 90s. A
-	// leading CRON_TZ=Zone names its zone. H is a value that a hash of Name chooses: see
+	// Spec is the schedule: 5 to 7 cron fields, @daily and the like, or @every 90s. A leading
+	// CRON_TZ=Zone names its zone. H stands for a value that a hash of Name chooses: see
 	// spec.ForJob.
 	Spec string
-	// At is the only tick, a whole second; Spec is empty then. Zero: Spec has the ticks.
+	// At is the only tick, a whole second; Spec must be empty then. Zero: Spec has the ticks.
 	At time.Time
-	// NotBefore is the first instant that may be a tick, a whole second. Zero: no bound.
+	// NotBefore is the first instant that may be a tick, a whole second. Zero: no lower bound.
 	NotBefore time.Time
-	// Until is the first instant that may be no tick any more, a whole second. Zero: no bound.
+	// Until is the first instant that may no longer be a tick, a whole second. Zero: no upper
+	// bound.
 	Until time.Time
-	// Every keeps each so many-th tick of Spec, counted from NotBefore, which it needs: the first is
-	// kept. It is 2 to 1000. Zero: each tick is kept.
+	// Every n, from 2 to 1000, keeps only each n-th tick of Spec, counted from NotBefore, which it
+	// requires. The first tick is kept. Zero: every tick is kept.
 	Every int
-	// Exclude are whole days of the zone without ticks: dates (2026-12-25), dates from the first to
-	// the last (2026-12-24..2027-01-01), days of the week (SAT). They count for Every. Empty: none.
+	// Exclude lists whole days of the zone without ticks: dates (2026-12-25), ranges of dates that
+	// include both ends (2026-12-24..2027-01-01), and days of the week (SAT). Every counts the
+	// excluded ticks too. Empty: none.
 	Exclude []string
-	// Func is the work. Its context ends, with a cause, when the lease is lost
-	// (lock.ErrLost), on ErrTimeout, ErrReplaced or ErrDrained. A nil error is
-	// success; a panic is recovered and is a failure, and so is runtime.Goexit. Errors
-	// are failures but for Skip; see also Permanent and RetryAfter.
+	// Func is the work. Its context ends, with a cause, when the lease is lost (lock.ErrLost), or
+	// with ErrTimeout, ErrReplaced or ErrDrained. A nil error is success. Any other error is a
+	// failure, except Skip; see also Permanent and RetryAfter. A panic and runtime.Goexit are
+	// recovered and are failures.
 	Func Func
 	// Middleware wraps Func, inside Config.Middleware: the first is the outermost.
 	// Empty: none.
 	Middleware []Middleware
 
-	// Overlap says what happens to a tick while an earlier run is alive. Zero: OverlapSkip.
+	// Overlap decides about a tick while an earlier run is alive. Zero: OverlapSkip.
 	Overlap Overlap
-	// Misfire says what happens to ticks that no node could claim in time. Zero: MisfireOnce.
+	// Misfire decides about ticks that no node could claim in time. Zero: MisfireOnce.
 	Misfire Misfire
-	// Takeover says what happens to a tick whose node died. Zero: TakeoverLost.
+	// Takeover decides about a tick whose node died. Zero: TakeoverLost.
 	Takeover Takeover
-	// Attempts caps the attempts of one tick, after takeovers and drains. Zero: 3.
+	// Attempts limits the attempts of one tick after takeovers and drains. Zero: 3.
 	Attempts int
-	// Window is how long after its instant another attempt of a tick may start. Zero: 1h.
+	// Window is how long after its instant a further attempt of a tick may start. Zero: 1h.
 	Window time.Duration
-	// Interrupted says what happens to a run that a drain ended. Zero: InterruptedRerun.
+	// Interrupted decides about a run that a drain ended. Zero: InterruptedRerun.
 	Interrupted Interrupted
-	// Deadline is how late a tick's first attempt may start. Zero: the distance to
-	// the next tick, within 1s to 1h; under MisfireAll ten times that.
+	// Deadline is how late a tick's first attempt may start. Zero: the distance to the next tick,
+	// at least 1s and at most 1h; under MisfireAll ten times that.
 	Deadline time.Duration
-	// Timeout bounds all tries of one attempt. Zero: none.
+	// Timeout bounds all tries of one attempt together. Zero: no timeout.
 	Timeout time.Duration
 	// Retry repeats a failed function inside one attempt. Zero: no repeats.
 	Retry Retry
-	// Jitter delays each tick by a hash of job and tick, the same on all nodes,
-	// up to this and never into the next tick; it must be below the interval.
-	// Zero: none.
+	// Jitter is the upper bound of a delay of each tick. A hash of job and tick chooses the delay,
+	// so it is the same on all nodes. A tick is never delayed into the next one: Jitter must be
+	// below the interval. Zero: none.
 	Jitter time.Duration
-	// Lease is how long a dead node keeps its tick; it is renewed every third of
-	// it. At least 500ms. Zero: the distance to the next tick, within 3s to 30s. With a
-	// longer one a job stands still for several ticks when its node dies: see Node.Remarks.
+	// Lease is how long a dead node keeps its tick, at least 500ms. The node renews the lease every
+	// third of it. If it is longer than the interval, the job misses several ticks when its node
+	// dies: see Node.Remarks. Zero: the distance to the next tick, at least 3s and at most 30s.
 	Lease time.Duration
-	// Replicas is how many replicas of the store must have a grant before the
-	// function is called, and each renewal before it counts; fewer are doubt, and
-	// other nodes may try the tick too. It makes the loss of a tick's claim by a
-	// failover less likely, not impossible. Zero: none are waited for. The store
-	// must be a driver.Replicated.
+	// Replicas is the number of replicas of the store that must have a grant before the function is
+	// called, and each renewal before it counts. Fewer are doubt, and other nodes may then try the
+	// tick too. Replicas makes it less likely that a failover loses a claim, but cannot exclude it.
+	// The store must be a driver.Replicated. Zero: the node waits for no replica.
 	Replicas int
-	// Quiet lets the node log the start of a run, and its end if it is ok, at level debug in
-	// place of info. Other ends, and all warnings, are logged as without it.
+	// Quiet makes the node log the start of a run, and its end if it is ok, at level debug in place
+	// of info. Other ends and all warnings are logged at their usual level.
 	Quiet bool
 }
 
 // Func is the work of a job. It must return soon after ctx ended.
 type Func = func(ctx context.Context, run *Run) error
 
-// Retry repeats a failed function inside one attempt: same lease, same fence. A
-// function that panicked is not repeated, nor is one that returned Skip or Permanent. No try
-// begins after the job's Timeout or For: a run whose next try would ends without it, at once.
+// Retry repeats a failed function inside one attempt, with the same lease and fence. A function
+// that panicked, or returned Skip or Permanent, is not repeated. No try begins after Job.Timeout or
+// For: if the wait would end later, the run ends at once instead.
 type Retry struct {
-	Tries  int           // how often the function is called in all; 0 and 1: once
+	Tries  int           // how often the function is called at most; 0 and 1: once
 	Wait   time.Duration // before the second try, doubling up to Max. Zero: 1s
-	Max    time.Duration // the longest wait, but for RetryAfter. Zero: 1m, or Wait if that is longer
-	Jitter float64       // each wait is shorter by a random part, up to this share of it, 0 to 1. Zero: none is
-	For    time.Duration // how long after the beginning of the first try another one may begin. Zero: no bound
+	Max    time.Duration // the longest wait, except for RetryAfter. Zero: 1m, or Wait if that is longer
+	Jitter float64       // each wait is shortened by a random part, up to this share of it, 0 to 1. Zero: not shortened
+	For    time.Duration // how long after the first try began another one may begin. Zero: no bound
 }
 
-// Overlap is what happens to a tick while an earlier run of its job is alive.
+// Overlap decides about a tick while an earlier run of its job is alive.
 type Overlap uint8
 
 // The overlap policies.
 const (
 	OverlapSkip    Overlap = iota // the tick is skipped
-	OverlapQueue                  // the latest such tick runs when the run ends
+	OverlapQueue                  // the latest of the waiting ticks runs when the run ends
 	OverlapAllow                  // both run
-	OverlapReplace                // the context of the run is ended, then the latest such tick runs
+	OverlapReplace                // the context of the run is cancelled, then the latest waiting tick runs
 )
 
-// Misfire is what happens to ticks that passed while no node could claim them.
+// Misfire decides about ticks that passed while no node could claim them.
 type Misfire uint8
 
 // The misfire policies.
 const (
-	MisfireOnce Misfire = iota // the latest of them runs, if inside its deadline
+	MisfireOnce Misfire = iota // the latest of them runs, if it is inside its deadline
 	MisfireSkip                // none runs: a tick more than a second late is missed
-	MisfireAll                 // the latest ten run, oldest first, one after the other unless OverlapAllow
+	MisfireAll                 // the latest ten run, oldest first, one at a time unless OverlapAllow
 )
 
-// Takeover is what happens to a tick whose node died in the middle.
+// Takeover decides about a tick whose node died during the run.
 type Takeover uint8
 
 // The takeover policies.
@@ -120,7 +121,7 @@ const (
 	TakeoverRerun                 // another node runs it again, with a higher fence
 )
 
-// Interrupted is what happens to a run that a drain had to end.
+// Interrupted decides about a run that a drain had to end.
 type Interrupted uint8
 
 // The policies for interrupted runs.
@@ -129,23 +130,23 @@ const (
 	InterruptedLost                     // it is recorded as done, with the outcome interrupted
 )
 
-// A Run gives a job's function which tick it runs, and by which right.
+// A Run describes to a job's function the tick that it runs and the lease that it runs under.
 type Run struct {
-	ID      string    // namespace/job@tick: the same for each attempt; the idempotency key for the outside world
+	ID      string    // namespace/job@tick, the same for each attempt: the idempotency key for other systems
 	Job     string    // the job's name
 	Node    string    // this node
 	Tick    time.Time // the scheduled instant, UTC, before jitter
-	Fence   int64     // grows with each grant of the job: give it to whatever must refuse a paused holder's late write
-	Attempt int       // 1, or more after a takeover
-	Last    time.Time // the latest tick of the job that ended ok; zero if none
+	Fence   int64     // grows with each grant of the job: pass it to resources that can refuse the late write of a paused process
+	Attempt int       // 1, or higher after a takeover or a drain
+	Last    time.Time // the latest tick of the job that ended ok; zero if there is none
 	logger  *slog.Logger
 	lease   *lock.Lease
-	output  *runOutput // nil: it is not kept
+	output  *runOutput // nil: outputs are not kept
 }
 
-// Logger is the node's logger with the run's keys. Its lines go to Config.Logger in the order of
-// the node's, through a queue: they do not make the run wait, and are lost if the logger hangs.
-// The methods of a slog.LogValuer are called at once. Other values are read when the line is
+// Logger returns the node's logger with the run's keys. Its lines go to Config.Logger through the
+// node's queue and in its order. Logging does not make the run wait; if the logger hangs, lines are
+// lost. The methods of a slog.LogValuer are called at once. Other values are read when the line is
 // written: log a copy of a value that changes later.
 func (r *Run) Logger() *slog.Logger {
 	if r.logger == nil {
@@ -155,8 +156,8 @@ func (r *Run) Logger() *slog.Logger {
 		tick(r.Tick.UnixMilli()), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Fence))
 }
 
-// Check returns nil while the run's lease may be trusted. It reads the clock
-// itself: call it right before what cannot be taken back.
+// Check returns nil while the run's lease can be trusted. It reads the clock itself: call it right
+// before an action that cannot be undone.
 func (r *Run) Check() error {
 	if r.lease == nil {
 		return nil
@@ -164,9 +165,10 @@ func (r *Run) Check() error {
 	return r.lease.Check()
 }
 
-// Deadline returns until when the run's lease may be trusted, unless it is renewed, which happens
-// every third of it until the function has returned. Zero: the run has no lease, as in a test that
-// makes one. Something that must not outlive the right to run, such as another process, needs it.
+// Deadline returns the time until which the run's lease can be trusted if it is not renewed. The
+// node renews it every third of its length until the function has returned. Use Deadline to bound
+// anything that must not outlive the right to run, such as another process. Deadline returns the
+// zero time if the run has no lease, as in a test that makes a Run itself.
 func (r *Run) Deadline() time.Time {
 	if r.lease == nil {
 		return time.Time{}

@@ -9,10 +9,10 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A count is the claims, the peeks, and the openings that were sent.
+// A count has the numbers of claims, peeks and openings that were sent.
 type count struct {
 	claims int
-	late   int // those that were sent as late as a later share, or later
+	late   int // claims that were sent as late as a later share, or later
 	peeks  int
 	opens  int
 }
@@ -40,7 +40,7 @@ func (c *world) opened(n int) {
 	c.sent.opens += n
 }
 
-// counted is what f lets the nodes send.
+// counted returns the requests that nodes send during f.
 func (c *world) counted(f func()) count {
 	c.mu.Lock()
 	before := c.sent
@@ -51,12 +51,11 @@ func (c *world) counted(f func()) count {
 	return count{c.sent.claims - before.claims, c.sent.late - before.late, c.sent.peeks - before.peeks, c.sent.opens - before.opens}
 }
 
-// peekless hides that a store can be peeked at.
+// peekless hides that a store supports peeking.
 type peekless struct{ scheduler.Store }
 
-// If the store cannot be peeked at, all of three nodes that know each other claim
-// each tick, the two that do not come first for it a moment later, whether or not
-// the answers come.
+// If the store does not support peeking, all three nodes claim each tick, the two that are not
+// first a moment later, whether or not the answers arrive.
 func TestLaterShareIsClaimedWithoutPeeks(t *testing.T) {
 	for name, lost := range map[string]loss{"replies": lostReply, "none": delivered} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +65,7 @@ func TestLaterShareIsClaimedWithoutPeeks(t *testing.T) {
 				for range 3 {
 					c.start()
 				}
-				c.pass(30500 * time.Millisecond) // they know each other
+				c.pass(30500 * time.Millisecond) // by now they know each other
 				for _, n := range c.nodes {
 					requests := 0
 					n.wire.spoil(func(op string) fault {
@@ -82,7 +81,7 @@ func TestLaterShareIsClaimedWithoutPeeks(t *testing.T) {
 				}
 				most := count{claims: 62, late: 42}
 				if lost != delivered {
-					most = count{claims: 120, late: 100} // half are asked again
+					most = count{claims: 120, late: 100} // half of the claims are repeated
 				}
 				if got.claims < 60 || got.claims > most.claims || got.late < 38 || got.late > most.late || got.peeks != 0 {
 					t.Errorf("in 20 ticks 3 nodes sent %+v, want 60 to %d claims, 38 to %d of them late", got, most.claims, most.late)
@@ -92,9 +91,9 @@ func TestLaterShareIsClaimedWithoutPeeks(t *testing.T) {
 	}
 }
 
-// Three nodes that know each other claim each tick once: two peek at it, and once more at one
-// that still runs then. What follows is the same on nodes that do not log who has a tick, whose peeks need
-// not be answered whole.
+// Three nodes that know each other claim each tick once. Two peek at it, and once more if its run
+// is still alive then. The result is the same on nodes that do not log who has a tick, and whose
+// peeks need less of the answer.
 func TestLaterShareIsPeekedAt(t *testing.T) {
 	for name, level := range map[string]slog.Level{"loud": slog.LevelDebug, "quiet": slog.LevelInfo} {
 		t.Run(name, func(t *testing.T) {
@@ -116,9 +115,8 @@ func TestLaterShareIsPeekedAt(t *testing.T) {
 	}
 }
 
-// While the requests of all peeks are lost, or their answers, every tick runs all
-// the same, also when the node died whose share it is: what is not known to be
-// decided is claimed.
+// While the requests or the answers of all peeks are lost, every tick still runs, even if the node
+// that is first for it has died: ticks that are not known to be decided are claimed.
 func TestUndecidedLaterShareIsClaimed(t *testing.T) {
 	for name, lost := range map[string]loss{"requests": lostRequest, "replies": lostReply, "none": delivered} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +152,7 @@ func TestUndecidedLaterShareIsClaimed(t *testing.T) {
 	}
 }
 
-// A tick whose node died is claimed by the others a moment later.
+// A tick whose node died is claimed by another node a moment later.
 func TestLaterShareOfDeadNodes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(0)})

@@ -10,9 +10,9 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// While answers take a few milliseconds claims are sent that much earlier, and
-// runs begin at most the way back after their ticks, and never before. A store that
-// takes long is asked no earlier than half its tolerance allows.
+// While answers take a few milliseconds, claims are sent earlier by that time. Runs begin at most
+// the duration of a reply after their ticks, and never before. If the store is slow, claims are
+// sent at most half of its tolerance early.
 func TestClaimsLead(t *testing.T) {
 	for _, way := range []time.Duration{0, time.Millisecond, 2 * time.Millisecond, 40 * time.Millisecond} {
 		t.Run(way.String(), func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestClaimsLead(t *testing.T) {
 				c.pass(30 * time.Second)
 				began := time.Now()
 				c.pass(20 * time.Second)
-				late := max(way, 2*way-10*time.Millisecond) // the way back, or what the lead does not cover
+				late := max(way, 2*way-10*time.Millisecond) // the duration of a reply, or the part that the lead does not cover
 				for _, r := range c.ran("a") {
 					if took := r.began.Sub(r.Tick); r.Tick.After(began) && (took < 0 || took > late+time.Millisecond) {
 						t.Errorf("%v began %v after its tick, want at most %v", r.Tick, took, late)
@@ -52,14 +52,14 @@ func TestClaimsLead(t *testing.T) {
 	}
 }
 
-// A node whose clock is a little off the store's, and which learns nothing of it,
-// starts no run early, leaves no tick out and spends none early: what cannot be
-// granted before its tick is claimed once more. That is also what it costs if the
-// clock is off by more than the lead leaves of the store's tolerance.
+// A node whose clock is slightly wrong, and which does not notice it, starts no run early, leaves
+// no tick out and decides none early: a claim that cannot be granted before its tick is repeated.
+// This is also the only cost if the clock is wrong by more than the lead leaves of the store's
+// tolerance.
 func TestLeadOfAWrongClock(t *testing.T) {
 	for _, c := range []struct {
 		ahead  time.Duration
-		claims int // for 40 ticks, of which 10 find the run before alive
+		claims int // for 40 ticks, 10 of which find the previous run alive
 	}{
 		{-20 * time.Millisecond, 40}, {-9 * time.Millisecond, 50}, {0, 50}, {9 * time.Millisecond, 50}, {20 * time.Millisecond, 80},
 	} {
@@ -77,7 +77,7 @@ func TestLeadOfAWrongClock(t *testing.T) {
 					return fault{}
 				})
 				w.step(-c.ahead)
-				w.pass(3 * time.Second) // answers take long: the lead is what it can be
+				w.pass(3 * time.Second) // answers take long, so the lead is at its maximum
 				first := w.now()
 				if n := w.counted(func() { w.pass(20 * time.Second) }).claims; n != c.claims {
 					t.Errorf("%d claims for 40 ticks, want %d", n, c.claims)
@@ -100,8 +100,8 @@ func TestLeadOfAWrongClock(t *testing.T) {
 	}
 }
 
-// An uneven store has two servers, of which the one of job "b" is slow by 5 ms: what
-// it grants early has to wait longer.
+// An uneven store has two servers. The one of job "b" is slow by 5 ms, so its early grants have to
+// wait longer.
 type uneven struct{ *memlock.Store }
 
 func (s uneven) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
@@ -115,7 +115,7 @@ func (s uneven) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return as
 }
 
-// Runs that were granted together each wait for as long as the store told them.
+// Runs that were granted together each wait for the time in their own grants.
 func TestEachRunWaitsForItsTick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		began := make(chan time.Duration, 64)

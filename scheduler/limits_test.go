@@ -9,8 +9,9 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Three nodes run what the limits of a spec leave, once each, and nothing of the rest is missed, overdue or lost: the node that
-// joins in the middle and the proof count from the same instant.
+// Three nodes run the ticks that the limits of a spec leave, once each, and no other tick is
+// missed, overdue or lost. The node that joins in the middle and the proof count from the same
+// instant.
 func TestLimitedJobs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		begin := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) // a Saturday
@@ -35,8 +36,9 @@ func TestLimitedJobs(t *testing.T) {
 	})
 }
 
-// A job of one tick that is new to the store still runs if the tick is inside its deadline, once on all nodes and never again. One that
-// is older has no verdict, and neither has a job of any other spec.
+// A job with one tick that is new to the store still runs if the tick is inside its deadline, once
+// on all nodes and never again. An older tick has no verdict, and neither has an earlier tick of
+// any other spec.
 func TestAtInThePast(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		begin := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -60,7 +62,8 @@ func TestAtInThePast(t *testing.T) {
 	})
 }
 
-// The path of a fault of a limit ends with its field. An instant that is over is no fault: a node restarts with it.
+// The path of a fault in a limit ends with its field. An instant in the past is no fault: a node
+// can restart with it.
 func TestFaultsOfLimits(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2027, time.March, 28, 0, 0, 0, 0, time.UTC)

@@ -11,13 +11,13 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// refuses lets the store refuse one kind of request from now on.
+// refuses makes the store refuse one kind of request from now on.
 func (n *node) refuses(op string) {
 	n.wire.spoil(func(of string) fault { return fault{refused: of == op} })
 }
 
-// The list of nodes cannot be read from the start: the node reads the store's clock without it, and
-// runs its jobs on time. It is not ready, and says why.
+// The list of nodes cannot be read from the start. The node reads the store's clock without it, and
+// runs its jobs on time. It is not ready, and reports why.
 func TestWithoutTheListOfNodes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(10 * time.Millisecond)})
@@ -34,8 +34,9 @@ func TestWithoutTheListOfNodes(t *testing.T) {
 	})
 }
 
-// The store takes no writes for a while, and then it does: the first claim that it answers says so, and the
-// list of nodes is asked for at once, not at the next beat. It is, once, while it still fails.
+// The store accepts no writes for a while. The first claim that it answers shows that it does
+// again, and the list of nodes is requested at once, not at the next heartbeat. It is requested
+// once while it still fails.
 func TestListIsAskedForWhenClaimsAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(10 * time.Millisecond)})
@@ -54,7 +55,7 @@ func TestListIsAskedForWhenClaimsAnswer(t *testing.T) {
 			return fault{refused: op == "beat"}
 		})
 		c.pass(8 * time.Second)
-		if n := beats.Load(); n == 0 || n > 4 { // one in three seconds at most, and the one that is due
+		if n := beats.Load(); n == 0 || n > 4 { // at most one in three seconds, plus the one that is due
 			t.Errorf("%d beats in 8 seconds", n)
 		}
 		n.wire.spoil(nil)
@@ -65,7 +66,7 @@ func TestListIsAskedForWhenClaimsAnswer(t *testing.T) {
 	})
 }
 
-// A curious store asks the node while it finds words.
+// A curious store calls the node while it explains an error.
 type curious struct {
 	scheduler.Store
 	node **scheduler.Node
@@ -77,7 +78,7 @@ func (c curious) Beat(context.Context, string, time.Duration) (series.BeatAnswer
 	return series.BeatAnswer{}, errReset
 }
 
-// The words of a store are not looked for under the node's mutex: it may ask the node for something.
+// Explain is not called under the node's mutex, because the store may call the node.
 func TestExplainIsNotCalledUnderTheMutex(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t)

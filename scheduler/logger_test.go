@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// zapLogger is how a program that has a zap logger gives it to a node.
+// zapLogger passes a zap logger to a node as a program would.
 func zapLogger(core zapcore.Core) *slog.Logger {
 	return slog.New(zapslog.NewHandler(core, zapslog.AddStacktraceAt(math.MaxInt)))
 }
@@ -57,7 +57,7 @@ func slowAt(log *slog.Logger, slow string) *slog.Logger {
 	})
 }
 
-// A node writes the same lines, byte for byte but for the frame of the encoder, to the JSON
+// A node writes the same lines, byte for byte except for the frame of the encoder, to the JSON
 // handler of the standard library and to zap.
 func TestLinesOfEveryLogger(t *testing.T) {
 	for name, logger := range map[string]func(*bytes.Buffer) *slog.Logger{
@@ -99,7 +99,7 @@ func TestLinesOfEveryLogger(t *testing.T) {
 	}
 }
 
-// A quiet job's good runs are logged at level debug, and the others as those of each job.
+// The runs of a quiet job that end ok are logged at level debug, and its other runs as usual.
 func TestQuietJob(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		fails := func(context.Context, *scheduler.Run) error { return errors.New("it rains") }

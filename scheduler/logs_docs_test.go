@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Each kind of event and each other line of the log has a row in the table of docs/operating.md, and each row is one of them.
+// Each kind of event, and each other line of the log, has a row in the table of docs/operating.md,
+// and each row belongs to one of these.
 func TestLinesAreDocumented(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {

@@ -9,14 +9,13 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// A line is a log line as a machine reads it.
+// A line is a log line as programs read it.
 type line struct {
 	observer.LoggedEntry
 	keys map[string]any
 }
 
-// logged returns a node's lines with a message whose keys have the values given
-// in pairs.
+// logged returns a node's lines with a message whose keys have the values given in pairs.
 func (n *node) logged(message string, pairs ...any) (ls []line) {
 	for _, e := range n.logs.FilterMessage(message).All() {
 		l := line{e, e.ContextMap()}
@@ -45,13 +44,12 @@ func (l *line) has(pairs []any) bool {
 	return true
 }
 
-// shape is a line's level and sorted keys, as those who read it by machine
-// depend on.
+// shape returns a line's level and sorted keys, on which programs that read lines depend.
 func (l *line) shape() string {
 	return l.Level.String() + ": " + strings.Join(slices.Sorted(maps.Keys(l.keys)), " ")
 }
 
-// wantLogged compares how many lines of all nodes match.
+// wantLogged compares the number of matching lines of all nodes.
 func (c *world) wantLogged(want int, message string, pairs ...any) {
 	c.t.Helper()
 	if got := c.logged(message, pairs...); len(got) != want {
@@ -59,8 +57,7 @@ func (c *world) wantLogged(want int, message string, pairs ...any) {
 	}
 }
 
-// shapes are the levels and keys of all messages. Machines read them: they do
-// not change.
+// shapes has the levels and keys of all messages. They do not change, because programs read them.
 var shapes = map[string][]string{
 	"node started":            {"info: node"},
 	"node draining":           {"info: node"},
@@ -93,10 +90,10 @@ var shapes = map[string][]string{
 	"observer panicked":       {"error: err node"},
 	"log lines lost":          {"warn: count node"},
 	"specs differ":            {"warn: job node other spec"},
-	"working":                 {"info: attempt fence job node tick"}, // of a job's function
+	"working":                 {"info: attempt fence job node tick"}, // from a job's function
 }
 
-// values are what keys with few values may have.
+// values has the allowed values of keys with few values.
 var values = map[string][]string{
 	"outcome": {"ok", "skipped", "failed", "panic", "timeout", "lost", "replaced", "interrupted"},
 	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost", "respecified", "no node has it"},
@@ -142,8 +139,7 @@ func (l *line) check(c *world) {
 	}
 }
 
-// checkPairs wants one line when a run starts and one when it ends, on the
-// winning node only.
+// checkPairs wants one line when a run starts and one when it ends, on the winning node only.
 func (c *world) checkPairs() {
 	c.t.Helper()
 	type key struct {

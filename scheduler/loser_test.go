@@ -7,9 +7,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A node that lost its lease watches over the run that came after its own: when
-// that node dies too, and nobody else was ever told of the run, the tick has its
-// next attempt within the lease and a second all the same.
+// A node that lost its lease watches the run that followed its own. If that node dies too, and no
+// other node has seen the run, the tick still gets its next attempt within the lease and a second.
 func TestLoserWatchesItsSuccessor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const lease = 3 * time.Second

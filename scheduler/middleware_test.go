@@ -28,9 +28,9 @@ func (w *wrapper) around(next scheduler.Func) scheduler.Func {
 	}
 }
 
-// Middleware is built once for each job, also of one that is added or replaced later, and each
-// try of each run goes through it. Its panic is the panic of the run, and what it does with the
-// error of a function is the error of the try.
+// Middleware is built once for each job, including jobs that are added or replaced later, and each
+// try of each run calls it. Its panic is the panic of the run, and the error that it returns is the
+// error of the try.
 func TestMiddleware(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var node, own wrapper
@@ -61,13 +61,13 @@ func TestMiddleware(t *testing.T) {
 		before := own.ran.Load()
 		c.pass(time.Minute)
 		c.wantLogged(1, "run finished", "job", "b", "outcome", "ok")
-		if ran := own.ran.Load() - before; ran != 4 { // once of b, three times of a
+		if ran := own.ran.Load() - before; ran != 4 { // once by b, three times by a
 			t.Errorf("the middleware ran %d times, want 4", ran)
 		}
 	})
 }
 
-// Middleware that is nil, or returns nil, is a fault with its path, of New, Add and Replace.
+// Middleware that is nil, or returns nil, is a fault with its path, in New, Add and Replace.
 func TestMiddlewareFaults(t *testing.T) {
 	t.Parallel()
 	nothingComes := func(scheduler.Func) scheduler.Func { return nil }

@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// interrupted lets ten minutes and 3.5 seconds pass, then one of two ways of an
-// interruption of the given length, then ten minutes more.
+// interrupted passes ten minutes and 3.5 seconds, then causes an interruption of the given length
+// in one of two ways, then passes ten more minutes.
 func interrupted(t *testing.T, d time.Duration, j scheduler.Job, test func(t *testing.T, c *world)) {
 	t.Run("store down", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
@@ -40,8 +40,8 @@ func interrupted(t *testing.T, d time.Duration, j scheduler.Job, test func(t *te
 	})
 }
 
-// Misfire once: after an interruption the latest of the missed ticks runs, and
-// the others are told as missed, in one line.
+// Misfire once: after an interruption the latest of the missed ticks runs, and the others are
+// logged as missed, in one line.
 func TestMisfireOnce(t *testing.T) {
 	interrupted(t, 65*time.Second, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing}, func(_ *testing.T, c *world) {
 		// The ticks 10:10 to 11:00 are missed; at 11:08.5 the last of them is inside
@@ -72,8 +72,8 @@ func TestMisfireSkip(t *testing.T) {
 	})
 }
 
-// Misfire all: the latest ten run in order, one after the other; those before
-// them are told as missed with their count.
+// Misfire all: the latest ten run in order, one after the other. The ones before them are logged as
+// missed with their count.
 func TestMisfireAll(t *testing.T) {
 	interrupted(t, 255*time.Second, scheduler.Job{Name: "a", Spec: "@every 10s", Misfire: scheduler.MisfireAll, Func: takes(800 * time.Millisecond)}, func(t *testing.T, c *world) {
 		// 10:10 to 14:10 are missed, 25 ticks; 12:40 to 14:10 run.
@@ -94,8 +94,8 @@ func TestMisfireAll(t *testing.T) {
 	})
 }
 
-// Misfire all where runs may overlap: the missed ticks start in order, and a
-// backlog of long runs is worked off.
+// Misfire all where runs may overlap: the missed ticks start in order, until a backlog of long runs
+// is done.
 func TestMisfireAllOverlapping(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Misfire: scheduler.MisfireAll, Overlap: scheduler.OverlapAllow, Lease: 5 * time.Minute, Func: takes(35 * time.Second)})
@@ -109,8 +109,8 @@ func TestMisfireAllOverlapping(t *testing.T) {
 	})
 }
 
-// A run of a missed tick ends while the answer to the claim of the next one is on
-// its way, which is a no from before the end: the next one runs all the same.
+// A run of a missed tick ends while the answer to the claim of the next one is on its way. The
+// answer is a refusal from before the end: the next tick still runs.
 func TestMisfireAllAnsweredSlowly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const slow = time.Second
@@ -125,8 +125,8 @@ func TestMisfireAllAnsweredSlowly(t *testing.T) {
 	})
 }
 
-// A node that lost the lease of a missed tick goes on with the missed ticks, then
-// and after the next outage.
+// A node that lost the lease of a missed tick continues with the other missed ticks, then and after
+// the next outage.
 func TestMisfireAllSurvivesALostLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@every 10s", Misfire: scheduler.MisfireAll, Lease: 3 * time.Second, Func: takes(4 * time.Second)})
@@ -155,9 +155,9 @@ func TestMisfireAllSurvivesALostLease(t *testing.T) {
 	})
 }
 
-// A node's claim of the next missed tick has no answer when its run loses its lease;
-// then another node runs that tick again. The claim waits for the end of that run: it
-// is not sent over and over.
+// A node's claim of the next missed tick has no answer when its run loses its lease, and another
+// node runs that tick again. The claim waits for the end of that run, and is not sent over and
+// over.
 func TestMisfireAllAsksInMeasure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var long atomic.Bool
@@ -195,8 +195,8 @@ func TestMisfireAllAsksInMeasure(t *testing.T) {
 	})
 }
 
-// A tick's first attempt starts inside its deadline or not at all: by default
-// the distance to the next tick.
+// A tick's first attempt starts before its deadline or not at all. The default deadline is the
+// distance to the next tick.
 func TestDeadline(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -218,7 +218,7 @@ func TestDeadline(t *testing.T) {
 				j.Name, j.Func = "a", nothing
 				c := plan(t, j)
 				due := c.account("a").spec.Next(start)
-				c.pass(time.Until(due) - 5*time.Minute) // no node has to live through the day
+				c.pass(time.Until(due) - 5*time.Minute) // no node has to be alive during the day
 				for range 3 {
 					c.start()
 				}
@@ -237,10 +237,10 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// start is when a bubble begins.
+// start is the time at which a bubble begins.
 var start = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// latest returns the run of a job that started last with more than a second's delay.
+// latest returns the last run of a job that started more than a second late.
 func (c *world) latest(job string) *run {
 	c.t.Helper()
 	late := &run{}

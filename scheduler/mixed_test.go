@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A rolling deploy changes a spec: while nodes disagree each instant runs at most
-// once and the common ones exactly once; a warning on each node names both specs.
+// A rolling deploy changes a spec. While nodes disagree, each instant runs at most once and the
+// common ones exactly once; a warning on each node names both specs.
 func TestMixedSpecs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		old := scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing}
@@ -19,7 +19,7 @@ func TestMixedSpecs(t *testing.T) {
 		c.strange = mixedSpecs
 		c.pass(10 * time.Minute)
 		first := c.nodes
-		for _, n := range first { // one leaves, one comes, two minutes apart
+		for _, n := range first { // one node leaves and one joins, two minutes apart
 			c.startWith(changed)
 			c.pass(time.Minute)
 			if err := n.drain(); err != nil {
@@ -79,8 +79,8 @@ func TestNodeWithoutTheJob(t *testing.T) {
 	})
 }
 
-// A job can be added while the node runs: its ticks from then on run, once in the
-// cluster. A second one of its name is refused.
+// A job can be added while the node runs: its later ticks run once in the cluster. A second job
+// with its name is refused.
 func TestAdd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		a := scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing}
@@ -102,7 +102,7 @@ func TestAdd(t *testing.T) {
 	})
 }
 
-// A job can be added before the node runs, and nodes may start without any.
+// A job can be added before the node runs, and nodes may start without jobs.
 func TestAddBeforeRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		ran := 0

@@ -7,15 +7,16 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/signal"
 )
 
-// A monitor notes for all parts of a node which parts of the store answer, and logs what
-// is down and that all is back.
+// A monitor records, for the parts of a node, which parts of the store answer. It logs the parts
+// that are down, and logs when all are back.
 type monitor struct {
 	*health.Health
 	events *events
 	early  signal.Signal // raised when the list of nodes should be read before its time
 }
 
-// Answered notes that a part of the store answered, or why it did not, and logs what is due.
+// Answered records that a part of the store answered, or the error if it did not, and logs any due
+// line.
 func (m *monitor) Answered(p health.Part, err error) {
 	now := time.Now()
 	if m.Health.Answered(p, err, now) {
@@ -24,12 +25,12 @@ func (m *monitor) Answered(p health.Part, err error) {
 	m.log(now)
 }
 
-// EndAnswered is Answered for requests that end runs.
+// EndAnswered is Answered for the requests that end runs.
 func (m *monitor) EndAnswered(shard int, err error) {
 	m.Answered(health.Part{Shard: shard, Kind: health.Ends}, err)
 }
 
-// log logs what is down if that is due, and that all is back.
+// log logs the parts that are down if such a line is due, or that all are back.
 func (m *monitor) log(now time.Time) {
 	switch down, back := m.Report(now); {
 	case back:
@@ -39,7 +40,7 @@ func (m *monitor) log(now time.Time) {
 	}
 }
 
-// maintain logs what is due about the store and about runs whose contexts have ended.
+// maintain logs the due lines about the store and about runs whose contexts have ended.
 func (n *Node) maintain(now time.Time) {
 	n.runs.Inspect(now)
 	n.monitor.log(now)

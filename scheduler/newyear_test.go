@@ -8,10 +8,10 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// All nodes are down while the year changes, and a spec in a zone with daylight
-// saving has another revision afterwards. It is the same spec: its first sighting is
-// that of last year, so the ticks of the stop are decided, and one that is inside its
-// deadline runs. A zone without such a change is the control.
+// All nodes are down while the year changes, after which a spec in a zone with daylight saving has
+// another revision. It is the same spec, and its first sighting is last year's. So the ticks of the
+// outage are decided, and one that is inside its deadline runs. A zone without such a change is the
+// control.
 func TestStopOverNewYear(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var jobs []scheduler.Job
@@ -39,8 +39,7 @@ func TestStopOverNewYear(t *testing.T) {
 	})
 }
 
-// Nodes that run while the year changes do not take each other's new revision for
-// another spec.
+// Nodes that run while the year changes do not report each other's new revision as another spec.
 func TestRunningOverNewYear(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "CRON_TZ=Europe/London */5 * * * *", Func: nothing})
@@ -54,8 +53,8 @@ func TestRunningOverNewYear(t *testing.T) {
 	})
 }
 
-// Nodes whose time zone databases differ have one spec that means two things: the
-// warning says so.
+// Nodes with different time zone databases have one spec with two meanings: the warning reports
+// this.
 func TestZoneDatabasesDiffer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "CRON_TZ=Europe/London 0 0 * * *", Func: nothing})

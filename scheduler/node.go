@@ -28,11 +28,11 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/signal"
 )
 
-// A Node is one process of a cluster that runs jobs. Make one with New, run it
-// with Run. It is safe for concurrent use.
+// A Node is one process of a cluster that runs jobs. Make one with New, run it with Run. It is safe
+// for concurrent use.
 //
-// It is a front: each part below owns its state and its lock, in a package of its own.
-// Ticks go from the dispatcher to runs; the ends of runs go back.
+// Node is a facade: each part below owns its state and its lock, in a package of its own. Ticks go
+// from the dispatcher to runs; the ends of runs go back.
 type Node struct {
 	cfg        Config
 	id         string
@@ -41,19 +41,19 @@ type Node struct {
 	events     *events
 	monitor    *monitor
 	dispatcher *dispatch.Dispatcher  // claims ticks when they are due
-	runs       *runs.Runs            // executes what was granted
-	reconciler *reconcile.Reconciler // opens jobs, and finds what no node has decided
-	heart      *heartbeat.Heart      // shows that the node lives, and reads the clock
+	runs       *runs.Runs            // executes granted ticks
+	reconciler *reconcile.Reconciler // opens jobs, and finds undecided ticks and abandoned runs
+	heart      *heartbeat.Heart      // reports that the node is alive, and reads the clock
 	requests   requests.Counts       // to the store
-	outputs    *outputs              // of runs, for the store; nil: it keeps none
+	outputs    *outputs              // sends the outputs of runs to the store; nil: the store keeps none
 	changed    signal.Signal         // raised in a drain when quiet may have changed
 	local      bool                  // the store is a series.Local
 	started    atomic.Bool
 	wg         sync.WaitGroup // the loops of the parts
 }
 
-// New checks the configuration and returns a node. It joins every fault, each
-// with its path, and starts nothing.
+// New checks the configuration and returns a node. It starts nothing. Its error joins every fault,
+// each with its path.
 func New(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	errs := cfg.faults()
@@ -65,7 +65,7 @@ func New(cfg Config) (*Node, error) {
 	if _, err := n.registry.add(cfg.Jobs); err != nil {
 		errs = append(errs, err)
 	}
-	cfg.Jobs = nil // what is kept of them is smaller
+	cfg.Jobs = nil // the node keeps a smaller form of them
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("scheduler: configuration: %w", err)
 	}
@@ -114,7 +114,7 @@ func (n *Node) connect(shards int) {
 		Open: func(j *job.Job) { n.reconciler.Open(j) }, ReadClock: early, Changed: n.changed, Local: n.local,
 	})
 	controlled, _ := cfg.Store.(series.Controlled)
-	if n.local { // its nodes may open nothing for longer than a removal takes
+	if n.local { // nodes of a local store need not open a job for as long as a removal may take
 		controlled = nil
 	}
 	n.reconciler = reconcile.New(reconcile.Config{
@@ -128,7 +128,7 @@ func (n *Node) connect(shards int) {
 	})
 }
 
-// refuses returns a function that reports whether a store answered a request, and refuses it.
+// refuses returns a function that reports whether an error is the store's refusal of a request.
 func refuses(store Store) func(error) bool {
 	if r, can := store.(driver.Refuser); can {
 		return r.Refuses
@@ -136,7 +136,7 @@ func refuses(store Store) func(error) bool {
 	return func(error) bool { return false }
 }
 
-// setNodes passes on the nodes that were seen alive.
+// setNodes passes the list of live nodes on to the parts.
 func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
 	n.dispatcher.Nodes(nodes)
 	n.reconciler.Nodes(nodes, joined)
@@ -145,16 +145,16 @@ func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
 // ID returns the node's name with its random part, as logs and journal show it.
 func (n *Node) ID() string { return n.id }
 
-// Run runs the jobs until ctx ends, then drains: see Config.Grace. It returns
-// nil after a clean stop, else an error that names the runs that ignored the end
-// of their context. The store need not be reachable when Run is called: nothing
-// runs before it is. A store that is a driver.StoreChecker is asked first whether it is
-// fit: if it is not, Run returns an error that is lock.ErrUnfit at once, and has
-// claimed nothing; a risk is logged. Run may be called once.
+// Run runs the jobs until ctx ends, then drains: see Config.Grace. It returns nil after a clean
+// stop, or else an error that names the runs that ignored the end of their context. The store need
+// not be reachable when Run is called: nothing runs until it is. If the store is a
+// driver.StoreChecker, Run first checks whether the store is fit. If it is not, Run returns an
+// error that wraps lock.ErrUnfit at once and has claimed nothing; a mere risk is logged. Run may be
+// called once.
 //
-// Run waits for no logger and no Observer but at its end, and then for up to CancelGrace in
-// all: what they have not taken is lost. Stats counts it, and the error names the events, but
-// not the lines of the log.
+// At its end, Run waits for the logger and the Observers, for up to CancelGrace in all. Lines and
+// events that they have not taken by then are lost. Stats counts both; the error names the events,
+// but not the lines.
 func (n *Node) Run(ctx context.Context) error {
 	if n.started.Swap(true) {
 		return errors.New("scheduler: run: a node runs once")
@@ -163,7 +163,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return errors.Join(err, n.events.end(n.cfg.CancelGrace))
 }
 
-// run is Run without the end of the log and the Observers.
+// run is Run without the final delivery of lines and events.
 func (n *Node) run(ctx context.Context) error {
 	n.events.nodeStarted()
 	defer n.registry.close()
@@ -189,8 +189,8 @@ func (n *Node) run(ctx context.Context) error {
 	return err
 }
 
-// join waits for the store, reads its clock and opens the jobs that can be opened; the
-// reconciler tries the others again. It reports false if ctx ended first.
+// join waits for the store, reads its clock and opens as many jobs as possible; the reconciler
+// retries the others. It returns false if ctx ends first.
 func (n *Node) join(ctx context.Context) bool {
 	for !n.clock.Ready() {
 		n.heart.Beat(ctx)
@@ -203,10 +203,10 @@ func (n *Node) join(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// Ready returns nil while all parts of the store answer and the timetable is alive. The
-// error names what fails, in words without addresses, users or keys. A part that failed
-// counts as down until it has answered for three seconds without another failure. Jobs
-// that cannot be opened are no reason not to be ready: see Remarks.
+// Ready returns nil while all parts of the store answer and the timetable moves. The error names
+// the failing parts, without addresses, users or keys. A part that failed counts as down until it
+// has answered for three seconds without another failure. Jobs that cannot be opened do not affect
+// Ready: see Remarks.
 func (n *Node) Ready() error {
 	down := ""
 	if faults := n.monitor.Down(time.Now()); len(faults) > 0 {
@@ -218,11 +218,11 @@ func (n *Node) Ready() error {
 		return errors.New("scheduler: not started")
 	case n.dispatcher.Draining():
 		return errors.New("scheduler: draining")
-	case down != "": // before the start too: it waits for the store
+	case down != "": // also before the start, which waits for the store
 		return fmt.Errorf("scheduler: store unreachable: %s", down)
 	case woke.IsZero():
 		return errors.New("scheduler: not started")
-	case n.local: // it answers always, and is asked nothing while nothing can happen
+	case n.local: // a local store always answers, and gets no request while nothing can happen
 	case silence > 3*heartbeat.Every:
 		return fmt.Errorf("scheduler: no answer from the store for %v", silence.Round(time.Second))
 	case time.Since(woke) > 5*dispatch.MaxSleep:

@@ -2,5 +2,5 @@
 
 package scheduler_test
 
-// storms are those of TestChaos.
+// storms is the number of storms in TestChaos.
 const storms = uint64(50)

@@ -42,8 +42,8 @@ func (n *node) observed(kind scheduler.EventKind) (all []scheduler.Event) {
 	return all
 }
 
-// checkEvents wants each node that stopped cleanly to have delivered one event for each line
-// of its log that is not debug, or is about a run of a quiet job.
+// checkEvents wants each node that stopped cleanly to have delivered one event for each line of its
+// log that is not debug, or is about a run of a quiet job.
 func (c *world) checkEvents() {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -72,8 +72,7 @@ func (c *world) checkEvents() {
 	}
 }
 
-// eventText is what an event and its line have in common. Values that are not there are
-// those of another kind.
+// eventText returns the common content of an event and its line. It omits nil values.
 func eventText(values ...any) string {
 	var s strings.Builder
 	for _, v := range values {
@@ -98,7 +97,7 @@ func textOf(e scheduler.Event) string {
 	return eventText(e.Kind, e.Job, tick, attempt, reason, e.Outcome)
 }
 
-// difference lists what is in one of two sorted lists and not in the other.
+// difference lists the elements of one of two sorted lists that are not in the other.
 func difference(got, want []string) string {
 	var s strings.Builder
 	for len(got)+len(want) > 0 {
@@ -116,9 +115,9 @@ func difference(got, want []string) string {
 	return s.String()
 }
 
-// A job runs once and fails once, and its node dies during a third run. The observers get
-// the start and the end of each run, with how late it was, what it took and why it failed,
-// and the start of the attempt that took the third run over.
+// A job runs once and fails once, and its node dies during a third run. The observers get the start
+// and the end of each run, with its delay, duration and error, and the start of the attempt that
+// took the third run over.
 func TestObserverGetsRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		calls := 0
@@ -162,8 +161,8 @@ func TestObserverGetsRuns(t *testing.T) {
 	})
 }
 
-// The store does not answer for most of a lease, twice, and answers again in time. There is one
-// event each time, the run goes on, and its lease is not lost.
+// Twice the store does not answer for most of a lease, and answers again in time. Each time there
+// is one event, the run continues, and its lease is not lost.
 func TestObserverGetsLateRenewals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 1h", Lease: 30 * time.Second, Func: func(ctx context.Context, r *scheduler.Run) error {
@@ -189,13 +188,13 @@ func TestObserverGetsLateRenewals(t *testing.T) {
 	})
 }
 
-// An Observer takes a minute for each event, and never returns from the last. Every tick
-// runs in time, and Run returns CancelGrace after the drain, with an error.
+// An Observer takes a minute for each event, and never returns from the last. Every tick runs in
+// time, and Run returns an error CancelGrace after the drain.
 func TestSlowObserverDelaysNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		c := plan(t, everySecond(3)...)
-		c.slack = 4 * time.Second // of which the node waits three for its observer
+		c.slack = 4 * time.Second // the node waits three of these for its observer
 		c.setup = func(_ int, cfg *scheduler.Config) {
 			cfg.CancelGrace = 3 * time.Second
 			cfg.Observers = []scheduler.Observer{scheduler.ObserverFunc(func(scheduler.Event) { <-release })}
@@ -218,8 +217,8 @@ func TestSlowObserverDelaysNothing(t *testing.T) {
 	})
 }
 
-// An Observer is stopped while 20,000 ticks are skipped or run. It gets the first 16,384
-// events, in order, then the number of those that were dropped.
+// An Observer is blocked while 20,000 ticks are skipped or run. It gets the first 16,384 events, in
+// order, and then the number of dropped events.
 func TestObserverGetsCountOfDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var got []scheduler.Event
@@ -252,8 +251,8 @@ func TestObserverGetsCountOfDropped(t *testing.T) {
 	})
 }
 
-// An Observer panics on each run that starts, and ends its goroutine on each that finishes.
-// Every tick runs, each other event arrives, and the log has the panic once a minute.
+// An Observer panics on each run that starts, and ends its goroutine on each that finishes. Every
+// tick runs, each other event arrives, and the log has the panic once a minute.
 func TestObserverPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		passed, finished := 0, 0

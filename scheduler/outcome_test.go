@@ -10,9 +10,9 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Jobs end while the store is away, for longer than their leases: when it is back
-// their outcomes are recorded, no tick is lost or runs twice, and the first tick after the outage
-// is not skipped for a run that is over.
+// Runs end while the store is away for longer than their leases. When it is back their outcomes are
+// recorded, no tick is lost or runs twice, and the first tick after the outage is not skipped for a
+// run that is over.
 func TestOutcomesAreKept(t *testing.T) {
 	for _, takeover := range []scheduler.Takeover{scheduler.TakeoverLost, scheduler.TakeoverRerun} {
 		for _, overlap := range []scheduler.Overlap{scheduler.OverlapSkip, scheduler.OverlapAllow, scheduler.OverlapQueue} {
@@ -54,8 +54,8 @@ func TestOutcomesAreKept(t *testing.T) {
 	}
 }
 
-// A run that has lost its lease succeeds all the same, while the store is away: nobody
-// else had the tick, so that is recorded, and the tick does not run again.
+// A run that has lost its lease succeeds while the store is away. No other node had the tick, so
+// the success is recorded, and the tick does not run again.
 func TestLateSuccess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Takeover: scheduler.TakeoverRerun, Lease: 30 * time.Second, Func: ignores(50 * time.Second)})
@@ -73,8 +73,8 @@ func TestLateSuccess(t *testing.T) {
 	})
 }
 
-// A grant that comes when the grace of a drain is over starts nothing: the run is given
-// to the others, which find it on their rota.
+// A grant that arrives when the grace of a drain is over starts nothing. The run is given back to
+// the other nodes, which find it on their rota.
 func TestGrantAfterTheGraceRunsElsewhere(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Deadline: 30 * time.Second, Func: nothing})
@@ -107,8 +107,8 @@ func TestGrantAfterTheGraceRunsElsewhere(t *testing.T) {
 	})
 }
 
-// Slots come back one for one: after bursts of short runs, failures and lost leases a
-// node has as many as before, also when all of it happens at once.
+// Every slot comes back: after bursts of short runs, failures and lost leases a node has as many as
+// before, even if all of this happens at once.
 func TestSlotsAfterFailures(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t)
@@ -132,8 +132,8 @@ func TestSlotsAfterFailures(t *testing.T) {
 	})
 }
 
-// A node with one slot takes over the run of a dead one, before the tick that found it: the two
-// share the slot, which is there again afterwards.
+// A node with one slot takes over the run of a dead node before the tick that found it. The two
+// share the slot, which is free again afterwards.
 func TestOrphanWithOneSlot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Attempts: 100,

@@ -10,14 +10,15 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The bounds of the outputs that wait for the store.
+// Bounds of the outputs that wait for the store.
 const (
 	waitingOutputs     = 1024
 	waitingOutputBytes = 4 << 20
 )
 
-// outputs sends the outputs of runs that have ended to the store, one after the other, in the
-// background. No run, claim, renewal or end waits for it, and nothing is repeated: an output is for readers alone.
+// outputs sends the outputs of ended runs to the store, one after the other, in the background. No
+// run, claim, renewal or end waits for it. It repeats no request, because outputs are only for
+// readers.
 type outputs struct {
 	store   series.Front
 	timeout time.Duration // of one request
@@ -26,7 +27,7 @@ type outputs struct {
 	queue   *delivery.Queue[series.Output]
 }
 
-// newOutputs returns outputs for a store that keeps them; nil: it does not.
+// newOutputs returns outputs for a store that keeps them, or nil for another store.
 func newOutputs(store driver.Driver, timeout time.Duration) *outputs {
 	if _, keeps := store.(series.OutputKeeper); !keeps {
 		return nil
@@ -45,7 +46,7 @@ func (o *outputs) send(out series.Output, _ int64) bool {
 
 func (o *outputs) add(out series.Output) { o.queue.Add(out, len(out.Text)) }
 
-// end waits for the outputs that wait, but not longer than for one request that is not answered.
+// end waits until the waiting outputs are sent, for up to the timeout of one request.
 func (o *outputs) end() {
 	if o == nil {
 		return
@@ -63,20 +64,22 @@ func (o *outputs) lost() int64 {
 	return o.queue.Lost()
 }
 
-// A runOutput is the text that a run has given to be kept.
+// A runOutput is the text that a run has given to KeepOutput.
 type runOutput struct {
 	mu    sync.Mutex
 	text  string
 	given bool
 }
 
-// KeepOutput has the store keep the end of the run's output, for cronce why, the pages and other
-// readers of series.OutputKeeper: the last series.MaxOutput bytes of the text, as UTF-8. Mask its secrets
-// before: each reader of the store or of the pages may read it. The node sends it when the run has ended, whatever the
-// outcome, in the background: it makes no run and no tick wait. The last call counts,
-// in whichever try of the run. A store keeps series.MaxOutputs outputs of a job at most, and
-// series.OutputBytes of text. An output is lost, and counted in Stats, if the store does not answer in time; one that
-// keeps none is not asked. It may be called from several goroutines; after the function has returned it has no effect.
+// KeepOutput stores the end of the run's output, for cronce why, the pages and other readers of
+// series.OutputKeeper: the last series.MaxOutput bytes of the text, as UTF-8. Mask secrets before
+// the call, because every reader of the store or of the pages can read the output. When the run has
+// ended, with any outcome, the node sends the output in the background: no run and no tick waits
+// for it. The last call counts, in whichever try of the run. A store keeps at most
+// series.MaxOutputs outputs of a job, with series.OutputBytes of text. If the store does not answer
+// in time, the output is lost and Stats counts it. A store that keeps no outputs gets no request.
+// KeepOutput may be called from several goroutines. After the function has returned it has no
+// effect.
 func (r *Run) KeepOutput(text string) {
 	if r.output == nil {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A function has the store keep the end of its output, whatever its outcome. cronce why and the pages
-// show it, and so can a program.
+// A function makes the store keep the end of its output, with any outcome. cronce why and the pages
+// show it, and a program can read it.
 func ExampleRun_KeepOutput() {
 	store := memlock.New(memlock.Options{})
 	ctx, stop := context.WithCancel(context.Background())

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A keeper is a store whose outputs a test gets first.
+// A keeper is a store whose outputs the test gets first.
 type keeper struct {
 	*memlock.Store
 	keep func(ctx context.Context, o series.Output) error
@@ -25,7 +25,7 @@ type keeper struct {
 
 func (k *keeper) KeepOutput(ctx context.Context, o series.Output) error { return k.keep(ctx, o) }
 
-// runFor runs a node of some jobs, each second, for so long, and then drains it.
+// runFor runs a node with jobs that are due each second for a time, and then drains it.
 func runFor(t *testing.T, d time.Duration, store scheduler.Store, jobs ...scheduler.Job) (n *scheduler.Node, stopped time.Duration) {
 	t.Helper()
 	for i := range jobs {
@@ -47,8 +47,8 @@ func runFor(t *testing.T, d time.Duration, store scheduler.Store, jobs ...schedu
 	return n, time.Since(began)
 }
 
-// The output of a run is kept whatever its outcome: the last text that any try gave, with the
-// fence of the run.
+// The output of a run is kept with any outcome: the last text that any try gave, with the fence of
+// the run.
 func TestOutputIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		store := memlock.New(memlock.Options{})
@@ -110,8 +110,8 @@ func TestOutputIsKept(t *testing.T) {
 	})
 }
 
-// A store that does not answer for outputs delays no run, no end and no stop for longer than one
-// request may take, and each output is counted.
+// A store that does not answer requests with outputs delays no run, no end and no stop for longer
+// than one request may take, and each output is counted.
 func TestOutputsDelayNothing(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]func(ctx context.Context) error{
@@ -148,7 +148,7 @@ func TestOutputsDelayNothing(t *testing.T) {
 	}
 }
 
-// A run of a store that keeps no outputs, and one that a test makes, take the text and drop it.
+// A run on a store that keeps no outputs, and a run that a test makes, accept the text and drop it.
 func TestOutputIsDropped(t *testing.T) {
 	new(scheduler.Run).KeepOutput("text")
 	bubble(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestOutputIsDropped(t *testing.T) {
 	})
 }
 
-// The empty output of a later attempt takes the place of that of the attempt before.
+// The empty output of a later attempt replaces the output of the attempt before.
 func TestEmptyOutputOfALaterAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		store := memlock.New(memlock.Options{})
@@ -184,7 +184,7 @@ func TestEmptyOutputOfALaterAttempt(t *testing.T) {
 	})
 }
 
-// A node that stops waits for the outputs that wait for the store, as long as one request may take.
+// A node that stops waits for the waiting outputs, at most as long as one request may take.
 func TestStopWaitsForOutputs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		kept := 0

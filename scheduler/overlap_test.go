@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Skip: while a run is alive the ticks are skipped, and each skip is told once.
+// Skip: while a run is alive the ticks are skipped, and each skip is logged once.
 func TestOverlapSkip(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: takes(25 * time.Second)})
@@ -19,8 +19,8 @@ func TestOverlapSkip(t *testing.T) {
 	})
 }
 
-// Queue: the latest tick that came meanwhile runs when the run ends; those
-// before it are superseded.
+// Queue: the latest tick that became due meanwhile runs when the run ends; earlier ones are
+// superseded.
 func TestOverlapQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapQueue, Func: takes(24 * time.Second)})
@@ -44,9 +44,9 @@ func TestOverlapQueue(t *testing.T) {
 	})
 }
 
-// A run ends while its node waits for the answer to a look at the tick that waits
-// for that run. The answer is a no from before the end, and nobody else tells of the
-// end: the tick runs all the same.
+// A run ends while its node waits for the answer to a look at the tick that waits for that run. The
+// answer is a refusal from before the end, and there is no other notice of the end: the tick still
+// runs.
 func TestOverlapQueueAnsweredSlowly(t *testing.T) {
 	for name, lease := range map[string]time.Duration{"first look": 30 * time.Second, "later look": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestOverlapQueueAnsweredSlowly(t *testing.T) {
 	}
 }
 
-// Allow: every tick runs, at once with those before it.
+// Allow: every tick runs, at the same time as earlier ones.
 func TestOverlapAllow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Overlap: scheduler.OverlapAllow, Func: takes(25 * time.Second)})
@@ -72,8 +72,8 @@ func TestOverlapAllow(t *testing.T) {
 	})
 }
 
-// Replace: a run is told that a newer tick waits, at once by its own node or by
-// its next renewal, and the newer tick runs when it has ended.
+// Replace: a run is notified that a newer tick waits, at once by its own node or by its next
+// renewal, and the newer tick runs when it has ended.
 func TestOverlapReplace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const lease = 3700 * time.Millisecond
@@ -106,8 +106,8 @@ func TestOverlapReplace(t *testing.T) {
 	})
 }
 
-// A run that ignores that it was replaced is named after the grace and loses its
-// lease; then the newer tick runs, although the function goes on.
+// A run that ignores that it was replaced is named after the grace and loses its lease. Then the
+// newer tick runs, although the function continues.
 func TestReplacedRunIgnoresItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Overlap: scheduler.OverlapReplace, Lease: 3 * time.Second, Func: ignores(100 * time.Second)})
@@ -130,10 +130,10 @@ func TestReplacedRunIgnoresItsContext(t *testing.T) {
 	})
 }
 
-// answeredAfter lets the answers to claims take so long.
+// answeredAfter delays the answers to claims.
 func (c *world) answeredAfter(slow time.Duration) { c.claimsTake(fault{back: slow}) }
 
-// wantIdle wants each run to begin so soon after the end of the one before it.
+// wantIdle wants each run to begin at most this long after the end of the previous one.
 func (c *world) wantIdle(rs []*run, most time.Duration) {
 	c.t.Helper()
 	for i, r := range rs[1:] {
@@ -143,7 +143,7 @@ func (c *world) wantIdle(rs []*run, most time.Duration) {
 	}
 }
 
-// wantAtOnce wants the most runs of a job at any moment.
+// wantAtOnce checks the greatest number of simultaneous runs of a job.
 func (c *world) wantAtOnce(job string, want int) {
 	c.t.Helper()
 	if most := atOnce(c.ran(job)); most != want {
@@ -151,7 +151,7 @@ func (c *world) wantAtOnce(job string, want int) {
 	}
 }
 
-// atOnce is how many runs there were at the busiest moment.
+// atOnce returns the greatest number of simultaneous runs.
 func atOnce(rs []*run) (most int) {
 	for _, r := range rs {
 		now := 0
@@ -165,5 +165,5 @@ func atOnce(rs []*run) (most int) {
 	return most
 }
 
-// stamp is an instant as the logs write it.
+// stamp formats an instant as the logs do.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// everySecond are n jobs that are due every second, some of them in each of a few shards.
+// everySecond returns n jobs that are due every second, distributed over a few shards.
 func everySecond(n int) (jobs []scheduler.Job) {
 	for i := range n {
 		jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: "@every 1s", Lease: 3 * time.Second, Func: takes(200 * time.Millisecond)})
@@ -18,10 +18,10 @@ func everySecond(n int) (jobs []scheduler.Job) {
 	return jobs
 }
 
-// One of three shards does not answer when a node starts, and for minutes: the jobs of
-// the others run on time, and no lease is lost. The node is not ready, all the while, and
-// says which shard it is without an address or the driver's words. The log has it at
-// once, once a minute, and when it is back.
+// One of three shards does not answer when a node starts, and for minutes. The jobs of the others
+// run on time, and no lease is lost. The node is not ready all the time, and names the shard
+// without an address or the driver's words. It is logged at once, once a minute, and when the shard
+// is back.
 func TestSilentShardAtStart(t *testing.T) {
 	for shard := range 3 { // the first has the list of nodes
 		t.Run(fmt.Sprint(shard), func(t *testing.T) {
@@ -88,8 +88,8 @@ func TestSilentShardAtStart(t *testing.T) {
 	}
 }
 
-// A shard falls silent when all jobs are open: the rota cannot read its jobs. The log names
-// them as the remarks do, they are tried again, and the log has it when all have been read.
+// A shard falls silent when all jobs are open: the rota cannot read its jobs. The log names them as
+// the remarks do, they are retried, and the log has a line when all have been read.
 func TestSilentShardOnTheRota(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, everySecond(12)...)
@@ -100,7 +100,7 @@ func TestSilentShardOnTheRota(t *testing.T) {
 			t.Errorf("before: %q", remarks)
 		}
 		n.wire.silence(1)
-		c.pass(30 * time.Second) // with a turn that finds no tick decided lately
+		c.pass(30 * time.Second) // including a turn that finds no recently decided tick
 		c.wantLogged(1, "jobs not open")
 		if remarks := n.Remarks(); len(remarks) != 1 {
 			t.Errorf("remarks %q, want those that could not be read", remarks)
@@ -114,9 +114,10 @@ func TestSilentShardOnTheRota(t *testing.T) {
 	})
 }
 
-// A store takes 1.5 s for each request that opens jobs, or answers none, and a node has so many that its turn
-// is over before all were asked for. The log and the remarks have those alone as not open that the store was
-// asked for; the others come first in the next turn, and all are open in the end.
+// A store takes 1.5 s for each request that opens jobs, or answers none, and a node has so many
+// jobs that its turn ends before all were requested. The log and the remarks name as not open only
+// the jobs that were requested. The others come first in the next turn, and all are open in the
+// end.
 func TestSlowOpenings(t *testing.T) {
 	for name, slow := range map[string]fault{"slow": {there: 1500 * time.Millisecond}, "silent": {lost: lostRequest}} {
 		t.Run(name, func(t *testing.T) {
@@ -162,8 +163,8 @@ func TestSlowOpenings(t *testing.T) {
 	}
 }
 
-// What the store has of some jobs cannot be read: the others run, however many those are.
-// They are named, in the log once a minute, and run once they can be read again.
+// The data of some jobs in the store cannot be read. The others run, however many unreadable ones
+// there are. These are named, in the log once a minute, and run once they can be read again.
 func TestUnreadableJobs(t *testing.T) {
 	for _, foul := range []int{1, 1100} {
 		t.Run(fmt.Sprint(foul), func(t *testing.T) {
@@ -211,8 +212,8 @@ func TestUnreadableJobs(t *testing.T) {
 	}
 }
 
-// A store that beats and takes no claims, as at maxmemory, is down for as long as that
-// lasts, however often it is asked, and is back once.
+// A store that answers heartbeats and accepts no claims, as at maxmemory, is down for as long as
+// that lasts, however many requests there are, and is back once.
 func TestStoreThatTakesNoClaims(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 2, everySecond(5)...)

@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// A paused job starts nothing, takeovers included; what runs goes on. Each tick
-// is told once as skipped, and has that verdict; after the pause the next ones run.
+// A paused job starts nothing, including takeovers; its runs continue. Each tick is logged once as
+// skipped, and has that verdict. After the pause the next ticks run.
 func TestPause(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 1m", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(70 * time.Second)},
@@ -36,8 +36,8 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// A node that dies in a pause is not replaced: its tick is lost, told when the
-// pause is over or before.
+// A node that dies in a pause is not replaced: its tick is lost, which is logged by the end of the
+// pause.
 func TestPauseStopsTakeovers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(time.Minute)})
@@ -54,8 +54,8 @@ func TestPauseStopsTakeovers(t *testing.T) {
 	})
 }
 
-// A tick that waits for a run, and that a pause keeps from starting after it, is paused: by the next
-// claim, or by the end of the pause.
+// A tick that waits for a run, and that a pause keeps from starting after it, is recorded as paused
+// by the next claim or by the end of the pause.
 func TestPauseOfAWaitingTick(t *testing.T) {
 	for name, during := range map[string]time.Duration{"by a claim": 2 * time.Minute, "by the resume": 40 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -84,8 +84,9 @@ func TestPauseOfAWaitingTick(t *testing.T) {
 	}
 }
 
-// A pause begins when it is made: what was due in an outage of all nodes before it is missed, whoever
-// resumes, and what is due after it is paused. A tick whose jitter is not over is not missed.
+// A pause begins when it is made. Ticks that were due in an outage of all nodes before it are
+// missed, also after an operator resumes, and later ticks are paused. A tick whose jitter has not
+// passed is not missed.
 func TestPauseAfterAnOutage(t *testing.T) {
 	for _, of := range []struct {
 		jitter         time.Duration

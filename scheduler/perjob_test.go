@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// H in a spec is a value of the job's own: each job runs once an hour, on one of the nodes, at a minute of
-// its own, and the store has the value, so that the proof needs no name.
+// H in a spec is a value of the job's own. Each job runs once an hour, on one of the nodes, at its
+// own minute, and the store has the value, so that the proof needs no name.
 func TestHashedSpec(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		jobs := []scheduler.Job{{Name: "report", Spec: "H * * * *", Func: nothing}, {Name: "cleanup", Spec: "H * * * *", Func: nothing}}
@@ -35,7 +35,7 @@ func TestHashedSpec(t *testing.T) {
 	})
 }
 
-// A fault of H is one of the spec.
+// A fault of H is a fault of the spec.
 func TestHashedSpecFaults(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"H(9-70) * * * *", "0 9 * H *", "@daily H"} {

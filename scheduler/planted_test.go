@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A node that was drained takes itself off the list of nodes: its share goes to others at
-// once, not when its time to live is over.
+// A node that was drained removes itself from the list of nodes: its share goes to others at once,
+// not when its time to live is over.
 func TestDrainedNodeLeavesTheList(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 2, scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})
@@ -25,7 +25,7 @@ func TestDrainedNodeLeavesTheList(t *testing.T) {
 	})
 }
 
-// A store that neither answers nor fails is noticed when three beats have had no answer,
+// A store that neither answers nor fails is noticed when three heartbeats have had no answer,
 // however long a request may take.
 func TestSilentStoreIsNotReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestSilentStoreIsNotReady(t *testing.T) {
 	})
 }
 
-// A deploy brings a spec whose instants before it are no ticks: none of them is counted as
+// A deploy brings a spec. Its instants before the deploy are no ticks: none of them counts as
 // missed, and none is made up for.
 func TestTicksBeforeTheSpecAreNone(t *testing.T) {
 	for _, misfire := range []scheduler.Misfire{scheduler.MisfireOnce, scheduler.MisfireAll} {

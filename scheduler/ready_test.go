@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A node is ready while the store answers: not before it did, not while it does
-// not, not in a drain, not afterwards.
+// A node is ready while the store answers. It is not ready before the first answer, while the store
+// does not answer, in a drain, or afterwards.
 func TestReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Func: takes(5 * time.Second)})

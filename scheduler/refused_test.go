@@ -9,10 +9,10 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The store refuses the ends of runs and takes everything else, as with an access rule
-// that lacks a right. The job does not stand for that: when the lease of the run is over
-// the next tick is claimed, which settles the run as lost. The log names the refusal once a minute,
-// and so does Ready, without the user or the address.
+// The store refuses the ends of runs and accepts all other requests, as with an access rule that
+// lacks a right. The job continues: when the lease of the run is over the next tick is claimed,
+// which settles the run as lost. The log names the refusal once a minute, and so does Ready,
+// without the user or the address.
 func TestRefusedEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Lease: 10 * time.Second, Func: takes(time.Second)})
@@ -42,7 +42,8 @@ func TestRefusedEnds(t *testing.T) {
 	})
 }
 
-// The store refuses looks at ticks and takes everything else. The log and Ready say so, and each tick runs all the same.
+// The store refuses peeks and accepts all other requests. The log and Ready report this, and each
+// tick still runs.
 func TestRefusedPeeks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, everySecond(3)...)
@@ -73,8 +74,8 @@ func TestRefusedPeeks(t *testing.T) {
 	})
 }
 
-// The store refuses everything for a while, longer than the lease: that is an outage. When
-// it permits again the ends come first, and no outcome is lost.
+// The store refuses all requests for longer than the lease, which counts as an outage. When it
+// permits them again the ends come first, and no outcome is lost.
 func TestRefusedOutage(t *testing.T) {
 	for _, takeover := range []scheduler.Takeover{scheduler.TakeoverLost, scheduler.TakeoverRerun} {
 		for i := range 12 {

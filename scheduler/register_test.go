@@ -15,7 +15,7 @@ import (
 func TestJobFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		path   string // of the fault
+		path   string // the path of the fault
 		change func(j *scheduler.Job)
 	}{
 		{"jobs[0].name", func(j *scheduler.Job) { j.Name = "" }},
@@ -89,8 +89,8 @@ func TestJobFaults(t *testing.T) {
 	}
 }
 
-// Whether a jitter is below the interval is the same all year, also in the weeks
-// before clocks go forward and two ticks of one night come close to each other.
+// Whether a jitter is below the interval does not depend on the season, even in the weeks before
+// clocks go forward and two ticks of one night come close to each other.
 func TestJitterInEverySeason(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -113,8 +113,7 @@ func TestJitterInEverySeason(t *testing.T) {
 	})
 }
 
-// A job all of whose next ticks are in a night in which clocks change has the
-// interval of that night.
+// A job whose next ticks are all in a night in which clocks change has the interval of that night.
 func TestJitterInTheNight(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -154,7 +153,7 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// All faults of a configuration are told together, each with its path.
+// All faults of a configuration are returned together, each with its path.
 func TestFaultsAreJoined(t *testing.T) {
 	t.Parallel()
 	_, err := scheduler.New(scheduler.Config{Name: "n n", Jobs: []scheduler.Job{
@@ -177,7 +176,7 @@ func TestFaultsAreJoined(t *testing.T) {
 	}
 }
 
-// What is not given has the documented default; specs of every form are taken.
+// Unset fields have the documented defaults; specs of every form are accepted.
 func TestJobsAreTaken(t *testing.T) {
 	t.Parallel()
 	var jobs []scheduler.Job
@@ -198,7 +197,7 @@ func TestJobsAreTaken(t *testing.T) {
 	}
 }
 
-// Nothing of a refused job is left behind: its name can be used by another.
+// A refused job leaves nothing behind: another job can use its name.
 func TestRefusedJobLeavesNothing(t *testing.T) {
 	t.Parallel()
 	n, err := scheduler.New(scheduler.Config{Name: "n", Store: new(memlock.Store)})
@@ -213,7 +212,7 @@ func TestRefusedJobLeavesNothing(t *testing.T) {
 	}
 }
 
-// Policies that have an effect, if only a small one, are accepted.
+// Policies with an effect, even a small one, are accepted.
 func TestJobPolicies(t *testing.T) {
 	t.Parallel()
 	for i, change := range []func(j *scheduler.Job){
@@ -237,7 +236,7 @@ func TestJobPolicies(t *testing.T) {
 	}
 }
 
-// A deadline that is too short to be met always is remarked on; the default never is.
+// A deadline that is too short to be met always gets a remark; the default never does.
 func TestShortDeadline(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// add checks jobs and keeps them, all or none. The error joins every fault.
+// add checks jobs and keeps them, all or none. Its error joins every fault.
 func (r *registry) add(jobs []Job) (added []*job.Job, err error) {
 	funcs, wrong := wrap(jobs, r.around)
 	r.mu.Lock()
@@ -42,8 +42,9 @@ func (r *registry) add(jobs []Job) (added []*job.Job, err error) {
 	return append(fresh, back...), nil
 }
 
-// replace checks jobs and lets them take the place of those with their names, all or none.
-// Former are the jobs whose places were taken; those that differ in their functions alone stay.
+// replace checks jobs and replaces the jobs that have their names, all or none. It returns the jobs
+// that were replaced and the jobs that replaced them. A job that differs only in its function is in
+// neither list.
 func (r *registry) replace(jobs []Job) (former, replaced []*job.Job, err error) {
 	funcs, wrong := wrap(jobs, r.around)
 	r.mu.Lock()
@@ -70,7 +71,7 @@ func (r *registry) replace(jobs []Job) (former, replaced []*job.Job, err error) 
 	return former, replaced, nil
 }
 
-// remove takes jobs out, all or none.
+// remove removes jobs by name, all or none.
 func (r *registry) remove(names []string) (removed []*job.Job, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +96,7 @@ func (r *registry) remove(names []string) (removed []*job.Job, err error) {
 	return removed, nil
 }
 
-// late returns an error if the node takes no more changes. The mutex is held.
+// late returns an error if the node takes no more changes. The caller holds the mutex.
 func (r *registry) late() []error {
 	if r.ended {
 		return []error{errors.New("the node drains or has ended")}
@@ -103,7 +104,7 @@ func (r *registry) late() []error {
 	return nil
 }
 
-// unknown returns the error for a name that no job of the node has, or that was given twice.
+// unknown returns the error for a name that is given twice or that no job of the node has.
 func (r *registry) unknown(path, name string, twice bool) error {
 	if twice {
 		return fmt.Errorf("%s: %s was given twice", path, text.Quote(name))
@@ -111,8 +112,8 @@ func (r *registry) unknown(path, name string, twice bool) error {
 	return fmt.Errorf("%s: %s is no job of this node", path, text.Quote(name))
 }
 
-// check returns the specs of jobs and all faults, with the faults of their middleware and
-// of their names, which named returns. The mutex is held.
+// check returns the specs of jobs and all faults, including the given faults of their middleware
+// and the faults of their names, which named returns. The caller holds the mutex.
 func (r *registry) check(jobs []Job, middleware []error, named func(path string, j *Job, twice bool) error) (specs []*spec.Schedule, errs []error) {
 	errs = append(r.late(), middleware...)
 	specs, seen := make([]*spec.Schedule, len(jobs)), make(map[string]bool, len(jobs))
@@ -132,7 +133,7 @@ func (r *registry) check(jobs []Job, middleware []error, named func(path string,
 	return specs, errs
 }
 
-// put makes a job with a number and keeps it and its function. The mutex is held.
+// put makes a job with a number and keeps it and its function. The caller holds the mutex.
 func (r *registry) put(to *job.Job, j *Job, f Func, s *spec.Schedule, no uint32) *job.Job {
 	*to = job.New(j.Name, s, r.share(rulesOf(j)), no, r.shardOf(j.Name))
 	*r.funcs.At(int(no)) = f
@@ -140,7 +141,8 @@ func (r *registry) put(to *job.Job, j *Job, f Func, s *spec.Schedule, no uint32)
 	return to
 }
 
-// changed passes a step on, and notes the remarks anew if it took jobs out. The mutex is held.
+// changed passes a change on, and computes the remarks anew if jobs were removed. The caller holds
+// the mutex.
 func (r *registry) changed(added, removed, replaced []*job.Job) {
 	remarked := slices.Concat(added, replaced)
 	if len(removed)+len(replaced) > 0 && r.leases.count+r.deadlines.count > 0 {
@@ -155,7 +157,7 @@ func (r *registry) changed(added, removed, replaced []*job.Job) {
 	}
 }
 
-// all returns the jobs by their numbers. The mutex is held.
+// all returns the jobs by their numbers. The caller holds the mutex.
 func (r *registry) all() []*job.Job {
 	return slices.SortedFunc(maps.Values(r.names), func(a, b *job.Job) int { return int(a.No) - int(b.No) })
 }

@@ -39,7 +39,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// What it costs to add a job to a timetable of 100,000.
+// BenchmarkAdd measures the cost of adding a job to a timetable of 100,000.
 func BenchmarkAdd(b *testing.B) {
 	f := func(context.Context, *scheduler.Run) error { return nil }
 	all := make([]scheduler.Job, 100_000)

@@ -11,31 +11,31 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A registry checks jobs and keeps those it accepts, with their functions. Jobs share what
-// is equal: specs and policies. It is safe for concurrent use.
+// A registry checks jobs and keeps the accepted ones with their functions. Jobs share equal specs
+// and policies. It is safe for concurrent use.
 type registry struct {
 	store  Store
 	shards int
 	zone   *time.Location
 	spread time.Duration
-	around []Middleware // the functions of all jobs
+	around []Middleware // wraps the functions of all jobs
 
 	mu      sync.Mutex
 	names   map[string]*job.Job // the jobs of the node
-	removed map[string]*job.Job // those that it had, whose numbers they get when they come back
-	jobs    job.Rows[job.Job]   // as they were added
-	funcs   job.Rows[Func]      // by the number of the job
+	removed map[string]*job.Job // removed jobs, whose numbers are reused when the jobs come back
+	jobs    job.Rows[job.Job]   // the jobs, in the order in which they were added
+	funcs   job.Rows[Func]      // the functions, by job number
 	specs   map[specKey]*spec.Schedule
 	rules   map[job.Rules]*job.Rules
-	change  func(added, removed, replaced []*job.Job) // gets each step; nil: jobs are only kept
+	change  func(added, removed, replaced []*job.Job) // gets each change; nil: jobs are only kept
 	ended   bool                                      // the node takes no more changes
 
-	intervals map[*spec.Schedule]time.Duration // the shortest, of those of jobs with a lease of their own
-	leases    listed                           // jobs whose leases are longer than that
+	intervals map[*spec.Schedule]time.Duration // the shortest interval of each spec, for jobs that set a lease
+	leases    listed                           // jobs whose lease is longer than their interval
 	deadlines listed                           // jobs with a short deadline
 }
 
-// listed are the first names of some jobs, and how many there are.
+// A listed has the first names of some jobs, and their number.
 type listed struct {
 	names []string
 	count int
@@ -58,7 +58,7 @@ func newRegistry(cfg *Config, shards int) *registry {
 	}
 }
 
-// start passes the jobs there are to change, and from now on each step.
+// start passes the present jobs to change, and from then on each change.
 func (r *registry) start(change func(added, removed, replaced []*job.Job)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,14 +70,14 @@ func (r *registry) start(change func(added, removed, replaced []*job.Job)) {
 	change(all, nil, nil)
 }
 
-// close ends the registry: it takes no more changes.
+// close ends the registry: it accepts no more changes.
 func (r *registry) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
 }
 
-// remark notes what New accepts of a job and a user may not want.
+// remark records properties of a job that New accepts but that a user may not want.
 func (r *registry) remark(j *job.Job) {
 	if r.short(j.Rules.Policy.Deadline) {
 		r.deadlines.add(j.Name)
@@ -96,13 +96,13 @@ func (r *registry) remark(j *job.Job) {
 	}
 }
 
-// short reports whether a deadline may pass while nothing is wrong: another node takes a tick
-// over from a busy one after the spread, and a request to the store takes its time.
+// short reports whether a tick may miss its deadline while nothing is wrong: another node takes a
+// tick over from a busy one only after the spread, and a request to the store takes time.
 func (r *registry) short(deadline time.Duration) bool {
 	return deadline > 0 && (deadline < leastDeadline || deadline <= r.spread)
 }
 
-// remarks returns what New accepts and a user may not want.
+// remarks returns the properties of jobs that New accepts but that a user may not want.
 func (r *registry) remarks() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +111,7 @@ func (r *registry) remarks() (all []string) {
 			d.count, leastDeadline, r.spread, d))
 	}
 	if l := &r.leases; l.count > 0 {
-		all = append(all, fmt.Sprintf("%d jobs have a lease that is longer than their interval, and stand still for so long when their node dies: %s",
+		all = append(all, fmt.Sprintf("%d jobs have a lease that is longer than their interval, and miss ticks for so long when their node dies: %s",
 			l.count, l))
 	}
 	return all
@@ -131,7 +131,7 @@ func (r *registry) schedule(path string, j *Job) (*spec.Schedule, error) {
 	return s, nil
 }
 
-// shardOf returns the shard of the store that a job lives in.
+// shardOf returns the shard of the store that holds a job.
 func (r *registry) shardOf(name string) uint16 {
 	if r.shards <= 1 {
 		return 0
@@ -139,7 +139,7 @@ func (r *registry) shardOf(name string) uint16 {
 	return uint16(r.store.(series.Sharded).Shard(name))
 }
 
-// share returns one of the rules that are equal.
+// share returns the one copy of equal rules.
 func (r *registry) share(rules job.Rules) *job.Rules {
 	if known := r.rules[rules]; known != nil {
 		return known

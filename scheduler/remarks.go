@@ -7,11 +7,12 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// Remarks returns what is wrong with a part of what this node does, though it is Ready:
-// the jobs of which the store has something that cannot be read, how many jobs the store
-// was not asked for yet because it is slow, and the jobs with a fence more than a day ahead.
-// The node runs the others, and tries those again. From New on it also names jobs whose deadline is too
-// short to be met always, and jobs whose lease is longer than their interval. At most five of each are named.
+// Remarks returns the problems of parts of this node's work that do not keep it from being Ready:
+// jobs whose data in the store cannot be read, the number of jobs that have not been opened because
+// the store is slow, and jobs with a fence more than a day ahead. The node runs the other jobs, and
+// retries these. From New on, Remarks also names jobs whose deadline is too short to be met
+// reliably, and jobs whose lease is longer than their interval. Each remark names at most five
+// jobs.
 func (n *Node) Remarks() []string {
 	remarks := append(n.registry.remarks(), n.reconciler.Remarks()...)
 	if names, count := n.dispatcher.FenceAhead(health.MostListed); count > 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// real starts a node with a job that runs every second on a real Redis, and
-// returns its runs and its log. It ends with the test.
+// real starts a node with a job that runs every second on a real Redis, and returns its runs and
+// its log. The node ends with the test.
 func real(t *testing.T, o redis.UniversalOptions, name string, change func(*scheduler.Job)) (<-chan scheduler.Run, *observer.ObservedLogs) {
 	t.Helper()
 	redislock.Harden(&o)
@@ -50,7 +50,7 @@ func real(t *testing.T, o redis.UniversalOptions, name string, change func(*sche
 	return runs, logs
 }
 
-// comes waits for something to come true.
+// comes waits until a condition is true.
 func comes(t *testing.T, what string, true func() bool) {
 	t.Helper()
 	for give := time.Now().Add(2 * time.Minute); !true(); <-time.After(10 * time.Millisecond) {
@@ -60,8 +60,8 @@ func comes(t *testing.T, what string, true func() bool) {
 	}
 }
 
-// A job that asks for a replica does not run while there is none, and says so;
-// when it is back the job goes on, and no tick has run twice.
+// A job that requires a replica does not run while there is none, which is logged. When the replica
+// is back the job continues, and no tick has run twice.
 func TestJobWithReplicas(t *testing.T) {
 	t.Parallel()
 	master := redisserver.Start(t)

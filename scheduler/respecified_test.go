@@ -13,13 +13,13 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// A phase is a node that lives for a while with a spec, and the time without a node after it.
+// A phase is a node that lives for a while with a spec, and the following time without a node.
 type phase struct {
 	spec         string
 	lives, stops time.Duration
 }
 
-// phases lets nodes live one after the other; the last one lives on.
+// phases runs nodes one after the other; the last one stays.
 func (c *world) phases(job scheduler.Job, all ...phase) {
 	c.strange = mixedSpecs
 	c.jobs = []scheduler.Job{job}
@@ -37,7 +37,7 @@ func (c *world) phases(job scheduler.Job, all ...phase) {
 	}
 }
 
-// whatRan are the ticks that ran, and how late each was.
+// whatRan returns the ticks that ran, with their delays.
 func (c *world) whatRan(job string) string {
 	var all []string
 	for _, r := range c.ran(job) {
@@ -46,7 +46,7 @@ func (c *world) whatRan(job string) string {
 	return strings.Join(all, " ")
 }
 
-// report is what verify and why say of a job: they must not contradict.
+// report returns the report of verify on a job. It checks that why agrees.
 func (c *world) report(job string) verify.Report {
 	c.t.Helper()
 	j, s := c.journal(job), c.store.ReadSeries(context.Background(), []string{job})[0]
@@ -64,7 +64,7 @@ func (c *world) report(job string) verify.Report {
 	return r
 }
 
-// A spec that comes back runs, and misses, no tick of the time when another one was in force.
+// A spec that comes back runs or misses no tick of the time in which another one was in force.
 func TestSpecComesBack(t *testing.T) {
 	const hour = time.Hour
 	for name, test := range map[string]struct {
@@ -100,8 +100,8 @@ func TestSpecComesBack(t *testing.T) {
 	}
 }
 
-// A deploy makes a spec rarer, over a stop. What the old spec has left is decided at once, with
-// its reason, and is not overdue until the new one's next tick.
+// A deploy makes a spec rarer, over an outage. The remaining ticks of the old spec are decided at
+// once, with their reason, and are not overdue until the new spec's next tick.
 func TestRarerSpec(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t)
@@ -121,8 +121,8 @@ func TestRarerSpec(t *testing.T) {
 	})
 }
 
-// A tick that the specs before and after an edit name, in the gap between the nodes, runs if its
-// deadline allows. The others of the old spec are missed.
+// A tick that is in the specs before and after an edit, in the time between the nodes, runs if its
+// deadline allows. The other ticks of the old spec are missed.
 func TestTickOfBothSpecs(t *testing.T) {
 	for name, test := range map[string]struct {
 		job      scheduler.Job
@@ -161,8 +161,8 @@ func TestTickOfBothSpecs(t *testing.T) {
 	}
 }
 
-// While a rolling deploy lasts, with pods of both specs that start again and again, both specs
-// are in force without a break, and nothing is taken from a node that lives.
+// During a rolling deploy, in which pods of both specs start again and again, both specs are in
+// force without a break, and no live node loses a tick.
 func TestRollingDeployKeepsBoth(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t)

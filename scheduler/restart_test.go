@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Every node is replaced, one after the other and five times over, while jobs run
-// every second: no tick is lost, doubled or late by more than its interval.
+// Every node is replaced, one after the other and five times over, while jobs run every second. No
+// tick is lost, doubled or late by more than its interval.
 func TestRollingRestart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3,

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A job that a deploy leaves out, or renames, is retired by a node that lives once no node has had
-// it for long enough. A job of nodes that died is not.
+// A job that a deploy removes or renames is retired by a live node once no node has had it for long
+// enough. A job whose nodes died is not.
 func TestRemovedJobIsRetired(t *testing.T) {
 	other := scheduler.Job{Name: "b", Spec: "@every 1m", Func: nothing}
 	for name, test := range map[string]struct {
@@ -67,7 +67,8 @@ func TestRemovedJobIsRetired(t *testing.T) {
 	}
 }
 
-// A job of which one node is left, however rare it is, stays, and so does one that an operator paused.
+// A job that one node still has, however rare it is, stays, and so does a job that an operator
+// paused.
 func TestJobOfAnotherFleetStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "monthly", Spec: "@monthly", Func: nothing}, scheduler.Job{Name: "b", Spec: "@every 1m", Func: nothing},

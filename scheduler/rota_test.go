@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// busy are n jobs that are due every second.
+// busy returns n jobs that are due every second.
 func busy(n int) (jobs []scheduler.Job) {
 	for i := range n {
 		jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("busy", i), Spec: "@every 1s", Func: nothing})
@@ -16,8 +16,8 @@ func busy(n int) (jobs []scheduler.Job) {
 	return jobs
 }
 
-// A job whose ticks are decided all the time is read once a minute, any other one
-// in every turn.
+// A job whose ticks are decided all the time is read once a minute, and any other job in every
+// turn.
 func TestRotaLeavesOutWhatTicksTell(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, append(busy(10), scheduler.Job{Name: "rare", Spec: "@hourly", Func: nothing})...)
@@ -29,14 +29,13 @@ func TestRotaLeavesOutWhatTicksTell(t *testing.T) {
 	})
 }
 
-// A rolling restart changes the spec of a job that is due all the time: the nodes
-// that are there say so at their next beat, the one that came in its first turn.
-// Then the rota is as it was.
+// A rolling restart changes the spec of a job that is due all the time. The existing nodes report
+// this at their next heartbeat, and the new node in its first turn. Then the rota is as before.
 func TestNewNodeHasAnotherSpecOfBusyJob(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, busy(10)...)
 		c.strange = mixedSpecs
-		for at := range 10 { // wherever the others are between two beats
+		for at := range 10 { // at each position of the others between two heartbeats
 			c.pass(40*time.Second - time.Since(start)%(10*time.Second) + time.Duration(at)*time.Second + 100*time.Millisecond)
 			changed := busy(10)
 			job := &changed[at]

@@ -14,12 +14,12 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// The defaults and bounds of policies.
+// Defaults and bounds of policies.
 const (
 	defaultAttempts = 3
 	defaultWindow   = time.Hour
 	defaultWait     = time.Second
-	leastDeadline   = time.Second // a shorter one has a remark
+	leastDeadline   = time.Second // a shorter deadline gets a remark
 )
 
 // rulesOf returns a job's policies with their defaults filled in.
@@ -42,7 +42,7 @@ func rulesOf(j *Job) job.Rules {
 	return r
 }
 
-// faults returns what is wrong with a job, each fault with its path.
+// faults returns the faults of a job, each with its path.
 func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err error) {
 	var errs []error
 	bad := func(field, format string, args ...any) {
@@ -78,7 +78,7 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	return s, errors.Join(errs...)
 }
 
-// spec returns the text of the job's spec, with its limits and without H.
+// spec returns the text of the job's spec, with its limits and with H replaced by values.
 func (j *Job) spec() (string, error) {
 	instant := func(t time.Time) string {
 		if t.IsZero() {
@@ -94,7 +94,7 @@ func (j *Job) spec() (string, error) {
 	return spec.ForJob(text, j.Name)
 }
 
-// boundFaults checks each number alone.
+// boundFaults checks each number on its own.
 func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 	for _, d := range []struct {
 		field string
@@ -117,7 +117,7 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 	if j.Retry.Tries < 0 || j.Retry.Tries > 1000 {
 		bad("retry.tries", "is %d, must be 0 to 1000", j.Retry.Tries)
 	}
-	if share := j.Retry.Jitter; !(share >= 0 && share <= 1) { // also NaN
+	if share := j.Retry.Jitter; !(share >= 0 && share <= 1) { // refuses NaN too
 		bad("retry.jitter", "is %v, must be 0 to 1: it is a share of the wait", share)
 	}
 	for _, p := range []struct {
@@ -131,7 +131,7 @@ func (j *Job) boundFaults(bad func(field, format string, args ...any)) {
 	}
 }
 
-// policyFaults checks what contradicts each other.
+// policyFaults checks for policies that contradict each other.
 func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	if j.Misfire == MisfireAll && (j.Overlap == OverlapQueue || j.Overlap == OverlapReplace) {
 		bad("misfire", "all keeps every missed tick, overlap queue and replace keep only the latest: use once, or overlap skip or allow")
@@ -158,8 +158,8 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	}
 }
 
-// takeoverFaults checks what would keep a tick of a dead node from running again. The schedule is
-// nil if the spec has a fault.
+// takeoverFaults checks for settings that keep a tick of a dead node from running again. The
+// schedule is nil if the spec has a fault.
 func (j *Job) takeoverFaults(bad func(field, format string, args ...any), s *spec.Schedule) {
 	if j.Attempts == 1 {
 		bad("attempts", "is 1, must be 2 or more under takeover rerun: the first attempt counts")
@@ -174,9 +174,9 @@ func (j *Job) takeoverFaults(bad func(field, format string, args ...any), s *spe
 	}
 }
 
-// shortest samples the distances between the next ticks. Those around a change of
-// the zone's clocks count only if there are no others: what is accepted today must
-// be accepted in a month. It is 0 where no two ticks are left.
+// shortest samples the distances between the next ticks and returns the shortest. Distances around
+// a change of the zone's clocks count only if there are no others, because a job that is accepted
+// today must be accepted in a month too. It returns 0 if fewer than two ticks are left.
 func shortest(s *spec.Schedule) time.Duration {
 	var least, changing time.Duration
 	ms := s.NextMilli(time.Now().UnixMilli())

@@ -13,8 +13,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A run cut off from the store ends with ErrLost before its lease does, and the
-// loss is told when it happens, not when the function returns.
+// A run that is cut off from the store ends with ErrLost before its lease does, and the loss is
+// logged when it happens, not when the function returns.
 func TestLeaseLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const lease = 3 * time.Second
@@ -45,13 +45,13 @@ func TestLeaseLost(t *testing.T) {
 	})
 }
 
-// A run succeeds when its lease is lost and nobody has taken its tick over yet. Its end
+// A run succeeds after its lease is lost and before another node has taken its tick over. Its end
 // is kept until the store is back, and the job does not run twice.
 func TestSuccessAfterTheLoss(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 3 * time.Second, Takeover: scheduler.TakeoverRerun,
 			Func: func(context.Context, *scheduler.Run) error {
-				time.Sleep(6 * time.Second) // whatever becomes of the lease
+				time.Sleep(6 * time.Second) // longer than the lease
 				return nil
 			}})
 		c.pass(time.Hour + 2*time.Second)
@@ -76,8 +76,8 @@ func TestLongRun(t *testing.T) {
 	})
 }
 
-// Three of four renewals vanish without an answer, and the lease is kept: the next
-// is sent beside the one that hangs.
+// Three of four renewals have no answer, and the lease is kept: the next one is sent while one
+// hangs.
 func TestRenewalsVanish(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 3 * time.Second, Func: takes(10 * time.Minute)})
@@ -187,7 +187,7 @@ func TestPanicIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-// A panic and runtime.Goexit are failures of the run, and the node lives on.
+// A panic and runtime.Goexit are failures of the run, and the node continues.
 func TestPanic(t *testing.T) {
 	for name, f := range map[string]func(){"panic": func() { panic(errBroken) }, "nil panic": func() { panic(nil) }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestPanic(t *testing.T) {
 				}
 				stacks := 10
 				if name == "goexit" {
-					stacks = 0 // it has none
+					stacks = 0 // there is no stack
 				}
 				c.wantLogged(stacks, "run panicked", "job", "a")
 			})
@@ -214,8 +214,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// Jitter delays a tick by the same time on every node, below the given bound,
-// and differently from tick to tick.
+// Jitter delays a tick by the same time on every node, below the given bound, and differently from
+// tick to tick.
 func TestJitter(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 1m", Jitter: 40 * time.Second, Func: nothing})
@@ -235,13 +235,12 @@ func TestJitter(t *testing.T) {
 	})
 }
 
-// In the night in which clocks go forward two ticks of a job may be closer to each
-// other than its jitter: they are claimed one after the other all the same, and
-// each runs.
+// In the night in which clocks go forward, two ticks of a job may be closer to each other than its
+// jitter. They are still claimed one after the other, and each runs.
 func TestJitterOfCloseTicks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var jobs []scheduler.Job
-		for i := range 40 { // of which some would have the first tick after the second
+		for i := range 40 { // some of them would have the first tick after the second
 			jobs = append(jobs, scheduler.Job{
 				Name: fmt.Sprint("job", i), Spec: "CRON_TZ=Europe/Berlin 30 2,3 * * *", Jitter: 59 * time.Minute, Func: nothing,
 			})

@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// With one slot per node and many jobs due at once, what a node has no room for
-// is left to the others or waits: everything runs, one at a time on each node.
+// With one slot per node and many jobs due at once, ticks for which a node has no slot are left to
+// the others or wait. All run, one at a time on each node.
 func TestOneSlot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := crowded(t, 3, 30, time.Second)
@@ -25,8 +25,8 @@ func TestOneSlot(t *testing.T) {
 	})
 }
 
-// With more work than room every tick still has a verdict, the node is never
-// idle, and no slot is lost on the way.
+// With more work than slots every tick still has a verdict, the node is never idle, and no slot is
+// lost.
 func TestTooMuchWork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := crowded(t, 1, 10, 10*time.Second)
@@ -48,8 +48,8 @@ func TestTooMuchWork(t *testing.T) {
 	})
 }
 
-// While one run has the only slot, the ticks of other jobs are recorded as missed
-// when their deadline is over, not when the slot is free.
+// While one run has the only slot, the ticks of other jobs are recorded as missed when their
+// deadline is over, not when the slot is free.
 func TestDecidedWithoutASlot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "long", Spec: "0 1 * * *", Func: takes(2 * time.Hour)}, scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing})
@@ -106,8 +106,8 @@ func TestSlotsComeBack(t *testing.T) {
 	})
 }
 
-// A tick that is asked for when a run before it has just lost its lease waits for the
-// takeover of that run. The two have one slot between them until both have their own.
+// A tick that is claimed when an earlier run has just lost its lease waits for the takeover of that
+// run. The two share one slot until both have their own.
 func TestSlotsAfterOrphans(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t)
@@ -118,7 +118,7 @@ func TestSlotsAfterOrphans(t *testing.T) {
 			return nil
 		}
 		const jobs = 50
-		for i := range jobs { // their leases end all over the five seconds between two ticks
+		for i := range jobs { // their leases end throughout the five seconds between two ticks
 			c.jobs = append(c.jobs, scheduler.Job{Name: fmt.Sprint("j", i), Spec: "@every 5s", Lease: 10*time.Second + time.Duration(i)*97*time.Millisecond,
 				Takeover: scheduler.TakeoverRerun, Func: hangsOnFirst})
 		}
@@ -135,8 +135,7 @@ func TestSlotsAfterOrphans(t *testing.T) {
 	})
 }
 
-// A burst of short runs, whose ends are told to the store together, leaves all slots
-// free.
+// A burst of short runs, whose ends are sent together, leaves all slots free.
 func TestSlotsAfterABurst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t)

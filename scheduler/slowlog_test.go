@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A logger takes ten seconds for each line that names a run that ignores its context, and
-// there is one every two seconds. The ticks of all jobs are run in time.
+// A logger takes ten seconds for each line about a run that ignores its context, and there is one
+// every two seconds. The ticks of all jobs run in time.
 func TestSlowLoggerDelaysNoTick(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		jobs := []scheduler.Job{{Name: "a", Spec: "@every 5s", Func: nothing}}
@@ -21,7 +21,7 @@ func TestSlowLoggerDelaysNoTick(t *testing.T) {
 				Func: func(context.Context, *scheduler.Run) error { time.Sleep(20 * time.Second); return nil }})
 		}
 		c := plan(t, jobs...)
-		c.silent = true // Run does not wait for the logger to the end
+		c.silent = true // Run does not wait until the logger is done
 		c.setup = func(_ int, cfg *scheduler.Config) {
 			cfg.Logger = slowAt(cfg.Logger, "run ignores its context")
 		}
@@ -49,8 +49,8 @@ func (s short) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return as
 }
 
-// A logger takes ten seconds to say that a claim was not replicated. What was granted to
-// other jobs with the same answer begins in time.
+// A logger takes ten seconds for the line that a claim was not replicated. Runs of other jobs that
+// were granted with the same answer begin in time.
 func TestSlowLoggerDelaysNoGrant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, everySecond(3)...)
@@ -73,8 +73,8 @@ func TestSlowLoggerDelaysNoGrant(t *testing.T) {
 	})
 }
 
-// The store takes no ends of runs for a moment, and the logger takes ten seconds to say so. The ends are
-// sent again all the same: the next ticks do not wait for the logger.
+// The store accepts no ends of runs for a moment, and the logger takes ten seconds to log it. The
+// ends are still repeated: the next ticks do not wait for the logger.
 func TestSlowLoggerDelaysNoEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, everySecond(2)...)

@@ -7,40 +7,42 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/requests"
 )
 
-// Stats are what a node does at a moment, and has done since New.
+// Stats are the current state of a node, and its counts since New.
 type Stats struct {
-	// Runs is how many runs have functions that have not returned, and IgnoringContext how
-	// many of these go on CancelGrace after their context has ended.
+	// Runs is the number of runs whose functions have not returned, and IgnoringContext the number
+	// of these that continue CancelGrace after their context has ended.
 	Runs            int
 	IgnoringContext int
-	// Slots is Config.Concurrency: how many runs this node has at once. Negative: no bound.
+	// Slots is Config.Concurrency, the number of runs that this node has at once. Negative: no
+	// bound.
 	Slots int
-	// Claims is how many claims were answered, by the word for the answer: granted, passed,
-	// held, skipped, waiting, missed, paused, and others. A claim in doubt is asked again: each
-	// time counts as doubt. All words are there, those without a claim with 0.
+	// Claims is the number of answers to claims, by the word for the answer: granted, passed, held,
+	// skipped, waiting, missed, paused, and others. A claim in doubt is repeated, and each time
+	// counts as doubt. The map has every word, with 0 if there was no such answer.
 	Claims map[string]int64
-	// ClockOffset is how far this machine's clock is ahead of the store's. It is known once
+	// ClockOffset is how far this machine's clock is ahead of the store's. It is valid if
 	// ClockKnown is true.
 	ClockOffset time.Duration
 	ClockKnown  bool
-	// Requests are those to the store, each kind (claim, peek, open, renew, end, beat, clock,
-	// journal) with each result: ok, or doubt if the store did not answer. All are there,
-	// those without a request with 0.
+	// Requests counts the requests to the store, by kind (claim, peek, open, renew, end, beat,
+	// clock, journal) and result: ok, or doubt if the store did not answer. It has every kind and
+	// result, with 0 if there was no such request.
 	Requests []RequestStats
-	// Renewals is how many leases of runs were renewed, lost, or in doubt after a request:
-	// one request may renew many.
+	// Renewals is the number of leases that were renewed, lost, or in doubt after a request. One
+	// request may renew many leases.
 	Renewals map[string]int64
-	// LinesLost is how many lines of the log were lost, because its handler was too slow for
-	// them or failed. EventsLost is the same for events and the Observers, of all together.
+	// LinesLost is the number of log lines that were lost because the handler was too slow or
+	// failed. EventsLost is the number of events that were lost, for all Observers together.
 	LinesLost, EventsLost int64
-	// OutputsLost is how many outputs of runs the store was not known to keep: see Run.KeepOutput.
+	// OutputsLost is the number of outputs of runs that the store may not have kept: see
+	// Run.KeepOutput.
 	OutputsLost int64
 }
 
 // RequestStats are the requests of one kind with one result.
 type RequestStats = requests.Measured
 
-// Stats returns what the node does at the moment. It asks the store nothing.
+// Stats returns the current state of the node. It sends no request to the store.
 func (n *Node) Stats() Stats {
 	s := Stats{
 		Slots: n.cfg.Concurrency, Claims: map[string]int64{}, ClockKnown: n.clock.Ready(),

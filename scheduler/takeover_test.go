@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Takeover lost: the tick of a killed node is recorded as lost, told by one of
-// the others, and the next ticks run.
+// Takeover lost: the tick of a killed node is recorded as lost, logged by one of the others, and
+// the next ticks run.
 func TestTakeoverLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 1m", Lease: 3 * time.Second, Func: takes(20 * time.Second)})
@@ -80,8 +80,8 @@ func TestTakeoverWindow(t *testing.T) {
 	})
 }
 
-// Where nothing is said a dead node keeps its tick for 30 seconds, and it may be
-// taken over for an hour after its instant.
+// By default a dead node keeps its tick for 30 seconds, and the tick may be taken over for an hour
+// after its instant.
 func TestTakeoverDefaults(t *testing.T) {
 	j := scheduler.Job{Name: "a", Spec: "@daily", Takeover: scheduler.TakeoverRerun, Func: takes(time.Minute)}
 	t.Run("lease", func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestTakeoverDefaults(t *testing.T) {
 	}
 }
 
-// A run that a drain ended is run again by another node, at once and not only
-// when its lease would have ended; or it is done, if the job says so.
+// A run that a drain ended runs again on another node, at once and not only when its lease would
+// have ended; or it is done, if the job says so.
 func TestInterrupted(t *testing.T) {
 	for _, test := range []struct {
 		policy scheduler.Interrupted
@@ -146,8 +146,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// With the default lease a job goes on about one interval after its node was killed: the tick
-// is taken over, or the next one runs.
+// With the default lease a job continues about one interval after its node was killed: the tick is
+// taken over, or the next one runs.
 func TestDefaultLeaseIsTheInterval(t *testing.T) {
 	for _, takeover := range []scheduler.Takeover{scheduler.TakeoverLost, scheduler.TakeoverRerun} {
 		for spec, within := range map[string]time.Duration{"@every 1s": 4 * time.Second, "@every 5s": 6 * time.Second, "@every 2m": 31 * time.Second} {

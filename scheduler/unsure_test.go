@@ -9,10 +9,10 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// While the store is away at most four asks of a job that may have been granted are
-// open, however long that lasts and whatever the lease, besides those that were on their way
-// when it went. Newer ticks wait unsent. When it is back the latest is decided as if it had been
-// asked for all the while: it runs in time, and those before it are missed.
+// While the store is away, each job has at most four open claims that may have been granted, for
+// however long that lasts and for any lease, besides the claims that were on their way at the
+// beginning. Newer ticks wait unsent. When the store is back the latest tick is decided as if it
+// had been claimed all the time: it runs in time, and the earlier ones are missed.
 func TestUnsureAsksAreBounded(t *testing.T) {
 	for _, reset := range []bool{true, false} {
 		for _, misfire := range []scheduler.Misfire{scheduler.MisfireOnce, scheduler.MisfireSkip, scheduler.MisfireAll} {

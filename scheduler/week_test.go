@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A day of ticks on three nodes, or a week where CRONCE_SOAK is set: each runs once,
-// and each node has its share.
+// A day of ticks on three nodes, or a week if CRONCE_SOAK is set: each runs once, and each node has
+// its share.
 func TestWeek(t *testing.T) {
 	days := 1
 	if os.Getenv("CRONCE_SOAK") != "" {
@@ -25,8 +25,8 @@ func TestWeek(t *testing.T) {
 	})
 }
 
-// A node whose clock is wrong warns, and nothing else changes: each tick once,
-// none early, equal shares.
+// A node whose clock is wrong logs a warning, and nothing else changes: each tick runs once, none
+// early, with equal shares.
 func TestWrongClock(t *testing.T) {
 	for _, offset := range []time.Duration{30 * time.Second, -30 * time.Second, 24 * time.Hour, -24 * time.Hour} {
 		t.Run(offset.String(), func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWrongClock(t *testing.T) {
 	}
 }
 
-// Half a second off is no reason to warn, if nothing else is asked for.
+// With the default settings, half a second is no reason to warn.
 func TestClockWarnDefault(t *testing.T) {
 	for offset, want := range map[time.Duration]int{400 * time.Millisecond: 0, -400 * time.Millisecond: 0, 600 * time.Millisecond: 1, -600 * time.Millisecond: 1} {
 		t.Run(offset.String(), func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestClockWarnDefault(t *testing.T) {
 	}
 }
 
-// Nodes that start at different moments name the same instants of @every: one
-// run per period, not one per node.
+// Nodes that start at different moments compute the same instants of @every: one run per period,
+// not one per node.
 func TestEveryIsAligned(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})

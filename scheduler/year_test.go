@@ -7,9 +7,9 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A spec that names years has a first and a last tick. Before the first and after
-// the last it is never due, and keeps no other job from its ticks; the last tick may
-// be late as one with an hour to the next.
+// A spec that names years has a first and a last tick. Before the first and after the last it is
+// never due, and does not affect other jobs. The last tick may be as late as one with an hour to
+// the next.
 func TestYears(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		start := time.Now().UTC()

@@ -15,14 +15,14 @@ func nodeTo(t *testing.T, url, jobs string, out *os.File) *child {
 	return startTo(t, out, "node", "--config", file(t, "c.yaml", jobs), "--redis", url, "--http", "off")
 }
 
-// records returns how often the JSON of a job's runs has a text.
+// records returns how often the JSON of a job's runs contains a text.
 func records(t *testing.T, url, job, text string) int {
 	t.Helper()
 	return strings.Count(cronce(t, "runs", job, "-o", "json", "--redis", url).stdout, text)
 }
 
-// The log of a node goes to a pipe that is full and not read. The node runs its ticks all the
-// same, ends runs with their timeout, and drains after SIGTERM.
+// The log of a node goes to a pipe that is full and not read. The node still runs its ticks, ends
+// runs with their timeout, and drains after SIGTERM.
 func TestBlockedLog(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -44,7 +44,7 @@ func TestBlockedLog(t *testing.T) {
 	}
 }
 
-// The reader of a node's output ends. The node goes on, and drains after SIGTERM.
+// The reader of a node's output ends. The node continues, and drains after SIGTERM.
 func TestClosedLog(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -69,7 +69,7 @@ func TestClosedLog(t *testing.T) {
 	}
 }
 
-// A command that lists ends by SIGPIPE when its reader has ended, as others do.
+// A command that lists ends with SIGPIPE when its reader has ended, as other programs do.
 func TestClosedListing(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
@@ -84,7 +84,7 @@ func TestClosedListing(t *testing.T) {
 	}
 }
 
-// full fills a pipe until it takes no byte more.
+// full fills a pipe until it accepts no more bytes.
 func full(t *testing.T, w *os.File) {
 	t.Helper()
 	raw, err := w.SyscallConn()

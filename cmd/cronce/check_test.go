@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
-// A configuration is checked, and a client is made, without any question to the network:
-// not even for a server's name.
+// A configuration is checked, and a client is made, without any request to the network, not even
+// for a server's name.
 func TestCheckAsksNoNameServer(t *testing.T) {
 	var asked atomic.Int64
 	old := net.DefaultResolver
@@ -36,7 +36,7 @@ func TestCheckAsksNoNameServer(t *testing.T) {
 	}
 }
 
-// A deadline that cannot always be met is noted, and no fault.
+// A deadline that cannot always be met gets a note, and is no fault.
 func TestCheckNotesShortDeadlines(t *testing.T) {
 	t.Parallel()
 	const yaml = "jobs: [{kind: sleep, name: a, spec: '@hourly', deadline: 1ms}, {kind: sleep, name: b, spec: '@hourly', deadline: 1m}]\n"

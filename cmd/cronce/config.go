@@ -19,14 +19,14 @@ import (
 //go:embed init.yaml
 var firstFile []byte
 
-// initName is the file that init writes without an argument.
+// initName is the file that init writes if it has no argument.
 const initName = "cronce.yaml"
 
 func initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "init [file]",
-		Short:   "Write a commented configuration to begin with",
-		Long:    "Write a commented configuration to begin with, by default to " + initName + ". A file that exists stays as it is.",
+		Short:   "Write a commented configuration as a starting point",
+		Long:    "Write a commented configuration as a starting point, by default to " + initName + ". An existing file is not changed.",
 		Example: "  cronce config init\n  cronce node --config " + initName + " --check",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ func initCommand() *cobra.Command {
 	}
 }
 
-// writeNew writes a file that does not exist.
+// writeNew writes a file that does not exist yet.
 func writeNew(name string, data []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -57,7 +57,7 @@ func writeNew(name string, data []byte) error {
 }
 
 func configCommand() *cobra.Command {
-	return command.Group("config", "Write a first configuration, and show what one may have", initCommand(), &cobra.Command{
+	return command.Group("config", "Write a first configuration, and print the schema of configurations", initCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration, for editors",
 		Long: "Print the JSON Schema (draft 2020-12) of the configuration. An editor with a language server for YAML reads it\n" +

@@ -45,7 +45,7 @@ func TestExampleIsFine(t *testing.T) {
 		"tryOut  0/5 * * * * ?  UTC", "namespace cronce in redis://127.0.0.1:6379", "The configuration is fine.")
 }
 
-// The example promises every key that there is.
+// The example has every key.
 func TestExampleHasEveryKey(t *testing.T) {
 	text, err := os.ReadFile(exampleFile)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestExampleHasEveryKey(t *testing.T) {
 	}
 }
 
-// exampleKeys are the keys of a type of the configuration, and of all types in it.
+// exampleKeys returns the keys of a type of the configuration, and of all types in it.
 func exampleKeys(typ reflect.Type) map[string]bool {
 	keys := map[string]bool{}
 	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
@@ -76,7 +76,7 @@ func exampleKeys(typ reflect.Type) map[string]bool {
 	return keys
 }
 
-// Each commented key of the example is one that the loader knows.
+// The loader accepts each commented key of the example.
 func TestExampleComments(t *testing.T) {
 	text, err := os.ReadFile(exampleFile)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestFlagsOverEnvironmentOverFile(t *testing.T) {
 	}
 }
 
-// A URL replaces whatever the file says about where the Redis is.
+// A URL replaces all settings of the file about the address of the Redis.
 func TestURLOverAddresses(t *testing.T) {
 	path := file(t, "c.yaml", "redis:\n  addresses: [one:26379, two:26379]\n  master_name: m\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n")
 	c, err := nodeConfig(t, "--config", path)
@@ -189,7 +189,7 @@ scheduler: {grace: -1s}
 	}
 }
 
-// Each key with too large or too small a value is reported by itself.
+// Each key with a value that is too large or too small is reported by itself.
 func TestBounds(t *testing.T) {
 	for setting, want := range map[string]string{
 		"redis: {pool_size: 10001}":             "redis.pool_size: is 10001, must be 0 to 10000",
@@ -229,7 +229,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A fault of the namespace is reported once, also where the jobs are fine.
+// A fault of the namespace is reported once, even if the jobs are valid.
 func TestBadNamespace(t *testing.T) {
 	for _, args := range [][]string{{"--namespace", "a b"}, {"--namespace", "a:b"}, {"--namespace", strings.Repeat("n", 65)}} {
 		_, err := nodeConfig(t, append(args, "--config", exampleFile)...)
@@ -268,7 +268,7 @@ func TestConfigHidesPassword(t *testing.T) {
 	}
 }
 
-// Where the password comes from, and what is refused.
+// The sources of the password, and the refused ones.
 func TestPasswords(t *testing.T) {
 	secretFile := file(t, "password", "from-file\n")
 	for name, c := range map[string]struct {
@@ -328,7 +328,7 @@ jobs: [{kind: sleep, name: a, spec: '@daily'}]
 	}
 }
 
-// TLS is on where the file or the URL asks for it, never below 1.2.
+// TLS is on if the file or the URL requires it, never below 1.2.
 func TestTLS(t *testing.T) {
 	const jobs = "\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n"
 	for yaml, want := range map[string]bool{
@@ -355,7 +355,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Jobs get the settings of the file; their kind has the others.
+// Jobs get the settings of the file; their kind sets the others.
 func TestJobsOfFile(t *testing.T) {
 	c, err := nodeConfig(t, "--config", file(t, "c.yaml", `
 zone: Asia/Shanghai

@@ -15,8 +15,8 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
-// A node goes on through a rotation of the password, the certificates and their
-// authority of its Redis: new connections are made with what the files have then.
+// A node continues while the password, the certificates and the authority of its Redis are
+// replaced: new connections use the current files.
 func TestRotation(t *testing.T) {
 	cert, key, _ := certificate(t)
 	password := file(t, "password", "one\n")

@@ -55,10 +55,10 @@ func demoCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&f.duration, "for", time.Minute, "how long")
-	cmd.Flags().IntVar(&f.nodes, "nodes", 3, "how many nodes, 1 to 50")
-	cmd.Flags().StringVar(&f.redis, "redis", "", "a real Redis instead of the one inside, under a namespace of its own that is removed at the end")
-	cmd.Flags().DurationVar(&f.killEvery, "kill-every", 0, "SIGKILL a random node so often, and start another (0: never)")
+	cmd.Flags().DurationVar(&f.duration, "for", time.Minute, "duration of the demo")
+	cmd.Flags().IntVar(&f.nodes, "nodes", 3, "number of nodes, 1 to 50")
+	cmd.Flags().StringVar(&f.redis, "redis", "", "a real Redis instead of the built-in one, with a namespace of its own that is removed at the end")
+	cmd.Flags().DurationVar(&f.killEvery, "kill-every", 0, "interval at which a random node gets SIGKILL and another one is started (0: never)")
 	cmd.Flags().BoolVar(&f.ops, "ops", false, "show the cluster in a browser too, at an address that is printed and works once")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
@@ -76,8 +76,8 @@ func (f *demoFlags) check() error {
 	return nil
 }
 
-// demoConfig returns the configuration of a demo's nodes, on the Redis at a URL. Embedded reports
-// that the Redis is inside this process.
+// demoConfig returns the configuration of a demo's nodes, on the Redis at a URL. Embedded is set if
+// the Redis is inside this process.
 func demoConfig(url string, embedded bool) (*config.Config, error) {
 	c, err := config.Read(config.Source{Name: demo.FileName, Data: demo.File, Env: os.LookupEnv}, nil, func(c *config.Config) {
 		c.Namespace = "demo-" + uuid.NewString()[:8]
@@ -93,7 +93,7 @@ func demoConfig(url string, embedded bool) (*config.Config, error) {
 	return c, nil
 }
 
-// openDemo opens the cluster of a demo, which has pages if they are asked for.
+// openDemo opens the cluster of a demo, with pages if requested.
 func openDemo(url string, embedded, pages bool) (*demo.Cluster, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// demoEvents reads what demo prints for machines.
+// demoEvents parses the output of demo for machines.
 func demoEvents(t *testing.T, stdout string) (lines []terminal.LogLine, pids []int, report demo.Report) {
 	t.Helper()
 	for text := range strings.Lines(stdout) {
@@ -50,7 +50,7 @@ func demoEvents(t *testing.T, stdout string) (lines []terminal.LogLine, pids []i
 	return lines, pids, report
 }
 
-// goneAll waits until no process of these ids is left.
+// goneAll waits until all processes with these ids are gone.
 func goneAll(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -86,7 +86,7 @@ func TestDemo(t *testing.T) {
 	goneAll(t, pids)
 }
 
-// Ctrl-C drains the nodes and still proves what they did.
+// Ctrl-C drains the nodes and still verifies their work.
 func TestDemoInterrupted(t *testing.T) {
 	t.Parallel()
 	c := start(t, "demo", "--for", "10m", "--nodes", "2")
@@ -105,7 +105,7 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 }
 
-// Variables about another Redis are not for the one inside.
+// Variables about another Redis do not affect the built-in one.
 func TestDemoEnvironment(t *testing.T) {
 	t.Setenv(config.PasswordEnv, "of another Redis")
 	t.Setenv("CRONCE_NAMESPACE", "of another Redis")
@@ -126,8 +126,7 @@ func TestDemoEnvironment(t *testing.T) {
 	}
 }
 
-// A node of a demo drains when its standard input ends, as it does when the demo
-// is gone.
+// A node of a demo drains when its standard input ends, as it does when the demo is gone.
 func TestLifeline(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -141,8 +140,7 @@ func TestLifeline(t *testing.T) {
 	}
 }
 
-// A demo that is killed takes its nodes with it; on Linux also those that cannot
-// notice.
+// A demo that is killed takes its nodes with it; on Linux also those that cannot notice.
 func TestDemoKilled(t *testing.T) {
 	t.Parallel()
 	c := start(t, "demo", "--for", "10m", "--nodes", "2", "-o", "json")
@@ -162,7 +160,7 @@ func TestDemoKilled(t *testing.T) {
 	goneAll(t, pids)
 }
 
-// On a Redis of the user's the demo has a namespace of its own, and removes it.
+// On a user's Redis the demo has a namespace of its own, and removes it.
 func TestDemoOnRealRedis(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// A user that may not read the keys of one job is refused that job alone: the code says so, the
-// others are proven, and doctor looks at them. It is no fault of the store, as a key of another
-// type is, and what is broken elsewhere comes first.
+// A user that may not read the keys of one job is refused only that job: the exit code reports it,
+// the others are proven, and doctor checks them. This is no fault of the store, unlike a key of
+// another type, and faults elsewhere come first.
 func TestDeniedJob(t *testing.T) {
 	t.Parallel()
 	url := "redis://" + redisserver.Start(t).Addr()

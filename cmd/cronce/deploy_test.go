@@ -108,7 +108,7 @@ func readManifests(t *testing.T) (m manifests) {
 	return m
 }
 
-// The nodes' configuration is fine, and their drain fits into the pod's grace.
+// The nodes' configuration is valid, and their drain fits into the pod's grace.
 func TestKubernetesGrace(t *testing.T) {
 	m := readManifests(t)
 	c, err := nodeConfig(t, "--config", file(t, "config.yaml", m.config.Data["config.yaml"]))
@@ -118,7 +118,8 @@ func TestKubernetesGrace(t *testing.T) {
 	holdsDrain(t, c, time.Duration(m.deployment.Spec.Template.Spec.Grace)*time.Second)
 }
 
-// holdsDrain leaves some seconds for the end of requests beyond the two graces.
+// holdsDrain checks that the grace leaves some seconds for the end of requests beyond the two
+// graces.
 func holdsDrain(t *testing.T, c *config.Config, grace time.Duration) {
 	t.Helper()
 	if drain := time.Duration(c.Scheduler.Grace + c.Scheduler.CancelGrace); grace < drain+5*time.Second {
@@ -159,7 +160,8 @@ func TestKubernetesDeployment(t *testing.T) {
 	}
 }
 
-// The pods of the plane serve what the configuration says, with files of a Secret, and are none of the nodes' pods.
+// The pods of the plane serve the configured address, with files of a Secret, and are not selected
+// as pods of nodes.
 func TestKubernetesOps(t *testing.T) {
 	m := readManifests(t)
 	c, err := nodeConfig(t, "--config", file(t, "config.yaml", m.config.Data["config.yaml"]))
@@ -202,7 +204,7 @@ func TestCompose(t *testing.T) {
 	if err != nil || node.Deploy.Replicas < 2 || node.Environment["CRONCE_REDIS_URL"] == "" {
 		t.Fatalf("%v: %+v", err, node)
 	}
-	c, err := nodeConfig(t, "--config", exampleFile) // which it mounts
+	c, err := nodeConfig(t, "--config", exampleFile) // the file that it mounts
 	if err != nil {
 		t.Fatal(err)
 	}

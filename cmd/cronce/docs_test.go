@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/shown"
 )
 
-// documents are the pages that show commands, by name.
+// documents returns the pages that show commands, by name.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -43,7 +43,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// Each command that is not hidden shows how it is used, with flags that it has.
+// Each command that is not hidden has an example, with existing flags.
 func TestHelpHasExamples(t *testing.T) {
 	t.Parallel()
 	for _, err := range (shown.Program{New: rootCommand}).Examples() {
@@ -51,7 +51,7 @@ func TestHelpHasExamples(t *testing.T) {
 	}
 }
 
-// Every configuration that the documents show is one that a node takes.
+// A node accepts every configuration that the documents show.
 func TestDocumentedConfigurations(t *testing.T) {
 	t.Parallel()
 	block := regexp.MustCompile("(?ms)^<!-- config -->\n```yaml\n(.*?)^```$")

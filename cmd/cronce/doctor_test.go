@@ -32,8 +32,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// A mark that lies in the store's future stops its job: doctor names it, and how
-// to rewind. The machine's clock is off by as much, which is only a warning.
+// A mark in the store's future stops its job. Doctor names it, and the way to rewind it. The
+// machine's clock is wrong by as much, which is only a warning.
 func TestDoctorFindsMarkAhead(t *testing.T) {
 	m, url := newRedis(t)
 	s := storeAt(t, url, func(*config.Config) {})

@@ -15,9 +15,9 @@ import (
 	"github.com/cronce/cronce/internal/rig"
 )
 
-// A node loses its store at a random phase of its leases, of 6, 8 and 10 seconds. Its commands are deaf to SIGTERM and
-// write all the time. The last write of each is before another node is granted the run: the node
-// itself, or else the warden, has ended it.
+// A node loses its store at a random phase of its leases of 6, 8 and 10 seconds. Its commands
+// ignore SIGTERM and write all the time. The last write of each comes before another node is
+// granted the run: the node itself, or else the warden, has ended it.
 func TestCommandsEndBeforeTheNextGrant(t *testing.T) {
 	t.Parallel()
 	const jobs = 24
@@ -74,7 +74,7 @@ func TestCommandsEndBeforeTheNextGrant(t *testing.T) {
 	first.signal(syscall.SIGKILL)
 }
 
-// secondGrant is when the second attempt of a run was granted, by the store's clock.
+// secondGrant returns when the second attempt of a run was granted, by the store's clock.
 func secondGrant(t *testing.T, url, job string) time.Time {
 	t.Helper()
 	r := cronce(t, "runs", job, "--redis", url, "-o", "json")

@@ -20,7 +20,7 @@ const execJobs = `jobs:
       log: true
 `
 
-// A command that a file names runs once for each tick, on one of three nodes, also while one is killed.
+// A command of a file runs once for each tick, on one of three nodes, even while one is killed.
 func TestExecJob(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -80,8 +80,8 @@ func TestExecFaults(t *testing.T) {
 	}
 }
 
-// A program that this machine does not have is a remark for --check, and a node without it does not
-// start. So it is with a variable that is not set, of which --check does not know.
+// A program that is missing on this machine is a remark of --check, and a node without it does not
+// start. The same holds for a variable that is not set, which --check does not report.
 func TestExecMissing(t *testing.T) {
 	_, url := newRedis(t)
 	text := "jobs:\n  - {kind: exec, name: a, spec: '@daily', exec: {command: [no-such-program]}}\n"
@@ -97,8 +97,8 @@ func TestExecMissing(t *testing.T) {
 	}
 }
 
-// As process 1 of a container the program leaves no zombies, passes signals on, and ends with the
-// code of what it ran.
+// As process 1 of a container the program leaves no zombies, forwards signals, and exits with the
+// code of its child.
 func TestProcessOne(t *testing.T) {
 	_, url := newRedis(t)
 	if err := osexec.Command("unshare", "-pf", "--mount-proc", "true").Run(); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Each exit code is that of the table, of the real binary.
+// The real binary exits with each code of the table.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	m, url := newRedis(t)
@@ -94,13 +94,13 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A storeError is what a Redis says by itself.
+// A storeError is an error reply of a Redis.
 type storeError string
 
 func (e storeError) Error() string { return string(e) }
 func (storeError) RedisError()     {}
 
-// A refusal of the store is one; of what else it says, nothing is known.
+// A refusal of the store is a refusal; any other error reply leaves the result unknown.
 func TestCodesOfTheStore(t *testing.T) {
 	for text, want := range map[string]int{
 		"NOPERM this user has no permissions to run the 'evalsha' command": exit.Refused, "WRONGPASS invalid username-password pair": exit.Refused,
@@ -117,8 +117,8 @@ func TestCodesOfTheStore(t *testing.T) {
 	}
 }
 
-// With all nodes dead verify and doctor name what is overdue, with its age and the
-// cause, and a pause ends that.
+// With all nodes dead verify and doctor report the overdue ticks, with their age and the cause, and
+// a pause ends that.
 func TestOverdueIsTold(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 20, 0)
@@ -149,7 +149,7 @@ func TestOverdueIsTold(t *testing.T) {
 	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Fine, "no tick is overdue", "1 live: other")
 }
 
-// Failed ticks are shown, and fail verify where that was asked for.
+// Failed ticks are shown, and make verify fail if requested.
 func TestFailuresAreShown(t *testing.T) {
 	cl := newCluster(t, 2, 0)
 	at := time.Now().Truncate(time.Second).Add(time.Second)
@@ -166,7 +166,7 @@ func TestFailuresAreShown(t *testing.T) {
 	cronce(t, "runs", "job", "--redis", cl.url).want(t, exit.Fine, "failed", `no route to \x1b[31mhost`)
 }
 
-// A file or a pipe that cannot be written is no store that does not answer.
+// A file or a pipe that cannot be written does not count as a store that does not answer.
 func TestLocalErrorsAreKnown(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -183,7 +183,7 @@ func TestLocalErrorsAreKnown(t *testing.T) {
 	}
 }
 
-// An argument of any length makes an error of a bounded one.
+// The error about an argument of any length has a bounded length.
 func TestLongArguments(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
 	for _, args := range [][]string{{"verify", "-o", long}, {long}, {"verify", "--" + long}, {"verify", "--config", long}} {

@@ -23,14 +23,14 @@ import (
 // healthTimeout bounds the wait for a node's reply.
 const healthTimeout = 3 * time.Second
 
-// healthCommand makes the command for images without another HTTP client.
+// healthCommand returns the command health, for images without another HTTP client.
 func healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check whether the node of this machine is ready",
 		Long: "Read /readyz of a node on this machine, for the health check of a container. The address\n" +
 			"comes from the node's configuration.\n\n" +
-			"Exit code 1: not ready, or no node answers. Container runtimes know no other code.",
+			"Exit code 1: not ready, or no node answers. Container runtimes accept no other code.",
 		Example: "  cronce node health --config config.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +42,7 @@ func healthCommand() *cobra.Command {
 				return exit.Usagef("node health: http.address is %s, so nothing is served", strictyaml.Quote(c.HTTP.Address))
 			}
 			if err := checkHealth(cmd.Context(), cmd.OutOrStdout(), localAddress(c.HTTP.Address)); err != nil {
-				return exit.With(exit.Failed, err) // container runtimes know no other code
+				return exit.With(exit.Failed, err) // container runtimes accept no other code
 			}
 			return nil
 		},

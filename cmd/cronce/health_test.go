@@ -29,8 +29,8 @@ func TestHealth(t *testing.T) {
 	cronce(t, "node", "health", "--http", "8080").want(t, exit.WrongUsage, "must be host:port")
 }
 
-// Like a node, it takes the address from the file or the environment. One that other
-// machines can reach is asked by the loopback.
+// Like a node, the command takes the address from the file or the environment. An address that
+// other machines can reach is read through loopback.
 func TestHealthFindsNode(t *testing.T) {
 	fine := healthOf(t, func() error { return nil })
 	_, port, _ := strings.Cut(fine, ":")

@@ -15,7 +15,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// helm are the functions of Helm that the chart uses; it uses no others, so that this test can render it.
+// helm has the functions of Helm that the chart uses; it uses no others, so that this test can
+// render it.
 var helm = template.FuncMap{
 	"toYaml": func(v any) (string, error) {
 		text, err := yaml.Marshal(v)
@@ -35,7 +36,7 @@ var helm = template.FuncMap{
 	"sha256sum": func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) },
 }
 
-// object is a thing of Kubernetes, as YAML has it.
+// An object is an object of Kubernetes, as in YAML.
 type object = map[string]any
 
 // objects reads the objects of a YAML text by kind and name.
@@ -57,7 +58,7 @@ func objects(t *testing.T, text string, into map[string]object) {
 	}
 }
 
-// at returns what is below names and numbers.
+// at returns the value at a path of names and numbers.
 func at(v any, path ...any) any {
 	for _, p := range path {
 		switch key := p.(type) {
@@ -75,7 +76,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// render renders the chart with its values, and with those of another file over them.
+// render renders the chart with its values, overridden by the values of another file.
 func render(t *testing.T, name, values string) map[string]object {
 	t.Helper()
 	var chart, v, over object
@@ -104,7 +105,7 @@ func render(t *testing.T, name, values string) map[string]object {
 	return all
 }
 
-// merge writes values over others, as Helm does; the chart has each key.
+// merge overrides values, as Helm does; the chart has each key.
 func merge(t *testing.T, into, over object) {
 	t.Helper()
 	for key, value := range over {
@@ -120,7 +121,8 @@ func merge(t *testing.T, into, over object) {
 	}
 }
 
-// The chart with its defaults makes what the manifests have, so what is tested of them holds for it.
+// The chart with its defaults makes the same objects as the manifests, so tests of the manifests
+// cover it.
 func TestHelmMakesTheManifests(t *testing.T) {
 	t.Parallel()
 	want := map[string]object{}
@@ -131,7 +133,7 @@ func TestHelmMakesTheManifests(t *testing.T) {
 	}
 	got := render(t, "cronce", "")
 	for name, o := range got {
-		if strings.HasPrefix(name, "Deployment/") { // which the chart alone has: its text is the chart's, not a person's
+		if strings.HasPrefix(name, "Deployment/") { // only the chart has it, and its text is the chart's
 			delete(at(o, "spec", "template", "metadata").(object), "annotations")
 			delete(at(o, "spec", "template", "spec", "containers", 0).(object), "imagePullPolicy")
 		}

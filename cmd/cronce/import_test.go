@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
-// The exit code says whether all, some or none of the input could be imported, and what is printed
-// passes the check.
+// The exit code shows whether all, some or none of the input could be imported, and the printed
+// configuration passes the check.
 func TestImport(t *testing.T) {
 	const cronJob = "kind: CronJob\nmetadata: {name: a}\nspec: {schedule: '0 3 * * *'}\n"
 	for _, c := range []struct {
@@ -20,7 +20,7 @@ func TestImport(t *testing.T) {
 	}{
 		{[]string{"crontab", file(t, "all", "0 3 * * * true\n"), "--zone", "Europe/Berlin"}, exit.Fine, "1 imported, 0 not"},
 		{[]string{"crontab", file(t, "some", "0 3 * * * true\n@reboot x\n"), "--zone", "UTC"}, exit.Failed, "some:2: @reboot is the start of a machine"},
-		{[]string{"crontab", file(t, "machine", "0 3 * * * true\n")}, exit.Fine, "is that of this machine"},
+		{[]string{"crontab", file(t, "machine", "0 3 * * * true\n")}, exit.Fine, "is the zone of this machine"},
 		{[]string{"k8s", file(t, "cronjob", cronJob)}, exit.Fine, "1 imported, 0 not"},
 		{[]string{"k8s", file(t, "pod", "kind: Pod\n")}, exit.Failed, `is a "Pod", must be a CronJob`},
 		{[]string{"k8s", file(t, "no", "kind: [\n")}, exit.WrongUsage, "no:"},

@@ -24,7 +24,7 @@ func files(t *testing.T, main string, others map[string]string) string {
 	return name
 }
 
-// Jobs come from several files, and each takes the defaults that it does not set itself.
+// Jobs come from several files, and each uses the defaults that it does not set itself.
 func TestIncludeAndDefaults(t *testing.T) {
 	name := files(t, "include: [jobs.d/*.yaml, '*.yaml']\ndefaults: {takeover: rerun, lease: 9s, retry: {tries: 2}, log: quiet}\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n", map[string]string{
 		"jobs.d/x.yaml":  "jobs: [{kind: sleep, name: x, spec: '@daily', lease: 8s, takeover: lost}]\n",
@@ -59,7 +59,7 @@ func TestIncludeAndDefaults(t *testing.T) {
 	}
 }
 
-// A fault names its own file, and two jobs with one name both of their places.
+// A fault names its own file, and a fault of two jobs with one name names both places.
 func TestIncludeFaults(t *testing.T) {
 	const one = "jobs: [{kind: sleep, name: a, spec: '@daily'}]\n"
 	for _, test := range []struct{ main, other, want string }{

@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
 )
 
-// The first file passes the check, also with all of its keys, and is never written over another.
+// The first file passes the check, also with all of its keys, and never overwrites another one.
 func TestInit(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "first.yaml")
 	if r := cronce(t, "config", "init", name); r.code != exit.Fine {
@@ -72,7 +72,7 @@ func TestSchemaAcceptsTheExample(t *testing.T) {
 	}
 }
 
-// The schema refuses what the parser refuses.
+// The schema refuses the same values as the parser.
 func TestSchemaRefuses(t *testing.T) {
 	s := printedSchema(t)
 	for _, text := range []string{"nam: a", "redis: 7", "jobs: {}", "jobs: [{overlap: never}]", "jobs: [{lease: 30}]", "redis: {db: many}", "redis: {strict: maybe}", "jobs: [{exec: {comand: [a]}}]"} {
@@ -86,7 +86,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// faults walks a tree, whose scalars are texts, beside the schema.
+// faults walks a tree, whose scalars are texts, along the schema.
 func (s schema) faults(at string, value any) (faults []string) {
 	if value == nil {
 		return nil
@@ -140,7 +140,7 @@ func (s schema) faults(at string, value any) (faults []string) {
 
 var commentedKey = regexp.MustCompile(`(?m)^( *)# ( *(?:# )?(?:- )?[a-z_]+:(?: .*)?)$`)
 
-// uncommented returns a file with the keys that stand in its comments.
+// uncommented returns a file with the keys in its comments.
 func uncommented(text string) string {
 	for commentedKey.MatchString(text) {
 		text = commentedKey.ReplaceAllString(text, "$1$2")

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
-// What the file says about a job for a person is shown by --check, and its zone is that of its spec.
+// --check shows the file's texts about a job for a person, and uses the zone of its spec.
 func TestCheckShowsJobs(t *testing.T) {
 	const yaml = `jobs:
   - {kind: sleep, name: a, spec: 0 3 * * *, zone: Asia/Shanghai, description: the nightly one, owner: dba, runbook: "https://wiki.example.com/a", labels: {team: shop, tier: "1"}}
@@ -23,7 +23,7 @@ func TestCheckShowsJobs(t *testing.T) {
 	}
 }
 
-// --check shows limits in the spec, and the ticks that they leave: local times are those of the job's zone.
+// --check shows limits in the spec, and the remaining ticks: local times are in the job's zone.
 func TestCheckShowsLimits(t *testing.T) {
 	const yaml = `zone: Europe/Berlin
 jobs:
@@ -67,7 +67,7 @@ func TestJobFaults(t *testing.T) {
 	}
 }
 
-// A node runs none of a job that is not enabled, and logs a quiet one only when it fails.
+// A node does not run a disabled job, and logs a quiet one only when it fails.
 func TestQuietAndDisabledJobs(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)

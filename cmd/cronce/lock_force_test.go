@@ -50,8 +50,7 @@ func TestLockForce(t *testing.T) {
 	}
 }
 
-// A foreign value in the place of a record is shown escaped, and keeps nothing else from
-// being shown.
+// A foreign value in the place of a record is shown escaped, and other records are still shown.
 func TestLockForceForged(t *testing.T) {
 	m, url := newRedis(t)
 	hold(t, url)
@@ -74,8 +73,8 @@ func TestLockForceForged(t *testing.T) {
 	}
 }
 
-// With a fence the lock is taken from that owner alone, of several that hold it; without
-// one from all that hold it when the command begins.
+// With a fence the lock is taken from that owner alone, of several that hold it; without one from
+// all that hold it when the command begins.
 func TestLockForceFence(t *testing.T) {
 	_, url := newRedis(t)
 	force := func(more ...string) result {

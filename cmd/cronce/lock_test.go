@@ -22,7 +22,7 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// under is the command line of a shell script under a lock.
+// under returns the command line of a shell script under a lock.
 func under(url string, flags []string, script string) []string {
 	args := append([]string{"lock", "key", "--redis", url}, flags...)
 	return append(args, "--", "sh", "-c", script)
@@ -32,14 +32,14 @@ func under(url string, flags []string, script string) []string {
 func free(t *testing.T, m *miniredis.Miniredis) {
 	t.Helper()
 	for _, key := range m.Keys() {
-		if text, _ := m.Get(key); text == "" || strings.Trim(text, "0123456789") != "" { // a number is the last fence of a lock that is free
+		if text, _ := m.Get(key); text == "" || strings.Trim(text, "0123456789") != "" { // a number is the last fence of a free lock
 			t.Errorf("left behind: %q", key)
 		}
 	}
 }
 
-// The command runs with its streams and its fence, its exit code is ours, and
-// the lock is free afterwards.
+// The command runs with its streams and its fence, cronce exits with its code, and the lock is free
+// afterwards.
 func TestLock(t *testing.T) {
 	m, url := newRedis(t)
 	r := cronceWith(t, "hello", under(url, nil, `cat; test "$CRONCE_FENCE" -gt 1000000 && echo fenced; echo oops >&2; exit 7`)...)
@@ -52,8 +52,8 @@ func TestLock(t *testing.T) {
 	free(t, m)
 }
 
-// A command under a lock does not get what cronce reads its secrets from, unless it is asked for;
-// the rest of the environment is the command's as before.
+// A command under a lock does not get the variables from which cronce reads its secrets, unless
+// requested; the rest of the environment is unchanged.
 func TestLockKeepsItsSecrets(t *testing.T) {
 	m, url := newRedis(t)
 	m.RequireAuth("hunter2")
@@ -92,8 +92,8 @@ func holdWith(t *testing.T, url string, o lock.Options) *lock.Lease {
 	return lease
 }
 
-// A lock that another holds: --try fails at once, --wait after its time, and
-// neither runs the command; else it runs when the lock is released.
+// If another owner holds a lock, --try fails at once and --wait after its time, and neither runs
+// the command; otherwise it runs when the lock is released.
 func TestLockHeld(t *testing.T) {
 	t.Parallel()
 	m, url := newRedis(t)
@@ -123,8 +123,7 @@ func TestLockHeld(t *testing.T) {
 	free(t, m)
 }
 
-// The command gets SIGTERM when the lock is lost, and killed if it does not
-// heed that.
+// The command gets SIGTERM when the lock is lost, and is killed if it ignores that.
 func TestLockLost(t *testing.T) {
 	for name, script := range map[string]string{
 		"heeds":   `touch "$FILE"; exec sleep 60`,
@@ -167,8 +166,7 @@ func TestLockStopped(t *testing.T) {
 	free(t, m)
 }
 
-// On SIGTERM while it waits, cronce has not waited for too long: the exit code is
-// not the one for that.
+// After SIGTERM during the wait, the exit code is not the one for a wait that took too long.
 func TestLockStoppedWaiting(t *testing.T) {
 	m, url := newRedis(t)
 	lease := hold(t, url)
@@ -189,7 +187,7 @@ func TestLockStoppedWaiting(t *testing.T) {
 	free(t, m)
 }
 
-// A wait goes on while the store does not answer, and says so.
+// A wait continues while the store does not answer, and reports this.
 func TestLockInDoubt(t *testing.T) {
 	t.Parallel()
 	r := cronce(t, under("redis://127.0.0.1:1", []string{"--wait", "5s"}, "echo ran")...)
@@ -199,10 +197,10 @@ func TestLockInDoubt(t *testing.T) {
 	}
 }
 
-// However cronce is ended, its command ends with it: nothing is left that runs
-// without the lock. The output of a process ends when no process has it any more.
+// However cronce is ended, its command ends with it, and nothing continues without the lock. The
+// output of a process ends when no process has it any more.
 func TestLockEnds(t *testing.T) {
-	heeded := make(chan os.Signal, 1) // a process that is started by one that ignores it, as under nohup, does so too
+	heeded := make(chan os.Signal, 1) // a process inherits an ignored signal, as under nohup
 	signal.Notify(heeded, syscall.SIGHUP)
 	defer signal.Stop(heeded)
 	for name, end := range map[string]struct {
@@ -233,9 +231,8 @@ func TestLockEnds(t *testing.T) {
 	}
 }
 
-// Under timeout, as the help has it, all of a pipe ends when cronce gets SIGTERM,
-// also what does not heed that. The output of a process ends when no process has it any
-// more.
+// Under timeout, as in the help, all parts of a pipe end when cronce gets SIGTERM, including those
+// that ignore it. The output of a process ends when no process has it any more.
 func TestLockEndsPipe(t *testing.T) {
 	t.Parallel()
 	if version, err := exec.Command("timeout", "--version").Output(); err != nil || !strings.Contains(string(version), "GNU coreutils") {
@@ -256,8 +253,8 @@ func TestLockEndsPipe(t *testing.T) {
 	}
 }
 
-// Commands that share a lock run beside each other, up to as many as they permit,
-// and not beside one that is alone.
+// Commands that share a lock run at the same time, up to the number of permits, and not together
+// with one that does not share.
 func TestLockShared(t *testing.T) {
 	m, url := newRedis(t)
 	run := func(flags ...string) result { return cronce(t, under(url, append(flags, "--try"), "echo ran")...) }
@@ -305,7 +302,7 @@ func TestLockShow(t *testing.T) {
 	free(t, m)
 }
 
-// A lock whose value cannot be read is not shown as free: an acquisition is refused it.
+// A lock whose value cannot be read is not shown as free: an acquisition would be refused.
 func TestLockShowUnreadable(t *testing.T) {
 	m, url := newRedis(t)
 	lease := hold(t, url)
@@ -317,14 +314,14 @@ func TestLockShowUnreadable(t *testing.T) {
 		if err := m.Set(keys[0], name); err != nil {
 			t.Fatal(err)
 		}
-		if ttl > 0 { // else it never expires, as no lock does
+		if ttl > 0 { // otherwise it never expires, as no lock does
 			m.SetTTL(keys[0], ttl)
 		}
 		if r := cronce(t, "lock", "key", "--show", "--redis", url); r.code != exit.NotKnown || strings.Contains(r.stdout, "free") {
 			t.Errorf("%q: exit code %d, %s", name, r.code, r.stdout)
 		}
 	}
-	_ = lease.Release(t.Context()) // which finds no lease of its own
+	_ = lease.Release(t.Context()) // it finds no lease of its own
 }
 
 func TestLockUsage(t *testing.T) {

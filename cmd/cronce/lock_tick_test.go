@@ -13,7 +13,8 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// A line of a crontab that several machines have. Its command writes its tick into a file.
+// A crontabLine is a line of a crontab that several machines have. Its command writes its tick into
+// a file.
 type crontabLine struct {
 	t    *testing.T
 	args []string
@@ -27,8 +28,8 @@ func newCrontabLine(t *testing.T, store string, flags ...string) *crontabLine {
 	return l
 }
 
-// call is a process that cron starts. It prints nothing, whether the tick is its own or not, unless the run of an
-// earlier tick is alive.
+// call runs the process that cron starts. It prints nothing, whether or not it gets the tick,
+// unless the run of an earlier tick is alive.
 func (l *crontabLine) call() {
 	c := start(l.t, l.args...)
 	<-c.gone
@@ -53,8 +54,8 @@ func tickStores(t *testing.T) map[string]string {
 	return map[string]string{"SQLite": file, "Redis": "redis://" + redisserver.Start(t).Addr()}
 }
 
-// Three machines whose clocks differ call one line for some ticks. Each tick runs once. With --try the command ran
-// as often as a call found the lock free.
+// Three machines whose clocks differ call one line for some ticks. Each tick runs once. With --try
+// alone, the command would have run as often as a call found the lock free.
 func TestLockTick(t *testing.T) {
 	t.Parallel()
 	for name, store := range tickStores(t) {
@@ -89,8 +90,8 @@ func TestLockTick(t *testing.T) {
 	}
 }
 
-// The latest tick runs on the one machine that calls first, however late. The commands that read the store show it, and
-// nothing needs a person though no node lives.
+// The latest tick runs on the one machine that calls first, however late. The commands that read
+// the store show it, and report no problem although no node is alive.
 func TestLockTickSeen(t *testing.T) {
 	t.Parallel()
 	for name, store := range tickStores(t) {
@@ -144,7 +145,7 @@ func TestLockTickFails(t *testing.T) {
 	}
 }
 
-// What has no meaning beside a tick is refused, and so is a spec that is none.
+// Flags without a meaning for ticks are refused, and so is an invalid spec.
 func TestLockTickUsage(t *testing.T) {
 	t.Parallel()
 	tick := []string{"--tick", "* * * * *"}
@@ -175,7 +176,7 @@ func TestLockTickUsage(t *testing.T) {
 	}
 }
 
-// The lock is kept for the time of --hold, and is free then.
+// The lock is kept for the time of --hold, and then freed.
 func TestLockHold(t *testing.T) {
 	t.Parallel()
 	m, url := newRedis(t)

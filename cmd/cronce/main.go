@@ -1,9 +1,9 @@
-// Command cronce runs cron jobs on N identical nodes, every tick on one of them,
-// and proves it afterwards.
+// Command cronce runs cron jobs on N identical nodes, every tick on one of them, and proves it
+// afterwards.
 //
-// Exit codes: 0 fine, 1 failed, overdue, or an invariant is broken, 2 wrong usage or
-// configuration, 3 refused by state or right, 4 not known. The command lock ends with
-// the code of what it ran.
+// Exit codes: 0 fine, 1 failed, overdue, or an invariant is broken, 2 wrong usage or configuration,
+// 3 refused by state or right, 4 not known. The command lock exits with the code of the command
+// that it ran.
 package main
 
 import (

@@ -17,8 +17,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 )
 
-// actAsMain makes the test binary be cronce: demo starts nodes of its own binary,
-// and some tests need processes that they can kill.
+// actAsMain makes the test binary act as cronce: demo starts nodes of its own binary, and some
+// tests need processes that they can kill.
 const actAsMain = "ACT_AS_CRONCE"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(syscall.SIGHUP) { // by nohup, say: processes of tests would ignore it too, unless it is caught here
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	for _, o := range config.NodeOverrides { // what the machine says must not reach the tests
+	for _, o := range config.NodeOverrides { // the machine's environment must not affect the tests
 		_ = os.Unsetenv(o.Env)
 	}
 	_ = os.Unsetenv(config.FileEnv)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// result is what a command did.
+// A result has the exit code and the output of a command.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -62,7 +62,7 @@ func cronceWith(t *testing.T, stdin string, args ...string) result {
 	return r
 }
 
-// want checks exit code and what was said.
+// want checks the exit code and the output.
 func (r result) want(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if r.code != code {
@@ -105,7 +105,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// patience is how long a test waits for what must happen, on the slowest of machines.
+// patience is how long a test waits for an event that must happen, on the slowest of machines.
 const patience = 2 * time.Minute
 
 // eventually waits until a condition holds.

@@ -41,7 +41,7 @@ func nextCommand() *cobra.Command {
 			return next(cmd.OutOrStdout(), args[0], f, time.Now())
 		},
 	}
-	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "how many ticks, 1 to 1000")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 10, "number of ticks, 1 to 1000")
 	cmd.Flags().StringVar(&f.zone, "tz", "UTC", "time zone of a spec without one")
 	cmd.Flags().StringVar(&f.job, "job", "", "name of the job, for a spec with H")
 	cmd.Flags().StringVar(&f.from, "from", "", "print ticks after this time (RFC 3339, or \"2026-03-29 01:00\" in the zone; default now)")
@@ -90,7 +90,8 @@ func next(w io.Writer, text string, f nextFlags, now time.Time) error {
 	return printNext(w, s, ticks, now)
 }
 
-// finished says when the last tick of a spec was that has none left; empty: it had none.
+// finished describes when the last tick of a spec without further ticks was. It returns "" if the
+// spec never had one.
 func finished(s *spec.Schedule, from time.Time) string {
 	last := s.Prev(from)
 	if last.IsZero() {
@@ -140,7 +141,7 @@ func printNext(w io.Writer, s *spec.Schedule, ticks []nextTick, now time.Time) e
 	return table.Flush()
 }
 
-// fromNow rounds d for reading at a glance.
+// fromNow rounds d for a person.
 func fromNow(d time.Duration) string {
 	switch {
 	case d < 0:

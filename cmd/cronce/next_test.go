@@ -31,7 +31,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// A spec in UTC has one column of ticks, any other has UTC beside it.
+// A spec in UTC has one column of ticks; any other has an additional column in UTC.
 func TestNextColumns(t *testing.T) {
 	for zone, want := range map[string]int{"UTC": 1, "Europe/Berlin": 2} {
 		r := cronce(t, "next", "0 0 1 1 *", "--tz", zone, "--from", "2026-06-01", "-n", "1")

@@ -55,7 +55,7 @@ func TestNodesShareTicks(t *testing.T) {
 	cronce(t, "verify", "--redis", url).want(t, exit.Fine, "each has one verdict")
 }
 
-// A node whose clock is wrong warns, and neither runs a tick again nor early.
+// A node whose clock is wrong logs a warning, and runs no tick again or early.
 func TestClockOffset(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -93,7 +93,7 @@ func TestSecondSignalEnds(t *testing.T) {
 	}
 }
 
-// The end of its terminal drains a node as SIGTERM does.
+// When its terminal closes, a node drains as after SIGTERM.
 func TestHangUpDrains(t *testing.T) {
 	heeded := make(chan os.Signal, 1) // under nohup this process ignores it, and so would the node
 	signal.Notify(heeded, syscall.SIGHUP)
@@ -107,7 +107,7 @@ func TestHangUpDrains(t *testing.T) {
 	name := file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@yearly'}]\n")
 	n := startOn(t, terminal, "node", "--redis", url, "--http", "off", "--config", name)
 	eventually(t, "the start", func() bool { return len(n.logs("node started")) == 1 })
-	swap(t, name, "jobs: [{kind: sleep, name: a, spec: '@every 1s', sleep: {for: 1s}}]\n") // is found all the same
+	swap(t, name, "jobs: [{kind: sleep, name: a, spec: '@every 1s', sleep: {for: 1s}}]\n") // the change is still found
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) >= 1 })
 	n.signal(syscall.SIGHUP)
 	if code := n.code(); code != exit.Fine {
@@ -118,7 +118,7 @@ func TestHangUpDrains(t *testing.T) {
 	}
 }
 
-// A run that does not end within the graces is interrupted, and the node ends all the same.
+// A run that does not end within the graces is interrupted, and the node still ends.
 func TestDrainInterrupts(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -133,8 +133,8 @@ func TestDrainInterrupts(t *testing.T) {
 	}
 }
 
-// The process lives before its Redis does, and says that it is not ready. Once the
-// Redis answers it is.
+// The process is alive before its Redis answers, and reports that it is not ready. Once the Redis
+// answers it is ready.
 func TestHealthOfNode(t *testing.T) {
 	t.Parallel()
 	m, url := newRedis(t)
@@ -161,7 +161,7 @@ func TestHealthOfNode(t *testing.T) {
 	n.code()
 }
 
-// A node that runs a job each second has the runs in its metrics, and all others that there are.
+// A node with a job of every second has the runs in its metrics, and all other metrics.
 func TestMetricsOfNode(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -211,8 +211,8 @@ func TestEvictingStore(t *testing.T) {
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
 }
 
-// A node that would look for the jobs of its namespace elsewhere than the others do,
-// and so run them beside them, is refused.
+// A node whose settings would place the jobs of its namespace elsewhere than the other nodes'
+// settings do, so that they would run twice, is refused.
 func TestNodesThatDiffer(t *testing.T) {
 	t.Parallel()
 	url := "redis://" + redisserver.Start(t).Addr()
@@ -226,7 +226,7 @@ func TestNodesThatDiffer(t *testing.T) {
 	}
 }
 
-// A password is asked for, comes from the environment, and is shown nowhere.
+// A password is required, comes from the environment, and is shown nowhere.
 func TestPassword(t *testing.T) {
 	s := redisserver.Start(t, "--requirepass", "hunter2")
 	url := "redis://" + s.Addr()

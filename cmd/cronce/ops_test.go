@@ -33,8 +33,8 @@ func TestOpsIsClosed(t *testing.T) {
 	cronce(t, "ops", "token", "new", "a", "--role", "root").want(t, exit.WrongUsage, "must be viewer, operator or admin")
 }
 
-// The plane answers a caller with a token that was made for it, and no other; it says that the store is away, and
-// ends with a signal.
+// The plane answers only a caller with a token that was made for it. It reports that the store is
+// away, and ends with a signal.
 func TestOpsServes(t *testing.T) {
 	t.Parallel()
 	server, url := newRedis(t)

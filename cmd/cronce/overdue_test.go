@@ -13,9 +13,9 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A tick is overdue on a server that evicts keys, or keeps nothing on disk: verify names that
-// beside the nodes, since the server may have forgotten the verdict. Of a server that keeps
-// everything it says nothing of the kind, nor where nothing is overdue.
+// A tick is overdue on a server that evicts keys, or keeps nothing on disk. Verify names this
+// besides the nodes, because the server may have lost the verdict. It does not mention this for a
+// server that keeps all data, nor if no tick is overdue.
 func TestOverdueNamesTheStoresRisk(t *testing.T) {
 	t.Parallel()
 	evicting := []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}
@@ -48,8 +48,8 @@ func TestOverdueNamesTheStoresRisk(t *testing.T) {
 	}
 }
 
-// openJob opens a job of every second. The returned function lets its time have begun an
-// hour ago.
+// openJob opens a job of every second. The returned function moves its opening an hour into the
+// past.
 func openJob(t *testing.T, url string) (earlier func()) {
 	t.Helper()
 	s := storeAt(t, url, func(c *config.Config) { c.Redis.AllowEviction = true })
@@ -80,8 +80,8 @@ func openJob(t *testing.T, url string) (earlier func()) {
 	}
 }
 
-// While a node lives, what is overdue is looked at once more, since the node may just have come
-// back; with none alive no verdict can come, and verify answers at once.
+// While a node is alive, overdue ticks are read once more, because the node may have just come
+// back. Without a live node no verdict can come, and verify answers at once.
 func TestSecondLook(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 2, 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 )
 
-// Each pair of settings that contradict is refused, with the field, its value and the allowed ones: a row for each. Pairs that
-// agree, or of which one says nothing, are accepted.
+// Each pair of contradicting settings is refused, with the field, its value and the allowed ones.
+// Pairs that agree, or with one unset setting, are accepted.
 func TestPairs(t *testing.T) {
 	const sleep = "jobs: [{kind: sleep, name: a, spec: '@daily'}]\n"
 	for _, c := range []struct{ name, yaml, want string }{
@@ -62,7 +62,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// A URL of the environment, or of the flag, replaces what it names; the rest stays as the file has it.
+// A URL of the environment, or of the flag, replaces the settings that it contains; the others stay
+// as in the file.
 func TestPairsWithURL(t *testing.T) {
 	const file1 = "redis: {addresses: ['a:1', 'a:2'], master_name: m, db: 2, username: me, sentinel_username: it, tls: {enabled: false}}\n"
 	t.Setenv(config.PasswordEnv, "secret")

@@ -17,9 +17,9 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A stop that is planned: the jobs are paused and then all nodes die. No tick is overdue,
-// and verify names the pause. When that is ended with no node alive, what is due from then on is overdue; the
-// ticks of the pause are not.
+// Before a planned stop the jobs are paused, and then all nodes die. No tick is overdue, and verify
+// names the pause. When the pause ends with no node alive, later ticks are overdue; the ticks of
+// the pause are not.
 func TestPlannedStop(t *testing.T) {
 	t.Parallel()
 	server, url := newRedis(t)
@@ -39,8 +39,8 @@ func TestPlannedStop(t *testing.T) {
 	cronce(t, "verify", "--redis", url).want(t, exit.Failed, "OVERDUE", "no node lives")
 }
 
-// A job that is in no configuration any more stays overdue, and verify says that no node has it and
-// what to do; paused it is overdue no longer.
+// A job that is in no configuration any more stays overdue, and verify reports that no node has it,
+// with the next step; once paused it is no longer overdue.
 func TestRemovedJob(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 5, 0)
@@ -62,8 +62,8 @@ func TestRemovedJob(t *testing.T) {
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine, "retire", "ann")
 }
 
-// No node lives for some ticks, and then an operator pauses or retires the job: those ticks are missed, and the ones after
-// are paused. The store is a real one, with its own clock.
+// No node is alive for some ticks, and then an operator pauses or retires the job. Those ticks are
+// missed, and later ones are paused. The store is a real one, with its own clock.
 func TestPauseAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	url := "redis://" + redisserver.Start(t).Addr()
@@ -72,7 +72,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs := []string{"pause", "retire"} // named as the commands
+	jobs := []string{"pause", "retire"} // the names of the commands
 	revision := schedule.Revision(time.Now())
 	var opened int64
 	for _, job := range jobs {
@@ -109,7 +109,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 	cronce(t, "verify", "--job", "pause", "--redis", url).want(t, exit.Fine)
 }
 
-// A job is not retired while a node that lives has it, or while a run of it is alive.
+// A job is not retired while a live node has it, or while a run of it is alive.
 func TestRetireRefused(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -147,8 +147,8 @@ func TestPauseExitCodes(t *testing.T) {
 	cronce(t, "pause", "job", "--reason", "for the night", "--redis", "redis://127.0.0.1:1").want(t, exit.NotKnown)
 }
 
-// A pause has a reason, a caller and an end, which the store keeps; an operation that is
-// repeated is done once; and a pause that ends earlier is not lengthened by accident.
+// A pause has a reason, a caller and an end, which the store keeps. A repeated operation is done
+// once, and a pause that ends earlier is not extended by accident.
 func TestPauseUntil(t *testing.T) {
 	cl := newCluster(t, 3, 0)
 	now, err := cl.Driver.Now(t.Context())
@@ -159,7 +159,7 @@ func TestPauseUntil(t *testing.T) {
 	pause := []string{"pause", "job", "--reason", "gateway maintenance", "--who", "ann@host", "--redis", cl.url}
 	cronce(t, append(pause, "--until", until, "--op", "one")...).want(t, exit.Fine, "job is paused, by ann@host, from 2", " until "+until+": gateway maintenance; ", " ticks will be recorded as paused; the next that runs is ")
 	cronce(t, append(pause, "--until", until, "--op", "one")...).want(t, exit.Fine, "job is paused, by ann@host")
-	cronce(t, append(pause, "--until", "+8h", "--op", "one")...).want(t, exit.Fine, "job is paused, by ann@host", " until "+until) // as it was when it was asked for first
+	cronce(t, append(pause, "--until", "+8h", "--op", "one")...).want(t, exit.Fine, "job is paused, by ann@host", " until "+until) // as in the first request
 	later := now[0].Time.Add(time.Hour).UTC().Format(time.RFC3339)
 	cronce(t, append(pause, "--until", later, "--op", "one")...).want(t, exit.Refused, "the operation one was used for another change of job")
 	cronce(t, append(pause, "--until", "+1m")...).want(t, exit.Fine, "job is paused already, by ann@host, since 2", " until "+until+": gateway maintenance")
@@ -180,8 +180,9 @@ func TestPauseUntil(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Fine)
 }
 
-// The reply to a request is lost, and it is repeated with the operation that the command printed. It is done once, with the end that it
-// was decided on; if a colleague has changed the job since, a request that never arrived changes nothing.
+// The reply to a request is lost, and the request is repeated with the operation that the command
+// printed. It is done once, with the end on which it was decided. If a colleague has changed the
+// job since, a request that never arrived changes nothing.
 func TestPauseIsRepeated(t *testing.T) {
 	cl := newCluster(t, 3, 0)
 	run := func(args ...string) result { return cronce(t, append(args, "--redis", cl.url)...) }
@@ -195,7 +196,7 @@ func TestPauseIsRepeated(t *testing.T) {
 	}
 	until := now[0].Time.Add(7 * time.Hour).Truncate(time.Second).UTC()
 	stands := " until " + until.Format(time.RFC3339)
-	for range 2 { // the first request was lost on its way, and then its reply
+	for range 2 { // first the request was lost on its way, and then its reply
 		run(append(ann, op(0, until)...)...).want(t, exit.Fine, "job is paused, by ann", stands)
 	}
 	run("resume", "job", "--who", "bob", "--reason", "it is back").want(t, exit.Fine, "by bob")
@@ -208,7 +209,8 @@ func TestPauseIsRepeated(t *testing.T) {
 	run("why", "job", "next").want(t, exit.Fine, "Paused by bob since ")
 }
 
-// A replica is attached and does not answer: whether it would be promoted with the pause is not known.
+// A replica is attached and does not answer, so it is not known whether it would be promoted with
+// the pause.
 func TestPauseOfALaggingReplica(t *testing.T) {
 	t.Parallel()
 	master := redisserver.Start(t)

@@ -22,13 +22,13 @@ type child struct {
 	gone   chan struct{}
 }
 
-// start starts a process; it is gone when the test ends.
+// start starts a process; it is killed when the test ends.
 func start(t *testing.T, args ...string) *child {
 	t.Helper()
 	return startWith(t, nil, args...)
 }
 
-// startWith starts a process with more in its environment.
+// startWith starts a process with further environment variables.
 func startWith(t *testing.T, environ []string, args ...string) *child {
 	t.Helper()
 	c := &child{t: t, cmd: exec.Command(os.Args[0], args...), stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
@@ -71,7 +71,7 @@ func (c *child) run(environ []string) {
 	}
 	go func() {
 		defer close(c.gone)
-		_ = c.cmd.Wait() // the exit code says how it ended
+		_ = c.cmd.Wait() // the exit code shows how it ended
 	}()
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill()
@@ -113,7 +113,7 @@ func (c *child) code() int {
 func (c *child) logs(message string) (lines []terminal.LogLine) {
 	for text := range strings.Lines(c.stderr.String()) {
 		if !strings.HasSuffix(text, "\n") {
-			continue // half a line
+			continue // an incomplete line
 		}
 		l, err := terminal.ParseLogLine([]byte(text))
 		if err != nil {

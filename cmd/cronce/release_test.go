@@ -36,7 +36,8 @@ type release struct {
 	}
 }
 
-// A release has the binary with its version, the files that a user needs beside it, and a bill of materials.
+// A release has the binary with its version, the additional files that a user needs, and a bill of
+// materials.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	var r release
@@ -146,7 +147,7 @@ func TestChangelogSections(t *testing.T) {
 	}
 }
 
-// The workflows run targets and scripts that are there, and use actions of one major version.
+// The workflows run existing targets and scripts, and use actions of one major version.
 func TestWorkflows(t *testing.T) {
 	t.Parallel()
 	targets := map[string]bool{}
@@ -194,7 +195,7 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// The image has a tag that does not move, and the binary prints the same version.
+// The image has a fixed tag, and the binary prints the same version.
 func TestFixedVersion(t *testing.T) {
 	m := readManifests(t)
 	if image := m.deployment.Spec.Template.Spec.Containers[0].Image; !regexp.MustCompile(`:v\d+\.\d+\.\d+$`).MatchString(image) {
@@ -206,7 +207,7 @@ func TestFixedVersion(t *testing.T) {
 	}
 }
 
-// The image runs as a user that is a number, handles SIGTERM, says what it is and whether its node is ready.
+// The image runs as a numeric user, handles SIGTERM, and has labels and a health check.
 func TestDockerfile(t *testing.T) {
 	stages := strings.Split("\n"+repositoryFile(t, "Dockerfile"), "\nFROM ")
 	last := stages[len(stages)-1]

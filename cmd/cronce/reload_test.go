@@ -25,7 +25,7 @@ func ran(nodes []*child, job string) (n int) {
 	return n
 }
 
-// swap puts a file in the place of another one in one step: a node must see no half of it.
+// swap replaces a file by another one in one step, so that a node does not read an incomplete file.
 func swap(t *testing.T, name, text string) {
 	t.Helper()
 	write(t, name+".new", text)
@@ -34,8 +34,8 @@ func swap(t *testing.T, name, text string) {
 	}
 }
 
-// Jobs are added, changed and removed on three nodes: two are sent SIGHUP, one finds the change
-// itself. A file with a fault changes nothing, and the fault is logged with its place.
+// Jobs are added, changed and removed on three nodes: two get SIGHUP, one finds the change itself.
+// A file with a fault changes nothing, and the fault is logged with its place.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -114,8 +114,8 @@ func TestReload(t *testing.T) {
 	cronce(t, "verify", "--redis", url, "--job", "stays").want(t, exit.Fine, "each has one verdict")
 }
 
-// A file that is added to a directory, or swapped by a link as Kubernetes does it, is seen; and the
-// variables of a command are read again.
+// A file that is added to a directory, or swapped with a link as Kubernetes does it, is noticed;
+// and the variables of a command are read again.
 func TestReloadOfSeveralFiles(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)

@@ -24,7 +24,7 @@ type alertRules struct {
 	}
 }
 
-// ruleFiles are the files of alerts, with the names of the metrics that they may be about.
+// ruleFiles returns the files of alerts, with the names of the metrics that they may use.
 func ruleFiles(t *testing.T) map[string][]string {
 	t.Helper()
 	return map[string][]string{
@@ -33,7 +33,7 @@ func ruleFiles(t *testing.T) map[string][]string {
 	}
 }
 
-// names are the names of metrics.
+// names returns the names of metrics.
 func names(all ...prometheus.Collector) (names []string) {
 	to := make(chan *prometheus.Desc, 100)
 	for _, c := range all {
@@ -51,8 +51,8 @@ func histogramOf(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
 }
 
-// Each alert is about metrics that there are, says how urgent it is and what to do, and has a
-// case in which it fires, and one in which it does not.
+// Each alert uses existing metrics, has a severity and a next step, and has a case in which it
+// fires and one in which it does not.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for file, measured := range ruleFiles(t) {
@@ -75,8 +75,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// ruleCases returns the alerts of a file that have a case in which they fire, and those that
-// have one in which they do not.
+// ruleCases returns the alerts of a file that have a case in which they fire, and those that have
+// one in which they do not.
 func ruleCases(t *testing.T, file string) (fires, silent map[string]bool) {
 	t.Helper()
 	var cases struct {
@@ -97,7 +97,7 @@ func ruleCases(t *testing.T, file string) (fires, silent map[string]bool) {
 	return fires, silent
 }
 
-// Prometheus takes the alerts, and they fire as their cases say.
+// Prometheus accepts the alerts, and they fire as in their cases.
 func TestRulesFire(t *testing.T) {
 	t.Parallel()
 	promtool := serverprocess.Find(t, "promtool", "prometheus")

@@ -61,8 +61,8 @@ func certificatePEM(t *testing.T) (cert, keyText string, pair tls.Certificate) {
 	return string(certPEM), string(keyPEM), pair
 }
 
-// A Redis that asks for a client certificate is reached with ca, cert and key, and not
-// without them.
+// A Redis that requires a client certificate is reached with ca, cert and key, and not without
+// them.
 func TestTLSServer(t *testing.T) {
 	cert, key, pair := certificate(t)
 	pool := x509.NewCertPool()
@@ -115,7 +115,7 @@ func TestDocumentedACL(t *testing.T) {
 	}
 }
 
-// setUser gives the user me the rules, beside what it has.
+// setUser gives the user me further rules.
 func setUser(t *testing.T, admin *redis.Client, rules string) {
 	t.Helper()
 	args := []any{"ACL", "SETUSER", "me", "on", ">hunter2"}
@@ -127,8 +127,8 @@ func setUser(t *testing.T, admin *redis.Client, rules string) {
 	}
 }
 
-// A user that may do no more than the documentation says can run a node, which
-// warns of what it cannot ask; a strict one does not start.
+// A user with only the documented rights can run a node, which warns of the requests that it cannot
+// make; a strict node does not start.
 func TestMinimalUser(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// status, its parts and runs say the same of a cluster: first that no node lives, then that all is fine, then that
-// a tick is overdue, and nothing once the store is away.
+// status, its subcommands and runs agree on a cluster: first no node is alive, then all is fine,
+// then a tick is overdue, and nothing is known once the store is away.
 func TestStatusOfACluster(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 3, 0)
@@ -60,7 +60,7 @@ func TestStatusOfACluster(t *testing.T) {
 	}
 }
 
-// A namespace without a job is not known, and not fine.
+// The state of a namespace without a job is not known, and not fine.
 func TestStatusOfAnEmptyStore(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -69,7 +69,7 @@ func TestStatusOfAnEmptyStore(t *testing.T) {
 	}
 }
 
-// succeed runs one more tick, to a success.
+// succeed runs one more tick successfully.
 func (cl *cluster) succeed(t *testing.T) {
 	t.Helper()
 	cl.last += 1000
@@ -87,7 +87,8 @@ func (cl *cluster) succeed(t *testing.T) {
 	cl.server.SetTime(time.Now())
 }
 
-// A verdict is found however many came after it, and each list says how far it has looked.
+// A verdict is found however many came after it, and each list reports how far back it has
+// searched.
 func TestRunsFindsWhatIsOnRecord(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 90, 0)

@@ -30,7 +30,7 @@ func storeURL(t *testing.T, s *sqlserver.Server) string {
 	return "mysql://" + user + "@" + s.Addr() + "/" + name
 }
 
-// userOf returns the user that the DSN of a PostgreSQL names.
+// userOf returns the user in the DSN of a PostgreSQL.
 func userOf(dsn string) string {
 	if _, rest, ok := strings.Cut(dsn, "user="); ok {
 		user, _, _ := strings.Cut(rest, " ")
@@ -42,7 +42,7 @@ func userOf(dsn string) string {
 	return user
 }
 
-// Nodes and all commands that read or steer the cluster work on each store.
+// Nodes, and all commands that read or control the cluster, work on each store.
 func TestStores(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) string{
 		"PostgreSQL": func(t *testing.T) string { return storeURL(t, sqlserver.Postgres(t)) },
@@ -55,7 +55,7 @@ func TestStores(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name != "MariaDB" { // whose password is in the environment
+			if name != "MariaDB" { // its password is in the environment
 				t.Parallel()
 			}
 			url := open(t)
@@ -68,7 +68,7 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// steered runs two nodes on a store, and steers them.
+// steered runs two nodes on a store, and controls them.
 func steered(t *testing.T, url string) {
 	t.Helper()
 	config := file(t, "c.yaml", storeJobs)
@@ -111,8 +111,8 @@ func steered(t *testing.T, url string) {
 	ask(exit.Fine, "Output:\n  hi\n", "why", "hello", tick)
 }
 
-// Without a configured store a node uses a file, and says so; a second node shares it. In a
-// container of an orchestrator it does not start.
+// Without a configured store a node uses a file, and logs this; a second node shares it. In a
+// container of an orchestrator the node does not start.
 func TestNoStoreConfigured(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)

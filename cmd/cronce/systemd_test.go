@@ -28,7 +28,8 @@ func unit(t *testing.T, path string) map[string]string {
 	return settings
 }
 
-// The unit starts a node as a user of its own, lets it drain, and does not start it again with a configuration that is wrong.
+// The unit starts a node as a user of its own, lets it drain, and does not restart it with an
+// invalid configuration.
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	got := unit(t, "deploy/systemd/cronce.service")
@@ -56,7 +57,7 @@ func TestSystemdUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	holdsDrain(t, c, stop)
-	// Commands of jobs write where their configuration says, and start what they need.
+	// Commands of jobs write where their configuration says, and start the programs that they need.
 	for name := range got {
 		switch name {
 		case "PrivateTmp", "PrivateDevices", "ProtectHome", "ProcSubset", "PrivateUsers", "SystemCallFilter", "MemoryDenyWriteExecute", "ReadOnlyPaths":
@@ -65,7 +66,8 @@ func TestSystemdUnit(t *testing.T) {
 	}
 }
 
-// The page for a few machines explains each setting of the unit that it names, with its value, and names those that an operator changes.
+// The page for a few machines explains each setting of the unit that it names, with its value, and
+// names those that an operator changes.
 func TestSystemdPage(t *testing.T) {
 	t.Parallel()
 	got, page := unit(t, "deploy/systemd/cronce.service"), repositoryFile(t, "docs/machines.md")
@@ -81,14 +83,14 @@ func TestSystemdPage(t *testing.T) {
 	}
 }
 
-// Systemd knows each setting of the unit.
+// systemd accepts each setting of the unit.
 func TestSystemdVerify(t *testing.T) {
 	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd-analyze is not installed (Debian: apt-get install systemd):", err)
 	}
-	// The program is one that is on this machine.
+	// The program must exist on this machine.
 	text := strings.Replace(repositoryFile(t, "deploy/systemd/cronce.service"), "/usr/local/bin/cronce", analyze, 1)
 	out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", file(t, "cronce.service", text)).CombinedOutput()
 	if err != nil && !strings.Contains(string(out), "cronce.service:") {

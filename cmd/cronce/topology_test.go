@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// addresses is the list of servers as a configuration has it.
+// addresses returns the list of servers in the form of a configuration.
 func addresses(servers []*redisserver.Server) string {
 	var list []string
 	for _, s := range servers {
@@ -20,8 +20,8 @@ func addresses(servers []*redisserver.Server) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// runsOn starts a node that finds its Redis by the configuration alone, and asks
-// everything of that Redis that the other commands do.
+// runsOn starts a node that finds its Redis by the configuration alone, and sends to that Redis all
+// requests of the other commands.
 func runsOn(t *testing.T, yaml string, doctor ...string) {
 	t.Helper()
 	config := file(t, "c.yaml", yaml+"jobs: [{kind: sleep, name: a, spec: '@every 1s'}]\n")
@@ -32,7 +32,7 @@ func runsOn(t *testing.T, yaml string, doctor ...string) {
 	cronce(t, "doctor", "--config", config).want(t, exit.Fine, doctor...)
 }
 
-// The master is found by asking the Sentinels.
+// The master is found through the Sentinels.
 func TestThroughSentinels(t *testing.T) {
 	t.Parallel()
 	master := redisserver.Start(t)
@@ -41,7 +41,7 @@ func TestThroughSentinels(t *testing.T) {
 	runsOn(t, yaml, "the server is a master", "1 jobs")
 }
 
-// In a Cluster jobs lie on several masters, and the doctor looks at each.
+// In a Cluster jobs are on several masters, and doctor checks each.
 func TestOnCluster(t *testing.T) {
 	t.Parallel()
 	masters := redisserver.Cluster(t, 3, 0)

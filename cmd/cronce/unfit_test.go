@@ -9,7 +9,8 @@ import (
 	"github.com/cronce/cronce/internal/redisserver"
 )
 
-// A server that answers and cannot be used refuses each command, with its reason, and the doctor asks it no more.
+// A server that answers and is unfit refuses each command, with its reason, and doctor sends it no
+// further request.
 func TestUnfitServer(t *testing.T) {
 	t.Parallel()
 	const job = "jobs: [{kind: sleep, name: a, spec: '@every 1s'}]\n"

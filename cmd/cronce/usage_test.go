@@ -10,7 +10,7 @@ import (
 
 // Each mistake in a command line ends with exit code 2, and with a line that names it.
 func TestWrongUsage(t *testing.T) {
-	const url = "--redis=redis://127.0.0.1:1" // no server listens there, and no server must be asked
+	const url = "--redis=redis://127.0.0.1:1" // no server listens there, and none may get a request
 	for _, c := range []struct {
 		args []string
 		want string
@@ -114,7 +114,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The command line is refused with what it was given, shown escaped.
+// An error about the command line shows its text escaped.
 func TestForgedArgument(t *testing.T) {
 	r := cronce(t, "verify", "n\x1b]0;owned\a\u202e\u009b2J\nOK 9 ticks\tin order\xff")
 	r.want(t, exit.WrongUsage, "owned")
@@ -123,8 +123,8 @@ func TestForgedArgument(t *testing.T) {
 	}
 }
 
-// typedSlips are URLs whose password holds what ends a host: nothing of them is shown,
-// whichever reader gets them.
+// typedSlips are URLs whose password contains characters that end a host: no part of them is shown,
+// whichever parser gets them.
 var typedSlips = []string{
 	"redis://:1234/s3cr3tTAIL@h", "redis://user:p@ss3cr3t/word@h", "redis://user:1234/s3cr3t@h:1/0", "redis://s3cr3t/s3cr3t:s3cr3t@h",
 	"redis://user:12#s3cr3t@h", "redis://user:12?s3cr3t@h", "redis://user:s3cr3t@s3cr3t?s3cr3t#s3cr3t@h", "redis://s3cr3t:x@h",
@@ -164,8 +164,8 @@ func TestStrayVariableIsReported(t *testing.T) {
 	}
 }
 
-// Credentials that were typed in the wrong place are not repeated, whichever parser refuses
-// them there: an argument, a flag that there is not, a flag, variable or key of another kind.
+// Credentials that were typed in the wrong place are not repeated, whichever parser refuses them
+// there: as an argument, an unknown flag, or a flag, variable or key of another kind.
 func TestMisplacedCredentials(t *testing.T) {
 	const job = "\njobs: [{kind: sleep, name: a, spec: '* * * * *'}]\n"
 	for _, raw := range append([]string{"redis://:s3cr3t@h", "user:s3cr3t@tcp(h)/db", `redis://:a "s3cr3t\ü@h`, "redis://:\x1bs3cr3t\n@h", "redis://:" + strings.Repeat("s3cr3t", 50) + "@h"}, typedSlips...) {

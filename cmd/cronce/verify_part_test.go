@@ -14,8 +14,8 @@ import (
 
 const keysOf = "cronce:v1:{cronce.0}:"
 
-// The clock of the server was a day ahead when a job was decided, and is right again: verify names the
-// mark, and the ticks since are overdue with that as the cause.
+// The clock of the server was a day ahead when a job was decided, and is right again. Verify names
+// the mark, and the ticks since are overdue with the mark as the cause.
 func TestVerifyMarkAhead(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 10, 0)
@@ -26,8 +26,8 @@ func TestVerifyMarkAhead(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "the job is decided until ")
 }
 
-// The state of a job is gone, and its journal or its specs are left: it is listed, named, and proven as far
-// as they reach.
+// The state of a job is gone, and its journal or its specs are left. The job is listed, named, and
+// proven as far as they reach.
 func TestVerifyStateGone(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 10, 0)
@@ -41,8 +41,8 @@ func TestVerifyStateGone(t *testing.T) {
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.NotKnown, "no job is on record")
 }
 
-// A job of the configuration that the store does not have is not known to verify, and a warning of doctor,
-// which is of use before the first node starts.
+// A job of the configuration that the store does not have is unknown to verify, and a warning of
+// doctor, so that doctor can be used before the first node starts.
 func TestVerifyNeverOpened(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 10, 0)
@@ -58,7 +58,7 @@ func TestVerifyNeverOpened(t *testing.T) {
 	cronce(t, "doctor", "--redis", cl.url, "--config", file).want(t, exit.Fine, "warn    overdue", "not on record, though the configuration has them: other", "no tick is overdue")
 }
 
-// A list of nodes that cannot be read is named, and the jobs are proven all the same.
+// An unreadable list of nodes is named, and the jobs are still proven.
 func TestVerifyWithoutNodes(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 10, 0)

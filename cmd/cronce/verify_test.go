@@ -21,7 +21,7 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// cluster is a store in which a job has decided its ticks.
+// A cluster is a store in which a job has decided its ticks.
 type cluster struct {
 	*clients.Store
 	server   *miniredis.Miniredis
@@ -42,7 +42,7 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 		t.Fatal(err)
 	}
 	cl := &cluster{Store: s, server: m, url: url, schedule: schedule, revision: schedule.Revision(time.Now())}
-	now := time.Now() // the store's, however long the decisions take
+	now := time.Now() // the store's clock, however long the decisions take
 	began := now.Add(-time.Duration(n+1) * time.Second).Truncate(time.Second)
 	m.SetTime(began)
 	opened := s.Front().Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n", Revision: cl.revision, Spec: "@every 1s", Zone: "UTC"}})
@@ -58,8 +58,8 @@ func newCluster(t *testing.T, n int, journalLines int) *cluster {
 	return cl
 }
 
-// storeAt is the store at url, as a command has it, with a setting changed. A test prepares its data by it:
-// it waits for an answer for a minute, however busy the machine is.
+// storeAt returns the store at url, as a command has it, with a setting changed. Tests prepare
+// their data with it: it waits a minute for an answer, however busy the machine is.
 func storeAt(t *testing.T, url string, set func(*config.Config)) *clients.Store {
 	t.Helper()
 	c, err := config.Read(config.Source{}, nil, func(c *config.Config) {
@@ -104,7 +104,7 @@ func (cl *cluster) decide(t *testing.T, tick int64, i int) {
 	}
 }
 
-// journalKey is where the journal is, to be tampered with.
+// journalKey returns the key of the journal, so that a test can tamper with it.
 func (cl *cluster) journalKey(t *testing.T) string {
 	t.Helper()
 	keys := cl.Client.Keys(t.Context(), "*:j:job").Val()
@@ -141,8 +141,8 @@ func TestVerifyJSON(t *testing.T) {
 	}
 }
 
-// A job that is younger than what was asked for is fine, but it is said that nothing
-// is known before; not where the proof covers all that was asked for.
+// A job that is younger than the requested time is fine, but verify reports that nothing is known
+// of the time before. It does not report this if the proof covers the whole time.
 func TestVerifyYoungJob(t *testing.T) {
 	cl := newCluster(t, 12, 0)
 	const note = "when it was opened; nothing is known before"
@@ -159,8 +159,8 @@ func TestVerifyYoungJob(t *testing.T) {
 	}
 }
 
-// What is taken out of the journal, written twice, or out of order, breaks an
-// invariant: exit code 1, and a line that names it.
+// A line that is removed from the journal, written twice, or out of order, breaks an invariant:
+// exit code 1, and a line that names it.
 func TestVerifyFindsViolations(t *testing.T) {
 	for name, tamper := range map[string]func(lines []string) []string{
 		"I4": func(lines []string) []string { return slices.Delete(lines, 5, 6) },
@@ -188,8 +188,8 @@ func TestVerifyFindsViolations(t *testing.T) {
 	}
 }
 
-// A journal is bounded: asked for more than it has, verify says where the proof
-// begins.
+// A journal is bounded. If the request goes back further than the journal, verify names the
+// beginning of the proof.
 func TestVerifyTooEarly(t *testing.T) {
 	cl := newCluster(t, 60, 20)
 	r := cronce(t, "verify", "--redis", cl.url, "--since", "55s")
@@ -218,8 +218,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// A member of the list of jobs that is no job's name, and keys of another type, are
-// reported by job, and the other jobs are proven. None of it passes as fine.
+// A member of the list of jobs that is no job's name, and keys of another type, are reported by
+// job, and the other jobs are proven. None of these counts as fine.
 func TestForeignKeysAreReported(t *testing.T) {
 	t.Parallel()
 	t.Run("in tests", func(t *testing.T) {
@@ -249,7 +249,7 @@ func opened(t *testing.T, s *clients.Store, job string) {
 	}
 }
 
-// foreignKeys spoils keys of a store that has the job "job" in order, with as many ticks as said.
+// foreignKeys spoils keys of a store in which the job "job" is sound, with this number of ticks.
 func foreignKeys(t *testing.T, cl *clients.Store, url, ticks string) {
 	t.Helper()
 	for _, name := range []string{"state", "journal", "specs"} {
@@ -281,7 +281,7 @@ func foreignKeys(t *testing.T, cl *clients.Store, url, ticks string) {
 	}
 }
 
-// Why says what became of a tick that ran, one that no node has decided, and one to come, and
+// Why explains a tick that ran, one that no node has decided, and one in the future, and reports
 // that nothing is known while the store does not answer.
 func TestWhy(t *testing.T) {
 	cl := newCluster(t, 20, 0)
@@ -310,8 +310,8 @@ func TestWhy(t *testing.T) {
 	cronce(t, "why", "job", "1m", "--redis", cl.url).want(t, exit.NotKnown)
 }
 
-// Overdue names what no node has decided, and why, and is fine once it is paused. While the store does
-// not answer it is not known, never fine and never overdue.
+// Overdue names the undecided ticks with the cause, and reports nothing once the job is paused.
+// While the store does not answer the result is not known, never fine and never overdue.
 func TestOverdue(t *testing.T) {
 	cl := newCluster(t, 20, 0)
 	cronce(t, "status", "overdue", "--redis", cl.url).want(t, exit.Fine, "Nothing is overdue: 1 jobs, 0 nodes live.")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// linked is the version of a build without the module's version: -ldflags "-X main.linked=v1.2.3".
+// linked is the version of a build whose module has no version: -ldflags "-X main.linked=v1.2.3".
 var linked string
 
 func settingsOf(info *debug.BuildInfo) map[string]string {
@@ -17,7 +17,8 @@ func settingsOf(info *debug.BuildInfo) map[string]string {
 	return settings
 }
 
-// version is the line that --version prints: version, commit and time of the build, Go.
+// version returns the line that --version prints: version, commit and time of the build, and Go
+// version.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

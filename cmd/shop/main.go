@@ -1,5 +1,5 @@
-// Command shop sells what there is only so much of, sends text messages, and compares the ways to guard stock. It
-// is an example that runs: its jobs are those of a cluster of cronce. See cmd/shop/README.md.
+// Command shop sells limited stock, sends text messages, and compares the ways to guard stock. It is an
+// example that runs as a node of a cluster of cronce. See cmd/shop/README.md.
 package main
 
 import (
@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "shop",
-		Short: "Sell what there is only so much of, from any number of processes",
+		Short: "Sell limited stock from any number of processes",
 		Long: "shop sells products over HTTP, and never more of them than there are, from as many processes as are\n" +
 			"started; it sends text messages; and it shows which ways to guard stock oversell.\n\n" +
 			"Start with:  shop oversell\n\n" + exit.Table,

@@ -29,19 +29,19 @@ type client struct {
 
 	mu      sync.Mutex
 	conn    *net.UnixConn // nil: there is no warden
-	changed chan struct{} // closed when there is another
+	changed chan struct{} // closed when conn changes
 	ended   bool
 	last    uint64
 	left    map[uint64]*remote // the children that are not over
 }
 
 const (
-	restartAfter = time.Second     // between the starts of two wardens, at least
+	restartAfter = time.Second     // the least time between the starts of two wardens
 	sendWithin   = 5 * time.Second // for a request to the warden
 	exitWithin   = 5 * time.Second // for the end of the warden
 )
 
-// run keeps a warden until ctx ends.
+// run keeps a warden running until ctx ends.
 func (c *client) run(ctx context.Context) error {
 	defer c.close()
 	for {
@@ -73,9 +73,9 @@ func (c *client) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kill := func() { time.AfterFunc(exitWithin, func() { _ = process.Process.Kill() }) } // one that has ended is not killed
+	kill := func() { time.AfterFunc(exitWithin, func() { _ = process.Process.Kill() }) } // harmless if the process has ended
 	stop := context.AfterFunc(ctx, func() {
-		_ = conn.CloseWrite() // the warden kills all, replies and exits
+		_ = conn.CloseWrite() // the warden then kills all commands, replies and exits
 		kill()
 	})
 	defer stop()
@@ -89,8 +89,8 @@ func (c *client) serve(ctx context.Context) error {
 	return errors.Join(err, readErr)
 }
 
-// startWarden starts this program as a warden, in a session of its own: a signal of the terminal is
-// for the node. The warden has no variables, as it needs none.
+// startWarden starts this program as a warden, in a session of its own, because a signal of the
+// terminal is meant for the node. The warden gets no variables, because it needs none.
 func startWarden(arguments []string) (*net.UnixConn, *osexec.Cmd, error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -103,7 +103,7 @@ func startWarden(arguments []string) (*net.UnixConn, *osexec.Cmd, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("exec: making a socket for the warden: %w", err)
 	}
-	conn := c.(*net.UnixConn) // of a socket pair
+	conn := c.(*net.UnixConn) // always, for a socket pair
 	cmd := &osexec.Cmd{Path: "/proc/self/exe", Args: append([]string{os.Args[0]}, arguments...), Env: []string{"PATH=" + defaultPath}, Stderr: os.Stderr,
 		ExtraFiles: []*os.File{theirs}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := cmd.Start(); err != nil {
@@ -153,8 +153,8 @@ func (c *client) end(r reply) {
 	}
 }
 
-// bury ends the children of a warden that is gone. Their main processes died with it. What those
-// had started is found by the id of the run.
+// bury ends the children of a warden that is gone. Their main processes died with it. Processes
+// that these had started are found by the run id.
 func (c *client) bury() {
 	c.mu.Lock()
 	left := c.left
@@ -166,8 +166,8 @@ func (c *client) bury() {
 	}
 }
 
-// killByRunID kills the processes with a run id in their environment, until none is found twice, or
-// lastKills has passed: one may be in a call that cannot be interrupted.
+// killByRunID kills the processes with a run id in their environment, until two searches in a row
+// find none or lastKills has passed: a process may be in a system call that cannot be interrupted.
 func killByRunID(runID string) {
 	for clean, end := 0, time.Now().Add(lastKills); clean < 2 && time.Now().Before(end); {
 		clean++
@@ -237,7 +237,7 @@ func send(conn *net.UnixConn, q *request, rights []byte) error {
 	return err
 }
 
-// boot returns a time of CLOCK_BOOTTIME; 0 for none.
+// boot converts a time to CLOCK_BOOTTIME; the zero time becomes 0.
 func boot(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -245,8 +245,8 @@ func boot(t time.Time) int64 {
 	return bootTimeAt(t)
 }
 
-// A remote is a child of the warden. A request that cannot be sent ends the connection, and the
-// warden then kills all: a command that could not be ended must not go on.
+// A remote is a child of the warden. If a request cannot be sent, the remote closes the connection
+// and the warden kills all commands: a command that could not be ended later must not go on.
 type remote struct {
 	conn  *net.UnixConn
 	id    uint64

@@ -9,17 +9,19 @@ import (
 )
 
 // bootTime returns the time of CLOCK_BOOTTIME in ns. It is the same for all processes of a machine,
-// and goes on while the machine is suspended.
+// and advances while the machine is suspended.
 func bootTime() int64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
 	return t.Nano()
 }
 
-// bootTimeAt returns the time of CLOCK_BOOTTIME at t, if t is read from the clock of this process.
+// bootTimeAt returns the time of CLOCK_BOOTTIME at t, which must come from the clock of this
+// process.
 func bootTimeAt(t time.Time) int64 { return bootTime() + int64(time.Until(t)) }
 
-// An alarm rings at times of CLOCK_BOOTTIME; a Go timer stands still while the machine is suspended.
+// An alarm fires at times of CLOCK_BOOTTIME. A Go timer does not advance while the machine is
+// suspended.
 type alarm struct {
 	fd   int
 	rang chan struct{}
@@ -35,7 +37,7 @@ func newAlarm() (*alarm, error) {
 	return a, nil
 }
 
-// wait passes each expiry on. It ends with the process.
+// wait passes each expiry on. It runs until the process ends.
 func (a *alarm) wait(f *os.File) {
 	var count [8]byte
 	for {
@@ -49,7 +51,7 @@ func (a *alarm) wait(f *os.File) {
 	}
 }
 
-// set lets the alarm ring at a time; 0: never.
+// set makes the alarm fire at a time; 0: never.
 func (a *alarm) set(at int64) {
 	_ = unix.TimerfdSettime(a.fd, unix.TFD_TIMER_ABSTIME, &unix.ItimerSpec{Value: unix.NsecToTimespec(at)}, nil)
 }

@@ -13,47 +13,48 @@ import (
 	"time"
 )
 
-// RunIDEnv is the variable of a command's environment that has the id of its run.
+// RunIDEnv is the environment variable of a command that has the id of its run.
 const RunIDEnv = "CRONCE_RUN_ID"
 
 // defaultPath is the PATH of a command if neither it nor the node has one.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// passed are the variables that a command gets from the node.
+// passed are the variables of the node that a command gets.
 var passed = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
 // A Command is the work of a job: a program with its arguments. Only Args is required. A function
-// made from it keeps its own copy.
+// made from it keeps a copy.
 type Command struct {
 	// Args are the program and its arguments. No shell reads them. A program without a slash is
-	// searched in the PATH of Env, one with a slash is relative to Dir.
+	// searched for in the PATH of Env; one with a slash is relative to Dir.
 	Args []string
-	// Dir is the working directory. Empty: that of the node.
+	// Dir is the working directory. Empty: the node's.
 	Dir string
-	// Env has variables, as name=value, beside those that every command gets: PATH, HOME, USER, LANG,
-	// LC_*, TMPDIR and SSL_CERT_* of the node, and CRONCE_JOB, CRONCE_TICK (RFC 3339, UTC),
-	// CRONCE_RUN_ID, CRONCE_FENCE, CRONCE_ATTEMPT. A command gets nothing else of the node.
+	// Env has variables, as name=value, in addition to those that every command gets: PATH, HOME,
+	// USER, LANG, LC_*, TMPDIR and SSL_CERT_* of the node, and CRONCE_JOB, CRONCE_TICK (RFC 3339,
+	// UTC), CRONCE_RUN_ID, CRONCE_FENCE and CRONCE_ATTEMPT. A command gets no other variable of the
+	// node.
 	Env []string
 	// Stdin is the standard input, up to 64 KiB. Empty: /dev/null.
 	Stdin string
-	// User and Group, each a name or a number, are those of the process, with the supplementary
-	// groups of the user. It can gain no rights then. Empty: those of the node. Another needs root,
-	// and Linux.
+	// User and Group, each a name or a number, set the user and the group of the process, which
+	// also gets the supplementary groups of the user. The process can then gain no privileges.
+	// Empty: the node's. Other values require root, and Linux.
 	User, Group string
-	// Umask is the mode mask of new files. Nil: that of the node.
+	// Umask is the mode mask of new files. Nil: the node's.
 	Umask *int
-	// SkipCodes are exit codes that say that there was nothing to do. PermanentCodes say that
-	// another try is of no use, as 126 and 127 do always. RetryCodes, if there are any, are the only
-	// ones after which another try is.
+	// SkipCodes are exit codes for a command that found nothing to do. PermanentCodes are exit
+	// codes after which another try is useless, as it always is after 126 and 127. If RetryCodes is
+	// not empty, only these codes allow another try.
 	SkipCodes, PermanentCodes, RetryCodes []int
 	// Grace is how long after SIGTERM the processes get SIGKILL. Zero: 4s. It must be below
-	// scheduler.Config.CancelGrace, or the node says that the run ignores its context.
+	// scheduler.Config.CancelGrace; otherwise the node logs that the run ignores its context.
 	Grace time.Duration
-	// Log sends each line of the output to the run's logger. Otherwise only the end of the output is
-	// kept, for the error of a run that failed.
+	// Log sends each line of the output to the run's logger. Otherwise only the end of the output
+	// is kept, for the error of a failed run.
 	Log bool
-	// Secrets are texts that are masked in the output, such as passwords that Env holds. Those
-	// shorter than 6 bytes are not.
+	// Secrets are texts that are masked in the output, such as passwords in Env. Texts shorter than
+	// 6 bytes are not masked.
 	Secrets []string
 }
 
@@ -61,7 +62,7 @@ const (
 	defaultGrace = 4 * time.Second
 	maxStdin     = 64 << 10
 	maxArgs      = 96 << 10 // bytes of arguments and environment
-	perItem      = 8        // bytes that each of them counts beside its own
+	perItem      = 8        // additional bytes that each item counts
 )
 
 // A FieldError is a fault in a Command.
@@ -137,7 +138,7 @@ func (c *Command) checkCodes() (errs []error) {
 	return errs
 }
 
-// environment returns the variables of a command beside those of its run. Later ones win.
+// environment returns the variables of a command, except the ones of its run. Later ones win.
 func (c *Command) environment() []string {
 	env := []string{"PATH=" + defaultPath}
 	for _, v := range os.Environ() {
@@ -149,7 +150,7 @@ func (c *Command) environment() []string {
 	return dedupe(append(env, c.Env...))
 }
 
-// dedupe keeps the last of several variables with one name.
+// dedupe keeps the last of several variables with the same name.
 func dedupe(env []string) (out []string) {
 	place := map[string]int{}
 	for _, v := range env {
@@ -164,8 +165,8 @@ func dedupe(env []string) (out []string) {
 	return out
 }
 
-// Find returns the file that the command runs. The error names the program, and wraps fs.ErrNotExist
-// or fs.ErrPermission. A program may be there on one node and not on another.
+// Find returns the file that the command runs. The error names the program, and wraps
+// fs.ErrNotExist or fs.ErrPermission. A program may exist on one node and not on another.
 func (c *Command) Find() (string, error) {
 	name := c.Args[0]
 	if c.Dir != "" {
@@ -185,7 +186,7 @@ func (c *Command) Find() (string, error) {
 	var last error = os.ErrNotExist
 	for _, dir := range filepath.SplitList(variable(c.environment(), "PATH")) {
 		if !filepath.IsAbs(dir) {
-			continue // what is run must not depend on the working directory
+			continue // the program must not depend on the working directory
 		}
 		path, err := osexec.LookPath(filepath.Join(dir, name))
 		if err == nil {
@@ -206,7 +207,7 @@ func (c *Command) executable(path string) (string, error) {
 	return filepath.Abs(found)
 }
 
-// unwrapPath removes the name from an error, which names it already.
+// unwrapPath removes the path from an error, because the caller's text has it.
 func unwrapPath(err error) error {
 	for _, known := range []error{os.ErrNotExist, os.ErrPermission} {
 		if errors.Is(err, known) {

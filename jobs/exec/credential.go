@@ -68,6 +68,6 @@ func lookUpGroup(name string) (uint32, error) {
 }
 
 func number(id string) uint32 {
-	n, _ := strconv.ParseUint(id, 10, 32) // what the system says is a number, on all systems with users of numbers
+	n, _ := strconv.ParseUint(id, 10, 32) // on systems with numeric users, the system returns a number
 	return uint32(n)
 }

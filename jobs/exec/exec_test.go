@@ -41,7 +41,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A command gets the variables of its run, those that it asked for, and few of the node's.
+// A command gets the variables of its run, its own variables, and few of the node's.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "not for children")
 	t.Setenv("CRONCE_REDIS_PASSWORD", "not for children")
@@ -79,8 +79,8 @@ func TestStdinDirUmask(t *testing.T) {
 	}
 }
 
-// When the function returns, no process is alive that came of the command: in the background, in a
-// session of its own, without its environment, and deaf to SIGTERM.
+// When the function returns, no process that came from the command is alive: neither in the
+// background, nor in a session of its own, without its environment, or ignoring SIGTERM.
 func TestNothingIsLeft(t *testing.T) {
 	r := runner(t)
 	for name, leave := range map[string]string{
@@ -138,7 +138,7 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// The end of a Runner kills what is left.
+// The end of a Runner kills the remaining commands.
 func TestRunnerEnds(t *testing.T) {
 	r, err := exec.New(exec.Config{Warden: []string{"warden"}})
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A command that was sent SIGTERM because its lease was about to end gets SIGKILL at the time that
-// it had then, though the lease is renewed after all. One that was not moves with its lease.
+// A command that got SIGTERM because its lease was about to end gets SIGKILL at its original time,
+// even if the lease is renewed after all. The times of a command that has not got SIGTERM move with
+// its lease.
 func TestRenewedTooLate(t *testing.T) {
 	c := exec.Command("sh", "-c", "trap '' TERM; echo up; exec sleep 1000")
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -49,7 +50,8 @@ func TestRenewedTooLate(t *testing.T) {
 	}
 }
 
-// A command that was asked to end has its grace, but no longer than its lease, which may be renewed.
+// A command that was requested to end has its grace, but at most until the end of its lease, which
+// may be renewed.
 func TestKillAt(t *testing.T) {
 	for _, c := range []struct{ lease, stop, want int64 }{{0, 0, 0}, {5, 0, 5}, {0, 7, 7}, {5, 7, 5}, {9, 7, 7}} {
 		run := &wardenRun{request: request{Kill: c.lease}, stop: c.stop}
@@ -59,7 +61,8 @@ func TestKillAt(t *testing.T) {
 	}
 }
 
-// A run whose main process has ended is over only when nothing of it is left, also in another session.
+// A run whose main process has ended is over only when none of its processes is left, in any
+// session.
 func TestOverMeansEmpty(t *testing.T) {
 	c := exec.Command("sleep", "1000")
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

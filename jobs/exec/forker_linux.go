@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A forker starts commands from a thread of its own, which never ends: commands die with the thread
-// that started them. What they run gains no rights (PR_SET_NO_NEW_PRIVS), which is set for a
-// thread, cannot be taken back, and is inherited.
+// A forker starts commands on a thread of its own, which never ends, because commands die with the
+// thread that started them. These commands gain no privileges (PR_SET_NO_NEW_PRIVS): the setting
+// belongs to a thread, cannot be undone, and is inherited.
 type forker struct{ asks chan func(unfit error) }
 
 func newStrictForker() *forker {
@@ -24,7 +24,7 @@ func newStrictForker() *forker {
 	return f
 }
 
-// fork starts a command, and waits until it was started.
+// fork starts a command, and waits until it has started.
 func (f *forker) fork(path string, args []string, attr *syscall.ProcAttr) (pid int, err error) {
 	done := make(chan struct{})
 	f.asks <- func(unfit error) {

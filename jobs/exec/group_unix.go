@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalName returns the name of a signal; empty for 0.
+// signalName returns the name of a signal, or "" for 0.
 func signalName(n int) string { return unix.SignalName(unix.Signal(n)) }
 
 func ownGroup(u *credential) *syscall.SysProcAttr {
@@ -22,7 +22,7 @@ func ownGroup(u *credential) *syscall.SysProcAttr {
 	return attr
 }
 
-var umask sync.Mutex // it is set for the whole process
+var umask sync.Mutex // the mask belongs to the whole process
 
 func startGroup(cmd *osexec.Cmd, mask *int) error {
 	umask.Lock()

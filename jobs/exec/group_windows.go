@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// signalName returns nothing: there are no signals.
+// signalName returns "", because there are no signals.
 func signalName(int) string { return "" }
 
 func ownGroup(*credential) *syscall.SysProcAttr {
@@ -16,10 +16,10 @@ func ownGroup(*credential) *syscall.SysProcAttr {
 
 func startGroup(cmd *osexec.Cmd, _ *int) error { return cmd.Start() }
 
-// terminateGroup does nothing: a process without a console cannot be asked to end.
+// terminateGroup does nothing: there is no way to request that a process without a console ends.
 func terminateGroup(*osexec.Cmd) {}
 
-// killGroup ends the process and those that it started.
+// killGroup ends the process and the processes that it started.
 func killGroup(cmd *osexec.Cmd) {
 	_ = osexec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run()
 	_ = cmd.Process.Kill()

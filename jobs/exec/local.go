@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Warden is of use on Linux alone. It returns an error elsewhere.
-func Warden() error { return errors.New("exec: there is a warden on Linux alone") }
+// Warden returns an error: it works only on Linux.
+func Warden() error { return errors.New("exec: the warden is available only on Linux") }
 
 func newBackend(Config) (backend, error) {
 	return &local{ended: make(chan struct{})}, nil
@@ -55,7 +55,7 @@ type localChild struct {
 
 	mu          sync.Mutex
 	term, kills time.Time // zero: never
-	stopped     time.Time // when it gets SIGKILL whatever becomes of the lease; zero: it goes on
+	stopped     time.Time // when it gets SIGKILL regardless of the lease; zero: it continues
 	expired     bool
 }
 
@@ -91,7 +91,7 @@ func (c *localChild) guard(ended <-chan struct{}) {
 	}
 }
 
-// act does what is due, and returns when it must be called again.
+// act ends the command if its time has come, and returns when act must be called again.
 func (c *localChild) act(now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *localChild) act(now time.Time) time.Time {
 	return kill
 }
 
-// earlierTime returns the earlier of two times; a zero one is none.
+// earlierTime returns the earlier of two times; the zero time is no time.
 func earlierTime(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// The test binary is the warden as well, and a node that can be killed.
+// The test binary is also the warden, and a node that can be killed.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "warden":
@@ -55,7 +55,7 @@ func nodeMain(script string) {
 	}
 }
 
-// manyMain is a node with many jobs, of which each runs a script.
+// manyMain is a node with many jobs that each run a script.
 func manyMain(count, script string) {
 	n, err := strconv.Atoi(count)
 	if err != nil {
@@ -114,7 +114,7 @@ func run(t *testing.T, ctx context.Context, r *exec.Runner, c exec.Command) erro
 
 func sh(script string) exec.Command { return exec.Command{Args: []string{"/bin/sh", "-c", script}} }
 
-// eventually waits for a condition. The limit is that of a defect.
+// eventually waits for a condition. Only a defect exceeds its limit.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -124,7 +124,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// marker returns a duration for sleep that no other process has.
+// marker returns a duration for sleep that no other process uses.
 func marker(t *testing.T) string {
 	return fmt.Sprintf("%d.%d", 100000+os.Getpid(), time.Now().UnixNano()%1e9)
 }

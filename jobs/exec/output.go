@@ -18,21 +18,21 @@ const (
 	cut     = " [cut]"
 )
 
-// An output reads what a command writes, as fast as it is written, and keeps the end of it. All
+// An output reads the output of a command as fast as it is written, and keeps the end of it. All
 // lines are masked and valid UTF-8.
 type output struct {
 	r       *os.File
-	line    func(string) // gets each line; nil: nobody does
+	line    func(string) // gets each line; nil: lines are not passed on
 	secrets redact.Secrets
-	done    chan struct{} // closed when everything was read
+	done    chan struct{} // closed when all output was read
 
-	rest    []byte // of a line that has not ended
-	dropped bool   // the end of this line
+	rest    []byte // the part of a line that has not ended
+	dropped bool   // the end of this line was dropped
 	tail    []byte // up to twice maxTail
 }
 
-// openOutput returns an output, and the files for the command: that which it writes to, and that
-// which it reads from if there is an input. The caller closes those when the command has them.
+// openOutput returns an output, and the files for the command: the one that it writes to and, if
+// there is an input, the one that it reads from. The caller closes them once the command has them.
 func openOutput(stdin string, secrets []string, line func(string)) (*output, []*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -46,7 +46,7 @@ func openOutput(stdin string, secrets []string, line func(string)) (*output, []*
 			return nil, nil, err
 		}
 		files = append(files, in)
-		go func() { // ends when the command has read it, or is over
+		go func() { // ends when the command has read the input, or is over
 			_, _ = io.WriteString(write, stdin)
 			_ = write.Close()
 		}()
@@ -56,8 +56,8 @@ func openOutput(stdin string, secrets []string, line func(string)) (*output, []*
 	return o, files, nil
 }
 
-// end waits until all that was written is read, and returns the end of it. It waits for a second
-// at most: a process that is not of the command may have its output, if it was given to it.
+// end waits until all output was read, and returns the end of it. It waits at most a second,
+// because a process that does not belong to the command may hold its output open.
 func (o *output) end() string {
 	_ = o.r.SetReadDeadline(time.Now().Add(lingers))
 	<-o.done
@@ -78,7 +78,7 @@ func (o *output) read() {
 	}
 }
 
-// write takes a part of the output.
+// write adds a part of the output.
 func (o *output) write(p []byte) {
 	for len(p) > 0 {
 		part, ended := p, false
@@ -86,7 +86,7 @@ func (o *output) write(p []byte) {
 			part, ended = p[:i], true
 		}
 		p = p[min(len(part)+1, len(p)):]
-		room := maxLine + redact.MaxSecret - len(o.rest) // a secret that begins in the part that is kept is seen whole
+		room := maxLine + redact.MaxSecret - len(o.rest) // so that a secret that begins in the kept part is read whole
 		o.dropped = o.dropped || len(part) > room
 		o.rest = append(o.rest, part[:min(len(part), room)]...)
 		if ended {

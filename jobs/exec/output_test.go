@@ -48,7 +48,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// Masks are shorter than the secrets of a line, so that it ends inside a secret. No part of that is shown.
+// Masks are shorter than the secrets of a line, so that it ends inside a secret. No part of the
+// secret is shown.
 func TestSecretAtTheEnd(t *testing.T) {
 	secret := strings.Repeat("0123456789", 7)
 	o, _ := written(t, strings.Repeat(secret+" ", 1000)+"\n", secret)
@@ -57,7 +58,7 @@ func TestSecretAtTheEnd(t *testing.T) {
 	}
 }
 
-// The end of a long output is kept, whole characters of it.
+// The end of a long output is kept, without splitting characters.
 func TestOutputTail(t *testing.T) {
 	text := strings.Repeat("äöü\n", 20000)
 	o, _ := written(t, text)
@@ -67,7 +68,7 @@ func TestOutputTail(t *testing.T) {
 	}
 }
 
-// However much a command writes, with or without lines, no more than two tails and a line are kept.
+// However much a command writes, with or without lines, at most two tails and a line are kept.
 func TestOutputIsBounded(t *testing.T) {
 	o := &output{}
 	chunk := bytes.Repeat([]byte{0xff, 0, 'x', 'y'}, 16<<10)
@@ -82,7 +83,7 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// A process that has the output without being of the command does not hold the run up.
+// A process that holds the output and does not belong to the command does not delay the run.
 func TestOutputEnds(t *testing.T) {
 	o, files, err := openOutput("never read", nil, nil)
 	if err != nil {

@@ -1,22 +1,22 @@
 package exec
 
-// The operations of a request.
+// Operations of a request.
 const (
 	opStart  = "start"
 	opExtend = "extend" // the lease was renewed: Term and Kill move
-	opStop   = "stop"   // SIGTERM now, SIGKILL at Kill whatever becomes of the lease
+	opStop   = "stop"   // SIGTERM now, SIGKILL at Kill regardless of the lease
 	opKill   = "kill"   // SIGKILL now
 )
 
-// A request goes from the node to the warden, as one packet. With opStart comes the descriptor of
-// the output, and that of the input if Stdin is set.
+// A request goes from the node to the warden, as one packet. A packet with opStart carries the
+// descriptor of the output and, if Stdin is set, the descriptor of the input.
 type request struct {
 	Op string `json:"op"`
-	ID uint64 `json:"id"` // of a start, and of all that concerns it
+	ID uint64 `json:"id"` // identifies a start, and all further requests about it
 
-	// Of opStart.
-	RunID string      `json:"run,omitempty"`  // the value of RunIDEnv, by which stray processes are known
-	Path  []byte      `json:"path,omitempty"` // bytes, and so base64: what the system takes need not be UTF-8
+	// Fields of opStart.
+	RunID string      `json:"run,omitempty"`  // the value of RunIDEnv, which identifies stray processes
+	Path  []byte      `json:"path,omitempty"` // bytes, in base64, because a path need not be valid UTF-8
 	Args  [][]byte    `json:"args,omitempty"`
 	Env   [][]byte    `json:"env,omitempty"`
 	Dir   []byte      `json:"dir,omitempty"`
@@ -24,7 +24,8 @@ type request struct {
 	Umask *int        `json:"umask,omitempty"`
 	User  *credential `json:"user,omitempty"`
 
-	// When the processes get SIGTERM and SIGKILL, ns of CLOCK_BOOTTIME; 0: never. Extend moves them.
+	// Times at which the processes get SIGTERM and SIGKILL, ns of CLOCK_BOOTTIME; 0: never. Extend
+	// changes them.
 	Term int64 `json:"term,omitempty"`
 	Kill int64 `json:"kill,omitempty"`
 }
@@ -35,14 +36,14 @@ type credential struct {
 	Groups []uint32 `json:"groups"`
 }
 
-// A reply answers a start, once, when no process of it is left.
+// A reply answers a start, once, when no process of the command is left.
 type reply struct {
 	ID     uint64 `json:"id"`
 	Code   int    `json:"code,omitempty"`
-	Signal int    `json:"signal,omitempty"` // that ended the main process; 0: it exited
-	Lease  bool   `json:"lease,omitempty"`  // it was ended because its lease was about to end
-	Err    string `json:"err,omitempty"`    // it could not be started
-	Died   bool   `json:"-"`                // the warden died, and nobody knows how it ended
+	Signal int    `json:"signal,omitempty"` // the signal that ended the main process; 0: it exited
+	Lease  bool   `json:"lease,omitempty"`  // the warden ended it because its lease was about to end
+	Err    string `json:"err,omitempty"`    // why it could not be started
+	Died   bool   `json:"-"`                // the warden died, so it is not known how the command ended
 }
 
 func toBytes(texts []string) (all [][]byte) {
@@ -59,5 +60,5 @@ func toTexts(all [][]byte) (texts []string) {
 	return texts
 }
 
-// maxPacket bounds a request: the kernel takes packets of up to 208 KiB by default.
+// maxPacket bounds a request: by default the kernel accepts packets of up to 208 KiB.
 const maxPacket = 160 << 10

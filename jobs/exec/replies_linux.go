@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A replies queue sends replies to the node on a goroutine of its own: a node that stands still reads
-// none, and the warden must go on to kill in time. It has as many replies as there are runs.
+// A replies queue sends replies to the node on a goroutine of its own. A node that is stopped reads
+// none, and the warden must still kill processes in time. It has at most as many replies as there
+// are runs.
 type replies struct {
 	conn *net.UnixConn
 	wake chan struct{}
@@ -32,7 +33,7 @@ func (q *replies) add(r *reply) {
 	}
 }
 
-// write sends replies until the process ends. A node that is gone is seen by the reader of requests.
+// write sends replies until the process ends. The reader of requests notices when the node is gone.
 func (q *replies) write() {
 	for range q.wake {
 		for batch := q.take(); len(batch) > 0; batch = q.take() {
@@ -53,7 +54,7 @@ func (q *replies) take() []*reply {
 	return batch
 }
 
-// flush waits until all replies are sent, for d at most.
+// flush waits until all replies are sent, for at most d.
 func (q *replies) flush(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		q.mu.Lock()

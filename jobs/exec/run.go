@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// run runs a command once, and returns when no process of it is left.
+// run runs a command once. It returns when no process of the command is left.
 func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *credential) error {
 	path, err := c.Find()
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *Runner) run(ctx context.Context, run *scheduler.Run, c *Command, user *
 	return result(ctx, c, &end, text)
 }
 
-// result turns the end of a command into the error of its run.
+// result returns the error of a run for the end of its command.
 func result(ctx context.Context, c *Command, end *reply, output string) error {
 	switch {
 	case end.Died:
@@ -64,14 +64,14 @@ func result(ctx context.Context, c *Command, end *reply, output string) error {
 	return err
 }
 
-// The exit codes with which shells say that a program cannot be run, or is not there.
+// Exit codes of shells for a program that cannot be run, or does not exist.
 const (
 	notExecutable = 126
 	notFound      = 127
 )
 
-// permanent reports whether another try is of no use after an exit code; 0 stands for a command that
-// a signal ended.
+// permanent reports whether another try is useless after an exit code; 0 is for a command that a
+// signal ended.
 func (c *Command) permanent(code int) bool {
 	switch {
 	case code == notExecutable, code == notFound, slices.Contains(c.PermanentCodes, code):
@@ -81,12 +81,12 @@ func (c *Command) permanent(code int) bool {
 }
 
 // A watch keeps the kill times of a command in step with the lease of its run. The command gets
-// SIGKILL when the lease can be trusted no more, which is before another node can be granted the
-// tick, and SIGTERM by the grace earlier, but at most by a third of what the lease lasts.
+// SIGKILL when the lease can no longer be trusted, which is before another node can be granted the
+// tick. It gets SIGTERM earlier by the grace, but at most by a third of the lease.
 type watch struct {
 	deadline   func() time.Time
 	grace      time.Duration
-	span       time.Duration // of the lease, as it was when it had just been renewed
+	span       time.Duration // the length of the lease just after its last renewal
 	term, kill time.Time     // zero: the run has no lease
 }
 
@@ -96,7 +96,7 @@ func newWatch(deadline func() time.Time, grace time.Duration) *watch {
 	return w
 }
 
-// read sets the times by the lease, and reports whether they moved.
+// read sets the times from the lease, and reports whether they moved.
 func (w *watch) read() (moved bool) {
 	deadline := w.deadline()
 	if deadline.Equal(w.kill) {
@@ -107,8 +107,8 @@ func (w *watch) read() (moved bool) {
 	return true
 }
 
-// perLease is how often the deadline of a lease is read while the lease lasts. A renewal comes after
-// a third of it, so there is time enough for its answer to move SIGTERM.
+// perLease is how often the deadline of a lease is read during the lease. A renewal comes after a
+// third of the lease, so there is enough time for its reply to postpone SIGTERM.
 const perLease = 20
 
 // follow returns how the command ended. It moves the kill times with each renewal, and stops the
@@ -132,7 +132,7 @@ func (w *watch) follow(ctx context.Context, child child) reply {
 		case <-done:
 			done = nil
 			if errors.Is(context.Cause(ctx), lock.ErrLost) {
-				child.kill() // another node may run the tick already
+				child.kill() // another node may already run the tick
 			} else {
 				child.stop(time.Now().Add(w.grace))
 			}

@@ -15,10 +15,11 @@ import (
 
 // A Config has the settings of a Runner.
 type Config struct {
-	// Warden are the arguments with which this program calls Warden and does nothing else. On Linux
-	// it is needed. The warden has the rights of the node, and no variable of its environment.
+	// Warden has the arguments with which this program calls Warden and does nothing else. On Linux
+	// it is required. The warden has the privileges of the node, and no variable of its
+	// environment.
 	Warden []string
-	// Logger gets what concerns no run. Nil: nothing is logged.
+	// Logger gets the lines that belong to no run. Nil: no log.
 	Logger *slog.Logger
 }
 
@@ -27,14 +28,14 @@ type Runner struct{ backend backend }
 
 // A backend starts commands on one platform.
 type backend interface {
-	// run serves until ctx ends, and then kills what is left.
+	// run serves until ctx ends, and then kills the remaining commands.
 	run(ctx context.Context) error
-	// start starts a command with the first file as its output and the second as its input. It waits
-	// for a backend that is not ready yet, until ctx ends. Zero times are never.
+	// start starts a command with the first file as its output and the second as its input. It
+	// waits until the backend is ready or ctx ends. Zero times mean never.
 	start(ctx context.Context, q *request, files []*os.File, term, kill time.Time) (child, error)
 }
 
-// A child is a command that was started. Its methods wait for a few seconds at most.
+// A child is a command that was started. Its methods block for a few seconds at most.
 type child interface {
 	extend(term, kill time.Time) // moves the times of SIGTERM and SIGKILL
 	stop(kill time.Time)         // sends SIGTERM, and SIGKILL at that time
@@ -54,17 +55,19 @@ func New(cfg Config) (*Runner, error) {
 	return &Runner{b}, nil
 }
 
-// Run serves the commands until ctx ends, and kills those that are left then. Functions of jobs
-// wait for it: end ctx only when scheduler.Node.Run has returned.
+// Run serves the commands until ctx ends, and then kills those that are left. Functions of jobs
+// wait for it, so end ctx only after scheduler.Node.Run has returned.
 func (r *Runner) Run(ctx context.Context) error { return r.backend.run(ctx) }
 
 // Func returns the function of a job that runs the command. The error joins the faults of the
-// command, each a *FieldError. A program that is not there is no fault: see Command.Find.
+// command, each a *FieldError. A missing program is no fault: see Command.Find.
 //
-// The function returns when no process of the command is left. It returns an *ExitError if the
-// command failed, as scheduler.Permanent if another try is of no use, and ErrExpired if the command was ended because the lease of the run was not
-// renewed in time. After an exit code that says that there was nothing to do, it returns scheduler.Skip. The end of the context ends the command: with SIGKILL if the lease is lost,
-// because another node may run the tick already, otherwise with SIGTERM, and SIGKILL after the grace.
+// The function returns when no process of the command is left. If the command failed, it returns an
+// *ExitError, wrapped with scheduler.Permanent if another try is useless. After an exit code in
+// SkipCodes it returns scheduler.Skip. If the command was ended because the lease of the run was
+// not renewed in time, it returns ErrExpired. The end of the context ends the command: with SIGKILL
+// if the lease is lost, because another node may already run the tick, or else with SIGTERM, and
+// SIGKILL after the grace.
 func (r *Runner) Func(c Command) (scheduler.Func, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -83,18 +86,18 @@ func (r *Runner) Func(c Command) (scheduler.Func, error) {
 	}, nil
 }
 
-// ErrExpired says that a command was ended because the lease of its run was about to end: the node
-// did not reach the store for too long, or stood still.
+// ErrExpired is the error of a command that was ended because the lease of its run was about to
+// end: the node did not reach the store for too long, or was stopped.
 var ErrExpired = errors.New("exec: the command was ended before the lease of its run, which was not renewed in time")
 
-// An ExitError says how a command failed.
+// An ExitError describes how a command failed.
 type ExitError struct {
 	Code   int    // its exit code; 0 if a signal ended it
 	Signal string // the name of the signal that ended it, such as SIGSEGV; empty if it exited
 	Output string // the end of its output, up to 16 KiB, masked
 }
 
-// Error names the code or the signal, and the last line of the output.
+// Error returns the code or the signal, and the last line of the output.
 func (e *ExitError) Error() string {
 	text := "exit code " + strconv.Itoa(e.Code)
 	if e.Signal != "" {

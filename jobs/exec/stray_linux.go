@@ -13,9 +13,10 @@ import (
 // sweepEvery is how long the warden waits for processes that it killed before it searches for more.
 const sweepEvery = 5 * time.Millisecond
 
-// sweep kills what is left of a run whose main process has ended, or must end, and reports whether
-// nothing was left. A process of the run that nobody waits for is a child of the warden, also if it
-// has a session of its own. Its children become the warden's when it is dead, and are found next.
+// sweep kills the remaining processes of a run whose main process has ended or must end, and
+// reports whether there were none. A process of the run whose parent has died is a child of the
+// warden, even in a session of its own. When it is dead, its children become the warden's and are
+// found next.
 func (w *warden) sweep(run *wardenRun) (empty bool) {
 	group := syscall.Kill(-run.pid, syscall.SIGKILL) != syscall.ESRCH
 	dead := map[int]bool{}
@@ -25,7 +26,7 @@ func (w *warden) sweep(run *wardenRun) (empty bool) {
 			p, ok := readProcess(pid)
 			switch {
 			case !ok:
-				again = again || !dead[pid] // its children came after this list was made
+				again = again || !dead[pid] // its children appeared after this list was made
 				dead[pid] = true
 			case w.owner(p) == run:
 				_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -35,7 +36,7 @@ func (w *warden) sweep(run *wardenRun) (empty bool) {
 			}
 		}
 	}
-	// A member of the group may be below a process that is not known to be of the run.
+	// A member of the group may be below a process that is not known to belong to the run.
 	return empty && (!group || !groupAlive(run.pid))
 }
 
@@ -49,7 +50,7 @@ func groupAlive(group int) bool {
 	return false
 }
 
-// owner returns the run that a child of the warden is of, as far as is known, or nil.
+// owner returns the run to which a child of the warden belongs, or nil if that is not known.
 func (w *warden) owner(p process) *wardenRun {
 	if run := w.owners[p.pid]; run != nil {
 		return run
@@ -63,9 +64,9 @@ func (w *warden) owner(p process) *wardenRun {
 	return nil
 }
 
-// killStrays kills children that belong to no run that is alive. A process can leave its session and
-// clear its environment. Then only the time when it began says from which runs it may be: it is
-// killed when all runs that were alive at that time are over.
+// killStrays kills children that belong to no live run. A process can leave its session and clear
+// its environment. Then only its start time limits the runs to which it may belong: it is killed
+// when all runs that were alive at that time are over.
 func (w *warden) killStrays() {
 	for _, pid := range w.strays() {
 		p, ok := readProcess(pid)
@@ -99,7 +100,7 @@ func (w *warden) strays() (pids []int) {
 	return pids
 }
 
-// children returns the pids of all children of this process, whichever of its threads they belong to.
+// children returns the pids of all children of this process, of all of its threads.
 func children() (pids []int) {
 	threads, _ := os.ReadDir("/proc/self/task")
 	for _, thread := range threads {
@@ -136,7 +137,7 @@ func allProcesses() (pids []int) {
 	return pids
 }
 
-// A process is what /proc has about one.
+// A process has the fields of a process in /proc.
 type process struct {
 	pid, parent, group, session int
 	began                       int64 // ns of CLOCK_BOOTTIME, rounded up to the end of a clock tick
@@ -146,8 +147,8 @@ type process struct {
 // clockTick is the unit of times in /proc: USER_HZ is 100 on all platforms that Go supports.
 const clockTick = 10 * time.Millisecond
 
-// readProcess reads /proc/pid/stat: see proc_pid_stat(5). A zombie is none, because it does nothing any
-// more; unless it is a main thread that ended before others of its process.
+// readProcess reads /proc/pid/stat: see proc_pid_stat(5). It returns false for a zombie, which does
+// nothing any more, except for a main thread that ended before other threads of its process.
 func readProcess(pid int) (p process, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, found := bytes.Cut(text[max(bytes.LastIndexByte(text, ')'), 0):], []byte(") ")) // a name may hold spaces and brackets
@@ -165,8 +166,8 @@ func readProcess(pid int) (p process, ok bool) {
 	return p, true
 }
 
-// of reports whether a process is known to be of a run: by its session, its group, or the run's id
-// in its environment.
+// of reports whether a process is known to belong to a run: by its session, its group, or the run
+// id in its environment.
 func (p process) of(run *wardenRun) bool {
 	return p.session == run.pid || p.group == run.pid || p.carries(run.RunID)
 }
@@ -183,7 +184,8 @@ func (p process) has(text string) bool {
 	return bytes.HasPrefix(env, []byte(text)) || bytes.Contains(env, []byte("\x00"+text))
 }
 
-// environment returns the environment that a process was started with, as one of its threads has it.
+// environment returns the environment with which a process was started, read through one of its
+// threads.
 func (p process) environment() []byte {
 	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
 	if len(env) > 0 {

@@ -18,15 +18,15 @@ import (
 // wardenFD is the descriptor of the warden's end of the socket.
 const wardenFD = 3
 
-// lastKills is how long a warden whose node is gone goes on killing what is left.
+// lastKills is how long a warden whose node is gone continues to kill the remaining processes.
 const lastKills = 2 * time.Second
 
 // lastReplies is how long a warden waits at its end until the node has its replies.
 const lastReplies = time.Second
 
 // Warden serves the node that started this process with [Config.Warden], until the node is gone,
-// and then kills what is left. It is the whole of a process: call it from main, and exit with the
-// error's absence or presence. It is of no use without a Runner.
+// and then kills the remaining commands. It is the only work of its process: call it from main, and
+// exit with a code that depends on the error. It is useless without a Runner.
 func Warden() error {
 	runtime.LockOSThread() // commands die with the thread that started them, so it must never end
 	conn, err := wardenConn()
@@ -41,8 +41,9 @@ func Warden() error {
 	if err != nil {
 		return err
 	}
-	// A signal to the group or the control group of the node is for the node: it ends the commands
-	// in its own way. Ignored signals would be inherited, caught ones are not.
+	// A signal to the group or the control group of the node is meant for the node, which ends the
+	// commands in its own way. The warden catches such signals, because its children would inherit
+	// ignored ones.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	w := &warden{
@@ -70,7 +71,8 @@ func wardenConn() (*net.UnixConn, error) {
 	return conn, nil
 }
 
-// closeOnExec keeps descriptors that this process inherited from commands. Go marks its own.
+// closeOnExec keeps commands from getting descriptors that this process inherited. Go marks its
+// own.
 func closeOnExec() {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	for _, e := range entries {
@@ -80,17 +82,17 @@ func closeOnExec() {
 	}
 }
 
-// A warden starts, kills and reaps the commands of one node. All of it but the reading of requests
-// and the waiting for processes happens on one goroutine.
+// A warden starts, kills and reaps the commands of one node. All its work is done by one goroutine,
+// except for reading requests and waiting for processes.
 type warden struct {
 	conn     *net.UnixConn
 	alarm    *alarm
 	strict   *forker
 	requests chan received
 	exits    chan exit
-	forked   chan struct{} // wakes the reaper, which has no child to wait for
+	forked   chan struct{} // wakes the reaper when it has no child to wait for
 	runs     map[uint64]*wardenRun
-	owners   map[int]*wardenRun // by the pid of a process that was seen to be of a run, until it is reaped
+	owners   map[int]*wardenRun // by the pid of a process that was seen to belong to a run, until it is reaped
 	replies  *replies
 	stray    bool // a stray has ended: its children are strays now
 }
@@ -111,9 +113,9 @@ type wardenRun struct {
 	request
 	pid     int    // of the main process, its session and its group
 	began   int64  // ns of CLOCK_BOOTTIME
-	stop    int64  // when it gets SIGKILL whatever becomes of its lease; 0: it goes on
-	expired bool   // it was ended because its lease was about to end
-	reply   *reply // of the main process, once it has ended
+	stop    int64  // when it gets SIGKILL regardless of its lease; 0: it continues
+	expired bool   // the warden ended it because its lease was about to end
+	reply   *reply // the reply about the main process, once it has ended
 	over    int64  // since when all of its processes must end; 0: they need not
 }
 
@@ -128,7 +130,7 @@ func (w *warden) read() {
 		}
 		r := received{files: descriptors(oob[:oobn])}
 		if json.Unmarshal(packet[:n], &r.request) != nil {
-			return // a node of another version: it is told by the end of the connection
+			return // a node of another version, which notices the end of the connection
 		}
 		w.requests <- r
 	}
@@ -146,7 +148,7 @@ func descriptors(oob []byte) (files []*os.File) {
 	return files
 }
 
-// reap waits for all children, which are those that were started and those whose parents died.
+// reap waits for all children: the started commands, and processes whose parents died.
 func (w *warden) reap() {
 	for {
 		var status syscall.WaitStatus
@@ -160,7 +162,7 @@ func (w *warden) reap() {
 	}
 }
 
-// serve works until the node is gone.
+// serve handles events until the node is gone.
 func (w *warden) serve() {
 	for {
 		w.alarm.set(w.next(bootTime()))
@@ -179,7 +181,7 @@ func (w *warden) serve() {
 	}
 }
 
-// drainExits takes all processes that were reaped meanwhile: one search serves them all.
+// drainExits takes all processes that were reaped meanwhile, so that one search suffices for them.
 func (w *warden) drainExits() {
 	for {
 		select {
@@ -207,7 +209,7 @@ func (w *warden) handle(r received) {
 		run.stop = earlier(run.stop, r.Kill)
 		run.terminate()
 	case opKill:
-		run.stop = 1 // long ago
+		run.stop = 1 // a time long ago
 	}
 }
 
@@ -277,7 +279,7 @@ func (w *warden) exited(e exit) {
 	w.stray = true
 }
 
-// act does what is due: it ends the runs whose time has come, and reports those that are over.
+// act ends the runs whose time has come, and reports the runs that are over.
 func (w *warden) act(now int64) {
 	scan := w.stray
 	w.stray = false
@@ -287,14 +289,14 @@ func (w *warden) act(now int64) {
 			run.over = earlier(run.over, now)
 			// Both times of a lease may have passed at once, as after a suspension.
 			run.expired = run.expired || run.reply == nil && run.stop == 0
-			// Over means empty.
+			// A run is over when it has no process left.
 			if w.sweep(run) && run.reply != nil {
 				delete(w.runs, id)
 				w.replies.add(run.reply)
 				scan = true
 			}
 		case run.Term != 0 && now >= run.Term && run.stop == 0:
-			// A renewal that is answered from now on keeps other nodes out until the run is over. It
+			// From now on, a renewal that succeeds keeps other nodes out until the run is over. It
 			// does not revive a run that has begun to end.
 			run.expired, run.stop = true, run.Kill
 			run.terminate()
@@ -305,14 +307,14 @@ func (w *warden) act(now int64) {
 	}
 }
 
-// next returns when act must be called again; 0: not before something else happens.
+// next returns when act must be called again; 0: only after another event.
 func (w *warden) next(now int64) (at int64) {
 	for _, run := range w.runs {
 		due := run.killAt()
 		if run.stop == 0 {
 			due = earlier(due, run.Term)
 		}
-		if run.over != 0 { // what was killed is not gone yet, and may be in a call that cannot be interrupted
+		if run.over != 0 { // the killed processes are not gone yet, and may be in a system call that cannot be interrupted
 			due = now + min(max((now-run.over)/4, int64(sweepEvery)), int64(time.Second))
 		}
 		at = earlier(at, due)
@@ -320,7 +322,7 @@ func (w *warden) next(now int64) (at int64) {
 	return at
 }
 
-// earlier returns the earlier of two times, of which 0 is none.
+// earlier returns the earlier of two times; 0 is no time.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -339,8 +341,9 @@ func (r *wardenRun) terminate() {
 
 func (r *wardenRun) kill() { _ = syscall.Kill(-r.pid, syscall.SIGKILL) }
 
-// killAll kills every process that came of any command. All are descendants of the warden, and the
-// children of one that dies become children of the warden. So when it has no child, none is left.
+// killAll kills all processes of all commands. All are descendants of the warden, and the children
+// of a process that dies become children of the warden. So when the warden has no child, none is
+// left.
 func (w *warden) killAll() {
 	for end := bootTime() + int64(lastKills); bootTime() < end; {
 		for _, run := range w.runs {
@@ -365,7 +368,7 @@ func (w *warden) killAll() {
 	}
 }
 
-// end replies to all runs that are left: none has a process.
+// end replies to all remaining runs, which have no process any more.
 func (w *warden) end() {
 	for _, run := range w.runs {
 		if run.reply == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/jobs/exec"
 )
 
-// mean is a command that leaves its session, forgets its environment and ignores SIGTERM.
+// mean is a command that leaves its session, clears its environment and ignores SIGTERM.
 func mean(m string) string {
 	return "trap '' TERM; setsid sleep " + m + " & env -i setsid sh -c 'trap \"\" TERM; sleep " + m + "; sleep " + m + "' & (setsid sleep " + m + " &) ; sleep " + m
 }
@@ -50,7 +50,7 @@ func TestNodeKilled(t *testing.T) {
 	eventually(t, "empty", func() bool { return alive(m) == nil })
 }
 
-// A node that is stopped leaves no process of a run alive past its lease, which nobody renews.
+// A node that is stopped leaves no process of a run alive past its lease, which is not renewed.
 func TestNodeFrozen(t *testing.T) {
 	m := marker(t)
 	n := startNode(t, m)
@@ -75,7 +75,8 @@ func wardenOf(t *testing.T, pid int) (warden int) {
 	return warden
 }
 
-// A run whose warden is killed fails, and nothing of it is left. The next run has another warden.
+// A run whose warden is killed fails, and none of its processes is left. The next run has another
+// warden.
 func TestWardenKilled(t *testing.T) {
 	r, m := runner(t), marker(t)
 	done := make(chan error)
@@ -92,7 +93,7 @@ func TestWardenKilled(t *testing.T) {
 	}
 }
 
-// A command has no descriptors but its own, no signal blocked or ignored, and a session of its own.
+// A command has only its own descriptors, no signal blocked or ignored, and a session of its own.
 func TestCleanProcess(t *testing.T) {
 	m := marker(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -123,7 +124,7 @@ func TestCleanProcess(t *testing.T) {
 	<-done
 }
 
-// A command of another user has that user's groups, and can gain no rights.
+// A command of another user has that user's groups, and can gain no privileges.
 func TestUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -154,7 +155,7 @@ func TestInheritedDescriptor(t *testing.T) {
 	}
 }
 
-// One command that leaves zombies all the time holds up no other run.
+// A command that leaves zombies all the time delays no other run.
 func TestManyZombies(t *testing.T) {
 	r := runner(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -169,7 +170,8 @@ func TestManyZombies(t *testing.T) {
 	<-done
 }
 
-// A zombie in the group, whose parent left session and environment, is no process that is left.
+// A zombie in the group, whose parent left session and environment, does not count as a remaining
+// process.
 func TestZombieOfAStray(t *testing.T) {
 	m := marker(t)
 	c := sh(`sh -c "sleep 0.05 & exec env -i setsid sleep ` + m + `" & sleep 0.2`)
@@ -179,7 +181,7 @@ func TestZombieOfAStray(t *testing.T) {
 	eventually(t, "empty", func() bool { return alive(m) == nil })
 }
 
-// A node that stands still and has many runs leaves none of them: the warden waits for no reader.
+// A stopped node with many runs leaves none of them: the warden does not wait for a reader.
 func TestManyRunsOfAFrozenNode(t *testing.T) {
 	m := marker(t)
 	n := osexec.Command(os.Args[0], "many", "400", "sleep "+m)
@@ -197,7 +199,7 @@ func TestManyRunsOfAFrozenNode(t *testing.T) {
 	eventually(t, "empty", func() bool { return len(alive("sleep\x00"+m)) == 0 })
 }
 
-// What is no UTF-8 arrives as it is.
+// Bytes that are not UTF-8 arrive unchanged.
 func TestBytes(t *testing.T) {
 	c := exec.Command{Args: []string{"sh", "-c", `[ "$1" = "$PW" ] && printf %s "$PW" | od -An -tx1; exit 9`, "sh", "caf\xe9<&>"}, Env: []string{"PW=caf\xe9<&>"}}
 	err := run(t, t.Context(), runner(t), c)

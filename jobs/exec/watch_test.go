@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A witness notes what its keeper asks for, and when.
+// A witness records the requests of the code under test, with their times.
 type witness struct {
 	began time.Time
 	asked []string
@@ -34,7 +34,7 @@ func (w *witness) extend(term, kill time.Time) { w.note("extend", term, kill) }
 func (w *witness) stop(kill time.Time)         { w.note("stop", kill) }
 func (w *witness) kill()                       { w.note("kill") }
 
-// SIGTERM comes by the grace, but at most by a third of the lease, before the trust in the lease
+// SIGTERM is sent by the grace, but at most by a third of the lease, before the trust in the lease
 // ends, and SIGKILL when it ends. Both move with each renewal.
 func TestKillTimes(t *testing.T) {
 	for _, c := range []struct {
@@ -100,7 +100,8 @@ func TestWatchWithoutLease(t *testing.T) {
 	})
 }
 
-// The end of a command that was ended for its lease says so, unless the context had ended as well.
+// The result of a command that was ended for its lease reports this, unless the context had ended
+// as well.
 func TestResult(t *testing.T) {
 	over, stop := context.WithCancel(t.Context())
 	stop()
@@ -127,7 +128,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// Exit codes say whether there was nothing to do, and whether another try is of use.
+// Exit codes decide whether the run is skipped, and whether another try is useful.
 func TestCodes(t *testing.T) {
 	some := &Command{Args: []string{"x"}, SkipCodes: []int{3}, PermanentCodes: []int{4}}
 	only := &Command{Args: []string{"x"}, RetryCodes: []int{75}}

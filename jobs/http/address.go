@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// notPublic are the addresses that are not for everybody: of RFC 6890 and the registries of IANA, and
-// of the metadata of clouds that are in none of them.
+// notPublic are the addresses that are not public: the ranges of RFC 6890 and the registries of IANA,
+// and metadata addresses of clouds that are in neither.
 var notPublic = prefixes("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3", // multicast, reserved, broadcast
 	"168.63.129.16/32",                                                  // the metadata of Azure
-	"::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", // unspecified, loopback, translated locally, discarded, Teredo and others, of documents
+	"::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", // unspecified, loopback, translated locally, discarded, Teredo and others, documentation
 	"3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8")
 
-// An IPv6 address of these has the IPv4 address to which its packets go, from the byte on that is
-// the length of the prefix.
+// An IPv6 address in these prefixes contains the IPv4 address to which its packets go, right after
+// the prefix.
 var translated = prefixes("64:ff9b::/96", "2002::/16")
 
 func prefixes(texts ...string) (list []netip.Prefix) {
@@ -27,7 +27,7 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 	return list
 }
 
-// public reports whether an address is one of the Internet.
+// public reports whether an address is public.
 func public(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	contains := func(p netip.Prefix) bool { return p.Contains(ip) }
@@ -38,15 +38,15 @@ func public(ip netip.Addr) bool {
 	return ip.IsValid() && !slices.ContainsFunc(notPublic, contains)
 }
 
-// An addressError says that a connection was refused because of its address.
+// An addressError reports that a connection was refused because of its address.
 type addressError struct{ address string }
 
 func (e *addressError) Error() string {
 	return fmt.Sprintf("the address %s is not public, and private ones are not allowed", e.address)
 }
 
-// onlyPublic refuses connections to addresses that are not public. It gets the address to which the
-// connection is about to be made.
+// onlyPublic refuses connections to addresses that are not public. It is called with the address
+// right before the connection is made.
 func onlyPublic(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !public(at.Addr()) {

@@ -19,7 +19,8 @@ const tickLayout = "2006-01-02T15:04:05.000Z07:00"
 // A body is a parsed template. Nil: there is no body.
 type body struct{ template *template.Template }
 
-// fields are the fields of a run that a body can have. Its texts are escaped for a string of JSON.
+// fields are the fields of a run for the template of a body. Its texts are escaped for a JSON
+// string.
 type fields struct {
 	Job     string
 	Tick    instant
@@ -28,7 +29,7 @@ type fields struct {
 	Attempt int
 }
 
-// An instant prints as RFC 3339 with milliseconds, UTC.
+// An instant prints as RFC 3339 with milliseconds, in UTC.
 type instant struct{ time.Time }
 
 func (t instant) String() string { return t.Format(tickLayout) }
@@ -37,13 +38,13 @@ func fieldsOf(run *scheduler.Run) fields {
 	return fields{escape(run.Job), instant{run.Tick.UTC()}, escape(run.ID), run.Fence, run.Attempt}
 }
 
-// escape returns a text for the inside of a string of JSON.
+// escape returns a text escaped for the inside of a JSON string.
 func escape(text string) string {
-	quoted, _ := json.Marshal(text) // a text always has JSON
+	quoted, _ := json.Marshal(text) // a string can always be encoded
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// sample returns the fields of a run that there could be.
+// sample returns the fields of a possible run.
 func sample() fields {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return fieldsOf(&scheduler.Run{ID: "cronce/sample@2026-01-02T03:04:05Z", Job: "sample", Tick: at, Fence: 1_767_323_045_000_000, Attempt: 1})
@@ -58,7 +59,7 @@ func parseBody(text string) (*body, error) {
 		return nil, err
 	}
 	for _, part := range t.Templates() {
-		if strings.Contains(part.Root.String(), "{{range ") { // it could go on for ever
+		if strings.Contains(part.Root.String(), "{{range ") { // it could go on forever
 			return nil, errors.New("range is not allowed")
 		}
 	}
@@ -79,7 +80,7 @@ func (b *body) render(f fields) (string, error) {
 	return out.text.String(), nil
 }
 
-// bounded refuses what is longer than maxBody.
+// A bounded buffer refuses text beyond maxBody.
 type bounded struct{ text strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -89,7 +90,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// templateFault returns the text of a template's fault without the names of our types.
+// templateFault returns the text of a template's fault without the names of internal types.
 func templateFault(err error) string {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	return strings.ReplaceAll(text, " in type http.fields", "")

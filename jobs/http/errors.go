@@ -9,17 +9,17 @@ import (
 	"github.com/cronce/cronce/internal/redact"
 )
 
-// ErrUnknown says that the request was sent and has no complete answer, so the server may have done
-// its work or not.
+// ErrUnknown is the error of a request that was sent and has no complete response, so that the
+// server may have done its work or not.
 var ErrUnknown = errors.New("outcome unknown: the request was sent, and no answer came")
 
-// A StatusError is an answer with a status that was not expected.
+// A StatusError is a response with an unexpected status.
 type StatusError struct {
 	Status int
-	Body   string // the beginning of the answer, up to 4 KiB, masked
+	Body   string // the beginning of the response, up to 4 KiB, masked
 }
 
-// Error has the status, and the beginning of the answer on one line.
+// Error returns the status, and the beginning of the response on one line.
 func (e *StatusError) Error() string {
 	const most = 256 // bytes
 	text := strings.TrimSpace("status " + strconv.Itoa(e.Status) + " " + nethttp.StatusText(e.Status))

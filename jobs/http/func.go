@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	maxAnswer = 1 << 20 // bytes of an answer that are read
-	maxKept   = 4 << 10 // bytes of an answer that are kept
+	maxAnswer = 1 << 20 // bytes of a response that are read
+	maxKept   = 4 << 10 // bytes of a response that are kept
 	maxHeader = 64 << 10
 )
 
-// New returns the function of a job that sends the request, and reads its answer up to 1 MiB. It is
-// safe for concurrent use. The error joins the faults of the request, each a *FieldError.
+// New returns the function of a job that sends the request, and reads up to 1 MiB of the response.
+// It is safe for concurrent use. The error joins the faults of the request, each a *FieldError.
 //
-// The function returns a *StatusError for a status that is not expected, and an error that wraps
-// ErrUnknown if it is not known whether the server has done its work. The end of the context closes
-// the connection.
+// The function returns a *StatusError for an unexpected status, and an error that wraps ErrUnknown
+// if it is not known whether the server has done its work. The end of the context closes the
+// connection.
 func New(r Request) (scheduler.Func, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -63,16 +63,16 @@ func newCall(r Request) *call {
 		dialer.ControlContext = onlyPublic
 	}
 	c := &call{request: r, transport: newTransport(&r, dialer.DialContext)}
-	c.url, _ = url.Parse(r.URL) // check has refused a fault, and so below
+	c.url, _ = url.Parse(r.URL) // check has already refused a fault, here and below
 	c.body, _ = parseBody(r.Body)
 	return c
 }
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newTransport returns a transport without what its zero value does by itself: it uses no
-// connection twice, so it does not repeat a request either, and it speaks HTTP/1.1, in which the
-// end of a request is the end of its connection.
+// newTransport returns a transport without the defaults of its zero value. It uses no connection
+// twice, so it does not repeat a request either. It uses HTTP/1.1, in which a request that ends
+// early ends its connection.
 func newTransport(r *Request, dial dialFunc) *nethttp.Transport {
 	t := &nethttp.Transport{DialContext: bound(dial), DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1)}}
@@ -83,11 +83,11 @@ func newTransport(r *Request, dial dialFunc) *nethttp.Transport {
 	return t
 }
 
-// requestKey is the key of the context of a request, among its own values.
+// requestKey is the key under which the context of a request is stored among its own values.
 type requestKey struct{}
 
-// bound ends the making of a connection, and the connection, with the context of its request. The
-// transport gives a context that does not end: another request could use the connection.
+// bound ends a connection, or the attempt to make one, with the context of its request. The
+// transport passes a context that does not end, because another request could use the connection.
 func bound(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx = ctx.Value(requestKey{}).(context.Context)
@@ -103,7 +103,7 @@ func bound(dial dialFunc) dialFunc {
 func (c *call) run(ctx context.Context, run *scheduler.Run) error {
 	ctx, stop := context.WithTimeoutCause(ctx, c.request.Timeout, fmt.Errorf("the timeout of %v is over", c.request.Timeout))
 	defer stop()
-	var sent atomic.Bool // or may have been
+	var sent atomic.Bool // whether the request was, or may have been, sent
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	ctx = context.WithValue(ctx, requestKey{}, ctx)
 	request, secrets, err := c.make(ctx, run)
@@ -135,7 +135,7 @@ func (c *call) make(ctx context.Context, run *scheduler.Run) (*nethttp.Request, 
 			return nil, nil, fmt.Errorf("http: the value of the header %s is not one line of printable characters", name)
 		}
 		header.Set(name, v)
-		_, token, _ := strings.Cut(v, " ") // as behind Bearer
+		_, token, _ := strings.Cut(v, " ") // the part after a word such as Bearer
 		secrets = append(secrets, v, token)
 	}
 	header.Set("Idempotency-Key", run.ID)
@@ -150,7 +150,7 @@ func (c *call) make(ctx context.Context, run *scheduler.Run) (*nethttp.Request, 
 	return request.WithContext(ctx), redact.New(secrets...), nil
 }
 
-// failed returns the error of a request that has no complete answer.
+// failed returns the error of a request without a complete response.
 func (c *call) failed(ctx context.Context, sent bool, err error) error {
 	cause := context.Cause(ctx)
 	if cause == nil {
@@ -169,16 +169,17 @@ func (c *call) failed(ctx context.Context, sent bool, err error) error {
 	return final(fmt.Errorf("http: %w: %w", ErrUnknown, cause))
 }
 
-// judge reads an answer, has the run keep the beginning of it, and returns the error of the run.
+// judge reads a response, keeps its beginning as the output of the run, and returns the error of
+// the run.
 func (c *call) judge(ctx context.Context, run *scheduler.Run, answer *nethttp.Response, secrets redact.Secrets) error {
-	if answer.StatusCode == nethttp.StatusSwitchingProtocols { // what follows is no answer, and has no end
+	if answer.StatusCode == nethttp.StatusSwitchingProtocols { // the following bytes are no response, and have no end
 		return final(&StatusError{Status: answer.StatusCode})
 	}
 	kept, err := io.ReadAll(io.LimitReader(answer.Body, maxKept+redact.MaxSecret))
 	body := secrets.Text(string(kept), maxKept)
 	run.KeepOutput(body)
 	if c.expected(answer.StatusCode) {
-		if err == nil { // the server may still be at work until its answer ends
+		if err == nil { // the server may still be at work until its response ends
 			_, err = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer-int64(len(kept))))
 		}
 		if err != nil {

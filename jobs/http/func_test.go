@@ -41,7 +41,7 @@ func try(t *testing.T, ctx context.Context, r Request) error {
 	return f(ctx, theRun)
 }
 
-// class says how the node deals with an error.
+// class returns how the node treats an error.
 func class(err error) string {
 	kind := fmt.Sprintf("%T", err)
 	switch {
@@ -120,7 +120,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// The answer to a request that failed is kept without secrets, and up to 4 KiB.
+// The response to a failed request is kept without secrets, up to 4 KiB.
 func TestAnswerIsMasked(t *testing.T) {
 	url := serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		w.WriteHeader(403)
@@ -216,7 +216,7 @@ func TestNoRequestIsRepeated(t *testing.T) {
 	}
 }
 
-// The end of the context ends the connection, in front of the answer and in the middle of it.
+// The end of the context ends the connection, before the response and in the middle of it.
 func TestContextEnds(t *testing.T) {
 	for _, part := range []string{"", "some"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -238,7 +238,7 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// A timeout before the connection is made is no doubt, one behind it is.
+// A timeout before the connection is made is no doubt, a later one is.
 func TestTimeout(t *testing.T) {
 	for _, connected := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A server that does not complete a handshake of TLS holds no connection beyond the run.
+// A server that does not complete a TLS handshake holds no connection beyond the run.
 func TestHandshakeEnds(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -319,7 +319,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// An answer without end is read up to 1 MiB.
+// An endless response is read up to 1 MiB.
 func TestLongAnswer(t *testing.T) {
 	const gib = 1 << 30
 	wrote := make(chan int, 1)
@@ -336,12 +336,12 @@ func TestLongAnswer(t *testing.T) {
 	if err := try(t, t.Context(), Request{URL: url}); err != nil {
 		t.Error(err)
 	}
-	if n := <-wrote; n > gib/4 { // what the buffers of the system hold
+	if n := <-wrote; n > gib/4 { // the buffers of the system
 		t.Errorf("%d MiB were written", n>>20)
 	}
 }
 
-// A name that is looked up as an address of this machine gets no connection.
+// A name that resolves to an address of this machine gets no connection.
 func TestPrivateAddress(t *testing.T) {
 	var connected atomic.Bool
 	s := httptest.NewUnstartedServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) {}))
@@ -371,7 +371,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// A proxy that makes no connection has passed nothing on.
+// A proxy that makes no connection has forwarded nothing.
 func TestProxyRefuses(t *testing.T) {
 	proxy := serve(t, func(w nethttp.ResponseWriter, _ *nethttp.Request) { w.WriteHeader(502) })
 	f, err := New(Request{Method: "POST", URL: "https://service.invalid/x", Proxy: proxy})
@@ -408,7 +408,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A value with a line break, as in a file that was written anew, is not sent and not repeated.
+// A value with a line break, as in a file that was just rewritten, is neither sent nor repeated.
 func TestSecretValue(t *testing.T) {
 	err := try(t, t.Context(), Request{URL: "http://127.0.0.1:1", SecretHeaders: map[string]func() string{"X-Token": func() string { return "hunter\r\nX: y" }}})
 	if class(err) != "final" || strings.Contains(err.Error(), "hunter") || !strings.Contains(err.Error(), "X-Token") {

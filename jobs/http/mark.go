@@ -6,8 +6,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// final marks an error after which there is no other try.
+// final wraps an error after which there is no other try.
 func final(err error) error { return scheduler.Permanent(err) }
 
-// later marks an error after which the next try begins d later.
+// later wraps an error after which the next try begins d later.
 func later(d time.Duration, err error) error { return scheduler.RetryAfter(d, err) }

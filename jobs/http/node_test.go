@@ -16,7 +16,7 @@ import (
 )
 
 // A node sends a POST once if it may have arrived, however many tries the job has, and repeats one
-// that the server refused for the moment.
+// that the server refused temporarily.
 func TestTriesOfANode(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer nethttp.HandlerFunc
@@ -62,7 +62,7 @@ func TestTriesOfANode(t *testing.T) {
 	}
 }
 
-// The store has the first 4 KiB of an answer, masked, whatever its status.
+// The store has the first 4 KiB of a response, masked, with any status.
 func TestAnswerIsKept(t *testing.T) {
 	for name, status := range map[string]int{"ok": nethttp.StatusOK, "failed": nethttp.StatusTeapot} {
 		t.Run(name, func(t *testing.T) {

@@ -14,46 +14,47 @@ import (
 	"time"
 )
 
-// DefaultTimeout bounds a request and its answer if Request.Timeout is zero.
+// DefaultTimeout bounds a request and its response if Request.Timeout is zero.
 const DefaultTimeout = 30 * time.Second
 
-// A Request is the work of a job. Only URL is required. A function made from it keeps its own copy.
+// A Request is the work of a job. Only URL is required. A function made from it keeps a copy.
 type Request struct {
 	// Method is GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS. Empty: GET.
 	Method string
-	// URL is http or https, without user and password. Errors do not repeat it.
+	// URL is an http or https URL, without user and password. Errors do not repeat it.
 	URL string
-	// Headers are sent as they are. Those in the comment of the package, and those that belong to
-	// the connection, such as Host and Content-Length, are refused.
+	// Headers are sent unchanged. The headers in the comment of the package, and headers that
+	// belong to the connection, such as Host and Content-Length, are refused.
 	Headers map[string]string
-	// SecretHeaders return the values of further headers. They are called for each request, possibly
-	// concurrently, so that a value can be replaced at run time. The values are masked in answers.
+	// SecretHeaders has functions that return the values of further headers. They are called for
+	// each request, possibly concurrently, so that a value can be replaced at run time. The values
+	// are masked in responses.
 	SecretHeaders map[string]func() string
-	// Secrets are further texts that are masked in answers, such as a token in URL.
+	// Secrets are further texts to mask in responses, such as a token in URL.
 	Secrets []string
-	// Body is a template of package text/template, up to 64 KiB when it is rendered. It has the fields
-	// Job, Tick, RunID, Fence and Attempt. Tick prints as RFC 3339 with milliseconds, UTC, and has the
-	// methods of time.Time. All are escaped for a string of JSON, and the Content-Type is
-	// application/json, unless Headers have another. Empty: the request has no body.
+	// Body is a template of package text/template, up to 64 KiB when rendered. It has the fields
+	// Job, Tick, RunID, Fence and Attempt. Tick prints as RFC 3339 with milliseconds, in UTC, and
+	// has the methods of time.Time. All fields are escaped for a JSON string, and the Content-Type
+	// is application/json unless Headers set another. Empty: the request has no body.
 	Body string
-	// Expect are the statuses that are success. Empty: 200 to 299.
+	// Expect lists the statuses that count as success. Empty: 200 to 299.
 	Expect []int
-	// Timeout bounds a request and its answer. It is never longer than the lease of the run can be
-	// trusted. Zero: DefaultTimeout.
+	// Timeout bounds a request and its response. The request also ends when the lease of the run
+	// can no longer be trusted. Zero: DefaultTimeout.
 	Timeout time.Duration
-	// Idempotent says that the server does the work of one Idempotency-Key once, however often the
-	// request is sent. Then a request that has no answer may be sent again.
+	// Idempotent declares that the server does the work of one Idempotency-Key once, however often
+	// the request is sent. Then a request without a response may be sent again.
 	Idempotent bool
 	// AllowPrivate allows addresses that are not public: loopback, private, link-local (with the
 	// metadata of a cloud), shared, multicast, and others that are reserved.
 	AllowPrivate bool
-	// Proxy is the URL of an http or https proxy, without user and password. The proxy looks the host
-	// of URL up, so it is the proxy that can refuse addresses. Empty: none, whatever the environment
-	// says.
+	// Proxy is the URL of an http or https proxy, without user and password. The proxy resolves the
+	// host of URL, so only the proxy can refuse addresses. Empty: no proxy, also if variables of
+	// the environment name one.
 	Proxy string
 }
 
-// A FieldError is a fault in a Request. It repeats neither a URL nor the value of a header.
+// A FieldError is a fault in a Request. It contains neither a URL nor the value of a header.
 type FieldError struct {
 	Field, Value, Allowed string
 }
@@ -62,10 +63,10 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("http: %s is %s, must be %s", e.Field, e.Value, e.Allowed)
 }
 
-// methods are the allowed methods, and whether a request can be repeated.
+// methods are the allowed methods; the value reports whether a request can be repeated.
 var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "DELETE": true, "OPTIONS": true, "POST": false, "PATCH": false}
 
-// Repeatable reports whether the request may be sent again when it is not known whether the server
+// Repeatable reports whether the request may be sent again if it is not known whether the server
 // has done its work: its method is idempotent, or Idempotent is set.
 func (r *Request) Repeatable() bool { return r.Idempotent || r.Method == "" || methods[r.Method] }
 
@@ -146,7 +147,7 @@ func (r *Request) checkHeaders() (errs []error) {
 	return errs
 }
 
-// isToken reports whether a name can be that of a header (RFC 9110, 5.6.2).
+// isToken reports whether a text is valid as the name of a header (RFC 9110, 5.6.2).
 func isToken(name string) bool {
 	for _, c := range []byte(name) {
 		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
@@ -157,7 +158,7 @@ func isToken(name string) bool {
 	return name != ""
 }
 
-// isValue reports whether a text can be the value of a header (RFC 9110, 5.5).
+// isValue reports whether a text is valid as the value of a header (RFC 9110, 5.5).
 func isValue(text string) bool {
 	for _, c := range []byte(text) {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -167,7 +168,7 @@ func isValue(text string) bool {
 	return true
 }
 
-// checkBody renders the body for a sample of a run.
+// checkBody renders the body for a sample run.
 func (r *Request) checkBody() error {
 	b, err := parseBody(r.Body)
 	if err != nil {
@@ -187,7 +188,7 @@ func (r *Request) checkBody() error {
 
 const bodyAllowed = "a template with the fields .Job, .Tick, .RunID, .Fence and .Attempt"
 
-// isJSON reports whether a Content-Type is that of JSON.
+// isJSON reports whether a Content-Type is a JSON type.
 func isJSON(contentType string) bool {
 	kind, _, _ := strings.Cut(contentType, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))

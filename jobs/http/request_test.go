@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A text that no name of a job has today is escaped all the same.
+// Characters that no name of a job can have today are escaped too.
 func TestEscape(t *testing.T) {
 	if got := escape("a\"b\\c\n</script>\xff"); got != `a\"b\\c\n\u003c/script\u003e\ufffd` {
 		t.Error(got)

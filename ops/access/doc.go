@@ -1,3 +1,3 @@
-// Package access says which caller of the plane may do what: bearer tokens of a file, sessions of a browser that a
-// token has begun, and roles. Without a token nothing is answered.
+// Package access decides the rights of the callers of the plane, by bearer tokens from a file,
+// browser sessions that began with a token, and roles. Without a token every request is refused.
 package access

@@ -17,42 +17,42 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The bounds of what a caller may do.
+// Bounds on the requests of a caller.
 const (
 	sessionTime   = 8 * time.Hour
 	readsPerSec   = 20
 	readsAtOnce   = 60
-	failuresEvery = 2 * time.Second // of one address, after the first few
+	failuresEvery = 2 * time.Second // per address, after the first few
 	failuresFree  = 5
 	mostAddresses = 10_000
 )
 
 // Options are the options of a [Gate].
 type Options struct {
-	// Tokens returns the tokens as they are now.
+	// Tokens returns the current tokens.
 	Tokens func() []Token
-	// Cookie is the name of the cookie of a session.
+	// Cookie is the name of the session cookie.
 	Cookie string
-	// Secure: the browser reaches the page by TLS.
+	// Secure is set if the browser uses TLS to reach the page.
 	Secure bool
-	// Key signs sessions: the same for all replicas. Empty: a random one of this process.
+	// Key signs sessions. It must be the same in all replicas. Empty: a random key of this process.
 	Key []byte
-	// OneTime is a text that begins one session as Caller, once. Empty: there is none.
+	// OneTime is a text that begins a session as Caller, once. Empty: there is none.
 	OneTime string
 }
 
-// A Caller is one that has proved which token it has.
+// A Caller is the sender of a request, identified by a token.
 type Caller struct {
 	ID   string
 	Role Role
 }
 
-// A Gate finds out which caller a request is of. It may be used concurrently.
+// A Gate identifies the caller of a request. It is safe for concurrent use.
 type Gate struct {
 	o Options
 
 	mu       sync.Mutex
-	spent    bool                     // the one-time text
+	spent    bool                     // the one-time text has been used
 	reads    map[string]*rate.Limiter // by caller
 	failures map[string]*rate.Limiter // by address
 }
@@ -69,8 +69,8 @@ func NewGate(o Options) *Gate {
 	return &Gate{o: o, reads: map[string]*rate.Limiter{}, failures: map[string]*rate.Limiter{}}
 }
 
-// Caller returns the caller of a request: by its bearer token, or by its session if cookies are accepted for it. Its
-// role is None if it has neither.
+// Caller returns the caller of a request: by its bearer token, or by its session if cookies are
+// accepted. The role is None if the request has neither.
 func (g *Gate) Caller(r *http.Request, cookies bool) Caller {
 	if scheme, text, found := strings.Cut(r.Header.Get("Authorization"), " "); found && strings.EqualFold(scheme, "Bearer") {
 		if t, ok := find(g.o.Tokens(), strings.TrimSpace(text)); ok {
@@ -88,7 +88,7 @@ func (g *Gate) Caller(r *http.Request, cookies bool) Caller {
 	return g.session(cookie.Value)
 }
 
-// session returns the caller of a session: its token is still in the file, with the same hash.
+// session returns the caller of a session. Its token must still be in the file with the same hash.
 func (g *Gate) session(value string) Caller {
 	id, rest, _ := strings.Cut(value, "|")
 	until, signature, _ := strings.Cut(rest, "|")
@@ -110,8 +110,8 @@ func (g *Gate) sign(t Token, until string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Begin begins a session with the text of a token, and reports whether there is such a token. It slows an address
-// down that guesses: slow is then true, and nothing was compared.
+// Begin begins a session with the text of a token. It returns ok false if there is no such token.
+// It limits the guesses of an address: beyond the limit it compares nothing and returns slow true.
 func (g *Gate) Begin(w http.ResponseWriter, r *http.Request, text string) (ok, slow bool) {
 	address := remote(r)
 	if !g.mayGuess(address) {
@@ -150,12 +150,13 @@ func (g *Gate) End(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: g.o.Cookie, Path: "/", MaxAge: -1, HttpOnly: true, Secure: g.o.Secure, SameSite: http.SameSiteLaxMode})
 }
 
-// MayRead takes one from what a caller may read in a second.
+// MayRead takes one request from the caller's allowance per second. It returns false if none is
+// left.
 func (g *Gate) MayRead(c Caller) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := g.reads[c.ID]
-	if l == nil { // as many as there are tokens
+	if l == nil { // there are at most as many as tokens
 		l = rate.NewLimiter(readsPerSec, readsAtOnce)
 		g.reads[c.ID] = l
 	}
@@ -183,7 +184,7 @@ func (g *Gate) guessed(address string) {
 	l.Allow()
 }
 
-// remote is the address of the other end of the connection.
+// remote returns the address of the other end of the connection.
 func remote(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

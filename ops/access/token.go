@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// A Role is what a caller may do.
+// A Role defines the rights of a caller.
 type Role int
 
-// The roles: each may do what those before it may. None is no caller at all.
+// Roles. Each includes the rights of the ones before it. None is no caller at all.
 const (
 	None Role = iota
 	Viewer
@@ -24,10 +24,10 @@ const (
 
 var roles = []string{"none", "viewer", "operator", "admin"}
 
-// String is the role's name in the file of tokens.
+// String returns the role's name in the file of tokens.
 func (r Role) String() string { return roles[r] }
 
-// ParseRole reads the name of a role.
+// ParseRole parses the name of a role.
 func ParseRole(name string) (Role, error) {
 	for i, known := range roles[1:] {
 		if name == known {
@@ -37,7 +37,7 @@ func ParseRole(name string) (Role, error) {
 	return None, fmt.Errorf("role %.40q must be viewer, operator or admin", name)
 }
 
-// A Token is a line of the file of tokens: whose it is, what it permits, and the SHA-256 of its text.
+// A Token is a line of the file of tokens: its owner, its role, and the SHA-256 of its text.
 type Token struct {
 	ID   string
 	Role Role
@@ -46,10 +46,10 @@ type Token struct {
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// prefix is what the text of each token begins with, for scanners of leaked secrets.
+// prefix begins the text of each token, so that scanners find leaked secrets.
 const prefix = "cro_"
 
-// NewToken makes a token of 256 random bits. The text is the secret: only its hash is kept.
+// NewToken makes a token of 256 random bits. The text is the secret: the token only has its hash.
 func NewToken(id string, role Role) (t Token, text string, err error) {
 	if !idPattern.MatchString(id) {
 		return t, "", fmt.Errorf("id %.80q must be %s", id, idPattern)
@@ -60,13 +60,13 @@ func NewToken(id string, role Role) (t Token, text string, err error) {
 	return Token{ID: id, Role: role, Hash: sha256.Sum256([]byte(text))}, text, nil
 }
 
-// Line is the token's line in the file.
+// Line returns the token's line in the file.
 func (t Token) Line() string {
 	return t.ID + " " + t.Role.String() + " " + hex.EncodeToString(t.Hash[:])
 }
 
-// ParseTokens reads a file of tokens: a line for each, with its id, role and SHA-256 in hex, and lines that begin with #.
-// The error joins every fault and repeats no hash.
+// ParseTokens parses a file of tokens. Each token has a line with its id, role and SHA-256 in hex;
+// lines that begin with # are ignored. The error joins every fault and contains no hash.
 func ParseTokens(text string) (tokens []Token, err error) {
 	var faults []error
 	seen := map[string]bool{}
@@ -111,8 +111,8 @@ func parseToken(fields []string) (t Token, err error) {
 	return t, nil
 }
 
-// find returns the token whose text is given. How long it takes depends neither on how much of it is right nor on
-// which it is.
+// find returns the token with a text. Its duration depends neither on the number of correct
+// characters nor on the position of the token.
 func find(tokens []Token, text string) (found Token, ok bool) {
 	hash := sha256.Sum256([]byte(text))
 	for _, t := range tokens {

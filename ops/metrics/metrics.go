@@ -1,5 +1,5 @@
-// Package metrics has what a plane measures for Prometheus: facts of the whole cluster, once for each replica of the
-// plane. Aggregate them with max by (job).
+// Package metrics exports a projection to Prometheus. Its metrics describe the whole cluster, and
+// each replica of the plane exports all of them: aggregate with max by (job).
 package metrics
 
 import (
@@ -10,10 +10,12 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// mostJobs is how many jobs have series of their own: beyond it only those that are overdue, stuck or starved.
+// mostJobs is the number of jobs with series of their own. Beyond it only overdue, stuck or starved
+// jobs have them.
 const mostJobs = 2000
 
-// A Collector collects a projection. While the store does not answer it has no series that would say what is so now.
+// A Collector collects a projection. While the store does not answer it omits the metrics of the
+// current state.
 type Collector struct {
 	p *ops.Projection
 
@@ -28,30 +30,31 @@ func New(p *ops.Projection) *Collector {
 	return &Collector{
 		p:              p,
 		up:             desc("store_up", "Whether the store answers this plane."),
-		asOf:           desc("plane_lag_seconds", "Age of what this plane knows."),
-		jobs:           desc("jobs", "Jobs on record, by their state.", "state"),
+		asOf:           desc("plane_lag_seconds", "Age of this plane's data about the store, in seconds."),
+		jobs:           desc("jobs", "Recorded jobs, by state.", "state"),
 		overdueJobs:    desc("overdue_jobs", "Jobs with an overdue tick. Absent while that is not known."),
-		nodes:          desc("nodes_alive", "Nodes that live. Absent while that is not known."),
-		gone:           desc("nodes_gone", "Nodes that went within a day, by how.", "how"),
+		nodes:          desc("nodes_alive", "Live nodes. Absent while that is not known."),
+		gone:           desc("nodes_gone", "Nodes that left in the last 24 hours, by reason.", "how"),
 		overdue:        desc("job_overdue", "Whether a tick of the job is overdue. Absent while that is not known.", "job"),
-		overdueSeconds: desc("job_overdue_seconds", "For how long the oldest overdue tick of the job is overdue.", "job"),
-		stuck:          desc("job_stuck", "Whether ticks of the job are skipped behind a run that is too old. Absent while that is not known.", "job"),
+		overdueSeconds: desc("job_overdue_seconds", "Time since the deadline of the job's oldest overdue tick, in seconds.", "job"),
+		stuck:          desc("job_stuck", "Whether ticks of the job are skipped because of a run that is too old. Absent while that is not known.", "job"),
 		starved:        desc("job_starved", "Whether no tick of the job has ended ok for too long. Absent while that is not known.", "job"),
 		success:        desc("job_last_success_timestamp_seconds", "The latest tick of the job that ended ok.", "job"),
 		next:           desc("job_next_tick_timestamp_seconds", "The next tick of the job.", "job"),
-		dropped:        desc("metrics_jobs_dropped", "Jobs without series of their own, since there are too many."),
-		streams:        desc("ops_watchers", "Readers that follow the plane live."),
+		dropped:        desc("metrics_jobs_dropped", "Jobs without series of their own, because there are too many jobs."),
+		streams:        desc("ops_watchers", "Readers that follow the plane's live updates."),
 	}
 }
 
-// Describe is for the registry.
+// Describe implements [prometheus.Collector].
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.up, c.asOf, c.jobs, c.overdueJobs, c.nodes, c.gone, c.overdue, c.overdueSeconds, c.stuck, c.starved, c.success, c.next, c.dropped, c.streams} {
 		to <- d
 	}
 }
 
-// Collect is for the registry. It asks the store nothing; a scrape keeps the projection fresh.
+// Collect implements [prometheus.Collector]. It sends no request to the store; a scrape keeps the
+// projection fresh.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

@@ -48,8 +48,8 @@ func (s *silentStore) Keys(ctx context.Context) ([]string, error) {
 	return s.Store.Keys(ctx)
 }
 
-// With all nodes dead the metrics say which job is overdue; with the store silent they say that alone: there is no
-// series by which a job would be overdue, or fine.
+// With all nodes dead the metrics have the overdue jobs. While the store is silent, only the metric
+// about the store remains: no other could claim that a job is overdue, or fine.
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &silentStore{Store: memlock.New(memlock.Options{})}
@@ -71,10 +71,10 @@ func TestMetrics(t *testing.T) {
 		want(`# HELP cronce_job_overdue Whether a tick of the job is overdue. Absent while that is not known.
 # TYPE cronce_job_overdue gauge
 cronce_job_overdue{job="report"} 1
-# HELP cronce_job_overdue_seconds For how long the oldest overdue tick of the job is overdue.
+# HELP cronce_job_overdue_seconds Time since the deadline of the job's oldest overdue tick, in seconds.
 # TYPE cronce_job_overdue_seconds gauge
 cronce_job_overdue_seconds{job="report"} 14
-# HELP cronce_nodes_alive Nodes that live. Absent while that is not known.
+# HELP cronce_nodes_alive Live nodes. Absent while that is not known.
 # TYPE cronce_nodes_alive gauge
 cronce_nodes_alive 0
 # HELP cronce_job_starved Whether no tick of the job has ended ok for too long. Absent while that is not known.

@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// A fault is an answer of application/problem+json.
+// A fault is an error response of type application/problem+json.
 type fault struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -36,16 +36,18 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// A list is an answer with several items. Next asks for those behind them; empty: there are none.
+// A list is a response with several items. Next is the cursor of the next page; empty: there is
+// none.
 type list struct {
 	Items any       `json:"items"`
 	Next  string    `json:"next,omitempty"`
 	AsOf  time.Time `json:"as_of,omitzero"`
 	LagMs int64     `json:"lag_ms"`
-	Known bool      `json:"known"` // false: the store does not answer, and this was known before
+	Known bool      `json:"known"` // false: the store does not answer, and the items are older
 
-	// SearchedFrom is the instant from which on each verdict was found: older lines were not looked at, or are not
-	// on record. Zero: all that was ever recorded was. Only lists of runs have it.
+	// SearchedFrom is the instant from which on every verdict was found: older lines were not
+	// searched or are no longer recorded. Zero: everything ever recorded was searched. Only lists
+	// of runs have it.
 	SearchedFrom time.Time `json:"searched_from,omitzero"`
 }
 
@@ -53,7 +55,7 @@ func listOf(s *ops.Snapshot, items any, next string) list {
 	return list{Items: items, Next: next, AsOf: s.AsOf, LagMs: s.LagMs(), Known: s.Known()}
 }
 
-// only refuses parameters that a route does not know.
+// only refuses parameters that a route does not accept.
 func only(serve http.HandlerFunc, known ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for name, values := range r.URL.Query() {
@@ -78,7 +80,7 @@ func clip(text string) string {
 	return text
 }
 
-// oneOf checks the value of a parameter; empty: it is not given. It returns a sentence about a bad value.
+// oneOf checks the value of a parameter; it may be empty. It returns a sentence about a bad value.
 func oneOf[T ~string](name string, value T, allowed []T) string {
 	if value == "" || slices.Contains(allowed, value) {
 		return ""
@@ -86,7 +88,7 @@ func oneOf[T ~string](name string, value T, allowed []T) string {
 	return fmt.Sprintf("%s is %q, must be one of %s", name, clip(string(value)), strings.Trim(strings.Join(strings.Fields(fmt.Sprint(allowed)), ", "), "[]"))
 }
 
-// instant reads a parameter that is an instant. It returns a sentence about a bad one.
+// instant reads an instant from a parameter. It returns a sentence about a bad value.
 func instant(r *http.Request, name string, at *time.Time) string {
 	text := r.FormValue(name)
 	if text == "" {
@@ -105,7 +107,7 @@ const (
 	maxLimit     = 500
 )
 
-// limit reads how many items are asked for. It answers itself if that is no number.
+// limit reads the requested number of items. It writes an error response if that is invalid.
 func limit(w http.ResponseWriter, r *http.Request) (int, bool) {
 	text := r.FormValue("limit")
 	if text == "" {
@@ -128,7 +130,7 @@ func (h *Handler) apiOverdue(w http.ResponseWriter, _ *http.Request) {
 	answer(w, listOf(s, append([]ops.OverdueTick{}, s.Overdue()...), ""))
 }
 
-// filterOf reads which jobs are asked for, in which order.
+// filterOf reads the filter and the order of jobs from a request.
 func filterOf(r *http.Request) (ops.JobFilter, string) {
 	f := ops.JobFilter{Name: r.FormValue("q"), State: ops.State(r.FormValue("state")), Sort: r.FormValue("sort")}
 	long := ""
@@ -138,8 +140,8 @@ func filterOf(r *http.Request) (ops.JobFilter, string) {
 	return f, cmp.Or(oneOf("state", f.State, ops.JobStates), oneOf("sort", f.Sort, ops.JobSorts), long)
 }
 
-// page cuts the jobs after one of a name, and returns the name to go on after. A job that is gone has a place in the
-// order of names alone: in another one ok is false.
+// page returns the jobs after a name, and the name to continue after. A job that is gone has a
+// position only in the order of names: in another order ok is false.
 func page(found []*ops.Job, sort, after string, n int) (some []*ops.Job, next string, ok bool) {
 	if after != "" {
 		i := slices.IndexFunc(found, func(j *ops.Job) bool { return j.Name == after })
@@ -181,7 +183,7 @@ func (h *Handler) apiJobs(w http.ResponseWriter, r *http.Request) {
 	answer(w, listOf(s, views, next))
 }
 
-// job returns the job of the path. It answers itself if there is none.
+// job returns the job of the path. It writes an error response if there is none.
 func (h *Handler) job(w http.ResponseWriter, r *http.Request) (*ops.Snapshot, *ops.Job) {
 	s := h.o.Projection.Snapshot()
 	j := s.Job(r.PathValue("job"))
@@ -197,7 +199,7 @@ func (h *Handler) apiJob(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// runFilterOf reads which runs are asked for.
+// runFilterOf reads the filter of runs from a request.
 func runFilterOf(r *http.Request) (ops.RunFilter, string) {
 	f := ops.RunFilter{Verdict: r.FormValue("verdict"), Node: r.FormValue("node"), State: r.FormValue("state")}
 	return f, cmp.Or(oneOf("verdict", f.Verdict, ops.Verdicts), oneOf("state", f.State, ops.RunStates), instant(r, "from", &f.From), instant(r, "to", &f.To))
@@ -209,7 +211,7 @@ func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f, bad := runFilterOf(r)
-	var last ops.Run // of the page before
+	var last ops.Run // of the previous page
 	if after := r.FormValue("after"); after != "" {
 		recorded, id, _ := strings.Cut(after, " ")
 		t, err := time.Parse(time.RFC3339, recorded)
@@ -234,7 +236,7 @@ func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
 	answer(w, l)
 }
 
-// read reads the whole journal of a job, and its state after it. It answers itself if the store does not.
+// read reads the whole journal of a job, and its state after that.
 func (h *Handler) read(ctx context.Context, job string) (series.Journal, series.Series, error) {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
@@ -246,12 +248,12 @@ func (h *Handler) read(ctx context.Context, job string) (series.Journal, series.
 	return j, s, s.Err
 }
 
-// An auditor is a store that keeps why a job was paused.
+// An auditor is a store that records why a job was paused.
 type auditor interface {
 	Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error)
 }
 
-// explain says what became of a tick, as cronce why does.
+// explain explains a tick, as cronce why does.
 func (h *Handler) explain(ctx context.Context, s *ops.Snapshot, q why.Question) why.Answer {
 	if a, ok := h.o.Store.(auditor); ok {
 		ctx, stop := context.WithTimeout(ctx, 5*time.Second)
@@ -297,15 +299,15 @@ func (h *Handler) apiJobRuns(w http.ResponseWriter, r *http.Request) {
 	answer(w, l)
 }
 
-// A tickAnswer is what became of a tick, with the lines that it follows from.
+// A tickAnswer explains a tick, with the lines from which the explanation follows.
 type tickAnswer struct {
 	why.Answer
 	Evidence      []ops.Run `json:"evidence"`
-	Output        string    `json:"output,omitempty"`         // the end of the output of its run, as the store keeps it
+	Output        string    `json:"output,omitempty"`         // the end of the output of its run, if the store keeps it
 	OutputUnknown bool      `json:"output_unknown,omitempty"` // the store did not answer
 }
 
-// output reads the end of the output of a tick's run; empty: none is kept.
+// output reads the end of the output of a tick's run; empty: the store keeps none.
 func (h *Handler) output(ctx context.Context, job string, tick time.Time) (text string, known bool) {
 	store, ok := h.o.Store.(series.OutputKeeper)
 	if !ok {
@@ -337,7 +339,7 @@ func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
 	answer(w, tickAnswer{Answer: a, Evidence: evidence(s.Namespace, journal, state, a.Evidence), Output: text, OutputUnknown: !known})
 }
 
-// evidence are the runs of the lines with these indexes.
+// evidence returns the runs of the lines with these indexes.
 func evidence(namespace string, j series.Journal, state series.Series, indexes []int) []ops.Run {
 	lines := make([]series.Line, len(indexes))
 	for i, k := range indexes {

@@ -20,13 +20,13 @@ var assetFiles embed.FS
 //go:embed templates
 var templateFiles embed.FS
 
-// The pages are the templates, and the assets by names that have their hashes.
+// A pages has the templates, and the assets under names that contain their hashes.
 type pages struct {
 	templates *template.Template
 	assets    map[string][]byte
 }
 
-// newPages reads what is embedded.
+// newPages reads the embedded files.
 func newPages() (*pages, error) {
 	p := &pages{assets: map[string][]byte{}}
 	hashed := map[string]string{}
@@ -53,7 +53,7 @@ func newPages() (*pages, error) {
 	return p, err
 }
 
-// asset serves a file whose name has its hash: it never changes.
+// asset serves a file whose name contains its hash, so that it never changes.
 func (h *Handler) asset(w http.ResponseWriter, r *http.Request) {
 	data, ok := h.pages.assets[r.PathValue("name")]
 	if !ok {

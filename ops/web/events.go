@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	maxStreams   = 5                // of one caller
-	streamTime   = 15 * time.Minute // then the browser connects again, and proves its session
-	quietAtMost  = 15 * time.Second // between two writes
-	frameTimeout = 5 * time.Second  // a reader that takes nothing for so long is cut off
+	maxStreams   = 5                // per caller
+	streamTime   = 15 * time.Minute // then the browser connects again, and proves its session again
+	quietAtMost  = 15 * time.Second // the longest time between two writes
+	frameTimeout = 5 * time.Second  // a reader that accepts no data for so long is disconnected
 )
 
-// events streams that something has changed, at most once a second. The page then reads itself again: what a
-// caller may see is judged in one place. A stream ends with its session.
+// events streams a notice of changes, at most once a second. The page then reloads its data, so
+// that only one place decides which data a caller may see. A stream ends with its session.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	if !h.enter(c) {
@@ -32,7 +32,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	send := func(text string) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(frameTimeout)) // a server without it has its own
+		_ = out.SetWriteDeadline(time.Now().Add(frameTimeout)) // a server without write deadlines has its own bound
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}
@@ -49,7 +49,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case h.o.Gate.Caller(r, true) != c: // the session is over, or its token is gone
+		case h.o.Gate.Caller(r, true) != c: // the session has ended, or its token is gone
 			send("event: end\ndata: session\n\n")
 			return
 		case errors.Is(err, context.DeadlineExceeded):
@@ -65,7 +65,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter counts a stream of a caller, unless it has too many.
+// enter counts a stream of a caller. It returns false if the caller has too many.
 func (h *Handler) enter(c access.Caller) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/ops/access"
 )
 
-// A Store is what pages read beside the projection: the whole journal of one job.
+// A Store has the data that pages read besides the projection: the whole journal of one job.
 type Store interface {
 	Journal(ctx context.Context, key string, n int) (series.Journal, error)
 	ReadSeries(ctx context.Context, keys []string) []series.Series
@@ -23,14 +23,15 @@ type Store interface {
 type Options struct {
 	Projection *ops.Projection
 	Store      Store
-	Gate       *access.Gate // nil: nothing is answered
-	// Hosts are the names that it may be asked for as. An IP address and localhost are always accepted.
+	Gate       *access.Gate // nil: every request that needs a role is refused
+	// Hosts are the host names that requests may use. IP addresses and localhost are always
+	// accepted.
 	Hosts []string
 	// Metrics serves /metrics. Nil: it is not served.
 	Metrics http.Handler
 }
 
-// A Handler is the plane over HTTP. It may be used concurrently.
+// A Handler serves the plane over HTTP. It is safe for concurrent use.
 type Handler struct {
 	o     Options
 	pages *pages
@@ -40,11 +41,11 @@ type Handler struct {
 	streams map[string]int // by caller
 }
 
-// A route is a method and a path with the least role that may use it. None: anyone.
+// A route is a method and a path with the lowest role that may use it. None: every caller.
 type route struct {
 	pattern string
 	role    access.Role
-	page    bool // of a browser: without a session it leads to the form
+	page    bool // for a browser: without a session it redirects to the form
 	serve   http.HandlerFunc
 }
 
@@ -69,7 +70,7 @@ func New(o Options) (*Handler, error) {
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.serve.ServeHTTP(w, r) }
 
-// routes are all there are, with the role of each.
+// routes returns all routes, with the role of each.
 func (h *Handler) routes() []route {
 	all := []route{
 		{"GET /healthz", access.None, false, h.healthz},
@@ -108,16 +109,16 @@ func (h *Handler) routes() []route {
 
 type callerKey struct{}
 
-// callerOf is the caller that guarded has found.
+// callerOf returns the caller that guarded has found.
 func callerOf(r *http.Request) access.Caller {
 	c, _ := r.Context().Value(callerKey{}).(access.Caller)
 	return c
 }
 
-// guarded lets a route answer the callers that may use it.
+// guarded serves a route only to the callers that may use it.
 func (h *Handler) guarded(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// No other site can make a browser send its session to the API, not even by a link.
+		// Another site must not make a browser send its session to the API, not even with a link.
 		cookies := rt.page || r.Header.Get("Sec-Fetch-Site") == "same-origin" || !strings.HasPrefix(r.URL.Path, "/api/") && rt.role == access.None
 		c := h.o.Gate.Caller(r, cookies)
 		switch {
@@ -141,7 +142,7 @@ func (h *Handler) guarded(rt route) http.Handler {
 	})
 }
 
-// policy lets a page load its own files and nothing else.
+// policy allows a page to load its own files and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -159,7 +160,8 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// onlyHosts refuses requests for other names: a page of another site can let its own name lead to this address.
+// onlyHosts refuses requests with other host names: a page of another site can point its own name
+// to this address.
 func (h *Handler) onlyHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -176,7 +178,7 @@ func (h *Handler) onlyHosts(next http.Handler) http.Handler {
 	})
 }
 
-// healthz says that the process lives.
+// healthz reports that the process is alive.
 func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") }
 
 // readyz reports whether the plane has a reading of the store, and nothing else.

@@ -61,7 +61,7 @@ func newPlane(t *testing.T, failure string) *plane {
 	return pl
 }
 
-// fail lets the next tick of the job end with an error.
+// fail makes the next tick of the job end with an error.
 func fail(t *testing.T, s *memlock.Store, mark int64, failure string) {
 	t.Helper()
 	tick := (mark/1000 + 1) * 1000
@@ -80,7 +80,7 @@ func fail(t *testing.T, s *memlock.Store, mark int64, failure string) {
 	}
 }
 
-// do answers a request with a token, or without one.
+// do sends a request with a token, or without one, and returns the response.
 func (pl *plane) do(method, target, token string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "127.0.0.1:8090"
@@ -98,7 +98,7 @@ func (pl *plane) do(method, target, token string, header ...string) *httptest.Re
 	return w
 }
 
-// address is an address that a route serves.
+// address returns an address that a route serves.
 func address(pattern string) (method, target string) {
 	method, target, found := strings.Cut(pattern, " ")
 	if !found {
@@ -108,8 +108,8 @@ func address(pattern string) (method, target string) {
 	return method, target
 }
 
-// Each route is closed to a request without a token, and to one with an unknown token, unless it is one of those
-// that return no data; and each admits the roles that it names. No route that is for a role changes anything.
+// Each route refuses a request without a token, and one with an unknown token, unless it returns no
+// data. Each admits the roles that it names. No route with a role changes anything.
 func TestRoutesAndRoles(t *testing.T) {
 	pl := newPlane(t, "")
 	openRoutes := []string{"GET /healthz", "GET /readyz", "GET /assets/{name}", "GET /login", "POST /login", "POST /logout", "POST /theme"}
@@ -144,7 +144,7 @@ func TestRoutesAndRoles(t *testing.T) {
 	}
 }
 
-// A strange host is refused, a form of another site is refused, and every answer has the headers.
+// A foreign host is refused, a form of another site is refused, and every response has the headers.
 func TestHostsSitesAndHeaders(t *testing.T) {
 	pl := newPlane(t, "")
 	token := pl.tokens[access.Viewer]
@@ -164,8 +164,8 @@ func TestHostsSitesAndHeaders(t *testing.T) {
 	}
 }
 
-// A token begins a session in a browser. The API takes the session from its own pages alone, the one-time text works
-// once, and an address leads nowhere else.
+// A token begins a session in a browser. The API accepts the session only from its own pages, the
+// one-time text works once, and an address does not redirect to another site.
 func TestSession(t *testing.T) {
 	pl := newPlane(t, "")
 	post := func(form url.Values) *httptest.ResponseRecorder {
@@ -218,7 +218,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// What a job, an error or a query says stays text, on each page.
+// Texts from a job, an error or a query stay text, on each page.
 func TestHostileTexts(t *testing.T) {
 	for _, hostile := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</td></table><script>`, `' onmouseover='alert(1)`, "\x1b[31mred\x1b]0;title\a", "\u202egnp.exe", "a\x00b",
@@ -248,7 +248,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// The API and the page say of a tick what why says, and the API lists what there is.
+// The API and the page explain a tick as why does, and the API lists jobs, nodes and runs.
 func TestAPI(t *testing.T) {
 	pl := newPlane(t, "gateway is away")
 	token := pl.tokens[access.Viewer]
@@ -303,7 +303,7 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// The stream says that something has changed, and ends with its reader.
+// The stream reports changes, and ends with its reader.
 func TestEvents(t *testing.T) {
 	pl := newPlane(t, "")
 	server := httptest.NewServer(pl)
@@ -370,7 +370,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// A client that follows next sees each job once, also while jobs are removed, and each run once.
+// A client that follows next gets each job once, even while jobs are removed, and each run once.
 func TestPages(t *testing.T) {
 	job := func(name string) *ops.Job { return &ops.Job{Name: name} }
 	all := []*ops.Job{job("a"), job("b"), job("c"), job("d"), job("e")}

@@ -12,7 +12,7 @@ import (
 // laneWidth is the width of a lane in its own units.
 const laneWidth = 1000
 
-// A bar is a run in a lane, or a tick that had none.
+// A bar is a run in a lane, or a tick without a run.
 type bar struct {
 	X, W  int
 	State ops.State
@@ -26,7 +26,7 @@ type lane struct {
 	Bars []bar
 }
 
-// The lanes are a picture of the runs of some time, by node.
+// The lanes are a diagram of the runs in a period, by node.
 type lanes struct {
 	Lanes []lane
 	Begin time.Time
@@ -34,10 +34,10 @@ type lanes struct {
 	Span  string
 }
 
-// mostBars bounds the marks of a lane: beyond it neighbours are one.
+// mostBars bounds the bars of a lane: beyond it, neighbours are merged.
 const mostBars = 250
 
-// lanesOf draws the runs of jobs within some time up to now.
+// lanesOf draws the runs of jobs within the span before now.
 func lanesOf(s *ops.Snapshot, jobs []*ops.Job, span time.Duration) lanes {
 	end := s.AsOf
 	p := lanes{Begin: end.Add(-span), End: end, Span: strings.TrimSuffix(ops.Short(span), " 0 s")}
@@ -82,7 +82,7 @@ func lanesOf(s *ops.Snapshot, jobs []*ops.Job, span time.Duration) lanes {
 	return p
 }
 
-// reach is for how long there is something to draw, in round numbers, up to most.
+// reach returns the length of the period with runs to draw, rounded up, but not above most.
 func reach(jobs []*ops.Job, now time.Time, most time.Duration) time.Duration {
 	oldest := now
 	for _, j := range jobs {
@@ -109,7 +109,7 @@ func order(a, b bool) int {
 	return -1
 }
 
-// merge sorts bars, and makes one of neighbours of the same state where there are too many.
+// merge sorts bars, and merges neighbours of the same state if there are too many.
 func merge(bars []bar) []bar {
 	slices.SortFunc(bars, func(a, b bar) int { return cmp.Compare(a.X, b.X) })
 	for gap := 1; len(bars) > mostBars; gap *= 2 {

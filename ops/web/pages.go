@@ -13,18 +13,18 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// A view is what each page has, with a body of its own.
+// A view has the values that all pages share, and the page's own body.
 type view struct {
 	Title   string
-	Nav     string // the part of the navigation that it is below
-	Theme   string // light, dark, or empty: that of the system
-	Here    string // its address
+	Nav     string // the part of the navigation that contains the page
+	Theme   string // light or dark; empty: the theme of the system
+	Here    string // the page's address
 	Caller  access.Caller
 	S       *ops.Snapshot
 	Now     time.Time // the store's clock
 	Nodes   int
 	Body    any
-	Refresh bool // without JavaScript it reads itself again
+	Refresh bool // without JavaScript the page reloads itself
 }
 
 const themeCookie = "cronce-theme"
@@ -48,7 +48,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, templ
 	_, _ = w.Write(b.Bytes())
 }
 
-// An overviewBody is that of the first page.
+// An overviewBody is the body of the first page.
 type overviewBody struct {
 	Status ops.Status
 	States []stateCount
@@ -62,7 +62,7 @@ type stateCount struct {
 	N     int
 }
 
-// A soon is a job whose next tick comes soon.
+// A soon is a job whose next tick is due soon.
 type soon struct {
 	Job *ops.Job
 	At  time.Time
@@ -85,7 +85,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "overview", view{Title: "Overview", Nav: "overview", S: s, Body: b, Refresh: true})
 }
 
-// A jobsBody is that of the list of jobs.
+// A jobsBody is the body of the list of jobs.
 type jobsBody struct {
 	Filter ops.JobFilter
 	States []ops.State
@@ -108,7 +108,7 @@ func (h *Handler) jobsPage(w http.ResponseWriter, r *http.Request) {
 		b.Found = len(found)
 		var next string
 		var ok bool
-		if b.Jobs, next, ok = page(found, b.Filter.Sort, r.FormValue("after"), defaultLimit); !ok { // that job is gone: the list begins again
+		if b.Jobs, next, ok = page(found, b.Filter.Sort, r.FormValue("after"), defaultLimit); !ok { // the job is gone: the list begins again
 			b.Jobs, next, _ = page(found, b.Filter.Sort, "", defaultLimit)
 		}
 		if next != "" {
@@ -120,16 +120,16 @@ func (h *Handler) jobsPage(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "jobs", view{Title: "Jobs", Nav: "jobs", S: s, Body: b, Refresh: true})
 }
 
-// A jobBody is that of one job.
+// A jobBody is the body of the page of one job.
 type jobBody struct {
 	Job   *ops.Job
 	View  ops.JobView
 	Runs  []ops.Run
 	Next  []time.Time
 	Lanes lanes
-	Took  [3]string // p50, p95, p99 of what is kept
+	Took  [3]string // p50, p95 and p99 of the runs in memory
 	Late  [3]string
-	Since time.Time // of the oldest kept
+	Since time.Time // the oldest run in memory
 }
 
 func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
@@ -162,7 +162,8 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "job", view{Title: j.Name, Nav: "jobs", S: s, Body: b, Refresh: true})
 }
 
-// span is for how long the runs of a job are drawn: some fifty ticks, five minutes at least.
+// span returns the length of the period in which the runs of a job are drawn: about fifty ticks,
+// and at least five minutes.
 func span(j *ops.Job) time.Duration {
 	if len(j.Runs) == 0 {
 		return 5 * time.Minute
@@ -177,7 +178,7 @@ func span(j *ops.Job) time.Duration {
 	return 7 * 24 * time.Hour
 }
 
-// percentiles are the 50th, 95th and 99th of some milliseconds.
+// percentiles returns the 50th, 95th and 99th percentile of durations in milliseconds.
 func percentiles(all []int64) (p [3]string) {
 	if len(all) == 0 {
 		return [3]string{"–", "–", "–"}
@@ -189,7 +190,7 @@ func percentiles(all []int64) (p [3]string) {
 	return p
 }
 
-// A tickBody is that of one tick.
+// A tickBody is the body of the page of one tick.
 type tickBody struct {
 	Job      *ops.Job
 	Answer   why.Answer
@@ -198,7 +199,7 @@ type tickBody struct {
 	Earlier  time.Time
 	Later    time.Time
 	Output   string
-	Unknown  bool // whether there is an output
+	Unknown  bool // whether there is an output is not known
 }
 
 func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
@@ -228,7 +229,7 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "tick", view{Title: j.Name + " " + tick.UTC().Format(time.RFC3339), Nav: "jobs", S: s, Body: b})
 }
 
-// stateOf is the state whose mark a tick gets.
+// stateOf returns the state whose mark a tick gets.
 func stateOf(s why.State) ops.State {
 	switch s {
 	case why.Ran:
@@ -257,7 +258,7 @@ func (h *Handler) notFound(w http.ResponseWriter, r *http.Request) {
 	h.missing(w, r, h.o.Projection.Snapshot(), "There is no such page.")
 }
 
-// A loginBody is that of the form that turns a token into a session.
+// A loginBody is the body of the form that turns a token into a session.
 type loginBody struct{ Next, Fault string }
 
 func (h *Handler) loginForm(w http.ResponseWriter, r *http.Request) {
@@ -287,7 +288,7 @@ func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
-// theme keeps the theme that a person has chosen.
+// theme stores the theme that a person has chosen.
 func (h *Handler) theme(w http.ResponseWriter, r *http.Request) {
 	value := r.PostFormValue("theme")
 	if value == "light" || value == "dark" {
@@ -296,7 +297,7 @@ func (h *Handler) theme(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, local(r.PostFormValue("next")), http.StatusSeeOther)
 }
 
-// local is an address of this site, or the first page.
+// local returns next if it is an address of this site, or else the first page.
 func local(next string) string {
 	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
 		return "/"

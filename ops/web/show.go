@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// shows are how templates show values.
+// shows are the functions that templates use to format values.
 var shows = template.FuncMap{
 	"clock":   func(t, now time.Time) string { return ops.Clock(t, now) },
 	"instant": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
@@ -43,7 +43,7 @@ var shows = template.FuncMap{
 	"add":  func(a, b int) int { return a + b },
 }
 
-// zoned shows an instant in the zone of a spec.
+// zoned formats an instant in the zone of a spec.
 func zoned(t time.Time, zone *time.Location) string {
 	if zone.String() == time.UTC.String() {
 		return t.In(zone).Format("Mon 2006-01-02 15:04:05")
@@ -51,7 +51,7 @@ func zoned(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon 2006-01-02 15:04:05 -07:00")
 }
 
-// dict makes a map of names and values, for a template that takes several.
+// dict makes a map of names and values, for a template that takes several values.
 func dict(pairs ...any) (map[string]any, error) {
 	if len(pairs)%2 != 0 {
 		return nil, fmt.Errorf("dict has %d arguments", len(pairs))
@@ -63,7 +63,7 @@ func dict(pairs ...any) (map[string]any, error) {
 	return m, nil
 }
 
-// milliseconds shows a duration that may not be known.
+// milliseconds formats a duration that may not be known.
 func milliseconds(n *int64) string {
 	if n == nil {
 		return "–"
@@ -71,8 +71,8 @@ func milliseconds(n *int64) string {
 	return ops.Short(time.Duration(*n) * time.Millisecond)
 }
 
-// plain is a text of a job, an error or a name as a page may show it: what is not printable, or turns the direction
-// of what follows, is shown escaped. The template escapes what HTML would read.
+// plain returns a text of a job, an error or a name in a form that is safe to show: characters that
+// are not printable or that change the text direction are escaped. The template escapes HTML.
 func plain(text string) string {
 	const most = 2000
 	if len(text) > most {
@@ -81,7 +81,7 @@ func plain(text string) string {
 	return printable(text)
 }
 
-// lines is plain for all lines of a text.
+// lines applies plain to each line of a text.
 func lines(text string) string {
 	all := strings.Split(strings.ReplaceAll(text, "\t", "    "), "\n")
 	for i := range all {
@@ -90,7 +90,8 @@ func lines(text string) string {
 	return strings.Join(all, "\n")
 }
 
-// printable escapes characters that are not printable, or that turn the direction of the text behind them.
+// printable escapes characters that are not printable or that change the direction of the following
+// text.
 func printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -106,7 +107,7 @@ func printable(text string) string {
 // word is the word of a state.
 func word(s ops.State) string { return string(s) }
 
-// A strip is the newest ticks of a job, a mark for each.
+// A strip shows the newest ticks of a job, with a mark for each.
 type strip struct {
 	W     int
 	Label string
@@ -118,7 +119,7 @@ type stripMark struct {
 	X int
 }
 
-// stripOf are the newest ticks of a job, the newest first.
+// stripOf returns the strip of a job, the newest tick first.
 func stripOf(j *ops.Job) strip {
 	const most, step = 20, 13
 	s := strip{W: most * step}
@@ -135,7 +136,7 @@ func stripOf(j *ops.Job) strip {
 	return s
 }
 
-// verdict says what became of a tick.
+// verdict returns the verdict of a tick in words.
 func verdict(r ops.Run) string {
 	switch {
 	case r.Verdict == "ran" && r.Outcome != "":

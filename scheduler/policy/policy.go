@@ -1,6 +1,6 @@
-// Package policy records what decides when a tick is too late. Nodes write it beside
-// the spec, so that a tick that no node has decided can be judged by any reader of
-// the journal, without the job's configuration. It is pure.
+// Package policy records the policies that decide when a tick is too late. Nodes write them next to
+// the spec, so that any reader of the journal can judge an undecided tick without the job's
+// configuration. The package is pure.
 package policy
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/bounded"
 )
 
-// The words of a Record, those of the configuration.
+// The words of a Record, as in the configuration.
 const (
-	Skip    = "skip" // overlap and misfire
+	Skip    = "skip" // value of overlap and misfire
 	Queue   = "queue"
 	Allow   = "allow"
 	Replace = "replace"
@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	// Backlog is how many missed ticks misfire all runs at most.
+	// Backlog is the most missed ticks that misfire all runs.
 	Backlog = 10
 	// Punctual is how late misfire skip still runs a tick.
 	Punctual    = time.Second
@@ -30,25 +30,25 @@ const (
 	maxDeadline = time.Hour
 )
 
-// A Record is the part of a job's policies that is recorded. The zero Record is that
-// of a job of which nothing was: its deadline is the default.
+// A Record is the recorded part of a job's policies. The zero Record means that no policy was
+// recorded: the deadline is the default.
 type Record struct {
 	Overlap  string        // skip, queue, allow or replace; empty: not known
 	Misfire  string        // once, skip or all; empty: not known
-	Deadline time.Duration // as configured; 0: from the interval
+	Deadline time.Duration // as configured; 0: derived from the interval
 	Jitter   time.Duration
 	Timeout  time.Duration // of a run, with all its tries; 0: none
 
-	// Crontab says that commands which crontabs start ask for the ticks, and no node does: a tick that
-	// none of them asks for is not overdue.
+	// Crontab is set if commands in crontabs claim the ticks, and no node does. A tick that no
+	// command claims is then not overdue.
 	Crontab bool
 }
 
-const callersCrontab = "crontab" // the value of callers for a Record of a crontab
+const callersCrontab = "crontab" // the value of callers in a Record of a crontab
 
-// Within is how late the first attempt of a tick may start. The interval is the
-// distance to the next tick; 0: there is none, as after the last year of a spec, so the
-// tick may be as late as any.
+// Within returns how late the first attempt of a tick may start. The interval is the distance to
+// the next tick. It is 0 if there is none, as after the last year of a spec; then the deadline is
+// the longest one.
 func (r Record) Within(interval time.Duration) time.Duration {
 	if interval == 0 {
 		interval = maxDeadline
@@ -64,7 +64,7 @@ func (r Record) Within(interval time.Duration) time.Duration {
 	return bounded.Sum(r.Jitter, min(max(interval, minDeadline), maxDeadline))
 }
 
-// String is the text that is recorded, such as "overlap:skip/misfire:once/jitter:5s".
+// String returns the recorded text, such as "overlap:skip/misfire:once/jitter:5s".
 func (r Record) String() string {
 	var parts []string
 	add := func(name, value string) { parts = append(parts, name+":"+value) }
@@ -89,8 +89,8 @@ func (r Record) String() string {
 	return strings.Join(parts, "/")
 }
 
-// Parse reads what String wrote. What it does not know, written by another version,
-// it passes over; the error says what cannot be read, and the Record has the rest.
+// Parse parses the result of String. It ignores unknown parts, which another version may have
+// written. The error names the parts that cannot be parsed, and the Record has the others.
 func Parse(text string) (r Record, err error) {
 	for part := range strings.SplitSeq(text, "/") {
 		name, value, _ := strings.Cut(part, ":")

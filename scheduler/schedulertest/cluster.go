@@ -1,6 +1,6 @@
-// Package schedulertest runs jobs on a simulated cluster: the real scheduler, on a store in memory,
-// in a bubble of [testing/synctest]. Days pass in milliseconds, nodes are killed at any instant, and a
-// test reads the verdict of each tick.
+// Package schedulertest runs jobs on a simulated cluster: the real scheduler, with a store in
+// memory, in a bubble of [testing/synctest]. Days pass in milliseconds, nodes are killed at any
+// instant, and a test reads the verdict of each tick.
 //
 //	schedulertest.Run(t, start, func(c *schedulertest.Cluster) {
 //		first, _ := c.Node(report), c.Node(report)
@@ -10,8 +10,8 @@
 //		c.WantRan("report", start.Add(5*time.Minute), start.Add(65*time.Minute), start.Add(125*time.Minute))
 //	})
 //
-// Jobs run on the bubble's clock: they may sleep, but must not wait for a socket, nor hold a mutex while
-// they wait, because the bubble's time stands still meanwhile.
+// Jobs run on the bubble's clock. They may sleep, but must not wait for a socket, nor hold a mutex
+// while they wait, because the bubble's time does not advance meanwhile.
 package schedulertest
 
 import (
@@ -28,22 +28,23 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// The store keeps the journal of a long test whole.
+// The store keeps the whole journal of a long test.
 const (
 	journalLines = 1 << 20
 	journalBytes = 1 << 28
 )
 
-// A Cluster is some nodes on one store. Its methods are for the goroutine of the test.
+// A Cluster is a set of nodes on one store. Only the goroutine of the test may call its methods.
 type Cluster struct {
 	t     *testing.T
 	store *memlock.Store
 	nodes []*Node
 }
 
-// Run calls f with a cluster that has no node yet, in a bubble in which it is start: any instant after
-// the year 2000, or the zero time for the beginning of that year. When f has returned, Run fails the test
-// if a tick is overdue, stops the nodes as SIGTERM does, and fails it if a tick has no verdict, or more than one.
+// Run calls f with a cluster without nodes, in a bubble whose time begins at start: any instant
+// after the year 2000, or the zero time for the beginning of that year. When f has returned, Run
+// fails the test if a tick is overdue. Then it stops the nodes as SIGTERM does, and fails the test
+// if a tick has no verdict or more than one.
 func Run(t *testing.T, start time.Time, f func(c *Cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,10 +60,10 @@ func Run(t *testing.T, start time.Time, f func(c *Cluster)) {
 	})
 }
 
-// end stops all nodes and holds their journals against the promise.
+// end stops all nodes and checks their journals against the invariants.
 func (c *Cluster) end() {
 	c.t.Helper()
-	for _, fault := range c.overdue() { // before the stop, in which ticks may become so
+	for _, fault := range c.overdue() { // before the stop, which may make ticks overdue
 		c.t.Error(fault)
 	}
 	for _, n := range c.nodes {
@@ -78,7 +79,7 @@ func (c *Cluster) end() {
 	}
 }
 
-// overdue names the jobs with ticks that no node has decided in time.
+// overdue returns the jobs with ticks that no node has decided in time.
 func (c *Cluster) overdue() (faults []string) {
 	c.t.Helper()
 	for key, report := range c.reports() {
@@ -89,7 +90,7 @@ func (c *Cluster) overdue() (faults []string) {
 	return faults
 }
 
-// reports returns how the ticks of each job stand.
+// reports returns the report of each job.
 func (c *Cluster) reports() map[string]verify.Report {
 	c.t.Helper()
 	keys, err := c.store.Keys(context.Background())
@@ -103,16 +104,16 @@ func (c *Cluster) reports() map[string]verify.Report {
 	return all
 }
 
-// Advance lets time pass.
+// Advance lets d pass.
 func (c *Cluster) Advance(d time.Duration) { time.Sleep(d) }
 
-// Verdict returns how a tick of a job stands.
+// Verdict returns the state of a tick of a job.
 func (c *Cluster) Verdict(job string, tick time.Time) verify.TickState {
 	state, _ := c.judge(job).Tick(tick)
 	return state
 }
 
-// Want fails the test unless a tick of a job stands so.
+// Want fails the test unless a tick of a job has this state.
 func (c *Cluster) Want(job string, tick time.Time, want verify.TickState) {
 	c.t.Helper()
 	if got := c.Verdict(job, tick); got != want {
@@ -120,7 +121,7 @@ func (c *Cluster) Want(job string, tick time.Time, want verify.TickState) {
 	}
 }
 
-// Ran returns the ticks of a job whose last attempt has ended ok, in their order.
+// Ran returns the ticks of a job whose last attempt ended ok, in order.
 func (c *Cluster) Ran(job string) (ticks []time.Time) {
 	judge := c.judge(job)
 	for _, line := range c.journal(job).Lines {
@@ -133,7 +134,7 @@ func (c *Cluster) Ran(job string) (ticks []time.Time) {
 	return slices.CompactFunc(ticks, time.Time.Equal)
 }
 
-// WantRan fails the test unless the ticks of a job that ran are these, and no others.
+// WantRan fails the test unless exactly these ticks of a job ran.
 func (c *Cluster) WantRan(job string, ticks ...time.Time) {
 	c.t.Helper()
 	if got := c.Ran(job); !slices.EqualFunc(got, ticks, time.Time.Equal) {
@@ -170,12 +171,12 @@ func (c *Cluster) journal(job string) series.Journal {
 type Node struct {
 	*scheduler.Node
 	wire  *wire
-	stop  context.CancelFunc // as SIGTERM does
+	stop  context.CancelFunc // stops the node as SIGTERM does
 	ended chan struct{}      // closed when Run has returned
 	err   error              // of Run
 }
 
-// Node starts one more node with these jobs.
+// Node starts another node with these jobs.
 func (c *Cluster) Node(jobs ...scheduler.Job) *Node {
 	c.t.Helper()
 	n := &Node{wire: newWire(c.store), ended: make(chan struct{})}

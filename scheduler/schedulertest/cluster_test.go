@@ -65,7 +65,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// A tick stands as cronce verify says.
+// The states of ticks are the ones that cronce verify reports.
 func TestVerdicts(t *testing.T) {
 	job := scheduler.Job{Name: "report", Spec: "5 * * * *", Func: func(context.Context, *scheduler.Run) error { return errors.New("no") }}
 	schedulertest.Run(t, start, func(c *schedulertest.Cluster) {
@@ -81,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 	})
 }
 
-// A job runs now, with its retries, and beside what the cluster does.
+// A job runs now, with its retries, independently of the cluster.
 func TestRunNow(t *testing.T) {
 	tries := 0
 	job := scheduler.Job{Name: "report", Spec: "5 * * * *", Retry: scheduler.Retry{Tries: 3, Wait: time.Minute},

@@ -8,9 +8,9 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// RunNow runs a job for one tick, now, whatever its spec: with its retries, its timeout and its
-// middleware, on a node and a store of its own, beside the cluster. It returns how the tick stands when
-// its run has ended.
+// RunNow runs a job for one tick, now, regardless of its spec, with its retries, timeout and middleware.
+// It uses a node and a store of its own, separate from the cluster. It returns the state of the
+// tick when the run has ended.
 func (c *Cluster) RunNow(job scheduler.Job) verify.TickState {
 	c.t.Helper()
 	job.Spec, job.NotBefore, job.Until, job.Every, job.Exclude, job.Jitter = "", time.Time{}, time.Time{}, 0, nil, 0

@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Ticks that no node decides are overdue, until a node lives again.
+// Ticks that no node decides are overdue until a node is alive again.
 func TestOverdue(t *testing.T) {
 	job := scheduler.Job{Name: "report", Spec: "5 * * * *", Func: func(context.Context, *scheduler.Run) error { return nil }}
 	Run(t, time.Time{}, func(c *Cluster) {

@@ -11,18 +11,19 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// ErrKilled is the cause of the end of a run's context when its node is killed. A function cannot be
-// removed as its process would be: it returns when its context has ended, and nobody reads its answer.
+// ErrKilled is the cause with which a run's context ends when its node is killed. A killed process
+// stops a function at once, but this package cannot: the function returns when its context has
+// ended, and its result is ignored.
 var ErrKilled = errors.New("schedulertest: the node was killed")
 
-// Kill ends the node as SIGKILL does: nothing that it sends arrives any more, so other nodes learn of its
-// end when its leases are over.
+// Kill ends the node as SIGKILL does: none of its requests reaches the store any more, so other
+// nodes notice its end when its leases expire.
 func (n *Node) Kill() {
 	n.wire.kill(ErrKilled)
 	n.stop()
 }
 
-// mortal ends the contexts of functions with their node.
+// mortal returns a function whose context ends with the node.
 func (n *Node) mortal(f scheduler.Func) scheduler.Func {
 	return func(ctx context.Context, run *scheduler.Run) error {
 		ctx, stop := context.WithCancelCause(ctx)
@@ -32,8 +33,8 @@ func (n *Node) mortal(f scheduler.Func) scheduler.Func {
 	}
 }
 
-// A wire is the way of one node to the store. Once the node is killed no request arrives, and none is
-// answered.
+// A wire is the connection of one node to the store. Once the node is killed no request reaches the
+// store, and none is answered.
 type wire struct {
 	*memlock.Store
 	dead context.Context
@@ -46,7 +47,7 @@ func newWire(store *memlock.Store) *wire {
 	return w
 }
 
-// through sends one request. A request of a killed node ends with its context, in doubt.
+// through sends one request. A request of a killed node returns doubt when its context ends.
 func through[T any](ctx context.Context, w *wire, send func() T, doubt func(error) T) T {
 	if w.dead.Err() == nil {
 		return send()
@@ -55,7 +56,7 @@ func through[T any](ctx context.Context, w *wire, send func() T, doubt func(erro
 	return doubt(ctx.Err())
 }
 
-// each is the same doubt for each part of a request.
+// each returns the same doubt for each part of a request.
 func each[T any](n int, set func(*T, error)) func(error) []T {
 	return func(err error) []T {
 		all := make([]T, n)
@@ -72,7 +73,7 @@ type reply[T any] struct {
 	err   error
 }
 
-// ask is through for a request that has one answer and an error.
+// ask is through for a request that returns one answer and an error.
 func ask[T any](ctx context.Context, w *wire, send func() (T, error)) (T, error) {
 	r := through(ctx, w, func() reply[T] {
 		v, err := send()

@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Whatever a node may send goes through its wire: no method of the store is promoted past it, but those
-// of plain leases, which a node does not take.
+// Every request of a node goes through its wire: no method of the store is promoted past it, except
+// the methods of plain leases, which a node does not use.
 func TestEachRequestGoesThroughTheWire(t *testing.T) {
 	plain, wired := reflect.TypeFor[driver.Driver](), reflect.TypeFor[*wire]()
 	for _, asked := range []reflect.Type{reflect.TypeFor[scheduler.Store](), reflect.TypeFor[series.Peeker](), reflect.TypeFor[series.Controlled](),
@@ -35,7 +35,7 @@ func TestEachRequestGoesThroughTheWire(t *testing.T) {
 	}
 }
 
-// The output of a run is kept, but not that of a node that was killed before the run ended.
+// The output of a run is kept, unless its node was killed before the run ended.
 func TestOutputOfAKilledNode(t *testing.T) {
 	Run(t, time.Time{}, func(c *Cluster) {
 		job := scheduler.Job{Name: "report", Spec: "* * * * *", Func: func(ctx context.Context, run *scheduler.Run) error {

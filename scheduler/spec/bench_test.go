@@ -57,7 +57,7 @@ func BenchmarkPrev(b *testing.B) {
 	}
 }
 
-// BenchmarkNextMilli asks what many jobs with one schedule ask: the same.
+// BenchmarkNextMilli makes the same call repeatedly, as many jobs with one schedule do.
 func BenchmarkNextMilli(b *testing.B) {
 	s := parse(b, "CRON_TZ=America/New_York 30 9 * * *", nil)
 	ms := instant(b, "2026-07-09 14:45", time.UTC).UnixMilli()

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// A second implementation of the rules for daylight saving, by brute force: it
-// walks over time in small steps, asks package time what the clock shows, and
-// keeps every local time it has seen. Nothing in it knows of periods, offsets
-// or bit sets.
+// A second implementation of the rules for daylight saving, by brute force: it walks over time in
+// small steps, reads from package time the local time at each step, and keeps every local time that
+// it has seen. It uses no periods, offsets or bit sets.
 
-// walk holds what a clock shows every step seconds, as a local time: seconds
-// counted as if the zone were UTC.
+// A walk has the local times that a clock shows every step seconds: seconds counted as if the zone
+// were UTC.
 type walk struct {
 	from, step int64
 	local      []int64
@@ -33,7 +32,7 @@ func walkClock(zone *time.Location, from, to time.Time, step int64) walk {
 // unix returns the instant of a step.
 func (w walk) unix(i int) int64 { return w.from + int64(i)*w.step }
 
-// elapsed yields every instant with what the clock shows.
+// elapsed yields every instant with its local time.
 func (w walk) elapsed() iter.Seq2[int64, int64] {
 	return func(yield func(unix, local int64) bool) {
 		for i, local := range w.local {
@@ -44,8 +43,8 @@ func (w walk) elapsed() iter.Seq2[int64, int64] {
 	}
 }
 
-// once yields every local time with the first instant that shows it, and
-// those that are jumped over with the instant of the jump.
+// once yields every local time with the first instant that shows it, and the skipped local times
+// with the instant of the jump.
 func (w walk) once() iter.Seq2[int64, int64] {
 	return func(yield func(unix, local int64) bool) {
 		low, high := slices.Min(w.local), slices.Max(w.local)

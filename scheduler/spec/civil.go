@@ -1,8 +1,8 @@
 package spec
 
-// The Gregorian calendar, extended in both directions, as arithmetic on days
-// since 1970-01-01. Years begin in March here, so that the leap day is the
-// last of its year and months follow one formula.
+// The Gregorian calendar, extended in both directions, as arithmetic on days since 1970-01-01.
+// Years begin in March here, so that the leap day is the last day of its year and months follow one
+// formula.
 
 const (
 	daysPer400Years  = 146097

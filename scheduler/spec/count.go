@@ -2,16 +2,16 @@ package spec
 
 import "math/bits"
 
-// Count returns how many ticks are after the one Unix millisecond and not
-// after the other, or limit if they are more. It looks at whole months and at
-// stretches of one offset from UTC, never at each tick: a year costs about
-// a microsecond, whatever the spec. Limits add about that for each month in which they exclude days.
+// Count returns the number of ticks after one Unix millisecond and up to another, inclusive, or
+// limit if there are more. It examines whole months and ranges with one offset from UTC, not each
+// tick: a year costs about a microsecond for any spec. Limits add about as much for each month in
+// which they exclude days.
 func (s *Schedule) Count(after, through int64, limit int) int {
 	return s.count(floorDiv(after, 1000), floorDiv(through, 1000), limit)
 }
 
-// countNamed counts the instants that the spec names without its limits after a Unix second and not
-// after another, up to limit.
+// countNamed counts the instants of the spec, ignoring its limits, after one Unix second and up to
+// another, inclusive, up to limit.
 func (s *Schedule) countNamed(after, through int64, limit int) int {
 	at, end := max(after, minUnix-1), min(through, maxUnix)
 	if s.every > 0 {
@@ -19,7 +19,7 @@ func (s *Schedule) countNamed(after, through int64, limit int) int {
 	}
 	c := tally{limit: limit}
 	for at++; at <= end && c.ticks < limit; {
-		p := s.lastPeriod.Load() // and remember no other: the next question is about later ticks
+		p := s.lastPeriod.Load() // no other period is cached: the next call concerns later ticks
 		if p == nil || at < p.start || at >= p.end {
 			other := periodAt(s.zone, at)
 			p = &other
@@ -30,11 +30,10 @@ func (s *Schedule) countNamed(after, through int64, limit int) int {
 	return max(0, min(c.ticks, limit))
 }
 
-// A tally counts ticks up to a limit, and the months it was counted in, which are
-// what it costs.
+// A tally counts ticks up to a limit, and the months that it examined, which are its cost.
 type tally struct{ ticks, limit, months int }
 
-// tallyPeriod counts the ticks from from to to, both included and both of the period p.
+// tallyPeriod counts the ticks in [from, to], which lies in the period p.
 func (s *Schedule) tallyPeriod(c *tally, p period, from, to int64) {
 	low := s.resume(p, from)
 	if low < from+p.offset { // local times in the gap before the period are one tick at its start
@@ -46,7 +45,7 @@ func (s *Schedule) tallyPeriod(c *tally, p period, from, to int64) {
 	s.sets.tally(c, low, to+p.offset)
 }
 
-// tally counts the local times in the sets from low to high, both included.
+// tally counts the local times in the sets in [low, high].
 func (s *sets) tally(c *tally, low, high int64) {
 	if low > high {
 		return
@@ -91,7 +90,7 @@ func (s *sets) onDay(day int64) bool {
 	return s.days(year, month)>>dom&1 != 0
 }
 
-// clocksBefore counts the times of a day in the sets that are before a second of it.
+// clocksBefore counts the times of a day in the sets that are before clock, a second of the day.
 func (s *sets) clocksBefore(clock int) int {
 	perMinute := bits.OnesCount64(s.second)
 	perHour := bits.OnesCount64(s.minute) * perMinute

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A count costs a step for each month and each change of the clock, whatever the spec:
-// it is taken while others wait.
+// Count costs one step for each month and each change of the clock, for any spec, because others
+// wait while it runs.
 func TestCountLooksAtMonths(t *testing.T) {
 	from := time.Date(2020, time.January, 15, 10, 30, 0, 0, time.UTC)
 	for _, text := range []string{"* * * * * *", "* * * * *", "0 9 * * 1-5", "0 0 29 2 *", "0 0 0 L * ? 2021-2100", "CRON_TZ=Europe/Berlin * * * * *"} {

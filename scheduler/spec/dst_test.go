@@ -136,7 +136,7 @@ func TestDaylightSaving(t *testing.T) {
 	}
 }
 
-// checkBetween asks at many instants, not only at ticks.
+// checkBetween tests many instants, not only ticks.
 func checkBetween(t *testing.T, s *spec.Schedule, from, through time.Time, want []string) {
 	t.Helper()
 	for at := from; at.Before(through); at = at.Add(through.Sub(from)/500 + 1) {

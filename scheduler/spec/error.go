@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Error says why [Parse] refused a spec. Field and Value are empty when the
-// fault is in the spec as a whole.
+// An Error is the reason why [Parse] refused a spec. Field and Value are empty if the spec as a
+// whole is at fault.
 type Error struct {
-	Spec   string // the text, without the space around it
+	Spec   string // the text, without surrounding space
 	Field  string // "second", "day of month", "zone", ...
-	Value  string // the part of the field that is wrong
-	Reason string // what is wrong, and what is allowed
+	Value  string // the wrong part of the field
+	Reason string // the fault, and the allowed values
 }
 
 // Error returns one line with the spec, the field, its value and the reason.
@@ -22,8 +22,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("spec %q: %s %q: %s", shorten(e.Spec), e.Field, shorten(e.Value), e.Reason)
 }
 
-// Limit returns the name of the limit at fault, as not_before, or "at" for an @at. It is empty if
-// another part of the spec is at fault.
+// Limit returns the name of the limit at fault, such as not_before, or "at" for an @at. It is empty
+// if another part of the spec is at fault.
 func (e *Error) Limit() string {
 	if slices.Contains(limitNames, e.Field) {
 		return e.Field

@@ -18,11 +18,11 @@ const (
 	year // only as the seventh
 )
 
-// field is what a field may hold. Names stand for the values from min up.
+// A field describes the values that a field may hold. Names stand for the values from min up.
 type field struct {
 	name     string
 	min, max int
-	maxStep  int // a larger one would leave a single value
+	maxStep  int // a larger step would leave a single value
 	names    []string
 }
 
@@ -38,9 +38,9 @@ var fields = [...]field{
 	year: {name: "year", min: firstYear, max: lastYear, maxStep: lastYear - firstYear},
 }
 
-// normalise checks a field and returns it as robfig's parser takes it, which
-// knows Sunday only as 0. What that parser does not know, L, W and #, goes into r
-// and is left out; nothing is left of a field that has nothing else.
+// normalise checks a field and returns it in the form that robfig's parser accepts, which takes
+// Sunday only as 0. L, W and #, which that parser does not accept, go into r instead; if a field
+// has nothing else, the result is empty.
 func (f field) normalise(text string, r *rare) (string, *Error) {
 	var plain []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -61,8 +61,8 @@ func (f field) normalise(text string, r *rare) (string, *Error) {
 	return strings.Join(plain, ","), nil
 }
 
-// item checks one item of the list. It returns the item in plain form, or the
-// reason why there is none.
+// item checks one item of the list. It returns the item in plain form, or the reason why it is
+// invalid.
 func (f field) item(item string) (plain, reason string) {
 	base, stepText, stepped := strings.Cut(item, "/")
 	step := 1
@@ -117,7 +117,7 @@ func (f field) value(text string) (int, bool) {
 	return v, ok && f.min <= v && v <= f.max
 }
 
-// unknown gives the reason for a value that is none.
+// unknown returns the reason for an invalid value.
 func (f field) unknown(base string) string {
 	upper := strings.ToUpper(base)
 	switch {
@@ -138,11 +138,11 @@ func (f field) unknown(base string) string {
 	return f.allowed()
 }
 
-// perJob says where H has a place.
+// perJob describes where H is allowed.
 const perJob = "(a value that a hash of the job's name chooses) stands in the second, minute, hour, day of month and day of week " +
 	"of the spec of a job, as H, H(0-29), H/15 or H(0-29)/10"
 
-// knows reports whether a name, or the range of names that text is, belongs to the field.
+// knows reports whether text is a name of the field or a range of its names.
 func (f field) knows(text string) bool {
 	from, to, ranged := strings.Cut(strings.ToLower(text), "-")
 	return slices.Contains(f.names, from) && (!ranged || slices.Contains(f.names, to))
@@ -169,10 +169,10 @@ func (f field) allowed() string {
 	return fmt.Sprintf("must be made of %d-%d%s, *, ?%s, ranges a-b, steps /n, and lists of these", f.min, f.max, names, more)
 }
 
-// weekly reports whether 7 is another name of 0.
+// weekly reports whether the field accepts 7 for 0.
 func (f field) weekly() bool { return len(f.names) == 7 }
 
-// sundayAsZero spells out a range of weekdays that ends in 7.
+// sundayAsZero lists the values of a range of weekdays that ends in 7.
 func sundayAsZero(from, to, step int) string {
 	var days []string
 	for day := from; day <= to; day += step {
@@ -181,7 +181,7 @@ func sundayAsZero(from, to, step int) string {
 	return strings.Join(days, ",")
 }
 
-// number reads decimal digits only: strconv alone would take a sign.
+// number parses decimal digits only: strconv alone would accept a sign.
 func number(text string) (int, bool) {
 	if strings.Trim(text, "0123456789") != "" {
 		return 0, false

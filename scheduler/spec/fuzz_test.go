@@ -22,8 +22,8 @@ var fuzzSpecs = []string{
 	"TZ=Local * * * * *", "TZ=../.. * * * * *", "99999999999999999999 * * * *", "\x00 * * * *", "é * * * *",
 }
 
-// Parse never panics; what it refuses it explains; what it accepts has ticks
-// that come after the instant asked for, soon, and show the time of the spec.
+// Parse never panics. It explains each refusal. An accepted spec has ticks that are after the
+// requested instant, soon, and at the local time of the spec.
 func FuzzParse(f *testing.F) {
 	for i, text := range fuzzSpecs {
 		f.Add(text, int64(i)*123_456_789_012)
@@ -47,8 +47,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkTick holds a tick against the meaning of its schedule as far as that
-// can be said without the fields.
+// checkTick compares a tick with the meaning of its schedule as far as this is possible without the
+// fields.
 func checkTick(t *testing.T, s *spec.Schedule, at, next time.Time) {
 	t.Helper()
 	fields := strings.Fields(s.Text())
@@ -58,7 +58,7 @@ func checkTick(t *testing.T, s *spec.Schedule, at, next time.Time) {
 	years := 17
 	switch {
 	case len(fields) == 7 && next.IsZero():
-		return // its years are over, or gaps swallow their ticks
+		return // its years are over, or gaps skip its ticks
 	case len(fields) == 7:
 		years = 240
 	case strings.Contains(s.Text(), "#"):
@@ -84,8 +84,7 @@ func checkTick(t *testing.T, s *spec.Schedule, at, next time.Time) {
 	s.Remarks()
 }
 
-// robfigSets returns the field sets of a spec, nil where robfig/cron does not
-// know the spelling.
+// robfigSets returns the field sets of a spec, or nil if robfig/cron does not accept the spelling.
 func robfigSets(text string) *cron.SpecSchedule {
 	fields := strings.Fields(text)
 	if strings.Contains(fields[0], "TZ=") {

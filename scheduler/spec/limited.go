@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// searchExcluded bounds the search for a tick, in stretches of excluded days that have ticks. The
-// excluded dates come on top. Excluded weekdays meet a few ticks in a row, or all ticks.
+// searchExcluded bounds the search for a tick, in stretches of excluded days that have ticks, plus
+// the number of excluded dates. Excluded weekdays exclude either a few ticks in a row or all ticks.
 const searchExcluded = 100
 
 // next returns the first tick after unix.
@@ -52,7 +52,7 @@ func (s *Schedule) prev(unix int64) (int64, bool) {
 	return 0, false
 }
 
-// nextCounted returns the first tick after unix whose number is one of those that the limit "every" keeps.
+// nextCounted returns the first tick after unix whose number the limit "every" keeps.
 func (s *Schedule) nextCounted(unix int64) (tick int64, ok bool) {
 	skip := 0
 	if n := s.limits.every; n > 0 {
@@ -70,7 +70,7 @@ func (s *Schedule) nextCounted(unix int64) (tick int64, ok bool) {
 func (s *Schedule) prevCounted(unix int64) (tick int64, ok bool) {
 	skip := 0
 	if n := s.limits.every; n > 0 {
-		skip = (s.numbered(unix) + n - 1) % n // before the first one it finds what comes before not_before
+		skip = (s.numbered(unix) + n - 1) % n // before the first tick it finds the ticks before not_before
 	}
 	for tick = unix + 1; skip >= 0; skip-- {
 		if tick, ok = s.prevNamed(tick - 1); !ok {
@@ -80,14 +80,14 @@ func (s *Schedule) prevCounted(unix int64) (tick int64, ok bool) {
 	return tick, true
 }
 
-// numbered counts the instants that the spec names from not_before to unix.
+// numbered returns the number of instants of the spec from not_before to unix.
 func (s *Schedule) numbered(unix int64) int {
 	return s.countNamed(s.limits.from-1, unix, math.MaxInt)
 }
 
-// stretch reports whether the day of an instant is excluded, and from when (included) to when (excluded)
-// around the instant this holds, at least. It reaches over a change of the clock only if the changed clock
-// cannot show another day.
+// stretch reports whether the day of an instant is excluded, and a range around the instant, from
+// start, inclusive, to end, exclusive, in which this holds. The true range may be larger. The
+// result crosses a change of the clock only if the changed clock cannot show another day.
 func (s *Schedule) stretch(unix int64) (excluded bool, start, end int64) {
 	p := s.period(unix)
 	excluded, days := s.limits.excludes(floorDiv(unix+p.offset, daySeconds))
@@ -102,9 +102,10 @@ func (s *Schedule) stretch(unix int64) (excluded bool, start, end int64) {
 	return excluded, start, end
 }
 
-// excludes reports whether a day is excluded, and for which days around it this holds: perhaps not for all.
+// excludes reports whether a day is excluded, and a range of days around it for which this holds.
+// The true range may be larger.
 func (l *limits) excludes(day int64) (bool, dayRange) {
-	const always = 1 << 24 // days: more than there are
+	const always = 1 << 24 // days: more than exist
 	free := dayRange{-always, always}
 	for _, d := range l.days {
 		switch {
@@ -133,19 +134,19 @@ func (l *limits) excludes(day int64) (bool, dayRange) {
 	return false, dayRange{first, last}
 }
 
-// count counts the ticks after a Unix second and not after another, up to limit.
+// count counts the ticks after one Unix second and up to another, inclusive, up to limit.
 func (s *Schedule) count(after, through int64, limit int) (ticks int) {
 	l := s.limits
 	if l == nil {
 		return s.countNamed(after, through, limit)
 	}
 	at, through := max(after, l.from-1), min(through, l.until-1)
-	number := 0 // of what the spec names from not_before to at
+	number := 0 // number of instants of the spec from not_before to at
 	if l.every > 0 {
 		number = s.numbered(at)
 	}
 	for ticks < limit {
-		named, ok := s.nextNamed(at) // days without any cost nothing
+		named, ok := s.nextNamed(at) // days without ticks cost nothing
 		if !ok || named > through {
 			break
 		}
@@ -171,8 +172,9 @@ func (s *Schedule) count(after, through int64, limit int) (ticks int) {
 // kept returns how many of the first ticks the limit "every" keeps.
 func kept(ticks, every int) int { return (ticks + every - 1) / every }
 
-// LeftOut returns why the limits of a spec leave out an instant that the spec names without them, as
-// "2026-12-25 is excluded". It is empty for a tick, and for an instant that the spec does not name.
+// LeftOut returns the reason why the limits of a spec exclude an instant that the spec has without
+// them, such as "2026-12-25 is excluded". It returns "" for a tick, and for an instant that the
+// spec does not have.
 func (s *Schedule) LeftOut(t time.Time) string {
 	l, unix := s.limits, t.Unix()
 	if named, ok := s.prevNamed(unix); l == nil || !ok || named != unix || t.Nanosecond() != 0 {
@@ -194,7 +196,7 @@ func (s *Schedule) LeftOut(t time.Time) string {
 	return ""
 }
 
-// at reports whether the spec is an instant.
+// at reports whether the spec is a single instant.
 func (s *Schedule) at() bool {
 	return s.limits != nil && s.limits.until == s.limits.from+1 && s.every == 1
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The words behind a spec, and the descriptor of a single tick. They are the keys of a job too.
+// The names of the limits after a spec, and the descriptor of a single tick. A job has keys of the
+// same names.
 const (
 	limitNotBefore = "not_before"
 	limitUntil     = "until"
@@ -20,18 +21,19 @@ const (
 
 var limitNames = []string{limitAt, limitNotBefore, limitUntil, limitEvery, limitExclude}
 
-// Limits leave out ticks of a spec, as described above for the words behind it. Instants are texts as
-// in RFC 3339, or local times such as 2027-03-28T02:30. The zero value leaves out none.
+// Limits exclude ticks of a spec, as the package comment describes for the limits after a spec.
+// Instants are texts in RFC 3339, or local times such as 2027-03-28T02:30. The zero value excludes
+// no tick.
 type Limits struct {
-	At        string   // the only tick; there is no spec then. Empty: the spec has the ticks
-	NotBefore string   // the first instant that may be a tick. Empty: no bound
-	Until     string   // the first instant that may be none any more. Empty: no bound
-	Every     int      // 2 to 1000: each such tick counted from NotBefore, and the first. Zero: each one
+	At        string   // the only tick, without a spec. Empty: the spec has the ticks
+	NotBefore string   // the first instant that may be a tick. Empty: no lower bound
+	Until     string   // the first instant that may no longer be a tick. Empty: no upper bound
+	Every     int      // n, from 2 to 1000, keeps each n-th tick counted from NotBefore, including the first. Zero: all are kept
 	Exclude   []string // whole days: 2026-12-25, 2026-12-24..2027-01-01, SAT. Empty: none
 }
 
-// Append returns a spec with the limits behind it, for [Parse], which checks them. It returns an *Error
-// if there are both a spec and an At.
+// Append returns a spec with the limits appended, for [Parse], which checks them. It returns an
+// *Error if there are both a spec and an At.
 func (l Limits) Append(text string) (string, error) {
 	words := strings.Fields(text)
 	if l.At != "" {
@@ -54,12 +56,12 @@ func (l Limits) Append(text string) (string, error) {
 		add(limitExclude, oneWord(strings.Join(l.Exclude, ","), ""))
 	}
 	if len(words) == len(strings.Fields(text)) {
-		return text, nil // as it was given
+		return text, nil // unchanged
 	}
 	return strings.Join(words, " "), nil
 }
 
-// oneWord returns a value without space, which would make several words of it.
+// oneWord replaces the space in a value, which would otherwise be read as several words.
 func oneWord(value, space string) string { return strings.Join(strings.Fields(value), space) }
 
 // Bounds of the limits.
@@ -69,15 +71,15 @@ const (
 	lastDate  = "2199-12-31"
 )
 
-// limits are Limits in the form that searches use.
+// A limits has Limits in the form that searches use.
 type limits struct {
 	from, until int64 // Unix seconds: from <= tick < until
-	every       int   // 0: each one
-	weekdays    uint8 // that are excluded, Sunday as bit 0
+	every       int   // 0: keep all
+	weekdays    uint8 // excluded weekdays, Sunday as bit 0
 	days        []dayRange
 }
 
-// A dayRange are days since 1970-01-01, both included.
+// A dayRange is a range of days since 1970-01-01, including both ends.
 type dayRange struct{ first, last int64 }
 
 // cutLimits splits the words of a spec into its fields and its limits.
@@ -89,7 +91,7 @@ func cutLimits(words []string) (rest, limits []string) {
 	return words[:i], words[i:]
 }
 
-// readLimits reads the words behind a spec into s.
+// readLimits reads the limits after a spec into s.
 func (s *Schedule) readLimits(words []string) *Error {
 	if len(words) == 0 {
 		return nil
@@ -130,8 +132,8 @@ func (s *Schedule) readLimits(words []string) *Error {
 	return s.emptied(given)
 }
 
-// emptied refuses limits that leave no tick at all. A spec whose last tick is over is no fault: a
-// configuration of last year must not keep a node from starting.
+// emptied refuses limits that leave no tick at all. A spec whose last tick has passed is no fault:
+// a configuration from last year must not keep a node from starting.
 func (s *Schedule) emptied(given map[string]string) *Error {
 	if _, ok := s.next(max(s.limits.from-1, minUnix)); ok {
 		return nil
@@ -144,7 +146,7 @@ func (s *Schedule) emptied(given map[string]string) *Error {
 	return &Error{Reason: "never fires"}
 }
 
-// parseAt reads the instant behind "@at". Its spec is each second, within one second.
+// parseAt reads the instant after "@at". Its spec has every second, limited to one second.
 func (s *Schedule) parseAt(words, limited []string) *Error {
 	value := strings.Join(words, " ")
 	if len(limited) > 0 {
@@ -157,8 +159,9 @@ func (s *Schedule) parseAt(words, limited []string) *Error {
 	return fault
 }
 
-// instant reads an instant, in seconds. Local times are read as in a fixed spec:
-// a time that the clock skips is the end of the gap, and of a time that it shows twice the first counts.
+// instant reads an instant, in Unix seconds. Local times are read as in a fixed spec: a time that
+// the clock skips becomes the end of the gap, and of a time that it shows twice the first one
+// counts.
 func (s *Schedule) instant(name, value string) (int64, *Error) {
 	fault := &Error{Field: name, Value: value,
 		Reason: "must be an instant with its offset (2027-03-28T00:30:00Z) or a local time (2027-03-28T02:30:00, 2027-03-28T02:30, 2027-03-28), " + dates}
@@ -222,13 +225,13 @@ func (l *limits) readExclude(value string) *Error {
 	return nil
 }
 
-// date reads a date as a day since 1970-01-01.
+// date parses a date as a day since 1970-01-01.
 func date(text string) (day int64, ok bool) {
 	t, err := time.Parse(time.DateOnly, text)
 	return floorDiv(t.Unix(), daySeconds), err == nil && t.Year() >= firstYear && t.Year() <= lastYear
 }
 
-// merged returns the same days in order, as few ranges.
+// merged returns the same days, sorted, in as few ranges as possible.
 func merged(days []dayRange) (all []dayRange) {
 	slices.SortFunc(days, func(a, b dayRange) int { return cmp.Compare(a.first, b.first) })
 	for _, d := range days {

@@ -12,7 +12,8 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// limitedTests are specs with limits, from before one change of the clock until after the next, and New Year.
+// limitedTests are specs with limits, from before one change of the clock until after the next, and
+// New Year.
 var limitedTests = []struct {
 	spec   string
 	zone   string
@@ -35,7 +36,8 @@ var limitedTests = []struct {
 	{"", "", spec.Limits{At: "2026-12-31T23:59:59Z"}},
 }
 
-// bruteTicks walks all ticks of a spec without limits, and counts and leaves out by the words of the limits alone.
+// bruteTicks walks over all ticks of a spec without limits, and applies the limits to them by their
+// texts alone.
 func bruteTicks(t *testing.T, plain *spec.Schedule, l spec.Limits, from, to time.Time) (all []int64) {
 	t.Helper()
 	local := func(text string, or time.Time) time.Time {
@@ -69,8 +71,8 @@ func bruteTicks(t *testing.T, plain *spec.Schedule, l spec.Limits, from, to time
 	return all
 }
 
-// Limits leave the ticks that a walk over all of them finds, over two changes of the clock and New Year: forwards, backwards,
-// and counted.
+// Limits leave the same ticks as a walk over all of them, over two changes of the clock and New
+// Year: forwards, backwards, and counted.
 func TestLimitsAgainstAWalk(t *testing.T) {
 	t.Parallel()
 	from, to := instant(t, "2026-09-27 00:00", time.UTC), instant(t, "2027-04-20 00:00", time.UTC)
@@ -137,7 +139,7 @@ func difference(got, want []int64) string {
 	return "one is shorter"
 }
 
-// The reason why an instant is no tick names the limit and its value.
+// The reason why an instant is no tick contains the limit and its value.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	berlin := zone(t, "Europe/Berlin")
@@ -167,8 +169,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// A fault of a limit names the limit, its value and the allowed values. So do limits that leave no tick. Ticks that
-// are over are no fault.
+// A fault of a limit contains the limit, its value and the allowed values, even if the limits leave
+// no tick. Ticks in the past are no fault.
 func TestParseRefusesLimits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ text, field, value, reason string }{
@@ -219,7 +221,8 @@ func TestParseRefusesLimits(t *testing.T) {
 	}
 }
 
-// What limits mean has one revision, however it is written, and another than anything else.
+// Limits with the same meaning have one revision, however they are written, and others have
+// another.
 func TestRevisionOfLimits(t *testing.T) {
 	t.Parallel()
 	at := instant(t, "2026-11-26 00:00", time.UTC)
@@ -246,7 +249,8 @@ func TestRevisionOfLimits(t *testing.T) {
 	}
 }
 
-// The text of limits that Append writes is read back as it was meant, and no text makes Parse or a search panic or run for long.
+// The text of limits that Append writes is parsed with the same meaning, and no text makes Parse or
+// a search panic or run for long.
 func FuzzLimits(f *testing.F) {
 	for _, test := range limitedTests {
 		l := test.limits

@@ -298,8 +298,7 @@ func TestCountAndInterval(t *testing.T) {
 	}
 }
 
-// Goroutines that share a schedule and ask for different instants never see
-// each other's answers.
+// Goroutines that share a schedule and use different instants never get each other's results.
 func TestSharedByGoroutines(t *testing.T) {
 	s := parse(t, "CRON_TZ=America/New_York */7 * * * * *", nil)
 	alone := parse(t, "CRON_TZ=America/New_York */7 * * * * *", nil)
@@ -322,8 +321,8 @@ func TestSharedByGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// There may be a schedule for each of 100,000 jobs: what few specs have takes no room
-// in the others.
+// There may be a schedule for each of 100,000 jobs: the fields of rare specs take no memory in
+// other schedules.
 func TestSize(t *testing.T) {
 	if size := unsafe.Sizeof(spec.Schedule{}); size > 144 {
 		t.Errorf("a schedule takes %d bytes, 144 are allowed, which is a size of the allocator", size)

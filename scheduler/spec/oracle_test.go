@@ -17,14 +17,14 @@ import (
 
 const quarter = 15 * 60
 
-// The three years of the oracle. The last one is a leap year.
+// The years of the oracle. The last one is a leap year.
 var (
 	oracleFrom = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	oracleTo   = time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// oracleSpecs are tried beside a daily spec for each quarter of an hour. All
-// their times are whole quarters.
+// oracleSpecs are tried in addition to a daily spec for each quarter of an hour. All their times
+// are whole quarters.
 var oracleSpecs = []struct {
 	text  string
 	fixed bool
@@ -59,10 +59,9 @@ var oracleSpecs = []struct {
 	}},
 }
 
-// Every zone of the database, for three years, against brute force. Zones
-// whose clocks agree over these years share the brute force; each zone is
-// compared on its own, one of each group on every day and the others on the
-// days around changes and on some in between.
+// TestOracle compares every zone of the database, for three years, with brute force. Zones whose
+// clocks agree over these years share the brute force. Each zone is compared on its own: one of
+// each group on every day, and the others on the days around changes and on some in between.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	groups := map[string][]string{}
@@ -124,9 +123,9 @@ func newOracle(t *testing.T, loc *time.Location) *oracle {
 	return o
 }
 
-// checkRule holds the brute force itself against the rule as it is written
-// down: a local time that exists has one tick, at the first instant that shows
-// it; one that does not exist has its tick when the clock jumps over it.
+// checkRule compares the brute force itself with the documented rule: a local time that exists has
+// one tick, at the first instant that shows it; one that does not exist has its tick when the clock
+// jumps over it.
 func checkRule(t *testing.T, w walk, daily [][]int64) {
 	total := 0
 	for _, ticks := range daily {
@@ -139,7 +138,7 @@ func checkRule(t *testing.T, w walk, daily [][]int64) {
 	}
 	for i, unix := range first {
 		local := low + int64(i)*w.step
-		if unix == 0 { // jumped over
+		if unix == 0 { // the clock jumped over it
 			unix = w.unix(slices.IndexFunc(w.local, func(shown int64) bool { return shown > local }))
 		}
 		if _, ok := slices.BinarySearch(daily[local/quarter%(24*4)], unix); !ok {
@@ -165,7 +164,7 @@ func (o *oracle) compare(t *testing.T, name string, spans [][2]int64) {
 	}
 }
 
-// compare holds Next and Prev against ticks in order, within spans.
+// compare compares Next and Prev with ticks in order, within spans.
 func compare(t *testing.T, s *spec.Schedule, want []int64, spans [][2]int64) {
 	t.Helper()
 	for _, span := range spans {
@@ -190,7 +189,7 @@ func compare(t *testing.T, s *spec.Schedule, want []int64, spans [][2]int64) {
 	}
 }
 
-// The same to the second, around changes of every kind there has been.
+// TestOracleBySecond compares to the second, around changes of every kind.
 func TestOracleBySecond(t *testing.T) {
 	t.Parallel()
 	places := []struct {
@@ -250,8 +249,7 @@ func compareBySecond(t *testing.T, loc *time.Location, change time.Time) {
 	}
 }
 
-// zoneNames returns the names of the database that came with Go 1.26, and
-// those of the toolchain's own should there be more by now.
+// zoneNames returns the names of the database of Go 1.26, plus any further names of this toolchain.
 func zoneNames(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/zones.txt")

@@ -10,7 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Bounds of a text, in bytes: of its fields, and of all with the zone and the limits.
+// Bounds of the length in bytes, of the fields and of the whole text with zone and limits.
 const (
 	maxFields = 256
 	maxText   = 2048
@@ -20,7 +20,7 @@ func tooLong(bytes, most int) string {
 	return fmt.Sprintf("%d bytes long; at most %d are allowed", bytes, most)
 }
 
-// descriptors are spelt out as fields, so that there is one way to parse.
+// descriptors maps each descriptor to its fields, so that all specs are parsed in one way.
 var descriptors = map[string]string{
 	"@yearly":   "0 0 0 1 1 *",
 	"@annually": "0 0 0 1 1 *",
@@ -31,7 +31,7 @@ var descriptors = map[string]string{
 	"@hourly":   "0 0 * * * *",
 }
 
-// checkText refuses what no spec contains, before anything looks closer.
+// checkText refuses characters that no spec contains, before any further parsing.
 func checkText(text string) *Error {
 	if text == "" {
 		return &Error{Reason: "empty; " + shapes}
@@ -65,7 +65,7 @@ func foreign(r rune) bool {
 const shapes = "must have 5 fields (minute, hour, day of month, month, day of week), " +
 	"6 with seconds first, 7 with the year last, @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @every with a duration, and @at with an instant"
 
-// parseEvery reads what follows "@every".
+// parseEvery reads the words after "@every".
 func (s *Schedule) parseEvery(words []string, zoned, limited bool) *Error {
 	value := strings.Join(words, " ")
 	fault := func(reason string) *Error {
@@ -117,7 +117,7 @@ func (s *Schedule) parseFields(given []string) *Error {
 	return nil
 }
 
-// never reports that no day matches.
+// never returns the error for fields that match no day.
 func never(words []string) *Error {
 	in := fmt.Sprintf("month %q", words[month])
 	if len(words) > year {
@@ -130,7 +130,7 @@ func never(words []string) *Error {
 	return &Error{Field: fields[at].name, Value: words[at], Reason: "never fires: no such day in " + in}
 }
 
-// allFields returns six fields, or seven if a year is among them.
+// allFields returns six fields, or seven if there is a year.
 func allFields(words []string) ([]string, *Error) {
 	if strings.HasPrefix(words[0], "@") {
 		text, ok := descriptors[words[0]]
@@ -150,9 +150,8 @@ func allFields(words []string) ([]string, *Error) {
 
 var parser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// parseSets hands fields that were checked to robfig's parser. It panics on
-// some input that the checks do not let through; recovering costs nothing and
-// keeps that true should one be missing.
+// parseSets passes checked fields to robfig's parser. That parser panics on some input that the
+// checks refuse. parseSets recovers all the same, in case a check is missing.
 func parseSets(plain []string) (parsed *cron.SpecSchedule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -161,7 +160,7 @@ func parseSets(plain []string) (parsed *cron.SpecSchedule, err error) {
 	}()
 	six := slices.Clone(plain[:year])
 	for _, day := range []int{dayOfMonth, dayOfWeek} {
-		six[day] = cmp.Or(six[day], "1") // newSets takes it out
+		six[day] = cmp.Or(six[day], "1") // a placeholder, which newSets removes
 	}
 	schedule, err := parser.Parse(strings.Join(six, " "))
 	if err != nil {

@@ -2,8 +2,8 @@ package spec
 
 import "time"
 
-// Bounds of what is computed: the years 1 to 9999. Periods without a start or
-// end use instants well outside of them.
+// Bounds of the computation: the years 1 to 9999. Periods without a start or end use instants well
+// outside of these bounds.
 const (
 	minUnix = -62135596800
 	maxUnix = 253402300799
@@ -13,26 +13,26 @@ const (
 
 const daySeconds = 24 * 60 * 60
 
-// farApart is more than two clocks in the world, or one clock before and
-// after any change, have ever differed.
+// farApart exceeds any difference that two clocks in the world, or one clock before and after a
+// change, have ever had.
 const farApart = 2 * daySeconds
 
-// period is a stretch of time with one offset from UTC. All of it is in
-// seconds: start (included) and end (excluded) Unix, reached local.
+// A period is a time range with one offset from UTC. All values are in seconds: start, inclusive,
+// and end, exclusive, are Unix times; reached is a local time.
 type period struct {
 	start, end, offset int64
 
-	// reached is the first local second that the clock had not shown or
-	// jumped over when the period began. Beyond it lies a gap if it is before
-	// start+offset; what is before it is repeated.
+	// reached is the first local second that the clock had neither shown nor jumped over when the
+	// period began. If it is before start+offset, a gap follows it; local times before reached are
+	// repeated.
 	reached int64
 }
 
 // opens returns the local time at which the period begins.
 func (p period) opens() int64 { return p.start + p.offset }
 
-// period returns the period of the schedule's zone that contains unix, and
-// remembers it: the next question is nearly always about the same one.
+// period returns the period of the schedule's zone that contains unix. It caches the period,
+// because the next call nearly always needs the same one.
 func (s *Schedule) period(unix int64) period {
 	if p := s.lastPeriod.Load(); p != nil && p.start <= unix && unix < p.end {
 		return *p
@@ -49,8 +49,8 @@ func periodAt(zone *time.Location, unix int64) period {
 	if p.start == past {
 		return p
 	}
-	// Short periods one after the other may leave the highest local time to
-	// one that is not the last.
+	// If short periods follow each other, the highest local time may belong to one that is not the
+	// last.
 	p.reached = past
 	for at := p.start; at > p.start-farApart; {
 		before := lookup(zone, at-1)
@@ -60,10 +60,10 @@ func periodAt(zone *time.Location, unix int64) period {
 	return p
 }
 
-// lookup asks package time. Where a zone is governed by a rule rather than a
-// table, the bounds it returns are only good near a change; they are repaired
-// here so that periods contain what they were asked for and never overlap a
-// change. A boundary at which the offset stays the same does no harm.
+// lookup gets the period from package time. If a zone is governed by a rule rather than a table,
+// the bounds that package time returns are only correct near a change. lookup repairs them, so that
+// a period contains unix and never spans a change. A boundary at which the offset stays the same
+// does no harm.
 func lookup(zone *time.Location, unix int64) period {
 	t := time.Unix(unix, 0).In(zone)
 	start, end := t.ZoneBounds()
@@ -78,14 +78,13 @@ func lookup(zone *time.Location, unix int64) period {
 		return p
 	}
 	p.start = start.Unix()
-	if offsetOf(start) != p.offset { // the rule began to apply after start
+	if offsetOf(start) != p.offset { // the rule came into force after start
 		p.start = changeIn(zone, p.start, unix)
 	}
 	return p
 }
 
-// changeIn returns the first second after from, up to to, at which the offset
-// is that of to.
+// changeIn returns the first second in (from, to] that has the offset of to.
 func changeIn(zone *time.Location, from, to int64) int64 {
 	want := offsetOf(time.Unix(to, 0).In(zone))
 	for to-from > 1 {

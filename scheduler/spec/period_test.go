@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Periods follow one another without hole or overlap, and hold one offset.
+// Periods follow one another without gap or overlap, and have one offset.
 func TestPeriodsAreContiguous(t *testing.T) {
 	t.Parallel()
 	names, err := os.ReadFile("testdata/zones.txt")
@@ -37,8 +37,8 @@ func TestPeriodsAreContiguous(t *testing.T) {
 	}
 }
 
-// A zone database may hold a rule in place of the changes it leads to, and
-// package time then takes the rule for older than it is.
+// A zone database may have a rule in place of the changes that it causes. Package time then dates
+// the rule too early.
 func TestPeriodStartsWhereItsRuleDoes(t *testing.T) {
 	t.Parallel()
 	moved := time.Date(2022, 11, 30, 6, 0, 0, 0, time.UTC).Unix()
@@ -62,8 +62,7 @@ func TestPeriodStartsWhereItsRuleDoes(t *testing.T) {
 	}
 }
 
-// The bounds that package time gives for the last day of a leap year end
-// before it.
+// The bounds that package time returns for the last day of a leap year end before that day.
 func TestPeriodOfTheLastDayOfALeapYear(t *testing.T) {
 	t.Parallel()
 	zone, err := time.LoadLocationFromTZData("Ruled", database(0, -6*3600, -7*3600, "MST7MDT,M3.2.0,M11.1.0"))
@@ -78,8 +77,8 @@ func TestPeriodOfTheLastDayOfALeapYear(t *testing.T) {
 	}
 }
 
-// A repeated hour may go on in a later period: those of a rule end with the
-// year, here in the middle of the repeat.
+// A repeated hour may continue in a later period: periods of a rule end with the year, here in the
+// middle of the repeat.
 func TestRepeatOverTheEndOfTheYear(t *testing.T) {
 	t.Parallel()
 	// 00:30 on 1 January becomes 23:30, at 23:30 UTC.

@@ -8,27 +8,27 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 )
 
-// hashes are the ranges that H alone stands for. The other fields take no H.
+// hashes are the ranges of a plain H, by field. The other fields do not accept H.
 var hashes = map[int]struct{ min, max int }{
 	second: {0, 59}, minute: {0, 59}, hour: {0, 23}, dayOfMonth: {1, 28}, dayOfWeek: {0, 6},
 }
 
 var hashed = regexp.MustCompile(`^H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?$`)
 
-// ForJob returns a spec in which each item H of a field has become a value, which a hash of the
-// job's name chooses: the same on all machines and in all versions, and others for other jobs, so
-// that jobs that are due once an hour are not due at once. The items are
+// ForJob returns a spec in which each item H of a field is replaced by a value, which a hash of the
+// job's name chooses. The value is the same on all machines and in all versions, and differs
+// between jobs, so that jobs that are due once an hour are not all due at once. The items are
 //
 //	H          a value of the field; of the day of month one from 1 to 28
 //	H(0-29)    one in this range
 //	H/15       each 15th value, from one of the first 15 on
 //	H(0-29)/10 each 10th value in this range, from one of its first 10 on
 //
-// in the second, minute, hour, day of month and day of week. Any other text is returned as it is:
+// in the second, minute, hour, day of month and day of week. Any other text is returned unchanged:
 // [Parse] finds its faults. Errors are of type [*Error].
 func ForJob(text, job string) (string, error) {
 	words := strings.Fields(text)
-	first := 0 // the word of the first field
+	first := 0 // index of the first field
 	if len(words) > 0 && (strings.HasPrefix(words[0], "CRON_TZ=") || strings.HasPrefix(words[0], "TZ=")) {
 		first = 1
 	}
@@ -62,7 +62,7 @@ func ForJob(text, job string) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// hashItem returns an item of a field without H, or the reason why it cannot be.
+// hashItem returns an item of a field with H replaced, or the reason why it cannot be replaced.
 func hashItem(at int, item, job string) (plain, reason string) {
 	parts, all := hashed.FindStringSubmatch(item), hashes[at]
 	if parts == nil || all.max == 0 {
@@ -70,11 +70,11 @@ func hashItem(at int, item, job string) (plain, reason string) {
 	}
 	from, to := all.min, all.max
 	if parts[1] != "" {
-		from, _ = number(parts[1]) // its digits were matched
+		from, _ = number(parts[1]) // the pattern has matched only digits
 		to, _ = number(parts[2])
 		most := fields[at].max
 		if at == dayOfWeek {
-			most = all.max // 7 would be Sunday twice
+			most = all.max // 7 would make Sunday twice as likely
 		}
 		if from < all.min || from > to || to > most {
 			return "", fmt.Sprintf("must be a range in %d to %d, as in H(%d-%d)", all.min, most, all.min, most)

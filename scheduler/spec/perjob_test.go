@@ -8,7 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// The values of H never change: nodes of all versions, and the proof, name the same instants.
+// The values of H never change, so that nodes of all versions, and the proof, compute the same
+// instants.
 func TestForJobVectors(t *testing.T) {
 	for _, tc := range []struct{ job, text, want string }{
 		{"report", "H H * * *", "53 20 * * *"},
@@ -29,8 +30,8 @@ func TestForJobVectors(t *testing.T) {
 	}
 }
 
-// Each value of a field is chosen for some job, none that is not in the range, and all about as
-// often; two fields of one job are not chosen alike.
+// Each value of a field is chosen for some job, none outside the range, and all about as often; two
+// fields of one job are chosen independently.
 func TestForJobSpreads(t *testing.T) {
 	const jobs = 60_000
 	hours, minutes, alike := map[string]int{}, map[string]int{}, 0
@@ -56,7 +57,7 @@ func TestForJobSpreads(t *testing.T) {
 	}
 }
 
-// Without H a spec is returned as it is, and what is no H that has a place there is left to Parse.
+// Without H a spec is returned unchanged, and an invalid H is left to Parse.
 func TestForJobLeaves(t *testing.T) {
 	for _, text := range []string{"", " 0  9 * * THU ", "@daily", "@every 90s", "H", "h * * * *", "* * * H *", "0 0 0 1 1 ? H", "HX * * * *", "H(1-2 * * * *", "H(-1-2) * * * *", "H/ * * * *", "CRON_TZ=UTC"} {
 		if got, err := spec.ForJob(text, "report"); got != text || err != nil {

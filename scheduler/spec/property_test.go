@@ -94,7 +94,7 @@ func TestEqualsRobfig(t *testing.T) {
 	})
 }
 
-// Descriptors mean what they mean to robfig/cron.
+// Descriptors have the same meaning as in robfig/cron.
 func TestDescriptorsEqualRobfig(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -113,7 +113,7 @@ func TestDescriptorsEqualRobfig(t *testing.T) {
 	}
 }
 
-// Prev and Next agree on what the ticks are, in every zone, changes or not.
+// Prev and Next agree on the ticks, in every zone, with and without changes of the clock.
 func TestPrevInvertsNext(t *testing.T) {
 	t.Parallel()
 	names := zoneNames(t)
@@ -138,7 +138,7 @@ func TestPrevInvertsNext(t *testing.T) {
 	})
 }
 
-// checkInverse holds Next and Prev against each other around an instant.
+// checkInverse compares Next and Prev around an instant.
 func checkInverse(t rapid.TB, s *spec.Schedule, at time.Time) {
 	t.Helper()
 	next, prev := s.Next(at), s.Prev(at)
@@ -164,8 +164,8 @@ func checkInverse(t rapid.TB, s *spec.Schedule, at time.Time) {
 	}
 }
 
-// Count is how many times Next can be asked, in every zone, across changes of the clock,
-// and it stops at its limit.
+// Count equals the number of calls of Next, in every zone, across changes of the clock, and it
+// stops at its limit.
 func TestCountEqualsNext(t *testing.T) {
 	t.Parallel()
 	names := zoneNames(t)
@@ -208,7 +208,7 @@ func TestCountEqualsNext(t *testing.T) {
 	})
 }
 
-// What a gap swallows is one tick at its end, with the tick that is there anyway.
+// The local times in a gap are one tick at its end, together with the tick that is there anyway.
 func TestCountAtTheEndOfAGap(t *testing.T) {
 	day := time.Date(2026, time.March, 29, 0, 0, 0, 0, time.UTC) // at 01:00 UTC 02:00 becomes 03:00 in Berlin
 	for text, want := range map[string]int{

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The years that a year field may name.
+// The range of a year field.
 const (
 	firstYear = 1970
 	lastYear  = 2199
 )
 
-// A rare holds what few specs have, and what depends on the length of a month and the
-// weekday on which it begins. A spec without any of it has none.
+// A rare holds the parts of a spec that few specs have and that depend on the length of a month or
+// on the weekday on which the month begins. A spec without such parts has a nil rare.
 type rare struct {
 	fromLast     uint64   // bit n: the day n days before the last of the month (L, L-n)
 	near         uint64   // bit d: the weekday nearest to day d (dW)
@@ -25,8 +25,8 @@ type rare struct {
 	years     [(lastYear-firstYear)/64 + 1]uint64 // bit y-firstYear
 }
 
-// take reads an item that is L, W or # in one of the day fields, and reports whether
-// it was one; the reason says what is wrong with it.
+// take reads an item that is L, W or # in one of the day fields. It reports whether the item is one
+// of these, and the reason if the item is wrong.
 func (r *rare) take(f field, item string) (known bool, reason string) {
 	upper := strings.ToUpper(item)
 	switch f.name {
@@ -38,7 +38,7 @@ func (r *rare) take(f field, item string) (known bool, reason string) {
 	return false, ""
 }
 
-// maxFromLast is the first day of a month of 31 days, counted from its last.
+// maxFromLast is the first day of a month of 31 days, counted back from the last day.
 const maxFromLast = 30
 
 // takeDay reads L, L-3, 15W, LW and L-3W.
@@ -70,7 +70,7 @@ func (r *rare) takeDay(item string) (known bool, reason string) {
 	return true, ""
 }
 
-// takeWeekday reads 5L and 5#3, with names too.
+// takeWeekday reads 5L and 5#3, also with names.
 func (r *rare) takeWeekday(f field, item string) (known bool, reason string) {
 	if item == "L" || strings.HasPrefix(item, "L-") {
 		return true, "L stands behind a day of week, as in 5L (the last Friday of the month); Saturday, which Quartz reads L as, is 6"
@@ -113,7 +113,7 @@ func (r *rare) takeYears(text string) {
 				to = high
 			}
 		} else if step == 1 {
-			return // any year, beyond the field's, too
+			return // matches any year, beyond the range of the field too
 		}
 		for y := from; y <= to; y += step {
 			years[(y-firstYear)/64] |= 1 << ((y - firstYear) % 64)
@@ -122,7 +122,7 @@ func (r *rare) takeYears(text string) {
 	r.someYears, r.years = true, years
 }
 
-// yearFrom returns the first year of the spec that is y or later.
+// yearFrom returns the first year of the spec at or after y.
 func (r *rare) yearFrom(y int64) (int64, bool) {
 	if r == nil || !r.someYears {
 		return y, true
@@ -135,7 +135,7 @@ func (r *rare) yearFrom(y int64) (int64, bool) {
 	return 0, false
 }
 
-// yearUntil returns the last year of the spec that is y or earlier.
+// yearUntil returns the last year of the spec at or before y.
 func (r *rare) yearUntil(y int64) (int64, bool) {
 	if r == nil || !r.someYears {
 		return y, true
@@ -148,18 +148,19 @@ func (r *rare) yearUntil(y int64) (int64, bool) {
 	return 0, false
 }
 
-// A shape is what days depend on: how long a month is, and on which weekday it begins.
+// A shape has the two properties of a month on which days depend: its length, and its first
+// weekday.
 type shape struct{ length, turn int }
 
-// week returns the days of a month that fall on some weekdays, day d as bit d; days
-// beyond its end may be among them.
+// week returns the days of a month that fall on the given weekdays, day d as bit d. The result may
+// include days beyond the end of the month.
 func (m shape) week(weekdays uint64) uint64 {
 	// Turn the week so that bit 0 is the first of the month, then repeat it.
 	week := (weekdays>>m.turn | weekdays<<(7-m.turn)) & 0x7f
 	return week * (1 | 1<<7 | 1<<14 | 1<<21 | 1<<28) << 1
 }
 
-// daysOfMonth returns the days that the day of month names.
+// daysOfMonth returns the days that the day-of-month field selects.
 func (r *rare) daysOfMonth(m shape) (days uint64) {
 	for n := range each(r.fromLast) {
 		if n < m.length {
@@ -175,8 +176,8 @@ func (r *rare) daysOfMonth(m shape) (days uint64) {
 	return days
 }
 
-// nearest returns the weekday nearest to a day in the same month; none if the month
-// has no such day.
+// nearest returns the weekday nearest to a day, in the same month. It returns no day if the month
+// does not have that day.
 func (m shape) nearest(day int) uint64 {
 	if day < 1 || day > m.length {
 		return 0
@@ -194,7 +195,7 @@ func (m shape) nearest(day int) uint64 {
 	return 1 << day
 }
 
-// daysOfWeek returns the days that the day of week names.
+// daysOfWeek returns the days that the day-of-week field selects.
 func (r *rare) daysOfWeek(m shape) uint64 {
 	const sevenDays = 0x7f
 	days := m.week(uint64(r.lastOf)) & (sevenDays << (m.length - 6))

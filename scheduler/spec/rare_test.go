@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A second implementation of L, W and #, by the calendar of package time. Nothing in
-// it knows of bit sets or of the weekday on which a month begins.
+// A second implementation of L, W and #, by the calendar of package time. It uses neither bit sets
+// nor the weekday on which a month begins.
 
 func lastDay(t time.Time) int { return time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day() }
 
@@ -38,7 +38,7 @@ func isNear(t time.Time, day int) bool {
 	return false
 }
 
-// A rareItem is an item of a day field, and which days it names.
+// A rareItem is an item of a day field, with a function for its days.
 type rareItem struct {
 	text  string
 	match func(t time.Time) bool
@@ -85,8 +85,8 @@ var genYear = rapid.Custom(func(t *rapid.T) rareItem {
 	}).Draw(t, "item")
 })
 
-// list draws a field: its text, and which days it names; star is its text where
-// it names all.
+// list draws a field: its text, and a function for its days. Star is the text of a field with all
+// days.
 func list(t *rapid.T, what string, item *rapid.Generator[rareItem]) (text string, star bool, match func(time.Time) bool) {
 	if rapid.IntRange(0, 2).Draw(t, what+" any") == 0 {
 		return rapid.SampledFrom([]string{"*", "?"}).Draw(t, what), true, func(time.Time) bool { return true }
@@ -101,8 +101,8 @@ func list(t *rapid.T, what string, item *rapid.Generator[rareItem]) (text string
 	}
 }
 
-// The days of specs with L, W, # and years are those of brute force, over fifty years;
-// a spec that is refused names none in four hundred, after which the calendar repeats.
+// The days of specs with L, W, # and years match brute force, over fifty years. A spec that is
+// refused has no day in four hundred years, after which the calendar repeats.
 func TestRareEqualsBruteForce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

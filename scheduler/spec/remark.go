@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fieldRemarks looks at six or seven fields as they were written, of which so many
-// were given.
+// fieldRemarks returns remarks on six or seven fields as they were written; given is the number of
+// fields in the text.
 func fieldRemarks(words []string, given int, eitherDay bool) []string {
 	var remarks []string
 	if quartzDays(words, given) {
@@ -29,17 +29,15 @@ func fieldRemarks(words []string, given int, eitherDay bool) []string {
 	return remarks
 }
 
-// daysAsMonths reports whether six fields are right for minute to year as well, and more
-// likely so: what would be days of the week stands where the month is, all else that
-// would be a date is *.
+// daysAsMonths reports whether six fields are also valid as minute to year, and more likely meant
+// so: the month field looks like days of the week, and all other parts of a date are *.
 func daysAsMonths(words []string) bool {
 	anyHour := words[hour] == "*" && slices.Contains([]string{"*", "?"}, words[dayOfMonth]) && slices.Contains([]string{"*", "?"}, words[dayOfWeek])
 	return anyHour && words[minute] != "*" && words[month] != "*" && !strings.ContainsFunc(words[month], func(r rune) bool { return !strings.ContainsRune("1234567-,", r) })
 }
 
-// quartzDays reports whether a day of week is given by number in a spec that may
-// have been written for Quartz: one with ?, L or #, or with more than five fields.
-// Quartz does not know 0.
+// quartzDays reports whether a day of week is given by number in a spec that may have been written
+// for Quartz: one with ?, L or #, or with more than five fields. Quartz does not accept 0.
 func quartzDays(words []string, given int) bool {
 	asQuartz := given > 5 || words[dayOfMonth] == "?"
 	numeric := false
@@ -57,10 +55,9 @@ func quartzDays(words []string, given int) bool {
 	return numeric && asQuartz
 }
 
-// Remark says what daylight saving has to do with one tick: that its local
-// time does not exist or exists twice, or that others before it were skipped
-// because theirs does not exist. It is empty for any other tick, and for an
-// instant that is no tick.
+// Remark describes the effect of daylight saving on one tick: its local time does not exist or
+// exists twice, or earlier local times were skipped because they do not exist. It returns "" for
+// any other tick, and for an instant that is no tick.
 func (s *Schedule) Remark(tick time.Time) string {
 	unix := tick.Unix()
 	if at, ok := s.prev(unix); s.every > 0 || !ok || at != unix {
@@ -108,8 +105,8 @@ func (s *Schedule) repeats(p period, unix int64) bool {
 	return p.end < future && periodAt(s.zone, p.end).opens() <= unix+p.offset
 }
 
-// skippedBefore returns what the latest gap between a tick and the tick
-// before it swallowed.
+// skippedBefore returns the local times that the latest gap between a tick and the previous tick
+// skipped.
 func (s *Schedule) skippedBefore(unix int64) (missing, bool) {
 	before, ok := s.prevNamed(unix - 1)
 	if !ok {
@@ -123,11 +120,11 @@ func (s *Schedule) skippedBefore(unix int64) (missing, bool) {
 	return missing{}, false
 }
 
-// missing are the first and the last local time of the spec that the clock
-// jumped over; they may be the same.
+// A missing has the first and the last local time of the spec that the clock jumped over; they may
+// be equal.
 type missing struct{ first, last int64 }
 
-// inGap looks into the gap before a period.
+// inGap returns the local times of the spec in the gap before a period.
 func (s *Schedule) inGap(p period) (missing, bool) {
 	first, ok := s.sets.next(p.reached)
 	if !ok || first >= p.opens() {
@@ -137,8 +134,8 @@ func (s *Schedule) inGap(p period) (missing, bool) {
 	return missing{first, last}, true
 }
 
-// describe names the missing times as seen from a local time: with their date
-// if that is another one.
+// describe returns the missing times relative to a local time: with their date if that is another
+// one.
 func (m missing) describe(local int64) string {
 	day := floorDiv(local, daySeconds)
 	show, on := clock, " on this day"

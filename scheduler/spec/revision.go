@@ -6,13 +6,11 @@ import (
 	"time"
 )
 
-// Revision returns a short hash, in hex, of what the spec means: its field
-// sets (so that "@daily" and "0 0 * * *" agree), its limits, the zone's name, and the
-// zone's offsets from the start of from's UTC year to the end of the next,
-// which always covers a year ahead. Two processes that ask in the same UTC
-// year get different answers only if they differ in spec or in zone database;
-// at a new year the answer may change, and so only answers for one year
-// should be compared.
+// Revision returns a short hash, in hex, of the meaning of the spec: its field sets (so that
+// "@daily" and "0 0 * * *" agree), its limits, the zone's name, and the zone's offsets from the
+// start of from's UTC year to the end of the next year, which always covers a year ahead. Within
+// one UTC year, two processes get different revisions only if they differ in spec or in zone
+// database. In a new year the revision may change, so compare only revisions of the same year.
 func (s *Schedule) Revision(from time.Time) string {
 	h := fnv.New64a()
 	l := s.limits
@@ -37,7 +35,7 @@ func (s *Schedule) Revision(from time.Time) string {
 	fmt.Fprintf(h, " %d", p.offset)
 	for p.end < end {
 		next := lookup(s.zone, p.end)
-		if next.offset != p.offset { // other boundaries depend on the form of the database
+		if next.offset != p.offset { // other boundaries depend on the format of the database
 			fmt.Fprintf(h, " %d %d", next.start, next.offset)
 		}
 		p = next

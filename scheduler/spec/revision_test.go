@@ -63,8 +63,8 @@ func TestRevisionOfRare(t *testing.T) {
 	}
 }
 
-// The revision of a spec is kept by stores over versions of this package: it does not
-// change with it.
+// Stores keep the revision of a spec over versions of this package, so it must not change between
+// them.
 func TestRevisionIsStable(t *testing.T) {
 	from := instant(t, "2026-07-09", time.UTC)
 	for text, want := range map[string]string{"0 9 * * 1-5": "dbc0264b404a6ecc", "0/5 * 1 13 * 5": "bbcf0e8e4b1a3a7f", "@every 90s": "9020bba131a59b8d"} {

@@ -6,27 +6,25 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// sets holds the values of each field as bits, and searches local time: the
-// seconds since 1970-01-01 00:00 that a clock on the wall would count. Zones
-// do not matter here.
+// sets holds the values of each field as bits, and searches local time: the seconds since
+// 1970-01-01 00:00 that a wall clock would count. Zones do not matter here.
 type sets struct {
 	second, minute, hour, dayOfMonth, month, dayOfWeek uint64
 
-	// eitherDay is true when both day fields are restricted: then a day
-	// matches when one of them does.
+	// eitherDay is true if both day fields are restricted. Then a day matches if either field does.
 	eitherDay bool
 
-	fixed bool // the class described in the section on daylight saving
+	fixed bool // whether the spec is fixed, as described in the section on daylight saving
 
-	// rare is what few specs have; nil if there is none of it.
+	// rare has the parts that few specs have; nil if there are none.
 	rare *rare
 }
 
-// star is the bit that robfig's parser sets for a field that was * or ?.
+// star is the bit that robfig's parser sets for a field with * or ?.
 const star = 1 << 63
 
-// newSets takes the fields that robfig's parser read. A day field of which nothing
-// was left for it restricts the days all the same, to those of r.
+// newSets combines the fields that robfig's parser read with r. If L, W or # were the whole day
+// field, only the days of r match.
 func newSets(p *cron.SpecSchedule, plain []string, r *rare) sets {
 	s := sets{
 		second:     p.Second &^ star,
@@ -120,9 +118,8 @@ func (s *sets) prevClock(clock int) (int, bool) {
 	return 0, false
 }
 
-// searchMonths is in how many months of the spec a day is looked for. The longest
-// wait is that for a fifth Monday of February over a century without a leap day: 40
-// years.
+// searchMonths is the number of the spec's months that are searched for a day. The longest wait is
+// for a fifth Monday of February, over a century without a leap day: 40 years.
 const searchMonths = 12 * 12
 
 func (s *sets) nextDay(day int64) (int64, bool) {
@@ -185,14 +182,14 @@ func (s *sets) days(year int64, month int) uint64 {
 	return days & byWeek & inMonth
 }
 
-// none is what atOrAfter returns when there is no such bit.
+// none is the result of atOrAfter if there is no such bit.
 const none = 64
 
 func atOrAfter(set uint64, from int) int {
 	return bits.TrailingZeros64(set >> from << from)
 }
 
-// atOrBefore returns -1 when there is no such bit; to may be -1.
+// atOrBefore returns -1 if there is no such bit; to may be -1.
 func atOrBefore(set uint64, to int) int {
 	return bits.Len64(set&(1<<(to+1)-1)) - 1
 }

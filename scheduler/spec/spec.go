@@ -1,19 +1,19 @@
-// Package spec turns the text of a schedule into the instants it names.
+// Package spec computes the instants of a schedule from its text, the spec.
 //
-// A spec has five fields (minute, hour, day of month, month, day of week), six with
-// seconds first, or seven with seconds first and the year last; or it is a descriptor
-// (@hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually) or "@every 90s".
-// A prefix such as "CRON_TZ=Asia/Shanghai " (or "TZ=...") names the zone of the fields.
+// A spec has five fields (minute, hour, day of month, month, day of week), six with seconds first,
+// or seven with seconds first and the year last; or it is a descriptor (@hourly, @daily, @midnight,
+// @weekly, @monthly, @yearly, @annually) or "@every 90s". A prefix such as "CRON_TZ=Asia/Shanghai "
+// (or "TZ=...") names the zone of the fields.
 //
-// The grammar is that of github.com/robfig/cron/v3, and so is the rule for
-// days: when both day fields are restricted, a day matches when either does.
-// On top of it Sunday may be written 7, and what can only be a mistake is
-// refused: empty list items, steps beyond the field, specs that never fire.
+// The grammar is the same as in github.com/robfig/cron/v3, and so is the rule for days: if both day
+// fields are restricted, a day matches if either field does. In addition, Sunday may be written 7,
+// and obvious mistakes are refused: empty list items, steps beyond the field, specs that never
+// fire.
 //
 // # Last days, nearest weekdays, weekdays of the month, years
 //
-// What Quartz and some versions of Vixie's cron have is understood too. Each of these
-// is an item, and may stand in a list with others:
+// Some items of Quartz and of some versions of Vixie's cron are accepted too. They can be combined
+// with others in a list:
 //
 //	L, L-3      day of month  the last day of the month, the third before it
 //	15W         day of month  the weekday (Monday to Friday) nearest to the 15th, in the same month
@@ -22,38 +22,39 @@
 //	5#3, FRI#3  day of week   the third Friday of the month; a month without a fifth one has no tick
 //	2027-2030   year          1970 to 2199; values, ranges and steps
 //
-// A month without the day has no tick: 31W has none in April. Weekdays have the
-// numbers that robfig/cron and Vixie's cron give them, 0 to 7 with Sunday as 0 and 7.
-// Quartz counts from 1 for Sunday to 7 for Saturday, so its 6#3 is FRI#3 or 5#3
-// here: [Schedule.Remarks] says so where a spec looks as if it came from there, and
-// names mean the same in both. L alone in the day of week, Saturday in Quartz, is refused.
+// A month that does not have the day has no tick: 31W has none in April. Weekdays have the numbers
+// of robfig/cron and Vixie's cron, 0 to 7, with Sunday as both 0 and 7. Quartz counts from 1 for
+// Sunday to 7 for Saturday, so its 6#3 is FRI#3 or 5#3 here; names have the same meaning in both.
+// If a spec appears to be written for Quartz, [Schedule.Remarks] warns about it. L alone in the day
+// of week, Saturday in Quartz, is refused.
 //
 // # Daylight saving
 //
-// A spec is fixed when its second, minute and hour are each a value or a list
-// of values. A fixed spec runs when the local clock first reaches or passes
-// its time: times inside a gap become one tick at the gap's end, also when the
-// gap is a whole day, and only the first pass of a repeated hour counts. Any
-// other spec follows elapsed time: nothing in a gap, both passes of a repeat.
+// A spec is fixed if its second, minute and hour are each a value or a list of values. A fixed spec
+// runs when the local clock first reaches or passes its time. Times inside a gap become one tick at
+// the gap's end, even if the gap is a whole day. Of a repeated hour only the first pass counts. Any
+// other spec follows elapsed time: it has no tick in a gap, and ticks in both passes of a repeated
+// hour.
 //
 // # Every
 //
-// "@every d" names the multiples of d since 1970-01-01T00:00:00Z, so that all
-// processes name the same instants. It has no zone, and CRON_TZ= in front of
-// it is refused unless it says UTC, which changes nothing, or limits follow.
+// "@every d" has ticks at the multiples of d since 1970-01-01T00:00:00Z, so all processes compute
+// the same instants. It has no zone. A CRON_TZ= before it is refused, unless it is UTC, which
+// changes nothing, or limits follow.
 //
 // # Limits
 //
-// Words behind a spec leave out some of its ticks:
+// Limits after a spec exclude some of its ticks:
 //
 //	not_before=2026-12-07T09:00          ticks from this instant on
 //	until=2027-06-30T00:00:00Z           ticks before this instant
 //	every=2                              each second tick counted from not_before, and the first
 //	exclude=2026-12-25,2026-12-24..2027-01-01,SAT  ticks on none of these days
 //
-// Instants have an offset, or are local times of the zone; a local time that the clock jumps
-// over is the end of the gap, and of a local time that it shows twice the first counts. Days are days of the
-// zone. Excluded ticks count for every, so that an excluded day does not move the others.
+// Instants have an offset, or are local times of the zone. A local time that the clock jumps over
+// becomes the end of the gap, and of a local time that it shows twice the first one counts. Days
+// are days of the zone. The limit every counts excluded ticks too, so an excluded day does not move
+// the other ticks.
 //
 // "@at 2027-03-28T02:30" is a spec with one tick. It takes no limits.
 package spec
@@ -65,25 +66,24 @@ import (
 	"time"
 )
 
-// Schedule is a parsed spec. It never changes, and all methods may be called
-// concurrently. Ticks are whole seconds in the years 1 to 9999. Make one with
-// [Parse]; the zero value names no instants and must not be used.
+// Schedule is a parsed spec. It is immutable and safe for concurrent use. Ticks are whole seconds
+// in the years 1 to 9999. Make one with [Parse]; the zero value has no ticks and must not be used.
 type Schedule struct {
 	text    string
 	zone    *time.Location
 	every   int64 // seconds; 0 unless @every
 	sets    sets
 	remarks []string
-	limits  *limits // nil: the spec has none
+	limits  *limits // nil: the spec has no limits
 
-	lastPeriod atomic.Pointer[period] // of zone, most recently asked for
-	lastSpan   atomic.Pointer[span]   // most recent answer of NextMilli
+	lastPeriod atomic.Pointer[period] // the period of zone that was used most recently
+	lastSpan   atomic.Pointer[span]   // the latest result of NextMilli
 }
 
-// Parse reads a spec as described above; fields longer than 256 bytes are refused, and
-// text longer than 2,048. Fields are read in the zone if the text
-// names none; nil means UTC. time.Local is refused, by name too: a spec
-// must mean the same on every machine. Errors are of type [*Error].
+// Parse parses a spec as described above. It refuses fields longer than 256 bytes in all, and text
+// longer than 2,048 bytes. If the text names no zone, the fields are in the given zone; nil means
+// UTC. time.Local is refused, by name too, because a spec must have the same meaning on every
+// machine. Errors are of type [*Error].
 func Parse(text string, zone *time.Location) (*Schedule, error) {
 	text = strings.TrimSpace(text)
 	s, fault := parse(text, zone)
@@ -124,13 +124,13 @@ func parse(text string, zone *time.Location) (*Schedule, *Error) {
 	return s, fault
 }
 
-// Text returns the spec as given, without the space around it.
+// Text returns the spec as given, without surrounding space.
 func (s *Schedule) Text() string { return s.text }
 
 // Zone returns the zone of the fields, never nil. @every ignores it.
 func (s *Schedule) Zone() *time.Location { return s.zone }
 
-// Every returns the period of an @every spec without limits, and 0 for any other.
+// Every returns the period of an @every spec without limits, and 0 for any other spec.
 func (s *Schedule) Every() time.Duration {
 	if s.limits != nil {
 		return 0
@@ -138,7 +138,7 @@ func (s *Schedule) Every() time.Duration {
 	return time.Duration(s.every) * time.Second
 }
 
-// At returns the instant of an @at spec, and the zero time for any other.
+// At returns the instant of an @at spec, and the zero time for any other spec.
 func (s *Schedule) At() time.Time {
 	if !s.at() {
 		return time.Time{}
@@ -146,10 +146,10 @@ func (s *Schedule) At() time.Time {
 	return time.Unix(s.limits.from, 0).In(s.zone)
 }
 
-// Fixed reports whether the spec is of the fixed class described in the
-// package's section on daylight saving. @every is not.
+// Fixed reports whether the spec is fixed, as described in the package's section on daylight
+// saving. An @every spec is not.
 func (s *Schedule) Fixed() bool { return s.sets.fixed }
 
-// Remarks returns sentences that the author of the spec should read, the most
-// important first; nil if there is nothing to say.
+// Remarks returns sentences for the author of the spec, the most important first, or nil if there
+// are none.
 func (s *Schedule) Remarks() []string { return slices.Clone(s.remarks) }

@@ -2,8 +2,8 @@ package spec
 
 import "time"
 
-// searchPeriods bounds the search for a tick, in periods: gaps may swallow one
-// after the other, the search gives up only when they have done so for decades.
+// searchPeriods bounds the search for a tick, in periods. Successive gaps may each skip a tick; the
+// search gives up only after decades of such gaps.
 const searchPeriods = 160
 
 // Next returns the first tick after t, in the schedule's zone, or the zero
@@ -26,13 +26,13 @@ func (s *Schedule) Prev(t time.Time) time.Time {
 	return time.Unix(unix, 0).In(s.zone)
 }
 
-// span remembers that next follows every instant from (included) to next
-// (excluded), in Unix milliseconds.
+// A span records that next follows every instant from from, inclusive, to next, exclusive, in Unix
+// milliseconds.
 type span struct{ from, next int64 }
 
-// NextMilli is [Schedule.Next] in Unix milliseconds; 0 if there is none. The
-// latest answer is remembered: while it holds, asking again costs a few
-// nanoseconds, so that many jobs may share one schedule.
+// NextMilli is [Schedule.Next] in Unix milliseconds. It returns 0 if there is no next tick. It
+// caches the latest result: while that is valid a repeated call costs a few nanoseconds, so many
+// jobs can share one schedule.
 func (s *Schedule) NextMilli(ms int64) int64 {
 	if last := s.lastSpan.Load(); last != nil && last.from <= ms && ms < last.next {
 		return last.next
@@ -48,7 +48,7 @@ func (s *Schedule) NextMilli(ms int64) int64 {
 	return next * 1000
 }
 
-// PrevMilli is [Schedule.Prev] in Unix milliseconds; 0 if there is none.
+// PrevMilli is [Schedule.Prev] in Unix milliseconds. It returns 0 if there is no such tick.
 func (s *Schedule) PrevMilli(ms int64) int64 {
 	unix, ok := s.prev(floorDiv(ms, 1000))
 	if !ok {
@@ -57,8 +57,8 @@ func (s *Schedule) PrevMilli(ms int64) int64 {
 	return unix * 1000
 }
 
-// Interval returns the distance from the tick at a Unix millisecond to the
-// tick after it; 0 if there is none, as after the last year of a spec.
+// Interval returns the distance from the tick at a Unix millisecond to the next tick, or 0 if there
+// is none, as after the last year of a spec.
 func (s *Schedule) Interval(ms int64) time.Duration {
 	next := s.NextMilli(ms)
 	if next == 0 {
@@ -67,7 +67,7 @@ func (s *Schedule) Interval(ms int64) time.Duration {
 	return time.Duration(next-ms) * time.Millisecond
 }
 
-// nextNamed returns the first instant after unix that the spec names without its limits.
+// nextNamed returns the first instant of the spec after unix, ignoring its limits.
 func (s *Schedule) nextNamed(unix int64) (int64, bool) {
 	if unix >= maxUnix {
 		return 0, false
@@ -93,10 +93,10 @@ func (s *Schedule) nextNamed(unix int64) (int64, bool) {
 	return 0, false
 }
 
-// beyond returns where the search goes on after a part of a period that has no
-// tick: at the period's end, or not far before the next local time of the spec. No
-// clock shows a local time farther than that from its instant. Only after a short
-// part may the clock be set back to local times that were not looked at.
+// beyond returns where the search continues after a part of a period without a tick: at the
+// period's end, or shortly before the next local time of the spec. No clock shows a local time
+// farther than this from its instant. Only after a short part may the clock be set back to local
+// times that were not searched.
 func beyond(end, part, near int64) int64 {
 	if part > farApart {
 		return max(end, near)
@@ -104,8 +104,8 @@ func beyond(end, part, near int64) int64 {
 	return end
 }
 
-// resume returns the local time from which ticks at or after unix, a part of
-// p, are looked for.
+// resume returns the local time at which to start the search for ticks at or after unix, in a part
+// of p.
 func (s *Schedule) resume(p period, unix int64) int64 {
 	if unix == p.start {
 		return s.floor(p)
@@ -113,9 +113,9 @@ func (s *Schedule) resume(p period, unix int64) int64 {
 	return max(unix+p.offset, s.floor(p))
 }
 
-// floor returns the first local time that belongs to a period. A fixed spec
-// takes what the clock jumped over with it, and nothing that is shown again;
-// any other takes what the clock shows.
+// floor returns the first local time that belongs to a period. For a fixed spec it includes the
+// times that the clock jumped over, and excludes times that are shown again. For any other spec it
+// is the time that the clock shows.
 func (s *Schedule) floor(p period) int64 {
 	if s.sets.fixed {
 		return p.reached
@@ -123,9 +123,9 @@ func (s *Schedule) floor(p period) int64 {
 	return p.opens()
 }
 
-// prevNamed returns the last instant at or before unix that the spec names without
-// its limits. It inverts nextNamed: a local time from the floor of its period is a
-// tick of that period, at the earliest at its start.
+// prevNamed returns the last instant of the spec at or before unix, ignoring its limits. It is the
+// inverse of nextNamed: a local time at or after the floor of its period is a tick of that period,
+// at the earliest at its start.
 func (s *Schedule) prevNamed(unix int64) (int64, bool) {
 	if unix < minUnix {
 		return 0, false

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // images without a zone database must know the same zones
+	_ "time/tzdata" // images without a zone database must have the same zones
 )
 
 // cutZone splits "CRON_TZ=name rest". The name is empty if there is no prefix.
@@ -42,9 +42,9 @@ func pickZone(name string, zone *time.Location) (*time.Location, *Error) {
 	return zone, nil
 }
 
-// CheckZone refuses, with an *Error, a zone whose name means no zone in the time zone
-// database, or another: as those of time.FixedZone. The name is all that is recorded of a
-// zone; other processes, and the proof, read the zone back by it. Nil is UTC.
+// CheckZone returns an *Error for a zone whose name is not in the time zone database or names
+// another zone there, such as a zone of time.FixedZone. Only the name of a zone is recorded; other
+// processes, and the verification of a journal, load the zone by this name. Nil is UTC.
 func CheckZone(zone *time.Location) error {
 	if zone == nil || zone == time.UTC {
 		return nil
@@ -68,8 +68,8 @@ func CheckZone(zone *time.Location) error {
 	return nil
 }
 
-// offer names the zone of the database that is so many hours east of UTC. Its sign is
-// the other way round.
+// offer suggests the zone of the database that is this number of hours east of UTC. The sign in its
+// name is the reverse.
 func offer(hours int) string {
 	switch {
 	case hours == 0:
@@ -80,7 +80,7 @@ func offer(hours int) string {
 	return fmt.Sprintf("; Etc/GMT%+d is %d hours %s UTC", -hours, max(hours, -hours), map[bool]string{true: "ahead of", false: "behind"}[hours > 0])
 }
 
-// offsetName is how an offset is written that is no name of a zone.
+// offsetName matches an offset that is not the name of a zone.
 var offsetName = regexp.MustCompile(`^(?:UTC|GMT|utc|gmt)([+-][0-9]{1,2})$`)
 
 func localZone() *Error {
@@ -88,8 +88,8 @@ func localZone() *Error {
 		Reason: "differs from machine to machine; name the zone, such as UTC or Asia/Shanghai"}
 }
 
-// zones holds each zone once, however many specs name it. Only names of the
-// database get in, which bounds it.
+// zones caches each zone once, however many specs name it. Its size is bounded, because it only
+// holds names of the database.
 var zones sync.Map // name -> *time.Location
 
 func loadZone(name string) (*time.Location, *Error) {
@@ -102,7 +102,7 @@ func loadZone(name string) (*time.Location, *Error) {
 	unknown := &Error{Field: "zone", Value: name,
 		Reason: "not in the time zone database; must be a name such as UTC or Asia/Shanghai"}
 	if parts := offsetName.FindStringSubmatch(name); parts != nil {
-		hours, _ := strconv.Atoi(parts[1]) // its digits were matched
+		hours, _ := strconv.Atoi(parts[1]) // the pattern has matched only digits
 		unknown.Reason += offer(hours)
 	}
 	if !zoneName(name) {
@@ -116,8 +116,7 @@ func loadZone(name string) (*time.Location, *Error) {
 	return known.(*time.Location), nil
 }
 
-// zoneName refuses names that a file system would take for another file:
-// parts that are empty, and dots.
+// zoneName refuses names that a file system could resolve to another file: empty parts, and dots.
 func zoneName(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || strings.ContainsAny(part, ".") {

@@ -8,13 +8,13 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A zone whose name the database does not know, or knows for another one, is refused: it
-// could not be read back. What stands for an offset is offered.
+// A zone whose name is not in the database, or names another zone there, is refused, because it
+// could not be loaded again. For an offset, the error suggests a zone.
 func TestZonesThatCannotBeReadBack(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		zone *time.Location
-		want string // in the refusal; empty: accepted
+		want string // in the error; empty: accepted
 	}{
 		{time.FixedZone("UTC+8", 8*3600), "Etc/GMT-8 is 8 hours ahead of UTC"},
 		{time.FixedZone("UTC-5", -5*3600), "Etc/GMT+5 is 5 hours behind UTC"},
@@ -22,7 +22,7 @@ func TestZonesThatCannotBeReadBack(t *testing.T) {
 		{time.FixedZone("Office", 0), "Etc/UTC"},
 		{time.FixedZone("Nepal", 5*3600+45*60), "not in the time zone database"},
 		{time.FixedZone("", 3600), "Etc/GMT-1"},
-		{time.FixedZone("CET", 3600), "means another zone"}, // that one has a summer
+		{time.FixedZone("CET", 3600), "means another zone"}, // this zone has daylight saving
 		{time.FixedZone("Asia/Shanghai", 3600), "means another zone"},
 		{time.FixedZone("Asia/Shanghai", 8*3600), ""},
 		{time.FixedZone("UTC", 0), ""},

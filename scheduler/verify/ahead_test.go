@@ -11,9 +11,9 @@ import (
 
 const day = 86400
 
-// The server's clock was a day ahead for a while, and is right again: what was decided then is no
-// verdict of the ticks since. The mark, or the line, is reported, and the ticks that no other line
-// covers are overdue. Inside the tolerance of a claim nothing is ahead.
+// The server's clock was a day ahead for a while, and is right again. The decisions of that time
+// are no verdict of the ticks since. The mark, or the line, is reported, and the ticks that no
+// other line covers are overdue. Inside the tolerance of a claim nothing is ahead.
 func TestAhead(t *testing.T) {
 	jumped := func(after float64) series.Line {
 		return with(line(series.VerdictMissed, after+day, after, after+day), func(l *series.Line) { l.Between, l.Reason = series.VerdictMissed, series.ReasonMisfire })
@@ -31,7 +31,7 @@ func TestAhead(t *testing.T) {
 		name    string
 		journal series.Journal
 		state   *series.Series
-		want    string // due, overdue, missed, unknown, once; then the first of the overdue, how many, and its state
+		want    string // due, overdue, missed, unknown, once; then the first overdue tick, the number of overdue ticks, and the state
 		faults  int
 	}{
 		{"the mark is in the future, without a line", journal(ran(10)), marked(60.001, day), "4 3 0 0 1; 20 3 undecided", 1},

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// daily is a journal of 1,000 lines over a day of ticks, one each second.
+// daily returns a journal of 1,000 lines over a day of ticks, one each second.
 func daily(specs ...string) series.Journal {
 	j := series.Journal{Key: "job", Lines: []series.Line{opening()}}
 	for _, text := range specs {

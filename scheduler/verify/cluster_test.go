@@ -46,9 +46,9 @@ func clusterJobs(changed bool) []scheduler.Job {
 	return jobs
 }
 
-// Three nodes run jobs of every policy on memory for ten minutes; they are
-// restarted one after the other with a changed spec, and all of them are away
-// for two minutes. Every journal holds while they run and in the end.
+// Three nodes run jobs of every policy on memory for ten minutes. They are restarted one after the
+// other with a changed spec, and all of them are away for two minutes. Every journal is sound while
+// they run and at the end.
 func TestClusterHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memlock.New(memlock.Options{})

@@ -7,18 +7,18 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A control is what the lines about changes have said so far.
+// A control is the state of the changes according to the lines read so far.
 type control struct {
 	known  bool  // a line was read
 	first  int64 // the number of the oldest change that has a line
-	change int64 // the number of the latest
+	change int64 // the number of the latest change
 	paused bool
-	covers *series.Line           // the last line, if it is what the end of a pause covers: its own line is next
-	seen   map[int64]*series.Line // by the number in the audit
+	covers *series.Line           // the last line if the end of a pause wrote it to cover ticks: the end's own line follows
+	seen   map[int64]*series.Line // by number in the audit
 }
 
-// controlled reads a line about a change by an operator, or about a pause that has reached
-// its end: it stands at the mark, and changes are numbered without gaps.
+// controlled reads a line about a change by an operator, or about a pause that has reached its end.
+// The line is at the mark, and changes are numbered without gaps.
 func (p *proof) controlled(l *series.Line) {
 	if l.From != l.To || p.marked && l.To != p.mark {
 		p.violate("I10", l.To, "a change is written at %s, while the mark was at %s", stamp(l.To), stamp(p.mark))
@@ -59,8 +59,8 @@ func (p *proof) controlled(l *series.Line) {
 	}
 }
 
-// steered checks that a line agrees with the changes before it: nothing is granted in a
-// pause, and no tick is paused without one.
+// steered checks that a line agrees with the changes before it: nothing is granted in a pause, and
+// no tick is paused without one.
 func (p *proof) steered(l *series.Line) {
 	if !p.control.known {
 		return
@@ -79,8 +79,8 @@ func (p *proof) steered(l *series.Line) {
 	}
 }
 
-// covered checks that what the end of a pause covers was followed by its own line, which is
-// written in the same step.
+// covered checks that a line which covers ticks at the end of a pause is followed by the line of
+// that end, which is written in the same step.
 func (p *proof) covered() {
 	if l := p.control.covers; l != nil {
 		p.violate("I10", l.To, "paused up to the end of a pause, and no line says that it ended")
@@ -88,11 +88,11 @@ func (p *proof) covered() {
 	p.control.covers = nil
 }
 
-// audited holds the lines about changes against the records of the audit, which was read
-// before the journal: each record has one line, and each line one record.
+// audited compares the lines about changes with the records of the audit, which was read before the
+// journal: each record has one line, and each line one record.
 func (p *proof) audited(job string) {
 	p.covered()
-	from, through := map[int]int64{}, map[int]int64{} // the numbers that are kept, by shard
+	from, through := map[int]int64{}, map[int]int64{} // the kept numbers, by shard
 	var own []*series.AuditRecord
 	for i := range p.options.Audit {
 		r := &p.options.Audit[i]
@@ -119,7 +119,7 @@ func (p *proof) audited(job string) {
 		}
 	}
 	if len(own) == 0 {
-		return // which shard has them is not known
+		return // the shard that has them is not known
 	}
 	shard := own[0].Shard
 	for number, l := range p.control.seen {
@@ -129,8 +129,9 @@ func (p *proof) audited(job string) {
 	}
 }
 
-// keeps reports whether the line of a record must be in the journal, of which older lines may be gone.
-// The number of the change says so where a line has one: the clock may have been put back.
+// keeps reports whether the line of a record must be in a journal whose older lines may be gone. If
+// a line has the number of the change, that number decides, because the clock may have been put
+// back.
 func (p *proof) keeps(r *series.AuditRecord) bool {
 	switch {
 	case p.report.Complete:
@@ -141,8 +142,8 @@ func (p *proof) keeps(r *series.AuditRecord) bool {
 	return r.At/1000 > p.written
 }
 
-// Gaps returns what is wrong with the numbers of an audit: in each shard they grow by one.
-// It begins with the oldest record that is kept.
+// Gaps returns the gaps in the numbers of an audit, which grow by one in each shard. It begins with
+// the oldest kept record.
 func Gaps(records []series.AuditRecord) (found []Violation) {
 	last := map[int]*series.AuditRecord{}
 	for i := range records {

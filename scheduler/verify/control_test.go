@@ -15,7 +15,7 @@ func TestGaps(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		records []series.AuditRecord
-		want    string // in the first violation; empty: there is none
+		want    string // part of the first violation; empty: there is none
 	}{
 		"nothing":                {},
 		"begins anywhere":        {records: []series.AuditRecord{record(0, 7), record(0, 8)}},
@@ -69,7 +69,8 @@ func TestChangesAreHeldToTheAudit(t *testing.T) {
 	}
 }
 
-// A change in the middle has lost its line, and there is no audit to hold the others to: their numbers have a gap.
+// A change in the middle has lost its line, and there is no audit to compare the others with: their
+// numbers have a gap.
 func TestChangeMissingInTheMiddle(t *testing.T) {
 	s := opened()
 	pause(s)
@@ -88,8 +89,9 @@ func TestChangeMissingInTheMiddle(t *testing.T) {
 	}
 }
 
-// Older lines of a journal are gone, that of a change among them, and the store's clock was put back after that change. Its record
-// is older by its number, though younger by its clock, and wants no line.
+// Older lines of a journal are gone, including the line of a change, and the store's clock was put
+// back after that change. The record of the change is older by its number, though younger by its
+// clock, and needs no line.
 func TestAuditAfterABackwardStep(t *testing.T) {
 	s := opened()
 	pause(s)

@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A grant may be written 20 ms before its instant, since it carries the wait; every
-// other verdict not a millisecond, whether it moves the mark or not.
+// A grant may be written up to 20 ms before its instant, because it carries the wait. No other line
+// may be early by a millisecond, whether it moves the mark or not.
 func TestEarlyToTheMillisecond(t *testing.T) {
 	waits := line(series.VerdictWaiting, 20, 10, 20)
 	ended := word(series.VerdictEnded, 19.9, granted(10), "ok")

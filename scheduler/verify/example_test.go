@@ -30,7 +30,7 @@ func ExampleJob() {
 	// I4 2026-01-05T00:00:20.000Z: 2 ticks of spec "0/5 * * * * ?" after 2026-01-05T00:00:05.000Z have no verdict
 }
 
-// A judge says of each tick what became of it.
+// A judge returns the state of each tick.
 func ExampleJudge() {
 	start := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	at := func(seconds int) int64 { return start.Add(time.Duration(seconds) * time.Second).UnixMilli() }

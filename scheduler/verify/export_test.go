@@ -1,4 +1,4 @@
 package verify
 
-// Looks is how many ticks were looked at one by one.
+// Looks returns the number of ticks that were examined one by one.
 func (j *Judge) Looks() int { return j.p.work }

@@ -6,36 +6,36 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A TickState is how a tick stands, in a word.
+// A TickState is the state of a tick in a word.
 type TickState string
 
-// The states of a tick.
+// States of a tick.
 const (
-	TickRan        TickState = "ran"        // its last attempt has ended ok
-	TickFailed     TickState = "failed"     // its last attempt has ended otherwise
+	TickRan        TickState = "ran"        // its last attempt ended ok
+	TickFailed     TickState = "failed"     // its last attempt ended with another outcome
 	TickRunning    TickState = "running"    // an attempt is alive
-	TickWaiting    TickState = "waiting"    // for the end of a run or of a pause, or for a node that starts it, takes it over or settles it
+	TickWaiting    TickState = "waiting"    // it waits for the end of a run or of a pause, or for a node that starts it, takes it over or settles it
 	TickSkipped    TickState = "skipped"    // an earlier run was alive, or its function found nothing to do
-	TickSuperseded TickState = "superseded" // it waited, and a later tick took its place
+	TickSuperseded TickState = "superseded" // it waited, and a later tick replaced it
 	TickMissed     TickState = "missed"     // it could not start in time, or fell into an interruption
 	TickPaused     TickState = "paused"
 	TickLost       TickState = "lost"        // its node died, and no other node runs it
-	TickPassedOver TickState = "passed over" // by a node whose spec does not name it
-	TickOverdue    TickState = "overdue"     // no node has decided it in time, or it was left and no node has seen to it in time
-	TickUndecided  TickState = "undecided"   // it is due, and its time is not over
+	TickPassedOver TickState = "passed over" // a node whose spec does not have it passed it
+	TickOverdue    TickState = "overdue"     // no node has decided it in time, or it was left and no node has handled it in time
+	TickUndecided  TickState = "undecided"   // it is due, and its deadline has not passed
 	TickFuture     TickState = "future"
 	NotATick       TickState = "not a tick"
 	TickNotKnown   TickState = "not known"
 )
 
-// A Judge says of each tick of a job how it stands, by the same rules and with the same grace by
+// A Judge returns the state of each tick of a job, by the same rules and with the same grace by
 // which [Job] counts it.
 type Judge struct {
 	p     *proof
 	lines []series.Line
 }
 
-// NewJudge reads a journal as [Job] does. Options.Since does not bind the judge.
+// NewJudge reads a journal as [Job] does. Options.Since does not affect Tick.
 func NewJudge(j series.Journal, o Options) *Judge {
 	p := newProof(j, o)
 	for i := range j.Lines {
@@ -47,11 +47,11 @@ func NewJudge(j series.Journal, o Options) *Judge {
 	return &Judge{p, j.Lines}
 }
 
-// Report is what [Job] returns.
+// Report returns the result of [Job].
 func (j *Judge) Report() Report { return j.p.report }
 
-// Tick returns how a tick stands, and the line that gave it its verdict together with other
-// ticks, or without a grant; nil: there is none.
+// Tick returns the state of a tick, and the line that gave it its verdict without a grant, or
+// together with other ticks; nil if there is none.
 func (j *Judge) Tick(tick time.Time) (TickState, *series.Line) {
 	ms, p := tick.UnixMilli(), j.p
 	r := p.runs[ms]
@@ -77,8 +77,8 @@ func (j *Judge) Tick(tick time.Time) (TickState, *series.Line) {
 	return TickNotKnown, nil
 }
 
-// covered returns the line that decided a tick which was not granted, and its verdict; nil: there
-// is none. The first line that passed a tick decided it, as the counts have it.
+// covered returns the line that decided a tick which was not granted, and its verdict; nil if there
+// is none. The first line that passed a tick decided it, as in the counts.
 func (j *Judge) covered(ms int64) (*series.Line, TickState) {
 	p := j.p
 	for i := range j.lines {
@@ -107,7 +107,7 @@ func (j *Judge) covered(ms int64) (*series.Line, TickState) {
 	return nil, ""
 }
 
-// verdictWord is the word for a verdict that a line gives without a grant.
+// verdictWord returns the state of a tick with a verdict that a line gives without a grant.
 func verdictWord(v series.Verdict) TickState {
 	switch v {
 	case series.VerdictSkipped:
@@ -120,7 +120,7 @@ func verdictWord(v series.Verdict) TickState {
 	return TickNotKnown
 }
 
-// word is the word for what became of a tick that was granted or waits.
+// word returns the state of a tick that was granted or waits.
 func (r *run) word() TickState {
 	switch {
 	case r.state == done && r.outcome == series.OutcomeSkipped:
@@ -153,7 +153,7 @@ func (s state) word() TickState {
 	return TickNotKnown
 }
 
-// due reports whether a revision that was in force at an instant names it.
+// due reports whether a revision that was in force at an instant has it as a tick.
 func (rs *revisions) due(ms int64) bool {
 	for _, r := range rs.all {
 		if r.First < ms && ms <= r.until && r.names(ms) {
@@ -163,7 +163,7 @@ func (rs *revisions) due(ms int64) bool {
 	return false
 }
 
-// undecidedTick judges a tick that the mark has not passed, and that is due.
+// undecidedTick judges a tick that is due and that the mark has not passed.
 func (p *proof) undecidedTick(ms int64) TickState {
 	if s := p.options.State; s != nil && s.PausedAt(ms) {
 		return TickPaused
@@ -187,13 +187,12 @@ func (p *proof) judge(r *revision, ms int64) TickState {
 	return TickOverdue
 }
 
-// deadline is when the time of a tick is over.
+// deadline returns the deadline of a tick.
 func (r *revision) deadline(ms int64) int64 {
 	return ms + r.policies.Within(r.schedule.Interval(ms)).Milliseconds()
 }
 
-// waits reports whether a tick after the mark waits for a run that is alive: one of
-// a backlog, which runs in order, or one that was due before the run was granted.
-// Every other tick has its verdict as soon as it is asked for. Between two runs of a
-// backlog nothing is alive for a moment.
+// waits reports whether a tick after the mark waits for a run that is alive: a tick of a backlog,
+// which runs in order, or a tick that was due before the run was granted. Every other tick gets its
+// verdict as soon as it is claimed. Between two runs of a backlog, no run is alive for a moment.
 func (p *proof) waits(r *revision, tick int64) bool { return tick < p.waitsBefore(r) }

@@ -14,9 +14,9 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// Every reader says the same of each tick of a random history: what is counted, by arithmetic and
-// by lines, what is listed as overdue, what the judge says, what is explained, and what is listed
-// as runs. So they do when the journal was cut, up to where that begins.
+// All readers agree on each tick of a random history: the counts, by arithmetic and by lines, the
+// list of overdue ticks, the judge, the explanations, and the list of runs. They also agree if the
+// journal was cut, back to its beginning.
 func TestReadersAgree(t *testing.T) {
 	for name, specs := range map[string][]string{
 		"even":      {everyTen},
@@ -43,7 +43,7 @@ func TestReadersAgree(t *testing.T) {
 	}
 }
 
-// agree compares the readers of one journal. It returns what is overdue.
+// agree compares the readers of one journal. It returns the overdue ticks.
 func agree(t *rapid.T, j series.Journal, s series.Series, audit []series.AuditRecord) []verify.Overdue {
 	judge := verify.NewJudge(j, verify.Options{State: &s, Audit: audit})
 	r := judge.Report()
@@ -125,7 +125,7 @@ func agree(t *rapid.T, j series.Journal, s series.Series, audit []series.AuditRe
 	return r.Late
 }
 
-// runState is the word of a list of runs for a state of a tick.
+// runState returns the state of a run in lists for a state of a tick.
 func runState(s verify.TickState) ops.State {
 	switch s {
 	case why.Ran:
@@ -145,7 +145,7 @@ func sum(m map[string]int) (n int) {
 	return n
 }
 
-// What an outage costs the judge does not follow from how long it is.
+// The cost of judging an outage does not depend on its length.
 func TestOverdueByArithmetic(t *testing.T) {
 	for _, c := range []struct {
 		spec, policies string
@@ -173,8 +173,8 @@ func TestOverdueByArithmetic(t *testing.T) {
 	}
 }
 
-// A run that is over in a pause waits for the end of that, and is run again then. It is overdue
-// once it was left for longer than the grace after it.
+// A run that is over in a pause waits for the end of the pause, and then runs again. It is overdue
+// once it was left for longer than the grace after that.
 func TestLeftInAPause(t *testing.T) {
 	p := policy{rerun: true, deadline: time.Hour}
 	for _, how := range []string{"given back", "died"} {

@@ -4,8 +4,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// moved reads a line that moved the mark: the verdict of To, and of every tick
-// that it passed.
+// moved reads a line that moved the mark: the verdict of To, and of every tick that it passed.
 func (p *proof) moved(l *series.Line) {
 	p.marked = true
 	p.seen(l.From)
@@ -24,8 +23,8 @@ func (p *proof) moved(l *series.Line) {
 	}
 }
 
-// explain holds a line against the spec of its revision, which it returns if it
-// is known. A resume has none.
+// explain compares a line with the spec of its revision, and returns the revision if it is known.
+// The line of a resume has none.
 func (p *proof) explain(l *series.Line) *revision {
 	if resumed(l) {
 		return nil
@@ -43,22 +42,23 @@ func (p *proof) explain(l *series.Line) *revision {
 	return r
 }
 
-// resumed reports whether a line was written by the end of a pause, which covers
-// all revisions up to its instant.
+// resumed reports whether the end of a pause wrote the line, which covers all revisions up to its
+// instant.
 func resumed(l *series.Line) bool {
 	return l.Verdict == series.VerdictPaused && l.Revision == "" && l.From < l.To
 }
 
-// beforePause reports whether a line was written by the step that made a pause, for ticks that were due before.
+// beforePause reports whether the step that made a pause wrote the line, for ticks that were due
+// before.
 func beforePause(l *series.Line) bool {
 	return l.Verdict == series.VerdictMissed && l.Reason == series.ReasonMisfire && l.From < l.To && l.Node == ""
 }
 
-// lapsed reports whether a line was written by a step after the end of a pause that had one:
-// what was left then is judged by that step.
+// lapsed reports whether a step after the scheduled end of a pause wrote the line: this step also
+// decides the runs that were left then.
 func lapsed(l *series.Line) bool { return resumed(l) && l.To < l.At }
 
-// follow checks that a line begins where the mark stood.
+// follow checks that a line begins at the mark.
 func (p *proof) follow(l *series.Line) {
 	switch {
 	case l.From < p.mark:
@@ -71,7 +71,7 @@ func (p *proof) follow(l *series.Line) {
 	}
 }
 
-// between checks that the verdict of the ticks between is one the line can give.
+// between checks that the line can give the verdict of the ticks between.
 func (p *proof) between(l *series.Line) {
 	switch l.Between {
 	case "", series.VerdictMissed:
@@ -84,7 +84,7 @@ func (p *proof) between(l *series.Line) {
 	p.violate("I4", l.To, "%s cannot leave the ticks before it %q", l.Verdict, l.Between)
 }
 
-// decide takes the verdict of To.
+// decide reads the verdict of To.
 func (p *proof) decide(l *series.Line) {
 	switch l.Verdict {
 	case series.VerdictRan:
@@ -100,15 +100,15 @@ func (p *proof) decide(l *series.Line) {
 	}
 }
 
-// blocked checks that a run stood in the way of a tick that gave way to one.
+// blocked checks that a run blocked a tick that was skipped, or waits, because of one.
 func (p *proof) blocked(l *series.Line) {
 	if p.whole && p.states[open] == 0 {
 		p.violate("I4", l.To, "%s, but no run was open", l.Verdict)
 	}
 }
 
-// account counts what a line decided, but To of a grant: that is counted when
-// the last word on it has been read.
+// account counts the ticks that a line decided, except To of a grant, which is counted after its
+// last line has been read.
 func (p *proof) account(l *series.Line, r *revision) {
 	after, through := max(l.From, p.high, p.after), min(l.To, p.through)
 	if after >= through || p.isAhead(l) {
@@ -124,7 +124,7 @@ func (p *proof) account(l *series.Line, r *revision) {
 	p.others(l, r, after, through)
 }
 
-// betweenOf is the verdict of the ticks that a line passed. Without one they are
+// betweenOf returns the verdict of the ticks that a line passed. Without a verdict they are
 // undecided.
 func betweenOf(l *series.Line) (v series.Verdict, reason string) {
 	if l.Between == l.Verdict {
@@ -147,8 +147,8 @@ func (p *proof) add(v series.Verdict, reason string, n int) {
 	}
 }
 
-// common accounts for ticks of other revisions in a range that the spec of the line names too,
-// and that were due before it was in force: they have the verdict of its own ticks there.
+// common counts ticks of other revisions in a range that the spec of the line has too and that were
+// due before it was in force. They get the verdict of the spec's own ticks in the range.
 func (p *proof) common(l *series.Line, r *revision, after, through int64) {
 	n := p.union(within(after, through, inForce), func(ms int64) bool { return !r.names(ms) })
 	if n > 0 && l.Between == "" {
@@ -158,8 +158,8 @@ func (p *proof) common(l *series.Line, r *revision, after, through int64) {
 	p.add(v, reason, n)
 }
 
-// others counts the ticks of other revisions in a range: a pause covers them,
-// anything else passes over them.
+// others counts the ticks of other revisions in a range: a pause covers them, and any other line
+// passes over them.
 func (p *proof) others(l *series.Line, r *revision, after, through int64) {
 	if len(p.revisions.all) == 1 && p.revisions.all[0] == r {
 		return

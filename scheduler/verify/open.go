@@ -8,9 +8,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// unsettled checks that nothing was left that a claim settles, or runs, before
-// it moves the mark: grants that never started, and ticks that wait for nothing.
-// While a run is open they may have to wait for its end.
+// unsettled checks that no run was left that a claim must settle or start before it moves the mark:
+// grants that never started, and ticks that wait for nothing. While a run is open they may have to
+// wait for its end.
 func (p *proof) unsettled(l *series.Line) {
 	idleWait := p.whole
 	if p.states[open] > 0 || p.states[unstarted] == 0 && (p.states[waiting] == 0 || !idleWait) {
@@ -25,7 +25,7 @@ func (p *proof) unsettled(l *series.Line) {
 	}
 }
 
-// forget leaves all runs that have no end without one.
+// forget sets all runs without an end to forgotten.
 func (p *proof) forget() {
 	for _, r := range p.runs {
 		if r.state == open || r.state == waiting || r.state == unstarted {
@@ -34,7 +34,7 @@ func (p *proof) forget() {
 	}
 }
 
-// tally counts the ticks that were granted or wait, by the last word on each.
+// tally counts the ticks that were granted or wait, by their last states.
 func (p *proof) tally() {
 	for tick, r := range p.runs {
 		if p.counted(tick) {
@@ -83,7 +83,7 @@ func (p *proof) classify(r *run) {
 	}
 }
 
-// failures are the outcomes of a run that did not do its work.
+// failures are the outcomes of runs that did not do their work.
 var failures = map[string]bool{series.OutcomeFailed: true, series.OutcomePanic: true, series.OutcomeTimeout: true, series.OutcomeLost: true}
 
 func total(m map[string]int) (n int) {

@@ -2,13 +2,14 @@ package verify
 
 import "time"
 
-// settled is how long after a tick nodes that live have decided it: they claim it at once, or a moment later.
+// settled is the time after a tick within which live nodes have decided it: they claim it at once
+// or a moment later.
 const settled = 2 * time.Second
 
-// Outage returns the latest tick that was due before now, and that no node has decided though none of
-// them waits for a run, and the name of the revision that it is a tick of. A tick counts as due once its jitter
-// is over. In a pause there is none, and none while a run is alive: its node lives. Nor is there one of a job
-// whose ticks crontabs ask for. A zero time: there is none.
+// Outage returns the latest tick that was due before now and is undecided although it does not wait
+// for a run, and the name of its revision. A tick counts as due once its jitter is over. Outage
+// returns the zero time if there is no such tick: in a pause, while a run is alive, because then its
+// node is alive too, and for a job whose ticks commands in crontabs claim.
 func (j *Judge) Outage() (tick time.Time, revision string) {
 	p := j.p
 	r, s := p.revisions.last, p.options.State

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// What was due before an instant and is undecided: the latest such tick is the end of an outage, if
-// nodes that live had the time to decide it, and none of them runs the job.
+// The latest tick that was due before an instant and is undecided is the end of an outage, if live
+// nodes had the time to decide it, and none of them runs the job.
 func TestOutage(t *testing.T) {
 	const hourly = "0 0 * * * *"
 	none := -1.0

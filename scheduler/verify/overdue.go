@@ -10,23 +10,23 @@ import (
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
-// DefaultGrace is how long after its deadline a tick may be without a verdict, so
-// that nodes which return, or answer late, can give it one.
+// DefaultGrace is how long after its deadline a tick may be without a verdict, so that nodes that
+// return or answer late can still decide it.
 const DefaultGrace = 10 * time.Second
 
-// An Overdue is what no node has seen to in time: ticks after the mark without a
-// verdict, or a tick whose run, or wait, is over and was left.
+// An Overdue has ticks that no node has handled in time: ticks after the mark without a verdict, or
+// a tick whose run or wait is over and was left.
 type Overdue struct {
 	Tick  time.Time `json:"tick"`           // the tick, or the first of several
 	Last  time.Time `json:"last,omitzero"`  // the last of several
-	Ticks int       `json:"ticks"`          // how many there are
-	Since time.Time `json:"since"`          // when the first one's time was over
+	Ticks int       `json:"ticks"`          // number of ticks
+	Since time.Time `json:"since"`          // the deadline of the first one
 	State string    `json:"state"`          // undecided, open, waiting, unstarted or interrupted
-	Node  string    `json:"node,omitempty"` // which has, or had, the run
+	Node  string    `json:"node,omitempty"` // the node that has, or had, the run
 	Fence int64     `json:"fence,omitempty"`
 }
 
-// grace is that of the options, in milliseconds.
+// grace returns the grace of the options, in milliseconds.
 func (p *proof) grace() int64 {
 	if p.options.Grace > 0 {
 		return p.options.Grace.Milliseconds()
@@ -34,7 +34,7 @@ func (p *proof) grace() int64 {
 	return DefaultGrace.Milliseconds()
 }
 
-// late accounts for what the mark has not passed, and for runs that were left.
+// late judges the ticks that the mark has not passed, and the runs that were left.
 func (p *proof) late() {
 	p.passed = p.decided()
 	mark := p.passed
@@ -51,14 +51,14 @@ func (p *proof) late() {
 		if s.Pause.Until == 0 {
 			return
 		}
-		mark = max(mark, s.Pause.Until) // what is due later is judged as ever
+		mark = max(mark, s.Pause.Until) // ticks due later are judged as usual
 	}
 	p.undecided(mark)
 }
 
-// undecided counts the ticks after the mark that are past their deadline: some wait
-// for a run that is alive, the others are overdue. What one revision alone has is counted by
-// arithmetic, however much it is.
+// undecided counts the ticks after the mark that are past their deadline: some wait for a run that
+// is alive, the others are overdue. Ranges in which one revision alone is in force are counted by
+// arithmetic, so their length does not matter.
 func (p *proof) undecided(mark int64) {
 	var found Overdue
 	p.segments(within(max(mark, p.after), p.through, inForce), func(after, through int64, active []*revision) {
@@ -80,7 +80,7 @@ func (p *proof) undecided(mark int64) {
 	}
 }
 
-// addLate counts one tick, if it is past its deadline.
+// addLate counts one tick if it is past its deadline.
 func (p *proof) addLate(r *revision, ms int64, found *Overdue) {
 	switch p.judge(r, ms) {
 	case TickWaiting:
@@ -118,15 +118,15 @@ func (p *proof) lateOf(r *revision, after, through int64, found *Overdue) {
 	found.add(first, last, n, r.deadline(first))
 }
 
-// over finds the ticks after one instant and not after another whose deadline was before a
-// third: those up to the one that is returned, but for some. Where the deadline follows from
-// the interval, a tick before a long gap has more time than later ones. A gap that can matter
-// is a tenth of the time since at least, so it is found with a few looks, however long ago that was.
+// over finds the ticks in (after, through] whose deadline was before the instant before: all ticks
+// up to upTo, except those in but. If the deadline is derived from the interval, a tick before a
+// long gap has a later deadline than ticks after it. A relevant gap is at least a tenth of the time
+// since then, so few lookups find it, however long ago it was.
 func (p *proof) over(r *revision, after, through, before int64) (upTo int64, but map[int64]bool) {
 	but = map[int64]bool{}
 	least := r.policies.Within(time.Second).Milliseconds()
 	upTo = max(after, min(through, before-least-1))
-	if r.policies.Within(time.Minute) == r.policies.Within(time.Second) { // it does not follow from the interval
+	if r.policies.Within(time.Minute) == r.policies.Within(time.Second) { // it is not derived from the interval
 		return upTo, but
 	}
 	jitter := r.policies.Jitter.Milliseconds()
@@ -143,7 +143,7 @@ func (p *proof) over(r *revision, after, through, before int64) (upTo int64, but
 	return upTo, but
 }
 
-// countIn counts the instants after one and not after another.
+// countIn counts the instants in (after, through].
 func countIn(all map[int64]bool, after, through int64) (n int) {
 	for ms := range all {
 		if after < ms && ms <= through {
@@ -153,7 +153,7 @@ func countIn(all map[int64]bool, after, through int64) (n int) {
 	return n
 }
 
-// add counts n more ticks, from the first to the last. Since is the deadline of the first of all.
+// add adds n ticks from first to last. Since becomes the deadline of the first tick of all.
 func (o *Overdue) add(first, last int64, n int, deadline int64) {
 	at, to := time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC()
 	if o.Ticks == 0 || at.Before(o.Tick) {
@@ -167,7 +167,7 @@ func (o *Overdue) add(first, last int64, n int, deadline int64) {
 	}
 }
 
-// waitsBefore is the instant before which undecided ticks wait for a run that is alive.
+// waitsBefore returns the instant before which undecided ticks wait for a run that is alive.
 func (p *proof) waitsBefore(r *revision) int64 {
 	alive, granted := p.alive()
 	switch {
@@ -180,9 +180,9 @@ func (p *proof) waitsBefore(r *revision) int64 {
 	return math.MinInt64 + 1
 }
 
-// alive reports whether a run is alive, and when the latest of them was granted. The
-// store says; without its answer a run without an end is taken for alive. No tick waits
-// for a run that was granted beyond the store's clock.
+// alive reports whether a run is alive, and when the latest of these was granted. It uses the state
+// of the store; without it, a run without an end counts as alive. No tick waits for a run that was
+// granted in the future of the store's clock.
 func (p *proof) alive() (alive bool, granted int64) {
 	if s := p.options.State; s != nil {
 		for i := range s.Runs {
@@ -200,9 +200,9 @@ func (p *proof) alive() (alive bool, granted int64) {
 	return alive, granted
 }
 
-// left judges the runs that the store has as not settled. One that is over waits for a node that
-// starts it, takes it over or settles it, and is overdue once it was left for longer than the
-// grace. In a pause it waits for the end of that: what becomes of it is decided then.
+// left judges the unsettled runs of the store. A run that is over waits for a node that starts it,
+// takes it over or settles it, and is overdue once it was left for longer than the grace. In a
+// pause it waits for the end of the pause, when it is decided.
 func (p *proof) left(s *series.Series) {
 	p.open = map[int64]state{}
 	alive, _ := p.alive()
@@ -240,7 +240,7 @@ func (p *proof) left(s *series.Series) {
 	}
 }
 
-// lastLease is the latest deadline of the runs of a series.
+// lastLease returns the latest deadline of the runs of a series.
 func (p *proof) lastLease(s *series.Series) (until int64) {
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.State == series.RunOpen {
@@ -250,8 +250,8 @@ func (p *proof) lastLease(s *series.Series) (until int64) {
 	return until
 }
 
-// leave sets what became of a run that was left. A tick from before the proof, or from before
-// what was asked for, is not counted, unless it is overdue: Late names it, and the counts say the same.
+// leave sets the state of a run that was left. A tick from before the proof, or from before
+// Options.Since, is only counted if it is overdue, so that the counts agree with Late.
 func (p *proof) leave(r *series.Run, to state) {
 	p.open[r.Number] = to
 	known := p.runs[r.Number]
@@ -263,12 +263,11 @@ func (p *proof) leave(r *series.Run, to state) {
 	}
 }
 
-// maxTicks bounds the work on one job: a journal, or a spec's first sighting, that
-// was tampered with names any year.
+// maxTicks bounds the work on one job, because a journal that was tampered with, or the first
+// sighting of a spec in it, may name any year.
 const maxTicks = 10_000_000
 
-// spend takes one from the ticks that may be looked at, and reports whether there
-// was one left.
+// spend takes one from the number of ticks that may be examined, and reports whether one was left.
 func (p *proof) spend() bool {
 	if p.work++; p.work > maxTicks {
 		p.exhaust()
@@ -276,7 +275,7 @@ func (p *proof) spend() bool {
 	return !p.spent
 }
 
-// exhaust ends the counting.
+// exhaust stops the counting.
 func (p *proof) exhaust() {
 	if !p.spent {
 		p.spent = true
@@ -284,11 +283,11 @@ func (p *proof) exhaust() {
 	}
 }
 
-// retire finds out until when each revision is in force: the one used latest is now,
-// another was until its last use, or until a later one was seen first, if that came
-// after. Ticks of a stop belong to the spec from before it. Where nodes live, the
-// latest revision of a node that lives counts: that of one that is gone, as after a
-// deployment that was taken back, is not in force.
+// retire sets until when each revision is in force: the one used last until now, and any other one
+// until its last use, or until a later one was first seen if that was later. Ticks of a time
+// without nodes belong to the spec before it. If there are live nodes, the latest revision of a
+// live node counts: the revision of a node that is gone, as after a deployment that was rolled
+// back, is not in force.
 func (rs *revisions) retire(alive func(node string) bool) {
 	current := rs.current(alive)
 	rs.last = current
@@ -305,7 +304,7 @@ func (rs *revisions) retire(alive func(node string) bool) {
 	}
 }
 
-// current is the revision in force, nil if there is none.
+// current returns the revision in force, or nil if there is none.
 func (rs *revisions) current(alive func(node string) bool) (latest *revision) {
 	var living *revision
 	for _, r := range rs.all {
@@ -322,10 +321,10 @@ func (rs *revisions) current(alive func(node string) bool) (latest *revision) {
 	return latest
 }
 
-// crontab reports whether crontabs ask for the ticks, and no node does.
+// crontab reports whether commands in crontabs claim the ticks, and no node does.
 func (rs *revisions) crontab() bool { return rs.last != nil && rs.last.policies.Crontab }
 
-// named reports whether one of some revisions names an instant.
+// named reports whether one of the revisions has an instant as a tick.
 func named(all []*revision, ms int64) bool {
 	return slices.ContainsFunc(all, func(r *revision) bool { return r.names(ms) })
 }

@@ -15,8 +15,8 @@ func hasPolicies(j series.Journal, text string) series.Journal {
 	return j
 }
 
-// A tick is overdue when the store's clock is past its deadline and the grace, to the
-// millisecond, whether nodes live or not, and with no line at all.
+// A tick is overdue when the store's clock is past its deadline and the grace, to the millisecond,
+// with or without live nodes, and without any line.
 func TestOverdue(t *testing.T) {
 	one := series.Run{Number: at(10), State: series.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
 	long, late := one, one
@@ -32,7 +32,7 @@ func TestOverdue(t *testing.T) {
 		journal series.Journal
 		now     float64
 		state   *series.Series
-		want    string // overdue, waiting, running, lost, paused; then the first, how many, since when, and its state
+		want    string // overdue, waiting, running, lost, paused; then the first one, the number, since when, and its state
 	}{
 		{"nothing was due", journal(), 9.999, nil, "0 0 0 0 0"},
 		{"due and inside its deadline", journal(), 10, nil, "0 0 0 0 0"},
@@ -89,8 +89,8 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-// A run that was left is overdue however old its tick is: it is named, and the counts say the same
-// as the list, also where the journal does not reach back to it, or was not asked for so far. What
+// A run that was left is overdue, however old its tick is. It is named, and the counts agree with
+// the list, even if the journal does not reach back to it, or Options.Since is later. A run that
 // was left in a pause is lost with its tick, and counted with it.
 func TestLeftBeforeTheWindow(t *testing.T) {
 	left := series.Run{Number: at(10), State: series.RunOpen, Owner: "a/1", Fence: fence(10), Attempt: 1, Granted: at(10), Until: at(40)}
@@ -145,8 +145,8 @@ func pausedUntil(s *series.Series, seconds float64) *series.Series {
 	return paused(s)
 }
 
-// Without the state a run without an end is taken for alive. Of several the one that was granted last counts,
-// in whichever order they are kept.
+// Without the state a run without an end counts as alive. Of several runs the one that was granted
+// last counts, in any order.
 func TestTheLatestGrantCounts(t *testing.T) {
 	j := journal(granted(10), line(series.VerdictRan, 45, 10, 20))
 	for range 50 {
@@ -156,8 +156,7 @@ func TestTheLatestGrantCounts(t *testing.T) {
 	}
 }
 
-// Only the spec in force has overdue ticks, and a stop belongs to the spec from
-// before it.
+// Only the spec in force has overdue ticks, and an outage belongs to the spec before it.
 func TestSpecInForce(t *testing.T) {
 	const other = "5/10 * * * * *"
 	for _, c := range []struct {
@@ -165,7 +164,7 @@ func TestSpecInForce(t *testing.T) {
 		old, new series.RevisionUse
 		lines    []series.Line
 		alive    string
-		want     string // overdue, passed over, the first
+		want     string // overdue, passed over, the first one
 	}{
 		{"a deployment is over", sighting(everyTen, 0, 12), sighting(other, 12, 13), nil, "", "2 0 15"},
 		{"a line is a sighting", sighting(everyTen, 0, 19.9), sighting(other, 12, 13), []series.Line{with(line(series.VerdictMissed, 41, 10, 15), func(l *series.Line) { l.Revision = other })}, "", "1 0 25"},
@@ -191,8 +190,8 @@ func node(s series.RevisionUse, name string) series.RevisionUse {
 	return s
 }
 
-// A line that cannot be read is reported, what it may have decided is not known, and
-// all else is proven.
+// A line that cannot be read is reported, the ticks that it may have decided are unknown, and all
+// others are proven.
 func TestUnreadableLines(t *testing.T) {
 	bad := series.Line{Verdict: series.VerdictUnreadable, Error: `"\x00"`}
 	for _, c := range []struct {
@@ -224,7 +223,7 @@ func TestUnreadableLines(t *testing.T) {
 	}
 }
 
-// A begin that was forged does not make the work endless.
+// A forged beginning does not make the work endless.
 func TestForgedBeginIsBounded(t *testing.T) {
 	const every = "* * * * * *"
 	forged := journal()
@@ -242,8 +241,8 @@ func TestForgedBeginIsBounded(t *testing.T) {
 	}
 }
 
-// The opening of a series whose ticks crontabs ask for may be from right before the first tick, and no
-// other may.
+// The opening of a series whose ticks crontab commands claim may be from right before the first
+// tick; no other opening may.
 func TestBeginsBeforeItIsOpened(t *testing.T) {
 	for _, c := range []struct {
 		policies string

@@ -9,36 +9,36 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A proof is the state of reading one journal, line by line, as the store wrote it.
+// A proof is the state while one journal is read, line by line in the order of the store.
 type proof struct {
 	report    Report
 	options   Options
 	revisions revisions
-	accused   map[string]bool // revisions that were reported as unknown
+	accused   map[string]bool // unknown revisions that were reported
 
 	now            int64
 	after, through int64 // ticks in (after, through] are counted
-	begins         int64 // what was decided up to here is not known
+	begins         int64 // decisions up to here are not known
 
-	mark    int64           // the highest decided instant, as the lines have it
-	marked  bool            // a line said it
-	high    int64           // the highest counted instant; above the mark if that went back, below it after a line that is ahead
+	mark    int64           // the highest decided instant, according to the lines
+	marked  bool            // a line has set mark
+	high    int64           // the highest counted instant; above mark if the mark went back, below it after a line that is ahead
 	fence   int64           // the highest fence granted so far
-	latest  int64           // when something was written last
-	written int64           // when the first line was
-	lapsed  int64           // when the latest pause with an end was found to be over
-	passed  int64           // the highest decided instant, as the lines and the state have it
-	open    map[int64]state // how the ticks stand whose runs the store has as not settled
+	latest  int64           // when the latest record was written
+	written int64           // when the first line was written
+	lapsed  int64           // when the latest pause with an end was found to have ended
+	passed  int64           // the highest decided instant, according to the lines and the state
+	open    map[int64]state // the states of ticks with unsettled runs in the store
 	runs    map[int64]*run
-	states  [states]int // how many runs are in each state
+	states  [states]int // the number of runs in each state
 	control control
 	whole   bool // every open run has been seen
 
-	warned bool       // of a line that is ahead of the store's clock
+	warned bool       // a line that is ahead of the store's clock was reported
 	blind  bool       // a line that may have moved the mark could not be read
-	holes  [][2]int64 // after and through: what such lines may have decided
-	work   int        // how many ticks were looked at
-	spent  bool       // and no more may be
+	holes  [][2]int64 // after and through of the ranges that such lines may have decided
+	work   int        // number of ticks that were examined
+	spent  bool       // no more may be examined
 }
 
 func newProof(j series.Journal, o Options) *proof {
@@ -68,7 +68,7 @@ func newProof(j series.Journal, o Options) *proof {
 	return p
 }
 
-// specFaults reports specs that are not known: what was due by them cannot be computed.
+// specFaults reports specs that are not known: their due ticks cannot be computed.
 func (p *proof) specFaults(j *series.Journal) {
 	for _, text := range j.Faults {
 		p.fault("cannot be read: %s", text)
@@ -79,11 +79,11 @@ func (p *proof) specFaults(j *series.Journal) {
 		}
 	}
 	if s := p.options.State; s != nil && s.Mark != 0 && len(p.revisions.byName) == 0 {
-		p.fault("no spec is recorded: what was due cannot be computed")
+		p.fault("no spec is recorded: the due ticks cannot be computed")
 	}
 }
 
-// newest is the latest instant that a journal names.
+// newest returns the latest instant in a journal.
 func newest(j *series.Journal) (ms int64) {
 	for i := range j.Lines {
 		ms = max(ms, j.Lines[i].At, j.Lines[i].To)
@@ -94,9 +94,8 @@ func newest(j *series.Journal) (ms int64) {
 	return ms
 }
 
-// begins is where the proof begins: the mark before the first kept line that
-// moved it. Lines that only speak of single ticks show that nothing later than
-// they were written had been decided.
+// begins returns the beginning of the proof: the mark before the first kept line that moved it. A
+// line about a single tick proves that no tick after the time of the line had been decided.
 func (rs *revisions) begins(j *series.Journal, now int64, s *series.Series) int64 {
 	at := int64(math.MinInt64)
 	for i := range j.Lines {
@@ -117,17 +116,17 @@ func (rs *revisions) begins(j *series.Journal, now int64, s *series.Series) int6
 		at = max(at, l.At+series.Tolerance)
 	}
 	switch {
-	case at > math.MinInt64 && s != nil && s.Mark > 0: // and nothing later than the mark that the state has
+	case at > math.MinInt64 && s != nil && s.Mark > 0: // and no tick later than the mark of the state was decided
 		return min(s.Mark, at)
 	case at > math.MinInt64:
 		return at
-	case s != nil && s.Mark > 0: // without a line the mark shows what was decided
+	case s != nil && s.Mark > 0: // without lines the mark shows the decided ticks
 		return min(s.Mark, now)
 	}
 	return now
 }
 
-// read takes line i.
+// read reads line i.
 func (p *proof) read(i int, l *series.Line) {
 	if p.written == 0 {
 		p.written = l.At
@@ -160,14 +159,14 @@ func (p *proof) read(i int, l *series.Line) {
 	}
 }
 
-// past reports whether an opening may have an instant before it was written: right before a tick, if the job
-// has one tick only, or if crontabs ask for its ticks.
+// past reports whether an opening may have an instant before the time of its line: right before a
+// tick, if the job has only one tick or if commands in crontabs claim its ticks.
 func (rs *revisions) past(l *series.Line) bool {
 	r := rs.of(l)
 	return r != nil && r.schedule != nil && (r.policies.Crontab || !r.schedule.At().IsZero()) && r.names(l.To+1)
 }
 
-// opened reads an opening. Any but the first shows that the store forgot.
+// opened reads an opening. Any opening but the first proves that the store lost its data.
 func (p *proof) opened(i int, l *series.Line) {
 	switch {
 	case l.To < l.At && !p.revisions.past(l):
@@ -191,13 +190,12 @@ func (p *proof) opened(i int, l *series.Line) {
 	p.mark, p.high, p.whole, p.blind = l.To, max(p.high, l.To), true, false
 }
 
-// absent counts the ticks of (after, through], of any revision in force.
+// absent counts the ticks in (after, through] of all revisions in force.
 func (p *proof) absent(after, through int64) int {
 	return p.union(within(max(after, p.after), min(through, p.through), inForce), nil)
 }
 
-// unreadable passes over a line that cannot be read. It may have moved the mark, and
-// ended any run.
+// unreadable handles a line that cannot be read. It may have moved the mark, and ended any run.
 func (p *proof) unreadable(l *series.Line) {
 	p.fault("a line of the journal cannot be read: %s", l.Error)
 	p.blind, p.whole = true, false
@@ -208,7 +206,7 @@ func (p *proof) unreadable(l *series.Line) {
 	}
 }
 
-// seen closes the hole that lines which cannot be read have left before after.
+// seen closes the hole before after that unreadable lines have left.
 func (p *proof) seen(after int64) {
 	if p.blind && after > p.mark {
 		known := func(tick int64) bool { return p.runs[tick] != nil }
@@ -219,19 +217,19 @@ func (p *proof) seen(after int64) {
 	p.blind = false
 }
 
-// hidden reports whether a line that cannot be read may have decided a tick.
+// hidden reports whether an unreadable line may have decided a tick.
 func (p *proof) hidden(tick int64) bool {
 	return p.blind && tick > p.mark ||
 		slices.ContainsFunc(p.holes, func(h [2]int64) bool { return h[0] < tick && tick <= h[1] })
 }
 
-// fault reports what keeps the proof from reaching everything.
+// fault reports a fact that keeps the proof from being complete.
 func (p *proof) fault(format string, args ...any) {
 	p.report.Faults = append(p.report.Faults, fmt.Sprintf(format, args...))
 }
 
-// known returns the revision that a line names, or nil. One that was never
-// recorded, or that cannot be read, is reported once.
+// known returns the revision that a line names, or nil. A revision that was never recorded, or that
+// cannot be read, is reported once.
 func (p *proof) known(l *series.Line) *revision {
 	r := p.revisions.of(l)
 	if r != nil && r.schedule != nil {
@@ -249,10 +247,10 @@ func (p *proof) known(l *series.Line) *revision {
 	return nil
 }
 
-// counted reports whether a tick is one of those in question.
+// counted reports whether a tick is in the counted range.
 func (p *proof) counted(tick int64) bool { return p.after < tick && tick <= p.through }
 
-// violate reports a violation, unless it is older than what was asked for.
+// violate reports a violation, unless it is older than Options.Since.
 func (p *proof) violate(invariant string, tick int64, format string, args ...any) {
 	if !p.options.Since.IsZero() && tick < p.options.Since.UnixMilli() {
 		return

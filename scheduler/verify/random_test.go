@@ -14,7 +14,7 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A play is nodes that do what they may to one series, at random.
+// A play is a set of nodes that act on one series at random, within the rules.
 type play struct {
 	*store
 	policies []policy // one per spec in use
@@ -69,7 +69,7 @@ func (p *play) step(t *rapid.T) {
 
 func (p *play) claim(who policy, tick int64) {
 	if tick <= p.first(who.text()) {
-		return // nobody claims what was due before its spec was seen
+		return // no node claims ticks that were due before its spec was seen
 	}
 	g := p.ask(who, tick)
 	switch g.Kind {
@@ -111,15 +111,15 @@ func (p *play) renewAll() {
 	}
 }
 
-// never is a grace that nothing outlasts: nodes of a play do not claim in time.
+// never is a grace that is never exceeded: nodes of a play do not claim in time.
 const never = math.MaxInt64 / 2
 
 func (p *play) options() verify.Options {
 	return verify.Options{Audit: p.audit, Now: instant(max(p.now, p.state.Mark)), Grace: never, Exclusive: p.exclusive()}
 }
 
-// Whatever nodes do, what the rules wrote holds, and accounts for every tick up
-// to the mark; so does each end of the journal.
+// Whatever the nodes do, the journal that the rules wrote is sound, and accounts for every tick up
+// to the mark; so is each end of the journal.
 func TestRandomPlaysHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, everyTen)
@@ -142,7 +142,7 @@ func TestRandomPlaysHold(t *testing.T) {
 	})
 }
 
-// Nodes that disagree on the spec break nothing, whoever passes over whose ticks.
+// Nodes that disagree on the spec break nothing, whichever ticks they pass over.
 func TestRandomPlaysWithTwoSpecsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := draw(t, everyTen, "5/15 * * * * *")
@@ -152,8 +152,8 @@ func TestRandomPlaysWithTwoSpecsHold(t *testing.T) {
 	})
 }
 
-// The random tests are the same each time, and leave no files: what fails once fails
-// again. The flags -rapid.seed and -rapid.nofailfile say otherwise.
+// The random tests are the same each time, and leave no files, so that a failure can be repeated.
+// The flags -rapid.seed and -rapid.nofailfile change this.
 func init() {
 	for name, value := range map[string]string{"rapid.seed": "20260101", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
@@ -162,8 +162,7 @@ func init() {
 	}
 }
 
-// A mutation changes one line, or two, of a journal. It reports false if it
-// changed nothing that could matter.
+// A mutation changes one or two lines of a journal. It returns false if its change cannot matter.
 type mutation func(t *rapid.T, lines []series.Line, i int) ([]series.Line, bool)
 
 var mutations = map[string]mutation{
@@ -203,7 +202,7 @@ func shift(t *rapid.T) int64 {
 	return rapid.SampledFrom([]int64{-10_000, -1000, -1, 1, 1000, 10_000}).Draw(t, "shift")
 }
 
-// Whatever is done to a line, the report tells: a violation, or other counts.
+// Each change of a line changes the report: a violation, or other counts.
 func TestMutationsAreSeen(t *testing.T) {
 	for name, mutate := range mutations {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A tick that the specs before and after an edit name has a verdict in any case: without one
-// a violation says so. One that the new spec names alone was not due.
+// A tick in the specs before and after an edit has a verdict in any case; without one there is a
+// violation. A tick that only the new spec has was not due.
 func TestTickOfBothSpecs(t *testing.T) {
 	const twenty, ten = "0/20 * * * * *", "0/10 * * * * *"
 	for name, test := range map[string]struct {
@@ -38,8 +38,8 @@ func TestTickOfBothSpecs(t *testing.T) {
 	}
 }
 
-// A spec that was replaced and came back has no ticks of the time between: neither a line of it
-// has to give them a verdict, nor are they due without one.
+// A spec that was replaced and came back has no ticks of the time between: no line must give them a
+// verdict, and they are not due without one.
 func TestSpecComesBack(t *testing.T) {
 	s := opened()
 	s.run(policy{}, 10)

@@ -10,24 +10,24 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A revision is a use of a spec that nodes had, and when. What was recorded under several
-// names of one text and zone, as in another year or with another zone database, is
-// one revision: it is read with the zones of this process in any case. A spec that came back
-// is another one.
+// A revision is a period in which nodes used a spec. Uses of the same text and zone that were
+// recorded under several names, as in another year or with another zone database, are one revision,
+// because all of them are evaluated with the zones of this process. A spec that was replaced and
+// came back is another revision.
 type revision struct {
 	series.RevisionUse
 	schedule *spec.Schedule // nil: the spec cannot be read
-	fault    error          // why
+	fault    error          // why schedule is nil
 	used     int64          // the latest instant at which it is known to have been in use
 	until    int64          // the latest instant at which its ticks are due
 	policies policy.Record
 }
 
-// readRevision parses what was recorded of a revision.
+// readRevision parses the record of a revision.
 func readRevision(s series.RevisionUse) *revision {
 	r := &revision{RevisionUse: s, used: s.Last}
 	r.First = s.Since
-	r.policies, _ = policy.Parse(s.Policies) // what cannot be read is the default
+	r.policies, _ = policy.Parse(s.Policies) // an unreadable policy becomes the default
 	zone, err := time.LoadLocation(s.Zone)
 	if err != nil {
 		r.fault = err
@@ -37,31 +37,31 @@ func readRevision(s series.RevisionUse) *revision {
 	return r
 }
 
-// names reports whether ms is an instant of the spec.
+// names reports whether ms is a tick of the spec.
 func (r *revision) names(ms int64) bool { return r.schedule.NextMilli(ms-1) == ms }
 
-// count returns how many ticks of the revision are due after one instant and
-// not after another. Before it was in force it has none.
+// count returns the number of ticks of the revision in (after, through]. It has none before it was
+// in force.
 func (p *proof) count(r *revision, after, through int64) int {
 	after = max(after, r.First)
 	if after >= through || p.spent {
 		return 0
 	}
 	n := r.schedule.Count(after, through, maxTicks+1)
-	if n > maxTicks && r.schedule.Every() == 0 { // else it is a division
+	if n > maxTicks && r.schedule.Every() == 0 { // otherwise the count was a division
 		p.exhaust()
 	}
 	return n
 }
 
-// revisions are all that were seen of a job, by their names and by first sighting.
+// A revisions has all revisions that were seen of a job, by name and by first sighting.
 type revisions struct {
-	byName map[string][]*revision // the uses of one, by first sighting
-	all    []*revision            // that can be read
+	byName map[string][]*revision // the uses of a revision, by first sighting
+	all    []*revision            // those that can be read
 	last   *revision              // the one in force; nil: there is none
 }
 
-// readRevisions gathers the sightings. A line of a node is a sighting too.
+// readRevisions collects the sightings. A line of a node is a sighting too.
 func readRevisions(j *series.Journal) revisions {
 	rs := revisions{byName: make(map[string][]*revision, len(j.Revisions))}
 	type use struct {
@@ -96,8 +96,8 @@ func readRevisions(j *series.Journal) revisions {
 	return rs
 }
 
-// of returns the use of a revision that a line names: the one that was in force when the line
-// was written, or for ticks of a former spec when they were due. Nil: there is none.
+// of returns the use of a revision that a line names: the one that was in force when the line was
+// written or, for ticks of a former spec, when they were due. It returns nil if there is none.
 func (rs *revisions) of(l *series.Line) (use *revision) {
 	at := l.At
 	if l.Reason == series.ReasonRespecified {
@@ -111,8 +111,9 @@ func (rs *revisions) of(l *series.Line) (use *revision) {
 	return use
 }
 
-// TickOf returns the tick that a line gives its verdict, or the latest of several, in Unix ms. The end of a
-// pause is written up to an instant that need not be a tick; 0: there is none in it.
+// TickOf returns the tick to which a line gives its verdict, or the latest of several, in Unix
+// milliseconds. The line of the end of a pause covers ticks up to an instant that need not be a
+// tick; if there is no tick, TickOf returns 0.
 func TickOf(j *series.Journal, l *series.Line) (tick int64) {
 	if !resumed(l) {
 		return l.To
@@ -127,18 +128,18 @@ func TickOf(j *series.Journal, l *series.Line) (tick int64) {
 	return tick
 }
 
-// A span says which part of a revision's ticks counts: those of (after, through].
+// A span selects the ticks of a revision that count: those in (after, through].
 type span func(*revision) (after, through int64)
 
-// within is the span of (after, through] in which a revision was in use, up to
-// the instant that last gives.
+// within returns the span of (after, through] in which a revision was in use, up to the instant
+// that last returns.
 func within(after, through int64, last func(*revision) int64) span {
 	return func(r *revision) (int64, int64) { return max(after, r.First), min(through, last(r)) }
 }
 
 func inForce(r *revision) int64 { return r.until }
 
-// segments calls each for the stretches of time in which the same revisions are in their spans.
+// segments calls each for every period in which the same revisions are in their spans.
 func (p *proof) segments(in span, each func(after, through int64, active []*revision)) {
 	var cuts []int64
 	for _, r := range p.revisions.all {
@@ -161,8 +162,8 @@ func (p *proof) segments(in span, each func(after, through int64, active []*revi
 	}
 }
 
-// union counts the instants that any revision names in its span, each once, and
-// returns how many they are. Those that except reports are left out; nil: none.
+// union counts the instants that any revision has in its span, each once. It leaves out the
+// instants for which except returns true; except may be nil.
 func (p *proof) union(in span, except func(ms int64) bool) (n int) {
 	p.segments(in, func(after, through int64, active []*revision) {
 		if len(active) == 1 && except == nil {

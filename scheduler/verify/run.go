@@ -4,23 +4,23 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A state is what became of a tick that was granted or waits.
+// A state is the state of a tick that was granted or waits.
 type state uint8
 
 const (
-	unseen    state = iota // its earlier lines are gone: anything may follow
+	unseen    state = iota // its earlier lines are gone: any line may follow
 	open                   // granted; alive, or past its deadline
-	waiting                // decided to run after another
+	waiting                // decided to run after another tick
 	unstarted              // granted and never started
-	givenBack              // interrupted: may run again, or is done if the job is not to
+	givenBack              // interrupted: may run again, or is done if the job does not allow that
 	done
 	lost
 	missed
 	superseded
 	paused
 	forgotten // left without an end
-	overdue   // over, and left to itself for too long
-	states    // how many there are
+	overdue   // over, and left for too long
+	states    // the number of states
 )
 
 var stateNames = [states]string{"unseen", "open", "waiting", "unstarted", "interrupted", "done",
@@ -28,20 +28,20 @@ var stateNames = [states]string{"unseen", "open", "waiting", "unstarted", "inter
 
 func (s state) String() string { return stateNames[s] }
 
-// A run is a tick that was granted or waits, as the lines have it so far.
+// A run is a tick that was granted or waits, according to the lines read so far.
 type run struct {
 	tick    int64
 	state   state
-	attempt int // that count; one never started does not
+	attempt int // number of counted attempts; an attempt that never started does not count
 	fence   int64
-	granted int64 // when the latest attempt was, on the store's clock
+	granted int64 // when the latest attempt was granted, on the store's clock
 	node    string
 	outcome string
 	reason  string
-	again   bool // granted again without a right to it
+	again   bool // granted again without permission
 }
 
-// run returns the run of a tick, and makes one in the state unseen if there is none.
+// run returns the run of a tick. If there is none it makes one in the state unseen.
 func (p *proof) run(tick int64) (r *run, known bool) {
 	if r = p.runs[tick]; r != nil {
 		return r, true
@@ -61,7 +61,7 @@ func (p *proof) set(r *run, s state) {
 // start reads a first attempt.
 func (p *proof) start(l *series.Line) {
 	r, twice := p.run(l.To)
-	r.again = r.again || twice && r.state != waiting // that it is, follow has said
+	r.again = r.again || twice && r.state != waiting // follow has reported this already
 	if l.Attempt != 1 {
 		p.violate("I1", l.To, "begins with attempt %d", l.Attempt)
 	}
@@ -81,7 +81,7 @@ func (p *proof) overlapped(l *series.Line) {
 	}
 }
 
-// wait reads a tick that waits for the end of another.
+// wait reads a tick that waits for the end of another tick's run.
 func (p *proof) wait(l *series.Line) {
 	p.fences(l)
 	if r, twice := p.run(l.To); !twice {
@@ -90,7 +90,7 @@ func (p *proof) wait(l *series.Line) {
 	}
 }
 
-// grant takes an attempt, with its end if that is in the same line.
+// grant records an attempt, with its end if the same line has it.
 func (p *proof) grant(r *run, l *series.Line) {
 	p.fences(l)
 	r.fence, r.attempt, r.granted, r.node, r.outcome = l.Fence, l.Attempt, l.At, l.Node, ""
@@ -100,7 +100,7 @@ func (p *proof) grant(r *run, l *series.Line) {
 	}
 }
 
-// fences checks that the fence of a grant is above those of all before it.
+// fences checks that the fence of a grant is above all earlier fences.
 func (p *proof) fences(l *series.Line) {
 	if l.Fence <= p.fence {
 		p.violate("I2", l.To, "fence %d is not above %d, which was granted before", l.Fence, p.fence)
@@ -108,7 +108,7 @@ func (p *proof) fences(l *series.Line) {
 	p.fence = max(p.fence, l.Fence)
 }
 
-// finish takes the end of an attempt.
+// finish records the end of an attempt.
 func (p *proof) finish(r *run, outcome string) {
 	r.outcome = outcome
 	switch outcome {
@@ -124,7 +124,7 @@ func (p *proof) finish(r *run, outcome string) {
 	}
 }
 
-// tick counts something about a run, if its tick is in question.
+// tick increments n if the tick of the run is in the counted range.
 func (p *proof) tick(r *run, n *int) {
 	if p.counted(r.tick) {
 		*n++

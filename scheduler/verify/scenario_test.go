@@ -9,8 +9,7 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// Journals that the rules themselves wrote hold, and each tick is counted by
-// what became of it.
+// Journals that the rules themselves wrote are sound, and each tick is counted by its verdict.
 func TestWhatTheRulesWriteHolds(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -71,7 +70,7 @@ func counts(pairs ...any) map[string]int {
 	return m
 }
 
-// onlyCounts leaves out what the tables do not compare.
+// onlyCounts removes the fields that the tables do not compare.
 func onlyCounts(r verify.Report) verify.Report {
 	r.Job, r.Begins, r.Mark, r.Complete, r.TooEarly, r.Violations, r.Late = "", time.Time{}, time.Time{}, false, false, nil, nil
 	r.SeenOn, r.Seen = "", time.Time{}
@@ -134,7 +133,7 @@ func stillWaiting(s *store) {
 	s.ask(p, at(20))
 }
 
-// replace: the run that is told to end does not, and its lease is not renewed.
+// replace: a run that must end does not, and its lease is not renewed.
 func replace(s *store) {
 	p := policy{overlap: series.OverlapReplace, rerun: true}
 	s.now = at(10)
@@ -173,7 +172,7 @@ func tooLate(s *store) {
 	s.state.Claim(s.us(), &c, s)
 }
 
-// pause: ticks are spent by claims, and the rest is covered by the resume.
+// pause: claims decide ticks as paused, and the resume covers the rest.
 func pause(s *store) {
 	s.run(policy{}, 10)
 	s.change(series.ActionPause, 0)
@@ -187,7 +186,7 @@ func pause(s *store) {
 	s.run(policy{}, 70)
 }
 
-// pauseUntil: a tick up to the end is claimed after it, and no node knows of the end.
+// pauseUntil: a tick up to the end is claimed after it, and no node has seen the end.
 func pauseUntil(s *store) {
 	s.run(policy{}, 10)
 	s.change(series.ActionPause, at(55))
@@ -199,7 +198,7 @@ func pauseUntil(s *store) {
 	s.run(policy{}, 70)
 }
 
-// pauseOutage: misfire counts what was due after the end alone.
+// pauseOutage: misfire counts only ticks that were due after the end.
 func pauseOutage(s *store) {
 	s.run(policy{}, 10)
 	s.change(series.ActionPause, at(45))
@@ -314,13 +313,13 @@ func insideGrace(s *store) {
 	s.open(everyTen)
 }
 
-// mixed: half of the nodes have another spec, and one of its ticks is passed.
+// mixed: half of the nodes have another spec, and one of its ticks is passed over.
 func mixed(s *store) {
 	other := policy{spec: "5/10 * * * * *"}
 	s.open(other.spec)
 	for seconds := 5.0; seconds <= 40; seconds += 5 {
 		switch {
-		case seconds == 25: // nobody with this spec is awake
+		case seconds == 25: // no node with this spec is awake
 		case int(seconds)%10 == 0:
 			s.run(policy{}, seconds)
 		default:

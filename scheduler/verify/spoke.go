@@ -5,7 +5,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// spoke reads a line that speaks of one tick that was decided before.
+// spoke reads a line about one tick that was decided before.
 func (p *proof) spoke(l *series.Line) {
 	if p.runs[l.To] == nil && (p.report.Complete || l.To > p.begins) && !p.hidden(l.To) {
 		p.violate("I1", l.To, "%s, but the tick was never granted before", said(l))
@@ -32,7 +32,7 @@ func (p *proof) spoke(l *series.Line) {
 	}
 }
 
-// said is what a line says, for a sentence.
+// said returns the statement of a line, for a sentence.
 func said(l *series.Line) string {
 	if l.Verdict == series.VerdictEnded {
 		return "ended " + l.Outcome
@@ -40,7 +40,7 @@ func said(l *series.Line) string {
 	return string(l.Verdict)
 }
 
-// regrant reads a further attempt, or the first of a tick that waited.
+// regrant reads a further attempt, or the first attempt of a tick that waited.
 func (p *proof) regrant(r *run, l *series.Line) {
 	p.known(l)
 	p.early(l)
@@ -59,7 +59,7 @@ func (p *proof) regrant(r *run, l *series.Line) {
 	p.grant(r, l)
 }
 
-// takeover reads an attempt while the one before has no end: its node died.
+// takeover reads an attempt while the previous attempt has no end: its node died.
 func (p *proof) takeover(r *run, l *series.Line) {
 	switch {
 	case l.Attempt == r.attempt:
@@ -73,7 +73,7 @@ func (p *proof) takeover(r *run, l *series.Line) {
 	p.soon(r, l)
 }
 
-// soon checks that a lease can have ended, however short it was.
+// soon checks that the lease can have ended, even if it was as short as possible.
 func (p *proof) soon(r *run, l *series.Line) {
 	if held := l.At - r.granted; held < driver.MinTTL.Milliseconds() {
 		p.violate("I3", l.To, "%s %d ms after it was granted to %s, whose lease cannot have ended", said(l), held, r.node)
@@ -115,7 +115,7 @@ func (p *proof) settle(r *run, l *series.Line, to state, allowed bool) {
 	p.set(r, to)
 }
 
-// same checks that a line speaks of the attempt that was granted last.
+// same checks that a line is about the attempt that was granted last.
 func (p *proof) same(r *run, l *series.Line) bool {
 	if l.Fence == r.fence && l.Attempt == r.attempt {
 		return true
@@ -125,8 +125,8 @@ func (p *proof) same(r *run, l *series.Line) bool {
 	return false
 }
 
-// early checks that a line was not written before the instant it decides; a
-// grant may be by the tolerance, since it carries the wait.
+// early checks that a line was not written before the instant that it decides. A grant may be early
+// by the tolerance, because it carries the wait.
 func (p *proof) early(l *series.Line) {
 	allowed := int64(0)
 	if l.Verdict == series.VerdictRan {

@@ -16,12 +16,12 @@ const (
 	everyTen = "0/10 * * * * *"
 )
 
-// at is an instant in seconds after the epoch.
+// at returns an instant in seconds after the epoch.
 func at(seconds float64) int64 { return epoch + int64(seconds*1000) }
 
 func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// A store keeps one series by the rules that every store keeps, and its journal.
+// A store keeps one series by the rules of all stores, and its journal.
 type store struct {
 	state     series.State
 	lines     []series.Line
@@ -42,7 +42,7 @@ func opened(specs ...string) *store {
 	return s
 }
 
-// Append folds as the stores do.
+// Append folds lines as the stores do.
 func (s *store) Append(l series.Line) {
 	if n := len(s.lines); n > 0 && series.Fold(&s.lines[n-1], l) {
 		return
@@ -50,7 +50,7 @@ func (s *store) Append(l series.Line) {
 	s.lines = append(s.lines, l)
 }
 
-// open is what a node does when it starts and in turn: its spec is its revision.
+// open opens the series as a node does when it starts and in turn: its spec is its revision.
 func (s *store) open(text string) {
 	s.state.Open(s.us(), &series.OpenRequest{Key: "job", Node: "a", Revision: text, Spec: text, Zone: "UTC"}, s)
 	for i := range s.sightings {
@@ -69,7 +69,7 @@ func (s *store) owner() string {
 	return fmt.Sprintf("%c/%d", 'a'+rune(s.owners%3), s.owners)
 }
 
-// A policy is what a job lets a claim say, with the spec of the asking node.
+// A policy has the settings of a job for a claim, with the spec of the node.
 type policy struct {
 	spec     string
 	overlap  series.Overlap
@@ -103,7 +103,7 @@ func (p policy) schedule() *spec.Schedule {
 	return schedule
 }
 
-// A grant is what a claim gave.
+// A grant is the result of a claim.
 type grant struct {
 	series.Answer
 	owner string
@@ -144,7 +144,7 @@ func (s *store) first(revision string) int64 {
 	return 0
 }
 
-// takeOver claims what another owner was granted, or what waits.
+// takeOver claims a run of another owner, or a waiting tick.
 func (s *store) takeOver(p policy, tick, fence int64) grant {
 	c := p.claim(s, tick)
 	c.From = fence

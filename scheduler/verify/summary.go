@@ -2,15 +2,15 @@ package verify
 
 import "slices"
 
-// A Summary is what several jobs come to.
+// A Summary has the reports of several jobs and their total.
 type Summary struct {
 	Jobs []Report `json:"jobs"`
-	// Total adds the jobs up. Its Begins is the latest of theirs, from where on all
-	// of them are proven; Job and Mark are zero, and its violations are with the jobs.
+	// Total is the sum of the jobs. Its Begins is the latest of theirs, from where on all jobs are
+	// proven. Its Job and Mark are zero, and it has no violations: these are in Jobs.
 	Total Report `json:"total"`
 }
 
-// Sum adds reports up, in their order. Of no reports it is the zero Summary.
+// Sum adds reports up, in their order. Without reports it returns the zero Summary.
 func Sum(reports ...Report) Summary {
 	s := Summary{Jobs: slices.Clone(reports)}
 	if len(reports) > 0 {
@@ -22,7 +22,7 @@ func Sum(reports ...Report) Summary {
 	return s
 }
 
-// OK reports whether no job breaks an invariant.
+// OK reports whether every job is [Report.OK].
 func (s *Summary) OK() bool {
 	return !slices.ContainsFunc(s.Jobs, func(r Report) bool { return !r.OK() })
 }
@@ -32,7 +32,7 @@ func (s *Summary) Sound() bool {
 	return !slices.ContainsFunc(s.Jobs, func(r Report) bool { return !r.Sound() })
 }
 
-// Broken counts the violations of one invariant over all jobs.
+// Broken returns the number of violations of one invariant in all jobs.
 func (s *Summary) Broken(invariant string) (n int) {
 	for i := range s.Jobs {
 		n += s.Jobs[i].Broken(invariant)
@@ -55,7 +55,7 @@ func (r *Report) add(o *Report) {
 	r.Outcomes = addAll(r.Outcomes, o.Outcomes)
 }
 
-// counts are the numbers of a report that add up.
+// counts returns the numbers of a report that Sum adds up.
 func (r *Report) counts() []*int {
 	return []*int{
 		&r.Due, &r.Once, &r.Again, &r.Running, &r.Waiting, &r.Superseded, &r.Paused, &r.Lost,
@@ -70,7 +70,7 @@ func addAll(to, from map[string]int) map[string]int {
 	return to
 }
 
-// count adds n under a key of a map that is made when needed.
+// count adds n to the value of a key. It makes the map if needed.
 func count(m map[string]int, key string, n int) map[string]int {
 	if n == 0 {
 		return m

@@ -10,10 +10,10 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// fence is that of a grant at a second.
+// fence returns the fence of a grant at a second.
 func fence(seconds float64) int64 { return at(seconds) * 1000 }
 
-// line is a line written at a second about the range from one second to another.
+// line returns a line written at a second about the range from one second to another.
 func line(v series.Verdict, written, from, to float64) series.Line {
 	l := series.Line{At: at(written), Verdict: v, From: at(from), To: at(to), Node: "a", Revision: everyTen}
 	switch v {
@@ -27,24 +27,24 @@ func line(v series.Verdict, written, from, to float64) series.Line {
 	return l
 }
 
-// granted is a tick that was granted at its instant, and has no end yet.
+// granted returns the line of a tick that was granted at its instant, and has no end yet.
 func granted(to float64) series.Line { return line(series.VerdictRan, to, to-10, to) }
 
-// ran is one that ended well, in the same line.
+// ran returns the line of a tick that also ended ok.
 func ran(to float64) series.Line {
 	l := granted(to)
 	l.Outcome, l.Ended = series.OutcomeOK, l.At+5
 	return l
 }
 
-// attempt is a further grant of a tick.
+// attempt returns the line of a further grant of a tick.
 func attempt(n int, written, tick float64) series.Line {
 	l := line(series.VerdictRan, written, tick, tick)
 	l.Attempt, l.Node = n, "b"
 	return l
 }
 
-// word is a later line about the grant of an earlier one.
+// word returns a later line about the grant of an earlier one.
 func word(v series.Verdict, written float64, of series.Line, outcome string) series.Line {
 	l := series.Line{At: at(written), Verdict: v, From: of.To, To: of.To, Node: of.Node, Fence: of.Fence, Attempt: of.Attempt, Outcome: outcome}
 	if outcome != "" {
@@ -53,7 +53,7 @@ func word(v series.Verdict, written float64, of series.Line, outcome string) ser
 	return l
 }
 
-// with changes a line.
+// with returns a changed line.
 func with(l series.Line, change func(*series.Line)) series.Line {
 	change(&l)
 	return l
@@ -75,8 +75,8 @@ type planted struct {
 	want    []string // invariant and part of the text of each violation
 }
 
-// Every kind of violation, planted in a journal that is otherwise in order, is
-// found, and nothing else.
+// Every kind of violation, planted in a journal that is otherwise sound, is found, and nothing
+// else.
 func TestViolationsAreFound(t *testing.T) {
 	for _, c := range slices.Concat(marks(), grants(), endings(), specs()) {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
-// At its bound, to the millisecond, each is allowed.
+// At its bound, to the millisecond, each line is allowed.
 func TestBoundsHold(t *testing.T) {
 	lease := driver.MinTTL.Seconds()
 	for name, j := range map[string]series.Journal{
@@ -231,13 +231,13 @@ func endings() []planted {
 	}
 }
 
-// unbegun is a grant that was given away unstarted.
+// unbegun returns the line of a grant that was given back unstarted.
 func unbegun(l series.Line) series.Line {
 	l.Outcome, l.Ended = series.OutcomeUnstarted, l.At+5
 	return l
 }
 
-// once counts one attempt less.
+// once reduces the attempt by one.
 func once(l *series.Line) { l.Attempt-- }
 
 func specs() []planted {
@@ -264,7 +264,7 @@ func withSpec(j series.Journal, text, zone string) series.Journal {
 	return j
 }
 
-// What nobody said of a job's overlap is no violation, but it is counted.
+// If the overlap of a job is not known, an overlap is no violation, but it is counted.
 func TestOverlapIsCounted(t *testing.T) {
 	got := verify.Job(journal(granted(10), ran(20), ran(30)), verify.Options{})
 	if !got.OK() || got.Overlapped != 2 || got.Running != 1 || got.Once != 2 {
@@ -272,7 +272,7 @@ func TestOverlapIsCounted(t *testing.T) {
 	}
 }
 
-// What ran again without a right to it is counted as such, whatever came of it.
+// A tick that ran again without permission is counted as such, with any outcome.
 func TestAgainIsCounted(t *testing.T) {
 	for name, j := range map[string]series.Journal{
 		"one attempt twice":    journal(ran(10), granted(20), with(attempt(1, 24, 20), func(l *series.Line) { l.Outcome = "ok" })),

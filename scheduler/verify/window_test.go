@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A journal that lost its oldest lines is proven from the first line that moved
-// the mark, and what is said of ticks before is believed.
+// A journal that lost its oldest lines is proven from the first line that moved the mark, and later
+// lines about earlier ticks are accepted.
 func TestTruncatedJournals(t *testing.T) {
 	first := granted(10)
 	j := journal(first, attempt(2, 14, 10), word(series.VerdictEnded, 15, attempt(2, 14, 10), "ok"), ran(20), ran(30))
@@ -30,7 +30,7 @@ func TestTruncatedJournals(t *testing.T) {
 	}
 }
 
-// Lines that move no mark prove nothing that came before they were written.
+// Lines that move no mark prove nothing about earlier ticks.
 func TestNothingButLaterWords(t *testing.T) {
 	j := journal(word(series.VerdictEnded, 15, granted(10), "ok"))
 	j.Lines, j.Truncated = j.Lines[1:], true
@@ -41,7 +41,7 @@ func TestNothingButLaterWords(t *testing.T) {
 	}
 }
 
-// Of a journal without lines nothing is known.
+// A journal without lines proves nothing.
 func TestEmptyJournal(t *testing.T) {
 	got := verify.Job(series.Journal{Key: "job"}, verify.Options{Since: instant(at(0)), Now: instant(at(60))})
 	want := verify.Report{Job: "job", Begins: instant(at(60)), TooEarly: true}
@@ -53,8 +53,8 @@ func TestEmptyJournal(t *testing.T) {
 	}
 }
 
-// A job that was opened lately has no ticks before; a journal without its
-// opening does not reach back to it, whatever it says of itself.
+// A job that was opened recently has no earlier ticks. A journal without its opening does not reach
+// back to it, even if its lines claim to.
 func TestTheOpeningIsTheBeginning(t *testing.T) {
 	j := journal(ran(10), ran(20))
 	if got := verify.Job(j, verify.Options{Since: instant(at(-3600))}); !got.Complete || got.TooEarly || got.Once != 2 {
@@ -66,8 +66,8 @@ func TestTheOpeningIsTheBeginning(t *testing.T) {
 	}
 }
 
-// Since and Now bound the ticks that are counted, inclusive; violations from
-// before are not told, but what came before is known.
+// Since and Now bound the ticks that are counted, inclusive. Earlier violations are not reported,
+// but earlier lines are used.
 func TestWindow(t *testing.T) {
 	broken := with(ran(20), func(l *series.Line) { l.Fence = fence(5) })
 	missing := with(line(series.VerdictMissed, 90, 30, 80), func(l *series.Line) { l.Between, l.Reason = series.VerdictMissed, series.ReasonMisfire })
@@ -115,8 +115,8 @@ func TestSharedTicksAreCountedOnce(t *testing.T) {
 	}
 }
 
-// Revisions of one text and zone, as of two years, are one spec, whose first sighting
-// is the earliest: the ticks of a stop in which the revision changed are due.
+// Revisions of one text and zone, as of two years, are one spec with the earliest of their first
+// sightings: the ticks of an outage in which the revision changed are due.
 func TestRevisionsOfOneText(t *testing.T) {
 	last, next := sighting(everyTen, 0, 22), sighting(everyTen, 45, 60)
 	last.Revision, next.Revision = "last", "next"
@@ -126,7 +126,7 @@ func TestRevisionsOfOneText(t *testing.T) {
 	}
 	seen := []series.RevisionUse{last, next}
 	silent := of(ran(50), "next")
-	silent.From = at(20) // nothing is said of the ticks at 30 and 40
+	silent.From = at(20) // no line covers the ticks at 30 and 40
 	told := silent
 	told.Between = series.VerdictMissed
 	open := of(opening(), "last")
@@ -142,7 +142,7 @@ func TestRevisionsOfOneText(t *testing.T) {
 	}
 }
 
-// A summary adds the jobs up, and is as good as the worst of them.
+// A summary adds the jobs up, and is only OK if all of them are.
 func TestSum(t *testing.T) {
 	good := verify.Job(journal(ran(10), ran(20)), verify.Options{})
 	bad := verify.Job(journal(ran(10), ran(30)), verify.Options{})
@@ -163,7 +163,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// Times are written in UTC, whatever the zone of the spec.
+// Times are written in UTC, in any zone of the spec.
 func TestZones(t *testing.T) {
 	shanghai := series.RevisionUse{Revision: "r", Spec: "0 9 * * *", Zone: "Asia/Shanghai", First: at(0), Last: at(7200)}
 	l := line(series.VerdictRan, 3600, 0, 3600) // 01:00 UTC

@@ -8,20 +8,20 @@ import (
 
 // An attempt is one grant of the tick, with its end.
 type attempt struct {
-	*series.Line        // of the grant
-	Outcome      string // empty: the journal has no end of it
+	*series.Line        // the line of the grant
+	Outcome      string // empty: the journal does not have its end
 	Error        string
 	Ended        int64
 }
 
-// attempts are the grants of the tick, in order.
+// attempts returns the grants of the tick, in order.
 func (c *tickCase) attempts() (all []attempt) {
 	for _, l := range c.own {
 		switch {
 		case l.Verdict == series.VerdictRan:
 			all = append(all, attempt{l, l.Outcome, l.Error, l.Ended})
 		case l.Verdict == series.VerdictEnded:
-			if len(all) == 0 { // its grant was cut from the journal
+			if len(all) == 0 { // the line of its grant was cut from the journal
 				all = append(all, attempt{Line: &series.Line{Node: l.Node, Attempt: l.Attempt, Fence: l.Fence}})
 			}
 			last := &all[len(all)-1]
@@ -34,7 +34,7 @@ func (c *tickCase) attempts() (all []attempt) {
 	return all
 }
 
-// fate says of an attempt that another one followed how it ended.
+// fate returns how an attempt that another one followed ended.
 func (a *attempt) fate() string {
 	switch a.Outcome {
 	case "":

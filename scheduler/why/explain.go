@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// explain returns what became of the tick, the sentence, and what to do.
+// explain returns the state of the tick, the sentence, and the next step.
 func (c *tickCase) explain() (State, string, string) {
 	if c.State.Err != nil {
 		return NotKnown, "Not known: the state of the job cannot be read.", "cronce doctor"
@@ -23,7 +23,7 @@ func (c *tickCase) explain() (State, string, string) {
 	return c.state, text, next
 }
 
-// sentence explains the state, and says what to do.
+// sentence returns the sentence for the state, and the next step.
 func (c *tickCase) sentence() (text, next string) {
 	overdue := "cronce status overdue --job " + c.Journal.Key
 	switch c.state {
@@ -44,7 +44,7 @@ func (c *tickCase) sentence() (text, next string) {
 		}
 		return fmt.Sprintf("Overdue: it was due %v ago, and no node has decided it%s.", c.ago(c.ms), c.cause()), overdue
 	case Skipped:
-		if c.line == nil { // by its function
+		if c.line == nil { // the function skipped the tick
 			return c.ended(), ""
 		}
 		return c.skipped(), ""
@@ -68,20 +68,20 @@ func (c *tickCase) sentence() (text, next string) {
 	return c.notKnown()
 }
 
-// ago is how long ago an instant was.
+// ago returns the time since an instant.
 func (c *tickCase) ago(ms int64) time.Duration {
 	return time.Duration(c.State.Now-ms) * time.Millisecond
 }
 
 func (c *tickCase) missed() string {
 	l := c.line
-	if l == nil { // it was to be started, and settled
+	if l == nil { // the tick was to be started, and settled
 		l = c.last(series.VerdictMissed)
 	}
 	if l.Reason == series.ReasonRespecified {
 		return c.respecified(l)
 	}
-	if l.Reason == series.ReasonMisfire && l.From < l.To && l.Node == "" { // by the step that made a pause
+	if l.Reason == series.ReasonMisfire && l.From < l.To && l.Node == "" { // recorded by the step that made a pause
 		return c.beforePause(l)
 	}
 	if l.To != c.ms && c.crontab() {
@@ -101,7 +101,8 @@ func (c *tickCase) missed() string {
 	return fmt.Sprintf("Missed: the first claim that could start it came %v late, after its deadline.", time.Duration(l.At-c.ms)*time.Millisecond)
 }
 
-// skipped explains a tick that gave way to a run. Of a run without an end the lease was alive, and its node maybe not.
+// skipped explains a tick that was skipped because of a run. If the journal has no end of that run,
+// only its lease is known to have been alive; its node may have died.
 func (c *tickCase) skipped() string {
 	l := c.line
 	until, dead := int64(0), false
@@ -126,7 +127,7 @@ func (c *tickCase) skipped() string {
 		c.blocker(l), c.clock(until), c.seen(c.nodeOf(l.Blocker, l.BlockerFence)))
 }
 
-// seen says when a node was seen last, as the end of a sentence; empty: that is not known.
+// seen returns when a node was last seen, as the end of a sentence, or "" if that is not known.
 func (c *tickCase) seen(node string) string {
 	if c.Seen == nil || node == "" {
 		return ""
@@ -138,7 +139,7 @@ func (c *tickCase) seen(node string) string {
 	return fmt.Sprintf("; %s was last seen at %s", node, c.clock(at.UnixMilli()))
 }
 
-// nodeOf is the node that was granted a run; empty: the journal does not have it.
+// nodeOf returns the node that was granted a run, or "" if the journal does not have it.
 func (c *tickCase) nodeOf(tick, fence int64) string {
 	for i := range c.Journal.Lines {
 		if l := &c.Journal.Lines[i]; l.Verdict == series.VerdictRan && l.To == tick && l.Fence == fence {
@@ -154,16 +155,16 @@ func (c *tickCase) respecified(l *series.Line) string {
 		c.schedule.Text(), l.Node, c.clock(l.At))
 }
 
-// passedOver explains a tick that a node of another spec passed.
+// passedOver explains a tick that a node with another spec passed.
 func (c *tickCase) passedOver() string {
 	return fmt.Sprintf("Missed: its spec, %q, was replaced by %q before a node decided it, and a later tick of that was decided at %s.",
 		c.schedule.Text(), c.specText(c.line), c.clock(c.line.At))
 }
 
-// paused explains a tick that a pause kept from running, and says what to do.
+// paused explains a tick that did not run because of a pause, and returns the next step.
 func (c *tickCase) paused() (text, next string) {
 	l := c.line
-	if l == nil { // it was to be started, and settled
+	if l == nil { // the tick was to be started, and settled
 		l = c.last(series.VerdictPaused)
 	}
 	switch {
@@ -176,7 +177,7 @@ func (c *tickCase) paused() (text, next string) {
 	}
 }
 
-// maxCount bounds what is counted.
+// maxCount bounds the number of ticks that are counted.
 const maxCount = 1_000_000
 
 // ended explains a tick whose last attempt has ended.
@@ -201,8 +202,8 @@ func (c *tickCase) ended() string {
 	return sentence(earlier + fmt.Sprintf("ran %s, and ended as %s after %v%s.", where, last.Outcome, took, text))
 }
 
-// granted describes the attempts of a tick: those before the last one, where that ran, and the
-// last one itself. What was cut from the journal is taken from the state.
+// granted describes the attempts of a tick: the ones before the last, the place where the last one
+// ran, and the last one itself. Parts that were cut from the journal come from the state.
 func (c *tickCase) granted() (earlier, where string, last attempt) {
 	attempts := c.attempts()
 	if len(attempts) == 0 {
@@ -231,7 +232,7 @@ func (c *tickCase) running() string {
 	return sentence(earlier + "it was granted " + where + ", and the journal has no end of it.")
 }
 
-// left explains a tick whose run is over, or waits, and that no node has seen to.
+// left explains a tick whose run is over or waits, and that no node has settled.
 func (c *tickCase) left() string {
 	earlier, where, last := c.granted()
 	text, does := "", ""
@@ -267,7 +268,7 @@ func (c *tickCase) waits() string {
 	return c.undecided()
 }
 
-// waitsFor explains a tick that waits for the end of another.
+// waitsFor explains a tick that waits for the end of another tick's run.
 func (c *tickCase) waitsFor() string {
 	l := c.last(series.VerdictWaiting)
 	text := "Waits for the end of " + c.blocker(nil)
@@ -280,7 +281,7 @@ func (c *tickCase) waitsFor() string {
 	return text + "."
 }
 
-// undecided explains a tick whose time is not over, or that waits for a run without a line.
+// undecided explains a tick whose deadline has not passed, or that waits for a run without a line.
 func (c *tickCase) undecided() string {
 	due := c.ago(c.ms)
 	if c.crontab() {
@@ -328,7 +329,7 @@ func (c *tickCase) notATick() string {
 	return text
 }
 
-// notKnown says why it is not known what became of the tick, and what to do.
+// notKnown explains why the state of the tick is not known, and returns the next step.
 func (c *tickCase) notKnown() (text, next string) {
 	next = "cronce verify --job " + c.Journal.Key
 	switch {
@@ -348,7 +349,7 @@ func (c *tickCase) notKnown() (text, next string) {
 	return "Not known: later ticks are decided, and no line of the journal is about this one.", next
 }
 
-// cause returns why no node decides, as the end of a sentence.
+// cause returns the reason why no node decides, as the end of a sentence.
 func (c *tickCase) cause() string {
 	if c.Cause == "" {
 		return ""
@@ -356,7 +357,7 @@ func (c *tickCase) cause() string {
 	return ": " + c.Cause
 }
 
-// blocker names the run that was in the way of a line.
+// blocker names the run that blocked the tick of a line.
 func (c *tickCase) blocker(l *series.Line) string {
 	if l == nil || l.Blocker == 0 {
 		return "an earlier run"
@@ -364,7 +365,7 @@ func (c *tickCase) blocker(l *series.Line) string {
 	return c.runOf(l.Blocker, l.BlockerFence)
 }
 
-// runOf names a run by its tick, and its node if the journal has that.
+// runOf names a run by its tick, and by its node if the journal has it.
 func (c *tickCase) runOf(tick, fence int64) string {
 	if node := c.nodeOf(tick, fence); node != "" {
 		return fmt.Sprintf("the run of %s on %s", c.clock(tick), node)
@@ -372,7 +373,7 @@ func (c *tickCase) runOf(tick, fence int64) string {
 	return fmt.Sprintf("the run of %s", c.clock(tick))
 }
 
-// last returns the last line about the tick with a verdict; nil: none.
+// last returns the last line about the tick with a verdict, or nil.
 func (c *tickCase) last(v series.Verdict) (last *series.Line) {
 	for _, l := range c.own {
 		if l.Verdict == v {
@@ -382,7 +383,7 @@ func (c *tickCase) last(v series.Verdict) (last *series.Line) {
 	return last
 }
 
-// unended names the node that was granted the tick last, and did not end it.
+// unended names the node that was granted the tick last and did not end it.
 func (c *tickCase) unended() string {
 	all := c.attempts()
 	if len(all) == 0 {
@@ -392,7 +393,7 @@ func (c *tickCase) unended() string {
 	return fmt.Sprintf("%s was granted it at %s as attempt %d, and did not end it before its lease was over", last.Node, c.clock(last.At), last.Attempt)
 }
 
-// clock formats an instant in the zone of the spec, with the day if that is not the tick's.
+// clock formats an instant in the zone of the spec, with the day if it is not the tick's.
 func (c *tickCase) clock(ms int64) string {
 	zone := time.UTC
 	if c.schedule != nil {
@@ -409,7 +410,7 @@ func (c *tickCase) clock(ms int64) string {
 	return at.Format(layout)
 }
 
-// sentence begins with a capital letter, unless it begins with the name of a node.
+// sentence capitalizes the text, unless it begins with the name of a node.
 func sentence(text string) string {
 	for _, word := range []string{"it ", "its ", "ran "} {
 		if strings.HasPrefix(text, word) {

@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// pausedNow says by whom, since when, until when and why the job is paused.
+// pausedNow returns by whom, since when, until when and why the job is paused.
 func (c *tickCase) pausedNow() string {
 	p := c.State.Pause
 	if p == (series.Pause{}) {
@@ -17,7 +17,8 @@ func (c *tickCase) pausedNow() string {
 	return c.pauseText(p)
 }
 
-// beforePause says that the step which paused or retired the job gave its verdict to a tick that was due before.
+// beforePause explains a tick that was due before a pause or retirement and got its verdict in that
+// step.
 func (c *tickCase) beforePause(l *series.Line) string {
 	done, by, passed := "paused", "", false
 	for i := range c.Journal.Lines {
@@ -35,7 +36,7 @@ func (c *tickCase) beforePause(l *series.Line) string {
 	return fmt.Sprintf("Missed: no node decided it before the job was %s at %s%s.", done, c.clock(l.At), by)
 }
 
-// pausedBy says so of the pause in which a line was written.
+// pausedBy describes the pause in which a line was written, like pausedNow.
 func (c *tickCase) pausedBy(l *series.Line) string {
 	change, index := (*series.Line)(nil), 0
 	for i := range c.Journal.Lines {
@@ -59,7 +60,7 @@ func (c *tickCase) pausedBy(l *series.Line) string {
 		if r := &c.Audit[i]; r.Key == c.Journal.Key && r.Change == change.Change && r.Number == change.Audit {
 			p.Reason = r.Reason
 			_, until, _ := strings.Cut(r.After, " until ")
-			p.Until, _ = strconv.ParseInt(until, 10, 64) // 0: it has none
+			p.Until, _ = strconv.ParseInt(until, 10, 64) // 0: the pause has no end
 		}
 	}
 	return c.pauseText(p)

@@ -1,8 +1,8 @@
-// Package why explains one tick of a job in a sentence: what became of it, or what will. It is
-// pure: it reads a job's journal and state, asks no store and reads no clock.
+// Package why explains one tick of a job in a sentence: its verdict, or the next event if it has
+// none. The package is pure: it reads a job's journal and state, and uses no store and no clock.
 //
-// The sentence follows from what the store recorded. Where that does not reach, as before a
-// truncated journal, the answer is NotKnown and never a guess.
+// The sentence follows from the records of the store. Where they do not suffice, for example before
+// the first line of a truncated journal, the answer is NotKnown, never a guess.
 package why
 
 import (
@@ -16,34 +16,34 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// A Question is about a tick of a job, with what the store has of the job.
+// A Question names a tick of a job, and carries the records that the store has of the job.
 type Question struct {
 	Tick    time.Time
 	Journal series.Journal
-	State   series.Series        // read after the journal
+	State   series.Series        // must be read after the journal
 	Audit   []series.AuditRecord // of the job's control changes: they have the reasons of pauses. Nil: not known
-	// Cause says why no node decides the job's ticks. It is part of the answer about an overdue
-	// tick. Empty: not known.
+	// Cause is the reason why no node decides the job's ticks. The answer about an overdue tick
+	// contains it. Empty: not known.
 	Cause string
-	Alive func(node string) bool      // names the nodes that live. Nil: not known
-	Seen  func(node string) time.Time // is when a node was seen last; zero: not known. Nil: of no node
+	Alive func(node string) bool      // reports whether a node is alive. Nil: not known
+	Seen  func(node string) time.Time // returns when a node was last seen; zero: not known. Nil: not known for any node
 }
 
-// An Answer says what became of a tick.
+// An Answer explains a tick.
 type Answer struct {
 	Job      string    `json:"job"`
 	Tick     time.Time `json:"tick"`
-	Zone     string    `json:"zone,omitempty"` // of the spec; the sentence has its times in it
-	Spec     string    `json:"spec,omitempty"` // that was in force
+	Zone     string    `json:"zone,omitempty"` // of the spec; the times in the sentence are in this zone
+	Spec     string    `json:"spec,omitempty"` // the spec in force for the tick
 	State    State     `json:"state"`
 	Sentence string    `json:"sentence"`
-	// Next is what an operator may do about it; empty: nothing.
+	// Next is the next step that an operator can take; empty: none.
 	Next string `json:"next_step,omitempty"`
-	// Evidence are the lines of the journal that the sentence follows from, as indexes.
+	// Evidence has the indexes of the journal lines from which the sentence follows.
 	Evidence []int `json:"-"`
 }
 
-// A State is what became of a tick, in a word: the judgement of package verify. What a node with
+// A State is the state of a tick in a word, as judged by package verify. A tick that a node with
 // another spec passed over is missed.
 type State = verify.TickState
 
@@ -65,7 +65,7 @@ const (
 	NotKnown   = verify.TickNotKnown
 )
 
-// Explain answers a question. Calls may be concurrent.
+// Explain answers a question. It is safe for concurrent use.
 func Explain(q Question) Answer {
 	c := &tickCase{Question: q, ms: q.Tick.UnixMilli()}
 	if q.State.Err == nil {
@@ -84,20 +84,20 @@ func Explain(q Question) Answer {
 	return a
 }
 
-// A tickCase is a question with what was found for it.
+// A tickCase is a question with the records that were found for it.
 type tickCase struct {
 	Question
 	ms       int64
-	own      []*series.Line // that speak of the tick, in order
-	state    State          // as the job is judged
-	line     *series.Line   // that decided the tick without a grant; nil: none
+	own      []*series.Line // the lines about the tick, in order
+	state    State          // as package verify judges the job
+	line     *series.Line   // the line that decided the tick without a grant; nil: none
 	report   verify.Report
 	evidence []int
-	schedule *spec.Schedule // in force for the tick; nil: not known
-	run      *series.Run    // of the tick, not settled; nil: none
+	schedule *spec.Schedule // the spec in force for the tick; nil: not known
+	run      *series.Run    // the unsettled run of the tick; nil: none
 }
 
-// find fills in what the journal and the state have of the tick.
+// find collects the records of the tick from the journal and the state.
 func (c *tickCase) find() {
 	for i := range c.Journal.Lines {
 		l := &c.Journal.Lines[i]
@@ -119,7 +119,7 @@ func (c *tickCase) find() {
 	c.schedule = c.inForce()
 }
 
-// specText is the text of the spec that a line names.
+// specText returns the text of the spec that a line names.
 func (c *tickCase) specText(l *series.Line) string {
 	for i := range c.Journal.Revisions {
 		if r := &c.Journal.Revisions[i]; r.Revision == l.Revision {
@@ -129,8 +129,8 @@ func (c *tickCase) specText(l *series.Line) string {
 	return l.Revision
 }
 
-// inForce returns the spec that decided the tick, or that would: the one that was used latest
-// of those that were seen before it, and name it.
+// inForce returns the spec that decided the tick or would decide it: of the specs that have the
+// tick and were seen before it, the one used last.
 func (c *tickCase) inForce() *spec.Schedule {
 	decided := ""
 	if len(c.own) > 0 {
@@ -160,7 +160,7 @@ func (c *tickCase) inForce() *spec.Schedule {
 	return found
 }
 
-// crontab reports whether crontabs ask for the ticks of the job, and no node does.
+// crontab reports whether commands in crontabs claim the ticks of the job, and no node does.
 func (c *tickCase) crontab() bool {
 	last := LastUsed(c.Journal.Revisions)
 	if last == nil {
@@ -170,8 +170,8 @@ func (c *tickCase) crontab() bool {
 	return policies.Crontab
 }
 
-// InForce returns the spec that was used last; nil: none is recorded that can be read. It is
-// the one in whose zone an operator means a local time.
+// InForce returns the spec that was used last, or nil if no valid spec is recorded. Its zone is the
+// zone of an operator's local times.
 func InForce(uses []series.RevisionUse) *spec.Schedule {
 	if last := LastUsed(uses); last != nil {
 		return parse(last)
@@ -179,7 +179,7 @@ func InForce(uses []series.RevisionUse) *spec.Schedule {
 	return nil
 }
 
-// LastUsed returns the revision that was used last; nil: none is recorded.
+// LastUsed returns the revision that was used last, or nil if none is recorded.
 func LastUsed(uses []series.RevisionUse) (last *series.RevisionUse) {
 	for i := range uses {
 		if last == nil || uses[i].Last >= last.Last {

@@ -9,29 +9,30 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// The job ticks every five minutes. Its journal begins at 02:30, and the tick in question is
+// The job ticks every five minutes. Its journal begins at 02:30, and the tick of the question is
 // 03:00, unless a case names another.
 var tick = time.Date(2027, 3, 26, 3, 0, 0, 0, time.UTC)
 
-// at is an instant so many seconds after the tick.
+// at returns an instant in seconds after the tick.
 func at(seconds float64) int64 { return tick.UnixMilli() + int64(seconds*1000) }
 
 func opened() series.Line {
 	return series.Line{Verdict: series.VerdictOpened, At: at(-1800), From: at(-1800), To: at(-1800), Revision: "r1"}
 }
 
-// ran is a grant of the tick so many seconds after 03:00 to a node, late by so much.
+// ran returns the line of a grant of the tick to a node; of is in seconds after 03:00, and late
+// after the tick.
 func ran(of float64, node string, late float64, attempt int, fence int64) series.Line {
 	return series.Line{Verdict: series.VerdictRan, At: at(of + late), From: at(of - 300), To: at(of), Node: node, Revision: "r1", Attempt: attempt, Fence: fence}
 }
 
-// with is a grant that ended so many seconds after it.
+// with returns a grant that ended took seconds after it.
 func with(l series.Line, outcome string, took float64, text string) series.Line {
 	l.Outcome, l.Error, l.Ended = outcome, text, l.At+int64(took*1000)
 	return l
 }
 
-// control is a change by an operator so many seconds after 03:00.
+// control returns the line of a change by an operator, in seconds after 03:00.
 func control(seconds float64, action, who string, number int64) series.Line {
 	return series.Line{Verdict: series.VerdictControl, At: at(seconds), From: at(-300), To: at(-300), Reason: action, Node: who, Change: number, Audit: number}
 }
@@ -53,7 +54,7 @@ func TestExplain(t *testing.T) {
 		cause     string
 		spec      string // empty: every five minutes
 		zone      string // empty: UTC
-		crontab   bool   // crontabs ask for the ticks
+		crontab   bool   // commands in crontabs claim the ticks
 		state     why.State
 		want      string
 	}{
@@ -178,7 +179,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What was left in a pause waits for the end of that, and for no resume afterwards.
+// A run that was left in a pause waits for the end of the pause, and for no later resume.
 func TestLeftInAPauseWithAnEnd(t *testing.T) {
 	for _, c := range []struct {
 		until      int64
@@ -198,7 +199,8 @@ func TestLeftInAPauseWithAnEnd(t *testing.T) {
 	}
 }
 
-// A spec that is in force since the instant of a tick, for the first time or again, has ticks after it alone.
+// A spec that is in force since the instant of a tick, for the first time or again, has only later
+// ticks.
 func TestSpecInForceSinceTheTick(t *testing.T) {
 	for _, newer := range []series.RevisionUse{
 		{Revision: "r2", Spec: "*/10 * * * *", Zone: "UTC", Node: "pod-b", First: at(0), Last: at(10)},
@@ -275,7 +277,8 @@ func TestExplainCutJournal(t *testing.T) {
 	}
 }
 
-// What kept a tick from running is called a lease where its run has no end, and the node is named with its last beat.
+// If the run that blocked a tick has no end, the sentence speaks of its lease, and names the node
+// with its last heartbeat.
 func TestSkippedBehindADeadNode(t *testing.T) {
 	grant := ran(-300, "pod-a", 0, 1, 6)
 	skip := series.Line{Verdict: series.VerdictSkipped, At: at(.1), From: at(-300), To: at(0), Reason: "overlap", Node: "pod-b", Revision: "r1", Blocker: at(-300), BlockerFence: 6}

@@ -19,21 +19,21 @@ import (
 	"github.com/cronce/cronce/internal/serverprocess"
 )
 
-// picturesEnv names a folder that the pictures of the pages are written to: ../../docs/pictures for those of the
-// documents. Without it none is kept.
+// picturesEnv names a folder for pictures of the pages: ../../docs/pictures for the pictures in the
+// documents. Without it no picture is kept.
 const picturesEnv = "CRONCE_TEST_PICTURES"
 
 // missingPage is a path without a page.
 const missingPage = "/nothing"
 
-// A browser is a real one, with what it has complained of.
+// A browser is a real browser, with its complaints.
 type browser struct {
 	ctx context.Context
 	mu  sync.Mutex
 	bad []string
 }
 
-// startBrowser starts Chromium without a window. It is gone when the test ends.
+// startBrowser starts Chromium without a window. It is closed when the test ends.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	chromium := serverprocess.Find(t, "chromium", "chromium")
@@ -58,7 +58,7 @@ func startBrowser(t *testing.T) *browser {
 			if err != nil {
 				return
 			}
-			missing := strings.HasSuffix(m.URL, missingPage) && strings.Contains(m.Text, "404") // the test asks for it
+			missing := strings.HasSuffix(m.URL, missingPage) && strings.Contains(m.Text, "404") // the test requests it
 			if m.Type != "debug" && m.Type != "info" && m.Type != "log" && !missing {
 				b.complain(fmt.Sprintf("%s: %s, from %s", m.Type, m.Text, m.URL))
 			}
@@ -73,7 +73,7 @@ func (b *browser) complain(text string) {
 	b.bad = append(b.bad, text)
 }
 
-// complaints are those since the last call.
+// complaints returns the complaints since the last call.
 func (b *browser) complaints() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *browser) complaints() []string {
 	return bad
 }
 
-// run runs steps of the browser within some time.
+// run runs steps of the browser within a time limit.
 func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
@@ -92,7 +92,7 @@ func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// evaluated returns what an action returns.
+// evaluated returns the result of an action.
 func evaluated[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
 	t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, time.Minute)
@@ -104,8 +104,8 @@ func evaluated[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
 	return answer
 }
 
-// Each page of a cluster whose nodes are killed is shown in each width and theme without a complaint of the browser,
-// without a part that is wider than the window, and goes on by itself.
+// Each page of a cluster whose nodes are killed is shown in each width and theme without a
+// complaint of the browser and without a part that is wider than the window, and updates by itself.
 func TestPagesInABrowser(t *testing.T) {
 	b := startBrowser(t)
 	c := start(t, "demo", "--ops", "--for", "10m", "--kill-every", "9s")
@@ -143,7 +143,7 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 }
 
-// says is a text of the page; empty while another one is loaded.
+// says returns a text of the page; empty while another one is loaded.
 func (b *browser) says(expression string) string {
 	ctx, stop := context.WithTimeout(b.ctx, 2*time.Minute)
 	defer stop()
@@ -160,7 +160,7 @@ func (b *browser) live(t *testing.T) {
 	eventually(t, "the page is live", func() bool { return b.says(`document.getElementById("live")?.textContent ?? ""`) == "live" })
 }
 
-// look shows a page in a width and a theme, and keeps its picture if that is asked for.
+// look opens a page in a width and a theme, and keeps its picture if requested.
 func (b *browser) look(t *testing.T, base, name, path, ready string, width int64, theme string) {
 	t.Helper()
 	height := map[int64]int64{390: 844, 1024: 768, 1440: 900}[width]
@@ -178,7 +178,7 @@ func (b *browser) look(t *testing.T, base, name, path, ready string, width int64
 	if styled > 0 {
 		t.Errorf("%s has %d styles or scripts inside", name, styled)
 	}
-	for _, bad := range b.complaints() { // one that comes late is reported with the next page
+	for _, bad := range b.complaints() { // a late complaint is reported with the next page
 		t.Errorf("%s at %d, %s: %s", name, width, theme, bad)
 	}
 	if dir := os.Getenv(picturesEnv); dir != "" {

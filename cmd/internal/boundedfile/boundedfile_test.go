@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// What the configuration names is read to its end, or refused soon, without its
-// name: never a device, and never more than it may be.
+// A file that the configuration names is read to its end, or soon refused without its name: a
+// device always, and a file above the bound.
 func TestReadBounded(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name, text string) string {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Init is for a process that is process 1 of a container. All processes there whose parents die
-// become its children, and stay zombies until it waits for them. So it starts the program again as
-// a child, passes signals on to it, and waits for all others. It returns the exit code of the child,
+// Init does the work of process 1 of a container. All processes there whose parents die become its
+// children, and stay zombies until it waits for them. Therefore Init starts the program again as a
+// child, forwards signals to it, and waits for all others. It returns the exit code of the child,
 // and false if this process is not process 1.
 func Init() (code int, ran bool) {
 	if os.Getpid() != 1 {
@@ -24,7 +24,7 @@ func Init() (code int, ran bool) {
 	_, noTerminal := unix.IoctlGetTermios(0, unix.TCGETS)
 	child := &exec.Cmd{Path: "/proc/self/exe", Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, SysProcAttr: &syscall.SysProcAttr{
 		Pdeathsig: syscall.SIGKILL, Setpgid: true,
-		Foreground: noTerminal == nil, // the terminal's signals are for the child alone, which would get them twice
+		Foreground: noTerminal == nil, // the terminal's signals go to the child alone, which would otherwise get them twice
 	}}
 	if err := child.Start(); err != nil {
 		_, _ = os.Stderr.WriteString("cronce: starting the program below process 1: " + err.Error() + "\n")
@@ -34,7 +34,7 @@ func Init() (code int, ran bool) {
 	return reap(child.Process.Pid), true
 }
 
-// forward passes signals on, but those that the runtime or the end of a child causes.
+// forward forwards signals, except those that the runtime or the end of a child causes.
 func forward(signals <-chan os.Signal, pid int) {
 	for s := range signals {
 		switch n := s.(syscall.Signal); n {

@@ -2,5 +2,5 @@
 
 package childprocess
 
-// Init returns false: containers have a process 1 on Linux alone.
+// Init returns false: only on Linux do containers have a process 1.
 func Init() (code int, ran bool) { return 0, false }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkFilesystem returns the name of the network file system that a file is, or will be, on; ""
-// if it is on none that is known.
+// networkFilesystem returns the name of the network file system that holds or will hold a file; ""
+// if it is on no known one.
 func networkFilesystem(file string) string {
 	var s unix.Statfs_t
 	if unix.Statfs(file, &s) != nil && unix.Statfs(filepath.Dir(file), &s) != nil {

@@ -2,5 +2,5 @@
 
 package clients
 
-// networkFilesystem returns "": the system does not say it in the same way.
+// networkFilesystem returns "", because this system has no common way to find out.
 func networkFilesystem(string) string { return "" }

@@ -19,7 +19,7 @@ func Redis(c *config.Config) (redis.UniversalClient, error) {
 	return RedisWith(c, func(*redis.UniversalOptions) {})
 }
 
-// RedisWith builds a client whose options set may change.
+// RedisWith builds a client. The function set may change its options.
 func RedisWith(c *config.Config, set func(*redis.UniversalOptions)) (redis.UniversalClient, error) {
 	o, err := c.RedisOptions()
 	if err != nil {

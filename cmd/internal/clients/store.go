@@ -44,10 +44,10 @@ type Driver interface {
 type Store struct {
 	Config *config.Config
 	Driver Driver
-	Client redis.UniversalClient // of a Redis; nil: the store is another
+	Client redis.UniversalClient // the client of a Redis; nil: the store is another one
 
 	close  func()
-	memory *memlock.Store // of a node alone; then Driver is nil
+	memory *memlock.Store // the store of a node without a cluster; then Driver is nil
 }
 
 // Close frees the connections.
@@ -58,7 +58,7 @@ func (s *Store) Close() {
 	s.close()
 }
 
-// Timeout bounds a command that asks the store and ends.
+// Timeout bounds a command that reads the store and ends.
 const Timeout = 2 * time.Minute
 
 // WithStore calls f with the store that the command's flags name.
@@ -116,7 +116,8 @@ func (s *Store) openRedis() error {
 	return nil
 }
 
-// Front returns the driver behind the validation of requests: keys and texts come from the command line.
+// Front returns the driver behind the validation of requests, because keys and texts come from the
+// command line.
 func (s *Store) Front() series.Front { return series.FrontOf(s.Driver) }
 
 // Now returns the store's clock; in a Cluster, the latest clock of its masters.

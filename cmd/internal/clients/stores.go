@@ -39,7 +39,7 @@ func (s *Store) openDatabase() error {
 	return s.useDatabase(db, map[database.Dialect]sqllock.Dialect{database.PostgreSQL: sqllock.PostgreSQL, database.MySQL: sqllock.MySQL}[d.Dialect])
 }
 
-// openSQLite opens a file. The file is not made: that is for a node, or for migrate.
+// openSQLite opens an existing file. Only a node and the command migrate create it.
 func (s *Store) openSQLite(a config.StoreAddress) error {
 	if _, err := os.Stat(a.File); errors.Is(err, fs.ErrNotExist) {
 		if a.Default {
@@ -90,7 +90,7 @@ func (s *Store) openZooKeeper(a config.StoreAddress) error {
 	return nil
 }
 
-// OpenForNode builds the store of a node. It makes the file of an SQLite, and its tables.
+// OpenForNode builds the store of a node. It creates the file of an SQLite store, and its tables.
 func OpenForNode(ctx context.Context, c *config.Config) (*Store, error) {
 	a := c.Address()
 	switch {
@@ -112,7 +112,7 @@ func OpenForNode(ctx context.Context, c *config.Config) (*Store, error) {
 	return openMigrated(ctx, c)
 }
 
-// OpenToMigrate builds a store whose tables may be missing. It makes the file of an SQLite.
+// OpenToMigrate builds a store whose tables may be missing. It creates the file of an SQLite store.
 func OpenToMigrate(c *config.Config) (*Store, error) {
 	a := c.Address()
 	if a.Kind != config.StoreSQLite {
@@ -130,11 +130,12 @@ func OpenToMigrate(c *config.Config) (*Store, error) {
 	return s, nil
 }
 
-// tablesTime bounds the look at the tables of a database.
+// tablesTime bounds the check of the tables of a database.
 const tablesTime = 5 * time.Second
 
-// openMigrated builds a store, and refuses a database without its tables: a program of one's own may
-// wait until another process makes them, a node may not, as nobody would know why it waits.
+// openMigrated builds a store, and refuses a database without its tables. A program with the library
+// may wait until another process creates the tables. A node must not, because an operator would not
+// see why it waits.
 func openMigrated(ctx context.Context, c *config.Config) (*Store, error) {
 	s, err := NewStore(c)
 	if err != nil {
@@ -150,7 +151,7 @@ func openMigrated(ctx context.Context, c *config.Config) (*Store, error) {
 		s.Close()
 		return nil, exit.With(exit.Refused, fmt.Errorf("%s: %s", c.StoreName(), d.Explain(err)))
 	}
-	return s, nil // whatever else is wrong, the node says it
+	return s, nil // the node reports any other fault
 }
 
 // ForScheduler returns the store of a node.
@@ -161,7 +162,7 @@ func (s *Store) ForScheduler() scheduler.Store {
 	return s.Driver
 }
 
-// Migrate makes the tables of a database that are missing, and brings others up to date.
+// Migrate creates the missing tables of a database, and updates older ones.
 func (s *Store) Migrate(ctx context.Context) error {
 	d, ok := s.Driver.(*sqllock.Driver)
 	if !ok {

@@ -58,8 +58,8 @@ func warn(cmd *cobra.Command, text string) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s\n", cmd.Root().Name(), text)
 }
 
-// ReadConfig reads the file that the command names, then environment, then flags:
-// later ones win. The config is nil if the file cannot be read or parsed.
+// ReadConfig reads the file that the command names, then the environment, then the flags. Later
+// values override earlier ones. The config is nil if the file cannot be read or parsed.
 func ReadConfig(cmd *cobra.Command, overrides []config.Override) (*config.Config, error) {
 	source, err := Source(cmd)
 	if err != nil {
@@ -120,7 +120,7 @@ func LogVariables(c *config.Config, log *slog.Logger) {
 	}
 }
 
-// quotedText matches a quoted text, and the mark behind it if it was cut.
+// quotedText matches a quoted text, and the mark after it if it was cut.
 var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"…?`)
 
 const notShown = "(credentials, not shown)"

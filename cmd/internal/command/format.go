@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The values of -o of commands that list.
+// Values of -o of the commands that list.
 const (
 	OutputText = "text"
 	OutputWide = "wide"
@@ -18,7 +18,7 @@ const (
 
 var formats = []string{OutputText, OutputWide, OutputJSON, OutputYAML, OutputName}
 
-// FormatFlag adds -o of a command that lists, which refuses what it does not know.
+// FormatFlag adds -o to a command that lists. It refuses unknown values.
 func FormatFlag(cmd *cobra.Command, output *string) {
 	*output = OutputText
 	cmd.Flags().VarP((*formatValue)(output), "output", "o", "text, wide, name, or json and yaml for machines")

@@ -8,7 +8,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
-// Group makes a command that only contains other commands. Its example is the first of each.
+// Group makes a command that only contains other commands. Its example has the first example of
+// each.
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	parent := &cobra.Command{
 		Use: use, Short: short,

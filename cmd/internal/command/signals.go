@@ -15,8 +15,8 @@ func WithSignals(ctx context.Context, more ...os.Signal) (context.Context, conte
 	return untilSignal(ctx, append(NotIgnored(syscall.SIGHUP), more...)...)
 }
 
-// WithoutHangUp is WithSignals but for SIGHUP, which the channel gets while the process lives. Of
-// those that are not received at once one is kept.
+// WithoutHangUp is WithSignals except for SIGHUP, which goes to the channel while the process
+// lives. The channel keeps one SIGHUP that is not received at once.
 func WithoutHangUp(ctx context.Context) (context.Context, context.CancelFunc, <-chan os.Signal) {
 	hangUp := make(chan os.Signal, 1)
 	if heeded := NotIgnored(syscall.SIGHUP); len(heeded) > 0 {
@@ -49,10 +49,9 @@ func untilSignal(ctx context.Context, more ...os.Signal) (context.Context, conte
 	return ctx, cancel
 }
 
-// OutlivePipes lets this process go on when the reader of its output ends: a write returns an
-// error then, where SIGPIPE would end the process. It is for commands that hold leases or serve
-// callers. SIGPIPE is caught, not ignored: processes that are started from this one inherit an ignored
-// signal.
+// OutlivePipes makes this process continue when the reader of its output ends: a write then returns
+// an error, where SIGPIPE would end the process. Commands that hold leases or serve callers use it.
+// SIGPIPE is caught, not ignored, because child processes inherit an ignored signal.
 func OutlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // raise sends the signal to this process, which no longer handles it.

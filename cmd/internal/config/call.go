@@ -24,9 +24,10 @@ type Call struct {
 // secretNames are parts of the names of headers that hold secrets.
 var secretNames = []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key", "auth-key"}
 
-// CallHeaders returns the headers of a request: those without a variable, and those that hold
-// secrets, which are taken from the environment once, or from a file at each call; and the values of
-// variables. If dry, no secret is read. A header whose name says that its value is secret may not have it in the configuration.
+// CallHeaders returns the headers of a request in two groups: headers without a variable, and
+// headers with secrets, which are read from the environment once, or from a file at each call. It
+// also returns the values of the variables. If dry is set, no secret is read. A header whose name
+// suggests a secret must not have its value in the configuration.
 func (c *Config) CallHeaders(at string, call *Call, dry bool) (plain map[string]string, secret map[string]func() Secret, values []string, err error) {
 	plain, secret = map[string]string{}, map[string]func() Secret{}
 	var errs []error
@@ -63,7 +64,7 @@ func (c *Config) CallHeaders(at string, call *Call, dry bool) (plain map[string]
 	return plain, secret, values, errors.Join(errs...)
 }
 
-// namesSecret reports whether the name of a header says that its value is secret.
+// namesSecret reports whether the name of a header suggests that its value is secret.
 func namesSecret(name string) bool {
 	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(strings.ToLower(name), part) })
 }

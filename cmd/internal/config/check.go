@@ -12,8 +12,8 @@ import (
 
 var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// faults returns the faults of the configuration, without those of its jobs, which only a scheduler
-// can find.
+// faults returns the faults of the configuration, without the faults of its jobs, which only a
+// scheduler can find.
 func (c *Config) faults() (errs []error) {
 	bad := func(path, format string, args ...any) { errs = append(errs, c.Fault(path, format, args...)) }
 	if !namespacePattern.MatchString(c.Namespace) {

@@ -10,8 +10,8 @@ import (
 // ChildEnv returns the environment for a command other than cronce, without variables that may hold
 // a secret of cronce. A command that runs under a lock does not need the credentials of the store,
 // and environments are inherited, dumped and logged. Another configuration may use further
-// variables, and a name may be misspelt. So of the variables with cronce's prefix only the known
-// ones without a secret remain.
+// variables, and a name may be misspelt. Therefore only known variables with cronce's prefix that
+// hold no secret are kept.
 func (c *Config) ChildEnv(environ []string) []string {
 	secret := c.secretVariables()
 	known := c.knownVariables()

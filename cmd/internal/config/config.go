@@ -29,7 +29,7 @@ type Config struct {
 	file     *strictyaml.File
 	included []part                                    // in the order of their jobs
 	origin   map[string]string                         // by path: the variable or flag that set it
-	address  StoreAddress                              // where the store is
+	address  StoreAddress                              // the address of the store
 	endpoint endpoint                                  // parsed redis.url, with a password from the environment
 	env      func(name string) (value string, ok bool) // nil: no variable is set
 	stale    func(error)                               // nil: ignored
@@ -115,8 +115,8 @@ type Job struct {
 	HTTP  *Call  `yaml:"http"`
 }
 
-// Policies are the settings of a job that can have a default for all jobs of the file. A nil one
-// is not set.
+// Policies are the settings of a job that can have a default for all jobs of the file. A nil
+// setting is not set.
 type Policies struct {
 	Overlap     *overlap     `yaml:"overlap"`
 	Misfire     *misfire     `yaml:"misfire"`
@@ -164,7 +164,7 @@ type Sleep struct {
 	For Duration `yaml:"for"`
 }
 
-// The defaults of settings that have none in the libraries.
+// Defaults of settings that have no default in the libraries.
 const (
 	defaultNamespace   = "cronce"
 	DefaultRedis       = "redis://127.0.0.1:6379"

@@ -6,8 +6,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/boundedfile"
 )
 
-// A Current value is computed from files each time it is read, since secrets and certificates are
-// replaced while a node runs. It may be used concurrently.
+// A Current value is computed from files each time it is read, because secrets and certificates are
+// replaced while a node runs. It is safe for concurrent use.
 type Current[T any] struct {
 	make  func() (T, error)
 	fixed bool        // a file can be read only once, so the value is fixed

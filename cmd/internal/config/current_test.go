@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/boundedfile"
 )
 
-// A pipe is read once; what was in it stays.
+// A pipe is read once, and its content stays in use.
 func TestPipeIsReadOnce(t *testing.T) {
 	name := t.TempDir() + "/pipe"
 	if err := syscall.Mkfifo(name, 0o600); err != nil {

@@ -51,8 +51,8 @@ func ParseDSN(dsn string) (DSN, error) {
 	return d, nil
 }
 
-// SQLiteDSN returns the DSN of a file. It waits for other processes, and locks when a transaction
-// begins: a transaction that reads first, and then finds that another one has written, would have
+// SQLiteDSN returns the DSN of a file. Transactions wait for other processes, and lock the file
+// when they begin. Otherwise a transaction that reads first, while another one writes, would have
 // to fail.
 func SQLiteDSN(path string) (DSN, error) {
 	if path == "" || strings.ContainsAny(path, "?#") {
@@ -75,7 +75,8 @@ func (d DSN) mysql(u *url.URL) (DSN, error) {
 	return d, nil
 }
 
-// InPlain describes a connection to another machine that may be without TLS; "" if there is none.
+// InPlain describes a connection to another machine that may be without TLS. It returns "" if there
+// is none.
 func (d DSN) InPlain() string {
 	if dsnInPlain(d.Source) {
 		return plainDSN

@@ -9,12 +9,12 @@ import (
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
 )
 
-// The variables with a further use: one names the file, one may hold a password, and one is set for
-// a command that runs under a lock.
+// Variables with a special use: one names the file, one may hold a password, and two are set for a
+// command that runs under a lock.
 const (
 	FileEnv     = "CRONCE_CONFIG"
 	FenceEnv    = "CRONCE_FENCE" // the fence of a command that runs under a lock
-	TickEnv     = "CRONCE_TICK"  // the tick of one that runs once per tick
+	TickEnv     = "CRONCE_TICK"  // the tick of a command that runs once per tick
 	redisURLEnv = "CRONCE_REDIS_URL"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A variable whose name begins as those of cronce do and is none of them is reported,
-// unless the configuration names it or Kubernetes sets it.
+// A variable whose name begins like cronce's variables and is none of them is reported, unless the
+// configuration names it or Kubernetes sets it.
 func TestStrayVariables(t *testing.T) {
 	t.Parallel()
 	c := Default(nil)
@@ -38,7 +38,7 @@ func TestStrayVariables(t *testing.T) {
 	}
 }
 
-// A command gets no variable with a secret of cronce, whatever its name.
+// A command gets no variable with a secret of cronce, under any name.
 func TestChildEnv(t *testing.T) {
 	t.Parallel()
 	c := Default(nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/boundedfile"
 )
 
-// ExecEnv returns the variables that a job of kind exec takes from the node's environment and from a
+// ExecEnv returns the variables that a job of kind exec gets from the node's environment and from a
 // file, and their values, which may be secrets. No fault repeats a value.
 func (c *Config) ExecEnv(at string, e *Exec) (env, secrets []string, err error) {
 	for i, name := range e.EnvFrom {

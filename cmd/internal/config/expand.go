@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// reference matches the parts that Expand replaces: ${NAME}, and $${, which stands for ${ itself.
+// reference matches the parts that Expand replaces: ${NAME}, and $${, which becomes a literal ${.
 var reference = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{`)
 
-// HasVariable reports whether a text takes a part of itself from the environment.
+// HasVariable reports whether a text contains a variable of the environment.
 func HasVariable(text string) bool {
 	for _, m := range reference.FindAllStringSubmatch(text, -1) {
 		if m[0] != "$${" {
@@ -18,8 +18,8 @@ func HasVariable(text string) bool {
 	return false
 }
 
-// TokenInURL reports whether more than the host of a URL is taken from the environment: it may be a token. Values
-// has the value of each variable of the text, in order.
+// TokenInURL reports whether more than the host of a URL comes from the environment: it may be a
+// token. Values has the value of each variable of the text, in order.
 func TokenInURL(text string, values []string) bool {
 	whole := len(values) > 0 && !strings.Contains(text, "://")
 	return HasVariable(behindHost(text)) || whole && behindHost(values[0]) != ""
@@ -36,12 +36,12 @@ func behindHost(url string) string {
 	return ""
 }
 
-// Literal returns the text that Expand makes text of.
+// Literal returns a text that Expand expands to text.
 func Literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// Expand returns a text with the values of the variables that it names as ${NAME}, and these values,
-// which may be secrets. $${ is ${ itself. No fault repeats a value. If dry, nothing is read: the text has
-// the names for the values.
+// Expand replaces the variables ${NAME} in a text by their values. It also returns these values,
+// which may be secrets. $${ becomes ${. No fault repeats a value. If dry is set, nothing is read,
+// and the text contains the names in place of the values.
 func (c *Config) Expand(path, text string, dry bool) (expanded string, secrets []string, err error) {
 	expanded = reference.ReplaceAllStringFunc(text, func(found string) string {
 		name := strings.TrimSuffix(strings.TrimPrefix(found, "${"), "}")

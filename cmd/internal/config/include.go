@@ -22,11 +22,11 @@ type part struct {
 	from int
 	file *strictyaml.File
 	sum  [sha256.Size]byte // of its text
-	jobs []Job             // as the file has them
+	jobs []Job             // as written in the file
 }
 
-// readPart reads an included file, or takes it from a configuration that was read before. Former may
-// be nil.
+// readPart reads an included file, or takes it from a configuration that was read before. Former
+// may be nil.
 func readPart(name string, former *Config) (p part, cannot, faults error) {
 	data, err := boundedfile.ReadNow(name, strictyaml.MaxSize)
 	if err != nil {
@@ -45,12 +45,12 @@ func readPart(name string, former *Config) (p part, cannot, faults error) {
 	}
 	file, faults := strictyaml.Decode(name, data, &content)
 	if faults != nil {
-		sum = [sha256.Size]byte{} // it is read again, for its faults
+		sum = [sha256.Size]byte{} // read it again next time, to find its faults
 	}
 	return part{file: file, sum: sum, jobs: content.Jobs}, nil, faults
 }
 
-// include appends the jobs of the included files, by the order of the patterns and then by name.
+// include appends the jobs of the included files, in the order of the patterns and then by name.
 func (c *Config) include(main string, former *Config) error {
 	var errs []error
 	seen := map[string]bool{filepath.Clean(main): true}
@@ -81,7 +81,7 @@ func (c *Config) include(main string, former *Config) error {
 	return errors.Join(errs...)
 }
 
-// beside returns a path that is relative to the directory of a file.
+// beside resolves a path that is relative to the directory of a file.
 func beside(file, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -89,8 +89,8 @@ func beside(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// matches returns the files of a pattern, as a shell does: without those whose names begin with a
-// dot. A name that is no pattern matches itself, also if there is no such file.
+// matches returns the files that match a pattern, as a shell does: without names that begin with a
+// dot. A name that is not a pattern matches itself, even if there is no such file.
 func matches(pattern string) (names []string, err error) {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return []string{pattern}, nil
@@ -99,8 +99,8 @@ func matches(pattern string) (names []string, err error) {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") }), err
 }
 
-// Files returns the names of the files of the configuration as they are now, for a file that is
-// added later too. Without a file there are none.
+// Files returns the current names of the files of the configuration, including files that were
+// added since. It returns none if there is no main file.
 func (c *Config) Files() []string {
 	if c.file.Name() == "" {
 		return nil
@@ -113,7 +113,7 @@ func (c *Config) Files() []string {
 	return files
 }
 
-// applyDefaults sets the policies that jobs of the files leave open.
+// applyDefaults sets the policies that jobs of the files leave unset.
 func (c *Config) applyDefaults() {
 	defaults := reflect.ValueOf(&c.Defaults).Elem()
 	for i := range c.Jobs {
@@ -126,8 +126,8 @@ func (c *Config) applyDefaults() {
 	}
 }
 
-// faultOfJob returns the fault of the value at path with its place in the file that has the job, or
-// in the defaults.
+// faultOfJob returns the fault of the value at path, with its place in the file that has the job,
+// or in the defaults.
 func (c *Config) faultOfJob(path, format string, args ...any) error {
 	index, rest, _ := strings.Cut(strings.TrimPrefix(path, "jobs["), "]")
 	i, err := strconv.Atoi(index)
@@ -146,7 +146,7 @@ func (c *Config) faultOfJob(path, format string, args ...any) error {
 	return file.Fault(path, format, args...)
 }
 
-// place returns where a job of the files is.
+// place returns the place of a job in the files.
 func (c *Config) place(i int) string {
 	at, _ := errors.AsType[*strictyaml.Error](c.Fault(fmt.Sprintf("jobs[%d]", i), ""))
 	return fmt.Sprintf("%s:%d", at.File, at.Line)

@@ -13,10 +13,10 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// Off reports whether nodes with this file run none of the job.
+// Off reports whether the file disables the job.
 func (j *Job) Off() bool { return j.Enabled != nil && !*j.Enabled }
 
-// Quiet reports whether runs that end well are logged at level debug alone.
+// Quiet reports whether runs that end ok are logged only at level debug.
 func (j *Job) Quiet() bool { return j.Log != nil && *j.Log == 1 }
 
 // maxAbout bounds each text about a job, in bytes.
@@ -24,7 +24,7 @@ const maxAbout = 500
 
 var labelPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$`)
 
-// About returns the texts about a job for a person, such as "owner: dba"; none if it has none.
+// About returns the texts about a job for a person, such as "owner: dba"; nil if it has none.
 func (j *Job) About() (lines []string) {
 	for _, text := range []struct{ key, value string }{{"description", j.Description}, {"owner", j.Owner}, {"runbook", j.Runbook}} {
 		if text.value != "" {
@@ -41,8 +41,8 @@ func (j *Job) About() (lines []string) {
 	return lines
 }
 
-// jobFaults writes the zones of jobs in front of their specs, and returns the faults of zones and of
-// the texts about jobs.
+// jobFaults writes the zones of jobs before their specs, and returns the faults of zones and of the
+// texts about jobs.
 func (c *Config) jobFaults() (errs []error) {
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
@@ -80,7 +80,7 @@ func (j *Job) SpecOr(kind string) (string, error) {
 	return j.limits().Append(text)
 }
 
-// setZone writes the zone in front of the spec.
+// setZone writes the zone before the spec.
 func (j *Job) setZone(bad func(key, format string, args ...any)) {
 	if j.Zone == "" {
 		return
@@ -94,7 +94,7 @@ func (j *Job) setZone(bad func(key, format string, args ...any)) {
 	case j.Spec == "" && j.At != "":
 		j.Spec = "CRON_TZ=" + j.Zone
 	case j.Spec == "" && (limits.NotBefore != "" || limits.Until != "" || len(limits.Exclude) > 0):
-		bad("zone", "is %s, but the spec is that of the kind: give a spec too", strictyaml.Quote(j.Zone))
+		bad("zone", "is %s, but the spec is the default of the kind: set spec too", strictyaml.Quote(j.Zone))
 	case j.Spec == "" || prefix == "CRON_TZ="+j.Zone || prefix == "TZ="+j.Zone:
 	case strings.HasPrefix(prefix, "CRON_TZ=") || strings.HasPrefix(prefix, "TZ="):
 		bad("zone", "is %s, but the spec begins with %s: give one of them", strictyaml.Quote(j.Zone), strictyaml.Quote(prefix))

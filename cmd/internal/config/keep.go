@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// notFixed are the sections that a node can take over while it runs, or does not read.
+// notFixed are the sections that a node can apply while it runs, or does not read.
 var notFixed = []string{"include", "defaults", "jobs", "ops"}
 
 // KeepFixed gives the configuration the settings of a running one that need a restart, and the

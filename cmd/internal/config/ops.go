@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/ops/access"
 )
 
-// Ops says where the plane is served, and for which callers.
+// Ops has the address at which the plane is served, and its callers.
 type Ops struct {
 	Address        string   `yaml:"address"`
 	AllowRemote    bool     `yaml:"allow_remote"`
@@ -20,13 +20,14 @@ type Ops struct {
 	TLS            OpsTLS   `yaml:"tls"`
 }
 
-// OpsTLS are the names of the files of a certificate and its key.
+// OpsTLS has the names of the files of a certificate and its key.
 type OpsTLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 }
 
-// opsFaults checks the section: nothing is served without tokens, nor to other machines without TLS.
+// opsFaults checks the section: nothing is served without tokens, nor to other machines without
+// TLS.
 func (c *Config) opsFaults(bad func(path, format string, args ...any)) {
 	o := c.Ops
 	if o == nil {
@@ -56,7 +57,7 @@ func (c *Config) opsFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-// OpsTokens returns the tokens of the plane, as they are in the file when it is asked.
+// OpsTokens returns a function that returns the current tokens in the file.
 func (c *Config) OpsTokens() (func() []access.Token, error) {
 	file := c.Ops.TokensFile
 	now, err := NewCurrent(c, func() ([]access.Token, error) {
@@ -73,7 +74,7 @@ func (c *Config) OpsTokens() (func() []access.Token, error) {
 	return now.Value, err
 }
 
-// OpsSessionKey is the key that signs sessions; empty: each process makes one.
+// OpsSessionKey returns the key that signs sessions; empty: each process makes one.
 func (c *Config) OpsSessionKey() ([]byte, error) {
 	if c.Ops.SessionKeyFile == "" {
 		return nil, nil

@@ -69,14 +69,14 @@ func (c *Config) override(s Source, overrides []Override) {
 }
 
 // set changes a setting. A URL replaces all addresses of the file, so that --redis means the same
-// with any file. A database, a user or TLS that it names replaces the
-// setting of the file; what it does not name stays as the file has it.
+// with any file. If the URL has a database, a user or TLS, it replaces that setting of the file;
+// other settings of the file stay.
 func (c *Config) set(o Override, value, origin string) {
 	*o.target(c) = value
 	c.origin[o.path] = origin
 	r := &c.Redis
 	switch o.path {
-	case "store": // replaces the store of the file, whatever it is
+	case "store": // replaces any store of the file
 		r.URL, r.Addresses, r.MasterName, r.Cluster = "", nil, "", false
 		return
 	case "redis.url":

@@ -6,15 +6,16 @@ import (
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
 )
 
-// A Source is the input of a configuration: a file with those that it includes, the environment, and
-// flags, of which the later ones win. The zero Source has the defaults alone.
+// A Source is the input of a configuration: a file with the files that it includes, the
+// environment, and flags. Later inputs override earlier ones. The zero Source has only the
+// defaults.
 type Source struct {
 	Name string                                       // name of the file; empty: no file
 	Data []byte                                       // the text of the file
 	Env  func(name string) (value string, ok bool)    // as os.LookupEnv; nil: no variable is set
 	Flag func(name string) (value string, given bool) // nil: no flag is given
 
-	Former *Config // which was read before: what it includes is not parsed again if it is the same; nil: none
+	Former *Config // the configuration read before: unchanged included files are not parsed again; nil: none
 }
 
 // Read reads a configuration, calls change (which may be nil) to alter it, and checks it. Its error

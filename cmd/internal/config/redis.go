@@ -111,7 +111,7 @@ func (e endpoint) fill(o *redis.UniversalOptions) {
 	}
 }
 
-// database returns the number of the database, which redis.url or redis.db names.
+// database returns the number of the database in redis.url or redis.db.
 func (c *Config) database() int {
 	db := cmp.Or(c.endpoint.db, c.Redis.DB)
 	if db == nil {
@@ -139,10 +139,10 @@ func (c *Config) userFaults(o *redis.UniversalOptions) error {
 	return nil
 }
 
-// named reports whether a setting is there that only TLS has.
+// named reports whether a setting is present that only TLS uses.
 func (t *TLS) named() bool { return t.CA != "" || t.Cert != "" || t.Key != "" || t.ServerName != "" }
 
-// on reports whether the settings turn TLS on; redis.url may, too.
+// on reports whether the settings enable TLS; redis.url may enable it too.
 func (t *TLS) on() bool { return t.named() || t.Enabled != nil && *t.Enabled }
 
 func (c *Config) tlsConfig() (*tls.Config, error) {

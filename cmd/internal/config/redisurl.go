@@ -60,8 +60,8 @@ func ShownRedisURL(raw string) (string, error) {
 
 const strayAtSays = "has an @ behind its host: in a password write %2F for /, %3F for ?, %23 for # and %40 for @, and elsewhere %40 for @"
 
-// strayAt reports whether a URL has an @ behind its host. The host is then probably the beginning
-// of a password with a raw / ? or # in it, which would be printed and connected to.
+// strayAt reports whether a URL has an @ after its host. The host is then probably the beginning of
+// a password with an unescaped / ? or #, which would be printed and connected to.
 func strayAt(raw string) bool {
 	_, rest, _ := strings.Cut(raw, "://")
 	i := strings.IndexAny(rest, "/?#")

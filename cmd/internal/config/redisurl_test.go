@@ -43,8 +43,8 @@ func TestParseRedisURL(t *testing.T) {
 	}
 }
 
-// slips are URLs whose password holds what ends a host: nothing of them is shown,
-// whichever reader gets them.
+// slips are URLs whose password contains characters that end a host: no part of them is shown,
+// whichever parser gets them.
 var slips = []string{
 	"redis://:1234/s3cr3tTAIL@h", "redis://user:p@ss3cr3t/word@h", "redis://user:1234/s3cr3t@h:1/0", "redis://s3cr3t/s3cr3t:s3cr3t@h",
 	"redis://user:12#s3cr3t@h", "redis://user:12?s3cr3t@h", "redis://user:s3cr3t@s3cr3t?s3cr3t#s3cr3t@h", "redis://s3cr3t:x@h",

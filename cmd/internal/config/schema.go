@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// choices are the texts of the values that have names.
+// choices has the allowed texts of types whose values have names.
 var choices = map[reflect.Type][]string{
 	reflect.TypeFor[overlap]():     overlaps,
 	reflect.TypeFor[misfire]():     misfires,
@@ -15,7 +15,7 @@ var choices = map[reflect.Type][]string{
 }
 
 // Schema returns a JSON Schema (draft 2020-12) of the file, for editors. It has the keys and the
-// types of their values. Rules that only a check knows are not in it.
+// types of their values. It does not contain rules that only a check can apply.
 func Schema() map[string]any {
 	s := schemaOf(reflect.TypeFor[Config]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -23,8 +23,8 @@ func Schema() map[string]any {
 	return s
 }
 
-// schemaOf returns the schema of a type. Each value may be left empty, as in a section whose keys are
-// all comments.
+// schemaOf returns the schema of a type. Each value may be empty, as in a section whose keys are
+// all commented out.
 func schemaOf(t reflect.Type) map[string]any {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -44,7 +44,7 @@ func schemaOf(t reflect.Type) map[string]any {
 		for f := range t.Fields() {
 			if key := f.Tag.Get("yaml"); key != "" {
 				properties[key] = schemaOf(f.Type)
-			} else if f.Anonymous { // its keys are those of the section around it
+			} else if f.Anonymous { // its keys belong to the section around it
 				maps.Copy(properties, schemaOf(f.Type)["properties"].(map[string]any))
 			}
 		}

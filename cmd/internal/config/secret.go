@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/boundedfile"
 )
 
-// A Secret prints as *** with every format: the text is inside a closure, which neither fmt nor
+// A Secret prints as *** in every format: the text is inside a closure, which neither fmt nor
 // reflection reads. The zero Secret is empty.
 type Secret struct{ reveal func() string }
 
@@ -33,7 +33,8 @@ const maxSecret = 64 << 10
 
 // ReadSecret reads a secret from a file, or else from the environment. The configuration has the
 // names under path + "_file" and path + "_env". An unset variable is a fault only if the
-// configuration names it. No fault repeats a name, since a secret may stand there by mistake.
+// configuration names it. No fault repeats a name, because the name may be a
+// secret in the wrong place.
 func (c *Config) ReadSecret(path, file, env, defaultEnv string) (Secret, error) {
 	switch {
 	case file != "":
@@ -50,11 +51,11 @@ func (c *Config) ReadSecret(path, file, env, defaultEnv string) (Secret, error) 
 	return Secret{}, nil
 }
 
-// A secretSource says where a secret is: in a variable or in a file.
+// A secretSource is the place of a secret: a variable or a file.
 type secretSource struct{ path, file, env string }
 
-// secretSources returns the sources of all secrets. The path is that of the setting, without _env
-// or _file.
+// secretSources returns the sources of all secrets. The path is the setting's path without _env or
+// _file.
 func (c *Config) secretSources() []secretSource {
 	r := &c.Redis
 	all := []secretSource{
@@ -74,7 +75,8 @@ func (c *Config) secretFaults(bad func(path, format string, args ...any)) {
 }
 
 // SecretSource returns a function that returns a secret: read once from the environment, or from a
-// file at each call. The names are those of ReadSecret. Its fault is that of the first read.
+// file at each call. The names are the ones of ReadSecret. Its fault is the fault of the first
+// read.
 func (c *Config) SecretSource(path, file, env string) (func() Secret, error) {
 	if file == "" || env != "" {
 		s, err := c.ReadSecret(path, file, env, "")

@@ -15,7 +15,7 @@ import (
 // A StoreKind is a kind of store that the binary can use.
 type StoreKind string
 
-// The kinds of stores, by the schemes of their URLs.
+// Kinds of stores, by the schemes of their URLs.
 const (
 	StoreRedis     StoreKind = "redis"
 	StorePostgres  StoreKind = "postgres"
@@ -25,17 +25,17 @@ const (
 	StoreMemory    StoreKind = "memory"
 )
 
-// A StoreAddress says where the store is.
+// A StoreAddress is the address of the store.
 type StoreAddress struct {
 	Kind    StoreKind
-	Servers []string // of ZooKeeper
-	File    string   // of SQLite
+	Servers []string // the servers of ZooKeeper
+	File    string   // the file of SQLite
 	Default bool     // no store is configured: File is in the state directory of this user
 
 	url *url.URL // of a database or of ZooKeeper, without a password
 }
 
-// StorePasswordEnv is the variable with the password of a store that is no Redis.
+// StorePasswordEnv is the variable with the password of a store other than Redis.
 const StorePasswordEnv = "CRONCE_STORE_PASSWORD"
 
 const storeAllowed = "must be redis://host[:port][/db], rediss://, redis-sentinel://host,host/master, redis-cluster://host,host, " +
@@ -44,7 +44,7 @@ const storeAllowed = "must be redis://host[:port][/db], rediss://, redis-sentine
 // clusterSigns are variables that orchestrators set in the containers that they start.
 var clusterSigns = []string{"KUBERNETES_SERVICE_HOST", "NOMAD_ALLOC_ID", "ECS_CONTAINER_METADATA_URI", "ECS_CONTAINER_METADATA_URI_V4"}
 
-// Address returns where the store is. Of a configuration that was not read it is a Redis.
+// Address returns the address of the store. For a configuration that was not read it is a Redis.
 func (c *Config) Address() StoreAddress {
 	if c.address.Kind == "" {
 		return StoreAddress{Kind: StoreRedis}
@@ -52,8 +52,8 @@ func (c *Config) Address() StoreAddress {
 	return c.address
 }
 
-// storeFaults finds out where the store is. A URL of a Redis becomes the settings of the section
-// redis. It must come before redisFaults.
+// storeFaults determines the address of the store. A URL of a Redis becomes the settings of the
+// section redis. It must be called before redisFaults.
 func (c *Config) storeFaults(bad func(path, format string, args ...any)) {
 	r := &c.Redis
 	configured := r.URL != "" || len(r.Addresses) > 0
@@ -80,7 +80,7 @@ func (c *Config) storeFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-// redisKey returns a key of the section redis that the file sets and that is for a Redis alone, or "".
+// redisKey returns a key of the section redis that the file sets and that only a Redis uses, or "".
 func (c *Config) redisKey() string {
 	section := reflect.ValueOf(c.Redis)
 	for field, value := range section.Fields() {
@@ -92,7 +92,8 @@ func (c *Config) redisKey() string {
 	return ""
 }
 
-// parseStore parses the setting store. No fault repeats a part of it: a password may be in it.
+// parseStore parses the setting store. No fault repeats a part of it, because it may have a
+// password.
 func (c *Config) parseStore(bad func(path, format string, args ...any)) {
 	scheme, rest, _ := strings.Cut(c.Store, ":")
 	switch scheme {
@@ -185,7 +186,7 @@ func (c *Config) parseServerStore(scheme string, bad func(path, format string, a
 	c.address.url = u
 }
 
-// parseHosts parses a URL with one host or several. Its error repeats no part of it.
+// parseHosts parses a URL with one or more hosts. Its error repeats no part of it.
 func parseHosts(raw string) (*url.URL, error) {
 	if strayAt(raw) {
 		return nil, errors.New(strayAtSays)
@@ -199,7 +200,7 @@ func parseHosts(raw string) (*url.URL, error) {
 	if !found {
 		user, hosts = "", authority
 	}
-	first, _, _ := strings.Cut(hosts, ",") // the parser takes one port
+	first, _, _ := strings.Cut(hosts, ",") // the parser accepts one port
 	if found {
 		first = user + "@" + first
 	}
@@ -231,9 +232,9 @@ func withPort(hosts, port string) (out []string) {
 	return out
 }
 
-// stateDirectory is where a node without a configured store keeps its store.
+// stateDirectory returns the directory in which a node without a configured store keeps its store.
 func (c *Config) stateDirectory() string {
-	if dir, ok := c.variable("STATE_DIRECTORY"); ok && dir != "" { // of systemd; the first of several
+	if dir, ok := c.variable("STATE_DIRECTORY"); ok && dir != "" { // set by systemd; the first of several
 		first, _, _ := strings.Cut(dir, ":")
 		return first
 	}
@@ -242,12 +243,12 @@ func (c *Config) stateDirectory() string {
 	}
 	home, _ := c.variable("HOME")
 	if home == "" {
-		home, _ = c.variable("USERPROFILE") // of Windows
+		home, _ = c.variable("USERPROFILE") // set by Windows
 	}
 	return filepath.Join(home, ".local", "state", "cronce")
 }
 
-// ClusterSign returns the variable by which this process seems to be one of several on different
+// ClusterSign returns the variable that suggests that this process is one of several on different
 // hosts, or "".
 func (c *Config) ClusterSign() string {
 	for _, name := range clusterSigns {
@@ -297,7 +298,7 @@ func (c *Config) StoreDSN() (DSN, error) {
 	return d, nil
 }
 
-// StoreUser returns the user and the password for a ZooKeeper; empty: none.
+// StoreUser returns the user and the password for a ZooKeeper, or empty values if there are none.
 func (c *Config) StoreUser() (user string, password Secret, err error) {
 	if password, err = c.storePassword(); err != nil {
 		return "", Secret{}, err

@@ -29,7 +29,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// The policies, by the names that documentation and journal use.
+// Policies, by the names that documentation and journal use.
 type (
 	overlap     scheduler.Overlap
 	misfire     scheduler.Misfire
@@ -38,7 +38,7 @@ type (
 	runLog      uint8 // 1: quiet
 )
 
-// Their texts, in the order of their values.
+// The texts of policies, in the order of their values.
 var (
 	overlaps      = []string{"skip", "queue", "allow", "replace"}
 	misfires      = []string{"once", "skip", "all"}

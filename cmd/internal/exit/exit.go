@@ -20,14 +20,14 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// The exit codes. The command lock ends with the code of the command that it ran. If it could not
-// run the command it ends, like a shell, with one of the last two.
+// Exit codes. The command lock exits with the code of the command that it ran. If it could not run
+// the command it exits, like a shell, with one of the last two.
 const (
 	Fine       = 0
 	Failed     = 1 // failed, overdue, or an invariant is broken
 	WrongUsage = 2 // wrong usage or configuration
 	Refused    = 3 // refused by state or right
-	NotKnown   = 4 // not known: no answer, doubt, or the proof does not reach as far
+	NotKnown   = 4 // no answer, doubt, or the proof does not reach far enough
 
 	NotExecutable = 126
 	NotFound      = 127
@@ -38,8 +38,8 @@ const Table = "Exit codes: 0 fine; 1 failed, overdue, or an invariant is broken;
 	"3 refused by state or right; 4 not known: the store does not answer, or the proof does not reach as\n" +
 	"far as was asked."
 
-// Code returns the exit code of an error. Started reports that a command has begun; before that
-// every error is wrong usage.
+// Code returns the exit code of an error. Started is set if a command has begun; before that every
+// error is wrong usage.
 func Code(err error, started bool) int {
 	if e, ok := errors.AsType[*codedError](err); ok {
 		return e.code
@@ -74,7 +74,7 @@ func unanswered(err error) bool {
 	}
 	unreached, network := errors.AsType[net.Error](err)
 	if _, local := unreached.(syscall.Errno); local {
-		network = false // an error of a file or a pipe; that of a connection is inside a net.OpError, which errors.As finds first
+		network = false // an error of a file or a pipe; errors.As finds a net.OpError first if it is an error of a connection
 	}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, server := errors.AsType[redis.Error](err)
@@ -104,10 +104,10 @@ type doubtError struct{ err error }
 func (e *doubtError) Error() string { return e.err.Error() }
 func (e *doubtError) Unwrap() error { return e.err }
 
-// Doubt marks an error as doubt: it is unknown whether something was done, or is the case.
+// Doubt marks an error as doubt: it is not known whether a change was made or a state holds.
 func Doubt(err error) error { return &doubtError{err} }
 
-// A codedError is an error with an exit code. A silent one was printed already.
+// A codedError is an error with an exit code. A silent one has been printed already.
 type codedError struct {
 	err    error
 	code   int
@@ -117,13 +117,13 @@ type codedError struct {
 func (e *codedError) Error() string { return e.err.Error() }
 func (e *codedError) Unwrap() error { return e.err }
 
-// With gives an error an exit code.
+// With adds an exit code to an error.
 func With(code int, err error) error { return &codedError{err: err, code: code} }
 
-// Silently gives an exit code to an error that was printed already.
+// Silently adds an exit code to an error that has been printed already.
 func Silently(code int, err error) error { return &codedError{err: err, code: code, silent: true} }
 
-// Printed returns the error of a command that has already printed a bad result: the program prints
+// Printed returns an error for a command that has already printed a bad result: the program prints
 // no more, and exits with the code.
 func Printed(code int, text string) error { return Silently(code, errors.New(text)) }
 

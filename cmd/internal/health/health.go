@@ -1,4 +1,4 @@
-// Package health serves what probes and Prometheus read from a node, and other small handlers beside it.
+// Package health serves the health and the metrics of a node, and other small handlers beside it.
 package health
 
 import (

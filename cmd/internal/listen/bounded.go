@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Listen listens at an address, with a bound on its open connections. When the bound is
-// reached, a new connection takes the place of the one that has been silent for longest,
-// which is closed: connections that only stay open keep no caller out.
+// Listen listens at an address and bounds its open connections. When the bound is reached, a new
+// connection replaces the one that has been silent for longest, which is closed. So idle
+// connections do not keep callers out.
 func Listen(address string, most int) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -28,7 +28,7 @@ type bounded struct {
 	open map[*connection]struct{}
 }
 
-// Accept returns the next connection. It waits for no other connection to end.
+// Accept returns the next connection. It does not wait for another connection to end.
 func (b *bounded) Accept() (net.Conn, error) {
 	accepted, err := b.Listener.Accept()
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// add counts a connection, and returns the one that gives way to it; nil: there is room.
+// add counts a connection, and returns the connection to close in exchange; nil: there is room.
 func (b *bounded) add(c *connection) (silent *connection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +64,7 @@ func (b *bounded) remove(c *connection) {
 	delete(b.open, c)
 }
 
-// A connection notes when bytes went through it last.
+// A connection records when it last carried data.
 type connection struct {
 	net.Conn
 	listener *bounded

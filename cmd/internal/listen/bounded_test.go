@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Connections that only stay open fill a listener, some after a request and some before one. Each request by a new connection is
-// answered all the same, and a connection that is in use stays.
+// Idle connections fill a listener, some after a request and some before one. Each request on a new
+// connection is still answered, and a connection in use stays.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	const most = 8
 	l, err := Listen("127.0.0.1:0", most)
@@ -38,7 +38,7 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // no request waits for the time-outs of a server
+		_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // no request waits for the timeouts of a server
 		return c
 	}
 	ask := func(c net.Conn, path string) {

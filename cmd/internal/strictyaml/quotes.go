@@ -62,7 +62,7 @@ func indented(text string) *Error {
 	if at == "" {
 		return nil
 	}
-	return &Error{Column: len(at), Text: "is a tab, must be spaces: YAML allows no tab before a key; one in a value has to stand in quotes (quote the spec)"}
+	return &Error{Column: len(at), Text: "is a tab, must be spaces: YAML allows no tab before a key; put a value with a tab in quotes (quote the spec)"}
 }
 
 // hasTab reports whether a value without quotes has a tab, which the parser drops: 1<tab>2 would

@@ -1,9 +1,9 @@
-// Package strictyaml decodes a configuration file and reports all of its faults at
-// once: each with file, line, column and path, an unknown key with the nearest known one.
+// Package strictyaml decodes a configuration file and reports all of its faults at once, each with
+// file, line, column and path. For an unknown key it suggests the nearest known one.
 //
-// It accepts the plain part of YAML: mappings, lists and scalars in one document.
-// Anchors, aliases, merge keys and tags are refused, so that each value stands where
-// its key is, and a small file cannot expand into a large document.
+// It accepts the plain part of YAML: mappings, lists and scalars in one document. Anchors, aliases,
+// merge keys and tags are refused, so that each value is where its key is, and a small file cannot
+// expand into a large document.
 package strictyaml
 
 import (

@@ -82,8 +82,8 @@ tags: [x, "y z", 7]
 	}
 }
 
-// A byte order mark, as editors on Windows write it, is no part of the first key and
-// moves no line or column.
+// A byte order mark, as editors on Windows write it, is no part of the first key and moves no line
+// or column.
 func TestByteOrderMark(t *testing.T) {
 	var got settings
 	f, err := strictyaml.Decode("c.yaml", []byte("\uFEFFname: a\ngrace: 90s\n"), &got)
@@ -137,7 +137,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Each unquoted value is named at once: a crontab has many.
+// All unquoted values are named at once, because a crontab has many.
 func TestUnquotedValues(t *testing.T) {
 	const text = "jobs:\n# name: * * *\n- name: * * * * *\n- name: '*'\n- name: b\n- {name: @daily, overlap: skip}\n"
 	_, err := strictyaml.Decode("c.yaml", []byte(text), &settings{})
@@ -175,8 +175,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// What would cost the parser seconds or gigabytes is refused before it is parsed, and
-// what a large fleet may need is not.
+// A file that would cost the parser seconds or gigabytes is refused before it is parsed, and one
+// for a large fleet is not.
 func TestTooMuch(t *testing.T) {
 	keys := func(n int, format string) string {
 		var b strings.Builder
@@ -206,7 +206,7 @@ func TestTooMuch(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: %.200v, want %s", name, err, c.want)
 		}
-		if took := time.Since(start); took > 20*time.Second { // the parser takes minutes, raced
+		if took := time.Since(start); took > 20*time.Second { // with the race detector the parser takes minutes
 			t.Errorf("%s takes %v", name, took)
 		}
 	}

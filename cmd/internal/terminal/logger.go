@@ -29,10 +29,10 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 // flushTime is how long a process waits at its end for the lines of its log.
 const flushTime = 3 * time.Second
 
-// NewLogger returns a logger of zap's that writes to w from a level on: JSON for machines in the
-// format "json", lines for a person in "console", and in "auto" lines if w is a terminal. Its
-// lines are queued, so no caller waits for w, which may be a pipe that is not read. Flush
-// waits up to three seconds for those that were logged before. Call it at the end of the process.
+// NewLogger returns a zap logger that writes to w from a level on: JSON for machines in the format
+// "json", lines for a person in "console", and in "auto" lines for a person if w is a terminal. Its
+// lines are queued, so no caller waits for w, which may be a pipe that is not read. Flush waits up
+// to three seconds for the queued lines. Call it at the end of the process.
 func NewLogger(minimum, format string, w io.Writer) (log *slog.Logger, flush func()) {
 	h := delivery.NewHandler(handler(minimum, format, w))
 	return slog.New(h), func() {
@@ -42,7 +42,7 @@ func NewLogger(minimum, format string, w io.Writer) (log *slog.Logger, flush fun
 	}
 }
 
-// ServerLog returns what an HTTP server logs with: its faults become lines of log.
+// ServerLog returns a logger for an HTTP server: its errors become lines of log.
 func ServerLog(log *slog.Logger) *stdlog.Logger { return stdlog.New(serverLog{log}, "", 0) }
 
 type serverLog struct{ to *slog.Logger }
@@ -52,7 +52,7 @@ func (s serverLog) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// handler returns what writes the lines of the log, on one goroutine.
+// handler returns a handler that writes the lines of the log on one goroutine.
 func handler(minimum, format string, w io.Writer) slog.Handler {
 	level, err := zapcore.ParseLevel(minimum)
 	if err != nil {
@@ -72,8 +72,8 @@ func handler(minimum, format string, w io.Writer) slog.Handler {
 	}), zapcore.AddSync(jsonWriter{out}), level))
 }
 
-// zapHandler returns a handler that zap writes the lines of, without stack traces: a line is
-// about a node and its jobs, not about the code.
+// zapHandler returns a handler that writes lines with zap. It adds no stack traces, because a line
+// is about a node and its jobs, not about the code.
 func zapHandler(core zapcore.Core) slog.Handler {
 	return zapslog.NewHandler(core, zapslog.AddStacktraceAt(math.MaxInt))
 }

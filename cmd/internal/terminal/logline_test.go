@@ -34,8 +34,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// The console shows what the JSON log says, with the fields of the logger before
-// those of the line.
+// The console shows the same fields as the JSON log, with the fields of the logger before the
+// fields of the line.
 func TestLoggers(t *testing.T) {
 	for format, want := range map[string]string{
 		"console": "n-1  run finished   a=b  odd",
@@ -54,7 +54,7 @@ func TestLoggers(t *testing.T) {
 	}
 }
 
-// Each node has its colour, and without a wish for colours there are none.
+// Each node has its colour, and there are no colours if they are not requested.
 func TestStyle(t *testing.T) {
 	p := &Style{on: true}
 	one, two := p.node("one"), p.node("longer")

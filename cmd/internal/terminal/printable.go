@@ -33,8 +33,8 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// unprintable reports whether a rune may have another effect on a terminal than to be shown. These
-// include controls that reverse the direction of text, and the replacement of invalid UTF-8.
+// unprintable reports whether a rune may affect a terminal in another way than to be shown. These
+// runes include controls that reverse the direction of text, and the replacement for invalid UTF-8.
 func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
 // PrintableText applies Printable to each line of a text.

@@ -29,7 +29,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// Nothing that a terminal could obey is left, and what is printable is not changed.
+// No sequence that a terminal could interpret is left, and printable text is not changed.
 func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[31m\u202e\xff")
 	f.Fuzz(func(t *testing.T, s string) {

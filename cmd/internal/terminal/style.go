@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A Style colours terminal output. The zero Style adds no colours. It may be used concurrently.
+// A Style colours terminal output. The zero Style adds no colours. It is safe for concurrent use.
 type Style struct {
 	on    bool
 	mu    sync.Mutex

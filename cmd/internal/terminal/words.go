@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Plural returns a number and a noun, which gets an s, or es, unless the number is one.
+// Plural returns a number and a noun. Unless the number is one, the noun gets an s or es.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -16,7 +16,7 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Dash returns a text for a column of a table: a dash if it is empty.
+// Dash returns a text for a column of a table, or a dash if it is empty.
 func Dash(s string) string {
 	if s == "" {
 		return "-"

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// PrintYAML writes a value as YAML with the names that its JSON has. Each text is quoted, with what is not
-// printable escaped, so no text is taken for another kind of value.
+// PrintYAML writes a value as YAML, with the names of its JSON. It quotes each text and escapes
+// unprintable characters, so that no text is read as another type.
 func PrintYAML(w io.Writer, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -33,7 +33,8 @@ type yamlPrinter struct {
 	b   strings.Builder
 }
 
-// value writes the next value. Inline, it stands behind a key or a dash, and may go on in that line.
+// value writes the next value. If inline is set, the value follows a key or a dash and may continue
+// on that line.
 func (p *yamlPrinter) value(depth int, inline bool) error {
 	token, err := p.dec.Token()
 	if err != nil {
@@ -57,7 +58,7 @@ func (p *yamlPrinter) value(depth int, inline bool) error {
 	return nil
 }
 
-// several writes a map or a list to its end.
+// several writes a map or a list up to its end.
 func (p *yamlPrinter) several(depth int, inline, isMap bool) error {
 	if !p.dec.More() {
 		p.b.WriteString(map[bool]string{true: " "}[inline] + map[bool]string{true: "{}", false: "[]"}[isMap] + "\n")
@@ -88,7 +89,7 @@ func (p *yamlPrinter) several(depth int, inline, isMap bool) error {
 
 var plainKey = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// yamlKey quotes a key that might be taken for something else.
+// yamlKey quotes a key that YAML could read as another value.
 func yamlKey(key string) string {
 	switch key {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
@@ -100,7 +101,7 @@ func yamlKey(key string) string {
 	return yamlText(key)
 }
 
-// yamlText is a text in double quotes.
+// yamlText returns a text in double quotes.
 func yamlText(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

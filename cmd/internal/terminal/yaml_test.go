@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// What is printed as YAML is read as it was, whatever its texts have.
+// A value that is printed as YAML is read back unchanged, with any texts.
 func TestPrintYAML(t *testing.T) {
 	type inner struct {
 		Text string   `json:"text"`

@@ -1,9 +1,9 @@
-// Keeps the page as it is in the store, and moves by keys. Without it the page works: it then reads itself again.
+// Keeps the page up to date with the store, and handles keys. Without this script the page reloads itself.
 
 const note = document.getElementById("live");
 const say = (text, state) => { note.textContent = text; note.dataset.state = state; };
 
-// refresh reads the page again and replaces the parts that have changed. The focus stays where it was.
+// refresh reloads the page in the background and replaces the parts that have changed. The focus stays.
 let reading = false, again = false;
 async function refresh() {
   if (reading) { again = true; return; }
@@ -40,7 +40,7 @@ function signedOut() {
 }
 function close() { if (stream) { stream.close(); stream = null; } }
 
-// open follows the stream. After an error it asks once whether the session lives before it connects again.
+// open follows the stream. After an error it checks once whether the session is alive before it connects again.
 function open() {
   if (stream || ended || document.hidden) return;
   stream = new EventSource("/events");
@@ -61,7 +61,7 @@ document.addEventListener("visibilitychange", () => (document.hidden ? close() :
 addEventListener("pagehide", close);
 open();
 
-// The row that j and k have reached, by the address of its link, so that it survives a refresh.
+// The row selected with j and k, by the address of its link, so that it survives a refresh.
 let reached = null;
 const rows = () => [...document.querySelectorAll("[data-row]")];
 const linkOf = (row) => row.querySelector("[data-open]") || row.querySelector("a");

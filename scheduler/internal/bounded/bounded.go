@@ -1,4 +1,4 @@
-// Package bounded adds and multiplies durations without an overflow.
+// Package bounded adds and multiplies durations without overflow.
 package bounded
 
 import (
@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Sum returns a + b, or the longest duration if that is less. Neither a nor b is negative.
+// Sum returns a + b, or the longest duration if the sum exceeds it. Neither a nor b may be
+// negative.
 func Sum(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -14,8 +15,8 @@ func Sum(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// Times returns n * d, with n above 0 and d not negative, or the longest duration if that is
-// less.
+// Times returns n * d, or the longest duration if the product exceeds it. The factor n must be
+// above 0 and d not negative.
 func Times(n int, d time.Duration) time.Duration {
 	if d > math.MaxInt64/time.Duration(n) {
 		return math.MaxInt64

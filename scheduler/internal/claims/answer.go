@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Answer takes the answer to a claim. It reports whether a run starts; the slot of the
-// claim is then that of the run.
+// Answer applies the answer to a claim. It reports whether a run starts; the run then owns the slot
+// of the claim.
 func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
 	c.learn(p, a, now)
 	do := decide(c.situation(p), a)
@@ -32,7 +32,7 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
 		c.hold(p, a, now)
 	case stepCover: // ticks from before this spec was in force do not count as missed
 		p.after, p.between = a.Mark, c.missed(p.e, p.job.Spec, a.Mark, p.tick)
-		c.retries.add(now, p) // with its slot
+		c.retries.add(now, p) // the claim keeps its slot
 	case stepTakeOver:
 		first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, slot: p.slot}
 		p.slot = false
@@ -40,15 +40,15 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
 	}
 	c.proceed(p, a, do, now)
 	if do.start {
-		c.free-- // may go below zero: the bound gives way to a lease that is there
+		c.free-- // may become negative: a lease that exists counts even above the bound
 	}
 	return do.start
 }
 
-// countLimit bounds what is recorded as the number of missed ticks.
+// countLimit bounds the recorded number of missed ticks.
 const countLimit = 1_000_000
 
-// learn takes what an answer says of the job, whatever is decided.
+// learn records the state of the job that an answer carries, independently of the decision.
 func (c *Claims) learn(p *Pending, a *series.Answer, now int64) {
 	e := p.e
 	if a.Err == nil {
@@ -70,11 +70,11 @@ func (c *Claims) learn(p *Pending, a *series.Answer, now int64) {
 	c.probeAnswered(p)
 }
 
-// learnDoubt takes why a claim has no answer.
+// learnDoubt records the reason why a claim has no answer.
 func (c *Claims) learnDoubt(p *Pending, a *series.Answer) {
 	e := p.e
 	switch {
-	case a.Err == nil: // the store has forgotten the job, or never knew it
+	case a.Err == nil: // the store has forgotten the job, or never had it
 		p.doubt = false
 		c.regress(e, 0)
 	case errors.Is(a.Err, driver.ErrNotDone):
@@ -92,9 +92,9 @@ func (c *Claims) learnDoubt(p *Pending, a *series.Answer) {
 	}
 }
 
-// regress notes that the store has lost what it had decided, as after a failover, a restart
-// without its data, or a mistake of an operator: it knows no mark of a job, or one below
-// what this node has seen. Ticks between the two may run again.
+// regress records that the store has lost decisions, as after a failover, a restart without its
+// data, or a mistake of an operator: the store has no mark of the job, or a mark below one that
+// this node has seen. Ticks between the two marks may run again.
 func (c *Claims) regress(e *entry, mark int64) {
 	if e.mark == 0 || c.regressed[e] == e.mark {
 		return
@@ -103,7 +103,7 @@ func (c *Claims) regress(e *entry, mark int64) {
 	c.effects.Regressed = append(c.effects.Regressed, Regressed{e.Job, mark, e.mark})
 }
 
-// situation returns what decide needs to know of a claim.
+// situation returns the state of a claim that decide needs.
 func (c *Claims) situation(p *Pending) situation {
 	e := p.e
 	return situation{
@@ -112,7 +112,7 @@ func (c *Claims) situation(p *Pending) situation {
 	}
 }
 
-// proceed applies what follows from an answer for others than the claim.
+// proceed applies the effects of an answer on other claims, on runs and on the clock.
 func (c *Claims) proceed(p *Pending, a *series.Answer, do actions, now int64) {
 	e := p.e
 	if do.settles {
@@ -142,8 +142,7 @@ func (c *Claims) proceed(p *Pending, a *series.Answer, do actions, now int64) {
 	c.effects.ReadClock = c.effects.ReadClock || do.readClock
 }
 
-// end forgets a claim that has its verdict. Its slot goes on to the run, if one starts, or
-// is free again.
+// end forgets a claim that has its verdict, and frees its slot unless a run has taken it over.
 func (c *Claims) end(p *Pending) {
 	if p.e.latest == p {
 		p.e.latest = nil
@@ -154,9 +153,9 @@ func (c *Claims) end(p *Pending) {
 	c.freeSlot(p)
 }
 
-// drop is end for a claim that was refused. A request of it that was thought lost may
-// still be on its way to be granted: then the claim is sent once more when the time of
-// that request is over.
+// drop is end for a claim that was refused. An earlier request of it that seemed lost may still be
+// on its way and be granted. In this case the claim is sent once more after that request has
+// expired.
 func (c *Claims) drop(p *Pending, now int64) {
 	c.end(p)
 	if p.until != 0 && (p.from != 0 || p.e.mark < p.tick) {
@@ -171,8 +170,8 @@ func (c *Claims) again(p *Pending, at int64) {
 	c.retries.add(at, p)
 }
 
-// doubt sends a claim again that has no verdict and may have been granted. In a drain it is
-// given up if it certainly was not.
+// doubt sends a claim again that has no verdict and may have been granted. In a drain, doubt gives
+// up a claim that was certainly not granted.
 func (c *Claims) doubt(p *Pending, a *series.Answer, now int64) {
 	c.freeSlot(p)
 	if c.leaves(p.e) && !p.mayHoldLease() {
@@ -184,8 +183,8 @@ func (c *Claims) doubt(p *Pending, a *series.Answer, now int64) {
 	}
 }
 
-// hold sends a claim again when the run in its way is over. If a run ended since the claim
-// was sent, that may have been it, and nothing else will say so: the claim is sent at once.
+// hold sends a claim again when the run that blocks it is over. If a run ended since the claim was
+// sent, it may have been this one, and no further notice would come, so the claim is sent at once.
 func (c *Claims) hold(p *Pending, a *series.Answer, now int64) {
 	p.held = true
 	at := c.probeAt(p.e, a, now)
@@ -198,10 +197,10 @@ func (c *Claims) hold(p *Pending, a *series.Answer, now int64) {
 	c.again(p, at)
 }
 
-// retryAfter is the pause before a claim in doubt is sent again.
+// retryAfter returns the pause before a claim in doubt is sent again.
 func (c *Claims) retryAfter(p *Pending) int64 {
 	if s := c.stalled[p.e]; p.stale && (s == nil || s.sent != p) {
-		return p.pause(5 * time.Second) // nothing waits for it
+		return p.pause(5 * time.Second) // no tick waits for it
 	}
 	return p.pause(time.Second)
 }

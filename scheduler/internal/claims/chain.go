@@ -2,21 +2,21 @@ package claims
 
 import "github.com/cronce/cronce/scheduler/policy"
 
-// chain claims the next tick of a chain of missed ones: the oldest, or the one from which
-// on only policy.Backlog are left. It takes the place of a claim that waits for the end of
-// a run. Without a missed tick the chain ends.
+// chain claims the next tick of a chain of missed ticks: the oldest one, or a later one if more
+// than policy.Backlog are left. The claim replaces a claim of the chain that waits for the end of a
+// run. The chain ends when no missed tick is left.
 func (c *Claims) chain(e *entry, mark, now int64) {
 	if old := e.chain; old != nil {
 		if old.doubt {
 			old.freed = true
-			return // its answer goes on
+			return // the chain continues with its answer
 		}
 		c.supersede(old, now)
 		e.chain = nil
 	}
 	first, oldest := max(mark, e.since), e.DueLast(now)
 	if ch := c.changes[e]; ch != nil && ch.claim != nil {
-		return // advance goes on
+		return // advance continues the chain
 	}
 	if tick := c.common(e, now); tick != 0 && !c.leaves(e) {
 		e.chain = &Pending{e: e, job: e.Job, tick: tick, after: mark, between: c.missed(e, e.Spec, mark, tick), backlog: true}

@@ -9,24 +9,24 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A change of a job's spec lasts while ticks from before it have no verdict: ticks of former
-// specs are settled as missed, with the reason respecified, and those that the new spec names
-// too run if their deadline allows. No other node has to be asked: each that has the new spec
-// does the same, and the store decides each tick once.
+// A change of a job's spec is in progress while ticks from before it have no verdict. Ticks of
+// former specs are settled as missed, with the reason respecified. Ticks that the new spec has too
+// run if their deadline allows. The nodes need no coordination: each node with the new spec does
+// the same, and the store decides each tick once.
 type change struct {
 	former []job.Former
-	claim  *Pending // of the next tick that is settled
+	claim  *Pending // the claim of the next tick to settle
 }
 
-// youngest is how old a tick of a former spec is, in milliseconds, before it is settled: a node
-// that lives and has that spec may be about to claim it, as in a rolling deploy.
+// youngest is the age in milliseconds from which on a tick of a former spec is settled: a live node
+// that has the former spec may be about to claim the tick, as in a rolling deploy.
 const youngest = 2000
 
-// ahead is how long before the first tick of the new spec, in milliseconds, it is settled at the
-// latest: that tick would pass over it.
+// ahead is the least time in milliseconds by which a tick of a former spec is settled before the
+// first tick of the new spec, which would otherwise pass over it.
 const ahead = 100
 
-// changed takes the former specs that the store has returned with a job.
+// changed applies the former specs that the store has returned with a job.
 func (c *Claims) changed(e *entry, former []job.Former, now int64) {
 	old := c.changes[e]
 	switch {
@@ -40,7 +40,7 @@ func (c *Claims) changed(e *entry, former []job.Former, now int64) {
 	c.advance(e, now)
 }
 
-// advance claims the next tick from before the change of a spec that has no verdict.
+// advance claims the next undecided tick from before the change of a spec.
 func (c *Claims) advance(e *entry, now int64) {
 	ch := c.changes[e]
 	if ch == nil || c.leaves(e) || ch.claim != nil {
@@ -48,7 +48,7 @@ func (c *Claims) advance(e *entry, now int64) {
 	}
 	common := c.common(e, now)
 	if f, tick, at := ch.next(e, common, now); tick != 0 {
-		ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, settle: true, // after whatever was decided
+		ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, settle: true, // after is 0: the claim follows any mark
 			between: f.Spec.Count(max(e.mark, f.Since), tick-1, countLimit)}
 		c.retries.add(max(now, at), ch.claim)
 		return
@@ -66,9 +66,10 @@ func (c *Claims) advance(e *entry, now int64) {
 	}
 }
 
-// next returns the next tick of a former spec that is settled, with all before it, and when. It
-// lies before the tick that both specs name, and before any of the new spec. From the time when
-// both were in force only ticks past their deadline are settled.
+// next returns the next tick of a former spec to settle, together with all ticks before it, and the
+// time to do so. The tick lies before common, the tick of both specs, and before any tick of the
+// new spec. Of the time in which both specs were in force, only ticks past their deadline are
+// settled.
 func (ch *change) next(e *entry, common, now int64) (f *job.Former, tick, at int64) {
 	own := e.Spec.NextMilli(max(e.mark, e.since))
 	for i := range ch.former {
@@ -95,11 +96,12 @@ func (ch *change) next(e *entry, common, now int64) (f *job.Former, tick, at int
 	return nil, 0, 0
 }
 
-// mostLeaps bounds the search for a tick that two specs name.
+// mostLeaps bounds the search for a tick that two specs have.
 const mostLeaps = 1000
 
-// common returns the tick from before the change that is to run, as both specs name it: the
-// latest, or of a backlog the oldest of the latest ones; 0: none that may still start.
+// common returns the tick from before the change that is to run because both specs have it: the
+// latest one or, for a job with a backlog, the oldest of the latest policy.Backlog ones. It returns
+// 0 if no such tick may still start.
 func (c *Claims) common(e *entry, now int64) (tick int64) {
 	ch := c.changes[e]
 	if ch == nil {
@@ -136,8 +138,8 @@ func (c *Claims) startable(e *entry, tick, now int64) bool {
 	return time.Duration(now-tick)*time.Millisecond <= within
 }
 
-// missed counts the ticks after the mark and before a tick that it covers as missed: those of
-// its spec, and those from before it was in force that a former one names too.
+// missed returns the number of ticks that a claim of tick covers as missed: the ticks of its spec
+// after the mark, and the ticks from before the spec was in force that a former spec has too.
 func (c *Claims) missed(e *entry, own *spec.Schedule, mark, tick int64) int {
 	n := own.Count(max(mark, e.since), tick-1, countLimit)
 	ch := c.changes[e]

@@ -9,56 +9,55 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
-// Config is what Claims need. All fields but Spread are required.
+// Config has the dependencies and settings of Claims. All fields but Spread are required.
 type Config struct {
-	Slots     int           // how many runs the node has at once
-	Spread    time.Duration // how long ticks are left to the node that comes first for them
+	Slots     int           // number of runs that the node has at once
+	Spread    time.Duration // how long a tick is left to the node that is first for it
 	Timeout   time.Duration // of one request
 	Shards    int
-	Peek      bool // the store can be peeked at
+	Peek      bool // the store supports peeking
 	Nodes     rendezvous.Nodes
 	Revisions *job.Revisions
 }
 
-// Claims are the timetable and the pending claims of a node. They are not safe for
-// concurrent use.
+// Claims are the timetable and the pending claims of a node. They are not safe for concurrent use.
 type Claims struct {
 	cfg       Config
 	entries   job.Rows[entry]
 	table     timetable.Table
 	retries   retryQueue
 	waiting   localQueue            // for a free slot
-	parked    map[*entry][]*Pending // waiting for the answer to an end of a run, or to an older claim
+	parked    map[*entry][]*Pending // claims that wait for the answer to an end of a run, or to an older claim
 	stalled   map[*entry]*stall     // jobs whose claims are not answered
 	probes    map[run]probe
-	lookAt    int64              // when runs are looked at next; 0: none is
-	changes   map[*entry]*change // jobs of which ticks of former specs have no verdict
+	lookAt    int64              // when runs are looked at next; 0: never
+	changes   map[*entry]*change // jobs with undecided ticks of former specs
 	deferred  deferred
 	nodes     rendezvous.Nodes
-	free      int // slots
+	free      int // free slots
 	draining  bool
 	fenced    map[*entry]struct{} // jobs that have a fence more than a day ahead
-	regressed map[*entry]int64    // the mark that the store is known to have forgotten
+	regressed map[*entry]int64    // the highest mark that this node has seen and the store has forgotten
 	effects   Effects
 }
 
-// An entry is what a node knows of a registered job. There may be hundreds of thousands,
-// so it is small: what belongs to a tick in progress lives in Pending claims and in runs.
+// An entry is the state of a registered job. There may be hundreds of thousands of entries, so each
+// is small: the state of a tick in progress is in Pending claims and in runs.
 type entry struct {
 	timetable.Entry
-	open       bool         // the store has the job
-	removed    bool         // the node has the job no more
-	unanswered uint8        // claims whose requests were not answered
+	open       bool         // the job is open in the store
+	removed    bool         // the job was removed from the node
+	unanswered uint8        // number of claims whose requests were not answered
 	ending     atomic.Int32 // see runs.Grant
 	mark       int64        // the highest mark seen
-	since      int64        // since when the spec has been in force, when this node opened the job first
-	latest     *Pending     // of the tick handed out last, while it has no verdict
-	chain      *Pending     // of the next missed tick, while missed ticks run one after the other
+	since      int64        // when the spec came into force, as returned when this node first opened the job
+	latest     *Pending     // claim of the tick handed out last, while it has no verdict
+	chain      *Pending     // claim of the next missed tick, while missed ticks run one after the other
 }
 
-// Effects are what follows from answers outside of the claims.
+// Effects are the actions outside of the claims that answers require.
 type Effects struct {
-	Open      []*job.Job // the store does not know them
+	Open      []*job.Job // jobs that the store does not have
 	Replace   []Replace
 	Regressed []Regressed
 	Short     []Short
@@ -66,34 +65,34 @@ type Effects struct {
 	ReadClock bool // this node's clock may be behind the store's
 }
 
-// Replace says that runs of a job with ticks before Newer have to end.
+// Replace requires runs of a job with ticks before Newer to end.
 type Replace struct {
 	Job   *job.Job
 	Newer int64
 }
 
-// Regressed says that the store knows a mark of a job below one that this node has seen,
-// or none.
+// Regressed reports that the store's mark of a job is below one that this node has seen, or
+// missing.
 type Regressed struct {
 	Job        *job.Job
 	Mark, Seen int64
 }
 
-// Short says that too few replicas have a claim.
+// Short reports that too few replicas have a claim.
 type Short struct {
 	Job         *job.Job
 	Tick        int64
 	Want, Acked int
 }
 
-// Fenced says that the store grants nothing to a job, because of a fence that is more than
-// a day ahead. First: that was not so before.
+// Fenced reports that the store grants nothing to a job, because of a fence that is more than a day
+// ahead. First is set if the job had no such fence before.
 type Fenced struct {
 	Job   *job.Job
 	First bool
 }
 
-// New returns Claims without a job.
+// New returns Claims without jobs.
 func New(cfg Config) *Claims {
 	return &Claims{
 		cfg: cfg, nodes: cfg.Nodes, free: cfg.Slots, deferred: newDeferred(cfg.Shards),
@@ -102,7 +101,7 @@ func New(cfg Config) *Claims {
 	}
 }
 
-// Effects returns what follows outside of the claims, and forgets it.
+// Effects returns the collected effects and resets them.
 func (c *Claims) Effects() Effects {
 	fx := c.effects
 	c.effects = Effects{}
@@ -120,11 +119,11 @@ func (c *Claims) Restart(now int64) {
 
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 
-// Nodes sets the nodes that were seen alive.
+// Nodes sets the list of live nodes.
 func (c *Claims) Nodes(nodes rendezvous.Nodes) { c.nodes = nodes }
 
-// FenceAhead names at most so many of the jobs that have a fence more than a day ahead,
-// and counts all.
+// FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of
+// up to most of them.
 func (c *Claims) FenceAhead(most int) (names []string, count int) {
 	for e := range c.fenced {
 		if len(names) == most {
@@ -135,11 +134,11 @@ func (c *Claims) FenceAhead(most int) (names []string, count int) {
 	return names, len(c.fenced)
 }
 
-// Free returns how many slots are free. It may be below zero: the bound gives way to a
-// lease that is there.
+// Free returns the number of free slots. It may be negative, because a lease that exists counts
+// even above the bound.
 func (c *Claims) Free() int { return c.free }
 
-// Unsettled returns how many claims will be sent again or for the first time.
+// Unsettled returns the number of claims that will be sent, again or for the first time.
 func (c *Claims) Unsettled() int {
 	count := c.retries.count + c.waiting.count()
 	for _, parked := range c.parked {
@@ -151,8 +150,8 @@ func (c *Claims) Unsettled() int {
 	return count
 }
 
-// InDoubt counts the claims that a drain has to wait for, beside those on their way, and names
-// at most so many.
+// InDoubt counts the claims that a drain must wait for, not counting those on their way, and returns
+// up to most of their names.
 func (c *Claims) InDoubt(most int) (names []string, count int) {
 	for _, ps := range c.retries.all {
 		for _, p := range ps[:min(len(ps), most-len(names))] {
@@ -162,8 +161,8 @@ func (c *Claims) InDoubt(most int) (names []string, count int) {
 	return names, c.retries.count
 }
 
-// Shift moves all that is planned along with a step of the clock, in milliseconds: pauses
-// stay as long as they were.
+// Shift moves all planned instants by a step of the clock, in milliseconds, so that pauses keep
+// their length.
 func (c *Claims) Shift(step int64) {
 	c.retries = c.retries.shifted(step)
 	if c.lookAt != 0 {
@@ -176,8 +175,8 @@ func (c *Claims) Shift(step int64) {
 	}
 }
 
-// Drain gives up all claims but those that may hold a lease. From now on claims only ask
-// whether they were granted.
+// Drain gives up all claims except those that may hold a lease. From now on claims are sent only to
+// find out whether earlier requests were granted.
 func (c *Claims) Drain(now int64) {
 	c.draining = true
 	c.retries.add(now, c.waiting.all()...)

@@ -2,54 +2,54 @@ package claims
 
 import "github.com/cronce/cronce/lock/series"
 
-// A situation is what decide needs to know of a claim beside its answer.
+// A situation is the state of a claim that decide needs besides the answer.
 type situation struct {
 	overlap  series.Overlap // of the job
 	backlog  bool           // missed ticks of the job run one after the other
 	draining bool           // the node drains
-	stale    bool           // a newer tick took the place of this one
-	covered  bool           // a newer tick was handed out since, and is claimed by itself
-	settle   bool           // the claim has no slot: it is only sent to be recorded as missed
-	chained  bool           // another claim asks for the next missed tick
+	stale    bool           // a newer tick replaced this one
+	covered  bool           // a newer tick was handed out since, and has a claim of its own
+	settle   bool           // the claim has no slot: it is sent only to be recorded as missed
+	chained  bool           // another claim covers the next missed tick
 }
 
-// A step is what becomes of a claim.
+// A step is the next action for a claim.
 type step uint8
 
 const (
-	stepEnd      step = iota // it has its verdict
-	stepDrop                 // it is refused; a lost request of it may still be granted
-	stepDoubt                // it is sent again by the same owner, since it may be granted
-	stepRetry                // it is sent again after a pause
-	stepWait                 // it is sent again when the store's clock has come to it
-	stepHold                 // it is sent again when the run in its way is over
-	stepCover                // it is sent again at once, and covers the gap before it
-	stepTakeOver             // the orphan is taken over, then it is sent again
+	stepEnd      step = iota // end the claim: it has its verdict
+	stepDrop                 // end the refused claim, but a lost request of it may still be granted
+	stepDoubt                // send it again with the same owner, because it may have been granted
+	stepRetry                // send it again after a pause
+	stepWait                 // send it again when the store's clock has reached its tick
+	stepHold                 // send it again when the run that blocks it is over
+	stepCover                // send it again at once, covering the gap before it
+	stepTakeOver             // take the orphan over, then send the claim again
 )
 
-// A watch is what an answer says of the run that it names.
+// A watch selects how to watch the run that an answer names.
 type watch uint8
 
 const (
 	watchNothing watch = iota
 	watchRun           // probe the run if it may need another attempt or its end
-	watchWaiting       // probe the waiting tick when the run it waits for is over
+	watchWaiting       // probe the waiting tick when the run that it waits for is over
 )
 
-// actions are what follows from an answer.
+// actions are the consequences of an answer.
 type actions struct {
 	step      step
 	start     bool  // a run starts
-	replace   bool  // this node's older runs of the job have to end
-	settles   bool  // the run of the tick before needs no probe if this tick was granted
+	replace   bool  // this node's older runs of the job must end
+	settles   bool  // the run of the previous tick needs no probe if this tick was granted
 	watch     watch // the run that the answer names
-	begin     bool  // ask for the oldest missed tick
-	follow    bool  // go on with the next missed tick, if this was one
-	open      bool  // the store does not know the job
+	begin     bool  // claim the oldest missed tick
+	follow    bool  // continue with the next missed tick, if this was one
+	open      bool  // the job is not open in the store
 	readClock bool  // this node's clock may be behind the store's
 }
 
-// decide returns what follows from an answer of the store. It is pure.
+// decide returns the consequences of an answer of the store. It is a pure function.
 func decide(s situation, a *series.Answer) actions {
 	switch a.Kind {
 	case series.KindGranted:
@@ -60,13 +60,13 @@ func decide(s situation, a *series.Answer) actions {
 		return actions{step: stepEnd, watch: watchWaiting, replace: s.overlap == series.OverlapReplace}
 	case series.KindMissed, series.KindSkipped, series.KindPaused:
 		return actions{step: stepEnd, follow: true}
-	case series.KindUnknown: // also in a drain, since it may hold a lease
+	case series.KindUnknown: // also in a drain, because the claim may hold a lease
 		return actions{step: stepDoubt, open: a.Err == nil}
 	case series.KindAhead:
 		return actions{step: stepDoubt}
 	}
 	if s.draining || s.stale && a.Kind == series.KindExpired {
-		return actions{step: stepDrop} // it was not granted, and nothing else is wanted
+		return actions{step: stepDrop} // the claim was not granted, and there is nothing else to do for it
 	}
 	switch a.Kind {
 	case series.KindExpired:
@@ -78,7 +78,7 @@ func decide(s situation, a *series.Answer) actions {
 	case series.KindGap:
 		return decideGap(s)
 	case series.KindOrphan:
-		if s.settle { // sent without a slot, it would not wait for the takeover
+		if s.settle { // without a slot it cannot wait for the takeover
 			return actions{step: stepRetry}
 		}
 		return actions{step: stepTakeOver}
@@ -86,7 +86,7 @@ func decide(s situation, a *series.Answer) actions {
 	return actions{step: stepDoubt} // an answer of a newer version
 }
 
-// decideGap returns what follows if ticks before this one are undecided.
+// decideGap returns the consequences if ticks before this one are undecided.
 func decideGap(s situation) actions {
 	switch {
 	case s.covered:

@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// What follows from each answer to a claim, in the order in which a store checks the rules that
-// give it.
+// decide returns the reaction to each answer. The cases are in the order in which a store checks
+// its rules.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	var (

@@ -6,26 +6,26 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A Share is deferred ticks of one shard: ticks that come first to other nodes. Almost all
-// of them are decided when this node asks, so they are no claims yet. They are peeked at
-// together, and only what no node has decided is claimed.
+// A Share has deferred ticks of one shard: ticks for which other nodes are first. Nearly all of
+// them are decided by the time when this node peeks at them, so they are not claims yet. The node
+// peeks at them together and claims only the undecided ones.
 type Share struct {
-	Peeks []series.NumberRef // the ticks that are peeked at
+	Peeks []series.NumberRef // the ticks to peek at
 
 	at    int64
-	ticks []dueTick // the same as Peeks
+	ticks []dueTick // in the order of Peeks
 }
 
-// deferred holds the ticks that are left to other nodes for a moment.
+// deferred holds the ticks that this node leaves to other nodes for a moment.
 type deferred struct {
 	shares []*Share
-	open   []*Share  // those that are being filled, by shard
-	spare  []dueTick // empty, with the room of a share that was answered
+	open   []*Share  // the shares that add fills, by shard
+	spare  []dueTick // empty, with the capacity of an answered share
 }
 
 func newDeferred(shards int) deferred { return deferred{open: make([]*Share, max(shards, 1))} }
 
-// add defers a tick. Ticks that are added until the next close, of one shard, share the
+// add defers a tick until at. Ticks of one shard that are added before the next close share the
 // instant of the first.
 func (d *deferred) add(at int64, t dueTick) {
 	s := &d.open[t.job.Shard]
@@ -37,7 +37,7 @@ func (d *deferred) add(at int64, t dueTick) {
 	(*s).ticks = append((*s).ticks, t)
 }
 
-// close ends what add fills.
+// close completes the shares that add fills.
 func (d *deferred) close() { clear(d.open) }
 
 // take returns the shares that are due at now, without the ticks that newer ones cover.
@@ -59,7 +59,7 @@ func (d *deferred) take(now int64) (due []*Share) {
 	return due
 }
 
-// open reports whether the tick is still the job's latest and is not claimed, or is looked at.
+// open reports whether the tick is still the latest of its job and has no claim, or is a look.
 func (t *dueTick) open() bool {
 	return t.look || t.e.open && t.e.Last() == t.Number && t.e.latest == nil
 }
@@ -80,7 +80,8 @@ func (d *deferred) shift(step int64) {
 	}
 }
 
-// Shard returns the shard of the store that the share goes to. Without ticks it has none.
+// Shard returns the shard of the store that the share goes to; ok is false for a share without
+// ticks.
 func (s *Share) Shard() (shard int, ok bool) {
 	if len(s.ticks) == 0 {
 		return 0, false
@@ -88,9 +89,9 @@ func (s *Share) Shard() (shard int, ok bool) {
 	return int(s.ticks[0].job.Shard), true
 }
 
-// Peeked takes the answers to a share, in the order of its Peeks, and claims the ticks that
-// are not known to be decided. An answer of nil says that. It is called once for a share,
-// whose Peeks may still be read afterwards, by a request that was given up.
+// Peeked applies the answers to a share, in the order of its Peeks, and claims the ticks that are
+// not known to be decided, whose answers are nil. It is called once for a share. A request that was
+// given up may still read the share's Peeks afterwards.
 func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) {
 	for i := range s.ticks {
 		t, a := &s.ticks[i], answers[i]
@@ -105,7 +106,7 @@ func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) {
 			c.retries.add(now, t.claim())
 		}
 	}
-	// In a large cluster a node defers nearly all ticks. A share that grows anew each time is
+	// In a large cluster a node defers nearly all ticks. If each share grew from empty, it would be
 	// a tenth of the memory that 50 nodes allocate for a tick.
 	clear(s.ticks)
 	c.deferred.spare, s.ticks = s.ticks[:0], nil

@@ -1,7 +1,7 @@
-// Package claims decides which ticks a node claims, when, and what follows from each answer
-// of the store.
+// Package claims decides which ticks a node claims, when it claims them, and how it reacts to each
+// answer of the store.
 //
-// A tick that is due becomes a [Pending] claim, which lives until the store has given the
+// A tick that is due becomes a [Pending] claim, which lives until the store has returned the
 // verdict of the tick. Meanwhile it is in one of these places:
 //
 //	timetable ── due ──┬─ deferred: first to another node, peeked at a moment later
@@ -15,8 +15,8 @@
 //	                   └──────── probe: a run of another ────┘
 //	                             node, when its lease is over
 //
-// What an answer means is the pure function decide. [Claims] applies it. All is state: time
-// is an argument, in Unix milliseconds of the cluster clock, nothing here asks the store,
-// logs or calls the user's code, and nothing is safe for concurrent use. What must happen
-// outside is collected in [Effects].
+// The pure function decide chooses the reaction to an answer, and [Claims] applies it. The package
+// only holds state: time is an argument, in Unix milliseconds of the cluster clock. It sends
+// nothing to the store, logs nothing and calls no user code. [Effects] collects the actions that
+// the caller must do. Nothing in the package is safe for concurrent use.
 package claims

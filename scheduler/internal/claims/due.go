@@ -7,37 +7,37 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
-// freshMax is how many fresh ticks are taken at a time.
+// freshMax is the number of fresh ticks that Take takes at a time.
 const freshMax = 1024
 
-// A Batch is what is to be sent.
+// A Batch has the requests to send.
 type Batch struct {
 	Claims []*Pending
 	Peeks  []*Share
-	More   bool // is due
+	More   bool // more fresh ticks are due
 }
 
-// A dueTick is a tick that the timetable handed out.
+// A dueTick is a tick that the timetable has handed out.
 type dueTick struct {
 	e   *entry
 	job *job.Job
 	timetable.Tick
-	look bool // it peeks at an alive run
+	look bool // peek at an alive run
 }
 
-// claim returns the claim of the tick.
+// claim returns a new claim of the tick.
 func (t *dueTick) claim() *Pending {
 	p := &Pending{e: t.e, job: t.e.Job, tick: t.Number, after: t.After}
 	t.e.latest = p
 	return p
 }
 
-// Take takes what is to be sent at now, fresh ticks up to lead milliseconds before they are
-// due. It arms every next tick.
+// Take returns the requests to send at now. Fresh ticks are included up to lead milliseconds before
+// they are due. Take arms the next tick of every job that it takes.
 //
-// A tick for which this node comes first is claimed at once. Others are left to the node
-// that comes first for a moment: then they are peeked at, or claimed if the store cannot
-// be peeked at.
+// If this node is first for a tick, the tick is claimed at once. Otherwise Take leaves the tick to
+// the first node for a moment. Then this node peeks at it, or claims it if the store does not
+// support peeking.
 func (c *Claims) Take(now, lead int64) (b Batch) {
 	for range freshMax {
 		if !c.ticksDue(now + lead) {
@@ -68,8 +68,8 @@ func (c *Claims) ticksDue(at int64) bool {
 	return next != 0 && next <= at && !c.draining
 }
 
-// Next returns the instant at which something is due: now, if it is already, and 0 if
-// nothing ever is.
+// Next returns the instant at which the next request is due: now if one is due already, 0 if none
+// ever will be.
 func (c *Claims) Next(now, lead int64) int64 {
 	if c.waiting.count() > 0 && c.free > 0 {
 		return now
@@ -86,12 +86,12 @@ func (c *Claims) Next(now, lead int64) int64 {
 	return next
 }
 
-// handOut takes the earliest job's tick and arms its next one.
+// handOut hands out the tick of the earliest job and arms its next one.
 func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 	e := c.entries.At(c.table.First())
 	tick, ok := e.Advance(now)
 	c.table.Reset(e.Due())
-	if !ok || !e.open { // what became due of a job that is not open yet is claimed when it is
+	if !ok || !e.open { // a tick that becomes due before its job is open is claimed when the job is opened
 		return t, false
 	}
 	switch old := e.latest; {
@@ -105,9 +105,8 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 	return dueTick{e: e, job: e.Job, Tick: tick}, true
 }
 
-// replaceQueued lets a newer tick take the place of one that waits for a slot, so that a
-// job keeps its turn. The older tick is claimed when its deadline is over, to be recorded
-// as missed.
+// replaceQueued puts a newer tick in the place of an older one that waits for a slot, so that a job
+// keeps its position. The older tick is claimed after its deadline, only to be recorded as missed.
 func (c *Claims) replaceQueued(queued *Pending, newer timetable.Tick) {
 	old, e := *queued, queued.e
 	*queued = Pending{e: e, job: e.Job, tick: newer.Number, after: newer.After, queued: true}
@@ -116,9 +115,9 @@ func (c *Claims) replaceQueued(queued *Pending, newer timetable.Tick) {
 	c.retries.add(onGrid(old.tick+deadline.Milliseconds()+1, probeGrid), &old)
 }
 
-// admit lets through the claims that have a free slot, or need none, and keeps the others
-// until a slot is free. Those that waited for one come first. Where no slot is free they are
-// not looked at.
+// admit returns the claims that have or need no free slot, and queues the others until a slot is
+// free. Claims that already waited for a slot come first. While no slot is free, admit does not
+// examine the waiting claims.
 func (c *Claims) admit(all []*Pending, now int64) []*Pending {
 	var waited []*Pending
 	for c.free > 0 {
@@ -133,9 +132,9 @@ func (c *Claims) admit(all []*Pending, now int64) []*Pending {
 	return append(waited, slices.DeleteFunc(all, func(p *Pending) bool { return !c.admits(p, now) })...)
 }
 
-// admits reports whether a claim may be sent now. Without a slot it is queued. A claim whose
-// tick is covered by a newer one, or in a drain by other nodes, is only sent to learn
-// whether it was granted.
+// admits reports whether a claim may be sent now. Without a free slot it queues the claim. If a
+// newer tick covers the claim, or the node no longer claims the job, the claim is sent only to find
+// out whether an earlier request was granted.
 func (c *Claims) admits(p *Pending, now int64) bool {
 	given := p.stale || c.leaves(p.e)
 	switch {
@@ -152,7 +151,7 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 		c.park(p, now)
 		c.sendInPlace(p.e, now)
 		return false
-	case given || p.doubt || p.slot || p.settle: // the first two may hold a lease already
+	case given || p.doubt || p.slot || p.settle: // the first two may already hold a lease
 		return true
 	case c.free > 0:
 		c.free--
@@ -170,22 +169,21 @@ func (c *Claims) freeSlot(p *Pending) {
 	}
 }
 
-// Vacate frees the slot of a run. It reports whether claims wait for one.
+// Vacate frees the slot of a run. It reports whether claims wait for a slot.
 func (c *Claims) Vacate() bool {
 	c.free++
 	return c.waiting.count() > 0
 }
 
-// park keeps a claim until the ends of runs of its job, or older claims of it, are
-// answered. Claims parked before that it covers are given up, or sent at once if they may
-// hold a lease. Of those that are sent only to be recorded as missed the latest covers the
-// others.
+// park keeps a claim until the ends of runs of its job, or older claims of the job, are answered.
+// It gives up parked claims that this one covers, or sends them at once if they may hold a lease.
+// Among claims that are sent only to be recorded as missed, the latest covers the others.
 func (c *Claims) park(p *Pending, now int64) {
 	c.freeSlot(p)
 	kept := c.parked[p.e][:0]
 	for _, old := range c.parked[p.e] {
 		switch {
-		case p.settle && old.settle && old.former == nil && !old.mayHoldLease(): // given up
+		case p.settle && old.settle && old.former == nil && !old.mayHoldLease(): // give up old
 		case !old.stale:
 			kept = append(kept, old)
 		case old.mayHoldLease():
@@ -195,7 +193,7 @@ func (c *Claims) park(p *Pending, now int64) {
 	c.parked[p.e] = append(kept, p)
 }
 
-// unpark sends the claims of a job that were parked.
+// unpark sends the parked claims of a job.
 func (c *Claims) unpark(e *entry, now int64) {
 	if all := c.parked[e]; len(all) > 0 {
 		delete(c.parked, e)

@@ -9,22 +9,22 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// Ending returns the count of runs of a job whose ends have no answer. Package runs counts.
+// Ending returns the number of runs of a job whose ends have no answer yet. Package runs counts it.
 func (p *Pending) Ending() *atomic.Int32 { return &p.e.ending }
 
 // Tick returns the claimed tick.
 func (p *Pending) Tick() int64 { return p.tick }
 
-// Chained reports whether the next missed tick follows when a run of this one has ended.
+// Chained reports whether the next missed tick is claimed when a run of this one has ended.
 func (p *Pending) Chained() bool { return p.backlog && p.job.Rules.Overlap != series.OverlapAllow }
 
-// Void reports whether a grant to the claim would be unwanted: it was only sent to learn,
-// in a drain, whether it had been granted, or the job was removed.
+// Void reports whether the node must give back a grant to the claim: in a drain, the claim was sent
+// only to find out whether an earlier request was granted, or the job was removed.
 func (c *Claims) Void(p *Pending) bool { return c.draining && p.latest == past || p.e.removed }
 
-// Ended starts what waited for the end of a run of this node, and the next of missed ticks
-// if chained. If this node was not the one that ended the run, it probes the run that has
-// the tick now: the node of that run may die as well.
+// Ended starts the claims that waited for the end of a run of this node, and the next missed tick
+// if chained. If another node has taken the run over, Ended schedules a probe of its run, because
+// that node may die as well.
 func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a series.EndAnswer, now int64) {
 	e := c.entry(j)
 	if a.Ended && a.Waiting == 0 && !e.Rules.Backlog() && e.latest == nil && len(c.parked[e]) == 0 {
@@ -43,7 +43,7 @@ func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a series.End
 	c.unpark(e, now)
 }
 
-// startWaiting claims a tick that waited for a run which has ended.
+// startWaiting claims a tick that waited for the end of a run.
 func (c *Claims) startWaiting(r run, fence, now int64) {
 	if p := c.probes[r]; p.of(fence) && p.claim.doubt {
 		p.claim.freed = true
@@ -52,9 +52,9 @@ func (c *Claims) startWaiting(r run, fence, now int64) {
 	c.schedule(r, fence, now, false)
 }
 
-// resendHeld sends a claim again that was held by a run which has ended. The store does not
-// know that the tick waits, so nothing else says that the run has ended, until its lease
-// would have been over. Missed ticks that run in order come to it by themselves.
+// resendHeld sends a claim again that was held by a run which has ended. The store has not recorded
+// that this tick waits, so without the repeat nothing would start it before the lease of the run
+// would have expired. Missed ticks that run in order need no repeat: the chain claims them.
 func (c *Claims) resendHeld(e *entry, now int64) {
 	switch old := e.latest; {
 	case old == nil || e.chain != nil || c.leaves(e):
@@ -67,8 +67,7 @@ func (c *Claims) resendHeld(e *entry, now int64) {
 	}
 }
 
-// EndRefused lets a job go on although the store refuses the end of its run, and probes
-// the run.
+// EndRefused lets a job go on although the store refuses the end of its run, and probes the run.
 func (c *Claims) EndRefused(j *job.Job, tick, fence, now int64) {
 	e := c.entry(j)
 	c.unpark(e, now)
@@ -77,13 +76,13 @@ func (c *Claims) EndRefused(j *job.Job, tick, fence, now int64) {
 	}
 }
 
-// Opened takes what the store has of a job, in answer to an opening that named the mark
-// sent. It probes runs that are over or will be, and claims the latest tick if no node has
-// decided it and it is at least as old as slack. What former specs have left is settled.
+// Opened applies the store's state of a job, the reply to an opening that sent the mark sent. It
+// probes runs that are over or will expire, and claims the latest tick if no node has decided it
+// and it is at least slack old. Ticks that former specs left undecided are settled.
 func (c *Claims) Opened(j *job.Job, s *series.Series, former []job.Former, sent, now int64, slack time.Duration) {
 	e := c.entry(j)
 	if e.Job != j || e.removed {
-		return // the job has changed since
+		return // the job has changed since the opening was sent
 	}
 	if s.Mark < sent {
 		c.regress(e, s.Mark)
@@ -105,8 +104,8 @@ func (c *Claims) Opened(j *job.Job, s *series.Series, former []job.Former, sent,
 	}
 }
 
-// found schedules a probe of a run that the store has: when its lease is over, or now if it
-// was given back.
+// found schedules a probe of a run that the store returned: for the end of its lease, or for now if
+// the run was given back.
 func (c *Claims) found(e *entry, r *series.Run, s *series.Series, now int64) {
 	until := int64(0)
 	for i := range s.Runs {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	lookEvery = 700 * time.Millisecond // on its grid that is less than a second
-	lookers   = 2                      // nodes that look at a run, since one of them may be gone
-	looksMost = 1000                   // in a second, of one node
+	lookEvery = 700 * time.Millisecond // rounded up to the grid, this is less than a second
+	lookers   = 2                      // number of nodes that look at a run, in case one of them dies
+	looksMost = 1000                   // looks of one node per second
 )
 
-// looks reports whether this node peeks at an alive run of another one about every second: a
-// drain may give it back, and no store notifies others of that. It sees to it that the next
-// look comes.
+// looks reports whether this node peeks about once a second at a run that is alive on another node.
+// A drain may give the run back, and no store notifies other nodes of that. looks also schedules
+// the next look.
 func (c *Claims) looks(e *entry, a *series.Answer, now int64) bool {
 	if !c.cfg.Peek || a.Left == 0 || c.nodes.Self(a.Node) || !c.nodes.Among(lookers, e.Hash, a.Number, a.Node) {
 		return false
@@ -41,7 +41,7 @@ func (c *Claims) takeLooks(now int64) []*Share {
 	return looks.take(now)
 }
 
-// looked takes the answer to a look; nil: there is none.
+// looked applies the answer to a look; a is nil if there is none.
 func (c *Claims) looked(t *dueTick, a *series.Answer, now int64) {
 	switch p, is := c.probes[run{t.e, t.Number}]; {
 	case !is || c.leaves(t.e): // the run is over

@@ -9,38 +9,38 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A Pending claim is one that this node wants an answer to. It is sent by the same owner
-// until the store has answered it, since a lost answer may have been a grant.
+// A Pending is a claim that this node needs an answer to. The same owner sends it until the store
+// has answered, because a lost reply may have been a grant.
 type Pending struct {
 	e       *entry
-	job     *job.Job // the job as it was when the claim was made; that of the entry may have been replaced since
+	job     *job.Job // the job as it was when the claim was made; the job of the entry may have been replaced since
 	tick    int64
-	after   int64       // the tick before it, or the mark of a gap it covers
-	between int         // how many ticks it covers as missed
+	after   int64       // the tick before it, or the mark before a gap that it covers
+	between int         // number of ticks that it covers as missed
 	from    int64       // the fence of the run to take over; 0: a fresh tick
-	former  *job.Former // the spec that has the tick, if that is not in force any more
-	owner   string      // one for its life, so that it learns of whatever it was granted
+	former  *job.Former // the former spec that has the tick; nil: the spec in force
+	owner   string      // the same for the claim's life, so that a repeated request returns any earlier grant
 	tries   int
-	seen    int64 // the mark that this node knew when it was sent last
-	latest  int64 // the latest instant at which the request sent last may be granted
-	until   int64 // the same of requests that were not answered; 0: all were, or are void
+	seen    int64 // the mark that this node knew when the claim was sent last
+	latest  int64 // the latest instant at which the last request may be granted
+	until   int64 // the same for earlier requests without an answer; 0: none can be granted any more
 
-	probe   bool // of a run that another owner has
-	doubt   bool // sent, and not answered yet
-	failed  bool // its latest request that is over was not answered
-	freed   bool // a run ended since it was sent: the run in its way may be gone
-	held    bool // answered so: a run is in the way
-	stale   bool // a newer tick took its place: only ask whether it was granted
-	backlog bool // one of the missed ticks that run in order
-	slot    bool // has a place among the concurrent runs
-	queued  bool // waits for one
-	settle  bool // its deadline is over: it needs no slot to be recorded as missed
+	probe   bool // it probes a run of another owner
+	doubt   bool // sent, and not yet answered
+	failed  bool // its last completed request was not answered
+	freed   bool // a run ended since the claim was sent, so the run that blocked it may be gone
+	held    bool // the last answer was held: a run blocks the claim
+	stale   bool // a newer tick replaced it: send it only to find out whether it was granted
+	backlog bool // it is one of the missed ticks that run in order
+	slot    bool // it has one of the node's slots for runs
+	queued  bool // it waits for a slot
+	settle  bool // its deadline has passed: it needs no slot to be recorded as missed
 }
 
 // Job returns the job of the claim.
 func (p *Pending) Job() *job.Job { return p.job }
 
-// String names the claim, as job@tick.
+// String returns the claim as job@tick.
 func (p *Pending) String() string { return p.job.Name + "@" + text.Tick(p.tick) }
 
 // spec returns the spec that has the tick.
@@ -54,7 +54,7 @@ func (p *Pending) spec() *spec.Schedule {
 // Shard returns the shard of the store that the claim goes to.
 func (p *Pending) Shard() int { return int(p.job.Shard) }
 
-// Lease returns for how long the tick is leased when it is granted.
+// Lease returns the length of the lease that a grant of the tick gets.
 func (p *Pending) Lease() time.Duration {
 	if l := p.job.Rules.Lease; l != 0 {
 		return l
@@ -62,7 +62,7 @@ func (p *Pending) Lease() time.Duration {
 	return p.job.Rules.LeaseOf(p.interval())
 }
 
-// interval returns the distance from the claimed tick to the one after it; 0 if there is none.
+// interval returns the distance from the claimed tick to the next one; 0 if there is none.
 func (p *Pending) interval() time.Duration {
 	if p.job == p.e.Job {
 		return p.e.Interval(p.tick)
@@ -70,31 +70,31 @@ func (p *Pending) interval() time.Duration {
 	return p.job.Spec.Interval(p.tick)
 }
 
-// mayHoldLease reports whether the claim may have been granted, or may be yet, by a
-// request that was not answered.
+// mayHoldLease reports whether a request without an answer may have been granted, or may still be.
 func (p *Pending) mayHoldLease() bool { return p.doubt || p.until != 0 }
 
-// leaseOver reports whether a lease that the claim may hold is over by now: the node that
-// finds the run settles it.
+// leaseOver reports whether any lease that the claim may hold has expired by now. The node that
+// finds such a run settles it.
 func (p *Pending) leaseOver(now int64) bool {
 	return p.until != 0 && now > p.until+p.Lease().Milliseconds()
 }
 
-// pause is how long to wait before the claim is sent again. It doubles with each request.
+// pause returns the wait before the claim is sent again. It doubles with each request.
 func (p *Pending) pause(longest time.Duration) int64 {
 	return min(50<<min(p.tries, 7), longest.Milliseconds())
 }
 
-// past is an instant, in Unix milliseconds, until which nothing is granted now.
+// past is an instant, in Unix milliseconds, that lies in the past: a claim with this latest instant
+// is never granted anew.
 const past = 1
 
-// Send returns the request of a claim that is sent now. The owner makes a fresh owner.
+// Send returns the request for a claim that is sent now. The function owner makes a fresh owner.
 func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 	if p.owner == "" {
 		p.owner = owner()
 	}
 	if p.probe && p.tries == 0 {
-		p.job = p.e.Job // the run is judged by the rules of now
+		p.job = p.e.Job // current rules apply to the run
 	}
 	p.doubt, p.freed, p.held = true, false, false
 	p.tries++
@@ -111,7 +111,7 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 		q.Late, q.Revision = series.ReasonRespecified, p.former.Revision
 	}
 	if p.stale || c.leaves(p.e) {
-		q.Latest = past // only an owner that was granted gets more than a no
+		q.Latest = past // an owner that already has the grant still gets it; any other claim expires
 	}
 	p.latest, p.seen = q.Latest, p.e.mark
 	return q

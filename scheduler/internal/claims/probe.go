@@ -2,21 +2,21 @@ package claims
 
 import "github.com/cronce/cronce/lock/series"
 
-// A run is one of another owner, or a tick that waits for its end. It is probed when its
+// A run is a run of another owner, or a tick that waits for the end of one. It is probed when its
 // deadline has passed, so that a dead node is noticed without a leader.
 type run struct {
 	e    *entry
 	tick int64
 }
 
-// A probe asks, by a claim to take it over, whether a run is over.
+// A probe finds out whether a run is over, with a claim to take it over.
 type probe struct {
 	claim *Pending
 	at    int64 // when it is sent
 	look  bool  // this node looks at the run before that: see look.go
 }
 
-// of reports whether there is a probe of the run with this fence.
+// of reports whether this is a probe of the run with this fence.
 func (p probe) of(fence int64) bool { return p.claim != nil && p.claim.from == fence }
 
 // watch probes the run that an answer names, if it may need another attempt or its end.
@@ -29,15 +29,15 @@ func (c *Claims) watch(e *entry, a *series.Answer, now int64) {
 	c.schedule(r, a.Fence, c.probeAt(e, a, now), c.looks(e, a, now))
 }
 
-// watchWaiting probes a waiting tick when the run it waits for is over. The node that runs
-// it starts the waiting tick at once; the probe is for when that node died.
+// watchWaiting probes a waiting tick when the run that it waits for is over. The node of that run
+// starts the waiting tick at once; the probe covers the case that this node died.
 func (c *Claims) watchWaiting(e *entry, a *series.Answer, now int64) {
 	if !c.leaves(e) {
 		c.schedule(run{e, a.Number}, a.Fence, c.probeAt(e, a, now), false)
 	}
 }
 
-// schedule schedules a probe. Another one of the same run stays if it is earlier.
+// schedule schedules a probe. An earlier probe of the same run is kept instead.
 func (c *Claims) schedule(r run, fence, at int64, look bool) {
 	if p := c.probes[r]; p.of(fence) && p.at <= at {
 		p.look = p.look || look
@@ -49,7 +49,7 @@ func (c *Claims) schedule(r run, fence, at int64, look bool) {
 	c.retries.add(at, p)
 }
 
-// plan lets p take the place of the probe of a run that there is.
+// plan replaces the probe of a run by p.
 func (c *Claims) plan(r run, p probe) {
 	c.cancel(r)
 	c.probes[r] = p
@@ -67,8 +67,8 @@ func (c *Claims) cancel(r run) {
 	}
 }
 
-// granted cancels the probe of the run of the tick before, if an answer says that the tick
-// itself was granted: where runs do not overlap, that settled the run before.
+// granted cancels the probe of the previous tick's run if an answer shows that this tick was
+// granted: where runs do not overlap, the grant settled the run before.
 func (c *Claims) granted(e *entry, before int64, a *series.Answer) {
 	if e.Rules.Overlap == series.OverlapSkip && (a.State == series.RunOpen || a.State == series.RunDone) {
 		c.cancel(run{e, before})
@@ -80,15 +80,15 @@ func (c *Claims) cancelled(p *Pending) bool {
 	return p.probe && p.tries == 0 && c.probes[run{p.e, p.tick}].claim != p
 }
 
-// probeAnswered forgets a probe that was answered; the answer may lead to another.
+// probeAnswered forgets a probe that was answered. The answer may lead to another probe.
 func (c *Claims) probeAnswered(p *Pending) {
 	if r := (run{p.e, p.tick}); p.from != 0 && c.probes[r].of(p.from) {
 		c.cancel(r)
 	}
 }
 
-// probeAt is when to probe a run: when its lease is over, on a grid that many probes share.
-// The node that comes first for the tick without the run's node is first.
+// probeAt returns the time to probe a run: the end of its lease, rounded up to a grid that many
+// probes share. The node that is first for the tick, not counting the run's own node, probes first.
 func (c *Claims) probeAt(e *entry, a *series.Answer, now int64) int64 {
 	if a.Left == 0 {
 		return now

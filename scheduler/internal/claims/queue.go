@@ -2,15 +2,15 @@ package claims
 
 import "slices"
 
-// A localQueue holds the claims that wait for a free slot, first come, first served. A
-// claim that waits is not looked at before its turn, however often the node wakes: each
-// method costs O(1), spread over its calls.
+// A localQueue holds the claims that wait for a free slot, in the order of their arrival. A waiting
+// claim is not examined before its turn, however often the node wakes: each method costs O(1)
+// amortized.
 type localQueue struct {
-	claims []*Pending // those among them that left are not queued
-	left   int        // how many of those there are
+	claims []*Pending // claims that left the queue have queued unset
+	left   int        // number of claims that left and are still in the slice
 }
 
-// count returns how many claims wait.
+// count returns the number of waiting claims.
 func (q *localQueue) count() int { return len(q.claims) - q.left }
 
 func (q *localQueue) push(p *Pending) {
@@ -18,7 +18,7 @@ func (q *localQueue) push(p *Pending) {
 	q.claims = append(q.claims, p)
 }
 
-// pop returns the claim whose turn it is; nil if none waits.
+// pop removes and returns the first claim; nil if none waits.
 func (q *localQueue) pop() *Pending {
 	for len(q.claims) > 0 {
 		p := q.claims[0]
@@ -34,21 +34,21 @@ func (q *localQueue) pop() *Pending {
 	return nil
 }
 
-// leave takes out a claim that waits, for good: it must not be pushed again.
+// leave removes a waiting claim for good: it must not be pushed again.
 func (q *localQueue) leave(p *Pending) {
 	p.queued = false
 	q.left++
 	q.tidy()
 }
 
-// tidy removes the claims that left once they are more than half.
+// tidy drops the claims that left once they are more than half of the slice.
 func (q *localQueue) tidy() {
 	if q.left > len(q.claims)/2 {
 		q.claims, q.left = slices.DeleteFunc(q.claims, func(p *Pending) bool { return !p.queued }), 0
 	}
 }
 
-// all takes out every claim that waits.
+// all removes and returns every waiting claim.
 func (q *localQueue) all() (waiting []*Pending) {
 	for p := q.pop(); p != nil; p = q.pop() {
 		waiting = append(waiting, p)

@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A wake costs what is started: of ten thousand asks that wait for a slot it looks at
-// none where no slot is free, and else at those alone whose turn it is.
+// The cost of a wake depends on the claims that it starts. Of ten thousand claims that wait for a
+// slot it examines none if no slot is free, and otherwise only the first ones.
 func TestWakeLooksAtWhatIsStarted(t *testing.T) {
 	c := New(Config{})
 	e := entryOf()
@@ -22,7 +22,7 @@ func TestWakeLooksAtWhatIsStarted(t *testing.T) {
 	}
 	turns := slices.Clone(c.waiting.claims[:3])
 	for i := 3; i < len(c.waiting.claims); i++ {
-		c.waiting.claims[i] = nil // to look at it would panic
+		c.waiting.claims[i] = nil // examining it would panic
 	}
 	if got := c.admit(nil, 0); len(got) != 0 {
 		t.Errorf("%d asks are sent without a slot", len(got))
@@ -34,8 +34,8 @@ func TestWakeLooksAtWhatIsStarted(t *testing.T) {
 	}
 }
 
-// Asks come out in the order in which they went in, without those that left, whatever
-// comes in between, and those that left take no room for long.
+// Claims leave the queue in the order of their arrival, without those that left earlier, and those
+// that left do not occupy memory for long.
 func TestLine(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(1, seed))
@@ -67,8 +67,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// A look that was given up, and an ask that another took the place of, leave the line.
-// One that may hold a lease is sent without a slot.
+// A peek that was given up, and a claim that another one replaced, leave the queue. A claim that
+// may hold a lease is sent without a slot.
 func TestLeaveTheLine(t *testing.T) {
 	c := New(Config{})
 	e := entryOf()
@@ -88,7 +88,7 @@ func TestLeaveTheLine(t *testing.T) {
 	}
 }
 
-// All that is planned moves along with a step of the clock.
+// All planned instants move with a step of the clock.
 func TestShiftMovesAllPlans(t *testing.T) {
 	t.Parallel()
 	for _, step := range []int64{-20_000, 7_000} {
@@ -109,13 +109,13 @@ func TestShiftMovesAllPlans(t *testing.T) {
 	}
 }
 
-// entryOf returns a job of which nothing is set.
+// entryOf returns a job without any settings.
 func entryOf() *entry {
 	return &entry{Entry: timetable.Entry{Job: &job.Job{Rules: &job.Rules{Lease: 1}}}}
 }
 
-// A claim is refused while an earlier request of it, thought lost, may still be granted, up to an instant. It is sent once more after
-// that instant, and not in its last millisecond.
+// A claim is refused while an earlier request of it that seemed lost may still be granted, up to an
+// instant. It is sent once more after that instant, and not in its last millisecond.
 func TestRefusedClaimOutlivesALateRequest(t *testing.T) {
 	c := New(Config{})
 	until := 100 * int64(retryGrid)
@@ -128,7 +128,7 @@ func TestRefusedClaimOutlivesALateRequest(t *testing.T) {
 	}
 }
 
-// In a drain no missed tick is claimed, neither of this spec nor one that a former spec names too.
+// In a drain no missed tick is claimed, whether only this spec or a former one has it too.
 func TestDrainEndsChains(t *testing.T) {
 	schedule, err := spec.Parse("* * * * * *", time.UTC)
 	if err != nil {

@@ -2,7 +2,7 @@ package claims
 
 import "github.com/cronce/cronce/scheduler/internal/job"
 
-// Add adds a job, whose number must be that of the next.
+// Add adds a job. Its number must be the next free number.
 func (c *Claims) Add(j *job.Job, now int64) {
 	e := c.entries.Add()
 	e.Job = j
@@ -10,8 +10,8 @@ func (c *Claims) Add(j *job.Job, now int64) {
 	c.table.Push(j.No, e.Due())
 }
 
-// Change removes jobs, and lets each of the others take the place of the job with its number,
-// which may have been removed before. It costs O(n) of all jobs.
+// Change removes jobs, and puts each replacement in the place of the job with its number, which may
+// have been removed before. It costs O(n) of all jobs.
 func (c *Claims) Change(removed, replaced []*job.Job, now int64) {
 	changed := map[int]bool{}
 	for _, j := range removed {
@@ -33,8 +33,8 @@ func (c *Claims) Change(removed, replaced []*job.Job, now int64) {
 	}
 }
 
-// remove gives up all claims of a job but those that may hold a lease, as Drain does for all
-// jobs. What they are granted is given back.
+// remove gives up all claims of a job except those that may hold a lease, as Drain does for all
+// jobs. A grant to one of these is given back.
 func (c *Claims) remove(e *entry, now int64) {
 	e.removed, e.open = true, false
 	c.giveUp(e, now)
@@ -45,9 +45,9 @@ func (c *Claims) remove(e *entry, now int64) {
 	delete(c.regressed, e)
 }
 
-// replace lets a job take the place of another one. Claims that were sent keep the spec and the
-// rules with which they were made, and so do runs. With another spec, the job is opened as if
-// the node had begun with it.
+// replace puts a job in the place of another one. Runs, and claims that were sent, keep the spec
+// and the rules that they were made with. If the spec differs, the job is opened as if the node had
+// started with it.
 func (c *Claims) replace(e *entry, j *job.Job, now int64) {
 	c.giveUp(e, now)
 	if e.removed || e.Spec != j.Spec {
@@ -58,8 +58,8 @@ func (c *Claims) replace(e *entry, j *job.Job, now int64) {
 	e.Start(now)
 }
 
-// giveUp makes the claims of the latest ticks stale. What they leave undecided is claimed anew
-// when the job was opened.
+// giveUp makes the claims of the latest ticks stale. If they leave ticks undecided, the node claims
+// these anew when the job is opened.
 func (c *Claims) giveUp(e *entry, now int64) {
 	for _, p := range []*Pending{e.latest, e.chain} {
 		if p != nil {
@@ -69,7 +69,7 @@ func (c *Claims) giveUp(e *entry, now int64) {
 	e.latest, e.chain = nil, nil
 }
 
-// forgetChange forgets the former specs of a job; the next opening returns what is left of them.
+// forgetChange forgets the former specs of a job. The next opening returns those that still matter.
 func (c *Claims) forgetChange(e *entry, now int64) {
 	if ch := c.changes[e]; ch != nil && ch.claim != nil {
 		c.supersede(ch.claim, now)
@@ -77,19 +77,19 @@ func (c *Claims) forgetChange(e *entry, now int64) {
 	delete(c.changes, e)
 }
 
-// leaves reports whether the node claims nothing more of a job: it drains, or the job was
-// removed.
+// leaves reports whether the node makes no more claims of a job, because it drains or because the
+// job was removed.
 func (c *Claims) leaves(e *entry) bool { return c.draining || e.removed }
 
-// Jobs returns how many numbers of jobs there are.
+// Jobs returns the number of job numbers in use. Removed jobs keep their numbers.
 func (c *Claims) Jobs() int { return c.entries.Size() }
 
-// A Known is what the claims know of a job.
+// A Known has the facts that the claims know about a job.
 type Known struct {
 	*job.Job       // nil: it was removed
-	Mark     int64 // the highest that is known; 0: none
+	Mark     int64 // the highest known mark; 0: none
 	Next     int64 // the next tick; 0: none
-	Open     bool  // the store has the job
+	Open     bool  // the job is open in the store
 }
 
 // Job returns a job by its number.

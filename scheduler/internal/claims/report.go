@@ -5,7 +5,7 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// Events are written to the log.
+// Events queues events for the log.
 type Events interface {
 	Passed(j *job.Job, tick int64, winner string)
 	Waiting(j *job.Job, tick int64)
@@ -14,8 +14,8 @@ type Events interface {
 	MarkAhead(j *job.Job, mark int64)
 }
 
-// Report logs what an answer decided. Call it after Answer, without a mutex: of a claim that
-// is sent again it reads only what does not change.
+// Report logs the ticks that an answer decided. Call it after Answer, without a mutex. If the claim
+// is being sent again, Report reads only fields that do not change.
 func (p *Pending) Report(a *series.Answer, log Events) {
 	for _, s := range a.Settled {
 		reportSettled(p.job, s, log)
@@ -39,7 +39,7 @@ func (p *Pending) Report(a *series.Answer, log Events) {
 	}
 }
 
-// The reasons that are only logged.
+// Reasons that are only logged.
 const (
 	paused     = "paused"
 	superseded = "superseded"
@@ -60,7 +60,7 @@ func (p *Pending) reportBetween(a *series.Answer, log Events) {
 	}
 }
 
-// late is the reason that is recorded when the claim comes too late.
+// late returns the reason that is recorded if the claim comes too late.
 func (p *Pending) late() string {
 	if p.former != nil {
 		return series.ReasonRespecified
@@ -81,7 +81,7 @@ func reportSettled(j *job.Job, s series.Settled, log Events) {
 	}
 }
 
-// Report logs which ticks of a share other nodes have.
+// Report logs the ticks of a share that other nodes have.
 func (s *Share) Report(answers []*series.Answer, log Events) {
 	for i, t := range s.ticks {
 		if a := answers[i]; a != nil && !t.look {

@@ -29,7 +29,7 @@ func (q *retryQueue) take(now int64) (due []*Pending) {
 	for len(q.at) > 0 && q.at[0] <= now {
 		at := heap.Pop(&q.at).(int64)
 		if len(due) == 0 {
-			due = q.all[at] // most often that is all
+			due = q.all[at] // usually these are all
 		} else {
 			due = append(due, q.all[at]...)
 		}
@@ -47,7 +47,7 @@ func (q *retryQueue) next() int64 {
 	return q.at[0]
 }
 
-// inDoubt returns a queue of those claims that may hold a lease.
+// inDoubt returns a queue of the claims that may hold a lease.
 func (q *retryQueue) inDoubt() (d retryQueue) {
 	for at, ps := range q.all {
 		for _, p := range ps {
@@ -59,7 +59,7 @@ func (q *retryQueue) inDoubt() (d retryQueue) {
 	return d
 }
 
-// shifted returns the queue with all instants moved.
+// shifted returns the queue with all instants moved by step.
 func (q *retryQueue) shifted(step int64) (s retryQueue) {
 	for at, ps := range q.all {
 		s.add(at+step, ps...)
@@ -67,7 +67,7 @@ func (q *retryQueue) shifted(step int64) (s retryQueue) {
 	return s
 }
 
-// instants is a heap.
+// instants is a heap of instants.
 type instants []int64
 
 func (h instants) Len() int           { return len(h) }
@@ -81,9 +81,9 @@ func (h *instants) Pop() any {
 	return x
 }
 
-// The grids, in milliseconds, on which claims are gathered into one request.
+// Grids, in milliseconds, that gather claims into one request.
 const (
-	probeGrid = 250 // probes of runs of others
+	probeGrid = 250 // probes of runs of other nodes
 	retryGrid = 50  // repeats after doubt
 )
 

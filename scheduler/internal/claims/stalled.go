@@ -2,22 +2,22 @@ package claims
 
 import "slices"
 
-// maxUnanswered is how many claims of a job without an answer keep newer ticks of the job
-// from being claimed. Each may hold a lease, so each is kept until it is answered or that
-// lease would be over: without a bound an outage would leave one for each tick.
+// maxUnanswered is the number of unanswered claims of a job from which on newer ticks of the job
+// are not claimed. Each of these claims may hold a lease, so it is kept until it is answered or its
+// lease would have expired. Without a bound, an outage would leave one claim for each tick.
 const maxUnanswered = 4
 
-// A stall is the state of a job whose claims are not answered. Of newer ticks only the
-// latest waits. In its place one of the older claims is sent, as often and at the same
-// instants as the tick itself would be. Once that claim, or any other, is answered, the tick
-// is sent. The other claims idle until then.
+// A stall is the state of a job whose claims are not answered. Only the latest of the newer ticks
+// waits. In its place one of the older claims is sent, as often and at the same instants as the
+// tick would be. Once this claim or any other is answered, the tick is sent. The other claims idle
+// until then.
 type stall struct {
-	sent *Pending // in place of the tick; nil: the next claim that is not answered
+	sent *Pending // sent in place of the tick; nil: the next claim that is not answered becomes it
 	idle []*Pending
 }
 
-// countUnanswered counts a claim whose request was not answered. It reports whether the
-// claim is to be sent again; else it idles.
+// countUnanswered counts a claim whose request was not answered. It reports whether to send the
+// claim again; otherwise the claim idles.
 func (c *Claims) countUnanswered(p *Pending) (again bool) {
 	if p.from != 0 || c.leaves(p.e) {
 		return true // there is one probe per run
@@ -40,8 +40,7 @@ func (c *Claims) countUnanswered(p *Pending) (again bool) {
 	return true
 }
 
-// waitsForOlder reports whether a claim has to wait until an older one of its job is
-// answered.
+// waitsForOlder reports whether a claim must wait until an older one of its job is answered.
 func (c *Claims) waitsForOlder(p *Pending) bool {
 	return len(c.stalled) > 0 && p.tries == 0 && p.from == 0 && !p.failed && c.stalled[p.e] != nil
 }
@@ -66,7 +65,7 @@ func (c *Claims) sendInPlace(e *entry, now int64) {
 	}
 }
 
-// resolve takes a claim off the count that was answered, or whose lease would be over.
+// resolve uncounts a claim that was answered, or whose lease would have expired.
 func (c *Claims) resolve(p *Pending, answered bool, now int64) {
 	if p.failed {
 		p.failed = false

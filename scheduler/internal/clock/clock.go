@@ -1,5 +1,5 @@
-// Package clock keeps the cluster's time: the store's clock, held between readings on
-// this machine's monotonic clock. The machine's wall clock has no influence on it.
+// Package clock keeps the cluster's time: the store's clock, continued between readings by this
+// machine's monotonic clock. The machine's wall clock has no influence on it.
 package clock
 
 import (
@@ -11,29 +11,29 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A Clock is the cluster's time. The zero Clock has not been read yet. It is safe for
-// concurrent use.
+// A Clock is the cluster's time. The zero Clock has not been read yet. It is safe for concurrent
+// use.
 type Clock struct {
 	mu     sync.Mutex
 	start  time.Time     // the monotonic reference
 	zero   time.Duration // the cluster's time at start, since 1970
 	set    bool
-	off    time.Duration // how far zero may be from the truth
-	slewed time.Duration // how much of off is known, and still to be corrected
-	read   time.Time     // since when
-	step   time.Duration // a zero that differs by a step and waits for confirmation
-	wrong  time.Duration // how far that may be from the truth
-	agreed int           // how many readings agreed with it
+	off    time.Duration // how far zero may be wrong
+	slewed time.Duration // the part of off that is known and still to be corrected
+	read   time.Time     // the time that off refers to
+	step   time.Duration // a value of zero that differs by a step and awaits confirmation
+	wrong  time.Duration // how far step may be wrong
+	agreed int           // number of readings that agreed with step
 }
 
-// MostReads bounds how many readings are taken in a row to decide about a step.
+// MostReads bounds the number of successive readings that decide about a step.
 const MostReads = 3 * stepReads
 
 const (
-	stepSize    = 500 * time.Millisecond // a difference above this, beyond what round trips explain, is a step and not drift
-	stepReads   = 3                      // how many readings must agree before a step is adopted
-	slewPerRead = 50 * time.Millisecond  // how much one reading may correct drift
-	drift       = 5000                   // two clocks are assumed to part by no more than 1/drift of the time
+	stepSize    = 500 * time.Millisecond // a larger difference that round trips do not explain is a step, not drift
+	stepReads   = 3                      // readings that must agree before a step is adopted
+	slewPerRead = 50 * time.Millisecond  // the most drift that one reading may correct
+	drift       = 5000                   // two clocks are assumed to diverge by at most 1/drift of the elapsed time
 )
 
 // Now returns the cluster's time.
@@ -46,23 +46,23 @@ func (c *Clock) Now() time.Time {
 // Ms is Now in Unix milliseconds.
 func (c *Clock) Ms() int64 { return c.Now().UnixMilli() }
 
-// Ready reports whether the clock was ever read.
+// Ready reports whether the clock has been read.
 func (c *Clock) Ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.set
 }
 
-// WrongBy returns how far the clock may be off.
+// WrongBy returns the bound of the clock's error.
 func (c *Clock) WrongBy() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known()
 }
 
-// Observe takes one reading of each server; of several the median counts. It
-// returns the step that was adopted, if any, and whether the caller should read
-// again soon because this reading differed by a step.
+// Observe applies one reading of each server; of several readings it uses the median. It returns
+// the step that was adopted, if any, and whether the caller should read again soon because this
+// reading differed by a step.
 func (c *Clock) Observe(rs []driver.ClockReading) (stepped time.Duration, again bool) {
 	if len(rs) == 0 {
 		return 0, false
@@ -86,23 +86,22 @@ func (c *Clock) Observe(rs []driver.ClockReading) (stepped time.Duration, again 
 	return 0, false
 }
 
-// adopt sets the clock to zero, which may be off by so much.
+// adopt sets the clock to zero, which may be wrong by up to off.
 func (c *Clock) adopt(zero, off time.Duration) {
 	c.zero, c.off, c.slewed, c.read = zero, off, 0, time.Now()
 }
 
-// known is how far the clock may be off by now. The mutex is held.
+// known returns the bound of the clock's error at present. The caller holds the mutex.
 func (c *Clock) known() time.Duration { return c.off + time.Since(c.read)/drift }
 
-// slew takes a reading, which is off by no more than half its round trip (Cristian's
-// algorithm). The truth lies where all readings so far agree (Marzullo's), so a quick
-// reading counts for long and a slow one hardly at all. Drift is corrected little by
-// little. An error that earlier readings could not exclude, because they were slow, is
-// corrected at once.
+// slew applies a reading, whose error is at most half its round trip (Cristian's algorithm). The
+// true time lies where all readings so far agree (Marzullo's algorithm), so a quick reading narrows
+// the error for long and a slow one hardly at all. Drift is corrected gradually. An error that
+// earlier readings could not exclude, because they were slow, is corrected at once.
 func (c *Clock) slew(zero, off time.Duration) {
 	known := c.known()
 	from, to := max(c.zero-known, zero-off), min(c.zero+known, zero+off)
-	if from > to { // the clocks part faster than was assumed
+	if from > to { // the clocks diverge faster than assumed
 		from, to = zero-off, zero+off
 	}
 	truth := from + (to-from)/2
@@ -113,8 +112,7 @@ func (c *Clock) slew(zero, off time.Duration) {
 	c.slewed = rest
 }
 
-// confirm adopts a step when enough readings in a row agree on it, each as far as
-// its round trip allows.
+// confirm adopts a step when enough readings in a row agree on it within their round trips.
 func (c *Clock) confirm(zero, off time.Duration) (stepped time.Duration, again bool) {
 	if c.agreed > 0 && (zero-c.step).Abs() < stepSize/2+off+c.wrong {
 		c.agreed++
@@ -133,7 +131,7 @@ func (c *Clock) confirm(zero, off time.Duration) (stepped time.Duration, again b
 	return stepped, false
 }
 
-// median returns the reading in the middle, and how far it may be off.
+// median returns the median reading and the bound of its error.
 func (c *Clock) median(rs []driver.ClockReading) (zero, off time.Duration) {
 	rs = slices.Clone(rs)
 	of := func(r driver.ClockReading) time.Duration {

@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/clock"
 )
 
-// readings makes a reading of each server whose clock is off by so much, with a
-// round trip of 20 ms.
+// readings makes a reading of each server. Each clock is wrong by its offset; a round trip takes 20
+// ms.
 func readings(offs ...time.Duration) (rs []driver.ClockReading) {
 	sent := time.Now()
 	for _, off := range offs {
@@ -19,11 +19,11 @@ func readings(offs ...time.Duration) (rs []driver.ClockReading) {
 	return rs
 }
 
-// What one reading after another does to the clock.
+// Observe handles a sequence of readings.
 func TestObserve(t *testing.T) {
 	type step struct {
-		offs    []time.Duration // what the servers' clocks are off
-		off     time.Duration   // what the clock is off then
+		offs    []time.Duration // offsets of the servers' clocks
+		off     time.Duration   // the resulting offset of the clock
 		stepped time.Duration
 		again   bool
 	}
@@ -67,19 +67,18 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// slowReading is one of a clock that is off by so much, whose request took there and
-// its answer back.
+// slowReading returns a reading of a clock with an offset, whose request and reply took the given
+// times.
 func slowReading(off, there, back time.Duration) []driver.ClockReading {
 	sent := time.Now()
 	return []driver.ClockReading{{Sent: sent, Received: sent.Add(there + back), Time: sent.Add(there + off).Round(0)}}
 }
 
-// What a reading cannot tell, because it was slow, is no step: a difference counts from
-// where round trips end that explain it.
+// The part of a difference that a slow round trip may explain is no step: only the rest counts.
 func TestSlowReadings(t *testing.T) {
 	type step struct {
-		off, there, back time.Duration // of the server's clock, and the ways
-		clock            time.Duration // what the clock is off then, within a twentieth of a second
+		off, there, back time.Duration // the offset of the server's clock, and the durations of request and reply
+		clock            time.Duration // the resulting offset of the clock, within a twentieth of a second
 		stepped, again   bool
 	}
 	const s, ms = time.Second, time.Millisecond

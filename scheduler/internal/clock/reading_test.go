@@ -9,9 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/clock"
 )
 
-// Readings of a store's clock that is ahead by an hour, with the ways there and
-// back of very different length: after a quick one the clock is right, and slow
-// ones do not spoil it.
+// The store's clock is ahead by an hour, and requests and replies of readings take very different
+// times. After a quick reading the clock is right, and slow readings do not make it worse.
 func TestQuickReadingsCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/runs"
 )
 
-// answered takes the answers to claims. What was granted starts first.
+// answered applies the answers to claims. Granted runs start first.
 func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Duration) {
 	all := r.claims
 	granted := make([]*runs.Attempt, 0, len(all))
@@ -33,7 +33,7 @@ func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Dura
 	d.mu.Unlock()
 	d.runs.Start(d.life, granted, len(all))
 	d.apply(fx)
-	if reached || d.life.Err() == nil { // a request that the end cut short shows nothing
+	if reached || d.life.Err() == nil { // a request that was cut short by the end of the node proves nothing
 		d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
 	}
 	for i, p := range all {
@@ -42,8 +42,8 @@ func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Dura
 	d.returned(r)
 }
 
-// verdict reports whether the store answered, and if not, why. A store that answers some
-// claims is reachable; something is wrong with the jobs of the others then.
+// verdict reports whether the store answered, and its failure if not. A store that answers some
+// claims is reachable; the failures then concern the jobs of the other claims.
 func verdict(answers []lock.Claimed) (reached bool, failed error) {
 	for i := range answers {
 		if err := answers[i].Err; health.Reached(err) {
@@ -58,7 +58,7 @@ func verdict(answers []lock.Claimed) (reached bool, failed error) {
 	return false, failed
 }
 
-// attempt makes an attempt of a grant. The mutex is held.
+// attempt makes an attempt of a grant. The caller holds the mutex.
 func (d *Dispatcher) attempt(p *claims.Pending, a *lock.Claimed) *runs.Attempt {
 	return &runs.Attempt{Grant: runs.Grant{
 		Job: p.Job(), Lease: a.Lease, Ending: p.Ending(), Tick: p.Tick(), Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
@@ -66,7 +66,7 @@ func (d *Dispatcher) attempt(p *claims.Pending, a *lock.Claimed) *runs.Attempt {
 	}}
 }
 
-// apply does what follows from answers outside of the claims.
+// apply performs the actions outside of the claims that answers require.
 func (d *Dispatcher) apply(fx claims.Effects) {
 	for _, j := range fx.Open {
 		d.cfg.Open(j)
@@ -88,7 +88,7 @@ func (d *Dispatcher) apply(fx claims.Effects) {
 	}
 }
 
-// Opened takes what the store has of jobs.
+// Opened applies the store's state of opened jobs.
 func (d *Dispatcher) Opened(all []job.Opened, slack time.Duration) {
 	d.mu.Lock()
 	now := d.cfg.Clock.Ms()
@@ -101,7 +101,7 @@ func (d *Dispatcher) Opened(all []job.Opened, slack time.Duration) {
 	d.apply(fx)
 }
 
-// Vacated gives the slot of a run that returned to the next.
+// Vacated gives the slot of a run that returned to the next claim.
 func (d *Dispatcher) Vacated() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *Dispatcher) Vacated() {
 	}
 }
 
-// Ended lets what waited for the end of a run go on.
+// Ended starts the claims that waited for the end of a run.
 func (d *Dispatcher) Ended(a *runs.Attempt, e series.EndAnswer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

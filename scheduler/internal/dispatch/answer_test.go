@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A store that answers one claim of a request is reachable: the errors of the others are about their jobs. Otherwise
-// the request failed.
+// A store that answers one claim of a request is reachable: the errors of the others concern their
+// jobs. Otherwise the request failed.
 func TestVerdictOnARequest(t *testing.T) {
 	gone, refused := errors.New("gone"), driver.NotDone(errors.New("refused"))
 	unreadable := fmt.Errorf("job a: %w", driver.ErrUnreadable)

@@ -17,14 +17,14 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/signal"
 )
 
-// Runs execute granted ticks. The dispatcher calls them without holding its mutex.
+// Runs executes granted ticks. The dispatcher calls it without holding its mutex.
 type Runs interface {
-	// Expect is called when n claims are about to be sent.
+	// Expect announces that n claims are about to be sent.
 	Expect(n int)
-	// Start starts the attempts that were granted in answer to so many claims. Their ends are
-	// repeated until life ends.
+	// Start starts the attempts that were granted in answer to this number of claims. Requests that
+	// report their ends are repeated until life ends.
 	Start(life context.Context, granted []*runs.Attempt, claims int)
-	// Replace ends the contexts of runs of a job with ticks before newer.
+	// Replace cancels the contexts of runs of a job with ticks before newer.
 	Replace(j *job.Job, newer int64)
 }
 
@@ -33,26 +33,26 @@ type Health interface {
 	Answered(p health.Part, err error)
 }
 
-// Events are queued for the log: no method waits for a logger.
+// Events queues events for the log: no method waits for a logger.
 type Events interface {
 	claims.Events
-	// NamesWinners reports whether Passed is written.
+	// NamesWinners reports whether the log has the lines of Passed.
 	NamesWinners() bool
 	Unreplicated(s claims.Short)
 	StoreForgot(r claims.Regressed)
 	FenceAhead(f claims.Fenced)
 }
 
-// Config is what a Dispatcher needs. All fields but Peeker are required.
+// Config has the dependencies and settings of a Dispatcher. All fields but Peeker are required.
 type Config struct {
-	Runs      func(*Dispatcher) Runs // makes the runs, which call the dispatcher
+	Runs      func(*Dispatcher) Runs // makes the Runs, which call the dispatcher
 	Claims    claims.Config
 	Claimer   *lock.Claimer
-	Peeker    series.Peeker // nil: the store is none
+	Peeker    series.Peeker // nil: the store does not support peeking
 	Clock     *clock.Clock
 	Health    Health
 	Events    Events
-	Open      func(j *job.Job)    // lets a job be opened soon
+	Open      func(j *job.Job)    // requests that a job be opened soon
 	Maintain  func(now time.Time) // is called whenever the dispatcher wakes; must not block
 	ReadClock signal.Signal       // raised when the clock may be behind the store's
 	Local     bool                // the store is a series.Local
@@ -77,19 +77,19 @@ type Dispatcher struct {
 	woke    time.Time // when the dispatcher woke last; zero: not yet
 }
 
-// New returns a Dispatcher without a job. It starts nothing.
+// New returns a Dispatcher without jobs. It starts nothing.
 func New(cfg Config) *Dispatcher {
 	d := &Dispatcher{cfg: cfg, stopped: make(chan struct{}), claims: claims.New(cfg.Claims), sending: map[*request]struct{}{}}
 	d.runs = cfg.Runs(d)
 	return d
 }
 
-// Change adds jobs, whose numbers must be those of the next, removes jobs, and lets jobs take the
-// place of those with their numbers, in one step.
+// Change adds jobs, whose numbers must be the next free ones, removes jobs, and replaces the jobs
+// that have the numbers of the replacements, in one step.
 func (d *Dispatcher) Change(added, removed, replaced []*job.Job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now().UnixMilli() // until the cluster's clock is known; Restart sets it right
+	now := time.Now().UnixMilli() // used until the cluster's clock is known; then Restart corrects it
 	if d.cfg.Clock.Ready() {
 		now = d.cfg.Clock.Ms()
 	}
@@ -109,7 +109,7 @@ func (d *Dispatcher) Restart() {
 	d.claims.Restart(d.cfg.Clock.Ms())
 }
 
-// Jobs returns how many numbers of jobs there are.
+// Jobs returns the number of job numbers in use. Removed jobs keep their numbers.
 func (d *Dispatcher) Jobs() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *Dispatcher) Job(no int) claims.Known {
 	return d.claims.Job(no)
 }
 
-// Known returns the jobs with numbers from from up to before to that were not removed.
+// Known returns the jobs that were not removed with numbers in [from, to).
 func (d *Dispatcher) Known(from, to int) (all []claims.Known) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,14 +135,14 @@ func (d *Dispatcher) Known(from, to int) (all []claims.Known) {
 	return all
 }
 
-// Nodes sets the nodes that were seen alive.
+// Nodes sets the list of live nodes.
 func (d *Dispatcher) Nodes(nodes rendezvous.Nodes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.claims.Nodes(nodes)
 }
 
-// Shift moves all that is planned along with a step of the clock.
+// Shift moves all planned instants by a step of the clock.
 func (d *Dispatcher) Shift(by time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -150,8 +150,8 @@ func (d *Dispatcher) Shift(by time.Duration) {
 	d.arm()
 }
 
-// Drain claims nothing more. Claims that may have been granted are repeated until they are
-// answered. From now on Config.Changed is raised when InDoubt may have changed.
+// Drain stops new claims. Claims that may have been granted are repeated until they are answered.
+// From now on Config.Changed is raised when InDoubt may have changed.
 func (d *Dispatcher) Drain() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,8 +163,8 @@ func (d *Dispatcher) Drain() {
 // Draining reports whether Drain was called.
 func (d *Dispatcher) Draining() bool { return d.draining.Load() }
 
-// InDoubt counts the claims that may be granted, and names at most so many of them as job@tick.
-// In a drain those are all claims that are on their way, and those that are sent again.
+// InDoubt counts the claims that may be granted, and returns up to most of their names as job@tick.
+// In a drain these are all claims that are on their way or will be sent again.
 func (d *Dispatcher) InDoubt(most int) (names []string, count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,15 +178,15 @@ func (d *Dispatcher) InDoubt(most int) (names []string, count int) {
 	return names, count
 }
 
-// changed lets a drain look whether it is over.
+// changed notifies a drain that it may be over.
 func (d *Dispatcher) changed() {
 	if d.draining.Load() {
 		d.cfg.Changed.Raise()
 	}
 }
 
-// Woke returns when the dispatcher woke last: at most a second ago while all is well. Zero:
-// not yet.
+// Woke returns when the dispatcher last woke, which is at most a second ago while all is well.
+// Zero: not yet.
 func (d *Dispatcher) Woke() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,9 +196,9 @@ func (d *Dispatcher) Woke() time.Time {
 // MaxIdle bounds Idle.
 const MaxIdle = time.Hour
 
-// Idle returns for how long nothing can happen on a local store: no run of this node is alive, no
-// claim is on its way or unsettled, and nothing is due. It is 0 on any other store, which has to be
-// asked what its clock and the other nodes do.
+// Idle returns how long nothing can happen on a local store: no run of this node is alive, no claim
+// is on its way or unsettled, and nothing is due. It returns 0 for any other store, because only
+// requests reveal a step of its clock or the actions of other nodes.
 func (d *Dispatcher) Idle() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,26 +208,26 @@ func (d *Dispatcher) Idle() time.Duration {
 	return d.sleep()
 }
 
-// FenceAhead names at most so many of the jobs that have a fence more than a day ahead, and
-// counts all.
+// FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of
+// up to most of them.
 func (d *Dispatcher) FenceAhead(most int) (names []string, count int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.claims.FenceAhead(most)
 }
 
-// Answers are how many claims were answered with each kind.
+// Answers has the number of answers to claims, by kind.
 type Answers [series.KindPaused + 1]int64
 
-// Answers returns how many claims were answered, and how.
+// Answers returns the number of answers to claims, by kind.
 func (d *Dispatcher) Answers() Answers {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.answers
 }
 
-// Load returns how many slots are free, and how many claims have no verdict and are not on
-// their way.
+// Load returns the number of free slots, and the number of claims that have no verdict and are not
+// on their way.
 func (d *Dispatcher) Load() (free, pending int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -2,19 +2,20 @@ package dispatch
 
 import "time"
 
-// A lead is how long before its tick a claim is sent, so that the answer is there when the
-// tick is: twice as long as answers took lately. The store grants a tick a little early,
-// and says for how long the run has to wait.
+// A lead is how long before its tick a claim is sent, so that the answer arrives by the time of the
+// tick: twice the recent duration of an answer. The store grants a tick a little early, and the
+// grant has the time that the run must wait.
 type lead struct{ took time.Duration }
 
-// MaxLead is half of what the store grants early: the rest is for the error of this node's
-// clock.
+// MaxLead is half of the time by which the store grants early. The rest covers the error of this
+// node's clock.
 const MaxLead = 10 * time.Millisecond
 
-// answered takes how long an answer took.
+// answered adds the duration of an answer to the average.
 func (l *lead) answered(took time.Duration) { l.took += (took - l.took) / 8 }
 
-// ms returns the lead. An answer that comes at once is not worth a wait.
+// ms returns the lead in milliseconds. It is 0 if answers arrive at once, since a wait would cost
+// more.
 func (l *lead) ms() int64 {
 	twice := (2 * l.took).Milliseconds()
 	if twice == 0 {

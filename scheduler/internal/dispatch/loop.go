@@ -10,31 +10,30 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// MaxSleep is how long the dispatcher sleeps at most, so that a step of the clock is
-// noticed.
+// MaxSleep bounds a sleep of the dispatcher, so that it notices a step of the clock.
 const MaxSleep = time.Second
 
-// maxWaiting is how many goroutines wait for the timer: one more than must wait, since
-// answers are there before the timer fires again.
+// maxWaiting bounds the goroutines that wait for the timer. One must wait, and a second one may: a
+// goroutine that has sent requests usually returns with the answers before the timer fires again.
 const maxWaiting = 2
 
-// batchMax is how many claims go to the store in one call. The driver splits them further
-// as the store needs.
+// batchMax is the number of claims that go to the store in one call. The driver splits them further
+// if the store needs it.
 const batchMax = 1024
 
-// A timer wakes the dispatcher when something is due. The goroutine that it wakes also
-// sends what it finds, and waits again after the answer: its stack has grown by then, and
-// need not grow once more.
+// A timer wakes the dispatcher when a request is due. The goroutine that it wakes also sends the
+// requests, and waits for the timer again after the answer: its stack has grown by then and need
+// not grow again.
 type timer struct {
 	*time.Timer           // nil: the dispatcher does not run
 	at          time.Time // when it fires; zero: it is not set
-	waiting     int       // goroutines
-	more        bool      // a goroutine is on its way to dispatch: the timer is not needed
-	off         bool      // it fires no more
+	waiting     int       // number of waiting goroutines
+	more        bool      // a goroutine is about to dispatch, so the timer is not needed
+	off         bool      // the timer fires no more
 }
 
-// Run dispatches until Stop is called, and returns when its requests have an answer, or
-// have none because life ended.
+// Run dispatches until Stop is called. It returns when every request has an answer, or life has
+// ended.
 func (d *Dispatcher) Run(life context.Context) {
 	d.mu.Lock()
 	d.life = life
@@ -46,7 +45,7 @@ func (d *Dispatcher) Run(life context.Context) {
 	d.wg.Wait()
 }
 
-// Stop ends Run. When it returns, nothing is sent any more. It is called once.
+// Stop ends Run. After it returns, no request is sent. It is called once.
 func (d *Dispatcher) Stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,15 +53,15 @@ func (d *Dispatcher) Stop() {
 	close(d.stopped)
 }
 
-// loop dispatches whenever the timer fires, until Stop is called or enough other
-// goroutines wait for the timer.
+// loop dispatches whenever the timer fires, until Stop is called or enough other goroutines wait
+// for the timer.
 func (d *Dispatcher) loop() {
 	for d.wait() {
 		d.dispatch()
 	}
 }
 
-// wait waits for the timer. It reports whether the caller is to dispatch.
+// wait waits for the timer. It reports whether the caller must dispatch.
 func (d *Dispatcher) wait() bool {
 	d.mu.Lock()
 	if d.timer.off || d.timer.waiting == maxWaiting {
@@ -83,7 +82,7 @@ func (d *Dispatcher) wait() bool {
 	return !d.timer.off
 }
 
-// dispatch takes what is due, arms the timer for what comes next, and sends what it took.
+// dispatch takes the due requests, arms the timer for the next ones, and sends the ones it took.
 func (d *Dispatcher) dispatch() {
 	d.cfg.Maintain(time.Now())
 	now := d.cfg.Clock.Ms()
@@ -109,7 +108,7 @@ func (d *Dispatcher) dispatch() {
 	d.runs.Expect(len(batch.Claims))
 	if batch.More {
 		go func() {
-			runtime.Gosched() // what was granted begins first
+			runtime.Gosched() // granted runs begin first
 			d.dispatch()
 		}()
 	}
@@ -135,8 +134,8 @@ func (d *Dispatcher) split(b claims.Batch) (requests []*request) {
 	return requests
 }
 
-// arm sets the timer to when something is due. A timer that fires earlier than needed is
-// left alone: it costs one look. The mutex is held.
+// arm sets the timer for the next due request. A timer that fires too early is left alone, because
+// it only costs one wakeup. The caller holds the mutex.
 func (d *Dispatcher) arm() {
 	if d.timer.Timer == nil || d.timer.off || d.timer.more {
 		return
@@ -150,8 +149,8 @@ func (d *Dispatcher) arm() {
 	d.timer.Reset(sleep)
 }
 
-// sleep returns for how long nothing is due, at most MaxSleep, or MaxIdle where no run of this node
-// has to be watched and the clock takes no steps. The mutex is held.
+// sleep returns how long nothing is due: at most MaxSleep, or at most MaxIdle if no run of this
+// node has to be watched and the clock takes no steps. The caller holds the mutex.
 func (d *Dispatcher) sleep() time.Duration {
 	most := MaxSleep
 	if d.cfg.Local && d.claims.Free() == d.cfg.Claims.Slots {

@@ -10,14 +10,13 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// A request is what goes to the store in one call: claims, or a share that is peeked at.
+// A request goes to the store in one call: claims, or a share to peek at.
 type request struct {
 	claims []*claims.Pending
 	share  *claims.Share
 }
 
-// send sends the request, and takes the answers when they are there or the time of the
-// request is over.
+// send sends the request, and applies the answers when they arrive or the request times out.
 func (r *request) send(d *Dispatcher) {
 	ctx, stop := context.WithTimeout(d.life, d.cfg.Claims.Timeout)
 	defer stop()
@@ -36,7 +35,7 @@ func (r *request) send(d *Dispatcher) {
 	d.cfg.Claimer.ClaimThen(ctx, wire, func(answers []lock.Claimed) { d.answered(r, answers, time.Since(sent)) })
 }
 
-// peek asks which ticks of a share are decided.
+// peek reads which ticks of a share are decided.
 func (d *Dispatcher) peek(ctx context.Context, r *request) {
 	first := context.AfterFunc(ctx, func() { d.peeked(r, nil, ctx.Err()) })
 	answers, err := d.cfg.Peeker.Peek(ctx, r.share.Peeks, d.cfg.Events.NamesWinners())
@@ -45,10 +44,10 @@ func (d *Dispatcher) peek(ctx context.Context, r *request) {
 	}
 }
 
-// peeked takes the answers to a share, and claims what is not known to be decided.
+// peeked applies the answers to a share, and claims the ticks that are not known to be decided.
 func (d *Dispatcher) peeked(r *request, answers []*series.Answer, err error) {
 	s := r.share
-	if shard, some := s.Shard(); some && d.life.Err() == nil { // a request that the end cut short shows nothing
+	if shard, some := s.Shard(); some && d.life.Err() == nil { // a request that was cut short by the end of the node proves nothing
 		d.cfg.Health.Answered(health.Part{Shard: shard, Kind: health.Peeks}, err)
 	}
 	if err != nil {
@@ -64,7 +63,7 @@ func (d *Dispatcher) peeked(r *request, answers []*series.Answer, err error) {
 	d.returned(r)
 }
 
-// returned takes a request off those that have no answer.
+// returned removes a request from those without an answer.
 func (d *Dispatcher) returned(r *request) {
 	d.mu.Lock()
 	delete(d.sending, r)

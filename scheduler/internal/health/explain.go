@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Name names the parts that are down, and why, in words without addresses, users or keys.
+// Name returns the parts that are down with their reasons, without addresses, users or keys.
 func (h *Health) Name(down []Fault) string {
 	names := make([]string, len(down))
 	for i, f := range down {
@@ -22,15 +22,15 @@ func (h *Health) Name(down []Fault) string {
 	return List(names, len(names))
 }
 
-// Reached reports whether the store answered a request that has this error: it did what was
-// asked, or it answered without its replicas, or what it has of that job is the matter.
+// Reached reports whether the store answered a request that has this error. It did if the request
+// succeeded, if only replicas were missing, or if only the stored state of that job is faulty.
 func Reached(err error) bool {
 	_, short := errors.AsType[*driver.ReplicasError](err)
 	return err == nil || short || errors.Is(err, driver.ErrUnreadable) || errors.Is(err, driver.ErrFence)
 }
 
-// Explain says why a request failed, in words without addresses, users or keys. It calls
-// the store.
+// Explain returns the reason why a request failed, without addresses, users or keys. It calls the
+// store.
 func (h *Health) Explain(err error) string {
 	if h.explainer != nil {
 		if text := h.explainer.Explain(err); text != "" {
@@ -39,17 +39,17 @@ func (h *Health) Explain(err error) string {
 	}
 	switch {
 	case errors.Is(err, driver.ErrUnreadable):
-		return "what the store has of the job cannot be read"
+		return "the data of the job in the store cannot be read"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "no answer in time"
 	}
 	return "the request failed; the log has the error"
 }
 
-// MostListed bounds how many faults or jobs a line names.
+// MostListed is the most faults or jobs that a line names.
 const MostListed = 5
 
-// List joins the first MostListed names and counts the others; all is how many there are.
+// List joins the first MostListed names and counts the others; all is the total number.
 func List(names []string, all int) string {
 	text := strings.Join(names[:min(len(names), MostListed)], "; ")
 	if more := all - MostListed; more > 0 {

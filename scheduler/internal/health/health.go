@@ -1,4 +1,4 @@
-// Package health keeps which parts of the store answer. Time is an argument.
+// Package health records which parts of the store answer. Time is an argument.
 package health
 
 import (
@@ -12,29 +12,29 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A Kind is a kind of request. A store can answer one kind and not another: a Redis at
-// maxmemory answers heartbeats and takes no claim.
+// A Kind is a kind of request. A store may answer one kind and not another: a Redis at maxmemory
+// answers heartbeats and refuses claims.
 type Kind uint8
 
-// The kinds of requests.
+// Kinds of requests.
 const (
 	Claims Kind = iota
 	Peeks
 	Openings
 	Ends
-	Nodes // the list of nodes, which lives in the first shard
-	Check // of the store as a whole, when a node starts
+	Nodes // the list of nodes, which is in the first shard
+	Check // the check of the whole store when a node starts
 )
 
 var kinds = [...]string{"claims", "looks at ticks", "openings of jobs", "ends of runs", "the list of nodes", "the check of the store"}
 
-// A Part of the store fails or answers by itself.
+// A Part is a part of the store that may fail or answer independently of the others.
 type Part struct {
 	Shard int
 	Kind  Kind
 }
 
-// A Fault is a part that is down, and why.
+// A Fault is a part that is down, with the error.
 type Fault struct {
 	Part
 	Err error
@@ -44,50 +44,50 @@ type Fault struct {
 type failure struct {
 	err      error
 	last     time.Time // the latest failure
-	answered time.Time // when the part answered since; zero: not yet
+	answered time.Time // the first answer since then; zero: none yet
 	hinted   bool      // claims were answered since the latest failure
 }
 
-// Health is which parts of the store this node can use. A part is down from its first
-// failure until it has answered for a while without another: a store that answers every
-// other request is down all the while. Health is safe for concurrent use.
+// Health records which parts of the store this node can use. A part is down from its first failure
+// until it has answered for a while without another: a store that answers every other request
+// counts as down all the time. Health is safe for concurrent use.
 type Health struct {
 	shards    int
-	explainer driver.Explainer // nil: the store is none
+	explainer driver.Explainer // nil: the store is no Explainer
 	reached   atomic.Int64     // the latest answer, in nanoseconds since began
 	began     time.Time
 
 	mu       sync.Mutex
 	parts    map[Part]*failure
-	reported time.Time // when Report returned what is down last; zero: nothing is down for the log
+	reported time.Time // when Report last returned parts that are down; zero: the log has no such part
 }
 
 const (
-	calm  = 3 * time.Second  // without a failure, before a part that answers is up again
-	stale = 30 * time.Second // age at which a failure counts no more, if its shard answers
+	calm  = 3 * time.Second  // time without a failure after which an answering part counts as up
+	stale = 30 * time.Second // age at which a failure no longer counts, if its shard answers
 
-	// Reminder is the time between two log lines about the same trouble.
+	// Reminder is the time between two log lines about the same fault.
 	Reminder = time.Minute
 )
 
-// New returns the health of a store with so many shards, all of whose parts are up. If
-// the store is a driver.Explainer it explains its errors.
+// New returns the Health of a store with this number of shards. All parts are up. If the store is a
+// driver.Explainer, it explains its errors.
 func New(store any, shards int, now time.Time) *Health {
 	explainer, _ := store.(driver.Explainer)
 	return &Health{shards: shards, explainer: explainer, began: now}
 }
 
-// Reached notes that the store answered, without saying which part.
+// Reached records an answer of the store without its part.
 func (h *Health) Reached(now time.Time) { h.reached.Store(int64(now.Sub(h.began))) }
 
-// Silence returns for how long the store has not answered.
+// Silence returns the time since the store last answered.
 func (h *Health) Silence(now time.Time) time.Duration {
 	return now.Sub(h.began) - time.Duration(h.reached.Load())
 }
 
-// Answered notes the answer of a part, or with an error its failure. It reports whether
-// the caller should ask for the list of nodes before its time: the list failed some time
-// ago, and claims are answered in its shard.
+// Answered records the answer of a part, or its failure if err is not nil. It reports whether the
+// caller should read the list of nodes before its time, because the list failed some time ago and
+// claims are answered in its shard.
 func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 	if err == nil {
 		h.Reached(now)
@@ -102,7 +102,7 @@ func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 		switch {
 		case of.Shard != p.Shard || !f.answered.IsZero():
 		case of == p, of.Kind == Check, p.Kind == Claims && of.Kind != Nodes && of.Kind != Ends, now.Sub(f.last) > stale:
-			f.answered = now // an answered claim stands for peeks and openings too
+			f.answered = now // an answered claim proves that peeks and openings work too
 		case p.Kind == Claims && of.Kind == Nodes && now.Sub(f.last) >= calm && !f.hinted:
 			f.hinted, list = true, true
 		}
@@ -110,7 +110,7 @@ func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 	return list
 }
 
-// failed notes the failure of a part. The mutex is held.
+// failed records the failure of a part. The caller holds the mutex.
 func (h *Health) failed(p Part, err error, now time.Time) {
 	f := h.parts[p]
 	if f == nil {
@@ -123,11 +123,11 @@ func (h *Health) failed(p Part, err error, now time.Time) {
 	f.err, f.last, f.answered, f.hinted = err, now, time.Time{}, false
 }
 
-// up reports whether the part that failed is up again.
+// up reports whether a part that failed is up again.
 func (f *failure) up(now time.Time) bool { return !f.answered.IsZero() && now.Sub(f.last) >= calm }
 
-// Report forgets the parts that are up again and returns what the log is due: the parts
-// that are down, first and then once in a Reminder, or that all are back.
+// Report forgets the parts that are up again and returns the state that is due in the log: the
+// parts that are down, at first and then once per Reminder, or that all are back.
 func (h *Health) Report(now time.Time) (down []Fault, back bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,7 +150,7 @@ func (h *Health) Down(now time.Time) []Fault {
 	return h.down(now)
 }
 
-// down is Down. The mutex is held.
+// down is Down. The caller holds the mutex.
 func (h *Health) down(now time.Time) (all []Fault) {
 	for p, f := range h.parts {
 		if !f.up(now) {

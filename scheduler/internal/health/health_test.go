@@ -32,7 +32,7 @@ var (
 	ends, nodes, fits = health.Part{Kind: health.Ends}, health.Part{Kind: health.Nodes}, health.Part{Kind: health.Check}
 )
 
-// Which parts are down after what a node has asked of its store.
+// Down returns the parts that are down after a sequence of answers and failures.
 func TestDown(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []step
@@ -72,7 +72,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// The log is due what is down at once, a reminder once a minute, and one line when all is
+// The log has the parts that are down at once, a reminder once a minute, and one line when all are
 // back.
 func TestReport(t *testing.T) {
 	t.Parallel()
@@ -97,8 +97,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The list of nodes failed and claims are answered: the node should ask for the list before
-// its time, once, and not before it had three seconds to recover.
+// The list of nodes failed and claims are answered. The node should then read the list before its
+// time, once, and not before the list had three seconds to recover.
 func TestEarlyList(t *testing.T) {
 	t.Parallel()
 	h := health.New(nil, 1, start)
@@ -114,7 +114,7 @@ func TestEarlyList(t *testing.T) {
 	}
 }
 
-// The store's silence is counted from the latest answer of any part, and a failure is none.
+// The store's silence is counted from the latest answer of any part. A failure is no answer.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	h := health.New(nil, 1, start)
@@ -132,7 +132,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// An explainer is a store that knows one of its errors.
+// An explainer is a store that explains one of its errors.
 type explainer struct{}
 
 func (explainer) Explain(err error) string {
@@ -142,7 +142,7 @@ func (explainer) Explain(err error) string {
 	return ""
 }
 
-// What is down is named without addresses: such texts are shown where a log is not.
+// Name contains no addresses, because its texts are shown to readers without access to the log.
 func TestName(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {
@@ -153,7 +153,7 @@ func TestName(t *testing.T) {
 		"claims: the server refuses connections":                                   {explainer{}, 1, []health.Fault{{Part: claims, Err: errDown}}},
 		"claims: the request failed; the log has the error":                        {nil, 1, []health.Fault{{Part: claims, Err: errDown}}},
 		"claims: no answer in time":                                                {explainer{}, 1, []health.Fault{{Part: claims, Err: context.DeadlineExceeded}}},
-		"openings of jobs: what the store has of the job cannot be read":           {nil, 1, []health.Fault{{Part: openings, Err: fmt.Errorf("job a: %w", driver.ErrUnreadable)}}},
+		"openings of jobs: the data of the job in the store cannot be read":        {nil, 1, []health.Fault{{Part: openings, Err: fmt.Errorf("job a: %w", driver.ErrUnreadable)}}},
 		"claims of shard 2 of 2: no answer in time; the list of nodes of shard 1 ": {nil, 2, []health.Fault{{Part: claims2, Err: context.Canceled}, {Part: nodes, Err: errDown}}},
 	} {
 		got := health.New(c.store, c.shards, start).Name(c.faults)

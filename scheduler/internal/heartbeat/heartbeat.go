@@ -1,4 +1,4 @@
-// Package heartbeat shows the store that a node lives, reads which other nodes do, and
+// Package heartbeat reports to the store that a node is alive, reads the list of live nodes, and
 // feeds the cluster clock.
 package heartbeat
 
@@ -17,11 +17,11 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/signal"
 )
 
-// The rhythm of heartbeats.
+// Intervals of heartbeats.
 const (
 	Every     = series.MemberEvery
 	ttl       = series.MemberFor
-	handshake = time.Second // after the first one: nodes that start together learn of each other soon
+	handshake = time.Second // after the first heartbeat, so that nodes that start together soon see each other
 	reread    = 100 * time.Millisecond
 )
 
@@ -36,7 +36,7 @@ type Health interface {
 	Answered(p health.Part, err error)
 }
 
-// Events are written to the log.
+// Events writes events to the log.
 type Events interface {
 	ClockStepped(by time.Duration)
 	ClockOffset(offset time.Duration)
@@ -44,7 +44,8 @@ type Events interface {
 	StoreReplaced(server string)
 }
 
-// Config has the parts of a Heart. All fields but ClockOffset and Idle are required.
+// Config has the dependencies and settings of a Heart. All fields but ClockOffset and Idle are
+// required.
 type Config struct {
 	Store       Store
 	Node        string
@@ -53,23 +54,23 @@ type Config struct {
 	Health      Health
 	Events      Events
 	Timeout     time.Duration                             // of one request
-	ClockWarn   time.Duration                             // how far this machine's clock may be off the store's
+	ClockWarn   time.Duration                             // the offset between this machine's clock and the store's above which it is logged
 	ClockOffset time.Duration                             // added to this machine's clock, for tests
-	Early       signal.Signal                             // raised for a heartbeat before its time
-	Nodes       func(nodes rendezvous.Nodes, joined bool) // gets the nodes seen alive
+	Early       signal.Signal                             // raised to request a heartbeat before its time
+	Nodes       func(nodes rendezvous.Nodes, joined bool) // gets the list of live nodes
 	Joined      func()                                    // is called, after the handshake, when a node joined
 	Stepped     func(by time.Duration)                    // is called when the clock adopted a step
-	Idle        func() time.Duration                      // for how long nothing can happen; nil: it is not known
+	Idle        func() time.Duration                      // returns how long nothing can happen; nil: it is not known
 }
 
-// A Heart sends the heartbeats of a node. One goroutine at a time may use it.
+// A Heart sends the heartbeats of a node. Only one goroutine at a time may use it.
 type Heart struct {
 	cfg       Config
 	nodes     rendezvous.Nodes
-	warned    time.Duration // the clock offset in the log; 0: none
-	disagreed time.Time     // when the log had last that readings of the clock never agree
+	warned    time.Duration // the clock offset that was logged; 0: none
+	disagreed time.Time     // when the log last had that readings of the clock do not agree
 	process   string        // the process of the store that answers
-	next      time.Duration // until the next heartbeat
+	next      time.Duration // the time until the next heartbeat
 }
 
 // New returns a Heart. It starts nothing.
@@ -88,14 +89,14 @@ func (h *Heart) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if h.Beat(ctx) && !first { // nodes that start with this one know nothing yet
+		if h.Beat(ctx) && !first { // nodes that start together with this one have nothing to read yet
 			h.cfg.Joined()
 		}
 		t.Reset(h.next)
 	}
 }
 
-// interval is how long after a heartbeat the next one is due.
+// interval returns the time between a heartbeat and the next one.
 func (h *Heart) interval() time.Duration {
 	if h.cfg.Idle == nil {
 		return Every
@@ -103,21 +104,20 @@ func (h *Heart) interval() time.Duration {
 	return max(Every, h.cfg.Idle())
 }
 
-// Beat sends one heartbeat, reads the list of nodes, and reads the clock. It reads the
-// clock even if the list cannot be read, because no job waits for the list. It reports
-// whether a node joined.
+// Beat sends one heartbeat, reads the list of nodes, and reads the clock. It reads the clock even
+// if the list cannot be read, because no job waits for the list. It reports whether a node joined.
 func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	next := h.interval()
 	h.next = next
-	a, err := wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) (series.BeatAnswer, error) { // it may outlive this call
+	a, err := wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) (series.BeatAnswer, error) { // the call may outlive this method
 		return h.cfg.Store.Beat(ctx, h.cfg.Node, next+ttl-Every)
 	})
 	if ctx.Err() != nil {
-		return false // the node stops: a request that was cut short shows nothing about the store
+		return false // the node stops: a request that was cut short proves nothing about the store
 	}
 	h.cfg.Health.Answered(health.Part{Kind: health.Nodes}, err)
 	if err != nil {
-		if h.cfg.Shards > 1 || !errors.Is(err, context.DeadlineExceeded) { // other shards may answer, or the list alone is refused
+		if h.cfg.Shards > 1 || !errors.Is(err, context.DeadlineExceeded) { // other shards may answer, or only the list may be refused
 			h.readClock(ctx)
 		}
 		return false
@@ -131,10 +131,10 @@ func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	return joined
 }
 
-// readClock reads the clock where the list of nodes does not answer.
+// readClock reads the clock if the list of nodes cannot be read.
 func (h *Heart) readClock(ctx context.Context) {
 	rs, err := wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) ([]driver.ClockReading, error) {
-		ctx, stop := context.WithTimeout(ctx, h.cfg.Timeout/2) // servers that are silent are left out then
+		ctx, stop := context.WithTimeout(ctx, h.cfg.Timeout/2) // leaves out servers that do not answer by then
 		defer stop()
 		return h.cfg.Store.Now(ctx)
 	})
@@ -143,9 +143,9 @@ func (h *Heart) readClock(ctx context.Context) {
 	}
 }
 
-// observe feeds the clock. After a reading that differs by a step it reads on, until
-// enough readings agree or too many do not. So a clock that jumps about, or masters whose
-// clocks disagree, delay no heartbeat for long.
+// observe feeds the clock. After a reading that differs by a step it continues to read until enough
+// readings agree or too many do not. So neither a clock that jumps nor masters whose clocks
+// disagree delay a heartbeat for long.
 func (h *Heart) observe(ctx context.Context, rs []driver.ClockReading) {
 	stepped, again := h.cfg.Clock.Observe(rs)
 	for reads := 1; again && reads < clock.MostReads && wait.Sleep(ctx, reread) == nil; reads++ {
@@ -165,8 +165,7 @@ func (h *Heart) observe(ctx context.Context, rs []driver.ClockReading) {
 	h.warnOffset()
 }
 
-// warnUnsteady warns, once a minute, of a store whose clock gives readings that never
-// agree.
+// warnUnsteady logs, at most once a minute, that the readings of the store's clock do not agree.
 func (h *Heart) warnUnsteady() {
 	if !h.disagreed.IsZero() && time.Since(h.disagreed) < health.Reminder {
 		return
@@ -180,8 +179,8 @@ func (h *Heart) Offset() time.Duration {
 	return time.Now().Add(h.cfg.ClockOffset).Sub(h.cfg.Clock.Now())
 }
 
-// warnOffset warns when this machine's clock is off the store's by more than slow answers
-// explain, once until that changes.
+// warnOffset logs that this machine's clock differs from the store's by more than slow answers
+// explain. It logs this once until it changes.
 func (h *Heart) warnOffset() {
 	offset := h.Offset()
 	if offset.Abs() <= h.cfg.ClockWarn+h.cfg.Clock.WrongBy() {
@@ -194,9 +193,9 @@ func (h *Heart) warnOffset() {
 	}
 }
 
-// recognise logs that the store was restarted or replaced: another process answers, and
-// the one before does not. If the one before answers too, the list of nodes has moved to
-// another master of a Cluster.
+// recognise logs that the store was restarted or replaced: another process answers, and the earlier
+// one does not. If the earlier one answers too, the list of nodes has moved to another master of a
+// Cluster.
 func (h *Heart) recognise(ctx context.Context, rs []driver.ClockReading) {
 	if len(rs) == 0 || rs[0].Process == "" || rs[0].Process == h.process {
 		return
@@ -204,7 +203,7 @@ func (h *Heart) recognise(ctx context.Context, rs []driver.ClockReading) {
 	if h.process != "" {
 		all, err := wait.CallWithin(ctx, h.cfg.Timeout, h.cfg.Store.Now)
 		if err != nil {
-			return // the next heartbeat finds the same
+			return // the next heartbeat repeats the check
 		}
 		if !slices.ContainsFunc(all, func(r driver.ClockReading) bool { return r.Process == h.process }) {
 			h.cfg.Events.StoreReplaced(rs[0].Server)
@@ -213,8 +212,8 @@ func (h *Heart) recognise(ctx context.Context, rs []driver.ClockReading) {
 	h.process = rs[0].Process
 }
 
-// Leave takes the node off the list, so that its share goes to others at once. If that
-// fails, the time to live of its last heartbeat does the same.
+// Leave removes the node from the list, so that its share goes to others at once. If the request
+// fails, the entry expires with the time to live of the last heartbeat.
 func (h *Heart) Leave(ctx context.Context) {
 	_, _ = wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) (any, error) {
 		return nil, h.cfg.Store.Leave(ctx, h.cfg.Node)

@@ -24,12 +24,12 @@ import (
 type server struct {
 	*memlock.Store
 	mu      sync.Mutex
-	ahead   time.Duration   // of this machine's clock
-	jumps   bool            // each reading is a minute ahead of the one before
-	process []string        // of the servers that answer Now; the first answers heartbeats
-	fault   error           // of heartbeats
+	ahead   time.Duration   // offset of this machine's clock
+	jumps   bool            // each reading is a minute ahead of the previous one
+	process []string        // the servers that answer Now; the first answers heartbeats
+	fault   error           // the error of heartbeats
 	answer  <-chan struct{} // heartbeats are answered once it is closed; nil: at once
-	reads   int             // of the clock without a heartbeat
+	reads   int             // readings of the clock without a heartbeat
 }
 
 func newServer() *server {
@@ -89,7 +89,7 @@ func (s *server) Now(ctx context.Context) (all []driver.ClockReading, err error)
 	return all, nil
 }
 
-// A node is the heart of a node, and what it said.
+// A node is the heart of a node, with the events that it reported.
 type node struct {
 	*heartbeat.Heart
 	clock clock.Clock
@@ -145,7 +145,7 @@ func (n *node) ClockOffset(offset time.Duration) { n.say("clock offset %v", offs
 func (n *node) ClockUnsteady()                   { n.say("clock unsteady") }
 func (n *node) StoreReplaced(server string)      { n.say("replaced %s", server) }
 
-// said wants what the node has said since it was asked last.
+// said compares the events since the last call.
 func (n *node) said(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
@@ -158,8 +158,8 @@ func (n *node) said(t *testing.T, want ...string) {
 	}
 }
 
-// Two nodes start together: each knows of the other a second later, and takes it for no
-// node that joins. A third one, which starts later, is one, within ten seconds.
+// Two nodes start together. Each has the other on its list a second later, and does not count it as
+// a node that joins. A third node, which starts later, joins within ten seconds.
 func TestNodesFindEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -167,7 +167,7 @@ func TestNodesFindEachOther(t *testing.T) {
 		a.start(t)
 		b.start(t)
 		a.said(t, "1 nodes, false")
-		b.said(t, "2 nodes, true") // it is not opened yet: nothing is claimed differently
+		b.said(t, "2 nodes, true") // it is not opened yet: claims do not change
 		time.Sleep(1500 * time.Millisecond)
 		a.said(t, "2 nodes, true")
 		b.said(t, "2 nodes, false")
@@ -178,8 +178,8 @@ func TestNodesFindEachOther(t *testing.T) {
 	})
 }
 
-// A node that leaves is off the list at once. One that falls silent is on it for 25 seconds
-// more: two of its heartbeats may be lost.
+// A node that leaves is removed from the list at once. A node that falls silent stays for 25 more
+// seconds, because two of its heartbeats may be lost.
 func TestNodesLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -198,7 +198,7 @@ func TestNodesLeave(t *testing.T) {
 	})
 }
 
-// A node whose list is asked for early sends its next heartbeat ten seconds after that one.
+// A node that is to read the list early sends its next heartbeat ten seconds after that one.
 func TestEarlyHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -215,8 +215,8 @@ func TestEarlyHeartbeat(t *testing.T) {
 	})
 }
 
-// The store refuses the list of nodes: the node reads the clock all the same, since its jobs
-// need the clock alone.
+// The store refuses the list of nodes. The node still reads the clock, because its jobs only need
+// the clock.
 func TestClockWithoutTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -230,8 +230,8 @@ func TestClockWithoutTheList(t *testing.T) {
 	})
 }
 
-// The store does not answer at all: a node with one shard does not ask once more for the
-// clock, and one with several does, because the others may answer.
+// The store does not answer at all. A node with one shard sends no further request for the clock. A
+// node with several does, because the others may answer.
 func TestClockOfASilentShard(t *testing.T) {
 	for shards, want := range map[int]int{1: 0, 4: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestClockOfASilentShard(t *testing.T) {
 	}
 }
 
-// A node stops while a heartbeat has no answer. That says nothing of the store.
+// A node stops while a heartbeat has no answer. This proves nothing about the store.
 func TestHeartbeatCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -260,8 +260,8 @@ func TestHeartbeatCutShort(t *testing.T) {
 	})
 }
 
-// The store's clock steps by a minute. The node reads it twice more, adopts the step, and
-// moves what it has planned.
+// The store's clock steps by a minute. The node reads it twice more, adopts the step, and moves its
+// planned instants.
 func TestClockSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -278,8 +278,7 @@ func TestClockSteps(t *testing.T) {
 	})
 }
 
-// No two readings of the store's clock agree. The node keeps the time that it has, and says
-// so once a minute.
+// No two readings of the store's clock agree. The node keeps its time, and logs this once a minute.
 func TestClockUnsteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -305,8 +304,8 @@ func TestClockUnsteady(t *testing.T) {
 	})
 }
 
-// This machine's clock is off by more than the node's limit: the node warns once, and
-// again when the offset has changed by as much.
+// This machine's clock is wrong by more than the node's limit. The node warns once, and again when
+// the offset has changed by as much.
 func TestClockOffsetIsWarnedOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -321,9 +320,9 @@ func TestClockOffsetIsWarnedOf(t *testing.T) {
 	})
 }
 
-// Another process answers the heartbeats. If the one before answers no more, it was
-// restarted or replaced, and may have lost what it had decided. If it answers, the list of
-// nodes has moved to another master.
+// Another process answers the heartbeats. If the earlier one no longer answers, the store was
+// restarted or replaced, and may have lost decisions. If it answers, the list of nodes has moved to
+// another master.
 func TestStoreReplaced(t *testing.T) {
 	for _, c := range []struct {
 		now  []string // the processes that answer then

@@ -2,7 +2,7 @@ package job
 
 import "slices"
 
-// ByShard splits what goes to the store, so that each part is of one shard.
+// ByShard splits elements for the store into parts of one shard each.
 func ByShard[T any](shards int, all []T, shard func(T) int) (parts [][]T) {
 	if len(all) == 0 {
 		return nil

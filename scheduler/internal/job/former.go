@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A Former is a use of a former spec of a job, of which ticks may be undecided: those after
-// Since, up to Until.
+// A Former is a period in which a former spec of a job was in force, and whose ticks may be
+// undecided: those after Since, up to and including Until.
 type Former struct {
 	Spec         *spec.Schedule
 	Revision     string
@@ -17,9 +17,9 @@ type Former struct {
 	Policy       policy.Record
 }
 
-// Formers returns the former specs that the store has returned with a series. A spec was in
-// force until it was seen last, or until the next one was there, if that came later. One that
-// cannot be read is left out: verify reports it.
+// Formers returns the former specs that the store has returned with a series. A spec was in force
+// until it was last seen, or until the next spec came into force if that was later. A spec that
+// cannot be parsed is left out: verify reports it.
 func Formers(s *series.Series) (all []Former) {
 	for i := range s.Former {
 		u := &s.Former[i]
@@ -32,13 +32,13 @@ func Formers(s *series.Series) (all []Former) {
 			continue
 		}
 		f := Former{Spec: text, Revision: u.Revision, Since: u.Since, Until: max(u.Last, next(s, u))}
-		f.Policy, _ = policy.Parse(u.Policies) // what cannot be read is the default
+		f.Policy, _ = policy.Parse(u.Policies) // an unreadable policy becomes the default
 		all = append(all, f)
 	}
 	return all
 }
 
-// next returns since when the spec that came after a use has been in force; 0: it came before
+// next returns the time since when the spec after a use has been in force, or 0 if it came before
 // the use.
 func next(s *series.Series, u *series.RevisionUse) int64 {
 	at := s.Since
@@ -53,7 +53,7 @@ func next(s *series.Series, u *series.RevisionUse) int64 {
 	return at
 }
 
-// Names reports whether the spec was in force for a tick.
+// Names reports whether tick is a tick of the spec while it was in force.
 func (f *Former) Names(tick int64) bool {
 	return f.Since < tick && tick <= f.Until && f.Spec.PrevMilli(tick) == tick
 }

@@ -1,5 +1,5 @@
-// Package job is what the parts of a node know of a registered job: its name, its spec and
-// its policies. All that changes belongs to one part each, which keeps it by the job's
+// Package job has the facts about a registered job that all parts of a node share: its name, its
+// spec and its policies. Each changing value belongs to one part, which keeps it by the job's
 // number.
 package job
 
@@ -8,15 +8,15 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A Job is a registered job. It does not change. There may be hundreds of thousands, so it
-// is small.
+// A Job is a registered job. It is immutable. It is small, because a node may have hundreds of
+// thousands of jobs.
 type Job struct {
 	Name  string
 	Spec  *spec.Schedule // shared by jobs with the same text and zone
 	Rules *Rules         // shared by jobs with the same policies
 	Hash  uint64         // of the name
 	No    uint32         // in the order of registration, from 0
-	Shard uint16         // of the store
+	Shard uint16         // the shard of the store
 }
 
 // New returns a job with its hash.

@@ -7,15 +7,15 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// Revisions remembers what specs mean in the current year, which costs too much to
-// compute for each claim. The zero Revisions is ready. It is safe for concurrent use.
+// Revisions caches the revisions of specs in the current year, which cost too much to compute for
+// each claim. The zero Revisions is ready to use. It is safe for concurrent use.
 type Revisions struct {
 	mu    sync.Mutex
 	year  Year
 	texts map[*spec.Schedule]string
 }
 
-// Of returns the revision of a spec in the year of now, in Unix milliseconds.
+// Of returns the revision of a spec in the year of now, which is in Unix milliseconds.
 func (r *Revisions) Of(s *spec.Schedule, now int64) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,12 +30,12 @@ func (r *Revisions) Of(s *spec.Schedule, now int64) string {
 	return text
 }
 
-// A Year is the year, in UTC, of the instant that was seen last. The zero Year has seen
-// none. It is not safe for concurrent use.
+// A Year is the UTC year of the instant seen last. The zero Year has seen no instant. It is not
+// safe for concurrent use.
 type Year struct{ from, until int64 }
 
-// Changed reports whether now, in Unix milliseconds, lies in another year than the
-// instant before.
+// Changed reports whether now, in Unix milliseconds, lies in another year than the instant seen
+// before.
 func (y *Year) Changed(now int64) bool {
 	if now >= y.from && now < y.until {
 		return false

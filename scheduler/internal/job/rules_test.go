@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/scheduler/policy"
 )
 
-// How late a first attempt may start: jitter comes on top of every deadline.
+// StartWithin adds the jitter to every deadline.
 func TestStartWithin(t *testing.T) {
 	t.Parallel()
 	const jitter = 20 * time.Second
@@ -39,7 +39,7 @@ func TestStartWithin(t *testing.T) {
 	}
 }
 
-// The lease that a job leaves open is the interval, within bounds.
+// By default the lease is the interval, within bounds.
 func TestLeaseOf(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ lease, interval, want time.Duration }{

@@ -2,23 +2,23 @@ package reconcile
 
 import "github.com/cronce/cronce/scheduler/internal/job"
 
-// A cursor is how far the turns have come in the jobs. Most rounds pass over jobs of which
-// a tick was decided lately: the answers to claims have shown their state, except which
-// specs other nodes have. So all jobs are read when a node has joined, when a year begins,
-// since revisions may change with it, and in every sixth round.
+// A cursor is the position of the turns in the list of jobs. Most turns pass over jobs with a
+// recently decided tick: the answers to claims have shown their state, except for the specs of
+// other nodes. Therefore all jobs are read when a node has joined, when a year begins, since
+// revisions may change with it, and in every sixth round.
 type cursor struct {
 	at    int // the next job
-	rest  int // how many from there on are read in any case
+	rest  int // number of jobs from there on that are read in any case
 	round int
 	year  job.Year
 }
 
 const readAllEvery = 6 // rounds
 
-// readAll lets all jobs be read from here on, once around.
+// readAll makes the next turns read all jobs once, from here on.
 func (c *cursor) readAll(jobs int) { c.rest = jobs }
 
-// turn takes the jobs that are read in one turn.
+// turn returns the jobs to read in one turn.
 func (c *cursor) turn(d Dispatcher, nodes int, now int64) (all []*job.Job) {
 	jobs := d.Jobs()
 	size := turnSize(jobs, nodes)
@@ -37,7 +37,7 @@ func (c *cursor) turn(d Dispatcher, nodes int, now int64) (all []*job.Job) {
 	return all
 }
 
-// next returns the number of the next job, and whether it is read in any case.
+// next returns the number of the next job, and whether it must be read.
 func (c *cursor) next(jobs int) (no int, must bool) {
 	if c.at >= jobs {
 		c.at = 0
@@ -53,14 +53,14 @@ func (c *cursor) next(jobs int) (no int, must bool) {
 	return no, must
 }
 
-// turnSize is how many jobs a turn reads. However many there are, and however rarely they
-// tick, one of the nodes reads each about every ten minutes: a run that died and that no
-// other node knows of waits no longer for its takeover. Nodes begin at different jobs.
+// turnSize returns the number of jobs that a turn reads. However many jobs there are, and however
+// rarely they tick, one of the nodes reads each about every ten minutes. This bounds how long a
+// dead run that no other node knows of waits for its takeover. Nodes begin at different jobs.
 func turnSize(jobs, nodes int) int {
 	return max(turnLeast, jobs/turnsPerRun/max(nodes, 1))
 }
 
-// decided reports whether a tick was decided lately.
+// decided reports whether a tick was decided recently.
 func decided(mark, now int64) bool {
 	return now-turnEvery.Milliseconds() <= mark && mark <= now+markAhead.Milliseconds()
 }

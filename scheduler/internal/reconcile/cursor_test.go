@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// However many jobs there are: while ticks of all of them are decided, each is read
-// once in six rounds, and once more from when a node has come.
+// While ticks of all jobs are decided, each job is read once in six rounds, and once more after a
+// node has joined, however many jobs there are.
 func TestRoundReadsEachJob(t *testing.T) {
 	for _, jobs := range []int{0, 1, 63, 64, 200, 500, 2000, 4321} {
 		n := decidedNode(jobs)
@@ -25,14 +25,14 @@ func TestRoundReadsEachJob(t *testing.T) {
 			return all
 		}
 		whole, brief := (jobs+turnLeast-1)/turnLeast, (jobs+scanFactor*turnLeast-1)/(scanFactor*turnLeast)
-		read(7) // begin anywhere
+		read(7) // begin at any job
 		n.cursor.readAll(jobs)
 		want(t, jobs, "from when a node has come", read(whole)[:jobs])
 		want(t, jobs, "in six rounds", read(whole + 6*brief + 2)[:jobs])
 	}
 }
 
-// When a year begins each job is read, since revisions may change with it.
+// When a year begins each job is read, because revisions may change with it.
 func TestRoundOfNewYear(t *testing.T) {
 	n := decidedNode(10)
 	year := time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
@@ -41,7 +41,7 @@ func TestRoundOfNewYear(t *testing.T) {
 		read int
 	}{{year - 2, 10}, {year - 1, 0}, {year, 10}, {year + 1, 0}} {
 		for no := range 10 {
-			n.marks[no] = at.ms // decided lately
+			n.marks[no] = at.ms // decided recently
 		}
 		if es := n.turn(at.ms); len(es) != at.read {
 			t.Errorf("%d ms from the new year %d jobs are read, want %d", at.ms-year, len(es), at.read)
@@ -66,15 +66,15 @@ func (f *fixture) Job(no int) claims.Known {
 
 func (f *fixture) turn(now int64) []*job.Job { return f.cursor.turn(f, f.nodes, now) }
 
-// decidedNode has jobs of which a tick was decided at the instant 0.
+// decidedNode returns a node with jobs that each had a tick decided at the instant 0.
 func decidedNode(jobs int) *fixture {
 	f := &fixture{nodes: 1, jobs: make([]job.Job, jobs), marks: make([]int64, jobs)}
-	f.turn(0) // the year of the instant is new
+	f.turn(0) // the first instant has a new year
 	f.cursor = cursor{year: f.cursor.year}
 	return f
 }
 
-// want checks that so many openings are of as many jobs.
+// want checks that there are this many openings, each of a different job.
 func want(t *testing.T, jobs int, when string, es []*job.Job) {
 	t.Helper()
 	seen := map[*job.Job]bool{}
@@ -86,8 +86,8 @@ func want(t *testing.T, jobs int, when string, es []*job.Job) {
 	}
 }
 
-// However many jobs there are that tick rarely, one node alone reads all of them within
-// ten minutes; of several nodes each reads its part of that.
+// One node alone reads all jobs that tick rarely within ten minutes, however many there are; of
+// several nodes each reads its part.
 func TestRoundOfRareJobs(t *testing.T) {
 	const jobs = 100_000
 	for _, test := range []struct{ nodes, most int }{{1, jobs/turnsPerRun + 1}, {4, jobs/turnsPerRun/4 + 1}, {50, turnLeast}} {
@@ -110,8 +110,9 @@ func TestRoundOfRareJobs(t *testing.T) {
 	}
 }
 
-// A round passes over a job of which a tick was decided within a turn, up to the last ms of it. A mark that lies further ahead than
-// clocks explain was not decided lately: such a job is read in each round, so that its mark is noticed.
+// A round passes over a job with a tick that was decided within a turn, up to its last millisecond.
+// A mark that is further ahead than clocks explain does not count as recent: such a job is read in
+// each round, so that its mark is noticed.
 func TestDecidedLately(t *testing.T) {
 	const now = 1_000_000_000
 	for mark, want := range map[int64]bool{

@@ -8,8 +8,7 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// logDiffering logs the jobs for which other nodes have another spec, each once, and names
-// both specs.
+// logDiffering logs each job once for which other nodes have another spec. The line has both specs.
 func (r *Reconciler) logDiffering(ctx context.Context) {
 	r.mu.Lock()
 	jobs := r.differing
@@ -24,8 +23,8 @@ func (r *Reconciler) logDiffering(ctx context.Context) {
 	}
 }
 
-// otherSpec returns the spec of the other revision, or the revision if the journal does
-// not have the spec.
+// otherSpec returns the spec of the other revision, or the revision itself if the journal does not
+// have the spec.
 func (r *Reconciler) otherSpec(ctx context.Context, j *job.Job) string {
 	r.mu.Lock()
 	other := r.other[j]
@@ -41,5 +40,5 @@ func (r *Reconciler) otherSpec(ctx context.Context, j *job.Job) string {
 	return other
 }
 
-// inZone adds the zone, which a text that names none does not show.
+// inZone adds the zone, because a spec text without a zone does not show it.
 func inZone(text, zone string) string { return text + " (" + zone + ")" }

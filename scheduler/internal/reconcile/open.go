@@ -16,14 +16,15 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// markAhead is how far a mark may lie ahead of the store's clock.
+// markAhead is how far a mark may be ahead of the store's clock.
 const markAhead = time.Second
 
-// unseen is how long a spec may not have been seen, while another one was, and count as in force
-// without a break: in a rolling deploy both are in use, and most nodes read each job more often.
+// unseen is the longest time that a spec may not be seen, while another one is, and still count as
+// in force without a break. In a rolling deploy both are in use, and most nodes read each job more
+// often than this.
 const unseen = 2 * time.Minute
 
-// openDue opens the jobs that are to be opened now, each shard by itself: a shard that
+// openDue opens the jobs that are due to be opened, separately for each shard, so that a shard that
 // does not answer delays no other. It reports whether all jobs are open.
 func (r *Reconciler) openDue(ctx context.Context) bool {
 	r.mu.Lock()
@@ -37,8 +38,8 @@ func (r *Reconciler) openDue(ctx context.Context) bool {
 	return ctx.Err() != nil || r.logUnopened()
 }
 
-// openShard opens jobs of one shard. When its requests have used up the time of two, the
-// rest is not asked for now, and comes first next time.
+// openShard opens jobs of one shard. Once its requests have used up the time of two, it stops, and
+// the rest comes first next time.
 func (r *Reconciler) openShard(ctx context.Context, jobs []*job.Job) {
 	began := time.Now()
 	for len(jobs) > 0 && ctx.Err() == nil {
@@ -54,12 +55,12 @@ func (r *Reconciler) openShard(ctx context.Context, jobs []*job.Job) {
 	}
 }
 
-// request registers jobs of one shard in the store and reads what it has of them. A job
-// that cannot be opened is tried again later.
+// request registers jobs of one shard in the store and reads their state. A job that cannot be
+// opened is retried later.
 func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Duration) {
 	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j *job.Job) bool { return !r.has(j) })
 	if len(jobs) == 0 {
-		return // to open a job says that this node has it
+		return // an opened job counts as a job of this node
 	}
 	requests := make([]series.OpenRequest, len(jobs))
 	now := r.cfg.Clock.Ms()
@@ -77,7 +78,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		return r.cfg.Store.Open(ctx, requests), nil
 	})
 	if ctx.Err() != nil {
-		return // the node stops: a request that was cut short shows nothing about the store
+		return // the node stops: a request that was cut short proves nothing about the store
 	}
 	if err != nil {
 		answers = make([]series.Series, len(jobs))
@@ -86,7 +87,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		}
 	}
 	opened := make([]job.Opened, 0, len(jobs))
-	reached := false // of the store; something else may be wrong with one job
+	reached := false // whether the store answered; the fault may concern one job only
 	for i := range answers {
 		switch {
 		case answers[i].Err == nil:
@@ -113,8 +114,8 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 	r.cfg.Health.Answered(health.Part{Shard: int(jobs[0].Shard), Kind: health.Openings}, err)
 }
 
-// begin returns the mark with which a job of one tick begins if it is new to the store. The tick may be
-// over and still start. 0: the job begins now, as any other.
+// begin returns the mark that a job with one tick gets if it is new to the store: its tick may have
+// passed and still be allowed to start. It returns 0 for a job that begins now, as any other does.
 func begin(j *job.Job, now int64) int64 {
 	at := j.Spec.At()
 	within, _ := j.Rules.StartWithin(0)
@@ -127,7 +128,7 @@ func begin(j *job.Job, now int64) int64 {
 // has reports whether the node has a job: it was neither removed nor replaced.
 func (r *Reconciler) has(j *job.Job) bool { return r.cfg.Dispatcher.Job(int(j.No)).Job == j }
 
-// note notes which jobs are open, and which have another revision on another node.
+// note records which jobs are open, and which have another revision on another node.
 func (r *Reconciler) note(jobs []*job.Job, opened []series.Series) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,15 +150,15 @@ func (r *Reconciler) note(jobs []*job.Job, opened []series.Series) {
 	}
 }
 
-// unopened reports whether jobs are still to be opened.
+// unopened reports whether there are jobs left to open.
 func (r *Reconciler) unopened() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.openings.left()
 }
 
-// logUnopened logs the jobs that cannot be opened, once a minute, and that all are open
-// again. It reports whether all jobs are open.
+// logUnopened logs the jobs that cannot be opened, once a minute, and logs when all are open again.
+// It reports whether all jobs are open.
 func (r *Reconciler) logUnopened() bool {
 	r.mu.Lock()
 	count, due, left, ended := r.openings.report(time.Now())
@@ -172,8 +173,8 @@ func (r *Reconciler) logUnopened() bool {
 	return !left
 }
 
-// names names some of the jobs that cannot be opened, each with the reason, and counts the
-// others. The cause is the error of the first that is named.
+// names returns the names of some of the jobs that cannot be opened, each with its reason, and the
+// count of the others. The cause is the error of the first named job.
 func (r *Reconciler) names() (names string, cause error) {
 	r.mu.Lock()
 	some, count := r.openings.some(), len(r.openings.order)
@@ -186,8 +187,8 @@ func (r *Reconciler) names() (names string, cause error) {
 	return health.List(texts, count), cause
 }
 
-// Remarks returns which jobs cannot be opened, and how many the store was not asked for
-// yet because it is slow.
+// Remarks reports the jobs that cannot be opened, and the number of jobs that no request has
+// covered yet because the store is slow.
 func (r *Reconciler) Remarks() (remarks []string) {
 	r.mu.Lock()
 	count, fresh := len(r.openings.order), len(r.openings.fresh)+r.openings.trying

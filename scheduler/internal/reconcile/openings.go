@@ -14,35 +14,36 @@ import (
 type pending struct {
 	job   *job.Job
 	tries int
-	at    time.Time // when it is tried again
-	err   error     // why it failed
-	place int       // in the order
+	at    time.Time // when to retry it
+	err   error     // why the last try failed
+	place int       // index in the order
 }
 
-// The openings are the jobs that are to be opened. However many cannot be, each method
-// costs no more than the jobs it takes. They are not safe for concurrent use.
+// The openings are the jobs that are still to be opened. However many cannot be opened, the cost of
+// each method only depends on the number of jobs that it takes. They are not safe for concurrent
+// use.
 type openings struct {
-	fresh    []*job.Job            // not tried yet, or forgotten by the store
-	trying   int                   // how many of those were taken and may not have been tried
-	pending  map[*job.Job]*pending // tried, and to be tried again
-	order    byTime                // of the same
-	reported time.Time             // when the log had those last; zero: not
+	fresh    []*job.Job            // jobs not tried yet, or forgotten by the store
+	trying   int                   // number of fresh jobs that were taken and may not have been tried
+	pending  map[*job.Job]*pending // jobs that were tried and are to be tried again
+	order    byTime                // the pending jobs, by time
+	reported time.Time             // when the pending jobs were last logged; zero: never
 }
 
 const (
-	openPause   = time.Second // before a job is tried again, doubling
+	openPause   = time.Second // wait before a job is retried; doubles with each try
 	openLongest = time.Minute
-	openRetries = 4 * batchMax // how many are tried again at a time
+	openRetries = 4 * batchMax // the most jobs that are retried at a time
 )
 
-// ask lets a job be opened soon, unless it waits for another try.
+// ask requests that a job be opened soon, unless it waits for another try.
 func (o *openings) ask(j *job.Job) {
 	if _, waits := o.pending[j]; !waits {
 		o.fresh = append(o.fresh, j)
 	}
 }
 
-// untried lets jobs be taken again that were taken and not tried.
+// untried puts back jobs that were taken and not tried.
 func (o *openings) untried(jobs []*job.Job) {
 	for _, j := range jobs {
 		o.ask(j)
@@ -52,9 +53,9 @@ func (o *openings) untried(jobs []*job.Job) {
 // left reports whether jobs are still to be opened.
 func (o *openings) left() bool { return len(o.fresh)+len(o.order) > 0 }
 
-// take returns the jobs that are to be opened now: those not tried yet, then those that
-// have waited longest. A job that failed does not come again before its pause is over, so
-// however many fail, the others are opened.
+// take returns the jobs to open now: those not tried yet, then those that have waited longest. A
+// job that failed is not returned before its pause is over, so that the others are opened however
+// many fail.
 func (o *openings) take(now time.Time) []*job.Job {
 	jobs := o.fresh
 	o.fresh, o.trying = nil, len(o.fresh)
@@ -65,12 +66,12 @@ func (o *openings) take(now time.Time) []*job.Job {
 		jobs = append(jobs, p.job)
 	}
 	for _, p := range again {
-		heap.Push(&o.order, p) // until it is known to be open
+		heap.Push(&o.order, p) // it stays pending until it is known to be open
 	}
 	return jobs
 }
 
-// failed lets a job be tried again after a pause.
+// failed schedules another try of a job after a pause.
 func (o *openings) failed(j *job.Job, err error, now time.Time) {
 	p := o.pending[j]
 	if p == nil {
@@ -86,7 +87,7 @@ func (o *openings) failed(j *job.Job, err error, now time.Time) {
 	heap.Fix(&o.order, p.place)
 }
 
-// forget forgets a job that is not to be opened any more.
+// forget forgets a job that is no longer to be opened.
 func (o *openings) forget(j *job.Job) {
 	o.done(j)
 	o.fresh = slices.DeleteFunc(o.fresh, func(other *job.Job) bool { return other == j })
@@ -100,9 +101,9 @@ func (o *openings) done(j *job.Job) {
 	}
 }
 
-// report returns how many jobs cannot be opened and whether the log is due that, first and
-// then once in a Reminder; whether jobs are left to be opened; and whether there were such
-// jobs in the log and none is left.
+// report returns the number of jobs that cannot be opened and whether the log is due to have it,
+// which it is at first and then once per Reminder; whether jobs are left to open; and whether the
+// log had such jobs and none is left.
 func (o *openings) report(now time.Time) (count int, due, left, ended bool) {
 	o.trying = 0
 	count, left = len(o.order), o.left()
@@ -117,7 +118,7 @@ func (o *openings) report(now time.Time) (count int, due, left, ended bool) {
 	return count, due, left, ended
 }
 
-// some returns as many of the jobs that cannot be opened as are named, sorted by name.
+// some returns the jobs that cannot be opened, up to the number that a line names, sorted by name.
 func (o *openings) some() []pending {
 	var some []pending
 	for _, p := range o.order[:min(len(o.order), health.MostListed)] {
@@ -127,7 +128,7 @@ func (o *openings) some() []pending {
 	return some
 }
 
-// byTime is a heap of pending jobs, by when they are tried again.
+// byTime is a heap of pending jobs, ordered by the time of their next try.
 type byTime []*pending
 
 func (h byTime) Len() int { return len(h) }

@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// What could not be opened is tried again when its pause is over, which doubles up to a
-// minute; what was not tried yet comes first, and of the others what waits for longest.
+// A job that could not be opened is retried after its pause, which doubles up to a minute. Jobs
+// that were not tried yet come first, and of the others the one that has waited longest.
 func TestOpenings(t *testing.T) {
 	t.Parallel()
 	var b openings
@@ -24,7 +24,7 @@ func TestOpenings(t *testing.T) {
 	}
 	for _, pause := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
 		b.failed(e, broken, now)
-		b.ask(e) // it waits all the same
+		b.ask(e) // it still waits
 		now = now.Add(pause*time.Second - 1)
 		if got := b.take(now); len(got) != 0 {
 			t.Fatalf("tried again before %v s were over", int64(pause))

@@ -1,6 +1,6 @@
-// Package reconcile registers the jobs of a node in the store, and reads the state of all
-// jobs in turn: so a run that no other node knows of, or a tick that was missed yesterday,
-// is found without a leader.
+// Package reconcile registers the jobs of a node in the store, and reads the state of all jobs in
+// turn. So a run that no other node knows of, or a tick that was missed yesterday, is found without
+// a leader.
 package reconcile
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/signal"
 )
 
-// The rhythm of a node that has nothing else to do.
+// Intervals and sizes of the turns.
 const (
 	turnEvery   = 10 * time.Second
-	firstTurn   = turnEvery + settling // when the others have noticed this node and have read their jobs again
-	settling    = 2 * time.Second      // how old an undecided tick is before a turn claims it
-	turnLeast   = 200                  // how many jobs a turn reads at least
-	turnsPerRun = 60                   // in how many turns the nodes together read all jobs
-	scanFactor  = 10                   // how many jobs a turn passes for each that it reads
+	firstTurn   = turnEvery + settling // by then the others have noticed this node and have read their jobs again
+	settling    = 2 * time.Second      // age of an undecided tick at which a turn claims it
+	turnLeast   = 200                  // the least number of jobs that a turn reads
+	turnsPerRun = 60                   // number of turns in which the nodes together read all jobs
+	scanFactor  = 10                   // number of jobs that a turn may pass over for each that it reads
 	batchMax    = 1024                 // jobs in one call of the store
 )
 
@@ -38,16 +38,16 @@ type Store interface {
 
 // A Dispatcher claims the ticks of jobs.
 type Dispatcher interface {
-	// Jobs returns how many numbers of jobs there are.
+	// Jobs returns the number of job numbers in use. Removed jobs keep their numbers.
 	Jobs() int
 	// Job returns a job by its number.
 	Job(no int) claims.Known
-	// Opened takes what the store has of jobs. A tick claimed because no node has decided
-	// it must be at least as old as slack.
+	// Opened applies the store's state of opened jobs. A tick that is claimed because no node has
+	// decided it must be at least slack old.
 	Opened(all []job.Opened, slack time.Duration)
-	// Draining reports whether the node claims nothing more.
+	// Draining reports whether the node has stopped claiming.
 	Draining() bool
-	// Idle returns for how long nothing can happen.
+	// Idle returns how long nothing can happen.
 	Idle() time.Duration
 }
 
@@ -57,7 +57,7 @@ type Health interface {
 	Explain(err error) string
 }
 
-// Events are written to the log.
+// Events writes events to the log.
 type Events interface {
 	JobsNotOpen(count int, names string, cause error)
 	JobsOpen()
@@ -66,10 +66,10 @@ type Events interface {
 	JobRetired(name, reason string)
 }
 
-// Config is what a Reconciler needs. All fields but Control are required.
+// Config has the dependencies and settings of a Reconciler. All fields but Control are required.
 type Config struct {
 	Store      Store
-	Control    series.Controlled // of the store; nil: jobs that were removed are not retired
+	Control    series.Controlled // nil: removed jobs are not retired
 	Node       string
 	Shards     int
 	Clock      *clock.Clock
@@ -77,31 +77,31 @@ type Config struct {
 	Dispatcher Dispatcher
 	Health     Health
 	Events     Events
-	Opened     func(j *job.Job) // is called when the store has taken an opening of a job
+	Opened     func(j *job.Job) // is called when the store has accepted an opening of a job
 	Timeout    time.Duration    // of one request
 }
 
 // A Reconciler opens jobs and reads their state. It is safe for concurrent use.
 type Reconciler struct {
 	cfg    Config
-	open   signal.Signal // jobs are to be opened
-	joined signal.Signal // a node joined
+	open   signal.Signal // raised when there are jobs to open
+	joined signal.Signal // raised when a node joined
 
 	mu        sync.Mutex
 	openings  openings
 	cursor    cursor
 	nodes     rendezvous.Nodes
 	other     map[*job.Job]string // the other revision that was logged
-	differing []*job.Job          // whose other revision is to be logged
+	differing []*job.Job          // jobs whose other revision is due in the log
 }
 
-// New returns a Reconciler without a job. It starts nothing.
+// New returns a Reconciler without jobs. It starts nothing.
 func New(cfg Config) *Reconciler {
 	return &Reconciler{cfg: cfg, open: signal.New(), joined: signal.New(), nodes: rendezvous.Of(cfg.Node, nil), other: map[*job.Job]string{}}
 }
 
-// Open lets a job be opened soon, or the one that has taken its place. A job that was removed is
-// not opened.
+// Open requests that a job, or the one that has replaced it, be opened soon. A removed job is not
+// opened.
 func (r *Reconciler) Open(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +111,7 @@ func (r *Reconciler) Open(j *job.Job) {
 	}
 }
 
-// Forget forgets a job that was removed, or whose place another one has taken.
+// Forget forgets a job that was removed or replaced.
 func (r *Reconciler) Forget(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +119,8 @@ func (r *Reconciler) Forget(j *job.Job) {
 	delete(r.other, j)
 }
 
-// Nodes sets the nodes that were seen alive. If one joined, all jobs are read once: it may have
-// other specs.
+// Nodes sets the list of live nodes. If one joined, all jobs are read once, because the node may
+// have other specs.
 func (r *Reconciler) Nodes(nodes rendezvous.Nodes, joined bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,10 +130,10 @@ func (r *Reconciler) Nodes(nodes rendezvous.Nodes, joined bool) {
 	}
 }
 
-// Joined lets the next turn begin at once.
+// Joined starts the next turn at once.
 func (r *Reconciler) Joined() { r.joined.Raise() }
 
-// OpenAll opens all jobs that can be opened; Run tries the others again.
+// OpenAll opens as many jobs as possible; Run retries the others.
 func (r *Reconciler) OpenAll(ctx context.Context) {
 	jobs := r.cfg.Dispatcher.Jobs()
 	r.mu.Lock()
@@ -146,12 +146,12 @@ func (r *Reconciler) OpenAll(ctx context.Context) {
 	r.openDue(ctx)
 	if jobs > turnLeast {
 		r.mu.Lock()
-		r.cursor.at = int(rendezvous.Hash(r.cfg.Node) % uint64(jobs)) // not where the other nodes are
+		r.cursor.at = int(rendezvous.Hash(r.cfg.Node) % uint64(jobs)) // the other nodes start at other positions
 		r.mu.Unlock()
 	}
 }
 
-// Run opens jobs that are not open and reads the state of all jobs in turn, until ctx ends.
+// Run opens the jobs that are not open and reads the state of all jobs in turn, until ctx ends.
 func (r *Reconciler) Run(ctx context.Context) {
 	turn := time.NewTimer(firstTurn)
 	defer turn.Stop()
@@ -160,7 +160,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 	for {
 		select {
 		case <-turn.C:
-			if r.cfg.Dispatcher.Draining() { // to open a job says that this node looks after it
+			if r.cfg.Dispatcher.Draining() { // an opened job counts as a job of this node
 				continue
 			}
 			if jobs := r.turn(r.cfg.Clock.Ms()); len(jobs) > 0 {
@@ -187,14 +187,14 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// turn takes the jobs that are read now.
+// turn returns the jobs to read now.
 func (r *Reconciler) turn(now int64) []*job.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cursor.turn(r.cfg.Dispatcher, r.nodes.Count(), now)
 }
 
-// read reads the state of jobs, each shard by itself.
+// read reads the state of jobs, separately for each shard.
 func (r *Reconciler) read(ctx context.Context, jobs []*job.Job) {
 	var wg sync.WaitGroup
 	for _, shard := range job.ByShard(r.cfg.Shards, jobs, shardOf) {

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	retireEvery = 5 * time.Minute // one of the nodes looks for jobs that were removed
-	retireMost  = 1000            // jobs of which it reads the journal then
+	retireEvery = 5 * time.Minute // one of the nodes looks for removed jobs
+	retireMost  = 1000            // the most jobs whose journals it reads in one turn
 	retireReads = 256             // jobs that are read at once
 )
 
-// retireReason is recorded with a job that a node retires.
+// retireReason is the reason that is recorded when a node retires a job.
 const retireReason = "no node has it"
 
-// Retire retires the jobs that were removed from all nodes, until ctx ends. One node looks for
-// them at a time, as far as the list of nodes is right; else several do, and the store retires a
-// job once.
+// Retire retires the jobs that were removed from all nodes, until ctx ends. If all nodes have the
+// same list of nodes, one node at a time looks for such jobs. Otherwise several do, and the store
+// still retires a job once.
 func (r *Reconciler) Retire(ctx context.Context) {
 	if r.cfg.Control == nil {
 		return
@@ -43,8 +43,8 @@ func (r *Reconciler) Retire(ctx context.Context) {
 	}
 }
 
-// retireRemoved retires the jobs that were removed. It begins at another one in each turn, and
-// ends at the first error: the next turn comes to the rest.
+// retireRemoved retires the removed jobs. Each turn begins at another job and ends at the first
+// error, so that a later turn reaches the rest.
 func (r *Reconciler) retireRemoved(ctx context.Context, turn int) {
 	keys, err := wait.CallWithin(ctx, r.cfg.Timeout, r.cfg.Store.Keys)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *Reconciler) retireRemoved(ctx context.Context, turn int) {
 		for i := range all {
 			s := &all[i]
 			if s.Err != nil || s.Mark == 0 || s.Paused || s.Now-s.Mark < series.SightedWithin.Milliseconds() {
-				continue // not known, paused by an operator or retired, or decided by a node lately
+				continue // unknown, paused by an operator, retired, or recently decided by a node
 			}
 			if left--; left < 0 || !r.retire(ctx, &members, s) {
 				return
@@ -93,7 +93,7 @@ func (r *Reconciler) others(keys []string) (others []string) {
 	return others
 }
 
-// retire retires a job if it was removed for long enough. It reports whether the store answered.
+// retire retires a job that was removed long enough ago. It reports whether the store answered.
 func (r *Reconciler) retire(ctx context.Context, members *series.MemberList, s *series.Series) bool {
 	opened, ok := r.sightings(ctx, s.Key)
 	if !ok {
@@ -108,11 +108,11 @@ func (r *Reconciler) retire(ctx context.Context, members *series.MemberList, s *
 		return false
 	}
 	if a.Kind != series.ControlDone {
-		return true // it has changed, or a run is alive
+		return true // the job has changed, or a run is alive
 	}
 	again, ok := r.sightings(ctx, s.Key)
 	for i := range again {
-		if again[i].Last > at { // a node has opened it meanwhile, and would only learn of that in its next opening
+		if again[i].Last > at { // a node has opened it meanwhile, and would notice the retirement only at its next opening
 			_, err = r.control(ctx, series.Control{Key: s.Key, Action: series.ActionResume, Reason: "a node has it", Seen: a.Change})
 			return ok && err == nil
 		}
@@ -121,7 +121,7 @@ func (r *Reconciler) retire(ctx context.Context, members *series.MemberList, s *
 	return ok
 }
 
-// control asks for a change.
+// control requests a change.
 func (r *Reconciler) control(ctx context.Context, c series.Control) (series.ControlAnswer, error) {
 	c.Op, c.Who = uuid.NewString(), r.cfg.Node
 	return wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) (series.ControlAnswer, error) {
@@ -130,7 +130,7 @@ func (r *Reconciler) control(ctx context.Context, c series.Control) (series.Cont
 	})
 }
 
-// sightings returns which nodes have opened a job with which specs.
+// sightings returns the nodes that have opened a job, with their specs.
 func (r *Reconciler) sightings(ctx context.Context, key string) ([]series.RevisionUse, bool) {
 	journal, err := wait.CallWithin(ctx, r.cfg.Timeout, func(ctx context.Context) (series.Journal, error) {
 		return r.cfg.Store.Journal(ctx, key, 1)

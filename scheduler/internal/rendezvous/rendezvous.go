@@ -1,7 +1,7 @@
-// Package rendezvous picks, without any exchange between nodes, the node that comes
-// first for a tick: rendezvous hashing (Thaler and Ravishankar, 1998) of job, tick and
-// node. The choice only spreads work. A wrong list of nodes costs a moment, never a tick
-// or a duplicate.
+// Package rendezvous selects the node that is first for a tick, without any communication between
+// nodes. It uses rendezvous hashing (Thaler and Ravishankar, 1998) of job, tick and node. The
+// choice only spreads work: a wrong list of nodes costs a moment, but never loses or duplicates a
+// tick.
 package rendezvous
 
 import (
@@ -19,24 +19,24 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Hash is the hash of a name, of a job or of a node.
+// Hash returns the hash of the name of a job or a node.
 func Hash(name string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
 	return Mix(h.Sum64())
 }
 
-// Nodes are the nodes last seen alive, as one of them sees them. They do not change.
+// Nodes is one node's view of the nodes last seen alive. It is immutable.
 type Nodes struct {
 	self   uint64
-	hashes []uint64 // of all, self included, sorted
+	hashes []uint64 // of all nodes, including self, sorted
 }
 
-// maxNodes bounds how many nodes share the work, because First compares each tick with
-// all of them. Of a longer list, which may be forged, all nodes take the same part.
+// maxNodes bounds the number of nodes that share the work, because First compares each tick with
+// all of them. Of a longer list, which may be forged, all nodes use the same part.
 const maxNodes = 1000
 
-// Of returns the nodes with these names as the node self sees them. Self belongs to them
+// Of returns the nodes with these names, as the node self sees them. The result includes self
 // whether it is listed or not.
 func Of(self string, names []string) Nodes {
 	n := Nodes{self: Hash(self), hashes: make([]uint64, 0, len(names)+1)}
@@ -52,13 +52,13 @@ func Of(self string, names []string) Nodes {
 	return n
 }
 
-// Count returns how many nodes there are.
+// Count returns the number of nodes.
 func (n *Nodes) Count() int { return len(n.hashes) }
 
-// Self reports whether the name is that of this node.
+// Self reports whether name is this node's name.
 func (n *Nodes) Self(name string) bool { return Hash(name) == n.self }
 
-// Joined reports whether one of the nodes is not among the earlier ones.
+// Joined reports whether one of the nodes is not in the earlier list.
 func (n *Nodes) Joined(earlier *Nodes) bool {
 	known := earlier.hashes
 	for _, h := range n.hashes {
@@ -72,13 +72,13 @@ func (n *Nodes) Joined(earlier *Nodes) bool {
 	return false
 }
 
-// First reports whether this node comes first for a tick, in Unix milliseconds, of the
-// job with this hash. The node called without is left out; empty: none is.
+// First reports whether this node is first for a tick, in Unix milliseconds, of the job with this
+// hash. The node without is not counted; "" excludes no node.
 func (n *Nodes) First(job uint64, tick int64, without string) bool {
 	return n.Among(1, job, tick, without)
 }
 
-// Among reports whether this node is one of the first so many for a tick, as First.
+// Among reports whether this node is among the first most nodes for a tick; see First.
 func (n *Nodes) Among(most int, job uint64, tick int64, without string) bool {
 	if len(n.hashes) <= most {
 		return true

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Each tick is the share of exactly one node, all nodes agree on which, and the
-// shares are even, of one job over many ticks and of many jobs at one tick.
+// Each tick is the share of exactly one node, all nodes agree on it, and the shares are even, for
+// one job over many ticks and for many jobs at one tick.
 func TestSharesAreEven(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 2, 3, 10, 50} {
@@ -36,7 +36,7 @@ func TestSharesAreEven(t *testing.T) {
 	}
 }
 
-// owner returns the one node that comes first.
+// owner returns the one node that is first.
 func owner(t *testing.T, views []Nodes, job uint64, tick int64) int {
 	t.Helper()
 	found := -1
@@ -54,7 +54,7 @@ func owner(t *testing.T, views []Nodes, job uint64, tick int64) int {
 	return found
 }
 
-// Without the node that died another one comes first, the same for all.
+// Without the node that died another node is first, the same for all.
 func TestShareWithout(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
@@ -87,7 +87,7 @@ func TestShareOfAnUnknownNode(t *testing.T) {
 	}
 }
 
-// A list of nodes that somebody has forged costs no more than a long one.
+// A forged list of nodes costs no more than a long one.
 func TestForgedNodes(t *testing.T) {
 	t.Parallel()
 	nodes := make([]string, 300_000)
@@ -116,8 +116,8 @@ func TestForgedNodes(t *testing.T) {
 	}
 }
 
-// Without a node that died, another comes first for its ticks, and for others nothing
-// changes.
+// Without a node that died, another node is first for its ticks, and nothing changes for the other
+// ticks.
 func TestShareOfADeadNode(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
@@ -141,7 +141,8 @@ func TestShareOfADeadNode(t *testing.T) {
 	}
 }
 
-// So many nodes are among the first, whichever is left out, and the first of all is one of them.
+// Among includes the requested number of nodes, with any node left out, and the first of all is one
+// of them.
 func TestAmong(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d", "e"}

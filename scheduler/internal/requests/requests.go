@@ -1,6 +1,5 @@
-// Package requests measures what a node asks of its store: how long each request takes,
-// and whether the store answered. It counts in atomics, so that no request waits for
-// another or for a reader.
+// Package requests measures the requests of a node to its store: how long each takes, and whether
+// the store answered. It counts in atomics, so that no request waits for another or for a reader.
 package requests
 
 import (
@@ -9,10 +8,10 @@ import (
 	"time"
 )
 
-// An Op is what a request asks.
+// An Op is the operation of a request.
 type Op uint8
 
-// The requests of a node.
+// Operations of requests.
 const (
 	Claim Op = iota
 	Peek
@@ -30,27 +29,26 @@ var ops = [...]string{"claim", "peek", "open", "renew", "end", "beat", "clock", 
 // Config.StoreTimeout.
 var Bounds = [...]float64{.0005, .001, .0025, .005, .01, .05, .25, 2}
 
-// A Result is whether the store answered a request.
+// A Result records whether the store answered a request.
 type Result uint8
 
-// The results.
+// Results of requests.
 const (
 	Answered Result = iota
-	Doubt           // an error, a timeout, or a reply that is no answer
+	Doubt           // an error, a timeout, or an invalid reply
 )
 
 var results = [...]string{"ok", "doubt"}
 
-// Counts are the requests of a node so far. The zero Counts are empty. They are safe for
-// concurrent use.
+// Counts counts the requests of a node. The zero Counts is empty. It is safe for concurrent use.
 type Counts struct {
 	requests [len(ops)][len(results)]histogram
 	renewals [len(renewals)]atomic.Int64
 }
 
-// A histogram counts requests by how long they took.
+// A histogram counts requests by their duration.
 type histogram struct {
-	buckets [len(Bounds) + 1]atomic.Int64 // not cumulative; the last one is of what took longer
+	buckets [len(Bounds) + 1]atomic.Int64 // not cumulative; the last bucket has the requests above all bounds
 	micros  atomic.Int64
 }
 
@@ -65,15 +63,15 @@ func (c *Counts) add(op Op, r Result, took time.Duration) {
 	h.micros.Add(took.Microseconds())
 }
 
-// A Measured is the requests of one kind with one result.
+// A Measured has the requests of one kind with one result.
 type Measured struct {
 	Op, Result string
 	Count      uint64
 	Seconds    float64
-	Within     map[float64]uint64 // how many took up to so many seconds, by Bounds
+	Within     map[float64]uint64 // the number of requests that took at most this many seconds, by Bounds
 }
 
-// Requests returns the requests of each kind and result, those without any included.
+// Requests returns the requests of every kind and result, including those without any.
 func (c *Counts) Requests() (all []Measured) {
 	for op := range c.requests {
 		for r := range c.requests[op] {
@@ -92,7 +90,7 @@ func (c *Counts) Requests() (all []Measured) {
 	return all
 }
 
-// The results of a renewal: one request may renew many leases.
+// Results of a renewal: one request may renew many leases.
 const (
 	renewed = iota
 	lost
@@ -101,8 +99,8 @@ const (
 
 var renewals = [...]string{"renewed", "lost", "doubt"}
 
-// Renewals returns how many leases were renewed, how many renewals the store refused
-// because the lease was lost, and how many it did not answer.
+// Renewals returns the number of renewed leases, of renewals that the store refused because the
+// lease was lost, and of renewals that it did not answer.
 func (c *Counts) Renewals() map[string]int64 {
 	all := map[string]int64{}
 	for i := range c.renewals {

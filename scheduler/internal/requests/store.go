@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// A Driver is what a scheduler needs of its store.
+// A Driver has the parts of a store that a scheduler needs.
 type Driver interface {
 	driver.Driver
 	series.Numbered
@@ -19,17 +19,17 @@ type Driver interface {
 	series.Membership
 }
 
-// A Store passes requests on to a driver and measures them. Of the capabilities that a
-// driver may have it passes on those that a claimer uses.
+// A Store forwards requests to a driver and measures them. Of a driver's optional capabilities it
+// forwards those that a claimer uses.
 type Store struct {
 	Driver
 	counts *Counts
 }
 
-// Measure returns a store whose requests are counted in c.
+// Measure returns a store that counts its requests in c.
 func (c *Counts) Measure(d Driver) *Store { return &Store{d, c} }
 
-// note counts a request that was sent at began. It was answered if one of its parts was.
+// note counts a request that was sent at began. It counts as answered if one of its parts was.
 func note[A any](s *Store, op Op, began time.Time, answers []A, err func(*A) error) {
 	r := Doubt
 	for i := range answers {
@@ -50,7 +50,7 @@ func (c *Counts) noteOne(op Op, began time.Time, err error) {
 	c.add(op, r, time.Since(began))
 }
 
-// Open is that of the driver.
+// Open implements [series.Numbered].
 func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	began := time.Now()
 	all := s.Driver.Open(ctx, os)
@@ -58,7 +58,7 @@ func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Seri
 	return all
 }
 
-// Claim is that of the driver.
+// Claim implements [series.Numbered].
 func (s *Store) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	began := time.Now()
 	all := s.Driver.Claim(ctx, cs)
@@ -66,7 +66,7 @@ func (s *Store) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	return all
 }
 
-// RenewRuns is that of the driver.
+// RenewRuns implements [series.Numbered].
 func (s *Store) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	began := time.Now()
 	all := s.Driver.RenewRuns(ctx, rs)
@@ -84,7 +84,7 @@ func (s *Store) RenewRuns(ctx context.Context, rs []series.RunRef) []series.Rene
 	return all
 }
 
-// ReleaseRuns is that of the driver.
+// ReleaseRuns implements [series.Numbered].
 func (s *Store) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	began := time.Now()
 	all := s.Driver.ReleaseRuns(ctx, es)
@@ -92,7 +92,7 @@ func (s *Store) ReleaseRuns(ctx context.Context, es []series.EndRequest) []serie
 	return all
 }
 
-// Journal is that of the driver.
+// Journal implements [series.Journaled].
 func (s *Store) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
 	began := time.Now()
 	j, err := s.Driver.Journal(ctx, key, n)
@@ -100,7 +100,7 @@ func (s *Store) Journal(ctx context.Context, key string, n int) (series.Journal,
 	return j, err
 }
 
-// Now is that of the driver.
+// Now implements [driver.Clocked].
 func (s *Store) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	began := time.Now()
 	rs, err := s.Driver.Now(ctx)
@@ -108,7 +108,7 @@ func (s *Store) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	return rs, err
 }
 
-// Beat is that of the driver.
+// Beat implements [series.Membership].
 func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	began := time.Now()
 	a, err := s.Driver.Beat(ctx, node, ttl)
@@ -116,7 +116,7 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (serie
 	return a, err
 }
 
-// Shards is that of the driver; 1 if it has none.
+// Shards returns the number of shards of the driver, or 1 if it is not sharded.
 func (s *Store) Shards() int {
 	if sharded, is := s.Driver.(series.Sharded); is {
 		return max(sharded.Shards(), 1)
@@ -124,7 +124,7 @@ func (s *Store) Shards() int {
 	return 1
 }
 
-// Shard is that of the driver; 0 if it has none.
+// Shard returns the shard of a key, or 0 if the driver is not sharded.
 func (s *Store) Shard(key string) int {
 	if sharded, is := s.Driver.(series.Sharded); is {
 		return sharded.Shard(key)
@@ -132,14 +132,14 @@ func (s *Store) Shard(key string) int {
 	return 0
 }
 
-// Refuses is that of the driver; false if it has none.
+// Refuses implements [driver.Refuser]. It returns false if the driver is no Refuser.
 func (s *Store) Refuses(err error) bool {
 	refuser, is := s.Driver.(driver.Refuser)
 	return is && refuser.Refuses(err)
 }
 
-// Replicas is that of the driver, for claims that ask for some: no job does where the
-// driver is not driver.Replicated.
+// Replicas returns the driver's number of replicas for a key. It is called only for claims with
+// replicas, and no job has such claims if the driver is not driver.Replicated.
 func (s *Store) Replicas(ctx context.Context, key string) (int, error) {
 	replicated, is := s.Driver.(driver.Replicated)
 	if !is {
@@ -154,10 +154,10 @@ type peeker struct {
 	counts *Counts
 }
 
-// MeasurePeeks returns a peeker whose requests are counted in c.
+// MeasurePeeks returns a peeker that counts its requests in c.
 func (c *Counts) MeasurePeeks(p series.Peeker) series.Peeker { return &peeker{p, c} }
 
-// Peek is that of the driver.
+// Peek implements [series.Peeker].
 func (p *peeker) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
 	began := time.Now()
 	all, err := p.Peeker.Peek(ctx, ps, whole)

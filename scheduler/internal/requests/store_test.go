@@ -31,14 +31,14 @@ func (s *slow) RenewRuns(context.Context, []series.RunRef) []series.RenewAnswer 
 	return []series.RenewAnswer{{Alive: true}, {}, {Err: errDown}, {Alive: true}}
 }
 
-// A request counts as answered if the store answered one of its claims, or refused one in
-// its own words. It lies in the bucket of the time it took.
+// A request counts as answered if the store answered one of its claims, or refused one itself. It
+// is in the bucket of its duration.
 func TestClaims(t *testing.T) {
 	for name, c := range map[string]struct {
 		took    time.Duration
 		answers []series.Answer
 		result  string
-		within  float64 // the least bucket that has the request; 0: none
+		within  float64 // the smallest bucket that has the request; 0: none
 	}{
 		"granted":                {0, []series.Answer{{Kind: series.KindGranted}}, "ok", .0005},
 		"on the bound":           {time.Millisecond, []series.Answer{{}}, "ok", .001},
@@ -85,7 +85,7 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// What a driver cannot do, its measured store does not claim to do.
+// A measured store has no capability that its driver lacks.
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	s := new(requests.Counts).Measure(memlock.New(memlock.Options{}))

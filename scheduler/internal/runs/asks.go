@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ErrSkipped is in each error of Skip.
+// ErrSkipped is wrapped by each error of Skip.
 var ErrSkipped = errors.New("scheduler: the function found nothing to do")
 
 type skipError struct{ reason string }
@@ -27,7 +27,7 @@ func (r *retryError) Unwrap() error { return r.error }
 // Skip returns the error of a function that found nothing to do.
 func Skip(reason string) error { return &skipError{reason} }
 
-// Permanent marks an error after which there is no other try; nil if err is.
+// Permanent wraps an error after which there is no other try. It returns nil if err is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +35,7 @@ func Permanent(err error) error {
 	return &permanentError{err}
 }
 
-// RetryAfter marks an error after which the next try begins d later; nil if err is.
+// RetryAfter wraps an error after which the next try begins d later. It returns nil if err is nil.
 func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
 		return nil

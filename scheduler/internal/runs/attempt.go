@@ -14,9 +14,9 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
-// The causes, beside lock.ErrLost, with which the context of a run ends.
+// These are the causes with which the context of a run ends, besides lock.ErrLost.
 var (
-	ErrTimeout  = error(timeoutError{}) // is context.DeadlineExceeded, too
+	ErrTimeout  = error(timeoutError{}) // also matches context.DeadlineExceeded
 	ErrReplaced = series.ErrReplaced    // a newer tick waits for the end of this run
 	ErrDrained  = errors.New("scheduler: the node's drain is over")
 )
@@ -27,12 +27,12 @@ func (timeoutError) Error() string        { return "scheduler: the job's timeout
 func (timeoutError) Timeout() bool        { return true }
 func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// A Grant is what the store granted.
+// A Grant is a granted claim.
 //
-// Ending counts the runs of the job whose functions have returned and whose ends the store
-// has not answered. It belongs to the dispatcher, whose claims of the job wait while it is
-// not 0, and this package counts. If a claim reached the store before the end, its tick would
-// be skipped for a run that is over, or that run would be taken over though its outcome is
+// Ending counts the runs of the job whose functions have returned and whose ends the store has not
+// answered. It belongs to the dispatcher; this package changes the count, and claims of the job
+// wait while it is not 0. Otherwise a claim could reach the store before the end. Its tick would
+// then be skipped for a run that is over, or that run would be taken over although its outcome is
 // known.
 type Grant struct {
 	Job     *job.Job
@@ -40,37 +40,37 @@ type Grant struct {
 	Ending  *atomic.Int32
 	Tick    int64
 	Attempt int
-	Wait    time.Duration // until the tick
-	TTL     time.Duration // of the lease
+	Wait    time.Duration // time until the tick
+	TTL     time.Duration // length of the lease
 	LastOK  int64         // the latest tick that ended ok; 0: none
-	Backlog bool          // the next missed tick runs when this run has ended
-	Void    bool          // granted when the node had no more use for it
+	Backlog bool          // the next missed tick is claimed when this run has ended
+	Void    bool          // the node has no use for the grant
 }
 
 // An Attempt is one attempt of a tick on this node, from the grant to its end.
 type Attempt struct {
 	Grant
 	runs *Runs
-	life context.Context // its end is repeated until this ends
+	life context.Context // its end is repeated until this context ends
 
-	refusedSince time.Duration // when the store refused its end first, since the runs were made; 0: it did not. Used by the endings alone
+	refusedSince time.Duration // when the store first refused its end, since the runs were made; 0: never. Only used when an end is answered
 
 	// Guarded by the mutex of the runs.
-	opened      bool      // the store has taken an opening of the job since it refused the end
-	refusals    uint8     // how often it has refused the end since
+	opened      bool      // the store has accepted an opening of the job since it refused the end
+	refusals    uint8     // number of refusals of the end since then
 	lifted      bool      // the job no longer waits for the end
 	replaced    bool      // a newer tick waits for its end
 	named       bool      // the log has named it as ignoring its context
-	renewalLate bool      // the log has that its lease was not renewed in time, and it was not renewed since
+	renewalLate bool      // the log has its late renewal, and no renewal has succeeded since
 	lossTold    bool      // the log has its lost lease
-	place       int       // among the attempts that are alive
+	place       int       // index among the attempts that are alive
 	cancelled   time.Time // when its context was first seen to have ended
 }
 
-// String names the attempt's tick, as job@tick.
+// String returns the attempt's tick as job@tick.
 func (a *Attempt) String() string { return a.Job.Name + "@" + text.Tick(a.Tick) }
 
-// Cause returns why the context of the attempt ended; nil: it has not.
+// Cause returns the cause with which the context of the attempt ended, or nil if it has not.
 func (a *Attempt) Cause() error { return context.Cause(a.Lease.Context()) }
 
 // execute runs the job's function and ends the lease.
@@ -84,18 +84,18 @@ func (a *Attempt) execute() {
 	a.runs.cfg.Events.RunStarted(a)
 	at := time.Now()
 	f := goexit
-	defer func() { a.finish(at, f) }() // deferred, because Goexit in the function comes through here and nowhere else
+	defer func() { a.finish(at, f) }() // deferred, because after a Goexit in the function only deferred calls run
 	f = a.call()
 }
 
-// begin checks the lease a last time: no run starts with one that cannot be trusted. A
-// grant to a claim from before a drain runs within the grace of the drain: the other nodes
-// were answered that this one has the tick, and would find out too late that it has not.
+// begin checks the lease a last time: no run starts with a lease that cannot be trusted. A claim
+// that was granted before a drain still runs, within the grace of the drain. The other nodes were
+// answered that this node has the tick, and would find out too late that it does not run it.
 func (a *Attempt) begin() bool {
 	return !a.Void && a.Lease.Context().Err() == nil && a.Lease.Check() == nil
 }
 
-// call does the work, again after an error as the job's rules say.
+// call does the work, and repeats it after an error as the job's rules say.
 func (a *Attempt) call() (f *Failure) {
 	rules := a.Job.Rules
 	ctx := a.Lease.Context()
@@ -128,8 +128,8 @@ func (a *Attempt) call() (f *Failure) {
 	return f
 }
 
-// wait returns how long the next try waits: as long as the function asked, or the pause less a
-// random part of up to a share of it.
+// wait returns the wait before the next try: the duration that the function requested, or the pause
+// shortened by a random part of up to the share jitter.
 func (f *Failure) wait(pause time.Duration, jitter float64) time.Duration {
 	if f.after > 0 {
 		return f.after
@@ -137,8 +137,8 @@ func (f *Failure) wait(pause time.Duration, jitter float64) time.Duration {
 	return pause - time.Duration(float64(pause)*jitter*rand.Float64())
 }
 
-// pause waits before the next try. It reports false if there is none: the context has ended, or
-// the node drains, which ends the context of a run that only waits.
+// pause waits before the next try. It returns false if there is no next try: the context has ended,
+// or the node drains, which also cancels the context of a run that only waits.
 func (a *Attempt) pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -152,7 +152,7 @@ func (a *Attempt) pause(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// try does the work once. A panic becomes a failure.
+// try does the work once. It recovers a panic, which becomes a failure.
 func (a *Attempt) try(ctx context.Context, work Work) (f *Failure) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -165,9 +165,9 @@ func (a *Attempt) try(ctx context.Context, work Work) (f *Failure) {
 	return nil
 }
 
-// finish logs how the run ended and completes it. A run whose lease was lost before its
-// function had succeeded is left to the node that takes it over or settles it. A run that
-// succeeded too late reports that, unless another node has the tick already.
+// finish logs how the run ended and completes it. If the lease was lost before the function had
+// succeeded, the run is left to the node that takes it over or settles it. A run that succeeded too
+// late reports its success, unless another node already has the tick.
 func (a *Attempt) finish(began time.Time, f *Failure) {
 	outcome := a.outcome(f)
 	if outcome == series.OutcomeLost && a.tellLoss() {
@@ -184,7 +184,7 @@ func (a *Attempt) finish(began time.Time, f *Failure) {
 	}
 }
 
-// outcome names how the run ended, for log and journal.
+// outcome returns how the run ended, for log and journal.
 func (a *Attempt) outcome(f *Failure) string {
 	switch {
 	case a.lost():
@@ -205,10 +205,10 @@ func (a *Attempt) outcome(f *Failure) string {
 	return series.OutcomeFailed
 }
 
-// lost reports whether the lease is gone, whatever ended its context first.
+// lost reports whether the lease is lost, even if another cause ended its context first.
 func (a *Attempt) lost() bool { return errors.Is(a.Lease.Check(), lock.ErrLost) }
 
-// tellLoss reports whether the log is due the lost lease, once.
+// tellLoss reports whether the lost lease is due in the log. It returns true once.
 func (a *Attempt) tellLoss() bool {
 	a.runs.mu.Lock()
 	defer a.runs.mu.Unlock()
@@ -217,7 +217,7 @@ func (a *Attempt) tellLoss() bool {
 	return !told
 }
 
-// abandon frees the slot and leaves the lease to its deadline.
+// abandon frees the slot and leaves the lease to expire.
 func (a *Attempt) abandon() {
 	a.runs.vacate(a)
 	a.Lease.Abandon(lock.ErrLost)

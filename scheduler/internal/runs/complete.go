@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	manyStarts = 256             // with more starts than this in flight, ends wait for them
-	lateEnd    = 5 * time.Second // for how long an end is repeated after the life of the node
+	manyStarts = 256             // while more starts than this are in flight, ends wait for them
+	lateEnd    = 5 * time.Second // how long an end is repeated after the life of the node
 )
 
-// complete frees the slot, ends the lease, and queues the end that e says. Ticks that are about
-// to start go first: while there are many of them, ends wait.
+// complete frees the slot, ends the lease, and queues the end e. Ticks that are about to start go
+// first: while there are many of them, ends wait.
 func (a *Attempt) complete(e series.EndRequest) {
 	r := a.runs
 	a.Ending.Add(1)
 	hold := r.starting.Load() > manyStarts && !r.drains() && a.Lease.Context().Err() == nil
 	r.vacate(a)
 	run, first := a.Lease.End()
-	if !first { // the store knows its end
+	if !first { // the store already has its end
 		a.Ended(series.EndAnswer{Ended: true})
 		return
 	}
@@ -28,8 +28,8 @@ func (a *Attempt) complete(e series.EndRequest) {
 	r.ends.add(a.endingLife(), int(a.Job.Shard), e, a, hold)
 }
 
-// endingLife bounds for how long the end is repeated: for the life of the node, and for a while
-// if the function returns after that.
+// endingLife bounds the time in which the end is repeated: the life of the node, plus a while if
+// the function returns after that.
 func (a *Attempt) endingLife() context.Context {
 	if a.life.Err() == nil {
 		return a.life
@@ -39,17 +39,18 @@ func (a *Attempt) endingLife() context.Context {
 	return ctx
 }
 
-// Ended takes the store's answer to the end of the attempt.
+// Ended applies the store's answer to the end of the attempt.
 func (a *Attempt) Ended(e series.EndAnswer) {
-	if e.Err == nil { // an end in doubt says nothing new of the store
+	if e.Err == nil { // an end in doubt proves nothing about the store
 		a.runs.cfg.Reached(time.Now())
 	}
 	a.unrefuse()
 	a.runs.answered(a, e)
 }
 
-// answered counts an attempt whose end the store knows, or never will. Claims that waited
-// for it go on first: a drain must not find both quiet in between.
+// answered records that the store has answered the end of an attempt, or never will. It first
+// releases the claims that waited for this end, so that a drain cannot find both counts at zero in
+// between.
 func (r *Runs) answered(a *Attempt, e series.EndAnswer) {
 	r.cfg.Dispatcher.Ended(a, e)
 	r.unanswered.Add(-1)

@@ -4,16 +4,17 @@ import (
 	"time"
 )
 
-// Drain ends the contexts of attempts that only wait for their next try, now and later. From
-// now on ends are sent at once, and Config.Changed is raised when Unfinished may have changed. It is
+// Drain cancels the contexts of attempts that only wait for their next try, now and later. From now
+// on ends are sent at once, and Config.Changed is raised when Unfinished may have changed. It is
 // called once.
 func (r *Runs) Drain() {
 	close(r.draining)
 	r.ends.flush()
 }
 
-// Unfinished counts the attempts whose functions have not returned, and names at most so many of
-// them as job@tick. Ends is how many others have ends that the store has not answered.
+// Unfinished counts the attempts whose functions have not returned, and returns up to most of their
+// names as job@tick. The result ends counts the other attempts, whose ends the store has not
+// answered.
 func (r *Runs) Unfinished(most int) (names []string, alive, ends int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -23,7 +24,7 @@ func (r *Runs) Unfinished(most int) (names []string, alive, ends int) {
 	return names, len(r.alive), max(int(r.unanswered.Load())-len(r.alive), 0)
 }
 
-// Cancel ends the contexts of all attempts with ErrDrained. None begins from now on.
+// Cancel cancels the contexts of all attempts with ErrDrained. No attempt begins from now on.
 func (r *Runs) Cancel() {
 	r.mu.Lock()
 	r.over = true
@@ -34,8 +35,8 @@ func (r *Runs) Cancel() {
 	}
 }
 
-// Counts returns how many attempts have functions that have not returned, and how many of
-// these ignore that their context has ended.
+// Counts returns the number of attempts whose functions have not returned, and the number of these
+// that ignore the end of their context.
 func (r *Runs) Counts() (alive, ignoring int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +48,7 @@ func (r *Runs) Counts() (alive, ignoring int) {
 	return len(r.alive), ignoring
 }
 
-// Alive returns how many attempts of each job have functions that have not returned, by the
-// number of the job.
+// Alive returns, by job number, the number of attempts whose functions have not returned.
 func (r *Runs) Alive() map[uint32]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *Runs) Alive() map[uint32]int {
 	return counts
 }
 
-// Left names the attempts whose functions have not returned, as job@tick.
+// Left returns the names of the attempts whose functions have not returned, as job@tick.
 func (r *Runs) Left() (names []string) {
 	var unnamed []*Attempt
 	r.mu.Lock()
@@ -76,12 +76,12 @@ func (r *Runs) Left() (names []string) {
 	return names
 }
 
-// inspectEvery is the least time between two inspections.
+// inspectEvery is the minimum time between two inspections.
 const inspectEvery = time.Second
 
-// Inspect looks at the attempts, at most once a second. It logs what is due: late renewals,
-// lost leases, and runs that go on long after their contexts ended. A run of these that a newer
-// tick waits for loses its lease.
+// Inspect examines the attempts, at most once a second. It logs late renewals, lost leases, and
+// runs that go on long after their contexts ended. If a newer tick waits for such a run, the run
+// loses its lease.
 func (r *Runs) Inspect(now time.Time) {
 	r.mu.Lock()
 	if now.Sub(r.inspected) < inspectEvery {
@@ -111,9 +111,9 @@ func (r *Runs) Inspect(now time.Time) {
 	}
 }
 
-// inspectRenewal returns the line about a late renewal, once until there is a renewal. A
-// renewal is due at the first third of the lease; it is late from the last third on. The mutex
-// of the runs is held.
+// inspectRenewal returns the line about a late renewal, once until a renewal succeeds. A renewal is
+// due after the first third of the lease and late in the last third. The caller holds the mutex of
+// the runs.
 func (a *Attempt) inspectRenewal(now time.Time) (lines []func()) {
 	left := a.Lease.Deadline().Sub(now)
 	if left >= a.TTL/3 {
@@ -125,7 +125,8 @@ func (a *Attempt) inspectRenewal(now time.Time) (lines []func()) {
 	return lines
 }
 
-// inspect is Inspect for one attempt whose context has ended. The mutex of the runs is held.
+// inspect is Inspect for one attempt whose context has ended. The caller holds the mutex of the
+// runs.
 func (a *Attempt) inspect(now time.Time) (lines []func(), abandon bool) {
 	if a.cancelled.IsZero() {
 		a.cancelled = now

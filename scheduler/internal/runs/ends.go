@@ -12,17 +12,17 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// An EndStore takes the ends of runs.
+// An EndStore receives the ends of runs.
 type EndStore interface {
 	ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer
 }
 
-// ends is the queue of the ends of runs. The ends of each shard are sent separately, so that
-// a shard which does not answer delays the ends of no other. An end without an answer is
-// kept, and sent again until the store has answered it or its context has ended.
+// ends is the queue of the ends of runs. The ends of each shard are sent separately, so that a
+// shard which does not answer delays no other shard. An end without an answer is kept and sent
+// again until the store has answered it or its context has ended.
 type ends struct {
 	store    EndStore
-	refuses  func(err error) bool // whether the store answered an end, and refuses it
+	refuses  func(err error) bool // reports whether an error is the store's refusal of an end
 	answered func(shard int, err error)
 	timeout  time.Duration // of one request
 
@@ -30,64 +30,64 @@ type ends struct {
 	shards map[int]*shardEnds
 }
 
-// A shardEnds has the ends of one shard. Those of a few milliseconds share one request.
-// Those that had no answer are sent again together, with one request at a time: when a
-// store comes back after an outage, each node asks it once for each shard, and one time
-// after the other if many are left.
+// A shardEnds has the ends of one shard. Ends that arrive within a few milliseconds share one
+// request. Ends without an answer are sent again together, in one request at a time. So when a
+// store comes back after an outage, each node has one request in flight per shard, and sends
+// several in turn if many ends are left.
 type shardEnds struct {
 	*ends
 	no int
 
 	mu       sync.Mutex
 	fresh    batch         // not sent yet
-	departs  time.Time     // when fresh is sent at the latest; zero: no timer runs for it
-	requests int           // with fresh ends, in flight
-	doubt    batch         // sent and not answered
-	pause    time.Duration // before doubt is sent next
-	most     int           // of doubt that is sent next with one request; 0: maxBatch
-	repeats  bool          // a repeat is in flight, or its timer runs
+	departs  time.Time     // when fresh is sent at the latest; zero: no timer is set for it
+	requests int           // requests with fresh ends in flight
+	doubt    batch         // ends that were sent and not answered
+	pause    time.Duration // wait before doubt is sent next
+	most     int           // the most ends of doubt in the next request; 0: maxBatch
+	repeats  bool          // a repeat is in flight, or its timer is set
 }
 
-// A batch of ends. The requests lie together, as they are sent.
+// A batch is a batch of ends. The requests lie together, as they are sent.
 type batch struct {
 	requests []series.EndRequest
 	ends     []end
 }
 
-// An end is the addressee of the answer to its request.
+// An end has the addressee of the answer to a request.
 type end struct {
 	ctx   context.Context // the end is given up when ctx ends
 	to    addressee
-	asked bool // sent before, and the answer was doubt
+	asked bool // sent before, and the result was doubt
 }
 
 // An addressee is notified of the answers to its end. Its methods must not block.
 type addressee interface {
-	// Ended gets the store's answer, once; doubt if the end was given up.
+	// Ended gets the store's answer, once. It gets doubt if the end was given up.
 	Ended(series.EndAnswer)
-	// Refused is called each time that the store refuses the end, which is sent again.
+	// Refused is called each time that the store refuses the end. The end is sent again.
 	Refused()
 }
 
 const (
-	gather      = 5 * time.Millisecond   // how long an end waits for others
+	gather      = 5 * time.Millisecond   // how long an end waits for other ends
 	holdTime    = 250 * time.Millisecond // how long it waits while starts go first
-	maxBatch    = 200                    // a request has no more
-	minBatch    = 25                     // a request with ends in doubt may have as many
-	maxRequests = 8                      // with fresh ends, in flight at once for each shard
+	maxBatch    = 200                    // the most ends in a request
+	minBatch    = 25                     // the least limit of a request with ends in doubt
+	maxRequests = 8                      // the most requests with fresh ends in flight, per shard
 	firstRepeat = 20 * time.Millisecond
-	maxRepeat   = 250 * time.Millisecond // between two repeats: later ends wait for them
+	maxRepeat   = 250 * time.Millisecond // the longest time between two repeats: later ends wait for them
 )
 
-// errAskedAgain is doubt: the answer "lost" to an end that was sent before may mean that
-// the earlier request settled the run.
+// errAskedAgain is doubt: the answer "lost" to an end that was sent before may mean that the
+// earlier request settled the run.
 var errAskedAgain = errors.New("scheduler: the run was settled, by this end or before it")
 
 func (b *batch) add(e series.EndRequest, to end) {
 	b.requests, b.ends = append(b.requests, e), append(b.ends, to)
 }
 
-// cut takes the first ends off a batch, as many as one request has.
+// cut removes and returns the first ends of a batch, up to most of them.
 func (b *batch) cut(most int) *batch {
 	n := min(len(b.requests), most)
 	first := &batch{b.requests[:n:n], b.ends[:n:n]}
@@ -110,13 +110,13 @@ func (e *ends) of(shard int) *shardEnds {
 	return s
 }
 
-// add queues an end. With hold it waits longer for others, so that starts go first.
+// add queues an end. If hold is set it waits longer for other ends, so that starts go first.
 func (e *ends) add(ctx context.Context, shard int, r series.EndRequest, to addressee, hold bool) {
 	r.Error = series.ErrorText(r.Error)
 	e.of(shard).add(r, end{ctx: ctx, to: to}, hold)
 }
 
-// flush sends the ends that wait for others.
+// flush sends the ends that still wait for other ends.
 func (e *ends) flush() {
 	e.mu.Lock()
 	all := make([]*shardEnds, 0, len(e.shards))
@@ -147,8 +147,8 @@ func (s *shardEnds) add(r series.EndRequest, to end, hold bool) {
 	}
 }
 
-// depart sends the fresh ends, as far as there may be more requests. The others are sent
-// when one of those returns.
+// depart sends the fresh ends, up to the limit of requests in flight. The rest is sent when one of
+// these requests returns.
 func (s *shardEnds) depart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +160,7 @@ func (s *shardEnds) depart() {
 	}
 }
 
-// returned counts a request with fresh ends as done, and sends the ends that waited for
-// that.
+// returned records the return of a request with fresh ends, and sends the ends that waited for it.
 func (s *shardEnds) returned() {
 	s.mu.Lock()
 	waited := s.requests == maxRequests && len(s.fresh.requests) > 0
@@ -172,9 +171,9 @@ func (s *shardEnds) returned() {
 	}
 }
 
-// send sends a batch on this goroutine. The answers are handled here, or, when the time of
-// the request is over before the store returns, as doubt on another goroutine. After that
-// done is called once, with whether any was an answer.
+// send sends a batch on this goroutine, which also handles the answers. If the request times out
+// before the store returns, another goroutine handles the ends as doubt. Afterwards done is called
+// once; its argument reports whether the store answered any end.
 func (s *shardEnds) send(b *batch, done func(bool)) {
 	ctx, stop := context.WithTimeout(b.ends[0].ctx, s.timeout)
 	defer stop()
@@ -191,8 +190,8 @@ func (s *shardEnds) send(b *batch, done func(bool)) {
 	}
 }
 
-// take passes the answers on, and keeps the ends in doubt to be sent again. It reports
-// whether any was an answer.
+// take passes the answers on, and keeps the ends in doubt to be sent again. It reports whether the
+// store answered any end.
 func (s *shardEnds) take(b *batch, answers []series.EndAnswer) bool {
 	var again batch
 	var failed error
@@ -224,13 +223,13 @@ func (s *shardEnds) take(b *batch, answers []series.EndAnswer) bool {
 	return len(again.requests) < len(answers)
 }
 
-// doubtful reports whether the store may or may not have taken an end, so that it is sent again.
+// doubtful reports whether the store may have recorded an end or not, so that it is sent again.
 func doubtful(err error) bool {
 	_, bad := errors.AsType[*driver.ArgumentError](err)
 	return err != nil && !bad && !errors.Is(err, driver.ErrUnsupported)
 }
 
-// keep takes ends in doubt.
+// keep adds ends in doubt.
 func (s *shardEnds) keep(again batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,8 +238,8 @@ func (s *shardEnds) keep(again batch) {
 	s.repeat()
 }
 
-// repeat schedules the next request with ends in doubt, unless there is one. The mutex is
-// held.
+// repeat schedules the next request with ends in doubt, unless one is scheduled. The caller holds
+// the mutex.
 func (s *shardEnds) repeat() {
 	switch {
 	case s.repeats:
@@ -265,9 +264,9 @@ func (s *shardEnds) repeat() {
 	})
 }
 
-// adapt sets how many of the ends in doubt are sent next. After an outage a store may be
-// too slow to answer all of them in the time of one request. Repeated at the same size,
-// that request would never be answered in time. The mutex is held.
+// adapt sets the number of ends in doubt that are sent next. After an outage a store may be too
+// slow to answer all of them within the timeout of one request, and a repeat of the same size would
+// never be answered in time. The caller holds the mutex.
 func (s *shardEnds) adapt(progress bool) {
 	most := cmp.Or(s.most, maxBatch)
 	if !progress {

@@ -46,7 +46,7 @@ func newEnds(store EndStore) *ends {
 	return &ends{store: store, refuses: func(error) bool { return false }, answered: func(int, error) {}, timeout: 2 * time.Second}
 }
 
-// answers are the answers to ends.
+// answers receives the answers to ends.
 type answers chan series.EndAnswer
 
 func (a answers) Ended(e series.EndAnswer) { a <- e }
@@ -56,17 +56,17 @@ func done(run series.RunRef) series.EndRequest {
 	return series.EndRequest{RunRef: run, Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}
 }
 
-// An outage is a store that endings do not reach, or that answers them late.
+// An outage is a store that ends do not reach, or that answers them late.
 type outage struct {
 	*memlock.Store
 	mu       sync.Mutex
 	down     bool
 	hangs    bool // then requests that do not reach it have no answer either
 	delay    time.Duration
-	each     time.Duration // more for each ending
-	requests int           // with endings
-	now      int           // of them are on their way
-	most     int           // were at once
+	each     time.Duration // additional time for each end
+	requests int           // number of requests with ends
+	now      int           // number of these that are on their way
+	most     int           // the most that were on their way at once
 }
 
 func (s *outage) set(change func()) {
@@ -75,7 +75,7 @@ func (s *outage) set(change func()) {
 	change()
 }
 
-// counts are how many requests there were, and at most at once.
+// counts returns the number of requests, and the most at once.
 func (s *outage) counts() (requests, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +119,8 @@ func endAll(ctx context.Context, q *ends, runs []series.RunRef, apart time.Durat
 	return all
 }
 
-// What is known of runs is kept however long the store is away, long after their
-// leases: the store gets it within a moment of its return. Meanwhile one request at a time asks.
+// The ends of runs are kept for however long the store is away, long after their leases, and the
+// store gets them soon after its return. Meanwhile one request at a time is sent.
 func TestEndingsAreKept(t *testing.T) {
 	for name, hangs := range map[string]bool{"refused": false, "silent": true} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestEndingsAreKept(t *testing.T) {
 				if most := 10*60*4 + 50; asked > most {
 					t.Errorf("%d requests in ten minutes, want at most %d", asked, most)
 				}
-				time.Sleep(2*time.Second + 300*time.Millisecond) // the silent one is waited for, and a pause
+				time.Sleep(2*time.Second + 300*time.Millisecond) // for the request without an answer, and a pause
 				for range leases {
 					select {
 					case e := <-ends:
@@ -158,8 +158,8 @@ func TestEndingsAreKept(t *testing.T) {
 	}
 }
 
-// silentShard is a store with a shard for each last byte of a key, one of which does not
-// answer endings, or refuses them.
+// silentShard is a store with a shard for each last byte of a key. One of the shards does not
+// answer ends, or refuses them.
 type silentShard struct {
 	*memlock.Store
 	shard   int
@@ -185,7 +185,7 @@ func (s silentShard) ReleaseRuns(ctx context.Context, es []series.EndRequest) []
 	return s.Store.ReleaseRuns(ctx, es)
 }
 
-// A refusable counts what an ending was answered.
+// A refusable counts the answers to an end.
 type refusable struct {
 	mu             sync.Mutex
 	ended, refused int
@@ -194,9 +194,9 @@ type refusable struct {
 func (r *refusable) Ended(series.EndAnswer) { r.mu.Lock(); r.ended++; r.mu.Unlock() }
 func (r *refusable) Refused()               { r.mu.Lock(); r.refused++; r.mu.Unlock() }
 
-// Endings of different shards share no request: those of a shard that does not answer, or
-// refuses, hold up no others. The notice names the shard and its error each time; a refused ending
-// is notified of each refusal, and one without an answer of none.
+// Ends of different shards share no request: a shard that does not answer, or refuses, delays no
+// others. Each failure is reported with the shard and its error. A refused end is notified of each
+// refusal, and one without an answer of none.
 func TestEndingsByShard(t *testing.T) {
 	for name, refuses := range map[string]bool{"silent": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestEndingsByShard(t *testing.T) {
 	}
 }
 
-// A store that is slow, but within the time of a request, is asked once for each ending.
+// A store that is slow, but within the timeout of a request, gets one request for each end.
 func TestSlowEndings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &outage{Store: &memlock.Store{}, delay: 2500 * time.Millisecond}
@@ -265,8 +265,8 @@ func TestSlowEndings(t *testing.T) {
 	})
 }
 
-// A store is back that needs longer for the ends of a thousand runs than a request may
-// take: it gets fewer at a time, and answers all.
+// A store is back that needs more than the timeout of a request for the ends of a thousand runs. It
+// gets fewer at a time, and answers all.
 func TestManyEndingsAfterOutage(t *testing.T) {
 	for _, each := range []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -285,8 +285,8 @@ func TestManyEndingsAfterOutage(t *testing.T) {
 	}
 }
 
-// While all requests are on their way, endings wait for one to return, and are sent
-// together then.
+// While the maximum of requests is on its way, ends wait for one to return, and are then sent
+// together.
 func TestEndingsWaitTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &outage{Store: &memlock.Store{}, delay: time.Second}
@@ -299,7 +299,7 @@ func TestEndingsWaitTogether(t *testing.T) {
 	})
 }
 
-// The end of the context ends the repeating, and the answer is doubt.
+// The end of the context stops the repeats, and the answer is doubt.
 func TestEndingsAreGivenUp(t *testing.T) {
 	for name, hangs := range map[string]bool{"refused": false, "silent": true} {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestEndingsAreGivenUp(t *testing.T) {
 	}
 }
 
-// A lossy is a store whose answers to ends are lost, as lose says, after it has taken them.
+// A lossy is a store whose answers to ends are lost, as lose says, after it has recorded the ends.
 type lossy struct {
 	*memlock.Store
 	lose     func(request int) bool
@@ -361,8 +361,8 @@ func TestEndsShareRequests(t *testing.T) {
 	})
 }
 
-// The answer to an end is lost: it is sent again, and the store answers the same. A lease of a
-// second does not bound for how long: the outage may last four.
+// The answer to an end is lost. The end is sent again, and the store answers the same. This
+// continues for longer than a lease of a second: the outage may last four.
 func TestEndIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outage := time.Now().Add(5 * time.Second)
@@ -374,8 +374,7 @@ func TestEndIsAskedAgain(t *testing.T) {
 	})
 }
 
-// The answer "lost" to a repeated end is doubt: the first request may have been the one that
-// settled the run.
+// The answer "lost" to a repeated end is doubt: the first request may have settled the run.
 func TestLostAnswerToRepeatedEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &lossy{Store: &memlock.Store{}, lose: func(request int) bool { return request == 1 }}
@@ -388,8 +387,8 @@ func TestLostAnswerToRepeatedEnd(t *testing.T) {
 	})
 }
 
-// While starts go first, ends wait for 250 ms together; one that is not held takes them along, and
-// a flush sends them at once.
+// While starts go first, ends wait together for 250 ms. An end that does not wait takes them along,
+// and a flush sends them at once.
 func TestEndsAreHeld(t *testing.T) {
 	for name, release := range map[string]func(q *ends, run series.RunRef, to answers){
 		"time passes":     nil,

@@ -12,17 +12,17 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
 
-// A Failure is why a function did not succeed. Errors and panic values are the
-// user's code: their methods may panic as well, so they are called once, where that
-// is recovered, and only their text is kept.
+// A Failure is the reason why a function did not succeed. Errors and panic values are user code:
+// their methods may panic as well. So these methods are called once, where a panic is recovered,
+// and only their text is kept.
 type Failure struct {
-	Stack    []byte        // of the panic; nil: there was none
+	Stack    []byte        // of the panic; nil: there was no panic
 	text     string        // cut to text.MaxError
-	panicked bool          // or ended its goroutine
+	panicked bool          // the function panicked or ended its goroutine
 	skipped  bool          // there was nothing to do: see Skip
 	final    bool          // another try would not help
-	after    time.Duration // of RetryAfter, until the next try; 0: as the job's Retry says
-	cause    error         // why the context had ended; nil: it had not
+	after    time.Duration // the wait of RetryAfter before the next try; 0: the job's Retry decides
+	cause    error         // the cause with which the context had ended; nil: it had not
 }
 
 // maxStack bounds, in bytes, the stack of a panic in the log.
@@ -31,7 +31,7 @@ const maxStack = 16 << 10
 // goexit is the failure of a function that ended its goroutine. It does not change.
 var goexit = &Failure{text: "the function ended its goroutine (runtime.Goexit)", panicked: true, final: true}
 
-// failed returns what is kept of a function's error.
+// failed returns the failure of a function that returned err.
 func failed(err error) (f *Failure) {
 	f = &Failure{}
 	defer func() {
@@ -44,8 +44,8 @@ func failed(err error) (f *Failure) {
 	return f
 }
 
-// read reads how the error wants the run to go on. An error that asks for several things is skipped, or else
-// permanent. One whose methods panic asks for nothing.
+// read sets how the run continues after the error. If the error requests several ways, skip wins,
+// then permanent. An error whose methods panic requests nothing.
 func (f *Failure) read(err error) {
 	defer func() { _ = recover() }()
 	if errors.Is(err, ErrSkipped) {
@@ -57,7 +57,7 @@ func (f *Failure) read(err error) {
 	}
 }
 
-// panicked returns what is kept of a panic's value.
+// panicked returns the failure of a function that panicked with v.
 func panicked(v any) *Failure {
 	stack := debug.Stack()
 	if _, below, found := bytes.Cut(stack, []byte("\npanic(")); found {
@@ -66,8 +66,8 @@ func panicked(v any) *Failure {
 	return &Failure{text: text.Cut("panic: "+panictext.Of(v), text.MaxError), panicked: true, final: true, Stack: stack[:min(len(stack), maxStack)]}
 }
 
-// explain adds why the context had ended. A function that has found nothing to do was not kept
-// from its work.
+// explain adds the cause with which the context had ended. It adds none for a function that found
+// nothing to do, because the end of the context did not prevent its work.
 func (f *Failure) explain(ctx context.Context) {
 	if ctx.Err() != nil && !f.skipped {
 		f.cause = context.Cause(ctx)
@@ -75,7 +75,7 @@ func (f *Failure) explain(ctx context.Context) {
 	}
 }
 
-// Text is the text of the failure; empty if f is nil: there is none.
+// Text returns the text of the failure, or "" if f is nil.
 func (f *Failure) Text() string {
 	if f == nil {
 		return ""

@@ -7,13 +7,13 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// Refused is called each time that the store refuses the end of the attempt. Once that has
-// lasted longer than the lease, the job is opened again.
+// Refused is called each time that the store refuses the end of the attempt. If the refusals last
+// longer than the lease, the job is opened again.
 //
-// If the store takes the opening and still refuses the end, it refuses ends alone: the job
-// goes on, and the next probe of the run, or the next claim, settles it. If the store
-// refuses the opening too, it is as good as unreachable: the end is recorded when the store
-// is back, before the job's next claim.
+// If the store accepts the opening and still refuses the end, it refuses only ends. Then the job
+// goes on, and the next probe of the run, or the next claim, settles it. If the store refuses the
+// opening too, it counts as unreachable. Then the end is recorded when the store is back, before
+// the job's next claim.
 func (a *Attempt) Refused() {
 	r := a.runs
 	now := time.Since(r.born)
@@ -32,7 +32,7 @@ func (a *Attempt) Refused() {
 	}
 }
 
-// countRefusal reports whether the job is to be opened, or no longer waits for the end.
+// countRefusal reports whether to open the job, and whether the job stops waiting for the end.
 func (a *Attempt) countRefusal() (open, lift bool) {
 	r := a.runs
 	r.mu.Lock()
@@ -54,7 +54,7 @@ func (a *Attempt) countRefusal() (open, lift bool) {
 	return false, false
 }
 
-// Opened notes that the store has taken an opening of a job.
+// Opened records that the store has accepted an opening of a job.
 func (r *Runs) Opened(j *job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *Runs) Opened(j *job.Job) {
 	}
 }
 
-// unrefuse lets the job's claims go on: the store has answered the end, or never will.
+// unrefuse releases the job's claims: the store has answered the end, or never will.
 func (a *Attempt) unrefuse() {
 	if a.refusedSince == 0 {
 		a.Ending.Add(-1)
@@ -78,7 +78,7 @@ func (a *Attempt) unrefuse() {
 	r.forgetRefused(a)
 }
 
-// forgetRefused forgets an attempt whose end was refused. The mutex is held.
+// forgetRefused forgets an attempt whose end was refused. The caller holds the mutex.
 func (r *Runs) forgetRefused(a *Attempt) {
 	r.refused[a.Job.No] = slices.DeleteFunc(r.refused[a.Job.No], func(other *Attempt) bool { return other == a })
 	if len(r.refused[a.Job.No]) == 0 {

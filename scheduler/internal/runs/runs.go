@@ -14,16 +14,16 @@ import (
 
 // A Dispatcher claims ticks. Runs calls it without holding a mutex.
 type Dispatcher interface {
-	// Vacated is called when a function has returned: its slot is free.
+	// Vacated is called when a function has returned, so that its slot is free.
 	Vacated()
 	// Ended is called with the store's answer to the end of a run, once per run.
 	Ended(a *Attempt, e series.EndAnswer)
-	// EndRefused is called when a job no longer waits for the end of a run, because the
-	// store refuses the end and takes all else.
+	// EndRefused is called when a job stops waiting for the end of a run, because the store refuses
+	// the end and accepts all other requests.
 	EndRefused(a *Attempt)
 }
 
-// Events are queued for the log: no method waits for a logger.
+// Events queues events for the log: no method waits for a logger.
 type Events interface {
 	RunStarted(a *Attempt)
 	TryFailed(a *Attempt, try int, f *Failure)
@@ -33,45 +33,46 @@ type Events interface {
 	IgnoresContext(a *Attempt)
 }
 
-// A Work is what an attempt does. Do may be called several times, one after the other.
-// Ended is called once after the last of them, also if that panicked or ended its goroutine; it does not wait.
+// A Work is the work of an attempt. Do may be called several times, one after the other. Ended is
+// called once after the last call, even if that call panicked or ended its goroutine; it must not
+// block.
 type Work interface {
 	Do(ctx context.Context) error
 	Ended()
 }
 
-// Config is what Runs need. All fields are required.
+// Config has the dependencies and settings of Runs. All fields are required.
 type Config struct {
 	Store       EndStore
-	Refuses     func(err error) bool       // reports whether the store answered an end, and refuses it
-	EndAnswered func(shard int, err error) // is called after each request with ends; nil: the store answered
+	Refuses     func(err error) bool       // reports whether an error is the store's refusal of an end
+	EndAnswered func(shard int, err error) // is called after each request with ends; nil error: the store answered
 	EndTimeout  time.Duration              // of one request with ends
 	Dispatcher  Dispatcher
 	Events      Events
 	Work        func(a *Attempt) Work // prepares the work of an attempt
-	Open        func(j *job.Job)      // lets a job be opened soon
-	Reached     func(now time.Time)   // notes that the store answered
+	Open        func(j *job.Job)      // requests that a job be opened soon
+	Reached     func(now time.Time)   // records an answer of the store
 	Changed     signal.Signal         // raised in a drain when Unfinished may have changed
-	CancelGrace time.Duration         // how long a run may go on after its context ended
+	CancelGrace time.Duration         // how long a run may continue after its context ended
 }
 
 // Runs are the attempts of a node that have not ended. They are safe for concurrent use.
 type Runs struct {
 	cfg        Config
 	born       time.Time
-	starting   atomic.Int64  // claims that may lead to a start, and attempts that have not begun
-	unanswered atomic.Int64  // attempts whose end the store has not answered
+	starting   atomic.Int64  // claims that may lead to a start, plus attempts that have not begun
+	unanswered atomic.Int64  // attempts whose ends the store has not answered
 	draining   chan struct{} // closed by Drain
 	ends       ends
 
 	mu        sync.Mutex
-	alive     []*Attempt            // whose functions have not returned, in no order
-	refused   map[uint32][]*Attempt // by the number of the job, whose ends the store refuses for longer than their leases
-	over      bool                  // the grace of a drain is over: nothing begins any more
+	alive     []*Attempt            // attempts whose functions have not returned, in no order
+	refused   map[uint32][]*Attempt // by job number: attempts whose ends the store has refused for longer than their leases
+	over      bool                  // the grace of a drain is over: no attempt begins any more
 	inspected time.Time
 }
 
-// New returns Runs without an attempt.
+// New returns Runs without attempts.
 func New(cfg Config) *Runs {
 	return &Runs{
 		cfg: cfg, born: time.Now(), draining: make(chan struct{}), refused: map[uint32][]*Attempt{},
@@ -79,12 +80,12 @@ func New(cfg Config) *Runs {
 	}
 }
 
-// Expect notes that n claims were sent. They count as starts until Start is called with
-// their answers.
+// Expect records that n claims were sent. They count as starts until Start is called with their
+// answers.
 func (r *Runs) Expect(n int) { r.starting.Add(int64(n)) }
 
-// Start registers granted attempts and starts them, when their ticks are there. They are
-// the answer to so many claims. Their ends are repeated until life ends.
+// Start registers the attempts that were granted in answer to this number of claims, and starts
+// each at its tick. Their ends are repeated until life ends.
 func (r *Runs) Start(life context.Context, granted []*Attempt, claims int) {
 	r.mu.Lock()
 	for _, a := range granted {
@@ -99,12 +100,12 @@ func (r *Runs) Start(life context.Context, granted []*Attempt, claims int) {
 	start(granted)
 }
 
-// startMax is how many attempts are started before they may begin. Short ones end then,
-// and the next use the memory they used while the processor still has it at hand.
+// startMax is the number of attempts that are started before they may begin. Short ones end then,
+// and the next attempts reuse their memory while it is still in the processor's cache.
 const startMax = 128
 
-// start starts each attempt when its tick is there. Run does not wait for them: a drain
-// leaves those that ignore their context.
+// start starts each attempt at its tick. Run does not wait for these goroutines, because a drain
+// leaves attempts that ignore their context.
 func start(all []*Attempt) {
 	var early []*Attempt
 	for i, a := range all {
@@ -144,8 +145,8 @@ func (r *Runs) vacate(a *Attempt) {
 	r.changed()
 }
 
-// Replace ends the contexts of this node's runs of a job whose ticks are before newer,
-// which waits for their end. Runs of other nodes learn of it through their renewal.
+// Replace cancels the contexts of this node's runs of a job with ticks before newer, which waits
+// for their end. The runs of other nodes are notified through their renewal.
 func (r *Runs) Replace(j *job.Job, newer int64) {
 	var older []*Attempt
 	r.mu.Lock()
@@ -161,7 +162,7 @@ func (r *Runs) Replace(j *job.Job, newer int64) {
 	}
 }
 
-// changed lets a drain look whether it is over.
+// changed notifies a drain that it may be over.
 func (r *Runs) changed() {
 	if r.drains() {
 		r.cfg.Changed.Raise()

@@ -1,8 +1,8 @@
-// Package signal wakes a goroutine that waits.
+// Package signal wakes a waiting goroutine.
 package signal
 
-// A Signal wakes the goroutine that receives from it. Raised several times before
-// that, it wakes it once. Make one with New.
+// A Signal wakes the goroutine that receives from it. Several Raises before a receive wake it once.
+// Make a Signal with New.
 type Signal chan struct{}
 
 // New returns a signal that is not raised.

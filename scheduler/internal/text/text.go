@@ -1,4 +1,4 @@
-// Package text bounds and formats what messages and log lines show.
+// Package text bounds and formats the values in messages and log lines.
 package text
 
 import (
@@ -11,7 +11,7 @@ import (
 // MaxError bounds, in bytes, the text of an error in a log line.
 const MaxError = 4 << 10
 
-// Cut returns at most the first n bytes of s, without half a character.
+// Cut returns at most the first n bytes of s. It does not split a character.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -19,9 +19,9 @@ func Cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// Quote quotes what a user has given, and cuts it: a message cannot be flooded.
+// Quote quotes a user's text, and cuts it so that it cannot flood a message.
 func Quote(s string) string {
-	const most = 140 // every name that is allowed
+	const most = 140 // longer than every allowed name
 	if len(s) <= most {
 		return strconv.Quote(s)
 	}

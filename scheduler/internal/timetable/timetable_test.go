@@ -12,15 +12,15 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// Whatever is pushed and reset in whatever order, entries come out by instant, and
-// each is there once.
+// However entries are pushed and reset, they are handed out in the order of their instants, each
+// once.
 func TestTimetableSorts(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for round := range 1000 {
 		var table Table
-		var next []int64 // of each entry
+		var next []int64 // by entry
 		var want []int64
 		for range r.IntN(60) {
 			if len(want) == 0 || r.IntN(2) == 0 {
@@ -29,7 +29,7 @@ func TestTimetableSorts(t *testing.T) {
 				next = append(next, at)
 				want = append(want, at)
 			} else {
-				at := r.Int64N(61) // 0 takes it out
+				at := r.Int64N(61) // 0 removes it
 				next[table.First()] = at
 				table.Reset(at)
 				want[slices.Index(want, slices.Min(want))] = at
@@ -51,8 +51,8 @@ func TestTimetableSorts(t *testing.T) {
 	}
 }
 
-// Entries that are due together come in the order in which they were pushed, also
-// after each has gone on to its next instant, and after all were moved.
+// Entries that are due together are handed out in the order in which they were pushed, also after
+// each has advanced to its next instant, and after all were moved.
 func TestTimetableKeepsOrder(t *testing.T) {
 	t.Parallel()
 	var table Table
@@ -71,8 +71,8 @@ func TestTimetableKeepsOrder(t *testing.T) {
 	}
 }
 
-// A woken timetable hands out the latest tick that is due, and tells the one
-// before it; ticks between are found by the store.
+// A timetable that wakes hands out the latest tick that is due, with the tick before it. The store
+// finds the ticks in between.
 func TestAdvance(t *testing.T) {
 	t.Parallel()
 	const minute = 60_000
@@ -116,8 +116,8 @@ func TestDueAt(t *testing.T) {
 	}
 }
 
-// Where ticks are closer than the jitter each is due before the next, and as late as a
-// millisecond before it.
+// If ticks are closer than the jitter, each is due before the next one, at most a millisecond
+// before it.
 func TestDueBeforeTheNext(t *testing.T) {
 	t.Parallel()
 	e := entryOf(t, "* * * * * *", time.Hour)
@@ -140,7 +140,7 @@ func entryOf(t testing.TB, text string, jitter time.Duration) *Entry {
 	return &Entry{Job: &j}
 }
 
-// What a wake costs the timetable: handing out one tick and arming the next.
+// BenchmarkWake measures the timetable's part of a wake: handing out one tick and arming the next.
 func BenchmarkWake(b *testing.B) {
 	for _, jobs := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(jobs), func(b *testing.B) {
@@ -162,8 +162,8 @@ func BenchmarkWake(b *testing.B) {
 	}
 }
 
-// A node that starts at ms hands out next what is not due by then: at the very end of
-// a tick's jitter that tick is due.
+// A node that starts at ms hands out the ticks that are not due by then. At the very end of a
+// tick's jitter the tick is due.
 func TestStartAtTheEndOfJitter(t *testing.T) {
 	t.Parallel()
 	const minute = 60_000

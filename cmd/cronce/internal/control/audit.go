@@ -23,16 +23,16 @@ type auditFlags struct {
 	job, output string
 }
 
-// AuditCommand is the command audit.
+// AuditCommand returns the command audit.
 func AuditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Print what operators changed, when, and why",
-		Long: "Print the records of what operators changed: each pause and each resume, with its number, the caller, the reason and\n" +
+		Short: "Print the changes by operators, with time and reason",
+		Long: "Print the records of changes by operators: each pause and each resume, with its number, the caller, the reason and\n" +
 			"the state of the job before and after. A change and its record are one step of the store, which numbers them without\n" +
 			"gaps and keeps the newest 10,000 of each of its shards.\n\n" +
-			"Exit code 1: a number is left out; 4: the store does not answer, or a record cannot be read.",
+			"Exit code 1: a number is missing; 4: the store does not answer, or a record cannot be read.",
 		Example: "  cronce audit\n  cronce audit --job sendSms -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,12 +44,12 @@ func AuditCommand() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
-	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many records, the newest")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "number of records, the newest")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
-// A record is one of the audit for machines.
+// A record is a record of the audit, for machines.
 type record struct {
 	Shard  int           `json:"shard"`
 	Number int64         `json:"number"`
@@ -85,7 +85,7 @@ func (f auditFlags) print(ctx context.Context, s *clients.Store, w io.Writer) er
 		}
 	}
 	if sharded, ok := s.Driver.(series.Sharded); f.job != "" || ok && sharded.Shards() > 1 {
-		return nil // the numbers between are of others
+		return nil // the numbers in between belong to other jobs
 	}
 	if gaps := verify.Gaps(found); len(gaps) > 0 {
 		return exit.With(exit.Failed, fmt.Errorf("%s", gaps[0].Text))
@@ -118,7 +118,7 @@ func (f auditFlags) write(w io.Writer, found []series.AuditRecord) error {
 	return table.Flush()
 }
 
-// stateText is the state of a job in a record, with an instant as people read it.
+// stateText returns the state of a job in a record, with instants in a form for people.
 func stateText(state string) string {
 	var ms int64
 	if _, err := fmt.Sscanf(state, series.ControlPaused+" until %d", &ms); err == nil {

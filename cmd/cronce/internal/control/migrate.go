@@ -15,15 +15,15 @@ import (
 	"github.com/cronce/cronce/lock/sqllock"
 )
 
-// MigrateCommand is the command migrate.
+// MigrateCommand returns the command migrate.
 func MigrateCommand() *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make the tables of a database that is the store, or bring them up to date",
-		Long: "Make the tables of a PostgreSQL, MySQL, MariaDB or SQLite that is the store, or bring those of an\n" +
-			"older version up to date. It may be repeated, and run by several at once. It needs rights that nodes do\n" +
-			"not need: those may read, insert, update and delete. A node refuses tables of another version.\n" +
+		Short: "Create the tables of a database that is the store, or update them",
+		Long: "Create the tables of a PostgreSQL, MySQL, MariaDB or SQLite database that is the store, or update the tables of an\n" +
+			"older version. The command may be repeated, and run several times at once. It needs rights that nodes do not\n" +
+			"need: nodes only read, insert, update and delete. A node refuses tables of another version.\n" +
 			"With --print it connects to nothing, and prints the statements, with marks of goose.",
 		Example: "  cronce migrate --store postgres://cronce@db/shop\n  cronce migrate --store mysql://cronce@db/shop --print",
 		Args:    cobra.NoArgs,

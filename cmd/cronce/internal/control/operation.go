@@ -7,20 +7,22 @@ import (
 	"strings"
 )
 
-// An operation is the name of one request for one job. It carries the state that the request was decided
-// on, and its end: a command that is repeated with it asks for the same, whatever came since.
+// An operation is the name of one request for one job. It contains the state on which the request
+// was decided, and its end. A command that is repeated with it makes the same request, even after
+// other changes.
 type operation struct {
 	name  string // random
 	seen  int64  // the latest change of the job that the caller had read
-	until int64  // Unix ms; 0: none
+	until int64  // Unix milliseconds; 0: none
 }
 
-// newOp is the name of a new operation.
+// newOp returns the name of a new operation.
 func newOp() string { return rand.Text() }
 
 func (o operation) String() string { return fmt.Sprintf("%s.%d.%d", o.name, o.seen, o.until) }
 
-// readOp reads the text of an operation. False: it is a name of the caller's own, which carries nothing.
+// readOp parses an operation. Carries is false for a name that the caller has made up, which
+// contains no state.
 func readOp(text string) (o operation, carries bool) {
 	f := strings.Split(text, ".")
 	if len(f) != 3 {

@@ -1,5 +1,5 @@
-// Package control has the commands by which an operator steers the jobs of a namespace, and the
-// audit of what operators did: pause, resume and audit.
+// Package control has the commands with which an operator controls the jobs of a namespace, pause,
+// resume, retire and migrate, and the audit of these changes.
 package control
 
 import (
@@ -37,12 +37,12 @@ func PauseCommand() *cobra.Command {
 		Short: "Stop the starts of a job, and record its ticks as paused",
 		Long: "Stop the starts of a job, including takeovers. Alive runs continue. The ticks of the pause are recorded as\n" +
 			"paused and are not overdue. The pause begins when it is made: ticks that were due before, and that no node has\n" +
-			"decided, are recorded as missed. Pause a job for a planned stop. The command works while no node lives.\n\n" +
+			"decided, are recorded as missed. Pause a job before a planned stop. The command works without a live node.\n\n" +
 			"With --until the pause ends by itself: a tick up to that instant is paused however late a node claims it, and a\n" +
-			"later one is run as usual. No node has to be alive at that instant.\n\n" +
-			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. Of a request whose\n" +
-			"reply is lost the command prints the operation. Repeat the command with it, and it is done once, with the end of the\n" +
-			"first request, and not at all if another change of the job came since.\n\n" +
+			"later one runs as usual. No node has to be alive at that instant.\n\n" +
+			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. If the reply is\n" +
+			"lost, the command prints the operation. Repeat the command with it: the pause is then made once, with the end of the\n" +
+			"first request, and not at all if another change of the job was made since.\n\n" +
 			"Exit code 3: the job changed at the same time, or is paused for a shorter time, or the user may not write; 4: it is not\n" +
 			"known whether the job is paused, or the store has no job on record.",
 		Example: "  cronce pause sendSms --reason 'gateway is moved' --until +8h\n  cronce pause --all --reason 'maintenance of the database'",
@@ -54,8 +54,8 @@ func PauseCommand() *cobra.Command {
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().StringVar(&f.until, "until", "", "the last instant that is paused: +8h from now, RFC 3339, or a local time of UTC (default: until cronce resume)")
-	cmd.Flags().BoolVar(&f.replace, "replace", false, "take the place of a pause that ends earlier")
+	cmd.Flags().StringVar(&f.until, "until", "", "the last instant that is paused: +8h from now, RFC 3339, or a local time in UTC (default: until cronce resume)")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "replace a pause that ends earlier")
 	return cmd
 }
 
@@ -65,8 +65,8 @@ func ResumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume <job>|--all",
 		Short: "End the pause of a job",
-		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them is run. Later ticks are\n" +
-			"run as usual, and overdue if no node runs them.\n\n" +
+		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them runs. Later ticks run\n" +
+			"as usual, and are overdue if no node runs them.\n\n" +
 			"Exit code 3: the job changed at the same time, or the user may not write; 4: it is not known whether the pause has\n" +
 			"ended, or the store has no job on record.",
 		Example: "  cronce resume sendSms\n  cronce resume --all --reason 'the database is back'",
@@ -78,18 +78,18 @@ func ResumeCommand() *cobra.Command {
 
 func (f *pauseFlags) flags(cmd *cobra.Command) {
 	command.ConfigFlags(cmd, config.StoreOverrides)
-	cmd.Flags().BoolVar(&f.all, "all", false, "each job of the namespace")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all jobs of the namespace")
 	f.intent(cmd)
 }
 
 // intent adds the flags of each change: the name of the caller, and the reason.
 func (f *pauseFlags) intent(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why: 3 to 500 characters")
-	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: that of the user of this machine)")
-	cmd.Flags().StringVar(&f.op, "op", "", "the operation, as an earlier request printed it: it is not done twice (default: a new one)")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "the reason: 3 to 500 characters")
+	cmd.Flags().StringVar(&f.who, "who", "", "the name of the caller (default: the user of this machine)")
+	cmd.Flags().StringVar(&f.op, "op", "", "the operation that an earlier request printed: it is not done twice (default: a new one)")
 }
 
-// run pauses, resumes or retires the job that is named, or all.
+// run pauses, resumes or retires the named job, or all jobs.
 func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action) error {
 	if len(args) > 1 || f.all == (len(args) == 1) {
 		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, or --all", cmd.Name(), len(args), f.all)
@@ -132,7 +132,7 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 	})
 }
 
-// control is the request, but for the job.
+// control returns the request without its job.
 func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action series.Action) (series.Control, error) {
 	c := series.Control{Key: "job", Action: action, Op: f.op, Who: command.Caller(f.who), Reason: f.reason}
 	if c.Op == "" {
@@ -154,7 +154,7 @@ func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action serie
 	return c, exit.Usage(series.CheckControl(&c))
 }
 
-// untilWhen reads how long from now, or an instant that is to come.
+// untilWhen parses a duration from now, or an instant in the future.
 func untilWhen(text string, now time.Time) (until time.Time, err error) {
 	if text == "" {
 		return until, nil
@@ -172,14 +172,14 @@ func untilWhen(text string, now time.Time) (until time.Time, err error) {
 	return until.UTC(), nil
 }
 
-// relative reports whether an end is given as how long from now.
+// relative reports whether an end is given as a duration from now.
 func relative(until string) bool {
 	d, err := time.ParseDuration(strings.TrimPrefix(until, "+"))
 	return err == nil && d > 0
 }
 
-// change pauses or resumes a job, unless it is so already. An operation that is repeated stands for
-// the request that was made first, with the end and the state that it was decided on.
+// change pauses or resumes a job, unless that is its state already. A repeated operation stands for
+// the first request, with the end and the state on which that was decided.
 func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, c series.Control) error {
 	old := s.Front().ReadSeries(ctx, []string{c.Key})[0]
 	if old.Err != nil {
@@ -202,8 +202,8 @@ func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, 
 	return nil
 }
 
-// ask asks for a change that was decided on the state of a job, or on the one that the operation carries. Done
-// reports that the operation was done before, and that another change came since.
+// ask requests a change that was decided on the state of a job, or on the state in the operation.
+// Done reports that the operation was done before, and that another change was made since.
 func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, c *series.Control) (a series.ControlAnswer, done bool, err error) {
 	c.Seen = old.Change
 	if op, carries := readOp(f.op); carries {
@@ -224,8 +224,8 @@ func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old
 	return a, done, nil
 }
 
-// made reports whether the operation that was named is on record for the job. If its end was given as
-// how long from now, the request gets the end that it was made with.
+// made reports whether the named operation is recorded for the job. If the end was given as a
+// duration from now, the request gets the end with which it was made.
 func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *series.Series, c *series.Control) (bool, error) {
 	if f.op == "" {
 		return false, nil
@@ -248,7 +248,8 @@ func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *series.Ser
 	return true, nil
 }
 
-// stands reports that a job is as it is to be, and refuses to shorten another pause.
+// stands reports whether a job is already in the requested state, and refuses to shorten another
+// pause.
 func (f *pauseFlags) stands(w io.Writer, old *series.Series, c *series.Control) (done bool, err error) {
 	paused := old.PausedAt(old.Now)
 	p := &old.Pause
@@ -270,7 +271,7 @@ func (f *pauseFlags) stands(w io.Writer, old *series.Series, c *series.Control) 
 	return false, exit.With(exit.Refused, fmt.Errorf("%s is paused already%s: to take the place of that pause give --replace", old.Key, pauseText(p)))
 }
 
-// pauseText says by whom, since when, until when and why a job is paused.
+// pauseText returns by whom, since when, until when and why a job is paused.
 func pauseText(p *series.Pause) string {
 	text := fmt.Sprintf(", by %s, since %s", terminal.Printable(p.Who), terminal.RFC3339(p.Since))
 	if p.Until != 0 && !p.Retired() {
@@ -279,7 +280,7 @@ func pauseText(p *series.Pause) string {
 	return text + ": " + terminal.Printable(p.Reason)
 }
 
-// print says what was done, and what becomes of the ticks.
+// print prints the change, and its effect on the ticks.
 func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, old *series.Series, a *series.ControlAnswer) {
 	now, job := &a.Series, terminal.Printable(c.Key)
 	ticks := readTicks(ctx, s, c.Key)
@@ -305,7 +306,7 @@ func because(reason string) string {
 	return ": " + terminal.Printable(reason)
 }
 
-// alive counts the runs that go on.
+// alive returns the number of runs that continue.
 func alive(s *series.Series) (n int) {
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.State == series.RunOpen && r.Until > s.Now {

@@ -12,15 +12,16 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// requests is how often a change is asked for while the answer is doubt, and betweenRequests
-// how long is waited in between. The operation is the same, so it is done once.
+// A change is requested up to requests times while the answer is doubt, with a pause of
+// betweenRequests. All requests have the same operation, so the change is made once.
 const (
 	requests        = 3
 	betweenRequests = 300 * time.Millisecond
 )
 
-// request asks for a change, which a replica must have where one is attached: one that lags is
-// doubt, since it may be promoted without the change. A refusal, and doubt that is left, is an error.
+// request requests a change. If a replica is attached, it must have the change: a replica that lags
+// is doubt, because it may be promoted without the change. A refusal, and doubt that remains, is an
+// error.
 func request(ctx context.Context, s *clients.Store, c series.Control) (a series.ControlAnswer, err error) {
 	if d, ok := s.Driver.(attached); ok {
 		if n, err := d.Attached(ctx, c.Key); err == nil {
@@ -47,8 +48,8 @@ func request(ctx context.Context, s *clients.Store, c series.Control) (a series.
 	return a, nil
 }
 
-// attached is implemented by a store that counts the replicas of the server of a key, whether they
-// lag or not.
+// attached is implemented by a store that counts the replicas of a key's server, including those
+// that lag.
 type attached interface {
 	Attached(ctx context.Context, key string) (int, error)
 }
@@ -62,7 +63,7 @@ func wait(ctx context.Context) bool {
 	}
 }
 
-// refusalText says why nothing was done.
+// refusalText returns the reason why a change was not made.
 func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	switch a.Refusal {
 	case series.RefusedNotOpen:
@@ -81,7 +82,7 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	return fmt.Sprintf("%s: %s: nothing was done", c.Key, a.Refusal)
 }
 
-// latestText says what the latest change of a job was.
+// latestText describes the latest change of a job.
 func latestText(l *series.Change) string {
 	return fmt.Sprintf("%s by %s at %s%s", l.Action, terminal.Printable(l.Who), terminal.RFC3339(l.At), because(l.Reason))
 }

@@ -20,12 +20,12 @@ func RetireCommand() *cobra.Command {
 	var f pauseFlags
 	cmd := &cobra.Command{
 		Use:   "retire <job> --reason <text>",
-		Short: "Take a job that no node has any more off the lists",
-		Long: "Take a job that was removed or renamed off the lists. Nothing of it is overdue, its journal is kept, runs that their\n" +
-			"nodes left are settled as lost, and ticks that no node has decided are recorded as missed. cronce status jobs --state retired\n" +
-			"lists it. If a node opens the job again it begins at that time, and a pause of before has ended. The command works\n" +
-			"while no node lives.\n\n" +
-			"Exit code 3: a node that lives has opened the job within 15 minutes, a run is alive, the job changed at the same time, or\n" +
+		Short: "Remove a job that no node has any more from the lists",
+		Long: "Remove a job that was deleted or renamed from the lists. None of its ticks is overdue any more, and its journal is kept.\n" +
+			"Runs that their nodes left are settled as lost, and ticks that no node has decided are recorded as missed. cronce status\n" +
+			"jobs --state retired lists the job. If a node opens the job again, it begins at that time, and an earlier pause has ended.\n" +
+			"The command works without a live node.\n\n" +
+			"Exit code 3: a live node has opened the job within 15 minutes, a run is alive, the job changed at the same time, or\n" +
 			"the user may not write; 4: it is not known whether the job is retired, or the store has no job on record.",
 		Example: "  cronce retire sendSms --reason 'replaced by sendMessages'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,7 +65,7 @@ func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, 
 	return nil
 }
 
-// unused returns an error if a node that lives has opened the job lately.
+// unused returns an error if a live node has opened the job recently.
 func unused(ctx context.Context, s *clients.Store, job string) error {
 	members, err := s.Driver.Members(ctx)
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// maxCount bounds how many ticks are counted.
+// maxCount bounds the number of ticks that are counted.
 const maxCount = 1_000_000
 
-// ticks are those of a job, by the spec that was used last; nil: it is not known.
+// ticks are the ticks of a job, by the spec that was used last; nil: it is not known.
 type ticks struct{ schedule *spec.Schedule }
 
-// readTicks reads the spec of a job. What cannot be read is not printed: the change was made.
+// readTicks reads the spec of a job. If it cannot be read, its ticks are not printed: the change
+// was made.
 func readTicks(ctx context.Context, s *clients.Store, job string) ticks {
 	j, err := s.Front().Journal(ctx, job, 1)
 	if err != nil {
@@ -29,8 +30,8 @@ func readTicks(ctx context.Context, s *clients.Store, job string) ticks {
 	return ticks{why.InForce(j.Revisions)}
 }
 
-// before names in a request the ticks that were due before it and that no node has decided. A pause begins when
-// it is made, so they are missed, as in an outage of all nodes.
+// before adds to a request the ticks that were due before it and that no node has decided. A pause
+// begins when it is made, so these ticks are missed, as in an outage of all nodes.
 func before(ctx context.Context, s *clients.Store, old *series.Series, c *series.Control) error {
 	if c.Action == series.ActionResume {
 		return nil
@@ -45,7 +46,7 @@ func before(ctx context.Context, s *clients.Store, old *series.Series, c *series
 	return nil
 }
 
-// missed says which ticks before a change were recorded as missed by the request for it.
+// missed prints the ticks before a change that the request recorded as missed.
 func (t ticks) missed(w io.Writer, c *series.Control, old, now *series.Series) {
 	if t.schedule == nil || c.Due != now.Mark || old.Mark >= now.Mark {
 		return
@@ -54,7 +55,7 @@ func (t ticks) missed(w io.Writer, c *series.Control, old, now *series.Series) {
 	fmt.Fprintf(w, "  recorded as missed: %s%s up to %s, which no node had decided\n", moreThan(n), terminal.Plural(n, "tick"), t.format(time.UnixMilli(now.Mark)))
 }
 
-// moreThan is to stand before a count that is bounded.
+// moreThan returns the words to put before a count that is bounded.
 func moreThan(n int) string {
 	if n == maxCount {
 		return "more than "
@@ -62,7 +63,7 @@ func moreThan(n int) string {
 	return ""
 }
 
-// print says how many ticks of a range are recorded as paused, and which one runs next. A
+// print prints how many ticks of a range are recorded as paused, and the next tick that runs. A
 // range without an end lasts until a resume.
 func (t ticks) print(w io.Writer, when string, after, through int64) {
 	if t.schedule == nil {
@@ -76,7 +77,7 @@ func (t ticks) print(w io.Writer, when string, after, through int64) {
 	fmt.Fprintf(w, "  %s%d ticks %s recorded as paused; the next that runs is %s\n", moreThan(n), n, when, t.format(t.schedule.Next(time.UnixMilli(through))))
 }
 
-// format shows a tick in UTC, and in the zone of the spec if that is another.
+// format formats a tick in UTC, and also in the zone of the spec if that is another.
 func (t ticks) format(tick time.Time) string {
 	if tick.IsZero() {
 		return "none"

@@ -4,7 +4,7 @@ package demo
 
 import (
 	"context"
-	_ "embed" // what the nodes run
+	_ "embed" // for File
 	"errors"
 	"io"
 	"os/exec"
@@ -35,7 +35,7 @@ var Jobs = [][2]string{
 type Options struct {
 	Duration  time.Duration
 	Nodes     int
-	Redis     string        // URL of a real one; empty: one inside this process
+	Redis     string        // the URL of a real Redis; empty: one inside this process
 	KillEvery time.Duration // 0: never
 	JSON      bool          // print for machines
 }
@@ -44,13 +44,14 @@ type Options struct {
 type Cluster struct {
 	Namespace string
 	RedisName string                                   // without any secret
-	Client    redis.UniversalClient                    // which the demo closes
-	Outbox    *sms.Outbox                              // of the namespace
-	Node      func(name string) *exec.Cmd              // a process of a node with File
-	Prove     func(ctx context.Context) (Proof, error) // that each tick has one verdict
-	Failed    func(err error) error                    // says which Redis failed, and why
+	Client    redis.UniversalClient                    // the demo closes it
+	Outbox    *sms.Outbox                              // the outbox of the namespace
+	Node      func(name string) *exec.Cmd              // returns a process of a node with File
+	Prove     func(ctx context.Context) (Proof, error) // verifies that each tick has one verdict
+	Failed    func(err error) error                    // adds the name of the Redis and the cause to an error
 
-	// Pages shows the cluster in a browser until ctx ends, and calls open with the address. Nil: it is not shown.
+	// Pages shows the cluster in a browser until ctx ends, and calls open with the address. Nil: no
+	// pages.
 	Pages func(ctx context.Context, open func(url string)) error
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The Redis inside has a clock that runs: keys expire, and TIME goes on.
+// The built-in Redis has a clock that advances: keys expire, and TIME advances.
 func TestDemoStoreClock(t *testing.T) {
 	d, err := openStore("", func(url string, _ bool) (*Cluster, error) {
 		o, err := redis.ParseURL(url)

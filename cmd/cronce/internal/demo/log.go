@@ -13,7 +13,7 @@ import (
 )
 
 // A logView prints the logs of all nodes together, and counts the runs and messages that must
-// happen once. It may be used concurrently.
+// happen once. It is safe for concurrent use.
 type logView struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -49,7 +49,7 @@ func (d *logView) intro(o *Options, s *store) {
 	fmt.Fprintln(d.w)
 }
 
-// addPages shows where the pages are.
+// addPages prints the address of the pages.
 func (d *logView) addPages(url string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -27,7 +27,7 @@ type nodes struct {
 	count   int
 	running []*node
 	kills   int
-	ended   chan *node // a node that has ended, for whatever reason
+	ended   chan *node // gets each node that has ended, for any reason
 }
 
 // A node is one node process.
@@ -90,7 +90,7 @@ func (n *nodes) start() error {
 	return nil
 }
 
-// run starts the process and reads what it prints until it ends.
+// run starts the process and reads its output until it ends.
 func (n *nodes) run(p *node) error {
 	stdin, errIn := p.cmd.StdinPipe()
 	stdout, errOut := p.cmd.StdoutPipe()
@@ -124,7 +124,7 @@ func (n *nodes) reportEnd(p *node, err error) {
 	}
 }
 
-// eachLine calls f with each line, whatever its length.
+// eachLine calls f with each line of any length.
 func eachLine(r io.Reader, f func(string)) {
 	lines := bufio.NewReader(r)
 	for {

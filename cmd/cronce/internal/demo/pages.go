@@ -2,8 +2,8 @@ package demo
 
 import "context"
 
-// servePages shows the cluster in a browser, if it is asked to, and logs the address. Stop ends that, and
-// returns why the pages ended before, if they did.
+// servePages shows the cluster in a browser if requested, and logs the address. Stop ends that, and
+// returns the error if the pages ended earlier.
 func (s *store) servePages(ctx context.Context, log *logView) (stop func() error, err error) {
 	if s.Pages == nil {
 		return func() error { return nil }, nil

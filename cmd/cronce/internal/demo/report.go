@@ -17,11 +17,11 @@ type Report struct {
 	OK            bool       `json:"ok"`
 	Kills         int        `json:"kills"`
 	Started       int        `json:"started"`       // "run started" in the logs, by job, tick and attempt
-	StartedTwice  int        `json:"started_twice"` // of these, the ones more than once
+	StartedTwice  int        `json:"started_twice"` // how many of these more than once
 	Accepted      int        `json:"accepted"`      // messages in the outbox at the beginning
 	Outbox        sms.Counts `json:"outbox"`
 	Printed       int        `json:"printed"`       // messages that the gateways printed
-	PrintedTwice  int        `json:"printed_twice"` // of these, the ones more than once
+	PrintedTwice  int        `json:"printed_twice"` // how many of these more than once
 	Proof         any        `json:"proof"`
 	RunForSeconds float64    `json:"run_for_seconds"`
 }
@@ -92,7 +92,7 @@ func (r *Report) messages() string {
 	return said + "."
 }
 
-// never formats a number of repeats, or none.
+// never formats a number of repeats; it returns none for 0.
 func never(n int, none string) string {
 	if n == 0 {
 		return none

@@ -15,12 +15,12 @@ import (
 	"github.com/cronce/cronce/cmd/internal/terminal"
 )
 
-// Command makes the command import.
+// Command returns the command import.
 func Command() *cobra.Command {
 	return command.Group("import", "Write a configuration from a crontab, or from CronJobs of Kubernetes", crontabCommand(), k8sCommand())
 }
 
-const ending = "\n\nThe configuration is printed; cronce node --check accepts it. Each job has its origin, and remarks on what differs, as comments;\n" +
+const ending = "\n\nThe configuration is printed; cronce node --check accepts it. Each job has its origin, and remarks on differences, as comments;\n" +
 	"remarks are printed to stderr, too. What is not imported is named with its reason. Nothing is run.\n\n" +
 	"Exit code: 0 all was imported, 1 some was not, 2 the input cannot be read."
 
@@ -30,7 +30,7 @@ func crontabCommand() *cobra.Command {
 		Use:   "crontab FILE|-",
 		Short: "Write a configuration from a crontab",
 		Long: "Write a configuration from a crontab: a job of kind exec for each of its lines.\n\n" +
-			"A line that was in the crontabs of several machines runs on one of them now." + ending,
+			"A line that was in the crontabs of several machines then runs on only one node." + ending,
 		Example: "  crontab -l | cronce import crontab - > jobs.yaml\n" +
 			"  cronce import crontab /etc/crontab --zone Europe/Berlin > jobs.yaml",
 		Args: oneFile,
@@ -42,8 +42,8 @@ func crontabCommand() *cobra.Command {
 			return run(cmd, args[0], o.zone, func(name string, data []byte) (*result, error) { return readCrontab(name, data, o), nil })
 		},
 	}
-	cmd.Flags().StringVar(&o.zone, "zone", "", "zone of the specs (default: that of this machine)")
-	cmd.Flags().BoolVar(&o.system, "system", false, "the sixth column is a user, as in /etc/crontab and /etc/cron.d (default: found from the file)")
+	cmd.Flags().StringVar(&o.zone, "zone", "", "zone of the specs (default: the zone of this machine)")
+	cmd.Flags().BoolVar(&o.system, "system", false, "the sixth column is a user, as in /etc/crontab and /etc/cron.d (default: detected from the file)")
 	return cmd
 }
 
@@ -53,8 +53,8 @@ func k8sCommand() *cobra.Command {
 		Use:   "k8s FILE|-",
 		Short: "Write a configuration from CronJobs of Kubernetes",
 		Long: "Write a configuration from CronJobs of Kubernetes, as YAML or JSON, one or many, or a List of them.\n\n" +
-			"A job runs kubectl, which makes a Job of the CronJob. With --image-is-here it runs the command of the container\n" +
-			"instead: for nodes that run in that image." + ending,
+			"A job runs kubectl, which creates a Job from the CronJob. With --image-is-here it runs the command of the container\n" +
+			"instead, for nodes that run in that image." + ending,
 		Example: "  kubectl get cronjobs -o yaml | cronce import k8s - > jobs.yaml\n" +
 			"  cronce import k8s cleanup.yaml --image-is-here > jobs.yaml",
 		Args: oneFile,
@@ -62,8 +62,8 @@ func k8sCommand() *cobra.Command {
 			return run(cmd, args[0], o.zone, func(name string, data []byte) (*result, error) { return readK8s(name, data, o) })
 		},
 	}
-	cmd.Flags().StringVar(&o.zone, "zone", "UTC", "zone of schedules without timeZone: that of the controller")
-	cmd.Flags().BoolVar(&o.imageIsHere, "image-is-here", false, "run the commands of the containers: the nodes have what their images have")
+	cmd.Flags().StringVar(&o.zone, "zone", "UTC", "zone of schedules without timeZone: the zone of the controller")
+	cmd.Flags().BoolVar(&o.imageIsHere, "image-is-here", false, "run the commands of the containers: the nodes have the programs of their images")
 	return cmd
 }
 
@@ -101,7 +101,7 @@ func run(cmd *cobra.Command, name, zone string, read func(name string, data []by
 	return nil
 }
 
-// input reads the file, or the standard input if its name is "-".
+// input reads the file, or the standard input if the name is "-".
 func input(stdin io.Reader, name string) (shown string, data []byte, err error) {
 	if name == "-" {
 		data, err = io.ReadAll(io.LimitReader(stdin, strictyaml.MaxSize+1))
@@ -114,7 +114,7 @@ func input(stdin io.Reader, name string) (shown string, data []byte, err error) 
 	return terminal.Printable(name), data, err
 }
 
-// report prints the remarks, the lines that were not imported, and the numbers.
+// report prints the remarks, the lines that were not imported, and the counts.
 func (r *result) report(w io.Writer) {
 	for _, remark := range r.remarks {
 		fmt.Fprintf(w, "note: %s\n", terminal.Printable(remark))
@@ -130,7 +130,7 @@ func (r *result) report(w io.Writer) {
 	fmt.Fprintf(w, "%d imported, %d not\n", len(r.imported()), len(r.refused()))
 }
 
-// zoneChanges returns the next changes of the offset of a zone, up to two, in the year after now.
+// zoneChanges returns the next changes of the offset of a zone, at most two, in the year after now.
 func zoneChanges(zone *time.Location, now time.Time) (changes []time.Time) {
 	at := now.Truncate(time.Hour)
 	_, offset := at.In(zone).Zone()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// container sets the command of the container of a Job, and those policies that have a counterpart.
+// container sets the command of the container of a Job, and the policies that have a counterpart.
 func (j *job) container(template any) {
 	pod := get(template, "template", "spec")
 	containers := list(pod, "containers")
@@ -32,11 +32,11 @@ func (j *job) container(template any) {
 		}
 	}
 	if len(list(c, "command")) == 0 {
-		j.refuse("has no command: that of the image %s is not known", text(c, "image"))
+		j.refuse("has no command, and the command of the image %s is not known", text(c, "image"))
 		return
 	}
 	j.dir = text(c, "workingDir")
-	for _, at := range []any{pod, c} { // that of the container wins
+	for _, at := range []any{pod, c} { // the settings of the container win
 		if user := text(at, "securityContext", "runAsUser"); user != "" {
 			j.user, j.group = user, text(at, "securityContext", "runAsGroup")
 		}
@@ -46,7 +46,7 @@ func (j *job) container(template any) {
 		j.note("has volumes: mount them into the nodes")
 	}
 	if get(c, "resources", "limits") != nil {
-		j.note("limits of resources are those of the node's container")
+		j.note("the limits of resources of the node's container apply")
 	}
 }
 
@@ -57,7 +57,7 @@ func (j *job) policies(template, pod any) {
 			break
 		}
 	}
-	limit := 6 // of Kubernetes
+	limit := 6 // the default of Kubernetes
 	if v := text(template, "backoffLimit"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 {
@@ -115,7 +115,7 @@ func kindOf(from any) string {
 
 func scalar(v any) string { return text(map[string]any{"": v}, "") }
 
-// expand replaces $(NAME) by the values that are known, and $$ by $, as Kubernetes does.
+// expand replaces $(NAME) by the known values, and $$ by $, as Kubernetes does.
 func expand(s string, env map[string]string) string {
 	var b strings.Builder
 	for {

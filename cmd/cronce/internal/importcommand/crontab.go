@@ -18,21 +18,21 @@ import (
 
 type crontabOptions struct {
 	zone        string
-	zoneFound   bool // it is that of this machine
+	zoneFound   bool // it was detected on this machine
 	system      bool
 	systemGiven bool
 }
 
-// maxCronLine bounds a line, in bytes: as text in YAML it may become six times as long.
+// maxCronLine bounds a line, in bytes: in YAML its text may become six times as long.
 const maxCronLine = 8 << 10
 
-// A crontab is the state of its reading: what earlier lines say of later ones.
+// A crontab is the state while a crontab is read: settings of earlier lines that affect later ones.
 type crontab struct {
 	result
 	options crontabOptions
 	env     map[string]string
 	shell   string
-	prefix  string // CRON_TZ=… in front of specs
+	prefix  string // CRON_TZ=… to put before specs
 	zone    *time.Location
 	delay   time.Duration // RANDOM_DELAY
 }
@@ -73,11 +73,11 @@ func readCrontab(name string, data []byte, o crontabOptions) *result {
 	return &c.result
 }
 
-// head has the remarks on every crontab.
+// head adds the remarks that apply to every crontab.
 func (c *crontab) head() {
 	c.note("a line that was in the crontabs of several machines runs on one of them now")
 	if c.options.zoneFound {
-		c.note("the zone %s is that of this machine: --zone gives another", c.options.zone)
+		c.note("the zone %s is the zone of this machine: --zone sets another one", c.options.zone)
 	}
 	c.note("overlap is allow and the deadline 1m, as cron runs commands beside each other and nothing late: overlap skip and no deadline are better for most commands")
 	c.note("commands have the PATH of the node, where cron has /usr/bin:/bin, and begin in its working directory, where cron begins in the home directory")
@@ -98,7 +98,8 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// variable reads name=value, which holds for all later lines. It returns why it has no effect.
+// variable reads name=value, which affects all later lines. It returns a reason if it has no
+// effect.
 func (c *crontab) variable(origin, name, value string) (reason string) {
 	switch name {
 	case "SHELL":
@@ -124,7 +125,7 @@ func (c *crontab) variable(origin, name, value string) (reason string) {
 		}
 		return ""
 	case "START_HOURS_RANGE":
-		return "is for anacron, which runs what was missed: misfire once does so, at any hour"
+		return "is for anacron, which runs missed ticks: misfire once does so, at any hour"
 	case "LOGNAME":
 		return "cron itself does not let it be set"
 	case "TZ":
@@ -134,14 +135,14 @@ func (c *crontab) variable(origin, name, value string) (reason string) {
 	case !variableName.MatchString(name):
 		return "is neither a variable nor five fields and a command"
 	case strings.HasPrefix(name, "CRONCE_"):
-		return "names that begin with CRONCE_ are those of cronce"
+		return "names that begin with CRONCE_ belong to cronce"
 	}
 	c.env[name] = value
 	return ""
 }
 
-// hasUsers reports whether a file has a column for users: by its name, its heading, or because each
-// line has root in its place.
+// hasUsers reports whether a file has a column for users: by its name, by its heading, or because
+// every line has root in that column.
 func hasUsers(name string, lines []string) bool {
 	if filepath.Dir(name) == "/etc" || strings.HasSuffix(filepath.Dir(name), "/cron.d") {
 		return true
@@ -177,7 +178,7 @@ var heading = regexp.MustCompile(`(?i)^#.*\bdow\s+user(-?name)?\b`)
 // entry reads five fields, or a name for them, and a command.
 func (c *crontab) entry(j *job, line string) {
 	rest := line
-	if after, ok := strings.CutPrefix(rest, "-"); ok && strings.TrimLeft(after, " \t") == after { // it goes without a line in the system's log
+	if after, ok := strings.CutPrefix(rest, "-"); ok && strings.TrimLeft(after, " \t") == after { // the entry is not logged in the system's log
 		rest = after
 	}
 	var words []string
@@ -217,7 +218,7 @@ func (c *crontab) entry(j *job, line string) {
 	j.name = nameOf(j.shell+strings.Join(j.command[min(2, len(j.command)):], " "), line)
 }
 
-// nextWord cuts a word and the space behind it off the front.
+// nextWord cuts the first word and the space after it.
 func nextWord(s string) (word, rest string) {
 	s = strings.TrimLeft(s, " \t")
 	end := strings.IndexAny(s, " \t")
@@ -244,7 +245,8 @@ func (c *crontab) schedule(j *job, words []string, line string) (*spec.Schedule,
 	return s, err
 }
 
-// flags cuts the flags of OpenBSD's cron off a command, and returns the policy for its overlap.
+// flags cuts the flags of OpenBSD's cron from a command, and returns the overlap policy that they
+// set.
 func flags(j *job, command *string) (overlap string) {
 	overlap = "allow"
 	for {
@@ -263,7 +265,7 @@ func flags(j *job, command *string) (overlap string) {
 	}
 }
 
-// jitter takes a random delay over if it is shorter than the interval.
+// jitter applies a random delay if it is shorter than the interval.
 func (c *crontab) jitter(j *job, s *spec.Schedule) {
 	switch least := interval(s); {
 	case c.delay == 0:
@@ -300,8 +302,8 @@ func (c *crontab) command(j *job, text string) {
 	}
 }
 
-// percent splits a command at the first % that has no backslash. What follows is the standard input,
-// in which each % ends a line.
+// percent splits a command at the first % without a backslash. The rest is the standard input, in
+// which each % ends a line.
 func percent(text string) (command, input string) {
 	var b strings.Builder
 	escaped := false
@@ -310,7 +312,7 @@ func percent(text string) (command, input string) {
 		if ch == '%' && !escaped {
 			return b.String(), lines(text[i+1:])
 		}
-		if ch == '%' { // the backslash goes
+		if ch == '%' { // drop the backslash
 			s := strings.TrimSuffix(b.String(), `\`)
 			b.Reset()
 			b.WriteString(s)

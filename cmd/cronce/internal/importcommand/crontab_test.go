@@ -78,7 +78,7 @@ func TestCrontabOfOddities(t *testing.T) {
 	}
 }
 
-// What a line means is what its job does.
+// A job does the same as its line.
 func TestCrontabLines(t *testing.T) {
 	jobs := accepted(t, crontabFile(t, crontabOptions{zone: "Europe/Berlin"}))
 	line := func(no int) config.Job { return jobs[fmt.Sprintf("testdata/crontab:%d", no)] }
@@ -159,7 +159,7 @@ func TestUserColumn(t *testing.T) {
 	}
 }
 
-// The next 200 ticks of a spec are those of its line, read one minute after the other.
+// The next 200 ticks of a spec are the same as those of its line, read one minute after the other.
 func TestTicksAreThoseOfCron(t *testing.T) {
 	from := time.Date(2027, 2, 27, 22, 58, 30, 0, time.UTC)
 	until := from.AddDate(12, 0, 0)

@@ -68,7 +68,8 @@ func (f field) text(s set) string {
 	return strings.Join(items, ",")
 }
 
-// parse reads a field. A random value, which some crons pick when they start, follows from the seed.
+// parse parses a field. A random value, which some crons choose when they start, is derived from
+// the seed.
 func (f field) parse(text string, seed uint64) (s set, random bool, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		one, r, err := f.item(item, seed)
@@ -100,7 +101,7 @@ func (f field) item(text string, seed uint64) (s set, random bool, err error) {
 	}
 	low, high := f.low, f.high
 	if f.names != nil && f.high == 7 {
-		high = 6 // of *: Sunday is not there twice
+		high = 6 // the end of *, so that Sunday is not included twice
 	}
 	switch from, to, ranged := strings.Cut(body, "-"); {
 	case body == "*":
@@ -125,7 +126,7 @@ func (f field) item(text string, seed uint64) (s set, random bool, err error) {
 	return s, false, nil
 }
 
-// span returns the ends of a range. An empty end is the end of the field.
+// span returns the ends of a range. An empty end means the end of the field.
 func (f field) span(from, to string) (low, high int, err error) {
 	low, high = f.low, f.high
 	if from != "" {
@@ -151,7 +152,7 @@ func (f field) value(text string) (int, error) {
 	return v, nil
 }
 
-// number reads digits alone.
+// number parses decimal digits only.
 func number(text string) (int, error) {
 	if text == "" || len(text) > 4 || strings.Trim(text, "0123456789") != "" {
 		return 0, errors.New("is not a number")
@@ -159,11 +160,11 @@ func number(text string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// translate makes a spec from the five fields of a line, with remarks on each difference. The prefix
-// names a zone, if the line has one.
+// translate makes a spec from the five fields of a line, with a remark on each difference. The
+// prefix has the zone, if the line has one.
 func translate(words []string, prefix string, zone *time.Location, seed uint64) (s *spec.Schedule, remarks []string, err error) {
 	var sets [5]set
-	exact := slices.Clone(words) // as written, where both mean the same
+	exact := slices.Clone(words) // as written, where cron and cronce agree
 	for i, f := range fields {
 		var random bool
 		if sets[i], random, err = f.parse(words[i], seed>>(8*i)); err != nil {
@@ -192,8 +193,8 @@ func translate(words []string, prefix string, zone *time.Location, seed uint64) 
 	return s, remarks, err
 }
 
-// days writes the two day fields. Cron takes days that match either of them, unless one begins with
-// *: then days that match both, also if that is */2.
+// days returns the two day fields. Cron takes days that match either field. If one of them begins
+// with *, even as */2, cron takes days that match both.
 func days(words []string, sets [5]set, texts ...[]string) error {
 	week := field{"day of week", 0, 6, nil}
 	monthFull, weekFull := fields[2].full(sets[2]), week.full(sets[4])
@@ -217,15 +218,15 @@ func days(words []string, sets [5]set, texts ...[]string) error {
 	case starred && !monthFull && !weekFull:
 		items, ok := nth(sets[2], sets[4])
 		if !ok {
-			return fmt.Errorf("a day has to match both %q and %q: no spec says so", words[2], words[4])
+			return fmt.Errorf("a day has to match both %q and %q: no spec can express this", words[2], words[4])
 		}
 		write("*", items)
 	}
 	return nil
 }
 
-// nth writes weekdays in whole weeks of the month, as in MON#1. Most sets have days
-// beside whole weeks.
+// nth returns weekdays in whole weeks of the month, as in MON#1. It returns false for most sets,
+// which have other days too.
 func nth(month, week set) (string, bool) {
 	var items []string
 	for k := range 5 {

@@ -18,10 +18,10 @@ type k8sOptions struct {
 	imageIsHere bool
 }
 
-// readK8s reads CronJobs. Its error says that the input is neither YAML nor JSON.
+// readK8s reads CronJobs. It returns an error if the input is neither YAML nor JSON.
 func readK8s(name string, data []byte, o k8sOptions) (*result, error) {
 	r := &result{source: "CronJobs in " + name, zone: o.zone}
-	r.note("schedules without timeZone are in the zone %s (--zone): that of the controller, in most clusters UTC", o.zone)
+	r.note("schedules without timeZone are in the zone %s (--zone): set the zone of the controller, in most clusters UTC", o.zone)
 	r.note("Kubernetes starts a tick however late if there is no startingDeadlineSeconds; here the deadline is the interval then")
 	if o.imageIsHere {
 		r.note("commands run in the container of a node: it needs the programs, files and rights of their images")
@@ -44,7 +44,7 @@ type object struct {
 	tree   any
 }
 
-// documents returns the objects of a file, also those in lists.
+// documents returns the objects of a file, including those in lists.
 func documents(name string, data []byte) (objects []object, err error) {
 	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] == '{' {
 		var tree any
@@ -76,8 +76,8 @@ func documents(name string, data []byte) (objects []object, err error) {
 	return objects, nil
 }
 
-// split splits a stream of YAML before each line that begins a document. That line stays as an empty
-// one.
+// split splits a stream of YAML before each line that begins a document. That line is kept as an
+// empty line.
 func split(data []byte) (parts [][]byte) {
 	var part []byte
 	for line := range bytes.Lines(data) {
@@ -102,7 +102,7 @@ func inList(o object) []object {
 	return objects
 }
 
-// get returns a value below a tree, or nil.
+// get returns the value at a path in a tree, or nil.
 func get(tree any, path ...string) any {
 	for _, key := range path {
 		m, ok := tree.(map[string]any)
@@ -114,7 +114,7 @@ func get(tree any, path ...string) any {
 	return tree
 }
 
-// text returns a scalar below a tree as it was written, or "".
+// text returns the scalar at a path in a tree as it was written, or "".
 func text(tree any, path ...string) string {
 	switch v := get(tree, path...).(type) {
 	case string:
@@ -130,7 +130,7 @@ func list(tree any, path ...string) []any {
 	return l
 }
 
-// cronJob makes a job of a CronJob.
+// cronJob makes a job from a CronJob.
 func cronJob(o object, opt k8sOptions) job {
 	kind, name, space := text(o.tree, "kind"), text(o.tree, "metadata", "name"), text(o.tree, "metadata", "namespace")
 	j := job{origin: o.origin, text: strings.Join([]string{kind, space, name}, " "), name: name}
@@ -174,8 +174,8 @@ func cronJob(o object, opt k8sOptions) job {
 	if space != "" {
 		create = "kubectl --namespace " + shellWord(space) + " create job"
 	}
-	// The tick is in the name, so that no second Job is made of it: ten digits, as the name of a Job has up to 63
-	// characters and the name of a CronJob up to 52.
+	// The tick is in the name, so that a repeated run creates no second Job. It has ten digits,
+	// because the name of a Job has at most 63 characters and the name of a CronJob at most 52.
 	j.shell = create + " --from=cronjob/" + shellWord(name) + " " + shellWord(name) + `-"$(printf %s "$CRONCE_TICK" | tr -dc 0-9 | cut -c3-12)"`
 	if p := text(s, "concurrencyPolicy"); p == "Forbid" || p == "Replace" {
 		j.note("concurrencyPolicy %s is not kept between Jobs: a run is over when its Job exists", p)
@@ -183,7 +183,7 @@ func cronJob(o object, opt k8sOptions) job {
 	return j
 }
 
-// k8sSpec sets the spec of a schedule and its zone.
+// k8sSpec sets the spec and the zone from a schedule.
 func (j *job) k8sSpec(s any, zoneName string) error {
 	schedule := text(s, "schedule")
 	if zone := text(s, "timeZone"); zone != "" {
@@ -204,7 +204,7 @@ func (j *job) k8sSpec(s any, zoneName string) error {
 	return nil
 }
 
-// seconds sets a duration from a number of seconds below a tree. It reports whether there is one.
+// seconds sets a duration from a number of seconds in a tree. It reports whether there is one.
 func (j *job) seconds(key string, tree any, name string) bool {
 	value := text(tree, name)
 	if value == "" {

@@ -92,7 +92,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A fault of the YAML has the line of the file, not that of its document.
+// A fault of the YAML has the line of the file, not the line of its document.
 func TestNoYAML(t *testing.T) {
 	_, err := readK8s("c.yaml", []byte("kind: CronJob\n---\nkind: CronJob\nspec: [\n"), k8sOptions{zone: "UTC"})
 	if err == nil || !strings.HasPrefix(err.Error(), "c.yaml:4:") {

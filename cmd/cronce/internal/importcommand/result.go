@@ -20,15 +20,15 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A result has the jobs of an input, and its remarks.
+// A result has the jobs of an input, and remarks.
 type result struct {
 	source  string   // a crontab, or CronJobs of Kubernetes
-	zone    string   // of specs without one
-	remarks []string // on all of it
+	zone    string   // the zone of specs without one
+	remarks []string // remarks on the whole input
 	jobs    []job
 }
 
-// A job is one entry of the input. One with a reason is not imported.
+// A job is one entry of the input. A job with a reason is not imported.
 type job struct {
 	origin  string // file:line
 	text    string // the entry, for a comment
@@ -36,7 +36,7 @@ type job struct {
 	reason  string
 
 	name, spec string
-	settings   []setting // beside these
+	settings   []setting // additional settings
 	command    []string
 	shell      string
 	dir, stdin string
@@ -77,8 +77,8 @@ func (r *result) those(want func(*job) bool) (jobs []*job) {
 	return jobs
 }
 
-// configuration returns the text of a configuration that the check accepts. What it does not accept
-// becomes an entry that is not imported.
+// configuration returns the text of a configuration that the check accepts. Jobs that the check
+// refuses become entries that are not imported.
 func (r *result) configuration() ([]byte, error) {
 	r.uniqueNames()
 	for {
@@ -109,7 +109,7 @@ func check(text []byte) error {
 
 var jobPath = regexp.MustCompile(`^jobs\[(\d+)\]\.?`)
 
-// blame gives faults to their jobs. It reports whether there was one.
+// blame assigns faults to their jobs. It reports whether it has assigned any.
 func blame(jobs []*job, err error) (found bool) {
 	for _, e := range config.Split(err) {
 		fault, ok := errors.AsType[*strictyaml.Error](e)
@@ -136,7 +136,7 @@ func blame(jobs []*job, err error) (found bool) {
 	return found
 }
 
-// uniqueNames adds a number to names that are there twice.
+// uniqueNames adds a number to duplicate names.
 func (r *result) uniqueNames() {
 	taken := map[string]int{}
 	for i := range r.jobs {
@@ -215,12 +215,12 @@ func (j *job) render(b *bytes.Buffer) {
 	}
 }
 
-// quote returns a text in double quotes, as YAML and JSON have them.
+// quote returns a text in double quotes, as in YAML and JSON.
 func quote(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string has no error
+	_ = e.Encode(s) // encoding a string returns no error
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -230,8 +230,8 @@ var (
 	notInName  = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 )
 
-// nameOf returns the name of a job: the name of its program with a hash of the line, so that it stays
-// the same when other lines change.
+// nameOf returns the name of a job: the name of its program with a hash of the line, so that the
+// name stays the same when other lines change.
 func nameOf(command, line string) string {
 	for {
 		rest := condition.ReplaceAllString(assignment.ReplaceAllString(command, ""), "")
@@ -249,7 +249,8 @@ func nameOf(command, line string) string {
 	return fmt.Sprintf("%.60s-%x", program, sha256.Sum256([]byte(line)))[:min(len(program), 60)+7]
 }
 
-// interval returns the least distance between the next ticks of a spec; 0 if it has no two.
+// interval returns the shortest distance between the next ticks of a spec, or 0 if it has fewer
+// than two.
 func interval(s *spec.Schedule) (least time.Duration) {
 	at := s.Next(time.Now())
 	for range 100 {

@@ -22,18 +22,18 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// DoctorCommand is the command doctor.
+// DoctorCommand returns the command doctor.
 func DoctorCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the store for faults, and say what to do",
+		Short: "Check the store for faults, and suggest repairs",
 		Long: "Check the Redis server (version, role, eviction, persistence, latency, clock), the namespaces\n" +
-			"that are in use, the nodes (which live; which left within a day, and how), jobs whose marks lie in the\n" +
+			"in use, the nodes (which are alive; which left in the last 24 hours, and how), jobs whose marks are in the\n" +
 			"future, and overdue ticks.\n\n" +
-			"Exit code 1: something must not stay as it is. 3: the server refuses this user, or a part of what was asked\n" +
-			"for and all else may stay. 4: it does not answer. A namespace in which no job is on record is a warning:\n" +
-			"doctor is of use before the first node starts.",
+			"Exit code 1: a finding needs repair. 3: the server refuses this user, or a part of the requests, and no\n" +
+			"finding needs repair. 4: the server does not answer. A namespace in which no job is on record is a warning,\n" +
+			"so that doctor can be used before the first node starts.",
 		Example: "  cronce doctor --redis redis://127.0.0.1:6379",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,11 +55,11 @@ func DoctorCommand() *cobra.Command {
 	return cmd
 }
 
-// A diagnosis is what doctor found out.
+// A diagnosis has the findings of doctor.
 type diagnosis struct {
 	findings []driver.Finding
-	failed   bool  // something must not stay as it is
-	denied   error // why something could not be asked for: the user may not; nil if all could be
+	failed   bool  // a finding must be repaired
+	denied   error // why a request was refused: the user has no right; nil if none was
 }
 
 func (d *diagnosis) add(findings ...driver.Finding) {
@@ -67,14 +67,14 @@ func (d *diagnosis) add(findings ...driver.Finding) {
 	d.failed = d.failed || slices.ContainsFunc(findings, func(f driver.Finding) bool { return f.Level == driver.LevelRefuse })
 }
 
-// cannot adds what could not be asked for, and why; err may be nil.
+// cannot adds a check that could not be made, with the reason; err may be nil.
 func (d *diagnosis) cannot(f driver.Finding, err error) {
 	f.Level = driver.LevelRefuse
 	d.findings = append(d.findings, f)
 	d.without(err)
 }
 
-// without counts what could not be asked for.
+// without counts a check that could not be made.
 func (d *diagnosis) without(err error) {
 	if err != nil && exit.RefusedByStore(err) {
 		d.denied = err
@@ -83,7 +83,7 @@ func (d *diagnosis) without(err error) {
 	}
 }
 
-// fault is nil if all may stay as it is.
+// fault returns nil if no finding needs repair.
 func (d *diagnosis) fault() error {
 	switch {
 	case d.failed:
@@ -94,7 +94,7 @@ func (d *diagnosis) fault() error {
 	return nil
 }
 
-// examine gathers all findings. If the server does not answer, that is the finding.
+// examine collects all findings. If the server does not answer, this is the only finding.
 func (s inspector) examine(ctx context.Context) (*diagnosis, error) {
 	d := &diagnosis{}
 	findings, err := s.check(ctx)
@@ -103,7 +103,7 @@ func (s inspector) examine(ctx context.Context) (*diagnosis, error) {
 		return d, err
 	}
 	answers := func(f driver.Finding) bool { return f.Topic == driver.TopicConnection && f.Level == driver.LevelOK }
-	if !slices.ContainsFunc(findings, answers) { // it is of another kind, or knows no scripts
+	if !slices.ContainsFunc(findings, answers) { // the server is of another kind, or accepts no scripts
 		return d, nil
 	}
 	d.add(s.latency(ctx)...)
@@ -137,7 +137,8 @@ func (d *diagnosis) report(w io.Writer, output string) error {
 
 func printFindings(w io.Writer, findings []driver.Finding) error {
 	p := terminal.NewStyle(w)
-	// The first column is padded here: what paints is no part of its width.
+	// The first column is padded here, because tabwriter would count the colour codes as part of
+	// its width.
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
 		fmt.Fprintf(table, "%s%s\t%s\n", p.Level(levelOf(f.Level), fmt.Sprintf("%-8s", f.Level)), f.Topic, terminal.Printable(f.Text))
@@ -148,12 +149,12 @@ func printFindings(w io.Writer, findings []driver.Finding) error {
 	return table.Flush()
 }
 
-// levelOf names the level of a log that is as urgent.
+// levelOf returns the level of the log that is as urgent.
 func levelOf(l driver.Level) string {
 	return map[driver.Level]string{driver.LevelOK: "info", driver.LevelWarn: "warn", driver.LevelRefuse: "error"}[l]
 }
 
-// A Finding is one of doctor, for machines.
+// A Finding is a finding of doctor, for machines.
 type Finding struct {
 	Level  string `json:"level"`
 	Topic  string `json:"topic"`

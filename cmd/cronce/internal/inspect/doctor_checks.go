@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The topics that only doctor has.
+// Topics that only doctor has.
 const (
 	topicLatency    = "latency"
 	topicClock      = "clock"
@@ -29,14 +29,14 @@ const (
 	pings       = 10
 	slowStore   = 50 * time.Millisecond
 	clockWarn   = 500 * time.Millisecond
-	maxMarks    = 10 // jobs that are named; the rest is counted
+	maxMarks    = 10 // the most jobs that are named; the rest is counted
 	stateBatch  = 200
 	letRead     = "let the user read the keys of the namespace"
 	howToRewind = "wait until the server's clock has caught up, or rewind: stop all nodes of the namespace, delete the job's state and journal, " +
 		"start the nodes (docs/redis.md)"
 )
 
-// checkOther checks a store that is no Redis.
+// checkOther checks a store other than Redis.
 func (s inspector) checkOther(ctx context.Context) ([]driver.Finding, error) {
 	risks, err := s.Driver.CheckStore(ctx)
 	switch {
@@ -53,7 +53,7 @@ func (s inspector) checkOther(ctx context.Context) ([]driver.Finding, error) {
 	return findings, nil
 }
 
-// again asks the store once more, for whether it refuses the user.
+// again sends another request to the store, to find out whether it refuses the user.
 func (s inspector) again(ctx context.Context) error {
 	if s.Client == nil {
 		return nil
@@ -61,7 +61,7 @@ func (s inspector) again(ctx context.Context) error {
 	return s.Client.Ping(ctx).Err()
 }
 
-// latency measures round trips, and with them this machine's clock.
+// latency measures round trips, and the error of this machine's clock with them.
 func (s inspector) latency(ctx context.Context) []driver.Finding {
 	trips := map[string][]driver.ClockReading{}
 	for range pings {
@@ -96,7 +96,7 @@ func latencyOf(server string, sorted []driver.ClockReading) driver.Finding {
 	return f
 }
 
-// clockOf judges by the shortest round trip: half of it bounds the error.
+// clockOf judges the clock by the shortest round trip: half of it bounds the error.
 func clockOf(server string, r driver.ClockReading) driver.Finding {
 	offset := r.Sent.Add(trip(r) / 2).Round(0).Sub(r.Time)
 	f := driver.Finding{Topic: topicClock, Server: server, Text: "this machine's clock agrees with the server's"}
@@ -117,7 +117,7 @@ func aheadOf(offset time.Duration) string {
 	return "behind"
 }
 
-// shortly shows a duration with three digits or so.
+// shortly formats a duration with about three digits.
 func shortly(d time.Duration) string {
 	return terminal.Milliseconds(fmt.Sprint(float64(d.Microseconds()) / 1000))
 }
@@ -147,7 +147,7 @@ func (s inspector) namespaces(ctx context.Context) driver.Finding {
 	return f
 }
 
-// marks finds jobs that were decided beyond the store's now: they cannot run.
+// marks finds jobs whose marks are in the future of the store's clock: they cannot run.
 func (s inspector) marks(ctx context.Context, d *diagnosis) {
 	jobs, err := s.Driver.Keys(ctx)
 	if err != nil {
@@ -181,8 +181,8 @@ func (s inspector) marks(ctx context.Context, d *diagnosis) {
 	d.add(fewer(ahead)...)
 }
 
-// states reads the states of jobs. The server refuses a whole request for one key that the
-// user may not read: then each job is asked for by itself.
+// states reads the states of jobs. For one key that the user may not read, the server refuses the
+// whole request. In this case states reads each job separately.
 func (s inspector) states(ctx context.Context, jobs []string) []series.Series {
 	states := s.Front().ReadSeries(ctx, jobs)
 	if len(jobs) == 1 || !slices.ContainsFunc(states, func(s series.Series) bool { return s.Err != nil && exit.RefusedByStore(s.Err) }) {
@@ -194,7 +194,7 @@ func (s inspector) states(ctx context.Context, jobs []string) []series.Series {
 	return states
 }
 
-// fewer names the first and counts the rest.
+// fewer keeps the first findings and counts the rest.
 func fewer(ahead []driver.Finding) []driver.Finding {
 	n := len(ahead) - maxMarks
 	if n <= 0 {
@@ -208,7 +208,7 @@ func markOf(state series.Series) (driver.Finding, bool) {
 	f := driver.Finding{Level: driver.LevelRefuse, Topic: topicMarks}
 	if state.Err != nil {
 		f.Text = fmt.Sprintf("the state of job %s cannot be read: %v", strictyaml.Quote(state.Key), state.Err)
-		f.Fix = "see docs/redis.md for what its key should have"
+		f.Fix = "see docs/redis.md for the contents of its key"
 		return f, true
 	}
 	ahead := time.Duration(state.Mark-state.Now) * time.Millisecond

@@ -11,13 +11,13 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A shownLine is a line with what later lines say of it.
+// A shownLine is a line with facts from later lines.
 type shownLine struct {
 	*series.Line
-	killed string // what became of an attempt that has no end
+	killed string // the fate of an attempt that has no end
 }
 
-// evidenceOf are the lines of a journal with these indexes.
+// evidenceOf returns the lines of a journal with these indexes.
 func evidenceOf(j *series.Journal, state *series.Series, indexes []int) (lines []shownLine) {
 	killed := killedAttempts(j.Lines, state)
 	for _, i := range indexes {
@@ -42,7 +42,7 @@ func printLines(w io.Writer, lines []shownLine) error {
 	return table.Flush()
 }
 
-// tickOf shows a line's tick, with its day if it was written on another.
+// tickOf formats a line's tick, with its day if the line was written on another day.
 func tickOf(l *series.Line) string {
 	if l.Verdict == series.VerdictControl {
 		return "-"
@@ -50,7 +50,7 @@ func tickOf(l *series.Line) string {
 	return terminal.ShortTime(terminal.UTC(l.To), terminal.UTC(l.At))
 }
 
-// remark says in words what else a line has.
+// remark describes the remaining facts of a line in words.
 func remark(l *shownLine) string {
 	var parts []string
 	if l.killed != "" {
@@ -86,7 +86,7 @@ func remark(l *shownLine) string {
 	return strings.Join(parts, "; ")
 }
 
-// A journalLine is a line for machines: times as the logs write them.
+// A journalLine is a line for machines, with times as in the logs.
 type journalLine struct {
 	At       time.Time      `json:"at"`
 	Verdict  series.Verdict `json:"verdict"`
@@ -101,14 +101,14 @@ type journalLine struct {
 	Outcome  string         `json:"outcome,omitempty"`
 	Ended    time.Time      `json:"ended,omitzero"`
 	Error    string         `json:"error,omitempty"`
-	Killed   string         `json:"killed,omitempty"`  // what became of an attempt without an end
-	LateMs   *int64         `json:"late_ms,omitempty"` // of a grant: how long after its tick
+	Killed   string         `json:"killed,omitempty"`  // the fate of an attempt without an end
+	LateMs   *int64         `json:"late_ms,omitempty"` // for a grant: how long after its tick
 
-	Blocker      time.Time `json:"blocker,omitzero"` // the tick of the run in the way
+	Blocker      time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
 	BlockerFence int64     `json:"blocker_fence,omitempty"`
 
-	Change int64 `json:"change,omitempty"` // of control: its number in the job
-	Audit  int64 `json:"audit,omitempty"`  // of control: the number of its record in the audit
+	Change int64 `json:"change,omitempty"` // for control: its number in the job
+	Audit  int64 `json:"audit,omitempty"`  // for control: the number of its record in the audit
 }
 
 func journalLines(lines []shownLine) []journalLine {

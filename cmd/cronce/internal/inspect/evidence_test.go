@@ -7,8 +7,8 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Each attempt that has no end because its node died is remarked on; one that runs, that
-// ended, or that was given back, is not.
+// Each attempt without an end whose node died gets a remark; one that runs, has ended, or was given
+// back, does not.
 func TestKilledAttempts(t *testing.T) {
 	t.Parallel()
 	grant := func(tick int64, attempt int, node, outcome string) series.Line {

@@ -12,10 +12,10 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// forged is what an attacker with the keys of the store would write.
+// forged is a text that an attacker with access to the keys of the store could write.
 const forged = "n\x1b]0;owned\a\u202e\u009b2J\nOK 9 ticks\tin order\xff"
 
-// clean fails if an output has what the attacker wrote in a form that acts.
+// clean fails if an output contains the attacker's text unescaped.
 func clean(t *testing.T, what, out string) {
 	t.Helper()
 	if !strings.Contains(out, "owned") {
@@ -26,7 +26,7 @@ func clean(t *testing.T, what, out string) {
 	}
 }
 
-// Every place that shows what others wrote shows it escaped.
+// Every command that shows texts of others escapes them.
 func TestForgedTexts(t *testing.T) {
 	var b bytes.Buffer
 	show := func(what string, err error) {

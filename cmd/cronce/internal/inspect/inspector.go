@@ -14,12 +14,13 @@ import (
 // An inspector reads the state of a namespace and reports it. It changes nothing.
 type inspector struct{ *clients.Store }
 
-// inspect lets f read the store that the command's flags name.
+// inspect calls f with the store that the command's flags name.
 func inspect(cmd *cobra.Command, f func(ctx context.Context, s inspector) error) error {
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error { return f(ctx, inspector{s}) })
 }
 
-// Prove is verify of all jobs of a namespace. The proof's OK is the verdict.
+// Prove verifies all jobs of a namespace, as the command verify does. The proof's OK is the
+// verdict.
 func Prove(ctx context.Context, s *clients.Store) (*Proof, error) {
 	p, err := inspector{s}.prove(ctx, verifyFlags{})
 	if err != nil {

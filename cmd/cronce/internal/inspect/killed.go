@@ -7,9 +7,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// killedAttempts finds the attempts that have no end because their node died, or lost
-// its store: another took the tick over, it was settled as lost, or its lease is over and
-// no node has seen to it yet.
+// killedAttempts finds the attempts without an end, because their node died or lost its store:
+// another node took the tick over, it was settled as lost, or its lease is over and no node has
+// handled it yet.
 func killedAttempts(lines []series.Line, s *series.Series) map[int]string {
 	killed, open := map[int]string{}, map[int64]int{} // by tick
 	for i := range lines {
@@ -42,7 +42,7 @@ func killedAttempts(lines []series.Line, s *series.Series) map[int]string {
 	return killed
 }
 
-// lateOf is how long after its tick a line was granted.
+// lateOf returns how long after its tick a line was granted.
 func lateOf(l *series.Line) string {
 	if l.Verdict != series.VerdictRan {
 		return "-"

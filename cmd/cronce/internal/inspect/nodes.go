@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// readNodes reads the list of nodes. With an error it is empty.
+// readNodes reads the list of nodes. The list is empty if there is an error.
 func (s inspector) readNodes(ctx context.Context) (*ops.NodeList, error) {
 	all, err := s.Driver.Members(ctx)
 	if err != nil {
@@ -18,10 +18,10 @@ func (s inspector) readNodes(ctx context.Context) (*ops.NodeList, error) {
 	return ops.NewNodeList(all, err), err
 }
 
-// maxNamed is how many of each kind doctor names.
+// maxNamed is the most nodes of each kind that doctor names.
 const maxNamed = 5
 
-// nodes reports which nodes live, and how the others left.
+// nodes reports the live nodes, and how the others left.
 func (s inspector) nodes(ctx context.Context, d *diagnosis) {
 	f, err := s.readNodes(ctx)
 	if err != nil {

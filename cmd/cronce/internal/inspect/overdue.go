@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// waitToProbe waits for the second probe, and reports whether ctx has not ended.
+// waitToProbe waits for the second probe. It returns false if ctx ends first.
 func waitToProbe(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -25,8 +25,8 @@ func waitToProbe(ctx context.Context) bool {
 	}
 }
 
-// risks says of a store that may forget what was decided why it may: the server evicts keys,
-// or writes too little to disk. It is "" of one that keeps them.
+// risks returns why a store may lose decisions: the server evicts keys, or writes too little to
+// disk. It returns "" for a store that keeps them.
 func (s inspector) risks(ctx context.Context) string {
 	findings, err := s.check(ctx)
 	if err != nil && !errors.Is(err, lock.ErrUnfit) {
@@ -42,7 +42,7 @@ func (s inspector) risks(ctx context.Context) string {
 	return strings.Join(texts, "; ")
 }
 
-// risk adds what may have made the store forget to the causes of what is overdue.
+// risk adds the reason why the store may have lost data to the causes of overdue ticks.
 func (p *Proof) risk(text string) {
 	if text == "" {
 		return
@@ -58,8 +58,8 @@ const (
 	topicOverdue = "overdue"
 )
 
-// notKnown names the jobs of which it is not known whether a tick is overdue, or not of
-// all ticks. It returns how many there are.
+// notKnown reports the jobs for which it is not known whether a tick is overdue, at least for some
+// ticks. It returns their number.
 func (p *Proof) notKnown(d *diagnosis) (unread int) {
 	for i := range p.Jobs {
 		r := &p.Jobs[i]
@@ -70,7 +70,7 @@ func (p *Proof) notKnown(d *diagnosis) (unread int) {
 			d.without(p.unread[r.Job])
 		} else {
 			d.cannot(driver.Finding{Topic: topicOverdue, Text: fmt.Sprintf("not known of job %q: %s", r.Job, r.Faults[0]),
-				Fix: "see docs/redis.md for what its keys should have"}, p.unread[r.Job])
+				Fix: "see docs/redis.md for the contents of its keys"}, p.unread[r.Job])
 		}
 	}
 	if more := unread - maxNamed; more > 0 {
@@ -79,8 +79,8 @@ func (p *Proof) notKnown(d *diagnosis) (unread int) {
 	return unread
 }
 
-// unopened warns of jobs of the configuration that the store does not have: that is normal
-// before the nodes are deployed that have them.
+// unopened warns of jobs of the configuration that the store does not have. This is normal until
+// nodes with these jobs are deployed.
 func (p *Proof) unopened(d *diagnosis) {
 	if len(p.absent) > 0 {
 		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Fix: "start nodes with this configuration; check the log and the /readyz of those that run",
@@ -88,7 +88,7 @@ func (p *Proof) unopened(d *diagnosis) {
 	}
 }
 
-// overdue reports the ticks that are overdue.
+// overdue reports the overdue ticks.
 func (s inspector) overdue(ctx context.Context, d *diagnosis) {
 	p, err := s.prove(ctx, verifyFlags{})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s inspector) overdue(ctx context.Context, d *diagnosis) {
 	switch unread := p.notKnown(d) + len(p.Faults); {
 	case len(p.Jobs) == 0:
 		d.add(driver.Finding{Level: driver.LevelWarn, Topic: topicOverdue, Text: "not known: " + s.NoRecord().Error(),
-			Fix: "start the nodes; if there were some before, find out what the store lost"})
+			Fix: "start the nodes; if there were some before, find out which data the store lost"})
 		return
 	case len(p.Overdue)+unread == 0:
 		d.add(driver.Finding{Topic: topicOverdue, Text: "no tick is overdue"})

@@ -15,16 +15,16 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// OverdueCommand is the command status overdue.
+// OverdueCommand returns the command status overdue.
 func OverdueCommand() *cobra.Command {
 	var job, output string
 	cmd := &cobra.Command{
 		Use:   "overdue",
 		Short: "List the ticks that no node has decided in time",
 		Long: "List the ticks that are due by the recorded specs, past their deadline and 10 seconds, and without a verdict, and the\n" +
-			"runs that their nodes have left: each with its age and the cause. It needs no node to be alive, so it is an alarm for a\n" +
+			"runs that their nodes have left: each with its age and the cause. It needs no live node, so it can be an alarm on a\n" +
 			"timer outside of the cluster. It judges as verify does, and reports no broken invariant.\n\n" +
-			"Exit code 1: something is overdue; 3: the user may not read a part of the store; 4: that is not known, since the store\n" +
+			"Exit code 1: a tick is overdue; 3: the user may not read a part of the store; 4: that is not known, because the store\n" +
 			"does not answer, a part of it cannot be read, or no job is on record.",
 		Example: "  cronce status overdue\n  cronce status overdue --job sendSms -o json",
 		Args:    cobra.NoArgs,
@@ -40,15 +40,15 @@ func OverdueCommand() *cobra.Command {
 	return cmd
 }
 
-// An overdueReport is what is overdue, for machines.
+// An overdueReport lists the overdue ticks, for machines.
 type overdueReport struct {
 	OK        bool              `json:"ok"`
 	Namespace string            `json:"namespace"`
-	Now       time.Time         `json:"now"` // the store's
+	Now       time.Time         `json:"now"` // the store's clock
 	Jobs      int               `json:"jobs"`
-	Nodes     int               `json:"nodes"` // that live; 0 too where faults say that it is not known
+	Nodes     int               `json:"nodes"` // live nodes; 0 too if they are not known, as Faults report
 	Overdue   []ops.OverdueTick `json:"overdue"`
-	Faults    []string          `json:"faults,omitempty"` // what is not known
+	Faults    []string          `json:"faults,omitempty"` // missing knowledge
 }
 
 func (s inspector) listOverdue(ctx context.Context, w io.Writer, job, output string) error {
@@ -79,8 +79,8 @@ func (p *Proof) overdueReport() *overdueReport {
 	return r
 }
 
-// overdueFault is nil if nothing is overdue, and that is known of every job. A broken invariant
-// is for verify.
+// overdueFault returns nil if every job is known to have no overdue tick. Broken invariants are
+// left to verify.
 func (p *Proof) overdueFault(faults []string) error {
 	switch {
 	case len(p.Overdue) > 0:

@@ -21,8 +21,8 @@ func TestMarkAheadToTheMillisecond(t *testing.T) {
 	}
 }
 
-// The clocks agree if they differ by no more than half the round trip that was measured,
-// and the millisecond to which they are read.
+// The clocks agree if they differ by at most half of the measured round trip plus the millisecond
+// to which they are read.
 func TestClockOf(t *testing.T) {
 	sent := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -44,7 +44,7 @@ func TestClockOf(t *testing.T) {
 	}
 }
 
-// --since is a time that has passed.
+// --since must be in the past.
 func TestSinceWhen(t *testing.T) {
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{
@@ -61,8 +61,8 @@ func TestSinceWhen(t *testing.T) {
 	}
 }
 
-// Ticks that failed are a fault only if that was asked for; a job's youth is reported if its
-// journal reaches back to its opening.
+// Failed ticks are a fault only if requested; a job's youth is reported if its journal reaches back
+// to its opening.
 func TestFaultOfFailures(t *testing.T) {
 	p := &Proof{OK: true, Summary: verify.Sum(verify.Report{Job: "job", Failed: 1})}
 	if err := p.fault(""); err != nil {
@@ -85,7 +85,7 @@ func TestFaultOfFailures(t *testing.T) {
 	}
 }
 
-// A file says whose runs must not overlap.
+// A file decides which jobs must not overlap.
 func TestVerifyExclusive(t *testing.T) {
 	const yaml = "jobs: [{kind: sleep, name: a, spec: '@daily'}, {kind: sleep, name: b, spec: '@daily', overlap: allow}]\n"
 	c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(yaml)}, nil, nil)

@@ -29,25 +29,25 @@ type verifyFlags struct {
 	output string
 }
 
-// VerifyCommand is the command verify.
+// VerifyCommand returns the command verify.
 func VerifyCommand() *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Prove from the journal that every tick has one verdict",
 		Long: "Read the journal of each job, compute from the recorded specs which ticks were due,\n" +
-			"and account for each. With --config, runs of a job that may not overlap are held to that.\n\n" +
-			"A tick that ran again elsewhere, since its node had died, counts as ran once, and as taken\n" +
-			"over; ran more are ticks that were granted again without a right to it.\n\n" +
+			"and account for each. With --config, check that runs of a job that must not overlap do not.\n\n" +
+			"A tick that ran again on another node, because its node had died, counts as ran once, and as taken\n" +
+			"over; ran more counts ticks that were granted again without permission.\n\n" +
 			"A tick is overdue when it was due by the recorded specs, is past its deadline and 10 seconds, and has\n" +
-			"no verdict; so is a run that its node has left. It is named with its age and the cause, also when all\n" +
-			"nodes are dead, and with the risk of a store that may have forgotten it. Announce a planned stop with cronce pause.\n\n" +
+			"no verdict; so is a run that its node has left. It is named with its age and the cause, even if all\n" +
+			"nodes are dead, and with the risk of a store that may have lost it. Announce a planned stop with cronce pause.\n\n" +
 			"Exit code 1: an invariant is broken, a tick is overdue, or, with --fail-on failed, a tick has failed.\n" +
-			"A job is stuck if ticks are skipped behind a run that is too old, and starved if no tick has ended ok for too long.\n" +
+			"A job is stuck if ticks are skipped because of a run that is too old, and starved if no tick has ended ok for too long.\n" +
 			"3: the user may not read a part of the store. 4: the store does not answer, a part of it cannot be read,\n" +
-			"lines from the time that was asked for are gone from the journal, or no job is on record at all: none was\n" +
-			"opened in the namespace, or the store lost its data. A job that was opened after --since has no older lines that could be gone:\n" +
-			"it is proven since then, and a note says so.",
+			"lines from the requested time are gone from the journal, or no job is on record at all: none was opened\n" +
+			"in the namespace, or the store lost its data. A job that was opened after --since has no older lines that could be gone:\n" +
+			"it is proven from its opening on, and a note reports this.",
 		Example: "  cronce verify --since 1h\n  cronce verify --job sendSms -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,14 +58,14 @@ func VerifyCommand() *cobra.Command {
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
-	cmd.Flags().StringVar(&f.since, "since", "", "count ticks from here on: how long ago (1h), or RFC 3339 (default: where the proof begins)")
+	cmd.Flags().StringVar(&f.since, "since", "", "count ticks from here on: a duration before now (1h), or RFC 3339 (default: the beginning of the proof)")
 	cmd.Flags().StringVar(&f.job, "job", "", "only this job")
 	cmd.Flags().Var((*failOnValue)(&f.failOn), "fail-on", "failed: exit with 1 too if the last attempt of a tick has failed, or a job is stuck or starved")
 	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
-// A failOnValue is what of a report makes verify fail beside what always does.
+// A failOnValue selects outcomes that make verify fail, besides violations.
 type failOnValue string
 
 const failOnFailed = "failed"
@@ -81,7 +81,7 @@ func (v *failOnValue) Set(s string) error {
 	return nil
 }
 
-// begin is from when on ticks are counted; zero: from where the proof begins.
+// begin returns the instant from which on ticks are counted; zero: from the beginning of the proof.
 func (f verifyFlags) begin(now time.Time) (time.Time, error) {
 	since, err := sinceWhen(f.since, now)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s inspector) error {
 		return err
 	}
 	fault := p.fault(f.failOn)
-	p.OK = fault == nil // a reader of the JSON need not know the exit code
+	p.OK = fault == nil // readers of the JSON need not know the exit code
 	if len(p.Overdue) > 0 {
 		p.risk(s.risks(ctx))
 	}
@@ -111,28 +111,28 @@ func (f verifyFlags) run(ctx context.Context, w io.Writer, s inspector) error {
 	return fault
 }
 
-// A Proof is what verify found out.
+// A Proof is the result of verify.
 type Proof struct {
 	OK        bool              `json:"ok"`
 	Namespace string            `json:"namespace"`
 	Since     time.Time         `json:"since,omitzero"`
-	Now       time.Time         `json:"now"` // the store's
+	Now       time.Time         `json:"now"` // the store's clock
 	Remarks   []string          `json:"remarks,omitempty"`
 	Overdue   []ops.OverdueTick `json:"overdue,omitempty"`
 	Stalled   []ops.Need        `json:"stalled,omitempty"` // jobs that are stuck or starved
-	Living    int               `json:"nodes"`             // how many nodes live; 0 too where Faults say that it is not known
+	Living    int               `json:"nodes"`             // live nodes; 0 too if they are not known, as Faults report
 	Faults    []string          `json:"faults,omitempty"`
 	verify.Summary
 
-	// Audit is what is wrong with the numbers of the audit of operators' changes.
+	// Audit has the faults in the numbers of the audit of operators' changes.
 	Audit []verify.Violation `json:"audit,omitempty"`
 
-	unread map[string]error // jobs of which not everything was read, and why
+	unread map[string]error // jobs that were not read completely, with the reason
 	absent map[string]bool  // jobs of the configuration that the store does not have
-	doubts []error          // what Faults say
+	doubts []error          // the errors in Faults
 }
 
-// doubt adds what keeps the proof from reaching every job.
+// doubt adds the reason why the proof does not reach every job.
 func (p *Proof) doubt(text string, err error) {
 	p.Faults, p.doubts = append(p.Faults, text+err.Error()), append(p.doubts, err)
 }
@@ -162,23 +162,23 @@ func (s inspector) prove(ctx context.Context, f verifyFlags) (*Proof, error) {
 	return p, nil
 }
 
-// proveJobs checks all jobs, or only one. It reads a job with an overdue tick again while
-// nodes live.
+// proveJobs checks all jobs, or only one. While nodes are alive, it reads a job with an overdue
+// tick a second time.
 func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *ops.NodeList) error {
 	jobs, err := s.Jobs(ctx, only)
 	missing := missingJobs(s.Config, jobs, only)
 	switch {
 	case err == nil:
-	case only != "" && len(missing) > 0 && len(jobs) == 0 && exit.Code(err, true) == exit.WrongUsage: // the configuration knows it
+	case only != "" && len(missing) > 0 && len(jobs) == 0 && exit.Code(err, true) == exit.WrongUsage: // the configuration has the job
 	case len(jobs) == 0:
 		return err
 	default:
 		p.doubt("not all jobs are known: ", err)
 		missing = nil
 	}
-	audit, err := s.Front().Audit(ctx, "", 0) // before the journals: each record has its line there
+	audit, err := s.Front().Audit(ctx, "", 0) // read before the journals, which then have a line for each record
 	if err != nil {
-		p.doubt("what operators changed is not known: ", err)
+		p.doubt("the changes by operators are not known: ", err)
 	}
 	p.Audit = verify.Gaps(audit)
 	exclusive := exclusiveJobs(s.Config)
@@ -211,13 +211,13 @@ func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *ops.
 // neverOpened is the fault of a job of the configuration that the store does not have.
 const neverOpened = "it is in the configuration, and not on record: no node has opened it, or the store lost it"
 
-// missingJobs are the jobs of the configuration, or the one that is asked for, that are not
-// among those of the store. Of a store without any job there is nothing to say of one.
+// missingJobs returns the jobs of the configuration, or the requested one, that the store does not
+// have. If the store has no job at all, it returns none.
 func missingJobs(c *config.Config, jobs []string, only string) (names []string) {
 	if len(c.Jobs) == 0 {
 		return nil
 	}
-	settings, _, _ := node.DryRun(c) // its faults are the nodes' concern
+	settings, _, _ := node.DryRun(c) // nodes report its faults
 	for i := range settings.Jobs {
 		name := settings.Jobs[i].Name
 		if len(jobs) > 0 && only == "" && !slices.Contains(jobs, name) || only == name && len(jobs) == 0 {
@@ -227,7 +227,7 @@ func missingJobs(c *config.Config, jobs []string, only string) (names []string) 
 	return names
 }
 
-// sum adds up what was found out about the jobs.
+// sum adds the results of the jobs up.
 func (p *Proof) sum(jobs []string, seen []jobProof) {
 	reports := make([]verify.Report, len(seen))
 	p.unread = map[string]error{}
@@ -252,18 +252,18 @@ func (p *Proof) sum(jobs []string, seen []jobProof) {
 	p.Summary = verify.Sum(reports...)
 }
 
-// A jobProof is what was found out about one job.
+// A jobProof is the result for one job.
 type jobProof struct {
 	report  verify.Report
 	late    []ops.OverdueTick
-	stalled ops.Need // no job: it gets on
+	stalled ops.Need // without a job: it is not stalled
 	paused  bool
 	retired bool
 	removed bool
-	err     error // why the journal or the state was not read
+	err     error // why the journal or the state could not be read
 }
 
-// proveJob judges a journal by the state, and the store's time, after it was read. What
+// proveJob judges a journal by the state, and the store's time, that were read after it. Data that
 // cannot be read is a fault of this job alone.
 func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f *ops.NodeList) jobProof {
 	journal, err := s.Front().Journal(ctx, job, 0)
@@ -282,7 +282,7 @@ func (s inspector) proveJob(ctx context.Context, job string, o verify.Options, f
 	return proof
 }
 
-// denied is why the user may not read a part of the store, nil if none was refused.
+// denied returns the refusal of the store to read a part of it, or nil if there was none.
 func (p *Proof) denied() error {
 	for _, err := range slices.Concat(p.doubts, slices.Collect(maps.Values(p.unread))) {
 		if exit.RefusedByStore(err) {
@@ -292,12 +292,12 @@ func (p *Proof) denied() error {
 	return nil
 }
 
-// known reports whether all could be read.
+// known reports whether all data could be read.
 func (p *Proof) known() bool { return p.Summary.OK() && len(p.Faults) == 0 }
 
-// openedSince reports the jobs that were opened after since. That is normal after a
-// deployment, and so is no fault. But a job that was opened again because the store
-// lost everything looks the same, so it is said.
+// openedSince reports the jobs that were opened after since. That is normal after a deployment, so
+// it is no fault. But a job that was opened again because the store lost all its data looks the
+// same, so verify mentions it.
 func openedSince(reports []verify.Report, since time.Time) (remarks []string) {
 	for i := range reports {
 		r := &reports[i]
@@ -309,7 +309,7 @@ func openedSince(reports []verify.Report, since time.Time) (remarks []string) {
 	return remarks
 }
 
-// sinceWhen reads how long ago, or an instant.
+// sinceWhen parses a duration before now, or an instant.
 func sinceWhen(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -327,10 +327,10 @@ func sinceWhen(text string, now time.Time) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// errNotPassed is of a time that only the clock of the store can judge.
+// errNotPassed is the error of a time that only the clock of the store can judge.
 var errNotPassed = errors.New("has not passed")
 
-// A whenError is of a text that says no time that has passed.
+// A whenError is the error of a text that is not a past time.
 type whenError struct {
 	text string
 	now  time.Time
@@ -344,7 +344,7 @@ func (e *whenError) Error() string {
 
 func (e *whenError) Unwrap() error { return e.err }
 
-// unreadable returns the error of a flag, unless the clock of the store has to judge it.
+// unreadable returns the error of a flag, unless the clock of the store must judge it.
 func unreadable(err error) error {
 	if errors.Is(err, errNotPassed) {
 		return nil
@@ -352,14 +352,14 @@ func unreadable(err error) error {
 	return err
 }
 
-// exclusiveJobs are the jobs of the file whose runs must not overlap. Without a file
-// there are none.
+// exclusiveJobs returns the jobs of the file whose runs must not overlap. Without a file there are
+// none.
 func exclusiveJobs(c *config.Config) map[string]bool {
 	jobs := map[string]bool{}
 	if len(c.Jobs) == 0 {
 		return jobs
 	}
-	settings, _, _ := node.DryRun(c) // its faults are the nodes' concern
+	settings, _, _ := node.DryRun(c) // nodes report its faults
 	for i := range settings.Jobs {
 		j := &settings.Jobs[i]
 		jobs[j.Name] = j.Overlap != scheduler.OverlapAllow
@@ -367,8 +367,7 @@ func exclusiveJobs(c *config.Config) map[string]bool {
 	return jobs
 }
 
-// fault is nil if every invariant holds, as far back as was asked for, and nothing is
-// overdue.
+// fault returns nil if every invariant holds, back to the requested time, and no tick is overdue.
 func (p *Proof) fault(failOn string) error {
 	switch {
 	case !p.Sound() || len(p.Audit) > 0:

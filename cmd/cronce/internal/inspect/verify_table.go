@@ -13,10 +13,10 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// maxViolations is how many of a job the table shows; JSON has them all.
+// maxViolations is the most violations of a job that the table shows; JSON has all of them.
 const maxViolations = 10
 
-// printProof prints a row for each job, what is broken, and one sentence.
+// printProof prints a row for each job, the violations, and one sentence.
 func printProof(w io.Writer, p *Proof) error {
 	if len(p.Jobs) == 0 {
 		return nil
@@ -49,8 +49,7 @@ func printProof(w io.Writer, p *Proof) error {
 	return err
 }
 
-// printOverdue names what is overdue, with its age and the cause, and what could not
-// be read.
+// printOverdue prints the overdue ticks, with age and cause, and the data that could not be read.
 func printOverdue(w io.Writer, p *Proof) {
 	lines := make([]string, 0, len(p.Overdue))
 	for i := range p.Overdue {
@@ -87,7 +86,7 @@ type reason struct {
 	n    int
 }
 
-// byReason writes counts as "3 overlap, 1 paused".
+// byReason formats counts as "3 overlap, 1 paused".
 func byReason(counts map[string]int, more ...reason) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -108,7 +107,7 @@ func fences(r *verify.Report) string {
 	if n := r.Broken("I2"); n > 0 {
 		return fmt.Sprintf("%d out of order", n)
 	}
-	if r.Begins.IsZero() { // nothing could be read
+	if r.Begins.IsZero() { // no line could be read
 		return "-"
 	}
 	return "in order"
@@ -127,7 +126,7 @@ func printViolations(w io.Writer, r *verify.Report) {
 	}
 }
 
-// sentence is what a person reads first.
+// sentence returns the sentence that sums up the proof.
 func sentence(p *Proof, broken int) string {
 	t := &p.Total
 	switch {

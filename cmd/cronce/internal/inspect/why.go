@@ -20,18 +20,18 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// WhyCommand is the command why.
+// WhyCommand returns the command why.
 func WhyCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "why <job> <time> | <run>",
-		Short: "Say what became of one tick of a job, and why",
-		Long: "Say what became of one tick of a job, or what will, in a sentence, with the lines of the journal that it follows from,\n" +
-			"and the last lines of its output if the store has it; -o json has all of it.\n\n" +
+		Short: "Explain one tick of a job: whether it ran, and why",
+		Long: "Explain one tick of a job in a sentence: its verdict, or the next event. The lines of the journal from which this follows\n" +
+			"are printed too, and the last lines of its output if the store has it; -o json has all of it.\n\n" +
 			"The time is RFC 3339, a local time in the zone of the job's spec (\"2026-11-23 03:00\", or \"03:00\" or \"03:00:20\" for the latest one),\n" +
-			"\"last\" or \"next\", or how long ago (2h: the latest tick by then). Instead of both, the id of a run as logs and cronce runs -o name have it:\n" +
-			"namespace/job@tick, with or without the namespace.\n\n" +
-			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back so far.",
+			"\"last\" or \"next\", or a duration before now (2h: the latest tick by then). Instead of job and time, give the id of a run, as in logs and\n" +
+			"in cronce runs -o name: namespace/job@tick, with or without the namespace.\n\n" +
+			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back far enough.",
 		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json\n  cronce why report@2026-11-23T02:00:00Z",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
@@ -55,7 +55,7 @@ func WhyCommand() *cobra.Command {
 	return cmd
 }
 
-// jobAndTick returns the two parts of the id of a run, or its argument if that is none.
+// jobAndTick returns the two parts of a run id, or its argument if it is not a run id.
 func jobAndTick(id string) []string {
 	job, tick, found := strings.Cut(id, "@")
 	if _, err := time.Parse(time.RFC3339, tick); !found || err != nil {
@@ -84,7 +84,7 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	if err != nil {
 		return exit.Usagef("why: time %w", err)
 	}
-	nodes, _ := s.readNodes(ctx) // which says itself that it is not known
+	nodes, _ := s.readNodes(ctx) // an unknown list reports its error itself
 	answer := ops.Why(why.Question{Tick: tick, Journal: j, State: state, Audit: audit}, nodes)
 	report := whyReport{Answer: answer, Note: note}
 	kept, err := s.Front().Output(ctx, job, tick.UnixMilli())
@@ -98,13 +98,13 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	case why.Overdue:
 		return exit.Printed(exit.Failed, "the tick is overdue")
 	case why.NotKnown:
-		return exit.Printed(exit.NotKnown, "what became of the tick is not known")
+		return exit.Printed(exit.NotKnown, "the verdict of the tick is not known")
 	}
 	return nil
 }
 
-// tickNamed returns the instant that a text means, and what else is to be said of it. The
-// schedule is that of the job; nil: it is not known.
+// tickNamed returns the instant that a text denotes, and a note about it. The schedule belongs to
+// the job; nil: it is not known.
 func tickNamed(text string, s *spec.Schedule, now time.Time) (tick time.Time, note string, err error) {
 	zone := time.UTC
 	if s != nil {
@@ -127,9 +127,8 @@ func tickNamed(text string, s *spec.Schedule, now time.Time) (tick time.Time, no
 	return tick, "", nil
 }
 
-// localTime reads RFC 3339 or a local time. One without a day is the latest that has passed. Of
-// a local time that daylight saving leaves out, or has twice, the note says which instant is
-// meant.
+// localTime parses RFC 3339 or a local time. A local time without a day is the latest one that has
+// passed. If daylight saving skips or repeats the local time, the note names the chosen instant.
 func localTime(text string, zone *time.Location, now time.Time) (at time.Time, note string, err error) {
 	full := text
 	_, minutes := time.Parse("15:04", text)
@@ -157,8 +156,8 @@ func localTime(text string, zone *time.Location, now time.Time) (at time.Time, n
 	return first, note, nil
 }
 
-// bothOf returns the two instants that have the local time of one, or that instant twice if it
-// is the only one. Clocks go back by an hour, or by half of one on Lord Howe Island.
+// bothOf returns the two instants with the local time of at, or at twice if it is the only one.
+// Clocks go back by an hour, or by half an hour on Lord Howe Island.
 func bothOf(at time.Time) (first, second time.Time) {
 	for _, by := range []time.Duration{30 * time.Minute, time.Hour} {
 		if before := at.Add(-by); before.Format(time.DateTime) == at.Format(time.DateTime) {
@@ -176,7 +175,7 @@ type whyReport struct {
 	why.Answer
 	Note          string        `json:"note,omitempty"`
 	Evidence      []journalLine `json:"evidence"`
-	Output        string        `json:"output,omitempty"`         // the end of it, as the store keeps it
+	Output        string        `json:"output,omitempty"`         // the end of the output, if the store keeps it
 	OutputUnknown string        `json:"output_unknown,omitempty"` // why it could not be read
 }
 
@@ -205,7 +204,7 @@ func printWhy(w io.Writer, j *series.Journal, state *series.Series, r whyReport,
 	return nil
 }
 
-// shownLines is how many lines of an output are printed as text.
+// shownLines is the number of lines of an output that are printed as text.
 const shownLines = 20
 
 // printOutput prints the last lines of an output.
@@ -229,7 +228,7 @@ func printOutput(w io.Writer, r *whyReport) {
 	}
 }
 
-// localOf shows the tick in the zone of the spec.
+// localOf formats the tick in the zone of the spec.
 func localOf(a *why.Answer) string {
 	zone, err := time.LoadLocation(a.Zone)
 	if err != nil || zone == time.UTC {

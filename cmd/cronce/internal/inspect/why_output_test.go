@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// The last lines of an output stand below the answer, escaped, and say how many more there are; the
-// JSON has all of it.
+// The last lines of an output are printed below the answer, escaped, with the number of further
+// lines; the JSON has all of it.
 func TestWhyPrintsOutput(t *testing.T) {
 	t.Parallel()
 	long := ""
@@ -50,7 +50,7 @@ func TestWhyPrintsOutput(t *testing.T) {
 	}
 }
 
-// An output that could not be read is no reason to print no answer.
+// If an output cannot be read, the answer is still printed.
 func TestWhyWithoutOutput(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

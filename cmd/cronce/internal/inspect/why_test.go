@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A time is RFC 3339, local in the zone of the spec, how long ago, last or next.
+// A time is RFC 3339, local in the zone of the spec, a duration before now, last or next.
 func TestTickNamed(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")

@@ -16,19 +16,19 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// seriesPrefix begins the key of the series of a lock with --tick. No job has a name with a slash.
+// seriesPrefix begins the key of the series of a lock with --tick. No job has a slash in its name.
 const seriesPrefix = "lock/"
 
 const (
-	mostAhead  = time.Minute                // how far ahead the tick may be that a call waits for
-	askFor     = 30 * time.Second           // how long a store that does not answer is asked again
-	askTime    = 5 * time.Second            // one request
-	askAgain   = time.Second                // the pause before a request is sent again
-	noDeadline = 100 * 365 * 24 * time.Hour // a tick that nobody ran may start at any time
-	mostMissed = 1_000_000                  // ticks that are counted as missed
+	mostAhead  = time.Minute                // how far in the future a tick may be for a call to wait for it
+	askFor     = 30 * time.Second           // how long requests are repeated if the store does not answer
+	askTime    = 5 * time.Second            // the timeout of one request
+	askAgain   = time.Second                // the pause before a request is repeated
+	noDeadline = 100 * 365 * 24 * time.Hour // a tick that no call has claimed may start at any time
+	mostMissed = 1_000_000                  // the most missed ticks that are counted
 )
 
-// A tickStore is the part of a store that a call uses, beside [series.Numbered].
+// A tickStore is the part of a store that a call uses, besides [series.Numbered].
 type tickStore interface {
 	driver.Driver
 	driver.Clocked
@@ -37,9 +37,9 @@ type tickStore interface {
 // A tickCall claims one tick of a series for a command that a crontab starts.
 type tickCall struct {
 	store    tickStore
-	refuses  func(error) bool // whether the store refuses a request, so that asking again is of no use; nil: it never does
+	refuses  func(error) bool // reports whether the store refuses a request, so that a repeat is useless; nil: it never does
 	node     string
-	key      string // of the series
+	key      string // the key of the series
 	schedule *spec.Schedule
 	ttl      time.Duration
 
@@ -48,8 +48,8 @@ type tickCall struct {
 	tick int64
 }
 
-// tickAt returns the tick that a call at now is for: the next one if it is near, since the clock of the
-// caller may be ahead of the store's, else the latest one. 0: there is neither.
+// tickAt returns the tick for a call at now: the next tick if it is near, because the clock of the
+// caller may be ahead of the store's, or else the latest one. It returns 0 if there is neither.
 func tickAt(s *spec.Schedule, now int64) int64 {
 	last, next := s.PrevMilli(now), s.NextMilli(now)
 	near := mostAhead.Milliseconds()
@@ -62,9 +62,10 @@ func tickAt(s *spec.Schedule, now int64) int64 {
 	return last
 }
 
-// claim claims the tick of this call, and waits for it if it is not due yet. The answer has the
-// lease of the run if this call runs it. Its Lease is nil if another call has the tick, or if the tick is not to
-// run. The answer is nil if no tick is due. The error is doubt unless it says that the store refuses.
+// claim claims the tick of this call, and waits for it if it is not due yet. If this call runs the
+// tick, the answer has the lease of the run. Its Lease is nil if another call has the tick, or if
+// the tick must not run. The answer is nil if no tick is due. The error is doubt unless it is a
+// refusal of the store.
 func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 	var locker *lock.Locker
 	err := c.ask(ctx, func(ctx context.Context) (err error) {
@@ -99,11 +100,11 @@ func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 			return a, nil
 		case series.KindEarly:
 			pause = a.Wait
-		case series.KindHeld: // by a run that was granted later than this tick: the tick is not spent because of it
+		case series.KindHeld: // by a run that was granted after this tick: the tick stays undecided
 			pause = askAgain
 		case series.KindGap:
 			q.After, q.Between = a.Mark, c.schedule.Count(a.Mark, c.tick-1, mostMissed)
-		case series.KindOrphan: // granted before and never started: its time is over
+		case series.KindOrphan: // granted earlier and never started: its deadline has passed
 			over := q
 			over.Owner, over.Number, over.After, over.Between, over.From, over.Deadline = claimer.Owner(), a.Number, a.Number-1, 0, a.Fence, 0
 			if _, err := c.send(ctx, claimer, &over); err != nil {
@@ -151,8 +152,8 @@ func (c *tickCall) send(ctx context.Context, claimer *lock.Claimer, q *series.Cl
 	return &a, err
 }
 
-// open registers the series. One that is new to the store begins right before the tick, so that this is its
-// first one.
+// open registers the series. A series that is new to the store begins right before the tick, so
+// that this tick is its first one.
 func (c *tickCall) open(ctx context.Context) error {
 	o := series.OpenRequest{Key: c.key, Node: c.node, Revision: c.revision(), Spec: c.schedule.Text(), Zone: c.schedule.Zone().String(),
 		Policies: policy.Record{Overlap: policy.Skip, Crontab: true}.String()}
@@ -164,7 +165,7 @@ func (c *tickCall) open(ctx context.Context) error {
 
 func (c *tickCall) revision() string { return c.schedule.Revision(time.UnixMilli(c.now)) }
 
-// readClock reads the store's clock: in a cluster the latest one.
+// readClock reads the store's clock, or in a Cluster the latest clock of its masters.
 func (c *tickCall) readClock(ctx context.Context) error {
 	readings, err := c.store.Now(ctx)
 	if err != nil {
@@ -178,10 +179,10 @@ func (c *tickCall) readClock(ctx context.Context) error {
 	return nil
 }
 
-// clock is the store's clock.
+// clock returns the store's clock.
 func (c *tickCall) clock() int64 { return c.now + time.Since(c.read).Milliseconds() }
 
-// ask repeats f while its error is doubt, for a while.
+// ask repeats f while its error is doubt, for up to askFor.
 func (c *tickCall) ask(ctx context.Context, f func(context.Context) error) error {
 	for end := time.Now().Add(askFor); ; {
 		bounded, stop := context.WithTimeout(ctx, askTime)

@@ -28,7 +28,7 @@ func schedule(t *testing.T, text string) *spec.Schedule {
 	return s
 }
 
-// A call is for the next tick if that is near, else for the latest one.
+// A call is for the next tick if that is near, or else for the latest one.
 func TestTickAt(t *testing.T) {
 	for _, c := range []struct{ spec, now, want string }{
 		{"0 3 * * *", "2026-01-05T03:00:00Z", "2026-01-05T03:00:00Z"},
@@ -58,7 +58,7 @@ func TestTickAt(t *testing.T) {
 	}
 }
 
-// A crowd is machines with one line in their crontabs.
+// A crowd is a set of machines with the same line in their crontabs.
 type crowd struct {
 	t     *testing.T
 	store tickStore
@@ -73,7 +73,7 @@ func newCrowd(t *testing.T, text string) *crowd {
 	return &crowd{t: t, store: memlock.New(memlock.Options{}), spec: schedule(t, text)}
 }
 
-// call is one call of the line, whose command takes some time.
+// call makes one call of the line, whose command takes some time.
 func (m *crowd) call(takes time.Duration) {
 	m.mu.Lock()
 	c := tickCall{store: m.store, node: "m", key: seriesPrefix + "k", schedule: m.spec, ttl: 10 * time.Second}
@@ -118,7 +118,7 @@ func (m *crowd) want(ticks ...string) {
 	}
 }
 
-// judged returns the report of the proof.
+// judged returns the journal and the report of its proof.
 func (m *crowd) judged() (series.Journal, verify.Report) {
 	front := series.FrontOf(m.store)
 	j, err := front.Journal(m.t.Context(), seriesPrefix+"k", 0)
@@ -133,7 +133,8 @@ func (m *crowd) judged() (series.Journal, verify.Report) {
 	return j, r
 }
 
-// Three machines whose clocks are up to 20 seconds apart run each minute once, the first one too.
+// Three machines whose clocks are up to 20 seconds apart run each minute once, including the first
+// one.
 func TestOncePerTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newCrowd(t, "* * * * *")
@@ -153,7 +154,8 @@ func TestOncePerTick(t *testing.T) {
 	})
 }
 
-// The first call of all is late, and nobody calls for two ticks: they are missed, and nothing is overdue.
+// The first call of all is late, and no machine calls for two ticks: they are missed, and no tick
+// is overdue.
 func TestTicksNobodyAsksFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newCrowd(t, "* * * * *")
@@ -169,8 +171,8 @@ func TestTicksNobodyAsksFor(t *testing.T) {
 	})
 }
 
-// While a run is alive the next tick is skipped, which one call is answered. A tick that was due before
-// the run was granted is not: it runs afterwards.
+// While a run is alive the next tick is skipped, and one call gets this answer. A tick that was due
+// before the run was granted is not skipped: it runs afterwards.
 func TestTickWhileARunIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newCrowd(t, "* * * * *")
@@ -192,7 +194,7 @@ func TestTickWhileARunIsAlive(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Minute + 25*time.Second)
 		m.mu.Lock()
-		m.spec = schedule(t, "15 * * * * *") // of a machine whose crontab was changed first
+		m.spec = schedule(t, "15 * * * * *") // on a machine whose crontab was changed first
 		m.mu.Unlock()
 		m.call(0)
 		wg.Wait()
@@ -203,7 +205,8 @@ func TestTickWhileARunIsAlive(t *testing.T) {
 	})
 }
 
-// A run that never started is run by another call for its tick, and is settled by one for a later tick.
+// A run that never started is run by another call for its tick, or settled by a call for a later
+// tick.
 func TestTickThatNeverStarted(t *testing.T) {
 	unstarted := func(m *crowd) {
 		m.t.Helper()
@@ -239,7 +242,8 @@ type silent struct {
 
 func (s silent) Now(context.Context) ([]driver.ClockReading, error) { return nil, s.err }
 
-// A store that does not answer is asked again for a while, one that refuses is not.
+// Requests to a store that does not answer are repeated for a while; requests that it refuses are
+// not.
 func TestTickInDoubt(t *testing.T) {
 	broken, refused := errors.New("no answer"), errors.New("refused")
 	for err, want := range map[error]time.Duration{broken: askFor, refused: 0, lock.ErrUnsupported: 0} {

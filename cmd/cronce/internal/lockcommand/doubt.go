@@ -14,8 +14,8 @@ import (
 const (
 	probeEvery   = 2 * time.Second // interval at which a waiting process probes the store
 	probeTimeout = time.Second
-	printTimeout = time.Second // how long the last reason is waited for
-	reasons      = 16          // how many wait for a pipe that is not read
+	printTimeout = time.Second // the longest wait for the last reason to be printed
+	reasons      = 16          // the number of reasons that wait for a pipe that is not read
 )
 
 // reportDoubt prints the reason each time the store stops answering while the command waits for a

@@ -15,12 +15,12 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// forceFlags need --force-unlock.
+// forceFlags require --force-unlock.
 var forceFlags = []string{"reason", "who", "fence"}
 
 // forceLock frees a lock that others hold, and prints the record in the store. It takes the lock
 // from the owner with the fence in f, or from the present owners. A request that arrives late does
-// not free a later owner.
+// not free the lock of a later owner.
 func (s lockStore) forceLock(ctx context.Context, w io.Writer, f driver.ForceRequest, output string) error {
 	locker := lock.New(s.Driver, "")
 	if f.To == 0 {
@@ -50,7 +50,7 @@ func latestFence(holders []driver.Holder) (latest int64) {
 	return latest
 }
 
-// notForced returns the error of a lock that was not freed by force.
+// notForced returns the error for a lock that was not freed by force.
 func (s lockStore) notForced(err error, f *driver.ForceRequest) error {
 	switch {
 	case errors.Is(err, driver.ErrFree) && f.From > 0:
@@ -70,8 +70,8 @@ type forcedReport struct {
 	At         string              `json:"at,omitempty"` // RFC 3339 in UTC, on the store's clock
 	By         string              `json:"by,omitempty"`
 	Reason     string              `json:"reason,omitempty"`
-	Holders    int                 `json:"holders"` // how many held the lock
-	Owners     []forcedOwnerReport `json:"owners"`  // the first of them
+	Holders    int                 `json:"holders"` // number of holders
+	Owners     []forcedOwnerReport `json:"owners"`  // the first holders
 	Unreadable string              `json:"unreadable,omitempty"`
 }
 
@@ -92,7 +92,7 @@ func forcedReportOf(f *driver.ForceRecord) forcedReport {
 	return r
 }
 
-// showForced prints forced unlocks, a row for each owner.
+// showForced prints forced unlocks, with a row for each owner.
 func showForced(w io.Writer, all []driver.ForceRecord) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FREED BY FORCE\tBY\tFROM\tFENCE\tNOTE\tREASON")

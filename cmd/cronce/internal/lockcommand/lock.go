@@ -1,5 +1,5 @@
-// Package lockcommand has the command lock: run a command while holding a lock, show the holders of a
-// lock, and free one by force.
+// Package lockcommand has the command lock: run a command while holding a lock, show the holders of
+// a lock, and free a lock by force.
 package lockcommand
 
 import (
@@ -35,13 +35,13 @@ type lockFlags struct {
 	wait, ttl, grace  time.Duration
 	hold, oncePer     time.Duration
 	tick, zone        string
-	schedule          *spec.Schedule // of tick or oncePer
+	schedule          *spec.Schedule // the schedule of tick or oncePer
 	output, note      string
-	reason, who       string // of a forced unlock
-	fence             int64  // fence of the one lease to be freed
+	reason, who       string // for a forced unlock
+	fence             int64  // the fence of the one lease to free
 }
 
-// limit returns how many may hold the lock at once.
+// limit returns the number of holders that the lock may have at once.
 func (f *lockFlags) limit() int {
 	if f.shared {
 		return lock.NoLimit
@@ -55,35 +55,36 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock KEY [flags] -- command [argument ...]",
 		Short: "Run a command while holding a lock",
-		Long: "Run a command while holding a lock, on whatever machine, once at a time; with --permits so many at\n" +
-			"a time. With --shared any number run beside each other, but never beside one without.\n\n" +
-			"The lock is renewed until the command ends. When it is lost, or cronce is asked to stop, the command\n" +
-			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. What the\n" +
-			"command started beside itself, as a shell does for a | b, gets neither and runs on without the lock;\n" +
-			"GNU's timeout passes SIGTERM on to all of it, and with -k SIGKILL: see the example with a pipe.\n" +
-			config.FenceEnv + " in the command's environment is the fence of the lock: greater than that of every\n" +
-			"earlier holder. What cronce reads secrets from (CRONCE_REDIS_PASSWORD, CRONCE_STORE_PASSWORD, a CRONCE_REDIS_URL with\n" +
-			"a password, the variables that the configuration names, and all of CRONCE_ that it does not know) is not\n" +
-			"in it, unless --with-secrets is given.\n\n" +
-			"--hold keeps the lock for so long at least, also if the command ends before: another machine whose clock is behind\n" +
-			"is refused that long.\n\n" +
-			"With --tick SPEC, or --once-per DURATION, the command runs once for each tick over all machines whose crontabs have\n" +
-			"the same line, whatever their clocks: a call claims the tick, by the store's clock, and the others do nothing, print\n" +
-			"nothing and exit with 0. A call that is early, by a minute or half the time between two ticks at most, waits for the tick.\n" +
-			"A call that is late runs the latest tick if no machine has. While the run of an earlier tick is alive the tick is skipped, which one\n" +
-			"call prints. The fields of the spec are in UTC: give --zone the zone of the crontab. A tick that no crontab asks for is not\n" +
-			"overdue. The store keeps the runs under the name lock/KEY: cronce runs, why, journal and verify show them.\n" +
+		Long: "Run a command while holding a lock, once at a time across all machines; with --permits, up to that many at\n" +
+			"a time. With --shared, any number of commands run at the same time, but never together with one without.\n\n" +
+			"The lock is renewed until the command ends. When it is lost, or cronce gets a signal to stop, the command\n" +
+			"gets SIGTERM, and SIGKILL when --grace has passed; on Linux also if cronce itself is killed. Processes\n" +
+			"that the command started, as a shell does for a | b, get neither signal and continue without the lock.\n" +
+			"GNU's timeout passes SIGTERM, and with -k SIGKILL, on to all of them: see the example with a pipe.\n" +
+			config.FenceEnv + " in the command's environment is the fence of the lock: greater than the fence of every\n" +
+			"earlier holder. The variables from which cronce reads secrets (CRONCE_REDIS_PASSWORD, CRONCE_STORE_PASSWORD, a\n" +
+			"CRONCE_REDIS_URL with a password, the variables that the configuration names, and all unknown CRONCE_ variables)\n" +
+			"are removed from it, unless --with-secrets is given.\n\n" +
+			"--hold keeps the lock for at least this long, even if the command ends earlier, so that another machine whose\n" +
+			"clock is behind is refused for this long.\n\n" +
+			"With --tick SPEC, or --once-per DURATION, the command runs once for each tick, on one of the machines whose crontabs\n" +
+			"have the same line, regardless of their clocks. One call claims the tick, by the store's clock; the others do nothing,\n" +
+			"print nothing and exit with 0. A call that is early, by at most a minute or half the time between two ticks, waits for\n" +
+			"the tick. A call that is late runs the latest tick if no machine has. While the run of an earlier tick is alive the tick\n" +
+			"is skipped, and one call prints this. The fields of the spec are in UTC: set --zone to the zone of the crontab. A tick\n" +
+			"that no crontab claims is not overdue. The store keeps the runs under the name lock/KEY: cronce runs, why, journal and\n" +
+			"verify show them. " +
 			config.TickEnv + " in the command's environment is the tick.\n\n" +
-			"Exit code: that of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
-			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, that of --conflict-exit-code (3) if\n" +
-			"another held it for too long, 3 if the store is not fit for locks (cronce doctor says why), 4 if it did\n" +
-			"not say which owner holds it. With --show no command runs: it prints the owners of the lock, and forced unlocks.\n\n" +
-			"With --force-unlock --reason TEXT no command runs either: it reads which owners hold the lock, and takes it\n" +
-			"from these; with --fence from the one with that fence, which --show prints. An owner that is granted the\n" +
-			"lock meanwhile keeps it, also if the request arrives late. It is for a holder that is gone, or stuck: one\n" +
-			"that lives works on until its next renewal, up to a third of its TTL later, beside the next holder. The\n" +
-			"store keeps the operator, the time and the reason for 90 days. Exit code: 0 it is done, 2 wrong usage, 3 no owner held\n" +
-			"it, or the user may not, 4 the store did not say: ask with --show.",
+			"Exit code: the code of the command, 128 + n if signal n ended it, 127 if there is no such command and 126\n" +
+			"if it cannot be run; 1 if the lock was lost, 2 for wrong usage, the code of --conflict-exit-code (3) if\n" +
+			"another owner held it for too long, 3 if the store is not fit for locks (see cronce doctor), 4 if the owner\n" +
+			"is not known. With --show no command runs: it prints the owners of the lock, and forced unlocks.\n\n" +
+			"With --force-unlock --reason TEXT no command runs either: it reads the owners of the lock, and takes the lock\n" +
+			"from them; with --fence only from the one with that fence, which --show prints. An owner that is granted the\n" +
+			"lock meanwhile keeps it, even if the request arrives late. Use it for a holder that is gone or stuck: a live\n" +
+			"holder continues until its next renewal, up to a third of its TTL later, at the same time as the next holder. The\n" +
+			"store keeps the operator, the time and the reason for 90 days. Exit code: 0 done, 2 wrong usage, 3 no owner held\n" +
+			"the lock, or the user has no right to do this, 4 the result is not known: check it with --show.",
 		Example: "  cronce lock backup -- pg_dump shop\n" +
 			"  cronce lock backup -- timeout -k 1 0 sh -c 'pg_dump shop | gzip > shop.gz'\n" +
 			"  cronce lock deploy/shop --try --note \"alice: release 4.2\" -- ./deploy.sh\n" +
@@ -112,28 +113,28 @@ func Command() *cobra.Command {
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVarP(&f.try, "try", "n", false, "do not wait if another holds the lock")
-	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock beside others that share it")
-	cmd.Flags().IntVar(&f.permits, "permits", 1, "how many may hold the lock at once; the smallest number of all holders counts")
-	cmd.Flags().BoolVar(&f.show, "show", false, "print the holders of the lock and how many processes wait for it, and run nothing")
-	cmd.Flags().BoolVar(&f.force, "force-unlock", false, "take the lock from all that hold it now, and run nothing")
-	cmd.Flags().StringVar(&f.reason, "reason", "", "why the lock is freed by force: up to 200 bytes, which --show prints")
-	cmd.Flags().StringVar(&f.who, "who", "", "the person who frees it by force (default: the user of this machine)")
-	cmd.Flags().Int64Var(&f.fence, "fence", 0, "free by force only what was granted with this fence (default: all that hold the lock now)")
+	cmd.Flags().BoolVarP(&f.shared, "shared", "s", false, "hold the lock together with others that share it")
+	cmd.Flags().IntVar(&f.permits, "permits", 1, "the number of holders at the same time; the smallest number of all holders applies")
+	cmd.Flags().BoolVar(&f.show, "show", false, "print the holders of the lock and the number of processes that wait for it, and run nothing")
+	cmd.Flags().BoolVar(&f.force, "force-unlock", false, "take the lock from all current holders, and run nothing")
+	cmd.Flags().StringVar(&f.reason, "reason", "", "reason for the forced unlock: up to 200 bytes, which --show prints")
+	cmd.Flags().StringVar(&f.who, "who", "", "name of the person who forces the unlock (default: the user of this machine)")
+	cmd.Flags().Int64Var(&f.fence, "fence", 0, "free by force only the holder with this fence (default: all current holders)")
 	command.OutputFlag(cmd, &f.output)
-	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: for ever")
-	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exit.Refused, "the exit code if another held the lock for too long, with --try or --wait")
+	cmd.Flags().DurationVarP(&f.wait, "wait", "w", 0, "how long to wait for the lock; 0: forever")
+	cmd.Flags().IntVarP(&f.conflict, "conflict-exit-code", "E", exit.Refused, "the exit code if another owner held the lock for too long, with --try or --wait")
 	cmd.Flags().DurationVar(&f.ttl, "ttl", lock.DefaultTTL, "how long the lock outlives a cronce that died")
-	cmd.Flags().StringVar(&f.note, "note", "", "what --show prints of the lock beside its owner, such as a purpose or a person; up to 64 bytes")
-	cmd.Flags().BoolVar(&f.secrets, "with-secrets", false, "leave the variables with cronce's secrets in the command's environment, as a command that runs cronce needs them")
+	cmd.Flags().StringVar(&f.note, "note", "", "text that --show prints next to the owner, such as a purpose or a person; up to 64 bytes")
+	cmd.Flags().BoolVar(&f.secrets, "with-secrets", false, "keep the variables with cronce's secrets in the command's environment, for a command that runs cronce")
 	cmd.Flags().StringVar(&f.tick, "tick", "", "run the command once for each tick of this spec, over all machines that call it")
-	cmd.Flags().DurationVar(&f.oncePer, "once-per", 0, "as --tick '@every DURATION': the ticks are counted from 1970-01-01T00:00:00Z")
+	cmd.Flags().DurationVar(&f.oncePer, "once-per", 0, "like --tick '@every DURATION': the ticks are counted from 1970-01-01T00:00:00Z")
 	cmd.Flags().StringVar(&f.zone, "zone", "", "the zone of the fields of --tick (default: UTC)")
-	cmd.Flags().DurationVar(&f.hold, "hold", 0, "how long to keep the lock at least, up to 24h")
+	cmd.Flags().DurationVar(&f.hold, "hold", 0, "the least time to keep the lock, up to 24h")
 	cmd.Flags().DurationVar(&f.grace, "grace", 2*time.Second, "how long after SIGTERM the command gets SIGKILL")
 	return cmd
 }
 
-// runFlags need a command to run.
+// runFlags require a command to run.
 var runFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "ttl", "grace", "with-secrets", "note", "tick", "once-per", "zone", "hold"}
 
 func (f *lockFlags) check(cmd *cobra.Command, args []string) error {
@@ -188,7 +189,7 @@ func (f *lockFlags) forcing(key string) driver.ForceRequest {
 	return driver.ForceRequest{Key: key, By: command.Caller(f.who), Reason: f.reason, From: f.fence, To: f.fence}
 }
 
-// notRun returns the error of a command that could not be run, with the exit code of shells.
+// notRun returns the error for a command that could not be run, with the exit code of shells.
 func notRun(err error) error {
 	code := exit.NotExecutable
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
@@ -246,14 +247,15 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 	return err
 }
 
-// mostHold is the longest --hold.
+// mostHold is the upper bound of --hold.
 const mostHold = 24 * time.Hour
 
-// releaseTimeout bounds the release; the lock's TTL ends it otherwise.
+// releaseTimeout bounds the release; otherwise the lock ends with its TTL.
 const releaseTimeout = 5 * time.Second
 
-// lease acquires the lock, or returns why it cannot. The wait has a bound that begins after the
-// check of the store, so that connecting does not count. The lease's context ends with ctx.
+// lease acquires the lock, or returns the reason why it cannot. The bound of the wait begins after
+// the check of the store, so that the time to connect does not count. The lease's context ends with
+// ctx.
 func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Lease, error) {
 	if err := s.fitForLocks(ctx); err != nil {
 		return nil, err
@@ -270,14 +272,14 @@ func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Le
 		acquire = locker.TryAcquire
 	}
 	lease, err := acquire(wait, key, lock.Options{TTL: f.ttl, Limit: f.limit(), Context: ctx, Note: f.note})
-	if err != nil { // a lease that may have been granted is released before the process ends
+	if err != nil { // releases a lease that may have been granted, before the process ends
 		undone, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer stop()
 		_ = locker.Wait(undone)
 	}
 	if held, ok := errors.AsType[*lock.HeldError](err); ok {
 		if ctx.Err() != nil {
-			return nil, held // it was asked to stop while it waited
+			return nil, held // the command was stopped while it waited
 		}
 		return nil, exit.With(f.conflict, held)
 	}
@@ -290,9 +292,9 @@ func (s lockStore) lease(ctx context.Context, key string, f lockFlags) (*lock.Le
 // fitTime bounds the check of a store.
 const fitTime = 3 * time.Second
 
-// fitForLocks refuses a store that cannot keep locks. It does not refuse a store that does not
+// fitForLocks returns an error for a store that cannot keep locks. It ignores a store that does not
 // answer, because the wait for the lock covers that. Unlike lock.Open it does not record the layout
-// of the namespace, since this command uses no series.
+// of the namespace, because this command uses no series.
 func (s lockStore) fitForLocks(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, fitTime)
 	defer stop()
@@ -302,7 +304,7 @@ func (s lockStore) fitForLocks(ctx context.Context) error {
 	return nil
 }
 
-// check asks the store for its faults.
+// check requests the faults of the store.
 func (s lockStore) check(ctx context.Context) error {
 	if s.Client != nil {
 		_, err := redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config))
@@ -332,13 +334,13 @@ func execute(lease *lock.Lease, argv, environ []string, grace time.Duration, s s
 	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		code = 128 + int(status.Signal())
 	}
-	if code == exit.Fine { // it ended with code 0 after the request to stop
+	if code == exit.Fine { // the command ended with code 0 after the request to stop
 		return nil
 	}
 	return exit.Printed(code, fmt.Sprintf("the command ended with %d", code))
 }
 
-// streams are what a command reads and writes.
+// streams are the input and the outputs of a command.
 type streams interface {
 	InOrStdin() io.Reader
 	OutOrStdout() io.Writer

@@ -27,7 +27,7 @@ func lockNode() string {
 	return node
 }
 
-// A Report is the JSON of a lock.
+// A Report describes a lock in JSON.
 type Report struct {
 	Key     string         `json:"key"`
 	Holders []holderReport `json:"holders"` // the earliest grant first
@@ -39,7 +39,7 @@ type holderReport struct {
 	Owner  string `json:"owner"`
 	Fence  int64  `json:"fence"` // 0: the lock is reserved for this owner
 	LeftMs int64  `json:"left_ms"`
-	Limit  *int   `json:"limit"` // bound for holders at the same time; null: none
+	Limit  *int   `json:"limit"` // the most holders at the same time; null: no bound
 	Note   string `json:"note,omitempty"`
 }
 

@@ -17,10 +17,10 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// heldFlags are of a lock that is held once at a time, without ticks.
+// heldFlags require a lock without ticks that is held.
 var heldFlags = []string{"try", "wait", "conflict-exit-code", "shared", "permits", "note", "hold"}
 
-// checkTicks refuses flags that contradict --tick and --once-per, and reads the schedule.
+// checkTicks refuses flags that contradict --tick and --once-per, and parses the schedule.
 func (f *lockFlags) checkTicks(cmd *cobra.Command, key string) error {
 	changed := cmd.Flags().Changed
 	switch {
@@ -53,7 +53,8 @@ func (f *lockFlags) checkTicks(cmd *cobra.Command, key string) error {
 	return exit.Usage(driver.CheckKey(seriesPrefix + key))
 }
 
-// runTick runs the command if this call gets the tick. If another call has it, nothing is printed.
+// runTick runs the command if this call gets the tick. If another call has it, runTick prints
+// nothing.
 func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, argv, environ []string, f lockFlags) error {
 	c := tickCall{store: s.Driver, refuses: s.refuses, node: lockNode(), key: seriesPrefix + key, schedule: f.schedule, ttl: f.ttl}
 	a, err := c.claim(ctx)
@@ -68,7 +69,7 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 		return s.Failed(fmt.Errorf("lock %q: %w", key, err))
 	case a == nil:
 		return nil
-	case a.Kind == series.KindSkipped: // one call of all gets this answer
+	case a.Kind == series.KindSkipped: // only one of the calls gets this answer
 		fmt.Fprintf(cmd.ErrOrStderr(), "cronce: lock %q: the tick of %s is skipped: an earlier run is still alive\n", key, stamp(c.tick))
 		return nil
 	case a.Lease == nil:
@@ -99,12 +100,12 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 	return err
 }
 
-// refuses reports whether the store refuses a request: asking again is of no use.
+// refuses reports whether the store refuses a request, so that a repeat is useless.
 func (s lockStore) refuses(err error) bool {
 	return exit.RefusedByStore(err) || s.Driver.Refuses(err)
 }
 
-// end ends a run, and waits for the store's answer. While there is none it asks again.
+// end ends a run, and repeats the request until the store has answered.
 func end(front series.Front, lease *lock.Lease, e series.EndRequest) error {
 	run, first := lease.End()
 	if !first {
@@ -119,7 +120,7 @@ func end(front series.Front, lease *lock.Lease, e series.EndRequest) error {
 			return nil
 		case a.Err == nil && !again:
 			return lock.ErrLost
-		case a.Err == nil: // the request before may have settled it
+		case a.Err == nil: // the previous request may have settled it
 			return errors.New("the run was settled, by this end or before it")
 		case wait.Sleep(ctx, askAgain) != nil:
 			return a.Err
@@ -127,7 +128,7 @@ func end(front series.Front, lease *lock.Lease, e series.EndRequest) error {
 	}
 }
 
-// hold keeps a lock until an instant, unless its lease ends before.
+// hold keeps a lock until an instant, unless its lease ends earlier.
 func hold(lease *lock.Lease, until time.Time) {
 	_ = wait.Sleep(lease.Context(), time.Until(until))
 }

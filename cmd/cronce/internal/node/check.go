@@ -22,7 +22,8 @@ import (
 )
 
 // DryRun finds all faults of the jobs without reading secrets and without connecting. The settings
-// have the jobs that are enabled. The remarks are those of Node.Remarks, and one for each job that is not.
+// have the enabled jobs. The remarks are the result of Node.Remarks, and one remark for each
+// disabled job.
 func DryRun(c *config.Config) (settings scheduler.Config, remarks []string, err error) {
 	return dryRun(c, false)
 }
@@ -143,8 +144,8 @@ func printRemarks(w io.Writer, settings scheduler.Config, remarks []string, now 
 // LoadConfig reads the configuration of a node and checks its jobs as well.
 func LoadConfig(cmd *cobra.Command) (*config.Config, error) { return Flags{}.load(cmd) }
 
-// load is LoadConfig for a node with flags. A misspelt variable may be the cause of a fault, so it
-// prints those. A node that starts logs them instead, like all warnings.
+// load is LoadConfig for a node with flags. It also prints misspelt variables, because one may be the
+// cause of a fault. A node that starts logs them instead, like all warnings.
 func (f Flags) load(cmd *cobra.Command) (*config.Config, error) {
 	c, err := f.read(cmd, nil)
 	if c != nil {

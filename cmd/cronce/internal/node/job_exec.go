@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	leastExecLease   = 3 * time.Second // below it too little of a lease is left to end processes in
+	leastExecLease   = 3 * time.Second // a shorter lease leaves too little time to end processes
 	defaultExecLease = 5 * time.Second // or the interval, if that is longer
 )
 
@@ -48,8 +48,8 @@ func execKind(c *config.Config, at string, j *config.Job, p resources) (schedule
 	return job, nil
 }
 
-// oftener reports whether a spec has ticks that are closer together than d. A spec with a fault has
-// none: the scheduler reports it.
+// oftener reports whether a spec has ticks that are closer together than d. It returns false for an
+// invalid spec, which the scheduler reports.
 func oftener(text string, c *config.Config, d time.Duration) bool {
 	zone, _ := config.ParseZone(c.Zone)
 	s, err := spec.Parse(text, zone)
@@ -95,7 +95,7 @@ func execCommand(c *config.Config, at string, e *config.Exec, p resources) (jobe
 		command.Env, command.Secrets = append(command.Env, name+"="+value), append(command.Secrets, secrets...)
 	}
 	if p.dry {
-		return command, nil // what follows may be secret
+		return command, nil // the remaining settings may be secret
 	}
 	from, secrets, err := c.ExecEnv(at, e)
 	command.Env, command.Secrets = append(command.Env, from...), append(command.Secrets, secrets...)
@@ -122,8 +122,8 @@ func execFaults(c *config.Config, at string, err error) error {
 	return errors.Join(errs...)
 }
 
-// missingPrograms returns a remark for each job whose program is not on this machine. It may be on
-// the machines of the nodes.
+// missingPrograms returns a remark for each job whose program is not on this machine. The machines
+// of the nodes may have it.
 func missingPrograms(c *config.Config) (remarks []string) {
 	jobs := c.Jobs
 	for i := range jobs {
@@ -132,7 +132,7 @@ func missingPrograms(c *config.Config) (remarks []string) {
 		}
 		command, err := execCommand(c, fmt.Sprintf("jobs[%d].exec", i), jobs[i].Exec, resources{dry: true})
 		if err != nil {
-			continue // it is reported as a fault
+			continue // already reported as a fault
 		}
 		if _, err := command.Find(); err != nil {
 			remarks = append(remarks, fmt.Sprintf("%s: %v: a node without it does not start", jobs[i].Name, err))

@@ -34,7 +34,7 @@ func httpKind(c *config.Config, at string, j *config.Job, p resources) (schedule
 	return job, notAgain(c, strings.TrimSuffix(at, ".http"), j)
 }
 
-// notAgain refuses policies that send a request again that may have been received.
+// notAgain refuses policies that repeat a request that the server may have received.
 func notAgain(c *config.Config, at string, j *config.Job) error {
 	const text = "is rerun, must be lost: another node would send a request again that the server may have received. With http.idempotent: true it may"
 	var errs []error
@@ -56,7 +56,7 @@ func httpRequest(c *config.Config, at string, h *config.Call, p resources) (jobh
 	if err := errors.Join(err1, err2); err != nil {
 		return request, err
 	}
-	if p.dry && config.HasVariable(h.URL) { // it may begin with one
+	if p.dry && config.HasVariable(h.URL) { // the URL may begin with a variable
 		url = "https://example.com"
 	}
 	request.URL, request.Headers, request.Secrets = url, plain, slices.Concat(secrets, values)

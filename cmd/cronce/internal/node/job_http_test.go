@@ -15,7 +15,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A job of a file sends its request with the secrets that its files have at the time of the request.
+// A job of a file sends its request with the secrets that its files contain at the time of the
+// request.
 func TestHTTPJob(t *testing.T) {
 	var got, body string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +70,7 @@ jobs:
 	}
 }
 
-// A variable is masked in an answer also if it is a part of a header, or of the URL.
+// A variable is masked in a response even if it is only a part of a header, or of the URL.
 func TestHTTPVariablesAreMasked(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(403)
@@ -91,7 +92,7 @@ func TestHTTPVariablesAreMasked(t *testing.T) {
 	}
 }
 
-// What only a node that starts can find has its place, too, and repeats no secret.
+// A fault that only a node that starts can find has its place, too, and repeats no secret.
 func TestHTTPSecrets(t *testing.T) {
 	for setting, want := range map[string]string{
 		"headers: {Authorization: '${TOKEN}'}":                          "c.yaml:2:63: jobs[0].http.headers.Authorization: names the variable TOKEN, which is not set",

@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// sleepKind makes a job that only waits, to try policies with.
+// sleepKind makes a job that only waits, for trying out policies.
 func sleepKind(c *config.Config, at string, j *config.Job, _ resources) (scheduler.Job, error) {
 	var pause time.Duration
 	if j.Sleep != nil {

@@ -31,14 +31,14 @@ type resources struct {
 // A kind makes a job from its settings, with policies that suit it.
 type kind func(c *config.Config, at string, j *config.Job, p resources) (scheduler.Job, error)
 
-// kinds are all kinds of jobs that this binary can run.
+// kinds has all kinds of jobs that this binary can run.
 var kinds = map[string]kind{
 	"exec": execKind, "http": httpKind, "sleep": sleepKind,
 }
 
 // schedulerConfig returns the configuration of the scheduler. Its error joins the faults of the
-// jobs' kinds and settings. A job with a fault keeps its place, so that indexes in paths stay the
-// same.
+// jobs' kinds and settings. A job with a fault keeps its place in the list, so that indexes in
+// paths stay valid.
 func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	t := &c.Scheduler
 	zone, _ := config.ParseZone(c.Zone) // config.faults has refused an unknown zone
@@ -61,11 +61,11 @@ func schedulerConfig(c *config.Config, p resources) (scheduler.Config, error) {
 	return out, errors.Join(errs...)
 }
 
-// at is the path of a job in the file.
+// at returns the path of a job in the file.
 func at(i int) string { return fmt.Sprintf("jobs[%d]", i) }
 
-// disabled returns the names of the jobs of which nodes with this file run nothing. The jobs are those
-// of schedulerConfig.
+// disabled returns the names of the jobs that nodes with this file do not run at all. The jobs are
+// the result of schedulerConfig.
 func disabled(c *config.Config, jobs []scheduler.Job) (names []string) {
 	for i := range c.Jobs {
 		if c.Jobs[i].Off() {
@@ -108,7 +108,7 @@ func foreignSettings(c *config.Config, at string, j *config.Job) error {
 	return errors.Join(errs...)
 }
 
-// setPolicies overrides the policies of the kind by those of the file.
+// setPolicies overrides the policies of the kind with those in the file.
 func setPolicies(job *scheduler.Job, j *config.Job) {
 	job.Name = cmp.Or(j.Name, job.Name)
 	replace(&job.Overlap, j.Overlap)
@@ -135,5 +135,5 @@ func replace[T, F ~uint8 | ~int | ~int64](value *T, from *F) {
 	}
 }
 
-// idle stands in for the function of a job that has a fault.
+// idle replaces the function of a job that has a fault.
 func idle(context.Context, *scheduler.Run) error { return nil }

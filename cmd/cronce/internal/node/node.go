@@ -21,8 +21,8 @@ import (
 	"github.com/cronce/cronce/scheduler/metrics"
 )
 
-// Flags are the flags of the command node beside the settings of the file. The zero value is a
-// plain node.
+// Flags are the flags of the command node besides the settings of the file. The zero value is for a
+// node without flags.
 type Flags struct {
 	check       bool
 	clockOffset time.Duration
@@ -30,7 +30,7 @@ type Flags struct {
 	again       *again // nil: the configuration is read once
 }
 
-// Command is the command node.
+// Command returns the command node.
 func Command() *cobra.Command {
 	var f Flags
 	cmd := &cobra.Command{
@@ -38,20 +38,20 @@ func Command() *cobra.Command {
 		Short: "Run a node: start N of them, and each tick runs on one",
 		Long: "Run a node of the cluster until SIGTERM or SIGINT, then drain: running jobs have\n" +
 			"scheduler.grace to end. A second signal ends the process at once.\n\n" +
-			"SIGHUP, or a change of the configuration's files, lets the node take over the jobs that were added,\n" +
-			"changed or removed; other settings need a restart. A file with a fault changes nothing. SIGHUP\n" +
+			"On SIGHUP, or when the configuration's files change, the node applies added, changed and removed\n" +
+			"jobs; other settings need a restart. A file with a fault changes nothing. SIGHUP\n" +
 			"drains a node whose standard input is a terminal, or whose configuration is a pipe. Under nohup it\n" +
 			"does nothing.\n\n" +
-			"Flags win over the environment, the environment over the file. Secrets come from\n" +
+			"Flags override the environment, and the environment overrides the file. Secrets come from\n" +
 			"$" + config.PasswordEnv + ", or from the variables and files that the file names; --check\n" +
-			"reads neither them nor certificates, so it does not check whether they are right.",
+			"reads neither secrets nor certificates, so it does not check them.",
 		Example: "  cronce node --config config.yaml\n  cronce node --config config.yaml --check",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	command.ConfigFlags(cmd, config.NodeOverrides)
 	cmd.Flags().BoolVar(&f.check, "check", false, "check the configuration and print the next ticks, without connecting")
-	cmd.Flags().DurationVar(&f.clockOffset, "clock-offset", 0, "for tests: shift what this node believes the time to be; changes nothing but a warning")
+	cmd.Flags().DurationVar(&f.clockOffset, "clock-offset", 0, "for tests: shift the time that this node reads from its machine; changes only a warning")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "run the jobs of the demo, and drain when standard input ends")
 	_ = cmd.Flags().MarkHidden("demo") // only for demo, whose nodes end with it
 	return cmd

@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/cmd/internal/config"
 )
 
-// A secret that would be sent to another machine without TLS is warned of, an error
-// in strict mode, and fine where the configuration says so.
+// A secret that would be sent to another machine without TLS causes a warning, an error in strict
+// mode, and nothing if the configuration allows it.
 func TestPlaintext(t *testing.T) {
 	redisAt := func(url string) func(c *config.Config) error {
 		return func(c *config.Config) error {
@@ -28,7 +28,7 @@ func TestPlaintext(t *testing.T) {
 	t.Setenv(config.PasswordEnv, "hunter2")
 	for name, c := range map[string]struct {
 		do   func(c *config.Config) error
-		warn string // the path; empty: nothing is wrong
+		warn string // the path; empty: no warning
 	}{
 		"redis":      {redisAt("redis://h"), "redis.tls"},
 		"rediss":     {redisAt("rediss://h"), ""},

@@ -25,11 +25,11 @@ import (
 
 const (
 	pollEvery = 2 * time.Second
-	quietTime = 250 * time.Millisecond // for which changed files must stay as they are
+	quietTime = 250 * time.Millisecond // how long changed files must stay the same before they are read
 )
 
-// again says how a node reads its configuration again: when hangUp has a signal, and when a file has
-// changed.
+// An again describes when a node reads its configuration again: when hangUp receives a signal, and
+// when a file has changed.
 type again struct {
 	read   func(former *config.Config) (*config.Config, error)
 	hangUp <-chan os.Signal // nil: SIGHUP drains the node
@@ -41,20 +41,20 @@ func rereads(c *config.Config) bool {
 	return len(files) > 0 && !slices.ContainsFunc(files, boundedfile.Once)
 }
 
-// hangsUp reports whether the input is a terminal, whose end sends SIGHUP.
+// hangsUp reports whether the input is a terminal, which sends SIGHUP when it closes.
 func hangsUp(in any) bool {
 	f, isFile := in.(*os.File)
 	return isFile && terminal.IsTerminal(f) && !isNull(f)
 }
 
-// isNull reports whether a file is the null device, which is no terminal.
+// isNull reports whether a file is the null device, which is not a terminal.
 func isNull(f *os.File) bool {
 	info, err := f.Stat()
 	null, nullErr := os.Stat(os.DevNull)
 	return err == nil && nullErr == nil && os.SameFile(info, null)
 }
 
-// signals returns a context that ends with the signals that drain the node, and sets how the
+// signals returns a context that ends with the signals that drain the node, and sets when the
 // configuration is read again.
 func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, context.CancelFunc) {
 	if f.demo || !rereads(c) {
@@ -71,23 +71,23 @@ func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, 
 	return ctx, stop
 }
 
-// A reloader lets a node take over the jobs of its configuration while it runs. Its methods are for
-// one goroutine.
+// A reloader applies changed jobs of the configuration to a node while it runs. Only one goroutine
+// may call its methods.
 type reloader struct {
 	again
 	node     *scheduler.Node
 	store    scheduler.Store
 	with     resources
-	commands func() // lets the commands of jobs be run
+	commands func() // starts the runner for the commands of jobs
 	stale    prometheus.Gauge
 	log      *slog.Logger
 
-	running *config.Config         // whose jobs the node has
-	jobs    map[string]*config.Job // those that are enabled, by name
-	last    *config.Config         // that was read last, perhaps with faults: its files are watched
+	running *config.Config         // the configuration whose jobs the node has
+	jobs    map[string]*config.Job // its enabled jobs, by name
+	last    *config.Config         // the configuration that was read last, perhaps with faults: its files are watched
 }
 
-// start calls run until the returned function is called, or ctx ends.
+// start runs the reloader until the returned function is called or ctx ends.
 func (r *reloader) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -108,7 +108,7 @@ func (r *reloader) run(ctx context.Context) {
 	r.jobs, _, _ = r.check(r.running)
 	seen := look(r.last.Files())
 	begin := make(chan struct{}, 1)
-	begin <- struct{}{} // what changed since the start has read the files is found now
+	begin <- struct{}{} // find changes since the start has read the files
 	for {
 		pause, first := time.Duration(0), false
 		select {
@@ -125,7 +125,7 @@ func (r *reloader) run(ctx context.Context) {
 		}
 		var c *config.Config
 		var err error
-		for { // a file that is written meanwhile may be half of one
+		for { // a file that is being written may be incomplete
 			if wait.Sleep(ctx, pause) != nil {
 				return
 			}
@@ -144,8 +144,8 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// take lets the node have the jobs of a configuration, and logs the result; for the first time
-// only if something has changed.
+// take applies a configuration to the node, and logs the result. The first time it logs only if
+// there are changes.
 func (r *reloader) take(c *config.Config, err error, first bool) {
 	n, restart, err := r.apply(c, err)
 	if err != nil {
@@ -167,11 +167,11 @@ func (r *reloader) take(c *config.Config, err error, first bool) {
 	r.log.Info("configuration reloaded", slog.Int("added", n.added), slog.Int("changed", n.changed), slog.Int("removed", n.removed))
 }
 
-// counts says how many jobs a reload has changed.
+// A counts has the numbers of jobs that a reload has changed.
 type counts struct{ added, changed, removed int }
 
-// apply lets the node have the jobs of a configuration, or changes nothing and returns all faults.
-// Restart names the settings that differ and are not applied.
+// apply applies a configuration to the node, or changes nothing and returns all faults. Restart has
+// the names of the settings that differ and take effect only at a restart.
 func (r *reloader) apply(c *config.Config, err error) (n counts, restart []string, _ error) {
 	if c == nil {
 		return n, nil, err
@@ -219,9 +219,8 @@ func (r *reloader) apply(c *config.Config, err error) (n counts, restart []strin
 	return n, restart, nil
 }
 
-// check returns the jobs of a configuration that are enabled, by name, the indexes of those that the
-// node does not have as they are, and all faults that can be found without secrets. Jobs that the
-// node has are not checked again.
+// check returns the enabled jobs of a configuration by name, the indexes of those that are new or
+// changed, and all faults that can be found without secrets. Unchanged jobs are not checked again.
 func (r *reloader) check(c *config.Config) (enabled map[string]*config.Job, fresh []int, err error) {
 	dry := r.with
 	dry.dry = true
@@ -238,7 +237,7 @@ func (r *reloader) check(c *config.Config) (enabled map[string]*config.Job, fres
 		switch {
 		case seen[name]:
 			faults = errors.Join(faults, fmt.Errorf("%s.name: %s is taken by another job", at(i), strictyaml.Quote(name)))
-		case !same || j.Exec != nil && j.Exec.EnvFile != "": // a file with variables may have others now
+		case !same || j.Exec != nil && j.Exec.EnvFile != "": // a file with variables may have changed
 			fresh = append(fresh, i)
 		}
 		seen[name] = name != ""
@@ -246,7 +245,8 @@ func (r *reloader) check(c *config.Config) (enabled map[string]*config.Job, fres
 	return enabled, fresh, c.Locate(errors.Join(faults, r.checkFresh(settings, fresh)))
 }
 
-// checkFresh returns the faults that New finds in some of the jobs of settings, each with its path there.
+// checkFresh returns the faults that New finds in some of the jobs of settings, each with its path
+// in settings.
 func (r *reloader) checkFresh(settings scheduler.Config, fresh []int) error {
 	all := settings.Jobs
 	settings.Jobs = nil
@@ -267,8 +267,8 @@ func (r *reloader) checkFresh(settings scheduler.Config, fresh []int) error {
 	return errors.Join(errs...)
 }
 
-// change changes the jobs of the node. What New accepts of a job the node accepts too, so an error
-// says that the node drains.
+// change changes the jobs of the node. The node accepts every job that New accepts, so an error
+// means that the node drains.
 func (r *reloader) change(removed []string, replaced, added []scheduler.Job) error {
 	if err := r.node.Remove(removed...); err != nil {
 		return err
@@ -276,13 +276,13 @@ func (r *reloader) change(removed []string, replaced, added []scheduler.Job) err
 	return errors.Join(r.node.Replace(replaced...), r.node.Add(added...))
 }
 
-// A sight is the state of files at one time, without their content.
+// A sight is the state of files at one time, without their contents.
 type sight []os.FileInfo
 
-// look looks at files. One that is not there is nil.
+// look returns the state of files. A missing file is nil.
 func look(names []string) (s sight) {
 	for _, name := range names {
-		info, err := os.Stat(name) // of what a link leads to, as Kubernetes swaps one
+		info, err := os.Stat(name) // follows links, because Kubernetes swaps one
 		if err != nil {
 			info = nil
 		}

@@ -9,14 +9,15 @@ import (
 	jobexec "github.com/cronce/cronce/jobs/exec"
 )
 
-// wardenCommand is the name of the command that a node starts to run the commands of its jobs.
+// wardenCommand is the name of the command with which a node starts the process that runs its jobs'
+// commands.
 const wardenCommand = "warden"
 
-// WardenCommand is the command of the process that runs the commands of a node.
+// WardenCommand returns the hidden command of the process that runs the commands of a node.
 func WardenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: wardenCommand, Hidden: true, Args: cobra.NoArgs,
-		Short: "Run the commands of a node, which starts this by itself",
+		Short: "Run the commands of a node; only the node starts this",
 		RunE:  func(*cobra.Command, []string) error { return jobexec.Warden() },
 	}
 }
@@ -25,21 +26,21 @@ func newRunner(log *slog.Logger) (*jobexec.Runner, error) {
 	return jobexec.New(jobexec.Config{Warden: []string{wardenCommand}, Logger: log})
 }
 
-// commands are the running commands of jobs. Start and stop are not for concurrent use.
+// A commands runs the commands of jobs. Start and stop are not safe for concurrent use.
 type commands struct {
 	runner *jobexec.Runner
 	log    *slog.Logger
-	cancel context.CancelFunc // nil: they were not started
+	cancel context.CancelFunc // nil: not started
 	ended  chan struct{}
 }
 
-// start lets commands be run, unless it was called before.
+// start starts the runner, unless it is started already.
 func (c *commands) start() {
 	if c.cancel != nil {
 		return
 	}
 	var ctx context.Context
-	ctx, c.cancel = context.WithCancel(context.Background()) // not that of the node: a drain lets commands go on
+	ctx, c.cancel = context.WithCancel(context.Background()) // not the context of the node: commands continue during a drain
 	c.ended = make(chan struct{})
 	go func() {
 		defer close(c.ended)

@@ -21,8 +21,8 @@ func jobsCommand() *cobra.Command {
 	var state, sort string
 	cmd := &cobra.Command{
 		Use:   "jobs [name or pattern]",
-		Short: "List the jobs: how each stands, its last verdict, its next tick",
-		Long: "List the jobs of the namespace: how each stands, what became of its last tick, and when the next one is. A pattern has\n" +
+		Short: "List the jobs: their states, last verdicts and next ticks",
+		Long: "List the jobs of the namespace, each with its state, the verdict of its last tick, and its next tick. A pattern has\n" +
 			"*, ? or [a-z]; any other text is a part of the name.\n\n" +
 			"Exit code 4: the store does not answer, a part of it cannot be read, or no job is on record.",
 		Example: "  cronce status jobs\n  cronce status jobs 'report.*' --sort next\n  cronce status jobs --state overdue -o name\n  cronce status jobs show sendSms",
@@ -116,7 +116,7 @@ func jobRow(v *ops.JobView, now time.Time, wide bool) []any {
 	return cells
 }
 
-// nextIn shows how far away a tick is.
+// nextIn formats the time until a tick.
 func nextIn(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -124,7 +124,7 @@ func nextIn(t, now time.Time) string {
 	return "in " + ops.Short(t.Sub(now))
 }
 
-// verdictOf says what became of a tick, in few words.
+// verdictOf describes the verdict of a tick in a few words.
 func verdictOf(r *ops.Run) string {
 	switch {
 	case r.Outcome != "" && r.Verdict == "ran":
@@ -141,8 +141,8 @@ func jobCommand() *cobra.Command {
 	var f shown
 	cmd := &cobra.Command{
 		Use:     "show <job>",
-		Short:   "Show a job: its spec and policies, how it stands, its newest verdicts",
-		Long:    "Show a job: its spec and policies as they are recorded, how it stands, its next ticks and its newest verdicts.\n\nExit code 4: the store does not answer, or the job cannot be read.",
+		Short:   "Show a job: its spec and policies, state and newest verdicts",
+		Long:    "Show a job: its spec and policies as they are recorded, its state, its next ticks and its newest verdicts.\n\nExit code 4: the store does not answer, or the job cannot be read.",
 		Example: "  cronce status jobs show sendSms",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -158,7 +158,7 @@ func jobCommand() *cobra.Command {
 	return cmd
 }
 
-// known returns the job of a name, or why there is none.
+// known returns the job with a name, or the reason why there is none.
 func known(ctx context.Context, s *clients.Store, now *ops.Snapshot, name string) (*ops.Job, error) {
 	if err := unreached(ctx, s, now); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func known(ctx context.Context, s *clients.Store, now *ops.Snapshot, name string
 		return j, nil
 	}
 	_, err := s.Jobs(ctx, name)
-	if err == nil { // it was opened just now
+	if err == nil { // the job was opened just now
 		err = exit.Doubt(fmt.Errorf("job %s was not read", strictyaml.Quote(name)))
 	}
 	return nil, err

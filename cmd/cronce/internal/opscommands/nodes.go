@@ -15,10 +15,10 @@ func nodesCommand() *cobra.Command {
 	var gone bool
 	cmd := &cobra.Command{
 		Use:   "nodes",
-		Short: "List the nodes that live, and those that went within a day",
-		Long: "List the nodes that live, with their runs, and those that left (drained) or fell silent (killed, or cut off from the\n" +
-			"store) within a day.\n\n" +
-			"Exit code 1: no node lives; 4: the store does not answer, or the list of nodes cannot be read.",
+		Short: "List the live nodes, and the nodes that left in the last 24 hours",
+		Long: "List the live nodes, with their runs, and the nodes that left (drained) or fell silent (killed, or cut off from the\n" +
+			"store) in the last 24 hours.\n\n" +
+			"Exit code 1: no node is alive; 4: the store does not answer, or the list of nodes cannot be read.",
 		Example: "  cronce status nodes\n  cronce status nodes --gone -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -28,7 +28,7 @@ func nodesCommand() *cobra.Command {
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().BoolVar(&gone, "gone", false, "only those that went")
+	cmd.Flags().BoolVar(&gone, "gone", false, "only the nodes that left")
 	return cmd
 }
 

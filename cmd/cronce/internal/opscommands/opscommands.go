@@ -1,5 +1,6 @@
-// Package opscommands has the commands that show what a namespace does: status and runs, straight from
-// the store, and ops, which serves the same as API and pages. None of them changes the store.
+// Package opscommands has the commands that show the state of a namespace: status and runs,
+// directly from the store, and ops, which serves the same data as API and pages. None of them
+// changes the store.
 package opscommands
 
 import (
@@ -16,18 +17,18 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// A listing is what a command shows of a snapshot.
+// A listing is the part of a snapshot that a command shows.
 type listing struct {
 	value any                 // for machines
-	key   []any               // of the value what is news when it changes
+	key   []any               // the parts of the value whose changes are shown
 	table func(wide bool) row // for a person: its rows, the first is the header
-	names []string            // of what is listed, for -o name
-	text  string              // instead of a table; empty: the table
-	foot  string              // below the table
-	fault error               // the exit code that it means
+	names []string            // the names of the listed items, for -o name
+	text  string              // printed instead of a table; empty: the table
+	foot  string              // printed below the table
+	fault error               // sets the exit code
 }
 
-// shown are the flags of each command that lists.
+// shown has the flags of each command that lists.
 type shown struct {
 	output string
 	watch  bool
@@ -36,15 +37,15 @@ type shown struct {
 func (f *shown) flags(cmd *cobra.Command) {
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	command.FormatFlag(cmd, &f.output)
-	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on: redraw on a terminal, else print each change as a line of JSON")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "continue: redraw on a terminal, or else print each change as a line of JSON")
 }
 
-// projection is that of a namespace.
+// projection returns the projection of a namespace.
 func projection(s *clients.Store) *ops.Projection {
 	return ops.New(ops.Options{Store: s.Driver, Namespace: s.Config.Namespace, Explain: s.Driver.Explain})
 }
 
-// run shows what list makes of the namespace, once or until the command ends.
+// run prints the listing that list makes of the namespace, once or until the command ends.
 func (f *shown) run(cmd *cobra.Command, list func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error)) error {
 	if f.watch {
 		return f.follow(cmd, list)
@@ -65,7 +66,7 @@ func (f *shown) run(cmd *cobra.Command, list func(ctx context.Context, s *client
 	})
 }
 
-// settled reads the namespace once, and again where something looks overdue while nodes live.
+// settled reads the namespace once, and again if a tick looks overdue while nodes are alive.
 func settled(ctx context.Context, s *clients.Store) (*ops.Snapshot, error) {
 	p := projection(s)
 	now := p.Refresh(ctx)
@@ -80,7 +81,7 @@ func settled(ctx context.Context, s *clients.Store) (*ops.Snapshot, error) {
 	return now, ctx.Err()
 }
 
-// unreached is the doubt of a command that needs more than a silent store can give.
+// unreached returns the doubt of a command that needs a store that answers.
 func unreached(ctx context.Context, s *clients.Store, now *ops.Snapshot) error {
 	if now.Known() {
 		return nil
@@ -92,15 +93,15 @@ func unreached(ctx context.Context, s *clients.Store, now *ops.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	for _, state := range s.Front().ReadSeries(ctx, keys) { // the snapshot has the text alone: a refusal has a code of its own
+	for _, state := range s.Front().ReadSeries(ctx, keys) { // the snapshot only has the text: a refusal has an exit code of its own
 		if state.Err != nil {
 			return s.Failed(state.Err)
 		}
 	}
-	return exit.Doubt(errors.New(now.Down)) // it answers again, or the user may read the clock alone
+	return exit.Doubt(errors.New(now.Down)) // it answers again, or the user may only read the clock
 }
 
-// jobNames completes the names of jobs. A store that does not answer at once completes nothing.
+// jobNames completes the names of jobs. It completes none if the store does not answer at once.
 func jobNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -109,7 +110,7 @@ func jobNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.Shel
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completionTime bounds how long a prompt waits for the store.
+// completionTime bounds the wait of a shell prompt for the store.
 const completionTime = 300 * time.Millisecond
 
 func keys(cmd *cobra.Command) ([]string, error) {
@@ -127,7 +128,7 @@ func keys(cmd *cobra.Command) ([]string, error) {
 	return s.Driver.Keys(ctx)
 }
 
-// CompleteJobs lets commands complete the name of a job as their first argument.
+// CompleteJobs makes commands complete the name of a job as their first argument.
 func CompleteJobs(commands ...*cobra.Command) {
 	for _, cmd := range commands {
 		cmd.ValidArgsFunction = jobNames

@@ -16,7 +16,7 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// A row is the cells of a table, line by line.
+// A row has the cells of a line of a table.
 type row [][]any
 
 // print writes the listing in a format.
@@ -49,10 +49,10 @@ func (l *listing) print(w io.Writer, output string) error {
 	return err
 }
 
-// clearScreen moves the cursor to the corner and clears what is below.
+// clearScreen moves the cursor to the corner and clears the screen below it.
 const clearScreen = "\x1b[H\x1b[J"
 
-// follow shows the listing at each change until a signal ends it.
+// follow prints the listing at each change until a signal ends it.
 func (f *shown) follow(cmd *cobra.Command, list func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error)) error {
 	c, err := command.LoadConfig(cmd)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f *shown) follow(cmd *cobra.Command, list func(ctx context.Context, s *cli
 		}
 		text := f.frame(w, &l, err)
 		key := text
-		if err == nil && !terminal.IsTerminal(w) { // ages and leases change all the time: they are no news
+		if err == nil && !terminal.IsTerminal(w) { // ages and leases change all the time and do not count as changes
 			key = fmt.Sprint(l.key)
 		}
 		if key != last {
@@ -101,7 +101,7 @@ func (f *shown) follow(cmd *cobra.Command, list func(ctx context.Context, s *cli
 	}
 }
 
-// frame is what is written of one snapshot.
+// frame returns the text for one snapshot.
 func (f *shown) frame(w io.Writer, l *listing, err error) string {
 	var b strings.Builder
 	human := f.output == command.OutputText || f.output == command.OutputWide

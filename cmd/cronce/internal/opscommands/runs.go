@@ -19,7 +19,7 @@ import (
 
 const maxRuns = 100_000
 
-// runFlags say which runs are listed.
+// runFlags select the listed runs.
 type runFlags struct {
 	shown
 	verdict, node, since, until string
@@ -27,15 +27,15 @@ type runFlags struct {
 	n                           int
 }
 
-// RunsCommand is the command runs.
+// RunsCommand returns the command runs.
 func RunsCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "runs [job]",
-		Short: "List what became of the newest ticks, of one job or of all",
-		Long: "List what became of the newest ticks, the newest first: which node ran each, how late, for how long, or why it did not\n" +
-			"run. The whole journals are searched, and the last line says from when on they are on record. With --watch\n" +
-			"only the newest lines of each job are searched, unless a job is named. cronce why says more of one tick.\n\n" +
+		Short: "List the newest ticks with their verdicts, of one job or of all",
+		Long: "List the newest ticks with their verdicts, the newest first: which node ran each, how late, for how long, or why it did not\n" +
+			"run. The whole journals are searched, and the last line has the time from which on they are on record. With --watch\n" +
+			"only the newest lines of each job are searched, unless a job is named. cronce why explains one tick.\n\n" +
 			"Exit code 4: the store does not answer, a line of a journal cannot be read, or no job is on record.",
 		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs --since 2h --until 1h -o json",
 		Args:    cobra.MaximumNArgs(1),
@@ -51,11 +51,11 @@ func RunsCommand() *cobra.Command {
 	}
 	f.flags(cmd)
 	cmd.Flags().StringVar(&f.verdict, "verdict", "", "only this verdict or outcome: "+strings.Join(ops.Verdicts, ", "))
-	cmd.Flags().StringVar(&f.node, "node", "", "only runs of nodes whose id begins so")
-	cmd.Flags().StringVar(&f.since, "since", "", "only ticks from here on: how long ago (1h), or RFC 3339")
-	cmd.Flags().StringVar(&f.until, "until", "", "only ticks up to here: how long ago, or RFC 3339")
+	cmd.Flags().StringVar(&f.node, "node", "", "only runs of nodes whose id begins with this")
+	cmd.Flags().StringVar(&f.since, "since", "", "only ticks from here on: a duration before now (1h), or RFC 3339")
+	cmd.Flags().StringVar(&f.until, "until", "", "only ticks up to here: a duration before now, or RFC 3339")
 	cmd.Flags().BoolVar(&f.alive, "alive", false, "only runs that are alive")
-	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "how many, the newest")
+	cmd.Flags().IntVarP(&f.n, "count", "n", 50, "number of runs, the newest")
 	_ = cmd.RegisterFlagCompletionFunc("verdict", cobra.FixedCompletions(ops.Verdicts, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -71,7 +71,7 @@ func (f *runFlags) check() error {
 	return err
 }
 
-// filter says which runs are listed. The time is the store's.
+// filter returns the filter of the listed runs. Now is the store's clock.
 func (f *runFlags) filter(now time.Time) (filter ops.RunFilter, err error) {
 	filter = ops.RunFilter{Verdict: f.verdict, Node: f.node}
 	if f.alive {
@@ -89,7 +89,7 @@ func (f *runFlags) filter(now time.Time) (filter ops.RunFilter, err error) {
 	return filter, nil
 }
 
-// instant reads how long ago, or a time. An empty text is the zero time.
+// instant parses a duration before now, or a time. An empty text is the zero time.
 func instant(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -144,14 +144,14 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 	return l, nil
 }
 
-// A search is what was found in journals.
+// A search has the runs that were found in journals.
 type search struct {
 	runs       []ops.Run
-	from       time.Time // from when on each verdict is found; zero: from the first on
+	from       time.Time // from when on every verdict is found; zero: from the first one on
 	unreadable int       // lines that cannot be read
 }
 
-// add adds a journal to what was searched.
+// add records that a journal was searched.
 func (r *search) add(j *series.Journal) {
 	if from := ops.Searched(j); from.After(r.from) {
 		r.from = from
@@ -163,7 +163,7 @@ func (r *search) add(j *series.Journal) {
 	}
 }
 
-// read adds the whole journal of a job, and the runs of it that a filter lets through.
+// read searches the whole journal of a job, and adds the runs that the filter selects.
 func (r *search) read(ctx context.Context, s *clients.Store, j *ops.Job, filter *ops.RunFilter) error {
 	journal, err := s.Front().Journal(ctx, j.Name, 0)
 	if err != nil {
@@ -196,8 +196,8 @@ func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, now *ops.Snapsho
 	return r, err
 }
 
-// ofAll searches the lines of all jobs that the snapshot has, and if those are too few for what is asked for, the whole
-// journals. Runs that are alive are all in the snapshot.
+// ofAll searches the lines of all jobs in the snapshot. If these have too few runs, it searches the
+// whole journals. All runs that are alive are in the snapshot.
 func (f *runFlags) ofAll(ctx context.Context, s *clients.Store, now *ops.Snapshot, filter *ops.RunFilter) (search, error) {
 	r := search{runs: now.Recent(f.n, filter.Lets)}
 	for _, j := range now.Jobs {
@@ -247,7 +247,7 @@ func number(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// remark says what else is recorded of a tick.
+// remark describes the remaining recorded facts of a tick.
 func remark(r *ops.Run, now time.Time) string {
 	var parts []string
 	if r.LeftMs != nil && r.Outcome == "" {

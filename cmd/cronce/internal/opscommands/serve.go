@@ -29,16 +29,16 @@ import (
 	"github.com/cronce/cronce/ops/web"
 )
 
-// OpsCommand is the command ops, with token.
+// OpsCommand returns the command ops, with its subcommand token.
 func OpsCommand() *cobra.Command {
 	var dev bool
 	var address string
 	cmd := &cobra.Command{
 		Use:   "ops",
 		Short: "Serve pages, API and metrics of a namespace",
-		Long: "Serve what status, runs and why say, as pages for a browser, as JSON below /api/v1, and as\n" +
-			"metrics, until SIGTERM, SIGINT or SIGHUP. It needs the store and no node. Start two for one to remain.\n\n" +
-			"It is closed by default: it listens where ops.address says, and answers callers with a token of ops.tokens_file:\n" +
+		Long: "Serve the data of status, runs and why, as pages for a browser, as JSON below /api/v1, and as\n" +
+			"metrics, until SIGTERM, SIGINT or SIGHUP. It needs the store and no node. Run two of them for availability.\n\n" +
+			"It denies by default: it listens at ops.address, and answers only callers with a token of ops.tokens_file:\n" +
 			"see cronce ops token new. With --dev it needs no configuration: it listens on this machine alone, and prints an address\n" +
 			"that begins one session, once.",
 		Example: "  cronce ops --dev\n  cronce ops --config config.yaml",
@@ -51,8 +51,8 @@ func OpsCommand() *cobra.Command {
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
-	cmd.Flags().BoolVar(&dev, "dev", false, "on this machine alone, with an address that works once")
-	cmd.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "with --dev: where; port 0: any that is free")
+	cmd.Flags().BoolVar(&dev, "dev", false, "serve on this machine alone, with an address that works once")
+	cmd.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "with --dev: the address; port 0: any free port")
 	cmd.AddCommand(tokenCommand())
 	return cmd
 }
@@ -81,7 +81,8 @@ func serveOps(cmd *cobra.Command, dev bool, address string) error {
 	})
 }
 
-// serveConfigured serves the pages and metrics of the section ops. It checks the section before it opens the store.
+// serveConfigured serves the pages and metrics of the section ops. It checks the section before it
+// opens the store.
 func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) error {
 	if c.Ops == nil || (config.HTTP{Address: c.Ops.Address}).Off() {
 		return exit.Usagef("ops: the configuration has no ops.address, so nothing is served; --dev serves this machine alone")
@@ -105,7 +106,8 @@ func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) err
 	return serve(ctx, s, log, gate, c.Ops.Hosts, listener)
 }
 
-// cookieOf is the name of the cookie of a namespace: two on one host do not end each other's sessions.
+// cookieOf returns the name of the cookie of a namespace, so that two namespaces on one host do not
+// end each other's sessions.
 func cookieOf(c *config.Config) string { return "cronce-" + c.Namespace }
 
 func gateOf(c *config.Config) (*access.Gate, error) {
@@ -133,16 +135,17 @@ func opsListener(c *config.Config) (net.Listener, error) {
 		return nil, command.ConfigError(c.Fault("ops.tls", "names a certificate that cannot be used: %v", err))
 	}
 	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // it is replaced while the process runs
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // the certificate is replaced while the process runs
 			pair, err := tls.LoadX509KeyPair(c.Ops.TLS.Cert, c.Ops.TLS.Key)
 			return &pair, err
 		}}), nil
 }
 
-// maxConnections are open at once, streams included.
+// maxConnections is the most open connections, including streams.
 const maxConnections = 1024
 
-// Dev serves this machine alone until ctx ends. Open is called with the address that begins one session.
+// Dev serves only this machine until ctx ends. It calls open with the address that begins one
+// session.
 func Dev(ctx context.Context, s *clients.Store, log *slog.Logger, address string, open func(url string)) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
@@ -180,7 +183,7 @@ func serve(ctx context.Context, s *clients.Store, log *slog.Logger, gate *access
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // streams end with it
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
-		WriteTimeout:      15 * time.Second, // a stream moves its own
+		WriteTimeout:      15 * time.Second, // a stream sets its own
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          terminal.ServerLog(log),
@@ -212,8 +215,8 @@ func tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new <id>",
 		Short: "Make a token, and print it once",
-		Long: "Make a token for a caller of cronce ops. The token is printed on standard output, once: what is kept of it is its\n" +
-			"SHA-256, in the line on standard error. Append that line to the file of ops.tokens_file.",
+		Long: "Make a token for a caller of cronce ops. The token is printed on standard output, once: only its SHA-256 is\n" +
+			"kept, in the line on standard error. Append that line to the file of ops.tokens_file.",
 		Example: "  cronce ops token new grafana --role viewer 2>>tokens",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -12,16 +12,17 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// StatusCommand is the command status, with jobs and nodes.
+// StatusCommand returns the command status, with its subcommands.
 func StatusCommand() *cobra.Command {
 	var f shown
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say whether anything is wrong, the worst first",
-		Long: "Say whether anything is wrong: overdue ticks, jobs that are stuck behind a run that is too old, jobs whose newest\n" +
-			"tick failed, was lost or was missed, jobs without a success for too long, and a namespace without a living node. The worst comes first, with what to do. It needs no node to be alive.\n\n" +
-			"Exit code 1: something is wrong; 4: that is not known, since the store does not answer, a part of it cannot be read, or\n" +
-			"no job is on record. A paused job is named, and is not wrong.",
+		Short: "Report problems, the worst first",
+		Long: "Report problems, the worst first, each with the next step: overdue ticks, jobs that are stuck because of a run that is too\n" +
+			"old, jobs whose newest tick failed, was lost or was missed, jobs without a success for too long, and a namespace without a\n" +
+			"live node. It needs no live node.\n\n" +
+			"Exit code 1: there is a problem; 4: that is not known, because the store does not answer, a part of it cannot be read, or\n" +
+			"no job is on record. A paused job is named, and is no problem.",
 		Example: "  cronce status\n  cronce status --watch\n  cronce status -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -87,7 +88,7 @@ func dash(text string) string {
 	return text
 }
 
-// ms shows milliseconds that may not be known.
+// ms formats milliseconds that may not be known.
 func ms(n *int64) string {
 	if n == nil {
 		return "-"

@@ -1,5 +1,4 @@
-// Package salecommands has the commands that serve a sale, and what an operator does with it, one
-// file for each.
+// Package salecommands has the commands that serve, restore and compare a sale, one file for each.
 package salecommands
 
 import (

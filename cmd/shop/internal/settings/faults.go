@@ -16,14 +16,15 @@ import (
 	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
-// What may rebuild a shelf that has lost data: only the command shop restore (the default), or
-// settleOrders as well.
+// The commands and jobs that may rebuild a shelf that has lost data: shop restore alone (the
+// default), or settleOrders too.
 const (
 	restoreManual = "manual"
 	RestoreAuto   = "auto"
 )
 
-// When an order is acknowledged: when Redis has it (the default), or when the database has it, too.
+// The stores that must have an order before it is acknowledged: Redis (the default), or also the
+// database.
 const (
 	durabilityReserved = "reserved"
 	DurabilitySettled  = "settled"
@@ -180,7 +181,7 @@ func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-// ServedAs returns the host names that a shop accepts: the configured ones, and that of its
+// ServedAs returns the host names that a shop accepts: the configured ones, and the host of its
 // address.
 func (s *Shop) ServedAs() []string {
 	host, _, _ := net.SplitHostPort(cmp.Or(s.Address, defaultAddress))

@@ -1,4 +1,4 @@
-// Package settings has the configuration of a shop: that of a node, without jobs, and the sections shop and sms.
+// Package settings has the configuration of a shop: the settings of a node without jobs, and the sections shop and sms.
 package settings
 
 import (

@@ -10,10 +10,10 @@ import (
 // anyHost allows every Host, for a server behind a proxy that checks it.
 const anyHost = "*"
 
-// onlyHosts refuses requests for hosts that are not listed. A page of another site can let its own
-// name resolve to this address (DNS rebinding), and would then count as the same site for a
-// browser. It cannot make the browser send another name. IP addresses and localhost are always
-// allowed, since no foreign page has such a name.
+// onlyHosts refuses requests for hosts that are not listed. A page of another site can make its own
+// name resolve to this address (DNS rebinding), and would then count as the same site in a browser.
+// It cannot make the browser send another name. IP addresses and localhost are always allowed,
+// because no foreign page has such a name.
 func onlyHosts(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hostAllowed(hosts, r.Host) {

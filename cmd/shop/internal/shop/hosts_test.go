@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/cmd/shop/internal/settings"
 )
 
-// A browser that a page of another site leads here by its own name is refused.
+// A browser that a page of another site directs here by its own name is refused.
 func TestOnlyHosts(t *testing.T) {
 	s := settings.Shop{Address: "shop.internal:8081", Hosts: []string{"Shop.Example.com"}}
 	fine := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})

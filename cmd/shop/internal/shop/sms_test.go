@@ -13,7 +13,7 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-// The gateway's token is that of the file at the time of the request.
+// The gateway's token is the token in the file at the time of the request.
 func TestTokenRotation(t *testing.T) {
 	seen := make(chan string, 2)
 	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Authorization") }))
