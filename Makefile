@@ -1,4 +1,4 @@
-.PHONY: help test proof rigs losses searches soak million mutants lint fuzz bench build install tidy vuln sbom pin
+.PHONY: help test proof rigs losses searches soak million mutants weigh stops lint fuzz bench build install tidy vuln sbom pin
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.7.0
@@ -32,7 +32,7 @@ RIGS = /internal/(history|redisserver|sqlserver|zkserver)$$
 PROOFS = $(shell grep '^Test' .ci/proof | paste -s -d '|')
 
 # Two packages at once, and four tests of each, keep two processors busy: many tests wait. Those packages that take longest begin
-# first. Lint vets. The module test has whole processes, and the tests that need a browser; its list of mutants is checked with the unit tests.
+# first. Lint vets. The module test has whole processes, and the tests that need a browser; its list of mutants, the exported names and the words of the code are checked with the unit tests.
 LONGEST = ./cmd/cronce ./jobs/stock ./scheduler ./lock/redislock ./lock/zklock ./lock/sqllock
 GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
 # Each process runs its goroutines on one processor: in a bubble of testing/synctest the runtime may fire two timers at
@@ -42,7 +42,7 @@ RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -cpu 1 -p 2 -p
 
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
 	@$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
-	@cd test && $(RACED) ./mutants
+	@cd test && $(RACED) ./mutants ./house
 
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
@@ -60,6 +60,12 @@ searches:
 
 mutants: install ## plant each known mistake in turn, and print those that no test notices: an hour
 	cd test && go run ./mutants -root ..
+
+weigh: ## print for each room, a folder of depth two: files, lines, exported names, longest function, wordy comments
+	@cd test && go run ./house weigh
+
+stops: ## print how many functions run for one tick, one acquired lock and one order, and the aims: seconds
+	@cd test && go run ./house stops
 
 soak: install ## the long searches, whole: hours
 	cd test && CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./proof

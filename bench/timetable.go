@@ -97,7 +97,7 @@ func addRows(found map[string]addResult) []Row {
 	return []Row{
 		{
 			What: "add a job to a running timetable of 100,000", Reach: "≤ 10 µs",
-			Measured: fmt.Sprintf("%s of CPU (%s with what the store in memory does)", us(ours.CPU), us(stored.CPU)),
+			Measured: fmt.Sprintf("%s of CPU (%s with the work of the store in memory)", us(ours.CPU), us(stored.CPU)),
 			Peer:     fmt.Sprintf("%s %s, %s %s", single.Robfig, us(robfig.CPU), single.Netresearch, us(netresearch.CPU)),
 			OK:       ours.CPU <= addTime,
 		},

@@ -79,7 +79,7 @@ func run(ctx context.Context, address string, db *sql.DB, out io.Writer) error {
 // and releases it.
 func markSent(ctx context.Context, locker *lock.Locker, db *sql.DB) error {
 	return locker.Do(ctx, key, lock.Options{}, func(ctx context.Context, lease *lock.Lease) error {
-		if err := lease.Check(); err != nil { // reads the clock, right before what cannot be undone
+		if err := lease.Check(); err != nil { // reads the clock, right before a write that cannot be undone
 			return err
 		}
 		return write(ctx, db, lease.Fence())

@@ -54,7 +54,7 @@ func run(ctx context.Context, address string, listener net.Listener, logger *zap
 	counts := new(expvar.Map)
 	node, err := scheduler.New(scheduler.Config{
 		Store: store, Grace: 10 * time.Second, // less than the pod's grace period
-		Logger:    slog.New(zapslog.NewHandler(logger.Core())), // the lines of the node go where those of the program go
+		Logger:    slog.New(zapslog.NewHandler(logger.Core())), // the node logs to the log of the program
 		Jobs:      []scheduler.Job{{Name: "report", Spec: "* * * * * *", Timeout: time.Minute, Func: report}},
 		Observers: []scheduler.Observer{scheduler.ObserverFunc(func(e scheduler.Event) { count(counts, e) })},
 	})

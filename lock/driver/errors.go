@@ -51,7 +51,7 @@ var ErrForced = fmt.Errorf("%w: the key was freed by force", ErrLost)
 // ErrUnreadable is in the errors of a store that answered, but could not read the data under the
 // requested key: the data has another type, or a format that this version does not know. Other keys
 // are not affected.
-var ErrUnreadable = errors.New("lock: what the store has under the key cannot be read")
+var ErrUnreadable = errors.New("lock: the data that the store has under the key cannot be read")
 
 // ErrForgotten is the cause of a lease's ended context, and the answer to its release, when the
 // store no longer knows the lease though its time is not over. The store lost its data, or its

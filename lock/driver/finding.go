@@ -20,7 +20,7 @@ const (
 	TopicClient      = "client"      // the client's options
 	TopicConnection  = "connection"  // whether the server answers
 	TopicCommands    = "commands"    // whether the server knows all commands that are needed
-	TopicVersion     = "version"     // whether the server's version has what is needed
+	TopicVersion     = "version"     // whether the server's version has all that is needed
 	TopicRole        = "role"        // a master, of a kind that the client is for
 	TopicEviction    = "eviction"    // whether keys can vanish
 	TopicPersistence = "persistence" // whether data outlives the process

@@ -55,7 +55,7 @@ func Run(t *testing.T, env Env) {
 		env.In = func(t *testing.T, f func(t *testing.T)) { f(t) }
 	}
 	var d driver.Driver
-	env.In(t, func(t *testing.T) { d = env.Open(t) }) // outside of a subtest: needed whatever -run selects
+	env.In(t, func(t *testing.T) { d = env.Open(t) }) // outside of a subtest: needed for each selection of -run
 	for _, p := range parts {
 		if env.Only != nil && !env.Only(p.name) {
 			continue

@@ -238,7 +238,7 @@ func rowMissedMisfire(s *stand) {
 	s.reason(s.last(series.VerdictMissed, s.mark, c.Number), series.ReasonMisfire)
 }
 
-// A number of a former spec is never granted, whatever its deadline, and nothing about it is
+// A number of a former spec is never granted, even before its deadline, and nothing about it is
 // decided before it is due. Other runs that were left may still run.
 func rowRespecified(s *stand) {
 	s.open()

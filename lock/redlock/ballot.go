@@ -162,7 +162,7 @@ func (b ballot) held() (votes int) {
 	return votes
 }
 
-// rival returns the other owner with the most votes, whatever their fences: the owner unifies the
+// rival returns the other owner with the most votes. It ignores their fences: the owner unifies the
 // fences as soon as it has a majority.
 func (b ballot) rival() (owner string, votes int) {
 	return b.most(func(lease string) string {

@@ -44,7 +44,7 @@
 // # Guarantees
 //
 // While every server keeps its data and its clock runs at our rate, at most one owner has a key,
-// and fences strictly increase, whatever the difference between the servers' clocks, up to half of
+// and fences strictly increase as long as the servers' clocks differ by no more than half of
 // FenceMemory. A minority of the servers may be down or silent, without replacement: see
 // TestTwoOfFiveStopped. With less than a majority every answer is doubt ([ErrNoQuorum]), in bounded
 // time, and no lease is left behind: see TestThreeOfFiveStopped. Doubt is never returned as a

@@ -38,7 +38,7 @@ func New() *Metrics {
 		runs:         counters("runs_total", "Runs of this node that have ended, by their outcome.", "outcome"),
 		missed:       counters("ticks_missed_total", "Ticks that this node recorded as missed or lost.", "reason"),
 		skipped:      counters("ticks_skipped_total", "Ticks that this node recorded as skipped, superseded or paused.", "reason"),
-		storeEvents:  counters("store_events_total", "What this node has noticed about its store: unreachable, forgot, risk, and others.", "event"),
+		storeEvents:  counters("store_events_total", "Events of the store that this node has noticed: unreachable, forgot, risk, and others.", "event"),
 		takeovers:    counter("takeovers_total", "Runs of this node with attempt 2 or later."),
 		tries:        counter("tries_failed_total", "Tries that failed, after which the run went on."),
 		late:         counter("renewals_late_total", "Runs whose lease was not renewed for two thirds of its time."),
