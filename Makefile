@@ -27,12 +27,12 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 # packages race the same code in a shorter time.
 SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentShardAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell
 
-# Packages about whole processes and servers under faults, and single tests of that kind elsewhere.
-RIGS = /internal/(history|redisserver|sqlserver|zkserver)$$
+# Packages about servers, and single tests about processes and servers under faults elsewhere.
+RIGS = /internal/(redisserver|sqlserver|zkserver)$$
 PROOFS = $(shell grep '^Test' .ci/proof | paste -s -d '|')
 
 # Two packages at once, and four tests of each, keep two processors busy: many tests wait. Those packages that take longest begin
-# first. Lint vets. The module test has whole processes, and the tests that need a browser; its list of mutants is checked with the unit tests.
+# first. Lint vets. The module test has whole processes, histories of clients, and the tests that need a browser; its list of mutants is checked with the unit tests.
 LONGEST = ./cmd/cronce ./jobs/stock ./scheduler ./lock/redislock ./lock/zklock ./lock/sqllock
 GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
 # Each process runs its goroutines on one processor: in a bubble of testing/synctest the runtime may fire two timers at
@@ -50,7 +50,7 @@ proof: install ## what make test leaves out: processes and servers under faults,
 # The rigs wait most of the time: one package at once, beside the losses. The searches fill what is left.
 rigs:
 	@$(RACED) -p 1 -parallel 6 -timeout 20m -skip '^($(SEARCHES)|$(SPANS))$$' $$(go list ./... | grep -E '$(RIGS)')
-	@cd test && $(RACED) -p 1 -parallel 6 -timeout 20m ./proof ./failover ./browser
+	@cd test && $(RACED) -p 1 -parallel 6 -timeout 20m ./proof ./failover ./browser ./history/...
 
 losses:
 	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./jobs/... ./lock/...
