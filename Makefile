@@ -43,6 +43,7 @@ RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -cpu 1 -p 2 -p
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
 	@$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
 	@cd test && $(RACED) ./mutants
+	@cd examples && $(RACED) ./...
 
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
@@ -79,6 +80,7 @@ lint: vuln ## golangci-lint with vet, gofmt, go mod tidy, govulncheck
 	test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
 	cd test && go run $(GOLANGCI) run ./... && go mod tidy -diff
+	cd examples && go run $(GOLANGCI) run ./... && go mod tidy -diff
 	cd bench && go vet ./... && go mod tidy -diff
 
 vuln: ## known vulnerabilities that the code reaches; skipped, and said so, where their database is out of reach
@@ -104,4 +106,5 @@ bench: ## the comparison tables, on a real redis-server
 tidy: ## tidy all modules
 	go mod tidy
 	cd test && go mod tidy
+	cd examples && go mod tidy
 	cd bench && go mod tidy
