@@ -27,12 +27,12 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 # packages race the same code in a shorter time.
 SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentShardAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell
 
-# Packages about whole processes and servers under faults, and single tests of that kind elsewhere.
-RIGS = /internal/(history|redisserver|sqlserver|zkserver)$$
+# Packages about servers, and single tests about processes and servers under faults elsewhere.
+RIGS = /internal/(redisserver|sqlserver|zkserver)$$
 PROOFS = $(shell grep '^Test' .ci/proof | paste -s -d '|')
 
 # Two packages at once, and four tests of each, keep two processors busy: many tests wait. Those packages that take longest begin
-# first. Lint vets. The module test has whole processes, and the tests that need a browser; its list of mutants, the exported names and the words of the code are checked with the unit tests.
+# first. Lint vets. The module test has whole processes, histories of clients, and the tests that need a browser; its list of mutants, the exported names and the words of the code are checked with the unit tests.
 LONGEST = ./cmd/cronce ./jobs/stock ./scheduler ./lock/redislock ./lock/zklock ./lock/sqllock
 GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
 # Each process runs its goroutines on one processor: in a bubble of testing/synctest the runtime may fire two timers at
@@ -43,6 +43,7 @@ RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -cpu 1 -p 2 -p
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
 	@$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
 	@cd test && $(RACED) ./mutants ./house
+	@cd examples && $(RACED) ./...
 
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
@@ -50,7 +51,7 @@ proof: install ## what make test leaves out: processes and servers under faults,
 # The rigs wait most of the time: one package at once, beside the losses. The searches fill what is left.
 rigs:
 	@$(RACED) -p 1 -parallel 6 -timeout 20m -skip '^($(SEARCHES)|$(SPANS))$$' $$(go list ./... | grep -E '$(RIGS)')
-	@cd test && $(RACED) -p 1 -parallel 6 -timeout 20m ./proof ./failover ./browser
+	@cd test && $(RACED) -p 1 -parallel 6 -timeout 20m ./proof ./failover ./browser ./history/...
 
 losses:
 	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./jobs/... ./lock/...
@@ -85,6 +86,7 @@ lint: vuln ## golangci-lint with vet, gofmt, go mod tidy, govulncheck
 	test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	go mod tidy -diff
 	cd test && go run $(GOLANGCI) run ./... && go mod tidy -diff
+	cd examples && go run $(GOLANGCI) run ./... && go mod tidy -diff
 	cd bench && go vet ./... && go mod tidy -diff
 
 vuln: ## known vulnerabilities that the code reaches; skipped, and said so, where their database is out of reach
@@ -110,4 +112,5 @@ bench: ## the comparison tables, on a real redis-server
 tidy: ## tidy all modules
 	go mod tidy
 	cd test && go mod tidy
+	cd examples && go mod tidy
 	cd bench && go mod tidy

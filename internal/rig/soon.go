@@ -16,3 +16,16 @@ func Soon[T any](t testing.TB, from <-chan T) T {
 		panic("not reached")
 	}
 }
+
+// longest is how long a busy machine, or an ensemble that elects a leader, may take.
+const longest = 2 * time.Minute
+
+// Eventually waits until a condition is true, and ends the test if it does not become true.
+func Eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for give := time.Now().Add(longest); !is(); <-time.After(2 * time.Millisecond) {
+		if time.Now().After(give) {
+			t.Fatalf("%s: not within %v", what, longest)
+		}
+	}
+}

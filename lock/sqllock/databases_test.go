@@ -67,6 +67,12 @@ func (d database) connect(t testing.TB) *sql.DB {
 	return db
 }
 
+// lossyOn opens the database so that replies can be lost.
+func (d database) lossyOn(t testing.TB) (*sql.DB, *sqlserver.Lossy) {
+	t.Helper()
+	return sqlserver.OpenLossy(t, d.driver, d.dsn)
+}
+
 func newDriver(t testing.TB, db *sql.DB, dialect sqllock.Dialect, o sqllock.Options) *sqllock.Driver {
 	t.Helper()
 	d, err := sqllock.New(db, dialect, o)

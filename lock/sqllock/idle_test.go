@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/sqllock"
 )
@@ -57,7 +58,7 @@ func idle(t *testing.T, on database, ttl time.Duration, limit int, limits []int)
 		}
 	})
 	var process *sqllock.Driver
-	var sent []*lossy
+	var sent []*sqlserver.Lossy
 	for i, most := range limits {
 		if process == nil || limit > 1 {
 			db, counted := on.lossyOn(t)
@@ -75,12 +76,12 @@ func idle(t *testing.T, on database, ttl time.Duration, limit int, limits []int)
 	<-time.After(6 * time.Second) // the probes have reached their slowest pace
 	before := make([]int64, len(sent))
 	for i := range sent {
-		before[i] = sent[i].calls.Load()
+		before[i] = sent[i].Calls.Load()
 	}
 	const window = 10 * time.Second
 	<-time.After(window)
 	for i := range sent {
-		if n := before[i] - sent[i].calls.Load(); n > int64(window.Seconds())+1 {
+		if n := before[i] - sent[i].Calls.Load(); n > int64(window.Seconds())+1 {
 			t.Errorf("process %d sent %d statements in %v", i, n, window)
 		}
 	}

@@ -193,8 +193,8 @@ func TestLostNotification(t *testing.T) {
 				at, err := near.Inspect(t.Context(), "key")
 				return err == nil && at.Waiting == 1
 			})
-			before := sent.calls.Load()
-			eventually(t, "it has looked", func() bool { return sent.calls.Load() <= before-2 }) // the first probe may follow directly on its entry
+			before := sent.Calls.Load()
+			eventually(t, "it has looked", func() bool { return sent.Calls.Load() <= before-2 }) // the first probe may follow directly on its entry
 			_, err = db.Exec(lose.cut)
 			must(t, err)
 			began := time.Now()

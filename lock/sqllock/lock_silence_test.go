@@ -142,7 +142,7 @@ func behindWriter(t *testing.T, on database, key string) *contest {
 	var wg sync.WaitGroup
 	t.Cleanup(func() { stop(); wg.Wait() })
 	slow, replies := on.lossyOn(t)
-	replies.late.Store(int64(300 * time.Millisecond))
+	replies.Late.Store(int64(300 * time.Millisecond))
 	wait := func(db *sql.DB, owner string, limit, place int, end chan<- error) {
 		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		wg.Go(func() {

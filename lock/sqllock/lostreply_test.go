@@ -256,10 +256,10 @@ func TestLostReply(t *testing.T) {
 				}
 				s := &stage{T: t, d: clean, key: fmt.Sprint(c.name, lost)}
 				c.set(s)
-				l.calls.Store(lost)
+				l.Calls.Store(lost)
 				err := c.ask(s, d)
-				all := l.calls.Load() > 0 // the request was complete before this many calls
-				l.calls.Store(-1)
+				all := l.Calls.Load() > 0 // the request was complete before this many calls
+				l.Calls.Store(-1)
 				if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 					t.Errorf("%s, reply %d: the error is %v, want that of the connection", c.name, lost, err)
 				}

@@ -16,7 +16,7 @@ func TestTrustFromBeforeTheReply(t *testing.T) {
 		clean := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
 		db, l := on.lossyOn(t)
 		slow := newDriver(t, db, on.dialect, sqllock.Options{})
-		l.late.Store(int64(late))
+		l.Late.Store(int64(late))
 		for name, holder := range map[string]string{"free": "", "handed on": "m/1"} {
 			s := &stage{T: t, d: clean, key: name}
 			if holder != "" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -48,7 +49,7 @@ func TestExplain(t *testing.T) {
 			t.Parallel()
 			d := newDriver(t, test.addr, test.options)
 			var err error
-			eventually(t, "the request fails for that", func() bool { // the first request may end while the client still connects
+			rig.Eventually(t, "the request fails for that", func() bool { // the first request may end while the client still connects
 				ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer stop()
 				_, err = d.Acquire(ctx, driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
@@ -129,7 +130,7 @@ func TestRefuses(t *testing.T) {
 			t.Parallel()
 			d := newDriver(t, c.addr, c.options)
 			for key, opened := range map[string]bool{"a new key": false, "job": true} {
-				eventually(t, "the server has answered, if it will", func() bool { // the first request may end while the client still connects
+				rig.Eventually(t, "the server has answered, if it will", func() bool { // the first request may end while the client still connects
 					ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 					defer stop()
 					err := d.Open(ctx, []series.OpenRequest{{Key: key, Node: "n"}})[0].Err

@@ -43,6 +43,9 @@ func places(t *testing.T, c *zk.Conn, d *zklock.Driver, key string) []string {
 	return names
 }
 
+// short is a lease whose node is removed soon after the lease ends, even if its session lives on.
+var short = lock.Options{TTL: 4 * time.Second}
+
 // hold takes a free key. It does not use Try, which ends after three seconds: a new ensemble on a
 // busy machine may take longer to write its first nodes.
 func hold(t *testing.T, l *lock.Locker, key string) *lock.Lease {
@@ -73,7 +76,7 @@ func await(t *testing.T, l *lock.Locker, key string) <-chan granted {
 
 func queuedBehind(t *testing.T, d *zklock.Driver, key string, waiting int) {
 	t.Helper()
-	eventually(t, "a place in the queue", func() bool {
+	rig.Eventually(t, "a place in the queue", func() bool {
 		at, err := d.Inspect(t.Context(), key)
 		return err == nil && at.Waiting == waiting
 	})
@@ -149,7 +152,7 @@ func TestRestartWhileHeld(t *testing.T) {
 	}
 	s.Restart()
 	var again driver.Grant
-	eventually(t, "a renewal after the restart", func() bool {
+	rig.Eventually(t, "a renewal after the restart", func() bool {
 		again, err = d.Renew(t.Context(), driver.LeaseRef{Key: "k", Owner: "a/1", Fence: g.Fence, TTL: time.Hour})
 		if errors.Is(err, lock.ErrLost) {
 			t.Fatal("the lease was lost over a restart")

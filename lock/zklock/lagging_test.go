@@ -14,6 +14,12 @@ import (
 	"github.com/cronce/cronce/lock/zklock"
 )
 
+// lasting is a session that outlives every election.
+var lasting = zklock.Options{Session: time.Minute}
+
+// brief is a session with a short timeout.
+var brief = zklock.Options{Session: 4 * time.Second}
+
 // A laggard is a follower whose connection to its leader can be blocked.
 type laggard struct {
 	*zkserver.Server
@@ -81,7 +87,7 @@ func TestLaggingFollower(t *testing.T) {
 		now(t, questions[i].from) // so that no write is needed for it later
 		queuedBehind(t, questions[i].from, "came", 0)
 	}
-	eventually(t, "the follower shows the holder", func() bool {
+	rig.Eventually(t, "the follower shows the holder", func() bool {
 		hs, err := far.Holders(t.Context(), "left")
 		return err == nil && len(hs) == 1
 	})
@@ -117,7 +123,7 @@ func TestAskingAgainBehindALaggingFollower(t *testing.T) {
 	must(t, hold(t, lock.New(near, "a"), "k").Release(t.Context())) // creates the parent
 	now(t, far)
 	ask := driver.Acquisition{Key: "k", Owner: "b/1", TTL: time.Minute}
-	eventually(t, "the follower shows nobody", func() bool {
+	rig.Eventually(t, "the follower shows nobody", func() bool {
 		hs, err := far.Holders(t.Context(), "k")
 		return err == nil && len(hs) == 0
 	})
@@ -151,9 +157,9 @@ func TestSessionEndsBehindALaggingFollower(t *testing.T) {
 	t.Parallel()
 	at := newLaggard(t)
 	near, far := newDriver(t, at.leader.Addr(), lasting), newDriver(t, at.Addr(), brief)
-	renewed := tenured(t, newDriver(t, at.Addr(), brief), near, "renewed", lock.Options{})
+	renewed := rig.StartTenure(t, newDriver(t, at.Addr(), brief), near, "renewed", lock.Options{})
 	fixed := lock.Options{TTL: time.Minute, Fixed: true} // a renewal in vain would delay the pings
-	held := tenured(t, far, near, "held", fixed)
+	held := rig.StartTenure(t, far, near, "held", fixed)
 	waits, giveUp := context.WithCancel(t.Context())
 	waiter := make(chan error, 1)
 	go func() {
@@ -163,11 +169,11 @@ func TestSessionEndsBehindALaggingFollower(t *testing.T) {
 	queuedBehind(t, near, "held", 2)
 	session := far.SessionID()
 	at.lags()
-	held.passes(t)
-	renewed.passes(t)
+	held.Passes(t)
+	renewed.Passes(t)
 	hs, err := far.Holders(t.Context(), "held")
 	must(t, err)
-	if len(hs) != 1 || hs[0].Fence != held.lease.Fence() || far.SessionID() != session {
+	if len(hs) != 1 || hs[0].Fence != held.Lease.Fence() || far.SessionID() != session {
 		t.Errorf("the follower shows the holders %+v in session %x after %x: it does not lag behind", hs, far.SessionID(), session)
 	}
 	select {
@@ -176,7 +182,7 @@ func TestSessionEndsBehindALaggingFollower(t *testing.T) {
 	default:
 	}
 	at.catchesUp()
-	eventually(t, "another session", func() bool { return far.SessionID() != session })
+	rig.Eventually(t, "another session", func() bool { return far.SessionID() != session })
 	giveUp()
 	<-waiter
 }
@@ -220,7 +226,7 @@ func (l *laggard) grantsTwice(t *testing.T, near, far *zklock.Driver) bool {
 		g, err := far.Acquire(ctx, driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
 		answered <- answer{g, err}
 	}()
-	eventually(t, "the leader has done it", func() bool {
+	rig.Eventually(t, "the leader has done it", func() bool {
 		hs, err := near.Holders(t.Context(), "k")
 		return err == nil && (len(hs) == 1 || len(answered) > 0 || time.Since(begin) > brief.Session)
 	})

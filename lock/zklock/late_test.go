@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -100,7 +101,7 @@ func TestRepliesLaterThanTheTTL(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "no place is left", func() bool { return d.Places() == 0 })
+	rig.Eventually(t, "no place is left", func() bool { return d.Places() == 0 })
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -73,7 +74,7 @@ func TestWaiterBeforeGivesUp(t *testing.T) {
 	queuedBehind(t, d, "k", 1)
 	next := await(t, lock.New(last, "c"), "k")
 	watches := func(n int32) { // until it watches the node before its own; the reply to Now comes after the replies to earlier requests
-		eventually(t, "the last one watches", func() bool { return p.asked[getData].Load() >= n || len(next) > 0 })
+		rig.Eventually(t, "the last one watches", func() bool { return p.asked[getData].Load() >= n || len(next) > 0 })
 		now(t, last)
 	}
 	watches(1)

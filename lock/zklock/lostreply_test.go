@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -26,7 +27,7 @@ func lose(t *testing.T, p *proxy, n int32, do func() error) {
 func settled[T any](t *testing.T, do func() (T, error)) (v T) {
 	t.Helper()
 	var err error
-	eventually(t, "an answer after the connection was cut", func() bool {
+	rig.Eventually(t, "an answer after the connection was cut", func() bool {
 		v, err = do()
 		return err == nil
 	})
@@ -82,7 +83,7 @@ func TestLostReplyOfWhoGivesUp(t *testing.T) {
 	if n := len(places(t, op, d, "k")); n != 1 {
 		t.Fatalf("%d places after the lost reply, want 1", n)
 	}
-	eventually(t, "the end of the place", func() bool { return len(places(t, op, d, "k")) == 0 && d.Places() == 0 })
+	rig.Eventually(t, "the end of the place", func() bool { return len(places(t, op, d, "k")) == 0 && d.Places() == 0 })
 }
 
 // The reply to a waiter's creation is lost: the waiter continues in the place that it has, and gets
@@ -98,7 +99,7 @@ func TestLostReplyOfAWaiter(t *testing.T) {
 	first := hold(t, lock.New(d, "a"), "k")
 	p.cut.Store(2)
 	next := await(t, lock.New(waiter, "b"), "k")
-	eventually(t, "the lost reply", func() bool { return p.cut.Load() == 0 })
+	rig.Eventually(t, "the lost reply", func() bool { return p.cut.Load() == 0 })
 	queuedBehind(t, d, "k", 1)
 	must(t, first.Release(t.Context()))
 	g := <-next

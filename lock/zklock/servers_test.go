@@ -69,14 +69,3 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
-
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	give := time.Now().Add(2 * time.Minute)
-	for !f() {
-		if time.Now().After(give) {
-			t.Fatalf("%s: not within two minutes", what)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
-}

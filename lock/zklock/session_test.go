@@ -79,7 +79,7 @@ func TestKilledSession(t *testing.T) {
 	next := await(t, lock.New(other, "b"), "k")
 	queuedBehind(t, other, "k", 1)
 	var g granted
-	eventually(t, "the end of the session", func() bool {
+	rig.Eventually(t, "the end of the session", func() bool {
 		carried.Load().kill(t, addr)
 		select {
 		case g = <-next:
@@ -96,7 +96,7 @@ func TestKilledSession(t *testing.T) {
 	if g.lease.Fence() <= lease.Fence() {
 		t.Errorf("the fence is %d, that of the lost lease %d", g.lease.Fence(), lease.Fence())
 	}
-	eventually(t, "a new session", func() bool { id := d.SessionID(); return id != 0 && id != session })
+	rig.Eventually(t, "a new session", func() bool { id := d.SessionID(); return id != 0 && id != session })
 	if _, err := lock.New(d, "c").TryAcquire(t.Context(), "k", lock.Options{}); !isHeld(err) {
 		t.Errorf("the new session: %v", err)
 	}

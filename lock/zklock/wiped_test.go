@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/zklock"
@@ -33,7 +34,7 @@ func TestFencesGrowOverANewEnsemble(t *testing.T) {
 		must(t, hold(t, after, fmt.Sprint("other", i)).Release(t.Context()))
 	}
 	var second *lock.Lease
-	eventually(t, "it is granted", func() bool {
+	rig.Eventually(t, "it is granted", func() bool {
 		var err error
 		second, err = before.TryAcquire(t.Context(), "k", lock.Options{})
 		return err == nil

@@ -8,62 +8,65 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
-	"pgregory.net/rapid"
 
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// genField draws a field of values from min to max.
-func genField(min, max int) *rapid.Generator[string] {
-	value := rapid.IntRange(min, max)
-	item := rapid.Custom(func(t *rapid.T) string {
-		low, high := value.Draw(t, "low"), value.Draw(t, "high")
-		if low > high {
-			low, high = high, low
-		}
-		step := rapid.IntRange(1, max-1).Draw(t, "step")
-		switch rapid.IntRange(0, 5).Draw(t, "form") {
-		case 0:
-			return fmt.Sprintf("*/%d", step)
-		case 1:
-			return fmt.Sprintf("%d-%d", low, high)
-		case 2:
-			return fmt.Sprintf("%d-%d/%d", low, high, step)
-		case 3:
-			return fmt.Sprintf("%d/%d", low, step)
-		}
-		return fmt.Sprint(low)
-	})
-	return rapid.Custom(func(t *rapid.T) string {
-		if rapid.IntRange(0, 3).Draw(t, "any") == 0 {
-			return rapid.SampledFrom([]string{"*", "?"}).Draw(t, "star")
-		}
-		return strings.Join(rapid.SliceOfN(item, 1, 3).Draw(t, "items"), ",")
-	})
+// rounds is how many random cases each test has.
+const rounds = 200
+
+// drawField draws a field of values from min to max.
+func drawField(r *rand.Rand, min, max int) string {
+	if r.IntN(4) == 0 {
+		return rig.OneOf(r, "*", "?")
+	}
+	items := make([]string, rig.Between(r, 1, 3))
+	for i := range items {
+		items[i] = drawItem(r, min, max)
+	}
+	return strings.Join(items, ",")
 }
 
-// genSpec draws six fields in robfig's grammar.
-var genSpec = rapid.Custom(func(t *rapid.T) string {
+func drawItem(r *rand.Rand, min, max int) string {
+	low, high, step := rig.Between(r, min, max), rig.Between(r, min, max), rig.Between(r, 1, max-1)
+	if low > high {
+		low, high = high, low
+	}
+	switch r.IntN(6) {
+	case 0:
+		return fmt.Sprintf("*/%d", step)
+	case 1:
+		return fmt.Sprintf("%d-%d", low, high)
+	case 2:
+		return fmt.Sprintf("%d-%d/%d", low, high, step)
+	case 3:
+		return fmt.Sprintf("%d/%d", low, step)
+	}
+	return fmt.Sprint(low)
+}
+
+// drawSpec draws six fields in robfig's grammar.
+func drawSpec(r *rand.Rand) string {
 	return strings.Join([]string{
-		genField(0, 59).Draw(t, "second"), genField(0, 59).Draw(t, "minute"), genField(0, 23).Draw(t, "hour"),
-		genField(1, 31).Draw(t, "day of month"), genField(1, 12).Draw(t, "month"), genField(0, 6).Draw(t, "day of week"),
+		drawField(r, 0, 59), drawField(r, 0, 59), drawField(r, 0, 23), drawField(r, 1, 31), drawField(r, 1, 12), drawField(r, 0, 6),
 	}, " ")
-})
+}
 
 var robfig = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-func drawTime(t *rapid.T) time.Time {
+func drawTime(r *rand.Rand) time.Time {
 	first, last := time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
-	return time.Unix(rapid.Int64Range(first.Unix(), last.Unix()).Draw(t, "unix"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
+	return time.Unix(first.Unix()+r.Int64N(last.Unix()-first.Unix()+1), r.Int64N(1e9))
 }
 
 // Where clocks do not change, ticks are those of robfig/cron.
 func TestEqualsRobfig(t *testing.T) {
 	t.Parallel()
 	names := zoneNames(t)
-	rapid.Check(t, func(t *rapid.T) {
-		text := genSpec.Draw(t, "spec")
-		loc, err := time.LoadLocation(rapid.SampledFrom(names).Draw(t, "zone"))
+	rig.Random(t, rand.Uint64(), rounds, func(r *rand.Rand) {
+		text := drawSpec(r)
+		loc, err := time.LoadLocation(rig.OneOf(r, names...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +74,7 @@ func TestEqualsRobfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := drawTime(t)
+		at := drawTime(r)
 		ours, err := spec.Parse(text, loc)
 		if err != nil {
 			if next := theirs.Next(at); !strings.Contains(err.Error(), "never fires") || !next.IsZero() {
@@ -117,29 +120,29 @@ func TestDescriptorsEqualRobfig(t *testing.T) {
 func TestPrevInvertsNext(t *testing.T) {
 	t.Parallel()
 	names := zoneNames(t)
-	rapid.Check(t, func(t *rapid.T) {
-		loc, err := time.LoadLocation(rapid.SampledFrom(names).Draw(t, "zone"))
+	rig.Random(t, rand.Uint64(), rounds, func(r *rand.Rand) {
+		loc, err := time.LoadLocation(rig.OneOf(r, names...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := spec.Parse(genSpec.Draw(t, "spec"), loc)
+		s, err := spec.Parse(drawSpec(r), loc)
 		if err != nil {
 			if !strings.Contains(err.Error(), "never fires") {
 				t.Fatal(err)
 			}
 			return
 		}
-		at := drawTime(t)
+		at := drawTime(r)
 		// Half of the times are near a change of the clock, if there is any.
-		if _, end := at.In(loc).ZoneBounds(); !end.IsZero() && rapid.Bool().Draw(t, "near") {
-			at = end.Add(time.Duration(rapid.Int64Range(-5*3600, 5*3600).Draw(t, "away")) * time.Second)
+		if _, end := at.In(loc).ZoneBounds(); !end.IsZero() && r.IntN(2) == 0 {
+			at = end.Add(time.Duration(rig.Between(r, -5*3600, 5*3600)) * time.Second)
 		}
 		checkInverse(t, s, at)
 	})
 }
 
 // checkInverse compares Next and Prev around an instant.
-func checkInverse(t rapid.TB, s *spec.Schedule, at time.Time) {
+func checkInverse(t *testing.T, s *spec.Schedule, at time.Time) {
 	t.Helper()
 	next, prev := s.Next(at), s.Prev(at)
 	if next.IsZero() || prev.IsZero() {
@@ -169,23 +172,23 @@ func checkInverse(t rapid.TB, s *spec.Schedule, at time.Time) {
 func TestCountEqualsNext(t *testing.T) {
 	t.Parallel()
 	names := zoneNames(t)
-	rapid.Check(t, func(t *rapid.T) {
-		loc, err := time.LoadLocation(rapid.SampledFrom(names).Draw(t, "zone"))
+	rig.Random(t, rand.Uint64(), rounds, func(r *rand.Rand) {
+		loc, err := time.LoadLocation(rig.OneOf(r, names...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := genSpec.Draw(t, "spec")
-		if rapid.Bool().Draw(t, "fixed") {
-			text = fmt.Sprintf("%d %d,%d %d,%d %s", rapid.IntRange(0, 59).Draw(t, "second"), rapid.IntRange(0, 29).Draw(t, "minute"), rapid.IntRange(30, 59).Draw(t, "minute"),
-				rapid.IntRange(0, 2).Draw(t, "hour"), rapid.IntRange(3, 23).Draw(t, "hour"), rapid.SampledFrom([]string{"* * *", "*/3 * 1-5", "L * 5#3", "13 3,10 *", "* * 0 2000-2050"}).Draw(t, "days"))
+		text := drawSpec(r)
+		if r.IntN(2) == 0 {
+			text = fmt.Sprintf("%d %d,%d %d,%d %s", rig.Between(r, 0, 59), rig.Between(r, 0, 29), rig.Between(r, 30, 59),
+				rig.Between(r, 0, 2), rig.Between(r, 3, 23), rig.OneOf(r, "* * *", "*/3 * 1-5", "L * 5#3", "13 3,10 *", "* * 0 2000-2050"))
 		}
 		s, err := spec.Parse(text, loc)
 		if err != nil {
 			return
 		}
-		at := drawTime(t)
-		if _, end := at.In(loc).ZoneBounds(); !end.IsZero() && rapid.Bool().Draw(t, "near") {
-			at = end.Add(-time.Duration(rapid.Int64Range(0, 3*24*3600).Draw(t, "before")) * time.Second)
+		at := drawTime(r)
+		if _, end := at.In(loc).ZoneBounds(); !end.IsZero() && r.IntN(2) == 0 {
+			at = end.Add(-time.Duration(rig.Between(r, 0, 3*24*3600)) * time.Second)
 		}
 		from, to := at.UnixMilli(), at.UnixMilli()
 		const most = 200

@@ -2,13 +2,13 @@ package spec_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -44,56 +44,57 @@ type rareItem struct {
 	match func(t time.Time) bool
 }
 
-var genDay = rapid.Custom(func(t *rapid.T) rareItem {
-	n := rapid.IntRange(1, 31).Draw(t, "day")
-	back := rapid.IntRange(1, 30).Draw(t, "back")
-	return rapid.SampledFrom([]rareItem{
-		{"L", func(t time.Time) bool { return isLast(t, 0) }},
-		{fmt.Sprintf("L-%d", back), func(t time.Time) bool { return isLast(t, back) }},
-		{"LW", func(t time.Time) bool { return isNear(t, lastDay(t)) }},
-		{fmt.Sprintf("L-%dW", back), func(t time.Time) bool { return isNear(t, lastDay(t)-back) }},
-		{fmt.Sprintf("%dW", n), func(t time.Time) bool { return isNear(t, n) }},
-		{fmt.Sprint(n), func(t time.Time) bool { return t.Day() == n }},
-	}).Draw(t, "item")
-})
+func drawDay(r *rand.Rand) rareItem {
+	n := rig.Between(r, 1, 31)
+	back := rig.Between(r, 1, 30)
+	return rig.OneOf(r,
+		rareItem{"L", func(t time.Time) bool { return isLast(t, 0) }},
+		rareItem{fmt.Sprintf("L-%d", back), func(t time.Time) bool { return isLast(t, back) }},
+		rareItem{"LW", func(t time.Time) bool { return isNear(t, lastDay(t)) }},
+		rareItem{fmt.Sprintf("L-%dW", back), func(t time.Time) bool { return isNear(t, lastDay(t)-back) }},
+		rareItem{fmt.Sprintf("%dW", n), func(t time.Time) bool { return isNear(t, n) }},
+		rareItem{fmt.Sprint(n), func(t time.Time) bool { return t.Day() == n }},
+	)
+}
 
-var genWeekday = rapid.Custom(func(t *rapid.T) rareItem {
-	w := rapid.IntRange(0, 7).Draw(t, "weekday")
-	n := rapid.IntRange(1, 5).Draw(t, "nth")
+func drawWeekday(r *rand.Rand) rareItem {
+	w := rig.Between(r, 0, 7)
+	n := rig.Between(r, 1, 5)
 	is := func(t time.Time) bool { return int(t.Weekday()) == w%7 }
-	name := rapid.SampledFrom([]string{fmt.Sprint(w), []string{"sun", "MON", "Tue", "wed", "THU", "fri", "SAT", "Sun"}[w]}).Draw(t, "name")
-	return rapid.SampledFrom([]rareItem{
-		{name, is},
-		{name + "L", func(t time.Time) bool { return is(t) && isLastWeek(t) }},
-		{fmt.Sprintf("%s#%d", name, n), func(t time.Time) bool { return is(t) && isNth(t, n) }},
-	}).Draw(t, "item")
-})
+	name := rig.OneOf(r, fmt.Sprint(w), []string{"sun", "MON", "Tue", "wed", "THU", "fri", "SAT", "Sun"}[w])
+	return rig.OneOf(r,
+		rareItem{name, is},
+		rareItem{name + "L", func(t time.Time) bool { return is(t) && isLastWeek(t) }},
+		rareItem{fmt.Sprintf("%s#%d", name, n), func(t time.Time) bool { return is(t) && isNth(t, n) }},
+	)
+}
 
-var genYear = rapid.Custom(func(t *rapid.T) rareItem {
-	from := rapid.IntRange(1970, 2199).Draw(t, "from")
-	to := rapid.IntRange(from, 2199).Draw(t, "to")
-	step := rapid.IntRange(1, 229).Draw(t, "step")
+func drawYear(r *rand.Rand) rareItem {
+	from := rig.Between(r, 1970, 2199)
+	to := rig.Between(r, from, 2199)
+	step := rig.Between(r, 1, 229)
 	within := func(from, to, step int) func(time.Time) bool {
 		return func(t time.Time) bool { return t.Year() >= from && t.Year() <= to && (t.Year()-from)%step == 0 }
 	}
-	return rapid.SampledFrom([]rareItem{
-		{fmt.Sprint(from), within(from, from, 1)},
-		{fmt.Sprintf("%d-%d", from, to), within(from, to, 1)},
-		{fmt.Sprintf("%d-%d/%d", from, to, step), within(from, to, step)},
-		{fmt.Sprintf("%d/%d", from, step), within(from, 2199, step)},
-		{fmt.Sprintf("*/%d", max(step, 2)), within(1970, 2199, max(step, 2))},
-	}).Draw(t, "item")
-})
+	return rig.OneOf(r,
+		rareItem{fmt.Sprint(from), within(from, from, 1)},
+		rareItem{fmt.Sprintf("%d-%d", from, to), within(from, to, 1)},
+		rareItem{fmt.Sprintf("%d-%d/%d", from, to, step), within(from, to, step)},
+		rareItem{fmt.Sprintf("%d/%d", from, step), within(from, 2199, step)},
+		rareItem{fmt.Sprintf("*/%d", max(step, 2)), within(1970, 2199, max(step, 2))},
+	)
+}
 
 // list draws a field: its text, and a function for its days. Star is the text of a field with all
 // days.
-func list(t *rapid.T, what string, item *rapid.Generator[rareItem]) (text string, star bool, match func(time.Time) bool) {
-	if rapid.IntRange(0, 2).Draw(t, what+" any") == 0 {
-		return rapid.SampledFrom([]string{"*", "?"}).Draw(t, what), true, func(time.Time) bool { return true }
+func list(r *rand.Rand, item func(*rand.Rand) rareItem) (text string, star bool, match func(time.Time) bool) {
+	if r.IntN(3) == 0 {
+		return rig.OneOf(r, "*", "?"), true, func(time.Time) bool { return true }
 	}
-	items := rapid.SliceOfN(item, 1, 3).Draw(t, what)
+	items := make([]rareItem, rig.Between(r, 1, 3))
 	texts := make([]string, len(items))
 	for i := range items {
+		items[i] = item(r)
 		texts[i] = items[i].text
 	}
 	return strings.Join(texts, ","), false, func(t time.Time) bool {
@@ -105,11 +106,11 @@ func list(t *rapid.T, what string, item *rapid.Generator[rareItem]) (text string
 // refused has no day in four hundred years, after which the calendar repeats.
 func TestRareEqualsBruteForce(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		days, anyDay, onDay := list(t, "day of month", genDay)
-		weekdays, anyWeekday, onWeekday := list(t, "day of week", genWeekday)
-		years, _, inYear := list(t, "year", genYear)
-		month := rapid.IntRange(0, 12).Draw(t, "month")
+	rig.Random(t, rand.Uint64(), rounds, func(r *rand.Rand) {
+		days, anyDay, onDay := list(r, drawDay)
+		weekdays, anyWeekday, onWeekday := list(r, drawWeekday)
+		years, _, inYear := list(r, drawYear)
+		month := rig.Between(r, 0, 12)
 		months := "*"
 		if month > 0 {
 			months = fmt.Sprint(month)
@@ -120,7 +121,7 @@ func TestRareEqualsBruteForce(t *testing.T) {
 			return inYear(at) && (month == 0 || int(at.Month()) == month) && (either || onDay(at) && onWeekday(at))
 		}
 		s, err := spec.Parse(text, nil)
-		from := time.Date(rapid.IntRange(1965, 2160).Draw(t, "year"), 1, 1, 0, 0, 0, 0, time.UTC)
+		from := time.Date(rig.Between(r, 1965, 2160), 1, 1, 0, 0, 0, 0, time.UTC)
 		to := from.AddDate(50, 0, 0)
 		if err != nil {
 			if !strings.Contains(err.Error(), "never fires") {

@@ -2,12 +2,12 @@ package verify_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -23,28 +23,30 @@ func TestReadersAgree(t *testing.T) {
 		"with gaps": {"0/10 0-1,4,9-10,30 * * * *"},
 		"two specs": {everyTen, "0/4 0-2,5 * * * *"},
 	} {
-		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
-			p := draw(t, specs...)
-			policies := rapid.SampledFrom([]string{"", "overlap:allow", "overlap:queue/jitter:3s", "overlap:skip/misfire:all", "overlap:allow/misfire:all/jitter:1s",
-				"misfire:all/deadline:7s", "misfire:skip", "deadline:25s"}).Draw(t, "policies")
-			for i := range p.sightings {
-				p.sightings[i].Policies = policies
-			}
-			p.now += rapid.SampledFrom([]int64{0, 9, 9_990, 12_000, 20_000, 77_000, 3_000_000}).Draw(t, "silence")
-			j := p.journal()
-			s := p.state.Series(p.us(), "job")
-			cut := rapid.IntRange(0, len(j.Lines)).Draw(t, "cut")
-			whole := agree(t, j, s, p.audit)
-			j.Lines, j.Truncated = j.Lines[cut:], true
-			if late := agree(t, j, s, p.audit); len(j.Lines) > 0 && !reflect.DeepEqual(late, whole) {
-				t.Fatalf("overdue by the whole journal: %+v\nwithout %d lines: %+v", whole, cut, late)
-			}
-		}))
+		t.Run(name, func(t *testing.T) {
+			rig.Random(t, seed, rounds, func(r *rand.Rand) {
+				p := draw(r, specs...)
+				policies := rig.OneOf(r, "", "overlap:allow", "overlap:queue/jitter:3s", "overlap:skip/misfire:all", "overlap:allow/misfire:all/jitter:1s",
+					"misfire:all/deadline:7s", "misfire:skip", "deadline:25s")
+				for i := range p.sightings {
+					p.sightings[i].Policies = policies
+				}
+				p.now += rig.OneOf[int64](r, 0, 9, 9_990, 12_000, 20_000, 77_000, 3_000_000)
+				j := p.journal()
+				s := p.state.Series(p.us(), "job")
+				cut := r.IntN(len(j.Lines) + 1)
+				whole := agree(t, j, s, p.audit)
+				j.Lines, j.Truncated = j.Lines[cut:], true
+				if late := agree(t, j, s, p.audit); len(j.Lines) > 0 && !reflect.DeepEqual(late, whole) {
+					t.Fatalf("overdue by the whole journal: %+v\nwithout %d lines: %+v", whole, cut, late)
+				}
+			})
+		})
 	}
 }
 
 // agree compares the readers of one journal. It returns the overdue ticks.
-func agree(t *rapid.T, j series.Journal, s series.Series, audit []series.AuditRecord) []verify.Overdue {
+func agree(t *testing.T, j series.Journal, s series.Series, audit []series.AuditRecord) []verify.Overdue {
 	judge := verify.NewJudge(j, verify.Options{State: &s, Audit: audit})
 	r := judge.Report()
 	runs := map[int64]ops.State{}

@@ -1,17 +1,23 @@
 package verify_test
 
 import (
-	"flag"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// The random tests draw the same cases each time: a case that fails once fails again. Each has this
+// many.
+const (
+	seed   = 20260101
+	rounds = 100
 )
 
 // A play is a set of nodes that act on one series at random, within the rules.
@@ -22,20 +28,20 @@ type play struct {
 	skipped  int
 }
 
-func draw(t *rapid.T, specs ...string) *play {
+func draw(r *rand.Rand, specs ...string) *play {
 	p := &play{store: opened(specs...)}
 	base := policy{
-		overlap:  series.Overlap(rapid.IntRange(0, 3).Draw(t, "overlap")),
-		rerun:    rapid.Bool().Draw(t, "rerun"),
-		backlog:  rapid.Bool().Draw(t, "backlog"),
-		deadline: rapid.SampledFrom([]time.Duration{time.Second, 10 * time.Second, time.Hour}).Draw(t, "deadline"),
+		overlap:  series.Overlap(r.IntN(4)),
+		rerun:    r.IntN(2) == 0,
+		backlog:  r.IntN(2) == 0,
+		deadline: rig.OneOf(r, time.Second, 10*time.Second, time.Hour),
 	}
 	for _, text := range specs {
 		base.spec = text
 		p.policies = append(p.policies, base)
 	}
-	for range rapid.IntRange(1, 60).Draw(t, "steps") {
-		p.step(t)
+	for range rig.Between(r, 1, 60) {
+		p.step(r)
 	}
 	for _, text := range specs {
 		p.open(text)
@@ -45,22 +51,22 @@ func draw(t *rapid.T, specs ...string) *play {
 
 func (p *play) exclusive() bool { return p.policies[0].overlap != series.OverlapAllow }
 
-func (p *play) step(t *rapid.T) {
-	p.now += rapid.SampledFrom([]int64{0, 5, 500, 1000, 3000, 9990, 20_000}).Draw(t, "pass")
-	who := rapid.SampledFrom(p.policies).Draw(t, "who")
-	switch rapid.IntRange(0, 11).Draw(t, "what") {
+func (p *play) step(r *rand.Rand) {
+	p.now += rig.OneOf[int64](r, 0, 5, 500, 1000, 3000, 9990, 20_000)
+	who := rig.OneOf(r, p.policies...)
+	switch r.IntN(12) {
 	case 0, 1, 2, 3:
 		p.claim(who, who.schedule().PrevMilli(p.now+20))
 	case 4:
 		p.claim(who, who.schedule().NextMilli(max(p.state.Mark, p.first(who.text()))))
 	case 5, 6, 7:
-		p.finish(t)
+		p.finish(r)
 	case 8:
-		p.adopt(t, who)
+		p.adopt(r, who)
 	case 9:
 		p.renewAll()
 	case 10:
-		p.change(series.ActionPause, rapid.SampledFrom([]int64{0, p.now + 1, p.now + 9000, p.now + 40_000}).Draw(t, "until"))
+		p.change(series.ActionPause, rig.OneOf(r, 0, p.now+1, p.now+9000, p.now+40_000))
 		p.open(who.text())
 	default:
 		p.change(series.ActionResume, 0)
@@ -80,26 +86,26 @@ func (p *play) claim(who policy, tick int64) {
 	}
 }
 
-func (p *play) finish(t *rapid.T) {
+func (p *play) finish(r *rand.Rand) {
 	if len(p.live) == 0 {
 		return
 	}
-	g := rapid.SampledFrom(p.live).Draw(t, "which")
-	how := rapid.SampledFrom([]series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack}).Draw(t, "how")
+	g := rig.OneOf(r, p.live...)
+	how := rig.OneOf(r, series.EndDone, series.EndUnstarted, series.EndGivenBack)
 	outcome := ""
 	if how == series.EndDone {
-		outcome = rapid.SampledFrom([]string{series.OutcomeOK, series.OutcomeFailed, series.OutcomeInterrupted}).Draw(t, "outcome")
+		outcome = rig.OneOf(r, series.OutcomeOK, series.OutcomeFailed, series.OutcomeInterrupted)
 	}
 	p.end(g, how, outcome)
 }
 
-func (p *play) adopt(t *rapid.T, who policy) {
+func (p *play) adopt(r *rand.Rand, who policy) {
 	runs := p.state.Series(p.us(), "job").Runs
 	if len(runs) == 0 {
 		return
 	}
-	r := rapid.SampledFrom(runs).Draw(t, "orphan")
-	if g := p.takeOver(who, r.Number, r.Fence); g.Kind == series.KindGranted {
+	orphan := rig.OneOf(r, runs...)
+	if g := p.takeOver(who, orphan.Number, orphan.Fence); g.Kind == series.KindGranted {
 		p.live = append(p.live, g)
 	}
 }
@@ -121,8 +127,8 @@ func (p *play) options() verify.Options {
 // Whatever the nodes do, the journal that the rules wrote is sound, and accounts for every tick up
 // to the mark; so is each end of the journal.
 func TestRandomPlaysHold(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := draw(t, everyTen)
+	rig.Random(t, seed, rounds, func(r *rand.Rand) {
+		p := draw(r, everyTen)
 		j := p.journal()
 		got := verify.Job(j, p.options())
 		if !got.OK() {
@@ -144,78 +150,70 @@ func TestRandomPlaysHold(t *testing.T) {
 
 // Nodes that disagree on the spec break nothing, whichever ticks they pass over.
 func TestRandomPlaysWithTwoSpecsHold(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := draw(t, everyTen, "5/15 * * * * *")
+	rig.Random(t, seed, rounds, func(r *rand.Rand) {
+		p := draw(r, everyTen, "5/15 * * * * *")
 		if got := verify.Job(p.journal(), p.options()); !got.OK() {
 			t.Fatalf("%v\n%+v", got.Violations, p.lines)
 		}
 	})
 }
 
-// The random tests are the same each time, and leave no files, so that a failure can be repeated.
-// The flags -rapid.seed and -rapid.nofailfile change this.
-func init() {
-	for name, value := range map[string]string{"rapid.seed": "20260101", "rapid.nofailfile": "true"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-}
-
 // A mutation changes one or two lines of a journal. It returns false if its change cannot matter.
-type mutation func(t *rapid.T, lines []series.Line, i int) ([]series.Line, bool)
+type mutation func(r *rand.Rand, lines []series.Line, i int) ([]series.Line, bool)
 
 var mutations = map[string]mutation{
-	"drop": func(_ *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
+	"drop": func(_ *rand.Rand, ls []series.Line, i int) ([]series.Line, bool) {
 		return slices.Delete(ls, i, i+1), true
 	},
-	"duplicate": func(_ *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
+	"duplicate": func(_ *rand.Rand, ls []series.Line, i int) ([]series.Line, bool) {
 		return slices.Insert(ls, i, ls[i]), true
 	},
-	"from": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
-		ls[i].From += shift(t)
+	"from": func(r *rand.Rand, ls []series.Line, i int) ([]series.Line, bool) {
+		ls[i].From += shift(r)
 		return ls, true
 	},
-	"to": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
-		ls[i].To += shift(t)
+	"to": func(r *rand.Rand, ls []series.Line, i int) ([]series.Line, bool) {
+		ls[i].To += shift(r)
 		return ls, true
 	},
-	"fences": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
-		k := rapid.IntRange(0, len(ls)-1).Draw(t, "other")
+	"fences": func(r *rand.Rand, ls []series.Line, i int) ([]series.Line, bool) {
+		k := r.IntN(len(ls))
 		ls[i].Fence, ls[k].Fence = ls[k].Fence, ls[i].Fence
 		grants := ls[i].Verdict == series.VerdictRan || ls[k].Verdict == series.VerdictRan
 		return ls, grants && ls[i].Fence != ls[k].Fence
 	},
-	"verdict": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
+	"verdict": func(r *rand.Rand, ls []series.Line, i int) ([]series.Line, bool) {
 		was := ls[i].Verdict
-		ls[i].Verdict = rapid.SampledFrom([]series.Verdict{series.VerdictOpened, series.VerdictRan, series.VerdictEnded, series.VerdictSkipped,
-			series.VerdictWaiting, series.VerdictSuperseded, series.VerdictMissed, series.VerdictPaused, series.VerdictLost}).Draw(t, "verdict")
+		ls[i].Verdict = rig.OneOf(r, series.VerdictOpened, series.VerdictRan, series.VerdictEnded, series.VerdictSkipped,
+			series.VerdictWaiting, series.VerdictSuperseded, series.VerdictMissed, series.VerdictPaused, series.VerdictLost)
 		return ls, ls[i].Verdict != was
 	},
-	"attempt": func(t *rapid.T, ls []series.Line, i int) ([]series.Line, bool) {
+	"attempt": func(r *rand.Rand, ls []series.Line, i int) ([]series.Line, bool) {
 		ls[i].Attempt++
 		return ls, ls[i].Verdict == series.VerdictRan || ls[i].Verdict == series.VerdictEnded || ls[i].Verdict == series.VerdictLost
 	},
 }
 
-func shift(t *rapid.T) int64 {
-	return rapid.SampledFrom([]int64{-10_000, -1000, -1, 1, 1000, 10_000}).Draw(t, "shift")
+func shift(r *rand.Rand) int64 {
+	return rig.OneOf[int64](r, -10_000, -1000, -1, 1, 1000, 10_000)
 }
 
 // Each change of a line changes the report: a violation, or other counts.
 func TestMutationsAreSeen(t *testing.T) {
 	for name, mutate := range mutations {
-		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
-			p := draw(t, everyTen)
-			j := p.journal()
-			clean := verify.Job(j, p.options())
-			before := slices.Clone(j.Lines)
-			var matters bool
-			i := rapid.IntRange(0, len(j.Lines)-1).Draw(t, "line")
-			j.Lines, matters = mutate(t, j.Lines, i)
-			if got := verify.Job(j, p.options()); matters && reflect.DeepEqual(got, clean) {
-				t.Fatalf("line %d: nothing seen\nbefore %+v\nafter  %+v", i, before, j.Lines)
-			}
-		}))
+		t.Run(name, func(t *testing.T) {
+			rig.Random(t, seed, rounds, func(r *rand.Rand) {
+				p := draw(r, everyTen)
+				j := p.journal()
+				clean := verify.Job(j, p.options())
+				before := slices.Clone(j.Lines)
+				var matters bool
+				i := r.IntN(len(j.Lines))
+				j.Lines, matters = mutate(r, j.Lines, i)
+				if got := verify.Job(j, p.options()); matters && reflect.DeepEqual(got, clean) {
+					t.Fatalf("line %d: nothing seen\nbefore %+v\nafter  %+v", i, before, j.Lines)
+				}
+			})
+		})
 	}
 }

@@ -14,11 +14,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/test/history"
 )
 
 // A crowd is clients at work, whose grants and doubts are counted.

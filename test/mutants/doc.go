@@ -9,6 +9,8 @@
 //	tests: ./lock
 //	run: TestRenew
 //
+// The packages may be of any module of the project: their paths begin at its root.
+//
 // A mistake that changes nothing that can be observed has a line "equivalent:" with
 // the reason. It is planted too, and must survive: otherwise the reason is wrong.
 //

@@ -8,11 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -106,14 +108,39 @@ func (m *mutant) plant(ctx context.Context, root string) (f fate, remark string)
 	if m.run != "" {
 		args = append(args, "-run", m.run)
 	}
-	test := exec.CommandContext(ctx, "go", append(args, m.packages...)...)
-	test.Dir = root
-	out, err := test.CombinedOutput()
-	switch {
-	case err == nil:
-		return survived, ""
-	case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
-		return faulty, ": does not build\n" + string(out)
+	packages := byModule(root, m.packages)
+	for _, module := range slices.Sorted(maps.Keys(packages)) {
+		test := exec.CommandContext(ctx, "go", slices.Concat(args, packages[module])...)
+		test.Dir = module
+		out, err := test.CombinedOutput()
+		switch {
+		case err == nil:
+		case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
+			return faulty, ": does not build\n" + string(out)
+		default:
+			return found, ""
+		}
 	}
-	return found, ""
+	return survived, ""
+}
+
+// byModule returns the packages by the folder of their module, which is the nearest with a go.mod
+// above them. Their paths are relative to it.
+func byModule(root string, packages []string) map[string][]string {
+	all := map[string][]string{}
+	for _, p := range packages {
+		module := filepath.Clean(p)
+		for module != "." {
+			if _, err := os.Stat(filepath.Join(root, module, "go.mod")); err == nil {
+				break
+			}
+			module = filepath.Dir(module)
+		}
+		if below, err := filepath.Rel(module, p); err == nil {
+			p = "./" + below
+		}
+		dir := filepath.Join(root, module)
+		all[dir] = append(all[dir], p)
+	}
+	return all
 }

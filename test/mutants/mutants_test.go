@@ -71,6 +71,11 @@ func TestRun(t *testing.T) {
 	write("x.go", "package example\n\nimport _ \"embed\"\n\n//go:embed x.txt\nvar text string\n\nfunc two() int { return 2 }\n\nfunc three() int { return 3 }\n")
 	write("x.txt", "embedded\n\n")
 	write("x_test.go", "package example\n\nimport \"testing\"\n\nfunc TestTwo(t *testing.T) {\n\tif two() != 2 || text != \"embedded\\n\\n\" {\n\t\tt.Fail()\n\t}\n}\n")
+	write("sub/go.mod", "module example/sub\n\ngo 1.26\n\nrequire example v0.0.0\n\nreplace example => ../\n")
+	write("y.go", "package example\n\nfunc Four() int { return 4 }\n")
+	write("sub/y_test.go", "package sub\n\nimport (\n\t\"testing\"\n\n\t\"example\"\n)\n\nfunc TestFour(t *testing.T) {\n\tif example.Four() != 4 {\n\t\tt.Fail()\n\t}\n}\n")
+	write("test/mutants/list/e-module.patch", "Only a test in a module below notices it.\ntests: ./... ./sub\ndiff --git a/y.go b/y.go\n--- a/y.go\n+++ b/y.go\n"+
+		"@@ -1,3 +1,3 @@\n package example\n \n-func Four() int { return 4 }\n+func Four() int { return 5 }\n")
 	patch := func(name, head, file, was, is string) {
 		write("test/mutants/list/"+name+".patch", head+"\ntests: ./...\ndiff --git a/"+file+" b/"+file+"\n--- a/"+file+"\n+++ b/"+file+
 			"\n@@ -1,2 +1,2 @@\n-"+was+"\n+"+is+"\n \n")
@@ -84,7 +89,7 @@ func TestRun(t *testing.T) {
 	if err != nil || left != 3 {
 		t.Errorf("%d not as they must be, %v\n%s", left, err, &out)
 	}
-	for _, want := range []string{"  found    a-embedded", "! survived b-unseen", "! faulty   c-broken", "! faulty   d-astray", "4 planted, 3 not"} {
+	for _, want := range []string{"  found    a-embedded", "! survived b-unseen", "! faulty   c-broken", "! faulty   d-astray", "  found    e-module", "5 planted, 3 not"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, &out)
 		}

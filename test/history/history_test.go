@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/test/history"
 )
 
 // worked is what a crowd saw of a driver in a minute of a bubble.

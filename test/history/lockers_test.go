@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/test/history"
 )
 
 // A keeper is a store with all that Lockers ask for.

@@ -1,4 +1,4 @@
-package sqllock_test
+package sqlserver
 
 import (
 	"context"
@@ -9,32 +9,34 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/cronce/cronce/internal/sqlserver"
 )
 
-// A lossy database loses the reply to one call: the call is carried out, its caller does not get
+// A Lossy database loses the reply to one call: the call is carried out, its caller does not get
 // the reply, and the connection is gone.
-type lossy struct {
+type Lossy struct {
+	Calls atomic.Int64 // calls until the one whose reply is lost; below 0: no reply is lost
+	Late  atomic.Int64 // by how many ns each reply is delayed
+
 	driver sqldriver.Driver
 	dsn    string
-	calls  atomic.Int64 // calls until the one whose reply is lost; below 0: no reply is lost
-	late   atomic.Int64 // by how many ns each reply is delayed
 }
 
-// lossyOn opens a database through a lossy driver.
-func (d database) lossyOn(t testing.TB) (*sql.DB, *lossy) {
-	l := &lossy{driver: sqlserver.Connect(t, d.driver, d.dsn).Driver(), dsn: d.dsn}
-	l.calls.Store(-1)
+// OpenLossy opens a database of a driver of database/sql through a Lossy, which loses no reply yet.
+func OpenLossy(t testing.TB, driver, dsn string) (*sql.DB, *Lossy) {
+	t.Helper()
+	l := &Lossy{driver: Connect(t, driver, dsn).Driver(), dsn: dsn}
+	l.Calls.Store(-1)
 	db := sql.OpenDB(l)
 	db.SetMaxOpenConns(4)
 	t.Cleanup(func() { _ = db.Close() })
 	return db, l
 }
 
-func (l *lossy) Driver() sqldriver.Driver { return l.driver }
+// Driver returns the driver of the database.
+func (l *Lossy) Driver() sqldriver.Driver { return l.driver }
 
-func (l *lossy) Connect(context.Context) (sqldriver.Conn, error) {
+// Connect opens a connection that can lose replies.
+func (l *Lossy) Connect(context.Context) (sqldriver.Conn, error) {
 	c, err := l.driver.Open(l.dsn)
 	if err != nil {
 		return nil, err
@@ -43,18 +45,18 @@ func (l *lossy) Connect(context.Context) (sqldriver.Conn, error) {
 }
 
 // lost reports whether the reply that has just arrived is to be lost.
-func (l *lossy) lost() bool { return l.calls.Add(-1) == 0 }
+func (l *Lossy) lost() bool { return l.Calls.Add(-1) == 0 }
 
-// again loses one reply after the other, with some calls between them, until it is stopped.
-func (l *lossy) again() (stop func()) {
+// Again loses one reply after the other, with some calls between them, until it is stopped.
+func (l *Lossy) Again() (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
-			l.calls.Store(1 + rand.Int64N(10))
+			l.Calls.Store(1 + rand.Int64N(10))
 			select {
 			case <-over:
-				l.calls.Store(-1)
+				l.Calls.Store(-1)
 				return
 			case <-time.After(rand.N(100 * time.Millisecond)):
 			}
@@ -65,7 +67,7 @@ func (l *lossy) again() (stop func()) {
 
 type lossyConn struct {
 	sqldriver.Conn
-	lossy *lossy
+	lossy *Lossy
 	gone  bool
 }
 
@@ -74,7 +76,7 @@ func (c *lossyConn) lose(err error) error { return c.loseAfter(err, func() {}) }
 
 // loseAfter is lose, but calls read before it drops the connection of a lost reply.
 func (c *lossyConn) loseAfter(err error, read func()) error {
-	if late := c.lossy.late.Load(); late > 0 {
+	if late := c.lossy.Late.Load(); late > 0 {
 		<-time.After(time.Duration(late))
 	}
 	if c.gone || c.lossy.lost() {

@@ -16,12 +16,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
+	"github.com/cronce/cronce/test/history"
 )
 
 // historyFor is the environment variable with how long the disturbed history is

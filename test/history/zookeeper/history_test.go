@@ -1,25 +1,48 @@
-package zklock_test
+package zookeeper_test
 
 import (
+	"cmp"
 	"context"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
+	"github.com/cronce/cronce/test/history"
 )
+
+func TestMain(m *testing.M) { os.Exit(zkserver.Main(m)) }
+
+// newDriver makes a driver in a namespace of the test: the server is shared.
+func newDriver(t *testing.T, addrs []string, o zklock.Options) *zklock.Driver {
+	t.Helper()
+	test, _, _ := strings.Cut(t.Name(), "/")
+	o.Namespace = cmp.Or(o.Namespace, test)
+	d, err := zklock.New(addrs, o)
+	must(t, err)
+	t.Cleanup(func() { must(t, d.Close()) })
+	return d
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // A correct store could have given the answers that clients of three sessions got from a server,
 // while one of the sessions loses its connection again and again.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
-	p := newProxy(t, addr)
-	ds := []*zklock.Driver{newDriver(t, addr, zklock.Options{Session: time.Minute}), newDriver(t, addr, zklock.Options{Session: time.Minute}),
-		newDriver(t, p.addr(), zklock.Options{Session: time.Minute})}
+	p := rig.NewProxy(t, addr)
+	ds := []*zklock.Driver{newDriver(t, []string{addr}, lasting), newDriver(t, []string{addr}, lasting), newDriver(t, []string{p.Addr()}, lasting)}
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
 	cut := make(chan struct{})
@@ -27,7 +50,7 @@ func TestHistory(t *testing.T) {
 		defer close(cut)
 		for ctx.Err() == nil {
 			<-time.After(300 * time.Millisecond)
-			p.sever()
+			p.Retarget(addr) // resets its connections
 		}
 	}()
 	ops := history.Crowd{Driver: func(client int) driver.Driver { return ds[client%len(ds)] }, Timeout: time.Second}.Run(ctx)
@@ -52,7 +75,7 @@ func TestHistoryFindsPlanted(t *testing.T) {
 			continue // this test disturbs nothing
 		}
 		t.Run(p.Name, func(t *testing.T) {
-			planted := p.Into(newDriver(t, addr, zklock.Options{Session: time.Minute}))
+			planted := p.Into(newDriver(t, []string{addr}, lasting))
 			var err error
 			for range 6 {
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)

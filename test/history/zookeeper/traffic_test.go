@@ -1,4 +1,4 @@
-package zklock_test
+package zookeeper_test
 
 import (
 	"context"
@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/internal/history"
+	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/zklock"
+	"github.com/cronce/cronce/test/history"
 )
 
 // A traffic is a group of clients at work, whose grants are counted.
@@ -51,7 +52,7 @@ func (w *worker) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 func (w *traffic) goesOn(t *testing.T, n int64) {
 	t.Helper()
 	want := w.grants.Load() + n
-	eventually(t, "the traffic goes on", func() bool { return w.grants.Load() >= want })
+	rig.Eventually(t, "the traffic goes on", func() bool { return w.grants.Load() >= want })
 }
 
 // saw ends the work and returns the operations of the clients.

@@ -2,9 +2,9 @@ package redlock_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,38 +13,58 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redlock"
+	"github.com/cronce/cronce/test/history"
 )
 
-// A cast is three drivers that share servers and use times of the servers that differ by ten
+// A cast is three drivers that share servers and read times of the servers that differ by ten
 // seconds each: their fences grow only because the servers make them grow.
 type cast struct {
 	servers []*redisserver.Server
 	drivers []driver.Driver
-	gates   []gates // in front of the servers, for each driver
+	loses   [][]atomic.Bool // whether it loses the replies of each server, for each driver
 }
 
-func castOn(t *testing.T, servers []*redisserver.Server, hooks ...redis.Hook) *cast {
+var namespaces atomic.Int64
+
+// servers starts n real servers.
+func servers(t *testing.T, n int) []*redisserver.Server {
 	t.Helper()
-	addrs := make([]string, len(servers))
-	for i, s := range servers {
-		addrs[i] = s.Addr()
+	all := make([]*redisserver.Server, n)
+	for i := range all {
+		all[i] = redisserver.Start(t)
 	}
-	c, namespace := &cast{servers: servers}, fresh()
-	for i := range 3 {
-		cs := clients(t, addrs...)
-		c.gates = append(c.gates, gated(cs))
-		for _, each := range cs {
-			for _, h := range hooks {
-				each.AddHook(h)
-			}
+	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
+	return all
+}
+
+// signal stops or continues servers.
+func signal(s syscall.Signal, servers ...*redisserver.Server) {
+	for _, server := range servers {
+		_ = syscall.Kill(server.Pid(), s)
+	}
+}
+
+func castOn(t *testing.T, servers []*redisserver.Server, hooks ...hook) *cast {
+	t.Helper()
+	c, namespace := &cast{servers: servers}, fmt.Sprint("ns", namespaces.Add(1))
+	for i := range int64(3) {
+		cs, loses := make([]redis.UniversalClient, len(servers)), make([]atomic.Bool, len(servers))
+		for j, s := range servers {
+			cs[j] = client(t, s, append([]hook{losing(&loses[j]), ahead(10 * i)}, hooks...)...)
 		}
-		d := newDriver(t, cs, redlock.Options{Namespace: namespace, NodeTimeout: 100 * time.Millisecond})
-		d.TellTime(time.Now().Add(time.Duration(i)*10*time.Second), 0)
-		c.drivers = append(c.drivers, d)
+		d, err := redlock.New(cs, redlock.Options{Namespace: namespace, NodeTimeout: 100 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		c.drivers, c.loses = append(c.drivers, d), append(c.loses, loses)
 	}
 	return c
 }
@@ -54,19 +74,19 @@ func castOn(t *testing.T, servers []*redisserver.Server, hooks ...redis.Hook) *c
 func (c *cast) disturb(ctx context.Context) {
 	for ctx.Err() == nil {
 		which := rand.Perm(len(c.servers))[:len(c.servers)/2+rand.N(2)]
-		of := c.gates[rand.N(len(c.gates))]
+		loses := c.loses[rand.N(len(c.loses))]
 		stops := rand.N(2) == 0
 		for _, i := range which {
 			if stops {
 				signal(syscall.SIGSTOP, c.servers[i])
 			} else {
-				of[i].loses.Store(true)
+				loses[i].Store(true)
 			}
 		}
 		<-time.After(rand.N(200 * time.Millisecond))
 		signal(syscall.SIGCONT, c.servers...)
-		for _, g := range of {
-			g.loses.Store(false)
+		for i := range loses {
+			loses[i].Store(false)
 		}
 		<-time.After(rand.N(150 * time.Millisecond))
 	}
@@ -124,8 +144,7 @@ func limits(t *testing.T) history.Limits {
 // still compete for the key. Servers that forget, and clocks that step, are not part of this test.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	all, _ := servers(t, 5)
-	t.Cleanup(func() { signal(syscall.SIGCONT, all...) })
+	all := servers(t, 5)
 	ops := castOn(t, all).saw(t, true, 6, 4*time.Second)
 	count := map[history.Kind]map[history.Outcome]int{history.Acquire: {}, history.Renew: {}, history.Release: {}}
 	for _, o := range ops {
@@ -143,44 +162,14 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// An edit changes the scripts on their way to the servers, by pairs of a text and its replacement.
-type edit []string
-
-// A noScriptError is the answer of a server that does not know a script: the driver then sends the
-// script itself.
-type noScriptError struct{}
-
-func (noScriptError) Error() string { return "NOSCRIPT" }
-func (noScriptError) RedisError()   {}
-
-func (edit) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (e edit) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		switch cmd.Name() {
-		case "evalsha":
-			cmd.SetErr(noScriptError{})
-			return noScriptError{}
-		case "eval":
-			args := cmd.Args()
-			args[1] = strings.NewReplacer(e...).Replace(args[1].(string))
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (edit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
 // edits are the known faults in this store's own scripts.
-var edits = map[string]edit{
-	"a script of release that does not look at its owner": {
-		"if alive then\n  if not mine then", "if false then\n  if not mine then"},
-	"scripts that give a lease half its time": {
-		"'NX', 'PX', ARGV[2])", "'NX', 'PX', ARGV[2] - 500)", "'PEXPIRE', KEYS[1], life)", "'PEXPIRE', KEYS[1], life - 500)"},
-	"a script of acquire that takes any fence for a higher one": {
-		"if last - asked >= 0 then", "if false then", "string.sub(before, 1, 16) >= string.sub(ARGV[1], 1, 16)", "false"},
+var edits = map[string]hook{
+	"a script of release that does not look at its owner": edit(
+		"if alive then\n  if not mine then", "if false then\n  if not mine then"),
+	"scripts that give a lease half its time": edit(
+		"'NX', 'PX', ARGV[2])", "'NX', 'PX', ARGV[2] - 500)", "'PEXPIRE', KEYS[1], life)", "'PEXPIRE', KEYS[1], life - 500)"),
+	"a script of acquire that takes any fence for a higher one": edit(
+		"if last - asked >= 0 then", "if false then", "string.sub(before, 1, 16) >= string.sub(ARGV[1], 1, 16)", "false"),
 }
 
 // The same checker, with the same limits, finds each planted fault, both the faults of all stores
@@ -188,9 +177,8 @@ var edits = map[string]edit{
 // show a fault; twelve times that is enough.
 func TestHistoryFindsPlanted(t *testing.T) {
 	t.Parallel()
-	calm, _ := servers(t, 3)
-	stopped, _ := servers(t, 3)
-	t.Cleanup(func() { signal(syscall.SIGCONT, stopped...) })
+	calm := servers(t, 3)
+	stopped := servers(t, 3)
 	var all sync.WaitGroup // not subtests: two at a time would take too long
 	defer all.Wait()
 	for _, p := range history.Planted {
@@ -199,7 +187,7 @@ func TestHistoryFindsPlanted(t *testing.T) {
 			on = stopped
 		}
 		c := castOn(t, on)
-		c.drivers, c.gates = []driver.Driver{p.Into(c.drivers[0])}, c.gates[:1]
+		c.drivers, c.loses = []driver.Driver{p.Into(c.drivers[0])}, c.loses[:1]
 		all.Go(func() { c.found(t, p.Name, p.Disturbed) })
 	}
 	for name, e := range edits {

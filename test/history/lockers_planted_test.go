@@ -7,9 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/test/history"
 )
 
 // oneFloor is a Locker with one floor for the fences of all keys, whichever server judges

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/internal/history"
 	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/test/history"
 )
 
 // What can be said of holds is said at the exact instants: two that only touch can
