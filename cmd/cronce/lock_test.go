@@ -65,7 +65,7 @@ func TestLockKeepsItsSecrets(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	config := file(t, "c.yaml", "redis: {sentinel_password_env: SENTINELS}\nstore_password_env: ORDERS\n")
+	config := file(t, "c.yaml", "redis: {sentinel_password_env: SENTINELS, password_env: ORDERS}\n")
 	r := cronce(t, under(url, []string{"--config", config}, "env")...)
 	r.want(t, exit.Fine, "PLAIN=kept", "CRONCE_NAMESPACE=ns", "CRONCE_FENCE=")
 	if strings.Contains(r.stdout, "hunter2") {

@@ -229,3 +229,33 @@ func goneAll(t *testing.T, pids []int) {
 		})
 	}
 }
+
+// Each mistake in the command line ends with exit code 2, names the flag, and shows no password.
+func TestOversellUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"oversell", "--stock", "0"}, "--stock is 0, must be 1 to 1000000"},
+		{[]string{"oversell", "--buyers", "-1"}, "--buyers is -1, must be 1 to 100000"},
+		{[]string{"oversell", "--buyers", "2"}, "--processes is 3, must be 1 to 32, and no more than buyers"},
+		{[]string{"oversell", "--work", "1h"}, "--work is 1h0m0s, must be up to 10s"},
+		{[]string{"oversell", "--patience", "0s"}, "--patience is 0s, must be 1s to 1h"},
+		{[]string{"oversell", "--strategy", "none,redlok"}, `--strategy is "redlok"`},
+		{[]string{"oversell", "--strategy", "redlok"}, `did you mean "redlock"?`},
+		{[]string{"oversell", "--redis", "redis://u:hunter2@h"}, "has a password, which may not stand here"},
+		{[]string{"oversell", "--redis", "redis://a", "--redis", "redis://b"}, "--redis is given 2 times, must be once, or 3, 5 or 7 times"},
+		{[]string{"oversell", "--dsn", "postgres://u:hunter2@h/d"}, "--dsn has a password, which may not stand here"},
+		{[]string{"oversell", "--dsn", "oracle://h/d"}, "--dsn is no DSN of a database that is known here, must be postgres://"},
+		{[]string{"oversell", "--zookeeper", "h:2181,h"}, `--zookeeper is "h", must be host:port`},
+		{[]string{"oversell", "--dsn", "sqlite:x", "--dsn-env", "Y"}, "more than one of --dsn, --dsn-env and --dsn-file"},
+		{[]string{"oversell", "--dsn-env", "SHOP_TEST_NOT_SET"}, "--dsn-env names a variable that is not set"},
+		{[]string{"oversell", "--dsn-file", "/nonexistent"}, "--dsn-file: dsn: names a file that cannot be used: no such file"},
+	} {
+		r := call(t, c.args...)
+		r.want(t, exit.WrongUsage, c.want)
+		if r.stdout != "" || strings.Contains(r.stderr, "hunter2") {
+			t.Errorf("stdout %q, stderr %q", r.stdout, r.stderr)
+		}
+	}
+}
