@@ -17,6 +17,7 @@ var durationPattern = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|
 // A Duration is parsed from a text such as 30s or 1h30m.
 type Duration time.Duration
 
+// UnmarshalText parses a duration with its unit.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil && durationPattern.Match(text) {

@@ -34,8 +34,11 @@ func (p Program) shownIn(text string) (lines []string) {
 func (p Program) Pages(patterns ...string) (shown int, faults []error) {
 	for _, pattern := range patterns {
 		names, err := filepath.Glob(pattern)
-		if err != nil || len(names) == 0 {
-			return shown, append(faults, fmt.Errorf("%s: no page (%v)", pattern, err))
+		if err != nil {
+			return shown, append(faults, err)
+		}
+		if len(names) == 0 {
+			faults = append(faults, fmt.Errorf("%s: no page", pattern))
 		}
 		for _, name := range names {
 			text, err := os.ReadFile(name)

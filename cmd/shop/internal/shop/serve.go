@@ -17,7 +17,6 @@ import (
 	"github.com/cronce/cronce/cmd/internal/health"
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/cmd/shop/internal/settings"
-	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/metrics"
 )
@@ -73,7 +72,7 @@ func Serve(ctx context.Context, f *settings.File, stdout, stderr io.Writer) erro
 	return s.run(ctx, node, log)
 }
 
-func newNode(f *settings.File, store *redislock.Driver, jobs []scheduler.Job, measured *metrics.Metrics, log *slog.Logger) (*scheduler.Node, error) {
+func newNode(f *settings.File, store scheduler.Store, jobs []scheduler.Job, measured *metrics.Metrics, log *slog.Logger) (*scheduler.Node, error) {
 	t := &f.Scheduler
 	zone, _ := config.ParseZone(f.Zone) // which is checked
 	node, err := scheduler.New(scheduler.Config{
