@@ -11,7 +11,7 @@ import (
 const (
 	firstPauseOfAll = 5 * time.Second
 	longPauseOfAll  = time.Minute     // up to this
-	longDoubt       = 5 * time.Minute // up to this while what it refuses may have been accepted
+	longDoubt       = 5 * time.Minute // up to this while refused messages may have been accepted
 	longestPause    = time.Hour       // bound for Retry-After
 	maxPauses       = 1000
 )

@@ -56,7 +56,7 @@ func (s *sender) send(ctx context.Context, f *flow, p Piece, c clock, tries uint
 		x.err = safely(ctx, s.gateway, p.Message)
 		return struct{}{}, x.next()
 	}
-	// The error is that of the last request, which x has, or a lost lease.
+	// The error repeats the last request's error, which x has, or is a lost lease.
 	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(pauses()), backoff.WithMaxTries(tries),
 		backoff.WithMaxElapsedTime(within(ctx, sendTime)))
 	return x
