@@ -195,7 +195,7 @@ func (f *flow) exchange(ctx context.Context, e errand) {
 		f.sending--
 		f.start(ctx)
 	}()
-	tries := uint(requests)
+	tries := requests
 	if e.piece.takes() > 1 || f.single.Load() { // one request, as for a message that was refused before
 		tries = 1
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // The pauses of the gateway after a refusal, doubling.
@@ -36,7 +38,7 @@ func pauseAfter(n int, after time.Duration, unsure bool) time.Duration {
 	if unsure {
 		most = longDoubt
 	}
-	return min(longestPause, max(after, min(most, firstPauseOfAll<<min(max(0, n), 10))))
+	return min(longestPause, max(after, wait.Backoff{First: firstPauseOfAll, Longest: most}.After(n+1)))
 }
 
 // pausesOf parses a number of pauses; an invalid number counts as none.
