@@ -98,7 +98,7 @@ func (j *Job) judge(nodes *NodeList, before *Job) {
 		j.Fault = r.Faults[0]
 	}
 	believed := before != nil && len(before.Overdue) > 0 || time.Since(since) >= SecondProbe
-	if len(late) > 0 && !believed && (nodes.Alive() > 0 || nodes.Err() != nil) {
+	if len(late) > 0 && !believed && nodes.MayDecide() {
 		j.Overdue, j.suspected = nil, since
 	}
 	j.judgeAt = j.next(len(late) > 0 || j.Fault != "")
