@@ -34,6 +34,13 @@ func TestReadersAgree(t *testing.T) {
 				p.now += rig.OneOf[int64](r, 0, 9, 9_990, 12_000, 20_000, 77_000, 3_000_000)
 				j := p.journal()
 				s := p.state.Series(p.us(), "job")
+				if quiet := verify.QuietUntil(&j, &s); s.Now < quiet {
+					later := s
+					later.Now += r.Int64N(min(quiet-s.Now, 1_000_000))
+					if late := verify.Job(j, verify.Options{State: &later, Audit: p.audit}).Late; len(late) > 0 {
+						t.Fatalf("quiet until %v, and at %v overdue: %+v", seconds(instant(quiet)), seconds(instant(later.Now)), late)
+					}
+				}
 				cut := r.IntN(len(j.Lines) + 1)
 				removed := rig.OneOf(r, false, false, true)
 				whole := agree(t, j, s, p.audit, removed)
