@@ -189,10 +189,10 @@ func retry(ctx context.Context, d time.Duration, ask func(bound context.Context)
 	bound, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	var last error
-	for pause := firstRetry; ; pause = min(2*pause, maxRetry) {
+	for n := 1; ; n++ {
 		err := ask(bound)
 		last = latest(bound, last, err)
-		if !doubtful(err) || wait.Sleep(bound, pause) != nil {
+		if !doubtful(err) || wait.Sleep(bound, wait.Backoff{First: firstRetry, Longest: maxRetry}.After(n)) != nil {
 			return last
 		}
 	}

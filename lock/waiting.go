@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/cronce/cronce/internal/wait"
@@ -58,7 +57,7 @@ func (l *Locker) queue(ctx context.Context, a driver.Acquisition) (driver.Grant,
 		return w.Wait(ctx, a)
 	}
 	var last error
-	for pause := firstRetry; ; pause = min(2*pause, maxPoll) {
+	for n := 1; ; n++ {
 		sent := time.Now()
 		g, err := l.driver.Acquire(ctx, a)
 		if err == nil && g.Asked.IsZero() {
@@ -69,7 +68,7 @@ func (l *Locker) queue(ctx context.Context, a driver.Acquisition) (driver.Grant,
 		}
 		a.NoteRefusal(err)
 		last = latest(ctx, last, err)
-		if wait.Sleep(ctx, pause/2+rand.N(pause)) != nil {
+		if wait.Sleep(ctx, polls.After(n)) != nil {
 			if !isHeld(err) {
 				l.undo(ctx, a)
 			}
@@ -78,5 +77,5 @@ func (l *Locker) queue(ctx context.Context, a driver.Acquisition) (driver.Grant,
 	}
 }
 
-// maxPoll bounds the pauses of polling, which vary from half of it to one and a half.
-const maxPoll = 350 * time.Millisecond
+// polls are the pauses between polls of a store that has no queue.
+var polls = wait.Backoff{First: 20 * time.Millisecond, Longest: 350 * time.Millisecond, Spread: true}

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -98,37 +97,13 @@ func (j *Job) judge(nodes *NodeList, before *Job) {
 		j.Fault = r.Faults[0]
 	}
 	believed := before != nil && len(before.Overdue) > 0 || time.Since(since) >= SecondProbe
-	if len(late) > 0 && !believed && (nodes.Alive() > 0 || nodes.Err() != nil) {
+	if len(late) > 0 && !believed && nodes.MayDecide() {
 		j.Overdue, j.suspected = nil, since
 	}
-	j.judgeAt = j.next(len(late) > 0 || j.Fault != "")
+	if j.judgeAt = 0; len(late) == 0 && j.Fault == "" {
+		j.judgeAt = verify.QuietUntil(&j.Journal, &j.Series)
+	}
 	j.State = j.word()
-}
-
-// next returns when the job must be judged again even if nothing has changed.
-func (j *Job) next(now bool) int64 {
-	if now {
-		return 0
-	}
-	at := int64(math.MaxInt64)
-	for i := range j.Series.Runs {
-		if r := &j.Series.Runs[i]; r.State != series.RunOpen {
-			return 0
-		}
-		at = min(at, j.Series.Runs[i].Until+verify.DefaultGrace.Milliseconds())
-	}
-	for i := range j.Journal.Revisions {
-		use := &j.Journal.Revisions[i]
-		schedule := why.InForce([]series.RevisionUse{*use})
-		if schedule == nil {
-			return 0
-		}
-		policies, _ := policy.Parse(use.Policies)
-		if tick := schedule.NextMilli(max(j.Series.Mark, use.First)); tick != 0 {
-			at = min(at, tick+(policies.Within(schedule.Interval(tick))+verify.DefaultGrace).Milliseconds())
-		}
-	}
-	return at
 }
 
 // word returns the state of the job.

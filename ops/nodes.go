@@ -37,6 +37,11 @@ func (f *NodeList) Err() error { return f.err }
 // Alive returns the number of live nodes. It is 0 too if the nodes are not known.
 func (f *NodeList) Alive() int { return len(f.alive) }
 
+// MayDecide reports whether a node may still decide a tick that looks overdue: one is alive, or the
+// nodes are not known. The nodes may have just returned, so the tick is probed again [SecondProbe]
+// later.
+func (f *NodeList) MayDecide() bool { return len(f.alive) > 0 || f.err != nil }
+
 // Names returns the names of the live nodes, sorted.
 func (f *NodeList) Names() (names []string) {
 	for i := range f.Members {

@@ -8,8 +8,7 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// SecondProbe is how long after the first probe overdue ticks are probed again while nodes are
-// alive. The nodes may have just returned, and decide the missed ticks a moment later.
+// SecondProbe is how long after the first probe overdue ticks are probed again: see [NodeList.MayDecide].
 const SecondProbe = 3 * time.Second
 
 // An OverdueTick is an overdue tick, or several, of a job, for people and machines.
@@ -51,15 +50,12 @@ func (l *OverdueTick) String() string {
 // job is judged by its journal and specs alone. The state must be readable: its Err is nil. A job
 // that was just removed from its nodes has no overdue ticks.
 func Judge(journal series.Journal, state *series.Series, o verify.Options, nodes *NodeList) (verify.Report, []OverdueTick) {
-	o.State, o.Alive = state, nodes.Known()
+	o.State, o.Alive, o.Removed = state, nodes.Known(), nodes.Removed(&journal, state)
 	var r verify.Report
 	if state.Mark == 0 {
 		r = lostState(journal, o)
 	} else {
 		r = verify.Job(journal, o)
-	}
-	if len(r.Late) > 0 && nodes.Removed(&journal, state) {
-		r.Late = nil
 	}
 	var late []OverdueTick
 	for _, l := range r.Late {

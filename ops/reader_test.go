@@ -175,33 +175,6 @@ func TestJobsAfterAnOutage(t *testing.T) {
 	})
 }
 
-// A job is judged again without a change when a tick, or the lease of a run, may have been over for
-// the grace: not earlier, because that has a cost, and not later.
-func TestWhenToJudgeAgain(t *testing.T) {
-	const second = 1000
-	use := series.RevisionUse{Revision: "r", Spec: "@every 10s", Zone: "UTC", Policies: "overlap:skip/misfire:once/deadline:5s", First: 100 * second, Last: 100 * second}
-	open := series.Run{Number: 100 * second, State: series.RunOpen, Until: 112 * second}
-	left := open
-	left.State = series.RunGivenBack
-	for name, c := range map[string]struct {
-		mark int64
-		uses []series.RevisionUse
-		runs []series.Run
-		want int64
-	}{
-		"the next tick":                         {120 * second, []series.RevisionUse{use}, nil, (130 + 5 + 10) * second},
-		"of a spec that is newer than the mark": {30 * second, []series.RevisionUse{use}, nil, (110 + 5 + 10) * second},
-		"a run is alive":                        {120 * second, []series.RevisionUse{use}, []series.Run{open}, (112 + 10) * second},
-		"a run was left":                        {120 * second, []series.RevisionUse{use}, []series.Run{left}, 0},
-		"a spec that cannot be read":            {120 * second, []series.RevisionUse{use, {Spec: "?"}}, nil, 0},
-	} {
-		j := &Job{Series: series.Series{Mark: c.mark, Runs: c.runs}, Journal: series.Journal{Revisions: c.uses}}
-		if got := j.next(false); got != c.want {
-			t.Errorf("%s: judged again at %d, want %d", name, got, c.want)
-		}
-	}
-}
-
 // The cost of a refresh does not grow with the length of an outage: with nothing new in the store no journal is read.
 func TestDeadFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,10 +6,12 @@ import (
 
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
 )
 
 // A job that a deploy removed requires no person until a node has had the time to retire it. A job
-// whose node died does, and so does one that no node retires.
+// whose node died does, and so does one that no node retires. All readers agree: the list and the count
+// of overdue ticks, the explanation of a tick, and the state of the job.
 func TestJustRemoved(t *testing.T) {
 	t.Parallel()
 	opened := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC).UnixMilli()
@@ -31,8 +33,12 @@ func TestJustRemoved(t *testing.T) {
 		s := series.Series{Key: "a", Now: now, Mark: left, Last: left}
 		nodes := NewNodeList(series.MemberList{Now: now, Members: []series.Member{c.old, {Node: "new", Until: now + 1000}}}, nil)
 		r, late := Judge(journal, &s, verify.Options{}, nodes)
-		if (len(late) > 0) != c.need || (len(r.Late) > 0) != c.need {
-			t.Errorf("%s: overdue %v", name, late)
+		if (len(late) > 0) != c.need || (len(r.Late) > 0) != c.need || (r.Overdue > 0) != c.need {
+			t.Errorf("%s: overdue %v, %d counted", name, late, r.Overdue)
+		}
+		tick := time.UnixMilli(left).Add(time.Minute)
+		if a := Why(why.Question{Tick: tick, Journal: journal, State: s}, nodes); (a.State == why.Overdue) != c.need {
+			t.Errorf("%s: explained as %s: %s", name, a.State, a.Sentence)
 		}
 		j := newJob("ns", journal, s, nodes, nil)
 		j = j.at(s, nodes)

@@ -13,13 +13,11 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
 
-// If a store does not answer its check, the node repeats the check after a pause that doubles up to
-// fitLongest.
-const (
-	fitPause     = 250 * time.Millisecond
-	fitLongest   = 2 * time.Second
-	fitQuestions = 4 // the most requests that a store sends for its check, one after the other
-)
+// fitQuestions is the most requests that a store sends for its check, one after the other.
+const fitQuestions = 4
+
+// fitPauses are the pauses before the node repeats a check that the store did not answer.
+var fitPauses = wait.Backoff{First: 250 * time.Millisecond, Longest: 2 * time.Second}
 
 // fit checks a store that is a driver.StoreChecker, until it answers. It logs the risks of the
 // store. It returns an error if the store is unfit, and nil if ctx ends first.
@@ -28,7 +26,7 @@ func (n *Node) fit(ctx context.Context) error {
 	if !knows {
 		return nil
 	}
-	for pause := fitPause; ; pause = min(2*pause, fitLongest) {
+	for failed := 1; ; failed++ {
 		risks, err := wait.CallWithin(ctx, bounded.Times(fitQuestions, n.cfg.StoreTimeout), store.CheckStore)
 		switch {
 		case ctx.Err() != nil:
@@ -43,7 +41,7 @@ func (n *Node) fit(ctx context.Context) error {
 			}
 			return nil
 		}
-		if wait.Sleep(ctx, pause) != nil {
+		if wait.Sleep(ctx, fitPauses.After(failed)) != nil {
 			return nil
 		}
 	}

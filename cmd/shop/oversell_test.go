@@ -23,7 +23,7 @@ import (
 	"github.com/cronce/cronce/internal/sqlserver"
 )
 
-// sold is what oversell prints for machines.
+// sold is the JSON of oversell.
 type sold struct {
 	OK         bool       `json:"ok"`
 	Strategies []sale.Row `json:"strategies"`
@@ -57,8 +57,8 @@ func TestOversellWrong(t *testing.T) {
 	}
 }
 
-// All others sell five items to ten buyers from three processes, and a mutex to
-// those of one.
+// All others sell five items to ten buyers from three processes. A mutex does so for buyers of one
+// process.
 func TestOversellExact(t *testing.T) {
 	t.Parallel()
 	var exact []string
@@ -183,7 +183,7 @@ func TestOversellNamedFile(t *testing.T) {
 func TestOversellEnds(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
-		c := startWith(t, []string{"TMPDIR=" + t.TempDir()}, "oversell", "--work", "10s", "--strategy", "lock") // what is killed removes nothing
+		c := startWith(t, []string{"TMPDIR=" + t.TempDir()}, "oversell", "--work", "10s", "--strategy", "lock") // a killed process removes nothing
 		var pids []int
 		eventually(t, "three processes", func() bool { pids = childrenOf(c.cmd.Process.Pid); return len(pids) == 3 })
 		eventually(t, "the head of the table", func() bool { return strings.Contains(c.stdout.String(), "STRATEGY") })

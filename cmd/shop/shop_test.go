@@ -131,9 +131,8 @@ func startShop(t *testing.T, redis, database string, args ...string) (*child, st
 	return c, "http://" + address
 }
 
-// Two shops side by side: what one accepts the other knows; orders are settled by
-// one of them; the database is for its owner's eyes only; and when they are asked
-// to end they do.
+// Two shops run side by side. Each knows the orders that the other accepted, and one of them settles the
+// orders. Only the owner can read the database file. Both end on request.
 func TestShop(t *testing.T) {
 	t.Parallel()
 	store := miniredis.RunT(t)
@@ -176,8 +175,8 @@ func TestShop(t *testing.T) {
 	}
 }
 
-// A running shop is scraped: its numbers are those of the store, or absent while the store
-// does not answer, which keeps neither the scrape nor health.
+// A running shop is scraped. Its numbers are the store's, or absent while the store does not answer,
+// which delays neither the scrape nor health.
 func TestShopMetrics(t *testing.T) {
 	t.Parallel()
 	server, database := redisserver.Start(t), filepath.Join(t.TempDir(), "shop.db")
@@ -232,8 +231,7 @@ func TestShopMetrics(t *testing.T) {
 	}
 }
 
-// A shop is not served on a Redis that may forget what was sold, nor runs a node
-// without being served.
+// A shop is not served on a Redis that may forget sold stock, and then runs no node either.
 func TestShopThatCannotServe(t *testing.T) {
 	t.Parallel()
 	run := func(want int, address string, redis ...string) *child {
@@ -260,9 +258,9 @@ func TestShopThatCannotServe(t *testing.T) {
 	}
 }
 
-// Redis loses everything: the shop says that it does not know what is left, also in
-// its /readyz, until the operator has it rebuilt from the database, first dry. A
-// second shop with a database of its own is refused.
+// Redis loses everything. The shop reports that its stock is unknown, also in /readyz, until the
+// operator rebuilds it from the database, first as a dry run. A second shop with a database of its own
+// is refused.
 func TestShopRestore(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)

@@ -97,8 +97,8 @@ func TestSMSRetry(t *testing.T) {
 	call(t, "sms", "get", "one", at).want(t, exit.Failed, "broken")
 }
 
-// A node posts what is due to the gateway that the file names, with the token
-// that its environment has and its log does not.
+// A node posts due messages to the configured gateway, with the token from its environment, which it
+// does not log.
 func TestSMSGateway(t *testing.T) {
 	t.Parallel()
 	requests := make(chan http.Header, 10)
@@ -167,8 +167,8 @@ func TestSMSSendText(t *testing.T) {
 	callWith(t, "", "sms", "send", "--to", "+12025550123", "--text", "-", at).want(t, exit.WrongUsage, "text is empty")
 }
 
-// Each mistake in a command line ends with exit code 2, and with a line that names it; with a store that does not
-// answer nothing is known.
+// Each mistake in a command line ends with exit code 2, and with a line that names it; with a store
+// that does not answer nothing is known.
 func TestSMSUsage(t *testing.T) {
 	const url = "--redis=redis://127.0.0.1:1" // no server listens there
 	for _, c := range []struct {
@@ -191,7 +191,8 @@ func TestSMSUsage(t *testing.T) {
 	call(t).want(t, exit.Fine, "shop oversell")
 }
 
-// A user with the rights that docs/sms.md names, beside those of a scheduler, uses the outbox, and a node of that user sends.
+// A user with the rights that docs/sms.md lists, beside the rights of a scheduler, uses the outbox,
+// and a node of that user sends.
 func TestMinimalUserOfTheOutbox(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)

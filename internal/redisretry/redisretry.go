@@ -4,19 +4,21 @@
 package redisretry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // A Policy defines how long a request is repeated, and how often.
 type Policy struct {
-	First   time.Duration    // the first pause; each further pause is twice as long. Zero: backoff's default
-	Longest time.Duration    // the longest pause. Zero: backoff's default
+	First   time.Duration    // the first pause, after the second request; required. Each further pause is twice as long
+	Longest time.Duration    // the longest pause. Zero: Total
 	Total   time.Duration    // the time limit, or the deadline of the context if that is earlier
 	Final   func(error) bool // errors after which a request is not repeated. Nil: Final
 }
@@ -31,42 +33,29 @@ func Do[T any](ctx context.Context, p Policy, send func() (T, error)) (T, error)
 	}
 	answer, last := send()
 	if last == nil || final(last) {
-		return answer, last // the usual case needs no timer
+		return answer, last // the usual case needs no clock
 	}
-	again := func() (T, error) {
+	pauses := wait.Backoff{First: p.First, Longest: cmp.Or(p.Longest, p.Total), Spread: true}
+	total, began := p.total(ctx), time.Now()
+	for n := 1; ; n++ {
 		next, err := send()
 		if err != nil && !final(err) && ctx.Err() != nil {
-			return next, err
+			return answer, last
 		}
 		answer, last = next, err
-		if last != nil && final(last) {
-			return answer, backoff.Permanent(last)
+		if last == nil || final(last) {
+			return answer, last
 		}
-		return answer, last
+		pause := pauses.After(n)
+		if time.Since(began)+pause > total || wait.Sleep(ctx, pause) != nil {
+			return answer, last
+		}
 	}
-	next, err := backoff.Retry(ctx, again, backoff.WithBackOff(p.pauses()), backoff.WithMaxElapsedTime(p.total(ctx)))
-	if err != nil {
-		return answer, last
-	}
-	return next, nil
 }
 
-func (p Policy) pauses() backoff.BackOff {
-	b := backoff.NewExponentialBackOff()
-	b.Multiplier = 2
-	if p.First > 0 {
-		b.InitialInterval = p.First
-	}
-	if p.Longest > 0 {
-		b.MaxInterval = p.Longest
-	}
-	return b
-}
-
-// total returns at least 1: backoff treats 0 as no limit.
 func (p Policy) total(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
-		return max(1, min(p.Total, time.Until(deadline)))
+		return min(p.Total, time.Until(deadline))
 	}
 	return p.Total
 }

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Goroutines returns what counts, from now on, this goroutine and those that it and they have
-// started: other tests of the process have goroutines, too. It ends with the test.
+// Goroutines returns a function that counts this goroutine and the goroutines that it starts,
+// directly or indirectly. Goroutines of other tests are not counted. The function is valid until
+// the end of the test.
 func Goroutines(t testing.TB) func() int {
 	label := fmt.Sprint(t.Name(), time.Now().UnixNano())
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("started by", label)))

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// A Meter measures how long a thread that is ready to run waits for a processor of
-// this machine, and adds up the waits that [Meter.Waited] notes. A test whose bound is
-// a time extends it by [Meter.Starved], so that a busy machine fails no test. It may be
-// used concurrently.
+// A Meter measures how long a ready thread waits for a processor of this machine. Other waits can be
+// added with [Meter.Waited]. A test with a time limit extends it by [Meter.Starved], so that no test
+// fails because the machine is busy. A Meter may be used concurrently.
 type Meter struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -20,7 +19,7 @@ type Meter struct {
 	waits []wait
 }
 
-// A wait is one that was longer than usual.
+// A wait is a wait that was longer than usual.
 type wait struct {
 	from time.Time
 	long time.Duration
@@ -28,10 +27,10 @@ type wait struct {
 
 const (
 	meterEvery = 10 * time.Millisecond
-	meterUsual = 5 * time.Millisecond // what an idle machine needs, too
+	meterUsual = 5 * time.Millisecond // an idle machine also takes this long
 )
 
-// NewMeter starts a meter. It ends with the test.
+// NewMeter starts a meter. It stops at the end of the test.
 func NewMeter(t testing.TB) *Meter {
 	m := &Meter{stop: make(chan struct{})}
 	m.stopped.Go(m.run)
@@ -43,9 +42,9 @@ func NewMeter(t testing.TB) *Meter {
 }
 
 func (m *Meter) run() {
-	runtime.LockOSThread() // a thread of its own, as the nodes' are
-	// Without this the thread would end with the goroutine, and the system would
-	// kill every server and node that was once started from it (Pdeathsig).
+	runtime.LockOSThread() // a thread of its own, as nodes have
+	// Otherwise the thread would end with the goroutine, and the system would kill every server and
+	// node that was started from the thread (Pdeathsig).
 	defer runtime.UnlockOSThread()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -63,15 +62,15 @@ func (m *Meter) run() {
 	}
 }
 
-// Waited notes a wait that something else measured, such as a probe of a server.
+// Waited adds a wait that was measured elsewhere, such as by a probe of a server.
 func (m *Meter) Waited(from time.Time, long time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waits = append(m.waits, wait{from, long})
 }
 
-// Starved is how long the waits were, in all, that touch the interval. What waited at
-// the same time counts once. Without a meter it is nothing.
+// Starved returns the total length of the waits that overlap the interval. Time that is part of
+// several waits counts once. A nil Meter returns 0.
 func (m *Meter) Starved(from, to time.Time) (sum time.Duration) {
 	if m == nil {
 		return 0
@@ -80,13 +79,13 @@ func (m *Meter) Starved(from, to time.Time) (sum time.Duration) {
 	waits := slices.Clone(m.waits)
 	m.mu.Unlock()
 	slices.SortFunc(waits, func(a, b wait) int { return a.from.Compare(b.from) })
-	var counted time.Time // until then
+	var counted time.Time // the end of the time that is in sum
 	for _, w := range waits {
 		end := w.from.Add(w.long)
 		if !end.After(from) || !w.from.Before(to) || !end.After(counted) {
 			continue
 		}
-		sum += end.Sub(w.from) - max(0, counted.Sub(w.from)) // a part of it may be counted
+		sum += end.Sub(w.from) - max(0, counted.Sub(w.from)) // without the part that is in sum already
 		counted = end
 	}
 	return sum

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/internal/rig"
 )
 
-// What waited at the same time counts once, and only what touches the interval.
+// Waits at the same time count once, and only waits that overlap the interval count.
 func TestStarved(t *testing.T) {
 	begin := time.Now()
 	at := func(s int) time.Time { return begin.Add(time.Duration(s) * time.Second) }

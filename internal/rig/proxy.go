@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Faults is what a [Proxy] does to the traffic. The zero value forwards it.
+// Faults are the faults of a [Proxy]. The zero value forwards all traffic.
 type Faults struct {
-	// Swallow loses every n-th reply, after the server has executed the request:
-	// nothing comes back on this connection any more, and the client waits.
+	// Swallow loses every n-th reply after the server executed the request. The connection stays open
+	// without further traffic, so the client waits.
 	Swallow int
-	// Cut loses every n-th reply and resets the connection instead.
+	// Cut loses every n-th reply and resets the connection.
 	Cut int
-	// Delay holds every n-th request and every n-th reply back for DelayFor.
+	// Delay delays every n-th request and every n-th reply by DelayFor.
 	Delay    int
 	DelayFor time.Duration
-	// Hole forwards nothing and closes nothing.
+	// Hole forwards no traffic and closes no connection.
 	Hole bool
-	// Refuse resets all connections, old and new.
+	// Refuse resets all connections, existing and new.
 	Refuse bool
 }
 
-// A Proxy stands between a node and the store. Replies that arrive together, as
-// those of a pipeline do, count as one. It may be used concurrently.
+// A Proxy forwards connections between a node and a store. Replies that arrive together, such as the
+// replies of a pipeline, count as one. It may be used concurrently.
 type Proxy struct {
 	listener net.Listener
 	wg       sync.WaitGroup
@@ -40,7 +40,7 @@ type Proxy struct {
 	lost     int
 }
 
-// NewProxy starts a proxy on a free loopback port. It ends with the test.
+// NewProxy starts a proxy on a free loopback port. It stops at the end of the test.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,10 +53,10 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr is where clients connect.
+// Addr returns the address for clients.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Set changes the faults. Connections that hang in an old fault stay lost.
+// Set changes the faults. Connections that an earlier fault blocks stay blocked.
 func (p *Proxy) Set(f Faults) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +70,8 @@ func (p *Proxy) Set(f Faults) {
 	}
 }
 
-// Retarget leads clients to another server from now on, and resets the connections
-// to the one before.
+// Retarget connects clients to another server from now on, and resets the connections to the previous
+// one.
 func (p *Proxy) Retarget(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *Proxy) Retarget(target string) {
 	}
 }
 
-// Lost is how many replies the proxy has lost so far.
+// Lost returns the number of replies that the proxy has lost.
 func (p *Proxy) Lost() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
-			return // closed
+			return // the listener is closed
 		}
 		target := p.aim()
 		server, err := net.DialTimeout("tcp", target, time.Second)
@@ -122,8 +122,8 @@ func (p *Proxy) aim() string {
 	return p.target
 }
 
-// keep takes both ends on the books, unless the proxy refuses connections, or leads
-// to another server since.
+// keep registers both ends of a connection, unless the proxy refuses connections, or has been retargeted
+// since the dial.
 func (p *Proxy) keep(target string, ends ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,17 +137,16 @@ func (p *Proxy) keep(target string, ends ...net.Conn) bool {
 	return true
 }
 
-// treatment is what happens to one piece of traffic.
+// A treatment is the decision about one piece of traffic.
 type treatment int
 
 const (
 	forward treatment = iota
-	swallow           // this and all that follows
+	swallow           // this piece and all later ones
 	cut
 )
 
-// pipe copies from one end to the other, each piece as judge says, until one of
-// them ends.
+// pipe copies pieces from one end to the other until one of them ends. judge decides about each piece.
 func (p *Proxy) pipe(to, from net.Conn, judge func() treatment) {
 	defer p.forget(to, from)
 	buf := make([]byte, 64<<10)
@@ -183,7 +182,7 @@ func (p *Proxy) forget(ends ...net.Conn) {
 	}
 }
 
-// request judges a piece that a client sent.
+// request decides about a piece that a client sent.
 func (p *Proxy) request() treatment {
 	p.mu.Lock()
 	p.requests++
@@ -192,7 +191,7 @@ func (p *Proxy) request() treatment {
 	return p.hold(f, n, changed)
 }
 
-// reply judges a piece that the server sent.
+// reply decides about a piece that the server sent.
 func (p *Proxy) reply() treatment {
 	p.mu.Lock()
 	p.replies++
@@ -214,7 +213,7 @@ func (p *Proxy) reply() treatment {
 	return p.hold(f, n, changed)
 }
 
-// hold keeps a piece back: for a while, or in a hole until the faults change.
+// hold delays a piece: by DelayFor, or in a hole until the faults change.
 func (p *Proxy) hold(f Faults, n int, changed <-chan struct{}) treatment {
 	var over <-chan time.Time
 	switch {
@@ -235,7 +234,7 @@ func (p *Proxy) hold(f Faults, n int, changed <-chan struct{}) treatment {
 	return forward
 }
 
-// reset closes a connection with a reset instead of an orderly end.
+// reset closes a connection with a reset.
 func reset(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)

@@ -11,8 +11,8 @@ import (
 	"github.com/cronce/cronce/internal/rig"
 )
 
-// Each fault does to a client what it says: what was lost on the way back was
-// executed, what was lost on the way there was not.
+// Each fault has its documented effect on a client: a request whose reply was lost was executed, and a
+// lost request was not.
 func TestProxy(t *testing.T) {
 	s := redisserver.Start(t)
 	direct := redis.NewClient(&redis.Options{Addr: s.Addr()})

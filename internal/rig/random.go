@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Random runs a test of random cases. The same seed draws the same cases. The first case that fails
-// ends the test, which prints the seed and the round.
+// Random runs test with random cases. The same seed yields the same cases. After the first failed case
+// it ends the test and prints the seed and the round.
 func Random(t *testing.T, seed uint64, rounds int, test func(r *rand.Rand)) {
 	t.Helper()
 	for round := range rounds {
@@ -29,8 +29,8 @@ func one(t *testing.T, seed uint64, round int, test func(r *rand.Rand)) {
 	returned = true
 }
 
-// OneOf draws one of the values.
+// OneOf returns a random value of values.
 func OneOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
-// Between draws a number from low to high, both included.
+// Between returns a random number from low to high, inclusive.
 func Between(r *rand.Rand, low, high int) int { return low + r.IntN(high-low+1) }

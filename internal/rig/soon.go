@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Soon receives what must come soon, and ends the test if it does not.
+// Soon receives a value that should come soon, and fails the test if it does not.
 func Soon[T any](t testing.TB, from <-chan T) T {
 	t.Helper()
 	select {
@@ -17,10 +17,10 @@ func Soon[T any](t testing.TB, from <-chan T) T {
 	}
 }
 
-// longest is how long a busy machine, or an ensemble that elects a leader, may take.
+// longest is generous, for a busy machine or an ensemble that elects a leader.
 const longest = 2 * time.Minute
 
-// Eventually waits until a condition is true, and ends the test if it does not become true.
+// Eventually waits until a condition is true, and fails the test if it stays false.
 func Eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for give := time.Now().Add(longest); !is(); <-time.After(2 * time.Millisecond) {

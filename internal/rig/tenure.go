@@ -13,24 +13,24 @@ import (
 // A Tenure is a lease for which another owner waits.
 type Tenure struct {
 	Lease *lock.Lease
-	Ended chan time.Time // when the context of the lease ended
-	Next  chan Granted   // the lease of the owner that waits
+	Ended chan time.Time // receives the time at which the context of the lease ended
+	Next  chan Granted   // receives the lease of the waiting owner
 }
 
-// A Granted is a lease that was waited for, and the time of its grant.
+// A Granted is a lease with the time of its grant.
 type Granted struct {
 	Lease *lock.Lease
 	At    time.Time
 	Err   error
 }
 
-// A Queued driver also returns how many owners wait for a key.
+// A Queued driver also returns the number of owners that wait for a key.
 type Queued interface {
 	driver.Driver
 	driver.Inspector
 }
 
-// StartTenure makes one driver hold a key and another one wait for it.
+// StartTenure acquires a key with one driver and waits for it with another.
 func StartTenure(t *testing.T, holder driver.Driver, other Queued, key string, o lock.Options) *Tenure {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), longest)
@@ -53,8 +53,8 @@ func StartTenure(t *testing.T, holder driver.Driver, other Queued, key string, o
 	return at
 }
 
-// Passes waits for the next grant: the holder was notified of its end before it, and the fence
-// grows.
+// Passes waits for the next grant. It checks that the first lease ended before it, and that the fence
+// is higher.
 func (at *Tenure) Passes(t *testing.T) {
 	t.Helper()
 	g := Soon(t, at.Next)

@@ -86,8 +86,8 @@ func TestBrokenWhileTaken(t *testing.T) {
 	})
 }
 
-// The highest fence seen is no fence, or far ahead of the clock and of every run: the
-// outbox goes on. What is a fence keeps older runs out as before.
+// The highest stored fence is invalid, or far ahead of the clock and of every run: the outbox ignores
+// it. A valid fence excludes older runs as before.
 func TestAbsurdHighestFence(t *testing.T) {
 	for _, fence := range []string{"", "x", "-5", "9007199254740993", "99999999999999999999999", "1e400", "nan"} {
 		t.Run(fence, func(t *testing.T) {

@@ -170,8 +170,8 @@ func TestNoRequestWithoutALease(t *testing.T) {
 	})
 }
 
-// The run's context ends while two of four messages are being sent, after one
-// was. What was sent is marked; the two are tried again, as they may have arrived.
+// The run's context ends while two of four messages are being sent, after one was. The sent message is
+// marked; the two are tried again, as they may have arrived.
 func TestRunMarksAfterItsContextEnded(t *testing.T) {
 	inBubble(t, 4, func(t *testing.T, b *bubble) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -236,8 +236,8 @@ func (d *dying) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A gateway that refuses everything, and does not say whether it means the message or the sender, is asked for a
-// hundred messages, and then for one in each run until the pause is over.
+// A gateway that refuses everything, and does not say whether it means the message or the sender,
+// is asked for a hundred messages, and then for one in each run until the pause is over.
 func TestDownGatewayEndsTheRun(t *testing.T) {
 	inBubble(t, 140, func(t *testing.T, b *bubble) {
 		for i := range 140 {

@@ -36,8 +36,8 @@ type flow struct {
 	dry      time.Time       // time of the last probe if nothing was due; zero: something was due
 }
 
-// probeAgain is the interval at which a run probes for due messages while it waits for answers.
-// Answers may take long, and newly accepted messages must not wait for them.
+// probeAgain is the interval at which a run probes for due messages while it waits for the gateway. Its
+// replies may take long, and newly accepted messages must not wait for them.
 const probeAgain = time.Second
 
 // answered is the result of the requests for a piece.
@@ -195,7 +195,7 @@ func (f *flow) exchange(ctx context.Context, e errand) {
 		f.sending--
 		f.start(ctx)
 	}()
-	tries := uint(requests)
+	tries := requests
 	if e.piece.takes() > 1 || f.single.Load() { // one request, as for a message that was refused before
 		tries = 1
 	}

@@ -132,9 +132,9 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// In the middle of a run the gateway begins to refuse everything: the run ends after a
-// hundred refusals, the gateway is paused, no message has failed and none but those of one
-// window have lost an attempt.
+// In the middle of a run the gateway begins to refuse all messages. The run ends after a hundred
+// refusals, the gateway is paused, no message has failed, and only the messages of one window have lost
+// an attempt.
 func TestOutageInsideARun(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"404": &sms.GatewayError{Status: 404, Route: true}, "500": &sms.GatewayError{Status: 500, Unsure: true}, "plain": errors.New("no"),

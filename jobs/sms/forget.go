@@ -15,10 +15,10 @@ type Forgotten struct {
 	Busy    int // messages that a run has: repeat the call
 }
 
-// Forget deletes all messages of a person, in whatever state, and their ids: accepted again they
-// are new. Recipient is a number (+12025550123) or a Message.Person. Messages that are accepted
-// meanwhile may remain. It reads all messages, a few hundred per step. After an error some may be
-// deleted: repeat the call.
+// Forget deletes all messages of a person, in every state, with their ids: a message with such an id
+// is new again. Recipient is a number (+12025550123) or a Message.Person. Messages that are accepted
+// meanwhile may remain. It reads all messages, a few hundred per step. After an error some messages may
+// be deleted: repeat the call.
 func (o *Outbox) Forget(ctx context.Context, recipient string) (Forgotten, error) {
 	var f Forgotten
 	if !numberPattern.MatchString(recipient) && !idPattern.MatchString(recipient) {
@@ -41,8 +41,8 @@ func (o *Outbox) Forget(ctx context.Context, recipient string) (Forgotten, error
 	}
 }
 
-// forget deletes the messages of a person from a list of id and body. An unreadable body that names
-// the person counts as theirs.
+// forget deletes the messages of a person from a list of id and body. An unreadable body that contains
+// the person's identifier counts as theirs.
 func (o *Outbox) forget(ctx context.Context, recipient string, flat []string, f *Forgotten) error {
 	var theirs []any
 	for i := 0; i < len(flat); i += 2 {

@@ -14,7 +14,7 @@ import (
 
 const prefix = "cronce:v1:sms:{cronce}:"
 
-// All messages of a person go, in every state, and no others; what a run has is busy.
+// All messages of a person are deleted, in every state, and no others; messages that a run has are busy.
 func TestForget(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {
 		o := outbox(t, client)
@@ -65,7 +65,7 @@ func TestForget(t *testing.T) {
 	})
 }
 
-// Forget finds what is spread over a store that it reads in many steps.
+// Forget finds messages that are spread over a store that it reads in many steps.
 func TestForgetMany(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {
 		o := outbox(t, client)

@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-// A valid number is exactly what E.164 allows, and a mask never shows its middle.
+// Exactly the numbers of E.164 are valid, and a mask never shows the middle of a number.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"+12025550123", "+8613812345678", "12025550123", "+1 202", "", "+0123456789", "éééééééééééé"} {
 		f.Add(s)

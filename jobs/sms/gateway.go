@@ -20,7 +20,7 @@ type Gateway interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// A GatewayError is the reason why a message was not accepted, and determines what follows.
+// A GatewayError is the reason why a message was not accepted, and determines how the run continues.
 type GatewayError struct {
 	Status    int           // of the HTTP reply; 0: there was none
 	Permanent bool          // the message will never be accepted: it fails

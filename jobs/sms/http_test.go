@@ -81,7 +81,7 @@ func TestHTTPStatus(t *testing.T) {
 	}
 }
 
-// judged says in a word what an error of a gateway means.
+// judged describes an error of a gateway in a word.
 func judged(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {

@@ -71,7 +71,7 @@ func TestJobNeedsItsParts(t *testing.T) {
 	}
 }
 
-// A run also forgets what ended long ago.
+// A run also deletes messages that ended long ago.
 func TestRunTrims(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, b *bubble) {
 		b.wantRun(1)

@@ -10,11 +10,11 @@ import (
 // stepLength is the number of messages that one script reads.
 const stepLength = 200
 
-// List reads up to limit messages (1 or more): those in the state, or those in all states, one
-// state after another, if it is empty. Of a state the newest come first; of Queued, those that are
-// due last, and the messages that were refused before behind the others. The list is read in steps
-// of 200 messages, none of which blocks the store for long. A message that changes its state
-// meanwhile may be missing or there twice.
+// List reads up to limit messages (1 or more) in the state, or in all states, one state after another,
+// if the state is empty. It lists the newest messages of a state first. For Queued these are the messages
+// that are due last, and messages that were refused before follow the others. It reads in steps of 200
+// messages, so that no step blocks the store for long. A message that changes its state meanwhile may be
+// missing or appear twice.
 func (o *Outbox) List(ctx context.Context, state State, limit int) ([]Record, error) {
 	all, err := o.list(ctx, state, limit)
 	if err != nil {

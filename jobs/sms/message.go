@@ -87,7 +87,7 @@ func (m Message) faults() []error {
 	return faults
 }
 
-// String is for people and logs: the recipient is masked, the text left out.
+// String returns a line for logs: the recipient is masked, the text left out.
 func (m Message) String() string {
 	due := "at once"
 	if !m.At.IsZero() {
@@ -97,10 +97,10 @@ func (m Message) String() string {
 		quote(m.ID), quoteNumber(m.To), utf8.RuneCountInString(m.Text), due)
 }
 
-// GoString is String, so that %#v shows no recipient either.
+// GoString returns the same as String, so that %#v shows no recipient either.
 func (m Message) GoString() string { return m.String() }
 
-// LogValue is the message in a log, with a masked recipient and without its text.
+// LogValue returns the message for a log, with a masked recipient and without its text.
 func (m Message) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", m.ID), slog.String("to", Mask(m.To)), slog.Int("characters", utf8.RuneCountInString(m.Text)))
 }

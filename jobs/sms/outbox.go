@@ -79,8 +79,8 @@ func NewOutbox(client redis.Scripter, options Options) (*Outbox, error) {
 	return &Outbox{client: client, prefix: prefix, retention: options.Retention}, nil
 }
 
-// Accept puts a message into the outbox and reports whether it is new. A message that is already
-// there, in whatever state, stays as it is, which is no error. An id with other content is
+// Accept puts a message into the outbox and reports whether it is new. A message that is already in
+// the outbox stays unchanged, in every state, and the error is nil. An id with other content is
 // ErrConflict. After any other error of the store it is unknown whether the message was accepted:
 // accept it again with the same id.
 func (o *Outbox) Accept(ctx context.Context, m Message) (fresh bool, err error) {

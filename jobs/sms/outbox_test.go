@@ -200,7 +200,7 @@ func TestListRefuses(t *testing.T) {
 	}
 }
 
-// Trim forgets what ended before the retention began, and only that.
+// Trim deletes messages that ended before the retention began, and only these.
 func TestTrim(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {
 		o := outbox(t, client)

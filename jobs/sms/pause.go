@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // The pauses of the gateway after a refusal, doubling.
 const (
 	firstPauseOfAll = 5 * time.Second
 	longPauseOfAll  = time.Minute     // up to this
-	longDoubt       = 5 * time.Minute // up to this while what it refuses may have been accepted
+	longDoubt       = 5 * time.Minute // up to this while refused messages may have been accepted
 	longestPause    = time.Hour       // bound for Retry-After
 	maxPauses       = 1000
 )
@@ -36,7 +38,7 @@ func pauseAfter(n int, after time.Duration, unsure bool) time.Duration {
 	if unsure {
 		most = longDoubt
 	}
-	return min(longestPause, max(after, min(most, firstPauseOfAll<<min(max(0, n), 10))))
+	return min(longestPause, max(after, wait.Backoff{First: firstPauseOfAll, Longest: most}.After(n+1)))
 }
 
 // pausesOf parses a number of pauses; an invalid number counts as none.

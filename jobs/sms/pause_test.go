@@ -43,7 +43,7 @@ func TestAnHourOfRefusalsLosesNothing(t *testing.T) {
 				if r := get(t, b.outbox, "m-00"); r.Attempts != 0 || r.State != sms.Queued {
 					t.Errorf("m-00 is %s after %d attempts, want it queued after none", r.State, r.Attempts)
 				}
-				for range 190 { // the longest wait is that of a message that may have been accepted
+				for range 190 { // the longest wait follows a request that may have been accepted
 					n++
 					_ = b.run(n)
 					time.Sleep(5 * time.Second)
@@ -139,9 +139,9 @@ func TestHTTPPauses(t *testing.T) {
 	}
 }
 
-// Sixty-four messages fail, whatever the way and however slowly, and the gateway is paused: a
-// good one that is accepted during the pause leaves in the next run, which ends the pause, and
-// so does one that is accepted then. The pause is no longer for those that fail meanwhile.
+// Sixty-four messages fail, in each way and however slowly, and the gateway is paused. A good message
+// that is accepted during the pause leaves in the next run, which ends the pause, and so does one that
+// is accepted then. The pause no longer holds for messages that fail meanwhile.
 func TestFailingMessagesDelayNoGoodOne(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"503": &sms.GatewayError{Status: 503}, "500": &sms.GatewayError{Status: 500, Unsure: true}, "403": &sms.GatewayError{Status: 403}, "plain": errors.New("no"),

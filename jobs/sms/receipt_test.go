@@ -12,8 +12,8 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-// What a receipt does to a message in each state. It may come twice, before the mark of
-// the run, and after doubt; what was delivered is not sent again.
+// The effect of a receipt on a message in each state. It may come twice, before the mark of the run, and
+// after doubt; a delivered message is not sent again.
 func TestReceive(t *testing.T) {
 	yes, no := sms.Receipt{ID: "m-00", Delivered: true}, sms.Receipt{ID: "m-00", Reason: "absent"}
 	type step = func(o *sms.Outbox, p sms.Piece)
@@ -88,7 +88,7 @@ func TestReceiptOfADeadRun(t *testing.T) {
 	})
 }
 
-// Over HTTP a receipt needs the token; what is unknown gets the same answer as what is known.
+// Over HTTP a receipt needs the token. An unknown message gets the same reply as a known one.
 func TestReceipts(t *testing.T) {
 	o := outbox(t, newMini(t))
 	fill(t, o, 1)

@@ -36,7 +36,7 @@ func parseState(s string) (State, error) {
 	return "", &FieldError{"state", quote(s), "queued, taken, failed, broken, expired or sent"}
 }
 
-// A Record is a message and its state. Times are those of the store. If the state is Broken, only
+// A Record is a message and its state. Its times are by the store's clock. If the state is Broken, only
 // Message.ID and Reason are valid.
 type Record struct {
 	Message  Message
@@ -50,13 +50,13 @@ type Record struct {
 	Reason   string    // why it failed or is tried again; for a sent message, the reason of its receipt
 }
 
-// String is for people and logs: the recipient is masked, the text left out.
+// String returns a line for logs: the recipient is masked, the text left out.
 func (r Record) String() string { return r.Message.String() + ", " + string(r.State) }
 
-// GoString is String, so that %#v shows no recipient either.
+// GoString returns the same as String, so that %#v shows no recipient either.
 func (r Record) GoString() string { return r.String() }
 
-// LogValue is the record in a log, with a masked recipient and without its text.
+// LogValue returns the record for a log, with a masked recipient and without its text.
 func (r Record) LogValue() slog.Value {
 	return slog.GroupValue(slog.Any("message", r.Message), slog.String("state", string(r.State)), slog.Int("attempts", r.Attempts))
 }

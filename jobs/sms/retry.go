@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/cronce/cronce/internal/panictext"
+	"github.com/cronce/cronce/internal/wait"
 )
 
 // Bounds of the requests for a message in one run, and of its marks.
@@ -35,37 +34,44 @@ type exchange struct {
 // expired reports whether a message may have expired by the store's clock: no message is sent then.
 func expired(m Message, c clock) bool { return !m.Until.IsZero() && !c.latest().Before(m.Until) }
 
-// errNoMore ends the requests for a piece when no further one may be made.
-var errNoMore = errors.New("no request may be made any more")
-
-// send makes the requests for one piece, at the rate of the gateway. Before each request it checks
-// that the run still has its lease, and that the message may be sent.
-func (s *sender) send(ctx context.Context, f *flow, p Piece, c clock, tries uint) exchange {
+// send makes up to tries requests for one piece, at the rate of the gateway. Before each request it
+// checks that the run still has its lease, and that the message may be sent.
+func (s *sender) send(ctx context.Context, f *flow, p Piece, c clock, tries int) exchange {
 	var x exchange
-	once := func() (struct{}, error) {
-		if f.stopped.Load() || s.pace.Wait(ctx) != nil || f.stopped.Load() {
-			return struct{}{}, backoff.Permanent(errNoMore)
-		}
-		if x.expired = expired(p.Message, c); x.expired {
-			return struct{}{}, backoff.Permanent(errNoMore)
-		}
-		if err := f.work.may(ctx); err != nil {
-			return struct{}{}, backoff.Permanent(err)
-		}
+	pauses := wait.Backoff{First: firstPause, Longest: sendTime, Spread: true}
+	limit, began := within(ctx, sendTime), time.Now()
+	for failed := 1; s.may(ctx, f, p, c, &x); failed++ {
 		x.made++
 		x.err = safely(ctx, s.gateway, p.Message)
-		return struct{}{}, x.next()
+		after, again := x.next()
+		if !again || x.made == tries {
+			break
+		}
+		pause := pauses.After(failed)
+		if after > 0 {
+			pause, failed = after, 0
+		}
+		if time.Since(began)+pause > limit || wait.Sleep(ctx, pause) != nil {
+			break
+		}
 	}
-	// The error is that of the last request, which x has, or a lost lease.
-	_, _ = backoff.Retry(ctx, once, backoff.WithBackOff(pauses()), backoff.WithMaxTries(tries),
-		backoff.WithMaxElapsedTime(within(ctx, sendTime)))
 	return x
 }
 
-// next counts the last request and returns its error, which decides whether another follows.
-func (x *exchange) next() error {
+// may waits for the rate of the gateway, and reports whether a request for the piece may be made then.
+func (s *sender) may(ctx context.Context, f *flow, p Piece, c clock, x *exchange) bool {
+	if f.stopped.Load() || s.pace.Wait(ctx) != nil || f.stopped.Load() {
+		return false
+	}
+	x.expired = expired(p.Message, c)
+	return !x.expired && f.work.may(ctx) == nil
+}
+
+// next counts the last request. It reports whether another may follow, and how long the gateway
+// wants to wait before it; 0 means that it did not say so.
+func (x *exchange) next() (after time.Duration, again bool) {
 	if x.err == nil {
-		return nil
+		return 0, false
 	}
 	e, ok := errors.AsType[*GatewayError](x.err)
 	if !ok {
@@ -74,22 +80,7 @@ func (x *exchange) next() error {
 	if e.Unsure {
 		x.unsure++
 	}
-	switch {
-	case e.Permanent, e.Route:
-		return backoff.Permanent(x.err)
-	case e.Pause && e.After == 0:
-		return backoff.Permanent(x.err)
-	case e.After > 0:
-		return errors.Join(x.err, &backoff.RetryAfterError{Duration: e.After})
-	}
-	return x.err
-}
-
-// pauses start at firstPause and double.
-func pauses() backoff.BackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.Multiplier = firstPause, 2
-	return b
+	return e.After, !e.Permanent && !e.Route && (!e.Pause || e.After > 0)
 }
 
 // within returns d, or the rest of the context's time if that is less.
@@ -184,5 +175,5 @@ func (p Piece) takes() int { return int(min(p.take, maxAttempts)) }
 
 // delay returns how long a message waits after its n-th attempt.
 func delay(n int) time.Duration {
-	return min(longDelay, firstDelay<<min(max(0, n-1), 10))
+	return wait.Backoff{First: firstDelay, Longest: longDelay}.After(n)
 }

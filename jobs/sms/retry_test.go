@@ -19,8 +19,8 @@ import (
 	"github.com/cronce/cronce/jobs/sms"
 )
 
-// The answers of the gateway, request by request, and what comes of the message in one
-// run. Times are virtual.
+// The replies of the gateway, request by request, and the result of the message in one run. Times are
+// virtual.
 func TestRetry(t *testing.T) {
 	busy := &sms.GatewayError{Status: 503}
 	silent := &sms.GatewayError{Err: errors.New("timeout"), Unsure: true}

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/internal/redisretry"
 )
 
-// One script per operation. Each says in its header what it wants and returns.
+// One script per operation. The header of each script documents its arguments and its reply.
 var (
 	//go:embed lua/accept.lua
 	acceptLua string
@@ -60,7 +60,7 @@ var (
 // The keys. Messages are fields of two hashes, because a script must name its
 // keys before it knows which messages are due.
 const (
-	keyBody        = "body"        // hash: id, what the message says; never changes
+	keyBody        = "body"        // hash: id, the content of the message; never changes
 	keyStatus      = "status"      // hash: id, the status line
 	keyQueued      = "queued"      // set: id, when it is due, Unix ms
 	keyRetry       = "retry"       // set: id, when it is due, Unix ms: of messages that were refused before
@@ -83,10 +83,10 @@ func (o *Outbox) keys(names ...string) []string {
 	return keys
 }
 
-// askTime is how long a run asks the outbox again when it gets no answer.
+// askTime is how long a run repeats a request to the outbox without a reply.
 const askTime = 5 * time.Second
 
-// ask sends a run's script until it has an answer. Every script of a run may be sent twice.
+// ask sends a run's script until the store replies. Every script of a run may be sent twice.
 func (o *Outbox) ask(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
 	return redisretry.Do(ctx, redisretry.Policy{First: firstPause, Total: askTime}, func() ([]string, error) {
 		return script.Run(ctx, o.client, keys, args...).StringSlice()

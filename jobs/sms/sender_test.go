@@ -2,8 +2,8 @@ package sms
 
 import "testing"
 
-// Messages that were given back do not count as taken: neither against the batch, nor in what the
-// run says of itself. Another handful makes sense only if a request was made.
+// Messages that were given back do not count as taken, neither against the batch nor in the summary of
+// the run. The run takes more only if a request was made.
 func TestTally(t *testing.T) {
 	p := Piece{Message: Message{ID: "a", To: "+12025550101"}}
 	var sum tally

@@ -102,8 +102,8 @@ func TestScriptFlush(t *testing.T) {
 	})
 }
 
-// In a full store nothing can be accepted or taken, and both say so; what was
-// taken can still be marked.
+// In a full store messages can be neither accepted nor taken, and both calls report that. Taken messages
+// can still be marked.
 func TestFullStore(t *testing.T) {
 	client := connect(t, &redis.Options{Addr: redisserver.Start(t, "--maxmemory-policy", "noeviction").Addr()})
 	o := outbox(t, client)

@@ -57,7 +57,7 @@ func (o *Outbox) Take(ctx context.Context, h Holder, n int) ([]Piece, error) {
 	return t.pieces, err
 }
 
-// An asking is the request of a run for messages.
+// An asking has the parameters of a run's request for messages.
 type asking struct {
 	most         int      // number of messages
 	refused      int      // of these, the ones from the lane of refused messages
@@ -66,7 +66,7 @@ type asking struct {
 	try          bool     // try a message while a pause is in doubt
 }
 
-// A taking is the answer to an asking: the messages, the number of pauses since a message got
+// A taking is the reply to an asking: the messages, the number of pauses since a message got
 // through, and the store's time.
 type taking struct {
 	pieces []Piece
@@ -75,7 +75,7 @@ type taking struct {
 	clock  clock
 }
 
-// A clock is the store's time, and this process's when it asked for it.
+// A clock is a time by the store's clock, and the time by this process's clock when it sent the request.
 type clock struct{ store, asked time.Time }
 
 // latest returns the latest time that the store's clock may show.
@@ -100,7 +100,7 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 		flat, err = granted(h, flat)
 	}
 	if err == nil && len(flat) < 3 {
-		err = errors.New("an answer without the time, the number of pauses and what is left of them")
+		err = errors.New("a reply without the time, the number of pauses and the rest of the pause")
 	}
 	var got []status
 	if err == nil {
@@ -134,10 +134,10 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 	if len(t.pieces) > 0 {
 		return t, nil
 	}
-	return o.take(ctx, h, a) // this ends, since each round puts messages aside
+	return o.take(ctx, h, a) // this recursion ends, because each round puts messages aside
 }
 
-// putAside excludes messages from being taken again.
+// putAside excludes messages from later calls of take.
 func (o *Outbox) putAside(ctx context.Context, h Holder, ids []any) error {
 	answer, err := o.ask(ctx, asideScript, o.keys(keyTaken, keyBroken, keyFence), append([]any{h.Fence, h.Run}, ids...)...)
 	if err == nil {
@@ -146,7 +146,7 @@ func (o *Outbox) putAside(ctx context.Context, h Holder, ids []any) error {
 	return err
 }
 
-// granted returns the values behind the word ok in an answer.
+// granted returns the values after the word ok in a reply.
 func granted(h Holder, answer []string) ([]string, error) {
 	switch {
 	case len(answer) > 0 && answer[0] == "ok":

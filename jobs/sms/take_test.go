@@ -81,7 +81,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// A run without messages raises the fence as well: what it overtook stays out.
+// A run without messages raises the fence as well, so earlier runs stay excluded.
 func TestEmptyTakeRaisesTheFence(t *testing.T) {
 	onStores(t, func(t *testing.T, client *redis.Client) {
 		o := outbox(t, client)

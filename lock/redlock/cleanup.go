@@ -17,9 +17,10 @@ type release struct {
 const (
 	maxPending = 1024 // releases kept for one server; older ones are left to their TTL
 	minSweep   = 5 * time.Second
-	firstSweep = 20 * time.Millisecond
-	maxSweep   = 500 * time.Millisecond
 )
+
+// sweeps are the pauses between the releases that a silent server gets.
+var sweeps = wait.Backoff{First: 20 * time.Millisecond, Longest: 500 * time.Millisecond}
 
 // sweep makes the driver send a release to some servers until they answer, in the background.
 func (d *Driver) sweep(to []int, r request, ttl time.Duration) {
@@ -70,20 +71,20 @@ func (n *node) oldest() (release, bool) {
 // work sends the pending releases of a server, with longer pauses while the server is silent. It
 // ends when none is pending, or with the Driver.
 func (d *Driver) work(n *node) {
-	for pause := firstSweep; ; {
+	for failed := 0; ; {
 		r, ok := n.oldest()
 		if !ok {
 			return
 		}
 		if n.send(d.options.NodeTimeout, r) == nil {
-			pause = firstSweep
+			failed = 0
 			continue
 		}
 		d.follow(n, r) // behind the others: a release that this server refuses must not delay them
-		if wait.Sleep(n.base, pause) != nil {
+		failed++
+		if wait.Sleep(n.base, sweeps.After(failed)) != nil {
 			return
 		}
-		pause = min(2*pause, maxSweep)
 	}
 }
 

@@ -212,6 +212,6 @@ func backoff(lost int, took time.Duration) time.Duration {
 	if lost < 0 {
 		return rand.N(minPause)
 	}
-	took = min(max(took, minPause), maxPause)
-	return minPause + rand.N(min(took<<min(lost+1, 8), maxPause))
+	took = max(took, minPause)
+	return minPause + rand.N(wait.Backoff{First: took, Longest: maxPause}.After(lost+2))
 }

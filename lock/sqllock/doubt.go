@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -14,12 +13,13 @@ import (
 )
 
 const (
-	grace       = time.Second            // that a database driver gets to notice the end of a context
-	tries       = 30                     // how often a request is sent that the database rolls back
-	firstPause  = 500 * time.Microsecond // between two tries; doubled up to maxPause
-	connections = 5                      // read-only connections that are dropped in a row before the error is returned
-	maxPause    = 100 * time.Millisecond
+	grace       = time.Second // that a database driver gets to notice the end of a context
+	tries       = 30          // how often a request is sent that the database rolls back
+	connections = 5           // read-only connections that are dropped in a row before the error is returned
 )
+
+// pauses are the pauses between two tries.
+var pauses = wait.Backoff{First: 500 * time.Microsecond, Longest: 100 * time.Millisecond, Spread: true}
 
 // none is the result of calls that return only an error.
 type none struct{}
@@ -29,12 +29,12 @@ type none struct{}
 // a busy lock. It also repeats it a few times on other connections if this one is read-only. Any
 // other request may have been carried out.
 func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
-	for i, pause := 1, firstPause; ; i, pause = i+1, min(2*pause, maxPause) {
+	for i := 1; ; i++ {
 		v, err := wait.Call(ctx, grace, func(context.Context) (T, error) { return ask() })
 		if err == nil || i == tries || !takenBack(err) && (!unusable(err) || i == connections) {
 			return v, ended(ctx, err)
 		}
-		_ = wait.Sleep(ctx, pause/2+rand.N(pause))
+		_ = wait.Sleep(ctx, pauses.After(i))
 		if ctx.Err() != nil {
 			return v, ended(ctx, err)
 		}

@@ -80,7 +80,7 @@ cronce_nodes_alive 0
 # HELP cronce_job_starved Whether no tick of the job has ended ok for too long. Absent while that is not known.
 # TYPE cronce_job_starved gauge
 cronce_job_starved{job="report"} 0
-# HELP cronce_job_stuck Whether ticks of the job are skipped behind a run that is too old. Absent while that is not known.
+# HELP cronce_job_stuck Whether ticks of the job are skipped because of a run that is too old. Absent while that is not known.
 # TYPE cronce_job_stuck gauge
 cronce_job_stuck{job="report"} 0
 # HELP cronce_overdue_jobs Jobs with an overdue tick. Absent while that is not known.

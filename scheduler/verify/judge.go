@@ -179,13 +179,16 @@ func (p *proof) undecidedTick(ms int64) TickState {
 // judge judges an undecided tick of a revision.
 func (p *proof) judge(r *revision, ms int64) TickState {
 	switch {
-	case r.policies.Crontab, p.now-r.deadline(ms) <= p.grace():
+	case p.unclaimed(r), p.now-r.deadline(ms) <= p.grace():
 		return TickUndecided
 	case p.waits(r, ms):
 		return TickWaiting
 	}
 	return TickOverdue
 }
+
+// unclaimed reports whether no node is to decide the ticks of a revision.
+func (p *proof) unclaimed(r *revision) bool { return r.policies.Crontab || p.options.Removed }
 
 // deadline returns the deadline of a tick.
 func (r *revision) deadline(ms int64) int64 {

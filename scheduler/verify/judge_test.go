@@ -34,10 +34,18 @@ func TestReadersAgree(t *testing.T) {
 				p.now += rig.OneOf[int64](r, 0, 9, 9_990, 12_000, 20_000, 77_000, 3_000_000)
 				j := p.journal()
 				s := p.state.Series(p.us(), "job")
+				if quiet := verify.QuietUntil(&j, &s); s.Now < quiet {
+					later := s
+					later.Now += r.Int64N(min(quiet-s.Now, 1_000_000))
+					if late := verify.Job(j, verify.Options{State: &later, Audit: p.audit}).Late; len(late) > 0 {
+						t.Fatalf("quiet until %v, and at %v overdue: %+v", seconds(instant(quiet)), seconds(instant(later.Now)), late)
+					}
+				}
 				cut := r.IntN(len(j.Lines) + 1)
-				whole := agree(t, j, s, p.audit)
+				removed := rig.OneOf(r, false, false, true)
+				whole := agree(t, j, s, p.audit, removed)
 				j.Lines, j.Truncated = j.Lines[cut:], true
-				if late := agree(t, j, s, p.audit); len(j.Lines) > 0 && !reflect.DeepEqual(late, whole) {
+				if late := agree(t, j, s, p.audit, removed); len(j.Lines) > 0 && !reflect.DeepEqual(late, whole) {
 					t.Fatalf("overdue by the whole journal: %+v\nwithout %d lines: %+v", whole, cut, late)
 				}
 			})
@@ -46,9 +54,12 @@ func TestReadersAgree(t *testing.T) {
 }
 
 // agree compares the readers of one journal. It returns the overdue ticks.
-func agree(t *testing.T, j series.Journal, s series.Series, audit []series.AuditRecord) []verify.Overdue {
-	judge := verify.NewJudge(j, verify.Options{State: &s, Audit: audit})
+func agree(t *testing.T, j series.Journal, s series.Series, audit []series.AuditRecord, removed bool) []verify.Overdue {
+	judge := verify.NewJudge(j, verify.Options{State: &s, Audit: audit, Removed: removed})
 	r := judge.Report()
+	if removed && len(r.Late)+r.Overdue > 0 {
+		t.Errorf("%d ticks of a removed job are overdue: %+v", r.Overdue, r.Late)
+	}
 	runs := map[int64]ops.State{}
 	for _, run := range ops.Runs("x", &j, &s) {
 		runs[run.Tick.UnixMilli()] = run.State
@@ -73,7 +84,7 @@ func agree(t *testing.T, j series.Journal, s series.Series, audit []series.Audit
 		if (state == verify.NotATick || state == verify.TickOverdue && !left[ms]) && (ms/1000)%23 > 0 {
 			continue // there are many, and each explanation reads the journal again
 		}
-		a := why.Explain(why.Question{Tick: tick, Journal: j, State: s, Audit: audit})
+		a := why.Explain(why.Question{Tick: tick, Journal: j, State: s, Audit: audit, Removed: removed})
 		want := state
 		if want == verify.TickPassedOver {
 			want = why.Missed

@@ -92,7 +92,7 @@ func (p *proof) addLate(r *revision, ms int64, found *Overdue) {
 
 // lateOf counts the ticks of one revision that are past their deadline.
 func (p *proof) lateOf(r *revision, after, through int64, found *Overdue) {
-	if r.policies.Crontab {
+	if p.unclaimed(r) {
 		return
 	}
 	through, others := p.over(r, after, through, p.now-p.grace())
@@ -229,7 +229,7 @@ func (p *proof) left(s *series.Series) {
 			over = max(over, s.Pause.Until)
 		}
 		to := waiting
-		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == series.RunWaiting && alive) && !p.revisions.crontab() {
+		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == series.RunWaiting && alive) && !p.revisions.crontab() && !p.options.Removed {
 			to = overdue
 			p.report.Late = append(p.report.Late, Overdue{
 				Tick: time.UnixMilli(r.Number).UTC(), Ticks: 1, Since: time.UnixMilli(over).UTC(),

@@ -24,7 +24,8 @@
 // this holds even if all nodes are dead, because due ticks are computed from the specs, up to the
 // store's clock. Ticks of a pause are not overdue; ticks after its end are. A run that ends during
 // a pause waits for the end of the pause. If, by the recorded policies, commands in crontabs claim
-// the ticks of a job, none of them is overdue, because no node is to decide them. [Judge] judges
+// the ticks of a job, or if the job was removed, none of them is overdue, because no node is to decide
+// them. [Judge] judges
 // each tick by the same rules, and package why explains the result in a sentence.
 //
 // I7: no tick is granted or decided before its instant.
@@ -84,6 +85,9 @@ type Options struct {
 	Audit []series.AuditRecord
 	// Alive reports whether a node is alive. Nil: not known.
 	Alive func(node string) bool
+	// Removed reports that the job was just removed from all nodes that had it. No node is to decide
+	// its ticks, so none of them is overdue.
+	Removed bool
 	// Grace is how long after its deadline a tick may be without a verdict, and how
 	// long a run whose lease is over may be left, before it is overdue. Zero: 10 seconds.
 	Grace time.Duration

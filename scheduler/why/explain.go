@@ -257,6 +257,9 @@ func (c *tickCase) left() string {
 	if c.crontab() {
 		return sentence(earlier + text + "; the next call of a crontab settles the tick.")
 	}
+	if c.Removed {
+		return sentence(earlier + text + "; the job was removed from every node that had it, and the node that retires it settles the tick.")
+	}
 	return sentence(earlier + text + "; a node " + does + " soon.")
 }
 
@@ -286,6 +289,9 @@ func (c *tickCase) undecided() string {
 	due := c.ago(c.ms)
 	if c.crontab() {
 		return fmt.Sprintf("Not decided: it was due %v ago, and no crontab has asked for it.", due)
+	}
+	if c.Removed {
+		return fmt.Sprintf("Not decided: it was due %v ago, and the job was removed from every node that had it. A node retires the job soon.", due)
 	}
 	for i := range c.State.Runs {
 		if r := &c.State.Runs[i]; r.State == series.RunOpen && r.Until > c.State.Now {

@@ -27,6 +27,8 @@ type Question struct {
 	Cause string
 	Alive func(node string) bool      // reports whether a node is alive. Nil: not known
 	Seen  func(node string) time.Time // returns when a node was last seen; zero: not known. Nil: not known for any node
+	// Removed reports that the job was just removed from all nodes that had it, as for package verify.
+	Removed bool
 }
 
 // An Answer explains a tick.
@@ -69,7 +71,7 @@ const (
 func Explain(q Question) Answer {
 	c := &tickCase{Question: q, ms: q.Tick.UnixMilli()}
 	if q.State.Err == nil {
-		judge := verify.NewJudge(q.Journal, verify.Options{State: &q.State, Alive: q.Alive})
+		judge := verify.NewJudge(q.Journal, verify.Options{State: &q.State, Alive: q.Alive, Removed: q.Removed})
 		c.report = judge.Report()
 		c.state, c.line = judge.Tick(q.Tick)
 	}

@@ -55,6 +55,7 @@ func TestExplain(t *testing.T) {
 		spec      string // empty: every five minutes
 		zone      string // empty: UTC
 		crontab   bool   // commands in crontabs claim the ticks
+		removed   bool   // from all nodes that had the job
 		state     why.State
 		want      string
 	}{
@@ -117,6 +118,10 @@ func TestExplain(t *testing.T) {
 			state: why.Lost, want: "Lost: pod-a was granted it at 03:00:00.004 as attempt 1, and did not end it before its lease was over, and no other node may run the tick again."},
 		"overdue": {tick: 0, now: 720, mark: -300, cause: "no node lives", state: why.Overdue,
 			want: "Overdue: it was due 12m0s ago, and no node has decided it: no node lives."},
+		"due after the job was removed": {removed: true, now: 720, mark: -300, state: why.Undecided,
+			want: "Not decided: it was due 12m0s ago, and the job was removed from every node that had it. A node retires the job soon."},
+		"left before the job was removed": {removed: true, lines: []series.Line{ran(0, "pod-a", .004, 1, 7)}, runs: []series.Run{alive(7, -12)}, now: 100, state: why.Waiting,
+			want: "It was granted on pod-a as attempt 1, 4ms after the tick; that lease ended 1m32s ago; the job was removed from every node that had it, and the node that retires it settles the tick."},
 		"not decided yet": {now: 2, mark: -300, state: why.Undecided, want: "Not decided yet: it was due 2s ago, and its deadline is not over."},
 		"due in a pause":  {now: 2, mark: -300, paused: true, state: why.Paused, want: "The job is paused. The next claim, or the end of the pause, records that."},
 		"due, behind a run": {lines: []series.Line{ran(-300, "pod-a", 0, 1, 6)}, runs: []series.Run{{Number: at(-300), State: series.RunOpen, Fence: 6, Until: at(28)}}, now: 2, mark: -300,
@@ -168,7 +173,7 @@ func TestExplain(t *testing.T) {
 				use.Policies = "overlap:skip/callers:crontab"
 			}
 			got := why.Explain(why.Question{
-				Tick: time.UnixMilli(at(tc.tick)), Cause: tc.cause, Audit: tc.audit,
+				Tick: time.UnixMilli(at(tc.tick)), Cause: tc.cause, Audit: tc.audit, Removed: tc.removed,
 				Journal: series.Journal{Key: "report", Lines: append([]series.Line{opened()}, tc.lines...), Revisions: []series.RevisionUse{use}, Truncated: tc.truncated},
 				State:   series.Series{Key: "report", Now: at(now), Mark: at(tc.mark), Paused: tc.paused, Pause: tc.pause, Runs: tc.runs},
 			})

@@ -9,11 +9,10 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// The last fence of a plain lock is remembered over its release, so the next is higher
-// although the clock was put back. What Redis cannot promise: once its clock was 10
-// seconds past the fence that is forgotten, and if the clock is put back then by more,
-// the next fence is lower, for a Locker that has not seen a higher one. One that has
-// goes on above it.
+// The last fence of a plain lock is remembered after its release, so the next fence is higher although
+// the clock was put back. Redis cannot promise this for longer: 10 seconds after that fence by its
+// clock it forgets it. If the clock is then put back by more, the next fence is lower for a Locker
+// that has not seen a higher one. A Locker that has seen one continues above it.
 func TestFenceAfterStepBack(t *testing.T) {
 	s, step := steppable(t)
 	locker := func(node string) *lock.Locker {

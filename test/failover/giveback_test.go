@@ -129,7 +129,7 @@ func TestDrainOnABrokenRedis(t *testing.T) {
 			began := time.Now()
 			stop()
 			must(t, <-end)
-			if took := time.Since(began); took > 10*time.Second { // what waits for doubt waits for a minute
+			if took := time.Since(began); took > 10*time.Second { // a caller that waits after doubt would wait for a minute
 				t.Errorf("the drain took %v", took)
 			} else {
 				t.Logf("%v", took)

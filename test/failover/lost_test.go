@@ -13,12 +13,11 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// TestLostWrites is what Redis cannot promise. The master grants a lease and a
-// number, its replica has not heard of them, and is promoted: both are granted
-// again while the first holder believes in them, with every right. What is
-// promised then is kept: the second fences are higher, and whoever looks at fences
-// refuses the first holder's late write; the number is the same, for whoever looks
-// at that. Who asks for the replica is granted nothing that it has not.
+// TestLostWrites shows the limit of Redis. The master grants a lease and a number that its replica has
+// not received, and the replica is promoted. Both are granted again while the first holder rightly
+// trusts its lease. The remaining promise holds: the second fences are higher, so a resource that
+// checks fences refuses the late write of the first holder. The number is the same in both grants. A
+// Locker that requires a confirmation by the replica is granted nothing that the replica does not have.
 func TestLostWrites(t *testing.T) {
 	each(t, func(t *testing.T, at *topology) {
 		before := newDriver(t, at.before)
@@ -51,8 +50,8 @@ func TestLostWrites(t *testing.T) {
 	})
 }
 
-// replicasAreLacking asks for a lease, and for a number, that the replica has. It
-// returns what is left of the number's grant, which was undone.
+// replicasAreLacking requests a lease and a number with a confirmation by the replica. It returns the
+// rest of the number's grant, which was undone.
 func (at *topology) replicasAreLacking(t *testing.T, d *redislock.Driver, mark int64) series.Answer {
 	t.Helper()
 	_, err := d.Acquire(t.Context(), driver.Acquisition{Key: at.lock, Owner: "r/1", TTL: time.Minute, Replicas: 1})

@@ -16,9 +16,9 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// The network of holders swallows everything, at any instant between two renewals,
-// and closes nothing. The context of each ends before somebody else is granted the
-// key. (The bench does it fifty times.)
+// The network of the holders swallows all traffic, from any instant between two renewals, and closes no
+// connection. The context of each holder ends before another owner is granted the key. (The bench does
+// it fifty times.)
 func TestSilentCut(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)

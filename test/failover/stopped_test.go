@@ -48,9 +48,9 @@ func TestMain(m *testing.M) {
 	os.Exit(sqlserver.Main(m))
 }
 
-// A holder is stopped for longer than its lease, continues, and writes without
-// looking, as a process does that was stopped between its look and its write.
-// Somebody else has the lock by then: the write is refused.
+// A holder is stopped for longer than its lease, continues, and writes without a check, like a process
+// that was stopped between its check and its write. Another owner has the lock by then, so the write is
+// refused.
 func TestStoppedHolderIsRefused(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)

@@ -14,15 +14,15 @@ import (
 	"github.com/cronce/cronce/lock/redislock"
 )
 
-// A topology is servers of which one has all the keys of a test, and can be
-// replaced by its replica.
+// A topology is a group of servers. One of them has all the keys of a test, and can be replaced by its
+// replica.
 type topology struct {
 	name    string
 	master  *redisserver.Server // of the keys
 	replica *redisserver.Server // of that master
 	before  redis.UniversalOptions
-	after   redis.UniversalOptions // what leads to the replica once it was promoted
-	promote func()                 // what makes it the master
+	after   redis.UniversalOptions // the clients' options for the replica after its promotion
+	promote func()                 // makes the replica the master
 	lock    string                 // a lock of that master
 }
 
@@ -141,8 +141,8 @@ func (at *topology) copied(t *testing.T, d *redislock.Driver) {
 	})
 }
 
-// still lets the master carry out nothing that writes any more, and waits until the
-// replica has what it did: who is asked then dies with it, and was told nothing.
+// still makes the master hold back further writes, and waits until the replica has all earlier ones. A
+// caller whose request is under way then loses its server without a reply.
 func (at *topology) still(t *testing.T) {
 	t.Helper()
 	at.master.Tell(fmt.Sprintf("CLIENT PAUSE %d WRITE", time.Hour.Milliseconds()))

@@ -45,7 +45,7 @@ func work(t *testing.T, d *redislock.Driver, keys int, replicas func(client int)
 	return c
 }
 
-// saw ends the work and returns what came of it.
+// saw stops the clients and returns their history.
 func (c *crowd) saw() []history.Op {
 	c.end()
 	return <-c.ops
@@ -58,7 +58,7 @@ func (c *crowd) goesOn(t *testing.T, n int64) {
 	becomes(t, "the traffic goes on", func() bool { return c.grants.Load() >= want })
 }
 
-// isInDoubt waits until somebody is in doubt from now on.
+// isInDoubt waits for the next unknown outcome of a client.
 func (c *crowd) isInDoubt(t *testing.T) {
 	t.Helper()
 	before := c.doubts.Load()
@@ -97,8 +97,8 @@ func (w *worker) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Re
 	return w.Driver.RenewAll(ctx, hs)
 }
 
-// A master is killed under traffic whose grants its replica has: nobody is
-// granted what another holds, there is nothing but doubt, and it goes on.
+// A master is killed under traffic whose grants its replica has. No client is granted a key that another
+// holds, the only errors are unknown outcomes, and the work continues.
 func TestKilledUnderTraffic(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *topology{"by Sentinel": bySentinel, "in a Cluster": inCluster} {
@@ -146,9 +146,9 @@ func tell(t *testing.T, ops []history.Op) {
 	t.Logf("%d granted or done, %d held, %d lost, %d in doubt", count[history.OK], count[history.Held], count[history.Lost], count[history.Unknown])
 }
 
-// The slots of all locks move from master to master under traffic, each with a
-// time in which it is neither here nor there: TRYAGAIN, ASK and MOVED are doubt at
-// most, and what the clients saw is what one correct store would have answered.
+// The slots of all locks move from master to master under traffic. Each slot is between two masters for
+// a while: TRYAGAIN, ASK and MOVED are unknown outcomes at most, and one correct store could have sent
+// all replies to the clients.
 func TestSlotsMoveUnderTraffic(t *testing.T) {
 	t.Parallel()
 	nodes := redisserver.Cluster(t, 3, 1)
@@ -211,7 +211,7 @@ func lostTo(t *testing.T, d *redislock.Driver, name string) {
 	}
 }
 
-// migrate takes what a slot has to another master, one key after the other.
+// migrate moves the keys of a slot to another master, one after the other.
 func migrate(t *testing.T, slot int, source, target *redisserver.Server) {
 	t.Helper()
 	c := direct(t, source)
@@ -221,7 +221,7 @@ func migrate(t *testing.T, slot int, source, target *redisserver.Server) {
 			return
 		}
 		for _, key := range keys {
-			// What is on both is the source's to say, as long as it has the key.
+			// While the source has a key, its value counts, not the value at the target.
 			must(t, c.Do(t.Context(), "migrate", "127.0.0.1", target.Port(), key, 0, 5000, "replace").Err())
 		}
 	}

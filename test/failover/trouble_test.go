@@ -18,7 +18,7 @@ import (
 	"github.com/cronce/cronce/lock"
 )
 
-// watched is a Locker on a server, and what it tells.
+// watched returns a Locker on a server, and the channel of its store events.
 func watched(t *testing.T, s *redisserver.Server) (*lock.Locker, <-chan lock.StoreEvent) {
 	t.Helper()
 	l := lock.New(newDriver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), "a")

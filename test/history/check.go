@@ -10,32 +10,31 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Limits are what a history is judged by. The zero value is for a store that
-// no test stops.
+// Limits are the tolerances of [Check]. The zero value fits a store that no test stops.
 type Limits struct {
-	// Late is how long after its client gave up a request may still be carried out:
-	// as long as the network and the store are held up at most. Zero: 100ms.
+	// Late is the longest time after its client gave up in which the store may still execute a
+	// request: the longest delay by the network and the store. Zero: 100ms.
 	Late time.Duration
-	// Early and Over are how much earlier and later than its TTL a lease may end.
+	// Early and Over are the longest times by which a lease may end before and after its TTL.
 	// Zero: 5ms and 50ms.
 	Early, Over time.Duration
-	// Votes says that the store is several servers, of which a majority decides. What
-	// a request in doubt may have been granted is taken back behind its client, unless
-	// that was granted it since; and a client that releases a lease that is over may be answered so
-	// though no client has the key: those that want it have the servers between them.
+	// Votes is set for a store of several servers that decides by majority. Such a store undoes an
+	// acquisition with an unknown outcome in the background, unless a repeated request of the same
+	// client was granted. And it may report a lease as over to the client that releases it,
+	// although no client has the key: competing clients have the votes of the servers between them.
 	Votes bool
-	// Patience is how long porcupine may take over one key, before it is given the
-	// first half of it. Zero: 10s.
+	// Patience is the longest time of the search for one key. After it the first half of the
+	// history is searched. Zero: 10s.
 	Patience time.Duration
-	// Picture is where a history that is refused is drawn, as HTML. Empty: nowhere.
+	// Picture is the file for an HTML picture of a refuted history. Empty: none.
 	Picture string
 }
 
-// Check returns nil if a correct store can have given these answers. The error
-// says what it cannot have done, or that the time was over before that was known.
-// To find an order is NP-hard, and what is in doubt multiplies the orders: a key
-// whose history takes too long is judged as by [Exclusive], which takes no time, and
-// by its first half, or half of that.
+// Check returns nil if a correct store can have sent these replies. Otherwise the error is a
+// contradiction, or it reports that the search took too long. The search for an order is NP-hard, and
+// each unknown outcome multiplies the orders. If the search for a key takes too long, Check checks the
+// history of the key as [Exclusive] does, which takes no time, and then searches its first half, or half
+// of that half.
 func Check(ops []Op, l Limits) error {
 	or(&l.Late, 100*time.Millisecond)
 	or(&l.Early, early)
@@ -60,15 +59,15 @@ func byKey(ops []Op) map[string][]Op {
 	return keys
 }
 
-// A FenceError says that a grant's fence is not above that of one before it.
+// A FenceError reports that the fence of a grant is not higher than the fence of an earlier grant.
 type FenceError struct{ Before, After Op }
 
 func (e *FenceError) Error() string {
 	return fmt.Sprintf("%v was answered before %v was asked", &e.Before, &e.After)
 }
 
-// fencesGrow returns the first grant that was asked for after another one with a
-// fence as high had been answered to another owner.
+// fencesGrow returns an error for the first grant whose fence is not higher than the fence of another
+// owner whose reply arrived before the grant was requested.
 func fencesGrow(ops []Op) error {
 	grants := slices.DeleteFunc(slices.Clone(ops), func(o Op) bool { return o.Kind != Acquire || o.Outcome != OK })
 	asked := slices.Clone(grants)
@@ -89,9 +88,9 @@ func fencesGrow(ops []Op) error {
 	return nil
 }
 
-// An OrderError says that no order of a key's requests explains their answers.
+// An OrderError reports that no order of the requests for a key explains their replies.
 type OrderError struct {
-	Certain bool // else porcupine ran out of time
+	Certain bool // false: porcupine ran out of time
 }
 
 func (e *OrderError) Error() string {
@@ -101,8 +100,8 @@ func (e *OrderError) Error() string {
 	return "the time was over before an order was found: this says nothing"
 }
 
-// Refuted reports whether an error of Check says for certain that the history is
-// none of a correct store, and not that the time was over before that was known.
+// Refuted reports whether an error of [Check] proves that the store is not correct. Otherwise the search
+// took too long.
 func Refuted(err error) bool {
 	if _, fence := errors.AsType[*FenceError](err); fence {
 		return true
@@ -117,7 +116,7 @@ func Refuted(err error) bool {
 	return is && order.Certain
 }
 
-// few is how many requests must be judged in time.
+// few is the number of requests that porcupine always searches in time.
 const few = 50
 
 func (l *Limits) check(ops []Op) error {
@@ -145,8 +144,8 @@ func (l *Limits) check(ops []Op) error {
 	return fmt.Errorf("%w; see %s", err, l.Picture)
 }
 
-// firstHalf is the history up to its middle. What was not answered by then may
-// have been done, or not: all that was answered has an order without the rest.
+// firstHalf returns the first half of a history. A request without a reply by its end gets an unknown
+// outcome. If the whole history has a valid order, so has its first half.
 func firstHalf(ops []Op) []Op {
 	all := slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
 	end := all[len(all)/2].Call
@@ -159,7 +158,7 @@ func firstHalf(ops []Op) []Op {
 	return all
 }
 
-// operations are the requests of a key, and the ends of the leases they made.
+// operations returns the requests for a key, and the expiries of the leases that they got.
 func (l *Limits) operations(ops []Op) []porcupine.Operation {
 	var all []porcupine.Operation
 	for i := range ops {

@@ -12,16 +12,16 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A Crowd is clients that want the same few keys. Only Driver is required.
+// A Crowd is a group of clients that compete for a few keys. Only Driver is required.
 type Crowd struct {
 	Driver  func(client int) driver.Driver
-	First   int           // the number of the first client: those of one history have each their own
+	First   int           // the number of the first client; client numbers must be unique in a history
 	Clients int           // zero: 6
 	Keys    int           // zero: 3
 	TTL     time.Duration // zero: twice driver.MinTTL
-	Timeout time.Duration // of one request; zero: 200ms
-	Pause   time.Duration // between two requests at most, where none is for a purpose; zero: 30ms
-	Seed    uint64        // of what the clients choose
+	Timeout time.Duration // the timeout of one request; zero: 200ms
+	Pause   time.Duration // the longest random pause between two requests; zero: 30ms
+	Seed    uint64        // of the random choices of the clients
 }
 
 func (c Crowd) withDefaults() Crowd {
@@ -40,7 +40,7 @@ func or[T comparable](v *T, fallback T) {
 	}
 }
 
-// Run lets the crowd work until ctx ends and returns what it saw.
+// Run runs the clients until ctx ends and returns their requests.
 func (c Crowd) Run(ctx context.Context) []Op {
 	c = c.withDefaults()
 	all := make([][]Op, c.Clients)
@@ -66,7 +66,7 @@ func (c Crowd) Run(ctx context.Context) []Op {
 	return ops
 }
 
-// A client asks for one thing after the other.
+// A client sends one request after another.
 type client struct {
 	Crowd
 	clock
@@ -77,7 +77,7 @@ type client struct {
 	ops    []Op
 }
 
-// visit tries to get a key once, and does something with it.
+// visit tries to acquire a key once, and uses the lease if it gets one.
 func (c *client) visit() {
 	c.owners++
 	key := fmt.Sprintf("key-%d", c.rnd.IntN(c.Keys))
@@ -91,13 +91,13 @@ func (c *client) visit() {
 	case OK:
 		c.use(driver.LeaseRef{Key: key, Owner: owner, Fence: got.Granted, TTL: c.TTL})
 	case Unknown:
-		c.release(driver.LeaseRef{Key: key, Owner: owner, TTL: c.TTL}) // what may have been granted
+		c.release(driver.LeaseRef{Key: key, Owner: owner, TTL: c.TTL}) // it may have been granted
 	}
 	c.rest(c.Pause)
 }
 
-// use renews a lease some times, and releases it or leaves it to its deadline.
-// One in three comes back later, when the key may be another owner's.
+// use renews a lease up to twice, and then releases it or lets it expire. In one case of three it sends
+// another request later, when another owner may have the key.
 func (c *client) use(h driver.LeaseRef) {
 	for range c.rnd.IntN(3) {
 		c.rest(c.TTL / 2)
@@ -108,7 +108,7 @@ func (c *client) use(h driver.LeaseRef) {
 	c.rest(c.Pause)
 	late := c.rnd.IntN(3) == 0
 	if late && c.rnd.IntN(2) == 0 {
-		<-time.After(c.TTL + c.upTo(c.Pause)) // it ends by itself
+		<-time.After(c.TTL + c.upTo(c.Pause)) // it expires
 	} else if c.release(h) == Unknown {
 		c.rest(c.Pause)
 		c.release(h)
@@ -151,7 +151,7 @@ func (c *client) release(h driver.LeaseRef) Outcome {
 	return c.do(o, func(ctx context.Context, _ *Op) error { return c.driver.Release(ctx, h) }).Outcome
 }
 
-// do sends one request and writes down what came of it.
+// do sends one request and records its outcome.
 func (c *client) do(o Op, ask func(context.Context, *Op) error) *Op {
 	ctx, stop := context.WithTimeout(context.Background(), c.Timeout)
 	defer stop()

@@ -1,18 +1,16 @@
-// Package history judges stores of plain leases by what many clients saw of them.
+// Package history checks stores of plain leases against the requests and replies of many clients.
 //
-// A [Crowd] of clients acquires, renews, releases, lets leases expire, asks again
-// after doubt, and comes back with leases that are over, while a test disturbs
-// the store. Each request is an [Op] with the time it was sent and the time its
-// answer came. [Check] asks porcupine whether one order of them, in which each
-// took effect at one instant between the two, is what a correct store would have
-// answered. The expiry of each lease is such an operation too: not before it may
-// end, and not much after, so that a store that forgets a lease too early and one
-// that keeps it too long are both found.
+// A [Crowd] of clients acquires, renews and releases leases, lets them expire, repeats requests after
+// unknown replies, and sends requests for leases that are over, while a test disturbs the store. Each
+// request is an [Op] with the time when it was sent and the time of its reply. [Check] uses porcupine to
+// search for an order of these requests, each executed at one instant between its two times, in which a
+// correct store sends the same replies. The expiry of each lease is also such an operation: it can
+// happen at the earliest just before its TTL ends, and at the latest soon after. So Check detects a
+// store that forgets a lease too early and a store that keeps a lease too long.
 //
-// [Lockers] are processes that use keys through package lock: several goroutines on one
-// Locker, waiting, in all limits and with several keys together. [CheckHolds] judges what
-// they held: see there.
+// [Lockers] are processes that acquire keys through package lock: several goroutines share a Locker,
+// wait, use all limits, and acquire several keys together. [CheckHolds] checks their leases.
 //
-// [Planted] are drivers with known faults. A test that judges a store also lets
-// Check find each of them: a checker that finds nothing says nothing.
+// [Planted] has drivers with known faults. A test of a store also requires that Check detects each of
+// them, because a check that never fails proves nothing.
 package history

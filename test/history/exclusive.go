@@ -7,21 +7,19 @@ import (
 	"time"
 )
 
-// An OverlapError says that a key was granted while the lease of another owner
-// was alive for certain.
+// An OverlapError reports that a key was granted while the lease of another owner was certainly alive.
 type OverlapError struct {
 	Holder, Second Op
-	Until          int64 // how long the holder's lease was alive for certain
+	Until          int64 // the lease of Holder was certainly alive until then
 }
 
 func (e *OverlapError) Error() string {
 	return fmt.Sprintf("%v was granted from %d to %d, %v between %d and %d", &e.Holder, e.Holder.Return, e.Until, &e.Second, e.Second.Call, e.Second.Return)
 }
 
-// Exclusive returns nil unless one key was granted to two owners at a time, or a
-// fence did not grow. It asks for less than Check: a store that has lost a release,
-// as a failover may make it, keeps a key longer than it should, and that is no
-// harm.
+// Exclusive returns an error if a key was granted to two owners at a time, or if a fence did not
+// increase. It requires less than [Check]: a failover can lose a release, so that the store keeps the key
+// longer than necessary, which does no harm.
 func Exclusive(ops []Op) error {
 	for key, of := range byKey(ops) {
 		if err := fencesGrow(of); err != nil {
@@ -34,10 +32,10 @@ func Exclusive(ops []Op) error {
 	return nil
 }
 
-// early is how much a lease may be shorter than its TTL, if nothing else is said.
+// early is the default of [Limits.Early].
 const early = 5 * time.Millisecond
 
-// A tenure is the time in which a lease was alive for certain.
+// A tenure is the time in which a lease was certainly alive.
 type tenure struct {
 	granted Op
 	until   int64
@@ -57,8 +55,8 @@ func exclusive(ops []Op, early time.Duration) error {
 	return nil
 }
 
-// tenures are those of all owners, by when they were asked for. An owner that asks again has
-// what the first request took, if it took it, for no longer.
+// tenures returns the tenures of all owners, in the order of their requests. A repeated request
+// does not extend the lease that the first request may have got.
 func tenures(ops []Op, early time.Duration) []tenure {
 	owners, asked := map[string]*tenure{}, map[string]int64{}
 	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })

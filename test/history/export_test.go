@@ -1,4 +1,4 @@
 package history
 
-// FirstHalf is what is judged of a history that takes too long.
+// FirstHalf returns the part of a history that is searched if the whole takes too long.
 var FirstHalf = firstHalf

@@ -15,7 +15,7 @@ import (
 	"github.com/cronce/cronce/test/history"
 )
 
-// worked is what a crowd saw of a driver in a minute of a bubble.
+// worked returns the history of a crowd that used a driver for a minute of a bubble.
 func worked(t *testing.T, d driver.Driver, c history.Crowd) []history.Op {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -24,7 +24,7 @@ func worked(t *testing.T, d driver.Driver, c history.Crowd) []history.Op {
 	return c.Run(ctx)
 }
 
-// What many clients saw of the store in memory can be explained.
+// The history of many clients of the store in memory has an explanation.
 func TestMemory(t *testing.T) {
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestMemoryInDoubt(t *testing.T) {
 	})
 }
 
-// What can be explained can be explained up to any middle of it, too: a history
-// that takes too long may be judged by its first half.
+// If a history has an explanation, so has its beginning up to any middle: a history that takes too long
+// is judged by its first half.
 func TestFirstHalfIsAHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ops := worked(t, &doubtful{Driver: new(memlock.Store)}, history.Crowd{})
@@ -162,7 +162,7 @@ func TestPlantedAreFoundWithoutTime(t *testing.T) {
 	}
 }
 
-// The weaker judge finds what makes two holders, and fences that go back.
+// The weaker check finds two holders at a time, and fences that decrease.
 func TestExclusiveFindsTwoHolders(t *testing.T) {
 	for _, p := range history.Planted {
 		if p.Disturbed {
@@ -181,8 +181,8 @@ func TestExclusiveFindsTwoHolders(t *testing.T) {
 	}
 }
 
-// Who was in doubt and asks again has what the first request took, if it took it,
-// for no longer. From then on nobody else may be granted the key.
+// An owner that repeats a request after an unknown reply holds the lease that the first request may
+// have got, for no longer. No other owner may be granted the key before that lease ends.
 func TestExclusiveAfterDoubt(t *testing.T) {
 	ms := int64(time.Millisecond)
 	ops := func(second int64) []history.Op {
@@ -201,8 +201,8 @@ func TestExclusiveAfterDoubt(t *testing.T) {
 	}
 }
 
-// A majority may undo what was in doubt, which one store never does by itself; but
-// not what its client was granted when it asked again.
+// A majority may undo an acquisition with an unknown outcome, which a single store never does by
+// itself. It may not undo a lease that its client was granted when it repeated the request.
 func TestVotesAreTakenBack(t *testing.T) {
 	at := func(ms int64, owner string, fence int64, outcome history.Outcome) history.Op {
 		call := ms * int64(time.Millisecond)
@@ -222,8 +222,8 @@ func TestVotesAreTakenBack(t *testing.T) {
 	}
 }
 
-// Who releases a lease that is over may be told so by a majority of which others
-// have votes that are not enough for any of them; not by one store that is free.
+// A majority may report a lease as over to the client that releases it, while other clients have too
+// few votes to hold the key. A single store with a free key may not.
 func TestVotesOfOthersRefuse(t *testing.T) {
 	ops := []history.Op{{Kind: history.Release, Key: "k", Owner: "a", Fence: 1, TTL: time.Second, Return: 1, Outcome: history.Lost}}
 	if err := history.Check(ops, history.Limits{}); !history.Refuted(err) {

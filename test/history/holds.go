@@ -9,11 +9,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// CheckHolds returns nil if the holds can be those of a correct lock: a key is never
-// held by more than the smallest limit among its holders, nor refused to a try that
-// would fit, and each grant has a higher fence than all before it. Late is how long a
-// request in doubt may be on its way. The error wraps a *FenceError, a *CrowdError or an
-// *OrderError: what can be said without a search is said first.
+// CheckHolds returns nil if a correct lock can have granted the holds. Then a key never has more
+// holders than the smallest limit among them, no try is refused that was within the limits, and
+// each grant has a higher fence than all grants before it. Late is the longest time after which the
+// store may still execute a request with an unknown outcome. The error wraps a *FenceError, a
+// *CrowdError or an *OrderError. The checks that need no search come first.
 func CheckHolds(all []Hold, ttl, late time.Duration) error {
 	if err := CheckFences(all); err != nil {
 		return err
@@ -32,9 +32,8 @@ func CheckHolds(all []Hold, ttl, late time.Duration) error {
 	return nil
 }
 
-// CheckFences returns nil unless a grant has a fence that is not above that of one
-// which was answered before it was asked for. That holds also where a failover gives a
-// key to two.
+// CheckFences returns an error if the fence of a grant is not higher than the fence of a grant whose
+// reply had arrived before the request was sent. It also holds after a failover that grants a key twice.
 func CheckFences(all []Hold) error {
 	for key, of := range holdsByKey(all) {
 		var ops []Op
@@ -50,18 +49,18 @@ func CheckFences(all []Hold) error {
 	return nil
 }
 
-// A CrowdError says that more held a key together than one of them allows.
+// A CrowdError reports that a key had more holders at a time than the limit of one of them.
 type CrowdError struct {
-	Limit   int // of Last, or of one that held the key already
-	Holders int // Last among them
+	Limit   int // the lowest limit of the holders
+	Holders int // including Last
 	Last    Hold
 }
 
 func (e *CrowdError) Error() string {
-	return fmt.Sprintf("%d held the key, of which one allows %d, when %v was answered", e.Holders, e.Limit, &e.Last)
+	return fmt.Sprintf("%d owners held the key, and one of them allows only %d, when %v was answered", e.Holders, e.Limit, &e.Last)
 }
 
-// crowded looks at each answered grant for those that held the key for certain then.
+// crowded counts, at the reply of each grant, the holders that certainly had the key then.
 func crowded(all []Hold, ttl time.Duration) error {
 	for _, last := range all {
 		if last.Outcome != OK || last.until(ttl) <= last.Return {
@@ -81,8 +80,8 @@ func crowded(all []Hold, ttl time.Duration) error {
 	return nil
 }
 
-// until is how long a lease was held for certain. One that was lost may have ended
-// when its first TTL was over.
+// until returns the time until which the lease was certainly held. A lost lease may have ended when its
+// first TTL was over.
 func (h *Hold) until(ttl time.Duration) int64 {
 	if h.End == Lost {
 		return min(h.Ending, h.Call+int64(ttl))
@@ -98,15 +97,16 @@ func holdsByKey(all []Hold) map[string][]Hold {
 	return keys
 }
 
-// A step is what happens to a key at one instant.
+// A step is the begin or the end of a lease.
 type step struct {
 	*Hold
-	id   int  // of the hold
-	ends bool // the lease ends, rather than begins
+	id   int  // of the hold; unique per key
+	ends bool // the lease ends; otherwise it begins
 }
 
-// steps are the steps of a key's holds. What was refused to a caller that waited says
-// nothing, and what was in doubt may have been granted until its lease is over.
+// steps returns the steps of the holds of a key. A refusal of a caller that waited is left out,
+// because it proves nothing. An attempt with an unknown outcome may have held the key until its
+// lease would be over.
 func steps(all []Hold, ttl, late time.Duration) []porcupine.Operation {
 	var ops []porcupine.Operation
 	add := func(s step, from, to int64) {
@@ -131,7 +131,7 @@ func steps(all []Hold, ttl, late time.Duration) []porcupine.Operation {
 				add(ends, h.Ending, h.Ended)
 			case Lost:
 				add(ends, min(h.Call+int64(ttl), h.Ending), h.Ended)
-			default: // it ends by itself, unless a request in doubt ended it
+			default: // it expires, unless a request with an unknown outcome ended it earlier
 				add(ends, min(h.Ending, h.Call+int64(ttl)), h.Ended+last)
 			}
 		}
@@ -139,12 +139,12 @@ func steps(all []Hold, ttl, late time.Duration) []porcupine.Operation {
 	return ops
 }
 
-// mostHolders is how many hold a key at once, readers too.
+// mostHolders is the highest number of holders of a key at a time, including readers.
 const mostHolders = 16
 
-// A holding is what a correct store knows of one key that several may hold.
+// A holding is the state of a key with several holders in a correct store.
 type holding struct {
-	held [mostHolders]held // by id, those that are not there are zero
+	held [mostHolders]held // sorted by id; unused entries are zero and come first
 	last int64             // the highest fence
 }
 
@@ -155,7 +155,7 @@ var holders = porcupine.NondeterministicModel{
 	Step: func(s, in, _ any) []any { return s.(holding).after(in.(step)) },
 }
 
-// after returns the states in which the key may be after a step, none if that cannot be.
+// after returns the possible states of the key after a step. It returns none if the step is impossible.
 func (s holding) after(of step) []any {
 	switch {
 	case of.ends:

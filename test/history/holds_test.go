@@ -8,8 +8,7 @@ import (
 	"github.com/cronce/cronce/test/history"
 )
 
-// What can be said of holds is said at the exact instants: two that only touch can
-// stand one after the other.
+// Holds are compared at exact instants: two holds that only touch can follow each other.
 func TestCheckHolds(t *testing.T) {
 	const ttl, late = 500, 100
 	granted := func(limit int, fence, call, answered, ending, ended int64) history.Hold {

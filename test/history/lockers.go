@@ -12,29 +12,29 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// Lockers are processes, each with a Locker of its own, whose goroutines want the same
-// keys in all the ways there are: trying, waiting for a bounded time, alone, as one of
-// some, as readers, and several keys together. Only Locker is required.
+// Lockers is a group of processes, each with its own Locker. Their goroutines compete for the same keys
+// in every way that package lock offers: they try once, they wait for a bounded time, they acquire a key
+// alone, under a limit or as readers, and they acquire several keys together. Only Locker is required.
 type Lockers struct {
 	Locker    func(process int) *lock.Locker
 	Processes int           // zero: 3
-	Each      int           // goroutines of a process; zero: 3
+	Each      int           // goroutines per process; zero: 3
 	TTL       time.Duration // zero: driver.MinTTL
-	Seed      uint64        // of what the goroutines choose
+	Seed      uint64        // of the random choices of the goroutines
 }
 
-// A Hold is one attempt to get a key, and the end of the lease that came of it.
+// A Hold is one attempt to acquire a key, and the end of the lease that it got.
 type Hold struct {
 	Key     string
 	Limit   int
-	Try     bool  // it did not wait, and nothing waits for this key
-	Call    int64 // when it was asked for, ns
-	Return  int64 // when the answer came
+	Try     bool  // the attempt did not wait, and no caller waits for this key
+	Call    int64 // the time of the request, in ns
+	Return  int64 // the time of the reply
 	Outcome Outcome
 	Fence   int64
 
-	// Of a lease: the release, which is Lost once the lease was lost, and Unknown after
-	// doubt or if the lease is left to its deadline.
+	// The start and the result of the release. End is Lost if the lease was lost, and Unknown after
+	// an unknown reply or if the lease was left to expire.
 	Ending int64
 	Ended  int64
 	End    Outcome
@@ -44,7 +44,7 @@ func (h *Hold) String() string {
 	return fmt.Sprintf("acquire(%s, limit %d) %s %d, ended %s", h.Key, h.Limit, outcomes[h.Outcome], h.Fence, outcomes[h.End])
 }
 
-// Run lets the processes work until ctx ends and returns what they saw.
+// Run runs the processes until ctx ends and returns their holds.
 func (c Lockers) Run(ctx context.Context) []Hold {
 	or(&c.Processes, 3)
 	or(&c.Each, 3)
@@ -66,7 +66,7 @@ func (c Lockers) Run(ctx context.Context) []Hold {
 				all = append(all, u.holds...)
 			})
 		}
-		defer func() { _ = l.Wait(context.Background()) }() // what goes on behind ends within seconds
+		defer func() { _ = l.Wait(context.Background()) }() // background requests end within seconds
 	}
 	wg.Wait()
 	return all
@@ -81,16 +81,16 @@ type user struct {
 	holds  []Hold
 }
 
-// visit asks for something, holds it for a while, and gives it back.
+// visit acquires a key or several, holds them for a while, and releases them.
 func (u *user) visit() {
 	switch u.rnd.IntN(10) {
-	case 0, 1, 2, 3: // nothing waits for these keys
+	case 0, 1, 2, 3: // no caller waits for these keys
 		key, limits := "permits", []int{4}
 		switch u.rnd.IntN(3) {
 		case 0:
 			key, limits = "mixed", []int{1, 4, lock.NoLimit}
 		case 1:
-			key, limits = "plenty", []int{u.Processes * u.Each} // never used up, but by what is left to its deadline
+			key, limits = "plenty", []int{u.Processes * u.Each} // refused only because of leases that were left to expire
 		}
 		u.one(true, key, limits[u.rnd.IntN(len(limits))])
 	case 4:
@@ -105,7 +105,7 @@ func (u *user) key() string { return fmt.Sprintf("key-%d", u.rnd.IntN(3)) }
 
 func (u *user) rest(most time.Duration) { <-time.After(time.Duration(u.rnd.Int64N(int64(most)))) }
 
-// one asks for one key.
+// one acquires one key.
 func (u *user) one(try bool, key string, limit int) {
 	ctx, stop := u.bound()
 	defer stop()
@@ -132,7 +132,7 @@ func (u *user) one(try bool, key string, limit int) {
 	u.holds = append(u.holds, h)
 }
 
-// several asks for two keys together.
+// several acquires two keys together.
 func (u *user) several() {
 	ctx, stop := u.bound()
 	defer stop()
@@ -140,7 +140,7 @@ func (u *user) several() {
 	call := u.now()
 	leases, err := u.locker.AcquireAll(ctx, keys, lock.Options{TTL: u.TTL})
 	if err != nil {
-		return // it may have had one of them for a while, which it has given back
+		return // it may have held one of the keys for a while and released it
 	}
 	answered := u.now()
 	u.hold()
@@ -152,13 +152,13 @@ func (u *user) several() {
 	}
 }
 
-// bound bounds a wait.
+// bound returns a context that limits a wait.
 func (u *user) bound() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), time.Duration(1+u.rnd.IntN(400))*time.Millisecond)
 }
 
-// hold passes the time of some work. One in sixteen takes longer than a lease lasts that
-// is not renewed.
+// hold takes the time of some work. In one case of sixteen that is longer than the TTL, so that the
+// lease must be renewed.
 func (u *user) hold() {
 	if u.rnd.IntN(16) == 0 {
 		<-time.After(u.TTL + u.TTL/2)
@@ -167,7 +167,7 @@ func (u *user) hold() {
 	u.rest(20 * time.Millisecond)
 }
 
-// ended is the outcome of a release to its caller: a lease that the store forgot is lost.
+// ended returns the outcome of a release for its caller. A lease that the store forgot is lost.
 func ended(err error) Outcome {
 	if o := outcome(err); o != Forgotten {
 		return o

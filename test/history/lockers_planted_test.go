@@ -42,8 +42,8 @@ func (f *oneFloor) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant
 	return f.saw(f.wire.Wait(ctx, f.raised(a)))
 }
 
-// sameNames is a Locker whose owners have no random bits: those of two processes with
-// one name are the same.
+// sameNames is a Locker whose owners have no random bits: the owners of two processes with one name are
+// the same.
 type sameNames struct{ *wire }
 
 func plainName(owner string) string {
@@ -100,8 +100,8 @@ func (s *shy) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	return s.wire.Acquire(ctx, a)
 }
 
-// Faults of Lockers that no history of a single store's requests shows are found by what
-// processes see, within three histories.
+// Faults of Lockers that do not show in the history of a store's requests are found in the holds of the
+// processes, within three histories.
 func TestPlantedLockersAreFound(t *testing.T) {
 	for name, plant := range map[string]func(*wire) driver.Driver{
 		"one floor for all keys":          func(w *wire) driver.Driver { return &oneFloor{wire: w} },

@@ -85,9 +85,8 @@ func (w *wire) ReleaseAll(ctx context.Context, hs []driver.LeaseRef) []error {
 	return errs
 }
 
-// A cluster has its keys on two masters with clocks of their own, each of which keeps
-// nothing of a key that is free. In a failover a master is replaced by one that knows
-// nothing and has another clock.
+// A cluster has its keys on two masters with different clocks, each of which keeps no data about a free
+// key. In a failover a master is replaced by one without data and with another clock.
 type cluster struct {
 	mu      sync.Mutex
 	masters [2]*master
@@ -99,7 +98,7 @@ type master struct {
 	keys  map[string]*shelf
 }
 
-// A shelf is what a master keeps of one key while it is in use.
+// A shelf is the data that a master keeps of one key while the key is in use.
 type shelf struct {
 	*memlock.Store
 	users int
@@ -109,8 +108,8 @@ func newCluster(ahead, behind time.Duration) *cluster {
 	return &cluster{masters: [2]*master{{ahead: ahead, keys: map[string]*shelf{}}, {ahead: behind, keys: map[string]*shelf{}}}}
 }
 
-// on asks the master of a key. One that is replaced meanwhile does not answer: what it
-// grants to an owner that waits is never known.
+// on sends a request to the master of a key. If the master is replaced meanwhile there is no reply, so
+// a grant to an owner that waits is never known.
 func on[T any](c *cluster, key string, ask func(keeper) (T, error)) (T, error) {
 	h := fnv.New32a()
 	h.Write([]byte(key))
@@ -189,20 +188,18 @@ func (c *cluster) failover(i int, ahead, out time.Duration) {
 const (
 	lockersTime = 30 * time.Second // of a bubble
 	skew        = 50 * time.Millisecond
-	onTheWay    = 5 * time.Second // what is in doubt is undone by then
+	onTheWay    = 5 * time.Second // requests with an unknown outcome are undone by then
 )
 
-// lockers is what processes saw, each of which is given the way to its store. They share
-// a name.
+// lockers returns the holds of processes with one name. Each process is given its way to the store.
 func lockers(t *testing.T, seed uint64, way func(process int) driver.Driver) []history.Hold {
 	ctx, stop := context.WithTimeout(t.Context(), lockersTime)
 	defer stop()
 	return history.Lockers{Locker: func(p int) *lock.Locker { return lock.New(way(p), "pod") }, Seed: seed}.Run(ctx)
 }
 
-// In whatever way Lockers of three processes use keys, over a network that loses
-// answers, on one store and on two masters whose clocks differ, what they see is what a
-// correct lock answers.
+// Lockers of three processes use keys in every way, over a network that loses replies, on one store
+// and on two masters whose clocks differ. Their holds are possible with a correct lock.
 func TestLockers(t *testing.T) {
 	for name, store := range map[string]func() keeper{
 		"one store":   func() keeper { return new(memlock.Store) },

@@ -7,16 +7,16 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A state is what a correct store knows of one key.
+// A state is the state of one key in a correct store.
 type state struct {
 	owner string // "": the key is free
-	fence int64  // of the owner; 0: granted by a request that was not answered
-	last  int64  // the highest fence that any client was given
+	fence int64  // of the owner; 0: unknown, because the reply of the grant was lost
+	last  int64  // the highest fence that a client received
 	set   int    // the operation that set the deadline
 	votes bool   // see Limits.Votes
 }
 
-// model is a store of one key.
+// model returns the model of a store with one key.
 func model(votes bool) *porcupine.NondeterministicModel {
 	return &porcupine.NondeterministicModel{
 		Init:              func() []any { return []any{state{votes: votes}} },
@@ -26,8 +26,8 @@ func model(votes bool) *porcupine.NondeterministicModel {
 	}
 }
 
-// after returns the states in which the store may be once it has answered o, none
-// if it cannot answer that.
+// after returns the possible states of the store after the reply of o. It returns none if no correct
+// store sends this reply in the state s.
 func (s state) after(o *Op) []any {
 	switch o.Kind {
 	case Acquire:
@@ -61,12 +61,12 @@ func (s state) acquired(o *Op) []any {
 		return []any{s.grant(o)}
 	case o.Outcome == OK && s.owner == o.Owner && cmp.Or(s.fence, o.Granted) == o.Granted && (s.fence != 0 || o.Granted > s.last):
 		s.fence, s.last = o.Granted, max(s.last, o.Granted)
-		return []any{s} // asked again: it has no longer for that
+		return []any{s} // a repeated request: the deadline stays
 	}
 	return nil
 }
 
-// has reports whether the owner that asks has the key, under its fence.
+// has reports whether the owner that sent o holds the key under the fence of o.
 func (s state) has(o *Op) bool {
 	return s.owner != "" && s.owner == o.Owner && (o.Fence == 0 || s.fence == o.Fence || s.fence == 0)
 }

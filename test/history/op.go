@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Kind is what a client asked for.
+// A Kind is the kind of a request.
 type Kind uint8
 
-// The kinds of operations. Check adds Expire, for each lease, and Undo, for each
-// acquisition in doubt that a store undoes.
+// The kinds of operations. Check adds an Expire for each lease, and an Undo for each unknown
+// acquisition if the store undoes such acquisitions.
 const (
 	Acquire Kind = iota
 	Renew
@@ -22,36 +22,36 @@ const (
 
 var kinds = [...]string{"acquire", "renew", "release", "expire", "undo"}
 
-// Outcome is what a client was answered.
+// An Outcome is the result of a request for its client.
 type Outcome uint8
 
-// The outcomes. Unknown is doubt: it may have been done, also later.
+// The outcomes. Unknown: the store may have executed the request, and may still execute it.
 const (
 	Unknown Outcome = iota
 	OK
 	Held
 	Lost
-	Forgotten // of a release: the key was free, and is not known to have been freed by its owner
+	Forgotten // of a release: the key was free, but perhaps not because its owner released it
 )
 
 var outcomes = [...]string{"unknown", "ok", "held", "lost", "forgotten"}
 
-// An Op is one request of a client and its answer.
+// An Op is one request of a client with its reply.
 type Op struct {
 	Client  int
-	ID      int // unique: it also names the deadline that the operation set
+	ID      int // unique; also identifies the deadline that the operation set
 	Kind    Kind
 	Key     string
 	Owner   string
 	TTL     time.Duration
-	Fence   int64 // of a renewal or a release: what was asked with
-	Call    int64 // when it was sent, ns
-	Return  int64 // when its answer came, or the client gave up
+	Fence   int64 // the fence that a renewal or a release sent
+	Call    int64 // the time of sending, in ns
+	Return  int64 // the time of the reply, or the time when the client gave up
 	Outcome Outcome
-	Granted int64 // of an acquisition: the fence
+	Granted int64 // the fence that an acquisition got
 }
 
-// String is one line for people.
+// String returns the operation in one line.
 func (o *Op) String() string {
 	switch o.Kind {
 	case Acquire:
@@ -62,18 +62,18 @@ func (o *Op) String() string {
 	return fmt.Sprintf("%s(%s, %d) %s", kinds[o.Kind], o.Owner, o.Fence, outcomes[o.Outcome])
 }
 
-// A clock counts nanoseconds since 1970 and takes no step: two processes of one
-// host agree on it as far as the host's clock took none between their starts.
+// A clock counts nanoseconds since 1970 and never steps. The clocks of two processes on one host agree
+// unless the clock of the host was stepped between their starts.
 type clock struct{ start time.Time }
 
 func newClock() clock { return clock{time.Now()} }
 
 func (c clock) now() int64 { return c.start.UnixNano() + int64(time.Since(c.start)) }
 
-// Write writes operations for another process to read.
+// Write writes operations in the format of [Read].
 func Write(w io.Writer, ops []Op) error { return json.NewEncoder(w).Encode(ops) }
 
-// Read reads what Write wrote.
+// Read reads the operations that [Write] wrote.
 func Read(r io.Reader) (ops []Op, err error) {
 	err = json.NewDecoder(r).Decode(&ops)
 	return ops, err

@@ -9,16 +9,15 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// A Plant puts one fault into a driver. All clients of a crowd share what it
-// returns.
+// A Plant puts one fault into a driver. All clients of a crowd share the driver that Into returns.
 type Plant struct {
 	Name string
 	Into func(driver.Driver) driver.Driver
-	// Disturbed says that the fault shows only while requests fail.
+	// Disturbed reports whether the fault shows only while requests fail.
 	Disturbed bool
 }
 
-// Planted are the faults that locks are known for. Check has to find each.
+// Planted has the well-known faults of locks. Check must detect each.
 var Planted = []Plant{
 	{Name: "a release that does not look at its owner", Into: func(d driver.Driver) driver.Driver { return &anyRelease{Driver: d} }},
 	{Name: "leases of half the time", Into: func(d driver.Driver) driver.Driver { return halfTime{d} }},
@@ -27,7 +26,7 @@ var Planted = []Plant{
 	{Name: "doubt that is read as taken", Into: func(d driver.Driver) driver.Driver { return taken{d} }, Disturbed: true},
 }
 
-// anyRelease frees whatever lease there is.
+// anyRelease releases the lease of a key without a check of its owner.
 type anyRelease struct {
 	driver.Driver
 	mu   sync.Mutex
@@ -56,8 +55,7 @@ func (d *anyRelease) Release(ctx context.Context, h driver.LeaseRef) error {
 	return d.Driver.Release(ctx, h)
 }
 
-// halfTime takes a lease for half of what it was asked for, but never for less
-// than a store allows.
+// halfTime acquires and renews a lease for half of the requested TTL.
 type halfTime struct{ driver.Driver }
 
 func (d halfTime) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
@@ -70,7 +68,7 @@ func (d halfTime) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, e
 	return d.Driver.Renew(ctx, h)
 }
 
-// backward gives every eighth owner a fence from ten seconds ago.
+// backward returns to every eighth owner a fence that is ten seconds old.
 type backward struct {
 	driver.Driver
 	mu    sync.Mutex
@@ -79,7 +77,7 @@ type backward struct {
 	told  map[string]int64
 }
 
-const tenSeconds = 10_000_000 // of a fence in µs
+const tenSeconds = 10_000_000 // as a difference of fences, in µs
 
 func (d *backward) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	g, err := d.Driver.Acquire(ctx, a)
@@ -118,14 +116,14 @@ func (d *backward) Release(ctx context.Context, h driver.LeaseRef) error {
 	return d.Driver.Release(ctx, d.holding(h))
 }
 
-// idleRenewal says yes without asking.
+// idleRenewal reports success without a request to the store.
 type idleRenewal struct{ driver.Driver }
 
 func (idleRenewal) Renew(_ context.Context, h driver.LeaseRef) (driver.Grant, error) {
 	return driver.Grant{Fence: h.Fence, Left: h.TTL}, nil
 }
 
-// taken knows no doubt.
+// taken reports an unknown outcome as held by another owner.
 type taken struct{ driver.Driver }
 
 func (d taken) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {

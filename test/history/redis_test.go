@@ -142,8 +142,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// otherProcess starts a client in a process of its own. It returns what that saw
-// once it has ended.
+// otherProcess starts clients in another process. The returned function waits for the end of the
+// process and returns their history.
 func otherProcess(t *testing.T, addr string, length time.Duration) (pid int, ops func() []history.Op) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -203,14 +203,14 @@ func beOther(addr, text, file string) error {
 	return errors.Join(history.Write(f, ops), f.Close())
 }
 
-// limits allow for what the disturbances hold up, and a loaded machine beside.
+// limits has tolerances for the delays by the disturbances, and by a busy machine.
 func limits(t *testing.T) history.Limits {
 	return history.Limits{Late: 2 * time.Second, Over: 100 * time.Millisecond, Picture: filepath.Join(t.ArtifactDir(), "history.html")}
 }
 
-// What many clients, one of them stopped now and then, saw of a server that is
-// stopped, forgets its scripts and kills its connections, over a network that
-// loses, delays and cuts, is what a correct store could have answered.
+// Clients, one of which is stopped now and then, use a server that is stopped, forgets its scripts and
+// kills its connections, over a network that loses, delays and cuts. A correct store could have sent
+// all replies.
 func TestRedis(t *testing.T) {
 	length := 10 * time.Second
 	if text := os.Getenv(historyFor); text != "" {
@@ -236,8 +236,8 @@ func TestRedis(t *testing.T) {
 	t.Logf("judged in %v", time.Since(began))
 }
 
-// planted is what clients saw of a fault that shows while many want a key, or
-// while replies are lost on the way to the few.
+// planted returns the history of clients of a driver with a fault that shows while many clients want a
+// key, or while replies are lost on the way to a few.
 func planted(t *testing.T, p *history.Plant) []history.Op {
 	t.Helper()
 	if p.Disturbed {
@@ -246,8 +246,8 @@ func planted(t *testing.T, p *history.Plant) []history.Op {
 	return record(t, p.Into, 6, 2*time.Second)
 }
 
-// The same judge finds each planted fault: else its yes would say nothing. What a
-// loaded machine has left of two seconds may not show one; six times that will.
+// The same check finds each planted fault; otherwise its success would prove nothing. On a busy machine
+// two seconds may be too short for a fault to show, but six times two seconds are enough.
 func TestRedisPlantedAreFound(t *testing.T) {
 	for _, p := range history.Planted {
 		t.Run(p.Name, func(t *testing.T) {

@@ -1,6 +1,6 @@
--- Appends a record to the ledger, with the witness's time. A record with a fence
--- is a write to a guarded resource: it is refused if a higher fence was seen.
--- KEYS[1] the ledger, a stream    KEYS[2] the highest fence the resource has seen
+-- Appends a record to the ledger, with the time of the witness. A record with a fence is a write to a
+-- guarded resource, which is refused if the resource has accepted a higher fence.
+-- KEYS[1] the ledger, a stream    KEYS[2] the highest fence that the resource accepted
 -- ARGV[1] the record    ARGV[2] its fence, or '' if it is no write
 -- Returns 1, or 0 if the write was refused.
 local refused = '0'

@@ -14,13 +14,13 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A Program is what nodes are.
+// A Program is the program of the nodes.
 type Program struct {
 	Name string
 
 	backend *Backend                                    // nil: a Redis
-	command func(n Node, dir string) (*exec.Cmd, error) // dir is for its files
-	record  func(l *Line) (Record, bool)                // for jobs that know no witness: what a line says; nil otherwise
+	command func(n Node, dir string) (*exec.Cmd, error) // dir is the folder for its files
+	record  func(l *Line) (Record, bool)                // makes records of log lines, for jobs that do not write to a witness; nil otherwise
 }
 
 // Build builds the real binary into dir and returns its path.
@@ -35,15 +35,15 @@ func Build(dir string, race bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("proof: find the module of the binary: %w", err)
 	}
-	build.Dir = strings.TrimSpace(string(root)) // its own go.mod has the versions of its dependencies
+	build.Dir = strings.TrimSpace(string(root)) // whose go.mod has the versions of the dependencies
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("proof: build: %w\n%s", err, out)
 	}
 	return path, nil
 }
 
-// Binary is the real binary at path. Its jobs know no witness: what its log says
-// is the ledger. It has no jobs that write, fail, or ignore their context.
+// Binary returns the program that runs the real binary at path. Its jobs do not write to a witness,
+// so the ledger is made of its log. It has no jobs that write, fail, or ignore their context.
 func Binary(path string) Program {
 	return Program{Name: "cronce", record: recordOf, command: func(n Node, dir string) (*exec.Cmd, error) {
 		text, err := configuration(n)
@@ -58,13 +58,13 @@ func Binary(path string) Program {
 	}}
 }
 
-// configuration is the node's config.yaml. JSON is YAML, too.
+// configuration returns the node's config.yaml, as JSON, which is also YAML.
 func configuration(n Node) ([]byte, error) {
 	type object = map[string]any
 	jobs := make([]object, len(n.Jobs))
 	for i, j := range n.Jobs {
 		if j.Deaf || j.Writes > 0 || j.Fail > 0 {
-			return nil, fmt.Errorf("proof: binary: job %s does what the binary has no kind for", j.Name)
+			return nil, fmt.Errorf("proof: binary: job %s needs a kind of job that the binary does not have", j.Name)
 		}
 		jobs[i] = object{
 			"name": j.Name, "kind": "sleep", "spec": j.Spec(), "sleep": object{"for": j.Work.String()},
@@ -81,7 +81,7 @@ func configuration(n Node) ([]byte, error) {
 	}, "", "  ")
 }
 
-// recordOf makes a record of what a log line says of a run.
+// recordOf makes a record of a log line about a run.
 func recordOf(l *Line) (Record, bool) {
 	at, err := time.Parse(tickLayout, l.Str("ts"))
 	if err != nil || l.Tick() == 0 {
@@ -99,7 +99,7 @@ func recordOf(l *Line) (Record, bool) {
 	return r, true
 }
 
-// causes are the outcomes that say why a run's context had ended.
+// causes are the outcomes that explain why the context of a run ended.
 var causes = map[string]string{
 	series.OutcomeLost:        lock.ErrLost.Error(),
 	series.OutcomeReplaced:    scheduler.ErrReplaced.Error(),

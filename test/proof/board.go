@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Board is where ledger and logs arrive. It may be used concurrently.
+// A Board receives the ledger and the logs. It may be used concurrently.
 type Board struct {
 	mu      sync.Mutex
 	view    View
@@ -30,7 +30,7 @@ func (b *Board) add(f func(*View)) {
 	b.changed = make(chan struct{})
 }
 
-// View returns what is there now. Its slices only ever grow.
+// View returns the current state. Its slices are only ever appended to.
 func (b *Board) View() View {
 	v, _ := b.look()
 	return v
@@ -42,7 +42,7 @@ func (b *Board) look() (View, <-chan struct{}) {
 	return b.view, b.changed
 }
 
-// Await reports whether cond came true within limit. It looks after each change.
+// Await reports whether cond became true within limit. It tests cond after each change.
 func (b *Board) Await(limit time.Duration, cond func(View) bool) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()

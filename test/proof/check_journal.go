@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// claims holds runs against grants: nothing runs without a grant of exactly this
-// attempt and fence, and grants of a job carry growing fences.
+// claims compares runs with grants. Each run needs a grant of its attempt and fence, and the fences of a
+// job increase.
 func (c *check) claims() {
 	grants := c.grants()
 	for i := range c.Records {
@@ -21,7 +21,7 @@ func (c *check) claims() {
 		l, granted := grants[grant{r.attempt(), r.Fence}]
 		switch {
 		case !granted:
-			c.found(Unclaimed, r.Job, r.Tick, "%s ran attempt %d with fence %d, which nobody granted", r.Node, r.Attempt, r.Fence)
+			c.found(Unclaimed, r.Job, r.Tick, "%s ran attempt %d with fence %d, which no grant has", r.Node, r.Attempt, r.Fence)
 		case r.At.UnixMilli() < l.At:
 			c.found(Unclaimed, r.Job, r.Tick, "%s started %d ms before the grant", r.Node, l.At-r.At.UnixMilli())
 		}
@@ -29,13 +29,13 @@ func (c *check) claims() {
 	c.reruns()
 }
 
-// A grant is what gives the right to one run.
+// A grant identifies the right to one run.
 type grant struct {
 	attempt
 	fence int64
 }
 
-// grants reads the grants out of the journals.
+// grants returns the grants in the journals.
 func (c *check) grants() map[grant]series.Line {
 	grants := map[grant]series.Line{}
 	for job, j := range c.Journals {
@@ -54,9 +54,8 @@ func (c *check) grants() map[grant]series.Line {
 	return grants
 }
 
-// reruns: a tick has a further attempt only where the job allows it, or where the one
-// before was given back, which its journal says: a drain interrupted it, also between
-// two tries, or it never started.
+// reruns checks that a tick has a further attempt only if the job allows it, or if the journal says that
+// the attempt before was given back: a drain interrupted it, or it never started.
 func (c *check) reruns() {
 	returned := map[attempt]bool{}
 	for job, j := range c.Journals {
@@ -75,7 +74,7 @@ func (c *check) reruns() {
 	}
 }
 
-// verify asks the library's own reader of journals.
+// verify runs the library's own check of the journals.
 func (c *check) verify() {
 	for job, j := range c.Journals {
 		exclusive := c.jobs[job].Overlap != scheduler.OverlapAllow
@@ -85,7 +84,7 @@ func (c *check) verify() {
 	}
 }
 
-// guard holds the guarded resources to what they are for.
+// guard checks the writes that the guarded resources accepted.
 func (c *check) guard() {
 	highest, writer := map[string]int64{}, map[string]int{}
 	for i := range c.Records {
@@ -103,14 +102,14 @@ func (c *check) guard() {
 	}
 }
 
-// A Takeover is a run whose process was killed, and what came of it.
+// A Takeover is a run whose process was killed, and its next attempt.
 type Takeover struct {
 	Killed Record // the run that was under way
 	Fault  Fault
 	Next   Record // the next attempt; zero if there was none
 }
 
-// Takeovers finds the runs that were under way when their process was killed.
+// Takeovers returns the runs that were under way when their process was killed.
 func Takeovers(e *Evidence) (ts []Takeover) {
 	open := map[attempt]Record{}
 	next := map[attempt]Record{}

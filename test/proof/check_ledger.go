@@ -8,8 +8,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// ledger judges each run by itself and against the one before: nothing ran twice,
-// early, or at an instant of its own, and fences grew.
+// ledger checks each run alone and against the run before: no run happened twice, early, or at an instant
+// outside the spec, and fences increased.
 func (c *check) ledger() {
 	c.twiceTold()
 	starts := map[attempt]int{}
@@ -34,13 +34,13 @@ func (c *check) ledger() {
 	}
 }
 
-// twiceTold: no record came twice, or counting them means nothing.
+// twiceTold checks that no record arrived twice. Otherwise the counts of records mean nothing.
 func (c *check) twiceTold() {
 	told := map[[2]int64]bool{}
 	for _, r := range c.Records {
 		id := [2]int64{int64(r.Pid), r.Seq}
 		if told[id] && r.Seq != 0 {
-			c.found(Logs, r.Job, r.Tick, "the witness was told the same twice")
+			c.found(Logs, r.Job, r.Tick, "the ledger has this record twice")
 		}
 		told[id] = true
 	}
@@ -52,7 +52,7 @@ func (c *check) punctual(r *Record, j *Job) {
 	}
 	named := func(j Job) bool { return j.Name == r.Job && r.Tick%j.Every.Milliseconds() == 0 }
 	if !named(*j) && !slices.ContainsFunc(c.Also, named) {
-		c.found(Strange, r.Job, r.Tick, "%s ran an instant that is none of its spec", r.Node)
+		c.found(Strange, r.Job, r.Tick, "%s ran an instant outside its spec", r.Node)
 	}
 }
 
@@ -60,11 +60,11 @@ func (c *check) punctual(r *Record, j *Job) {
 type span struct {
 	start Record
 	end   time.Time
-	sure  bool // it ended for a reason we know
+	sure  bool // the cause of the end is known
 }
 
-// spans pairs the starts of a job with their ends. A run of a process that was
-// killed ended with it.
+// spans pairs the starts of a job's runs with their ends. A run ends at the latest when its process
+// is killed.
 func (c *check) spans(job string) (spans []span) {
 	open := map[attempt]int{}
 	for i := range c.Records {
@@ -83,8 +83,8 @@ func (c *check) spans(job string) (spans []span) {
 	return spans
 }
 
-// death is when the process of a run was killed, or the end of time. What it reported
-// right after the signal was on its way, it reported before it died.
+// death returns the time at which the process of a run was killed, or a time after the scenario. A
+// record that arrived right after the signal was sent before the process died.
 func (c *check) death(r *Record) time.Time {
 	for _, f := range c.Faults {
 		if f.Pid == r.Pid && f.Kind == Killed {
@@ -101,9 +101,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// overlaps finds runs of one job that were under way at the same time where its
-// policy forbids it. Only a process that was stopped, and so could not learn of
-// the end of its lease, is excused; its writes are the guard's business.
+// overlaps reports runs of one job at the same time if its policy forbids that. Only a process that was
+// stopped is excused, because it could not notice the end of its lease; guard checks its writes.
 func (c *check) overlaps(j *Job) {
 	if j.Overlap == scheduler.OverlapAllow || j.Deaf {
 		return
@@ -120,8 +119,8 @@ func (c *check) overlaps(j *Job) {
 	}
 }
 
-// account asks for a verdict of every due tick (invariant I4), and whether this
-// scenario explains it (I6).
+// account requires that every due tick has a verdict (invariant I4) and that the scenario explains the
+// verdict (I6).
 func (c *check) account(j *Job) {
 	ran := map[int64]bool{}
 	for i := range c.Records {
@@ -136,7 +135,7 @@ func (c *check) account(j *Job) {
 	}
 }
 
-// judge holds the verdict of one tick against what happened.
+// judge compares the verdict of one tick with its run.
 func (c *check) judge(j *Job, t int64, f *fate, ran bool) {
 	switch {
 	case f.verdict == "" && !ran && c.forgotten(t) && c.starved(j, t):
@@ -148,15 +147,15 @@ func (c *check) judge(j *Job, t int64, f *fate, ran bool) {
 	case f.verdict == series.VerdictRan && !ran:
 		c.found(Unstarted, j.Name, t, "granted to %s, outcome %q, but it never ran", f.grant.Node, f.outcome)
 	case f.verdict == series.VerdictRan && f.outcome == "":
-		c.found(Unended, j.Name, t, "ran on %s, and nobody knows how that ended", f.grant.Node)
+		c.found(Unended, j.Name, t, "ran on %s, and no record has its end", f.grant.Node)
 	case f.verdict != series.VerdictRan && !c.explained(j, t, f):
 		c.found(Forbidden, j.Name, t, "%s (%s)", f.verdict, f.reason)
 	}
 }
 
-// explained reports whether a tick may have a verdict other than ran: for what the
-// scenario did, or because the machine had no time for the nodes and the job's
-// policies do not bridge that.
+// explained reports whether a tick may have a verdict other than ran: because of the faults of the
+// scenario, or because the machine was too busy for the nodes and the job's policies do not
+// compensate that.
 func (c *check) explained(j *Job, tick int64, f *fate) bool {
 	if c.Allowed != nil && c.Allowed(j, tick, f.verdict, f.reason) {
 		return true
@@ -166,27 +165,26 @@ func (c *check) explained(j *Job, tick int64, f *fate) bool {
 	return late && c.starved(j, tick) || long && c.slow(j, tick) || c.capped(j, tick, f) || f.verdict == series.VerdictLost && c.unrenewed(j, tick)
 }
 
-// unrenewed reports whether a run may have lost its lease because the machine, or the
-// store, had no time for its renewals: one comes with each third of the lease, and the
-// lease is trusted for nine tenths of it, so that more than half of it must have passed
-// without an answer.
+// unrenewed reports whether a run may have lost its lease because the machine or the store was too
+// busy for its renewals. A renewal is due every third of the lease, and the lease is trusted for
+// nine tenths of it, so more than half of the lease must have passed without a reply.
 func (c *check) unrenewed(j *Job, tick int64) bool {
 	from := time.UnixMilli(tick)
 	return j.Lease > 0 && c.Starved(from, from.Add(2*j.Every+j.Lease)) >= j.Lease/2
 }
 
-// starved reports whether the machine had no time for a tick, and the policies of
-// its job do not bridge that.
+// starved reports whether the machine was too busy for a tick, and the policies of its job do not
+// compensate that.
 func (c *check) starved(j *Job, tick int64) bool {
 	return j.Misfire != scheduler.MisfireAll && c.slow(j, tick)
 }
 
-// slow reports whether the machine had no time around a tick: the run before it may have
-// been alive for so long that the tick gave way to it, under any misfire policy.
+// slow reports whether the machine was busy around a tick. Then the run before may have lasted
+// until the tick, so that the tick was skipped, under any misfire policy.
 func (c *check) slow(j *Job, tick int64) bool {
 	from := time.UnixMilli(tick)
 	return c.Starved(from, from.Add(2*j.Every)) >= j.Every/10
 }
 
-// forgotten reports whether the store has lost what it knew of a tick.
+// forgotten reports whether the store has lost its data about a tick.
 func (c *check) forgotten(tick int64) bool { return tick < c.Since.UnixMilli() }

@@ -7,7 +7,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// keys are what each line that others read by machine must carry, no less and no more.
+// keys are the exact fields of each line that programs read.
 var keys = map[string]string{
 	"node started":      "node",
 	"node draining":     "node",
@@ -24,9 +24,9 @@ var keys = map[string]string{
 	"clock offset":      "node offset_ms",
 }
 
-// logs holds what the nodes said against what the witness saw: one line when a run
-// starts and one when it ends, on the node that ran it and nowhere else. A line goes
-// through a queue: a process that is killed during a run may not have written the first.
+// logs compares the logs of the nodes with the ledger. A run has one line for its start and one for
+// its end, both on the node that ran it. Log lines go through a queue, so a process that is killed
+// during a run may not have written the first line.
 func (c *check) logs() {
 	started, finished := c.said("run started"), c.said("run finished")
 	seen := map[attempt]bool{}
@@ -40,7 +40,7 @@ func (c *check) logs() {
 	}
 	for a, ls := range started {
 		if !seen[a] && !c.was(ls[0].Pid, Killed) {
-			c.found(Logs, a.job, a.tick, "attempt %d: run started, says the log, but the witness saw none", a.attempt)
+			c.found(Logs, a.job, a.tick, "attempt %d: the log has its start, but the ledger does not", a.attempt)
 		}
 	}
 	for i := range c.Lines {
@@ -49,20 +49,20 @@ func (c *check) logs() {
 	}
 }
 
-// passed: a node says that a tick is another's only if it was decided by then, and
-// never because it does not know.
+// passed checks that a node reports a tick as decided by another node only if it was decided by
+// then. A node in doubt must not report it.
 func (c *check) passed(l *Line) {
 	job, tick := l.Str("job"), l.Tick()
 	if l.Msg != "tick passed" || c.jobs[job] == nil || c.forgotten(tick) {
 		return
 	}
 	if !decided(c.Journals[job], tick, l.At.UnixMilli()) {
-		c.found(Presumed, job, tick, "%s takes it for that of %q, and nobody has it", l.Str("node"), l.Str("winner"))
+		c.found(Presumed, job, tick, "%s reports it as decided by %q, but no node had it", l.Str("node"), l.Str("winner"))
 	}
 }
 
-// decided reports whether a journal had decided a tick at an instant. Inside a line
-// that was merged of several the journal does not say when: those are believed.
+// decided reports whether a journal had decided a tick by an instant. A line that merges several
+// verdicts has no time for each of them, so decided returns true for all but its last tick.
 func decided(j series.Journal, tick, at int64) bool {
 	for _, l := range j.Lines {
 		if l.Verdict != series.VerdictEnded && l.Verdict != series.VerdictControl && l.To >= tick {
@@ -72,7 +72,7 @@ func decided(j series.Journal, tick, at int64) bool {
 	return false
 }
 
-// said gathers the lines with this message by the run they speak of.
+// said returns the lines with this message by run.
 func (c *check) said(msg string) map[attempt][]Line {
 	m := map[attempt][]Line{}
 	for _, l := range c.Lines {
@@ -83,8 +83,8 @@ func (c *check) said(msg string) map[attempt][]Line {
 	return m
 }
 
-// confirm compares the lines about a run with the run: there is at most one, from
-// its own process and with its fence, and if wanted there is one.
+// confirm compares a run with the lines about it. There must be at most one, from the process and
+// with the fence of the run, and exactly one if wanted.
 func (c *check) confirm(said map[attempt][]Line, r *Record, wanted bool) {
 	ls := said[r.attempt()]
 	switch {
@@ -96,7 +96,7 @@ func (c *check) confirm(said map[attempt][]Line, r *Record, wanted bool) {
 	}
 }
 
-// form checks a line's keys. What is no JSON is no log line: a panic, a data race.
+// form checks the keys of a line. Output that is not JSON is no log line: it is a panic or a data race.
 func (c *check) form(l *Line) {
 	if l.Fields == nil {
 		c.found(Logs, "", 0, "process %d printed: %s", l.Pid, l.Text)

@@ -102,7 +102,7 @@ func TestCheckAcquitsKilledLog(t *testing.T) {
 	}
 }
 
-// plants are what each rule must find in evidence that is otherwise innocent.
+// plants are the violations that each rule must find in otherwise correct evidence.
 var plants = map[string]struct {
 	rule  proof.Rule
 	plant func(*proof.Evidence)

@@ -15,12 +15,12 @@ import (
 
 const namespace = "proof"
 
-// patience is how long a scenario waits for what must come soon. It decides
-// nothing but how late a broken run is noticed.
+// patience is the longest wait for a condition that should soon be true. It only decides how late a
+// broken run is detected.
 const patience = 2 * time.Minute
 
-// A Cluster is a store, a witness, and the nodes of one scenario. Its methods
-// belong to the test's goroutine.
+// A Cluster is the store, the witness and the nodes of one scenario. Its methods must be called from the
+// goroutine of the test.
 type Cluster struct {
 	*Board
 	*rig.Meter
@@ -36,9 +36,8 @@ type Cluster struct {
 	probes  probes
 }
 
-// NewCluster starts a store, a Redis with the given arguments unless the program
-// says another, and a witness. Everything
-// ends with the test.
+// NewCluster starts a store and a witness. The store is a Redis with the given arguments, unless the
+// program has another backend. Everything stops at the end of the test.
 func NewCluster(t testing.TB, program Program, storeArgs ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{Board: newBoard(), Meter: rig.NewMeter(t), t: t, program: program}
@@ -67,7 +66,7 @@ func NewCluster(t testing.TB, program Program, storeArgs ...string) *Cluster {
 	return c
 }
 
-// probeServers lets the meter see when the store, or the witness, answers late.
+// probeServers adds slow replies of the store and of the witness to the meter.
 func (c *Cluster) probeServers() {
 	c.t.Helper()
 	d, done, err := openStore(c.t.Context(), c.addr, namespace)
@@ -85,7 +84,7 @@ func (c *Cluster) probeServers() {
 	})
 }
 
-// dump writes the logs of a failed scenario into the test's log.
+// dump writes the logs of a failed scenario to the test's log.
 func (c *Cluster) dump() {
 	if !c.t.Failed() || !testing.Verbose() {
 		return
@@ -95,7 +94,7 @@ func (c *Cluster) dump() {
 	}
 }
 
-// Start starts a node. Without a store of its own it goes to the cluster's.
+// Start starts a node. A node without an address of a store uses the cluster's.
 func (c *Cluster) Start(n Node) *Process {
 	c.t.Helper()
 	n.Witness, n.Namespace = c.witness.Addr(), namespace
@@ -112,7 +111,7 @@ func (c *Cluster) Start(n Node) *Process {
 	return p
 }
 
-// arrived takes a line that a node printed.
+// arrived receives a line that a node printed.
 func (c *Cluster) arrived(l Line) {
 	c.addLine(l)
 	if c.program.record == nil {
@@ -131,8 +130,8 @@ func (c *Cluster) Must(what string, cond func(View) bool) {
 	}
 }
 
-// Warm waits until every job has run once since now: all of its nodes' start-up
-// is behind it. Ticks are accounted for from then on, which is what it returns.
+// Warm waits until every job has run once since the call, so that all of its nodes have started. It
+// returns the time from which on ticks are accounted for.
 func (c *Cluster) Warm(jobs ...Job) time.Time {
 	c.t.Helper()
 	begun := time.Now()
@@ -149,7 +148,7 @@ func (c *Cluster) Warm(jobs ...Job) time.Time {
 	return c.from
 }
 
-// Pass lets d go by: the running time of a scenario, never a wait for anything.
+// Pass waits for d. It is the duration of a scenario, and never a wait for a condition.
 func (c *Cluster) Pass(d time.Duration) { <-time.After(d) }
 
 // Alive returns the processes that have not ended.
@@ -172,14 +171,13 @@ func (c *Cluster) Process(pid int) *Process {
 	return nil
 }
 
-// settle is how long before the end of a scenario its last judged tick lies: half
-// a second more than the shortest interval. The tick after it may belong to a node
-// that was asked to drain at that moment, and what waits for a run gets its
-// verdict with the tick after it.
+// settle is the time between the last checked tick and the end of a scenario: the shortest interval and
+// half a second. The next tick may belong to a node that was just requested to drain, and a
+// tick that waits for a run gets its verdict with the next tick.
 const settle = 1500 * time.Millisecond
 
-// Finish waits until nothing is overdue while nodes live, drains them all and returns the
-// evidence about the jobs: ticks from Warm until a moment before this call.
+// Finish waits until no tick is overdue while nodes are alive, drains all nodes and returns the
+// evidence about the jobs: their ticks from Warm until a moment before this call.
 func (c *Cluster) Finish(jobs ...Job) *Evidence {
 	c.t.Helper()
 	e := &Evidence{Meter: c.Meter, Jobs: jobs, From: c.from, To: time.Now().Add(-settle), Ends: map[int]error{}}
@@ -191,7 +189,7 @@ func (c *Cluster) Finish(jobs ...Job) *Evidence {
 		p.Terminate()
 	}
 	for _, p := range alive {
-		_ = p.Wait(patience) // judged below, with all others
+		_ = p.Wait(patience) // the check judges it, with all others
 	}
 	for _, p := range c.procs {
 		if err := p.Wait(0); err != nil {
@@ -207,7 +205,7 @@ func (c *Cluster) Finish(jobs ...Job) *Evidence {
 	return e
 }
 
-// barrier waits until all that was reported so far is on the board.
+// barrier waits until the board has all records that were reported so far.
 func (c *Cluster) barrier() {
 	c.t.Helper()
 	mark := Record{Kind: "barrier", Tick: time.Now().UnixMicro()}
@@ -219,7 +217,7 @@ func (c *Cluster) barrier() {
 	})
 }
 
-// Journals reads the journals of the jobs, past the proxies.
+// Journals reads the journals of the jobs, not through the proxies.
 func (c *Cluster) Journals(jobs ...Job) map[string]series.Journal {
 	c.t.Helper()
 	d, done, err := openStore(c.t.Context(), c.addr, namespace)

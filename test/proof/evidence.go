@@ -10,33 +10,32 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// Evidence is what a scenario left behind.
+// Evidence is the result of a scenario.
 type Evidence struct {
 	View
 	*rig.Meter
 	Jobs     []Job
 	From, To time.Time // ticks in [From, To) must be accounted for
 	Journals map[string]series.Journal
-	Faults   []Fault       // what was done to processes
-	Ends     map[int]error // processes that did not end well, by id
+	Faults   []Fault       // faults of processes
+	Ends     map[int]error // the errors of processes that ended badly, by process id
 
-	// Late is what was overdue of each job before the nodes were drained, while they lived and after
-	// they had had time to see to it.
+	// Late has the overdue ticks of each job before the nodes were drained, while nodes were alive and
+	// had had time to decide them.
 	Late map[string][]verify.Overdue
 
-	// Also are other specs that jobs had on some node: their ticks may run, too.
+	// Also has other specs that jobs had on some node. Their ticks may run, too.
 	Also []Job
-	// Due overrides which ticks of a job must be accounted for; by name.
+	// Due overrides, by the name of a job, the ticks that must be accounted for.
 	Due map[string][]int64
 	// Allowed reports whether a tick may have a verdict other than ran. Nil: none may.
 	Allowed func(j *Job, tick int64, v series.Verdict, reason string) bool
-	// Since is from when on the store has kept its data: a claim before it may
-	// have no journal. The zero value asks for all.
+	// Since is the start of the time in which the store lost no data. Earlier claims may have no
+	// journal. The zero value requires a journal for all.
 	Since time.Time
 }
 
-// Before returns the part of the evidence from before an instant at which no node
-// was running.
+// Before returns the evidence from before an instant at which no node was running.
 func (e *Evidence) Before(at time.Time) *Evidence {
 	part := *e
 	part.Records = slices.DeleteFunc(slices.Clone(e.Records), func(r Record) bool { return !r.At.Before(at) })
@@ -44,7 +43,7 @@ func (e *Evidence) Before(at time.Time) *Evidence {
 	return &part
 }
 
-// A Rule is what a violation broke.
+// A Rule is a rule that a violation breaks.
 type Rule string
 
 // The rules.
@@ -53,22 +52,22 @@ const (
 	Silent     Rule = "silent"     // I4: a due tick without run and verdict
 	Unrecorded Rule = "unrecorded" // I4: it ran, and the journal is silent
 	Unstarted  Rule = "unstarted"  // I4: granted, never started, never settled
-	Unended    Rule = "unended"    // I4: granted, and no record has what became of it
-	Forbidden  Rule = "forbidden"  // I6: a verdict that nothing in this scenario explains
+	Unended    Rule = "unended"    // I4: granted, and no record of the end
+	Forbidden  Rule = "forbidden"  // I6: a verdict that the scenario does not explain
 	Fences     Rule = "fences"     // I2: they do not strictly increase
 	Early      Rule = "early"      // I7: before its tick
-	Strange    Rule = "strange"    // I7: an instant that the job's spec does not have
+	Strange    Rule = "strange"    // I7: an instant outside the job's spec
 	Overlaps   Rule = "overlaps"   // I3: two runs at once where the policy forbids it
 	Unclaimed  Rule = "unclaimed"  // I5: a run without a grant
-	Presumed   Rule = "presumed"   // I5: said to be another node's, when no node had it
-	Guard      Rule = "guard"      // the guarded resource let an old fence in
-	Logs       Rule = "logs"       // the log says something else than happened
-	Overdue    Rule = "overdue"    // I4: past its deadline, or left by its node, and no node that lives sees to it
+	Presumed   Rule = "presumed"   // I5: reported as another node's when no node had it
+	Guard      Rule = "guard"      // the guarded resource accepted an old fence
+	Logs       Rule = "logs"       // the log contradicts the ledger
+	Overdue    Rule = "overdue"    // I4: past its deadline, or left by its node, and no live node decides it
 	Crash      Rule = "crash"      // a process ended on its own, or badly
 	Journal    Rule = "journal"    // the journal itself breaks an invariant
 )
 
-// A Violation is one thing that must not be.
+// A Violation is one broken rule.
 type Violation struct {
 	Rule Rule
 	Job  string
@@ -86,7 +85,7 @@ func (v Violation) String() string {
 
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(tickLayout) }
 
-// Check returns everything in the evidence that must not be.
+// Check returns all violations in the evidence.
 func Check(e *Evidence) []Violation {
 	c := &check{Evidence: e, jobs: map[string]*Job{}}
 	for i := range e.Jobs {
@@ -120,7 +119,7 @@ func Count(vs []Violation, r Rule) (n int) {
 	return n
 }
 
-// A check is one judgement in progress.
+// A check collects the violations of one evidence.
 type check struct {
 	*Evidence
 	jobs       map[string]*Job
@@ -131,7 +130,7 @@ func (c *check) found(r Rule, job string, tick int64, format string, args ...any
 	c.violations = append(c.violations, Violation{r, job, tick, fmt.Sprintf(format, args...)})
 }
 
-// was reports whether a process suffered one of these faults.
+// was reports whether a process had one of these faults.
 func (c *check) was(pid int, kinds ...FaultKind) bool {
 	for _, f := range c.Faults {
 		for _, k := range kinds {

@@ -4,16 +4,16 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A fate is what a journal says of one tick.
+// A fate is the journal's record of one tick.
 type fate struct {
-	verdict series.Verdict // the last one; "" if the journal is silent
+	verdict series.Verdict // the last one; "" if the journal has none
 	reason  string
 	grant   series.Line // of the last attempt
-	outcome string      // how the last attempt ended; "" if it has not
+	outcome string      // of the last attempt; "" if it has not ended
 }
 
-// fates reads the verdicts of the due ticks out of a journal. It is written from
-// the meaning of a line alone, apart from the library's own reader.
+// fates reads the verdicts of the due ticks from a journal. It follows the definition of a line and
+// shares no code with the library's own reader.
 func fates(j series.Journal, due []int64) map[int64]*fate {
 	all := make(map[int64]*fate, len(due))
 	for _, t := range due {
@@ -47,7 +47,7 @@ func (f *fate) apply(l series.Line) {
 	}
 }
 
-// between takes the verdict of a tick that a line passed over.
+// between records the verdict of a tick inside the range of a line.
 func (f *fate) between(l series.Line) {
 	f.verdict, f.reason = l.Between, series.ReasonMisfire
 	if l.Between == l.Verdict {
@@ -55,7 +55,7 @@ func (f *fate) between(l series.Line) {
 	}
 }
 
-// Verdicts counts the verdicts of a job's due ticks, as its journal has them.
+// Verdicts counts the verdicts of a job's due ticks in its journal.
 func Verdicts(e *Evidence, j Job) map[series.Verdict]int {
 	count := map[series.Verdict]int{}
 	for _, f := range fates(e.Journals[j.Name], (&check{Evidence: e}).due(&j)) {

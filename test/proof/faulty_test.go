@@ -46,7 +46,7 @@ func faultyNetwork(t *testing.T, p proof.Program) {
 		lost += p.Lost()
 	}
 	t.Logf("%d replies lost", lost)
-	c.Pass(6 * time.Second) // what was under way ends, and is seen to have ended
+	c.Pass(6 * time.Second) // runs under way end, and their ends arrive
 	e := c.Finish(jobs...)
 	e.Allowed = explainedByDoubt
 	acquit(t, e)

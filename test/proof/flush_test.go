@@ -10,10 +10,9 @@ import (
 	"github.com/cronce/cronce/test/proof"
 )
 
-// Somebody flushes the store. Runs under way are cancelled, every job is opened
-// again above the highest tick that any node has seen, at most one tick of a job
-// goes with the data, none runs a second time, and fences go on growing: also
-// over a second time, when there is no node that remembers the last one.
+// The store is flushed. Runs under way are cancelled, and every job is opened again above the highest
+// tick that any node has seen. At most one tick of a job is lost with the data, and none runs a second
+// time. Fences keep growing, also after a second flush, when no node remembers the last fence.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	both(t, flush)

@@ -4,6 +4,6 @@ package proof
 
 import "syscall"
 
-// isolated gives a process a group of its own, so that a Ctrl-C at the terminal
-// goes to the test alone.
+// isolated starts a process in its own process group, so that a Ctrl-C in the terminal stops only the
+// test.
 func isolated() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -10,12 +10,12 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A Job is what a scenario wants nodes to run: when, by which policies, and what
-// its function does meanwhile. Only Name and Every are required.
+// A Job describes a job of a scenario: its schedule, its policies, and the work of its function. Only
+// Name and Every are required.
 type Job struct {
 	Name  string
-	Every time.Duration // whole seconds; its ticks are the multiples since 1970
-	Cron  bool          // as */n in the seconds field, not as @every: Every must divide a minute
+	Every time.Duration // whole seconds; the ticks are its multiples since 1970
+	Cron  bool          // the spec has */n in the seconds field, not @every; Every must divide a minute
 
 	Overlap     scheduler.Overlap
 	Misfire     scheduler.Misfire
@@ -27,13 +27,13 @@ type Job struct {
 	Retry       scheduler.Retry
 	Lease       time.Duration
 
-	Work   time.Duration // how long the function takes
-	Deaf   bool          // it ignores its context
-	Writes time.Duration // it writes to its guarded resource this often, and once more when its context has ended
-	Fail   int           // its first tries that fail
+	Work   time.Duration // the duration of the function
+	Deaf   bool          // the function ignores its context
+	Writes time.Duration // the interval of writes to the guarded resource; zero: none. One more follows the end of the context
+	Fail   int           // the number of first tries that fail
 }
 
-// Spec is the job's spec in the scheduler's words.
+// Spec returns the job's spec as the scheduler reads it.
 func (j *Job) Spec() string {
 	if j.Cron {
 		return fmt.Sprintf("*/%d * * * * *", j.Every/time.Second)
@@ -41,8 +41,8 @@ func (j *Job) Spec() string {
 	return "@every " + j.Every.String()
 }
 
-// Ticks returns the job's ticks in [from, to), in Unix milliseconds. It counts by
-// arithmetic of its own: what is judged here has no say.
+// Ticks returns the job's ticks in [from, to), in Unix milliseconds. It does not use the code under
+// test.
 func (j *Job) Ticks(from, to time.Time) (ticks []int64) {
 	step := j.Every.Milliseconds()
 	for t := (from.UnixMilli() + step - 1) / step * step; t < to.UnixMilli(); t += step {
@@ -51,7 +51,7 @@ func (j *Job) Ticks(from, to time.Time) (ticks []int64) {
 	return ticks
 }
 
-// scheduled is the job as the scheduler wants it.
+// scheduled returns the job for the scheduler.
 func (j *Job) scheduled(f scheduler.Func) scheduler.Job {
 	return scheduler.Job{
 		Name: j.Name, Spec: j.Spec(), Func: f, Overlap: j.Overlap, Misfire: j.Misfire, Takeover: j.Takeover,
@@ -59,8 +59,8 @@ func (j *Job) scheduled(f scheduler.Func) scheduler.Job {
 	}
 }
 
-// A Node is what a process is started with. Only Name and Jobs are required; a
-// Cluster fills in the addresses.
+// A Node is the configuration of one process. Only Name and Jobs are required. A Cluster sets the
+// addresses.
 type Node struct {
 	Name      string
 	Store     string
@@ -69,11 +69,11 @@ type Node struct {
 	Recipe    Recipe
 	Jobs      []Job
 
-	Offset      time.Duration // how far its clock is off
+	Offset      time.Duration // the error of its clock
 	Grace       time.Duration // of its drain
 	CancelGrace time.Duration
 	Timeout     time.Duration // of one request to the store
-	Verbose     bool          // it reports also which ticks it believes to be another's
+	Verbose     bool          // the node also logs the ticks that it takes for decided by others
 }
 
 func (n *Node) level() zapcore.Level {
@@ -83,11 +83,10 @@ func (n *Node) level() zapcore.Level {
 	return zap.InfoLevel
 }
 
-// Recipe is how a member decides which of them runs a tick.
+// A Recipe is the way in which members decide which of them runs a tick.
 type Recipe string
 
-// The recipes. The zero value is what this repository is about, the others are
-// what everyone writes.
+// The recipes. The zero value is cronce. The others are the usual recipes.
 const (
 	Lease      Recipe = ""
 	ClaimTick  Recipe = "claim" // SET job:tick NX PX by a client that repeats requests

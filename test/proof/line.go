@@ -12,11 +12,11 @@ import (
 // A Line is one line of a node's log.
 type Line struct {
 	Pid    int
-	At     time.Time // when it was read
+	At     time.Time // the time of reading
 	Text   string
-	Msg    string         // "" if the line is no JSON object
-	Level  string         // as the line has it
-	Fields map[string]any // everything in the line; numbers are json.Number
+	Msg    string         // "" if the line is not a JSON object
+	Level  string         // as in the line
+	Fields map[string]any // all fields of the line; numbers are json.Number
 }
 
 // ParseLine reads a line that a process printed.
@@ -31,7 +31,7 @@ func ParseLine(pid int, text []byte, at time.Time) Line {
 	return l
 }
 
-// Str returns a field of the line as text, "" if it is not there.
+// Str returns a field of the line as text, "" if it has none of that name.
 func (l *Line) Str(key string) string {
 	switch v := l.Fields[key].(type) {
 	case string:
@@ -42,21 +42,21 @@ func (l *Line) Str(key string) string {
 	return ""
 }
 
-// Int returns a whole number in the line, 0 if it is not there.
+// Int returns a field of the line as an integer, 0 if it is missing.
 func (l *Line) Int(key string) int64 {
 	n, _ := l.Fields[key].(json.Number)
 	i, _ := n.Int64()
 	return i
 }
 
-// Float returns a number in the line, 0 if it is not there.
+// Float returns a field of the line as a number, 0 if it is missing.
 func (l *Line) Float(key string) float64 {
 	n, _ := l.Fields[key].(json.Number)
 	f, _ := n.Float64()
 	return f
 }
 
-// Tick returns the line's tick in Unix milliseconds, 0 if there is none.
+// Tick returns the line's tick in Unix milliseconds, 0 if it is missing.
 func (l *Line) Tick() int64 {
 	t, err := time.Parse(tickLayout, l.Str("tick"))
 	if err != nil {
@@ -67,13 +67,12 @@ func (l *Line) Tick() int64 {
 
 const tickLayout = "2006-01-02T15:04:05.000Z"
 
-// attempt names the run that a line speaks of.
+// attempt returns the run that the line is about.
 func (l *Line) attempt() attempt {
 	return attempt{l.Str("job"), l.Tick(), int(l.Int("attempt"))}
 }
 
-// Keys returns the names of the line's own fields, sorted: without those that
-// every line has.
+// Keys returns the sorted names of the fields that not every line has.
 func (l *Line) Keys() []string {
 	own := maps.Clone(l.Fields)
 	for _, k := range []string{"level", "msg", "ts", "time", "caller", "stack"} {
@@ -82,7 +81,7 @@ func (l *Line) Keys() []string {
 	return slices.Sorted(maps.Keys(own))
 }
 
-// A lineWriter cuts what a process prints into lines.
+// A lineWriter splits the output of a process into lines.
 type lineWriter struct {
 	mu   sync.Mutex
 	rest []byte

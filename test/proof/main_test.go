@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// quiet keeps the client's remarks on what scenarios do to it out of the output.
+// quiet keeps the client's messages about disturbances out of the output.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}

@@ -19,11 +19,11 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// MemberEnv is the environment variable that makes a test binary a
-// member. Its TestMain must give the value to [RunMember].
+// MemberEnv is the environment variable that turns a test binary into a member. Its TestMain must pass
+// the value to [RunMember].
 const MemberEnv = "CRONCE_PROOF_MEMBER"
 
-// Member is the program that starts this test binary again.
+// Member is the program that starts this test binary as a member.
 var Member = Program{Name: "member", command: again}
 
 func again(n Node, _ string) (*exec.Cmd, error) {
@@ -40,10 +40,10 @@ func again(n Node, _ string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// RunMember is the member itself: it runs the node that text describes until ctx
-// ends. Its log goes to out; die must end the process.
+// RunMember runs the node that text describes until ctx ends. It logs to out. die must end the
+// process.
 func RunMember(ctx context.Context, text string, out zapcore.WriteSyncer, die func(error)) error {
-	redis.SetLogger(silence{}) // what it would say comes back as errors
+	redis.SetLogger(silence{}) // its messages also come back as errors
 	var n Node
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return fmt.Errorf("proof: member: %w", err)
@@ -70,9 +70,9 @@ type member struct {
 	die     func(error)
 }
 
-// run is the recipe under proof.
+// run runs the node by its recipe.
 func (m *member) run(ctx context.Context) error {
-	// A member that gets the signal to end while it opens its store ends well.
+	// A member that receives a signal while it opens its store ends in order.
 	opening, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
 	store, done, err := openStore(opening, m.Store, m.Namespace)
@@ -94,13 +94,13 @@ func (m *member) run(ctx context.Context) error {
 	return node.Run(ctx)
 }
 
-// silence keeps the client's own remarks out of the log.
+// silence discards the messages of the client.
 type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// NewClient returns a client as the binary makes it: it neither repeats requests
-// on its own nor outlives a context.
+// NewClient returns a client with the options of the real binary: it does not repeat requests, and
+// its requests end with their context.
 func NewClient(addr string) redis.UniversalClient {
 	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: time.Second}
 	redislock.Harden(o)

@@ -8,8 +8,7 @@ import (
 	"github.com/cronce/cronce/test/proof"
 )
 
-// A store that answers nobody for a while is no fault of the nodes: the meter has
-// seen it from outside.
+// A store that does not reply for a while is no fault of the nodes: the meter measured it from outside.
 func TestMeterSeesTheStoreStandStill(t *testing.T) {
 	t.Parallel()
 	c := proof.NewCluster(t, proof.Member)

@@ -62,7 +62,7 @@ func storeOutage(t *testing.T, p proof.Program) {
 	}
 }
 
-// misfiring are jobs with one policy each for ticks that nobody could claim.
+// misfiring are jobs with one policy each for ticks that no node could claim.
 func misfiring() []proof.Job {
 	return []proof.Job{
 		{Name: "once", Every: misfireEvery, Misfire: scheduler.MisfireOnce},
@@ -103,8 +103,7 @@ type interval struct{ asked, from, to time.Time }
 
 func (g interval) holds(at time.Time) bool { return !at.Before(g.from) && at.Before(g.to) }
 
-// quiet: nothing starts in the interval. What was granted just before it may still
-// have been about to start.
+// quiet checks that no run starts in the interval. A run that was granted just before it may still start.
 func (g interval) quiet(t *testing.T, e *proof.Evidence) {
 	t.Helper()
 	silent := interval{from: g.from.Add(time.Second), to: g.to}

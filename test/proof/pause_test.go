@@ -11,9 +11,9 @@ import (
 	"github.com/cronce/cronce/test/proof"
 )
 
-// The node that runs a job is stopped for longer than its lease and continues
-// then. Meanwhile another node has run the tick again. The stopped node's run is
-// cancelled and told why; what it still writes is refused by its fence.
+// The node that runs a job is stopped for longer than its lease, and then continues. Meanwhile another
+// node runs the tick again. The run of the stopped node is cancelled with the cause, and its later
+// writes are refused by their fence.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	c := proof.NewCluster(t, proof.Member)
@@ -30,8 +30,8 @@ func TestPause(t *testing.T) {
 	acquit(t, e)
 }
 
-// pauseWinner stops the node that runs the job until another node writes, lets it
-// continue, and holds it to what must follow.
+// pauseWinner stops the node that runs the job until another node writes, lets it continue, and checks
+// the consequences.
 func pauseWinner(t *testing.T, c *proof.Cluster, j proof.Job) {
 	t.Helper()
 	var old proof.Record
@@ -89,9 +89,9 @@ func outcome(want string) func(*proof.Line) bool {
 	return func(l *proof.Line) bool { return l.Str("outcome") == want }
 }
 
-// explainedByPause: a stopped node's run is in the way of later ticks until its
-// lease is over. What it was granted and had not started when it was stopped, or
-// what a job cannot have again, is lost.
+// explainedByPause explains verdicts after a stop: the run of a stopped node blocks later ticks until
+// its lease is over. A run that was granted and had not started when the node was stopped, or that the
+// job does not allow again, is lost.
 func explainedByPause(j *proof.Job, _ int64, v series.Verdict, reason string) bool {
 	return v == series.VerdictSkipped && reason == series.ReasonOverlap ||
 		v == series.VerdictLost && j.Takeover == scheduler.TakeoverLost

@@ -25,8 +25,8 @@ func overlapPolicies(t *testing.T, p proof.Program) {
 	skip, queue, allow, replace := long, long, long, long
 	skip.Name, queue.Name, allow.Name, replace.Name = "skip", "queue", "allow", "replace"
 	queue.Overlap, allow.Overlap, replace.Overlap = scheduler.OverlapQueue, scheduler.OverlapAllow, scheduler.OverlapReplace
-	queue.Deadline = time.Minute // what waits runs, or is superseded: none is missed for a run that ends with its interval
-	turn := queue                // most of its runs end long before a tick, whose claim would start what waits as well
+	queue.Deadline = time.Minute // waiting ticks run, or are superseded: none is missed for a run that ends with its interval
+	turn := queue                // most of its runs end long before a tick, whose claim would also start a waiting tick
 	turn.Name, turn.Every, turn.Work = "turn", 2*time.Second, 2700*time.Millisecond
 	allow.Misfire = scheduler.MisfireAll
 	replace.Every, replace.Work = 3*time.Second, time.Minute
@@ -63,9 +63,8 @@ func explainedByOverlap(j *proof.Job, _ int64, v series.Verdict, reason string) 
 	return false
 }
 
-// wantVerdicts: so many ticks have the first verdict and so many the second. What
-// else there is has been judged by the checker: where a lost run is explained, it
-// counts as one that ran.
+// wantVerdicts checks how many ticks have the first verdict and how many the second. The check has
+// judged other verdicts: where a lost run is explained, it counts as one that ran.
 func wantVerdicts(t *testing.T, j proof.Job, got map[series.Verdict]int, a series.Verdict, aMin, aMax int, b series.Verdict, bMin, bMax int) {
 	t.Helper()
 	if got[a]+got[series.VerdictLost] < aMin || got[a] > aMax || got[b] < bMin || got[b] > bMax {
@@ -73,7 +72,8 @@ func wantVerdicts(t *testing.T, j proof.Job, got map[series.Verdict]int, a serie
 	}
 }
 
-// queued: what waited for a run started as soon as that had ended. After a run whose lease was lost it starts when the lease is over.
+// queued checks that a waiting tick started as soon as the run before it ended, or when its lost
+// lease was over.
 func queued(t *testing.T, e *proof.Evidence, j proof.Job) {
 	t.Helper()
 	var end time.Time
@@ -111,8 +111,8 @@ func replaced(t *testing.T, e *proof.Evidence, j proof.Job) {
 	}
 }
 
-// No node is there for a few seconds, around a tick whose deadline is short. The
-// nodes that come then treat what was missed as each job asks.
+// No node is alive for a few seconds, around a tick whose deadline is short. The nodes that start then
+// treat missed ticks by the policy of each job.
 func TestMisfirePolicies(t *testing.T) {
 	t.Parallel()
 	both(t, misfirePolicies)
@@ -163,7 +163,7 @@ func stopAll(t *testing.T, c *proof.Cluster) interval {
 	return gap
 }
 
-// Tries, timeouts, and what becomes of runs that a drain ends.
+// Tries, timeouts, and the verdicts of runs that a drain ends.
 func TestEndPolicies(t *testing.T) {
 	t.Parallel()
 	c := proof.NewCluster(t, proof.Member)
@@ -181,7 +181,7 @@ func TestEndPolicies(t *testing.T) {
 	_ = old.Wait(patience) // it may have left the deaf job behind, and then says so
 	c.Must("the interrupted run has another attempt", func(v proof.View) bool { return len(v.Find(isStart, attemptAfter(again))) == 1 })
 	c.Pass(running() / 3)
-	e := c.Finish(jobs[:len(jobs)-1]...) // nobody knows what becomes of the deaf one
+	e := c.Finish(jobs[:len(jobs)-1]...) // the end of the job that ignores its context is not known
 	e.Allowed = explainedByOverlap
 	for pid := range e.Ends {
 		delete(e.Ends, pid) // likewise

@@ -12,10 +12,10 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// probes are those of the jobs that nodes were started with.
+// probes renews runs of the jobs that nodes were started with.
 type probes struct {
 	mu   sync.Mutex
-	runs []series.RunRef // that no node has
+	runs []series.RunRef // they do not exist
 }
 
 func (s *probes) add(jobs []Job) {
@@ -29,8 +29,8 @@ func (s *probes) add(jobs []Job) {
 	}
 }
 
-// renew asks for what is refused, and changes nothing. A store that locks its rows
-// answers when the transaction that has them is done, as it would a node.
+// renew sends renewals that the store refuses without a change. A store that locks its rows replies after
+// the transaction that holds them, as it replies to a node.
 func (s *probes) renew(ctx context.Context, d series.Numbered) error {
 	s.mu.Lock()
 	runs := slices.Clone(s.runs)
@@ -45,13 +45,12 @@ func (s *probes) renew(ctx context.Context, d series.Numbered) error {
 
 const (
 	probeEvery = 100 * time.Millisecond
-	probeUsual = 100 * time.Millisecond // a busy server needs that, too
-	probeLimit = 2 * time.Second        // then it asks again
+	probeUsual = 100 * time.Millisecond // a busy server takes this long, too
+	probeLimit = 2 * time.Second        // the timeout of one probe
 )
 
-// probe asks a server again and again until the test ends, past all proxies, and
-// notes how long its answers took where that was long. A server that is not there
-// refuses at once, which is no wait.
+// probe sends requests to a server until the test ends, not through the proxies, and adds slow
+// replies to the meter. A server that is down refuses at once, which is not a wait.
 func probe(t testing.TB, m *rig.Meter, ask func(context.Context) error) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

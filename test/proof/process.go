@@ -16,32 +16,32 @@ type Process struct {
 
 	cmd  *exec.Cmd
 	gone chan struct{}
-	err  error // how it ended; read after gone is closed
+	err  error // the result of the process; read after gone is closed
 
 	mu     sync.Mutex
 	faults []Fault
 }
 
-// A Fault is what the scenario did to a process.
+// A Fault is a fault that the scenario caused in a process.
 type Fault struct {
 	Kind FaultKind
 	Pid  int
-	From time.Time // right before the signal was sent
-	To   time.Time // of a pause: when it was continued; zero: never
+	From time.Time // just before the signal was sent
+	To   time.Time // of a pause: the time of its end; zero: it has not ended
 }
 
-// FaultKind is the kind of a fault.
+// A FaultKind is a kind of fault.
 type FaultKind string
 
 // The kinds of faults.
 const (
 	Killed     FaultKind = "killed"
 	Paused     FaultKind = "paused"
-	Terminated FaultKind = "terminated" // asked to drain
+	Terminated FaultKind = "terminated" // requested to drain
 )
 
-// launch starts a command in a process group of its own. The process is gone when
-// the test is, however that ends.
+// launch starts a command in its own process group. The process ends with the test, however the test
+// ends.
 func launch(t testing.TB, cmd *exec.Cmd, n Node, arrived func(Line)) *Process {
 	t.Helper()
 	p := &Process{Node: n, cmd: cmd, gone: make(chan struct{})}
@@ -65,13 +65,13 @@ func launch(t testing.TB, cmd *exec.Cmd, n Node, arrived func(Line)) *Process {
 	return p
 }
 
-// destroy ends the process without a trace in the faults.
+// destroy kills the process and records no fault.
 func (p *Process) destroy() {
-	_ = p.cmd.Process.Kill() // ends a stopped process too; gone already is what we want
+	_ = p.cmd.Process.Kill() // also ends a stopped process; an error means that it is gone already
 	<-p.gone
 }
 
-// Alive reports whether the process has not ended.
+// Alive reports whether the process is running.
 func (p *Process) Alive() bool {
 	select {
 	case <-p.gone:
@@ -81,7 +81,7 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// Kill ends the process as a crash would, and waits until it is gone.
+// Kill kills the process as a crash would, and waits until it is gone.
 func (p *Process) Kill() time.Time {
 	at := p.note(Killed)
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
@@ -89,7 +89,7 @@ func (p *Process) Kill() time.Time {
 	return at
 }
 
-// Pause stops the process where it is.
+// Pause stops the process with SIGSTOP.
 func (p *Process) Pause() time.Time {
 	at := p.note(Paused)
 	_ = p.cmd.Process.Signal(syscall.SIGSTOP)
@@ -106,14 +106,15 @@ func (p *Process) Continue() time.Time {
 	return at
 }
 
-// Terminate asks the process to drain and end.
+// Terminate requests the process to drain and end.
 func (p *Process) Terminate() time.Time {
 	at := p.note(Terminated)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	return at
 }
 
-// Wait returns how the process ended, or an error if it has not within limit.
+// Wait waits for the end of the process for up to limit. It returns the error with which the
+// process ended, or an error if it is still running.
 func (p *Process) Wait(limit time.Duration) error {
 	t := time.NewTimer(limit)
 	defer t.Stop()
@@ -135,7 +136,7 @@ func (p *Process) note(k FaultKind) time.Time {
 	return at
 }
 
-// Faults returns what was done to the process.
+// Faults returns the faults of the process.
 func (p *Process) Faults() []Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Kind is what a record speaks of.
+// A Kind is the kind of a record.
 type Kind string
 
 // The kinds of records.
 const (
 	Start Kind = "start" // a job's function was called
-	End   Kind = "end"   // it is about to return
-	Write Kind = "write" // it wrote to the guarded resource of its job
+	End   Kind = "end"   // the function is about to return
+	Write Kind = "write" // the function wrote to the guarded resource of its job
 )
 
 // A Record is one line of the ledger.
@@ -30,17 +30,17 @@ type Record struct {
 	Try     int    `json:"try"`
 	Node    string `json:"node"`
 	Pid     int    `json:"pid"`
-	Seq     int64  `json:"seq"`             // counts the records of a process
-	Cause   string `json:"cause,omitempty"` // why the run's context had ended, "" if it had not
+	Seq     int64  `json:"seq"`             // numbers the records of a process
+	Cause   string `json:"cause,omitempty"` // why the run's context ended, "" if it has not
 
-	At      time.Time `json:"-"` // the witness's clock
+	At      time.Time `json:"-"` // by the clock of the witness
 	Refused bool      `json:"-"` // a write with a fence below the highest seen
 }
 
-// Instant is the record's tick as a time.
+// Instant returns the record's tick as a time.
 func (r *Record) Instant() time.Time { return time.UnixMilli(r.Tick).UTC() }
 
-// attempt names what at most one run may have been.
+// attempt identifies a run that may happen at most once.
 func (r *Record) attempt() attempt { return attempt{r.Job, r.Tick, r.Attempt} }
 
 type attempt struct {

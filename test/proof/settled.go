@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// lateGrace is how long after its deadline, or after its lease, a tick is not yet late here: a node
-	// takes it over, or settles it, within the lease and a second.
+	// lateGrace is added to the deadline and to the lease of a tick before the check counts it as
+	// late. A node takes a tick over, or settles it, within the lease and a second.
 	lateGrace = 3 * time.Second
-	// settling is for how long after that nodes that live may not have seen to it. It grows
-	// by what the meter saw.
+	// settling is the time that live nodes have to decide such a tick. It is extended by the time
+	// that the meter measured.
 	settling = 5 * time.Second
 )
 
-// overdue reads what is overdue of each job while nodes live, once they have had time to see to it.
-// It comes back at once where nothing is.
+// overdue returns the overdue ticks of each job while nodes are alive and after they had time to
+// decide them. It returns at once if there are none.
 func (c *Cluster) overdue(jobs ...Job) map[string][]verify.Overdue {
 	c.t.Helper()
 	d, done, err := openStore(c.t.Context(), c.addr, namespace)
@@ -45,8 +45,8 @@ func (c *Cluster) overdue(jobs ...Job) map[string][]verify.Overdue {
 	}
 }
 
-// overdue reads what is overdue of a job, as cronce verify does. A job that was never opened has
-// nothing.
+// overdue returns the overdue ticks of a job, read as cronce verify reads them. A job that was
+// never opened has none.
 func overdue(d store, job string) ([]verify.Overdue, error) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
@@ -70,7 +70,7 @@ func overdue(d store, job string) ([]verify.Overdue, error) {
 	return verify.Job(journal, o).Late, nil
 }
 
-// late: while nodes live, and have settled, nothing is overdue.
+// late requires that no tick is overdue while nodes are alive and had time to decide it.
 func (c *check) late() {
 	for job, all := range c.Late {
 		for _, o := range all {
@@ -80,9 +80,9 @@ func (c *check) late() {
 	}
 }
 
-// capped reports whether the machine stood for so long that the cap of a backlog spent a tick: as many
-// later ones were due before a node could ask for it. What is missing may be the time that nodes
-// need to ask again.
+// capped reports whether the machine stood still for so long that the cap of a backlog explains a
+// missed tick: as many later ticks as the cap were due before a node could claim it. A quarter of
+// that time is left for the nodes to claim again.
 func (c *check) capped(j *Job, tick int64, f *fate) bool {
 	if j.Misfire != scheduler.MisfireAll || f.verdict != series.VerdictMissed || f.reason != series.ReasonMisfire {
 		return false

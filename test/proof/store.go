@@ -18,8 +18,8 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A Backend is a kind of store that scenarios can be run on. Its servers are
-// real, and end with the test.
+// A Backend is a kind of store that scenarios run on. Its servers are real, and stop at the end of the
+// test.
 type Backend struct {
 	Name string
 
@@ -37,23 +37,23 @@ var ZooKeeper = Backend{Name: "ZooKeeper", start: func(t testing.TB) string {
 	return zookeeper + zkserver.Start(t).Addr()
 }}
 
-// InEnsemble is an ensemble that the test has started, and may do things to.
+// InEnsemble returns the backend of an ensemble that the test has started and may disturb.
 func InEnsemble(e *zkserver.Ensemble) Backend {
 	return Backend{Name: "an ensemble of ZooKeeper", start: func(testing.TB) string {
 		return zookeeper + strings.Join(e.Addrs(), ",")
 	}}
 }
 
-const zookeeper = "zookeeper://" // what the address of one begins with
+const zookeeper = "zookeeper://" // the prefix of an address of ZooKeeper
 
-// On is the program on another store than a Redis. Only members know others.
+// On returns the program for another store than Redis. Only members support others.
 func (p Program) On(b Backend) Program {
 	p.Name += " on " + b.Name
 	p.backend = &b
 	return p
 }
 
-// A store is what a member claims from, and whose journals are read.
+// A store grants claims to members, and its journals are read by the check.
 type store interface {
 	scheduler.Store
 	series.Journaled

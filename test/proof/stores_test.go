@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/test/proof"
 )
 
-// elsewhere runs a scenario with members on the other stores that have numbered
-// leases. Scenarios there are as short as they can be: what differs is the store.
+// elsewhere runs a scenario with members on the other stores that have numbered leases. The scenarios
+// are as short as possible, because only the store differs.
 func elsewhere(t *testing.T, scenario func(*testing.T, proof.Program)) {
 	t.Helper()
 	for _, b := range []proof.Backend{proof.PostgreSQL, proof.ZooKeeper} {

@@ -9,8 +9,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// usual runs the jobs as most programs have it: cron fires on every node, and the one that
-// sets a key runs. The client is a default one but for its timeout.
+// usual runs the jobs as most programs do: cron fires on every node, and the node that sets a key
+// runs the tick. The client has default options except for its timeout.
 func (m *member) usual(ctx context.Context) error {
 	client := redis.NewClient(&redis.Options{Addr: m.Store, ReadTimeout: m.Timeout})
 	defer client.Close()
@@ -28,7 +28,7 @@ func (m *member) usual(ctx context.Context) error {
 	return nil
 }
 
-// fire is called by cron on every node. A clock that is behind is a wait.
+// fire is called by cron on every node. If the node's clock is behind, it waits.
 func (m *member) fire(ctx context.Context, client *redis.Client, w *worker) {
 	r := Record{Kind: Start, Job: w.job.Name, Tick: time.Now().Truncate(w.job.Every).UnixMilli(), Attempt: 1, Try: 1, Node: m.Name}
 	t := time.NewTimer(m.Offset)

@@ -10,10 +10,9 @@ import (
 	"github.com/cronce/cronce/test/proof"
 )
 
-// seconds returns n jobs that run each second. Every second one of them has
-// policies by which each tick runs, however long this machine keeps the nodes
-// waiting: for these nothing is excused but what a standstill of ten intervals, which the meter
-// saw, leaves to the cap of a backlog.
+// seconds returns n jobs that run each second. Every second one has policies by which each tick runs,
+// however long this machine delays the nodes: the only excuse is the cap of a backlog, after a
+// standstill of ten intervals that the meter measured.
 func seconds(prefix string, n int) (jobs []proof.Job) {
 	for i := range n {
 		j := proof.Job{Name: fmt.Sprintf("%s%d", prefix, i), Every: time.Second, Cron: true}

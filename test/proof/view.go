@@ -2,13 +2,13 @@ package proof
 
 import "slices"
 
-// A View is what a board had at one moment.
+// A View is the state of a [Board] at one moment.
 type View struct {
 	Records []Record // in the ledger's order
-	Lines   []Line   // in the order they were read
+	Lines   []Line   // in the order in which they were read
 }
 
-// Say counts the lines with this message that satisfy all conditions.
+// Say returns the number of lines with this message that satisfy all conditions.
 func (v View) Say(msg string, where ...func(*Line) bool) (n int) {
 	for i := range v.Lines {
 		if l := &v.Lines[i]; l.Msg == msg && all(l, where) {
@@ -18,8 +18,8 @@ func (v View) Say(msg string, where ...func(*Line) bool) (n int) {
 	return n
 }
 
-// UnderWay returns the starts of runs that have not ended, in the ledger's order.
-// Those of dead processes are among them.
+// UnderWay returns the starts of runs that have not ended, in the ledger's order, including the
+// runs of dead processes.
 func (v View) UnderWay(where ...func(*Record) bool) []Record {
 	ended := map[attempt]bool{}
 	for i := range v.Records {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Somebody keeps the rows of a PostgreSQL to itself for a while, which answers
-// whatever needs none of them: nodes wait, and the meter sees it.
+// Another client locks the rows in PostgreSQL for a while. Only requests that need none of them get a
+// reply: nodes wait, and the meter measures it.
 func TestMeterSeesRowsLocked(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Member.On(PostgreSQL))

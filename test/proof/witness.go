@@ -27,23 +27,22 @@ type Witness struct {
 	seq    atomic.Int64
 }
 
-// NewWitness returns a witness of the process with this id. Its client neither
-// repeats a request nor gives one up: a process that was stopped for seconds and
-// continues must not report the same twice.
+// NewWitness returns a witness for the process with this id. Its client neither repeats nor abandons a
+// request, so that a process that was stopped for seconds does not report a record twice.
 func NewWitness(addr string, pid int) *Witness {
 	return &Witness{pid: pid, client: redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 200, PoolTimeout: time.Hour,
 	})}
 }
 
-// Tell appends a record. It fails only if the witness itself is gone.
+// Tell appends a record. It fails only if the server of the witness is gone.
 func (w *Witness) Tell(r Record) error {
 	_, err := w.append(r, "")
 	return err
 }
 
-// Write writes to the guarded resource of the record's job and reports whether
-// the resource accepted its fence.
+// Write writes to the guarded resource of the record's job and reports whether the resource accepted
+// the fence.
 func (w *Witness) Write(r Record) (accepted bool, err error) {
 	return w.append(r, strconv.FormatInt(r.Fence, 10))
 }
@@ -61,7 +60,7 @@ func (w *Witness) append(r Record, fence string) (bool, error) {
 	return n == 1, nil
 }
 
-// Follow hands every record of the ledger to f, in order, until ctx ends.
+// Follow calls f with each record of the ledger, in order, until ctx ends.
 func (w *Witness) Follow(ctx context.Context, f func(Record)) error {
 	last := "0"
 	for ctx.Err() == nil {
@@ -84,7 +83,7 @@ func (w *Witness) Follow(ctx context.Context, f func(Record)) error {
 	return nil
 }
 
-// Ping asks the witness for an answer.
+// Ping sends a PING to the server of the witness.
 func (w *Witness) Ping(ctx context.Context) error { return w.client.Ping(ctx).Err() }
 
 // Close closes the connections.

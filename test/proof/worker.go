@@ -13,7 +13,7 @@ import (
 type worker struct {
 	job     Job
 	witness *Witness
-	die     func(error) // without its witness a run proves nothing
+	die     func(error) // ends the process: without its witness a run proves nothing
 
 	mu    sync.Mutex
 	tries map[attempt]int
@@ -23,7 +23,7 @@ func newWorker(j Job, w *Witness, die func(error)) *worker {
 	return &worker{job: j, witness: w, die: die, tries: map[attempt]int{}}
 }
 
-// run reports to the witness what happens, and does it.
+// run reports the start and the end to the witness and does the work of the job.
 func (w *worker) run(ctx context.Context, run *scheduler.Run) error {
 	r := Record{Kind: Start, Job: run.Job, Tick: run.Tick.UnixMilli(), Fence: run.Fence, Attempt: run.Attempt, Node: run.Node}
 	r.Try = w.try(r.attempt())
@@ -37,7 +37,7 @@ func (w *worker) run(ctx context.Context, run *scheduler.Run) error {
 	return err
 }
 
-// try counts the calls for one attempt.
+// try counts the calls of one attempt.
 func (w *worker) try(a attempt) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func (w *worker) work(ctx context.Context, r Record) error {
 			w.write(r)
 		case <-done:
 			if writes != nil {
-				w.write(r) // as careless code does that was just about to
+				w.write(r) // as careless code would that was about to write
 			}
 			return context.Cause(ctx)
 		case <-over.C:

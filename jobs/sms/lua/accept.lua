@@ -1,10 +1,10 @@
--- accept: takes a message into the outbox, each id once.
+-- accept: adds a message to the outbox, each id once.
 --
 -- KEYS  1 body    2 status    3 broken    4 queued
 -- ARGV  1 id      2 body      3 due in Unix ms ('' for at once)
 --
 -- Returns new, known (with the same body) or conflict (known with another body).
--- Asked again it changes nothing.
+-- A repeated call changes nothing.
 local id, body, due = ARGV[1], ARGV[2], ARGV[3]
 local known = redis.call('HGET', KEYS[1], id)
 if known then return known == body and 'known' or 'conflict' end

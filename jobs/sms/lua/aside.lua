@@ -4,7 +4,7 @@
 -- ARGV  1 fence   2 run     then the ids
 --
 -- Returns {'ok'}, or {'fenced', fence, run} with the highest fence seen when that is not
--- this run's. Asked again it changes nothing.
+-- this run's. A repeated call changes nothing.
 local seen = redis.call('HMGET', KEYS[3], 'fence', 'run')
 if seen[1] ~= ARGV[1] or seen[2] ~= ARGV[2] then
   return {'fenced', seen[1] or '0', seen[2] or '-'}

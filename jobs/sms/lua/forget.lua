@@ -1,4 +1,4 @@
--- forget: deletes messages, and that there were such ids.
+-- forget: deletes messages together with their ids.
 --
 -- KEYS  1 body    2 status    3 taken    then all other sets
 -- ARGV  per message: id, body

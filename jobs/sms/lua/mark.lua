@@ -5,8 +5,8 @@
 --       retry, wait, back), delay in ms, unsure (requests that may have arrived), reason
 -- Returns {'ok', code…} with a code per message: '1' marked, '0' marked before by the same
 -- call, '-1' not this run's; or {'fenced', fence, run} with the highest fence seen if that is
--- not this run's. Asked again it changes nothing. A message that was delivered according to its
--- receipt was sent, whatever the run's outcome.
+-- not this run's. A repeated call changes nothing. A message that was delivered according to its
+-- receipt counts as sent, even if the run reports another outcome.
 local fence, run = ARGV[1], ARGV[2]
 local seen = redis.call('HMGET', KEYS[2], 'fence', 'run')
 if seen[1] ~= fence or seen[2] ~= run then

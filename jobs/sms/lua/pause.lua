@@ -5,7 +5,7 @@
 --       with this one; 0 ends them   5 reason   6 1: it is in doubt, see take
 --
 -- Returns {'ok'}, or {'fenced', fence, run} with the highest fence seen when that is not
--- this run's. Asked again it changes no more than the pause's end.
+-- this run's. A repeated call changes no more than the pause's end.
 local seen = redis.call('HMGET', KEYS[1], 'fence', 'run')
 if seen[1] ~= ARGV[1] or seen[2] ~= ARGV[2] then
   return {'fenced', seen[1] or '0', seen[2] or '-'}

@@ -3,7 +3,7 @@
 --       wait or ended unsent
 -- ARGV  1 id      2 delivered or undelivered       3 reason
 -- Returns {'ok'}, or {'unknown'} if there is no such message, or none that may have been sent.
--- A delivered message stays delivered, and is not sent again. Asked again it changes nothing.
+-- A delivered message stays delivered, and is not sent again. A repeated call changes nothing.
 local id, delivered = ARGV[1], ARGV[2] == 'delivered'
 local state, takes, attempts, sends, fence, changed, due, run =
   string.match(redis.call('HGET', KEYS[1], id) or '', '^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) ')

@@ -1,11 +1,11 @@
--- retry: queues a message again that failed, behind those that were never refused; one that
+-- retry: queues a failed message again, after the messages that were never refused. A message that
 -- waits because it was refused is due at once.
 --
 -- KEYS  1 body    2 status    3 retry     4 failed
 -- ARGV  1 id
 --
--- Returns ok, queued (it waits already), taken, sent, expired, broken or unknown. Asked
--- again it moves no message twice.
+-- Returns ok, queued (it waits already), taken, sent, expired, broken or unknown. A repeated call
+-- moves no message twice.
 local id = ARGV[1]
 local body, status = redis.call('HGET', KEYS[1], id), redis.call('HGET', KEYS[2], id)
 if not body and not status then return 'unknown' end

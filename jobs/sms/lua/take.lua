@@ -1,5 +1,5 @@
--- take: returns messages to a run: first those that were taken and never marked, then those
--- that are due, from two lanes: messages that were never refused, and messages that were.
+-- take: returns messages to a run: first the messages that were taken and never marked, then the
+-- due messages, from two lanes: messages that were never refused, and messages that were.
 -- KEYS  1 body    2 status    3 taken    4 fence    5 broken    6 delivered    7 sent    8 repeated
 --       9 queued  10 retry
 -- ARGV  1 fence   2 run       3 call (fresh for each call, the same when it is sent again)
@@ -12,7 +12,7 @@
 -- that is not this run's. The same call sent again returns the same messages and changes nothing.
 -- If a pause is in doubt, the refused messages themselves may be the reason. A run that tries
 -- then gets the latest message that was never refused, and ms left is not 0.
--- A message that an earlier run has left, and that was delivered according to its receipt, was
+-- A message that an earlier run has left, and that was delivered according to its receipt, counts as
 -- sent. A message without a body or a readable status is put aside into broken. A stored fence
 -- that is invalid, or a day ahead of both the clock and the caller, is ignored.
 local fence, run, call, room = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -82,8 +82,8 @@ local function take(set, id, sent)
   give(id, body, status)
 end
 
--- try returns the latest due message that was never refused: the ones before it may be refused for
--- the same reason as others.
+-- try returns the latest due message that was never refused: earlier ones may be refused for the same
+-- reason as others.
 local function try()
   local id = redis.call('ZRANGE', KEYS[9], now, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
   if id then take(KEYS[9], id, 0) end
@@ -103,15 +103,15 @@ if left > 0 then
   return answer
 end
 
--- The run takes them whatever their fence: none is higher than the run's.
+-- The run takes these messages without a check of their fences: none is higher than the run's.
 local held = {}
 for i = 8, #ARGV do held[ARGV[i]] = true end
 for _, id in ipairs(redis.call('ZRANGE', KEYS[3], 0, room + #ARGV - 8)) do
   if room > 0 and not held[id] then take(KEYS[3], id, 1) end
 end
 
--- A lane is read again where messages were put aside, up to 500 of them, so that those
--- hide none that is due.
+-- A lane is read again after messages were put aside, up to 500 of them, so that they hide no due
+-- message.
 local looked = 0
 local function from(lane, most)
   local rest = room - math.min(room, most) -- for other lanes

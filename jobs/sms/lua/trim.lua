@@ -1,7 +1,7 @@
--- trim: forgets messages that ended longer ago than is kept.
+-- trim: forgets messages whose retention has ended.
 --
 -- KEYS  1 body    2 status    3 repeated    4 delivered    5 undelivered    6 to 8 sent, failed, expired
--- ARGV  1 how long they are kept in ms  2 how many at most of each
+-- ARGV  1 the retention in ms  2 how many at most of each
 --
 -- Returns how many were forgotten.
 local t = redis.call('TIME')

@@ -3,6 +3,7 @@ package claims
 import (
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -81,7 +82,7 @@ func (p *Pending) leaseOver(now int64) bool {
 
 // pause returns the wait before the claim is sent again. It doubles with each request.
 func (p *Pending) pause(longest time.Duration) int64 {
-	return min(50<<min(p.tries, 7), longest.Milliseconds())
+	return wait.Backoff{First: 50 * time.Millisecond, Longest: longest}.After(p.tries + 1).Milliseconds()
 }
 
 // past is an instant, in Unix milliseconds, that lies in the past: a claim with this latest instant

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
@@ -31,7 +32,7 @@ type openings struct {
 }
 
 const (
-	openPause   = time.Second // wait before a job is retried; doubles with each try
+	openPause   = time.Second // first wait before a job is retried
 	openLongest = time.Minute
 	openRetries = 4 * batchMax // the most jobs that are retried at a time
 )
@@ -82,8 +83,8 @@ func (o *openings) failed(j *job.Job, err error, now time.Time) {
 		o.pending[j] = p
 		heap.Push(&o.order, p)
 	}
-	p.at, p.err = now.Add(min(openPause<<min(p.tries, 10), openLongest)), err
 	p.tries++
+	p.at, p.err = now.Add(wait.Backoff{First: openPause, Longest: openLongest}.After(p.tries)), err
 	heap.Fix(&o.order, p.place)
 }
 

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
@@ -105,22 +105,22 @@ func (a *Attempt) call() (f *Failure) {
 		ctx = limited
 		defer context.AfterFunc(ctx, func() { a.Lease.Cancel(context.Cause(ctx)) })()
 	}
-	pause, work, began := rules.Retry.Wait, a.runs.cfg.Work(a), time.Now()
+	work, began := a.runs.cfg.Work(a), time.Now()
 	defer work.Ended()
+	pauses := wait.Backoff{First: rules.Retry.Wait, Longest: rules.Retry.Max}
 	for try := 1; ; try++ {
 		f = a.try(ctx, work)
 		if f == nil || f.final || try >= rules.Retry.Tries || ctx.Err() != nil {
 			break
 		}
-		wait := f.wait(pause, rules.Retry.Jitter)
-		if end, bound := ctx.Deadline(); bound && wait >= time.Until(end) || rules.Retry.For > 0 && wait > rules.Retry.For-time.Since(began) {
+		d := f.wait(pauses.After(try), rules.Retry.Jitter)
+		if end, bound := ctx.Deadline(); bound && d >= time.Until(end) || rules.Retry.For > 0 && d > rules.Retry.For-time.Since(began) {
 			break // the next try would begin too late
 		}
 		a.runs.cfg.Events.TryFailed(a, try, f)
-		if !a.pause(ctx, wait) {
+		if !a.pause(ctx, d) {
 			break
 		}
-		pause = min(bounded.Sum(pause, pause), rules.Retry.Max)
 	}
 	if f != nil {
 		f.explain(ctx)

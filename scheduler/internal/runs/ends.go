@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/health"
@@ -39,13 +40,13 @@ type shardEnds struct {
 	no int
 
 	mu       sync.Mutex
-	fresh    batch         // not sent yet
-	departs  time.Time     // when fresh is sent at the latest; zero: no timer is set for it
-	requests int           // requests with fresh ends in flight
-	doubt    batch         // ends that were sent and not answered
-	pause    time.Duration // wait before doubt is sent next
-	most     int           // the most ends of doubt in the next request; 0: maxBatch
-	repeats  bool          // a repeat is in flight, or its timer is set
+	fresh    batch     // not sent yet
+	departs  time.Time // when fresh is sent at the latest; zero: no timer is set for it
+	requests int       // requests with fresh ends in flight
+	doubt    batch     // ends that were sent and not answered
+	failed   int       // repeats in a row after which no end was recorded
+	most     int       // the most ends of doubt in the next request; 0: maxBatch
+	repeats  bool      // a repeat is in flight, or its timer is set
 }
 
 // A batch is a batch of ends. The requests lie together, as they are sent.
@@ -75,9 +76,10 @@ const (
 	maxBatch    = 200                    // the most ends in a request
 	minBatch    = 25                     // the least limit of a request with ends in doubt
 	maxRequests = 8                      // the most requests with fresh ends in flight, per shard
-	firstRepeat = 20 * time.Millisecond
-	maxRepeat   = 250 * time.Millisecond // the longest time between two repeats: later ends wait for them
 )
+
+// repeatPauses are the pauses before a repeat. They stay short, because later ends wait for it.
+var repeatPauses = wait.Backoff{First: 20 * time.Millisecond, Longest: 250 * time.Millisecond}
 
 // errAskedAgain is doubt: the answer "lost" to an end that was sent before may mean that the
 // earlier request settled the run.
@@ -245,12 +247,12 @@ func (s *shardEnds) repeat() {
 	case s.repeats:
 		return
 	case len(s.doubt.requests) == 0:
-		s.pause = 0
+		s.failed = 0
 		return
 	}
 	s.repeats = true
-	s.pause = min(max(2*s.pause, firstRepeat), maxRepeat)
-	time.AfterFunc(s.pause, func() {
+	s.failed++
+	time.AfterFunc(repeatPauses.After(s.failed), func() {
 		s.mu.Lock()
 		b := s.doubt.cut(cmp.Or(s.most, maxBatch))
 		s.mu.Unlock()
@@ -273,5 +275,5 @@ func (s *shardEnds) adapt(progress bool) {
 		s.most = max(most/2, minBatch)
 		return
 	}
-	s.most, s.pause = min(2*most, maxBatch), 0
+	s.most, s.failed = min(2*most, maxBatch), 0
 }

@@ -1,3 +1,3 @@
-// Package databases tests that clients of lock/sqllock see what one correct store could answer, on
-// each database, while replies are lost. It has nothing but tests.
+// Package databases tests that clients of lock/sqllock get only replies that one correct store could
+// send, on each database, while replies are lost. It has only tests.
 package databases

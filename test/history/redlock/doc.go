@@ -1,3 +1,3 @@
-// Package redlock tests that clients of lock/redlock see what one correct store could answer, with
-// two exceptions, while servers are stopped and replies are lost. It has nothing but tests.
+// Package redlock tests that clients of lock/redlock get only replies that one correct store could
+// send, with two exceptions, while servers are stopped and replies are lost. It has only tests.
 package redlock

@@ -1,4 +1,4 @@
-// Package zookeeper tests that clients of lock/zklock see what one correct store could answer, while
-// connections are cut, and while servers of an ensemble are killed and stopped. It has nothing but
+// Package zookeeper tests that clients of lock/zklock get only replies that one correct store could
+// send, while connections are cut and while servers of an ensemble are killed and stopped. It has only
 // tests.
 package zookeeper

@@ -7,23 +7,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/ops"
 )
-
-// waitToProbe waits for the second probe. It returns false if ctx ends first.
-func waitToProbe(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(ops.SecondProbe):
-		return true
-	}
-}
 
 // risks returns why a store may lose decisions: the server evicts keys, or writes too little to
 // disk. It returns "" for a store that keeps them.

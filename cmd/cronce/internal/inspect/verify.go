@@ -17,6 +17,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	"github.com/cronce/cronce/cmd/internal/terminal"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -192,7 +193,7 @@ func (s inspector) proveJobs(ctx context.Context, only string, p *Proof, f *ops.
 		look(i)
 		again = again || len(seen[i].late) > 0
 	}
-	if again && (p.Living > 0 || f.Err() != nil) && waitToProbe(ctx) {
+	if again && f.MayDecide() && wait.Sleep(ctx, ops.SecondProbe) == nil {
 		for i := range jobs {
 			if len(seen[i].late) > 0 {
 				look(i)

@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -71,10 +72,8 @@ func settled(ctx context.Context, s *clients.Store) (*ops.Snapshot, error) {
 	p := projection(s)
 	now := p.Refresh(ctx)
 	if now.Suspects() {
-		select {
-		case <-ctx.Done():
-			return nil, exit.Doubt(ctx.Err())
-		case <-time.After(ops.SecondProbe):
+		if err := wait.Sleep(ctx, ops.SecondProbe); err != nil {
+			return nil, exit.Doubt(err)
 		}
 		now = p.Refresh(ctx)
 	}

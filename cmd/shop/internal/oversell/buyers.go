@@ -23,13 +23,13 @@ type Answers struct {
 	SoldOut int           `json:"sold_out"`
 	Errors  int           `json:"errors"`
 	Error   string        `json:"error,omitempty"` // the first
-	Waited  []int64       `json:"waited"`          // µs until each had an answer
+	Waited  []int64       `json:"waited"`          // µs until each got an answer
 	Took    time.Duration `json:"took"`            // from the start to the last answer
 
 	HandOvers int64 `json:"hand_overs,omitempty"` // turns of buyers that wait in line; 0: the strategy has no line
 }
 
-// NewBuyers makes the buyers of some orders, which wait. [Buyers.Start] must follow.
+// NewBuyers makes one buyer for each order. The buyers wait for [Buyers.Start], which must follow.
 func NewBuyers(s Strategy, orders []string) *Buyers {
 	b := &Buyers{seller: s, start: make(chan struct{})}
 	for _, order := range orders {

@@ -10,8 +10,8 @@ import (
 	"github.com/cronce/cronce/cmd/shop/internal/oversell"
 )
 
-// Ten buyers come to three processes for five items, through each strategy that
-// must not oversell, on what is inside and on real servers: five are sold.
+// Ten buyers come to three processes for five items, through each strategy that must not oversell, on
+// embedded and on real servers: five are sold.
 func TestExact(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) stores{
 		"embedded":   embedded,
@@ -35,7 +35,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// The same with the locks in a ZooKeeper, of which nothing is left afterwards.
+// The same with the locks in a ZooKeeper, whose nodes are all removed afterwards.
 func TestExactWithZooKeeper(t *testing.T) {
 	t.Parallel()
 	all := embedded(t).zooKeeper(t).processes(t, 3, oversell.Env{Work: 5 * time.Millisecond, Buyers: 10})

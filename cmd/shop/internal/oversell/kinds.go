@@ -16,7 +16,7 @@ type Kind struct {
 
 	prepare, forget func(*Env, context.Context) error // once per run, before and after all sales
 
-	recover func(*Env, context.Context, Shelf, *Loss, Strategy) error // after Redis lost its data; nil: it has no stock there
+	recover func(*Env, context.Context, Shelf, *Loss, Strategy) error // after Redis lost its data; nil: the strategy has no stock in Redis
 }
 
 // Wrong describes when a strategy sells more than there is.

@@ -13,7 +13,7 @@ import (
 )
 
 // A Loss is the result of a second, small sale in which Redis loses its data halfway. The shop then
-// recovers as far as it can, and continues to sell.
+// recovers as far as possible, and continues to sell.
 type Loss struct {
 	Stock    int `json:"stock"`
 	Sold     int `json:"sold"`     // before and after
@@ -21,7 +21,7 @@ type Loss struct {
 	Oversold int `json:"oversold"` // beyond the stock
 }
 
-// lossStock bounds the stock of such a sale, in which buyers come one after the other.
+// lossStock bounds the stock of such a sale, whose buyers are served one after the other.
 const lossStock = 10
 
 // Lose sells up to lossStock items through a strategy whose stock is in Redis. After half of them
@@ -93,8 +93,8 @@ func (e *Env) apart() *Env {
 	return &other
 }
 
-// keepBook does what a shop does before it sells, and each second: it compares Redis with the book,
-// and writes totals into the book.
+// keepBook compares Redis with the book and writes totals into the book, as a shop does before it sells
+// and every second.
 func (e *Env) keepBook(ctx context.Context, s *stock.Sale) error {
 	if err := s.Probe(ctx); err != nil {
 		return err
@@ -103,8 +103,8 @@ func (e *Env) keepBook(ctx context.Context, s *stock.Sale) error {
 	return job.Func(ctx, &scheduler.Run{ID: e.Run, Job: job.Name, Fence: time.Now().UnixMicro()})
 }
 
-// fillAgain recovers a shop whose stock and orders were in Redis: the seller knows how much was put
-// in, but no record says how much of it was sold.
+// fillAgain recovers a shop whose stock and orders were in Redis. The seller knows the initial stock,
+// but no record shows how much of it was sold.
 func (e *Env) fillAgain(ctx context.Context, shelf Shelf, l *Loss, _ Strategy) error {
 	return shelf.Fill(ctx, l.Stock)
 }

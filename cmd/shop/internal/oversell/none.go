@@ -2,9 +2,9 @@ package oversell
 
 import "context"
 
-// None reads the stock, checks it, and writes one less. Two buyers that both read before one of
-// them writes get the same item, and one of the two writes is lost: the stock then shows more items
-// than there are.
+// None reads the stock, checks it, and writes one less. Two buyers that both read before one of them
+// writes get the same item, and one of the two writes is lost: the stock then shows more items than
+// exist.
 type None struct {
 	Shelf *RedisShelf
 	Work  Work

@@ -22,7 +22,7 @@ type Result struct {
 	Error    string        `json:"error,omitempty"`
 	Took     time.Duration `json:"-"`
 	Rate     float64       `json:"orders_per_second"`
-	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, including those of buyers that found nothing left
+	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, including the turns of buyers that found no item left
 	P50      float64       `json:"p50_ms"`                          // of the time until a buyer had an answer
 	P99      float64       `json:"p99_ms"`
 	Exact    bool          `json:"exact"` // each item was sold once, or is left
@@ -79,8 +79,7 @@ func quantile(sorted []int64, q float64) float64 {
 	return float64(sorted[int(math.Ceil(q*float64(len(sorted))))-1]) / 1000
 }
 
-// faults describes the numbers that do not add up. A buyer that got an error may have an order
-// nevertheless.
+// faults describes the numbers that do not add up. A buyer that got an error may still have an order.
 func (r *Result) faults() (faults []string) {
 	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if r.Oversold > 0 {

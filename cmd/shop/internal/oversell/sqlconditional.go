@@ -5,10 +5,9 @@ import (
 	"database/sql"
 )
 
-// SQLConditional leaves the decision to the database: UPDATE … WHERE stock >= 1 takes an item if
-// there is one, in one statement, and the same transaction writes the order. No buyer reads first,
-// so no value can be out of date, and no lock is needed. The work comes before that, for all buyers
-// at once.
+// SQLConditional leaves the decision to the database: UPDATE … WHERE stock >= 1 takes an item if one
+// is left, in one statement, and the same transaction writes the order. No buyer reads first, so no
+// value can be out of date, and no lock is needed. The work comes before that, for all buyers at once.
 type SQLConditional struct {
 	DB    *sql.DB
 	Shelf *SQLShelf

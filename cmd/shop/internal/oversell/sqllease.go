@@ -34,7 +34,7 @@ func (e *Env) makeLeases(ctx context.Context) error {
 	return d.CreateTables(ctx)
 }
 
-// forgetLeases removes the rows of this run from them.
+// forgetLeases removes the rows of this run from the tables of package sqllock.
 func (e *Env) forgetLeases(ctx context.Context) error {
 	var errs []error
 	for _, table := range []string{"cronce_leases", "cronce_places"} {

@@ -155,7 +155,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// await waits for what a channel brings, or for its end.
+// await waits for a value of a channel, or for its end.
 func await[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {

@@ -27,8 +27,8 @@ func (e *Env) openZooKeeper() (Strategy, func(), error) {
 // zooPatience bounds the wait for a server's first answer.
 const zooPatience = 10 * time.Second
 
-// Ping checks that the ZooKeeper answers, if one is named. Otherwise its client would retry for as
-// long as buyers wait.
+// Ping checks that ZooKeeper answers, if the run uses it. Otherwise its client would retry for as long as
+// buyers wait.
 func (e *Env) Ping(ctx context.Context) error {
 	if len(e.ZooKeeper) == 0 {
 		return nil

@@ -50,7 +50,7 @@ func newShopMetrics(s *Shop) *shopMetrics {
 	}
 }
 
-// Describe is for the registry.
+// Describe implements [prometheus.Collector].
 func (m *shopMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.closed, m.unsettled, m.lag, m.totals, m.shed, m.requests} {
 		to <- d
@@ -98,7 +98,8 @@ func zeroOrOne(yes bool) float64 {
 	return 0
 }
 
-// bookMetrics are the metrics from the database of a shop: its events. If the database does not answer, its metrics are absent.
+// bookMetrics are the metrics from the database of a shop: its events. If the database does not
+// answer, its metrics are absent.
 type bookMetrics struct {
 	sale  *stock.Sale
 	posts bool // whether its events are posted: otherwise they have no metrics
@@ -116,7 +117,7 @@ func newBookMetrics(s *Shop) *bookMetrics {
 	}
 }
 
-// Describe is for the registry.
+// Describe implements [prometheus.Collector].
 func (m *bookMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.up, m.waiting, m.lag, m.skipped} {
 		to <- d

@@ -22,7 +22,8 @@ import (
 )
 
 // Serve runs a node with the jobs of the shop until ctx ends, and serves the sale once the node is
-// ready: only then is the Redis known to answer and to be fit. It serves its health from the beginning.
+// ready: only then is it known that Redis answers and is configured safely. It serves its health from the
+// beginning.
 func Serve(ctx context.Context, f *settings.File, stdout, stderr io.Writer) error {
 	command.OutlivePipes()
 	log, flush := terminal.NewLogger(f.Log.Level, f.Log.Format, stderr)

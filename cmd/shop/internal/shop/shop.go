@@ -117,8 +117,8 @@ func (s *Shop) run(ctx context.Context, node *scheduler.Node, log *slog.Logger) 
 	return errors.Join(<-served, err)
 }
 
-// serveOnce serves the shop until ctx ends, once the node is ready. A shop without an address is
-// only compared with its book, which its metrics need.
+// serveOnce serves the shop until ctx ends, once the node is ready. A shop without an address only
+// compares its sale with the book, because its metrics need that.
 func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logger) error {
 	if (config.HTTP{Address: s.address}).Off() {
 		s.Sale.Watch(ctx, log)

@@ -50,7 +50,7 @@ func smsGateway(f *settings.File, out io.Writer) (sms.Gateway, error) {
 		}
 		return sms.NewConsole(out), nil
 	case "http":
-	default: // a missing gateway is refused: messages must not go to a console because a line was forgotten
+	default: // a missing gateway is refused, because otherwise a forgotten line would send messages to a console
 		return nil, f.Fault("sms.gateway", "is %s, must be console or http", strictyaml.Quote(s.Gateway))
 	}
 	token, err := f.SecretSource("sms.token", s.TokenFile, s.TokenEnv)
@@ -103,8 +103,9 @@ func smsFaults(f *settings.File, err error) error {
 	return errors.Join(errs...)
 }
 
-// serveReceipts serves receipts from the beginning. While the Redis does not answer each receipt is
-// in doubt, and the gateway sends it again. The result is never nil, even if no address is served.
+// serveReceipts serves receipts from the start of the process. While Redis does not answer, it
+// replies that a receipt is in doubt, and the gateway sends it again. The result is never nil, even
+// if no address is served.
 func serveReceipts(f *settings.File, client redis.Scripter, log *slog.Logger) (*health.Server, error) {
 	if f.SMS == nil || f.SMS.Receipts == nil {
 		return &health.Server{}, nil

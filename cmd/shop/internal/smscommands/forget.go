@@ -17,9 +17,9 @@ func forgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget NUMBER|PERSON",
 		Short: "Delete all messages of a person, and print their number",
-		Long: "Delete all messages of a person, in whatever state, and print their number. The person is\n" +
-			"named by the number, or by the value of sms send --person. Their ids are deleted as well: accepted\n" +
-			"again the messages are new. Exit code 3: a run has some of them, repeat the command.",
+		Long: "Delete all messages of a person, in every state, and print their number. The argument is the phone\n" +
+			"number, or the value of sms send --person. Their ids are deleted as well: a message with such an id\n" +
+			"is new again. Exit code 3: a run has some of the messages, repeat the command.",
 		Example: "  shop sms forget +12025550123",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -58,9 +58,9 @@ func smsShow(w io.Writer, r *sms.Record, output string) error {
 func retryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry ID…",
-		Short: "Queue messages again that failed",
-		Long: "Queue messages again that failed, until one cannot be. A message that waits after a refusal is\n" +
-			"due at once. Exit code 3: a run has it, it was sent, has expired, or cannot be read.",
+		Short: "Queue failed messages again",
+		Long: "Queue failed messages again, until the first that cannot be queued. A message that waits after a refusal\n" +
+			"becomes due at once. Exit code 3: a run has it, it was sent, has expired, or cannot be read.",
 		Example: "  shop sms retry order-17\n  shop sms list --state failed -o json | jq -r '.messages[].id' | xargs shop sms retry",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

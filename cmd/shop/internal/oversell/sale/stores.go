@@ -23,13 +23,13 @@ type stores struct {
 	*oversell.Env
 	plan    plan
 	folder  string // folder of the SQLite files
-	inFile  bool   // no database was named: the products are in an SQLite file
+	inFile  bool   // no database was configured: the products are in an SQLite file
 	servers []*miniredis.Miniredis
 	tables  bool
 	book    *sql.DB // of Book
 }
 
-// embeddedRedlock is the number of servers for redlock if none are named.
+// embeddedRedlock is the number of servers for redlock if none are configured.
 const embeddedRedlock = 3
 
 // openStores starts embedded stores and connects to the others.
@@ -144,7 +144,7 @@ func (s *stores) sell(ctx context.Context, w *workers, k oversell.Kind) (oversel
 	}
 	left, err := shelf.Left(ctx)
 	if err != nil {
-		return oversell.Result{}, fmt.Errorf("count what is left: %w", err)
+		return oversell.Result{}, fmt.Errorf("count the items left: %w", err)
 	}
 	orders, err := shelf.Orders(ctx)
 	if err != nil {
