@@ -51,5 +51,5 @@
 // [driver.MultiRenewer] renews many leases with one request.
 //
 // A [series.Numbered] store also decides numbers in series, each once: a cluster of schedulers
-// needs this to run every tick on one node. A [Claimer] claims them.
+// needs this to run every tick on one node. Package [claimer] claims them.
 package lock

@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cronce/cronce/internal/wait"
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/dispatch"
@@ -110,7 +110,7 @@ func (n *Node) connect(shards int) {
 			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Shards: shards, Peek: peeks,
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
-		Claimer: lock.New(store, n.id).Claimer(), Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
+		Claimer: claimer.New(store, n.id), Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
 		Open: func(j *job.Job) { n.reconciler.Open(j) }, ReadClock: early, Changed: n.changed, Local: n.local,
 	})
 	controlled, _ := cfg.Store.(series.Controlled)

@@ -3,8 +3,8 @@ package dispatch
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
@@ -12,7 +12,7 @@ import (
 )
 
 // answered applies the answers to claims. Granted runs start first.
-func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Duration) {
+func (d *Dispatcher) answered(r *request, answers []claimer.Claimed, took time.Duration) {
 	all := r.claims
 	granted := make([]*runs.Attempt, 0, len(all))
 	reached, failed := verdict(answers)
@@ -44,7 +44,7 @@ func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Dura
 
 // verdict reports whether the store answered, and its failure if not. A store that answers some
 // claims is reachable; the failures then concern the jobs of the other claims.
-func verdict(answers []lock.Claimed) (reached bool, failed error) {
+func verdict(answers []claimer.Claimed) (reached bool, failed error) {
 	for i := range answers {
 		if err := answers[i].Err; health.Reached(err) {
 			reached = true
@@ -59,7 +59,7 @@ func verdict(answers []lock.Claimed) (reached bool, failed error) {
 }
 
 // attempt makes an attempt of a grant. The caller holds the mutex.
-func (d *Dispatcher) attempt(p *claims.Pending, a *lock.Claimed) *runs.Attempt {
+func (d *Dispatcher) attempt(p *claims.Pending, a *claimer.Claimed) *runs.Attempt {
 	return &runs.Attempt{Grant: runs.Grant{
 		Job: p.Job(), Lease: a.Lease, Ending: p.Ending(), Tick: p.Tick(), Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
 		TTL: p.Lease(), Backlog: p.Chained(), Void: d.claims.Void(p),
@@ -114,7 +114,7 @@ func (d *Dispatcher) Vacated() {
 func (d *Dispatcher) Ended(a *runs.Attempt, e series.EndAnswer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claims.Ended(a.Job, a.Tick, a.Lease.Fence(), a.Backlog, e, d.cfg.Clock.Ms())
+	d.claims.Ended(a.Job, a.Tick, a.Lease.Ref.Fence, a.Backlog, e, d.cfg.Clock.Ms())
 	d.arm()
 }
 
@@ -122,6 +122,6 @@ func (d *Dispatcher) Ended(a *runs.Attempt, e series.EndAnswer) {
 func (d *Dispatcher) EndRefused(a *runs.Attempt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claims.EndRefused(a.Job, a.Tick, a.Lease.Fence(), d.cfg.Clock.Ms())
+	d.claims.EndRefused(a.Job, a.Tick, a.Lease.Ref.Fence, d.cfg.Clock.Ms())
 	d.arm()
 }

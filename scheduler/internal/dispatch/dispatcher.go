@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
@@ -47,7 +47,7 @@ type Events interface {
 type Config struct {
 	Runs      func(*Dispatcher) Runs // makes the Runs, which call the dispatcher
 	Claims    claims.Config
-	Claimer   *lock.Claimer
+	Claimer   *claimer.Claimer
 	Peeker    series.Peeker // nil: the store does not support peeking
 	Clock     *clock.Clock
 	Health    Health

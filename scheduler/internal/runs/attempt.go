@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/bounded"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
@@ -36,7 +37,7 @@ func (timeoutError) Is(target error) bool { return target == context.DeadlineExc
 // known.
 type Grant struct {
 	Job     *job.Job
-	Lease   *lock.Lease
+	Lease   *claimer.Lease
 	Ending  *atomic.Int32
 	Tick    int64
 	Attempt int

@@ -19,12 +19,11 @@ func (a *Attempt) complete(e series.EndRequest) {
 	a.Ending.Add(1)
 	hold := r.starting.Load() > manyStarts && !r.drains() && a.Lease.Context().Err() == nil
 	r.vacate(a)
-	run, first := a.Lease.End()
-	if !first { // the store already has its end
+	if !a.Lease.End() { // the store already has its end
 		a.Ended(series.EndAnswer{Ended: true})
 		return
 	}
-	e.RunRef = run
+	e.RunRef = a.Lease.Ref
 	r.ends.add(a.endingLife(), int(a.Job.Shard), e, a, hold)
 }
 
