@@ -31,7 +31,7 @@ func (d *Dispatcher) answered(r *request, answers []claimer.Claimed, took time.D
 	fx := d.claims.Effects()
 	d.arm()
 	d.mu.Unlock()
-	d.runs.Start(d.life, granted, len(all))
+	d.cfg.Runs.Start(d.life, d, granted, len(all))
 	d.apply(fx)
 	if reached || d.life.Err() == nil { // a request that was cut short by the end of the node proves nothing
 		d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
@@ -72,7 +72,7 @@ func (d *Dispatcher) apply(fx claims.Effects) {
 		d.cfg.Open(j)
 	}
 	for _, r := range fx.Replace {
-		d.runs.Replace(r.Job, r.Newer)
+		d.cfg.Runs.Replace(r.Job, r.Newer)
 	}
 	if fx.ReadClock {
 		d.cfg.ReadClock.Raise()

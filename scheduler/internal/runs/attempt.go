@@ -51,8 +51,9 @@ type Grant struct {
 // An Attempt is one attempt of a tick on this node, from the grant to its end.
 type Attempt struct {
 	Grant
-	runs *Runs
-	life context.Context // its end is repeated until this context ends
+	runs       *Runs
+	dispatcher Dispatcher      // claimed it
+	life       context.Context // its end is repeated until this context ends
 
 	refusedSince time.Duration // when the store first refused its end, since the runs were made; 0: never. Only used when an end is answered
 

@@ -51,7 +51,7 @@ func (a *Attempt) Ended(e series.EndAnswer) {
 // releases the claims that waited for this end, so that a drain cannot find both counts at zero in
 // between.
 func (r *Runs) answered(a *Attempt, e series.EndAnswer) {
-	r.cfg.Dispatcher.Ended(a, e)
+	a.dispatcher.Ended(a, e)
 	r.unanswered.Add(-1)
 	r.changed()
 }
