@@ -9,7 +9,7 @@ import (
 
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/internal/keep"
 )
 
 // TryAcquire acquires key if it is free, and does not wait for another owner. It returns a
@@ -229,7 +229,7 @@ const (
 // ask sends one acquisition. After a grant that came too late the next request has a new owner,
 // because the store may receive the undoing of the late grant after that request.
 func (l *Locker) ask(ctx, bound context.Context, a *driver.Acquisition, o *Options, send asking) (*Lease, error) {
-	a.Fence = l.plain.of(a.Key)
+	a.Fence = l.floors.Of(a.Key)
 	sent := time.Now()
 	g, err := send(bound, *a)
 	if err != nil {
@@ -248,18 +248,16 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 	if !g.Asked.IsZero() {
 		sent = g.Asked
 	}
-	l.plain.saw(a.Key, g.Fence)
-	lease := &Lease{locker: l, index: -1, fixed: fixed, limit: a.Limit,
-		ref: series.RunRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Replicas: a.Replicas}}
-	lease.believe(sent, g.Left)
-	lease.span = min(g.Left, a.TTL)
-	now := l.renewer.now()
-	if lease.over(now) {
+	l.floors.Saw(a.Key, g.Fence)
+	lease := &Lease{locker: l, ref: driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Limit: a.Limit, Replicas: a.Replicas}}
+	l.keeper.Begin(&lease.kept, lease.carry(base), lease, keep.Grant{TTL: a.TTL, Left: g.Left, Sent: sent, Fixed: fixed})
+	now := l.keeper.Now()
+	if lease.kept.Over(now) {
+		lease.kept.End()
 		l.undo(base, a)
 		return nil, fmt.Errorf("lock: acquire %q: the answer took longer than the lease: %w", a.Key, context.DeadlineExceeded)
 	}
-	lease.derive(base)
-	l.renewer.add(now, lease)
+	l.keeper.Add(now, &lease.kept)
 	return lease, nil
 }
 

@@ -40,16 +40,16 @@ func soon(t *testing.T, what string, f func()) {
 }
 
 // uses are the calls of a lease, and of its context.
-var uses = map[string]func(s *lock.Lease){
-	"asked":     func(s *lock.Lease) { _ = s.Context().Err(); _, _ = s.Context().Deadline() },
-	"waited":    func(s *lock.Lease) { _ = s.Context().Done() },
-	"derived":   func(s *lock.Lease) { _, stop := context.WithTimeout(s.Context(), time.Hour); stop() },
-	"valued":    func(s *lock.Lease) { _ = s.Context().Value(1) },
-	"cancelled": func(s *lock.Lease) { s.Cancel(errors.New("enough")) },
-	"ended":     func(s *lock.Lease) { s.Cancel(nil) },
-	"abandoned": func(s *lock.Lease) { s.Abandon(errors.New("enough")) },
-	"lost":      func(s *lock.Lease) { s.TrustEnded(time.Millisecond); _ = s.Check() },
-	"released":  func(s *lock.Lease) { _ = s.Release(context.Background()) },
+var uses = map[string]func(s *lock.Lease, slept *atomic.Int64){
+	"asked":     func(s *lock.Lease, _ *atomic.Int64) { _ = s.Context().Err(); _, _ = s.Context().Deadline() },
+	"waited":    func(s *lock.Lease, _ *atomic.Int64) { _ = s.Context().Done() },
+	"derived":   func(s *lock.Lease, _ *atomic.Int64) { _, stop := context.WithTimeout(s.Context(), time.Hour); stop() },
+	"valued":    func(s *lock.Lease, _ *atomic.Int64) { _ = s.Context().Value(1) },
+	"cancelled": func(s *lock.Lease, _ *atomic.Int64) { s.Cancel(errors.New("enough")) },
+	"ended":     func(s *lock.Lease, _ *atomic.Int64) { s.Cancel(nil) },
+	"abandoned": func(s *lock.Lease, _ *atomic.Int64) { s.Abandon(errors.New("enough")) },
+	"lost":      func(s *lock.Lease, slept *atomic.Int64) { slept.Store(int64(time.Hour)); _ = s.Check() },
+	"released":  func(s *lock.Lease, _ *atomic.Int64) { _ = s.Release(context.Background()) },
 }
 
 // The caller's context uses the lease whose context comes from it: each of its methods calls the
@@ -73,10 +73,12 @@ func TestContextThatUsesItsLease(t *testing.T) {
 				inside.Store(false)
 			}}
 			var err error
-			lease, err = lock.New(&memlock.Store{}, "a").TryAcquire(t.Context(), "k", lock.Options{Context: own})
+			l := lock.New(&memlock.Store{}, "a")
+			slept := l.Suspended()
+			lease, err = l.TryAcquire(t.Context(), "k", lock.Options{Context: own})
 			wantErr(t, "acquire", err, nil)
-			soon(t, name, func() { use(lease) })
-			soon(t, name+", then "+next, func() { then(lease); stop(); <-lease.Context().Done() })
+			soon(t, name, func() { use(lease, slept) })
+			soon(t, name+", then "+next, func() { then(lease, slept); stop(); <-lease.Context().Done() })
 		}
 		if calls == 0 {
 			t.Errorf("%s: the caller's context was not asked", name)
@@ -95,11 +97,13 @@ func TestContextThatChecksItsLease(t *testing.T) {
 			}
 		}}
 		var err error
-		lease, err = lock.New(&memlock.Store{}, "a").TryAcquire(t.Context(), "k", lock.Options{Context: own})
+		l := lock.New(&memlock.Store{}, "a")
+		slept := l.Suspended()
+		lease, err = l.TryAcquire(t.Context(), "k", lock.Options{Context: own})
 		wantErr(t, "acquire", err, nil)
 		soon(t, name, func() {
-			lease.TrustEnded(time.Millisecond)
-			use(lease)
+			slept.Store(int64(time.Hour))
+			use(lease, slept)
 			_ = lease.Check()
 			if err := context.Cause(lease.Context()); err == nil {
 				t.Errorf("%s: the context of a lost lease has not ended", name)
@@ -122,11 +126,13 @@ func TestContextThatBlocks(t *testing.T) {
 					<-block
 				}
 			}}
-			lease, err := lock.New(&memlock.Store{}, "a").TryAcquire(t.Context(), "k", lock.Options{Context: own})
+			l := lock.New(&memlock.Store{}, "a")
+			slept := l.Suspended()
+			lease, err := l.TryAcquire(t.Context(), "k", lock.Options{Context: own})
 			wantErr(t, "acquire", err, nil)
 			armed.Store(true)
 			stuck := make(chan struct{})
-			go func() { defer close(stuck); use(lease) }()
+			go func() { defer close(stuck); use(lease, slept) }()
 			select {
 			case <-reached:
 			case <-stuck: // this use does not call it

@@ -50,6 +50,7 @@
 // key, a [driver.MultiAcquirer] takes several keys in one step, for [Locker.AcquireAll], and a
 // [driver.MultiRenewer] renews many leases with one request.
 //
-// A [series.Numbered] store also decides numbers in series, each once: a cluster of schedulers
-// needs this to run every tick on one node. A [Claimer] claims them.
+// A store may also decide numbers in series, each once: a cluster of schedulers needs this to run
+// every tick on one node. Package lock/series defines it, and package lock/series/claimer claims the
+// numbers.
 package lock

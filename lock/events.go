@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An Event is a step in the life of a plain lease, or of the wait for one.
+// An Event is a step in the life of a lease, or of the wait for one.
 type Event struct {
 	Kind EventKind
 	Key  string
@@ -51,12 +51,12 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }
 
-// OnEvent sets a function that is called with each later event of plain leases; nil removes it. One
+// OnEvent sets a function that is called with each later event of leases; nil removes it. One
 // goroutine of the Locker calls f for one event after the other, and no request waits for it: a
 // slow function gets its events late. While 1,024 events wait, a new one replaces the newest, so
 // the last event is always reported, with the number of events that were dropped before it. A panic
 // in f is recovered, and f misses that event. [Locker.Wait] also waits for f. Leases inside another
-// lease, renewals and numbered leases have no events.
+// lease, and renewals, have no events.
 func (l *Locker) OnEvent(f func(Event)) { l.events.function.Store(&f) }
 
 func (e Event) afterDropped(n int) Event {
@@ -109,7 +109,7 @@ func (l *Locker) acquired(s *Lease, began time.Time) {
 	if !l.events.observed() {
 		return
 	}
-	s.since.Store(l.renewer.now() + 1)
+	s.since.Store(l.keeper.Now() + 1)
 	l.note(Event{Kind: EventAcquired, Key: s.ref.Key, Fence: s.ref.Fence, Took: time.Since(began)})
 }
 
@@ -121,5 +121,5 @@ func (s *Lease) report(kind EventKind, err error) {
 		return
 	}
 	s.locker.note(Event{Kind: kind, Key: s.ref.Key, Fence: s.ref.Fence,
-		Took: time.Duration(s.locker.renewer.now() + 1 - since), Err: err})
+		Took: time.Duration(s.locker.keeper.Now() + 1 - since), Err: err})
 }

@@ -16,12 +16,12 @@ import (
 // deadline is either the old one or the new one. It is safe for concurrent use.
 func (s *Lease) Extend(ctx context.Context) error {
 	if s.outer != nil {
-		if s.ended.Load() {
+		if s.kept.Ended() {
 			return ErrReleased
 		}
 		return s.outer.Extend(ctx)
 	}
-	if s.claimer != nil || !s.fixed {
+	if !s.kept.Fixed() {
 		return fmt.Errorf("lock: extend %q: %w: only a fixed lease is extended, others are renewed", s.ref.Key, ErrUnsupported)
 	}
 	if err := s.Check(); err != nil {
@@ -48,9 +48,9 @@ func (s *Lease) Extend(ctx context.Context) error {
 // extend sends one request.
 func (s *Lease) extend(ctx context.Context) error {
 	sent := time.Now()
-	g, err := s.locker.driver.Renew(ctx, s.holding())
+	g, err := s.locker.driver.Renew(ctx, s.ref)
 	if !doubtful(err) {
-		s.locker.renewer.renewed(s, newRenewal(g, err), sent)
+		s.kept.Renewed(renewal(g, err), sent)
 	}
 	if err == nil {
 		s.report(EventExtended, nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 )
 
 // A lean store grants at most a second, even if the request has a longer TTL.
@@ -75,7 +76,7 @@ func TestFloorsApart(t *testing.T) {
 		store := &asking{faulty: newFaulty()}
 		l := lock.New(store, "a")
 		mark := store.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
-		a := l.Claimer().Claim(t.Context(), []series.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: time.Minute,
+		a := claimer.New(store, "a").Claim(t.Context(), []series.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: time.Minute,
 			Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}})[0]
 		if a.Kind != series.KindGranted {
 			t.Fatalf("the claim: %+v", a)

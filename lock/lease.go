@@ -8,47 +8,24 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/internal/keep"
 )
 
 // A Lease is one grant of a key. Its context ends, with a cause, before another
 // owner can be granted the key. It is safe for concurrent use.
 type Lease struct {
-	locker  *Locker
-	ref     series.RunRef
-	claimer *Claimer    // of a numbered lease; nil: a plain lease, which is released alone
-	outer   *Lease      // the lease that this one is inside; nil: none
-	detach  func() bool // detaches this lease from the outer one
-	fixed   bool        // not renewed
-	limit   int         // how many may hold the key at once; 0 and 1: one
-	ctx     context.Context
-	cancel  context.CancelCauseFunc // of ctx
-
-	trust atomic.Int64 // the end of trust; on the renewer's clock, written under its mutex
-	wall  atomic.Int64 // the end of trust on the wall clock, ns since 1970
-	since atomic.Int64 // when its holding began, on the renewer's clock, plus 1 ns; 0: its end has no event
-	ended atomic.Bool
-	newer atomic.Bool // a renewal returned that a newer number waits
-	late  bool        // it was lost before it was released; read by the caller that releases it
-
-	// Guarded by the renewer's mutex.
-	renewAt int64         // on the renewer's clock; never: no renewal
-	span    time.Duration // the time left by the last answer, at most the TTL: a store may give less than was requested
-	index   int           // in the renewer's heap; -1 outside
-	doubt   error         // of the last renewal, if it had no answer
-	queued  bool          // in a lane's queue
-	asked   int           // renewals in flight
-}
-
-// derive makes the context of a plain lease: it ends with base, and carries the lease.
-func (s *Lease) derive(base context.Context) {
-	s.ctx, s.cancel = context.WithCancelCause(context.WithValue(base, heldKey{s.locker, s.ref.Key}, s))
+	locker *Locker
+	ref    driver.LeaseRef
+	outer  *Lease      // the lease that this one is inside; nil: none
+	detach func() bool // detaches this lease from the outer one
+	kept   keep.Lease[*Lease]
+	since  atomic.Int64 // when its holding began, on the keeper's clock, plus 1 ns; 0: its end has no event
+	late   bool         // it was lost before it was released; read by the caller that releases it
 }
 
 // Context returns the lease's context. Its cause says why it ended: an error that wraps ErrLost and
-// says how the lease was lost, [series.ErrReplaced], ErrReleased, or the cause of the caller's
-// context or of Cancel.
-func (s *Lease) Context() context.Context { return s.ctx }
+// says how the lease was lost, ErrReleased, or the cause of the caller's context or of Cancel.
+func (s *Lease) Context() context.Context { return s.kept.Context() }
 
 // Key returns the key.
 func (s *Lease) Key() string { return s.ref.Key }
@@ -62,7 +39,7 @@ func (s *Lease) Deadline() time.Time {
 	if s.outer != nil {
 		return s.outer.Deadline()
 	}
-	return s.locker.renewer.time(s.trust.Load())
+	return s.kept.Deadline()
 }
 
 // Check returns nil while the lease can be trusted. It reads the clocks itself and does not depend
@@ -71,46 +48,31 @@ func (s *Lease) Deadline() time.Time {
 // was put back by as much after the last renewal.
 func (s *Lease) Check() error {
 	switch {
-	case s.ended.Load():
+	case s.outer == nil:
+		return s.kept.Check()
+	case s.kept.Ended():
 		return ErrReleased
-	case s.outer != nil:
-		return s.outer.Check()
-	case s.over(s.locker.renewer.now()):
-		if s.ctx.Err() == nil {
-			s.lose(s.loss())
-		}
-		return ErrLost
 	}
-	return nil
-}
-
-// lose ends the context of a lease that is lost.
-func (s *Lease) lose(cause error) {
-	s.cancel(cause)
-	s.report(EventLost, cause)
+	return s.outer.Check()
 }
 
 // Cancel ends the context with a cause; nil is context.Canceled. The lease is kept until it is
 // released.
-func (s *Lease) Cancel(cause error) { s.cancel(cause) }
-
-// Replaced reports whether a renewal returned that a newer number waits for the end of this lease.
-// It does not depend on how the lease's context ended.
-func (s *Lease) Replaced() bool { return s.newer.Load() }
+func (s *Lease) Cancel(cause error) { s.kept.Cancel(cause) }
 
 // Abandon ends the context and stops renewing: the lease ends at its deadline in the store, and the
 // key is free then. It is for a holder that cannot end its work.
 func (s *Lease) Abandon(cause error) {
-	s.cancel(cause)
 	if s.outer != nil {
+		s.kept.Cancel(cause)
 		s.outer.Abandon(cause)
 		return
 	}
-	s.locker.renewer.remove(s, false)
+	s.kept.Abandon(cause)
 	s.report(EventLost, cause)
 }
 
-// Release gives a plain lease back and ends its context. After doubt it repeats the request until
+// Release gives the lease back and ends its context. After doubt it repeats the request until
 // ctx ends or the TTL has passed. If ctx has ended, as the lease's own context may have, Release
 // has one second more, so that work that was cancelled frees its key. Release of a lease inside
 // another frees nothing; Release of the outermost ends all leases inside it.
@@ -120,15 +82,12 @@ func (s *Lease) Abandon(cause error) {
 // so that other owners may have had it; and [ErrForced], if the lease was taken since its last
 // renewal. Any other error is doubt: the key is free when the TTL has passed, at the latest.
 func (s *Lease) Release(ctx context.Context) error {
-	if s.claimer != nil {
-		return fmt.Errorf("lock: release %q: %w: end a numbered lease with End", s.ref.Key, ErrUnsupported)
-	}
 	if ended, err := s.end(); ended {
 		return err
 	}
-	h, again := s.holding(), false
+	again := false
 	err := retryAfterCancel(ctx, s.ref.TTL, func(bound context.Context) error {
-		err := s.released(s.locker.driver.Release(bound, h), again)
+		err := s.released(s.locker.driver.Release(bound, s.ref), again)
 		again = true
 		return err
 	})
@@ -145,11 +104,10 @@ func (s *Lease) end() (bool, error) {
 	if s.outer != nil {
 		return true, s.leave()
 	}
-	lost := errors.Is(s.Check(), ErrLost)
-	if !s.locker.renewer.remove(s, true) {
+	lost := errors.Is(s.kept.Check(), ErrLost)
+	if !s.kept.End() {
 		return true, ErrReleased
 	}
-	s.cancel(ErrReleased)
 	s.late = lost
 	return false, nil
 }
@@ -162,28 +120,12 @@ func (s *Lease) released(err error, again bool) error {
 	switch {
 	case s.late:
 		return ErrLost
-	case wasTaken(err):
+	case errors.Is(err, ErrForced):
 		return err
 	case again && errors.Is(err, ErrForgotten):
 		return nil
-	case again && errors.Is(err, ErrLost) && s.locker.renewer.now() < s.trust.Load():
+	case again && errors.Is(err, ErrLost) && time.Now().Before(s.kept.Deadline()):
 		return nil
 	}
 	return err
-}
-
-// holding returns the reference of a plain lease for its store.
-func (s *Lease) holding() driver.LeaseRef {
-	return driver.LeaseRef{Key: s.ref.Key, Owner: s.ref.Owner, Fence: s.ref.Fence, TTL: s.ref.TTL, Limit: s.limit, Replicas: s.ref.Replicas}
-}
-
-// End ends a numbered lease in this process: its context ends, and it is renewed no more. It
-// returns the run, whose end the caller sends to the store, and whether this was the first End of
-// the lease.
-func (s *Lease) End() (series.RunRef, bool) {
-	first := s.locker.renewer.remove(s, true)
-	if first {
-		s.cancel(ErrReleased)
-	}
-	return s.ref, first
 }

@@ -3,11 +3,10 @@ package lock
 import (
 	"context"
 	"errors"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/internal/keep"
 )
 
 // DefaultTTL is the TTL of a lease whose Options give none.
@@ -20,10 +19,10 @@ type Locker struct {
 	driver      driver.Driver
 	shares      bool                // the store is a Sharer
 	several     driver.MultiRenewer // the store, if it is one
-	owners      string              // the beginning of each owner: the node, and random bits
-	asked       atomic.Uint64       // numbers the owners
-	plain       floors              // of plain keys
-	renewer     renewer
+	distributed driver.Distributed  // the store, if it is one
+	owners      *keep.Owners
+	floors      keep.Floors
+	keeper      *keep.Keeper[*Lease]
 	local       localQueues
 	storeEvents storeEvents
 	behind      behind
@@ -94,18 +93,15 @@ func (o *Options) check(a *driver.Acquisition) error {
 }
 
 // Owner returns a new owner: node/random.number. Each attempt to get a lease needs its own.
-func (l *Locker) Owner() string {
-	room := make([]byte, 0, 128)
-	return string(strconv.AppendUint(append(room, l.owners...), l.asked.Add(1), 36))
-}
+func (l *Locker) Owner() string { return l.owners.Next() }
 
 // owner returns an owner for a lease with a note, which follows it after a space. Without the note
 // the owner is unique already.
 func (l *Locker) owner(note string) string {
 	if note == "" {
-		return l.Owner()
+		return l.owners.Next()
 	}
-	return l.Owner() + " " + note
+	return l.owners.Next() + " " + note
 }
 
 // doubtful reports whether err is doubt, so that the request may be repeated.

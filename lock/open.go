@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/internal/keep"
 )
 
 // openTime bounds the check of a store, which may need several requests.
@@ -41,16 +40,14 @@ func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.
 // readers of a key's holder; empty means a random name. Lockers with the same name exclude each
 // other all the same: every Locker adds random bits of its own.
 func New(d driver.Driver, node string) *Locker {
-	if node == "" {
-		node = uuid.NewString()
-	}
-	l := &Locker{driver: d, owners: driver.OwnerPrefix(node)}
+	l := &Locker{driver: d, owners: keep.OwnersOf(node)}
+	l.storeEvents.start = time.Now()
 	_, l.shares = d.(driver.Sharer)
 	if p, ok := d.(driver.Prompt); ok {
 		l.inline.allowed = p.Prompt()
 	}
 	l.several, _ = d.(driver.MultiRenewer)
-	l.renewer.start, l.renewer.wall, l.renewer.renew = time.Now(), wallClock, l.renew
-	l.renewer.forgotten = func(s *Lease) { l.storeEvents.add(&l.behind, StoreEvent{Key: s.ref.Key, Fence: s.ref.Fence}) }
+	l.distributed, _ = d.(driver.Distributed)
+	l.keeper = keep.New(l.keeping())
 	return l
 }

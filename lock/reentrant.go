@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// heldKey is the key of a lease in the context of a plain lease, also of one inside another. A
+// heldKey is the key of a lease in the context of a lease, also of one inside another. A
 // Locker finds only its own leases.
 type heldKey struct {
 	locker *Locker
@@ -19,6 +19,11 @@ func (l *Locker) held(ctx context.Context, key string) *Lease {
 		return s.outer
 	}
 	return s
+}
+
+// carry returns a context that comes from base and carries the lease.
+func (s *Lease) carry(base context.Context) context.Context {
+	return context.WithValue(base, heldKey{s.locker, s.ref.Key}, s)
 }
 
 // base returns the parent of the context of a lease that is acquired with ctx.
@@ -40,7 +45,7 @@ func (l *Locker) again(ctx context.Context, key string, o *Options) (*Lease, err
 		return nil, nil
 	}
 	limit, outer := o.Limit, l.held(ctx, key)
-	if outer == nil || outer.ended.Load() {
+	if outer == nil || outer.kept.Ended() {
 		return nil, nil
 	}
 	if err := outer.Check(); err != nil {
@@ -49,22 +54,20 @@ func (l *Locker) again(ctx context.Context, key string, o *Options) (*Lease, err
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, context.Cause(ctx))
 	}
-	if max(limit, 1) < max(outer.limit, 1) {
-		return nil, &UpgradeError{Key: key, Held: outer.limit, Asked: limit}
+	if max(limit, 1) < max(outer.ref.Limit, 1) {
+		return nil, &UpgradeError{Key: key, Held: outer.ref.Limit, Asked: limit}
 	}
-	inner := &Lease{locker: l, index: -1, ref: outer.ref, outer: outer, limit: outer.limit}
-	inner.derive(o.base(ctx))
-	inner.detach = context.AfterFunc(outer.ctx, func() { inner.cancel(context.Cause(outer.ctx)) })
+	inner := &Lease{locker: l, ref: outer.ref, outer: outer}
+	inner.kept.Inside(inner.carry(o.base(ctx)))
+	inner.detach = context.AfterFunc(outer.Context(), func() { inner.Cancel(context.Cause(outer.Context())) })
 	return inner, nil
 }
 
 // leave ends a lease inside another, and frees nothing.
 func (s *Lease) leave() error {
-	if s.ended.Swap(true) {
+	if !s.kept.End() {
 		return ErrReleased
 	}
 	s.detach()
-	err := s.outer.Check()
-	s.cancel(ErrReleased)
-	return err
+	return s.outer.Check()
 }

@@ -2,9 +2,7 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,16 +12,30 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 )
 
-// runs claims one run for each TTL, all in one batch.
-func runs(t *testing.T, l *lock.Claimer, store series.Numbered, ttls ...time.Duration) (leases []*lock.Lease) {
+// A kept lease is a plain lease or a numbered one.
+type kept interface {
+	Check() error
+	Context() context.Context
+	Deadline() time.Time
+	Abandon(cause error)
+}
+
+// runs claims one run for each TTL.
+func runs(t *testing.T, store interface {
+	driver.Driver
+	series.Numbered
+}, replicas int, ttls ...time.Duration) (leases []kept) {
 	t.Helper()
-	cs := openSeries(t, l, store, len(ttls))
-	for i := range cs {
-		cs[i].TTL = ttls[i]
-	}
-	for i, a := range l.Claim(t.Context(), cs) {
+	l := claimer.New(store, "a")
+	for i, ttl := range ttls {
+		key := fmt.Sprint("job-", i)
+		mark := store.Open(t.Context(), []series.OpenRequest{{Key: key, Node: "a"}})[0].Mark
+		time.Sleep(time.Millisecond)
+		a := l.Claim(t.Context(), []series.Claim{{Key: key, Owner: l.Owner(), Number: mark + 1, After: mark, TTL: ttl,
+			Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber, Replicas: replicas}})[0]
 		if a.Kind != series.KindGranted {
 			t.Fatalf("claim %d was answered %+v", i, a)
 		}
@@ -33,17 +45,17 @@ func runs(t *testing.T, l *lock.Claimer, store series.Numbered, ttls ...time.Dur
 }
 
 // wantTrusted wants leases to be trusted.
-func wantTrusted(t *testing.T, leases []*lock.Lease) {
+func wantTrusted[L kept](t *testing.T, leases []L) {
 	t.Helper()
-	for _, s := range leases {
+	for i, s := range leases {
 		if err := s.Check(); err != nil {
-			t.Errorf("%s: %v: %v", s.Key(), err, context.Cause(s.Context()))
+			t.Errorf("lease %d: %v: %v", i, err, context.Cause(s.Context()))
 		}
 	}
 }
 
 // letGo stops the renewal of leases, and lets requests that are on their way end.
-func letGo(leases []*lock.Lease) {
+func letGo[L kept](leases []L) {
 	for _, s := range leases {
 		s.Abandon(lock.ErrReleased)
 	}
@@ -73,7 +85,7 @@ func TestSlowRenewals(t *testing.T) {
 					}
 				}
 				l := lock.New(store, "a")
-				leases := runs(t, l.Claimer(), store, test.ttls...)
+				leases := runs(t, store, 0, test.ttls...)
 				for _, ttl := range test.ttls {
 					leases = append(leases, acquire(t, l, fmt.Sprint("plain-", len(leases)), lock.Options{TTL: ttl}))
 				}
@@ -85,40 +97,6 @@ func TestSlowRenewals(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Leases of one TTL share a request, leases of different TTLs do not.
-func TestRenewalsByTTL(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty()
-		leases := runs(t, lock.New(store, "a").Claimer(), store, time.Second, 1020*time.Millisecond, time.Second)
-		time.Sleep(500 * time.Millisecond)
-		if n := store.renewals.Load(); n != 2 {
-			t.Errorf("%d renewal requests for two TTLs, want 2", n)
-		}
-		wantTrusted(t, leases)
-		letGo(leases)
-	})
-}
-
-// sharded is a store whose series live in shards, by the last byte of their keys.
-type sharded struct{ *faulty }
-
-func (s sharded) Shards() int          { return 256 }
-func (s sharded) Shard(key string) int { return int(key[len(key)-1]) }
-
-// Leases of one TTL in different shards share no request: one shard that is silent
-// holds up no other.
-func TestRenewalsByShard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := sharded{newFaulty()}
-		leases := runs(t, lock.New(store, "a").Claimer(), store, time.Second, time.Second, time.Second)
-		time.Sleep(500 * time.Millisecond)
-		if n := store.renewals.Load(); n != 3 {
-			t.Errorf("%d renewal requests for three shards, want 3", n)
-		}
-		letGo(leases)
-	})
 }
 
 // late is a store that carries out requests at once, and answers them after a delay.
@@ -180,27 +158,27 @@ func (s *late) RenewRuns(ctx context.Context, rs []series.RunRef) []series.Renew
 // answer spends on its way does not count for the holder.
 func TestTrustCountsFromTheRequest(t *testing.T) {
 	const ttl, delay, margin = 4 * time.Second, 800 * time.Millisecond, 400 * time.Millisecond
-	for name, take := range map[string]func(*testing.T, *lock.Locker, *late) []*lock.Lease{
-		"TryAcquire": func(t *testing.T, l *lock.Locker, _ *late) []*lock.Lease {
-			return []*lock.Lease{acquire(t, l, "k", lock.Options{TTL: ttl})}
+	for name, take := range map[string]func(*testing.T, *lock.Locker, *late) []kept{
+		"TryAcquire": func(t *testing.T, l *lock.Locker, _ *late) []kept {
+			return []kept{acquire(t, l, "k", lock.Options{TTL: ttl})}
 		},
-		"Acquire": func(t *testing.T, l *lock.Locker, _ *late) []*lock.Lease {
+		"Acquire": func(t *testing.T, l *lock.Locker, _ *late) []kept {
 			s, err := l.Acquire(t.Context(), "k", lock.Options{TTL: ttl})
 			wantErr(t, "acquire", err, nil)
-			return []*lock.Lease{s}
+			return []kept{s}
 		},
-		"Acquire by polling": func(t *testing.T, _ *lock.Locker, store *late) []*lock.Lease {
+		"Acquire by polling": func(t *testing.T, _ *lock.Locker, store *late) []kept {
 			s, err := lock.New(plainOnly{store}, "a").Acquire(t.Context(), "k", lock.Options{TTL: ttl})
 			wantErr(t, "acquire", err, nil)
-			return []*lock.Lease{s}
+			return []kept{s}
 		},
-		"AcquireAll": func(t *testing.T, l *lock.Locker, _ *late) []*lock.Lease {
+		"AcquireAll": func(t *testing.T, l *lock.Locker, _ *late) []kept {
 			s, err := l.AcquireAll(t.Context(), abc, lock.Options{TTL: ttl})
 			wantErr(t, "acquire", err, nil)
-			return s.All()
+			return []kept{s.All()[0], s.All()[1], s.All()[2]}
 		},
-		"Claim": func(t *testing.T, l *lock.Locker, store *late) []*lock.Lease {
-			return runs(t, l.Claimer(), store, ttl)
+		"Claim": func(t *testing.T, _ *lock.Locker, store *late) []kept {
+			return runs(t, store, 0, ttl)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -284,33 +262,6 @@ func TestWhyLost(t *testing.T) {
 	}
 }
 
-// A process that could not run for a while finds its lease lost by the first look,
-// which says by how much it came late; a renewal that came first says that.
-func TestWhyLostLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := lock.New(newFaulty(), "a")
-		late := acquire(t, l, "k", lock.Options{})
-		late.TrustEnded(5 * time.Second)
-		wantErr(t, "check", late.Check(), lock.ErrLost)
-		if cause := context.Cause(late.Context()); !strings.HasSuffix(cause.Error(), "; this process noticed it 5s late") {
-			t.Errorf("the cause is %q", cause)
-		}
-		renewed := acquire(t, l, "j", lock.Options{})
-		renewed.TrustEnded(1200 * time.Millisecond)
-		renewed.RenewedLate()
-		if cause := context.Cause(renewed.Context()); !errors.Is(cause, lock.ErrLost) || !strings.HasSuffix(cause.Error(), ": a renewal was answered 1.2s too late") {
-			t.Errorf("the cause is %q", cause)
-		}
-		slept := l.Suspended()
-		suspended := acquire(t, l, "i", lock.Options{})
-		slept.Store(int64(time.Minute))
-		wantErr(t, "check", suspended.Check(), lock.ErrLost)
-		if cause := context.Cause(suspended.Context()); !strings.HasSuffix(cause.Error(), ": this machine was suspended, or its clock was put forward") {
-			t.Errorf("the cause is %q", cause)
-		}
-	})
-}
-
 // A store that is silent for as long as a lease is trusted gets at most six renewals of it: each
 // repeat comes when half of the remaining trust is gone. After half of the trust there are two.
 func TestSilentStoreHasFewRenewals(t *testing.T) {
@@ -324,7 +275,7 @@ func TestSilentStoreHasFewRenewals(t *testing.T) {
 				}
 			}
 			l := lock.New(store, "a")
-			leases := append(runs(t, l.Claimer(), store, ttl), acquire(t, l, "plain", lock.Options{TTL: ttl}))
+			leases := append(runs(t, store, 0, ttl), acquire(t, l, "plain", lock.Options{TTL: ttl}))
 			time.Sleep(ttl / 4)
 			silent.Store(true)
 			before := store.renewals.Load()

@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 )
 
 // copied is a store with one replica, which may be gone.
@@ -83,9 +84,9 @@ func TestTrustMovesWithReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &copied{Store: new(memlock.Store)}
 		l := lock.New(store, "a")
-		all := map[string]*lock.Lease{
+		all := map[string]kept{
 			"plain":           acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second, Replicas: 1}),
-			"numbered":        numbered(t, l.Claimer(), store, 1),
+			"numbered":        runs(t, store, 1, 3*time.Second)[0],
 			"without replica": acquire(t, l, "free", lock.Options{TTL: 3 * time.Second}),
 		}
 		time.Sleep(10 * time.Second) // renewed all the time
@@ -108,21 +109,8 @@ func TestTrustMovesWithReplicas(t *testing.T) {
 		if _, err := lock.New(store, "b").TryAcquire(ctxFor(t, time.Second), "plain", lock.Options{}); err == nil {
 			t.Error("the key was free as soon as the lease had ended")
 		}
-		wantErr(t, "release", all["without replica"].Release(t.Context()), nil)
+		wantErr(t, "release", all["without replica"].(*lock.Lease).Release(t.Context()), nil)
 	})
-}
-
-// numbered is a lease on a number that is renewed with its replica.
-func numbered(t *testing.T, l *lock.Claimer, store series.Numbered, replicas int) *lock.Lease {
-	t.Helper()
-	mark := store.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "a"}})[0].Mark
-	time.Sleep(time.Millisecond)
-	a := l.Claim(t.Context(), []series.Claim{{Key: "job", Owner: l.Owner(), Number: mark + 1, After: mark, TTL: 3 * time.Second,
-		Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber, Replicas: replicas}})[0]
-	if a.Kind != series.KindGranted {
-		t.Fatalf("the claim is answered with %+v", a)
-	}
-	return a.Lease
 }
 
 func ctxFor(t *testing.T, d time.Duration) context.Context {
@@ -143,7 +131,7 @@ func TestReplicasUnsupported(t *testing.T) {
 		_, err = l.AcquireAll(t.Context(), []string{"k", "l"}, lock.Options{Replicas: 1})
 		wantErr(t, "several", err, lock.ErrUnsupported)
 		claim := series.Claim{Key: "job", Owner: l.Owner(), Number: 1, TTL: lock.DefaultTTL, Attempts: 1, Replicas: 1}
-		wantErr(t, "claim", l.Claimer().Claim(t.Context(), []series.Claim{claim})[0].Err, lock.ErrUnsupported)
+		wantErr(t, "claim", claimer.New(store, "a").Claim(t.Context(), []series.Claim{claim})[0].Err, lock.ErrUnsupported)
 		if n := store.acquires.Load(); n != 0 {
 			t.Errorf("the store was asked %d times", n)
 		}

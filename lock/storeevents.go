@@ -47,13 +47,14 @@ func (t StoreEvent) String() string {
 // goroutine of the Locker calls f for one event after the other, and no renewal and no end of a
 // lease waits for it. While 1,024 events wait, a new one replaces the newest. A panic in f is
 // recovered. [Locker.Wait] also waits for f. If the store is [driver.Clocked], its clocks and
-// processes are checked with the renewals of plain leases: an event while no lease is held is
+// processes are checked with the renewals of leases: an event while no lease is held is
 // reported with the next renewal.
 func (l *Locker) OnStoreEvent(f func(StoreEvent)) { l.storeEvents.function.Store(&f) }
 
 // storeEvents reports store events, and detects the events of servers.
 type storeEvents struct {
 	observer[StoreEvent]
+	start time.Time // when the Locker was made: our clock counts from there
 
 	reading sync.Mutex // held while clocks are read
 	looked  time.Time
@@ -72,18 +73,18 @@ const (
 
 // check compares the clocks of the store with ours, unless it did so within the last second, and
 // reports the differences.
-func (t *storeEvents) check(ctx context.Context, b *behind, d driver.Driver, start time.Time) {
+func (t *storeEvents) check(ctx context.Context, b *behind, d driver.Driver) {
 	clocked, can := d.(driver.Clocked)
 	if !can || !t.observed() {
 		return
 	}
-	for _, found := range t.find(ctx, clocked, start) {
+	for _, found := range t.find(ctx, clocked) {
 		t.add(b, found)
 	}
 }
 
 // find returns the events since the last readings.
-func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked, start time.Time) (all []StoreEvent) {
+func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked) (all []StoreEvent) {
 	if !t.reading.TryLock() {
 		return nil
 	}
@@ -101,7 +102,7 @@ func (t *storeEvents) find(ctx context.Context, clocked driver.Clocked, start ti
 	}
 	t.servers = slices.Concat(readings, missing(t.servers, readings))
 	for _, r := range readings {
-		if step := t.step(r, start); step != 0 {
+		if step := t.step(r); step != 0 {
 			all = append(all, StoreEvent{Server: r.Server, Step: step})
 		}
 	}
@@ -149,9 +150,9 @@ func missing(before, now []driver.ClockReading) (servers []driver.ClockReading) 
 }
 
 // step returns how far a clock has jumped since its last reading, or 0.
-func (t *storeEvents) step(r driver.ClockReading, start time.Time) time.Duration {
+func (t *storeEvents) step(r driver.ClockReading) time.Duration {
 	half := r.Received.Sub(r.Sent) / 2
-	now := offset{ahead: r.Time.Sub(start.Round(0)) - r.Sent.Add(half).Sub(start), wrong: half}
+	now := offset{ahead: r.Time.Sub(t.start.Round(0)) - r.Sent.Add(half).Sub(t.start), wrong: half}
 	before, known := t.clocks[r.Server]
 	if t.clocks == nil {
 		t.clocks = make(map[string]offset)

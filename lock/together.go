@@ -66,7 +66,7 @@ func (l *Locker) tryAll(ctx context.Context, several driver.MultiAcquirer, as []
 // askAll is ask for several keys.
 func (l *Locker) askAll(ctx, bound context.Context, several driver.MultiAcquirer, as []driver.Acquisition, o *Options) (*LeaseSet, error) {
 	for i := range as {
-		as[i].Fence = l.plain.of(as[i].Key)
+		as[i].Fence = l.floors.Of(as[i].Key)
 	}
 	sent := time.Now()
 	grants, err := several.AcquireAll(bound, as)
@@ -142,7 +142,7 @@ func releaseTogether(ctx context.Context, several driver.MultiAcquirer, leases [
 func releaseOnce(ctx context.Context, several driver.MultiAcquirer, leases []*Lease, again bool) (answers []error, still []*Lease, doubt error) {
 	hs := make([]driver.LeaseRef, len(leases))
 	for i, lease := range leases {
-		hs[i] = lease.holding()
+		hs[i] = lease.ref
 	}
 	for i, err := range several.ReleaseAll(ctx, hs) {
 		if err = leases[i].released(err, again); doubtful(err) {

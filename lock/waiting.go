@@ -15,7 +15,7 @@ import (
 // the key is held. A release then wakes the first owner in the store's queue, of any process.
 func (l *Locker) wait(ctx context.Context, a driver.Acquisition, o *Options) (*Lease, error) {
 	for {
-		a.Fence = l.plain.of(a.Key)
+		a.Fence = l.floors.Of(a.Key)
 		sent := time.Now()
 		g, err := l.queue(ctx, a)
 		if err != nil {

@@ -134,7 +134,7 @@ func (e *events) RunStarted(r *runs.Attempt) {
 	if !log {
 		return
 	}
-	e.write(level, "run started", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
+	e.write(level, "run started", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Ref.Fence),
 		slog.Float64("late_ms", float64(late.Microseconds())/1000))
 }
 
@@ -159,9 +159,9 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 	}
 	if f != nil && f.Stack != nil { // not in the outcome's line, whose keys are constant
 		e.write(slog.LevelError, "run panicked", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
-			slog.Int64("fence", r.Lease.Fence()), slog.String("stack", string(f.Stack)))
+			slog.Int64("fence", r.Lease.Ref.Fence), slog.String("stack", string(f.Stack)))
 	}
-	e.write(level, "run finished", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
+	e.write(level, "run finished", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Ref.Fence),
 		slog.String("outcome", outcome), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("err", f.Text()))
 }
 
@@ -170,25 +170,25 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
 	e.addRun(r, Event{Kind: EventTryFailed, Err: f.Text()})
 	e.write(slog.LevelWarn, "try failed", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
-		slog.Int64("fence", r.Lease.Fence()), slog.Int("try", try), slog.String("err", f.Text()))
+		slog.Int64("fence", r.Lease.Ref.Fence), slog.Int("try", try), slog.String("err", f.Text()))
 }
 
 // RenewalLate logs a run whose lease ends soon because no renewal was answered.
 func (e *events) RenewalLate(r *runs.Attempt, left time.Duration) {
 	e.addRun(r, Event{Kind: EventRenewalLate, Left: left})
-	e.write(slog.LevelWarn, "renewal late", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Fence()),
+	e.write(slog.LevelWarn, "renewal late", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Ref.Fence),
 		slog.Int64("left_ms", left.Milliseconds()))
 }
 
 func (e *events) LeaseLost(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventLeaseLost, Err: errorText(r.Cause())})
-	e.write(slog.LevelError, "lease lost", jobKey(r.Job), tick(r.Tick), slog.Int64("fence", r.Lease.Fence()), cause(r))
+	e.write(slog.LevelError, "lease lost", jobKey(r.Job), tick(r.Tick), slog.Int64("fence", r.Lease.Ref.Fence), cause(r))
 }
 
 func (e *events) IgnoresContext(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventIgnoresContext, Err: errorText(r.Cause())})
 	e.write(slog.LevelWarn, "run ignores its context", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
-		slog.Int64("fence", r.Lease.Fence()), cause(r))
+		slog.Int64("fence", r.Lease.Ref.Fence), cause(r))
 }
 
 func (e *events) Passed(j *job.Job, t int64, winner string) {
@@ -322,7 +322,7 @@ func (e *events) ClockStepped(d time.Duration) {
 
 // addRun queues an event of an attempt for the Observers.
 func (e *events) addRun(r *runs.Attempt, event Event) {
-	event.Attempt, event.Fence = r.Attempt, r.Lease.Fence()
+	event.Attempt, event.Fence = r.Attempt, r.Lease.Ref.Fence
 	e.addTick(r.Job, r.Tick, event)
 }
 

@@ -47,7 +47,7 @@ func (x *executions) work(a *runs.Attempt) runs.Work {
 	e := &execution{fn: x.registry.function(a.Job), outputs: x.outputs}
 	e.run = Run{
 		ID:  x.namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
-		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(a.Tick).UTC(), Fence: a.Lease.Fence(), Attempt: a.Attempt,
+		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(a.Tick).UTC(), Fence: a.Lease.Ref.Fence, Attempt: a.Attempt,
 		logger: x.logger, lease: a.Lease,
 	}
 	if x.outputs != nil {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series/claimer"
 )
 
 // A Job is a function with a spec. Every node registers the same jobs; for each
@@ -140,7 +140,7 @@ type Run struct {
 	Attempt int       // 1, or higher after a takeover or a drain
 	Last    time.Time // the latest tick of the job that ended ok; zero if there is none
 	logger  *slog.Logger
-	lease   *lock.Lease
+	lease   *claimer.Lease
 	output  *runOutput // nil: outputs are not kept
 }
 

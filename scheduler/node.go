@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cronce/cronce/internal/wait"
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/dispatch"
@@ -42,6 +42,7 @@ type Node struct {
 	monitor    *monitor
 	dispatcher *dispatch.Dispatcher  // claims ticks when they are due
 	runs       *runs.Runs            // executes granted ticks
+	unopened   *reconcile.Requests   // jobs that a part wants to be opened
 	reconciler *reconcile.Reconciler // opens jobs, and finds undecided ticks and abandoned runs
 	heart      *heartbeat.Heart      // reports that the node is alive, and reads the clock
 	requests   requests.Counts       // to the store
@@ -61,7 +62,7 @@ func New(cfg Config) (*Node, error) {
 	if sharded, is := cfg.Store.(series.Sharded); is {
 		shards = max(sharded.Shards(), 1)
 	}
-	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], registry: newRegistry(&cfg, shards), changed: signal.New()}
+	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], registry: newRegistry(&cfg, shards), changed: signal.New(), unopened: reconcile.NewRequests()}
 	if _, err := n.registry.add(cfg.Jobs); err != nil {
 		errs = append(errs, err)
 	}
@@ -82,7 +83,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// connect makes the parts of the node and connects them.
+// connect makes the parts of the node. Each gets the parts that it calls, which are made before it.
 func (n *Node) connect(shards int) {
 	cfg, revisions, early := &n.cfg, new(job.Revisions), signal.New()
 	n.events = newEvents(cfg.Logger, cfg.Observers, n.id, &n.clock)
@@ -97,28 +98,26 @@ func (n *Node) connect(shards int) {
 	}
 	n.outputs = newOutputs(cfg.Store, cfg.StoreTimeout)
 	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry, outputs: n.outputs}
+	n.runs = runs.New(runs.Config{
+		Store: store, Refuses: refuses(cfg.Store), EndAnswered: n.monitor.EndAnswered, EndTimeout: cfg.StoreTimeout,
+		Events: n.events, Work: work.work, Open: n.unopened.Add,
+		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
+	})
 	n.dispatcher = dispatch.New(dispatch.Config{
-		Runs: func(d *dispatch.Dispatcher) dispatch.Runs {
-			n.runs = runs.New(runs.Config{
-				Store: store, Refuses: refuses(cfg.Store), EndAnswered: n.monitor.EndAnswered, EndTimeout: cfg.StoreTimeout,
-				Dispatcher: d, Events: n.events, Work: work.work, Open: func(j *job.Job) { n.reconciler.Open(j) },
-				Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
-			})
-			return n.runs
-		},
+		Runs: n.runs,
 		Claims: claims.Config{
 			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Shards: shards, Peek: peeks,
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
-		Claimer: lock.New(store, n.id).Claimer(), Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
-		Open: func(j *job.Job) { n.reconciler.Open(j) }, ReadClock: early, Changed: n.changed, Local: n.local,
+		Claimer: claimer.New(store, n.id), Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
+		Open: n.unopened.Add, ReadClock: early, Changed: n.changed, Local: n.local,
 	})
 	controlled, _ := cfg.Store.(series.Controlled)
 	if n.local { // nodes of a local store need not open a job for as long as a removal may take
 		controlled = nil
 	}
 	n.reconciler = reconcile.New(reconcile.Config{
-		Store: store, Control: controlled, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Dispatcher: n.dispatcher,
+		Store: store, Control: controlled, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Requests: n.unopened, Dispatcher: n.dispatcher,
 		Health: n.monitor, Events: n.events, Opened: n.runs.Opened, Timeout: cfg.StoreTimeout,
 	})
 	n.heart = heartbeat.New(heartbeat.Config{

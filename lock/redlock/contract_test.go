@@ -15,6 +15,7 @@ import (
 	"github.com/cronce/cronce/lock/locktest"
 	"github.com/cronce/cronce/lock/redlock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -116,7 +117,7 @@ func (s *sim) wait(d time.Duration) {
 }
 
 // A Redlock has no numbers, so it cannot be used for a scheduler: the compiler refuses it. A claim
-// through a Locker is refused without a request.
+// through a Claimer is refused without a request.
 func TestNoStoreForSchedulers(t *testing.T) {
 	_, cs := simulated(t, 3, 0)
 	d := newDriver(t, cs, redlock.Options{})
@@ -126,7 +127,7 @@ func TestNoStoreForSchedulers(t *testing.T) {
 	if _, is := any(d).(scheduler.Store); is {
 		t.Error("it is a scheduler.Store")
 	}
-	got := lock.New(d, "").Claimer().Claim(t.Context(), []series.Claim{{Key: "job", Number: 1}})
+	got := claimer.New(d, "").Claim(t.Context(), []series.Claim{{Key: "job", Number: 1}})
 	if len(got) != 1 || !errors.Is(got[0].Err, lock.ErrUnsupported) || got[0].Lease != nil {
 		t.Errorf("the claim is answered with %+v, want lock.ErrUnsupported", got)
 	}

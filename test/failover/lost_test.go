@@ -11,6 +11,7 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 )
 
 // TestLostWrites shows the limit of Redis. The master grants a lease and a number that its replica has
@@ -31,7 +32,7 @@ func TestLostWrites(t *testing.T) {
 		must(t, err)
 		c := claim("a/1", mark)
 		c.From = undone.Fence
-		a := lock.New(before, "a").Claimer().Claim(t.Context(), []series.Claim{c})[0]
+		a := claimer.New(before, "a").Claim(t.Context(), []series.Claim{c})[0]
 		if a.Kind != series.KindGranted {
 			t.Fatalf("the claim is answered with %+v", a)
 		}
@@ -86,11 +87,11 @@ func refused(t *testing.T, resource *guard.Guard, first, second *lock.Lease) {
 }
 
 // claimedAgain claims the number of a once more.
-func claimedAgain(t *testing.T, d *redislock.Driver, a *lock.Claimed, mark int64) {
+func claimedAgain(t *testing.T, d *redislock.Driver, a *claimer.Claimed, mark int64) {
 	t.Helper()
-	var b lock.Claimed
+	var b claimer.Claimed
 	becomes(t, "an answer", func() bool {
-		b = lock.New(d, "b").Claimer().Claim(t.Context(), []series.Claim{claim("b/1", mark)})[0]
+		b = claimer.New(d, "b").Claim(t.Context(), []series.Claim{claim("b/1", mark)})[0]
 		return b.Err == nil
 	})
 	must(t, a.Lease.Check())

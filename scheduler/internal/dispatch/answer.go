@@ -3,8 +3,8 @@ package dispatch
 import (
 	"time"
 
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/health"
 	"github.com/cronce/cronce/scheduler/internal/job"
@@ -12,7 +12,7 @@ import (
 )
 
 // answered applies the answers to claims. Granted runs start first.
-func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Duration) {
+func (d *Dispatcher) answered(r *request, answers []claimer.Claimed, took time.Duration) {
 	all := r.claims
 	granted := make([]*runs.Attempt, 0, len(all))
 	reached, failed := verdict(answers)
@@ -31,7 +31,7 @@ func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Dura
 	fx := d.claims.Effects()
 	d.arm()
 	d.mu.Unlock()
-	d.runs.Start(d.life, granted, len(all))
+	d.cfg.Runs.Start(d.life, d, granted, len(all))
 	d.apply(fx)
 	if reached || d.life.Err() == nil { // a request that was cut short by the end of the node proves nothing
 		d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
@@ -44,7 +44,7 @@ func (d *Dispatcher) answered(r *request, answers []lock.Claimed, took time.Dura
 
 // verdict reports whether the store answered, and its failure if not. A store that answers some
 // claims is reachable; the failures then concern the jobs of the other claims.
-func verdict(answers []lock.Claimed) (reached bool, failed error) {
+func verdict(answers []claimer.Claimed) (reached bool, failed error) {
 	for i := range answers {
 		if err := answers[i].Err; health.Reached(err) {
 			reached = true
@@ -59,7 +59,7 @@ func verdict(answers []lock.Claimed) (reached bool, failed error) {
 }
 
 // attempt makes an attempt of a grant. The caller holds the mutex.
-func (d *Dispatcher) attempt(p *claims.Pending, a *lock.Claimed) *runs.Attempt {
+func (d *Dispatcher) attempt(p *claims.Pending, a *claimer.Claimed) *runs.Attempt {
 	return &runs.Attempt{Grant: runs.Grant{
 		Job: p.Job(), Lease: a.Lease, Ending: p.Ending(), Tick: p.Tick(), Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
 		TTL: p.Lease(), Backlog: p.Chained(), Void: d.claims.Void(p),
@@ -72,7 +72,7 @@ func (d *Dispatcher) apply(fx claims.Effects) {
 		d.cfg.Open(j)
 	}
 	for _, r := range fx.Replace {
-		d.runs.Replace(r.Job, r.Newer)
+		d.cfg.Runs.Replace(r.Job, r.Newer)
 	}
 	if fx.ReadClock {
 		d.cfg.ReadClock.Raise()
@@ -114,7 +114,7 @@ func (d *Dispatcher) Vacated() {
 func (d *Dispatcher) Ended(a *runs.Attempt, e series.EndAnswer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claims.Ended(a.Job, a.Tick, a.Lease.Fence(), a.Backlog, e, d.cfg.Clock.Ms())
+	d.claims.Ended(a.Job, a.Tick, a.Lease.Ref.Fence, a.Backlog, e, d.cfg.Clock.Ms())
 	d.arm()
 }
 
@@ -122,6 +122,6 @@ func (d *Dispatcher) Ended(a *runs.Attempt, e series.EndAnswer) {
 func (d *Dispatcher) EndRefused(a *runs.Attempt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claims.EndRefused(a.Job, a.Tick, a.Lease.Fence(), d.cfg.Clock.Ms())
+	d.claims.EndRefused(a.Job, a.Tick, a.Lease.Ref.Fence, d.cfg.Clock.Ms())
 	d.arm()
 }

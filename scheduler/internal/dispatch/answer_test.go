@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 )
 
 // A store that answers one claim of a request is reachable: the errors of the others concern their
@@ -28,7 +28,7 @@ func TestVerdictOnARequest(t *testing.T) {
 		{[]error{gone, refused}, false, refused},
 		{[]error{gone}, false, gone},
 	} {
-		answers := make([]lock.Claimed, len(c.errs))
+		answers := make([]claimer.Claimed, len(c.errs))
 		for i, err := range c.errs {
 			answers[i].Answer = &series.Answer{Err: err}
 		}

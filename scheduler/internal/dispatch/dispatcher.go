@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/clock"
 	"github.com/cronce/cronce/scheduler/internal/health"
@@ -21,9 +21,9 @@ import (
 type Runs interface {
 	// Expect announces that n claims are about to be sent.
 	Expect(n int)
-	// Start starts the attempts that were granted in answer to this number of claims. Requests that
-	// report their ends are repeated until life ends.
-	Start(life context.Context, granted []*runs.Attempt, claims int)
+	// Start starts the attempts that were granted in answer to this number of claims of d. Requests
+	// that report their ends are repeated until life ends.
+	Start(life context.Context, d runs.Dispatcher, granted []*runs.Attempt, claims int)
 	// Replace cancels the contexts of runs of a job with ticks before newer.
 	Replace(j *job.Job, newer int64)
 }
@@ -45,9 +45,9 @@ type Events interface {
 
 // Config has the dependencies and settings of a Dispatcher. All fields but Peeker are required.
 type Config struct {
-	Runs      func(*Dispatcher) Runs // makes the Runs, which call the dispatcher
+	Runs      Runs
 	Claims    claims.Config
-	Claimer   *lock.Claimer
+	Claimer   *claimer.Claimer
 	Peeker    series.Peeker // nil: the store does not support peeking
 	Clock     *clock.Clock
 	Health    Health
@@ -62,7 +62,6 @@ type Config struct {
 // A Dispatcher sends claims when they are due. It is safe for concurrent use.
 type Dispatcher struct {
 	cfg      Config
-	runs     Runs
 	life     context.Context // of requests
 	stopped  chan struct{}   // closed by Stop
 	draining atomic.Bool
@@ -79,9 +78,7 @@ type Dispatcher struct {
 
 // New returns a Dispatcher without jobs. It starts nothing.
 func New(cfg Config) *Dispatcher {
-	d := &Dispatcher{cfg: cfg, stopped: make(chan struct{}), claims: claims.New(cfg.Claims), sending: map[*request]struct{}{}}
-	d.runs = cfg.Runs(d)
-	return d
+	return &Dispatcher{cfg: cfg, stopped: make(chan struct{}), claims: claims.New(cfg.Claims), sending: map[*request]struct{}{}}
 }
 
 // Change adds jobs, whose numbers must be the next free ones, removes jobs, and replaces the jobs

@@ -105,7 +105,7 @@ func (d *Dispatcher) dispatch() {
 	d.arm()
 	d.mu.Unlock()
 	d.changed()
-	d.runs.Expect(len(batch.Claims))
+	d.cfg.Runs.Expect(len(batch.Claims))
 	if batch.More {
 		go func() {
 			runtime.Gosched() // granted runs begin first

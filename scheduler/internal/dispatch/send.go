@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/claims"
 	"github.com/cronce/cronce/scheduler/internal/health"
 )
@@ -32,7 +32,7 @@ func (r *request) send(d *Dispatcher) {
 	}
 	d.mu.Unlock()
 	sent := time.Now()
-	d.cfg.Claimer.ClaimThen(ctx, wire, func(answers []lock.Claimed) { d.answered(r, answers, time.Since(sent)) })
+	d.cfg.Claimer.ClaimThen(ctx, wire, func(answers []claimer.Claimed) { d.answered(r, answers, time.Since(sent)) })
 }
 
 // peek reads which ticks of a share are decided.

@@ -28,6 +28,7 @@ const unseen = 2 * time.Minute
 // does not answer delays no other. It reports whether all jobs are open.
 func (r *Reconciler) openDue(ctx context.Context) bool {
 	r.mu.Lock()
+	r.gather()
 	jobs := r.openings.take(time.Now())
 	r.mu.Unlock()
 	var wg sync.WaitGroup
@@ -154,6 +155,7 @@ func (r *Reconciler) note(jobs []*job.Job, opened []series.Series) {
 func (r *Reconciler) unopened() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.gather()
 	return r.openings.left()
 }
 
@@ -191,6 +193,7 @@ func (r *Reconciler) names() (names string, cause error) {
 // covered yet because the store is slow.
 func (r *Reconciler) Remarks() (remarks []string) {
 	r.mu.Lock()
+	r.gather()
 	count, fresh := len(r.openings.order), len(r.openings.fresh)+r.openings.trying
 	r.mu.Unlock()
 	if count > 0 {

@@ -74,6 +74,7 @@ type Config struct {
 	Shards     int
 	Clock      *clock.Clock
 	Revisions  *job.Revisions
+	Requests   *Requests
 	Dispatcher Dispatcher
 	Health     Health
 	Events     Events
@@ -84,7 +85,6 @@ type Config struct {
 // A Reconciler opens jobs and reads their state. It is safe for concurrent use.
 type Reconciler struct {
 	cfg    Config
-	open   signal.Signal // raised when there are jobs to open
 	joined signal.Signal // raised when a node joined
 
 	mu        sync.Mutex
@@ -97,17 +97,15 @@ type Reconciler struct {
 
 // New returns a Reconciler without jobs. It starts nothing.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, open: signal.New(), joined: signal.New(), nodes: rendezvous.Of(cfg.Node, nil), other: map[*job.Job]string{}}
+	return &Reconciler{cfg: cfg, joined: signal.New(), nodes: rendezvous.Of(cfg.Node, nil), other: map[*job.Job]string{}}
 }
 
-// Open requests that a job, or the one that has replaced it, be opened soon. A removed job is not
-// opened.
-func (r *Reconciler) Open(j *job.Job) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if j = r.cfg.Dispatcher.Job(int(j.No)).Job; j != nil {
-		r.openings.ask(j)
-		r.open.Raise()
+// gather adds the requested jobs to the openings. The caller holds the mutex.
+func (r *Reconciler) gather() {
+	for _, j := range r.cfg.Requests.take() {
+		if j = r.cfg.Dispatcher.Job(int(j.No)).Job; j != nil {
+			r.openings.ask(j)
+		}
 	}
 }
 
@@ -173,7 +171,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 			turn.Reset(max(turnEvery, r.cfg.Dispatcher.Idle()))
 		case <-r.joined:
 			turn.Reset(0)
-		case <-r.open:
+		case <-r.cfg.Requests.raised:
 			if !r.openDue(ctx) {
 				again.Reset(openPause)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
 )
@@ -36,7 +37,7 @@ func (timeoutError) Is(target error) bool { return target == context.DeadlineExc
 // known.
 type Grant struct {
 	Job     *job.Job
-	Lease   *lock.Lease
+	Lease   *claimer.Lease
 	Ending  *atomic.Int32
 	Tick    int64
 	Attempt int
@@ -50,8 +51,9 @@ type Grant struct {
 // An Attempt is one attempt of a tick on this node, from the grant to its end.
 type Attempt struct {
 	Grant
-	runs *Runs
-	life context.Context // its end is repeated until this context ends
+	runs       *Runs
+	dispatcher Dispatcher      // claimed it
+	life       context.Context // its end is repeated until this context ends
 
 	refusedSince time.Duration // when the store first refused its end, since the runs were made; 0: never. Only used when an end is answered
 

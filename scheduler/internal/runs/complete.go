@@ -19,12 +19,11 @@ func (a *Attempt) complete(e series.EndRequest) {
 	a.Ending.Add(1)
 	hold := r.starting.Load() > manyStarts && !r.drains() && a.Lease.Context().Err() == nil
 	r.vacate(a)
-	run, first := a.Lease.End()
-	if !first { // the store already has its end
+	if !a.Lease.End() { // the store already has its end
 		a.Ended(series.EndAnswer{Ended: true})
 		return
 	}
-	e.RunRef = run
+	e.RunRef = a.Lease.Ref
 	r.ends.add(a.endingLife(), int(a.Job.Shard), e, a, hold)
 }
 
@@ -52,7 +51,7 @@ func (a *Attempt) Ended(e series.EndAnswer) {
 // releases the claims that waited for this end, so that a drain cannot find both counts at zero in
 // between.
 func (r *Runs) answered(a *Attempt, e series.EndAnswer) {
-	r.cfg.Dispatcher.Ended(a, e)
+	a.dispatcher.Ended(a, e)
 	r.unanswered.Add(-1)
 	r.changed()
 }

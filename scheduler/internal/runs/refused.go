@@ -28,7 +28,7 @@ func (a *Attempt) Refused() {
 		r.cfg.Open(a.Job)
 	case lift:
 		a.Ending.Add(-1)
-		r.cfg.Dispatcher.EndRefused(a)
+		a.dispatcher.EndRefused(a)
 	}
 }
 

@@ -47,7 +47,6 @@ type Config struct {
 	Refuses     func(err error) bool       // reports whether an error is the store's refusal of an end
 	EndAnswered func(shard int, err error) // is called after each request with ends; nil error: the store answered
 	EndTimeout  time.Duration              // of one request with ends
-	Dispatcher  Dispatcher
 	Events      Events
 	Work        func(a *Attempt) Work // prepares the work of an attempt
 	Open        func(j *job.Job)      // requests that a job be opened soon
@@ -84,12 +83,12 @@ func New(cfg Config) *Runs {
 // answers.
 func (r *Runs) Expect(n int) { r.starting.Add(int64(n)) }
 
-// Start registers the attempts that were granted in answer to this number of claims, and starts
-// each at its tick. Their ends are repeated until life ends.
-func (r *Runs) Start(life context.Context, granted []*Attempt, claims int) {
+// Start registers the attempts that were granted in answer to this number of claims of the
+// dispatcher, and starts each at its tick. Their ends are repeated until life ends.
+func (r *Runs) Start(life context.Context, d Dispatcher, granted []*Attempt, claims int) {
 	r.mu.Lock()
 	for _, a := range granted {
-		a.runs, a.life = r, life
+		a.runs, a.dispatcher, a.life = r, d, life
 		a.Void = a.Void || r.over
 		a.place = len(r.alive)
 		r.alive = append(r.alive, a)
@@ -141,7 +140,7 @@ func (r *Runs) vacate(a *Attempt) {
 	r.alive[len(r.alive)-1] = nil
 	r.alive = r.alive[:len(r.alive)-1]
 	r.mu.Unlock()
-	r.cfg.Dispatcher.Vacated()
+	a.dispatcher.Vacated()
 	r.changed()
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -66,10 +67,9 @@ func tickAt(s *spec.Schedule, now int64) int64 {
 // tick, the answer has the lease of the run. Its Lease is nil if another call has the tick, or if
 // the tick must not run. The answer is nil if no tick is due. The error is doubt unless it is a
 // refusal of the store.
-func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
-	var locker *lock.Locker
-	err := c.ask(ctx, func(ctx context.Context) (err error) {
-		if locker, _, err = lock.Open(ctx, c.store, c.node); err != nil {
+func (c *tickCall) claim(ctx context.Context) (*claimer.Claimed, error) {
+	err := c.ask(ctx, func(ctx context.Context) error {
+		if _, _, err := lock.Open(ctx, c.store, c.node); err != nil {
 			return err
 		}
 		return c.readClock(ctx)
@@ -83,14 +83,14 @@ func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 	if err := c.ask(ctx, c.open); err != nil {
 		return nil, err
 	}
-	claimer := locker.Claimer()
-	q := series.Claim{Key: c.key, Owner: claimer.Owner(), Number: c.tick, After: max(0, c.schedule.PrevMilli(c.tick-1)), TTL: c.ttl,
+	claims := claimer.New(c.store, c.node)
+	q := series.Claim{Key: c.key, Owner: claims.Owner(), Number: c.tick, After: max(0, c.schedule.PrevMilli(c.tick-1)), TTL: c.ttl,
 		Deadline: noDeadline, Attempts: 1, Overlap: series.OverlapSkip, Revision: c.revision()}
 	if err := wait.Sleep(ctx, time.Duration(c.tick-c.clock())*time.Millisecond); err != nil {
 		return nil, err
 	}
 	for {
-		a, err := c.send(ctx, claimer, &q)
+		a, err := c.send(ctx, claims, &q)
 		if err != nil {
 			return nil, err
 		}
@@ -106,15 +106,15 @@ func (c *tickCall) claim(ctx context.Context) (*lock.Claimed, error) {
 			q.After, q.Between = a.Mark, c.schedule.Count(a.Mark, c.tick-1, mostMissed)
 		case series.KindOrphan: // granted earlier and never started: its deadline has passed
 			over := q
-			over.Owner, over.Number, over.After, over.Between, over.From, over.Deadline = claimer.Owner(), a.Number, a.Number-1, 0, a.Fence, 0
-			if _, err := c.send(ctx, claimer, &over); err != nil {
+			over.Owner, over.Number, over.After, over.Between, over.From, over.Deadline = claims.Owner(), a.Number, a.Number-1, 0, a.Fence, 0
+			if _, err := c.send(ctx, claims, &over); err != nil {
 				return nil, err
 			}
 		case series.KindPassed:
 			if a.State != series.RunUnstarted || a.Number != c.tick || q.From == a.Fence {
 				return a, nil
 			}
-			q.Owner, q.From = claimer.Owner(), a.Fence
+			q.Owner, q.From = claims.Owner(), a.Fence
 		case series.KindAhead:
 			return nil, fmt.Errorf("its ticks are decided until %s, in the future of the store's clock: see cronce doctor", stamp(a.Mark))
 		case series.KindOver:
@@ -134,11 +134,11 @@ var (
 )
 
 // send sends a claim until the store has answered it.
-func (c *tickCall) send(ctx context.Context, claimer *lock.Claimer, q *series.Claim) (*lock.Claimed, error) {
-	var a lock.Claimed
+func (c *tickCall) send(ctx context.Context, claims *claimer.Claimer, q *series.Claim) (*claimer.Claimed, error) {
+	var a claimer.Claimed
 	err := c.ask(ctx, func(ctx context.Context) error {
 		q.Latest = c.clock() + askTime.Milliseconds()
-		a = claimer.Claim(ctx, []series.Claim{*q})[0]
+		a = claims.Claim(ctx, []series.Claim{*q})[0]
 		switch {
 		case a.Err != nil:
 			return a.Err

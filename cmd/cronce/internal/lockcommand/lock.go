@@ -229,7 +229,7 @@ func runLocked(cmd *cobra.Command, key string, argv []string, f lockFlags) error
 		return err
 	}
 	until := time.Now().Add(f.hold)
-	err = execute(lease, argv, environ, f.grace, cmd)
+	err = execute(lease.Context(), lease.Fence(), argv, environ, f.grace, cmd)
 	early := f.hold > 0 && lease.Context().Err() == nil
 	hold(lease, until)
 	ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -314,12 +314,12 @@ func (s lockStore) check(ctx context.Context) error {
 	return err
 }
 
-// execute runs the command until it ends, or until it is stopped because the lease's context has
-// ended.
-func execute(lease *lock.Lease, argv, environ []string, grace time.Duration, s streams) error {
-	c := exec.CommandContext(lease.Context(), argv[0], argv[1:]...)
+// execute runs the command until it ends, or until it is stopped because ctx, the context of its
+// lease, has ended.
+func execute(ctx context.Context, fence int64, argv, environ []string, grace time.Duration, s streams) error {
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = s.InOrStdin(), s.OutOrStdout(), s.ErrOrStderr()
-	c.Env = append(environ, config.FenceEnv+"="+strconv.FormatInt(lease.Fence(), 10))
+	c.Env = append(environ, config.FenceEnv+"="+strconv.FormatInt(fence, 10))
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = grace
 	c.SysProcAttr = childprocess.InOurGroup()

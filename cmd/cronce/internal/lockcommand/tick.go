@@ -14,6 +14,7 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -82,7 +83,7 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 		_ = end(s.Front(), lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
 		return exit.Doubt(fmt.Errorf("lock %q: the tick of %s was granted, and the command was not started", key, stamp(c.tick)))
 	}
-	err = execute(lease, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
+	err = execute(lease.Context(), lease.Ref.Fence, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)
 	e := series.EndRequest{Outcome: series.OutcomeOK, OK: true}
 	lost := errors.Is(context.Cause(lease.Context()), lock.ErrLost)
 	switch {
@@ -106,14 +107,13 @@ func (s lockStore) refuses(err error) bool {
 }
 
 // end ends a run, and repeats the request until the store has answered.
-func end(front series.Front, lease *lock.Lease, e series.EndRequest) error {
-	run, first := lease.End()
-	if !first {
+func end(front series.Front, lease *claimer.Lease, e series.EndRequest) error {
+	if !lease.End() {
 		return lock.ErrLost
 	}
 	ctx, stop := context.WithTimeout(context.Background(), releaseTimeout)
 	defer stop()
-	e.RunRef, e.Error = run, series.ErrorText(e.Error)
+	e.RunRef, e.Error = lease.Ref, series.ErrorText(e.Error)
 	for again := false; ; again = true {
 		switch a := front.ReleaseRuns(ctx, []series.EndRequest{e})[0]; {
 		case a.Ended:

@@ -1,9 +1,10 @@
-package lock_test
+package claimer_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,10 +12,29 @@ import (
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 )
 
+// counted is a store that counts the requests that renew runs.
+type counted struct {
+	memlock.Store
+	renewals atomic.Int32
+}
+
+func (s *counted) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
+	s.renewals.Add(1)
+	return s.Store.RenewRuns(ctx, rs)
+}
+
+func wantErr(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
 // openSeries opens n series and returns claims for their next second.
-func openSeries(t *testing.T, l *lock.Claimer, store series.Numbered, n int) []series.Claim {
+func openSeries(t *testing.T, l *claimer.Claimer, store series.Numbered, n int) []series.Claim {
 	t.Helper()
 	number := time.Now().Add(time.Second).Truncate(time.Second).UnixMilli()
 	cs := make([]series.Claim, n)
@@ -33,9 +53,9 @@ func openSeries(t *testing.T, l *lock.Claimer, store series.Numbered, n int) []s
 // Fifty runs share a request that renews them. A lease ends once.
 func TestRunsShareRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty()
-		l := lock.New(store, "a").Claimer()
-		var leases []*lock.Lease
+		store := new(counted)
+		l := claimer.New(store, "a")
+		var leases []*claimer.Lease
 		for _, c := range l.Claim(t.Context(), openSeries(t, l, store, 50)) {
 			if c.Kind != series.KindGranted {
 				t.Fatalf("answer %v, want granted", c.Kind)
@@ -47,16 +67,15 @@ func TestRunsShareRequests(t *testing.T) {
 			t.Errorf("%d renewal requests, want 1", n)
 		}
 		for i, s := range leases {
-			run, first := s.End()
-			if !first || run.Key != fmt.Sprintf("job-%d", i) || run.Fence != s.Fence() || !errors.Is(context.Cause(s.Context()), lock.ErrReleased) {
-				t.Errorf("the first End: %+v, %v; the context ended with %v", run, first, context.Cause(s.Context()))
+			if first := s.End(); !first || s.Ref.Key != fmt.Sprintf("job-%d", i) || s.Ref.Fence == 0 || !errors.Is(context.Cause(s.Context()), lock.ErrReleased) {
+				t.Errorf("the first End of %+v: %v; the context ended with %v", s.Ref, first, context.Cause(s.Context()))
 			}
 		}
 		time.Sleep(10 * time.Second)
 		if n := store.renewals.Load(); n != 1 {
 			t.Errorf("%d renewal requests after the end, want 1", n)
 		}
-		if _, first := leases[0].End(); first {
+		if leases[0].End() {
 			t.Error("a lease ended twice")
 		}
 	})
@@ -67,7 +86,7 @@ func TestRunsShareRequests(t *testing.T) {
 func TestReplacedIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}
-		l := lock.New(store, "a").Claimer()
+		l := claimer.New(store, "a")
 		claims := openSeries(t, l, store, 1)
 		c := l.Claim(t.Context(), claims)[0]
 		newer := claims[0]
@@ -84,8 +103,8 @@ func TestReplacedIsTold(t *testing.T) {
 		if !c.Lease.Replaced() {
 			t.Error("the lease does not know that it was replaced")
 		}
-		run, _ := c.Lease.End()
-		if e := store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, Kind: series.EndDone, Outcome: series.OutcomeReplaced}})[0]; e.Waiting != newer.Number || e.Fence != waits.Fence {
+		c.Lease.End()
+		if e := store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: c.Lease.Ref, Kind: series.EndDone, Outcome: series.OutcomeReplaced}})[0]; e.Waiting != newer.Number || e.Fence != waits.Fence {
 			t.Errorf("the end names %d with fence %d, want %d and %d", e.Waiting, e.Fence, newer.Number, waits.Fence)
 		}
 	})
@@ -94,8 +113,8 @@ func TestReplacedIsTold(t *testing.T) {
 // An abandoned lease is not renewed: it ends at its deadline.
 func TestAbandonedLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFaulty()
-		l := lock.New(store, "a").Claimer()
+		store := new(counted)
+		l := claimer.New(store, "a")
 		claims := openSeries(t, l, store, 1)
 		c := l.Claim(t.Context(), claims)[0]
 		c.Lease.Abandon(series.ErrReplaced)
@@ -124,21 +143,21 @@ func (d deaf) Claim(_ context.Context, cs []series.Claim) []series.Answer {
 func TestClaimThenAnswersOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}
-		claims := openSeries(t, lock.New(store, "a").Claimer(), store, 1)
+		claims := openSeries(t, claimer.New(store, "a"), store, 1)
 		claims[0].TTL, claims[0].Deadline = 30*time.Second, time.Minute
-		l := lock.New(deaf{store, 3 * time.Second}, "a").Claimer()
+		l := claimer.New(deaf{store, 3 * time.Second}, "a")
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		answers := make(chan lock.Claimed, 2)
+		answers := make(chan claimer.Claimed, 2)
 		began := time.Now()
-		l.ClaimThen(ctx, claims, func(as []lock.Claimed) { answers <- as[0] })
+		l.ClaimThen(ctx, claims, func(as []claimer.Claimed) { answers <- as[0] })
 		if len(answers) != 1 || time.Since(began) != 3*time.Second {
 			t.Fatalf("%d answers after %v", len(answers), time.Since(began))
 		}
 		if a := <-answers; !errors.Is(a.Err, context.DeadlineExceeded) || a.Lease != nil {
 			t.Errorf("answered %+v, want doubt", a)
 		}
-		l.ClaimThen(t.Context(), claims, func(as []lock.Claimed) { answers <- as[0] })
+		l.ClaimThen(t.Context(), claims, func(as []claimer.Claimed) { answers <- as[0] })
 		if a := <-answers; a.Kind != series.KindGranted || a.Lease.Check() != nil || len(answers) != 0 {
 			t.Errorf("asked again: %+v, want the grant", a)
 		}

@@ -1,16 +1,14 @@
-package lock
+package keep
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/series"
 )
 
-// A lossError is the cause of the end of a lease whose trust has ended. It is an ErrLost, and says
+// A lossError is the cause of the end of a lease whose trust has ended. It is a driver.ErrLost, and says
 // why no renewal has moved the end of trust.
 type lossError struct {
 	fixed    bool
@@ -24,7 +22,7 @@ type lossError struct {
 const noticed = time.Second
 
 func (e *lossError) Error() string {
-	text := ErrLost.Error()
+	text := driver.ErrLost.Error()
 	switch {
 	case e.fixed:
 		text += ": its time is over, and it is not renewed"
@@ -44,54 +42,28 @@ func (e *lossError) Error() string {
 	return text
 }
 
-func (e *lossError) Unwrap() error { return ErrLost }
+func (e *lossError) Unwrap() error { return driver.ErrLost }
 
 // maxCause bounds, in bytes, the text of a driver's error.
 const maxCause = 512
 
 // loss returns why the lease, whose trust has ended, is lost.
-func (s *Lease) loss() error {
-	k := &s.locker.renewer
+func (s *Lease[R]) loss() error {
+	k := s.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return s.lossAt(k.now(), false)
+	return s.lossAt(k.Now(), false)
 }
 
-// lossAt is loss at a time on the renewer's clock. Answered reports that a renewal was answered at
-// that time. The renewer's mutex is held.
-func (s *Lease) lossAt(now int64, answered bool) error {
+// lossAt is loss at a time on the keeper's clock. Answered reports that a renewal was answered at
+// that time. The keeper's mutex is held.
+func (s *Lease[R]) lossAt(now int64, answered bool) error {
 	return &lossError{
 		fixed: s.fixed, answered: answered, doubt: s.doubt,
-		since: s.span - margin(s.span), // the trust was counted from there
+		since: trust(s.span), // the trust was counted from there
 		late:  time.Duration(now - s.trust.Load()),
 	}
 }
-
-// A renewal is the answer to the renewal of a lease.
-type renewal struct {
-	series.RenewAnswer
-	lost error // the driver's error about a plain lease that is not alive
-}
-
-// newRenewal returns the renewal for a driver's answer about a plain lease.
-func newRenewal(g driver.Grant, err error) renewal {
-	if doubtful(err) {
-		return renewal{RenewAnswer: series.RenewAnswer{Err: err}}
-	}
-	return renewal{RenewAnswer: series.RenewAnswer{Alive: err == nil, Left: g.Left}, lost: err}
-}
-
-// taken returns why a lease is not alive though its time is not over: the store's reason, or else
-// ErrForgotten.
-func (r *renewal) taken() error {
-	if wasTaken(r.lost) {
-		return r.lost
-	}
-	return ErrForgotten
-}
-
-// wasTaken reports whether err is the answer that a lease was taken from its owner.
-func wasTaken(err error) bool { return errors.Is(err, ErrForced) }
 
 // cut returns at most the first n bytes of s, without a partial character.
 func cut(s string, n int) string {

@@ -1,4 +1,4 @@
-package lock_test
+package claimer_test
 
 import (
 	"context"
@@ -8,15 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/lock/series/claimer"
 )
 
 // A counting store notes the floors that claims come with, and may answer with a
 // fence of its own.
 type counting struct {
-	*faulty
+	*counted
 	floors map[string]int64
 	fence  int64 // 0: the store's
 }
@@ -39,8 +39,8 @@ func (s *counting) Claim(ctx context.Context, cs []series.Claim) []series.Answer
 // of its business.
 func TestClaimsComeWithTheirFloor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &counting{faulty: newFaulty(), floors: map[string]int64{}}
-		l := lock.New(store, "a").Claimer()
+		store := &counting{counted: new(counted), floors: map[string]int64{}}
+		l := claimer.New(store, "a")
 		cs := openSeries(t, l, store, 2)
 		first := l.Claim(t.Context(), cs)
 		if store.floors["job-0"] != 0 || first[0].Kind != series.KindGranted || first[1].Kind != series.KindGranted {
@@ -48,8 +48,8 @@ func TestClaimsComeWithTheirFloor(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for i := range cs {
-			run, _ := first[i].Lease.End()
-			store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}})
+			first[i].Lease.End()
+			store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: first[i].Lease.Ref, Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}})
 			cs[i].Owner, cs[i].After, cs[i].Number, cs[i].Fence = l.Owner(), cs[i].Number, cs[i].Number+1000, 0
 		}
 		cs[1].Fence = first[1].Fence + 5000
@@ -73,8 +73,8 @@ func TestAbsurdFenceIsNotLearned(t *testing.T) {
 	}{{day, series.KindGranted}, {day + 1000, series.KindUnknown}, {driver.MaxNumber, series.KindUnknown}} {
 		t.Run(fmt.Sprint(c.ahead), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &counting{faulty: newFaulty(), floors: map[string]int64{}}
-				l := lock.New(store, "a").Claimer()
+				store := &counting{counted: new(counted), floors: map[string]int64{}}
+				l := claimer.New(store, "a")
 				cs := openSeries(t, l, store, 1)
 				store.fence = min(time.Now().UnixMicro()+c.ahead, driver.MaxNumber)
 				a := l.Claim(t.Context(), cs)[0]
@@ -87,27 +87,5 @@ func TestAbsurdFenceIsNotLearned(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A process remembers a bounded number of keys, and always the latest ones.
-func TestFloorsAreBounded(t *testing.T) {
-	var f lock.Floors
-	for i := range int64(5 * lock.FloorsKept) {
-		f.Saw(fmt.Sprint("key ", i), i+1)
-		f.Saw("used", f.Of("used")+1)
-		if last := i - lock.FloorsKept/2; last >= 0 && f.Of(fmt.Sprint("key ", last)) != last+1 {
-			t.Fatalf("key %d is forgotten after %d more", last, lock.FloorsKept/2)
-		}
-	}
-	if got := f.Of("used"); got != 5*lock.FloorsKept {
-		t.Errorf("the floor of a key that is used all the time is %d", got)
-	}
-	f.Saw("used", 1)
-	if got := f.Of("used"); got != 5*lock.FloorsKept {
-		t.Errorf("a lower fence made the floor %d", got)
-	}
-	if n := f.Len(); n > 2*lock.FloorsKept {
-		t.Errorf("%d keys are remembered", n)
 	}
 }

@@ -1,0 +1,142 @@
+package keep_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/internal/keep"
+)
+
+// newKeeper returns a keeper of leases that a store renews for 30 seconds.
+func newKeeper() *keep.Keeper[string] {
+	return keep.New(keep.Config[string]{
+		Share: func(string) keep.Sharing { return keep.Sharing{} },
+		Renew: func(_ context.Context, refs []string) []keep.Renewal {
+			answers := make([]keep.Renewal, len(refs))
+			for i := range answers {
+				answers[i] = keep.Renewal{Alive: true, Left: 30 * time.Second}
+			}
+			return answers
+		},
+	})
+}
+
+// granted returns a lease that was granted now, for as long as was requested.
+func granted(k *keep.Keeper[string], ttl time.Duration) *keep.Lease[string] {
+	s := new(keep.Lease[string])
+	k.Begin(s, context.Background(), "k", keep.Grant{TTL: ttl, Left: ttl, Sent: time.Now()})
+	k.Add(k.Now(), s)
+	return s
+}
+
+func wantErr(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// A process that could not run for a while finds its lease lost by the first look,
+// which says by how much it came late; a renewal that came first says that.
+func TestWhyLostLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		late := granted(k, 30*time.Second)
+		late.TrustEnded(5 * time.Second)
+		wantErr(t, "check", late.Check(), driver.ErrLost)
+		if cause := context.Cause(late.Context()); !strings.HasSuffix(cause.Error(), "; this process noticed it 5s late") {
+			t.Errorf("the cause is %q", cause)
+		}
+		renewed := granted(k, 30*time.Second)
+		renewed.TrustEnded(1200 * time.Millisecond)
+		renewed.RenewedLate()
+		if cause := context.Cause(renewed.Context()); !errors.Is(cause, driver.ErrLost) || !strings.HasSuffix(cause.Error(), ": a renewal was answered 1.2s too late") {
+			t.Errorf("the cause is %q", cause)
+		}
+		slept := k.Suspended()
+		suspended := granted(k, 30*time.Second)
+		slept.Store(int64(time.Minute))
+		wantErr(t, "check", suspended.Check(), driver.ErrLost)
+		if cause := context.Cause(suspended.Context()); !strings.HasSuffix(cause.Error(), ": this machine was suspended, or its clock was put forward") {
+			t.Errorf("the cause is %q", cause)
+		}
+	})
+}
+
+// A renewal that is answered when the trust has ended changes nothing any more,
+// though the timer has not fired yet: a Check that has returned ErrLost returns it for good.
+func TestLateRenewalRevivesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease := granted(newKeeper(), 30*time.Second)
+		lease.RenewedLate()
+		if err := lease.Check(); !errors.Is(err, driver.ErrLost) {
+			t.Errorf("check: %v, want driver.ErrLost", err)
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, driver.ErrLost) {
+			t.Errorf("the context ended with %v, want driver.ErrLost", cause)
+		}
+	})
+}
+
+// A wall clock that was put back by an hour shows a suspension of ten minutes from the
+// next renewal on.
+func TestCheckNoticesASuspensionAfterTheClockWasPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		slept := k.Suspended()
+		lease := granted(k, 30*time.Second)
+		lease.GrantedAhead(time.Hour)
+		time.Sleep(11 * time.Second)
+		synctest.Wait() // it was renewed
+		wantErr(t, "check", lease.Check(), nil)
+		slept.Store(int64(10 * time.Minute))
+		wantErr(t, "check", lease.Check(), driver.ErrLost)
+	})
+}
+
+// A renewal is answered after the one that was sent after it: the trust that the later one gave
+// stays.
+func TestLateAnswerTakesNoTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease := granted(newKeeper(), 30*time.Second)
+		sent := time.Now()
+		time.Sleep(time.Second)
+		answer := keep.Renewal{Alive: true, Left: 30 * time.Second}
+		lease.Renewed(answer, time.Now())
+		trusted := lease.Deadline()
+		lease.Renewed(answer, sent)
+		if got := lease.Deadline(); !got.Equal(trusted) {
+			t.Errorf("the deadline moved by %v", got.Sub(trusted))
+		}
+	})
+}
+
+// A store that renews one lease at a time and is silent gets six renewals of a lease, however short
+// its trust has become.
+func TestSilentStoreHasFewRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int32
+		k := keep.New(keep.Config[string]{
+			Share:  func(string) keep.Sharing { return keep.Sharing{} },
+			Singly: true,
+			Renew: func(ctx context.Context, _ []string) []keep.Renewal {
+				sent.Add(1)
+				<-ctx.Done()
+				return []keep.Renewal{{Err: ctx.Err()}}
+			},
+		})
+		lease := granted(k, 30*time.Second)
+		<-lease.Context().Done()
+		wantErr(t, "cause", context.Cause(lease.Context()), driver.ErrLost)
+		if n := sent.Load(); n != 6 {
+			t.Errorf("%d renewals, want 6", n)
+		}
+		time.Sleep(time.Minute) // requests end
+	})
+}

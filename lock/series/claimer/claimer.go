@@ -1,0 +1,131 @@
+// Package claimer claims numbers of series, and keeps the leases of granted runs. A scheduler runs
+// its ticks with it.
+package claimer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A Claimer claims numbers of series, and keeps the leases of granted runs: they are renewed together
+// until they end. New starts no goroutine; a timer runs while leases are held, and for up to a minute
+// after. A Claimer is safe for concurrent use. Make one per process and store.
+type Claimer struct {
+	store   series.Front
+	sharded series.Sharded // the store, if it is one
+	owners  *keep.Owners
+	floors  keep.Floors
+	keeper  *keep.Keeper[series.RunRef]
+}
+
+// A Lease is the lease of a granted run, whose Ref names the run in the store. Its context ends, with
+// a cause, before another node can be granted the run: an error that wraps driver.ErrLost and says
+// how the lease was lost, or series.ErrReplaced if a newer number waits for the end of the run, in
+// which case the lease is still held. Replaced reports the latter however the context ended. Check
+// reads the clocks and returns nil while the lease can be trusted. Cancel ends the context only;
+// Abandon also leaves the run to its deadline. End ends the lease in this process, where it is
+// renewed no more, and reports whether it was the first End: the caller then sends the end of the
+// run to the store. A Lease is safe for concurrent use.
+type Lease struct{ keep.Lease[series.RunRef] }
+
+// A Claimed is the answer to a claim. Lease is the lease of a granted run, and nil otherwise.
+type Claimed struct {
+	*series.Answer // never nil
+	Lease          *Lease
+}
+
+// New returns a Claimer on a store, which should be [series.Numbered], without a request. Node names
+// this process in the store; empty means a random name.
+func New(d driver.Driver, node string) *Claimer {
+	c := &Claimer{store: series.FrontOf(d), owners: keep.OwnersOf(node)}
+	c.sharded, _ = d.(series.Sharded)
+	c.keeper = keep.New(keep.Config[series.RunRef]{Share: c.share, Renew: c.renew})
+	return c
+}
+
+// Owner returns a new owner: node/random.number. Each claim needs its own owner, and keeps it when it
+// is repeated after doubt.
+func (c *Claimer) Owner() string { return c.owners.Next() }
+
+// Claim sends all claims in one batch, once, and returns the answers in the same order. The leases'
+// contexts carry ctx's values and do not end with ctx. A lease whose answer took too long has ended
+// already: its end is a series.EndUnstarted. A store without series answers every claim with
+// driver.ErrUnsupported.
+func (c *Claimer) Claim(ctx context.Context, cs []series.Claim) []Claimed {
+	answered := make(chan []Claimed, 1)
+	go c.ClaimThen(ctx, cs, func(all []Claimed) { answered <- all })
+	return <-answered
+}
+
+// ClaimThen is Claim on the caller's goroutine, for a caller that need not wait for the answers.
+// Then is called once: on this goroutine after the driver has answered, or on another goroutine
+// with doubt if ctx ends first. ClaimThen returns when the driver does, which after doubt may be
+// never.
+func (c *Claimer) ClaimThen(ctx context.Context, cs []series.Claim, then func([]Claimed)) {
+	for i := range cs {
+		cs[i].Fence = max(cs[i].Fence, c.floors.Of(cs[i].Key))
+	}
+	sent := time.Now()
+	first := context.AfterFunc(ctx, func() {
+		doubt := make([]Claimed, len(cs))
+		for i := range doubt {
+			doubt[i].Answer = &series.Answer{Err: ctx.Err()}
+		}
+		then(doubt)
+	})
+	answers := c.store.Claim(ctx, cs)
+	if first() {
+		then(c.keep(context.WithoutCancel(ctx), cs, answers, sent))
+	}
+}
+
+// keep makes and keeps the leases of granted claims.
+func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series.Answer, sent time.Time) []Claimed {
+	all := make([]Claimed, len(answers))
+	leases := make([]*keep.Lease[series.RunRef], 0, len(answers))
+	for i := range answers {
+		q, a := &cs[i], &answers[i]
+		all[i].Answer = a
+		if a.Kind != series.KindGranted {
+			continue
+		}
+		if err := driver.CheckFence(a.Fence, a.Now*1000+999); err != nil {
+			*a = series.Answer{Err: fmt.Errorf("lock: claim %q: %w", q.Key, err)}
+			continue
+		}
+		c.floors.Saw(q.Key, a.Fence)
+		s := new(Lease)
+		c.keeper.Begin(&s.Lease, base,
+			series.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas},
+			keep.Grant{TTL: q.TTL, Left: a.Left, Sent: sent})
+		all[i].Lease, leases = s, append(leases, &s.Lease)
+	}
+	c.keeper.Add(c.keeper.Now(), leases...)
+	return all
+}
+
+// share returns the properties of leases that are renewed together.
+func (c *Claimer) share(r series.RunRef) keep.Sharing {
+	with := keep.Sharing{Replicas: r.Replicas}
+	if c.sharded != nil {
+		with.Shard = c.sharded.Shard(r.Key)
+	}
+	return with
+}
+
+// renew sends one request that renews leases.
+func (c *Claimer) renew(ctx context.Context, runs []series.RunRef) []keep.Renewal {
+	answers := make([]keep.Renewal, len(runs))
+	for i, a := range c.store.RenewRuns(ctx, runs) {
+		answers[i] = keep.Renewal{Alive: a.Alive, Left: a.Left, Err: a.Err}
+		if a.Replaced {
+			answers[i].Replaced = series.ErrReplaced
+		}
+	}
+	return answers
+}
