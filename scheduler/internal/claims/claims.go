@@ -48,7 +48,7 @@ type entry struct {
 	open       bool         // the job is open in the store
 	removed    bool         // the job was removed from the node
 	unanswered uint8        // number of claims whose requests were not answered
-	ending     atomic.Int32 // see runs.Grant
+	ending     atomic.Int32 // see job.Run
 	mark       int64        // the highest mark seen
 	since      int64        // when the spec came into force, as returned when this node first opened the job
 	latest     *Pending     // claim of the tick handed out last, while it has no verdict

@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -9,18 +8,15 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/job"
 )
 
-// Ending returns the number of runs of a job whose ends have no answer yet. Package runs counts it.
-func (p *Pending) Ending() *atomic.Int32 { return &p.e.ending }
-
-// Tick returns the claimed tick.
-func (p *Pending) Tick() int64 { return p.tick }
-
-// Chained reports whether the next missed tick is claimed when a run of this one has ended.
-func (p *Pending) Chained() bool { return p.backlog && p.job.Rules.Overlap != series.OverlapAllow }
-
-// Void reports whether the node must give back a grant to the claim: in a drain, the claim was sent
-// only to find out whether an earlier request was granted, or the job was removed.
-func (c *Claims) Void(p *Pending) bool { return c.draining && p.latest == past || p.e.removed }
+// Run returns the run of a claim that was granted. The node must give back the grant if the job was
+// removed, or if the claim was sent in a drain, to find out whether an earlier request was granted.
+func (c *Claims) Run(p *Pending) job.Run {
+	return job.Run{
+		Job: p.job, Ending: &p.e.ending, Tick: p.tick, TTL: p.lease(),
+		Backlog: p.backlog && p.job.Rules.Overlap != series.OverlapAllow,
+		Void:    c.draining && p.latest == past || p.e.removed,
+	}
+}
 
 // Ended starts the claims that waited for the end of a run of this node, and the next missed tick
 // if chained. If another node has taken the run over, Ended schedules a probe of its run, because

@@ -38,9 +38,6 @@ type Pending struct {
 	settle  bool // its deadline has passed: it needs no slot to be recorded as missed
 }
 
-// Job returns the job of the claim.
-func (p *Pending) Job() *job.Job { return p.job }
-
 // String returns the claim as job@tick.
 func (p *Pending) String() string { return p.job.Name + "@" + text.Tick(p.tick) }
 
@@ -55,8 +52,8 @@ func (p *Pending) spec() *spec.Schedule {
 // Shard returns the shard of the store that the claim goes to.
 func (p *Pending) Shard() int { return int(p.job.Shard) }
 
-// Lease returns the length of the lease that a grant of the tick gets.
-func (p *Pending) Lease() time.Duration {
+// lease returns the length of the lease that a grant of the tick gets.
+func (p *Pending) lease() time.Duration {
 	if l := p.job.Rules.Lease; l != 0 {
 		return l
 	}
@@ -77,7 +74,7 @@ func (p *Pending) mayHoldLease() bool { return p.doubt || p.until != 0 }
 // leaseOver reports whether any lease that the claim may hold has expired by now. The node that
 // finds such a run settles it.
 func (p *Pending) leaseOver(now int64) bool {
-	return p.until != 0 && now > p.until+p.Lease().Milliseconds()
+	return p.until != 0 && now > p.until+p.lease().Milliseconds()
 }
 
 // pause returns the wait before the claim is sent again. It doubles with each request.

@@ -61,8 +61,7 @@ func verdict(answers []claimer.Claimed) (reached bool, failed error) {
 // attempt makes an attempt of a grant. The caller holds the mutex.
 func (d *Dispatcher) attempt(p *claims.Pending, a *claimer.Claimed) *runs.Attempt {
 	return &runs.Attempt{Grant: runs.Grant{
-		Job: p.Job(), Lease: a.Lease, Ending: p.Ending(), Tick: p.Tick(), Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
-		TTL: p.Lease(), Backlog: p.Chained(), Void: d.claims.Void(p),
+		Run: d.claims.Run(p), Lease: a.Lease, Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
 	}}
 }
 

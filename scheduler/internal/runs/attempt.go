@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/internal/wait"
@@ -28,24 +27,13 @@ func (timeoutError) Error() string        { return "scheduler: the job's timeout
 func (timeoutError) Timeout() bool        { return true }
 func (timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// A Grant is a granted claim.
-//
-// Ending counts the runs of the job whose functions have returned and whose ends the store has not
-// answered. It belongs to the dispatcher; this package changes the count, and claims of the job
-// wait while it is not 0. Otherwise a claim could reach the store before the end. Its tick would
-// then be skipped for a run that is over, or that run would be taken over although its outcome is
-// known.
+// A Grant is a run with the store's answer to its claim.
 type Grant struct {
-	Job     *job.Job
+	job.Run
 	Lease   *claimer.Lease
-	Ending  *atomic.Int32
-	Tick    int64
 	Attempt int
 	Wait    time.Duration // time until the tick
-	TTL     time.Duration // length of the lease
 	LastOK  int64         // the latest tick that ended ok; 0: none
-	Backlog bool          // the next missed tick is claimed when this run has ended
-	Void    bool          // the node has no use for the grant
 }
 
 // An Attempt is one attempt of a tick on this node, from the grant to its end.
