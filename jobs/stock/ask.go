@@ -32,7 +32,7 @@ func (s *Sale) ask(ctx context.Context, script *redis.Script, keys []string, arg
 // script that needs any, before which the scripts write nothing that counts.
 func full(err error) error {
 	if redis.HasErrorPrefix(err, "OOM") {
-		return fmt.Errorf("%w: %w", ErrStoreFull, err)
+		return fmt.Errorf("%w: %w", errStoreFull, err)
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A batch is the set of orders and totals that a run of settleOrders reads, writes and marks
@@ -48,14 +50,14 @@ func parseTotal(sku, text string) (t total, err error) {
 	if t.put, err = strconv.ParseInt(digits, 10, 64); err == nil {
 		t.offer, err = parseOffer(offer)
 	}
-	if err == nil && (t.put < 0 || t.put > MaxTotal) { // the database would refuse the whole batch
-		err = &FieldError{"total", digits, fmt.Sprintf("0 to %d", int64(MaxTotal))}
+	if err == nil && (t.put < 0 || t.put > maxTotal) { // the database would refuse the whole batch
+		err = &FieldError{"total", digits, fmt.Sprintf("0 to %d", int64(maxTotal))}
 	}
 	if err == nil {
 		err = checkSKU("sku", sku)
 	}
 	if err != nil {
-		return total{}, fmt.Errorf("total of %s: %w", quote(sku), err)
+		return total{}, fmt.Errorf("total of %s: %w", format.Quote(sku), err)
 	}
 	return t, nil
 }

@@ -83,7 +83,7 @@ func (s *Sale) await(ctx context.Context, c *bookWriter, e entry, writeEntries f
 		try := e
 		try.done = make(chan struct{})
 		err := c.write(ctx, &try, writeEntries)
-		if err == nil || errors.Is(err, ErrConflict) {
+		if err == nil || errors.Is(err, errConflict) {
 			return err
 		}
 		if _, is := unbalanced(err); !is {
@@ -206,7 +206,7 @@ func (s *Sale) writeRecordsOnce(ctx context.Context, entries []*entry, bring boo
 	}
 	for _, e := range entries {
 		if e.err = err; err == nil && instead[e.record.ID] {
-			e.err = fmt.Errorf("the book has it otherwise: %w", ErrConflict)
+			e.err = fmt.Errorf("the book has it otherwise: %w", errConflict)
 		}
 	}
 	return err

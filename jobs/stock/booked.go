@@ -24,7 +24,7 @@ func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error
 	return r, nil
 }
 
-// booked returns the book's records of up to MaxPage orders that the store of an epoch does not
+// booked returns the book's records of up to 500 orders that the store of an epoch does not
 // have; unknown orders are left out.
 //
 // The store forgets a closed order after Options.Retention, or has lost it; the book's record is
@@ -143,7 +143,7 @@ func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([
 // these returns a condition for the orders of a page: a list of ids or, for a large page, the range
 // between the first and the last id. A large page has all orders of its range.
 func these(orders []booked) (condition string, args []any) {
-	if len(orders) > MaxPage {
+	if len(orders) > maxPage {
 		return "order_id >= ? AND order_id <= ?", []any{orders[0].ID, orders[len(orders)-1].ID}
 	}
 	for i := range orders {

@@ -89,8 +89,8 @@ func (b *Database) products(ctx context.Context, sale string) (map[string]Produc
 	return products, nil
 }
 
-// MaxFigures bounds the products in Figures.Stock.
-const MaxFigures = 200
+// maxFigures bounds the products in Figures.Stock.
+const maxFigures = 200
 
 // Figures are the metrics of a sale.
 type Figures struct {
@@ -103,14 +103,14 @@ type Figures struct {
 }
 
 // Figures reads the metrics of a sale in one step, whose cost does not grow with the sale. It does
-// not query the book. Stock has the named products, at most MaxFigures. Without names it has all
-// products, or none if there are more than MaxFigures. A scrape may call it: it returns when ctx
+// not query the book. Stock has the named products, at most 200. Without names it has all
+// products, or none if there are more than 200. A scrape may call it: it returns when ctx
 // ends.
 func (s *Sale) Figures(ctx context.Context, skus ...string) (Figures, error) {
-	if len(skus) > MaxFigures {
-		return Figures{}, fmt.Errorf("stock: figures: %w", &FieldError{"skus", fmt.Sprintf("%d of them", len(skus)), fmt.Sprintf("up to %d", MaxFigures)})
+	if len(skus) > maxFigures {
+		return Figures{}, fmt.Errorf("stock: figures: %w", &FieldError{"skus", fmt.Sprintf("%d of them", len(skus)), fmt.Sprintf("up to %d", maxFigures)})
 	}
-	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer, keyHalted), argsOf(skus, MaxFigures)...)
+	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer, keyHalted), argsOf(skus, maxFigures)...)
 	var f Figures
 	if err == nil {
 		f, err = s.parseFigures(ctx, answer)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A Difference is an order or a product on which store and book disagree, although no change of it
@@ -24,9 +26,9 @@ type Difference struct {
 
 // String is for people and logs.
 func (d Difference) String() string {
-	what := "order " + quote(d.Order)
+	what := "order " + format.Quote(d.Order)
 	if d.Order == "" {
-		what = "product " + quote(d.SKU)
+		what = "product " + format.Quote(d.SKU)
 	}
 	return fmt.Sprintf("%s: the store has %s, the book %s", what, d.Store, d.Book)
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // eventVersion is the version of the event format. Fields may be added within a version; existing
@@ -70,12 +72,12 @@ func (r Record) path() []step {
 	paid := ""
 	for _, p := range r.Payments {
 		switch {
-		case p.Kind == KindPaid:
+		case p.Kind == kindPaid:
 			paid = p.Reference
 			way = append(way, step{Paid, p.At, p.Reference})
-		case p.Kind == KindReturn:
+		case p.Kind == kindReturn:
 			way = append(way, step{Returned, p.At, p.Reference})
-		case p.Kind == KindRefund && p.Refunds == paid && paid != "":
+		case p.Kind == kindRefund && p.Refunds == paid && paid != "":
 			way = append(way, step{Refunded, p.At, p.Reference})
 		}
 	}
@@ -137,8 +139,8 @@ func (e *Event) read(line string) {
 	if len(part) != 6 || part[0] != lineVersion {
 		return
 	}
-	v := eventView{Version: eventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: showTime(e.Placed),
-		At: showTime(e.At), State: State(part[1]), Reference: part[2], Currency: part[4]}
+	v := eventView{Version: eventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: format.Time(e.Placed),
+		At: format.Time(e.At), State: State(part[1]), Reference: part[2], Currency: part[4]}
 	var r Record
 	var err error
 	if v.Amount, err = strconv.ParseInt(part[3], 10, 64); err != nil {

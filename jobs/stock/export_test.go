@@ -113,3 +113,35 @@ func MigrateTo(ctx context.Context, db *sql.DB, d Dialect, last int) error {
 func Sweep(ctx context.Context, s *Sale, retention time.Duration) error {
 	return s.options.Book.sweepEvents(ctx, s.ID(), retention)
 }
+
+// Refusals by their codes, and bounds.
+var (
+	ErrBuyerLimit = errBuyerLimit
+	ErrNotBegun   = errNotBegun
+	ErrEnded      = errEnded
+	ErrUnpriced   = errUnpriced
+	ErrConflict   = errConflict
+	ErrPaying     = errPaying
+	ErrUnpaid     = errUnpaid
+	ErrRefunded   = errRefunded
+	ErrReference  = errReference
+	ErrPayments   = errPayments
+	ErrTooLow     = errTooLow
+	ErrReserved   = errReserved
+	ErrVersion    = errVersion
+	ErrFull       = errFull
+)
+
+const (
+	MaxAmount        = maxAmount
+	MaxItems         = maxItems
+	MaxPage          = maxPage
+	MaxPayments      = maxPayments
+	MaxProducts      = maxProducts
+	MaxQuantity      = maxQuantity
+	MaxRead          = maxRead
+	MaxReceiver      = maxReceiver
+	MaxTotal         = maxTotal
+	MaxBuyer         = maxBuyer
+	DefaultRetention = defaultRetention
+)

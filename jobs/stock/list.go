@@ -19,7 +19,7 @@ type ProductPage struct {
 	Next     string // the cursor of the next page; empty: there is none
 }
 
-// Products returns up to limit products (1 to MaxPage) with their current counts, in the order of
+// Products returns up to limit products (1 to 500) with their current counts, in the order of
 // their SKUs. Cursor is the Next of the previous page; empty for the first page. A product that is
 // added or deleted meanwhile may be missing; every other product is on exactly one page. It refuses
 // with a *FieldError.
@@ -53,15 +53,15 @@ func (s *Sale) products(ctx context.Context, cursor string, limit int) (page Pro
 	for one := range slices.Chunk(answer[1:], each) {
 		p, err := parseProduct(one[0], one[1:])
 		if err != nil {
-			return page, fmt.Errorf("product %s: %w", quote(one[0]), err)
+			return page, fmt.Errorf("product %s: %w", format.Quote(one[0]), err)
 		}
 		page.Products = append(page.Products, p)
 	}
 	return page, nil
 }
 
-// MaxPage bounds the products or orders of a page.
-const MaxPage = 500
+// maxPage bounds the products or orders of a page.
+const maxPage = 500
 
 // cursorOf returns the cursor behind a name in the list of a query.
 func cursorOf(query, after string) string {
@@ -76,14 +76,14 @@ func parseCursor(query, cursor string) (after string, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	of, after, found := strings.Cut(string(text), "\n")
 	if err != nil || !found || of != query || !format.IsName(after) {
-		return "", &FieldError{"cursor", quote(cursor), "the next of the previous page of the same list"}
+		return "", &FieldError{"cursor", format.Quote(cursor), "the next of the previous page of the same list"}
 	}
 	return after, nil
 }
 
 func checkLimit(limit int) error {
-	if limit < 1 || limit > MaxPage {
-		return &FieldError{"limit", strconv.Itoa(limit), fmt.Sprintf("1 to %d", MaxPage)}
+	if limit < 1 || limit > maxPage {
+		return &FieldError{"limit", strconv.Itoa(limit), fmt.Sprintf("1 to %d", maxPage)}
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ type OrderQuery struct {
 	State  State  // empty: in any
 	SKU    string // a product among the items of the order; empty: any
 	Cursor string // the Next of the previous page of the same query; empty: the first page
-	Limit  int    // 1 to MaxPage
+	Limit  int    // 1 to 500
 }
 
 // An OrderPage is a page of orders.
@@ -133,7 +133,7 @@ func (s *Sale) orders(ctx context.Context, q OrderQuery) (page OrderPage, err er
 	for step := 0; len(page.Orders) < q.Limit && step < maxSteps; step++ {
 		n := q.Limit - len(page.Orders)
 		if q.State != "" && q.SKU != "" {
-			n = MaxPage // few of these orders may match both
+			n = maxPage // few of these orders may match both
 		}
 		ids, err := b.candidates(ctx, s.ID(), q, after, n)
 		if err != nil || len(ids) == 0 {
@@ -170,7 +170,7 @@ func (q *OrderQuery) validate() (after string, err error) {
 	errs := []error{checkLimit(q.Limit)}
 	if q.State != "" {
 		if _, err := parseState(string(q.State)); err != nil {
-			errs = append(errs, &FieldError{"state", quote(string(q.State)), "reserved, paying, paid, cancelled, expired, returned or refunded"})
+			errs = append(errs, &FieldError{"state", format.Quote(string(q.State)), "reserved, paying, paid, cancelled, expired, returned or refunded"})
 		}
 	}
 	if q.SKU != "" {
@@ -193,7 +193,7 @@ func (b *Database) candidates(ctx context.Context, sale string, q OrderQuery, af
 	return b.textRows(ctx, query+" LIMIT "+strconv.Itoa(n), args...)
 }
 
-// readThese reads up to MaxPage orders by their ids. With a state it returns only the orders in
+// readThese reads up to 500 orders by their ids. With a state it returns only the orders in
 // that state.
 func (b *Database) readThese(ctx context.Context, sale string, state State, ids []string) ([]booked, error) {
 	query := "SELECT " + orderColumns + ", 0 FROM orders WHERE sale = ? AND id IN (" + sqltext.Marks(len(ids)) + ")"

@@ -68,7 +68,7 @@ func (m *market) start(i int) {
 func (m *market) receive(p *process, line map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if line["msg"] == "run started" && line["job"] == stock.SettleOrdersName {
+	if line["msg"] == "run started" && line["job"] == "settleOrders" {
 		m.settling = p
 	}
 }

@@ -112,7 +112,7 @@ func TestPaying(t *testing.T) {
 		wantProduct(t, s, "tea", 3, 2, 1, 0)
 		m.SetTime(first.Due)
 		_, err = s.Pay(t.Context(), "o", payment("p-1", 625, "EUR"))
-		if closed, ok := errors.AsType[*stock.ClosedError](err); !ok || closed.State != stock.Expired || closed.Surplus != "p-1" {
+		if closed, ok := errors.AsType[*stock.Refusal](err); !ok || closed.State != stock.Expired || closed.Surplus != "p-1" {
 			t.Errorf("%v, want it expired and p-1 to be refunded", err)
 		}
 		wantPayments(t, wantState(t, s, "o", stock.Expired), "surplus p-1 625")

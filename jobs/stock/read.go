@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // Order returns an order by its id, or ErrUnknownOrder. An order past its time is returned as
@@ -32,12 +34,12 @@ func (s *Sale) stored(ctx context.Context, id string) (r Record, at time.Time, e
 		r, err = parseRecord(id, lines[0])
 	}
 	if err != nil {
-		return Record{}, at, fmt.Errorf("%s: %w", quote(id), err)
+		return Record{}, at, fmt.Errorf("%s: %w", format.Quote(id), err)
 	}
 	return r, at, nil
 }
 
-// readLines reads the stored records of up to MaxRead ids (empty for an id without a record), and
+// readLines reads the stored records of up to 100 ids (empty for an id without a record), and
 // the store's time of the read.
 func (s *Sale) readLines(ctx context.Context, ids []string) (lines []string, at time.Time, err error) {
 	answer, err := s.ask(ctx, recordsScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled), argsOf(ids)...)
@@ -59,8 +61,8 @@ func (r Record) by(at time.Time) Record {
 	return r
 }
 
-// MaxRead bounds the orders of one ReadOrders.
-const MaxRead = 100
+// maxRead bounds the orders of one ReadOrders.
+const maxRead = 100
 
 // A Reading is the result of ReadOrders. Each list is in the order of the ids.
 type Reading struct {
@@ -69,7 +71,7 @@ type Reading struct {
 	Unreadable []string // ids whose records cannot be read; [Sale.Order] returns the reason
 }
 
-// ReadOrders reads the orders with the given 1 to MaxRead different ids, each as [Sale.Order]
+// ReadOrders reads the orders with the given 1 to 100 different ids, each as [Sale.Order]
 // returns it. It refuses with a *FieldError for each id that is not allowed.
 func (s *Sale) ReadOrders(ctx context.Context, ids []string) (Reading, error) {
 	var all Reading
@@ -84,17 +86,17 @@ func (s *Sale) ReadOrders(ctx context.Context, ids []string) (Reading, error) {
 }
 
 func checkIDs(ids []string) error {
-	if len(ids) < 1 || len(ids) > MaxRead {
-		return &FieldError{"ids", "a list of " + strconv.Itoa(len(ids)), fmt.Sprintf("1 to %d of them", MaxRead)}
+	if len(ids) < 1 || len(ids) > maxRead {
+		return &FieldError{"ids", "a list of " + strconv.Itoa(len(ids)), fmt.Sprintf("1 to %d of them", maxRead)}
 	}
 	var faults []error
 	seen := map[string]bool{}
 	for i, id := range ids {
 		field := "ids[" + strconv.Itoa(i) + "]"
 		if err := checkID(id); err != nil {
-			faults = append(faults, &FieldError{field, quote(id), "1 to 64 of A-Z a-z 0-9 . _ -, and neither . nor .."})
+			faults = append(faults, &FieldError{field, format.Quote(id), "1 to 64 of A-Z a-z 0-9 . _ -, and neither . nor .."})
 		} else if seen[id] {
-			faults = append(faults, &FieldError{field, quote(id) + " again", "each once"})
+			faults = append(faults, &FieldError{field, format.Quote(id) + " again", "each once"})
 		}
 		seen[id] = true
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A State is the state of an order. Every order begins as Reserved.
@@ -42,7 +44,7 @@ func parseState(s string) (State, error) {
 	case Reserved, Paying, Paid, Cancelled, Expired, Returned, Refunded:
 		return state, nil
 	}
-	return "", fmt.Errorf("unknown state %s", quote(s))
+	return "", fmt.Errorf("unknown state %s", format.Quote(s))
 }
 
 // A Record is an order with its state and payments. Times are those of the store, in milliseconds.
@@ -148,7 +150,7 @@ func (r *Record) parseItems(text string) error {
 			item.Quantity, err = strconv.ParseInt(digits, 10, 64)
 		}
 		if err != nil {
-			return fmt.Errorf("items %s: %w", quote(text), err)
+			return fmt.Errorf("items %s: %w", format.Quote(text), err)
 		}
 		r.Items = append(r.Items, item)
 		if currency != "" {
@@ -164,7 +166,7 @@ func (r *Record) parseItems(text string) error {
 	for line := range strings.SplitSeq(payments, ";") {
 		p, err := parsePayment(line)
 		if err != nil {
-			return fmt.Errorf("items %s: %w", quote(text), err)
+			return fmt.Errorf("items %s: %w", format.Quote(text), err)
 		}
 		r.Payments = append(r.Payments, p)
 	}

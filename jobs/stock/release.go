@@ -11,8 +11,8 @@ import (
 
 // Name and spec of the job that ReleaseExpired returns.
 const (
-	ReleaseExpiredName = "releaseExpired"
-	ReleaseExpiredSpec = "0/5 * * * * ?" // every five seconds
+	releaseExpiredName = "releaseExpired"
+	releaseExpiredSpec = "0/5 * * * * ?" // every five seconds
 )
 
 // lease is short, so that another node soon continues the work of a dead one.
@@ -27,7 +27,7 @@ func ReleaseExpired(s *Sale) scheduler.Job {
 		panic("stock: ReleaseExpired needs a sale")
 	}
 	return scheduler.Job{
-		Name: ReleaseExpiredName, Spec: ReleaseExpiredSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: releaseExpiredName, Spec: releaseExpiredSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
 			return (&releaser{sale: s, work: workOf(run)}).run(ctx)
 		},

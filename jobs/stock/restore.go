@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -40,7 +41,7 @@ func (r *Restored) Log(log *slog.Logger) {
 // acknowledge none of these.
 //
 // The shelf is closed until the last step opens it. A rebuild that is interrupted leaves it closed,
-// and the next rebuild begins again. Restore refuses with an *UnderWayError if another rebuild made
+// and the next rebuild begins again. Restore refuses with ErrUnderWay if another rebuild made
 // a step within the last 5 s, with ErrNothingToRestore, and with ErrForeign if the store holds the
 // shelf of another database.
 func (s *Sale) Restore(ctx context.Context) (Restored, error) {
@@ -52,21 +53,11 @@ func (s *Sale) RestoreNow(ctx context.Context) (Restored, error) {
 	return s.restoreAfter(ctx, 0)
 }
 
-// An UnderWayError is an ErrStockUnknown: another rebuild of the shelf is under way.
-type UnderWayError struct {
-	Since  time.Time     // by the store's clock
-	Silent time.Duration // time since its last step
-}
-
-func (e *UnderWayError) Error() string {
-	return fmt.Sprintf("%s: a rebuild is under way since %s, with its last step %v ago", ErrStockUnknown, showTime(e.Since), e.Silent)
-}
-
-// Is makes the error an ErrStockUnknown.
-func (e *UnderWayError) Is(target error) bool { return target == ErrStockUnknown }
+// ErrUnderWay is an ErrStockUnknown: another rebuild of the shelf is under way.
+var ErrUnderWay = fmt.Errorf("%w: a rebuild is under way", ErrStockUnknown)
 
 // restoreSilence is the time without a step after which a rebuild counts as interrupted. Between
-// two steps it writes up to DefaultBatch orders into the book.
+// two steps it writes up to 1000 orders into the book.
 const restoreSilence = 5 * time.Second
 
 // restoreAfter is Restore, except that it refuses if another rebuild made a step less than silence
@@ -178,7 +169,7 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 		if err := parseNumbers(answer[1:], &since, &silent); err != nil {
 			return unknownAnswer(answer)
 		}
-		return &UnderWayError{time.UnixMilli(since).UTC(), time.Duration(silent) * time.Millisecond}
+		return fmt.Errorf("%w since %s, with its last step %d ms ago", ErrUnderWay, format.Time(time.UnixMilli(since)), silent)
 	}
 	return unknownAnswer(answer)
 }

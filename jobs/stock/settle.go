@@ -13,10 +13,10 @@ import (
 
 // Name and spec of the job that SettleOrders returns, and bounds of its batch.
 const (
-	SettleOrdersName = "settleOrders"
-	SettleOrdersSpec = "* * * * * ?" // every second
-	DefaultBatch     = 1000
-	MaxBatch         = 10_000
+	settleOrdersName = "settleOrders"
+	settleOrdersSpec = "* * * * * ?" // every second
+	defaultBatch     = 1000
+	maxSettled       = 10_000
 )
 
 // progressEvery is the interval at which a long run logs its progress.
@@ -24,8 +24,8 @@ const progressEvery = 5 * time.Second
 
 // SettleOrders returns the job settleOrders. Each run writes the new and changed orders into the
 // database, one batch after the other, until none is left. Batch is the number of orders that it
-// holds in memory and writes in one transaction: 1 to MaxBatch, and a value outside is moved to the
-// nearest bound. Zero: DefaultBatch. The job's fields may be changed before it is registered. A
+// holds in memory and writes in one transaction: 1 to 10,000, and a value outside is moved to the
+// nearest bound. Zero: 1000. The job's fields may be changed before it is registered. A
 // tick is skipped while the previous run works. The tick of a dead node is run again, since both
 // runs do the same work.
 //
@@ -45,11 +45,11 @@ func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
 		panic("stock: SettleOrders needs the database that is the book of the sale")
 	}
 	if batch == 0 {
-		batch = DefaultBatch
+		batch = defaultBatch
 	}
-	batch = min(max(1, batch), MaxBatch)
+	batch = min(max(1, batch), maxSettled)
 	return scheduler.Job{
-		Name: SettleOrdersName, Spec: SettleOrdersSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: settleOrdersName, Spec: settleOrdersSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
 			return newSettler(s, b, batch, workOf(run)).run(ctx)
 		},
@@ -192,7 +192,7 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 func (s *settler) logRefunds(records []Record, rejected map[string]bool) {
 	for _, r := range records {
 		for _, p := range r.Payments {
-			if r.refunded(p.Reference) || p.Kind != KindSurplus && (p.Kind != KindPaid || !rejected[r.ID]) {
+			if r.refunded(p.Reference) || p.Kind != kindSurplus && (p.Kind != kindPaid || !rejected[r.ID]) {
 				continue
 			}
 			s.work.log.Warn("payment to refund", slog.String("order", r.ID), slog.String("reference", p.Reference),

@@ -10,17 +10,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// MaxSupplies bounds the deliveries that wait for their settlement.
-const MaxSupplies = 1000
+// maxSupplies bounds the deliveries that wait for their settlement.
+const maxSupplies = 1000
 
 // Supply adds a delivery to the total of a product, once per product and reference: two sellers
 // that add ten each add twenty, and a repeated call adds nothing. The book keeps the references
 // forever, and the store for Options.Retention. With Options.Book the database must answer. It
-// refuses with a *FieldError, also beyond MaxTotal, with ErrUnknownSKU, with ErrReference if the
-// reference was used with another quantity, or with ErrSupplies. It may be called again.
+// refuses with a *FieldError, also beyond 10^12, with ErrUnknownSKU, with reference-taken if the
+// reference was used with another quantity, or with too-many-deliveries. It may be called again.
 func (s *Sale) Supply(ctx context.Context, sku, reference string, quantity int64) (Product, error) {
 	one := supply{sku, reference, quantity}
 	err := one.validate()
@@ -29,7 +30,7 @@ func (s *Sale) Supply(ctx context.Context, sku, reference string, quantity int64
 		p, err = s.supply(ctx, one)
 	}
 	if err != nil {
-		return Product{}, fmt.Errorf("stock: supply %s: %w", quote(sku), err)
+		return Product{}, fmt.Errorf("stock: supply %s: %w", format.Quote(sku), err)
 	}
 	return p, nil
 }
@@ -48,8 +49,8 @@ func (a supply) validate() error {
 	if err := checkReference("reference", a.reference); err != nil {
 		faults = append(faults, err)
 	}
-	if a.quantity < 1 || a.quantity > MaxTotal {
-		faults = append(faults, &FieldError{"quantity", strconv.FormatInt(a.quantity, 10), fmt.Sprintf("1 to %d", int64(MaxTotal))})
+	if a.quantity < 1 || a.quantity > maxTotal {
+		faults = append(faults, &FieldError{"quantity", strconv.FormatInt(a.quantity, 10), fmt.Sprintf("1 to %d", int64(maxTotal))})
 	}
 	return errors.Join(faults...)
 }
@@ -71,13 +72,13 @@ func (s *Sale) supply(ctx context.Context, a supply) (Product, error) {
 			return Product{}, fmt.Errorf("read the book: %w", err)
 		}
 		if quantity, ok := known[a.field()]; ok && quantity != a.quantity {
-			return Product{}, ErrReference
+			return Product{}, errReference
 		} else if ok {
 			return s.Product(ctx, a.sku)
 		}
 	}
 	keys := append(s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer), s.supplyKeys([]supply{a})...)
-	answer, at, err := s.change(ctx, supplyScript, append(keys, s.key(keySupplied)), a.sku, a.reference, a.quantity, MaxTotal, MaxSupplies)
+	answer, at, err := s.change(ctx, supplyScript, append(keys, s.key(keySupplied)), a.sku, a.reference, a.quantity, maxTotal, maxSupplies)
 	switch {
 	case err != nil:
 		return Product{}, err
@@ -89,11 +90,11 @@ func (s *Sale) supply(ctx context.Context, a supply) (Product, error) {
 	case is(answer, "unknown", 1):
 		return Product{}, ErrUnknownSKU
 	case is(answer, "used", 2):
-		return Product{}, ErrReference
+		return Product{}, errReference
 	case is(answer, "many", 1):
-		return Product{}, ErrSupplies
+		return Product{}, errSupplies
 	case is(answer, "over", 2):
-		return Product{}, &FieldError{"quantity", strconv.FormatInt(a.quantity, 10), fmt.Sprintf("up to %d in all, of which %s are there", int64(MaxTotal), answer[1])}
+		return Product{}, &FieldError{"quantity", strconv.FormatInt(a.quantity, 10), fmt.Sprintf("up to %d in all, of which %s are there", int64(maxTotal), answer[1])}
 	}
 	return Product{}, unknownAnswer(answer)
 }
@@ -104,7 +105,7 @@ func parseSupply(field, quantity string) (a supply, err error) {
 		err = a.validate()
 	}
 	if err != nil {
-		return supply{}, fmt.Errorf("what was added, %s: %w", quote(field), err)
+		return supply{}, fmt.Errorf("what was added, %s: %w", format.Quote(field), err)
 	}
 	return a, nil
 }

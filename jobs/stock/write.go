@@ -194,7 +194,7 @@ func (tx *transaction) writePayments(ctx context.Context, orders []Record) error
 	t := sqltext.Table{Name: "payment", Columns: []sqltext.Column{{Name: "order_id"}, {Name: "reference"}, {Name: "kind"}, {Name: "amount"}, {Name: "currency"}, {Name: "refunds"}, {Name: "at"}}}
 	for _, r := range orders {
 		for _, p := range r.Payments {
-			t.Add(r.ID, p.Reference, string(p.Kind), p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
+			t.Add(r.ID, p.Reference, p.Kind, p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
 		}
 	}
 	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "payment", "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}, nil))

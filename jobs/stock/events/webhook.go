@@ -204,7 +204,7 @@ func (w *webhook) bodies(ctx context.Context, all []stock.Event) ([][]byte, erro
 	}
 	orders := byOrder(all)
 	for len(orders) > 0 {
-		some := orders[:min(stock.MaxRead, len(orders))]
+		some := orders[:min(100, len(orders))]
 		orders = orders[len(some):]
 		if err := w.addReceivers(ctx, all, some, bodies); err != nil {
 			return nil, err

@@ -25,10 +25,9 @@ var ProblemType = reflect.TypeFor[problem]()
 
 // ProblemNames are the types of problems.
 func ProblemNames() (names []string) {
-	for _, kind := range kinds {
-		names = append(names, "urn:cronce:stock:"+kind.name)
-	}
-	for _, name := range []string{"cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-admitted", "not-found", "overloaded", "role", "token", "too-large", "too-many-requests"} {
+	for _, name := range []string{"sold-out", "buyer-limit", "not-begun", "ended", "id-taken", "closed", "paying", "unpaid", "refunded", "reference-taken",
+		"too-many-payments", "too-low", "too-many-products", "reserved", "version", "too-many-deliveries", "no-price", "unknown-order", "unknown-product", "no-book",
+		"store-full", "unconfirmed", "unsettled", "stock-unknown", "cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-admitted", "not-found", "overloaded", "role", "token", "too-large", "too-many-requests"} {
 		names = append(names, "urn:cronce:stock:"+name)
 	}
 	slices.Sort(names)

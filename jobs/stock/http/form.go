@@ -106,12 +106,12 @@ type returnForm struct {
 
 // A paymentView is the JSON of a payment.
 type paymentView struct {
-	Kind      stock.Kind `json:"kind"`
-	Reference string     `json:"reference"`
-	Amount    int64      `json:"amount"`
-	Currency  string     `json:"currency"`
-	At        string     `json:"at"`
-	Refunds   string     `json:"refunds,omitempty"`
+	Kind      string `json:"kind"`
+	Reference string `json:"reference"`
+	Amount    int64  `json:"amount"`
+	Currency  string `json:"currency"`
+	At        string `json:"at"`
+	Refunds   string `json:"refunds,omitempty"`
 }
 
 // A totalForm is the body of a product's total.

@@ -18,7 +18,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/cronce/cronce/jobs/stock"
 	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
@@ -66,24 +65,24 @@ type object = map[string]any
 // values says what is allowed in fields, by their names.
 var values = map[string]object{
 	"id":          {"pattern": "^[A-Za-z0-9._-]{1,64}$", "description": "not to be guessed: it is all that it takes to read the order"},
-	"ids":         {"minItems": 1, "maxItems": stock.MaxRead, "uniqueItems": true},
+	"ids":         {"minItems": 1, "maxItems": 100, "uniqueItems": true},
 	"sku":         {"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"},
 	"buyer":       {"pattern": "^[A-Za-z0-9._-]{1,64}$", "description": "needed where a product of the order has a buyer_limit"},
 	"starts_at":   {"format": "date-time", "description": "when its sale begins, by the store's clock; absent: it has"},
 	"ends_at":     {"format": "date-time", "description": "when its sale ends; absent: never"},
-	"receiver":    {"minLength": 1, "maxLength": stock.MaxReceiver},
+	"receiver":    {"minLength": 1, "maxLength": 200},
 	"phone":       {"maxLength": 16, "description": "where texts about the order go: + and 8 to 15 digits; masked in answers"},
-	"items":       {"minItems": 1, "maxItems": stock.MaxItems},
+	"items":       {"minItems": 1, "maxItems": 50},
 	"quantity":    {"minimum": 1},
-	"price":       {"minimum": 0, "maximum": int64(stock.MaxAmount), "description": "of one, in minor units"},
-	"amount":      {"minimum": 0, "maximum": int64(stock.MaxAmount), "description": "in minor units"},
+	"price":       {"minimum": 0, "maximum": int64(1e12), "description": "of one, in minor units"},
+	"amount":      {"minimum": 0, "maximum": int64(1e12), "description": "in minor units"},
 	"currency":    {"pattern": "^[A-Z]{3}$"},
-	"total":       {"minimum": 0, "maximum": int64(stock.MaxTotal), "description": "what was put in, in all"},
+	"total":       {"minimum": 0, "maximum": int64(1e12), "description": "what was put in, in all"},
 	"reference":   {"pattern": "^[A-Za-z0-9._-]{1,64}$"},
 	"payment":     {"pattern": "^[A-Za-z0-9._-]{1,64}$", "description": "the reference of the payment"},
-	"buyer_limit": {"minimum": 0, "maximum": stock.MaxQuantity, "description": "how many one buyer may have; 0: any number"},
+	"buyer_limit": {"minimum": 0, "maximum": 1_000_000, "description": "how many one buyer may have; 0: any number"},
 	"state":       {"enum": []string{"reserved", "paying", "paid", "cancelled", "expired", "returned", "refunded"}},
-	"?limit":      {"minimum": 1, "maximum": stock.MaxPage, "default": 100},
+	"?limit":      {"minimum": 1, "maximum": 500, "default": 100},
 	"next":        {"description": "the cursor of the next page; absent on the last"},
 }
 

@@ -124,7 +124,7 @@ func reserveOrder(s *stock.Sale, r *http.Request, form orderForm) (reply, error)
 	case err != nil:
 		return reply{}, err
 	case !slices.Contains([]stock.State{stock.Reserved, stock.Paying, stock.Paid}, record.State): // the order no longer holds its items
-		return reply{}, &stock.ClosedError{ID: record.ID, State: record.State}
+		return reply{}, &stock.Refusal{Code: "closed", State: record.State}
 	case fresh:
 		return reply{view: viewRecord(record), status: http.StatusCreated, location: "/orders/" + record.ID}, nil
 	}
@@ -198,7 +198,7 @@ func limitOf(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, refusal("limit", format.Quote(text), "1 to "+strconv.Itoa(stock.MaxPage))
+		return 0, refusal("limit", format.Quote(text), "a number")
 	}
 	return n, nil
 }

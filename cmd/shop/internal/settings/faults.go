@@ -12,7 +12,6 @@ import (
 
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
-	"github.com/cronce/cronce/jobs/stock"
 	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
@@ -43,8 +42,8 @@ func (f *File) faults() (errs []error) {
 		}
 	}
 	s.gateFaults(bad)
-	if s.Batch < 0 || s.Batch > stock.MaxBatch {
-		bad("shop.batch", "is %d, must be 1 to %d", s.Batch, stock.MaxBatch)
+	if s.Batch < 0 || s.Batch > maxBatch {
+		bad("shop.batch", "is %d, must be 1 to %d", s.Batch, maxBatch)
 	}
 	if !slices.Contains([]string{"", restoreManual, RestoreAuto}, s.Restore) {
 		bad("shop.restore", "is %s, must be manual or auto", strictyaml.Quote(s.Restore))
@@ -124,6 +123,7 @@ const (
 	maxInFlight  = 4096
 	maxShopWait  = 5 * time.Second
 	maxPerMinute = 1_000_000
+	maxBatch     = 10_000
 )
 
 func (r Rate) rate() stockhttp.Rate { return stockhttp.Rate{PerMinute: r.PerMinute, Burst: r.Burst} }
@@ -176,8 +176,8 @@ func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
 			bad(fmt.Sprintf("shop.trusted_proxies[%d]", i), "is %s, must be an IP address or a range such as 10.0.0.0/8, of IPv4 addresses in that notation", strictyaml.Quote(text))
 		}
 	}
-	if len(s.MetricsProducts) > stock.MaxFigures {
-		bad("shop.metrics_products", "are %d, must be up to %d", len(s.MetricsProducts), stock.MaxFigures)
+	if len(s.MetricsProducts) > 200 {
+		bad("shop.metrics_products", "are %d, must be up to %d", len(s.MetricsProducts), 200)
 	}
 }
 
