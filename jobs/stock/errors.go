@@ -31,7 +31,6 @@ var (
 	errTooLow     = refusal("too-low")
 	errReserved   = refusal("reserved")
 	errVersion    = refusal("version")
-	errSupplies   = refusal("too-many-deliveries")
 	errFull       = refusal("too-many-products")
 	errStoreFull  = refusal("store-full")
 )
@@ -40,26 +39,25 @@ func refusal(code string) error { return &Refusal{Code: code} }
 
 // refusals are the codes with their texts.
 var refusals = map[string]string{
-	"sold-out":            "sold out",
-	"unknown-product":     "the product is not known",
-	"buyer-limit":         "the buyer may not have as many of it",
-	"not-begun":           "its sale has not begun",
-	"ended":               "its sale is over",
-	"no-price":            "the product has no price",
-	"unknown-order":       "the order is not known",
-	"id-taken":            "the id is known with another order",
-	"closed":              "the order is closed",
-	"paying":              "the order is being paid",
-	"unpaid":              "the order is not paid",
-	"refunded":            "the payment was refunded",
-	"reference-taken":     "the reference is used",
-	"too-many-payments":   "the order has as many payments as it may",
-	"too-low":             "more than that is reserved and sold",
-	"reserved":            "so many are reserved",
-	"version":             "the product is another version by now",
-	"too-many-deliveries": "too many deliveries are not settled",
-	"too-many-products":   "the sale has as many products as it may",
-	"store-full":          "the store is full",
+	"sold-out":          "sold out",
+	"unknown-product":   "the product is not known",
+	"buyer-limit":       "the buyer may not have as many of it",
+	"not-begun":         "its sale has not begun",
+	"ended":             "its sale is over",
+	"no-price":          "the product has no price",
+	"unknown-order":     "the order is not known",
+	"id-taken":          "the id is known with another order",
+	"closed":            "the order is closed",
+	"paying":            "the order is being paid",
+	"unpaid":            "the order is not paid",
+	"refunded":          "the payment was refunded",
+	"reference-taken":   "the reference is used",
+	"too-many-payments": "the order has as many payments as it may",
+	"too-low":           "more than that is reserved and sold",
+	"reserved":          "so many are reserved",
+	"version":           "the product is another version by now",
+	"too-many-products": "the sale has as many products as it may",
+	"store-full":        "the store is full",
 }
 
 // A Refusal is a request that the sale refused. Nothing was changed, except that Sale.Pay records a
@@ -70,7 +68,7 @@ var refusals = map[string]string{
 // closed, paying, unpaid, refunded (with another reference), reference-taken (by another order, or
 // by another payment of this one), too-many-payments (20), too-low (the total is below the reserved
 // and sold items), reserved (the product is to be deleted), version (see Sale.PutIf),
-// too-many-deliveries, too-many-products (10,000), and store-full (the store has no memory; requests
+// too-many-products (10,000), and store-full (the store has no memory; requests
 // that give items back still succeed).
 type Refusal struct {
 	Code    string

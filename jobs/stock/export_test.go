@@ -139,7 +139,6 @@ const (
 	MaxPayments      = maxPayments
 	MaxProducts      = maxProducts
 	MaxQuantity      = maxQuantity
-	MaxRead          = maxRead
 	MaxReceiver      = maxReceiver
 	MaxTotal         = maxTotal
 	MaxBuyer         = maxBuyer

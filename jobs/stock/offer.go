@@ -104,12 +104,12 @@ func parseOffer(line string) (o Offer, err error) {
 // An unknown product is created with nothing put in. It refuses with a *FieldError, or too-many-products
 // beyond 10,000. It may be called again.
 func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, error) {
-	return s.SetOfferIf(ctx, sku, o, Condition{})
+	return s.SetOfferIf(ctx, sku, o, "")
 }
 
-// SetOfferIf is SetOffer on a condition. It refuses (version) if the product does not meet
+// SetOfferIf is SetOffer on a condition of PutIf. It refuses (version) if the product does not meet
 // the condition, unless the product has this offer already, so that a repeated call succeeds.
-func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition) (Product, error) {
+func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, condition string) (Product, error) {
 	err := checkSKU("sku", sku)
 	if err == nil {
 		err = o.validate()
@@ -118,7 +118,7 @@ func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition)
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
-	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), maxProducts, c.text())
+	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), maxProducts, condition)
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, 0, answer)

@@ -114,9 +114,6 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, 
 	if r.Products, err = s.restoreProducts(ctx, r.Epoch); err != nil {
 		return r, err
 	}
-	if err := s.restoreSupplies(ctx, r.Epoch); err != nil {
-		return r, err
-	}
 	if err := s.restoreOrders(ctx, &r); err != nil {
 		return r, err
 	}
@@ -178,7 +175,6 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 type leftover struct {
 	unsettled []string // ids of orders whose state the book lacks
 	due       []string // ids of the other open orders
-	supplies  []supply // deliveries that the book lacks
 }
 
 // leftover reads what a shelf that is to be rebuilt still has. It is closed, so nothing changes
@@ -199,9 +195,6 @@ func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 			*list.into = append(*list.into, ids...)
 		}
 	}
-	if left.supplies, err = s.unsettledSupplies(ctx); err != nil {
-		return left, fmt.Errorf("read what was added: %w", err)
-	}
 	return left, nil
 }
 
@@ -212,13 +205,8 @@ func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 			return fmt.Errorf("remove old orders: %w", err)
 		}
 	}
-	for some := range slices.Chunk(left.supplies, maxBatch) {
-		if err := s.step(ctx, clearScript, append(s.keys(keyShelf), s.supplyKeys(some)...), epoch); err != nil {
-			return fmt.Errorf("remove what was added: %w", err)
-		}
-	}
 	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyNames, keyStock, keyReserved, keySold,
-		keyFresh, keyDue, keyUnsettled, keyRestocked, keyOffer, keySupplied, keyBought), epoch)
+		keyFresh, keyDue, keyUnsettled, keyRestocked, keyOffer, keyBought), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
 	}

@@ -13,8 +13,8 @@ import (
 var (
 	//go:embed lua/order.lua
 	orderLua string
-	//go:embed lua/records.lua
-	recordsLua string
+	//go:embed lua/record.lua
+	recordLua string
 	//go:embed lua/reserve.lua
 	reserveLua string
 	//go:embed lua/pay.lua
@@ -41,10 +41,6 @@ var (
 	versionLua string
 	//go:embed lua/delete.lua
 	deleteLua string
-	//go:embed lua/supply.lua
-	supplyLua string
-	//go:embed lua/supplied.lua
-	suppliedLua string
 	//go:embed lua/offer.lua
 	offerLua string
 	//go:embed lua/product.lua
@@ -113,9 +109,8 @@ var (
 	putScript           = onShelf(putLua, versionLua)
 	offerScript         = onShelf(offerLua, versionLua)
 	deleteScript        = onShelf(deleteLua, versionLua)
-	supplyScript        = onShelf(supplyLua)
 	putInScript         = onShelf(putInLua)
-	recordsScript       = redis.NewScript(orderLua + recordsLua)
+	recordScript        = redis.NewScript(orderLua + recordLua)
 	productScript       = redis.NewScript(productLua)
 	pageScript          = redis.NewScript(completeLua + pageLua)
 	countsScript        = redis.NewScript(countsLua)
@@ -126,15 +121,14 @@ var (
 	missingScript       = redis.NewScript(orderLua + missingLua)
 
 	// Scripts for runs: each compares the run's fence with the highest fence seen.
-	overdueScript  = redis.NewScript(guard.Lua() + overdueLua)
-	expireScript   = onShelf(expireLua, guard.Lua(), orderLua)
-	takeScript     = redis.NewScript(guard.Lua() + takeLua)
-	settledScript  = redis.NewScript(guard.Lua() + orderLua + settledLua)
-	suppliedScript = redis.NewScript(guard.Lua() + suppliedLua)
-	stockedScript  = redis.NewScript(guard.Lua() + stockedLua)
-	walkedScript   = redis.NewScript(guard.Lua() + walkedLua)
-	haltScript     = redis.NewScript(guard.Lua() + haltLua)
-	markScript     = redis.NewScript(guard.Lua() + markLua)
+	overdueScript = redis.NewScript(guard.Lua() + overdueLua)
+	expireScript  = onShelf(expireLua, guard.Lua(), orderLua)
+	takeScript    = redis.NewScript(guard.Lua() + takeLua)
+	settledScript = redis.NewScript(guard.Lua() + orderLua + settledLua)
+	stockedScript = redis.NewScript(guard.Lua() + stockedLua)
+	walkedScript  = redis.NewScript(guard.Lua() + walkedLua)
+	haltScript    = redis.NewScript(guard.Lua() + haltLua)
+	markScript    = redis.NewScript(guard.Lua() + markLua)
 
 	// Scripts for a rebuild: each names its epoch.
 	beginScript      = redis.NewScript(beginLua)
@@ -167,13 +161,11 @@ const (
 	keyOffer        = "offer"         // hash: sku, offer: see Offer.line
 	keyBought       = "bought"        // hash: buyer:sku, quantity of the buyer's open and paid orders
 	keyRestocked    = "restocked"     // hash: sku, total and offer that the database lacks
-	keySupplied     = "supplied"      // hash: sku and reference, delivery that the database lacks
 	keyWalk         = "walk"          // hash: position of the runs of reconcile; see walk
 	keyMarks        = "marks"         // string: number of orders that were ever marked as settled
 	keyAcknowledged = "acknowledged:" // and epoch:process, string: number of changes acknowledged to a process
 	keyAsked        = "asked"         // string: empty, written so that WAIT has something to wait for
 	keyOrder        = "order:"        // and the id, string: the record
 	keyReference    = "reference:"    // and the reference of a payment, string: the id of its order
-	keySupply       = "supply:"       // and sku:reference, string: quantity of a delivery
 	keyFence        = "fence:"        // and the task of a job, string: the highest fence seen
 )

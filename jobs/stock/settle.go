@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,7 +32,7 @@ const progressEvery = 5 * time.Second
 //
 // An order that the database refuses, or whose record cannot be read, does not delay the others: it
 // is kept back and logged, the run fails, and the next run tries it again. The same holds for a
-// product with a total or a delivery that cannot be read, including its readable ones.
+// product with a total that cannot be read.
 //
 // A sale with Options.Book is compared with it first. The run fails if stock is unknown, unless
 // Options.Restore allows it to rebuild the shelf.
@@ -73,7 +74,7 @@ type settler struct {
 	kept     map[string]bool  // by id: the order is kept back
 	refused  int              // number of orders that the database refuses
 	problem  error            // error of the first order that is kept back
-	unread   map[string]error // by product: a total or delivery cannot be read
+	unread   map[string]error // by product: the total cannot be read
 	later    map[string]bool  // by product: its total must wait for orders
 	halted   map[string]bool  // by product: its counts do not balance
 }
@@ -164,11 +165,11 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	if got, err = s.sale.take(ctx, s.work.fence, s.size, s.kept); err != nil {
 		return batch{}, 0, err
 	}
-	for _, u := range got.unread {
-		s.keep(u.id, u.err)
+	for _, id := range slices.Sorted(maps.Keys(got.unread)) {
+		s.keep(id, got.unread[id])
 	}
-	s.keepLines(got.lines)
-	if len(got.records)+len(got.totals)+len(got.supplies)+len(got.lost) == 0 {
+	s.keepProducts(got.bad)
+	if len(got.records)+len(got.totals)+len(got.lost) == 0 {
 		return got, 0, nil
 	}
 	if got.epoch = s.epoch; got.epoch != "" {
@@ -222,8 +223,5 @@ func (s *settler) mark(ctx context.Context, got batch, done []settlement) (moved
 		return moved, err
 	}
 	totals := slices.DeleteFunc(got.totals, func(t total) bool { return s.later[t.sku] })
-	if err := s.sale.stocked(ctx, s.work.fence, got.mark, totals); err != nil {
-		return moved, err
-	}
-	return moved, s.sale.supplied(ctx, s.work.fence, got.supplies)
+	return moved, s.sale.stocked(ctx, s.work.fence, got.mark, totals)
 }

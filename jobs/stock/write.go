@@ -47,9 +47,6 @@ func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement
 	if err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
-	if err := tx.writeSupplies(ctx, got.supplies); err != nil {
-		return nil, nil, fmt.Errorf("supplies: %w", err)
-	}
 	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(got.records))
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the orders: %w", err)

@@ -26,15 +26,10 @@ var ProblemType = reflect.TypeFor[problem]()
 // ProblemNames are the types of problems.
 func ProblemNames() (names []string) {
 	for _, name := range []string{"sold-out", "buyer-limit", "not-begun", "ended", "id-taken", "closed", "paying", "unpaid", "refunded", "reference-taken",
-		"too-many-payments", "too-low", "too-many-products", "reserved", "version", "too-many-deliveries", "no-price", "unknown-order", "unknown-product", "no-book",
-		"store-full", "unconfirmed", "unsettled", "stock-unknown", "cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-admitted", "not-found", "overloaded", "role", "token", "too-large", "too-many-requests"} {
+		"too-many-payments", "too-low", "too-many-products", "reserved", "version", "no-price", "unknown-order", "unknown-product",
+		"store-full", "unconfirmed", "unsettled", "stock-unknown", "cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-found", "overloaded", "role", "token", "too-large"} {
 		names = append(names, "urn:cronce:stock:"+name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// RatedBuyers are the buyers that the limiter of a Handler remembers.
-func RatedBuyers(h *Handler) []string {
-	return h.buyers.Keys()
 }

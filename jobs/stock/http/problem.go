@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -38,11 +39,10 @@ type fieldFault struct {
 
 // statuses are the statuses of refusals by their code; of all others it is 409.
 var statuses = map[string]int{
-	"version":             http.StatusPreconditionFailed,
-	"too-many-deliveries": http.StatusServiceUnavailable,
-	"unknown-order":       http.StatusNotFound,
-	"unknown-product":     http.StatusNotFound,
-	"store-full":          http.StatusInsufficientStorage,
+	"version":         http.StatusPreconditionFailed,
+	"unknown-order":   http.StatusNotFound,
+	"unknown-product": http.StatusNotFound,
+	"store-full":      http.StatusInsufficientStorage,
 }
 
 // doubts are the errors after which the client repeats the request.
@@ -74,9 +74,6 @@ func problemOf(err error) *problem {
 	if r, ok := errors.AsType[*stock.Refusal](err); ok {
 		return refused(r, err)
 	}
-	if errors.Is(err, stock.ErrNoBook) {
-		return newProblem("no-book", http.StatusNotImplemented, stock.ErrNoBook.Error(), "")
-	}
 	for _, d := range doubts {
 		if errors.Is(err, d.err) {
 			return newProblem(d.name, http.StatusServiceUnavailable, d.err.Error(), d.detail)
@@ -103,6 +100,14 @@ func refused(r *stock.Refusal, err error) *problem {
 	if r.Code == "store-full" { // the cause is for the operator
 		p.Detail = "nothing was changed"
 	}
+	return p
+}
+
+// overloaded is the reply to a request for which there is no place. A random Retry-After spreads
+// the repeated requests over some seconds.
+func overloaded() *problem {
+	p := newProblem("overloaded", http.StatusServiceUnavailable, "too many requests at once", "nothing was done: send the same again later")
+	p.retry = time.Second + rand.N(2*time.Second)
 	return p
 }
 

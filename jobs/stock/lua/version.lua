@@ -9,7 +9,7 @@ local function version(put, offer) return string.sub(redis.sha1hex(put .. ' ' ..
 local function refused(put, offer, wanted)
   if wanted == '' or wanted == '-' and not put or wanted == '*' and put then return nil end
   local now = put and version(put, offer) or ''
-  for one in string.gmatch(wanted, '%x+') do
+  for one in string.gmatch(wanted, '[^,"]+') do
     if one == now then return nil end
   end
   return {'version', now}
