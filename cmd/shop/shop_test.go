@@ -43,7 +43,6 @@ func TestShopConfig(t *testing.T) {
 		{"jobs", "jobs: [{kind: sleep, name: a, spec: '@daily'}]", "jobs: is not for a shop"},
 		{"name", "shop: {sale: 'a:b'}", "shop.sale: is \"a:b\""},
 		{"hold", "shop: {hold: -1s}", "shop.hold: is -1s"},
-		{"pay time", "shop: {pay_time: -1s}", "shop.pay_time: is -1s"},
 		{"retention", "shop: {retention: 1s}", "shop.retention: is 1s"},
 		{"replicas", "shop: {replicas: 10}", "shop.replicas: is 10"},
 		{"patience", "shop: {replica_timeout: 1m}", "shop.replica_timeout: is 1m0s"},

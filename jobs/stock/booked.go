@@ -64,35 +64,21 @@ type booked struct {
 }
 
 // line returns the record in the store's format.
-func (r booked) line() (string, error) {
-	b, currency := body{Buyer: r.Buyer, Receiver: r.Receiver, Phone: r.Phone}, r.Currency
-	if r.itemsAmount() != r.Amount { // the order was placed before products had prices
-		b.Amount, b.Currency, currency = r.Amount, r.Currency, ""
-	}
-	items := appendItems(nil, r.sorted(), currency != "")
-	if currency != "" || len(r.Payments) > 0 {
-		items = append(append(items, ';'), currency...)
-	}
+func (r Record) line() (string, error) {
+	items := append(append(appendItems(nil, r.sorted(), true), ';'), r.Currency...)
 	for _, p := range r.Payments {
 		items = append(append(items, ';'), p.line()...)
 	}
-	rest, err := restOf(b)
+	rest, err := restOf(body{Buyer: r.Buyer, Receiver: r.Receiver, Phone: r.Phone})
 	ms := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) + " " }
 	return string(r.State) + " " + ms(r.Placed) + ms(r.Due) + ms(r.Changed) + string(items) + " " + rest, err
-}
-
-func (r Record) itemsAmount() (sum int64) {
-	for _, item := range r.Items {
-		sum += item.Amount()
-	}
-	return sum
 }
 
 // page reads up to n orders of a sale behind an id: open orders, and orders that were settled less
 // than retention (ms) ago.
 func (b *Database) page(ctx context.Context, sale, after string, retention int64, n int) ([]booked, error) {
 	query := "SELECT " + orderColumns + ", settled_at + ? - " + b.dialect.Now() +
-		" FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n)
+		" FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n)
 	return b.read(ctx, sale, query, retention, sale, after, retention)
 }
 

@@ -137,7 +137,6 @@ func TestBuyerLimitExpires(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, s *stock.Sale) error{
 		"the job":        func(t *testing.T, s *stock.Sale) error { return stock.Release(soon(t), s, fence(1), pass) },
 		"a late payment": func(t *testing.T, s *stock.Sale) error { _, err := pay(t.Context(), s, "o"); return err },
-		"a late begin":   func(t *testing.T, s *stock.Sale) error { _, err := s.BeginPayment(t.Context(), "o"); return err },
 		"a late cancel":  func(t *testing.T, s *stock.Sale) error { _, err := s.Cancel(t.Context(), "o"); return err },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (b *Database) bought(ctx context.Context, sale string, buyers []string) (ma
 	has := map[string]int64{}
 	for some := range slices.Chunk(buyers, sqltext.MaxRows) {
 		query := "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id" +
-			" WHERE o.sale = ? AND o.buyer IN (" + sqltext.Marks(len(some)) + ") AND o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku"
+			" WHERE o.sale = ? AND o.buyer IN (" + sqltext.Marks(len(some)) + ") AND o.status IN ('reserved', 'paid') GROUP BY o.buyer, i.sku"
 		err := eachRow(ctx, b.db, b.dialect, query, argsOf(some, sale), func(row *sql.Rows) error {
 			var buyer, sku string
 			var n int64

@@ -97,9 +97,9 @@ func (s *Sale) orderDifferences(ctx context.Context, b *Database, retention time
 // ids reads up to n order ids behind the given one: those of reserved orders and, if retention is
 // not 0, of orders that were settled less than retention ago.
 func (b *Database) ids(ctx context.Context, sale, after string, retention time.Duration, n int) ([]string, error) {
-	query, args := "SELECT id FROM orders WHERE sale = ? AND status IN ('reserved', 'paying') AND id > ?", []any{sale, after}
+	query, args := "SELECT id FROM orders WHERE sale = ? AND status = 'reserved' AND id > ?", []any{sale, after}
 	if retention > 0 {
-		query = "SELECT id FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?)"
+		query = "SELECT id FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?)"
 		args = append(args, retention.Milliseconds())
 	}
 	ids, err := b.textRows(ctx, query+" ORDER BY id LIMIT "+strconv.Itoa(n), args...)
@@ -208,7 +208,7 @@ func (h held) against(have row, known bool) (d Difference, differs bool) {
 func (b *Database) miscounted(ctx context.Context, sale string) ([]Difference, error) {
 	query := "SELECT p.sku, p.reserved, p.sold, COALESCE(s.reserved, 0), COALESCE(s.sold, 0) FROM product p LEFT JOIN" +
 		" (SELECT i.sku, SUM(CASE WHEN o.status <> 'paid' THEN i.quantity ELSE 0 END) AS reserved, SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END) AS sold" +
-		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id WHERE i.sale = ? AND o.status IN ('reserved', 'paying', 'paid') GROUP BY i.sku) s" +
+		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id WHERE i.sale = ? AND o.status IN ('reserved', 'paid') GROUP BY i.sku) s" +
 		" ON s.sku = p.sku WHERE p.sale = ? AND (p.reserved <> COALESCE(s.reserved, 0) OR p.sold <> COALESCE(s.sold, 0))"
 	wrong := map[string]Difference{}
 	err := eachRow(ctx, b.db, b.dialect, query, []any{sale, sale}, func(row *sql.Rows) error {

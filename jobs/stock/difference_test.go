@@ -121,7 +121,7 @@ func TestReconcileHeals(t *testing.T) {
 // order and refuses the second one, in whatever state that is: the store forgets it, its items are back in
 // stock, and its payment is to be refunded.
 func TestBookRefusesAnOrder(t *testing.T) {
-	for _, last := range []stock.State{stock.Reserved, stock.Paying, stock.Paid, stock.Cancelled} {
+	for _, last := range []stock.State{stock.Reserved, stock.Paid, stock.Cancelled} {
 		t.Run(string(last), func(t *testing.T) {
 			onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 				s := keptSale(t, client, p, stock.Options{})
@@ -140,8 +140,6 @@ func TestBookRefusesAnOrder(t *testing.T) {
 				reserve(t, s, again)
 				var err error
 				switch last {
-				case stock.Paying:
-					_, err = s.BeginPayment(t.Context(), "o")
 				case stock.Paid:
 					_, err = s.Pay(t.Context(), "o", stock.Payment{Reference: "p-2", Amount: 3 * priceOf.Price, Currency: priceOf.Currency})
 				case stock.Cancelled:

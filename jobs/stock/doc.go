@@ -5,8 +5,7 @@
 // [Sale.Pay] marks them as sold. [Sale.Cancel] puts them back, and so does the end of
 // their reservation.
 //
-//	reserved ──▶ paying ──pay──▶ paid ──▶ returned ──▶ refunded
-//	    ├──────────pay────────────┘
+//	reserved ──pay──▶ paid ──▶ returned ──▶ refunded
 //	    ├──cancel▶ cancelled
 //	    └──time──▶ expired
 //

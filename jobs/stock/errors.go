@@ -23,7 +23,6 @@ var (
 	errEnded      = refusal("ended")
 	errUnpriced   = refusal("no-price")
 	errConflict   = refusal("id-taken")
-	errPaying     = refusal("paying")
 	errUnpaid     = refusal("unpaid")
 	errRefunded   = refusal("refunded")
 	errReference  = refusal("reference-taken")
@@ -48,7 +47,6 @@ var refusals = map[string]string{
 	"unknown-order":     "the order is not known",
 	"id-taken":          "the id is known with another order",
 	"closed":            "the order is closed",
-	"paying":            "the order is being paid",
 	"unpaid":            "the order is not paid",
 	"refunded":          "the payment was refunded",
 	"reference-taken":   "the reference is used",
@@ -65,7 +63,7 @@ var refusals = map[string]string{
 //
 // The codes are sold-out, unknown-product, buyer-limit, not-begun, ended (see Offer.Ends), no-price
 // (see Sale.SetOffer), unknown-order, id-taken (the id belongs to an order with other content),
-// closed, paying, unpaid, refunded (with another reference), reference-taken (by another order, or
+// closed, unpaid, refunded (with another reference), reference-taken (by another order, or
 // by another payment of this one), too-many-payments (20), too-low (the total is below the reserved
 // and sold items), reserved (the product is to be deleted), version (see Sale.PutIf),
 // too-many-products (10,000), and store-full (the store has no memory; requests

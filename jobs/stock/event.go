@@ -17,7 +17,7 @@ const eventVersion = 1
 // order. Each state of each order has one event.
 type Event struct {
 	Seq    int64     // number of the event in its sale, from 1, without gaps
-	Kind   State     // the new state: any but Paying
+	Kind   State     // the new state
 	Order  string    // the order's id
 	Placed time.Time // when the order was placed; distinguishes orders that use the same id after Options.Retention
 	At     time.Time // time of the state change, by the store's clock
@@ -81,7 +81,7 @@ func (r Record) path() []step {
 			way = append(way, step{Refunded, p.At, p.Reference})
 		}
 	}
-	if last := way[len(way)-1].kind; last != r.State && !r.State.open() {
+	if last := way[len(way)-1].kind; last != r.State {
 		way = append(way, step{kind: r.State, at: r.ended()})
 	}
 	return way
@@ -146,7 +146,7 @@ func (e *Event) read(line string) {
 	if v.Amount, err = strconv.ParseInt(part[3], 10, 64); err != nil {
 		return
 	}
-	if err := r.parseItems(part[5] + ";" + part[4] + "-"); err != nil { // with a currency, since its items have prices
+	if err := r.parseItems(part[5]); err != nil {
 		return
 	}
 	for _, i := range r.Items {

@@ -9,18 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// BeginPayment extends the reservation of an order while its payment is under way, to at least
-// Options.PayTime from now. It does so once: a repeated call changes nothing. It refuses with
-// ErrClosed if the order is past its time or in a last state, and with ErrUnknownOrder. For doubt
-// see Reserve.
-func (s *Sale) BeginPayment(ctx context.Context, id string) (Record, error) {
-	if err := checkID(id); err != nil {
-		return Record{}, fmt.Errorf("stock: begin payment: %w", err)
-	}
-	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keyFresh, keyDue, keyUnsettled, keyBought)...)
-	return s.close(ctx, "begin payment", id, beginPaymentScript, keys, id, s.options.PayTime.Milliseconds())
-}
-
 // Pay records a payment by its reference, amount and currency, and marks the items of the order as
 // sold. If amount or currency are not the order's, it refuses with a *FieldError and records
 // nothing. A repeated call changes nothing.
@@ -73,7 +61,7 @@ func (s *Sale) givesBack(id, reference string) []string {
 }
 
 // Cancel puts the items of a reserved order back in stock. Cancelling a cancelled order changes
-// nothing and is no error. It refuses (paying) while the order is being paid, with ErrClosed
+// nothing and is no error. It refuses with ErrClosed
 // in another last state, and with ErrUnknownOrder. For doubt see Reserve: Cancel may be called
 // again.
 func (s *Sale) Cancel(ctx context.Context, id string) (Record, error) {
@@ -134,7 +122,7 @@ func (s *Sale) recall(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	line, err := booked{Record: r}.line()
+	line, err := r.line()
 	if err == nil {
 		_, err = s.ask(ctx, recallScript, s.keys(keyOrder+id), line, s.options.Retention.Milliseconds())
 	}
@@ -159,8 +147,6 @@ func closed(id string, answer []string) (r Record, refusal, err error) {
 			refusal = fmt.Errorf("it is %s: %w", r.State, errUnpaid)
 		}
 		r = Record{}
-	case is(answer, "paying", 2):
-		refusal = errPaying
 	case is(answer, "unknown", 1):
 		refusal = ErrUnknownOrder
 	case is(answer, "amount", 3):

@@ -17,7 +17,6 @@ const (
 	defaultNamespace      = "cronce"
 	defaultName           = "shop"
 	defaultHold           = 15 * time.Minute
-	defaultPayTime        = 10 * time.Minute
 	defaultRetention      = 7 * 24 * time.Hour
 	defaultReplicaTimeout = time.Second
 	defaultEventRetention = 7 * 24 * time.Hour
@@ -37,9 +36,6 @@ type Options struct {
 	// Hold is how long an order may stay unpaid, at least a millisecond and at
 	// most Retention. Zero: 15m.
 	Hold time.Duration
-	// PayTime is the least time that an order has from the beginning of its payment on, whatever
-	// Hold says: at least a millisecond and at most Retention. Zero: 10m.
-	PayTime time.Duration
 	// Retention is how long closed orders and their ids are kept after they were settled. At least
 	// a minute. Zero: a week.
 	Retention time.Duration
@@ -107,7 +103,6 @@ func (o Options) filled() Options {
 	fill(&o.Namespace, defaultNamespace)
 	fill(&o.Name, defaultName)
 	fill(&o.Hold, defaultHold)
-	fill(&o.PayTime, defaultPayTime)
 	fill(&o.Retention, defaultRetention)
 	fill(&o.ReplicaTimeout, defaultReplicaTimeout)
 	fill(&o.EventRetention, defaultEventRetention)
@@ -132,7 +127,6 @@ func (o Options) faults() (faults []error) {
 	refuse(!namePattern.MatchString(o.Name), "name", format.Quote(o.Name), names)
 	refuse(o.Retention < time.Minute, "retention", o.Retention.String(), "a minute or more")
 	refuse(o.Hold < time.Millisecond || o.Hold > max(o.Retention, time.Minute), "hold", o.Hold.String(), "1ms up to the retention")
-	refuse(o.PayTime < time.Millisecond || o.PayTime > max(o.Retention, defaultPayTime), "pay_time", o.PayTime.String(), "1ms up to the retention")
 	refuse(o.EventRetention < time.Minute, "events.retention", o.EventRetention.String(), "a minute or more")
 	refuse(o.Replicas < 0 || o.Replicas > 9, "replicas", strconv.Itoa(o.Replicas), "0 to 9")
 	refuse(o.Settled && o.Book == nil, "durability", "settled", "settled only with a book")

@@ -23,15 +23,13 @@ var (
 	recallScript  = script("recall")
 	cancelScript  = onShelf("order", "cancel")
 
-	beginPaymentScript = onShelf("order", "begin_payment")
-
 	putScript           = onShelf("version", "put")
 	offerScript         = onShelf("version", "offer")
 	deleteScript        = onShelf("version", "delete")
 	putInScript         = onShelf("putin")
 	recordScript        = script("order", "record")
 	productScript       = script("product")
-	pageScript          = script("complete", "page")
+	pageScript          = script("page")
 	countsScript        = script("counts")
 	compareScript       = script("compare")
 	figuresScript       = script("figures")

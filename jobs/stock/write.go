@@ -136,7 +136,7 @@ func (p *planned) shift(items []Item, state State, sign int64) {
 	for _, item := range items {
 		s := p.shifts[item.SKU]
 		switch state {
-		case Reserved, Paying:
+		case Reserved:
 			s.reserved += sign * item.Quantity
 		case Paid:
 			s.sold += sign * item.Quantity

@@ -26,7 +26,6 @@ import (
 //	GET    /products               a page of products: limit, cursor
 //	POST   /orders                 201 accepted, 200 accepted before
 //	GET    /orders/{id}
-//	POST   /orders/{id}/paying     begins its payment
 //	POST   /orders/{id}/pay        records its payment
 //	POST   /orders/{id}/refund     records a refund
 //	POST   /orders/{id}/return     records a return

@@ -42,7 +42,6 @@ var operations = map[string]operation{
 	"POST /orders":              {summary: "Place an order, once per id", statuses: []int{200, 201, 409, 507}},
 	"GET /orders/{id}":          {summary: "An order, its receiver masked", statuses: []int{200, 404, 422}},
 	"DELETE /orders/{id}":       {summary: "Cancel an order that is not paid", statuses: []int{200, 404, 409, 422}},
-	"POST /orders/{id}/paying":  {summary: "The payment of an order has begun", statuses: []int{200, 404, 409, 422}},
 	"POST /orders/{id}/pay":     {summary: "An order was paid", statuses: []int{200, 404, 409, 507}},
 	"POST /orders/{id}/refund":  {summary: "A payment goes back", statuses: []int{200, 404, 409, 507}},
 	"POST /orders/{id}/return":  {summary: "The items of an order came back", statuses: []int{200, 404, 409, 507}},
@@ -77,7 +76,7 @@ var values = map[string]object{
 	"reference":   {"pattern": "^[A-Za-z0-9._-]{1,64}$"},
 	"payment":     {"pattern": "^[A-Za-z0-9._-]{1,64}$", "description": "the reference of the payment"},
 	"buyer_limit": {"minimum": 0, "maximum": 1_000_000, "description": "how many one buyer may have; 0: any number"},
-	"state":       {"enum": []string{"reserved", "paying", "paid", "cancelled", "expired", "returned", "refunded"}},
+	"state":       {"enum": []string{"reserved", "paid", "cancelled", "expired", "returned", "refunded"}},
 	"?limit":      {"minimum": 1, "maximum": 500, "default": 100},
 	"next":        {"description": "the cursor of the next page; absent on the last"},
 }

@@ -16,7 +16,7 @@ type Role string
 // The roles. Each role may read products and any order by its id. Ids of orders must therefore not
 // be guessable.
 const (
-	Buyer          Role = "buyer"   // may place and cancel orders, and begin to pay
+	Buyer          Role = "buyer"   // may place and cancel orders
 	Seller         Role = "seller"  // may change products, list orders, and take items back
 	PaymentService Role = "payment" // may report payments and refunds
 )

@@ -34,7 +34,6 @@ func routes() []route {
 		{http.MethodPost, "/orders", buyer, reading[recordView](reserveOrder)},
 		{http.MethodGet, "/orders/{id}", all, plain[recordView](readOrder)},
 		{http.MethodDelete, "/orders/{id}", buyer, plain[recordView](cancelOrder)},
-		{http.MethodPost, "/orders/{id}/paying", buyer, plain[recordView](beginPayment)},
 		{http.MethodPost, "/orders/{id}/pay", payment, reading[recordView](payOrder)},
 		{http.MethodPost, "/orders/{id}/refund", payment, reading[recordView](refundOrder)},
 		{http.MethodPost, "/orders/{id}/return", seller, reading[recordView](returnOrder)},
@@ -117,7 +116,7 @@ func reserveOrder(s *stock.Sale, r *http.Request, form orderForm) (reply, error)
 		return reply{}, p
 	case err != nil:
 		return reply{}, err
-	case !slices.Contains([]stock.State{stock.Reserved, stock.Paying, stock.Paid}, record.State): // the order no longer holds its items
+	case record.State != stock.Reserved && record.State != stock.Paid: // the order no longer holds its items
 		return reply{}, &stock.Refusal{Code: "closed", State: record.State}
 	case fresh:
 		return reply{view: viewRecord(record), status: http.StatusCreated, location: "/orders/" + record.ID}, nil
@@ -131,10 +130,6 @@ func readOrder(s *stock.Sale, r *http.Request) (reply, error) {
 
 func cancelOrder(s *stock.Sale, r *http.Request) (reply, error) {
 	return ofRecord(s.Cancel(r.Context(), r.PathValue("id")))
-}
-
-func beginPayment(s *stock.Sale, r *http.Request) (reply, error) {
-	return ofRecord(s.BeginPayment(r.Context(), r.PathValue("id")))
 }
 
 func payOrder(s *stock.Sale, r *http.Request, form paymentForm) (reply, error) {

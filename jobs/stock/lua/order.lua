@@ -2,10 +2,8 @@
 --
 -- A record is one line: state, placed, due, changed (Unix ms), items, and the rest of
 -- the order. Items are sku=quantity@price,sku=quantity@price;currency and, for each
--- payment, ;kind:reference:amount:currency:at:refunds, the oldest first. Those of an
--- order that was placed before products had prices have neither price nor currency:
--- amount and currency are in its rest. The rest is JSON, and begins with the buyer if there is
--- one.
+-- payment, ;kind:reference:amount:currency:at:refunds, the oldest first. The rest is JSON, and
+-- begins with the buyer if there is one.
 
 -- now is the store's time in Unix ms, read once in a script.
 local function now()
@@ -23,7 +21,7 @@ local function asked(items)
 end
 
 -- open reports whether an order in a state still holds what it reserved.
-local function open(state) return state == 'reserved' or state == 'paying' end
+local function open(state) return state == 'reserved' end
 
 -- held reports whether an order counts: one that is open must be on a list of those
 -- that expire. An open record that is on neither was left over when the rest of the
@@ -72,10 +70,7 @@ end
 -- returns the new record.
 local function rewrite(key, record, state, payment, at)
   local placed, limit, items, rest = string.match(record, '^%a+ (%d+) (%d+) %d+ (%S+) (.*)$')
-  if payment ~= '' then
-    if not string.find(items, ';', 1, true) then items = items .. ';' end
-    items = items .. ';' .. payment
-  end
+  if payment ~= '' then items = items .. ';' .. payment end
   record = state .. ' ' .. placed .. ' ' .. limit .. ' ' .. whole(at) .. ' ' .. items .. ' ' .. rest
   redis.call('SET', key, record)
   return record

@@ -93,7 +93,7 @@ func (e *Env) apart() *Env {
 	return &other
 }
 
-// keepBook does what a shop does before it sells, and each second: it compares Redis with the book,
+// keepBook compares Redis with the book,
 // and writes totals into the book.
 func (e *Env) keepBook(ctx context.Context, s *stock.Sale) error {
 	if err := s.Probe(ctx); err != nil {

@@ -51,7 +51,7 @@ func (s *RedisShelf) Orders(ctx context.Context) (int, error) {
 	return int(n), err
 }
 
-// Write writes what is left and an order, without any check of the caller.
+// Write writes the remaining stock and an order, without any check of the caller.
 func (s *RedisShelf) Write(ctx context.Context, left int, order string) error {
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.Set(ctx, s.stock, left, 0)

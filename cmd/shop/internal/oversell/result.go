@@ -22,7 +22,7 @@ type Result struct {
 	Error    string        `json:"error,omitempty"`
 	Took     time.Duration `json:"-"`
 	Rate     float64       `json:"orders_per_second"`
-	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, including those of buyers that found nothing left
+	Hands    float64       `json:"hand_overs_per_second,omitempty"` // turns, including the turns of buyers that found nothing left
 	P50      float64       `json:"p50_ms"`                          // of the time until a buyer had an answer
 	P99      float64       `json:"p99_ms"`
 	Exact    bool          `json:"exact"` // each item was sold once, or is left

@@ -25,7 +25,6 @@ type Shop struct {
 	AllowRemote    bool            `yaml:"allow_remote"`
 	Hosts          []string        `yaml:"hosts"`
 	Hold           config.Duration `yaml:"hold"`
-	PayTime        config.Duration `yaml:"pay_time"`
 	Retention      config.Duration `yaml:"retention"`
 	Replicas       int             `yaml:"replicas"`
 	ReplicaTimeout config.Duration `yaml:"replica_timeout"`

@@ -46,7 +46,7 @@ type Shop struct {
 func Open(f *settings.File, client redis.UniversalClient) (*Shop, error) {
 	o := &f.Shop
 	options := stock.Options{
-		Namespace: f.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), PayTime: time.Duration(o.PayTime), Retention: time.Duration(o.Retention),
+		Namespace: f.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), Retention: time.Duration(o.Retention),
 		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout), Restore: o.Restore == settings.RestoreAuto,
 	}
 	if o.Events != nil {

@@ -62,7 +62,7 @@ func smsSend(ctx context.Context, w io.Writer, o *sms.Outbox, m sms.Message) err
 	return err
 }
 
-// message builds the message from the flags, and refuses what the outbox would refuse.
+// message builds the message from the flags, and refuses a message that the outbox would refuse.
 func (f *sendFlags) message(in io.Reader) (sms.Message, error) {
 	text, err := f.read(in)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // A plan is sent to every process of a run before the first sale.
 type plan struct {
 	Run       string
-	Redis     []string // URLs: the server of the stock, then those of redlock if they differ
+	Redis     []string // URLs: the server of the stock, then the servers of redlock if they differ
 	Redlock   []string
 	Embedded  bool // the Redis is inside the parent process, so the environment's settings for a Redis are ignored
 	DSN       string

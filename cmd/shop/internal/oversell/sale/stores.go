@@ -144,7 +144,7 @@ func (s *stores) sell(ctx context.Context, w *workers, k oversell.Kind) (oversel
 	}
 	left, err := shelf.Left(ctx)
 	if err != nil {
-		return oversell.Result{}, fmt.Errorf("count what is left: %w", err)
+		return oversell.Result{}, fmt.Errorf("count the remaining items: %w", err)
 	}
 	orders, err := shelf.Orders(ctx)
 	if err != nil {
