@@ -14,7 +14,7 @@ import (
 // together.
 type batch struct {
 	mark    int64            // number of the settlement; 0: none
-	left    int64            // number of unsettled orders, including those of the batch
+	left    int64            // number of unsettled orders, including the orders of the batch
 	totals  []total          // changed totals of products
 	found   int              // number of orders in the batch
 	records []Record         // as the store had them when they were read

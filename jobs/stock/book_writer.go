@@ -66,7 +66,7 @@ func (s *Sale) epoch() string {
 }
 
 // awaitRecord returns nil when the book has the record, or a later state of the order. The point is
-// that of the store's answer: after a rebuild the shelf may lack the record, and then the book must
+// from the store's answer: after a rebuild the shelf may lack the record, and then the book must
 // not get it.
 func (s *Sale) awaitRecord(ctx context.Context, at point, r Record) error {
 	if !s.options.Settled {

@@ -38,7 +38,7 @@ func (b *Database) bought(ctx context.Context, sale string, buyers []string) (ma
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("count what the book's buyers have: %w", err)
+			return nil, fmt.Errorf("count the book's buyers: %w", err)
 		}
 	}
 	return has, nil
@@ -63,7 +63,7 @@ func (s *Sale) restoreBuyers(ctx context.Context, epoch string) error {
 				args = append(args, field, has[field])
 			}
 			if err := s.step(ctx, buyersScript, s.keys(keyShelf, keyBought), args...); err != nil {
-				return fmt.Errorf("put what buyers have: %w", err)
+				return fmt.Errorf("put the quantities of buyers: %w", err)
 			}
 		}
 	}

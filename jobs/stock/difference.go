@@ -33,7 +33,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: the store has %s, the book %s", what, d.Store, d.Book)
 }
 
-// Differences compares the orders and products of the store with those of the book, and the book's
+// Differences compares the orders and products of store and book, and the book's
 // counts with its orders. It may run
 // while orders are placed. It changes nothing. It skips closed orders that the store has forgotten
 // after Options.Retention. It reads all other orders, which takes some seconds per 100,000. It
@@ -94,8 +94,8 @@ func (s *Sale) orderDifferences(ctx context.Context, b *Database, retention time
 	return found, err
 }
 
-// ids reads up to n order ids behind the given one: those of reserved orders and, if retention is
-// not 0, of orders that were settled less than retention ago.
+// ids reads up to n order ids behind the given one: of reserved orders and, if retention is not 0,
+// of orders that were settled less than retention ago.
 func (b *Database) ids(ctx context.Context, sale, after string, retention time.Duration, n int) ([]string, error) {
 	query, args := "SELECT id FROM orders WHERE sale = ? AND status = 'reserved' AND id > ?", []any{sale, after}
 	if retention > 0 {

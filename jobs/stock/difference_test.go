@@ -62,7 +62,7 @@ func TestDifferences(t *testing.T) {
 		}, []string{"cup: nothing to do with it, 0 reserved, 3 sold, and orders of 0, 0"}},
 		{"the store counts wrongly", func(client redis.UniversalClient, _ place) error {
 			return client.HIncrBy(t.Context(), tag+"stock", "cup", -1).Err()
-		}, []string{"cup: 5 put in, 1 reserved, 0 sold, 3 left (their sum is not what was put in), 5 put in, 0 reserved, 0 sold"}},
+		}, []string{"cup: 5 put in, 1 reserved, 0 sold, 3 left (their sum is not the total), 5 put in, 0 reserved, 0 sold"}},
 		{"totals differ", func(_ redis.UniversalClient, p place) error {
 			p.do(t, "UPDATE product SET put_in = 8 WHERE sku = 'cup'")
 			return nil

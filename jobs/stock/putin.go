@@ -12,7 +12,7 @@ import (
 const lockedTime = time.Second
 
 // awaitProduct returns nil when the book has a seller's change of a product, or a later one. The
-// change then survives any loss of the store. The point is that of the store's answer. A sale
+// change then survives any loss of the store. The point is from the store's answer. A sale
 // without a book returns at once.
 func (s *Sale) awaitProduct(ctx context.Context, at point, sku string) error {
 	if s.options.Book == nil {
@@ -125,7 +125,7 @@ func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string)
 		err = unknownAnswer(answer)
 	}
 	if err != nil {
-		return batch{}, fmt.Errorf("read what was put in: %w", err)
+		return batch{}, fmt.Errorf("read the totals: %w", err)
 	}
 	answer = answer[:len(answer)-2]
 	switch {

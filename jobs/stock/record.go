@@ -46,7 +46,7 @@ func parseState(s string) (State, error) {
 	return "", fmt.Errorf("unknown state %s", format.Quote(s))
 }
 
-// A Record is an order with its state and payments. Times are those of the store, in milliseconds.
+// A Record is an order with its state and payments. Times are from the store's clock, in milliseconds.
 type Record struct {
 	Order
 	Amount   int64  // price of the whole order, in minor units
@@ -55,7 +55,7 @@ type Record struct {
 	Placed   time.Time // when it was reserved
 	Due      time.Time // deadline of the payment
 	Changed  time.Time // when the state last changed, or a payment was recorded
-	// Payments are those of the order, with refunds and returns, the oldest first.
+	// Payments has payments, refunds and returns, the oldest first.
 	Payments []Payment
 }
 

@@ -177,7 +177,7 @@ type leftover struct {
 	due       []string // ids of the other open orders
 }
 
-// leftover reads what a shelf that is to be rebuilt still has. It is closed, so nothing changes
+// leftover reads the remaining orders of a shelf that is to be rebuilt. It is closed, so nothing changes
 // meanwhile.
 func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 	for _, list := range []struct {

@@ -70,7 +70,7 @@ type Sale struct {
 	client        redis.UniversalClient
 	options       Options
 	prefix        string
-	process       string // random id, which distinguishes this Sale from those of other processes
+	process       string // random id, which distinguishes this Sale from the Sales of other processes
 	shelf         shelf
 	orderWriter   bookWriter // writes orders into the book
 	productWriter bookWriter // writes sellers' changes into the book
@@ -144,7 +144,7 @@ func (s *Sale) keys(names ...string) []string {
 	return keys
 }
 
-// orderKeys returns the keys of names, followed by those of the orders' records.
+// orderKeys returns the keys of names, followed by the keys of the orders' records.
 func (s *Sale) orderKeys(ids []string, names ...string) []string {
 	keys := make([]string, 0, len(names)+len(ids))
 	keys = append(keys, s.keys(names...)...)

@@ -52,11 +52,11 @@ type offerForm struct {
 	EndsAt     string `json:"ends_at"`
 }
 
-// offer returns the offer, or an error that names what is missing.
+// offer returns the offer, or an error that names the missing fields.
 func (f *offerForm) offer() (stock.Offer, error) {
 	var faults []error
 	if f.Price == nil {
-		faults = append(faults, refusal("price", "missing", "what one costs, in minor units"))
+		faults = append(faults, refusal("price", "missing", "the price of one, in minor units"))
 	}
 	if f.Currency == nil {
 		faults = append(faults, refusal("currency", "missing", "three capital letters, such as EUR"))
@@ -90,7 +90,7 @@ type paymentForm struct {
 
 func (f *paymentForm) payment() (stock.Payment, error) {
 	if f.Amount == nil {
-		return stock.Payment{}, refusal("amount", "missing", "what was paid, in minor units")
+		return stock.Payment{}, refusal("amount", "missing", "the paid amount, in minor units")
 	}
 	return stock.Payment{Reference: f.Reference, Amount: *f.Amount, Currency: f.Currency}, nil
 }

@@ -84,7 +84,7 @@ func problemOf(err error) *problem {
 }
 
 func invalid(faults []fieldFault) *problem {
-	p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
+	p := newProblem("invalid", http.StatusUnprocessableEntity, "a field is not allowed", "")
 	p.Fields = faults
 	return p
 }

@@ -92,7 +92,7 @@ func setOffer(s *stock.Sale, r *http.Request, form offerForm) (reply, error) {
 
 func putStock(s *stock.Sale, r *http.Request, form totalForm) (reply, error) {
 	if form.Total == nil {
-		return reply{}, refusal("total", "missing", "what was put in, in all")
+		return reply{}, refusal("total", "missing", "the quantity put in, in all")
 	}
 	condition, err := conditionOf(r)
 	if err != nil {

@@ -1,4 +1,4 @@
--- cancel: gives back what an order reserved.
+-- cancel: puts the items of a reserved order back in stock.
 --
 -- KEYS  1 the order's record  2 stock  3 reserved  4 fresh  5 due  6 unsettled
 --       7 bought

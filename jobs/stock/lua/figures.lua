@@ -1,4 +1,4 @@
--- figures: reads what is measured of a sale. It changes nothing.
+-- figures: reads the metrics of a sale. It changes nothing.
 --
 -- KEYS  1 stock  2 fresh  3 unsettled  4 restocked  5 offer  6 halted
 -- ARGV  1 how many products at most

@@ -1,5 +1,5 @@
--- mark: gives a settlement its number, which is greater than that of each before, and reads
--- what was put in. Its transaction has locked the book: no other gets a number meanwhile.
+-- mark: gives a settlement its number, which is greater than all earlier numbers, and reads
+-- the totals. Its transaction has locked the book: no other gets a number meanwhile.
 -- The shelf has the number before the database does, so that a shelf whose mark is behind the
 -- book's has lost something.
 --

@@ -23,7 +23,7 @@ local function line(kind, reference, amount, currency, at, refunds)
   return kind .. ':' .. reference .. ':' .. amount .. ':' .. currency .. ':' .. whole(at) .. ':' .. refunds
 end
 
--- claim makes a reference that of an order, for as long as orders are known. It returns
+-- claim assigns a reference to an order, for as long as orders are known. It returns
 -- the answer to be given when that is not possible.
 local function claim(key, id, known, most, retention)
   local other = redis.call('GET', key)
