@@ -96,8 +96,8 @@ func Sweep(ctx context.Context, s *Sale, retention time.Duration) error {
 
 // Refusals by their codes, and bounds.
 var (
-	ErrBuyerLimit = errBuyerLimit
-	ErrNotBegun   = errNotBegun
+	ErrBuyerLimit = refusal("buyer-limit")
+	ErrNotBegun   = refusal("not-begun")
 	ErrEnded      = errEnded
 	ErrUnpriced   = errUnpriced
 	ErrConflict   = errConflict
