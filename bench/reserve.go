@@ -193,7 +193,7 @@ func sellBare(client redis.UniversalClient) func(context.Context, string) error 
 		for _, name := range []string{"order:" + id, "stock", "reserved", "fresh", "halted", "offer", "shelf"} {
 			keys = append(keys, "cronce:v1:stock:{cronce:shop}:"+name)
 		}
-		return nothing.Run(ctx, client, keys, id, 900_000, "tea=1", `{"receiver":"Ada Lovelace, London"}`, stock.MaxAmount, product, 1).Err()
+		return nothing.Run(ctx, client, keys, id, 900_000, "tea=1", `{"receiver":"Ada Lovelace, London"}`, int64(1e12), product, 1).Err()
 	}
 }
 

@@ -33,5 +33,5 @@ func TestShopReconcile(t *testing.T) {
 	})
 	run().want(t, exit.Fine, "have the same")
 	server.Tell("HINCRBY " + tag + "stock tea -1")
-	run().want(t, exit.Failed, "product \"tea\"", "their sum is not what was put in")
+	run().want(t, exit.Failed, "product \"tea\"", "their sum is not the total")
 }

@@ -32,7 +32,7 @@ func (s *Sale) ask(ctx context.Context, script *redis.Script, keys []string, arg
 // script that needs any, before which the scripts write nothing that counts.
 func full(err error) error {
 	if redis.HasErrorPrefix(err, "OOM") {
-		return fmt.Errorf("%w: %w", ErrStoreFull, err)
+		return fmt.Errorf("%w: %w", errStoreFull, err)
 	}
 	return err
 }
@@ -46,7 +46,7 @@ func again[T any](ctx context.Context, send func() (T, error)) (T, error) {
 // has waited once: the caller decides.
 func final(err error) bool { return errors.Is(err, ErrUnconfirmed) || redisretry.Final(err) }
 
-// The jobs whose runs have fences: those of one job do not compare with those of another.
+// The jobs whose runs have fences. Fences of different jobs are not comparable.
 const (
 	settling    = "settle"
 	releasing   = "release"
@@ -61,8 +61,8 @@ const maxFence = 1<<53 - 1
 // below a few milliseconds.
 const maxBatch = 500
 
-// fenced asks a script of a run, whose first argument is the fence, and returns
-// what follows the word ok.
+// fenced runs a script of a run, whose first argument is the fence, and returns the values after
+// the word ok.
 func (s *Sale) fenced(ctx context.Context, script *redis.Script, keys []string, fence int64, args ...any) ([]string, error) {
 	if fence < 1 || fence > maxFence {
 		return nil, &FieldError{"fence", strconv.FormatInt(fence, 10), "1 to 2^53 - 1"}

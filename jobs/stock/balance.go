@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
@@ -23,7 +24,7 @@ const balanceCheck = "stock_balance"
 type unbalancedError struct{ sku, text string }
 
 func (e *unbalancedError) Error() string {
-	return fmt.Sprintf("the books of %s would not balance: %s", quote(e.sku), e.text)
+	return fmt.Sprintf("the books of %s would not balance: %s", format.Quote(e.sku), e.text)
 }
 
 // unbalanced reports whether err says that counts would not balance, and the product, if it is

@@ -6,31 +6,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A batch is the set of orders and totals that a run of settleOrders reads, writes and marks
 // together.
 type batch struct {
-	mark     int64        // number of the settlement; 0: none
-	left     int64        // number of unsettled orders, including those of the batch
-	totals   []total      // changed totals of products
-	supplies []supply     // deliveries, which the totals include
-	found    int          // number of orders in the batch
-	records  []Record     // as the store had them when they were read
-	lost     []string     // ids of orders without a record in the store
-	unread   []unread     // orders whose records cannot be read
-	lines    []unreadLine // totals and deliveries that cannot be read
-	epoch    string       // epoch of the shelf; empty: the sale keeps no book
+	mark    int64            // number of the settlement; 0: none
+	left    int64            // number of unsettled orders, including the orders of the batch
+	totals  []total          // changed totals of products
+	found   int              // number of orders in the batch
+	records []Record         // as the store had them when they were read
+	lost    []string         // ids of orders without a record in the store
+	unread  map[string]error // by id: the record cannot be read
+	bad     map[string]error // by product: the total cannot be read
+	epoch   string           // epoch of the shelf; empty: the sale keeps no book
 
 	// number assigns the settlement number and reads the totals as of then: see Sale.number. Nil:
 	// the batch has no number.
 	number func(ctx context.Context, at position, got *batch) (position, error)
-}
-
-// An unread order is one whose record cannot be read.
-type unread struct {
-	id  string
-	err error
 }
 
 // A total is the quantity of a product that was ever put in, and its offer.
@@ -48,14 +43,14 @@ func parseTotal(sku, text string) (t total, err error) {
 	if t.put, err = strconv.ParseInt(digits, 10, 64); err == nil {
 		t.offer, err = parseOffer(offer)
 	}
-	if err == nil && (t.put < 0 || t.put > MaxTotal) { // the database would refuse the whole batch
-		err = &FieldError{"total", digits, fmt.Sprintf("0 to %d", int64(MaxTotal))}
+	if err == nil && (t.put < 0 || t.put > maxTotal) { // the database would refuse the whole batch
+		err = &FieldError{"total", digits, fmt.Sprintf("0 to %d", int64(maxTotal))}
 	}
 	if err == nil {
 		err = checkSKU("sku", sku)
 	}
 	if err != nil {
-		return total{}, fmt.Errorf("total of %s: %w", quote(sku), err)
+		return total{}, fmt.Errorf("total of %s: %w", format.Quote(sku), err)
 	}
 	return t, nil
 }
@@ -63,19 +58,15 @@ func parseTotal(sku, text string) (t total, err error) {
 // take reads up to n unsettled orders, without those that are kept back, and all changed totals. It
 // removes nothing: an order that is not marked as settled is read again by the next run.
 func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (got batch, err error) {
-	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked, keySupplied)
+	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked)
 	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
-	if err == nil && len(answer) == 0 {
+	var products int64
+	if err == nil && (len(answer) < 2 || parseNumbers(answer[:2], &got.left, &products) != nil || len(answer) < 2+2*int(products)) {
 		err = unknownAnswer(answer)
 	}
 	if err == nil {
-		err = parseNumbers(answer[:1], &got.left)
-	}
-	if err == nil {
-		answer, err = got.parsePutIn(answer[1:])
-	}
-	if err == nil {
-		ids := slices.DeleteFunc(answer, func(id string) bool { return kept[id] })
+		got.parseTotals(answer[2 : 2+2*products])
+		ids := slices.DeleteFunc(answer[2+2*products:], func(id string) bool { return kept[id] })
 		ids = ids[:min(n, len(ids))]
 		got.found = len(ids)
 		err = s.readRecords(ctx, ids, &got)
@@ -86,37 +77,17 @@ func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]boo
 	return got, nil
 }
 
-// parsePutIn parses the number of products, then sku and total of each, the number of deliveries,
-// then "sku reference" and quantity of each. It returns the rest of the answer. Unreadable lines
-// are left out: see readable.
-func (b *batch) parsePutIn(answer []string) (rest []string, err error) {
-	totals, rest, err := parsePairs(answer)
-	if err != nil {
-		return nil, err
+// parseTotals parses sku and total of each product.
+func (b *batch) parseTotals(lines []string) {
+	b.totals, b.bad = nil, map[string]error{}
+	for pair := range slices.Chunk(lines, 2) {
+		t, err := parseTotal(pair[0], pair[len(pair)-1])
+		if err != nil {
+			b.bad[pair[0]] = err
+			continue
+		}
+		b.totals = append(b.totals, t)
 	}
-	supplies, rest, err := parsePairs(rest)
-	if err != nil {
-		return nil, err
-	}
-	put := readable(totals, supplies)
-	b.totals, b.supplies, b.lines = put.totals, put.supplies, put.lines
-	return rest, nil
-}
-
-// parsePairs parses a number of pairs and the pairs. It returns the rest of the answer.
-func parsePairs(answer []string) (pairs [][2]string, rest []string, err error) {
-	if len(answer) == 0 {
-		return nil, nil, unknownAnswer(answer)
-	}
-	n, err := strconv.Atoi(answer[0])
-	answer = answer[1:]
-	if err != nil || n < 0 || len(answer) < 2*n {
-		return nil, nil, unknownAnswer(answer)
-	}
-	for pair := range slices.Chunk(answer[:2*n], 2) {
-		pairs = append(pairs, [2]string(pair))
-	}
-	return pairs, answer[2*n:], nil
 }
 
 // readRecords reads the records of ids into a batch.
@@ -128,7 +99,7 @@ func (s *Sale) readRecords(ctx context.Context, ids []string, got *batch) error 
 	if err != nil {
 		return err
 	}
-	got.records = make([]Record, 0, len(ids))
+	got.records, got.unread = make([]Record, 0, len(ids)), map[string]error{}
 	for i, line := range lines {
 		text, ok := line.(string)
 		if !ok {
@@ -137,7 +108,7 @@ func (s *Sale) readRecords(ctx context.Context, ids []string, got *batch) error 
 		}
 		r, err := parseRecord(ids[i], text)
 		if err != nil {
-			got.unread = append(got.unread, unread{ids[i], err})
+			got.unread[ids[i]] = err
 			continue
 		}
 		got.records = append(got.records, r)
@@ -166,7 +137,7 @@ func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 func (s *Sale) number(ctx context.Context, fence int64, at position, got *batch) (position, error) {
 	ctx, stop := context.WithTimeout(ctx, lockedTime)
 	defer stop()
-	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf, keyRestocked, keySupplied), fence, at.epoch, at.mark)
+	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf, keyRestocked), fence, at.epoch, at.mark)
 	if err == nil && len(answer) < 2 {
 		err = unknownAnswer(answer)
 	}
@@ -175,7 +146,7 @@ func (s *Sale) number(ctx context.Context, fence int64, at position, got *batch)
 	}
 	if err == nil {
 		got.mark = at.mark
-		_, err = got.parsePutIn(answer[2:])
+		got.parseTotals(answer[2:])
 	}
 	if err != nil {
 		return position{}, fmt.Errorf("number the settlement: %w", err)

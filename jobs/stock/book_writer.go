@@ -30,7 +30,7 @@ type bookWriter struct {
 var errClosed = errors.New("the sale is closed")
 
 // Close ends the transactions that still run for callers that did not wait for them: of Put,
-// SetOffer, Supply or Delete and, with Options.Settled, of Reserve, Pay or Cancel. It returns when
+// SetOffer or Delete and, with Options.Settled, of Reserve, Pay or Cancel. It returns when
 // they have ended. The store has those orders and products, and settleOrders writes them. Later
 // calls are executed by the store and then return ErrUnsettled. Close does nothing for a sale
 // without Options.Book. It may be called again. It closes neither the client nor the database.
@@ -66,7 +66,7 @@ func (s *Sale) epoch() string {
 }
 
 // awaitRecord returns nil when the book has the record, or a later state of the order. The point is
-// that of the store's answer: after a rebuild the shelf may lack the record, and then the book must
+// from the store's answer: after a rebuild the shelf may lack the record, and then the book must
 // not get it.
 func (s *Sale) awaitRecord(ctx context.Context, at point, r Record) error {
 	if !s.options.Settled {
@@ -83,7 +83,7 @@ func (s *Sale) await(ctx context.Context, c *bookWriter, e entry, writeEntries f
 		try := e
 		try.done = make(chan struct{})
 		err := c.write(ctx, &try, writeEntries)
-		if err == nil || errors.Is(err, ErrConflict) {
+		if err == nil || errors.Is(err, errConflict) {
 			return err
 		}
 		if _, is := unbalanced(err); !is {
@@ -206,7 +206,7 @@ func (s *Sale) writeRecordsOnce(ctx context.Context, entries []*entry, bring boo
 	}
 	for _, e := range entries {
 		if e.err = err; err == nil && instead[e.record.ID] {
-			e.err = fmt.Errorf("the book has it otherwise: %w", ErrConflict)
+			e.err = fmt.Errorf("the book has it otherwise: %w", errConflict)
 		}
 	}
 	return err

@@ -10,22 +10,8 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// bookedOrder returns the book's record of an order that the store does not have, or
-// ErrUnknownOrder: see booked.
-func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error) {
-	found, err := s.booked(ctx, epoch, []string{id})
-	if err != nil {
-		return Record{}, err
-	}
-	r, known := found[id]
-	if !known {
-		return Record{}, ErrUnknownOrder
-	}
-	return r, nil
-}
-
-// booked returns the book's records of up to MaxPage orders that the store of an epoch does not
-// have; unknown orders are left out.
+// bookedOrder returns the book's record of an order that the store of an epoch does not have, or
+// ErrUnknownOrder.
 //
 // The store forgets a closed order after Options.Retention, or has lost it; the book's record is
 // the answer for both. The store never forgets an open order: if it lacks one, the shelf has lost
@@ -33,47 +19,42 @@ func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error
 //
 // If the database does not answer, the order counts as unknown, unless Options.Settled is set: then
 // it is an error.
-func (s *Sale) booked(ctx context.Context, epoch string, ids []string) (map[string]Record, error) {
-	if len(ids) == 0 {
-		return nil, nil // the store has all of them: its records can be read even while the shelf is closed
+func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error) {
+	if err := s.forgotten(nil); err != nil {
+		return Record{}, err
 	}
-	if err := s.forgotten(nil); err != nil || s.options.Book == nil {
-		return nil, err
+	if s.options.Book == nil {
+		return Record{}, ErrUnknownOrder
 	}
 	bounded, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
-	orders, err := s.options.Book.readThese(bounded, s.ID(), "", ids)
-	if err != nil && s.options.Settled {
-		return nil, fmt.Errorf("read the book: %w", err)
+	found, err := s.options.Book.read(bounded, s.ID(), "SELECT "+orderColumns+", 0 FROM orders WHERE sale = ? AND id = ?", s.ID(), id)
+	switch {
+	case err != nil && s.options.Settled:
+		return Record{}, fmt.Errorf("read the book: %w", err)
+	case len(found) == 0:
+		return Record{}, ErrUnknownOrder
+	case !found[0].State.open():
+		return found[0].Record, nil
 	}
-	found, open := map[string]Record{}, []string(nil)
-	for _, o := range orders {
-		if o.State.open() {
-			open = append(open, o.ID)
-		} else {
-			found[o.ID] = o.Record
-		}
+	missing, err := s.missing(ctx, epoch, id) // the order may have been placed, or the shelf closed, since the read
+	if err == nil && missing {
+		err = closedShelf("behind")
 	}
-	if len(open) > 0 { // the order may have been placed, or the shelf closed, since the read: missing compares again
-		missing, err := s.missing(ctx, epoch, open)
-		if err != nil {
-			return nil, err
-		}
-		if len(missing) > 0 {
-			return nil, closedShelf("behind")
-		}
+	if err == nil {
+		err = ErrUnknownOrder
 	}
-	return found, nil
+	return Record{}, err
 }
 
-// missing returns which open orders of the book the store lacks. If it lacks any, the shelf has
-// lost data and missing closes it.
-func (s *Sale) missing(ctx context.Context, epoch string, ids []string) ([]string, error) {
-	missing, err := s.ask(ctx, missingScript, s.orderKeys(ids, keyShelf, keyFresh, keyDue), argsOf(ids, epoch)...)
+// missing reports whether the store lacks an open order of the book. Then the shelf has lost data,
+// and missing closes it.
+func (s *Sale) missing(ctx context.Context, epoch, id string) (bool, error) {
+	answer, err := s.ask(ctx, missingScript, s.keys(keyShelf, keyFresh, keyDue, keyOrder+id), epoch, id)
 	if err != nil {
-		return nil, fmt.Errorf("stock: find orders: %w", err)
+		return false, fmt.Errorf("stock: find an order: %w", err)
 	}
-	return missing, nil
+	return len(answer) > 0, nil
 }
 
 // A booked order is the book's record of an order.
@@ -83,35 +64,21 @@ type booked struct {
 }
 
 // line returns the record in the store's format.
-func (r booked) line() (string, error) {
-	b, currency := body{Buyer: r.Buyer, Receiver: r.Receiver, Phone: r.Phone}, r.Currency
-	if r.itemsAmount() != r.Amount { // the order was placed before products had prices
-		b.Amount, b.Currency, currency = r.Amount, r.Currency, ""
-	}
-	items := appendItems(nil, r.sorted(), currency != "")
-	if currency != "" || len(r.Payments) > 0 {
-		items = append(append(items, ';'), currency...)
-	}
+func (r Record) line() (string, error) {
+	items := append(append(appendItems(nil, r.sorted(), true), ';'), r.Currency...)
 	for _, p := range r.Payments {
 		items = append(append(items, ';'), p.line()...)
 	}
-	rest, err := restOf(b)
+	rest, err := restOf(body{Buyer: r.Buyer, Receiver: r.Receiver, Phone: r.Phone})
 	ms := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) + " " }
 	return string(r.State) + " " + ms(r.Placed) + ms(r.Due) + ms(r.Changed) + string(items) + " " + rest, err
-}
-
-func (r Record) itemsAmount() (sum int64) {
-	for _, item := range r.Items {
-		sum += item.Amount()
-	}
-	return sum
 }
 
 // page reads up to n orders of a sale behind an id: open orders, and orders that were settled less
 // than retention (ms) ago.
 func (b *Database) page(ctx context.Context, sale, after string, retention int64, n int) ([]booked, error) {
 	query := "SELECT " + orderColumns + ", settled_at + ? - " + b.dialect.Now() +
-		" FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n)
+		" FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?) ORDER BY id LIMIT " + strconv.Itoa(n)
 	return b.read(ctx, sale, query, retention, sale, after, retention)
 }
 
@@ -140,12 +107,8 @@ func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([
 	return orders, b.payments(ctx, sale, orders, at)
 }
 
-// these returns a condition for the orders of a page: a list of ids or, for a large page, the range
-// between the first and the last id. A large page has all orders of its range.
+// these returns the condition for the orders of a page.
 func these(orders []booked) (condition string, args []any) {
-	if len(orders) > MaxPage {
-		return "order_id >= ? AND order_id <= ?", []any{orders[0].ID, orders[len(orders)-1].ID}
-	}
 	for i := range orders {
 		args = append(args, orders[i].ID)
 	}

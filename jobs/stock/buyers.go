@@ -29,7 +29,7 @@ func (b *Database) bought(ctx context.Context, sale string, buyers []string) (ma
 	has := map[string]int64{}
 	for some := range slices.Chunk(buyers, sqltext.MaxRows) {
 		query := "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id" +
-			" WHERE o.sale = ? AND o.buyer IN (" + sqltext.Marks(len(some)) + ") AND o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku"
+			" WHERE o.sale = ? AND o.buyer IN (" + sqltext.Marks(len(some)) + ") AND o.status IN ('reserved', 'paid') GROUP BY o.buyer, i.sku"
 		err := eachRow(ctx, b.db, b.dialect, query, argsOf(some, sale), func(row *sql.Rows) error {
 			var buyer, sku string
 			var n int64
@@ -38,7 +38,7 @@ func (b *Database) bought(ctx context.Context, sale string, buyers []string) (ma
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("count what the book's buyers have: %w", err)
+			return nil, fmt.Errorf("count the book's buyers: %w", err)
 		}
 	}
 	return has, nil
@@ -63,7 +63,7 @@ func (s *Sale) restoreBuyers(ctx context.Context, epoch string) error {
 				args = append(args, field, has[field])
 			}
 			if err := s.step(ctx, buyersScript, s.keys(keyShelf, keyBought), args...); err != nil {
-				return fmt.Errorf("put what buyers have: %w", err)
+				return fmt.Errorf("put the quantities of buyers: %w", err)
 			}
 		}
 	}

@@ -235,7 +235,7 @@ func (m *market) judge(direct redis.UniversalClient, skus []string) {
 			continue
 		}
 		want, asked := m.ended[id]
-		if !asked || want == stock.Paying {
+		if !asked {
 			want = stock.Expired
 		}
 		if r.State != want || fmt.Sprint(sorted(r.Items)) != fmt.Sprint(sorted(o.Items)) {

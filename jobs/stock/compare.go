@@ -86,7 +86,7 @@ func (v *view) own(sku string) string {
 	case p.Stock < 0 || p.Reserved < 0 || p.Sold < 0:
 		return "negative"
 	case p.Stock+p.Reserved+p.Sold != p.Put:
-		return "their sum is not what was put in"
+		return "their sum is not the total"
 	}
 	return ""
 }

@@ -89,8 +89,8 @@ func (b *Database) products(ctx context.Context, sale string) (map[string]Produc
 	return products, nil
 }
 
-// MaxFigures bounds the products in Figures.Stock.
-const MaxFigures = 200
+// maxFigures bounds the products in Figures.Stock.
+const maxFigures = 200
 
 // Figures are the metrics of a sale.
 type Figures struct {
@@ -103,14 +103,10 @@ type Figures struct {
 }
 
 // Figures reads the metrics of a sale in one step, whose cost does not grow with the sale. It does
-// not query the book. Stock has the named products, at most MaxFigures. Without names it has all
-// products, or none if there are more than MaxFigures. A scrape may call it: it returns when ctx
-// ends.
-func (s *Sale) Figures(ctx context.Context, skus ...string) (Figures, error) {
-	if len(skus) > MaxFigures {
-		return Figures{}, fmt.Errorf("stock: figures: %w", &FieldError{"skus", fmt.Sprintf("%d of them", len(skus)), fmt.Sprintf("up to %d", MaxFigures)})
-	}
-	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer, keyHalted), argsOf(skus, MaxFigures)...)
+// not query the book. Stock is empty if there are more than 200 products. A scrape may call it: it
+// returns when ctx ends.
+func (s *Sale) Figures(ctx context.Context) (Figures, error) {
+	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer, keyHalted), maxFigures)
 	var f Figures
 	if err == nil {
 		f, err = s.parseFigures(ctx, answer)
@@ -150,9 +146,6 @@ func (s *Sale) parseFigures(ctx context.Context, answer []string) (f Figures, er
 	f.Stock = map[string]int64{}
 	for i := head; i < len(answer); i += 2 {
 		var left int64
-		if answer[i+1] == "" {
-			continue // there is no such product
-		}
 		if err := parseNumbers(answer[i+1:i+2], &left); err != nil {
 			continue // reconcile reports it
 		}

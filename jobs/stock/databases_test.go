@@ -106,7 +106,7 @@ const (
 	// Products whose counts are not those of the orders themselves, in one statement: a settlement
 	// may outlive the caller that it was for.
 	unequal = "SELECT p.sku, p.reserved, p.sold, s.reserved, s.sold FROM product p JOIN (SELECT i.sku," +
-		" SUM(CASE WHEN o.status IN ('reserved', 'paying') THEN i.quantity ELSE 0 END) AS reserved, SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END) AS sold" +
+		" SUM(CASE WHEN o.status = 'reserved' THEN i.quantity ELSE 0 END) AS reserved, SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END) AS sold" +
 		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id GROUP BY i.sku) s ON s.sku = p.sku WHERE p.reserved <> s.reserved OR p.sold <> s.sold ORDER BY p.sku"
 )
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A Difference is an order or a product on which store and book disagree, although no change of it
@@ -24,14 +26,14 @@ type Difference struct {
 
 // String is for people and logs.
 func (d Difference) String() string {
-	what := "order " + quote(d.Order)
+	what := "order " + format.Quote(d.Order)
 	if d.Order == "" {
-		what = "product " + quote(d.SKU)
+		what = "product " + format.Quote(d.SKU)
 	}
 	return fmt.Sprintf("%s: the store has %s, the book %s", what, d.Store, d.Book)
 }
 
-// Differences compares the orders and products of the store with those of the book, and the book's
+// Differences compares the orders and products of store and book, and the book's
 // counts with its orders. It may run
 // while orders are placed. It changes nothing. It skips closed orders that the store has forgotten
 // after Options.Retention. It reads all other orders, which takes some seconds per 100,000. It
@@ -92,12 +94,12 @@ func (s *Sale) orderDifferences(ctx context.Context, b *Database, retention time
 	return found, err
 }
 
-// ids reads up to n order ids behind the given one: those of reserved orders and, if retention is
-// not 0, of orders that were settled less than retention ago.
+// ids reads up to n order ids behind the given one: of reserved orders and, if retention is not 0,
+// of orders that were settled less than retention ago.
 func (b *Database) ids(ctx context.Context, sale, after string, retention time.Duration, n int) ([]string, error) {
-	query, args := "SELECT id FROM orders WHERE sale = ? AND status IN ('reserved', 'paying') AND id > ?", []any{sale, after}
+	query, args := "SELECT id FROM orders WHERE sale = ? AND status = 'reserved' AND id > ?", []any{sale, after}
 	if retention > 0 {
-		query = "SELECT id FROM orders WHERE sale = ? AND id > ? AND (status IN ('reserved', 'paying') OR settled_at > " + b.dialect.Now() + " - ?)"
+		query = "SELECT id FROM orders WHERE sale = ? AND id > ? AND (status = 'reserved' OR settled_at > " + b.dialect.Now() + " - ?)"
 		args = append(args, retention.Milliseconds())
 	}
 	ids, err := b.textRows(ctx, query+" ORDER BY id LIMIT "+strconv.Itoa(n), args...)
@@ -206,7 +208,7 @@ func (h held) against(have row, known bool) (d Difference, differs bool) {
 func (b *Database) miscounted(ctx context.Context, sale string) ([]Difference, error) {
 	query := "SELECT p.sku, p.reserved, p.sold, COALESCE(s.reserved, 0), COALESCE(s.sold, 0) FROM product p LEFT JOIN" +
 		" (SELECT i.sku, SUM(CASE WHEN o.status <> 'paid' THEN i.quantity ELSE 0 END) AS reserved, SUM(CASE o.status WHEN 'paid' THEN i.quantity ELSE 0 END) AS sold" +
-		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id WHERE i.sale = ? AND o.status IN ('reserved', 'paying', 'paid') GROUP BY i.sku) s" +
+		" FROM order_item i JOIN orders o ON o.sale = i.sale AND o.id = i.order_id WHERE i.sale = ? AND o.status IN ('reserved', 'paid') GROUP BY i.sku) s" +
 		" ON s.sku = p.sku WHERE p.sale = ? AND (p.reserved <> COALESCE(s.reserved, 0) OR p.sold <> COALESCE(s.sold, 0))"
 	wrong := map[string]Difference{}
 	err := eachRow(ctx, b.db, b.dialect, query, []any{sale, sale}, func(row *sql.Rows) error {

@@ -1,16 +1,15 @@
-// Package stock sells products of which there are only so many, and never more.
+// Package stock sells limited stock, and never more of a product than there is.
 //
 // A [Sale] keeps stock and orders in Redis. [Sale.Put] puts a product in;
 // [Sale.Reserve] takes an order's items out of stock, all or none, in one script;
 // [Sale.Pay] marks them as sold. [Sale.Cancel] puts them back, and so does the end of
 // their reservation.
 //
-//	reserved ──▶ paying ──pay──▶ paid ──▶ returned ──▶ refunded
-//	    ├──────────pay────────────┘
+//	reserved ──pay──▶ paid ──▶ returned ──▶ refunded
 //	    ├──cancel▶ cancelled
 //	    └──time──▶ expired
 //
-// For every product, at every moment, stock + reserved + sold = what was put in,
+// For every product, at every moment, stock + reserved + sold = its total,
 // and none is negative. Each change is one step of the store that checks and writes at
 // once. No lock is used, and a lock would not be enough: it can expire between the check
 // and the write.
@@ -23,7 +22,7 @@
 // ([Options.Retention]); with [Options.Book] older ones are read from the book. A refused
 // order is not remembered.
 //
-// # What accepted means
+// # Accepted orders
 //
 // An answer without an error means that the store has made the change. Whether the change
 // survives depends on the store's configuration:
@@ -45,7 +44,7 @@
 // process, the sale is closed: each change returns [ErrStockUnknown] until [Sale.Restore]
 // has rebuilt the shelf from the book alone. With [Options.Settled] nothing that was
 // acknowledged is lost. Otherwise the orders, payments and cancellations that were not
-// settled yet are lost, about those of the last second. [Sale.Watch] compares the two each
+// settled yet are lost, about one second of them. [Sale.Watch] compares the two each
 // second. Without a book a loss of data goes unnoticed, and the stock is sold again.
 //
 // # The store

@@ -9,32 +9,96 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 )
 
-// The refusals of a sale. Nothing was changed.
+// Refusals that a caller usually handles. Compare with errors.Is. All others differ by their Code: see Refusal.
 var (
-	ErrSoldOut      = errors.New("sold out")                                 // a *SoldOutError has the product
-	ErrUnknownSKU   = errors.New("the product is not known")                 // no seller has put it in
-	ErrBuyerLimit   = errors.New("the buyer may not have as many of it")     // a *BuyerLimitError has the limit
-	ErrNotBegun     = errors.New("its sale has not begun")                   // a *NotBegunError has the beginning
-	ErrEnded        = errors.New("its sale is over")                         // see Offer.Ends
-	ErrUnpriced     = errors.New("the product has no price")                 // see Sale.SetOffer
-	ErrUnknownOrder = errors.New("the order is not known")                   // never reserved, or forgotten since
-	ErrConflict     = errors.New("the id is known with another order")       // same id, other content
-	ErrClosed       = errors.New("the order is closed")                      // a *ClosedError has its state
-	ErrPaying       = errors.New("the order is being paid")                  // so it cannot be cancelled
-	ErrUnpaid       = errors.New("the order is not paid")                    // so its items cannot be returned
-	ErrRefunded     = errors.New("the payment was refunded")                 // with another reference
-	ErrReference    = errors.New("the reference is used")                    // by another order, or by something else of this one
-	ErrPayments     = errors.New("the order has as many payments as it may") // see MaxPayments
-	ErrTooLow       = errors.New("more than that is reserved and sold")      // of what was put in
-	ErrReserved     = errors.New("so many are reserved")                     // of a product that is to be deleted
-	ErrVersion      = errors.New("the product is another version by now")    // than a Condition names
-	ErrSupplies     = errors.New("too much that was added is not settled")   // see MaxSupplies
-	ErrFull         = errors.New("the sale has as many products as it may")  // see MaxProducts
+	ErrSoldOut      = refusal("sold-out")
+	ErrUnknownSKU   = refusal("unknown-product") // no seller has put it in
+	ErrUnknownOrder = refusal("unknown-order")   // never reserved, or forgotten since
+	ErrClosed       = refusal("closed")
 )
 
-// ErrStoreFull means that the store has no memory for the request: nothing was changed. Requests
-// that give items back still succeed.
-var ErrStoreFull = errors.New("the store is full")
+var (
+	errEnded     = refusal("ended")
+	errUnpriced  = refusal("no-price")
+	errConflict  = refusal("id-taken")
+	errUnpaid    = refusal("unpaid")
+	errRefunded  = refusal("refunded")
+	errReference = refusal("reference-taken")
+	errPayments  = refusal("too-many-payments")
+	errTooLow    = refusal("too-low")
+	errReserved  = refusal("reserved")
+	errVersion   = refusal("version")
+	errFull      = refusal("too-many-products")
+	errStoreFull = refusal("store-full")
+)
+
+func refusal(code string) error { return &Refusal{Code: code} }
+
+// refusals are the codes with their texts.
+var refusals = map[string]string{
+	"sold-out":          "sold out",
+	"unknown-product":   "the product is not known",
+	"buyer-limit":       "the buyer may not have as many of it",
+	"not-begun":         "its sale has not begun",
+	"ended":             "its sale is over",
+	"no-price":          "the product has no price",
+	"unknown-order":     "the order is not known",
+	"id-taken":          "the id is known with another order",
+	"closed":            "the order is closed",
+	"unpaid":            "the order is not paid",
+	"refunded":          "the payment was refunded",
+	"reference-taken":   "the reference is used",
+	"too-many-payments": "the order has as many payments as it may",
+	"too-low":           "more than that is reserved and sold",
+	"reserved":          "so many are reserved",
+	"version":           "the product is another version by now",
+	"too-many-products": "the sale has as many products as it may",
+	"store-full":        "the store is full",
+}
+
+// A Refusal is a request that the sale refused. Nothing was changed, except that Sale.Pay records a
+// surplus payment. Two Refusals with the same Code are the same error for errors.Is.
+//
+// The codes are sold-out, unknown-product, buyer-limit, not-begun, ended (see Offer.Ends), no-price
+// (see Sale.SetOffer), unknown-order, id-taken (the id belongs to an order with other content),
+// closed, unpaid, refunded (with another reference), reference-taken (by another order, or
+// by another payment of this one), too-many-payments (20), too-low (the total is below the reserved
+// and sold items), reserved (the product is to be deleted), version (see Sale.PutIf),
+// too-many-products (10,000), and store-full (the store has no memory; requests
+// that give items back still succeed).
+type Refusal struct {
+	Code    string
+	SKU     string        // of sold-out, buyer-limit, not-begun: the product
+	Left    int64         // of sold-out: the remaining quantity; of buyer-limit: the remaining part of the limit
+	Limit   int64         // of buyer-limit: the limit of each buyer
+	Starts  time.Time     // of not-begun: when the sale of the product begins
+	In      time.Duration // of not-begun: from the refusal to Starts
+	State   State         // of closed: the state of the order
+	Surplus string        // of closed: the reference of a payment that has to be refunded
+}
+
+func (e *Refusal) Error() string {
+	text := refusals[e.Code]
+	switch {
+	case e.Surplus != "":
+		return fmt.Sprintf("%s: it is %s, payment %s is to be refunded", text, e.State, format.Quote(e.Surplus))
+	case e.State != "":
+		return fmt.Sprintf("%s: it is %s", text, e.State)
+	case !e.Starts.IsZero():
+		return fmt.Sprintf("%s: %s begins on %s", text, format.Quote(e.SKU), format.Time(e.Starts))
+	case e.Limit != 0:
+		return fmt.Sprintf("%s: %d of %s left of a limit of %d", text, e.Left, format.Quote(e.SKU), e.Limit)
+	case e.SKU != "":
+		return fmt.Sprintf("%s: %d of %s left", text, e.Left, format.Quote(e.SKU))
+	}
+	return text
+}
+
+// Is compares the codes.
+func (e *Refusal) Is(target error) bool {
+	other, ok := target.(*Refusal)
+	return ok && other.Code == e.Code
+}
 
 // ErrUnconfirmed means that an order was reserved, paid or cancelled, but too few replicas
 // confirmed it in time (see Options.Replicas), so a failover could undo it. Repeat the call with
@@ -60,65 +124,6 @@ var ErrForeign = fmt.Errorf("%w: the store belongs to another database", ErrStoc
 // fence, has begun. Nothing was changed, and the run must stop.
 var ErrFenced = fmt.Errorf("a later run of the job has begun: %w", guard.ErrStale)
 
-// A SoldOutError is an ErrSoldOut with the remaining quantity.
-type SoldOutError struct {
-	SKU  string
-	Left int64 // less than the order needs; may be more than 0
-}
-
-func (e *SoldOutError) Error() string {
-	return fmt.Sprintf("%s: %d of %s left", ErrSoldOut, e.Left, quote(e.SKU))
-}
-
-// Is makes the error an ErrSoldOut.
-func (e *SoldOutError) Is(target error) bool { return target == ErrSoldOut }
-
-// A BuyerLimitError is an ErrBuyerLimit with the buyer's limit.
-type BuyerLimitError struct {
-	SKU   string
-	Limit int64 // for each buyer
-	Left  int64 // remaining part of the limit; 0 also if the buyer has more than a lowered limit
-}
-
-func (e *BuyerLimitError) Error() string {
-	return fmt.Sprintf("%s: %d of %s left of a limit of %d", ErrBuyerLimit, e.Left, quote(e.SKU), e.Limit)
-}
-
-// Is makes the error an ErrBuyerLimit.
-func (e *BuyerLimitError) Is(target error) bool { return target == ErrBuyerLimit }
-
-// A NotBegunError is an ErrNotBegun with the time at which the sale of a product begins.
-type NotBegunError struct {
-	SKU    string
-	Starts time.Time
-	In     time.Duration // duration from the refusal to Starts
-}
-
-func (e *NotBegunError) Error() string {
-	return fmt.Sprintf("%s: that of %s begins on %s", ErrNotBegun, quote(e.SKU), showTime(e.Starts))
-}
-
-// Is makes the error an ErrNotBegun.
-func (e *NotBegunError) Is(target error) bool { return target == ErrNotBegun }
-
-// A ClosedError is an ErrClosed with the last state of the order.
-type ClosedError struct {
-	ID      string
-	State   State
-	Surplus string // reference of a payment that the closed order could not take, to be refunded
-}
-
-func (e *ClosedError) Error() string {
-	text := fmt.Sprintf("%s: it is %s", ErrClosed, e.State)
-	if e.Surplus != "" {
-		text += ", payment " + quote(e.Surplus) + " is to be refunded"
-	}
-	return text
-}
-
-// Is makes the error an ErrClosed.
-func (e *ClosedError) Is(target error) bool { return target == ErrClosed }
-
 // A FieldError names the field or option that was refused.
 type FieldError struct {
 	Field   string // its name: id, receiver, items[1].quantity
@@ -129,7 +134,3 @@ type FieldError struct {
 func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s is %s, must be %s", e.Field, e.Value, e.Allowed)
 }
-
-func quote(s string) string { return format.Quote(s) }
-
-func showTime(t time.Time) string { return format.Time(t) }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // eventVersion is the version of the event format. Fields may be added within a version; existing
@@ -15,7 +17,7 @@ const eventVersion = 1
 // order. Each state of each order has one event.
 type Event struct {
 	Seq    int64     // number of the event in its sale, from 1, without gaps
-	Kind   State     // the new state: any but Paying
+	Kind   State     // the new state
 	Order  string    // the order's id
 	Placed time.Time // when the order was placed; distinguishes orders that use the same id after Options.Retention
 	At     time.Time // time of the state change, by the store's clock
@@ -70,16 +72,16 @@ func (r Record) path() []step {
 	paid := ""
 	for _, p := range r.Payments {
 		switch {
-		case p.Kind == KindPaid:
+		case p.Kind == kindPaid:
 			paid = p.Reference
 			way = append(way, step{Paid, p.At, p.Reference})
-		case p.Kind == KindReturn:
+		case p.Kind == kindReturn:
 			way = append(way, step{Returned, p.At, p.Reference})
-		case p.Kind == KindRefund && p.Refunds == paid && paid != "":
+		case p.Kind == kindRefund && p.Refunds == paid && paid != "":
 			way = append(way, step{Refunded, p.At, p.Reference})
 		}
 	}
-	if last := way[len(way)-1].kind; last != r.State && !r.State.open() {
+	if last := way[len(way)-1].kind; last != r.State {
 		way = append(way, step{kind: r.State, at: r.ended()})
 	}
 	return way
@@ -137,14 +139,14 @@ func (e *Event) read(line string) {
 	if len(part) != 6 || part[0] != lineVersion {
 		return
 	}
-	v := eventView{Version: eventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: showTime(e.Placed),
-		At: showTime(e.At), State: State(part[1]), Reference: part[2], Currency: part[4]}
+	v := eventView{Version: eventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: format.Time(e.Placed),
+		At: format.Time(e.At), State: State(part[1]), Reference: part[2], Currency: part[4]}
 	var r Record
 	var err error
 	if v.Amount, err = strconv.ParseInt(part[3], 10, 64); err != nil {
 		return
 	}
-	if err := r.parseItems(part[5] + ";" + part[4] + "-"); err != nil { // with a currency, since its items have prices
+	if err := r.parseItems(part[5]); err != nil {
 		return
 	}
 	for _, i := range r.Items {

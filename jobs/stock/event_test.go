@@ -104,9 +104,6 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		reserve(t, s, order("c"))
-		if _, err := s.BeginPayment(t.Context(), "c"); err != nil {
-			t.Fatal(err)
-		}
 		settleAll(t, s, p)
 		if _, err := pay(t.Context(), s, "c"); err != nil {
 			t.Fatal(err)

@@ -2,15 +2,12 @@ package stock
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"strings"
-	"testing/fstest"
 	"time"
 
-	"github.com/cronce/cronce/internal/database"
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
@@ -59,7 +56,7 @@ func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) err
 func ParseRecord(id, line string) (Record, error) { return parseRecord(id, line) }
 
 // Line is a record as it is stored.
-func Line(r Record) (string, error) { return booked{Record: r}.line() }
+func Line(r Record) (string, error) { return r.line() }
 
 // SettleLogging is one run of settleOrders that reports each batch.
 func SettleLogging(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *slog.Logger) error {
@@ -92,24 +89,37 @@ func FirstTables(d Dialect) (string, error) {
 	return up, err
 }
 
-// MigrateTo makes the tables as the version did that had so many migrations.
-func MigrateTo(ctx context.Context, db *sql.DB, d Dialect, last int) error {
-	names, err := fs.Glob(migrations, "migrations/"+d.String()+"/*.sql")
-	if err != nil {
-		return err
-	}
-	files := fstest.MapFS{}
-	for _, name := range names[:last] {
-		text, err := fs.ReadFile(migrations, name)
-		if err != nil {
-			return err
-		}
-		files[name] = &fstest.MapFile{Data: text}
-	}
-	return database.Migrate(ctx, db, d, files, "stock_schema")
-}
-
 // Sweep deletes delivered events that are older than retention.
 func Sweep(ctx context.Context, s *Sale, retention time.Duration) error {
 	return s.options.Book.sweepEvents(ctx, s.ID(), retention)
 }
+
+// Refusals by their codes, and bounds.
+var (
+	ErrBuyerLimit = refusal("buyer-limit")
+	ErrNotBegun   = refusal("not-begun")
+	ErrEnded      = errEnded
+	ErrUnpriced   = errUnpriced
+	ErrConflict   = errConflict
+	ErrUnpaid     = errUnpaid
+	ErrRefunded   = errRefunded
+	ErrReference  = errReference
+	ErrPayments   = errPayments
+	ErrTooLow     = errTooLow
+	ErrReserved   = errReserved
+	ErrVersion    = errVersion
+	ErrFull       = errFull
+)
+
+const (
+	MaxAmount        = maxAmount
+	MaxItems         = maxItems
+	MaxPage          = maxPage
+	MaxPayments      = maxPayments
+	MaxProducts      = maxProducts
+	MaxQuantity      = maxQuantity
+	MaxReceiver      = maxReceiver
+	MaxTotal         = maxTotal
+	MaxBuyer         = maxBuyer
+	DefaultRetention = defaultRetention
+)

@@ -25,9 +25,7 @@ func TestFiguresOfTotals(t *testing.T) {
 	want(0, 0)
 	reserve(t, s, order("a"))
 	want(0, 1)
-	if _, err := s.Supply(t.Context(), "cup", "d-1", 5); err != nil {
-		t.Fatal(err)
-	}
+	put(t, s, "cup", 10)
 	settleAll(t, s, p)
 	want(0, 0)
 }

@@ -56,7 +56,7 @@ func TestExactEndOfAnOrder(t *testing.T) {
 				}
 				m.SetTime(at.Add(c.after))
 				_, err := pay(t.Context(), s, "buyer")
-				if closed, is := errors.AsType[*stock.ClosedError](err); c.expired != is || !is && err != nil || is && closed.State != stock.Expired {
+				if closed, is := errors.AsType[*stock.Refusal](err); c.expired != is || !is && err != nil || is && closed.State != stock.Expired {
 					t.Errorf("Pay: %v", err)
 				}
 				if err := stock.Release(soon(t), s, fence(1), pass); err != nil {
@@ -74,55 +74,41 @@ func TestExactEndOfAnOrder(t *testing.T) {
 	}
 }
 
-// An order whose time is over is expired for whatever asks for it next, whether it was being paid or not:
+// An order whose time is over is expired for whatever asks for it next:
 // the same order again closes it, and gives back what it reserved, and reading it says so. No job has run.
 func TestExactEndForEachQuestion(t *testing.T) {
 	t.Parallel()
 	const hold = 15 * time.Minute
-	for _, paying := range []bool{false, true} {
-		for after, want := range map[time.Duration]stock.State{hold - time.Millisecond: stock.Reserved, hold: stock.Expired, hold + time.Hour: stock.Expired} {
-			m, client, at := onFrozen(t)
-			s := newSale(t, client, stock.Options{Hold: hold, PayTime: hold})
-			put(t, s, "tea", 2)
-			o := order("o")
-			o.Buyer = "ada"
-			reserve(t, s, o)
-			if paying {
-				if _, err := s.BeginPayment(t.Context(), "o"); err != nil {
-					t.Fatal(err)
-				}
-				if want == stock.Reserved {
-					want = stock.Paying
-				}
+	for after, want := range map[time.Duration]stock.State{hold - time.Millisecond: stock.Reserved, hold: stock.Expired, hold + time.Hour: stock.Expired} {
+		m, client, at := onFrozen(t)
+		s := newSale(t, client, stock.Options{Hold: hold})
+		put(t, s, "tea", 2)
+		o := order("o")
+		o.Buyer = "ada"
+		reserve(t, s, o)
+		m.SetTime(at.Add(after))
+		wantState(t, s, "o", want)
+		wantProduct(t, s, "tea", 2, 1, 1, 0) // reading changes nothing
+		other := o
+		other.Receiver = "another"
+		if _, _, err := s.Reserve(t.Context(), other); !errors.Is(err, stock.ErrConflict) {
+			t.Errorf("after %v: another order under the id: %v, want ErrConflict", after, err)
+		}
+		for range 2 {
+			r, fresh, err := s.Reserve(t.Context(), o)
+			if err != nil || fresh || r.State != want {
+				t.Errorf("after %v: %+v, new %v, %v, want %s", after, r, fresh, err, want)
 			}
-			m.SetTime(at.Add(after))
-			wantState(t, s, "o", want)
-			some, err := s.ReadOrders(t.Context(), []string{"o"})
-			if err != nil || len(some.Orders) != 1 || some.Orders[0].State != want {
-				t.Errorf("after %v: ReadOrders: %+v, %v, want %s", after, some, err, want)
+		}
+		if want == stock.Expired {
+			wantProduct(t, s, "tea", 2, 2, 0, 0)
+			if n, err := client.HLen(t.Context(), "cronce:v1:stock:{cronce:shop}:bought").Result(); err != nil || n != 0 {
+				t.Errorf("the buyer counts %d products, %v", n, err)
 			}
-			wantProduct(t, s, "tea", 2, 1, 1, 0) // reading changes nothing
-			other := o
-			other.Receiver = "another"
-			if _, _, err := s.Reserve(t.Context(), other); !errors.Is(err, stock.ErrConflict) {
-				t.Errorf("after %v: another order under the id: %v, want ErrConflict", after, err)
-			}
-			for range 2 {
-				r, fresh, err := s.Reserve(t.Context(), o)
-				if err != nil || fresh || r.State != want {
-					t.Errorf("after %v: %+v, new %v, %v, want %s", after, r, fresh, err, want)
-				}
-			}
-			if want == stock.Expired {
-				wantProduct(t, s, "tea", 2, 2, 0, 0)
-				if n, err := client.HLen(t.Context(), "cronce:v1:stock:{cronce:shop}:bought").Result(); err != nil || n != 0 {
-					t.Errorf("the buyer counts %d products, %v", n, err)
-				}
-			}
-			if p := sqlite(t); want == stock.Expired {
-				settle(t, s, p, 1, 1)
-				p.wantLines(t, "SELECT id, status FROM orders", "o expired")
-			}
+		}
+		if p := sqlite(t); want == stock.Expired {
+			settle(t, s, p, 1, 1)
+			p.wantLines(t, "SELECT id, status FROM orders", "o expired")
 		}
 	}
 }
@@ -151,11 +137,11 @@ func TestExpireLooksAtTheClockItself(t *testing.T) {
 }
 
 // The lag is the age of the oldest order, or change of one, that the database lacks: an order is as
-// old as it was when it was placed, also when it is being paid or has ended since.
+// old as it was when it was placed, also when it has ended since.
 func TestExactLag(t *testing.T) {
 	t.Parallel()
 	m, client, at := onFrozen(t)
-	s, p := newSale(t, client, stock.Options{Hold: 200 * time.Second, PayTime: 300 * time.Second}), sqlite(t)
+	s, p := newSale(t, client, stock.Options{Hold: 200 * time.Second}), sqlite(t)
 	put(t, s, "tea", 9)
 	n := int64(0)
 	for _, c := range []struct {
@@ -167,14 +153,11 @@ func TestExactLag(t *testing.T) {
 		{0, "none", "", 0},
 		{10, "reserve", "a", 0},
 		{70, "reserve", "b", 60},
-		{100, "begin", "a", 90},
 		{110, "none", "", 100},
-		{115, "begin", "a", 105},
 		{120, "pay", "a", 110},
 		{130, "settle", "", 0},
-		{140, "begin", "b", 0},
-		{150, "pay", "b", 10},
-		{155, "none", "", 15},
+		{150, "pay", "b", 0},
+		{155, "none", "", 5},
 		{160, "settle", "", 0},
 		{200, "reserve", "c", 0},
 		{210, "reserve", "d", 10},
@@ -192,8 +175,6 @@ func TestExactLag(t *testing.T) {
 		switch c.do {
 		case "reserve":
 			reserve(t, s, order(c.id))
-		case "begin":
-			_, err = s.BeginPayment(t.Context(), c.id)
 		case "pay":
 			_, err = pay(t.Context(), s, c.id)
 		case "cancel":

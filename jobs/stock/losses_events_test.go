@@ -69,7 +69,7 @@ func (l *audience) delivered(client redis.UniversalClient) {
 	for give := time.Now().Add(2 * time.Minute); ; <-time.After(50 * time.Millisecond) {
 		var open, behind, seq, waiting int64
 		_, err := l.book.db.ExecContext(ctx, "UPDATE stock_cursor SET next_at = 0 WHERE next_at > 0") // what was down is not
-		err1 := l.book.db.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM orders WHERE status IN ('reserved', 'paying')),"+
+		err1 := l.book.db.QueryRowContext(ctx, "SELECT (SELECT COUNT(*) FROM orders WHERE status = 'reserved'),"+
 			" (SELECT COUNT(*) FROM stock_cursor c WHERE c.seq < b.seq), b.seq FROM stock_book b").Scan(&open, &behind, &seq)
 		for _, list := range []string{"fresh", "unsettled", "due"} {
 			n, err := client.ZCard(ctx, saleTag+list).Result()

@@ -113,15 +113,14 @@ func (l *losing) wrong() (wrong []string) {
 
 // since are the states in which the book may have an order that it had in one before.
 var since = map[stock.State][]stock.State{
-	stock.Reserved: {stock.Paying, stock.Paid, stock.Cancelled, stock.Expired, stock.Returned, stock.Refunded},
-	stock.Paying:   {stock.Paid, stock.Cancelled, stock.Expired, stock.Returned, stock.Refunded},
+	stock.Reserved: {stock.Paid, stock.Cancelled, stock.Expired, stock.Returned, stock.Refunded},
 	stock.Paid:     {stock.Returned, stock.Refunded},
 	stock.Returned: {stock.Refunded},
 }
 
 // fulfils reports whether an order in a state is as its buyer was answered: it may have expired since.
 func fulfils(has, answered stock.State) bool {
-	return has == answered || (answered == stock.Reserved || answered == stock.Paying) && has == stock.Expired
+	return has == answered || answered == stock.Reserved && has == stock.Expired
 }
 
 // judgeProducts compares the counts of store and book with each other, and with their
@@ -161,7 +160,7 @@ func (l *losing) differ() string {
 		shelf = append(shelf, strings.Replace(field, ":", " ", 1)+" "+text)
 	}
 	book = l.book.lines(l.t, "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id"+
-		" WHERE o.status IN ('reserved', 'paying', 'paid') GROUP BY o.buyer, i.sku")
+		" WHERE o.status IN ('reserved', 'paid') GROUP BY o.buyer, i.sku")
 	slices.Sort(shelf)
 	slices.Sort(book)
 	if err != nil || fmt.Sprint(shelf) != fmt.Sprint(book) {
@@ -182,7 +181,7 @@ func (l *losing) judgeBuyers(p plan) {
 	}
 	l.t.Helper()
 	l.book.wantLines(l.t, fmt.Sprintf("SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id"+
-		" WHERE o.status IN ('reserved', 'paying', 'paid') AND o.buyer LIKE 'u-%x-%%' GROUP BY o.buyer, i.sku HAVING SUM(i.quantity) > %d", p.seed>>32, marketLimit))
+		" WHERE o.status IN ('reserved', 'paid') AND o.buyer LIKE 'u-%x-%%' GROUP BY o.buyer, i.sku HAVING SUM(i.quantity) > %d", p.seed>>32, marketLimit))
 }
 
 // end lets the members end, once all events were delivered, and judges these.

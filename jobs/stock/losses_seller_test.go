@@ -21,11 +21,11 @@ type held struct {
 	currency string // "-": it was deleted
 }
 
-// sell lets a seller raise and lower what buyers order, and change, deliver to and delete a product of its own, until
+// sell lets a seller raise and lower what buyers order, and change and delete a product of its own, until
 // stop is closed. It sends each change until that is answered without doubt.
 func (l *losing) sell(ctx context.Context, seed uint64, stop <-chan struct{}) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	for n := 0; ; n++ {
+	for {
 		select {
 		case <-stop:
 			return
@@ -34,7 +34,7 @@ func (l *losing) sell(ctx context.Context, seed uint64, stop <-chan struct{}) {
 		if r.IntN(2) == 0 {
 			l.move(ctx, lossSKUs[r.IntN(len(lossSKUs))], r.Int64N(9)-4)
 		} else {
-			l.change(ctx, r, fmt.Sprintf("d-%x-%d", seed, n))
+			l.change(ctx, r)
 		}
 	}
 }
@@ -57,12 +57,12 @@ func (l *losing) move(ctx context.Context, sku string, by int64) {
 }
 
 // change changes the seller's own product.
-func (l *losing) change(ctx context.Context, r *rand.Rand, reference string) {
+func (l *losing) change(ctx context.Context, r *rand.Rand) {
 	path, n := "/products/"+sellerSKU, 1+r.Int64N(50)
 	want := l.held
 	deleted := want.currency == "-"
 	method, form, status := http.MethodPut, any(nil), http.StatusOK
-	switch r.IntN(5) {
+	switch r.IntN(4) {
 	case 0, 1:
 		form = map[string]any{"price": n, "currency": "EUR"}
 		want.known, want.price, want.currency = true, n, "EUR"
@@ -73,11 +73,6 @@ func (l *losing) change(ctx context.Context, r *rand.Rand, reference string) {
 			want.currency = ""
 		}
 	case 3:
-		method, path, form = http.MethodPost, path+"/deliveries", map[string]any{"reference": reference, "quantity": n}
-		if want.put += n; deleted || !want.known {
-			want, status = l.held, http.StatusNotFound
-		}
-	case 4:
 		method, status = http.MethodDelete, http.StatusNoContent
 		if want = (held{known: true, currency: "-"}); !l.held.known {
 			want, status = l.held, http.StatusNotFound

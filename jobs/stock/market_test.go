@@ -68,7 +68,7 @@ func (m *market) start(i int) {
 func (m *market) receive(p *process, line map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if line["msg"] == "run started" && line["job"] == stock.SettleOrdersName {
+	if line["msg"] == "run started" && line["job"] == "settleOrders" {
 		m.settling = p
 	}
 }
@@ -205,13 +205,7 @@ func (m *market) end(ctx context.Context, id string) {
 	switch rand.IntN(12) {
 	case 0, 1:
 		m.step(ctx, http.MethodDelete, id, "", nil, stock.Cancelled)
-	case 2, 3, 4:
-	case 5:
-		m.step(ctx, http.MethodPost, id, "/paying", nil, stock.Paying) // and left to its time
-	case 6:
-		if m.step(ctx, http.MethodPost, id, "/paying", nil, stock.Paying) {
-			m.step(ctx, http.MethodPost, id, "/pay", payment, stock.Paid)
-		}
+	case 2, 3, 4, 5:
 	case 7:
 		if m.step(ctx, http.MethodPost, id, "/pay", payment, stock.Paid) {
 			m.step(ctx, http.MethodPost, id, "/refund", map[string]any{"reference": "refund-" + id, "payment": "pay-" + id}, stock.Refunded)

@@ -88,7 +88,7 @@ func member(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	sale, err := stock.NewSale(client, stock.Options{Hold: c.Hold, PayTime: c.Hold, Book: database, Settled: c.Settled, Restore: c.Restore})
+	sale, err := stock.NewSale(client, stock.Options{Hold: c.Hold, Book: database, Settled: c.Settled, Restore: c.Restore})
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // An Offer is the price and the conditions of a product. The zero Offer has no price: the product
 // cannot be ordered.
 type Offer struct {
-	Price    int64  // of one piece, in minor units (cents): 0 to MaxAmount
+	Price    int64  // of one piece, in minor units (cents): 0 to 10^12
 	Currency string // three capital letters, as ISO 4217 has them
 	// BuyerLimit bounds the quantity that one buyer may have in all reserved and paid orders: 0 to
-	// MaxQuantity. An order must then name its Buyer. A lowered limit affects new orders only.
+	// 1,000,000. An order must then name its Buyer. A lowered limit affects new orders only.
 	// Zero: no limit.
 	BuyerLimit int64
 	// Starts and Ends bound the sale of the product by the store's clock, in whole milliseconds: it
@@ -26,14 +28,14 @@ type Offer struct {
 const maxInstant = 253_402_300_799_999
 
 func (o Offer) validate() error {
-	if o.Price < 0 || o.Price > MaxAmount {
-		return &FieldError{"price", strconv.FormatInt(o.Price, 10), fmt.Sprintf("0 to %d minor units", int64(MaxAmount))}
+	if o.Price < 0 || o.Price > maxAmount {
+		return &FieldError{"price", strconv.FormatInt(o.Price, 10), fmt.Sprintf("0 to %d minor units", int64(maxAmount))}
 	}
 	if !isCurrency(o.Currency) {
-		return &FieldError{"currency", quote(o.Currency), "three capital letters, such as EUR"}
+		return &FieldError{"currency", format.Quote(o.Currency), "three capital letters, such as EUR"}
 	}
-	if o.BuyerLimit < 0 || o.BuyerLimit > MaxQuantity {
-		return &FieldError{"buyer_limit", strconv.FormatInt(o.BuyerLimit, 10), fmt.Sprintf("1 to %d, or 0 for any number", MaxQuantity)}
+	if o.BuyerLimit < 0 || o.BuyerLimit > maxQuantity {
+		return &FieldError{"buyer_limit", strconv.FormatInt(o.BuyerLimit, 10), fmt.Sprintf("1 to %d, or 0 for any number", maxQuantity)}
 	}
 	for field, t := range map[string]time.Time{"starts_at": o.Starts, "ends_at": o.Ends} {
 		if !t.IsZero() && (t.UnixMilli() < 1 || t.UnixMilli() > maxInstant || t.Nanosecond()%1_000_000 != 0) {
@@ -41,7 +43,7 @@ func (o Offer) validate() error {
 		}
 	}
 	if !o.Starts.IsZero() && !o.Ends.IsZero() && !o.Starts.Before(o.Ends) {
-		return &FieldError{"ends_at", showTime(o.Ends), "an instant after starts_at"}
+		return &FieldError{"ends_at", format.Time(o.Ends), "an instant after starts_at"}
 	}
 	return nil
 }
@@ -99,15 +101,15 @@ func parseOffer(line string) (o Offer, err error) {
 }
 
 // SetOffer sets the offer of a product. Existing orders keep the price at which they were placed.
-// An unknown product is created with nothing put in. It refuses with a *FieldError, or with ErrFull
-// beyond MaxProducts. It may be called again.
+// An unknown product is created with nothing put in. It refuses with a *FieldError, or too-many-products
+// beyond 10,000. It may be called again.
 func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, error) {
-	return s.SetOfferIf(ctx, sku, o, Condition{})
+	return s.SetOfferIf(ctx, sku, o, "")
 }
 
-// SetOfferIf is SetOffer on a condition. It refuses with ErrVersion if the product does not meet
+// SetOfferIf is SetOffer on a condition of PutIf. It refuses (version) if the product does not meet
 // the condition, unless the product has this offer already, so that a repeated call succeeds.
-func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition) (Product, error) {
+func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, condition string) (Product, error) {
 	err := checkSKU("sku", sku)
 	if err == nil {
 		err = o.validate()
@@ -116,7 +118,7 @@ func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, c Condition)
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
-	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), MaxProducts, c.text())
+	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), maxProducts, condition)
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, 0, answer)

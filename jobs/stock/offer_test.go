@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -135,43 +134,4 @@ func TestOfferOfANewProduct(t *testing.T) {
 		t.Errorf("%v, want ErrFull", err)
 	}
 	offer(t, s, "tea", 360, "EUR") // is there already
-}
-
-// A database of the version before, and a store, with an order from before there were
-// prices: both go on.
-func TestUpgradeToPrices(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
-		if err := stock.MigrateTo(t.Context(), p.db, p.dialect, 3); err != nil {
-			t.Fatal(err)
-		}
-		due := time.Now().Add(time.Hour).UnixMilli()
-		execute(t, p, "INSERT INTO product (sale, sku, put_in, reserved, sold) VALUES ('cronce:shop', 'tea', 5, 2, 0)",
-			fmt.Sprintf("INSERT INTO orders VALUES ('cronce:shop', 'old', 'Ada Lovelace', 700, 'EUR', 'reserved', 1, %d, 1, 1)", due),
-			"INSERT INTO order_item VALUES ('cronce:shop', 'old', 'tea', 2)")
-		s := newSale(t, client, stock.Options{Book: p.Database})
-		if _, err := s.RestoreNow(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		key := "cronce:v1:stock:{cronce:shop}:order:old"
-		line := fmt.Sprintf(`reserved 1 %d 1 tea=2 {"receiver":"Ada Lovelace","amount":700,"currency":"EUR"}`, due)
-		if got, err := client.Get(t.Context(), key).Result(); err != nil || got != line {
-			t.Errorf("the store has %q, %v, want the record of the version before, %q", got, err, line)
-		}
-		if r := wantState(t, s, "old", stock.Reserved); r.Amount != 700 || r.Currency != "EUR" {
-			t.Errorf("it costs %d %s", r.Amount, r.Currency)
-		}
-		if _, _, err := s.Reserve(t.Context(), order("new")); !errors.Is(err, stock.ErrUnpriced) {
-			t.Errorf("%v, want ErrUnpriced", err)
-		}
-		offer(t, s, "tea", 350, "EUR")
-		reserve(t, s, order("new"))
-		if _, err := pay(t.Context(), s, "old"); err != nil {
-			t.Fatal(err)
-		}
-		settle(t, s, p, 1, 2)
-		p.wantLines(t, "SELECT id, status, amount FROM orders ORDER BY id", "new reserved 350", "old paid 700")
-		p.wantLines(t, productRows, "tea 5 1 2")
-		p.wantLines(t, "SELECT order_id, price, amount FROM order_item ORDER BY order_id", "new 350 350", "old 0 0")
-		p.wantSums(t)
-	})
 }

@@ -15,11 +15,11 @@ import (
 
 // Bounds of an order.
 const (
-	MaxItems    = 50                // of one order
-	MaxQuantity = 1_000_000         // of one item
-	MaxAmount   = 1_000_000_000_000 // of a price, and of all items together, in minor units
-	MaxReceiver = 200               // characters
-	MaxBuyer    = 64                // characters
+	maxItems    = 50                // of one order
+	maxQuantity = 1_000_000         // of one item
+	maxAmount   = 1_000_000_000_000 // of a price, and of all items together, in minor units
+	maxReceiver = 200               // characters
+	maxBuyer    = 64                // characters
 )
 
 // An Order is the order of a buyer. Its price follows from the offers of the products, and is in
@@ -28,7 +28,7 @@ type Order struct {
 	// ID is the order's identity and its idempotency key: [A-Za-z0-9._-]{1,64},
 	// except . and .., which have a meaning in the path of a request.
 	ID string
-	// Receiver is the name and address for the delivery: 1 to MaxReceiver printable characters.
+	// Receiver is the name and address for the delivery: 1 to 200 printable characters.
 	Receiver string
 	// Buyer identifies the buyer by an id of the client's choice: [A-Za-z0-9._-]{1,64}. It may be
 	// empty if no product of the order has an Offer.BuyerLimit. Orders with different buyers are
@@ -37,14 +37,14 @@ type Order struct {
 	// Phone is the number for texts about the order, in E.164 form: + and 8 to 15 digits. Empty: no
 	// texts.
 	Phone string
-	// Items are 1 to MaxItems items of different products.
+	// Items are 1 to 50 items of different products.
 	Items []Item
 }
 
 // An Item is a quantity of one product.
 type Item struct {
 	SKU      string // [A-Za-z0-9][A-Za-z0-9._-]{0,63}
-	Quantity int64  // 1 to MaxQuantity
+	Quantity int64  // 1 to 1,000,000
 	// Price is the price of one piece when the order was placed, in minor units. It is set in a
 	// Record, and must be 0 in an order that is to be placed.
 	Price int64
@@ -79,16 +79,16 @@ func (o Order) Validate() error {
 		faults = append(faults, err)
 	}
 	if fault := receiverFault(o.Receiver); fault != "" {
-		refuse("receiver", fault, fmt.Sprintf("1 to %d printable characters", MaxReceiver))
+		refuse("receiver", fault, fmt.Sprintf("1 to %d printable characters", maxReceiver))
 	}
 	if o.Buyer != "" && !format.IsName(o.Buyer) {
-		refuse("buyer", fmt.Sprintf("%d characters", utf8.RuneCountInString(o.Buyer)), fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", MaxBuyer))
+		refuse("buyer", fmt.Sprintf("%d characters", utf8.RuneCountInString(o.Buyer)), fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", maxBuyer))
 	}
 	if !isPhone(o.Phone) {
 		refuse("phone", "of another form", "+ and 8 to 15 digits, the first not 0, or none") // the value is personal data
 	}
-	if len(o.Items) == 0 || len(o.Items) > MaxItems {
-		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", MaxItems))
+	if len(o.Items) == 0 || len(o.Items) > maxItems {
+		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", maxItems))
 		return errors.Join(faults...) // an excessive list is not checked item by item
 	}
 	return errors.Join(append(faults, o.itemFaults()...)...)
@@ -101,10 +101,10 @@ func (o Order) itemFaults() (faults []error) {
 		if err := checkSKU("sku", item.SKU); err != nil {
 			faults = append(faults, checkSKU(at("sku"), item.SKU))
 		} else if slices.ContainsFunc(o.Items[:i], same) {
-			faults = append(faults, &FieldError{at("sku"), quote(item.SKU) + " again", "each product once"})
+			faults = append(faults, &FieldError{at("sku"), format.Quote(item.SKU) + " again", "each product once"})
 		}
-		if item.Quantity < 1 || item.Quantity > MaxQuantity {
-			faults = append(faults, &FieldError{at("quantity"), strconv.FormatInt(item.Quantity, 10), fmt.Sprintf("1 to %d", MaxQuantity)})
+		if item.Quantity < 1 || item.Quantity > maxQuantity {
+			faults = append(faults, &FieldError{at("quantity"), strconv.FormatInt(item.Quantity, 10), fmt.Sprintf("1 to %d", maxQuantity)})
 		}
 		if item.Price != 0 {
 			faults = append(faults, &FieldError{at("price"), strconv.FormatInt(item.Price, 10), "none: the product has the price"})
@@ -117,14 +117,14 @@ func checkID(id string) error {
 	if format.IsName(id) && id != "." && id != ".." {
 		return nil
 	}
-	return &FieldError{"id", quote(id), "1 to 64 of A-Z a-z 0-9 . _ -, and neither . nor .."}
+	return &FieldError{"id", format.Quote(id), "1 to 64 of A-Z a-z 0-9 . _ -, and neither . nor .."}
 }
 
 func checkSKU(field, sku string) error {
 	if format.IsName(sku) && format.Alphanumeric(sku[0]) {
 		return nil
 	}
-	return &FieldError{field, quote(sku), "a letter or digit, then up to 63 of A-Z a-z 0-9 . _ -"}
+	return &FieldError{field, format.Quote(sku), "a letter or digit, then up to 63 of A-Z a-z 0-9 . _ -"}
 }
 
 // receiverFault describes the fault of a receiver without repeating it.
@@ -132,7 +132,7 @@ func receiverFault(receiver string) string {
 	if strings.ContainsRune(receiver, utf8.RuneError) {
 		return "not UTF-8" // a decoder has replaced it by U+FFFD
 	}
-	return legible.Fault(receiver, MaxReceiver, false)
+	return legible.Fault(receiver, maxReceiver, false)
 }
 
 // sorted returns the items in the order of their SKUs, as they are stored. Two orders that differ
@@ -148,7 +148,7 @@ func (o Order) sorted() []Item {
 
 // String is for people and logs: the receiver is masked.
 func (o Order) String() string {
-	return fmt.Sprintf("order %s of %d items for %s", quote(o.ID), len(o.Items), format.Mask(o.Receiver))
+	return fmt.Sprintf("order %s of %d items for %s", format.Quote(o.ID), len(o.Items), format.Mask(o.Receiver))
 }
 
 // GoString is String, so that %#v shows no receiver either.
@@ -158,7 +158,3 @@ func (o Order) GoString() string { return o.String() }
 func (o Order) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", o.ID), slog.String("receiver", format.Mask(o.Receiver)), slog.Int("items", len(o.Items)))
 }
-
-// Mask replaces all but the first character of a receiver: Ada Lovelace becomes A***. A receiver of
-// at most three characters is hidden completely.
-func Mask(receiver string) string { return format.Mask(receiver) }

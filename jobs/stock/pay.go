@@ -5,37 +5,26 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/redis/go-redis/v9"
 )
-
-// BeginPayment extends the reservation of an order while its payment is under way, to at least
-// Options.PayTime from now. It does so once: a repeated call changes nothing. It refuses with
-// ErrClosed if the order is past its time or in a last state, and with ErrUnknownOrder. For doubt
-// see Reserve.
-func (s *Sale) BeginPayment(ctx context.Context, id string) (Record, error) {
-	if err := checkID(id); err != nil {
-		return Record{}, fmt.Errorf("stock: begin payment: %w", err)
-	}
-	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keyFresh, keyDue, keyUnsettled, keyBought)...)
-	return s.close(ctx, "begin payment", id, beginPaymentScript, keys, id, s.options.PayTime.Milliseconds())
-}
 
 // Pay records a payment by its reference, amount and currency, and marks the items of the order as
 // sold. If amount or currency are not the order's, it refuses with a *FieldError and records
 // nothing. A repeated call changes nothing.
 //
 // A payment that the order cannot take, because it is in a last state, past its time, or already
-// paid, is recorded as KindSurplus and has to be refunded. The error is then an ErrClosed, whose
-// *ClosedError has the payment as Surplus.
+// paid, is recorded as a surplus and has to be refunded. The error is then an ErrClosed, whose
+// *Refusal has the payment as Surplus.
 //
-// It refuses with ErrUnknownOrder, ErrReference, or ErrPayments. For doubt see Reserve.
+// It refuses with ErrUnknownOrder, reference-taken, or too-many-payments. For doubt see Reserve.
 func (s *Sale) Pay(ctx context.Context, id string, p Payment) (Record, error) {
 	if err := errors.Join(checkID(id), p.validate()); err != nil {
 		return Record{}, fmt.Errorf("stock: pay: %w", err)
 	}
 	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled, keyReference+p.Reference, keyBought)...)
-	r, err := s.close(ctx, "pay", id, payScript, keys, id, p.Reference, p.Amount, p.Currency, s.options.Retention.Milliseconds(), MaxPayments)
-	if closed, ok := errors.AsType[*ClosedError](err); ok {
+	r, err := s.close(ctx, "pay", id, payScript, keys, id, p.Reference, p.Amount, p.Currency, s.options.Retention.Milliseconds(), maxPayments)
+	if closed, ok := errors.AsType[*Refusal](err); ok && errors.Is(err, ErrClosed) {
 		closed.Surplus = p.Reference
 	}
 	return r, err
@@ -44,26 +33,26 @@ func (s *Sale) Pay(ctx context.Context, id string, p Payment) (Record, error) {
 // Refund records the refund of a payment of an order: the payment that paid it, or a surplus one.
 // With the former, the items are put back in stock, unless they were returned before. A payment is
 // refunded once: a repeated call with the same reference changes nothing, and another reference is
-// an ErrRefunded. A payment that the order does not have is a *FieldError.
+// refused (refunded). A payment that the order does not have is a *FieldError.
 //
-// It refuses with ErrUnknownOrder, ErrReference, or ErrPayments. For doubt see Reserve.
+// It refuses with ErrUnknownOrder, reference-taken, or too-many-payments. For doubt see Reserve.
 func (s *Sale) Refund(ctx context.Context, id, reference, payment string) (Record, error) {
 	if err := errors.Join(checkID(id), checkReference("reference", reference), checkReference("payment", payment)); err != nil {
 		return Record{}, fmt.Errorf("stock: refund: %w", err)
 	}
-	return s.close(ctx, "refund", id, refundScript, s.givesBack(id, reference), id, reference, payment, s.options.Retention.Milliseconds(), MaxPayments)
+	return s.close(ctx, "refund", id, refundScript, s.givesBack(id, reference), id, reference, payment, s.options.Retention.Milliseconds(), maxPayments)
 }
 
 // Return records that the items of a paid order were returned, and puts them back in stock once. A
-// repeated call with the same reference changes nothing. It refuses with ErrUnpaid if the order is
+// repeated call with the same reference changes nothing. It refuses (unpaid) if the order is
 // not paid, or no longer. Refund records the payment's way back.
 //
-// It refuses with ErrUnknownOrder, ErrReference, or ErrPayments. For doubt see Reserve.
+// It refuses with ErrUnknownOrder, reference-taken, or too-many-payments. For doubt see Reserve.
 func (s *Sale) Return(ctx context.Context, id, reference string) (Record, error) {
 	if err := errors.Join(checkID(id), checkReference("reference", reference)); err != nil {
 		return Record{}, fmt.Errorf("stock: return: %w", err)
 	}
-	return s.close(ctx, "return", id, returnScript, s.givesBack(id, reference), id, reference, s.options.Retention.Milliseconds(), MaxPayments)
+	return s.close(ctx, "return", id, returnScript, s.givesBack(id, reference), id, reference, s.options.Retention.Milliseconds(), maxPayments)
 }
 
 // givesBack returns the keys of scripts that put sold items back in stock.
@@ -72,7 +61,7 @@ func (s *Sale) givesBack(id, reference string) []string {
 }
 
 // Cancel puts the items of a reserved order back in stock. Cancelling a cancelled order changes
-// nothing and is no error. It refuses with ErrPaying while the order is being paid, with ErrClosed
+// nothing and is no error. It refuses with ErrClosed
 // in another last state, and with ErrUnknownOrder. For doubt see Reserve: Cancel may be called
 // again.
 func (s *Sale) Cancel(ctx context.Context, id string) (Record, error) {
@@ -133,7 +122,7 @@ func (s *Sale) recall(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	line, err := booked{Record: r}.line()
+	line, err := r.line()
 	if err == nil {
 		_, err = s.ask(ctx, recallScript, s.keys(keyOrder+id), line, s.options.Retention.Milliseconds())
 	}
@@ -148,18 +137,16 @@ func closed(id string, answer []string) (r Record, refusal, err error) {
 		r, err = parseRecord(id, answer[1])
 	case is(answer, "closed", 2):
 		if r, err = parseRecord(id, answer[1]); err == nil {
-			refusal = &ClosedError{ID: id, State: r.State}
+			refusal = &Refusal{Code: "closed", State: r.State}
 		}
 		if len(r.ToRefund()) == 0 {
 			r = Record{} // nothing was recorded
 		}
 	case is(answer, "unpaid", 2):
 		if r, err = parseRecord(id, answer[1]); err == nil {
-			refusal = fmt.Errorf("it is %s: %w", r.State, ErrUnpaid)
+			refusal = fmt.Errorf("it is %s: %w", r.State, errUnpaid)
 		}
 		r = Record{}
-	case is(answer, "paying", 2):
-		refusal = ErrPaying
 	case is(answer, "unknown", 1):
 		refusal = ErrUnknownOrder
 	case is(answer, "amount", 3):
@@ -167,11 +154,11 @@ func closed(id string, answer []string) (r Record, refusal, err error) {
 	case is(answer, "no payment", 1):
 		refusal = &FieldError{"payment", "not known", "the reference of a payment of this order"}
 	case is(answer, "refunded", 2):
-		refusal = fmt.Errorf("with reference %s: %w", quote(answer[1]), ErrRefunded)
+		refusal = fmt.Errorf("with reference %s: %w", format.Quote(answer[1]), errRefunded)
 	case is(answer, "taken", 2), is(answer, "used", 2):
-		refusal = fmt.Errorf("by %s: %w", quote(answer[1]), ErrReference)
+		refusal = fmt.Errorf("by %s: %w", format.Quote(answer[1]), errReference)
 	case is(answer, "many", 1):
-		refusal = ErrPayments
+		refusal = errPayments
 	default:
 		err = unknownAnswer(answer)
 	}

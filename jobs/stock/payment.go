@@ -10,23 +10,20 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
-// MaxPayments bounds the payments, refunds and returns of one order.
-const MaxPayments = 20
+// maxPayments bounds the payments, refunds and returns of one order.
+const maxPayments = 20
 
-// A Kind is the kind of a Payment.
-type Kind string
-
-// The kinds.
+// The kinds of a Payment.
 const (
-	KindPaid    Kind = "paid"    // paid the order
-	KindSurplus Kind = "surplus" // the order was closed or already paid, so the payment has to be refunded
-	KindRefund  Kind = "refund"  // a refund of a payment
-	KindReturn  Kind = "return"  // a return of the items
+	kindPaid    = "paid"    // paid the order
+	kindSurplus = "surplus" // the order was closed or already paid, so the payment has to be refunded
+	kindRefund  = "refund"  // a refund of a payment
+	kindReturn  = "return"  // a return of the items
 )
 
 // A Payment is a payment, a refund or a return, as a payment service or a seller reports it.
 type Payment struct {
-	Kind      Kind
+	Kind      string    // paid (it paid the order), surplus (it has to be refunded), refund, or return (of the items)
 	Reference string    // 1 to 64 of A-Z a-z 0-9 . _ -, chosen by the payment service, unique across orders
 	Amount    int64     // in minor units; 0 for a return
 	Currency  string    // of the amount
@@ -38,7 +35,7 @@ func checkReference(field, reference string) error {
 	if format.IsName(reference) {
 		return nil
 	}
-	return &FieldError{field, quote(reference), "1 to 64 of A-Z a-z 0-9 . _ -"}
+	return &FieldError{field, format.Quote(reference), "1 to 64 of A-Z a-z 0-9 . _ -"}
 }
 
 func (p Payment) validate() error {
@@ -46,18 +43,18 @@ func (p Payment) validate() error {
 	if err := checkReference("reference", p.Reference); err != nil {
 		faults = append(faults, err)
 	}
-	if p.Amount < 0 || p.Amount > MaxAmount {
-		faults = append(faults, &FieldError{"amount", strconv.FormatInt(p.Amount, 10), fmt.Sprintf("0 to %d minor units", int64(MaxAmount))})
+	if p.Amount < 0 || p.Amount > maxAmount {
+		faults = append(faults, &FieldError{"amount", strconv.FormatInt(p.Amount, 10), fmt.Sprintf("0 to %d minor units", int64(maxAmount))})
 	}
 	if !isCurrency(p.Currency) {
-		faults = append(faults, &FieldError{"currency", quote(p.Currency), "three capital letters, such as EUR"})
+		faults = append(faults, &FieldError{"currency", format.Quote(p.Currency), "three capital letters, such as EUR"})
 	}
 	return errors.Join(faults...)
 }
 
 // line returns the payment in the format of a record.
 func (p Payment) line() string {
-	return strings.Join([]string{string(p.Kind), p.Reference, strconv.FormatInt(p.Amount, 10), p.Currency, strconv.FormatInt(p.At.UnixMilli(), 10), p.Refunds}, ":")
+	return strings.Join([]string{p.Kind, p.Reference, strconv.FormatInt(p.Amount, 10), p.Currency, strconv.FormatInt(p.At.UnixMilli(), 10), p.Refunds}, ":")
 }
 
 func parsePayment(line string) (p Payment, err error) {
@@ -65,7 +62,7 @@ func parsePayment(line string) (p Payment, err error) {
 	if len(parts) != 6 {
 		return p, fmt.Errorf("payment has %d parts, want 6", len(parts))
 	}
-	p = Payment{Kind: Kind(parts[0]), Reference: parts[1], Currency: parts[3], Refunds: parts[5]}
+	p = Payment{Kind: parts[0], Reference: parts[1], Currency: parts[3], Refunds: parts[5]}
 	if p.Amount, err = strconv.ParseInt(parts[2], 10, 64); err != nil {
 		return p, err
 	}
@@ -76,7 +73,7 @@ func parsePayment(line string) (p Payment, err error) {
 // ToRefund returns the surplus payments that were not refunded yet.
 func (r Record) ToRefund() (due []Payment) {
 	for _, p := range r.Payments {
-		if p.Kind == KindSurplus && !r.refunded(p.Reference) {
+		if p.Kind == kindSurplus && !r.refunded(p.Reference) {
 			due = append(due, p)
 		}
 	}
@@ -85,7 +82,7 @@ func (r Record) ToRefund() (due []Payment) {
 
 func (r Record) refunded(reference string) bool {
 	for _, p := range r.Payments {
-		if p.Kind == KindRefund && p.Refunds == reference {
+		if p.Kind == kindRefund && p.Refunds == reference {
 			return true
 		}
 	}

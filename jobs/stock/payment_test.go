@@ -71,65 +71,13 @@ func TestPayment(t *testing.T) {
 	})
 }
 
-// While its payment is under way an order does not expire, and cannot be cancelled, for
-// a bounded time: asked again nothing moves. Then it expires, and the payment that comes
-// after is to be refunded.
-func TestPaying(t *testing.T) {
-	t.Parallel()
-	for _, settled := range []bool{false, true} {
-		m, client, at := onFrozen(t)
-		p := sqlite(t)
-		s := newSale(t, client, stock.Options{Hold: time.Minute, PayTime: 2 * time.Minute})
-		put(t, s, "tea", 3)
-		reserve(t, s, order("o"))
-		reserve(t, s, order("late"))
-		if settled {
-			settle(t, s, p, 1, 2)
-		}
-		m.SetTime(at.Add(time.Minute - time.Millisecond))
-		first, err := s.BeginPayment(t.Context(), "o")
-		if want := at.Add(3*time.Minute - time.Millisecond).UTC(); err != nil || first.State != stock.Paying || !first.Due.Equal(want) {
-			t.Errorf("%v until %v, %v, want it until %v", first, first.Due, err, want)
-		}
-		if settled {
-			settle(t, s, p, 2, 1)
-			p.wantLines(t, "SELECT id, status, due_at FROM orders WHERE id = 'o'", fmt.Sprint("o paying ", first.Due.UnixMilli()))
-		}
-		m.SetTime(at.Add(time.Minute))
-		if _, err := s.BeginPayment(t.Context(), "late"); !errors.Is(err, stock.ErrClosed) {
-			t.Errorf("at the end of its time: %v, want ErrClosed", err)
-		}
-		m.SetTime(first.Due.Add(-time.Millisecond))
-		if err := stock.Release(soon(t), s, fence(1), pass); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Cancel(t.Context(), "o"); !errors.Is(err, stock.ErrPaying) {
-			t.Errorf("%v, want ErrPaying", err)
-		}
-		if again, err := s.BeginPayment(t.Context(), "o"); err != nil || !again.Due.Equal(first.Due) || again.State != stock.Paying {
-			t.Errorf("again: %v until %v, %v", again, again.Due, err)
-		}
-		wantProduct(t, s, "tea", 3, 2, 1, 0)
-		m.SetTime(first.Due)
-		_, err = s.Pay(t.Context(), "o", payment("p-1", 625, "EUR"))
-		if closed, ok := errors.AsType[*stock.ClosedError](err); !ok || closed.State != stock.Expired || closed.Surplus != "p-1" {
-			t.Errorf("%v, want it expired and p-1 to be refunded", err)
-		}
-		wantPayments(t, wantState(t, s, "o", stock.Expired), "surplus p-1 625")
-		wantProduct(t, s, "tea", 3, 3, 0, 0)
-	}
-}
-
 // What is paid while its time runs is not expired by the job, which comes in between.
 func TestPaidInTheLastMoment(t *testing.T) {
 	t.Parallel()
 	m, client, at := onFrozen(t)
-	s := newSale(t, client, stock.Options{Hold: time.Minute, PayTime: time.Minute})
+	s := newSale(t, client, stock.Options{Hold: time.Minute})
 	put(t, s, "tea", 1)
 	reserve(t, s, order("o"))
-	if _, err := s.BeginPayment(t.Context(), "o"); err != nil { // at once: due is the same
-		t.Fatal(err)
-	}
 	m.SetTime(at.Add(time.Minute - time.Millisecond))
 	if err := stock.Release(soon(t), s, fence(1), pass); err != nil {
 		t.Fatal(err)
@@ -260,14 +208,13 @@ func TestPaymentsAreInTheBook(t *testing.T) {
 	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		s := keptSale(t, client, p, stock.Options{})
 		put(t, s, "tea", 9)
-		for _, id := range []string{"paid", "paying", "late", "back"} {
+		for _, id := range []string{"paid", "open", "late", "back"} {
 			reserve(t, s, order(id))
 		}
 		_, err1 := pay(t.Context(), s, "paid")
-		_, err2 := s.BeginPayment(t.Context(), "paying")
 		_, err3 := s.Cancel(t.Context(), "late")
 		_, err4 := pay(t.Context(), s, "back")
-		if err := errors.Join(err1, err2, err3, err4); err != nil {
+		if err := errors.Join(err1, err3, err4); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, s, p, 1, 4)
@@ -281,7 +228,7 @@ func TestPaymentsAreInTheBook(t *testing.T) {
 		p.wantSums(t)
 		p.wantLines(t, productRows, "tea 9 1 1")
 		before := map[string]stock.Record{}
-		for id, state := range map[string]stock.State{"paid": stock.Paid, "paying": stock.Paying, "late": stock.Cancelled, "back": stock.Returned} {
+		for id, state := range map[string]stock.State{"paid": stock.Paid, "open": stock.Reserved, "late": stock.Cancelled, "back": stock.Returned} {
 			before[id] = wantState(t, s, id, state)
 			wantPaymentRows(t, p, before[id])
 		}
@@ -297,7 +244,7 @@ func TestPaymentsAreInTheBook(t *testing.T) {
 				t.Errorf("restored %+v, %v, want %+v", got, err, want)
 			}
 		}
-		if _, err := s.Pay(t.Context(), "paying", payment("pay-paid", 625, "EUR")); !errors.Is(err, stock.ErrReference) {
+		if _, err := s.Pay(t.Context(), "open", payment("pay-paid", 625, "EUR")); !errors.Is(err, stock.ErrReference) {
 			t.Errorf("with the reference of another: %v, want ErrReference", err)
 		}
 		wantProduct(t, s, "tea", 9, 7, 1, 1)

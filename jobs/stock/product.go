@@ -6,13 +6,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // Bounds of products.
 const (
-	MaxTotal    = 1_000_000_000_000 // quantity put in of one product
-	MaxProducts = 10_000            // products of one sale
+	maxTotal    = 1_000_000_000_000 // quantity put in of one product
+	maxProducts = 10_000            // products of one sale
 )
 
 // A Product is a product with its counts: Stock + Reserved + Sold = Put, and none is negative.
@@ -26,26 +27,26 @@ type Product struct {
 }
 
 // Put sets the total of a product that was ever put in: to add ten to a hundred, put 110. An
-// unknown product is created. It refuses with ErrTooLow if more is reserved and sold, and with
-// ErrFull beyond MaxProducts. It may be called again; see also ErrUnsettled. If two sellers read a
-// total and then put a higher one, the second overwrites the first: see [Sale.PutIf] and
-// [Sale.Supply].
+// unknown product is created. It refuses with too-low if more is reserved and sold, and with
+// too-many-products beyond 10,000. It may be called again; see also ErrUnsettled. If two sellers read a
+// total and then put a higher one, the second overwrites the first: see [Sale.PutIf].
 func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error) {
-	return s.PutIf(ctx, sku, total, Condition{})
+	return s.PutIf(ctx, sku, total, "")
 }
 
-// PutIf is Put on a condition. It refuses with ErrVersion if the product does not meet the
+// PutIf is Put on a condition: a Product.Version, several with commas between them, "*" for a
+// product that is known, "-" for one that is not, or empty for any. It refuses (version) if the product does not meet the
 // condition, unless the product has this total already, so that a repeated call succeeds.
-func (s *Sale) PutIf(ctx context.Context, sku string, total int64, c Condition) (Product, error) {
+func (s *Sale) PutIf(ctx context.Context, sku string, total int64, condition string) (Product, error) {
 	if err := checkSKU("sku", sku); err != nil {
 		return Product{}, fmt.Errorf("stock: put: %w", err)
 	}
-	if total < 0 || total > MaxTotal {
+	if total < 0 || total > maxTotal {
 		return Product{}, fmt.Errorf("stock: put: %w",
-			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(MaxTotal))})
+			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(maxTotal))})
 	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
-	answer, at, err := s.change(ctx, putScript, keys, sku, total, MaxProducts, c.text())
+	answer, at, err := s.change(ctx, putScript, keys, sku, total, maxProducts, condition)
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, total, answer)
@@ -64,11 +65,11 @@ func stocked(sku string, total int64, answer []string) (Product, error) {
 	case is(answer, "ok", 6):
 		return parseProduct(sku, answer[1:])
 	case is(answer, "low", 3):
-		return Product{}, fmt.Errorf("%d, with %s reserved and %s sold: %w", total, answer[1], answer[2], ErrTooLow)
+		return Product{}, fmt.Errorf("%d, with %s reserved and %s sold: %w", total, answer[1], answer[2], errTooLow)
 	case is(answer, "full", 1):
-		return Product{}, ErrFull
+		return Product{}, errFull
 	case is(answer, "version", 2):
-		return Product{}, ErrVersion
+		return Product{}, errVersion
 	}
 	return Product{}, unknownAnswer(answer)
 }
@@ -111,13 +112,13 @@ func parseProduct(sku string, values []string) (p Product, err error) {
 // Delete ends the sale of a product without reserved items: buyers and sellers no longer see it.
 // Its sold items stay in the book, and can be refunded or returned. Put and SetOffer begin its sale
 // again, with a total that includes the sold items. It refuses with a *FieldError, ErrUnknownSKU,
-// ErrReserved, or with ErrVersion if the product does not meet the condition. It may be called
+// reserved, or with version if the product does not meet the condition. It may be called
 // again.
-func (s *Sale) Delete(ctx context.Context, sku string, c Condition) error {
+func (s *Sale) Delete(ctx context.Context, sku string, condition string) error {
 	if err := checkSKU("sku", sku); err != nil {
 		return fmt.Errorf("stock: delete: %w", err)
 	}
-	answer, at, err := s.change(ctx, deleteScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer), sku, c.text())
+	answer, at, err := s.change(ctx, deleteScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer), sku, condition)
 	switch {
 	case err != nil:
 	case is(answer, "ok", 1):
@@ -127,34 +128,13 @@ func (s *Sale) Delete(ctx context.Context, sku string, c Condition) error {
 	case is(answer, "unknown", 1):
 		err = s.forgotten(ErrUnknownSKU)
 	case is(answer, "reserved", 2):
-		err = fmt.Errorf("%s: %w", answer[1], ErrReserved)
+		err = fmt.Errorf("%s: %w", answer[1], errReserved)
 	case is(answer, "version", 2):
-		err = ErrVersion
+		err = errVersion
 	default:
 		err = unknownAnswer(answer)
 	}
-	return fmt.Errorf("stock: delete %s: %w", quote(sku), err)
-}
-
-// A Condition restricts a change to a version of a product. The zero Condition allows every
-// version, and an unknown product.
-type Condition struct {
-	Absent   bool     // only if the product is unknown; the other fields are not read
-	Known    bool     // only if the product is known
-	Versions []string // only if the version is one of these: see Product.Version
-}
-
-// text returns the condition in the format of the scripts.
-func (c Condition) text() string {
-	switch {
-	case c.Absent:
-		return "-"
-	case len(c.Versions) > 0:
-		return strings.Join(c.Versions, ",")
-	case c.Known:
-		return "*"
-	}
-	return ""
+	return fmt.Errorf("stock: delete %s: %w", format.Quote(sku), err)
 }
 
 // Version identifies the part of a product that sellers change: its total and its offer. It does

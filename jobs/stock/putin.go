@@ -12,7 +12,7 @@ import (
 const lockedTime = time.Second
 
 // awaitProduct returns nil when the book has a seller's change of a product, or a later one. The
-// change then survives any loss of the store. The point is that of the store's answer. A sale
+// change then survives any loss of the store. The point is from the store's answer. A sale
 // without a book returns at once.
 func (s *Sale) awaitProduct(ctx context.Context, at point, sku string) error {
 	if s.options.Book == nil {
@@ -89,7 +89,7 @@ func productsOf(entries []*entry) (skus []string) {
 	return skus
 }
 
-// writePutIn writes the totals and deliveries of products that are on their way to the book. Totals
+// writePutIn writes the totals of products that are on their way to the book. Totals
 // that are lower than the book's are returned and not written. The caller's transaction has locked
 // the book, so the totals read from the store are the newest. Like a settlement it has a number: a
 // store that goes back to a state before this number is behind the book.
@@ -108,18 +108,15 @@ func (s *Sale) writePutIn(ctx context.Context, tx *transaction, seen point, skus
 	if lower, err = tx.raiseTotals(ctx, got.totals); err != nil {
 		return nil, fmt.Errorf("products: %w", err)
 	}
-	if err := tx.writeSupplies(ctx, got.supplies); err != nil {
-		return nil, fmt.Errorf("supplies: %w", err)
-	}
 	return lower, nil
 }
 
-// putIn reads the totals and deliveries of products that the database lacks, from a shelf that has
+// putIn reads the totals of products that the database lacks, from a shelf that has
 // everything the caller has seen, and the book's mark.
 func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string) (got batch, err error) {
 	ctx, stop := context.WithTimeout(ctx, lockedTime)
 	defer stop()
-	keys, args := s.onShelf(seen, s.keys(keyRestocked, keySupplied), argsOf(skus, mark))
+	keys, args := s.onShelf(seen, s.keys(keyRestocked), argsOf(skus, mark))
 	answer, err := s.ask(ctx, putInScript, keys, args...)
 	if err == nil && is(answer, "shelf", 2) {
 		err = closedShelf(answer[1])
@@ -128,7 +125,7 @@ func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string)
 		err = unknownAnswer(answer)
 	}
 	if err != nil {
-		return batch{}, fmt.Errorf("read what was put in: %w", err)
+		return batch{}, fmt.Errorf("read the totals: %w", err)
 	}
 	answer = answer[:len(answer)-2]
 	switch {
@@ -138,10 +135,10 @@ func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string)
 		return batch{}, closedShelf(answer[0])
 	}
 	if err = parseNumbers(answer[:1], &got.mark); err == nil {
-		_, err = got.parsePutIn(answer[1:])
+		got.parseTotals(answer[1:])
 	}
-	if err == nil && len(got.lines) > 0 {
-		err = got.lines[0].err // the book must not get a part of it: see readable
+	for _, unreadable := range got.bad {
+		err = unreadable
 	}
 	return got, err
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Bounds of the orders that a run keeps back.
@@ -78,59 +77,16 @@ func (s *settler) halves(ctx context.Context, got *batch) (done []settlement, er
 	return done, nil
 }
 
-// An unreadLine is a total or a delivery that waits in the store for the book and cannot be read.
-type unreadLine struct {
-	field string
-	err   error
-}
-
-// sku returns the product of the line.
-func (l unreadLine) sku() string {
-	sku, _, _ := strings.Cut(l.field, " ") // the field of a total has no space
-	return sku
-}
-
-// readable separates totals and deliveries from unreadable lines. If a product has an unreadable
-// line, none of its lines goes to the book: a delivery without its total, or a total without its
-// delivery, would be counted twice after a rebuild.
-func readable(totals, supplies [][2]string) (got batch) {
-	for _, line := range totals {
-		t, err := parseTotal(line[0], line[1])
-		if err != nil {
-			got.lines = append(got.lines, unreadLine{line[0], err})
+// keepProducts keeps back the products whose totals cannot be read, and logs each product once.
+func (s *settler) keepProducts(bad map[string]error) {
+	for _, sku := range slices.Sorted(maps.Keys(bad)) {
+		if _, known := s.unread[sku]; known {
 			continue
 		}
-		got.totals = append(got.totals, t)
-	}
-	for _, line := range supplies {
-		a, err := parseSupply(line[0], line[1])
-		if err != nil {
-			got.lines = append(got.lines, unreadLine{line[0], err})
-			continue
-		}
-		got.supplies = append(got.supplies, a)
-	}
-	if len(got.lines) == 0 {
-		return got
-	}
-	bad := map[string]bool{}
-	for _, l := range got.lines {
-		bad[l.sku()] = true
-	}
-	got.totals = slices.DeleteFunc(got.totals, func(t total) bool { return bad[t.sku] })
-	got.supplies = slices.DeleteFunc(got.supplies, func(a supply) bool { return bad[a.sku] })
-	return got
-}
-
-// keepLines keeps back the products with unreadable lines, and logs each product once.
-func (s *settler) keepLines(lines []unreadLine) {
-	for _, l := range lines {
-		if _, known := s.unread[l.sku()]; known {
-			continue
-		}
-		s.unread[l.sku()] = l.err
+		err := bad[sku]
+		s.unread[sku] = err
 		if len(s.unread) <= maxLogged {
-			s.work.log.Error("product kept back", slog.String("sku", l.sku()), slog.Any("error", l.err))
+			s.work.log.Error("product kept back", slog.String("sku", sku), slog.Any("error", err))
 		}
 	}
 }
@@ -147,5 +103,5 @@ func (s *settler) unreadError() error {
 		return nil
 	}
 	first := slices.Min(slices.Collect(maps.Keys(s.unread)))
-	return fmt.Errorf("stock: settle: what was put in of %d products cannot be read, the first: %w", len(s.unread), s.unread[first])
+	return fmt.Errorf("stock: settle: the totals of %d products cannot be read, the first: %w", len(s.unread), s.unread[first])
 }

@@ -10,8 +10,8 @@ import (
 
 // Name and spec of the job that Reconcile returns.
 const (
-	ReconcileName = "reconcile"
-	ReconcileSpec = "0 * * * * ?" // every minute
+	reconcileName = "reconcile"
+	reconcileSpec = "0 * * * * ?" // every minute
 )
 
 const (
@@ -31,7 +31,7 @@ func Reconcile(s *Sale, b *Database) scheduler.Job {
 		panic("stock: Reconcile needs a sale and a database")
 	}
 	return scheduler.Job{
-		Name: ReconcileName, Spec: ReconcileSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: reconcileName, Spec: reconcileSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
 			return (&reconciler{sale: s, database: b, most: maxCompared, work: workOf(run)}).run(ctx)
 		},

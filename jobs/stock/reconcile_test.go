@@ -110,7 +110,7 @@ func TestBroken(t *testing.T) {
 	}{
 		{"stock lost", func(client redis.UniversalClient, _ place) error {
 			return client.HIncrBy(t.Context(), tag+"stock", "cup", -1).Err()
-		}, `product "cup": the store has 5 put in, 0 reserved, 0 sold, 4 left (their sum is not what was put in), the book 5 put in, 0 reserved, 0 sold`},
+		}, `product "cup": the store has 5 put in, 0 reserved, 0 sold, 4 left (their sum is not the total), the book 5 put in, 0 reserved, 0 sold`},
 		{"negative", func(client redis.UniversalClient, _ place) error {
 			return client.HSet(t.Context(), tag+"stock", "cup", -1).Err()
 		}, `product "cup": the store has 5 put in, 0 reserved, 0 sold, -1 left (negative), the book 5 put in, 0 reserved, 0 sold`},

@@ -1,12 +1,15 @@
 package stock
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A State is the state of an order. Every order begins as Reserved.
@@ -15,7 +18,6 @@ type State string
 // The states.
 const (
 	Reserved  State = "reserved"  // its items are out of stock until Record.Due
-	Paying    State = "paying"    // reserved, and its payment is under way: Record.Due was extended once
 	Paid      State = "paid"      // its items are sold
 	Cancelled State = "cancelled" // by the buyer; its items are back in stock
 	Expired   State = "expired"   // not paid in time; its items are back in stock
@@ -25,8 +27,7 @@ const (
 
 // after lists the states that an order may come into, by its state before.
 var after = map[State][]State{
-	Reserved: {Paying, Paid, Cancelled, Expired, Returned, Refunded},
-	Paying:   {Paid, Cancelled, Expired, Returned, Refunded},
+	Reserved: {Paid, Cancelled, Expired, Returned, Refunded},
 	Paid:     {Returned, Refunded},
 	Returned: {Refunded},
 }
@@ -35,17 +36,17 @@ var after = map[State][]State{
 func (s State) follows(before State) bool { return slices.Contains(after[before], s) }
 
 // open reports whether an order still holds its reservation.
-func (s State) open() bool { return s == Reserved || s == Paying }
+func (s State) open() bool { return s == Reserved }
 
 func parseState(s string) (State, error) {
 	switch state := State(s); state {
-	case Reserved, Paying, Paid, Cancelled, Expired, Returned, Refunded:
+	case Reserved, Paid, Cancelled, Expired, Returned, Refunded:
 		return state, nil
 	}
-	return "", fmt.Errorf("unknown state %s", quote(s))
+	return "", fmt.Errorf("unknown state %s", format.Quote(s))
 }
 
-// A Record is an order with its state and payments. Times are those of the store, in milliseconds.
+// A Record is an order with its state and payments. Times are from the store's clock, in milliseconds.
 type Record struct {
 	Order
 	Amount   int64  // price of the whole order, in minor units
@@ -54,7 +55,7 @@ type Record struct {
 	Placed   time.Time // when it was reserved
 	Due      time.Time // deadline of the payment
 	Changed  time.Time // when the state last changed, or a payment was recorded
-	// Payments are those of the order, with refunds and returns, the oldest first.
+	// Payments has payments, refunds and returns, the oldest first.
 	Payments []Payment
 }
 
@@ -69,8 +70,6 @@ type body struct {
 	Buyer    string `json:"buyer,omitempty"` // first field: lua/order.lua relies on it
 	Receiver string `json:"receiver"`
 	Phone    string `json:"phone,omitempty"`
-	Amount   int64  `json:"amount,omitempty"`   // only of orders placed before products had prices
-	Currency string `json:"currency,omitempty"` // of Amount
 }
 
 // content returns the order as it is stored: its items as sku=quantity,… and the rest.
@@ -121,7 +120,6 @@ func parseRecord(id, line string) (Record, error) {
 		return Record{}, fmt.Errorf("record of order %q: its rest is no JSON", id) // without the text, which may name the receiver
 	}
 	r.Order = Order{ID: id, Receiver: rest.Receiver, Buyer: rest.Buyer, Phone: rest.Phone}
-	r.Amount, r.Currency = rest.Amount, rest.Currency
 	if err := r.parseItems(parts[4]); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", id, err)
 	}
@@ -129,34 +127,23 @@ func parseRecord(id, line string) (Record, error) {
 }
 
 // parseItems parses the items of a record, sku=quantity@price,…;currency;payments, and adds up the
-// amount. Orders placed before products had prices have neither price nor currency there; their
-// amount is in the rest.
+// amount.
 func (r *Record) parseItems(text string) error {
 	list, tail, _ := strings.Cut(text, ";")
 	currency, payments, _ := strings.Cut(tail, ";")
-	r.Items = make([]Item, 0, 1+strings.Count(list, ","))
-	for pair := range strings.SplitSeq(list, ",") {
-		sku, digits, _ := strings.Cut(pair, "=")
+	r.Currency, r.Items = currency, make([]Item, 0, 1+strings.Count(list, ","))
+	for one := range strings.SplitSeq(list, ",") {
+		sku, digits, _ := strings.Cut(one, "=")
+		quantity, price, _ := strings.Cut(digits, "@")
 		item := Item{SKU: sku}
-		var err error
-		if currency != "" {
-			var price string
-			digits, price, _ = strings.Cut(digits, "@")
-			item.Price, err = strconv.ParseInt(price, 10, 64)
-		}
-		if err == nil {
-			item.Quantity, err = strconv.ParseInt(digits, 10, 64)
-		}
-		if err != nil {
-			return fmt.Errorf("items %s: %w", quote(text), err)
+		var err1, err2 error
+		item.Quantity, err1 = strconv.ParseInt(quantity, 10, 64)
+		item.Price, err2 = strconv.ParseInt(price, 10, 64)
+		if err := cmp.Or(err1, err2); err != nil {
+			return fmt.Errorf("items %s: %w", format.Quote(text), err)
 		}
 		r.Items = append(r.Items, item)
-		if currency != "" {
-			r.Amount += item.Amount()
-		}
-	}
-	if currency != "" {
-		r.Currency = currency
+		r.Amount += item.Amount()
 	}
 	if payments == "" {
 		return nil
@@ -164,7 +151,7 @@ func (r *Record) parseItems(text string) error {
 	for line := range strings.SplitSeq(payments, ";") {
 		p, err := parsePayment(line)
 		if err != nil {
-			return fmt.Errorf("items %s: %w", quote(text), err)
+			return fmt.Errorf("items %s: %w", format.Quote(text), err)
 		}
 		r.Payments = append(r.Payments, p)
 	}

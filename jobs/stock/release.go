@@ -11,8 +11,8 @@ import (
 
 // Name and spec of the job that ReleaseExpired returns.
 const (
-	ReleaseExpiredName = "releaseExpired"
-	ReleaseExpiredSpec = "0/5 * * * * ?" // every five seconds
+	releaseExpiredName = "releaseExpired"
+	releaseExpiredSpec = "0/5 * * * * ?" // every five seconds
 )
 
 // lease is short, so that another node soon continues the work of a dead one.
@@ -27,7 +27,7 @@ func ReleaseExpired(s *Sale) scheduler.Job {
 		panic("stock: ReleaseExpired needs a sale")
 	}
 	return scheduler.Job{
-		Name: ReleaseExpiredName, Spec: ReleaseExpiredSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: releaseExpiredName, Spec: releaseExpiredSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
 			return (&releaser{sale: s, work: workOf(run)}).run(ctx)
 		},
@@ -101,7 +101,7 @@ func (r *releaser) run(ctx context.Context) error {
 		}
 	}
 	if missing > 0 {
-		return fmt.Errorf("stock: release: the store has lost or cannot read the records of %d reserved orders, what they reserved stays reserved", missing)
+		return fmt.Errorf("stock: release: the store has lost or cannot read the records of %d reserved orders, whose items stay reserved", missing)
 	}
 	return nil
 }
@@ -115,8 +115,8 @@ func (s *Sale) overdue(ctx context.Context, fence int64, n int) ([]string, error
 	return ids, nil
 }
 
-// expire closes those of up to maxBatch orders that are past their time, and puts their items back
-// in stock. It returns as lost the orders without a readable record in the store.
+// expire closes orders, up to maxBatch, as far as they are past their time, and puts their items
+// back in stock. It returns as lost the orders without a readable record in the store.
 func (s *Sale) expire(ctx context.Context, fence int64, ids []string) (expired int, lost []string, err error) {
 	keys := s.orderKeys(ids, keyFence+releasing, keyStock, keyReserved, keyDue, keyFresh, keyUnsettled, keyBought)
 	least, err := s.known(ctx)

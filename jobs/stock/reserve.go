@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // Reserve takes all items of an order out of stock, or none, for Options.Hold. It reports whether
@@ -15,9 +17,9 @@ import (
 // After that it is unknown whether the order was accepted: call Reserve again with the same id.
 //
 // It refuses with a joined *FieldError for each field that is not allowed. That includes an order
-// above MaxAmount, an order in several currencies, and an order without Buyer for a product with a
-// BuyerLimit. Other refusals are ErrSoldOut, ErrBuyerLimit, ErrNotBegun, ErrEnded, ErrUnknownSKU,
-// ErrUnpriced and ErrConflict. See also ErrUnconfirmed, ErrUnsettled and ErrStockUnknown.
+// above 10^12, an order in several currencies, and an order without Buyer for a product with a
+// BuyerLimit. Other refusals are ErrSoldOut, buyer-limit, not-begun, ended, ErrUnknownSKU,
+// no-price and id-taken. See also ErrUnconfirmed, ErrUnsettled and ErrStockUnknown.
 func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err error) {
 	if err := o.Validate(); err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
@@ -27,7 +29,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 		return Record{}, false, fmt.Errorf("stock: reserve: %w", err)
 	}
 	args := make([]any, 0, 6+2*len(o.Items))
-	args = append(args, o.ID, s.options.Hold.Milliseconds(), items, rest, MaxAmount, o.Buyer)
+	args = append(args, o.ID, s.options.Hold.Milliseconds(), items, rest, maxAmount, o.Buyer)
 	for _, item := range o.Items {
 		args = append(args, item.SKU, item.Quantity)
 	}
@@ -60,24 +62,24 @@ func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err 
 		r, err = parseRecord(o.ID, answer[1])
 		return r, false, err
 	case is(answer, "other", 1):
-		return Record{}, false, ErrConflict
+		return Record{}, false, errConflict
 	case is(answer, "unknown", 2):
-		return Record{}, false, fmt.Errorf("%s: %w", quote(answer[1]), ErrUnknownSKU)
+		return Record{}, false, fmt.Errorf("%s: %w", format.Quote(answer[1]), ErrUnknownSKU)
 	case is(answer, "unpriced", 2):
-		return Record{}, false, fmt.Errorf("%s: %w", quote(answer[1]), ErrUnpriced)
+		return Record{}, false, fmt.Errorf("%s: %w", format.Quote(answer[1]), errUnpriced)
 	case is(answer, "mixed", 4):
 		return Record{}, false, o.refused(answer[1], "sku", "in "+answer[2], "products in "+answer[3]+", as the first is")
 	case is(answer, "sum", 3):
 		return Record{}, false, o.refused(answer[1], "quantity", "too many at "+answer[2],
-			fmt.Sprintf("an order of up to %d minor units in all", int64(MaxAmount)))
+			fmt.Sprintf("an order of up to %d minor units in all", int64(maxAmount)))
 	case is(answer, "halted", 2):
-		return Record{}, false, fmt.Errorf("%w: the books of %s do not balance", ErrStockUnknown, quote(answer[1]))
+		return Record{}, false, fmt.Errorf("%w: the books of %s do not balance", ErrStockUnknown, format.Quote(answer[1]))
 	case is(answer, "sold out", 3):
 		left, err := strconv.ParseInt(answer[2], 10, 64)
 		if err != nil {
 			return Record{}, false, err
 		}
-		return Record{}, false, &SoldOutError{SKU: answer[1], Left: left}
+		return Record{}, false, &Refusal{Code: "sold-out", SKU: answer[1], Left: left}
 	}
 	return Record{}, false, o.unoffered(answer)
 }
@@ -87,15 +89,15 @@ func (o Order) unoffered(answer []string) error {
 	var a, b int64
 	switch {
 	case is(answer, "buyer", 2):
-		return &FieldError{"buyer", "missing", fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -, since items[%s] is limited for each buyer", MaxBuyer, answer[1])}
+		return &FieldError{"buyer", "missing", fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -, since items[%s] is limited for each buyer", maxBuyer, answer[1])}
 	case len(answer) < 3 || len(answer) > 4 || parseNumbers(answer[2:], []*int64{&a, &b}[:len(answer)-2]...) != nil:
 		return unknownAnswer(answer)
 	case is(answer, "limit", 4):
-		return &BuyerLimitError{SKU: answer[1], Limit: a, Left: max(0, a-b)}
+		return &Refusal{Code: "buyer-limit", SKU: answer[1], Limit: a, Left: max(0, a-b)}
 	case is(answer, "not begun", 4):
-		return &NotBegunError{SKU: answer[1], Starts: time.UnixMilli(a).UTC(), In: time.Duration(a-b) * time.Millisecond}
+		return &Refusal{Code: "not-begun", SKU: answer[1], Starts: time.UnixMilli(a).UTC(), In: time.Duration(a-b) * time.Millisecond}
 	case is(answer, "ended", 3):
-		return fmt.Errorf("%s, on %s: %w", quote(answer[1]), showTime(time.UnixMilli(a)), ErrEnded)
+		return fmt.Errorf("%s, on %s: %w", format.Quote(answer[1]), format.Time(time.UnixMilli(a)), errEnded)
 	}
 	return unknownAnswer(answer)
 }
@@ -107,7 +109,7 @@ func (o Order) refused(index, field, value, allowed string) error {
 		return unknownAnswer([]string{index})
 	}
 	if field == "sku" {
-		value = quote(o.Items[i].SKU) + " " + value
+		value = format.Quote(o.Items[i].SKU) + " " + value
 	}
 	return &FieldError{fmt.Sprintf("items[%d].%s", i, field), value, allowed}
 }

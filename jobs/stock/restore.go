@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -40,7 +41,7 @@ func (r *Restored) Log(log *slog.Logger) {
 // acknowledge none of these.
 //
 // The shelf is closed until the last step opens it. A rebuild that is interrupted leaves it closed,
-// and the next rebuild begins again. Restore refuses with an *UnderWayError if another rebuild made
+// and the next rebuild begins again. Restore refuses with ErrUnderWay if another rebuild made
 // a step within the last 5 s, with ErrNothingToRestore, and with ErrForeign if the store holds the
 // shelf of another database.
 func (s *Sale) Restore(ctx context.Context) (Restored, error) {
@@ -52,21 +53,11 @@ func (s *Sale) RestoreNow(ctx context.Context) (Restored, error) {
 	return s.restoreAfter(ctx, 0)
 }
 
-// An UnderWayError is an ErrStockUnknown: another rebuild of the shelf is under way.
-type UnderWayError struct {
-	Since  time.Time     // by the store's clock
-	Silent time.Duration // time since its last step
-}
-
-func (e *UnderWayError) Error() string {
-	return fmt.Sprintf("%s: a rebuild is under way since %s, with its last step %v ago", ErrStockUnknown, showTime(e.Since), e.Silent)
-}
-
-// Is makes the error an ErrStockUnknown.
-func (e *UnderWayError) Is(target error) bool { return target == ErrStockUnknown }
+// ErrUnderWay is an ErrStockUnknown: another rebuild of the shelf is under way.
+var ErrUnderWay = fmt.Errorf("%w: a rebuild is under way", ErrStockUnknown)
 
 // restoreSilence is the time without a step after which a rebuild counts as interrupted. Between
-// two steps it writes up to DefaultBatch orders into the book.
+// two steps it writes up to 1000 orders into the book.
 const restoreSilence = 5 * time.Second
 
 // restoreAfter is Restore, except that it refuses if another rebuild made a step less than silence
@@ -123,9 +114,6 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, 
 	if r.Products, err = s.restoreProducts(ctx, r.Epoch); err != nil {
 		return r, err
 	}
-	if err := s.restoreSupplies(ctx, r.Epoch); err != nil {
-		return r, err
-	}
 	if err := s.restoreOrders(ctx, &r); err != nil {
 		return r, err
 	}
@@ -178,7 +166,7 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 		if err := parseNumbers(answer[1:], &since, &silent); err != nil {
 			return unknownAnswer(answer)
 		}
-		return &UnderWayError{time.UnixMilli(since).UTC(), time.Duration(silent) * time.Millisecond}
+		return fmt.Errorf("%w since %s, with its last step %d ms ago", ErrUnderWay, format.Time(time.UnixMilli(since)), silent)
 	}
 	return unknownAnswer(answer)
 }
@@ -187,10 +175,9 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 type leftover struct {
 	unsettled []string // ids of orders whose state the book lacks
 	due       []string // ids of the other open orders
-	supplies  []supply // deliveries that the book lacks
 }
 
-// leftover reads what a shelf that is to be rebuilt still has. It is closed, so nothing changes
+// leftover reads the remaining orders of a shelf that is to be rebuilt. It is closed, so nothing changes
 // meanwhile.
 func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 	for _, list := range []struct {
@@ -208,9 +195,6 @@ func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
 			*list.into = append(*list.into, ids...)
 		}
 	}
-	if left.supplies, err = s.unsettledSupplies(ctx); err != nil {
-		return left, fmt.Errorf("read what was added: %w", err)
-	}
 	return left, nil
 }
 
@@ -221,13 +205,8 @@ func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
 			return fmt.Errorf("remove old orders: %w", err)
 		}
 	}
-	for some := range slices.Chunk(left.supplies, maxBatch) {
-		if err := s.step(ctx, clearScript, append(s.keys(keyShelf), s.supplyKeys(some)...), epoch); err != nil {
-			return fmt.Errorf("remove what was added: %w", err)
-		}
-	}
 	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyNames, keyStock, keyReserved, keySold,
-		keyFresh, keyDue, keyUnsettled, keyRestocked, keyOffer, keySupplied, keyBought), epoch)
+		keyFresh, keyDue, keyUnsettled, keyRestocked, keyOffer, keyBought), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
 	}

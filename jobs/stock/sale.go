@@ -8,18 +8,18 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/redis/go-redis/v9"
 )
 
 // Defaults of Options.
 const (
-	DefaultNamespace      = "cronce"
-	DefaultName           = "shop"
-	DefaultHold           = 15 * time.Minute
-	DefaultPayTime        = 10 * time.Minute
-	DefaultRetention      = 7 * 24 * time.Hour
-	DefaultReplicaTimeout = time.Second
-	DefaultEventRetention = 7 * 24 * time.Hour
+	defaultNamespace      = "cronce"
+	defaultName           = "shop"
+	defaultHold           = 15 * time.Minute
+	defaultRetention      = 7 * 24 * time.Hour
+	defaultReplicaTimeout = time.Second
+	defaultEventRetention = 7 * 24 * time.Hour
 )
 
 // maxReplicaTimeout is shorter than a client's default wait for a reply.
@@ -28,25 +28,22 @@ const maxReplicaTimeout = 2 * time.Second
 // Options are the options of a sale. The zero value is valid.
 type Options struct {
 	// Namespace begins all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
-	// Empty: DefaultNamespace.
+	// Empty: cronce.
 	Namespace string
 	// Name distinguishes the sales of a namespace, with the same characters. All
-	// keys of a sale share a slot. Empty: DefaultName.
+	// keys of a sale share a slot. Empty: shop.
 	Name string
 	// Hold is how long an order may stay unpaid, at least a millisecond and at
-	// most Retention. Zero: DefaultHold.
+	// most Retention. Zero: 15m.
 	Hold time.Duration
-	// PayTime is the least time that an order has from the beginning of its payment on, whatever
-	// Hold says: at least a millisecond and at most Retention. Zero: DefaultPayTime.
-	PayTime time.Duration
 	// Retention is how long closed orders and their ids are kept after they were settled. At least
-	// a minute. Zero: DefaultRetention.
+	// a minute. Zero: a week.
 	Retention time.Duration
 	// Replicas is the number of replicas that must confirm an answer to a buyer, 0 to 9. Zero:
 	// none; the package's documentation states the consequence.
 	Replicas int
 	// ReplicaTimeout bounds the wait for them, in whole milliseconds up to 2s, which is less than a
-	// client waits for a reply. Zero: DefaultReplicaTimeout.
+	// client waits for a reply. Zero: 1s.
 	ReplicaTimeout time.Duration
 	// Book is the database that the orders are settled into. With it the store is compared with the
 	// book. If the store has lost data that the book or this process knows of, the sale is closed
@@ -63,7 +60,7 @@ type Options struct {
 	// Otherwise an operator decides.
 	Restore bool
 	// EventRetention is how long delivered events are kept, and how long the cursor is kept after
-	// the last FollowEvents. At least a minute. Zero: DefaultEventRetention.
+	// the last FollowEvents. At least a minute. Zero: a week.
 	EventRetention time.Duration
 }
 
@@ -73,7 +70,7 @@ type Sale struct {
 	client        redis.UniversalClient
 	options       Options
 	prefix        string
-	process       string // random id, which distinguishes this Sale from those of other processes
+	process       string // random id, which distinguishes this Sale from the Sales of other processes
 	shelf         shelf
 	orderWriter   bookWriter // writes orders into the book
 	productWriter bookWriter // writes sellers' changes into the book
@@ -103,13 +100,12 @@ func NewSale(client redis.UniversalClient, options Options) (*Sale, error) {
 func (s *Sale) ID() string { return s.options.Namespace + ":" + s.options.Name }
 
 func (o Options) filled() Options {
-	fill(&o.Namespace, DefaultNamespace)
-	fill(&o.Name, DefaultName)
-	fill(&o.Hold, DefaultHold)
-	fill(&o.PayTime, DefaultPayTime)
-	fill(&o.Retention, DefaultRetention)
-	fill(&o.ReplicaTimeout, DefaultReplicaTimeout)
-	fill(&o.EventRetention, DefaultEventRetention)
+	fill(&o.Namespace, defaultNamespace)
+	fill(&o.Name, defaultName)
+	fill(&o.Hold, defaultHold)
+	fill(&o.Retention, defaultRetention)
+	fill(&o.ReplicaTimeout, defaultReplicaTimeout)
+	fill(&o.EventRetention, defaultEventRetention)
 	return o
 }
 
@@ -127,11 +123,10 @@ func (o Options) faults() (faults []error) {
 		}
 	}
 	const names = "a letter or digit, then up to 63 of A-Z a-z 0-9 . _ -"
-	refuse(!namePattern.MatchString(o.Namespace), "namespace", quote(o.Namespace), names)
-	refuse(!namePattern.MatchString(o.Name), "name", quote(o.Name), names)
+	refuse(!namePattern.MatchString(o.Namespace), "namespace", format.Quote(o.Namespace), names)
+	refuse(!namePattern.MatchString(o.Name), "name", format.Quote(o.Name), names)
 	refuse(o.Retention < time.Minute, "retention", o.Retention.String(), "a minute or more")
 	refuse(o.Hold < time.Millisecond || o.Hold > max(o.Retention, time.Minute), "hold", o.Hold.String(), "1ms up to the retention")
-	refuse(o.PayTime < time.Millisecond || o.PayTime > max(o.Retention, DefaultPayTime), "pay_time", o.PayTime.String(), "1ms up to the retention")
 	refuse(o.EventRetention < time.Minute, "events.retention", o.EventRetention.String(), "a minute or more")
 	refuse(o.Replicas < 0 || o.Replicas > 9, "replicas", strconv.Itoa(o.Replicas), "0 to 9")
 	refuse(o.Settled && o.Book == nil, "durability", "settled", "settled only with a book")
@@ -149,7 +144,7 @@ func (s *Sale) keys(names ...string) []string {
 	return keys
 }
 
-// orderKeys returns the keys of names, followed by those of the orders' records.
+// orderKeys returns the keys of names, followed by the keys of the orders' records.
 func (s *Sale) orderKeys(ids []string, names ...string) []string {
 	keys := make([]string, 0, len(names)+len(ids))
 	keys = append(keys, s.keys(names...)...)

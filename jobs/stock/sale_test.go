@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/jobs/stock"
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // Five items, ten buyers at once: five orders are accepted.
@@ -87,7 +88,7 @@ func TestAllOrNothing(t *testing.T) {
 		put(t, s, "tea", 5)
 		put(t, s, "cup", 1)
 		_, _, err := s.Reserve(t.Context(), order("o-1", stock.Item{SKU: "tea", Quantity: 2}, stock.Item{SKU: "cup", Quantity: 2}))
-		soldOut, ok := errors.AsType[*stock.SoldOutError](err)
+		soldOut, ok := errors.AsType[*stock.Refusal](err)
 		if !ok || soldOut.SKU != "cup" || soldOut.Left != 1 {
 			t.Errorf("%v, want cup sold out with 1 left", err)
 		}
@@ -133,7 +134,7 @@ func TestStates(t *testing.T) {
 				if !errors.Is(err, c.last) {
 					t.Errorf("the last call: %v, want %v", err, c.last)
 				}
-				if closed, ok := errors.AsType[*stock.ClosedError](err); ok && closed.State != c.state {
+				if closed, ok := errors.AsType[*stock.Refusal](err); ok && closed.State != c.state {
 					t.Errorf("%v, want %s", err, c.state)
 				}
 				wantState(t, s, "o", c.state)
@@ -156,7 +157,7 @@ func TestPayTooLate(t *testing.T) {
 		})
 		for range 2 {
 			_, err := pay(t.Context(), s, "o")
-			if closed, ok := errors.AsType[*stock.ClosedError](err); !ok || closed.State != stock.Expired {
+			if closed, ok := errors.AsType[*stock.Refusal](err); !ok || closed.State != stock.Expired {
 				t.Errorf("%v, want it expired", err)
 			}
 		}
@@ -271,7 +272,7 @@ func TestReceiverIsMasked(t *testing.T) {
 			}
 		}
 	}
-	if stock.Mask("Ada") != "***" || stock.Mask("") != "***" {
+	if format.Mask("Ada") != "***" || format.Mask("") != "***" {
 		t.Error("a short receiver is shown")
 	}
 	bad := order("o-1")

@@ -33,7 +33,7 @@ func everything(t *testing.T, client redis.UniversalClient) {
 	if found, err := kept.Differences(t.Context()); err != nil || len(found) != 0 {
 		t.Errorf("found %v, %v", found, err)
 	}
-	if page, err := kept.Products(t.Context(), "", 1); err != nil || len(page.Products) != 1 {
+	if page, _, err := kept.Products(t.Context(), "", 1); err != nil || len(page) != 1 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	if err := client.Del(t.Context(), "cronce:v1:stock:{cronce:kept}:shelf").Err(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,10 +14,10 @@ import (
 
 // Name and spec of the job that SettleOrders returns, and bounds of its batch.
 const (
-	SettleOrdersName = "settleOrders"
-	SettleOrdersSpec = "* * * * * ?" // every second
-	DefaultBatch     = 1000
-	MaxBatch         = 10_000
+	settleOrdersName = "settleOrders"
+	settleOrdersSpec = "* * * * * ?" // every second
+	defaultBatch     = 1000
+	maxSettled       = 10_000
 )
 
 // progressEvery is the interval at which a long run logs its progress.
@@ -24,14 +25,14 @@ const progressEvery = 5 * time.Second
 
 // SettleOrders returns the job settleOrders. Each run writes the new and changed orders into the
 // database, one batch after the other, until none is left. Batch is the number of orders that it
-// holds in memory and writes in one transaction: 1 to MaxBatch, and a value outside is moved to the
-// nearest bound. Zero: DefaultBatch. The job's fields may be changed before it is registered. A
+// holds in memory and writes in one transaction: 1 to 10,000, and a value outside is moved to the
+// nearest bound. Zero: 1000. The job's fields may be changed before it is registered. A
 // tick is skipped while the previous run works. The tick of a dead node is run again, since both
 // runs do the same work.
 //
 // An order that the database refuses, or whose record cannot be read, does not delay the others: it
 // is kept back and logged, the run fails, and the next run tries it again. The same holds for a
-// product with a total or a delivery that cannot be read, including its readable ones.
+// product with a total that cannot be read.
 //
 // A sale with Options.Book is compared with it first. The run fails if stock is unknown, unless
 // Options.Restore allows it to rebuild the shelf.
@@ -45,11 +46,11 @@ func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
 		panic("stock: SettleOrders needs the database that is the book of the sale")
 	}
 	if batch == 0 {
-		batch = DefaultBatch
+		batch = defaultBatch
 	}
-	batch = min(max(1, batch), MaxBatch)
+	batch = min(max(1, batch), maxSettled)
 	return scheduler.Job{
-		Name: SettleOrdersName, Spec: SettleOrdersSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: settleOrdersName, Spec: settleOrdersSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
 			return newSettler(s, b, batch, workOf(run)).run(ctx)
 		},
@@ -73,7 +74,7 @@ type settler struct {
 	kept     map[string]bool  // by id: the order is kept back
 	refused  int              // number of orders that the database refuses
 	problem  error            // error of the first order that is kept back
-	unread   map[string]error // by product: a total or delivery cannot be read
+	unread   map[string]error // by product: the total cannot be read
 	later    map[string]bool  // by product: its total must wait for orders
 	halted   map[string]bool  // by product: its counts do not balance
 }
@@ -164,11 +165,11 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	if got, err = s.sale.take(ctx, s.work.fence, s.size, s.kept); err != nil {
 		return batch{}, 0, err
 	}
-	for _, u := range got.unread {
-		s.keep(u.id, u.err)
+	for _, id := range slices.Sorted(maps.Keys(got.unread)) {
+		s.keep(id, got.unread[id])
 	}
-	s.keepLines(got.lines)
-	if len(got.records)+len(got.totals)+len(got.supplies)+len(got.lost) == 0 {
+	s.keepProducts(got.bad)
+	if len(got.records)+len(got.totals)+len(got.lost) == 0 {
 		return got, 0, nil
 	}
 	if got.epoch = s.epoch; got.epoch != "" {
@@ -192,7 +193,7 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 func (s *settler) logRefunds(records []Record, rejected map[string]bool) {
 	for _, r := range records {
 		for _, p := range r.Payments {
-			if r.refunded(p.Reference) || p.Kind != KindSurplus && (p.Kind != KindPaid || !rejected[r.ID]) {
+			if r.refunded(p.Reference) || p.Kind != kindSurplus && (p.Kind != kindPaid || !rejected[r.ID]) {
 				continue
 			}
 			s.work.log.Warn("payment to refund", slog.String("order", r.ID), slog.String("reference", p.Reference),
@@ -222,8 +223,5 @@ func (s *settler) mark(ctx context.Context, got batch, done []settlement) (moved
 		return moved, err
 	}
 	totals := slices.DeleteFunc(got.totals, func(t total) bool { return s.later[t.sku] })
-	if err := s.sale.stocked(ctx, s.work.fence, got.mark, totals); err != nil {
-		return moved, err
-	}
-	return moved, s.sale.supplied(ctx, s.work.fence, got.supplies)
+	return moved, s.sale.stocked(ctx, s.work.fence, got.mark, totals)
 }

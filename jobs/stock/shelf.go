@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -189,7 +190,7 @@ var reasons = map[string]string{
 func closedShelf(why string) error {
 	text, ok := reasons[why]
 	if !ok {
-		text = "the store says " + quote(why)
+		text = "the store says " + format.Quote(why)
 	}
 	return fmt.Errorf("%w: %s", ErrStockUnknown, text)
 }
@@ -276,7 +277,7 @@ func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
 }
 
 func foreign(b book, other string) error {
-	return fmt.Errorf("%w: it keeps the shelf of database %s, this one is %s; all processes of a sale need the same database, and an SQLite file is for one host", ErrForeign, quote(other), quote(b.identity))
+	return fmt.Errorf("%w: it keeps the shelf of database %s, this one is %s; all processes of a sale need the same database, and an SQLite file is for one host", ErrForeign, format.Quote(other), format.Quote(b.identity))
 }
 
 // watchEvery is the interval at which a process compares the store with the book.

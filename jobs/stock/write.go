@@ -47,9 +47,6 @@ func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement
 	if err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
-	if err := tx.writeSupplies(ctx, got.supplies); err != nil {
-		return nil, nil, fmt.Errorf("supplies: %w", err)
-	}
 	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(got.records))
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the orders: %w", err)
@@ -106,8 +103,8 @@ func (have row) later(r Record) bool { return have.same(r) && have.status.follow
 
 // plan compares orders with the database's rows. An open row may change to any state, and a paid
 // one to a later state. Any other row stays as it is, and the book refuses the order: the id was
-// used again after the store forgot it, or the store has lost data. An order of which the database
-// has a later state is left out, because a caller has written that since: the next run reads the
+// used again after the store forgot it, or the store has lost data. An order that the database
+// has in a later state is left out, because a caller has written that since: the next run reads the
 // order again.
 func plan(records []Record, found map[string]row) planned {
 	p := planned{shifts: map[string]shift{}, done: make([]settlement, 0, len(records))}
@@ -139,7 +136,7 @@ func (p *planned) shift(items []Item, state State, sign int64) {
 	for _, item := range items {
 		s := p.shifts[item.SKU]
 		switch state {
-		case Reserved, Paying:
+		case Reserved:
 			s.reserved += sign * item.Quantity
 		case Paid:
 			s.sold += sign * item.Quantity
@@ -189,12 +186,12 @@ func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
 	return tx.write(ctx, &t, "")
 }
 
-// writePayments writes all payments of orders: those that are there become what they are.
+// writePayments writes all payments of orders, and replaces existing rows.
 func (tx *transaction) writePayments(ctx context.Context, orders []Record) error {
 	t := sqltext.Table{Name: "payment", Columns: []sqltext.Column{{Name: "order_id"}, {Name: "reference"}, {Name: "kind"}, {Name: "amount"}, {Name: "currency"}, {Name: "refunds"}, {Name: "at"}}}
 	for _, r := range orders {
 		for _, p := range r.Payments {
-			t.Add(r.ID, p.Reference, string(p.Kind), p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
+			t.Add(r.ID, p.Reference, p.Kind, p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
 		}
 	}
 	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "payment", "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}, nil))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"flag"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -85,33 +84,13 @@ func TestDifference(t *testing.T) {
 // most is the limit of the wordy lines of a room, per hundred lines of its comments.
 const most = 0.5
 
-// unwritten are the folders with rooms above the limit, and the share that no room in them exceeds. A folder is removed from
-// this list, or its number lowered, when its comments are rewritten; nothing is added to it.
-var unwritten = map[string]float64{
-	"jobs/stock": 4.2,
-}
-
 // Comments, help, metric, log and error texts name the thing that they mean: see Words in CONTRIBUTING. A text of a package for
 // tests is not read by users.
 func TestWordsOfRooms(t *testing.T) {
-	needed := map[string]bool{}
 	for _, r := range rooms(tree(t)) {
-		folder, limit := r.name, most
-		if unwritten[folder] == 0 {
-			folder, _, _ = strings.Cut(r.name, "/")
-		}
-		if unwritten[folder] != 0 && r.share() > most {
-			needed[folder], limit = true, unwritten[folder]
-		}
-		if r.share() <= limit {
-			continue
-		}
-		t.Errorf("%s: %d wordy lines are %.1f per hundred lines of comments, want %.1f at most:\n%s",
-			r.name, len(r.wordy), r.share(), limit, strings.Join(r.wordy[:min(20, len(r.wordy))], "\n"))
-	}
-	for _, folder := range slices.Sorted(maps.Keys(unwritten)) {
-		if !needed[folder] {
-			t.Errorf("%s: no room in it exceeds %.1f: remove it from the list of unwritten folders", folder, most)
+		if r.share() > most {
+			t.Errorf("%s: %d wordy lines are %.1f per hundred lines of comments, want %.1f at most:\n%s",
+				r.name, len(r.wordy), r.share(), most, strings.Join(r.wordy[:min(20, len(r.wordy))], "\n"))
 		}
 	}
 }

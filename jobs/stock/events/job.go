@@ -14,8 +14,8 @@ import (
 
 // Name and spec of the job that Job returns.
 const (
-	JobName = "deliverEvents"
-	JobSpec = "* * * * * ?" // every second
+	jobName = "deliverEvents"
+	jobSpec = "* * * * * ?" // every second
 )
 
 const (
@@ -53,9 +53,9 @@ func Job(s *stock.Sale, o Options) (scheduler.Job, error) {
 	if err != nil {
 		return scheduler.Job{}, fmt.Errorf("events: new job: %w", err)
 	}
-	w := newWebhook(s, o)
+	w := newWebhook(o)
 	return scheduler.Job{
-		Name: JobName, Spec: JobSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: jobName, Spec: jobSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
 			err := (&delivery{sale: s, webhook: w, run: run, log: run.Logger()}).deliver(ctx)
 			if err != nil {
@@ -112,10 +112,7 @@ func (d *delivery) pass(ctx context.Context) (more bool, err error) {
 	}
 	bounded, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	outcomes, err := d.webhook.post(bounded, all, probing)
-	if err != nil {
-		return false, err
-	}
+	outcomes := d.webhook.post(bounded, all, probing)
 	if err := d.may(ctx); err != nil {
 		return false, err
 	}

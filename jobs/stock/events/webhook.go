@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +23,8 @@ import (
 
 // Defaults and bounds of Options.
 const (
-	DefaultTimeout     = 10 * time.Second
-	DefaultConcurrency = 8
+	defaultTimeout     = 10 * time.Second
+	defaultConcurrency = 8
 
 	maxTimeout     = time.Minute
 	maxConcurrency = 64
@@ -43,21 +42,18 @@ type Options struct {
 	// Secrets returns the keys that sign each event: 1 to 4 keys of at least 16 bytes. Several
 	// allow a key to be replaced. It is called before each request, and may be called concurrently.
 	Secrets func() []string
-	// Timeout bounds one request and its reply, up to a minute. Zero: DefaultTimeout.
+	// Timeout bounds one request and its reply, up to a minute. Zero: 10s.
 	Timeout time.Duration
-	// Concurrency bounds the concurrent requests, which are for different orders: 1 to 64. Zero:
-	// DefaultConcurrency.
+	// Concurrency bounds the concurrent requests, which are for different orders: 1 to 64. Zero: 8.
 	Concurrency int
-	// Receiver adds receiver and phone of the order, which are personal data.
-	Receiver bool
 }
 
 func (o Options) filled() Options {
 	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
+		o.Timeout = defaultTimeout
 	}
 	if o.Concurrency == 0 {
-		o.Concurrency = DefaultConcurrency
+		o.Concurrency = defaultConcurrency
 	}
 	return o
 }
@@ -116,13 +112,12 @@ func loopback(host string) bool {
 
 // A webhook posts events.
 type webhook struct {
-	sale    *stock.Sale
 	options Options
 	client  http.Client
 }
 
-func newWebhook(s *stock.Sale, o Options) *webhook {
-	w := &webhook{sale: s, options: o}
+func newWebhook(o Options) *webhook {
+	w := &webhook{options: o}
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = t.Clone()
 		t.MaxIdleConnsPerHost = o.Concurrency
@@ -142,11 +137,7 @@ type outcome struct {
 // post posts events until ctx ends; the events of one order in sequence, until one fails. The first
 // event is always posted. Probing, each event is posted once, and a failure does not end the
 // posting of other orders.
-func (w *webhook) post(ctx context.Context, all []stock.Event, probing bool) ([]outcome, error) {
-	bodies, err := w.bodies(ctx, all)
-	if err != nil {
-		return nil, err
-	}
+func (w *webhook) post(ctx context.Context, all []stock.Event, probing bool) []outcome {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	outcomes := make([]outcome, len(all))
@@ -160,7 +151,7 @@ func (w *webhook) post(ctx context.Context, all []stock.Event, probing bool) ([]
 					if i > 0 && ctx.Err() != nil {
 						break
 					}
-					if outcomes[i] = w.postAgain(ctx, &all[i], bodies[i], probing); outcomes[i].accepted {
+					if outcomes[i] = w.postAgain(ctx, &all[i], probing); outcomes[i].accepted {
 						continue
 					}
 					if !probing {
@@ -176,7 +167,7 @@ func (w *webhook) post(ctx context.Context, all []stock.Event, probing bool) ([]
 	}
 	close(next)
 	workers.Wait()
-	return outcomes, nil
+	return outcomes
 }
 
 // byOrder returns the indexes of the events of each order.
@@ -193,61 +184,11 @@ func byOrder(all []stock.Event) (orders [][]int) {
 	return orders
 }
 
-// bodies returns the request bodies.
-func (w *webhook) bodies(ctx context.Context, all []stock.Event) ([][]byte, error) {
-	bodies := make([][]byte, len(all))
-	for i := range all {
-		bodies[i] = all[i].Payload
-	}
-	if !w.options.Receiver {
-		return bodies, nil
-	}
-	orders := byOrder(all)
-	for len(orders) > 0 {
-		some := orders[:min(stock.MaxRead, len(orders))]
-		orders = orders[len(some):]
-		if err := w.addReceivers(ctx, all, some, bodies); err != nil {
-			return nil, err
-		}
-	}
-	return bodies, nil
-}
-
-// addReceivers adds receiver and phone to the bodies of some orders.
-func (w *webhook) addReceivers(ctx context.Context, all []stock.Event, orders [][]int, bodies [][]byte) error {
-	ids := make([]string, len(orders))
-	for i, some := range orders {
-		ids[i] = all[some[0]].Order
-	}
-	found, err := w.sale.ReadOrders(ctx, ids)
-	if err != nil {
-		return err
-	}
-	people := map[string]stock.Record{}
-	for _, r := range found.Orders {
-		people[r.ID] = r
-	}
-	for _, some := range orders {
-		for _, i := range some {
-			r, ok := people[all[i].Order]
-			if !ok || r.Placed.UnixMilli() != all[i].Placed.UnixMilli() {
-				continue // another order has the id by now
-			}
-			person, err := json.Marshal(map[string]string{"receiver": r.Receiver, "phone": r.Phone})
-			if err != nil {
-				return err
-			}
-			bodies[i] = append(append(bytes.Clone(bodies[i][:len(bodies[i])-1]), ','), person[1:]...)
-		}
-	}
-	return nil
-}
-
 // postAgain posts an event up to three times with short pauses, so that one lost reply does not
 // delay the other events. Probing, it posts the event once.
-func (w *webhook) postAgain(ctx context.Context, e *stock.Event, body []byte, probing bool) (o outcome) {
+func (w *webhook) postAgain(ctx context.Context, e *stock.Event, probing bool) (o outcome) {
 	for _, pause := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 0} {
-		if o = w.postOne(ctx, e, body); o.accepted || probing || o.after > 0 || pause == 0 {
+		if o = w.postOne(ctx, e); o.accepted || probing || o.after > 0 || pause == 0 {
 			return o
 		}
 		select {
@@ -259,10 +200,10 @@ func (w *webhook) postAgain(ctx context.Context, e *stock.Event, body []byte, pr
 	return o
 }
 
-func (w *webhook) postOne(ctx context.Context, e *stock.Event, body []byte) outcome {
+func (w *webhook) postOne(ctx context.Context, e *stock.Event) outcome {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), w.options.Timeout) // the end of the pass does not cut off a request
 	defer stop()
-	request, err := w.request(ctx, e, body, time.Now())
+	request, err := w.request(ctx, e, time.Now())
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -278,18 +219,18 @@ func (w *webhook) postOne(ctx context.Context, e *stock.Event, body []byte) outc
 	return outcome{err: errors.New("HTTP status " + strconv.Itoa(reply.StatusCode)), after: outbound.RetryAfter(reply.Header, time.Now())}
 }
 
-func (w *webhook) request(ctx context.Context, e *stock.Event, body []byte, now time.Time) (*http.Request, error) {
+func (w *webhook) request(ctx context.Context, e *stock.Event, now time.Time) (*http.Request, error) {
 	secrets := w.options.Secrets()
 	if err := checkSecrets(secrets); err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.options.URL, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.options.URL, bytes.NewReader(e.Payload))
 	if err != nil {
 		return nil, outbound.Bare(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", e.ID())
-	request.Header.Set("Cronce-Signature", Sign(now, body, secrets...))
+	request.Header.Set("Cronce-Signature", Sign(now, e.Payload, secrets...))
 	return request, nil
 }
 

@@ -261,23 +261,14 @@ func TestEventWithoutReply(t *testing.T) {
 	}
 }
 
-// The receiver of an order is sent only with the option for it.
+// No event names the receiver of its order.
 func TestWebhookReceiver(t *testing.T) {
 	t.Parallel()
 	s := sixOrders(t, nil)
 	s.deliver(t)
 	s.hook.mu.Lock()
-	if strings.Contains(strings.Join(s.hook.bodies, ""), "Ada") {
-		t.Error("the receiver is named")
-	}
-	s.hook.mu.Unlock()
-	s.hook.took(t)
-	s.job = s.newJob(t, s.hook.URL, func(o *events.Options) { o.Receiver = true })
-	s.pay(t, "o-1")
-	s.deliver(t)
-	s.hook.mu.Lock()
 	defer s.hook.mu.Unlock()
-	if len(s.hook.bodies) != 1 || !strings.HasSuffix(s.hook.bodies[0], `,"phone":"","receiver":"Ada Lovelace, London"}`) {
+	if len(s.hook.bodies) == 0 || strings.Contains(strings.Join(s.hook.bodies, ""), "Ada") {
 		t.Errorf("the bodies are %q", s.hook.bodies)
 	}
 }

@@ -25,17 +25,11 @@ var ProblemType = reflect.TypeFor[problem]()
 
 // ProblemNames are the types of problems.
 func ProblemNames() (names []string) {
-	for _, kind := range kinds {
-		names = append(names, "urn:cronce:stock:"+kind.name)
-	}
-	for _, name := range []string{"cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-admitted", "not-found", "overloaded", "role", "token", "too-large", "too-many-requests"} {
+	for _, name := range []string{"sold-out", "buyer-limit", "not-begun", "ended", "id-taken", "closed", "unpaid", "refunded", "reference-taken",
+		"too-many-payments", "too-low", "too-many-products", "reserved", "version", "no-price", "unknown-order", "unknown-product",
+		"store-full", "unconfirmed", "unsettled", "stock-unknown", "cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-found", "overloaded", "role", "token", "too-large"} {
 		names = append(names, "urn:cronce:stock:"+name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// RatedBuyers are the buyers that the limiter of a Handler remembers.
-func RatedBuyers(h *Handler) []string {
-	return h.buyers.Keys()
 }

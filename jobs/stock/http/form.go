@@ -2,6 +2,7 @@ package stockhttp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/jobs/stock"
@@ -50,11 +52,11 @@ type offerForm struct {
 	EndsAt     string `json:"ends_at"`
 }
 
-// offer returns the offer, or an error that names what is missing.
+// offer returns the offer, or an error that names the missing fields.
 func (f *offerForm) offer() (stock.Offer, error) {
 	var faults []error
 	if f.Price == nil {
-		faults = append(faults, refusal("price", "missing", "what one costs, in minor units"))
+		faults = append(faults, refusal("price", "missing", "the price of one, in minor units"))
 	}
 	if f.Currency == nil {
 		faults = append(faults, refusal("currency", "missing", "three capital letters, such as EUR"))
@@ -88,7 +90,7 @@ type paymentForm struct {
 
 func (f *paymentForm) payment() (stock.Payment, error) {
 	if f.Amount == nil {
-		return stock.Payment{}, refusal("amount", "missing", "what was paid, in minor units")
+		return stock.Payment{}, refusal("amount", "missing", "the paid amount, in minor units")
 	}
 	return stock.Payment{Reference: f.Reference, Amount: *f.Amount, Currency: f.Currency}, nil
 }
@@ -106,12 +108,12 @@ type returnForm struct {
 
 // A paymentView is the JSON of a payment.
 type paymentView struct {
-	Kind      stock.Kind `json:"kind"`
-	Reference string     `json:"reference"`
-	Amount    int64      `json:"amount"`
-	Currency  string     `json:"currency"`
-	At        string     `json:"at"`
-	Refunds   string     `json:"refunds,omitempty"`
+	Kind      string `json:"kind"`
+	Reference string `json:"reference"`
+	Amount    int64  `json:"amount"`
+	Currency  string `json:"currency"`
+	At        string `json:"at"`
+	Refunds   string `json:"refunds,omitempty"`
 }
 
 // A totalForm is the body of a product's total.
@@ -188,37 +190,60 @@ func viewItems(items []stock.Item) []itemView {
 	return views
 }
 
-// decode parses a JSON body into a form, and returns nil or a problem. The problem does not repeat
-// the body, which may name a receiver.
-func decode(w http.ResponseWriter, r *http.Request, form any) *problem {
+// readBody reads a body of JSON.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return newProblem("media-type", http.StatusUnsupportedMediaType, "the body must be JSON", "Content-Type: application/json")
+		return nil, newProblem("media-type", http.StatusUnsupportedMediaType, "the body must be JSON", "Content-Type: application/json")
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, newProblem("too-large", http.StatusRequestEntityTooLarge, "the body is too large", fmt.Sprintf("must be up to %d bytes", maxBody))
+	}
 	if err != nil {
-		return unreadable(err)
+		return nil, malformed("it ends too early")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := check(d, reflect.TypeOf(form).Elem(), ""); err != nil {
-		return unreadable(err)
-	}
-	if err := json.Unmarshal(data, form); err != nil {
-		return unreadable(err)
-	}
-	return nil
+	return body, nil
 }
 
-func unreadable(err error) *problem {
-	const title = "the body cannot be read"
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return newProblem("too-large", http.StatusRequestEntityTooLarge, "the body is too large", fmt.Sprintf("must be up to %d bytes", maxBody))
+// decode parses a body into a form, and returns nil or a problem. The problem does not repeat the
+// body, which may name a receiver.
+func decode(body []byte, form any) *problem {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err := d.Decode(form)
+	if err == nil {
+		if _, err := d.Token(); err != io.EOF {
+			return malformed("there is something behind it")
+		}
+		return nil
 	}
-	if faults := fieldFaults(err); len(faults) > 0 {
-		return invalid(faults)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kind, _, _ := strings.Cut(e.Value, " ") // without the value, which may be personal
+		return invalid([]fieldFault{{cmp.Or(e.Field, "body"), jsonKinds[kind], jsonKinds[goKinds[e.Type.Kind()]]}})
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return newProblem("malformed", http.StatusBadRequest, title, fmt.Sprintf("it is no JSON at byte %d", e.Offset))
+		return malformed(fmt.Sprintf("it is no JSON at byte %d", e.Offset))
 	}
-	return newProblem("malformed", http.StatusBadRequest, title, "it is no JSON, it ends too early, or there is something behind it")
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return invalid([]fieldFault{{given(strings.Trim(name, `"`)), "not known", "the fields of the documentation"}})
+	}
+	return malformed("it is no JSON, or it ends too early")
 }
+
+// given returns a name that the client has sent. It quotes a name that no field could have.
+func given(name string) string {
+	if format.IsName(name) {
+		return name
+	}
+	return format.Quote(name)
+}
+
+func malformed(detail string) *problem {
+	return newProblem("malformed", http.StatusBadRequest, "the body cannot be read", detail)
+}
+
+// jsonKinds are the kinds of JSON values, and goKinds the kinds of the fields of forms.
+var (
+	jsonKinds = map[string]string{"object": "an object", "array": "an array", "string": "a string", "number": "a number", "bool": "true or false", "int": "a whole number"}
+	goKinds   = map[reflect.Kind]string{reflect.Struct: "object", reflect.Slice: "array", reflect.String: "string", reflect.Int64: "int"}
+)

@@ -8,14 +8,12 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/cronce/cronce/jobs/stock"
-	"github.com/cronce/cronce/jobs/stock/internal/admission"
 )
 
 // A Handler serves a sale over HTTP:
@@ -23,15 +21,11 @@ import (
 //	GET    /openapi.json           this description, as OpenAPI
 //	PUT    /products/{sku}         sets its offer
 //	PUT    /products/{sku}/stock   sets its total
-//	POST   /products/{sku}/deliveries   adds to its total, once per reference
 //	GET    /products/{sku}
 //	DELETE /products/{sku}         ends its sale; sold items stay
 //	GET    /products               a page of products: limit, cursor
-//	GET    /orders                 a page of orders: limit, cursor, state, sku
-//	POST   /orders/read            up to 100, by their ids
 //	POST   /orders                 201 accepted, 200 accepted before
 //	GET    /orders/{id}
-//	POST   /orders/{id}/paying     begins its payment
 //	POST   /orders/{id}/pay        records its payment
 //	POST   /orders/{id}/refund     records a refund
 //	POST   /orders/{id}/return     records a return
@@ -49,11 +43,10 @@ type Handler struct {
 	next   http.Handler
 	logged atomic.Int64 // time of the last logged doubt, Unix ns
 	shared atomic.Int64 // time of the last logged token of several roles, Unix ns
+	shed   atomic.Int64 // requests without a place
 
-	options           Options
-	lanes             [shares]*admission.Lane
-	buyers, addresses *admission.Limiter
-	tally             answerTally
+	timeout time.Duration
+	lanes   [lanes]*lane
 }
 
 // Options are the options of a Handler. The zero value is valid.
@@ -65,39 +58,15 @@ type Options struct {
 	// roles proves none of them. Tokens is called for each request, also concurrently. Nil: there
 	// are no roles, and each caller that can reach the Handler may do everything.
 	Tokens func(Role) []string
-	// InFlight bounds the requests that are served at once, for each of three shares: requests of
+	// InFlight bounds the requests that are served at once, for each of three kinds: requests of
 	// buyers, reads, and payments with requests of sellers. Further requests wait, at most for
-	// Wait, and then get 503 overloaded. Zero: DefaultInFlight.
+	// Wait, and then get 503 overloaded. Zero: 64.
 	InFlight int
-	// Wait bounds the time for which a request waits for a place. Zero: DefaultWait.
+	// Wait bounds the time for which a request waits for a place. Zero: 100ms.
 	Wait time.Duration
 	// Timeout bounds a request, from the end of its body on. If the store does not answer, the
-	// request ends in doubt then. Zero: DefaultTimeout.
+	// request ends in doubt then. Zero: 800ms.
 	Timeout time.Duration
-	// BuyerRate limits the orders that one buyer may try to place, and AddressRate the requests of
-	// one address other than payments and requests of sellers. A request beyond its rate gets 429
-	// too-many-requests. Each Handler counts by itself. Zero: no limit.
-	BuyerRate, AddressRate Rate
-	// TrustedProxies are the addresses whose X-Forwarded-For is trusted: a request counts for the
-	// last address in this header that is not one of them. An IPv4-mapped range such as
-	// ::ffff:10.0.0.0/104 stands for its IPv4 addresses. Nil: a request counts for its peer.
-	TrustedProxies []netip.Prefix
-	// Admit is called before each order is placed, and may check a token of a captcha or a queue in
-	// the headers. It may read the body. A *NotAdmittedError refuses the order; any other error is
-	// doubt. It is called concurrently, before the request has a place, with a context that ends
-	// with Timeout. Nil: all orders are admitted.
-	Admit func(*http.Request) error
-}
-
-func (o Options) filled() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
-	o.Wait = cmp.Or(o.Wait, DefaultWait)
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	o.TrustedProxies = admission.Unmapped(o.TrustedProxies)
-	return o
 }
 
 // NewHandler returns a Handler. It panics without a sale.
@@ -105,10 +74,12 @@ func NewHandler(s *stock.Sale, options Options) *Handler {
 	if s == nil {
 		panic("stockhttp: NewHandler needs a sale")
 	}
-	options = options.filled()
-	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens, options: options, buyers: options.BuyerRate.limiter(), addresses: options.AddressRate.limiter()}
+	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens, timeout: cmp.Or(options.Timeout, 800*time.Millisecond)}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
 	for i := range h.lanes {
-		h.lanes[i] = admission.NewLane(max(1, options.InFlight), options.Wait)
+		h.lanes[i] = newLane(max(1, cmp.Or(options.InFlight, 64)), cmp.Or(options.Wait, 100*time.Millisecond))
 	}
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -150,33 +121,38 @@ func methodsOf(mux *http.ServeMux, path *url.URL) (allowed []string) {
 
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	counting := &counted{ResponseWriter: w}
-	w = counting
-	defer func() { h.tally.add(counting.code) }()
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	h.next.ServeHTTP(w, r)
 }
 
-// serve returns the handler of a route.
+// Shed returns the number of requests that were refused because they got no place: see
+// Options.InFlight. It may be called concurrently.
+func (h *Handler) Shed() int64 { return h.shed.Load() }
+
+// serve returns the handler of a route. It reads the body before the request gets a place, so that
+// a slow client occupies none.
 func (h *Handler) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if p := h.admit(route, w, r); p != nil {
-			p.write(w)
-			return
+		p := h.admit(route, w, r)
+		var body []byte
+		if p == nil && route.form != nil {
+			body, p = readBody(w, r)
 		}
-		body := hold(w, r)
-		ctx, stop := context.WithTimeout(r.Context(), h.timeout(route))
-		defer stop()
-		r = r.WithContext(context.WithValue(ctx, ratedBuyers{}, h.buyers))
-		leave, p := h.enter(route, r, body)
 		if p != nil {
 			p.write(w)
 			return
 		}
-		defer leave()
-		r.Body = body()
-		answer, err := route.do(h.sale, w, r)
+		ctx, stop := context.WithTimeout(r.Context(), h.timeout)
+		defer stop()
+		l := h.lanes[route.lane()]
+		if !l.enter(ctx) {
+			h.shed.Add(1)
+			overloaded().write(w)
+			return
+		}
+		defer l.leave()
+		answer, err := route.do(h.sale, r.WithContext(ctx), body)
 		if err != nil {
 			h.problem(err).write(w)
 			return

@@ -1,8 +1,10 @@
 package stockhttp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -35,36 +37,22 @@ type fieldFault struct {
 	Allowed string `json:"allowed"`
 }
 
-// kinds maps errors of a sale to problems; the first match counts.
-var kinds = []struct {
-	err    error
-	name   string
-	status int
+// statuses are the statuses of refusals by their code; of all others it is 409.
+var statuses = map[string]int{
+	"version":         http.StatusPreconditionFailed,
+	"unknown-order":   http.StatusNotFound,
+	"unknown-product": http.StatusNotFound,
+	"store-full":      http.StatusInsufficientStorage,
+}
+
+// doubts are the errors after which the client repeats the request.
+var doubts = []struct {
+	err          error
+	name, detail string
 }{
-	{stock.ErrSoldOut, "sold-out", http.StatusConflict},
-	{stock.ErrBuyerLimit, "buyer-limit", http.StatusConflict},
-	{stock.ErrNotBegun, "not-begun", http.StatusConflict},
-	{stock.ErrEnded, "ended", http.StatusConflict},
-	{stock.ErrConflict, "id-taken", http.StatusConflict},
-	{stock.ErrClosed, "closed", http.StatusConflict},
-	{stock.ErrPaying, "paying", http.StatusConflict},
-	{stock.ErrUnpaid, "unpaid", http.StatusConflict},
-	{stock.ErrRefunded, "refunded", http.StatusConflict},
-	{stock.ErrReference, "reference-taken", http.StatusConflict},
-	{stock.ErrPayments, "too-many-payments", http.StatusConflict},
-	{stock.ErrTooLow, "too-low", http.StatusConflict},
-	{stock.ErrFull, "too-many-products", http.StatusConflict},
-	{stock.ErrReserved, "reserved", http.StatusConflict},
-	{stock.ErrVersion, "version", http.StatusPreconditionFailed},
-	{stock.ErrSupplies, "too-many-deliveries", http.StatusServiceUnavailable},
-	{stock.ErrUnpriced, "no-price", http.StatusConflict},
-	{stock.ErrUnknownOrder, "unknown-order", http.StatusNotFound},
-	{stock.ErrUnknownSKU, "unknown-product", http.StatusNotFound},
-	{stock.ErrNoBook, "no-book", http.StatusNotImplemented},
-	{stock.ErrStoreFull, "store-full", http.StatusInsufficientStorage},
-	{stock.ErrUnconfirmed, "unconfirmed", http.StatusServiceUnavailable},
-	{stock.ErrUnsettled, "unsettled", http.StatusServiceUnavailable},
-	{stock.ErrStockUnknown, "stock-unknown", http.StatusServiceUnavailable},
+	{stock.ErrUnconfirmed, "unconfirmed", "too few replicas have it: send the same again"},
+	{stock.ErrUnsettled, "unsettled", "Redis has it, the database does not yet: send the same again"},
+	{stock.ErrStockUnknown, "stock-unknown", "nothing was changed, and nothing is sold until the shelf was rebuilt: send the same again later"}, // the cause is for the operator
 }
 
 // Error lets a function return a problem as an error.
@@ -83,20 +71,12 @@ func problemOf(err error) *problem {
 	if faults := fieldFaults(err); len(faults) > 0 {
 		return invalid(faults)
 	}
-	for _, kind := range kinds {
-		if errors.Is(err, kind.err) {
-			p := newProblem(kind.name, kind.status, kind.err.Error(), err.Error())
-			if errors.Is(kind.err, stock.ErrUnsettled) {
-				p.Detail = "Redis has it, the database does not yet: send the same again"
-			}
-			if errors.Is(kind.err, stock.ErrStoreFull) {
-				p.Detail = "nothing was changed"
-			}
-			if errors.Is(kind.err, stock.ErrStockUnknown) { // the cause is for the operator
-				p.Detail = "nothing was changed, and nothing is sold until the shelf was rebuilt: send the same again later"
-			}
-			p.extend(err)
-			return p
+	if r, ok := errors.AsType[*stock.Refusal](err); ok {
+		return refused(r, err)
+	}
+	for _, d := range doubts {
+		if errors.Is(err, d.err) {
+			return newProblem(d.name, http.StatusServiceUnavailable, d.err.Error(), d.detail)
 		}
 	}
 	return newProblem("doubt", http.StatusServiceUnavailable, "the store does not answer",
@@ -104,24 +84,31 @@ func problemOf(err error) *problem {
 }
 
 func invalid(faults []fieldFault) *problem {
-	p := newProblem("invalid", http.StatusUnprocessableEntity, "what was sent is not allowed", "")
+	p := newProblem("invalid", http.StatusUnprocessableEntity, "a field is not allowed", "")
 	p.Fields = faults
 	return p
 }
 
-func (p *problem) extend(err error) {
-	if e, ok := errors.AsType[*stock.SoldOutError](err); ok {
-		p.SKU, p.Left = e.SKU, &e.Left
+// refused returns the problem of a refusal.
+func refused(r *stock.Refusal, err error) *problem {
+	title := (&stock.Refusal{Code: r.Code}).Error()
+	p := newProblem(r.Code, cmp.Or(statuses[r.Code], http.StatusConflict), title, err.Error())
+	p.SKU, p.Limit, p.Starts, p.retry, p.State, p.Refund = r.SKU, r.Limit, format.Time(r.Starts), r.In, r.State, r.Surplus
+	if r.Code == "sold-out" || r.Code == "buyer-limit" {
+		p.Left = &r.Left
 	}
-	if e, ok := errors.AsType[*stock.BuyerLimitError](err); ok {
-		p.SKU, p.Left, p.Limit = e.SKU, &e.Left, e.Limit
+	if r.Code == "store-full" { // the cause is for the operator
+		p.Detail = "nothing was changed"
 	}
-	if e, ok := errors.AsType[*stock.NotBegunError](err); ok {
-		p.SKU, p.Starts, p.retry = e.SKU, format.Time(e.Starts), e.In
-	}
-	if e, ok := errors.AsType[*stock.ClosedError](err); ok {
-		p.State, p.Refund = e.State, e.Surplus
-	}
+	return p
+}
+
+// overloaded is the reply to a request for which there is no place. A random Retry-After spreads
+// the repeated requests over some seconds.
+func overloaded() *problem {
+	p := newProblem("overloaded", http.StatusServiceUnavailable, "too many requests at once", "nothing was done: send the same again later")
+	p.retry = time.Second + rand.N(2*time.Second)
+	return p
 }
 
 // fieldFaults returns the field errors that err joins.

@@ -31,13 +31,9 @@ func routes() []route {
 		{http.MethodGet, "/products/{sku}", all, plain[productView](readProduct)},
 		{http.MethodDelete, "/products/{sku}", seller, plain[any](deleteProduct)},
 		{http.MethodPut, "/products/{sku}/stock", seller, reading[productView](putStock)},
-		{http.MethodPost, "/products/{sku}/deliveries", seller, reading[productView](addStock)},
 		{http.MethodPost, "/orders", buyer, reading[recordView](reserveOrder)},
-		{http.MethodGet, "/orders", seller, plain[ordersView](listOrders)},
-		{http.MethodPost, "/orders/read", all, reading[readView](readOrders)},
 		{http.MethodGet, "/orders/{id}", all, plain[recordView](readOrder)},
 		{http.MethodDelete, "/orders/{id}", buyer, plain[recordView](cancelOrder)},
-		{http.MethodPost, "/orders/{id}/paying", buyer, plain[recordView](beginPayment)},
 		{http.MethodPost, "/orders/{id}/pay", payment, reading[recordView](payOrder)},
 		{http.MethodPost, "/orders/{id}/refund", payment, reading[recordView](refundOrder)},
 		{http.MethodPost, "/orders/{id}/return", seller, reading[recordView](returnOrder)},
@@ -57,19 +53,19 @@ type reply struct {
 type action struct {
 	form reflect.Type // form of the body; nil: the request has none
 	view reflect.Type // type of the reply's JSON
-	do   func(*stock.Sale, http.ResponseWriter, *http.Request) (reply, error)
+	do   func(s *stock.Sale, r *http.Request, body []byte) (reply, error)
 }
 
 // plain returns an action without a body, whose reply is a V.
 func plain[V any](do func(*stock.Sale, *http.Request) (reply, error)) action {
-	return action{nil, reflect.TypeFor[V](), func(s *stock.Sale, _ http.ResponseWriter, r *http.Request) (reply, error) { return do(s, r) }}
+	return action{nil, reflect.TypeFor[V](), func(s *stock.Sale, r *http.Request, _ []byte) (reply, error) { return do(s, r) }}
 }
 
 // reading returns an action whose body is a form F and whose reply is a V.
 func reading[V, F any](do func(*stock.Sale, *http.Request, F) (reply, error)) action {
-	return action{reflect.TypeFor[F](), reflect.TypeFor[V](), func(s *stock.Sale, w http.ResponseWriter, r *http.Request) (reply, error) {
+	return action{reflect.TypeFor[F](), reflect.TypeFor[V](), func(s *stock.Sale, r *http.Request, body []byte) (reply, error) {
 		var form F
-		if p := decode(w, r, &form); p != nil {
+		if p := decode(body, &form); p != nil {
 			return reply{}, p
 		}
 		return do(s, r, form)
@@ -96,7 +92,7 @@ func setOffer(s *stock.Sale, r *http.Request, form offerForm) (reply, error) {
 
 func putStock(s *stock.Sale, r *http.Request, form totalForm) (reply, error) {
 	if form.Total == nil {
-		return reply{}, refusal("total", "missing", "what was put in, in all")
+		return reply{}, refusal("total", "missing", "the quantity put in, in all")
 	}
 	condition, err := conditionOf(r)
 	if err != nil {
@@ -112,9 +108,6 @@ func readProduct(s *stock.Sale, r *http.Request) (reply, error) {
 // reserveOrder replies 422, not 404, to an order for an unknown product: the path is right and the
 // body is wrong.
 func reserveOrder(s *stock.Sale, r *http.Request, form orderForm) (reply, error) {
-	if err := mayOrder(r.Context(), form.Buyer); err != nil {
-		return reply{}, err
-	}
 	record, fresh, err := s.Reserve(r.Context(), form.order())
 	switch {
 	case errors.Is(err, stock.ErrUnknownSKU):
@@ -123,8 +116,8 @@ func reserveOrder(s *stock.Sale, r *http.Request, form orderForm) (reply, error)
 		return reply{}, p
 	case err != nil:
 		return reply{}, err
-	case !slices.Contains([]stock.State{stock.Reserved, stock.Paying, stock.Paid}, record.State): // the order no longer holds its items
-		return reply{}, &stock.ClosedError{ID: record.ID, State: record.State}
+	case record.State != stock.Reserved && record.State != stock.Paid: // the order no longer holds its items
+		return reply{}, &stock.Refusal{Code: "closed", State: record.State}
 	case fresh:
 		return reply{view: viewRecord(record), status: http.StatusCreated, location: "/orders/" + record.ID}, nil
 	}
@@ -137,10 +130,6 @@ func readOrder(s *stock.Sale, r *http.Request) (reply, error) {
 
 func cancelOrder(s *stock.Sale, r *http.Request) (reply, error) {
 	return ofRecord(s.Cancel(r.Context(), r.PathValue("id")))
-}
-
-func beginPayment(s *stock.Sale, r *http.Request) (reply, error) {
-	return ofRecord(s.BeginPayment(r.Context(), r.PathValue("id")))
 }
 
 func payOrder(s *stock.Sale, r *http.Request, form paymentForm) (reply, error) {
@@ -174,19 +163,19 @@ const defaultPage = 100
 // parameters parses the query of a request. It refuses unknown names, since a misspelt filter would
 // have no effect, and repeated ones.
 func parameters(r *http.Request, names ...string) (map[string]string, error) {
-	all, err := url.ParseQuery(r.URL.RawQuery)
+	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, refusal("query", "not readable", "name=value, joined by &")
 	}
 	values := map[string]string{}
-	for name, given := range all {
+	for name, all := range query {
 		switch {
 		case !slices.Contains(names, name):
-			return nil, refusal(at("", name), "not known", "the parameters of the documentation")
-		case len(given) > 1:
-			return nil, refusal(at("", name), "there twice", "each parameter once")
+			return nil, refusal(given(name), "not known", "the parameters of the documentation")
+		case len(all) > 1:
+			return nil, refusal(given(name), "there twice", "each parameter once")
 		}
-		values[name] = given[0]
+		values[name] = all[0]
 	}
 	return values, nil
 }
@@ -198,7 +187,7 @@ func limitOf(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, refusal("limit", format.Quote(text), "1 to "+strconv.Itoa(stock.MaxPage))
+		return 0, refusal("limit", format.Quote(text), "a number")
 	}
 	return n, nil
 }
@@ -209,106 +198,45 @@ type productsView struct {
 	Next     string        `json:"next,omitempty"` // the cursor of the next page
 }
 
-// An ordersView is the JSON of a page of orders.
-type ordersView struct {
-	Orders []recordView `json:"orders"`
-	Next   string       `json:"next,omitempty"` // the cursor of the next page
-}
-
-// A readForm is the body of a read of orders.
-type readForm struct {
-	IDs []string `json:"ids"`
-}
-
-// A readView is the JSON of orders that were read.
-type readView struct {
-	Orders     []recordView `json:"orders"`
-	Unknown    []string     `json:"unknown"`
-	Unreadable []string     `json:"unreadable"` // ids of orders whose records cannot be read
-}
-
-func viewRecords(records []stock.Record) []recordView {
-	views := make([]recordView, len(records))
-	for i, r := range records {
-		views[i] = viewRecord(r)
-	}
-	return views
-}
-
 func listProducts(s *stock.Sale, r *http.Request) (reply, error) {
-	given, err := parameters(r, "limit", "cursor")
+	query, err := parameters(r, "limit", "cursor")
 	if err != nil {
 		return reply{}, err
 	}
-	limit, err := limitOf(given["limit"])
+	limit, err := limitOf(query["limit"])
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := s.Products(r.Context(), given["cursor"], limit)
-	view := productsView{Products: make([]productView, len(page.Products)), Next: page.Next}
-	for i, p := range page.Products {
+	page, next, err := s.Products(r.Context(), query["cursor"], limit)
+	view := productsView{Products: make([]productView, len(page)), Next: next}
+	for i, p := range page {
 		view.Products[i] = viewProduct(p)
 	}
 	return reply{view: view}, err
 }
 
-func listOrders(s *stock.Sale, r *http.Request) (reply, error) {
-	given, err := parameters(r, "limit", "cursor", "state", "sku")
-	if err != nil {
-		return reply{}, err
-	}
-	limit, err := limitOf(given["limit"])
-	if err != nil {
-		return reply{}, err
-	}
-	page, err := s.Orders(r.Context(), stock.OrderQuery{State: stock.State(given["state"]), SKU: given["sku"], Cursor: given["cursor"], Limit: limit})
-	return reply{view: ordersView{viewRecords(page.Orders), page.Next}}, err
-}
-
-func readOrders(s *stock.Sale, r *http.Request, form readForm) (reply, error) {
-	all, err := s.ReadOrders(r.Context(), form.IDs)
-	return reply{view: readView{viewRecords(all.Orders), append([]string{}, all.Unknown...), append([]string{}, all.Unreadable...)}}, err
-}
-
-// A deliveryForm is the body of a delivery.
-type deliveryForm struct {
-	Reference string `json:"reference"`
-	Quantity  *int64 `json:"quantity"`
-}
-
 // conditionOf parses If-Match and If-None-Match of a change of a product.
-func conditionOf(r *http.Request) (c stock.Condition, err error) {
+func conditionOf(r *http.Request) (string, error) {
 	match, none := strings.Join(r.Header.Values("If-Match"), ","), strings.Join(r.Header.Values("If-None-Match"), ",")
 	switch {
 	case match != "" && none != "":
-		return c, refusal("If-None-Match", "there with If-Match", "one of them")
+		return "", refusal("If-None-Match", "there with If-Match", "one of them")
 	case none == "*":
-		return stock.Condition{Absent: true}, nil
+		return "-", nil
 	case none != "":
-		return c, refusal("If-None-Match", format.Quote(none), "*")
-	case match == "*":
-		return stock.Condition{Known: true}, nil
-	case match == "":
-		return c, nil
+		return "", refusal("If-None-Match", format.Quote(none), "*")
+	case match == "" || match == "*":
+		return match, nil
 	}
-	for tag := range strings.SplitSeq(match, ",") {
+	tags := strings.Split(match, ",")
+	for _, tag := range tags {
 		tag = strings.TrimSpace(tag)
-		version := strings.Trim(tag, `"`)
-		if tag != `"`+version+`"` || strings.Contains(version, `"`) || len(c.Versions) == 16 {
-			return stock.Condition{}, refusal("If-Match", format.Quote(match), "*, or up to 16 ETags as the shop has sent them, with their quotes")
+		if inner := strings.Trim(tag, `"`); tag != `"`+inner+`"` || strings.Contains(inner, `"`) || len(tags) > 16 {
+			return "", refusal("If-Match", format.Quote(match), "*, or up to 16 ETags as the shop has sent them, with their quotes")
 		}
-		if !isVersion(version) {
-			version = noVersion // a foreign ETag is valid, and matches no product
-		}
-		c.Versions = append(c.Versions, version)
 	}
-	return c, nil
+	return strings.Join(strings.Fields(match), ""), nil // with their quotes: a foreign ETag is valid, and matches no product
 }
-
-// noVersion is a version that no product has.
-const noVersion = "none"
-
-func isVersion(s string) bool { return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == "" }
 
 // deleteProduct serves the deletion of a product.
 func deleteProduct(s *stock.Sale, r *http.Request) (reply, error) {
@@ -317,11 +245,4 @@ func deleteProduct(s *stock.Sale, r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	return reply{status: http.StatusNoContent}, s.Delete(r.Context(), r.PathValue("sku"), condition)
-}
-
-func addStock(s *stock.Sale, r *http.Request, form deliveryForm) (reply, error) {
-	if form.Quantity == nil {
-		return reply{}, refusal("quantity", "missing", "how many were delivered")
-	}
-	return ofProduct(s.Supply(r.Context(), r.PathValue("sku"), form.Reference, *form.Quantity))
 }

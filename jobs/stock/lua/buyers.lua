@@ -1,4 +1,4 @@
--- buyers: puts what buyers have of products onto a shelf that is being rebuilt.
+-- buyers: puts the quantities of buyers onto a shelf that is being rebuilt.
 --
 -- KEYS  1 shelf  2 bought
 -- ARGV  1 epoch, then buyer:sku, how many, …

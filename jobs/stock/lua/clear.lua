@@ -1,4 +1,4 @@
--- clear: removes what the store had. UNLINK, since a hash may have a field for each buyer.
+-- clear: removes keys of the store. UNLINK, since a hash may have a field for each buyer.
 --
 -- KEYS  1 shelf, then keys
 -- ARGV  1 epoch

@@ -1,6 +1,6 @@
 -- compare: compares the shelf with the book, and marks a new one as the book's.
 --
--- KEYS  1 shelf  2 put  3 halted  4 what was acknowledged to the caller: see shelf.lua
+-- KEYS  1 shelf  2 put  3 halted  4 number of changes acknowledged to the caller: see shelf.lua
 -- ARGV  1 the database's identity  2 the book's epoch  3 the book's mark  4 how many
 --       products the book has, while its mark is 0  5, 6 the epoch that the caller
 --       knows and the changes that it has seen in it  7 its own among them  8 how many

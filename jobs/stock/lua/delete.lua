@@ -1,5 +1,5 @@
--- delete: ends the sale of a product of which nothing is reserved. What was sold of it stays,
--- as all that was put in, so that it can come back; nothing else can be ordered.
+-- delete: ends the sale of a product without reserved items. Its sold items stay,
+-- as its total, so that it can come back; nothing else can be ordered.
 --
 -- KEYS  1 put  2 stock  3 reserved  4 sold  5 restocked  6 offer
 -- ARGV  1 sku  2 condition: see version.lua

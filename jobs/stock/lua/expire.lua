@@ -1,5 +1,5 @@
--- expire: closes reserved orders that are past their time, and gives back what
--- they reserved.
+-- expire: closes reserved orders that are past their time, and puts their items
+-- back in stock.
 --
 -- KEYS  1 fence  2 stock  3 reserved  4 due  5 fresh  6 unsettled  7 bought, then the
 --       orders' records

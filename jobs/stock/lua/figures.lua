@@ -1,11 +1,11 @@
--- figures: reads what is measured of a sale. It changes nothing.
+-- figures: reads the metrics of a sale. It changes nothing.
 --
 -- KEYS  1 stock  2 fresh  3 unsettled  4 restocked  5 offer  6 halted
--- ARGV  1 how many products at most, then skus: of these alone
+-- ARGV  1 how many products at most
 --
 -- Returns {orders that are unsettled, products whose total is, products, products that are halted, now, since when the
--- oldest unsettled order is ('': none), the fresh one that is due first (''), sku, stock, …}. Of more
--- products than at most there is none, unless they are named; nor of deleted and halted ones.
+-- oldest unsettled order is ('': none), the fresh one that is due first (''), sku, stock, …}. With more
+-- products than at most it has none of them. It never has deleted and halted ones.
 local t = redis.call('TIME')
 local answer = {
   tostring(redis.call('ZCARD', KEYS[2]) + redis.call('ZCARD', KEYS[3])), tostring(redis.call('HLEN', KEYS[4])),
@@ -13,14 +13,7 @@ local answer = {
   redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2] or '', redis.call('ZRANGE', KEYS[2], 0, 0)[1] or '',
 }
 local stock = {}
-if #ARGV > 1 then
-  for i = 2, #ARGV do
-    stock[#stock + 1] = ARGV[i]
-    stock[#stock + 1] = redis.call('HGET', KEYS[1], ARGV[i]) or ''
-  end
-elseif redis.call('HLEN', KEYS[1]) <= tonumber(ARGV[1]) then
-  stock = redis.call('HGETALL', KEYS[1])
-end
+if redis.call('HLEN', KEYS[1]) <= tonumber(ARGV[1]) then stock = redis.call('HGETALL', KEYS[1]) end
 for i = 1, #stock, 2 do
   if redis.call('HGET', KEYS[5], stock[i]) ~= '-' and redis.call('HEXISTS', KEYS[6], stock[i]) == 0 then -- '-': it was deleted
     answer[#answer + 1] = stock[i]

@@ -1,13 +1,12 @@
--- mark: gives a settlement its number, which is greater than that of each before, and reads
--- what was put in. Its transaction has locked the book: no other gets a number meanwhile.
+-- mark: gives a settlement its number, which is greater than all earlier numbers, and reads
+-- the totals. Its transaction has locked the book: no other gets a number meanwhile.
 -- The shelf has the number before the database does, so that a shelf whose mark is behind the
 -- book's has lost something.
 --
--- KEYS  1 fence  2 shelf  3 restocked  4 supplied
+-- KEYS  1 fence  2 shelf  3 restocked
 -- ARGV  1 fence  2 the book's epoch  3 the book's mark
 --
--- Returns {'ok', number, changes, how many products follow, sku, total and offer, …, how many
--- supplies follow, sku and reference, quantity, …},
+-- Returns {'ok', number, changes, sku, total and offer, …},
 -- {'shelf', why} when the shelf is not the book's, or
 -- {'fenced', fence} with the highest fence seen.
 redis.call('HDEL', KEYS[2], '') -- a write that a full store allows lets the next one too
@@ -20,9 +19,5 @@ if tonumber(has[2]) < tonumber(ARGV[3]) then
   return {'shelf', 'behind'}
 end
 local answer = {'ok', string.format('%.0f', redis.call('HINCRBY', KEYS[2], 'mark', 1)), has[4]}
-for key = 3, 4 do
-  local pairs = redis.call('HGETALL', KEYS[key])
-  answer[#answer + 1] = tostring(#pairs / 2)
-  for _, value in ipairs(pairs) do answer[#answer + 1] = value end
-end
+for _, value in ipairs(redis.call('HGETALL', KEYS[3])) do answer[#answer + 1] = value end
 return answer

@@ -1,17 +1,12 @@
--- missing: closes a shelf that lacks orders which the book has as reserved: it has lost
--- them.
+-- missing: closes a shelf that lacks an order which the book has as open: it has lost it.
 --
--- KEYS  1 shelf  2 fresh  3 due, then the orders' records
--- ARGV  1 the epoch of the shelf that was asked for them, then the orders' ids
+-- KEYS  1 shelf  2 fresh  3 due  4 the order's record
+-- ARGV  1 the epoch of the shelf that was asked for it  2 the order's id
 --
--- Returns {id, …}: the orders that are missing. None are when the shelf is another one
--- by now, or closed.
+-- Returns {id} when the order is missing, otherwise {}: also when the shelf is another one by now, or closed.
 local has = redis.call('HMGET', KEYS[1], 'epoch', 'closed')
-local missing = {}
-if has[1] ~= ARGV[1] or has[2] then return missing end
-for i = 2, #ARGV do
-  local record = redis.call('GET', KEYS[i + 2])
-  if not record or not held(ARGV[i], record, KEYS[2], KEYS[3]) then missing[#missing + 1] = ARGV[i] end
-end
-if #missing > 0 then redis.call('HSET', KEYS[1], 'closed', 'behind') end
-return missing
+if has[1] ~= ARGV[1] or has[2] then return {} end
+local record = redis.call('GET', KEYS[4])
+if record and held(ARGV[2], record, KEYS[2], KEYS[3]) then return {} end
+redis.call('HSET', KEYS[1], 'closed', 'behind')
+return {ARGV[2]}

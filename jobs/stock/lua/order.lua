@@ -2,10 +2,8 @@
 --
 -- A record is one line: state, placed, due, changed (Unix ms), items, and the rest of
 -- the order. Items are sku=quantity@price,sku=quantity@price;currency and, for each
--- payment, ;kind:reference:amount:currency:at:refunds, the oldest first. Those of an
--- order that was placed before products had prices have neither price nor currency:
--- amount and currency are in its rest. The rest is JSON, and begins with the buyer if there is
--- one.
+-- payment, ;kind:reference:amount:currency:at:refunds, the oldest first. The rest is JSON, and
+-- begins with the buyer if there is one.
 
 -- now is the store's time in Unix ms, read once in a script.
 local function now()
@@ -16,14 +14,14 @@ end
 -- whole prints a number without an exponent.
 local function whole(n) return string.format('%.0f', n) end
 
--- asked is what was asked for of items as they are recorded.
+-- asked returns recorded items as the buyer ordered them.
 local function asked(items)
   local plain = string.gsub(string.gsub(items, ';.*', ''), '@%d+', '')
   return plain
 end
 
--- open reports whether an order in a state still holds what it reserved.
-local function open(state) return state == 'reserved' or state == 'paying' end
+-- open reports whether an order in a state still holds its reservation.
+local function open(state) return state == 'reserved' end
 
 -- held reports whether an order counts: one that is open must be on a list of those
 -- that expire. An open record that is on neither was left over when the rest of the
@@ -33,17 +31,17 @@ local function held(id, record, fresh, due)
   return (redis.call('ZSCORE', fresh, id) or redis.call('ZSCORE', due, id)) and true
 end
 
--- move adds what an order has of each product, times sign, to the counts at key.
+-- move adds the quantities of an order, times sign, to the counts at key.
 local function move(items, key, sign)
   for sku, quantity in string.gmatch(items, '([^=,]+)=(%d+)') do
     redis.call('HINCRBY', key, sku, sign .. quantity)
   end
 end
 
--- buyer is that of an order, or nil.
+-- buyer returns the buyer of an order, or nil.
 local function buyer(record) return string.match(record, '^%a+ %d+ %d+ %d+ %S+ {"buyer":"([%w._-]+)"') end
 
--- untake takes what an order has of each product out of what its buyer has, at key.
+-- untake subtracts the quantities of an order from the counts of its buyer, at key.
 local function untake(record, items, key)
   local by = buyer(record)
   if not by then return end
@@ -72,16 +70,13 @@ end
 -- returns the new record.
 local function rewrite(key, record, state, payment, at)
   local placed, limit, items, rest = string.match(record, '^%a+ (%d+) (%d+) %d+ (%S+) (.*)$')
-  if payment ~= '' then
-    if not string.find(items, ';', 1, true) then items = items .. ';' end
-    items = items .. ';' .. payment
-  end
+  if payment ~= '' then items = items .. ';' .. payment end
   record = state .. ' ' .. placed .. ' ' .. limit .. ' ' .. whole(at) .. ' ' .. items .. ' ' .. rest
   redis.call('SET', key, record)
   return record
 end
 
--- close moves an open order into a last state, and what it reserved into the counts at
+-- close moves an open order into a last state, and its items into the counts at
 -- to: stock or sold. It returns the new record. k has the keys record, reserved, fresh,
 -- due, unsettled and bought. Removing comes first: it works in a full store and lets the rest
 -- work too.

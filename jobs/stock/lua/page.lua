@@ -7,7 +7,6 @@
 -- behind ('': it is the last)}, and then per product: sku, put, stock, reserved, sold, offer ('':
 -- none). One that was deleted is left out.
 if redis.call('HLEN', KEYS[1]) == 0 then return {} end
-complete(KEYS[1], KEYS[6])
 local limit = tonumber(ARGV[2])
 local names = redis.call('ZRANGEBYLEX', KEYS[6], '(' .. ARGV[1], '+', 'LIMIT', '0', tostring(limit + 1))
 local answer, columns = {''}, {}

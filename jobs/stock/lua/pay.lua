@@ -1,4 +1,4 @@
--- pay: records a payment, once per reference, and makes what the order reserved sold.
+-- pay: records a payment, once per reference, and makes the items of the order sold.
 -- An order that is past its time is expired instead. A payment that an order in a last
 -- state cannot take is recorded as a surplus, which is to be refunded.
 --
@@ -10,7 +10,7 @@
 -- Returns {'ok', record} when this payment has paid the order, by this call or one
 -- before, {'closed', record} when it is a surplus, {'amount', amount, currency} that it
 -- must have, {'taken', id} of the order that the reference belongs to, {'used', kind}
--- of what the reference is in this order, {'many'}, or {'unknown'}.
+-- of the other use of the reference in this order, {'many'}, or {'unknown'}.
 local k = {record = KEYS[1], reserved = KEYS[3], fresh = KEYS[5], due = KEYS[6], unsettled = KEYS[7],
   bought = KEYS[9]}
 local record = redis.call('GET', k.record)

@@ -11,16 +11,11 @@ local function payments(record)
   return found
 end
 
--- costs is what an order costs, and its currency.
+-- costs returns the amount of an order and its currency.
 local function costs(record)
-  local items, rest = string.match(record, '^%a+ %d+ %d+ %d+ (%S+) (.*)$')
-  local currency, sum = string.match(items, ';(%u+)'), 0
-  if not currency then
-    local old = cjson.decode(rest)
-    return whole(old.amount or 0), old.currency or ''
-  end
+  local items, sum = string.match(record, '^%a+ %d+ %d+ %d+ (%S+) '), 0
   for quantity, price in string.gmatch(items, '=(%d+)@(%d+)') do sum = sum + quantity * price end
-  return whole(sum), currency
+  return whole(sum), string.match(items, ';(%u+)') or ''
 end
 
 -- line is a payment as a record has it.
@@ -28,7 +23,7 @@ local function line(kind, reference, amount, currency, at, refunds)
   return kind .. ':' .. reference .. ':' .. amount .. ':' .. currency .. ':' .. whole(at) .. ':' .. refunds
 end
 
--- claim makes a reference that of an order, for as long as orders are known. It returns
+-- claim assigns a reference to an order, for as long as orders are known. It returns
 -- the answer to be given when that is not possible.
 local function claim(key, id, known, most, retention)
   local other = redis.call('GET', key)

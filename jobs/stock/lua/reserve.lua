@@ -7,10 +7,10 @@
 --       5 the largest sum  6 the buyer (''), then per item: sku, quantity
 --
 -- Returns {'new', placed, items as they are recorded}, {'known', record} when the same
--- order is there already, in whatever state, and expired by this call if it is past its time, {'other'} when the id is there with other
--- content, {'unknown', sku}, {'unpriced', sku}, {'mixed', item, currency, that of the
+-- order is there already, in any state, and expired by this call if it is past its time, {'other'} when the id is there with other
+-- content, {'unknown', sku}, {'unpriced', sku}, {'mixed', item, currency, currency of the
 -- first item}, {'sum', item, price}, {'not begun', sku, when it begins, now}, {'ended', sku,
--- when}, {'buyer', item} that needs a buyer, {'limit', sku, limit, what the buyer has},
+-- when}, {'buyer', item} that needs a buyer, {'limit', sku, limit, quantity of the buyer},
 -- {'halted', sku} of a product whose books do not balance, or {'sold out', sku, stock};
 -- items count from 0. Only new, and an order that expires, change anything.
 local call = redis.call

@@ -1,5 +1,5 @@
 -- shelf goes before a script that changes a sale, and shelfend behind it: the script
--- runs only on a shelf that has not lost what its caller knows of it.
+-- runs only on a shelf that has all changes that its caller knows of.
 --
 -- The last key is the shelf, a hash: book (identity of the database that keeps it),
 -- epoch (a random id, new with each rebuild), mark (the highest number that a
@@ -13,7 +13,7 @@
 -- so long that the store may have forgotten them). The script sees none of these.
 --
 -- Returns {'shelf', why} instead of running the script: 'other' epoch, or none;
--- 'behind' what the caller has seen; or why it is closed. Otherwise the script's
+-- 'behind' the counts that the caller has seen; or why it is closed. Otherwise the script's
 -- answer, and behind it the changes, and the caller's own. A script that acknowledges a
 -- change sets changed.
 local own, least, epoch = table.remove(ARGV), table.remove(ARGV), table.remove(ARGV)

@@ -1,4 +1,4 @@
--- stocked: marks what was put in of products, and how they are sold, as being in the
+-- stocked: marks totals and offers of products as being in the
 -- database.
 --
 -- KEYS  1 fence  2 restocked  3 shelf

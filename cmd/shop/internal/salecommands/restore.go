@@ -55,9 +55,8 @@ type restoring func(context.Context) (stock.Restored, error)
 
 func printRestored(ctx context.Context, w io.Writer, act restoring, dry bool) error {
 	r, err := act(ctx)
-	_, underWay := errors.AsType[*stock.UnderWayError](err)
 	switch {
-	case underWay:
+	case errors.Is(err, stock.ErrUnderWay):
 		return exit.With(exit.Refused, fmt.Errorf("%w: wait for its end, or end it with --take-over", err))
 	case errors.Is(err, stock.ErrNothingToRestore):
 		fmt.Fprintln(w, "Redis has all that the database has: nothing to restore.")

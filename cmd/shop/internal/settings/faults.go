@@ -2,17 +2,14 @@ package settings
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
-	"github.com/cronce/cronce/jobs/stock"
 	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
 
@@ -43,8 +40,8 @@ func (f *File) faults() (errs []error) {
 		}
 	}
 	s.gateFaults(bad)
-	if s.Batch < 0 || s.Batch > stock.MaxBatch {
-		bad("shop.batch", "is %d, must be 1 to %d", s.Batch, stock.MaxBatch)
+	if s.Batch < 0 || s.Batch > maxBatch {
+		bad("shop.batch", "is %d, must be 1 to %d", s.Batch, maxBatch)
 	}
 	if !slices.Contains([]string{"", restoreManual, RestoreAuto}, s.Restore) {
 		bad("shop.restore", "is %s, must be manual or auto", strictyaml.Quote(s.Restore))
@@ -121,36 +118,14 @@ func (f *File) Webhook() *Webhook { return f.Shop.webhook() }
 
 // Bounds of the shop's settings.
 const (
-	maxInFlight  = 4096
-	maxShopWait  = 5 * time.Second
-	maxPerMinute = 1_000_000
+	maxInFlight = 4096
+	maxShopWait = 5 * time.Second
+	maxBatch    = 10_000
 )
-
-func (r Rate) rate() stockhttp.Rate { return stockhttp.Rate{PerMinute: r.PerMinute, Burst: r.Burst} }
 
 // Gate returns the options that limit the requests to a shop.
 func (s *Shop) Gate() stockhttp.Options {
-	o := stockhttp.Options{InFlight: s.InFlight, Wait: time.Duration(s.Wait), Timeout: time.Duration(s.Timeout),
-		BuyerRate: s.BuyerRate.rate(), AddressRate: s.AddressRate.rate()}
-	for _, text := range s.TrustedProxies {
-		if p, err := proxyPrefix(text); err == nil { // gateFaults has refused invalid ones
-			o.TrustedProxies = append(o.TrustedProxies, p)
-		}
-	}
-	return o
-}
-
-// proxyPrefix parses an address or a range of addresses.
-func proxyPrefix(text string) (netip.Prefix, error) {
-	if at, err := netip.ParseAddr(text); err == nil {
-		at = at.Unmap().WithZone("")
-		return netip.PrefixFrom(at, at.BitLen()), nil
-	}
-	p, err := netip.ParsePrefix(text)
-	if err == nil && p.Addr().Is4In6() && p.Bits() < 96 {
-		err = errors.New("a range of IPv4-mapped addresses has 96 bits or more") // a shorter one would match no address
-	}
-	return p.Masked(), err
+	return stockhttp.Options{InFlight: s.InFlight, Wait: time.Duration(s.Wait), Timeout: time.Duration(s.Timeout)}
 }
 
 // gateFaults checks the settings of Gate.
@@ -162,22 +137,6 @@ func (s *Shop) gateFaults(bad func(path, format string, args ...any)) {
 		if d < 0 || time.Duration(d) > maxShopWait {
 			bad("shop."+name, "is %v, must be 1ms to %v", time.Duration(d), maxShopWait)
 		}
-	}
-	for name, r := range map[string]Rate{"buyer_rate": s.BuyerRate, "address_rate": s.AddressRate} {
-		if r.PerMinute < 0 || r.PerMinute > maxPerMinute {
-			bad("shop."+name+".per_minute", "is %d, must be 1 to %d, or 0 for any number", r.PerMinute, maxPerMinute)
-		}
-		if r.Burst < 0 || r.Burst > maxPerMinute {
-			bad("shop."+name+".burst", "is %d, must be 1 to %d", r.Burst, maxPerMinute)
-		}
-	}
-	for i, text := range s.TrustedProxies {
-		if _, err := proxyPrefix(text); err != nil {
-			bad(fmt.Sprintf("shop.trusted_proxies[%d]", i), "is %s, must be an IP address or a range such as 10.0.0.0/8, of IPv4 addresses in that notation", strictyaml.Quote(text))
-		}
-	}
-	if len(s.MetricsProducts) > stock.MaxFigures {
-		bad("shop.metrics_products", "are %d, must be up to %d", len(s.MetricsProducts), stock.MaxFigures)
 	}
 }
 

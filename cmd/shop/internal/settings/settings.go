@@ -25,7 +25,6 @@ type Shop struct {
 	AllowRemote    bool            `yaml:"allow_remote"`
 	Hosts          []string        `yaml:"hosts"`
 	Hold           config.Duration `yaml:"hold"`
-	PayTime        config.Duration `yaml:"pay_time"`
 	Retention      config.Duration `yaml:"retention"`
 	Replicas       int             `yaml:"replicas"`
 	ReplicaTimeout config.Duration `yaml:"replica_timeout"`
@@ -35,13 +34,9 @@ type Shop struct {
 	Database       Database        `yaml:"database"`
 	Events         *Events         `yaml:"events"`
 
-	InFlight        int             `yaml:"in_flight"`
-	Wait            config.Duration `yaml:"wait"`
-	Timeout         config.Duration `yaml:"timeout"`
-	BuyerRate       Rate            `yaml:"buyer_rate"`
-	AddressRate     Rate            `yaml:"address_rate"`
-	TrustedProxies  []string        `yaml:"trusted_proxies"`
-	MetricsProducts []string        `yaml:"metrics_products"`
+	InFlight int             `yaml:"in_flight"`
+	Wait     config.Duration `yaml:"wait"`
+	Timeout  config.Duration `yaml:"timeout"`
 
 	BuyerTokenEnv    string `yaml:"buyer_token_env"`
 	BuyerTokenFile   string `yaml:"buyer_token_file"`
@@ -49,12 +44,6 @@ type Shop struct {
 	SellerTokenFile  string `yaml:"seller_token_file"`
 	PaymentTokenEnv  string `yaml:"payment_token_env"`
 	PaymentTokenFile string `yaml:"payment_token_file"`
-}
-
-// Rate is the section of a rate.
-type Rate struct {
-	PerMinute int `yaml:"per_minute"`
-	Burst     int `yaml:"burst"`
 }
 
 // Database names the database of the orders: an SQLite file, or a DSN.
@@ -80,7 +69,6 @@ type Webhook struct {
 	OldSecretFile string          `yaml:"old_secret_file"`
 	Timeout       config.Duration `yaml:"timeout"`
 	Concurrency   int             `yaml:"concurrency"`
-	Receiver      bool            `yaml:"receiver"`
 }
 
 // SMS has the settings of the job that sends text messages.

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +16,7 @@ const scrapeTime = time.Second
 
 // collectors returns the metrics of a shop.
 func (s *Shop) collectors() []prometheus.Collector {
-	return []prometheus.Collector{newShopMetrics(s), newBookMetrics(s)}
+	return []prometheus.Collector{newShopMetrics(s), newBookMetrics(s), s.requests}
 }
 
 // shopMetrics are the metrics of a shop, read at each scrape. If the store does not answer, its
@@ -25,18 +24,22 @@ func (s *Shop) collectors() []prometheus.Collector {
 type shopMetrics struct {
 	sale    *stock.Sale
 	handler *atomic.Pointer[stockhttp.Handler] // holds nil until the shop is served
-	skus    []string                           // products whose stock is a metric; empty: all, if they are few
 
-	up, known, left, products, closed, unsettled, lag, totals, shed, requests *prometheus.Desc
+	up, known, left, products, closed, unsettled, lag, totals, shed *prometheus.Desc
 }
 
 func shopDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("cronce_shop_"+name, help, labels, nil)
 }
 
+// newRequests returns the metric of the requests by their status.
+func newRequests() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cronce_shop_requests_total", Help: "Requests that this node has answered."}, []string{"code"})
+}
+
 func newShopMetrics(s *Shop) *shopMetrics {
 	return &shopMetrics{
-		sale: s.Sale, handler: &s.served, skus: s.measured,
+		sale: s.Sale, handler: &s.served,
 		up:        shopDesc("up", "Whether the store has answered this scrape."),
 		known:     shopDesc("stock_known", "Whether the store has everything that the book has: otherwise nothing is sold."),
 		left:      shopDesc("stock_left", "Quantity of a product that can be ordered; absent while it is unknown, or the product is closed.", "sku"),
@@ -46,13 +49,12 @@ func newShopMetrics(s *Shop) *shopMetrics {
 		lag:       shopDesc("settle_lag_seconds", "Age of the oldest unsettled order."),
 		totals:    shopDesc("products_unsettled", "Products whose total, price or deletion waits for the job settleOrders."),
 		shed:      shopDesc("requests_shed_total", "Requests that this node refused because too many were being served."),
-		requests:  shopDesc("requests_total", "Requests that this node has answered.", "code"),
 	}
 }
 
 // Describe implements [prometheus.Collector].
 func (m *shopMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.closed, m.unsettled, m.lag, m.totals, m.shed, m.requests} {
+	for _, d := range []*prometheus.Desc{m.up, m.known, m.left, m.products, m.closed, m.unsettled, m.lag, m.totals, m.shed} {
 		to <- d
 	}
 }
@@ -62,19 +64,12 @@ func (m *shopMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	counter := func(d *prometheus.Desc, value int64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
-	}
 	if h := m.handler.Load(); h != nil {
-		counts := h.Counts()
-		counter(m.shed, counts.Shed)
-		for code, n := range counts.Codes {
-			counter(m.requests, n, strconv.Itoa(code))
-		}
+		to <- prometheus.MustNewConstMetric(m.shed, prometheus.CounterValue, float64(h.Shed()))
 	}
 	ctx, stop := context.WithTimeout(context.Background(), scrapeTime)
 	defer stop()
-	f, err := m.sale.Figures(ctx, m.skus...)
+	f, err := m.sale.Figures(ctx)
 	if err != nil {
 		gauge(m.up, 0) // /readyz has the reason
 		return

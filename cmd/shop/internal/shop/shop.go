@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/cmd/internal/config"
@@ -35,7 +37,7 @@ type Shop struct {
 	hosts    []string                      // host names that it accepts
 	tokens   func(stockhttp.Role) []string // tokens by role; nil: every caller may do everything
 	gate     stockhttp.Options             // HTTP options, without log and tokens
-	measured []string                      // products whose stock is a metric; empty: all, if they are few
+	requests *prometheus.CounterVec        // by status
 	posts    bool                          // whether its events are posted
 	served   atomic.Pointer[stockhttp.Handler]
 }
@@ -44,7 +46,7 @@ type Shop struct {
 func Open(f *settings.File, client redis.UniversalClient) (*Shop, error) {
 	o := &f.Shop
 	options := stock.Options{
-		Namespace: f.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), PayTime: time.Duration(o.PayTime), Retention: time.Duration(o.Retention),
+		Namespace: f.Namespace, Name: o.Sale, Hold: time.Duration(o.Hold), Retention: time.Duration(o.Retention),
 		Replicas: o.Replicas, ReplicaTimeout: time.Duration(o.ReplicaTimeout), Restore: o.Restore == settings.RestoreAuto,
 	}
 	if o.Events != nil {
@@ -57,7 +59,7 @@ func Open(f *settings.File, client redis.UniversalClient) (*Shop, error) {
 	if err != nil {
 		return nil, exit.Usage(err)
 	}
-	s := &Shop{db: db, address: o.Address, hosts: o.ServedAs(), gate: o.Gate(), measured: o.MetricsProducts, posts: f.Webhook() != nil}
+	s := &Shop{db: db, address: o.Address, hosts: o.ServedAs(), gate: o.Gate(), requests: newRequests(), posts: f.Webhook() != nil}
 	if s.database, err = stock.NewDatabase(db, dialect); err == nil {
 		options.Book, options.Settled = s.database, o.Durability == settings.DurabilitySettled
 		s.Sale, err = stock.NewSale(client, options)
@@ -143,7 +145,7 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logg
 		return fmt.Errorf("shop.address: %w", err)
 	}
 	server := &http.Server{
-		Handler:           onlyHosts(s.hosts, sale),
+		Handler:           onlyHosts(s.hosts, promhttp.InstrumentHandlerCounter(s.requests, sale)),
 		ReadHeaderTimeout: 2 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      15 * time.Second,

@@ -1,5 +1,5 @@
 -- +goose Up
--- MySQL has no IF NOT EXISTS for columns and constraints: what is there already is not made again.
+-- MySQL has no IF NOT EXISTS for columns and constraints: existing ones are not made again.
 SET @stock_column = IF((SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'product' AND column_name = 'oversold') = 0,
   'ALTER TABLE product ADD COLUMN oversold BIGINT NOT NULL DEFAULT 0', 'DO 0');
 PREPARE stock_statement FROM @stock_column;
