@@ -3,6 +3,7 @@ package stock_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +112,33 @@ func shortly(t testing.TB) context.Context {
 	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	t.Cleanup(stop)
 	return ctx
+}
+
+// onceAnswered returns a context that ends as soon as Redis has answered a script that was sent with it by this client.
+func onceAnswered(t testing.TB, client redis.UniversalClient) context.Context {
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	client.AddHook(answered{})
+	return context.WithValue(ctx, answered{}, stop)
+}
+
+// answered is a hook that calls the function in the context of a script that was answered.
+type answered struct{}
+
+func (answered) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (answered) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (answered) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if stop, ok := ctx.Value(answered{}).(context.CancelFunc); ok && err == nil && strings.HasPrefix(cmd.Name(), "eval") {
+			stop()
+		}
+		return err
+	}
 }
 
 // await waits until a condition holds.
