@@ -40,8 +40,8 @@ func setOffer(t testing.TB, s *stock.Sale, sku string, o stock.Offer) {
 func wantLeft(t testing.TB, s *stock.Sale, buyer string, limit, left int64) {
 	t.Helper()
 	_, _, err := s.Reserve(t.Context(), of(buyer, "too-many", left+1))
-	e, is := errors.AsType[*stock.Refusal](err)
-	if !is || !errors.Is(err, stock.ErrBuyerLimit) || *e != (stock.Refusal{Code: "buyer-limit", SKU: "tea", Limit: limit, Left: left}) {
+	e, is := errors.AsType[*stock.RefusalError](err)
+	if !is || !errors.Is(err, stock.ErrBuyerLimit) || *e != (stock.RefusalError{Code: "buyer-limit", SKU: "tea", Limit: limit, Left: left}) {
 		t.Errorf("%d more for %s: %v, want a limit of %d with %d left", left+1, buyer, err, limit, left)
 	}
 }
@@ -205,7 +205,7 @@ func TestExactBeginAndEndOfASale(t *testing.T) {
 	}
 	for after, in := range map[time.Duration]time.Duration{0: time.Second, time.Second - time.Millisecond: time.Millisecond, time.Second - time.Microsecond: time.Millisecond} {
 		err := try(after, "early")
-		if e, is := errors.AsType[*stock.Refusal](err); !is || *e != (stock.Refusal{Code: "not-begun", SKU: "tea", Starts: o.Starts, In: in}) || !errors.Is(err, stock.ErrNotBegun) {
+		if e, is := errors.AsType[*stock.RefusalError](err); !is || *e != (stock.RefusalError{Code: "not-begun", SKU: "tea", Starts: o.Starts, In: in}) || !errors.Is(err, stock.ErrNotBegun) {
 			t.Errorf("after %v: %v, want that it begins in %v", after, err, in)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/cronce/cronce/lock/guard"
 )
 
-// Refusals that a caller usually handles. Compare with errors.Is. All others differ by their Code: see Refusal.
+// Refusals that a caller usually handles. Compare with errors.Is. All others differ by their Code: see RefusalError.
 var (
 	ErrSoldOut      = refusal("sold-out")
 	ErrUnknownSKU   = refusal("unknown-product") // no seller has put it in
@@ -32,7 +32,7 @@ var (
 	errStoreFull = refusal("store-full")
 )
 
-func refusal(code string) error { return &Refusal{Code: code} }
+func refusal(code string) error { return &RefusalError{Code: code} }
 
 // refusals are the codes with their texts.
 var refusals = map[string]string{
@@ -56,7 +56,7 @@ var refusals = map[string]string{
 	"store-full":        "the store is full",
 }
 
-// A Refusal is a request that the sale refused. Nothing was changed, except that Sale.Pay records a
+// A RefusalError is a request that the sale refused. Nothing was changed, except that Sale.Pay records a
 // surplus payment. Two Refusals with the same Code are the same error for errors.Is.
 //
 // The codes are sold-out, unknown-product, buyer-limit, not-begun, ended (see Offer.Ends), no-price
@@ -66,7 +66,7 @@ var refusals = map[string]string{
 // and sold items), reserved (the product is to be deleted), version (see Sale.PutIf),
 // too-many-products (10,000), and store-full (the store has no memory; requests
 // that give items back still succeed).
-type Refusal struct {
+type RefusalError struct {
 	Code    string
 	SKU     string        // of sold-out, buyer-limit, not-begun: the product
 	Left    int64         // of sold-out: the remaining quantity; of buyer-limit: the remaining part of the limit
@@ -77,7 +77,7 @@ type Refusal struct {
 	Surplus string        // of closed: the reference of a payment that has to be refunded
 }
 
-func (e *Refusal) Error() string {
+func (e *RefusalError) Error() string {
 	text := refusals[e.Code]
 	switch {
 	case e.Surplus != "":
@@ -95,8 +95,8 @@ func (e *Refusal) Error() string {
 }
 
 // Is compares the codes.
-func (e *Refusal) Is(target error) bool {
-	other, ok := target.(*Refusal)
+func (e *RefusalError) Is(target error) bool {
+	other, ok := target.(*RefusalError)
 	return ok && other.Code == e.Code
 }
 

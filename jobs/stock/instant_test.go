@@ -56,7 +56,7 @@ func TestExactEndOfAnOrder(t *testing.T) {
 				}
 				m.SetTime(at.Add(c.after))
 				_, err := pay(t.Context(), s, "buyer")
-				if closed, is := errors.AsType[*stock.Refusal](err); c.expired != is || !is && err != nil || is && closed.State != stock.Expired {
+				if closed, is := errors.AsType[*stock.RefusalError](err); c.expired != is || !is && err != nil || is && closed.State != stock.Expired {
 					t.Errorf("Pay: %v", err)
 				}
 				if err := stock.Release(soon(t), s, fence(1), pass); err != nil {

@@ -15,7 +15,7 @@ import (
 //
 // A payment that the order cannot take, because it is in a last state, past its time, or already
 // paid, is recorded as a surplus and has to be refunded. The error is then an ErrClosed, whose
-// *Refusal has the payment as Surplus.
+// *RefusalError has the payment as Surplus.
 //
 // It refuses with ErrUnknownOrder, reference-taken, or too-many-payments. For doubt see Reserve.
 func (s *Sale) Pay(ctx context.Context, id string, p Payment) (Record, error) {
@@ -24,7 +24,7 @@ func (s *Sale) Pay(ctx context.Context, id string, p Payment) (Record, error) {
 	}
 	keys := append(s.keys(keyOrder+id), s.keys(keyStock, keyReserved, keySold, keyFresh, keyDue, keyUnsettled, keyReference+p.Reference, keyBought)...)
 	r, err := s.close(ctx, "pay", id, payScript, keys, id, p.Reference, p.Amount, p.Currency, s.options.Retention.Milliseconds(), maxPayments)
-	if closed, ok := errors.AsType[*Refusal](err); ok && errors.Is(err, ErrClosed) {
+	if closed, ok := errors.AsType[*RefusalError](err); ok && errors.Is(err, ErrClosed) {
 		closed.Surplus = p.Reference
 	}
 	return r, err
@@ -137,7 +137,7 @@ func closed(id string, answer []string) (r Record, refusal, err error) {
 		r, err = parseRecord(id, answer[1])
 	case is(answer, "closed", 2):
 		if r, err = parseRecord(id, answer[1]); err == nil {
-			refusal = &Refusal{Code: "closed", State: r.State}
+			refusal = &RefusalError{Code: "closed", State: r.State}
 		}
 		if len(r.ToRefund()) == 0 {
 			r = Record{} // nothing was recorded

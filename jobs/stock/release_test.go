@@ -132,7 +132,7 @@ func TestPayCancelAndReleaseRace(t *testing.T) {
 				default:
 					r, err = s.Cancel(t.Context(), id)
 				}
-				if closed, ok := errors.AsType[*stock.Refusal](err); ok {
+				if closed, ok := errors.AsType[*stock.RefusalError](err); ok {
 					r.State = closed.State
 				} else if err != nil {
 					t.Error(err)

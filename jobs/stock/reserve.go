@@ -79,7 +79,7 @@ func (s *Sale) reservation(o Order, answer []string) (r Record, fresh bool, err 
 		if err != nil {
 			return Record{}, false, err
 		}
-		return Record{}, false, &Refusal{Code: "sold-out", SKU: answer[1], Left: left}
+		return Record{}, false, &RefusalError{Code: "sold-out", SKU: answer[1], Left: left}
 	}
 	return Record{}, false, o.unoffered(answer)
 }
@@ -93,9 +93,9 @@ func (o Order) unoffered(answer []string) error {
 	case len(answer) < 3 || len(answer) > 4 || parseNumbers(answer[2:], []*int64{&a, &b}[:len(answer)-2]...) != nil:
 		return unknownAnswer(answer)
 	case is(answer, "limit", 4):
-		return &Refusal{Code: "buyer-limit", SKU: answer[1], Limit: a, Left: max(0, a-b)}
+		return &RefusalError{Code: "buyer-limit", SKU: answer[1], Limit: a, Left: max(0, a-b)}
 	case is(answer, "not begun", 4):
-		return &Refusal{Code: "not-begun", SKU: answer[1], Starts: time.UnixMilli(a).UTC(), In: time.Duration(a-b) * time.Millisecond}
+		return &RefusalError{Code: "not-begun", SKU: answer[1], Starts: time.UnixMilli(a).UTC(), In: time.Duration(a-b) * time.Millisecond}
 	case is(answer, "ended", 3):
 		return fmt.Errorf("%s, on %s: %w", format.Quote(answer[1]), format.Time(time.UnixMilli(a)), errEnded)
 	}

@@ -88,7 +88,7 @@ func TestAllOrNothing(t *testing.T) {
 		put(t, s, "tea", 5)
 		put(t, s, "cup", 1)
 		_, _, err := s.Reserve(t.Context(), order("o-1", stock.Item{SKU: "tea", Quantity: 2}, stock.Item{SKU: "cup", Quantity: 2}))
-		soldOut, ok := errors.AsType[*stock.Refusal](err)
+		soldOut, ok := errors.AsType[*stock.RefusalError](err)
 		if !ok || soldOut.SKU != "cup" || soldOut.Left != 1 {
 			t.Errorf("%v, want cup sold out with 1 left", err)
 		}
@@ -134,7 +134,7 @@ func TestStates(t *testing.T) {
 				if !errors.Is(err, c.last) {
 					t.Errorf("the last call: %v, want %v", err, c.last)
 				}
-				if closed, ok := errors.AsType[*stock.Refusal](err); ok && closed.State != c.state {
+				if closed, ok := errors.AsType[*stock.RefusalError](err); ok && closed.State != c.state {
 					t.Errorf("%v, want %s", err, c.state)
 				}
 				wantState(t, s, "o", c.state)
@@ -157,7 +157,7 @@ func TestPayTooLate(t *testing.T) {
 		})
 		for range 2 {
 			_, err := pay(t.Context(), s, "o")
-			if closed, ok := errors.AsType[*stock.Refusal](err); !ok || closed.State != stock.Expired {
+			if closed, ok := errors.AsType[*stock.RefusalError](err); !ok || closed.State != stock.Expired {
 				t.Errorf("%v, want it expired", err)
 			}
 		}

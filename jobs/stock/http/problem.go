@@ -71,7 +71,7 @@ func problemOf(err error) *problem {
 	if faults := fieldFaults(err); len(faults) > 0 {
 		return invalid(faults)
 	}
-	if r, ok := errors.AsType[*stock.Refusal](err); ok {
+	if r, ok := errors.AsType[*stock.RefusalError](err); ok {
 		return refused(r, err)
 	}
 	for _, d := range doubts {
@@ -90,8 +90,8 @@ func invalid(faults []fieldFault) *problem {
 }
 
 // refused returns the problem of a refusal.
-func refused(r *stock.Refusal, err error) *problem {
-	title := (&stock.Refusal{Code: r.Code}).Error()
+func refused(r *stock.RefusalError, err error) *problem {
+	title := (&stock.RefusalError{Code: r.Code}).Error()
 	p := newProblem(r.Code, cmp.Or(statuses[r.Code], http.StatusConflict), title, err.Error())
 	p.SKU, p.Limit, p.Starts, p.retry, p.State, p.Refund = r.SKU, r.Limit, format.Time(r.Starts), r.In, r.State, r.Surplus
 	if r.Code == "sold-out" || r.Code == "buyer-limit" {

@@ -117,7 +117,7 @@ func reserveOrder(s *stock.Sale, r *http.Request, form orderForm) (reply, error)
 	case err != nil:
 		return reply{}, err
 	case record.State != stock.Reserved && record.State != stock.Paid: // the order no longer holds its items
-		return reply{}, &stock.Refusal{Code: "closed", State: record.State}
+		return reply{}, &stock.RefusalError{Code: "closed", State: record.State}
 	case fresh:
 		return reply{view: viewRecord(record), status: http.StatusCreated, location: "/orders/" + record.ID}, nil
 	}
