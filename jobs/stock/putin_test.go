@@ -229,7 +229,7 @@ func TestOlderStoreWritesNoTotal(t *testing.T) {
 		if err := client.HSet(t.Context(), saleTag+"shelf", "mark", shelf["mark"]).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Put(onceAnswered(t, client), "tea", 9); !errors.Is(err, stock.ErrUnsettled) && !errors.Is(err, stock.ErrStockUnknown) {
+		if _, err := s.Put(t.Context(), "tea", 9); !errors.Is(err, stock.ErrUnsettled) && !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("%v, want ErrUnsettled or ErrStockUnknown", err)
 		}
 		p.wantLines(t, productRows, "tea 4 0 0")
