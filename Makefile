@@ -31,14 +31,14 @@ SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestCo
 RIGS = /internal/(redisserver|sqlserver|zkserver)$$
 PROOFS = $(shell grep '^Test' .ci/proof | paste -s -d '|')
 
-# Two packages at once, and four tests of each, keep two processors busy: many tests wait. Those packages that take longest begin
-# first. Lint vets. The module test has whole processes, histories of clients, and the tests that need a browser; its list of mutants, the exported names and the words of the code are checked with the unit tests.
-LONGEST = ./cmd/cronce ./jobs/stock ./scheduler ./lock/redislock ./lock/zklock ./lock/sqllock
+# Three packages at once, each on one processor, and four tests of each, keep two processors busy: many tests wait. Those packages
+# that take longest begin first. Lint vets. The module test has whole processes, histories of clients, and the tests that need a browser; its list of mutants, the exported names and the words of the code are checked with the unit tests.
+LONGEST = ./scheduler ./cmd/cronce ./jobs/stock ./lock/redislock ./lock/zklock ./lock/sqllock
 GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
-# Each process runs its goroutines on one processor: in a bubble of testing/synctest the runtime may fire two timers at
+# A process runs its goroutines on one processor, because in a bubble of testing/synctest the runtime may fire two timers at
 # once in one context of the race detector, which then crashes (golang/go#78156). Races are found by the order of
 # events, which needs no second processor.
-RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -cpu 1 -p 2 -parallel 4
+RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -cpu 1 -p 3 -parallel 4
 
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
 	@$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
