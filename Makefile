@@ -48,10 +48,11 @@ test: install ## unit tests, simulated clusters, the contract of each store on i
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
 
-# The rigs wait most of the time: one package at once, beside the losses. The searches fill what is left.
+# The rigs wait most of the time: one package with servers at once, then two of the module test, beside the losses. The searches
+# fill what is left.
 rigs:
 	@$(RACED) -p 1 -parallel 6 -timeout 20m -skip '^($(SEARCHES)|$(SPANS))$$' $$(go list ./... | grep -E '$(RIGS)')
-	@cd test && $(RACED) -p 1 -parallel 6 -timeout 20m ./proof ./failover ./browser ./history/...
+	@cd test && $(RACED) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./history/...
 
 losses:
 	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./jobs/... ./lock/...
