@@ -31,7 +31,7 @@ func documents(t *testing.T) map[string]string {
 }
 
 // Every command that the documents show exists, and takes the flags that it is shown with. The change
-// log says what was true once.
+// log describes the past.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	count, faults := shown.Program{New: rootCommand}.Pages("../../README.md", "../../[D-Z]*.md", "../../docs/*.md")

@@ -26,7 +26,7 @@ func (c *Config) ChildEnv(environ []string) []string {
 // knownVariables returns the names of the variables that cronce reads or sets.
 func (c *Config) knownVariables() []string {
 	known := append(c.secretVariables(), FileEnv, FenceEnv, TickEnv)
-	for _, o := range NodeOverrides { // they include those of all commands
+	for _, o := range NodeOverrides { // which include the overrides of all commands
 		known = append(known, o.Env)
 	}
 	return known

@@ -45,9 +45,6 @@ func (c *Config) SetEmbeddedRedis(url string) {
 	c.embedded = true
 }
 
-// Embedded reports whether the Redis is inside this process.
-func (c *Config) Embedded() bool { return c.embedded }
-
 // override applies the environment and the flags. An empty variable counts as not set.
 func (c *Config) override(s Source, overrides []Override) {
 	for _, o := range overrides {
