@@ -15,9 +15,10 @@ import (
 	"github.com/cronce/cronce/internal/rig"
 )
 
-// A node loses its store at a random phase of its leases of 6, 8 and 10 seconds. Its commands
-// ignore SIGTERM and write all the time. The last write of each comes before another node is
-// granted the run: the node itself, or else the warden, has ended it.
+// A node loses its store at a random phase of its leases of 20, 25 and 30 seconds, whose margins are
+// 2 seconds and more: a busy machine may let the warden wait. Its commands ignore SIGTERM and write
+// all the time. The last write of each comes before another node is granted the run: the node
+// itself, or else the warden, has ended it.
 func TestCommandsEndBeforeTheNextGrant(t *testing.T) {
 	t.Parallel()
 	const jobs = 24
@@ -35,7 +36,7 @@ func TestCommandsEndBeforeTheNextGrant(t *testing.T) {
     exec:
       dir: %s
       command: [bash, -c, 'trap "" TERM; exec 3<>pipe; while :; do echo >%d.$CRONCE_ATTEMPT; read -t 0.01 -u 3; done']
-`, i, 6+i%3*2, dir, i)
+`, i, 20+i%3*5, dir, i)
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func TestCommandsEndBeforeTheNextGrant(t *testing.T) {
 	first := startNode(t, "redis://"+proxy.Addr(), yaml.String())
 	eventually(t, "all commands write", all(1))
 	startNode(t, "redis://"+server.Addr(), yaml.String())
-	phase := rand.N(4 * time.Second)
+	phase := rand.N(10 * time.Second)
 	t.Logf("the store is cut after %v", phase)
 	time.Sleep(phase)
 	proxy.Set(rig.Faults{Hole: true})

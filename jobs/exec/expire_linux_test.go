@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -82,4 +83,27 @@ func TestOverMeansEmpty(t *testing.T) {
 	if w.act(bootTime()); len(w.runs) != 0 || c.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("the run is not over, its process ended with %v", c.ProcessState)
 	}
+}
+
+// A lease that ends while the warden searches for the processes of another run ends its command
+// before the next search.
+func TestNoCommandWaitsForASearch(t *testing.T) {
+	c := exec.Command("sleep", "1000")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	gone := exec.Command("true")
+	if err := errors.Join(gone.Run(), c.Start()); err != nil {
+		t.Fatal(err)
+	}
+	now := bootTime()
+	due := &wardenRun{request: request{ID: 2, Kill: now}, pid: c.Process.Pid}
+	w := &warden{runs: map[uint64]*wardenRun{
+		1: {request: request{ID: 1}, pid: gone.Process.Pid, reply: &reply{ID: 1}},
+		2: due,
+	}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
+	w.act(now - 1) // the clock of the machine is past the end of the lease after the search
+	if due.over == 0 {
+		t.Error("the command was not killed after the search")
+		_ = c.Process.Kill()
+	}
+	_ = c.Wait()
 }

@@ -283,27 +283,41 @@ func (w *warden) exited(e exit) {
 func (w *warden) act(now int64) {
 	scan := w.stray
 	w.stray = false
+	w.signal(now)
 	for id, run := range w.runs {
+		if run.over == 0 {
+			continue
+		}
+		// A run is over when it has no process left.
+		if w.sweep(run) && run.reply != nil {
+			delete(w.runs, id)
+			w.replies.add(run.reply)
+			scan = true
+		}
+		// A search reads all processes of the machine. No lease that ends meanwhile waits for the next one.
+		w.signal(max(now, bootTime()))
+	}
+	if scan {
+		w.killStrays()
+	}
+}
+
+// signal ends the main processes and the groups of the runs whose time has come.
+func (w *warden) signal(now int64) {
+	for _, run := range w.runs {
 		switch {
+		case run.over != 0:
 		case run.reply != nil || run.killAt() != 0 && now >= run.killAt():
-			run.over = earlier(run.over, now)
+			run.over = now
 			// Both times of a lease may have passed at once, as after a suspension.
 			run.expired = run.expired || run.reply == nil && run.stop == 0
-			// A run is over when it has no process left.
-			if w.sweep(run) && run.reply != nil {
-				delete(w.runs, id)
-				w.replies.add(run.reply)
-				scan = true
-			}
+			run.kill()
 		case run.Term != 0 && now >= run.Term && run.stop == 0:
 			// From now on, a renewal that succeeds keeps other nodes out until the run is over. It
 			// does not revive a run that has begun to end.
 			run.expired, run.stop = true, run.Kill
 			run.terminate()
 		}
-	}
-	if scan {
-		w.killStrays()
 	}
 }
 

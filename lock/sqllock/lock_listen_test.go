@@ -200,7 +200,7 @@ func TestLostNotification(t *testing.T) {
 			began := time.Now()
 			must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 			must(t, <-served)
-			if took := time.Since(began); took > 4*time.Second { // 2 s, and the delay of a slow machine; the other waiters probe once a minute
+			if took := time.Since(began); took > 30*time.Second { // it takes 2 s; the other waiters probe once a minute
 				t.Errorf("the wake-up that was lost cost %v", took)
 			}
 		})

@@ -2,6 +2,7 @@ package failover_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// givenBackWithin is far less than the turn in which a node reads its jobs, and than the lease.
+// givenBackWithin is less than the ten seconds after which a node reads its jobs again, and than the lease.
 const givenBackWithin = 8 * time.Second
 
 // The run of a node that drains is started again by another one soon, on each store, though its
@@ -48,7 +49,7 @@ func TestGivenBackOnEachStore(t *testing.T) {
 				node    string
 				attempt int
 			}
-			runs := make(chan started, 10)
+			runs, meter := make(chan started, 10), rig.NewMeter(t)
 			stops, ended := map[string]context.CancelFunc{}, map[string]chan error{}
 			for _, node := range []string{"a", "b"} {
 				n, err := scheduler.New(scheduler.Config{Name: node, Store: store, Grace: 100 * time.Millisecond, Jobs: []scheduler.Job{{
@@ -71,7 +72,7 @@ func TestGivenBackOnEachStore(t *testing.T) {
 			must(t, <-ended[first.node])
 			given := time.Now()
 			second := rig.Soon(t, runs)
-			if took := time.Since(given); second.node == first.node || second.attempt != 2 || took > givenBackWithin {
+			if took := time.Since(given); second.node == first.node || second.attempt != 2 || took > givenBackWithin+meter.Starved(given, time.Now()) {
 				t.Errorf("after %+v runs %+v, %v after it was given back", first, second, took)
 			} else {
 				t.Logf("%v after it was given back", took)
@@ -109,22 +110,32 @@ func TestDrainOnABrokenRedis(t *testing.T) {
 			t.Parallel()
 			s := redisserver.Start(t)
 			o := redis.UniversalOptions{Addrs: []string{s.Addr()}}
-			store, err := redislock.New(newClient(o), redislock.Options{})
+			own, commands := newClient(o), new(barrier)
+			own.AddHook(commands)
+			store, err := redislock.New(own, redislock.Options{})
 			must(t, err)
 			runs := make(chan struct{}, 100)
 			jobs := []scheduler.Job{{Name: "a", Spec: "@every 1s"}, {Name: "b", Spec: "@every 1s"}}
 			for i := range jobs {
 				jobs[i].Func = func(context.Context, *scheduler.Run) error { runs <- struct{}{}; return nil }
 			}
-			n, err := scheduler.New(scheduler.Config{Name: "n", Store: store, Jobs: jobs, Grace: time.Minute})
+			n, err := scheduler.New(scheduler.Config{Name: "n", Store: store, Jobs: jobs, Grace: time.Minute, StoreTimeout: 30 * time.Second})
 			must(t, err)
 			ctx, stop := context.WithCancel(context.Background())
 			end := make(chan error, 1)
 			go func() { end <- n.Run(ctx) }()
 			t.Cleanup(stop)
 			rig.Soon(t, runs)
-			time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1500 * time.Millisecond))) // between ticks: no run, no end and no claim is on its way
-			broken(t, s, client(t, o))
+			probe, admin := newDriver(t, o), client(t, o)
+			rig.Eventually(t, "no claim and no end is on its way", func() bool {
+				return commands.while(func() bool {
+					if !idle(t, probe, "a", "b") {
+						return false
+					}
+					broken(t, s, admin)
+					return true
+				})
+			})
 			time.Sleep(3 * time.Second) // for claims that fail
 			began := time.Now()
 			stop()
@@ -135,6 +146,58 @@ func TestDrainOnABrokenRedis(t *testing.T) {
 				t.Logf("%v", took)
 			}
 		})
+	}
+}
+
+// idle reports whether each job has run, and no run of it is open.
+func idle(t *testing.T, store *redislock.Driver, jobs ...string) bool {
+	t.Helper()
+	for _, job := range jobs {
+		journal, err := store.Journal(t.Context(), job, 1)
+		must(t, err)
+		if len(journal.Lines) == 0 || journal.Lines[0].Outcome == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// A barrier is a hook of a client whose commands wait while another function runs.
+type barrier struct{ sync.RWMutex }
+
+// while runs a function when no command is on its way, and lets new ones wait for its end.
+func (h *barrier) while(f func() bool) bool {
+	h.Lock()
+	defer h.Unlock()
+	return f()
+}
+
+// connecting marks the context of a command: the client sends further ones for it when it makes a connection.
+type connecting struct{}
+
+func (h *barrier) enter(ctx context.Context) (inner context.Context, leave func()) {
+	if ctx.Value(connecting{}) != nil {
+		return ctx, func() {}
+	}
+	h.RLock()
+	return context.WithValue(ctx, connecting{}, true), h.RUnlock
+}
+
+func (h *barrier) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *barrier) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		ctx, leave := h.enter(ctx)
+		defer leave()
+		return next(ctx, cmd)
+	}
+}
+
+func (h *barrier) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		ctx, leave := h.enter(ctx)
+		defer leave()
+		return next(ctx, cmds)
 	}
 }
 

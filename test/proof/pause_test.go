@@ -49,7 +49,7 @@ func pauseWinner(t *testing.T, c *proof.Cluster, j proof.Job) {
 	c.Must("another node writes", func(v proof.View) bool {
 		return len(v.Find(isWrite, attemptAfter(old), accepted)) > 0
 	})
-	if took := time.Since(stopped); took < j.Lease/2 || took > j.Lease+time.Second+c.Starved(stopped, time.Now()) {
+	if took := time.Since(stopped); took < j.Lease/2 || took > j.Lease+j.Every/2+c.Starved(stopped, time.Now()) {
 		t.Errorf("another node wrote %v after the winner was stopped, with a lease of %v", took, j.Lease)
 	}
 	continued := victim.Continue()
