@@ -24,7 +24,7 @@ func onFrozen(t *testing.T) (*miniredis.Miniredis, redis.UniversalClient, time.T
 
 // soon is a context that ends long after a run that ends by itself.
 func soon(t *testing.T) context.Context {
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(stop)
 	return ctx
 }

@@ -1,6 +1,7 @@
 package stock_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -315,11 +316,12 @@ func TestRestoreKilled(t *testing.T) {
 		if err := client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		hook := &endAfter{n: n, err: crash}
+		ctx, stop := context.WithCancel(t.Context())
 		victim := redis.NewClient(&redis.Options{Addr: client.(*redis.Client).Options().Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
-		victim.AddHook(hook)
-		_, err := newSale(t, victim, stock.Options{Book: p.Database}).RestoreNow(shortly(t))
+		victim.AddHook(&endAfter{n: n, err: crash, stop: stop})
+		_, err := newSale(t, victim, stock.Options{Book: p.Database}).RestoreNow(ctx)
 		_ = victim.Close()
+		stop()
 		if err == nil {
 			if n < 6 {
 				t.Errorf("it had only %d steps", n)

@@ -57,8 +57,9 @@ func forgotten(t *testing.T, orders int) (server string, client redis.UniversalC
 func crashRestore(t *testing.T, server string, p place) {
 	t.Helper()
 	victim := connect(t, server)
-	victim.AddHook(&endAfter{n: 6, err: errors.New("crash")})
-	if _, err := newSale(t, victim, stock.Options{Book: p.Database}).RestoreNow(shortly(t)); err == nil {
+	ctx, stop := context.WithCancel(t.Context())
+	victim.AddHook(&endAfter{n: 6, err: errors.New("crash"), stop: stop})
+	if _, err := newSale(t, victim, stock.Options{Book: p.Database}).RestoreNow(ctx); err == nil {
 		t.Fatal("it has come to its end")
 	}
 }

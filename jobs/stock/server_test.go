@@ -162,10 +162,11 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// endAfter lets n commands pass, and fails all that follow.
+// endAfter lets n commands pass, fails all that follow, and ends their caller.
 type endAfter struct {
 	n    int
 	err  error
+	stop context.CancelFunc
 	seen atomic.Int64
 }
 
@@ -178,6 +179,7 @@ func (e *endAfter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 func (e *endAfter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if e.seen.Add(1) > int64(e.n) {
+			e.stop()
 			cmd.SetErr(e.err)
 			return e.err
 		}

@@ -107,13 +107,6 @@ func wantState(t testing.TB, s *stock.Sale, id string, want stock.State) stock.R
 	return r
 }
 
-// shortly is a context that ends soon.
-func shortly(t testing.TB) context.Context {
-	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	t.Cleanup(stop)
-	return ctx
-}
-
 // onceAnswered returns a context that ends as soon as Redis has answered a script that was sent with it by this client.
 func onceAnswered(t testing.TB, client redis.UniversalClient) context.Context {
 	ctx, stop := context.WithCancel(t.Context())

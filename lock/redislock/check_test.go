@@ -170,7 +170,7 @@ func TestCheckClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer c.client.Close()
-			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			_, err := redislock.Check(ctx, c.client, redislock.CheckOptions{})
 			e, _ := errors.AsType[*redislock.RefusedError](err)

@@ -21,7 +21,7 @@ import (
 // that is wanted: neither granted, nor refused, nor lost.
 func doubts(t *testing.T, d *redislock.Driver, number int64, want string) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	h := driver.LeaseRef{Key: "key", Owner: "a/1", Fence: 1, TTL: time.Minute}
 	run := series.RunRef{Key: "job", Number: number, Owner: "a/1", Fence: 1, TTL: time.Minute}

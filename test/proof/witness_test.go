@@ -34,7 +34,7 @@ func TestWitness(t *testing.T) {
 	if err := w.Tell(proof.Record{Kind: proof.End, Job: "a"}); err != nil {
 		t.Error(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	var got []proof.Record
 	err := w.Follow(ctx, func(r proof.Record) {

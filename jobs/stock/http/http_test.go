@@ -1,6 +1,7 @@
 package stockhttp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zaptest/observer"
@@ -237,11 +239,15 @@ func TestHTTPNamesKinds(t *testing.T) {
 // the log does, and nothing about the client.
 func TestHTTPDoubt(t *testing.T) {
 	server := miniredis.RunT(t)
-	s := newShop(t, server.Addr())
+	client := connect(t, server.Addr())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	client.AddHook(refused(stop))
+	s := shop{Sale: newSale(t, client, stock.Options{})}
 	core, logs := observer.New(zap.InfoLevel)
 	s.Handler = stockhttp.NewHandler(s.Sale, stockhttp.Options{Log: slog.New(zapslog.NewHandler(core))})
 	server.SetError("LOADING Redis is loading the dataset in memory")
-	r := httptest.NewRequestWithContext(shortly(t), "POST", "/orders", strings.NewReader(teaForTwo))
+	r := httptest.NewRequestWithContext(ctx, "POST", "/orders", strings.NewReader(teaForTwo))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
@@ -252,6 +258,25 @@ func TestHTTPDoubt(t *testing.T) {
 	reported := logs.FilterMessage("request in doubt").All()
 	if len(reported) != 1 || !strings.Contains(fmt.Sprint(reported[0].ContextMap()["err"]), "LOADING") || strings.Contains(fmt.Sprint(reported), "Ada") {
 		t.Errorf("the log has %v", reported)
+	}
+}
+
+// refused is a hook that calls a function when the server has refused a command.
+type refused func()
+
+func (refused) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (refused) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (stop refused) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err != nil {
+			stop()
+		}
+		return err
 	}
 }
 

@@ -1,7 +1,6 @@
 package stockhttp_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -62,13 +61,6 @@ func wantProduct(t testing.TB, s *stock.Sale, sku string, put, left, reserved, s
 	if got.Offer = want.Offer; err != nil || got != want {
 		t.Errorf("Product(%s) = %+v, %v, want %+v", sku, got, err, want)
 	}
-}
-
-// shortly is a context that ends soon.
-func shortly(t testing.TB) context.Context {
-	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	t.Cleanup(stop)
-	return ctx
 }
 
 // await waits until a condition holds.

@@ -39,7 +39,7 @@ func meeting(n int) oversell.Work {
 // letIn lets buyers in at several strategies at once, two to each.
 func letIn(t *testing.T, buyers int, strategies ...oversell.Strategy) (answers []oversell.Answers) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	replies := make(chan oversell.Answers)
 	for i, s := range strategies {
