@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -59,11 +60,15 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// everyNth spoils every n-th request.
+// everyNth spoils every n-th request of each operation. A claim that is repeated is not spoiled again,
+// as it would be now and then if all operations were counted together: its lease would be lost.
 func everyNth(n int, f fault) func(string) fault {
-	var count atomic.Int64
-	return func(string) fault {
-		if count.Add(1)%int64(n) == 0 {
+	var mu sync.Mutex
+	counts := map[string]int{}
+	return func(op string) fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if counts[op]++; counts[op]%n == 0 {
 			return f
 		}
 		return fault{}

@@ -65,7 +65,7 @@ func TestShopTokenFile(t *testing.T) {
 		return name
 	}
 	const first, second = "seller-token-one-1", "seller-token-two-2"
-	config := fmt.Sprintf("shop: {database: {file: %s}, buyer_token_file: %s, seller_token_file: %s, payment_token_file: %s}", filepath.Join(dir, "shop.db"),
+	config := fmt.Sprintf("shop: {timeout: 1m, database: {file: %s}, buyer_token_file: %s, seller_token_file: %s, payment_token_file: %s}", filepath.Join(dir, "shop.db"),
 		write("buyer", "buyer-token-buyer"), write("seller", first), write("payment", "payment-token-pay"))
 	c, url := startShop(t, "redis://"+store.Addr(), filepath.Join(dir, "other.db"), "--config", file(t, "tokens.yaml", config))
 	status := func(token string) int {

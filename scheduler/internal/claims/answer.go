@@ -34,7 +34,7 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
 		p.after, p.between = a.Mark, c.missed(p.e, p.job.Spec, a.Mark, p.tick)
 		c.retries.add(now, p) // the claim keeps its slot
 	case stepTakeOver:
-		first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, slot: p.slot}
+		first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, purpose: forTakeOver, slot: p.slot}
 		p.slot = false
 		c.retries.add(now, first, p)
 	}
@@ -61,7 +61,7 @@ func (c *Claims) learn(p *Pending, a *series.Answer, now int64) {
 		c.learnDoubt(p, a)
 		return
 	}
-	p.doubt = false
+	p.reply = replyNone
 	if a.From != 0 && a.From < p.seen {
 		c.regress(e, a.From)
 	}
@@ -75,10 +75,12 @@ func (c *Claims) learnDoubt(p *Pending, a *series.Answer) {
 	e := p.e
 	switch {
 	case a.Err == nil: // the store has forgotten the job, or never had it
-		p.doubt = false
+		p.reply = replyNone
 		c.regress(e, 0)
 	case errors.Is(a.Err, driver.ErrNotDone):
-		p.doubt = p.until != 0 // only an earlier request may have been granted
+		if p.until == 0 { // no earlier request may have been granted
+			p.reply = replyNone
+		}
 	default:
 		p.until = max(p.until, p.latest)
 	}
@@ -107,7 +109,7 @@ func (c *Claims) regress(e *entry, mark int64) {
 func (c *Claims) situation(p *Pending) situation {
 	e := p.e
 	return situation{
-		overlap: p.job.Rules.Overlap, backlog: p.job.Rules.Backlog(), draining: c.leaves(e), stale: p.stale, settle: p.settle,
+		overlap: p.job.Rules.Overlap, backlog: p.job.Rules.Backlog(), draining: c.leaves(e), stale: p.stale, settle: p.purpose == forVerdict,
 		covered: p.tick < e.Last() && e.latest != p, chained: e.chain != nil && e.chain != p,
 	}
 }
@@ -124,7 +126,7 @@ func (c *Claims) proceed(p *Pending, a *series.Answer, do actions, now int64) {
 	case watchWaiting:
 		c.watchWaiting(e, a, now)
 	}
-	if do.begin || do.follow && p.backlog {
+	if do.begin || do.follow && p.purpose == forBacklog {
 		c.chain(e, a.Mark, now)
 	}
 	if do.replace {
@@ -150,6 +152,7 @@ func (c *Claims) end(p *Pending) {
 	if p.e.chain == p {
 		p.e.chain = nil
 	}
+	p.state = stateOver
 	c.freeSlot(p)
 }
 
@@ -159,7 +162,7 @@ func (c *Claims) end(p *Pending) {
 func (c *Claims) drop(p *Pending, now int64) {
 	c.end(p)
 	if p.until != 0 && (p.from != 0 || p.e.mark < p.tick) {
-		p.stale, p.doubt = true, true
+		p.stale, p.reply = true, replyOpen
 		c.retries.add(onGrid(max(p.until+1, now+c.retryAfter(p)), retryGrid), p)
 	}
 }
@@ -175,7 +178,7 @@ func (c *Claims) again(p *Pending, at int64) {
 func (c *Claims) doubt(p *Pending, a *series.Answer, now int64) {
 	c.freeSlot(p)
 	if c.leaves(p.e) && !p.mayHoldLease() {
-		c.resolve(p, false, now)
+		c.forget(p, now)
 		return
 	}
 	if a.Err == nil || c.countUnanswered(p) {
@@ -186,7 +189,7 @@ func (c *Claims) doubt(p *Pending, a *series.Answer, now int64) {
 // hold sends a claim again when the run that blocks it is over. If a run ended since the claim was
 // sent, it may have been this one, and no further notice would come, so the claim is sent at once.
 func (c *Claims) hold(p *Pending, a *series.Answer, now int64) {
-	p.held = true
+	p.reply = replyBlocked
 	at := c.probeAt(p.e, a, now)
 	if p.freed {
 		at = now

@@ -7,7 +7,7 @@ import "github.com/cronce/cronce/scheduler/policy"
 // run. The chain ends when no missed tick is left.
 func (c *Claims) chain(e *entry, mark, now int64) {
 	if old := e.chain; old != nil {
-		if old.doubt {
+		if old.reply == replyOpen {
 			old.freed = true
 			return // the chain continues with its answer
 		}
@@ -19,7 +19,7 @@ func (c *Claims) chain(e *entry, mark, now int64) {
 		return // advance continues the chain
 	}
 	if tick := c.common(e, now); tick != 0 && !c.leaves(e) {
-		e.chain = &Pending{e: e, job: e.Job, tick: tick, after: mark, between: c.missed(e, e.Spec, mark, tick), backlog: true}
+		e.chain = &Pending{e: e, job: e.Job, tick: tick, after: mark, between: c.missed(e, e.Spec, mark, tick), purpose: forBacklog}
 		c.retries.add(now, e.chain)
 		return
 	}
@@ -34,6 +34,6 @@ func (c *Claims) chain(e *entry, mark, now int64) {
 		oldest = before
 	}
 	skipped := e.Spec.Count(first, oldest-1, countLimit)
-	e.chain = &Pending{e: e, job: e.Job, tick: oldest, after: mark, between: skipped, backlog: true}
+	e.chain = &Pending{e: e, job: e.Job, tick: oldest, after: mark, between: skipped, purpose: forBacklog}
 	c.retries.add(now, e.chain)
 }

@@ -48,7 +48,7 @@ func (c *Claims) advance(e *entry, now int64) {
 	}
 	common := c.common(e, now)
 	if f, tick, at := ch.next(e, common, now); tick != 0 {
-		ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, settle: true, // after is 0: the claim follows any mark
+		ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, purpose: forVerdict, // after is 0: the claim follows any mark
 			between: f.Spec.Count(max(e.mark, f.Since), tick-1, countLimit)}
 		c.retries.add(max(now, at), ch.claim)
 		return

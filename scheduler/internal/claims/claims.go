@@ -186,6 +186,29 @@ func (c *Claims) Drain(now int64) {
 	for e := range c.parked {
 		c.unpark(e, now)
 	}
-	c.retries = c.retries.inDoubt()
+	c.keepDoubts(now)
 	c.deferred = newDeferred(c.cfg.Shards)
+}
+
+// keepDoubts forgets the claims that hold no lease. Each of the others is sent once its earlier
+// requests can no longer be granted, or before: the drain waits for its answer.
+func (c *Claims) keepDoubts(now int64) {
+	all := c.retries.all
+	c.retries = retryQueue{}
+	for at, ps := range all {
+		for _, p := range ps {
+			if p.mayHoldLease() {
+				c.retries.add(min(at, onGrid(max(now, p.until+1), retryGrid)), p)
+			} else {
+				c.forget(p, now)
+			}
+		}
+	}
+}
+
+// forget drops a claim that certainly holds no lease, or whose lease has expired.
+func (c *Claims) forget(p *Pending, now int64) {
+	p.state = stateOver
+	c.resolve(p, false, now)
+	c.freeSlot(p)
 }

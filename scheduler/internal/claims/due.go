@@ -96,7 +96,7 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 	}
 	switch old := e.latest; {
 	case old == nil:
-	case old.queued:
+	case old.state == stateQueued:
 		c.replaceQueued(old, tick)
 		return t, false
 	default:
@@ -109,8 +109,8 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 // keeps its position. The older tick is claimed after its deadline, only to be recorded as missed.
 func (c *Claims) replaceQueued(queued *Pending, newer timetable.Tick) {
 	old, e := *queued, queued.e
-	*queued = Pending{e: e, job: e.Job, tick: newer.Number, after: newer.After, queued: true}
-	old.queued, old.settle = false, true
+	*queued = Pending{e: e, job: e.Job, tick: newer.Number, after: newer.After, state: stateQueued}
+	old.purpose = forVerdict
 	deadline, _ := old.job.Rules.StartWithin(old.job.Spec.Interval(old.tick))
 	c.retries.add(onGrid(old.tick+deadline.Milliseconds()+1, probeGrid), &old)
 }
@@ -139,10 +139,10 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 	given := p.stale || c.leaves(p.e)
 	switch {
 	case c.cancelled(p):
+		p.state = stateOver
 		return false
 	case given && (!p.mayHoldLease() || p.leaseOver(now)):
-		c.resolve(p, false, now)
-		c.freeSlot(p)
+		c.forget(p, now)
 		return false
 	case !given && p.e.ending.Load() > 0:
 		c.park(p, now)
@@ -151,7 +151,7 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 		c.park(p, now)
 		c.sendInPlace(p.e, now)
 		return false
-	case given || p.doubt || p.slot || p.settle: // the first two may already hold a lease
+	case given || p.reply == replyOpen || p.slot || p.purpose == forVerdict: // the first two may already hold a lease
 		return true
 	case c.free > 0:
 		c.free--
@@ -180,17 +180,23 @@ func (c *Claims) Vacate() bool {
 // Among claims that are sent only to be recorded as missed, the latest covers the others.
 func (c *Claims) park(p *Pending, now int64) {
 	c.freeSlot(p)
+	var covered []*Pending
 	kept := c.parked[p.e][:0]
 	for _, old := range c.parked[p.e] {
 		switch {
-		case p.settle && old.settle && old.former == nil && !old.mayHoldLease(): // give up old
-		case !old.stale:
+		case !old.stale && (p.purpose != forVerdict || old.purpose != forVerdict || old.former != nil || old.mayHoldLease()):
 			kept = append(kept, old)
 		case old.mayHoldLease():
 			c.retries.add(now, old)
+		default:
+			covered = append(covered, old)
 		}
 	}
+	p.state = stateParked
 	c.parked[p.e] = append(kept, p)
+	for _, old := range covered {
+		c.forget(old, now)
+	}
 }
 
 // unpark sends the parked claims of a job.
@@ -204,11 +210,13 @@ func (c *Claims) unpark(e *entry, now int64) {
 // supersede makes a claim stale, because another one covers its tick.
 func (c *Claims) supersede(p *Pending, now int64) {
 	p.stale = true
-	if !p.queued {
+	if p.state != stateQueued {
 		return
 	}
 	c.waiting.leave(p)
 	if p.mayHoldLease() {
 		c.retries.add(now, p)
+	} else {
+		c.forget(p, now)
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (c *Claims) Run(p *Pending) job.Run {
 	return job.Run{
 		Job: p.job, Ending: &p.e.ending, Tick: p.tick, TTL: p.lease(),
-		Backlog: p.backlog && p.job.Rules.Overlap != series.OverlapAllow,
+		Backlog: p.purpose == forBacklog && p.job.Rules.Overlap != series.OverlapAllow,
 		Void:    c.draining && p.latest == past || p.e.removed,
 	}
 }
@@ -41,7 +41,7 @@ func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a series.End
 
 // startWaiting claims a tick that waited for the end of a run.
 func (c *Claims) startWaiting(r run, fence, now int64) {
-	if p := c.probes[r]; p.of(fence) && p.claim.doubt {
+	if p := c.probes[r]; p.of(fence) && p.claim.reply == replyOpen {
 		p.claim.freed = true
 		return
 	}
@@ -54,9 +54,9 @@ func (c *Claims) startWaiting(r run, fence, now int64) {
 func (c *Claims) resendHeld(e *entry, now int64) {
 	switch old := e.latest; {
 	case old == nil || e.chain != nil || c.leaves(e):
-	case old.doubt:
+	case old.reply == replyOpen:
 		old.freed = true
-	case old.held:
+	case old.reply == replyBlocked:
 		c.supersede(old, now)
 		e.latest = &Pending{e: e, job: e.Job, tick: old.tick, after: old.after, between: old.between}
 		c.retries.add(now, e.latest)

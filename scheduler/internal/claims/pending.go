@@ -26,17 +26,48 @@ type Pending struct {
 	latest  int64 // the latest instant at which the last request may be granted
 	until   int64 // the same for earlier requests without an answer; 0: none can be granted any more
 
-	probe   bool // it probes a run of another owner
-	doubt   bool // sent, and not yet answered
-	failed  bool // its last completed request was not answered
+	purpose purpose
+	state   state
+	reply   reply
+	failed  bool // its last completed request was not answered, and the entry counts it
 	freed   bool // a run ended since the claim was sent, so the run that blocked it may be gone
-	held    bool // the last answer was held: a run blocks the claim
 	stale   bool // a newer tick replaced it: send it only to find out whether it was granted
-	backlog bool // it is one of the missed ticks that run in order
 	slot    bool // it has one of the node's slots for runs
-	queued  bool // it waits for a slot
-	settle  bool // its deadline has passed: it needs no slot to be recorded as missed
 }
+
+// A purpose is the reason for a claim.
+type purpose uint8
+
+const (
+	forTick     purpose = iota
+	forBacklog          // one of the missed ticks that run in order
+	forTakeOver         // the orphan that blocks another claim
+	forProbe            // a run of another owner
+	forVerdict          // a tick whose deadline has passed: it needs no slot to be recorded as missed
+)
+
+// A state is the place of a claim, and the event that it waits for. Each claim has one, and only
+// the containers of Claims set it.
+type state uint8
+
+const (
+	stateHandled state = iota // none: a method handles it now
+	stateTimed                // in retries: an instant
+	stateQueued               // in waiting: a free slot
+	stateParked               // in parked: the end of a run of its job, or the answer to an older claim of its job
+	stateIdle                 // in stalled: the answer to another claim of its job
+	stateSent                 // the answer of the store
+	stateOver                 // it is forgotten
+)
+
+// A reply is the answer to the requests of a claim so far.
+type reply uint8
+
+const (
+	replyNone    reply = iota // every request has an answer, or none was sent
+	replyOpen                 // a request has no answer, and may have been granted
+	replyBlocked              // the last answer was held: a run blocks the claim
+)
 
 // String returns the claim as job@tick.
 func (p *Pending) String() string { return p.job.Name + "@" + text.Tick(p.tick) }
@@ -69,7 +100,7 @@ func (p *Pending) interval() time.Duration {
 }
 
 // mayHoldLease reports whether a request without an answer may have been granted, or may still be.
-func (p *Pending) mayHoldLease() bool { return p.doubt || p.until != 0 }
+func (p *Pending) mayHoldLease() bool { return p.reply == replyOpen || p.until != 0 }
 
 // leaseOver reports whether any lease that the claim may hold has expired by now. The node that
 // finds such a run settles it.
@@ -91,10 +122,10 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 	if p.owner == "" {
 		p.owner = owner()
 	}
-	if p.probe && p.tries == 0 {
+	if p.purpose == forProbe && p.tries == 0 {
 		p.job = p.e.Job // current rules apply to the run
 	}
-	p.doubt, p.freed, p.held = true, false, false
+	p.state, p.reply, p.freed = stateSent, replyOpen, false
 	p.tries++
 	r := p.job.Rules
 	interval := p.interval()
@@ -102,7 +133,7 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 	q := series.Claim{
 		Key: p.job.Name, Owner: p.owner, Number: p.tick, After: p.after, Between: p.between, From: p.from,
 		TTL: r.LeaseOf(interval), Deadline: deadline, Late: late, Attempts: r.Attempts, Rerun: r.Rerun,
-		Window: r.Window, Overlap: r.Overlap, Backlog: p.backlog,
+		Window: r.Window, Overlap: r.Overlap, Backlog: p.purpose == forBacklog,
 		Latest: now + c.cfg.Timeout.Milliseconds(), Revision: c.cfg.Revisions.Of(p.job.Spec, now), Replicas: r.Replicas,
 	}
 	if p.former != nil {

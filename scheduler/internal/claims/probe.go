@@ -44,7 +44,7 @@ func (c *Claims) schedule(r run, fence, at int64, look bool) {
 		c.probes[r] = p
 		return
 	}
-	p := &Pending{e: r.e, job: r.e.Job, tick: r.tick, after: r.tick - 1, from: fence, probe: true}
+	p := &Pending{e: r.e, job: r.e.Job, tick: r.tick, after: r.tick - 1, from: fence, purpose: forProbe}
 	c.plan(r, probe{p, at, look})
 	c.retries.add(at, p)
 }
@@ -62,7 +62,7 @@ func (c *Claims) cancel(r run) {
 	}
 	old := c.probes[r].claim
 	delete(c.probes, r)
-	if old != nil && old.queued && c.cancelled(old) {
+	if old != nil && old.state == stateQueued && c.cancelled(old) {
 		c.waiting.leave(old)
 	}
 }
@@ -77,7 +77,7 @@ func (c *Claims) granted(e *entry, before int64, a *series.Answer) {
 
 // cancelled reports whether a claim is a probe that was cancelled.
 func (c *Claims) cancelled(p *Pending) bool {
-	return p.probe && p.tries == 0 && c.probes[run{p.e, p.tick}].claim != p
+	return p.purpose == forProbe && p.tries == 0 && c.probes[run{p.e, p.tick}].claim != p
 }
 
 // probeAnswered forgets a probe that was answered. The answer may lead to another probe.

@@ -6,7 +6,7 @@ import "slices"
 // claim is not examined before its turn, however often the node wakes: each method costs O(1)
 // amortized.
 type localQueue struct {
-	claims []*Pending // claims that left the queue have queued unset
+	claims []*Pending // claims that left the queue are in another state
 	left   int        // number of claims that left and are still in the slice
 }
 
@@ -14,7 +14,7 @@ type localQueue struct {
 func (q *localQueue) count() int { return len(q.claims) - q.left }
 
 func (q *localQueue) push(p *Pending) {
-	p.queued = true
+	p.state = stateQueued
 	q.claims = append(q.claims, p)
 }
 
@@ -24,8 +24,8 @@ func (q *localQueue) pop() *Pending {
 		p := q.claims[0]
 		q.claims[0] = nil
 		q.claims = q.claims[1:]
-		if p.queued {
-			p.queued = false
+		if p.state == stateQueued {
+			p.state = stateHandled
 			q.tidy()
 			return p
 		}
@@ -36,7 +36,7 @@ func (q *localQueue) pop() *Pending {
 
 // leave removes a waiting claim for good: it must not be pushed again.
 func (q *localQueue) leave(p *Pending) {
-	p.queued = false
+	p.state = stateOver
 	q.left++
 	q.tidy()
 }
@@ -44,7 +44,7 @@ func (q *localQueue) leave(p *Pending) {
 // tidy drops the claims that left once they are more than half of the slice.
 func (q *localQueue) tidy() {
 	if q.left > len(q.claims)/2 {
-		q.claims, q.left = slices.DeleteFunc(q.claims, func(p *Pending) bool { return !p.queued }), 0
+		q.claims, q.left = slices.DeleteFunc(q.claims, func(p *Pending) bool { return p.state != stateQueued }), 0
 	}
 }
 

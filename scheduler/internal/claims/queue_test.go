@@ -29,7 +29,7 @@ func TestWakeLooksAtWhatIsStarted(t *testing.T) {
 	}
 	c.free = 3
 	fresh := &Pending{e: e, job: e.Job, tick: 10_000}
-	if got := c.admit([]*Pending{fresh}, 0); !slices.Equal(got, turns) || c.free != 0 || !fresh.queued || c.waiting.count() != 10_000-3+1 {
+	if got := c.admit([]*Pending{fresh}, 0); !slices.Equal(got, turns) || c.free != 0 || fresh.state != stateQueued || c.waiting.count() != 10_000-3+1 {
 		t.Errorf("%d asks are sent, %d slots are free, %d asks wait", len(got), c.free, c.waiting.count())
 	}
 }
@@ -52,7 +52,7 @@ func TestLine(t *testing.T) {
 				q.leave(want[i])
 				want = slices.Delete(want, i, i+1)
 			case len(want) > 0:
-				if got := q.pop(); got != want[0] || got.queued {
+				if got := q.pop(); got != want[0] || got.state == stateQueued {
 					t.Fatal("the ask is another than the oldest that waits")
 				}
 				want = want[1:]
@@ -93,7 +93,7 @@ func TestShiftMovesAllPlans(t *testing.T) {
 	t.Parallel()
 	for _, step := range []int64{-20_000, 7_000} {
 		w := run{entryOf(), 1000}
-		look := &Pending{e: w.e, job: w.e.Job, tick: w.tick, probe: true}
+		look := &Pending{e: w.e, job: w.e.Job, tick: w.tick, purpose: forProbe}
 		c := New(Config{})
 		c.probes[w] = probe{look, 50_000, false}
 		c.retries.add(50_000, look)
@@ -123,7 +123,7 @@ func TestRefusedClaimOutlivesALateRequest(t *testing.T) {
 	if early := c.retries.take(until); len(early) != 0 {
 		t.Errorf("it is sent again while the first request may be granted")
 	}
-	if late := c.retries.take(until + int64(retryGrid)); len(late) != 1 || !late[0].stale || !late[0].doubt {
+	if late := c.retries.take(until + int64(retryGrid)); len(late) != 1 || !late[0].stale || late[0].reply != replyOpen {
 		t.Errorf("%d claims are sent afterwards, want it once, in doubt", len(late))
 	}
 }

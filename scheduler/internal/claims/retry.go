@@ -20,12 +20,20 @@ func (q *retryQueue) add(at int64, ps ...*Pending) {
 	if old == nil {
 		heap.Push(&q.at, at)
 	}
+	for _, p := range ps {
+		p.state = stateTimed
+	}
 	q.all[at] = append(old, ps...)
 	q.count += len(ps)
 }
 
 // take returns the claims that are due at now.
 func (q *retryQueue) take(now int64) (due []*Pending) {
+	defer func() {
+		for _, p := range due {
+			p.state = stateHandled
+		}
+	}()
 	for len(q.at) > 0 && q.at[0] <= now {
 		at := heap.Pop(&q.at).(int64)
 		if len(due) == 0 {
@@ -45,18 +53,6 @@ func (q *retryQueue) next() int64 {
 		return 0
 	}
 	return q.at[0]
-}
-
-// inDoubt returns a queue of the claims that may hold a lease.
-func (q *retryQueue) inDoubt() (d retryQueue) {
-	for at, ps := range q.all {
-		for _, p := range ps {
-			if p.mayHoldLease() {
-				d.add(at, p)
-			}
-		}
-	}
-	return d
 }
 
 // shifted returns the queue with all instants moved by step.

@@ -34,6 +34,7 @@ func (c *Claims) countUnanswered(p *Pending) (again bool) {
 	case s == nil && e.unanswered >= maxUnanswered:
 		c.stalled[e] = &stall{sent: p}
 	case s != nil && p.stale && s.sent != p:
+		p.state = stateIdle
 		s.idle = append(s.idle, p)
 		return false
 	}
@@ -56,7 +57,12 @@ func (c *Claims) sendInPlace(e *entry, now int64) {
 	if c.stalled[e] == nil {
 		return
 	}
-	s.idle = slices.DeleteFunc(s.idle, func(p *Pending) bool { return !p.failed })
+	s.idle = slices.DeleteFunc(s.idle, func(p *Pending) bool {
+		if !p.failed {
+			p.state = stateOver
+		}
+		return !p.failed
+	})
 	s.sent = nil
 	if last := len(s.idle) - 1; last >= 0 {
 		s.sent, s.idle = s.idle[last], s.idle[:last]
