@@ -178,8 +178,8 @@ func ReadControlState(text string) (paused bool, until int64) {
 	return paused, until
 }
 
-// CheckControl returns an *ArgumentError for a change that no store supports.
-func CheckControl(c *Control) error {
+// Check returns an *ArgumentError for a change that no store supports.
+func (c *Control) Check() error {
 	if err := cmp.Or(driver.CheckKey(c.Key), driver.CheckName("op", c.Op), driver.CheckName("who", c.Who), checkReason(c)); err != nil {
 		return err
 	}

@@ -62,9 +62,9 @@ func KeptOutputs(sizes []int) int {
 	return len(sizes)
 }
 
-// CheckOutput cuts the text of an output, and returns an *ArgumentError for one that no store
+// Check cuts the text of an output, and returns an *ArgumentError for one that no store
 // supports.
-func CheckOutput(o *Output) error {
+func (o *Output) Check() error {
 	o.Text = OutputText(o.Text)
 	return cmp.Or(driver.CheckKey(o.Key), driver.CheckRange("number", o.Number, 1), driver.CheckRange("fence", o.Fence, 1))
 }

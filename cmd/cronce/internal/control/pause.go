@@ -151,7 +151,7 @@ func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action serie
 		}
 		c.Until = until.UnixMilli()
 	}
-	return c, exit.Usage(series.CheckControl(&c))
+	return c, exit.Usage(c.Check())
 }
 
 // untilWhen parses a duration from now, or an instant in the future.
