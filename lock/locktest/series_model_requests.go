@@ -291,7 +291,7 @@ func (tw *twin) sendChange(m *model, c *series.Control) {
 	tw.note("%+v\n      %+v", *c, got)
 	now := got.Series.Now
 	shard := tw.shard(m.key)
-	want := m.Control(now*1000, c, tw.audited[shard]+1, m)
+	want, _ := m.Control(now*1000, c, tw.audited[shard]+1, m)
 	if got.Kind == series.ControlDone {
 		tw.audited[shard]++
 	}

@@ -176,7 +176,7 @@ func ownerNumber(name string) int8 {
 // fresh returns an owner that nothing in the cluster names.
 func (c *cluster) fresh() int8 {
 	var used [len(ownerNames)]bool
-	used[ownerNumber(c.state.Spent.Owner)], used[c.late.owner] = true, true
+	used[ownerNumber(c.state.SpentBy)], used[c.late.owner] = true, true
 	for i := range c.state.Runs {
 		used[ownerNumber(c.state.Runs[i].Owner)] = true
 	}

@@ -15,12 +15,19 @@ type Op struct {
 	Audit  int64
 }
 
-// Control makes a control change. Audit is the number of its record, which the store appends if the
-// answer is ControlDone: see Record.
-func (s *State) Control(us int64, c *Control, audit int64, w Writer) ControlAnswer {
+// Control makes a control change. Audit is the number of its record, which the store appends; the
+// record is nil if this step made no change.
+func (s *State) Control(us int64, c *Control, audit int64, w Writer) (ControlAnswer, *AuditRecord) {
+	before := s.Series(us, c.Key)
 	a := s.control(us/1000, c, audit, w)
 	a.Latest, a.Series = s.Latest, s.Series(us, c.Key)
-	return a
+	if a.Kind != ControlDone {
+		return a, nil
+	}
+	return a, &AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
+		Before: ControlState(before.PausedAt(us/1000), before.Pause.Until),
+		After:  ControlState(a.Series.Paused, a.Series.Pause.Until),
+		Reason: c.Reason, Op: c.Op}
 }
 
 func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnswer {
@@ -135,11 +142,3 @@ func (s *State) cover(ms, last int64, w Writer) {
 // paused reports whether a pause forbids grants now. A pause whose end has passed forbids none: the
 // next claim records the numbers that it covered.
 func (s *State) paused(ms int64) bool { return s.Paused && s.Pause.Covers(ms) }
-
-// Record returns the audit record of a change that was made. Before is the series before the step.
-func Record(us int64, c *Control, before *Series, a *ControlAnswer) AuditRecord {
-	return AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
-		Before: ControlState(before.PausedAt(us/1000), before.Pause.Until),
-		After:  ControlState(a.Series.Paused, a.Series.Pause.Until),
-		Reason: c.Reason, Op: c.Op}
-}

@@ -136,19 +136,19 @@ func (p *Pause) Covers(ms int64) bool { return p.Until == 0 || ms <= p.Until }
 
 // An AuditRecord is the record of one control change.
 type AuditRecord struct {
-	Shard  int   // see Sharded; 0 if the store has none
-	Number int64 // in the shard, from 1 on, without gaps
-	At     int64 // the store's clock, Unix µs
-	Who    string
-	Action Action
-	Key    string
-	Change int64  // its number in the series
-	Before string // the state of the series before: see ControlState
-	After  string // and after
-	Reason string
-	Op     string
+	Shard  int    `json:"-"`      // see Sharded; 0 if the store has none
+	Number int64  `json:"number"` // in the shard, from 1 on, without gaps
+	At     int64  `json:"at"`     // the store's clock, Unix µs
+	Who    string `json:"who"`
+	Action Action `json:"action"`
+	Key    string `json:"key"`
+	Change int64  `json:"change"` // its number in the series
+	Before string `json:"before"` // the state of the series before: see ControlState
+	After  string `json:"after"`  // and after
+	Reason string `json:"reason,omitempty"`
+	Op     string `json:"op"`
 
-	Unreadable string // the stored text, cut, if it is no record; all other fields but Shard are zero then
+	Unreadable string `json:"-"` // the stored text, cut, if it is no record; all other fields but Shard are zero then
 }
 
 // The states of a series for an [AuditRecord].

@@ -85,8 +85,8 @@ func (s *State) Keep() Kept {
 	for _, o := range s.Ops {
 		k.Ops = append(k.Ops, keptOp(o))
 	}
-	if s.Spent.Owner != "" {
-		k.SpentBy, k.SpentAs, k.SpentFence = s.Spent.Owner, spendings[s.Spent.Kind], s.Spent.Fence
+	if s.SpentBy != "" {
+		k.SpentBy, k.SpentAs, k.SpentFence = s.SpentBy, spendings[s.SpentAs], s.SpentFence
 	}
 	for _, v := range s.Runs {
 		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced})
@@ -111,7 +111,7 @@ func (k *Kept) State() (State, error) {
 		if err != nil {
 			return State{}, err
 		}
-		s.Spent = Spending{Owner: k.SpentBy, Kind: Kind(kind), Fence: k.SpentFence}
+		s.SpentBy, s.SpentAs, s.SpentFence = k.SpentBy, Kind(kind), k.SpentFence
 	}
 	for _, v := range k.Runs {
 		state, err := number(states, v.State)
@@ -133,55 +133,14 @@ func number(words []string, word string) (int, error) {
 	return n, nil
 }
 
-// A KeptLine is a [Line] as JSON, for stores that keep text.
-type KeptLine struct {
-	At       int64   `json:"at"`
-	Verdict  Verdict `json:"verdict"`
-	From     int64   `json:"from"`
-	To       int64   `json:"to"`
-	Between  Verdict `json:"between,omitempty"`
-	Reason   string  `json:"reason,omitempty"`
-	Node     string  `json:"node,omitempty"`
-	Revision string  `json:"revision,omitempty"`
-	Fence    int64   `json:"fence,omitempty"`
-	Attempt  int     `json:"attempt,omitempty"`
-	Outcome  string  `json:"outcome,omitempty"`
-	Ended    int64   `json:"ended,omitempty"`
-	Error    string  `json:"error,omitempty"`
-
-	Blocker      int64 `json:"blocker,omitempty"`
-	BlockerFence int64 `json:"blockerFence,omitempty"`
-
-	Change int64 `json:"change,omitempty"`
-	Audit  int64 `json:"audit,omitempty"`
-}
-
-// A KeptRecord is an [AuditRecord] as JSON, for stores that keep text.
-type KeptRecord struct {
-	Shard  int    `json:"-"`
-	Number int64  `json:"number"`
-	At     int64  `json:"at"`
-	Who    string `json:"who"`
-	Action Action `json:"action"`
-	Key    string `json:"key"`
-	Change int64  `json:"change"`
-	Before string `json:"before"`
-	After  string `json:"after"`
-	Reason string `json:"reason,omitempty"`
-	Op     string `json:"op"`
-
-	Unreadable string `json:"-"`
-}
-
 // ReadRecords reads stored records. A record that cannot be read becomes one with Unreadable.
 func ReadRecords(texts []string) []AuditRecord {
 	records := make([]AuditRecord, len(texts))
 	for i, text := range texts {
-		var k KeptRecord
-		if err := json.Unmarshal([]byte(text), &k); err != nil || k.Number <= 0 {
-			k = KeptRecord{Unreadable: driver.Quote(text)}
+		r := &records[i]
+		if err := json.Unmarshal([]byte(text), r); err != nil || r.Number <= 0 {
+			*r = AuditRecord{Unreadable: driver.Quote(text)}
 		}
-		records[i] = AuditRecord(k)
 	}
 	return records
 }

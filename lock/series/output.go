@@ -29,10 +29,10 @@ const (
 
 // An Output is the end of the output of a run.
 type Output struct {
-	Key    string
-	Number int64
-	Fence  int64  // of the run
-	Text   string // at most MaxOutput bytes of UTF-8, with any characters: escape it before you show it
+	Key    string `json:"-"`
+	Number int64  `json:"number"`
+	Fence  int64  `json:"fence"` // of the run
+	Text   string `json:"text"`  // at most MaxOutput bytes of UTF-8, with any characters: escape it before you show it
 }
 
 // OutputText returns the end of a text that is kept: the last MaxOutput bytes, cut between

@@ -44,7 +44,7 @@ func opened(specs ...string) *store {
 
 // Append folds lines as the stores do.
 func (s *store) Append(l series.Line) {
-	if n := len(s.lines); n > 0 && series.Fold(&s.lines[n-1], l) {
+	if n := len(s.lines); n > 0 && s.lines[n-1].Fold(l) {
 		return
 	}
 	s.lines = append(s.lines, l)
@@ -181,7 +181,7 @@ func (s *store) change(action series.Action, until int64) {
 			c.Due, c.Revision = tick.UnixMilli(), revision
 		}
 	}
-	if a := s.state.Control(s.us(), &c, s.state.Change+1, s); a.Kind == series.ControlDone {
-		s.audit = append(s.audit, series.Record(s.us(), &c, &before, &a))
+	if _, made := s.state.Control(s.us(), &c, s.state.Change+1, s); made != nil {
+		s.audit = append(s.audit, *made)
 	}
 }
