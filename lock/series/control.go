@@ -21,12 +21,12 @@ func (s *State) Control(us int64, c *Control, audit int64, w Writer) (ControlAns
 	before := s.Series(us, c.Key)
 	a := s.control(us/1000, c, audit, w)
 	a.Latest, a.Series = s.Latest, s.Series(us, c.Key)
-	if a.Kind != ControlDone {
+	if !a.Made {
 		return a, nil
 	}
 	return a, &AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
-		Before: ControlState(before.PausedAt(us/1000), before.Pause.Until),
-		After:  ControlState(a.Series.Paused, a.Series.Pause.Until),
+		Before: condition(before.PausedAt(us/1000), before.Pause.Until),
+		After:  condition(a.Series.Paused, a.Series.Pause.Until),
 		Reason: c.Reason, Op: c.Op}
 }
 
@@ -39,7 +39,7 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 		if s.Ops[i].Body != body {
 			return refused(RefusedOp)
 		}
-		return ControlAnswer{Kind: ControlRepeated, Change: s.Ops[i].Change, Audit: s.Ops[i].Audit}
+		return ControlAnswer{Change: s.Ops[i].Change, Audit: s.Ops[i].Audit}
 	}
 	s.lapse(ms, w)
 	switch {
@@ -71,11 +71,11 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 	}
 	s.Ops = append(slices.Clip(s.Ops), Op{ID: c.Op, Body: body, Change: s.Change, Audit: audit})
 	w.Append(Line{At: ms, Verdict: VerdictControl, From: s.Mark, To: s.Mark, Reason: string(c.Action), Node: c.Who, Change: s.Change, Audit: audit})
-	return ControlAnswer{Kind: ControlDone, Change: s.Change, Audit: audit}
+	return ControlAnswer{Made: true, Change: s.Change, Audit: audit}
 }
 
 func refused(why Refusal) ControlAnswer {
-	return ControlAnswer{Kind: ControlRefused, Refusal: why}
+	return ControlAnswer{Refusal: why}
 }
 
 // outage gives the numbers that were due before a pause, and that no node has decided, the verdict

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -18,8 +17,8 @@ import (
 // [VerdictControl] into its journal, and appends one [AuditRecord].
 type Controlled interface {
 	// Control makes a change. A repeated request with the same Op changes nothing more and returns
-	// [ControlRepeated] with the fields of the first answer, as long as the Op is among the latest
-	// [KeptOps] of the series; a copy that arrives later is refused by its Seen. An answer whose
+	// the Change and Audit of the first answer, as long as the Op is among the latest [KeptOps] of
+	// the series; a copy that arrives later is refused by its Seen. An answer whose
 	// Err is set is doubt: repeat the request, with the same Op.
 	Control(ctx context.Context, c Control) ControlAnswer
 	// Audit returns the newest n records (n <= 0: all that are kept) of a series, or of the
@@ -32,7 +31,6 @@ type Controlled interface {
 const (
 	MaxAudit    = 10_000 // records of one shard
 	KeptOps     = 16     // operations of one series that are recognized when they are repeated
-	MaxOp       = 64     // bytes of an Op
 	LeastReason = 3      // characters of a reason
 	MostReason  = 500
 )
@@ -51,11 +49,13 @@ const (
 // AnySeen is the [Control.Seen] of a caller that has not read the series.
 const AnySeen = -1
 
+const maxOp = 64 // bytes
+
 // A Control is a request for one change.
 type Control struct {
 	Key      string
 	Action   Action
-	Op       string // of this request, new for each intent and the same when it is repeated: 1 to MaxOp bytes, as an owner
+	Op       string // of this request, new for each intent and the same when it is repeated: 1 to 64 bytes, as an owner
 	Who      string // the operator or the program that sends the request; 1 to 200 bytes, as an owner
 	Reason   string // LeastReason to MostReason characters that print; may be empty in a resume
 	Until    int64  // of a pause: the last paused instant, Unix ms; 0: until a resume
@@ -73,17 +73,6 @@ func (c *Control) Body() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ControlKind is the kind of an answer to a [Control].
-type ControlKind uint8
-
-// The kinds of answers.
-const (
-	ControlUnknown  ControlKind = iota // doubt: repeat the request with the same Op
-	ControlDone                        // the change was made by this request
-	ControlRepeated                    // the change was made by an earlier request with the same Op
-	ControlRefused                     // nothing was changed: Refusal says why
-)
-
 // A Refusal is the reason why a change was not made.
 type Refusal string
 
@@ -97,15 +86,15 @@ const (
 	RefusedAlive     Refusal = "alive"      // a run is alive, so that the series cannot be retired
 )
 
-// A ControlAnswer is the answer to a [Control].
+// A ControlAnswer is the answer to a [Control]. Without an Err, either Change or Refusal is set.
 type ControlAnswer struct {
-	Kind    ControlKind
-	Refusal Refusal
-	Change  int64  // the number of the change that the Op made in its series
-	Audit   int64  // the number of its record in the audit of its shard
-	Latest  Change // the latest change of the series
-	Series  Series // after this step
-	Err     error  // why Kind is ControlUnknown
+	Made    bool    // this request made the change; if Change is set and Made is not, an earlier request with the same Op did
+	Change  int64   // the number of the change that the Op made in its series; 0: none
+	Audit   int64   // the number of its record in the audit of its shard
+	Refusal Refusal // why nothing was changed; "" if the change was made
+	Latest  Change  // the latest change of the series
+	Series  Series  // after this step
+	Err     error   // doubt: repeat the request with the same Op
 }
 
 // A Change is the latest control change of a series. The zero Change is none.
@@ -143,7 +132,7 @@ type AuditRecord struct {
 	Action Action `json:"action"`
 	Key    string `json:"key"`
 	Change int64  `json:"change"` // its number in the series
-	Before string `json:"before"` // the state of the series before: see ControlState
+	Before string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
 	After  string `json:"after"`  // and after
 	Reason string `json:"reason,omitempty"`
 	Op     string `json:"op"`
@@ -151,31 +140,17 @@ type AuditRecord struct {
 	Unreadable string `json:"-"` // the stored text, cut, if it is no record; all other fields but Shard are zero then
 }
 
-// The states of a series for an [AuditRecord].
-const (
-	ControlRunning = "running"
-	ControlRetired = "retired"
-	ControlPaused  = "paused" // followed by " until " and the instant in Unix ms, if the pause has an end
-)
-
-// ControlState returns the state of a series for an [AuditRecord].
-func ControlState(paused bool, until int64) string {
+// condition returns the state of a series for an [AuditRecord].
+func condition(paused bool, until int64) string {
 	switch {
 	case !paused:
-		return ControlRunning
+		return "running"
 	case until == driver.MaxNumber:
-		return ControlRetired
+		return "retired"
 	case until == 0:
-		return ControlPaused
+		return "paused"
 	}
-	return ControlPaused + " until " + strconv.FormatInt(until, 10)
-}
-
-// ReadControlState reads the state of a series in an [AuditRecord].
-func ReadControlState(text string) (paused bool, until int64) {
-	rest, paused := strings.CutPrefix(text, ControlPaused)
-	until, _ = strconv.ParseInt(strings.TrimPrefix(rest, " until "), 10, 64)
-	return paused, until
+	return "paused until " + strconv.FormatInt(until, 10)
 }
 
 // Check returns an *ArgumentError for a change that no store supports.
@@ -184,8 +159,8 @@ func (c *Control) Check() error {
 		return err
 	}
 	switch {
-	case len(c.Op) > MaxOp:
-		return driver.Refuse("op", driver.Quote(c.Op), fmt.Sprintf("1 to %d bytes", MaxOp))
+	case len(c.Op) > maxOp:
+		return driver.Refuse("op", driver.Quote(c.Op), fmt.Sprintf("1 to %d bytes", maxOp))
 	case c.Action != ActionPause && c.Action != ActionResume && c.Action != ActionRetire:
 		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("%q, %q or %q", ActionPause, ActionResume, ActionRetire))
 	case c.Action != ActionPause && c.Until != 0:

@@ -74,8 +74,8 @@ func checkRun(r *RunRef) error {
 
 // Check returns an *ArgumentError for an end that no store supports. It does not check the TTL.
 func (e *EndRequest) Check() error {
-	if e.Kind > EndGivenBack {
-		return driver.Refuse("kind", fmt.Sprint(e.Kind), "one of the three ways to end")
+	if s := e.ended(); s != RunDone && s != RunUnstarted && s != RunGivenBack {
+		return driver.Refuse("state", fmt.Sprint(e.State), "RunDone, RunUnstarted or RunGivenBack")
 	}
 	return cmp.Or(checkRun(&e.RunRef), driver.CheckWord("outcome", e.Outcome), checkErrorText(e.Error))
 }

@@ -200,9 +200,9 @@ func (w *world) renew(r series.RunRef) {
 	}
 }
 
-func (w *world) end(r series.RunRef, how series.EndKind) {
-	e := series.EndRequest{RunRef: r, Kind: how}
-	if how == series.EndDone {
+func (w *world) end(r series.RunRef, how series.RunState) {
+	e := series.EndRequest{RunRef: r, State: how}
+	if how == series.RunDone {
 		e.Outcome, e.OK = series.OutcomeOK, true
 	}
 	first := w.Release(w.ms*1000, &e, &w.ledger)
@@ -219,12 +219,12 @@ func (w *world) operate(action series.Action, until, last int64) {
 	paused, lapsed := w.Paused, w.Paused && !w.State.Pause.Covers(w.ms)
 	a, _ := w.Control(w.ms*1000, &c, w.change, &w.ledger)
 	retires := action == series.ActionRetire && !slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.State == series.RunOpen && w.ms < r.Until })
-	if want := action == series.ActionPause || retires || action == series.ActionResume && paused && !lapsed; want != (a.Kind == series.ControlDone) {
+	if want := action == series.ActionPause || retires || action == series.ActionResume && paused && !lapsed; want != (a.Made) {
 		w.ledger.broken("the %s is answered %+v, the series was paused: %v, and its pause over: %v", action, a, paused, lapsed)
 	}
 	before, mark := w.ledger, w.Mark
 	again, _ := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
-	if a.Kind == series.ControlDone && (again.Kind != series.ControlRepeated || again.Change != a.Change || again.Audit != a.Audit) || w.ledger != before || w.Mark != mark {
+	if a.Made && (again.Made || again.Change != a.Change || again.Audit != a.Audit) || w.ledger != before || w.Mark != mark {
 		w.ledger.broken("asked again, the %s is answered %+v, at first %+v", action, again, a)
 	}
 }

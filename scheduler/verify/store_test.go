@@ -151,11 +151,11 @@ func (s *store) takeOver(p policy, tick, fence int64) grant {
 	return grant{s.state.Claim(s.us(), &c, s), c.Owner}
 }
 
-func (s *store) end(g grant, how series.EndKind, outcome string) series.EndAnswer {
-	return s.state.Release(s.us(), &series.EndRequest{RunRef: g.ref(), Kind: how, Outcome: outcome, OK: outcome == series.OutcomeOK}, s)
+func (s *store) end(g grant, how series.RunState, outcome string) series.EndAnswer {
+	return s.state.Release(s.us(), &series.EndRequest{RunRef: g.ref(), State: how, Outcome: outcome, OK: outcome == series.OutcomeOK}, s)
 }
 
-func (s *store) ok(g grant) series.EndAnswer { return s.end(g, series.EndDone, series.OutcomeOK) }
+func (s *store) ok(g grant) series.EndAnswer { return s.end(g, series.RunDone, series.OutcomeOK) }
 
 // run claims the tick at a second and ends it at once.
 func (s *store) run(p policy, seconds float64) {

@@ -217,7 +217,7 @@ func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old
 	if a, err = request(ctx, s, *c); err != nil {
 		return a, false, err
 	}
-	done = a.Kind == series.ControlRepeated && a.Change != a.Series.Change
+	done = !a.Made && a.Change != a.Series.Change
 	if done {
 		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
 	}
@@ -240,7 +240,7 @@ func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *series.Ser
 		if i < 0 {
 			return false, nil
 		}
-		_, until = series.ReadControlState(records[i].After)
+		until = pausedUntil(records[i].After)
 	}
 	if relative(f.until) {
 		c.Until = until
