@@ -9,10 +9,10 @@ import (
 // An Op is a control change that was made. It is kept so that a repeated request gets the answer of
 // the first one.
 type Op struct {
-	ID     string
-	Body   string // see Control.Body
-	Change int64
-	Audit  int64
+	ID     string `json:"id"`
+	Body   string `json:"body"` // see Control.Body
+	Change int64  `json:"change"`
+	Audit  int64  `json:"audit"`
 }
 
 // Control makes a control change. Audit is the number of its record, which the store appends; the

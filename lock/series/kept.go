@@ -19,7 +19,7 @@ type Kept struct {
 	Change     int64       `json:"change,omitempty"`
 	Pause      *keptChange `json:"pause,omitempty"`
 	Latest     *keptChange `json:"latest,omitempty"`
-	Ops        []keptOp    `json:"ops,omitempty"`
+	Ops        []Op        `json:"ops,omitempty"`
 	SpentBy    string      `json:"spentBy,omitempty"`
 	SpentAs    string      `json:"spentAs,omitempty"`
 	SpentFence int64       `json:"spentFence,omitempty"`
@@ -47,13 +47,6 @@ type keptChange struct {
 	Until  int64  `json:"until,omitempty"` // of a pause
 }
 
-type keptOp struct {
-	ID     string `json:"id"`
-	Body   string `json:"body"`
-	Change int64  `json:"change"`
-	Audit  int64  `json:"audit"`
-}
-
 // The stored words of states and kinds, by their numbers.
 var (
 	states = []string{RunOpen: "open", RunGivenBack: "given back", RunUnstarted: "unstarted",
@@ -75,15 +68,12 @@ func (s *State) Format() int {
 
 // Keep returns s in its stored form.
 func (s *State) Keep() Kept {
-	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change}
+	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change, Ops: s.Ops}
 	if p := s.Pause; p != (Pause{}) {
 		k.Pause = &keptChange{Op: p.Op, Who: p.Who, Reason: p.Reason, At: p.Since, Until: p.Until}
 	}
 	if l := s.Latest; l != (Change{}) {
 		k.Latest = &keptChange{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
-	}
-	for _, o := range s.Ops {
-		k.Ops = append(k.Ops, keptOp(o))
 	}
 	if s.SpentBy != "" {
 		k.SpentBy, k.SpentAs, k.SpentFence = s.SpentBy, spendings[s.SpentAs], s.SpentFence
@@ -96,15 +86,12 @@ func (s *State) Keep() Kept {
 
 // State returns the stored state. An error names the unknown word.
 func (k *Kept) State() (State, error) {
-	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change}
+	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change, Ops: k.Ops}
 	if p := k.Pause; p != nil {
 		s.Pause = Pause{Op: p.Op, Who: p.Who, Reason: p.Reason, Since: p.At, Until: p.Until}
 	}
 	if l := k.Latest; l != nil {
 		s.Latest = Change{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
-	}
-	for _, o := range k.Ops {
-		s.Ops = append(s.Ops, Op(o))
 	}
 	if k.SpentBy != "" {
 		kind, err := number(spendings, k.SpentAs)
