@@ -148,7 +148,7 @@ func badOthers(s *stand) {
 		change(&c)
 		s.refused(s.front().Control(s.done(), c).Err, argument)
 	}
-	for _, reason := range []string{"no", strings.Repeat("é", series.MostReason+1), "a\nb and c", "\x1b[31m red", "\xff\xff\xff", "left \u202e right"} {
+	for _, reason := range []string{"no", strings.Repeat("é", 501), "a\nb and c", "\x1b[31m red", "\xff\xff\xff", "left \u202e right"} {
 		c := s.change(series.ActionPause)
 		c.Reason = reason
 		s.refused(s.front().Control(s.done(), c).Err, "reason")

@@ -337,7 +337,7 @@ func untilWaiting(s *stand) {
 
 func controlHostile(s *stand) {
 	s.open()
-	for _, text := range []string{`<script>alert("1")</script>`, "a|b;c#d+e%7C!", "'; DROP TABLE cronce_series; --", "日本語 é \u200d", "%(x) [%w]+ $1 {0}", strings.Repeat("é", series.MostReason)} {
+	for _, text := range []string{`<script>alert("1")</script>`, "a|b;c#d+e%7C!", "'; DROP TABLE cronce_series; --", "日本語 é \u200d", "%(x) [%w]+ $1 {0}", strings.Repeat("é", 500)} {
 		c := s.change(series.ActionPause)
 		c.Reason = text
 		c.Who = strings.NewReplacer("|", "", ";", "").Replace(text)

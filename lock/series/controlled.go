@@ -29,10 +29,8 @@ type Controlled interface {
 
 // The bounds of control changes and their records.
 const (
-	MaxAudit    = 10_000 // records of one shard
-	KeptOps     = 16     // operations of one series that are recognized when they are repeated
-	LeastReason = 3      // characters of a reason
-	MostReason  = 500
+	MaxAudit = 10_000 // records of one shard
+	KeptOps  = 16     // operations of one series that are recognized when they are repeated
 )
 
 // An Action is the kind of a control change.
@@ -49,7 +47,11 @@ const (
 // AnySeen is the [Control.Seen] of a caller that has not read the series.
 const AnySeen = -1
 
-const maxOp = 64 // bytes
+const (
+	maxOp       = 64 // bytes
+	leastReason = 3  // characters
+	mostReason  = 500
+)
 
 // A Control is a request for one change.
 type Control struct {
@@ -57,7 +59,7 @@ type Control struct {
 	Action   Action
 	Op       string // of this request, new for each intent and the same when it is repeated: 1 to 64 bytes, as an owner
 	Who      string // the operator or the program that sends the request; 1 to 200 bytes, as an owner
-	Reason   string // LeastReason to MostReason characters that print; may be empty in a resume
+	Reason   string // 3 to 500 characters that print; may be empty in a resume
 	Until    int64  // of a pause: the last paused instant, Unix ms; 0: until a resume
 	Due      int64  // of a pause or a retirement: the latest number that was due before it; undecided numbers up to it are missed, unless the series is paused; 0: none
 	Revision string // the revision of the spec that has Due
@@ -179,8 +181,8 @@ func checkReason(c *Control) error {
 	if n == 0 && c.Action == ActionResume {
 		return nil
 	}
-	if n < LeastReason || n > MostReason || !driver.Printable(c.Reason) {
-		return driver.Refuse("reason", driver.Quote(c.Reason), fmt.Sprintf("%d to %d characters of printable UTF-8", LeastReason, MostReason))
+	if n < leastReason || n > mostReason || !driver.Printable(c.Reason) {
+		return driver.Refuse("reason", driver.Quote(c.Reason), fmt.Sprintf("%d to %d characters of printable UTF-8", leastReason, mostReason))
 	}
 	return nil
 }
