@@ -147,7 +147,7 @@ func TestJournalsAreReadAgain(t *testing.T) {
 		reads("after that", 1)
 		for op, who := range []string{"ann", "bob"} {
 			c := series.Control{Key: "report", Action: series.ActionPause, Op: who, Who: who, Reason: "for the test", Seen: int64(op)}
-			if a := s.Control(t.Context(), c); a.Kind != series.ControlDone {
+			if a := s.Control(t.Context(), c); !a.Made {
 				t.Fatalf("%s: %+v", who, a)
 			}
 			lines := reads("paused by "+who, 1).Journal.Lines

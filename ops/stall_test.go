@@ -123,7 +123,7 @@ func TestHungRun(t *testing.T) {
 		control := func(action series.Action, op string) {
 			t.Helper()
 			c := series.Control{Key: "report", Action: action, Op: op, Who: "anna", Reason: "it hangs", Seen: series.AnySeen}
-			if a := s.Control(t.Context(), c); a.Kind != series.ControlDone {
+			if a := s.Control(t.Context(), c); !a.Made {
 				t.Fatalf("%+v", a)
 			}
 		}

@@ -110,7 +110,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 				j, s := state()
 				tick, revision := verify.NewJudge(j, verify.Options{State: &s}).Outage()
 				request := series.Control{Key: "a", Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: series.AnySeen, Due: tick.UnixMilli(), Revision: revision}
-				if a := c.store.Control(t.Context(), request); a.Kind != series.ControlDone {
+				if a := c.store.Control(t.Context(), request); !a.Made {
 					t.Fatalf("answered %+v", a)
 				}
 				c.pass(3 * time.Minute)
@@ -133,7 +133,7 @@ func TestPauseAfterAnOutage(t *testing.T) {
 func (c *world) change(job string, action series.Action) {
 	c.t.Helper()
 	request := series.Control{Key: job, Action: action, Op: c.now().Format(time.RFC3339Nano), Who: "ann", Reason: "for the test", Seen: series.AnySeen}
-	if a := c.store.Control(c.t.Context(), request); a.Kind != series.ControlDone {
+	if a := c.store.Control(c.t.Context(), request); !a.Made {
 		c.t.Fatalf("the %s of %s is answered %+v", action, job, a)
 	}
 }

@@ -145,6 +145,7 @@ func TestPauseExitCodes(t *testing.T) {
 		cronce(t, append(c.args, "--redis", cl.url)...).want(t, c.code)
 	}
 	cronce(t, "pause", "job", "--reason", "for the night", "--redis", "redis://127.0.0.1:1").want(t, exit.NotKnown)
+	cronce(t, "pause", "job", "--redis", "redis://127.0.0.1:1").want(t, exit.WrongUsage) // the request is checked before the store is read
 }
 
 // A pause has a reason, a caller and an end, which the store keeps. A repeated operation is done

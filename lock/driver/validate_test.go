@@ -72,11 +72,11 @@ func TestCheckClaim(t *testing.T) {
 		TTL: driver.MaxTTL, Deadline: 1e18, Late: series.ReasonMisfire, Attempts: 1e9, Rerun: true, Window: 1e18, Overlap: series.OverlapReplace,
 		Backlog: true, Latest: driver.MaxNumber, Fence: driver.MaxNumber, Revision: "3f2a9c"}
 	for _, c := range []series.Claim{good, full} {
-		if err := series.CheckClaim(&c); err != nil {
+		if err := c.Check(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if got := argument(t, series.CheckClaim(&series.Claim{})); got != "key" {
+	if got := argument(t, (&series.Claim{}).Check()); got != "key" {
 		t.Errorf("of an empty claim the error names %q, want the first argument", got)
 	}
 }
@@ -89,11 +89,10 @@ func TestCheckRequests(t *testing.T) {
 		"acquisition": driver.CheckAcquisition(&driver.Acquisition{Key: "k", Owner: "n/1", TTL: driver.MinTTL}),
 		"holding":     driver.CheckRenewal(&driver.LeaseRef{Key: "k", Owner: "n/1", Fence: 1, TTL: driver.MinTTL}),
 		"release":     driver.CheckRelease(&driver.LeaseRef{Key: "k", Owner: "n/1"}),
-		"opening":     series.CheckOpen(&series.OpenRequest{Key: "k", Node: "n"}),
-		"run":         series.CheckRunRenewal(&renewal),
-		"ending":      series.CheckEnd(&series.EndRequest{RunRef: ref}),
-		"change":      series.CheckControl(&series.Control{Key: "k", Action: series.ActionPause, Op: "1", Who: "a", Reason: "abc"}),
-		"beat":        series.CheckBeat("n", driver.MinTTL),
+		"opening":     (&series.OpenRequest{Key: "k", Node: "n"}).Check(),
+		"run":         renewal.Check(),
+		"ending":      (&series.EndRequest{RunRef: ref}).Check(),
+		"change":      (&series.Control{Key: "k", Action: series.ActionPause, Op: "1", Who: "a", Reason: "abc"}).Check(),
 	} {
 		if err != nil {
 			t.Errorf("the least %s is refused: %v", what, err)
@@ -121,7 +120,7 @@ func TestErrorText(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 		e := series.EndRequest{RunRef: series.RunRef{Key: "job", Number: 1, Owner: "n/1", Fence: 1}, Error: got}
-		if err := series.CheckEnd(&e); err != nil {
+		if err := e.Check(); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -100,14 +100,14 @@ func badRuns(s *stand) {
 		r := run
 		r.TTL = driver.MinTTL - 1
 		s.refused(s.front().RenewRuns(s.done(), []series.RunRef{r})[0].Err, "TTL")
-		s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: run, Kind: series.EndGivenBack + 1}})[0].Err, "kind")
+		s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: run, State: series.RunOpen}})[0].Err, "state")
 		s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: run, Outcome: "a|b"}})[0].Err, "outcome")
 		for _, text := range []string{strings.Repeat("x", series.MaxErrorText+1), "\xff"} {
 			s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: run, Error: text}})[0].Err, "error")
 		}
 	})
 	run.TTL = 0
-	s.ended(run, series.EndDone) // an ending needs no TTL
+	s.ended(run, series.RunDone) // an ending needs no TTL
 }
 
 func badOthers(s *stand) {
@@ -138,7 +138,7 @@ func badOthers(s *stand) {
 	for argument, change := range map[string]func(c *series.Control){
 		"action": func(c *series.Control) { c.Action = series.ActionLapse },
 		"due":    func(c *series.Control) { c.Action, c.Due = series.ActionResume, 1 },
-		"op":     func(c *series.Control) { c.Op = strings.Repeat("x", series.MaxOp+1) },
+		"op":     func(c *series.Control) { c.Op = strings.Repeat("x", 65) },
 		"who":    func(c *series.Control) { c.Who = "a|b" },
 		"reason": func(c *series.Control) { c.Reason = "" },
 		"until":  func(c *series.Control) { c.Until = -1 },
@@ -148,7 +148,7 @@ func badOthers(s *stand) {
 		change(&c)
 		s.refused(s.front().Control(s.done(), c).Err, argument)
 	}
-	for _, reason := range []string{"no", strings.Repeat("é", series.MostReason+1), "a\nb and c", "\x1b[31m red", "\xff\xff\xff", "left \u202e right"} {
+	for _, reason := range []string{"no", strings.Repeat("é", 501), "a\nb and c", "\x1b[31m red", "\xff\xff\xff", "left \u202e right"} {
 		c := s.change(series.ActionPause)
 		c.Reason = reason
 		s.refused(s.front().Control(s.done(), c).Err, "reason")

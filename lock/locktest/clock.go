@@ -72,7 +72,7 @@ func (s *stand) step(d time.Duration) {
 func clockBack(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(3))
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	is := s.look()
 	s.step(-time.Hour)
 	s.unchanged(func() {

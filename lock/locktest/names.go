@@ -50,7 +50,7 @@ func namesPlain(s *stand) {
 	s.release(h)
 	equal(s, "alive", s.renew(run).Alive, true)
 	_, h = s.acquire(s.acquisition(long))
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	h.TTL = long
 	if _, err := s.driver.Renew(s.ctx, h); err != nil {
 		s.Fatalf("the plain lease: %v", err)

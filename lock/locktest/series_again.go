@@ -58,7 +58,7 @@ func againOthers(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
 	equal(s, "the renewal", s.renew(run), s.renew(run))
-	equal(s, "the ending", s.ended(run, series.EndGivenBack), s.ended(run, series.EndGivenBack))
+	equal(s, "the ending", s.ended(run, series.RunGivenBack), s.ended(run, series.RunGivenBack))
 	for _, action := range []series.Action{series.ActionPause, series.ActionResume} {
 		c := s.change(action)
 		s.repeats(c, s.makes(c))
@@ -76,7 +76,7 @@ func againBetween(s *stand) {
 	s.claimed(s.ask(s.look().Now, s.due(1)), series.KindSkipped)
 	again, run := s.granted(c)
 	equal(s, "the fence", again.Fence, first.Fence)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 }
 
 func againLate(s *stand) {
@@ -96,7 +96,7 @@ func againLate(s *stand) {
 		s.claimed(late(s.ask(s.due(2), s.due(1))), series.KindExpired)
 		s.claimed(late(s.ask(s.look().Now+60_000, 0)), series.KindExpired)
 	})
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.unchanged(func() { s.claimed(late(c), series.KindOver) })
 }
 

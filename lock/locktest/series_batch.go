@@ -144,7 +144,7 @@ func batchRuns(s *stand) {
 	}
 	es := make([]series.EndRequest, len(runs))
 	for i := range runs {
-		es[i] = series.EndRequest{RunRef: runs[i], Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}
+		es[i] = series.EndRequest{RunRef: runs[i], State: series.RunDone, Outcome: series.OutcomeOK, OK: true}
 	}
 	for i, e := range s.numbered.ReleaseRuns(s.ctx, es) {
 		if e.Err != nil || e.Ended != (i%3 != 1) {

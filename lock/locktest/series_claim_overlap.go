@@ -76,7 +76,7 @@ func rowHeld(s *stand) {
 		equal(s, "the fence of the run", a.Fence, run.Fence)
 		s.within("left", a.Left, long)
 	})
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.granted(c)
 }
 
@@ -90,7 +90,7 @@ func rowDueBefore(s *stand) {
 		fence := s.claimed(c, series.KindWaiting).Fence
 		s.last(series.VerdictWaiting, s.due(1), c.Number)
 		equal(s, "told to end", s.renew(run).Replaced, o == series.OverlapReplace)
-		e := s.ended(run, series.EndDone)
+		e := s.ended(run, series.RunDone)
 		equal(s, "what waits", e.Waiting, c.Number)
 		s.granted(s.takes(c, fence))
 	}
@@ -103,6 +103,6 @@ func rowBacklog(s *stand) {
 		a := s.claimed(c, series.KindHeld)
 		equal(s, "the number of the run", a.Number, run.Number)
 	})
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.granted(c)
 }

@@ -70,7 +70,7 @@ func rowAgain(s *stand) {
 }
 
 func rowAgainOver(s *stand) {
-	for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
+	for _, how := range []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack} {
 		s.key += "+"
 		s.open()
 		c := s.next(1)
@@ -163,7 +163,7 @@ func rowToleranceSpends(s *stand) {
 	}
 	s.env.Wait(20 * time.Millisecond)
 	s.claimed(c, series.KindSkipped)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.pause()
 	c = s.ask(s.look().Now+20, c.Number)
 	if a := s.claim(c); s.env.exact() && a.Kind != series.KindEarly {
@@ -194,7 +194,7 @@ func rowPassed(s *stand) {
 		s.within("left", a.Left, long)
 		s.claimed(s.next(1), series.KindPassed)
 	})
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.unchanged(func() { s.claimed(s.next(2), series.KindPassed) })
 }
 
@@ -317,7 +317,7 @@ func rowAllowed(s *stand) {
 		s.Fatalf("fences %d, then %d", a.Fence, b.Fence)
 	}
 	equal(s, "the runs", len(s.look().Runs), 2)
-	s.ended(one, series.EndDone)
+	s.ended(one, series.RunDone)
 	equal(s, "the second is alive", s.renew(two).Alive, true)
-	s.ended(two, series.EndDone)
+	s.ended(two, series.RunDone)
 }

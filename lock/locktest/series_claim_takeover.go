@@ -96,7 +96,7 @@ func rowTakeoverNoRerun(s *stand) {
 func rowTakeoverUnstarted(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, series.EndUnstarted)
+	s.ended(run, series.RunUnstarted)
 	c := s.after(run)
 	c.Deadline = time.Millisecond
 	s.settles(c, run, series.VerdictMissed)
@@ -132,7 +132,7 @@ func rowOrphan(s *stand) {
 		equal(s, "left", a.Left, 0)
 	})
 	_, second := s.granted(s.after(run))
-	s.ended(second, series.EndDone)
+	s.ended(second, series.RunDone)
 	s.granted(c)
 }
 

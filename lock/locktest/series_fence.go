@@ -42,16 +42,16 @@ func fenceGrows(s *stand) {
 	w := s.claimed(c, series.KindWaiting)
 	s.grows(&last, w.Fence)
 	s.opened(series.OpenRequest{Key: s.key, Node: "other", Revision: "r2"})
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	_, run = s.granted(s.takes(c, w.Fence))
 	s.grows(&last, run.Fence)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	for range 10 {
 		s.env.Wait(2 * time.Millisecond)
 		is := s.look()
 		a, run := s.granted(s.ask(is.Now, is.Mark))
 		s.grows(&last, a.Fence)
-		s.ended(run, series.EndDone)
+		s.ended(run, series.RunDone)
 		equal(s, "the series' fence", s.look().Fence, last)
 	}
 }
@@ -95,7 +95,7 @@ func fenceFurthest(s *stand) {
 	c.Fence = s.look().Now*1000 + day - 1
 	a, run := s.granted(c)
 	equal(s, "the fence", a.Fence, c.Fence+1)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	c = s.next(2)
 	c.After = run.Number
 	s.unchanged(func() {
@@ -140,16 +140,16 @@ func fenceABA(s *stand) {
 	s.unchanged(func() {
 		for _, r := range []series.RunRef{first, old} {
 			equal(s, "alive", s.renew(r).Alive, false)
-			equal(s, "ended", s.end(r, series.EndDone).Ended, false)
+			equal(s, "ended", s.end(r, series.RunDone).Ended, false)
 		}
 	})
-	s.ended(second, series.EndDone)
+	s.ended(second, series.RunDone)
 	_, third := s.granted(s.ask(s.look().Now, first.Number))
 	s.unchanged(func() {
 		for _, r := range []series.RunRef{first, second} {
 			r.Number = third.Number // and the right number with an old owner
 			equal(s, "alive", s.renew(r).Alive, false)
-			equal(s, "ended", s.end(r, series.EndDone).Ended, false)
+			equal(s, "ended", s.end(r, series.RunDone).Ended, false)
 		}
 	})
 }

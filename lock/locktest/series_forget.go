@@ -20,7 +20,7 @@ func (s *stand) forget() {
 func forgetSeries(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(3))
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	mark := s.look().Mark
 	s.forget()
 	equal(s, "the mark", s.look().Mark, 0)
@@ -62,7 +62,7 @@ func forgetRun(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
 	s.forget()
 	equal(s, "alive", s.renew(run).Alive, false)
-	equal(s, "ended", s.end(run, series.EndDone).Ended, false)
+	equal(s, "ended", s.end(run, series.RunDone).Ended, false)
 	_, err := s.driver.Renew(s.ctx, h)
 	s.lost(err)
 	equal(s, "the mark", s.look().Mark, 0)

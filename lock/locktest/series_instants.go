@@ -53,21 +53,21 @@ var instants = []instant{
 	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindMissed}},
 	{"the deadline of an unstarted run", func(s *stand) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
-		s.ended(run, series.EndUnstarted)
+		s.ended(run, series.RunUnstarted)
 		c := s.after(run)
 		c.Deadline = time.Second
 		return c, c.Number + 1000
 	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
 	{"the window of another attempt", func(s *stand) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
-		s.ended(run, series.EndGivenBack)
+		s.ended(run, series.RunGivenBack)
 		c := s.after(run)
 		c.Window = time.Second
 		return c, c.Number + 1000
 	}, [3]series.Kind{series.KindGranted, series.KindGranted, series.KindPassed}},
 	{"the window of an orphan", func(s *stand) (series.Claim, int64) {
 		_, run := s.granted(s.next(1))
-		s.ended(run, series.EndGivenBack)
+		s.ended(run, series.RunGivenBack)
 		c := s.ask(s.due(2), s.due(1))
 		c.Rerun, c.Window = true, time.Second
 		return c, run.Number + 1000

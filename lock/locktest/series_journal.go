@@ -94,7 +94,7 @@ func journalContiguous(s *stand) {
 	s.env.Wait(5 * time.Millisecond)
 	late.Deadline = time.Millisecond
 	s.claimed(late, series.KindMissed)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.pause()
 	s.env.Wait(5 * time.Millisecond)
 	s.claimed(s.ask(s.look().Now, s.look().Mark), series.KindPaused)
@@ -130,7 +130,7 @@ func journalEnd(s *stand) {
 func journalEndApart(s *stand) {
 	run, c := s.beside(series.OverlapSkip)
 	s.claimed(c, series.KindSkipped)
-	s.ended(run, series.EndGivenBack)
+	s.ended(run, series.RunGivenBack)
 	lines := s.lines()
 	equal(s, "lines", len(lines), 3)
 	equal(s, "the outcome of the first", lines[0].Outcome, "")
@@ -186,7 +186,7 @@ func journalNewest(s *stand) {
 	s.open()
 	for i := int64(1); i <= 4; i++ {
 		_, run := s.granted(s.ask(s.due(i), s.due(i-1)))
-		s.ended(run, series.EndDone)
+		s.ended(run, series.RunDone)
 	}
 	all := s.journal(0)
 	equal(s, "lines", len(all.Lines), 5)

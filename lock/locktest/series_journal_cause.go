@@ -25,14 +25,14 @@ func causeOfEnd(s *stand) {
 		s.key += "+"
 		s.open()
 		_, run := s.granted(s.next(1))
-		s.failed(run, series.EndDone, text)
+		s.failed(run, series.RunDone, text)
 		lines := s.lines()
 		equal(s, "lines", len(lines), 1)
 		equal(s, "the error", lines[0].Error, text)
 		_, run = s.granted(s.ask(s.due(2), s.due(1)))
 		s.pause()
 		s.resume() // adds a line between the grant and its end
-		s.failed(run, series.EndGivenBack, text)
+		s.failed(run, series.RunGivenBack, text)
 		lines = s.lines()
 		equal(s, "lines", len(lines), 6)
 		equal(s, "the error of the grant's line", lines[1].Error, "")
@@ -42,10 +42,10 @@ func causeOfEnd(s *stand) {
 }
 
 // failed ends a run with an error, and repeats the ending, as after a lost reply.
-func (s *stand) failed(r series.RunRef, how series.EndKind, text string) {
+func (s *stand) failed(r series.RunRef, how series.RunState, text string) {
 	s.Helper()
 	for range 2 {
-		out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: r, Kind: how, Outcome: series.OutcomeFailed, Error: text}})
+		out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: r, State: how, Outcome: series.OutcomeFailed, Error: text}})
 		if out[0].Err != nil || !out[0].Ended {
 			s.Fatalf("the ending of %d with %q: %+v", r.Number, text, out[0])
 		}
@@ -57,7 +57,7 @@ func causeLongest(s *stand) {
 		s.key += "+"
 		s.open()
 		_, run := s.granted(s.next(1))
-		s.failed(run, series.EndDone, text)
+		s.failed(run, series.RunDone, text)
 		equal(s, "the error", s.lines()[0].Error, text)
 	}
 }
@@ -99,7 +99,7 @@ func causeApart(s *stand) {
 	skip()
 	c.Overlap = series.OverlapAllow
 	_, second := s.granted(c) // alive beside the first, which is the one that the claim finds
-	s.ended(first, series.EndDone)
+	s.ended(first, series.RunDone)
 	s.env.Wait(5 * time.Millisecond)
 	c = s.ask(s.look().Now, s.look().Mark)
 	skip()

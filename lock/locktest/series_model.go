@@ -92,7 +92,7 @@ type modelClaim struct {
 
 // Append folds lines, as a store must.
 func (m *model) Append(l series.Line) {
-	if n := len(m.lines); n > 0 && series.Fold(&m.lines[n-1], l) {
+	if n := len(m.lines); n > 0 && m.lines[n-1].Fold(l) {
 		return
 	}
 	m.lines = append(m.lines, l)

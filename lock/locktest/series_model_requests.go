@@ -210,8 +210,8 @@ func (tw *twin) until(m *model, ref series.RunRef, alive bool) int64 {
 func (tw *twin) ending(m *model) {
 	tw.Helper()
 	store, rules := tw.randomRun(m)
-	e := series.EndRequest{RunRef: store, Kind: one(tw, series.EndDone, series.EndDone, series.EndUnstarted, series.EndGivenBack)}
-	if e.Kind == series.EndDone {
+	e := series.EndRequest{RunRef: store, State: one(tw, series.RunDone, series.RunDone, series.RunUnstarted, series.RunGivenBack)}
+	if e.State == series.RunDone {
 		e.OK = tw.chance(70)
 		e.Outcome = one(tw, series.OutcomeOK, series.OutcomeFailed, series.OutcomeSkipped, "")
 	}
@@ -291,8 +291,8 @@ func (tw *twin) sendChange(m *model, c *series.Control) {
 	tw.note("%+v\n      %+v", *c, got)
 	now := got.Series.Now
 	shard := tw.shard(m.key)
-	want := m.Control(now*1000, c, tw.audited[shard]+1, m)
-	if got.Kind == series.ControlDone {
+	want, _ := m.Control(now*1000, c, tw.audited[shard]+1, m)
+	if got.Made {
 		tw.audited[shard]++
 	}
 	got.Series, want.Series = series.Series{}, series.Series{} // compared after each step

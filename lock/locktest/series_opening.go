@@ -22,7 +22,7 @@ func openNothingElse(s *stand) {
 		run := series.RunRef{Key: s.key, Number: 1, Owner: "n/1", Fence: 1, TTL: long}
 		s.claimed(s.ask(1, 0), series.KindUnknown)
 		equal(s, "a renewal", s.renew(run).Alive, false)
-		equal(s, "a release", s.end(run, series.EndDone).Ended, false)
+		equal(s, "a release", s.end(run, series.RunDone).Ended, false)
 		s.control(s.change(series.ActionPause))
 		s.control(s.change(series.ActionResume))
 	})

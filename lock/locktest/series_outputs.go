@@ -153,7 +153,7 @@ func outputDecidesNothing(s *stand) {
 	equal(s, "the mark", after.Mark, before.Mark)
 	equal(s, "the fence", after.Fence, before.Fence)
 	equal(s, "lines", len(s.lines()), lines)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	equal(s, "the output after the end", s.output(run.Number).Text, "text")
 	s.granted(s.ask(s.due(2), run.Number))
 }

@@ -55,7 +55,7 @@ func (s *stand) makes(c series.Control) series.ControlAnswer {
 // made fails the test unless the change was made.
 func (s *stand) made(c series.Control, a series.ControlAnswer) series.ControlAnswer {
 	s.Helper()
-	if a.Kind != series.ControlDone {
+	if !a.Made {
 		s.Fatalf("the %s is answered %+v", c.Action, a)
 	}
 	return a
@@ -65,7 +65,7 @@ func (s *stand) made(c series.Control, a series.ControlAnswer) series.ControlAns
 func (s *stand) refuses(c series.Control, why series.Refusal) (a series.ControlAnswer) {
 	s.Helper()
 	s.unchanged(func() { a = s.control(c) })
-	if a.Kind != series.ControlRefused || a.Refusal != why {
+	if a.Refusal != why {
 		s.Fatalf("the %s is answered %+v, want the refusal %q", c.Action, a, why)
 	}
 	return a
@@ -117,7 +117,7 @@ func (s *stand) repeats(c series.Control, first series.ControlAnswer) {
 	s.Helper()
 	var a series.ControlAnswer
 	s.unchanged(func() { a = s.control(c) })
-	if a.Kind != series.ControlRepeated || a.Change != first.Change || a.Audit != first.Audit {
+	if a.Made || a.Change != first.Change || a.Audit != first.Audit {
 		s.Fatalf("asked again, the %s is answered %+v, at first %+v", c.Action, a, first)
 	}
 }
@@ -127,14 +127,14 @@ func pauseRun(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.pause()
 	equal(s, "alive", s.renew(run).Alive, true)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	equal(s, "the last success", s.look().Last, run.Number)
 }
 
 func pauseStartsNothing(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, series.EndUnstarted)
+	s.ended(run, series.RunUnstarted)
 	s.pause()
 	s.settles(s.after(run), run, series.VerdictPaused)
 	s.claimed(s.ask(s.due(2), s.due(1)), series.KindPaused)
@@ -143,7 +143,7 @@ func pauseStartsNothing(s *stand) {
 func pauseResumed(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.pause()
 	s.env.Wait(20 * time.Millisecond)
 	is := s.resume()
@@ -186,7 +186,7 @@ func pauseSettlesUnstarted(s *stand) {
 		s.env.Wait(2 * time.Millisecond)
 		now := s.look()
 		_, run := s.granted(s.ask(now.Now, now.Mark))
-		s.ended(run, series.EndUnstarted)
+		s.ended(run, series.RunUnstarted)
 		if end.pauses {
 			s.pause()
 			s.env.Wait(2 * time.Millisecond)

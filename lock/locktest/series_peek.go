@@ -93,7 +93,7 @@ func peekOrder(s *stand) {
 	}
 	runs := s.grants(cs[:205])
 	for i := range runs[:100] {
-		s.ended(runs[i], series.EndDone)
+		s.ended(runs[i], series.RunDone)
 	}
 	for _, whole := range []bool{false, true} {
 		for i, a := range s.peeks(ps, whole) {
@@ -125,7 +125,7 @@ func peekAhead(s *stand) {
 		return
 	}
 	run := s.decided(1)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.step(-time.Hour)
 	is := s.look()
 	for _, number := range []int64{is.Now, run.Number} {

@@ -35,11 +35,11 @@ func (s *stand) takes(c series.Claim, fence int64) series.Claim {
 
 func queueRuns(s *stand) {
 	run, c, fence := s.wait(series.OverlapQueue)
-	e := s.ended(run, series.EndDone)
+	e := s.ended(run, series.RunDone)
 	equal(s, "what waits", e.Waiting, c.Number)
 	equal(s, "its fence", e.Fence, fence)
 	s.unchanged(func() {
-		again := s.ended(run, series.EndDone)
+		again := s.ended(run, series.RunDone)
 		equal(s, "what waits, asked again", again, e)
 	})
 	a, second := s.granted(s.takes(c, fence))
@@ -49,7 +49,7 @@ func queueRuns(s *stand) {
 		s.Fatalf("the fence is %d, that of waiting was %d", a.Fence, fence)
 	}
 	s.unchanged(func() { s.claimed(s.takes(c, fence), series.KindPassed) })
-	equal(s, "what waits", s.ended(second, series.EndDone).Waiting, 0)
+	equal(s, "what waits", s.ended(second, series.RunDone).Waiting, 0)
 }
 
 func queueSuperseded(s *stand) {
@@ -66,7 +66,7 @@ func queueSuperseded(s *stand) {
 		}
 	}
 	s.unchanged(func() { s.claimed(s.takes(c, fence), series.KindPassed) })
-	equal(s, "what waits", s.ended(run, series.EndDone).Waiting, newer.Number)
+	equal(s, "what waits", s.ended(run, series.RunDone).Waiting, newer.Number)
 }
 
 func queueTooSoon(s *stand) {
@@ -83,7 +83,7 @@ func queueTooSoon(s *stand) {
 
 func queueOffered(s *stand) {
 	run, c, fence := s.wait(series.OverlapQueue)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	next := s.ask(s.look().Now, c.Number)
 	if next.Number == c.Number {
 		s.env.Wait(2 * time.Millisecond)
@@ -100,7 +100,7 @@ func queueOffered(s *stand) {
 func queueMissed(s *stand) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.env.Wait(20 * time.Millisecond)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	c.Deadline = 5 * time.Millisecond
 	s.settles(s.takes(c, fence), series.RunRef{Number: c.Number, Fence: fence}, series.VerdictMissed)
 }
@@ -130,9 +130,9 @@ func queueAll(s *stand) {
 	beside := s.ask(s.look().Now, c.Number)
 	beside.Overlap = series.OverlapAllow
 	_, second := s.granted(beside)
-	equal(s, "what waits", s.ended(run, series.EndDone).Waiting, 0)
+	equal(s, "what waits", s.ended(run, series.RunDone).Waiting, 0)
 	s.unchanged(func() { s.claimed(s.takes(c, fence), series.KindHeld) })
-	equal(s, "what waits", s.ended(second, series.EndDone).Waiting, c.Number)
+	equal(s, "what waits", s.ended(second, series.RunDone).Waiting, c.Number)
 }
 
 // fenceOf returns the fence of the only run that the answer settled.
@@ -146,7 +146,7 @@ func (s *stand) fenceOf(a series.Answer) int64 {
 func queuePaused(s *stand) {
 	run, c, fence := s.wait(series.OverlapQueue)
 	s.pause()
-	equal(s, "what waits", s.ended(run, series.EndDone).Waiting, 0)
+	equal(s, "what waits", s.ended(run, series.RunDone).Waiting, 0)
 	a := s.claimed(s.takes(c, fence), series.KindPassed)
 	s.settled(a, series.RunRef{Number: c.Number, Fence: fence}, series.VerdictPaused)
 	s.last(series.VerdictPaused, c.Number, c.Number)
@@ -154,14 +154,14 @@ func queuePaused(s *stand) {
 
 func queueAgain(s *stand) {
 	run, c, fence := s.wait(series.OverlapQueue)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	_, second := s.granted(s.takes(c, fence))
 	s.unchanged(func() {
 		if a := s.claim(c); a.Kind == series.KindGranted {
 			s.Fatalf("granted twice: %+v", a)
 		}
 	})
-	s.ended(second, series.EndDone)
+	s.ended(second, series.RunDone)
 	s.unchanged(func() {
 		if a := s.claim(c); a.Kind == series.KindGranted {
 			s.Fatalf("granted twice: %+v", a)
@@ -176,7 +176,7 @@ func queueReplaced(s *stand) {
 		equal(s, "alive", r.Alive, true)
 		equal(s, "told to end", r.Replaced, true)
 	}
-	e := s.ended(run, series.EndDone)
+	e := s.ended(run, series.RunDone)
 	equal(s, "what waits", e.Waiting, c.Number)
 	_, second := s.granted(s.takes(c, fence))
 	equal(s, "told to end", s.renew(second).Replaced, false)

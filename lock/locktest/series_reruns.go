@@ -10,7 +10,7 @@ import (
 func runUnstarted(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, series.EndUnstarted)
+	s.ended(run, series.RunUnstarted)
 	c := s.after(run)
 	c.Rerun, c.Attempts, c.Window = false, 1, time.Millisecond
 	a, second := s.granted(c)
@@ -18,18 +18,18 @@ func runUnstarted(s *stand) {
 	if a.Fence <= run.Fence {
 		s.Fatalf("the fence is %d, before it %d", a.Fence, run.Fence)
 	}
-	s.ended(second, series.EndDone)
+	s.ended(second, series.RunDone)
 }
 
 func runUnstartedLater(s *stand) {
 	run := s.dead()
 	_, second := s.granted(s.after(run))
-	s.ended(second, series.EndUnstarted)
+	s.ended(second, series.RunUnstarted)
 	c := s.after(second)
 	c.Deadline, c.Rerun = time.Millisecond, false
 	a, third := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 2)
-	s.ended(third, series.EndUnstarted)
+	s.ended(third, series.RunUnstarted)
 	c = s.after(third)
 	c.Window = time.Millisecond
 	s.settles(c, third, series.VerdictLost)
@@ -38,12 +38,12 @@ func runUnstartedLater(s *stand) {
 func runGivenBack(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, series.EndGivenBack)
+	s.ended(run, series.RunGivenBack)
 	c := s.after(run)
 	c.Rerun = false // Rerun is only needed for nodes that died
 	a, second := s.granted(c)
 	equal(s, "the attempt", a.Attempt, 2)
-	s.ended(second, series.EndGivenBack)
+	s.ended(second, series.RunGivenBack)
 	c = s.after(second)
 	c.Attempts = 2
 	s.settles(c, second, series.VerdictLost)
@@ -74,7 +74,7 @@ func runLastInstant(s *stand) {
 		s.key = fmt.Sprint("deadline ", i)
 		s.open()
 		_, run = s.granted(s.next(1))
-		s.ended(run, series.EndUnstarted)
+		s.ended(run, series.RunUnstarted)
 		c = s.after(run)
 		c.Deadline = time.Duration(s.look().Now-run.Number)*time.Millisecond - late
 		if late == 0 {
@@ -116,7 +116,7 @@ func runBlocked(s *stand) {
 	s.claimed(newer, series.KindOrphan)
 	_, second := s.granted(s.after(run))
 	_, third := s.granted(newer)
-	s.ended(second, series.EndGivenBack)
+	s.ended(second, series.RunGivenBack)
 	c := s.after(second)
 	s.unchanged(func() {
 		a := s.claimed(c, series.KindHeld)
@@ -136,7 +136,7 @@ func runBlocked(s *stand) {
 
 func runReplacedUnstarted(s *stand) {
 	run, c, fence := s.wait(series.OverlapReplace)
-	s.ended(run, series.EndUnstarted)
+	s.ended(run, series.RunUnstarted)
 	s.settlesBeside(s.after(run), run, series.VerdictSuperseded)
 	s.granted(s.takes(c, fence))
 }
@@ -161,7 +161,7 @@ func runOverlapUnstarted(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.env.Wait(5 * time.Millisecond)
 	between := s.look().Now
-	s.ended(run, series.EndUnstarted)
+	s.ended(run, series.RunUnstarted)
 	s.env.Wait(5 * time.Millisecond)
 	s.granted(s.after(run))
 	s.unchanged(func() { s.claimed(s.ask(between, s.due(1)), series.KindHeld) })

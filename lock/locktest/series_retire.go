@@ -12,7 +12,7 @@ func retireAlive(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.refuses(s.change(series.ActionRetire), series.RefusedAlive)
 	equal(s, "alive", s.renew(run).Alive, true)
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	c := s.change(series.ActionRetire)
 	first := s.makes(c)
 	equal(s, "retired", first.Series.Retired(), true)
@@ -22,7 +22,7 @@ func retireAlive(s *stand) {
 	equal(s, "retired", is.Retired(), true)
 	equal(s, "the last success", s.look().Last, run.Number)
 	records := s.audit()
-	equal(s, "the state after", records[len(records)-1].After, series.ControlRetired)
+	equal(s, "the state after", records[len(records)-1].After, "retired")
 	s.claimed(s.ask(s.due(2), s.due(1)), series.KindPaused)
 }
 

@@ -69,7 +69,7 @@ func runRenewedByOther(s *stand) {
 }
 
 func runRenewedEnded(s *stand) {
-	for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
+	for _, how := range []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack} {
 		s.key += "+"
 		s.open()
 		_, run := s.granted(s.next(1))
@@ -81,7 +81,7 @@ func runRenewedEnded(s *stand) {
 func runEnded(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	e := s.ended(run, series.EndDone)
+	e := s.ended(run, series.RunDone)
 	equal(s, "what waits", e.Waiting, 0)
 	equal(s, "the runs", len(s.look().Runs), 0)
 	s.granted(s.ask(s.due(2), s.due(1)))
@@ -90,23 +90,23 @@ func runEnded(s *stand) {
 func runLast(s *stand) {
 	s.open()
 	_, run := s.granted(s.next(1))
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	a, second := s.granted(s.ask(s.due(2), s.due(1)))
 	equal(s, "the last success", a.Last, s.due(1))
-	out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: second, Kind: series.EndDone, Outcome: series.OutcomeFailed}})
+	out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: second, State: series.RunDone, Outcome: series.OutcomeFailed}})
 	equal(s, "ended", out[0].Ended, true)
 	equal(s, "the last success", s.look().Last, s.due(1))
 	_, older := s.granted(s.ask(s.due(3), s.due(2)))
 	newer := s.ask(s.due(4), s.due(3))
 	newer.Overlap = series.OverlapAllow
 	_, run = s.granted(newer)
-	s.ended(run, series.EndDone)
-	s.ended(older, series.EndDone)
+	s.ended(run, series.RunDone)
+	s.ended(older, series.RunDone)
 	equal(s, "the last success, by number", s.look().Last, s.due(4))
 }
 
 func runEndedTwice(s *stand) {
-	for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
+	for _, how := range []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack} {
 		s.key += "+"
 		s.open()
 		_, run := s.granted(s.next(1))
@@ -117,7 +117,7 @@ func runEndedTwice(s *stand) {
 
 func runEndedLate(s *stand) {
 	run := s.dead()
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 	s.unchanged(func() { s.claimed(s.after(run), series.KindPassed) })
 	equal(s, "the last success", s.look().Last, run.Number)
 }
@@ -128,7 +128,7 @@ func runEndedSettled(s *stand) {
 	c.Rerun = false
 	s.settles(c, run, series.VerdictLost)
 	s.unchanged(func() {
-		for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
+		for _, how := range []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack} {
 			equal(s, "ended", s.end(run, how).Ended, false)
 		}
 	})
@@ -138,12 +138,12 @@ func runEndedTaken(s *stand) {
 	run := s.dead()
 	_, second := s.granted(s.after(run))
 	s.unchanged(func() {
-		for _, how := range []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack} {
+		for _, how := range []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack} {
 			equal(s, "ended", s.end(run, how).Ended, false)
 		}
 		equal(s, "alive", s.renew(run).Alive, false)
 	})
-	s.ended(second, series.EndDone)
+	s.ended(second, series.RunDone)
 }
 
 func runEndedByOther(s *stand) {
@@ -153,14 +153,14 @@ func runEndedByOther(s *stand) {
 	owner.Owner, fence.Fence, number.Number, key.Key = "other/1", run.Fence-1, s.due(2), "other"
 	s.unchanged(func() {
 		for _, r := range []series.RunRef{owner, fence, number, key} {
-			equal(s, "ended", s.end(r, series.EndDone).Ended, false)
+			equal(s, "ended", s.end(r, series.RunDone).Ended, false)
 		}
 	})
-	s.ended(run, series.EndDone)
+	s.ended(run, series.RunDone)
 }
 
 func runEndedOther(s *stand) {
-	all := []series.EndKind{series.EndDone, series.EndUnstarted, series.EndGivenBack}
+	all := []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack}
 	for _, how := range all {
 		s.key += "+"
 		s.open()

@@ -14,14 +14,14 @@ var scenes = []struct {
 	{"undecided", func(s *stand) series.Claim { s.open(); return s.next(1) }, series.KindGranted},
 	{"alive", func(s *stand) series.Claim { s.decided(2); return s.next(2) }, series.KindPassed},
 	{"before the alive one", func(s *stand) series.Claim { s.decided(2); return s.next(1) }, series.KindPassed},
-	{"ended", func(s *stand) series.Claim { s.ended(s.decided(2), series.EndDone); return s.next(2) }, series.KindPassed},
-	{"given back", func(s *stand) series.Claim { s.ended(s.decided(2), series.EndGivenBack); return s.next(2) }, series.KindPassed},
+	{"ended", func(s *stand) series.Claim { s.ended(s.decided(2), series.RunDone); return s.next(2) }, series.KindPassed},
+	{"given back", func(s *stand) series.Claim { s.ended(s.decided(2), series.RunGivenBack); return s.next(2) }, series.KindPassed},
 	{"spent", func(s *stand) series.Claim { s.open(); s.missed(2); return s.next(2) }, series.KindPassed},
 	{"gap", func(s *stand) series.Claim { s.open(); return s.ask(s.due(3), s.due(2)) }, series.KindGap},
 	{"paused", func(s *stand) series.Claim { s.open(); s.pause(); return s.next(2) }, series.KindPaused},
 	{"decided and paused", func(s *stand) series.Claim { s.decided(2); s.pause(); return s.next(2) }, series.KindPassed},
 	{"orphan", func(s *stand) series.Claim {
-		s.ended(s.decided(1), series.EndUnstarted)
+		s.ended(s.decided(1), series.RunUnstarted)
 		return s.ask(s.due(2), s.due(1))
 	}, series.KindOrphan},
 	{"queue", func(s *stand) series.Claim { _, c := s.beside(series.OverlapQueue); return c }, series.KindWaiting},

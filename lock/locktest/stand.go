@@ -138,10 +138,10 @@ func (s *stand) renew(r series.RunRef) series.RenewAnswer {
 	return out[0]
 }
 
-func (s *stand) end(r series.RunRef, how series.EndKind) series.EndAnswer {
+func (s *stand) end(r series.RunRef, how series.RunState) series.EndAnswer {
 	s.Helper()
-	e := series.EndRequest{RunRef: r, Kind: how}
-	if how == series.EndDone {
+	e := series.EndRequest{RunRef: r, State: how}
+	if how == series.RunDone {
 		e.Outcome, e.OK = series.OutcomeOK, true
 	}
 	out := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{e})
@@ -152,7 +152,7 @@ func (s *stand) end(r series.RunRef, how series.EndKind) series.EndAnswer {
 }
 
 // ended ends a run, and fails the test unless the ending is accepted.
-func (s *stand) ended(r series.RunRef, how series.EndKind) series.EndAnswer {
+func (s *stand) ended(r series.RunRef, how series.RunState) series.EndAnswer {
 	s.Helper()
 	e := s.end(r, how)
 	if !e.Ended {

@@ -59,7 +59,7 @@ func ExampleStore_Journal() {
 	claim := series.Claim{Key: "report", Owner: "a/1", Number: mark + 5000, After: mark, TTL: time.Minute,
 		Deadline: time.Minute, Attempts: 1, Latest: now.UnixMilli()}
 	answer := store.Claim(ctx, []series.Claim{claim})[0]
-	store.ReleaseRuns(ctx, []series.EndRequest{{Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true,
+	store.ReleaseRuns(ctx, []series.EndRequest{{State: series.RunDone, Outcome: series.OutcomeOK, OK: true,
 		RunRef: series.RunRef{Key: "report", Number: claim.Number, Owner: claim.Owner, Fence: answer.Fence}}})
 
 	journal, _ := store.Journal(ctx, "report", 0)

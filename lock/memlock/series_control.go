@@ -23,10 +23,9 @@ func (s *Store) Control(ctx context.Context, c series.Control) series.ControlAns
 	defer s.mu.Unlock()
 	us := s.now().UnixMicro()
 	r := s.record(c.Key)
-	before := r.Series(us, c.Key)
-	a := r.Control(us, &c, s.audit.last+1, s.writer(r))
-	if a.Kind == series.ControlDone {
-		s.audit.add(series.Record(us, &c, &before, &a))
+	a, made := r.Control(us, &c, s.audit.last+1, s.writer(r))
+	if made != nil {
+		s.audit.add(*made)
 	}
 	return a
 }

@@ -66,7 +66,7 @@ func (p *pen) Append(line series.Line) {
 	n := len(j.lines)
 	if n > 0 && line.Verdict != series.VerdictRan { // a grant begins a line of its own
 		last := &j.lines[(j.first+n-1)%n]
-		if old := p.words.unpack(last); series.Fold(&old, line) {
+		if old := p.words.unpack(last); old.Fold(line) {
 			*last = p.words.pack(&old)
 			p.keepText(&line)
 			return

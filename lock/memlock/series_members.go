@@ -41,11 +41,12 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (serie
 
 // members returns the nodes that are reported at ms, by name.
 func (s *Store) members(ms int64) []series.Member {
-	all := make([]series.Member, 0, len(s.nodes))
+	l := series.MemberList{Now: ms, Members: make([]series.Member, 0, len(s.nodes))}
 	for node, m := range s.nodes {
-		all = append(all, series.Member{Node: node, Until: m.until, Left: m.left})
+		l.Members = append(l.Members, series.Member{Node: node, Until: m.until, Left: m.left})
 	}
-	return series.LatestMembers(all, ms)
+	l.Trim()
+	return l.Members
 }
 
 // Leave implements [series.Membership].

@@ -21,8 +21,7 @@ func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Seri
 		r := s.open(o.Key)
 		r.Open(us, o, s.writer(r))
 		out[i] = r.Series(us, o.Key)
-		seen := r.sightings.See(us/1000, r.Mark, o)
-		out[i].Since, out[i].Other, out[i].Former = seen.Since, seen.Other, seen.Former
+		r.sightings.See(&out[i], o)
 	}
 	return out
 }

@@ -20,7 +20,7 @@ import (
 const (
 	DefaultNamespace    = driver.DefaultNamespace
 	DefaultShards       = 1
-	DefaultJournalLines = series.DefaultJournalLines
+	DefaultJournalLines = 1000
 	DefaultJournalBytes = 256 << 20
 	DefaultAckTimeout   = 500 * time.Millisecond
 )

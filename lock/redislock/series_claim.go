@@ -57,7 +57,7 @@ func (d *Driver) undoShort(ctx context.Context, p part, cs []series.Claim, answe
 		if a.Kind != series.KindGranted {
 			continue
 		}
-		undone = append(undone, series.EndRequest{Kind: series.EndUnstarted, RunRef: series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
+		undone = append(undone, series.EndRequest{State: series.RunUnstarted, RunRef: series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
 		a.Kind, a.Err = series.KindUnknown, fmt.Errorf("redislock: claim: %w", s.short(c.Key, c.Replicas))
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)

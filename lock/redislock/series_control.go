@@ -52,21 +52,21 @@ func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAn
 	return answers[0]
 }
 
-var controlKinds = map[byte]series.ControlKind{'d': series.ControlDone, 'r': series.ControlRepeated, 'n': series.ControlRefused}
-
 // readControl reads kind|refusal|change|audit # action|op|who|reason|ms # the series.
 func readControl(now instant, text string, c *series.Control) (series.ControlAnswer, bool) {
 	head, rest, some := strings.Cut(text, "#")
 	latest, state, more := strings.Cut(rest, "#")
 	f := fields{rest: head}
-	a := series.ControlAnswer{Kind: controlKinds[f.letter(f.text())], Refusal: series.Refusal(f.text())}
+	kind := f.letter(f.text())
+	a := series.ControlAnswer{Made: kind == 'd', Refusal: series.Refusal(f.text())}
 	a.Change, a.Audit = f.count(f.text()), f.count(f.end())
 	l := fields{rest: latest}
 	a.Latest = series.Change{Action: series.Action(l.text()), Op: l.raw(l.text()), Who: l.raw(l.text()), Reason: l.raw(l.text()), At: l.count(l.end())}
 	var ok bool
 	a.Series, ok = readSeries(now, state, c.Key)
-	ok = ok && some && more && !f.bad && !l.bad && a.Kind != series.ControlUnknown && (a.Kind == series.ControlRefused) == (a.Refusal != "")
-	return a, ok
+	refused := kind == 'n'
+	known := refused || a.Made || kind == 'r'
+	return a, ok && some && more && !f.bad && !l.bad && known && refused == (a.Refusal != "") && refused == (a.Change == 0)
 }
 
 // Audit implements [series.Controlled].

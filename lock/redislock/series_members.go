@@ -57,7 +57,7 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 		m := series.Member{Node: pair[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
 		roll.Members = append(roll.Members, m)
 	}
-	roll.Members = series.LatestMembers(roll.Members, roll.Now)
+	roll.Trim()
 	return roll, nil
 }
 

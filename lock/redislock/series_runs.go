@@ -78,9 +78,9 @@ func (d *Driver) ReleaseRuns(ctx context.Context, es []series.EndRequest) []seri
 // ending returns the script's letter for the way in which a run ends, and its outcome.
 func ending(e *series.EndRequest) (how, outcome string) {
 	switch {
-	case e.Kind == series.EndUnstarted:
+	case e.State == series.RunUnstarted:
 		return "u", series.OutcomeUnstarted
-	case e.Kind == series.EndGivenBack:
+	case e.State == series.RunGivenBack:
 		return "b", series.OutcomeInterrupted
 	case e.OK:
 		return "k", e.Outcome

@@ -57,7 +57,7 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 // again answers a repeated claim of the same owner: with the first answer, and never with a second
 // grant.
 func (s *State) again(ms int64, c *Claim) (Answer, bool) {
-	if s.Spent.Owner == c.Owner && s.Mark == c.Number {
+	if s.SpentBy == c.Owner && s.Mark == c.Number {
 		return s.spent(ms), true
 	}
 	r := s.run(c.Number)
@@ -73,11 +73,11 @@ func (s *State) again(ms int64, c *Claim) (Answer, bool) {
 // spent repeats the answer of the latest spending. The answer about a tick that waits names the run
 // that it waits for.
 func (s *State) spent(ms int64) Answer {
-	a := Answer{Kind: s.Spent.Kind}
+	a := Answer{Kind: s.SpentAs}
 	if h := s.alive(ms); h != nil && a.Kind == KindWaiting {
 		a = about(a.Kind, h, ms)
 	}
-	a.Number, a.Fence = s.Mark, s.Spent.Fence
+	a.Number, a.Fence = s.Mark, s.SpentFence
 	return a
 }
 
@@ -173,7 +173,7 @@ func (s *State) spend(us int64, c *Claim, k Kind, h *Run, w Writer) Answer {
 		line.Blocker, line.BlockerFence = h.Number, h.Fence
 	}
 	w.Append(line)
-	s.Spent = Spending{Owner: c.Owner, Kind: k}
+	s.SpentBy, s.SpentAs, s.SpentFence = c.Owner, k, 0
 	return Answer{Kind: k, Number: c.Number, From: line.From}
 }
 
@@ -192,7 +192,7 @@ func (s *State) wait(us int64, c *Claim, h *Run, w Writer) Answer {
 	line.Verdict, line.Fence = VerdictWaiting, fence
 	line.Blocker, line.BlockerFence = blocker, blockerFence
 	w.Append(line)
-	s.Spent = Spending{Owner: c.Owner, Kind: KindWaiting, Fence: fence}
+	s.SpentBy, s.SpentAs, s.SpentFence = c.Owner, KindWaiting, fence
 	s.Runs = append(s.Runs, Run{Number: c.Number, State: RunWaiting, Owner: c.Owner, Fence: fence, Granted: ms})
 	a.Number, a.Fence = c.Number, fence
 	return a

@@ -202,12 +202,12 @@ func (c *cluster) steps(ts []turn, i int) []turn {
 			})
 		}
 		if !trusted || c.drain {
-			add("gives back a lease that it never used", func(c *cluster, n *member) { c.end(n, series.EndUnstarted) })
+			add("gives back a lease that it never used", func(c *cluster, n *member) { c.end(n, series.RunUnstarted) })
 		}
 	case inProcess:
-		add("the function returns", func(c *cluster, n *member) { c.end(n, series.EndDone) })
+		add("the function returns", func(c *cluster, n *member) { c.end(n, series.RunDone) })
 		if c.drain && trusted {
-			add("the function is interrupted by a drain", func(c *cluster, n *member) { c.end(n, series.EndGivenBack) })
+			add("the function is interrupted by a drain", func(c *cluster, n *member) { c.end(n, series.RunGivenBack) })
 		}
 		if !trusted {
 			add("leaves a lost lease to its deadline", func(c *cluster, n *member) {
@@ -272,7 +272,7 @@ func (c *cluster) abandon(n *member) {
 	n.op, n.flying, n.reply = request{}, false, reply{}
 }
 
-func (c *cluster) end(n *member, how series.EndKind) {
+func (c *cluster) end(n *member, how series.RunState) {
 	c.abandon(n)
 	n.phase = ending
 	c.send(n, request{kind: endRequest, tick: n.tick, owner: n.owner, fence: n.fence, how: how})

@@ -247,10 +247,10 @@ func (c *cluster) key(b []byte) []byte {
 		k.run(c, &c.state.Runs[i])
 	}
 	k.put(-1)
-	if k.alive[ownerNumber(c.state.Spent.Owner)] {
-		k.owner(ownerNumber(c.state.Spent.Owner))
-		k.put(int8(c.state.Spent.Kind))
-		k.fence(c.state.Spent.Fence)
+	if k.alive[ownerNumber(c.state.SpentBy)] {
+		k.owner(ownerNumber(c.state.SpentBy))
+		k.put(int8(c.state.SpentAs))
+		k.fence(c.state.SpentFence)
 	}
 	k.put(-2)
 	for i := 1; i <= c.ticks; i++ {
@@ -363,7 +363,7 @@ func (k *keyWriter) request(r *request) {
 // fences are all that anything in the cluster names, sorted.
 func (c *cluster) fences() []int64 {
 	all := make([]int64, 0, 24)
-	all = append(all, 0, c.state.Fence, c.state.Spent.Fence, c.late.fence)
+	all = append(all, 0, c.state.Fence, c.state.SpentFence, c.late.fence)
 	for i := range c.state.Runs {
 		all = append(all, c.state.Runs[i].Fence)
 	}

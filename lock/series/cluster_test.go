@@ -63,7 +63,7 @@ type request struct {
 	former  bool // the tick is one of a former spec
 	owner   int8
 	fence   int64 // of the run to take over, or of the lease
-	how     series.EndKind
+	how     series.RunState
 }
 
 // A reply is the answer of the store.
@@ -176,7 +176,7 @@ func ownerNumber(name string) int8 {
 // fresh returns an owner that nothing in the cluster names.
 func (c *cluster) fresh() int8 {
 	var used [len(ownerNames)]bool
-	used[ownerNumber(c.state.Spent.Owner)], used[c.late.owner] = true, true
+	used[ownerNumber(c.state.SpentBy)], used[c.late.owner] = true, true
 	for i := range c.state.Runs {
 		used[ownerNumber(c.state.Runs[i].Owner)] = true
 	}
@@ -196,8 +196,8 @@ func (c *cluster) exec(r request) reply {
 		a := c.state.Renew(c.us(), &ref)
 		return reply{here: true, alive: a.Alive, left: int8(a.Left.Milliseconds() / interval)}
 	}
-	e := series.EndRequest{RunRef: ref, Kind: r.how}
-	if r.how == series.EndDone {
+	e := series.EndRequest{RunRef: ref, State: r.how}
+	if r.how == series.RunDone {
 		e.Outcome, e.OK = series.OutcomeOK, true
 	}
 	c.state.Release(c.us(), &e, &c.ledger)

@@ -9,18 +9,25 @@ import (
 // An Op is a control change that was made. It is kept so that a repeated request gets the answer of
 // the first one.
 type Op struct {
-	ID     string
-	Body   string // see Control.Body
-	Change int64
-	Audit  int64
+	ID     string `json:"id"`
+	Body   string `json:"body"` // see Control.Body
+	Change int64  `json:"change"`
+	Audit  int64  `json:"audit"`
 }
 
-// Control makes a control change. Audit is the number of its record, which the store appends if the
-// answer is ControlDone: see Record.
-func (s *State) Control(us int64, c *Control, audit int64, w Writer) ControlAnswer {
+// Control makes a control change. Audit is the number of its record, which the store appends; the
+// record is nil if this step made no change.
+func (s *State) Control(us int64, c *Control, audit int64, w Writer) (ControlAnswer, *AuditRecord) {
+	before := s.Series(us, c.Key)
 	a := s.control(us/1000, c, audit, w)
 	a.Latest, a.Series = s.Latest, s.Series(us, c.Key)
-	return a
+	if !a.Made {
+		return a, nil
+	}
+	return a, &AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
+		Before: condition(before.PausedAt(us/1000), before.Pause.Until),
+		After:  condition(a.Series.Paused, a.Series.Pause.Until),
+		Reason: c.Reason, Op: c.Op}
 }
 
 func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnswer {
@@ -32,7 +39,7 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 		if s.Ops[i].Body != body {
 			return refused(RefusedOp)
 		}
-		return ControlAnswer{Kind: ControlRepeated, Change: s.Ops[i].Change, Audit: s.Ops[i].Audit}
+		return ControlAnswer{Change: s.Ops[i].Change, Audit: s.Ops[i].Audit}
 	}
 	s.lapse(ms, w)
 	switch {
@@ -64,11 +71,11 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 	}
 	s.Ops = append(slices.Clip(s.Ops), Op{ID: c.Op, Body: body, Change: s.Change, Audit: audit})
 	w.Append(Line{At: ms, Verdict: VerdictControl, From: s.Mark, To: s.Mark, Reason: string(c.Action), Node: c.Who, Change: s.Change, Audit: audit})
-	return ControlAnswer{Kind: ControlDone, Change: s.Change, Audit: audit}
+	return ControlAnswer{Made: true, Change: s.Change, Audit: audit}
 }
 
 func refused(why Refusal) ControlAnswer {
-	return ControlAnswer{Kind: ControlRefused, Refusal: why}
+	return ControlAnswer{Refusal: why}
 }
 
 // outage gives the numbers that were due before a pause, and that no node has decided, the verdict
@@ -135,11 +142,3 @@ func (s *State) cover(ms, last int64, w Writer) {
 // paused reports whether a pause forbids grants now. A pause whose end has passed forbids none: the
 // next claim records the numbers that it covered.
 func (s *State) paused(ms int64) bool { return s.Paused && s.Pause.Covers(ms) }
-
-// Record returns the audit record of a change that was made. Before is the series before the step.
-func Record(us int64, c *Control, before *Series, a *ControlAnswer) AuditRecord {
-	return AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
-		Before: ControlState(before.PausedAt(us/1000), before.Pause.Until),
-		After:  ControlState(a.Series.Paused, a.Series.Pause.Until),
-		Reason: c.Reason, Op: c.Op}
-}

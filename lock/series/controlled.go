@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -18,8 +17,8 @@ import (
 // [VerdictControl] into its journal, and appends one [AuditRecord].
 type Controlled interface {
 	// Control makes a change. A repeated request with the same Op changes nothing more and returns
-	// [ControlRepeated] with the fields of the first answer, as long as the Op is among the latest
-	// [KeptOps] of the series; a copy that arrives later is refused by its Seen. An answer whose
+	// the Change and Audit of the first answer, as long as the Op is among the latest [KeptOps] of
+	// the series; a copy that arrives later is refused by its Seen. An answer whose
 	// Err is set is doubt: repeat the request, with the same Op.
 	Control(ctx context.Context, c Control) ControlAnswer
 	// Audit returns the newest n records (n <= 0: all that are kept) of a series, or of the
@@ -30,11 +29,8 @@ type Controlled interface {
 
 // The bounds of control changes and their records.
 const (
-	MaxAudit    = 10_000 // records of one shard
-	KeptOps     = 16     // operations of one series that are recognized when they are repeated
-	MaxOp       = 64     // bytes of an Op
-	LeastReason = 3      // characters of a reason
-	MostReason  = 500
+	MaxAudit = 10_000 // records of one shard
+	KeptOps  = 16     // operations of one series that are recognized when they are repeated
 )
 
 // An Action is the kind of a control change.
@@ -51,13 +47,19 @@ const (
 // AnySeen is the [Control.Seen] of a caller that has not read the series.
 const AnySeen = -1
 
+const (
+	maxOp       = 64 // bytes
+	leastReason = 3  // characters
+	mostReason  = 500
+)
+
 // A Control is a request for one change.
 type Control struct {
 	Key      string
 	Action   Action
-	Op       string // of this request, new for each intent and the same when it is repeated: 1 to MaxOp bytes, as an owner
+	Op       string // of this request, new for each intent and the same when it is repeated: 1 to 64 bytes, as an owner
 	Who      string // the operator or the program that sends the request; 1 to 200 bytes, as an owner
-	Reason   string // LeastReason to MostReason characters that print; may be empty in a resume
+	Reason   string // 3 to 500 characters that print; may be empty in a resume
 	Until    int64  // of a pause: the last paused instant, Unix ms; 0: until a resume
 	Due      int64  // of a pause or a retirement: the latest number that was due before it; undecided numbers up to it are missed, unless the series is paused; 0: none
 	Revision string // the revision of the spec that has Due
@@ -73,17 +75,6 @@ func (c *Control) Body() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ControlKind is the kind of an answer to a [Control].
-type ControlKind uint8
-
-// The kinds of answers.
-const (
-	ControlUnknown  ControlKind = iota // doubt: repeat the request with the same Op
-	ControlDone                        // the change was made by this request
-	ControlRepeated                    // the change was made by an earlier request with the same Op
-	ControlRefused                     // nothing was changed: Refusal says why
-)
-
 // A Refusal is the reason why a change was not made.
 type Refusal string
 
@@ -97,15 +88,15 @@ const (
 	RefusedAlive     Refusal = "alive"      // a run is alive, so that the series cannot be retired
 )
 
-// A ControlAnswer is the answer to a [Control].
+// A ControlAnswer is the answer to a [Control]. Without an Err, either Change or Refusal is set.
 type ControlAnswer struct {
-	Kind    ControlKind
-	Refusal Refusal
-	Change  int64  // the number of the change that the Op made in its series
-	Audit   int64  // the number of its record in the audit of its shard
-	Latest  Change // the latest change of the series
-	Series  Series // after this step
-	Err     error  // why Kind is ControlUnknown
+	Made    bool    // this request made the change; if Change is set and Made is not, an earlier request with the same Op did
+	Change  int64   // the number of the change that the Op made in its series; 0: none
+	Audit   int64   // the number of its record in the audit of its shard
+	Refusal Refusal // why nothing was changed; "" if the change was made
+	Latest  Change  // the latest change of the series
+	Series  Series  // after this step
+	Err     error   // doubt: repeat the request with the same Op
 }
 
 // A Change is the latest control change of a series. The zero Change is none.
@@ -136,56 +127,42 @@ func (p *Pause) Covers(ms int64) bool { return p.Until == 0 || ms <= p.Until }
 
 // An AuditRecord is the record of one control change.
 type AuditRecord struct {
-	Shard  int   // see Sharded; 0 if the store has none
-	Number int64 // in the shard, from 1 on, without gaps
-	At     int64 // the store's clock, Unix µs
-	Who    string
-	Action Action
-	Key    string
-	Change int64  // its number in the series
-	Before string // the state of the series before: see ControlState
-	After  string // and after
-	Reason string
-	Op     string
+	Shard  int    `json:"-"`      // see Sharded; 0 if the store has none
+	Number int64  `json:"number"` // in the shard, from 1 on, without gaps
+	At     int64  `json:"at"`     // the store's clock, Unix µs
+	Who    string `json:"who"`
+	Action Action `json:"action"`
+	Key    string `json:"key"`
+	Change int64  `json:"change"` // its number in the series
+	Before string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
+	After  string `json:"after"`  // and after
+	Reason string `json:"reason,omitempty"`
+	Op     string `json:"op"`
 
-	Unreadable string // the stored text, cut, if it is no record; all other fields but Shard are zero then
+	Unreadable string `json:"-"` // the stored text, cut, if it is no record; all other fields but Shard are zero then
 }
 
-// The states of a series for an [AuditRecord].
-const (
-	ControlRunning = "running"
-	ControlRetired = "retired"
-	ControlPaused  = "paused" // followed by " until " and the instant in Unix ms, if the pause has an end
-)
-
-// ControlState returns the state of a series for an [AuditRecord].
-func ControlState(paused bool, until int64) string {
+// condition returns the state of a series for an [AuditRecord].
+func condition(paused bool, until int64) string {
 	switch {
 	case !paused:
-		return ControlRunning
+		return "running"
 	case until == driver.MaxNumber:
-		return ControlRetired
+		return "retired"
 	case until == 0:
-		return ControlPaused
+		return "paused"
 	}
-	return ControlPaused + " until " + strconv.FormatInt(until, 10)
+	return "paused until " + strconv.FormatInt(until, 10)
 }
 
-// ReadControlState reads the state of a series in an [AuditRecord].
-func ReadControlState(text string) (paused bool, until int64) {
-	rest, paused := strings.CutPrefix(text, ControlPaused)
-	until, _ = strconv.ParseInt(strings.TrimPrefix(rest, " until "), 10, 64)
-	return paused, until
-}
-
-// CheckControl returns an *ArgumentError for a change that no store supports.
-func CheckControl(c *Control) error {
+// Check returns an *ArgumentError for a change that no store supports.
+func (c *Control) Check() error {
 	if err := cmp.Or(driver.CheckKey(c.Key), driver.CheckName("op", c.Op), driver.CheckName("who", c.Who), checkReason(c)); err != nil {
 		return err
 	}
 	switch {
-	case len(c.Op) > MaxOp:
-		return driver.Refuse("op", driver.Quote(c.Op), fmt.Sprintf("1 to %d bytes", MaxOp))
+	case len(c.Op) > maxOp:
+		return driver.Refuse("op", driver.Quote(c.Op), fmt.Sprintf("1 to %d bytes", maxOp))
 	case c.Action != ActionPause && c.Action != ActionResume && c.Action != ActionRetire:
 		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("%q, %q or %q", ActionPause, ActionResume, ActionRetire))
 	case c.Action != ActionPause && c.Until != 0:
@@ -204,8 +181,8 @@ func checkReason(c *Control) error {
 	if n == 0 && c.Action == ActionResume {
 		return nil
 	}
-	if n < LeastReason || n > MostReason || !driver.Printable(c.Reason) {
-		return driver.Refuse("reason", driver.Quote(c.Reason), fmt.Sprintf("%d to %d characters of printable UTF-8", LeastReason, MostReason))
+	if n < leastReason || n > mostReason || !driver.Printable(c.Reason) {
+		return driver.Refuse("reason", driver.Quote(c.Reason), fmt.Sprintf("%d to %d characters of printable UTF-8", leastReason, mostReason))
 	}
 	return nil
 }

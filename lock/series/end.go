@@ -26,7 +26,7 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 		return EndAnswer{}
 	}
 	switch r.State {
-	case ended(e.Kind):
+	case e.ended():
 		return s.ended(ms)
 	case RunOpen:
 	default:
@@ -34,11 +34,11 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	}
 	line := Line{At: ms, Verdict: VerdictEnded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner),
 		Fence: r.Fence, Attempt: r.Attempt, Outcome: outcome(e), Ended: ms, Error: e.Error}
-	r.State = ended(e.Kind)
+	r.State = e.ended()
 	switch {
-	case e.Kind == EndUnstarted:
+	case r.State == RunUnstarted:
 		r.Attempt-- // an unstarted attempt does not count
-	case e.Kind == EndDone && e.OK:
+	case r.State == RunDone && e.OK:
 		s.Last = max(s.Last, r.Number)
 	}
 	w.Append(line)
@@ -59,21 +59,19 @@ func (s *State) ended(ms int64) EndAnswer {
 	return a
 }
 
-func ended(h EndKind) RunState {
-	switch h {
-	case EndUnstarted:
-		return RunUnstarted
-	case EndGivenBack:
-		return RunGivenBack
+// ended returns the state of the run after its end.
+func (e *EndRequest) ended() RunState {
+	if e.State == RunNone {
+		return RunDone
 	}
-	return RunDone
+	return e.State
 }
 
 func outcome(e *EndRequest) string {
-	switch e.Kind {
-	case EndUnstarted:
+	switch e.State {
+	case RunUnstarted:
 		return OutcomeUnstarted
-	case EndGivenBack:
+	case RunGivenBack:
 		return OutcomeInterrupted
 	}
 	return e.Outcome

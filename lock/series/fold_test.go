@@ -67,7 +67,7 @@ func TestFold(t *testing.T) {
 
 func fold(t *testing.T, last, next series.Line, want *series.Line) {
 	got := last
-	folded := series.Fold(&got, next)
+	folded := got.Fold(next)
 	switch {
 	case folded != (want != nil):
 		t.Fatalf("folded is %v", folded)
@@ -105,7 +105,7 @@ type tape struct{ raw, folded []series.Line }
 
 func (w *tape) Append(l series.Line) {
 	w.raw = append(w.raw, l)
-	if n := len(w.folded); n == 0 || !series.Fold(&w.folded[n-1], l) {
+	if n := len(w.folded); n == 0 || !w.folded[n-1].Fold(l) {
 		w.folded = append(w.folded, l)
 	}
 }

@@ -20,7 +20,7 @@ func FrontOf(d driver.Driver) Front { return Front{driver.Front{Driver: d}} }
 // Open implements [Numbered].
 func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
 	d, can := driver.As[Numbered](f.Driver)
-	return batch.Send(os, func(o *OpenRequest) error { return cmp.Or(can, CheckOpen(o)) },
+	return batch.Send(os, func(o *OpenRequest) error { return cmp.Or(can, o.Check()) },
 		func(os []OpenRequest) []Series { return d.Open(ctx, os) },
 		func(out *Series, o *OpenRequest, err error) { *out = Series{Key: o.Key, Err: err} })
 }
@@ -28,7 +28,7 @@ func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
 // Claim implements [Numbered].
 func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
 	d, can := driver.As[Numbered](f.Driver)
-	return batch.Send(cs, func(c *Claim) error { return cmp.Or(can, CheckClaim(c), f.CheckReplicas(c.Replicas)) },
+	return batch.Send(cs, func(c *Claim) error { return cmp.Or(can, c.Check(), f.CheckReplicas(c.Replicas)) },
 		func(cs []Claim) []Answer { return d.Claim(ctx, cs) },
 		func(out *Answer, _ *Claim, err error) { out.Err = err })
 }
@@ -36,7 +36,7 @@ func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
 // RenewRuns implements [Numbered].
 func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
 	d, can := driver.As[Numbered](f.Driver)
-	return batch.Send(rs, func(r *RunRef) error { return cmp.Or(can, CheckRunRenewal(r), f.CheckReplicas(r.Replicas)) },
+	return batch.Send(rs, func(r *RunRef) error { return cmp.Or(can, r.Check(), f.CheckReplicas(r.Replicas)) },
 		func(rs []RunRef) []RenewAnswer { return d.RenewRuns(ctx, rs) },
 		func(out *RenewAnswer, _ *RunRef, err error) { out.Err = err })
 }
@@ -44,7 +44,7 @@ func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
 // ReleaseRuns implements [Numbered].
 func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
 	d, can := driver.As[Numbered](f.Driver)
-	return batch.Send(es, func(e *EndRequest) error { return cmp.Or(can, CheckEnd(e)) },
+	return batch.Send(es, func(e *EndRequest) error { return cmp.Or(can, e.Check()) },
 		func(es []EndRequest) []EndAnswer { return d.ReleaseRuns(ctx, es) },
 		func(out *EndAnswer, _ *EndRequest, err error) { out.Err = err })
 }
@@ -60,7 +60,7 @@ func (f Front) ReadSeries(ctx context.Context, keys []string) []Series {
 // Control implements [Controlled].
 func (f Front) Control(ctx context.Context, c Control) ControlAnswer {
 	d, can := driver.As[Controlled](f.Driver)
-	if err := cmp.Or(can, CheckControl(&c), f.CheckReplicas(c.Replicas)); err != nil {
+	if err := cmp.Or(can, c.Check(), f.CheckReplicas(c.Replicas)); err != nil {
 		return ControlAnswer{Err: err}
 	}
 	return d.Control(ctx, c)
@@ -90,7 +90,7 @@ func (f Front) Journal(ctx context.Context, key string, n int) (Journal, error) 
 // KeepOutput implements [OutputKeeper]. It cuts the text: see [OutputText].
 func (f Front) KeepOutput(ctx context.Context, o Output) error {
 	d, can := driver.As[OutputKeeper](f.Driver)
-	if err := cmp.Or(can, CheckOutput(&o)); err != nil {
+	if err := cmp.Or(can, o.Check()); err != nil {
 		return err
 	}
 	return d.KeepOutput(ctx, o)
@@ -108,7 +108,7 @@ func (f Front) Output(ctx context.Context, key string, number int64) (Output, er
 // Beat implements [Membership].
 func (f Front) Beat(ctx context.Context, node string, ttl time.Duration) (BeatAnswer, error) {
 	d, can := driver.As[Membership](f.Driver)
-	if err := cmp.Or(can, CheckBeat(node, ttl)); err != nil {
+	if err := cmp.Or(can, checkBeat(node, ttl)); err != nil {
 		return BeatAnswer{}, err
 	}
 	return d.Beat(ctx, node, ttl)

@@ -1,8 +1,8 @@
 package series
 
-// Fold writes next into last if one line can hold both: if next is the end of the run that last
-// granted, or the same verdict for the numbers that follow. It reports whether it did.
-func Fold(last *Line, next Line) bool {
+// Fold writes next into the line before it if one line can hold both: if next is the end of the run
+// that last granted, or the same verdict for the numbers that follow. It reports whether it did.
+func (last *Line) Fold(next Line) bool {
 	switch next.Verdict {
 	case VerdictEnded:
 		if last.Verdict != VerdictRan || last.To != next.To || last.Fence != next.Fence || last.Outcome != "" {

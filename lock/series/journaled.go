@@ -53,28 +53,28 @@ const (
 // and of every number of the spec in (From, To]. A line with From == To is about To alone. The
 // reason of the numbers between is Reason if Between is the line's own verdict, else ReasonMisfire.
 type Line struct {
-	At       int64   // the store's clock when it was written, Unix ms
-	Verdict  Verdict // of To
-	From     int64   // the mark before this step
-	To       int64   // the number; of a merged line the highest one
-	Between  Verdict // of the numbers strictly between From and To: VerdictMissed, or the line's own verdict in a merged or paused line; "" if the caller knew of none
-	Reason   string
-	Node     string
-	Revision string
-	Fence    int64
-	Attempt  int
-	Outcome  string // of VerdictEnded; of VerdictRan if its end was written into the same line
-	Ended    int64  // when it ended, Unix ms, if Outcome is set
-	Error    string // the text of the error it ended with, as the function returned it: escape it before you show it
+	At       int64   `json:"at"`                // the store's clock when it was written, Unix ms
+	Verdict  Verdict `json:"verdict"`           // of To
+	From     int64   `json:"from"`              // the mark before this step
+	To       int64   `json:"to"`                // the number; of a merged line the highest one
+	Between  Verdict `json:"between,omitempty"` // of the numbers strictly between From and To: VerdictMissed, or the line's own verdict in a merged or paused line; "" if the caller knew of none
+	Reason   string  `json:"reason,omitempty"`
+	Node     string  `json:"node,omitempty"`
+	Revision string  `json:"revision,omitempty"`
+	Fence    int64   `json:"fence,omitempty"`
+	Attempt  int     `json:"attempt,omitempty"`
+	Outcome  string  `json:"outcome,omitempty"` // of VerdictEnded; of VerdictRan if its end was written into the same line
+	Ended    int64   `json:"ended,omitempty"`   // when it ended, Unix ms, if Outcome is set
+	Error    string  `json:"error,omitempty"`   // the text of the error it ended with, as the function returned it: escape it before you show it
 
 	// Of VerdictSkipped and VerdictWaiting: the run that blocked the number. A merged line names
 	// one run alone. 0: not known.
-	Blocker      int64 // its number
-	BlockerFence int64
+	Blocker      int64 `json:"blocker,omitempty"` // its number
+	BlockerFence int64 `json:"blockerFence,omitempty"`
 
 	// Of VerdictControl, where From and To are the mark and Node is the operator.
-	Change int64 // its number in the series
-	Audit  int64 // the number of its record in the audit; 0: no record, since the store made the change itself
+	Change int64 `json:"change,omitempty"` // its number in the series
+	Audit  int64 `json:"audit,omitempty"`  // the number of its record in the audit; 0: no record, since the store made the change itself
 }
 
 // UnreadableLine replaces, in a journal, a stored line that cannot be read.

@@ -19,7 +19,7 @@ type Kept struct {
 	Change     int64       `json:"change,omitempty"`
 	Pause      *keptChange `json:"pause,omitempty"`
 	Latest     *keptChange `json:"latest,omitempty"`
-	Ops        []keptOp    `json:"ops,omitempty"`
+	Ops        []Op        `json:"ops,omitempty"`
 	SpentBy    string      `json:"spentBy,omitempty"`
 	SpentAs    string      `json:"spentAs,omitempty"`
 	SpentFence int64       `json:"spentFence,omitempty"`
@@ -47,13 +47,6 @@ type keptChange struct {
 	Until  int64  `json:"until,omitempty"` // of a pause
 }
 
-type keptOp struct {
-	ID     string `json:"id"`
-	Body   string `json:"body"`
-	Change int64  `json:"change"`
-	Audit  int64  `json:"audit"`
-}
-
 // The stored words of states and kinds, by their numbers.
 var (
 	states = []string{RunOpen: "open", RunGivenBack: "given back", RunUnstarted: "unstarted",
@@ -75,18 +68,15 @@ func (s *State) Format() int {
 
 // Keep returns s in its stored form.
 func (s *State) Keep() Kept {
-	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change}
+	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change, Ops: s.Ops}
 	if p := s.Pause; p != (Pause{}) {
 		k.Pause = &keptChange{Op: p.Op, Who: p.Who, Reason: p.Reason, At: p.Since, Until: p.Until}
 	}
 	if l := s.Latest; l != (Change{}) {
 		k.Latest = &keptChange{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
 	}
-	for _, o := range s.Ops {
-		k.Ops = append(k.Ops, keptOp(o))
-	}
-	if s.Spent.Owner != "" {
-		k.SpentBy, k.SpentAs, k.SpentFence = s.Spent.Owner, spendings[s.Spent.Kind], s.Spent.Fence
+	if s.SpentBy != "" {
+		k.SpentBy, k.SpentAs, k.SpentFence = s.SpentBy, spendings[s.SpentAs], s.SpentFence
 	}
 	for _, v := range s.Runs {
 		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced})
@@ -96,22 +86,19 @@ func (s *State) Keep() Kept {
 
 // State returns the stored state. An error names the unknown word.
 func (k *Kept) State() (State, error) {
-	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change}
+	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change, Ops: k.Ops}
 	if p := k.Pause; p != nil {
 		s.Pause = Pause{Op: p.Op, Who: p.Who, Reason: p.Reason, Since: p.At, Until: p.Until}
 	}
 	if l := k.Latest; l != nil {
 		s.Latest = Change{Action: l.Action, Op: l.Op, Who: l.Who, Reason: l.Reason, At: l.At}
 	}
-	for _, o := range k.Ops {
-		s.Ops = append(s.Ops, Op(o))
-	}
 	if k.SpentBy != "" {
 		kind, err := number(spendings, k.SpentAs)
 		if err != nil {
 			return State{}, err
 		}
-		s.Spent = Spending{Owner: k.SpentBy, Kind: Kind(kind), Fence: k.SpentFence}
+		s.SpentBy, s.SpentAs, s.SpentFence = k.SpentBy, Kind(kind), k.SpentFence
 	}
 	for _, v := range k.Runs {
 		state, err := number(states, v.State)
@@ -133,55 +120,14 @@ func number(words []string, word string) (int, error) {
 	return n, nil
 }
 
-// A KeptLine is a [Line] as JSON, for stores that keep text.
-type KeptLine struct {
-	At       int64   `json:"at"`
-	Verdict  Verdict `json:"verdict"`
-	From     int64   `json:"from"`
-	To       int64   `json:"to"`
-	Between  Verdict `json:"between,omitempty"`
-	Reason   string  `json:"reason,omitempty"`
-	Node     string  `json:"node,omitempty"`
-	Revision string  `json:"revision,omitempty"`
-	Fence    int64   `json:"fence,omitempty"`
-	Attempt  int     `json:"attempt,omitempty"`
-	Outcome  string  `json:"outcome,omitempty"`
-	Ended    int64   `json:"ended,omitempty"`
-	Error    string  `json:"error,omitempty"`
-
-	Blocker      int64 `json:"blocker,omitempty"`
-	BlockerFence int64 `json:"blockerFence,omitempty"`
-
-	Change int64 `json:"change,omitempty"`
-	Audit  int64 `json:"audit,omitempty"`
-}
-
-// A KeptRecord is an [AuditRecord] as JSON, for stores that keep text.
-type KeptRecord struct {
-	Shard  int    `json:"-"`
-	Number int64  `json:"number"`
-	At     int64  `json:"at"`
-	Who    string `json:"who"`
-	Action Action `json:"action"`
-	Key    string `json:"key"`
-	Change int64  `json:"change"`
-	Before string `json:"before"`
-	After  string `json:"after"`
-	Reason string `json:"reason,omitempty"`
-	Op     string `json:"op"`
-
-	Unreadable string `json:"-"`
-}
-
 // ReadRecords reads stored records. A record that cannot be read becomes one with Unreadable.
 func ReadRecords(texts []string) []AuditRecord {
 	records := make([]AuditRecord, len(texts))
 	for i, text := range texts {
-		var k KeptRecord
-		if err := json.Unmarshal([]byte(text), &k); err != nil || k.Number <= 0 {
-			k = KeptRecord{Unreadable: driver.Quote(text)}
+		r := &records[i]
+		if err := json.Unmarshal([]byte(text), r); err != nil || r.Number <= 0 {
+			*r = AuditRecord{Unreadable: driver.Quote(text)}
 		}
-		records[i] = AuditRecord(k)
 	}
 	return records
 }

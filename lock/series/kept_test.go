@@ -12,10 +12,10 @@ import (
 // Other versions read the stored form: the text itself must not change.
 func TestKept(t *testing.T) {
 	s := series.State{Mark: 7, By: "a", Fence: 9, Last: 5, Paused: true, Change: 2,
-		Pause:  series.Pause{Op: "2", Who: "ann", Reason: "moved", Since: 3, Until: 4},
-		Latest: series.Change{Action: series.ActionPause, Op: "2", Who: "ann", Reason: "moved", At: 3},
-		Ops:    []series.Op{{ID: "1", Body: "a1", Change: 1, Audit: 7}, {ID: "2", Body: "b2", Change: 2, Audit: 9}},
-		Spent:  series.Spending{Owner: "b/1", Kind: series.KindWaiting, Fence: 8},
+		Pause:   series.Pause{Op: "2", Who: "ann", Reason: "moved", Since: 3, Until: 4},
+		Latest:  series.Change{Action: series.ActionPause, Op: "2", Who: "ann", Reason: "moved", At: 3},
+		Ops:     []series.Op{{ID: "1", Body: "a1", Change: 1, Audit: 7}, {ID: "2", Body: "b2", Change: 2, Audit: 9}},
+		SpentBy: "b/1", SpentAs: series.KindWaiting, SpentFence: 8,
 		Runs: []series.Run{
 			{Number: 1, State: series.RunOpen, Owner: "a/1", Fence: 1, Attempt: 1, Granted: 2, Until: 3, Replaced: true},
 			{Number: 2, State: series.RunGivenBack}, {Number: 3, State: series.RunUnstarted}, {Number: 4, State: series.RunWaiting},
@@ -64,8 +64,8 @@ func TestKeptWords(t *testing.T) {
 
 func TestKeptSightings(t *testing.T) {
 	var seen series.Sightings
-	seen.See(20, 0, &series.OpenRequest{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
-	seen.See(10, 0, &series.OpenRequest{Revision: "a"})
+	seen.See(&series.Series{Now: 20}, &series.OpenRequest{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})
+	seen.See(&series.Series{Now: 10}, &series.OpenRequest{Revision: "a"})
 	text, err := json.Marshal(seen)
 	if want := `[{"revision":"b","spec":"@daily","zone":"UTC","node":"n","first":20,"last":20},{"revision":"a","first":10,"last":10}]`; err != nil || string(text) != want {
 		t.Errorf("kept is\n%s, %v; want\n%s", text, err, want)
@@ -86,8 +86,10 @@ func TestKeptSightings(t *testing.T) {
 func TestFormerSpec(t *testing.T) {
 	for mark, want := range map[int64]int{40: 1, 50: 1, 60: 1, 99: 1, 100: 0, 110: 0} {
 		var seen series.Sightings
-		seen.See(50, 0, &series.OpenRequest{Node: "n", Revision: "old", Spec: "@daily", Zone: "UTC"})
-		if got := seen.See(100, mark, &series.OpenRequest{Node: "n", Revision: "new", Spec: "@hourly", Zone: "UTC"}); len(got.Former) != want || got.Since != 100 {
+		seen.See(&series.Series{Now: 50}, &series.OpenRequest{Node: "n", Revision: "old", Spec: "@daily", Zone: "UTC"})
+		got := series.Series{Now: 100, Mark: mark}
+		seen.See(&got, &series.OpenRequest{Node: "n", Revision: "new", Spec: "@hourly", Zone: "UTC"})
+		if len(got.Former) != want || got.Since != 100 {
 			t.Errorf("with the mark at %d: %+v, want %d former specs", mark, got, want)
 		}
 	}

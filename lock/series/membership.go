@@ -48,15 +48,16 @@ type Member struct {
 	Left  int64 // when it left, Unix ms; 0: it did not
 }
 
-// LatestMembers returns, by name, the members that a store keeps: at most MaxNodes that are alive
-// at ms, those whose time ends first, and the MaxGone latest of the others that left or fell silent
-// within GoneFor before ms. It sorts and changes all.
-func LatestMembers(all []Member, ms int64) []Member {
-	slices.SortFunc(all, func(a, b Member) int {
+// Trim sorts the members by name, and deletes those that a store does not keep. It keeps at most
+// MaxNodes that are alive at Now, those whose time ends first, and the MaxGone latest of the others
+// that left or fell silent within GoneFor before Now.
+func (l *MemberList) Trim() {
+	ms := l.Now
+	slices.SortFunc(l.Members, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.rank(ms), b.rank(ms)), cmp.Compare(a.Node, b.Node))
 	})
 	living, gone := 0, 0
-	kept := slices.DeleteFunc(all, func(m Member) bool {
+	l.Members = slices.DeleteFunc(l.Members, func(m Member) bool {
 		if m.Alive(ms) {
 			living++
 			return living > MaxNodes || m.Until > ms+driver.MaxTTL.Milliseconds()
@@ -64,8 +65,7 @@ func LatestMembers(all []Member, ms int64) []Member {
 		gone++
 		return gone > MaxGone || max(m.Until, m.Left) <= ms-GoneFor.Milliseconds()
 	})
-	slices.SortFunc(kept, func(a, b Member) int { return cmp.Compare(a.Node, b.Node) })
-	return kept
+	slices.SortFunc(l.Members, func(a, b Member) int { return cmp.Compare(a.Node, b.Node) })
 }
 
 // rank returns the time until the end of a member that is alive at ms, or the time since the end of

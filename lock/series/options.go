@@ -6,9 +6,6 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// DefaultJournalLines is the default of the option JournalLines of several stores.
-const DefaultJournalLines = 1000
-
 // CheckJournal returns an *ArgumentError about Options.JournalLines or Options.JournalBytes
 // unless both are positive.
 func CheckJournal(lines int, bytes int64) error {

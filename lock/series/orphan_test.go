@@ -25,7 +25,7 @@ func TestOrphanBehindAnAliveRunIsNotOffered(t *testing.T) {
 	s.Open(1_000_000, &series.OpenRequest{Key: "k"}, &w)
 	first := ask(2_000_000, series.Claim{Owner: "a/1", Number: 2000, After: 1000})
 	waits := ask(3_000_000, series.Claim{Owner: "b/1", Number: 3000, After: 2000})
-	s.Release(3_100_000, &series.EndRequest{RunRef: series.RunRef{Key: "k", Number: 2000, Owner: "a/1", Fence: first.Fence}, Kind: series.EndGivenBack}, &w)
+	s.Release(3_100_000, &series.EndRequest{RunRef: series.RunRef{Key: "k", Number: 2000, Owner: "a/1", Fence: first.Fence}, State: series.RunGivenBack}, &w)
 	if a := ask(3_200_000, series.Claim{Owner: "b/2", Number: 3000, After: 2999, From: waits.Fence}); a.Kind != series.KindGranted {
 		t.Fatalf("the waiting number: %v, want granted", a.Kind)
 	}

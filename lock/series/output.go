@@ -29,10 +29,10 @@ const (
 
 // An Output is the end of the output of a run.
 type Output struct {
-	Key    string
-	Number int64
-	Fence  int64  // of the run
-	Text   string // at most MaxOutput bytes of UTF-8, with any characters: escape it before you show it
+	Key    string `json:"-"`
+	Number int64  `json:"number"`
+	Fence  int64  `json:"fence"` // of the run
+	Text   string `json:"text"`  // at most MaxOutput bytes of UTF-8, with any characters: escape it before you show it
 }
 
 // OutputText returns the end of a text that is kept: the last MaxOutput bytes, cut between
@@ -62,9 +62,9 @@ func KeptOutputs(sizes []int) int {
 	return len(sizes)
 }
 
-// CheckOutput cuts the text of an output, and returns an *ArgumentError for one that no store
+// Check cuts the text of an output, and returns an *ArgumentError for one that no store
 // supports.
-func CheckOutput(o *Output) error {
+func (o *Output) Check() error {
 	o.Text = OutputText(o.Text)
 	return cmp.Or(driver.CheckKey(o.Key), driver.CheckRange("number", o.Number, 1), driver.CheckRange("fence", o.Fence, 1))
 }

@@ -4,27 +4,21 @@ import (
 	"slices"
 )
 
-// Outputs are the outputs that a series keeps, the highest numbers first.
-type Outputs []KeptOutput
-
-// A KeptOutput is an [Output] as JSON, for stores that keep text.
-type KeptOutput struct {
-	Number int64  `json:"number"`
-	Fence  int64  `json:"fence"`
-	Text   string `json:"text"`
-}
+// Outputs are the outputs that a series keeps, the highest numbers first, without its key. Stores
+// that keep text keep them as JSON.
+type Outputs []Output
 
 // Keep keeps an output. It reports whether that changed all.
 func (all *Outputs) Keep(o Output) bool {
 	at, known := all.find(o.Number)
-	kept := KeptOutput{o.Number, o.Fence, o.Text}
+	o.Key = ""
 	switch {
-	case known && ((*all)[at].Fence > o.Fence || (*all)[at] == kept):
+	case known && ((*all)[at].Fence > o.Fence || (*all)[at] == o):
 		return false
 	case known:
-		(*all)[at] = kept
+		(*all)[at] = o
 	default:
-		*all = slices.Insert(*all, at, kept)
+		*all = slices.Insert(*all, at, o)
 	}
 	sizes := make([]int, len(*all))
 	for i := range *all {
@@ -40,15 +34,17 @@ func (all Outputs) Of(key string, number int64) Output {
 	if !known {
 		return Output{}
 	}
-	return Output{Key: key, Number: number, Fence: all[at].Fence, Text: all[at].Text}
+	o := all[at]
+	o.Key = key
+	return o
 }
 
 func (all Outputs) find(number int64) (at int, known bool) {
-	return slices.BinarySearchFunc(all, number, func(k KeptOutput, number int64) int {
+	return slices.BinarySearchFunc(all, number, func(o Output, number int64) int {
 		switch {
-		case k.Number > number:
+		case o.Number > number:
 			return -1
-		case k.Number < number:
+		case o.Number < number:
 			return 1
 		}
 		return 0

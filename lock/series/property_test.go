@@ -44,9 +44,9 @@ func moves(w *world, ticks, leases int) []move {
 		k := indexOf(r.Number)
 		ms = append(ms,
 			move{"renew", k, func(w *world) { w.renew(r) }},
-			move{"done", k, func(w *world) { w.end(r, series.EndDone) }},
-			move{"never started", k, func(w *world) { w.end(r, series.EndUnstarted) }},
-			move{"given back", k, func(w *world) { w.end(r, series.EndGivenBack) }})
+			move{"done", k, func(w *world) { w.end(r, series.RunDone) }},
+			move{"never started", k, func(w *world) { w.end(r, series.RunUnstarted) }},
+			move{"given back", k, func(w *world) { w.end(r, series.RunGivenBack) }})
 	}
 	return ms
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// CheckOpen returns an *ArgumentError for an opening that no store supports.
-func CheckOpen(o *OpenRequest) error {
+// Check returns an *ArgumentError for an opening that no store supports.
+func (o *OpenRequest) Check() error {
 	return cmp.Or(
 		driver.CheckKey(o.Key),
 		driver.CheckName("node", o.Node),
@@ -22,8 +22,8 @@ func CheckOpen(o *OpenRequest) error {
 	)
 }
 
-// CheckClaim returns an *ArgumentError for a claim that no store supports.
-func CheckClaim(c *Claim) error {
+// Check returns an *ArgumentError for a claim that no store supports.
+func (c *Claim) Check() error {
 	return cmp.Or(
 		driver.CheckKey(c.Key),
 		driver.CheckName("owner", c.Owner),
@@ -58,8 +58,8 @@ func checkPolicy(c *Claim) error {
 	)
 }
 
-// CheckRunRenewal returns an *ArgumentError for a renewal of a run that no store supports.
-func CheckRunRenewal(r *RunRef) error {
+// Check returns an *ArgumentError for a renewal of a run that no store supports.
+func (r *RunRef) Check() error {
 	return cmp.Or(checkRun(r), driver.CheckTTL(r.TTL), driver.CheckReplicas(r.Replicas))
 }
 
@@ -72,10 +72,10 @@ func checkRun(r *RunRef) error {
 	)
 }
 
-// CheckEnd returns an *ArgumentError for an end that no store supports. It does not check the TTL.
-func CheckEnd(e *EndRequest) error {
-	if e.Kind > EndGivenBack {
-		return driver.Refuse("kind", fmt.Sprint(e.Kind), "one of the three ways to end")
+// Check returns an *ArgumentError for an end that no store supports. It does not check the TTL.
+func (e *EndRequest) Check() error {
+	if s := e.ended(); s != RunDone && s != RunUnstarted && s != RunGivenBack {
+		return driver.Refuse("state", fmt.Sprint(e.State), "RunDone, RunUnstarted or RunGivenBack")
 	}
 	return cmp.Or(checkRun(&e.RunRef), driver.CheckWord("outcome", e.Outcome), checkErrorText(e.Error))
 }
@@ -87,8 +87,8 @@ func checkErrorText(text string) error {
 	return nil
 }
 
-// CheckBeat returns an *ArgumentError for a beat that no store supports.
-func CheckBeat(node string, ttl time.Duration) error {
+// checkBeat returns an *ArgumentError for a beat that no store supports.
+func checkBeat(node string, ttl time.Duration) error {
 	return cmp.Or(driver.CheckName("node", node), driver.CheckTTL(ttl))
 }
 

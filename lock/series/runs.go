@@ -12,10 +12,10 @@ type RunState uint8
 const (
 	RunNone RunState = iota
 	RunOpen
-	RunGivenBack // interrupted after it was started; may run again
-	RunUnstarted // granted and never started; any owner may take it over, and it is no counted attempt
+	RunGivenBack // interrupted after it was started, as by a drain, and its function has returned; may run again
+	RunUnstarted // granted and never started: the grant came too late, or its node stopped first; any owner may take it over, and it is no counted attempt
 	RunWaiting   // decided to run after the alive run; may be taken over with its fence once that run is over
-	RunDone
+	RunDone      // its function returned, with any outcome
 	RunLost
 )
 
@@ -73,23 +73,13 @@ type RenewAnswer struct {
 	Err      error         // doubt
 }
 
-// EndKind is how a run ends.
-type EndKind uint8
-
-// The ways to end a run.
-const (
-	EndDone      EndKind = iota // the function returned, with any outcome
-	EndUnstarted                // the grant came too late, or the node stopped first
-	EndGivenBack                // interrupted by a drain, its function has returned
-)
-
 // An EndRequest ends a run.
 type EndRequest struct {
 	RunRef
-	Kind    EndKind
-	Outcome string // EndDone: one of the outcomes, for the journal
-	OK      bool   // EndDone: the outcome is a success
-	Error   string // why it ended so, for the journal: at most MaxErrorText bytes of UTF-8, see ErrorText
+	State   RunState // of the run after this: RunDone (also if zero), RunUnstarted or RunGivenBack
+	Outcome string   // of RunDone: one of the outcomes, for the journal
+	OK      bool     // of RunDone: the outcome is a success
+	Error   string   // why it ended so, for the journal: at most MaxErrorText bytes of UTF-8, see ErrorText
 }
 
 // An EndAnswer is the answer to an EndRequest.

@@ -58,35 +58,30 @@ func (all Sightings) Sorted() []RevisionUse {
 	})
 }
 
-// Seen is the part of the answer to an opening that is about specs: see [Series].
-type Seen struct {
-	Since  int64
-	Other  string
-	Former []RevisionUse
-}
-
-// See records the revision with which a node opens the series, at ms, Unix milliseconds of the
-// store. Mark is the mark then. The result depends on the text of the spec and its zone's name: a
-// new year or another zone database changes the revision alone.
-func (all *Sightings) See(ms, mark int64, o *OpenRequest) (seen Seen) {
+// See records the revision with which a node opens the series, and sets the fields about specs of
+// the answer s, which has the mark and the store's clock: Other, Since and Former. They depend on
+// the text of the spec and its zone's name: a new year or another zone database changes the
+// revision alone.
+func (all *Sightings) See(s *Series, o *OpenRequest) {
+	s.Since, s.Other, s.Former = 0, "", nil
 	if o.Revision == "" {
-		return Seen{}
+		return
 	}
+	ms, mark := s.Now, s.Mark
 	since, broken := all.since(ms, o)
 	if len(*all) == 0 && o.Begin != 0 {
 		since = min(ms, mark) // it has been in force from the begin of the series
 	}
 	mine := all.of(o.Revision, since, ms, broken)
 	mine.Spec, mine.Zone, mine.Policies, mine.Node, mine.Last = o.Spec, o.Zone, o.Policies, o.Node, ms
-	seen.Since = since
+	s.Since = since
 	latest := mine.First
 	for _, v := range *all {
 		if v.Revision != o.Revision && v.Node != o.Node && v.Last >= latest {
-			seen.Other, latest = v.Revision, v.Last
+			s.Other, latest = v.Revision, v.Last
 		}
 	}
-	seen.Former = all.former(since, mark, o)
-	return seen
+	s.Former = all.former(since, mark, o)
 }
 
 // since returns the start of the time in which the spec has been in force without a break, and

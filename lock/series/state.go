@@ -20,16 +20,14 @@ type State struct {
 	Paused bool
 	Pause  Pause // zero unless Paused
 	Ops    []Op  // the latest, oldest first
-	Spent  Spending
-	Runs   []Run // by number: runs that are not settled, and runs that were settled since the last grant
-}
 
-// A Spending is the latest claim that moved the mark without a grant. It is kept so that its owner
-// gets the same answer when it repeats the claim.
-type Spending struct {
-	Owner string
-	Kind  Kind
-	Fence int64
+	// The latest claim that moved the mark without a grant: its owner gets the same answer when it
+	// repeats the claim.
+	SpentBy    string
+	SpentAs    Kind
+	SpentFence int64
+
+	Runs []Run // by number: runs that are not settled, and runs that were settled since the last grant
 }
 
 // A Writer takes the journal lines of a step, in order.

@@ -11,13 +11,15 @@ import (
 func TestStateStaysSmall(t *testing.T) {
 	for _, p := range policies {
 		t.Run(p.String(), func(t *testing.T) {
-			staysSmall(t, newWorld(p), func(i int) series.EndKind { return series.EndKind(i % 4) })
-			staysSmall(t, newWorld(p), func(int) series.EndKind { return death })
+			staysSmall(t, newWorld(p), func(i int) series.RunState {
+				return []series.RunState{series.RunDone, series.RunUnstarted, series.RunGivenBack, death}[i%4]
+			})
+			staysSmall(t, newWorld(p), func(int) series.RunState { return death })
 		})
 	}
 }
 
-func staysSmall(t *testing.T, w *world, ends func(i int) series.EndKind) {
+func staysSmall(t *testing.T, w *world, ends func(i int) series.RunState) {
 	decided := 0
 	for i := range 500 {
 		w.ms += interval
@@ -41,14 +43,14 @@ func staysSmall(t *testing.T, w *world, ends func(i int) series.EndKind) {
 }
 
 // death is no way to end a run: its node does not.
-const death = series.EndGivenBack + 1
+const death = series.RunLost
 
 // decide claims a number and, if it is granted, ends it.
-func (w *world) decide(c series.Claim, how series.EndKind) series.Answer {
+func (w *world) decide(c series.Claim, how series.RunState) series.Answer {
 	a := w.Claim(w.ms*1000, &c, discard{})
 	if a.Kind == series.KindGranted && how != death {
 		ref := series.RunRef{Number: a.Number, Owner: c.Owner, Fence: a.Fence}
-		w.Release(w.ms*1000, &series.EndRequest{RunRef: ref, Kind: how}, discard{})
+		w.Release(w.ms*1000, &series.EndRequest{RunRef: ref, State: how}, discard{})
 	}
 	return a
 }

@@ -59,12 +59,14 @@ func (w *world) key() any {
 		by                            string
 		paused                        bool
 		until                         int64
-		spent                         series.Spending
+		spentBy                       string
+		spentAs                       series.Kind
+		spentFence                    int64
 		runs                          [8]series.Run
 		held                          [keptLeases]series.RunRef
 		asked                         series.Claim
 		ledger                        ledger
-	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.Spent, [8]series.Run{}, [keptLeases]series.RunRef{}, w.asked, w.ledger}
+	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.SpentBy, w.SpentAs, w.SpentFence, [8]series.Run{}, [keptLeases]series.RunRef{}, w.asked, w.ledger}
 	copy(k.runs[:], w.Runs)
 	copy(k.held[:], w.held)
 	return k
@@ -74,7 +76,7 @@ func (w *world) key() any {
 func (w *world) owner() string {
 	for n := 1; ; n++ {
 		owner := fmt.Sprintf("n/%d", n)
-		known := w.Spent.Owner == owner || w.asked.Owner == owner || w.grantedBefore(owner) ||
+		known := w.SpentBy == owner || w.asked.Owner == owner || w.grantedBefore(owner) ||
 			slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.Owner == owner })
 		if !known {
 			return owner
@@ -198,9 +200,9 @@ func (w *world) renew(r series.RunRef) {
 	}
 }
 
-func (w *world) end(r series.RunRef, how series.EndKind) {
-	e := series.EndRequest{RunRef: r, Kind: how}
-	if how == series.EndDone {
+func (w *world) end(r series.RunRef, how series.RunState) {
+	e := series.EndRequest{RunRef: r, State: how}
+	if how == series.RunDone {
 		e.Outcome, e.OK = series.OutcomeOK, true
 	}
 	first := w.Release(w.ms*1000, &e, &w.ledger)
@@ -215,14 +217,14 @@ func (w *world) operate(action series.Action, until, last int64) {
 	c := series.Control{Key: "job", Action: action, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test", Until: until, Due: last, Seen: w.State.Change}
 	w.change++
 	paused, lapsed := w.Paused, w.Paused && !w.State.Pause.Covers(w.ms)
-	a := w.Control(w.ms*1000, &c, w.change, &w.ledger)
+	a, _ := w.Control(w.ms*1000, &c, w.change, &w.ledger)
 	retires := action == series.ActionRetire && !slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.State == series.RunOpen && w.ms < r.Until })
-	if want := action == series.ActionPause || retires || action == series.ActionResume && paused && !lapsed; want != (a.Kind == series.ControlDone) {
+	if want := action == series.ActionPause || retires || action == series.ActionResume && paused && !lapsed; want != (a.Made) {
 		w.ledger.broken("the %s is answered %+v, the series was paused: %v, and its pause over: %v", action, a, paused, lapsed)
 	}
 	before, mark := w.ledger, w.Mark
-	again := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
-	if a.Kind == series.ControlDone && (again.Kind != series.ControlRepeated || again.Change != a.Change || again.Audit != a.Audit) || w.ledger != before || w.Mark != mark {
+	again, _ := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
+	if a.Made && (again.Made || again.Change != a.Change || again.Audit != a.Audit) || w.ledger != before || w.Mark != mark {
 		w.ledger.broken("asked again, the %s is answered %+v, at first %+v", action, again, a)
 	}
 }

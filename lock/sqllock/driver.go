@@ -19,7 +19,7 @@ import (
 const (
 	DefaultNamespace    = driver.DefaultNamespace
 	DefaultPoll         = 10 * time.Millisecond
-	DefaultJournalLines = series.DefaultJournalLines
+	DefaultJournalLines = 1000
 	DefaultJournalBytes = 256 << 20
 )
 

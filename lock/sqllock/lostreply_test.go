@@ -227,7 +227,7 @@ var scenes = []scene{
 				{Key: s.key, Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: series.AnySeen},
 				{Key: s.key, Action: series.ActionResume, Op: "2", Who: "ann", Seen: series.AnySeen},
 			} {
-				if a := d.Control(s.Context(), c); a.Err != nil || a.Kind == series.ControlRefused {
+				if a := d.Control(s.Context(), c); a.Err != nil || a.Refusal != "" {
 					return errors.Join(a.Err, errors.New(string(a.Refusal)))
 				}
 			}

@@ -35,11 +35,9 @@ func (d *Driver) control(ctx context.Context, s session, c *series.Control) (a s
 	if r.err != nil {
 		return a, fmt.Errorf("%w: %w", driver.ErrUnreadable, r.err)
 	}
-	before := r.Series(b.us, c.Key)
-	a = r.Control(b.us, c, last+1, r)
-	if a.Kind == series.ControlDone {
-		record := series.Record(b.us, c, &before, &a)
-		if err := d.recordChange(ctx, s, &record); err != nil {
+	a, made := r.Control(b.us, c, last+1, r)
+	if made != nil {
+		if err := d.recordChange(ctx, s, made); err != nil {
 			return a, err
 		}
 	}
@@ -69,7 +67,7 @@ func (d *Driver) lastAudit(ctx context.Context, s session) (int64, error) {
 
 // recordChange appends a record, and removes the record that is now too old.
 func (d *Driver) recordChange(ctx context.Context, s session, r *series.AuditRecord) error {
-	text, err := json.Marshal((*series.KeptRecord)(r))
+	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}

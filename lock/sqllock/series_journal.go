@@ -125,17 +125,16 @@ func column(ctx context.Context, s session, text string, args ...any) (all []str
 }
 
 func encodeLine(l *series.Line) (string, error) {
-	text, err := json.Marshal((*series.KeptLine)(l))
+	text, err := json.Marshal(l)
 	return string(text), err
 }
 
 // readLine reads a line. A line that cannot be read is an error: its content is not known.
-func readLine(key, text string) (series.Line, error) {
-	var k series.KeptLine
-	if err := json.Unmarshal([]byte(text), &k); err != nil {
+func readLine(key, text string) (line series.Line, err error) {
+	if err := json.Unmarshal([]byte(text), &line); err != nil {
 		return series.Line{}, fmt.Errorf("a line of %q cannot be read: %w", key, err)
 	}
-	return series.Line(k), nil
+	return line, nil
 }
 
 // readSightings reads the revisions of a series that were seen.

@@ -80,7 +80,7 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 		}
 		return roll, nil
 	})
-	roll.Members = series.LatestMembers(roll.Members, roll.Now)
+	roll.Trim()
 	return roll, failed("members", err)
 }
 

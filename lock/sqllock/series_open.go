@@ -27,8 +27,7 @@ func open(r *record, us int64, o *series.OpenRequest) (series.Series, error) {
 	}
 	r.Open(us, o, r)
 	s := r.Series(us, o.Key)
-	answer := seen.See(us/1000, r.Mark, o)
-	s.Since, s.Other, s.Former = answer.Since, answer.Other, answer.Former
+	seen.See(&s, o)
 	text, err := json.Marshal(seen)
 	r.seen = string(text)
 	return s, err

@@ -31,7 +31,7 @@ type record struct {
 // A keptState is the stored form of a series.
 type keptState struct {
 	series.Kept
-	Newest *series.KeptLine `json:"newest,omitempty"` // the last line of the journal: the next line may fold into it
+	Newest *series.Line `json:"newest,omitempty"` // the last line of the journal: the next line may fold into it
 }
 
 // read fills the record from its columns.
@@ -54,7 +54,7 @@ func (r *record) read(kept int64) {
 		return
 	}
 	if k.Newest != nil {
-		r.newest = series.Line(*k.Newest)
+		r.newest = *k.Newest
 	}
 }
 
@@ -62,7 +62,7 @@ func (r *record) read(kept int64) {
 func (r *record) encode() (string, error) {
 	k := keptState{Kept: r.Keep()}
 	if newest := r.last(); newest.Verdict != "" {
-		k.Newest = (*series.KeptLine)(newest)
+		k.Newest = newest
 	}
 	text, err := json.Marshal(&k)
 	return string(text), err
@@ -80,7 +80,7 @@ func (r *record) last() *series.Line {
 func (r *record) Append(line series.Line) {
 	last := r.last()
 	switch {
-	case last.Verdict == "" || !series.Fold(last, line):
+	case last.Verdict == "" || !last.Fold(line):
 		r.written = append(r.written, line)
 	case len(r.written) == 0:
 		r.folded = true

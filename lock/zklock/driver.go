@@ -21,7 +21,7 @@ import (
 const (
 	DefaultNamespace    = driver.DefaultNamespace
 	DefaultSession      = 20 * time.Second
-	DefaultJournalLines = series.DefaultJournalLines
+	DefaultJournalLines = 1000
 	DefaultJournalBytes = 64 << 20
 )
 

@@ -19,12 +19,8 @@ var controls = kind[series.Control, series.ControlAnswer]{
 	key:   func(c *series.Control) string { return c.Key },
 	ready: func(d *Driver, c *zk.Conn, r *record) error { return r.audit.read(d, c) },
 	step: func(r *record, us int64, c *series.Control) series.ControlAnswer {
-		before := r.Series(us, c.Key)
-		a := r.Control(us, c, r.audit.last+1, r)
-		if a.Kind == series.ControlDone {
-			made := series.Record(us, c, &before, &a)
-			r.audit.record = &made
-		}
+		a, made := r.Control(us, c, r.audit.last+1, r)
+		r.audit.record = made
 		return a
 	},
 	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },
@@ -71,7 +67,7 @@ func (a *audit) writes(d *Driver) ([]any, error) {
 	if a.record == nil {
 		return nil, nil
 	}
-	data, err := json.Marshal((*series.KeptRecord)(a.record))
+	data, err := json.Marshal(a.record)
 	if err != nil {
 		return nil, err
 	}

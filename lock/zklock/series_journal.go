@@ -180,29 +180,12 @@ func (d *Driver) list(c *zk.Conn) ([]string, error) {
 	return keys, nil
 }
 
-func encodeLines(lines []series.Line) ([]byte, error) { return json.Marshal(keepLines(lines)) }
-
-func keepLines(lines []series.Line) []series.KeptLine {
-	kept := make([]series.KeptLine, len(lines))
-	for i, l := range lines {
-		kept[i] = series.KeptLine(l)
-	}
-	return kept
-}
+func encodeLines(lines []series.Line) ([]byte, error) { return json.Marshal(lines) }
 
 // readLines reads a chunk. A chunk that cannot be read is an error: its content is not known.
-func readLines(path string, data []byte) ([]series.Line, error) {
-	var kept []series.KeptLine
-	if err := json.Unmarshal(data, &kept); err != nil {
+func readLines(path string, data []byte) (lines []series.Line, err error) {
+	if err := json.Unmarshal(data, &lines); err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
 	}
-	return backLines(kept), nil
-}
-
-func backLines(kept []series.KeptLine) []series.Line {
-	lines := make([]series.Line, len(kept))
-	for i, k := range kept {
-		lines[i] = series.Line(k)
-	}
-	return lines
+	return lines, nil
 }

@@ -83,8 +83,9 @@ func (d *Driver) members(c *zk.Conn, ms int64, tidy bool) ([]series.Member, erro
 	names = firstNames(names)
 	all, errs := make([]series.Member, len(names)), make([]error, len(names))
 	parallel(len(names), func(i int) { all[i], errs[i] = d.member(c, names[i], ms, tidy) })
-	all = slices.DeleteFunc(all, func(m series.Member) bool { return m.Node == "" })
-	return series.LatestMembers(all, ms), errors.Join(errs...)
+	l := series.MemberList{Now: ms, Members: slices.DeleteFunc(all, func(m series.Member) bool { return m.Node == "" })}
+	l.Trim()
+	return l.Members, errors.Join(errs...)
 }
 
 // firstNames returns the names that one step reads. The server lists them in no particular order.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -31,14 +32,7 @@ var seriesReads = kind[string, series.Series]{
 
 // Open registers series and reads them, and then records the revisions with which they were opened.
 func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
-	out := openings.ask(ctx, d, os)
-	for i, s := range d.record(ctx, os, out) {
-		out[i].Since, out[i].Other, out[i].Former = s.Since, s.Other, s.Former
-		if s.err != nil {
-			out[i] = series.Series{Key: os[i].Key, Err: s.err}
-		}
-	}
-	return out
+	return d.record(ctx, os, openings.ask(ctx, d, os))
 }
 
 // ReadSeries reads series. It writes to none of them.
@@ -46,41 +40,30 @@ func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series 
 	return seriesReads.ask(ctx, d, keys)
 }
 
-// A seen is the recorded history of the revision with which a series was opened.
-type seen struct {
-	series.Seen
-	err error
-}
-
-// record records the revisions of the series that were opened.
-func (d *Driver) record(ctx context.Context, os []series.OpenRequest, opened []series.Series) []seen {
-	os, nows := append([]series.OpenRequest(nil), os...), make([]int64, len(os))
-	for i := range os {
-		if nows[i] = opened[i].Now; os[i].Revision == "" || opened[i].Err != nil {
-			nows[i] = 0 // nothing to record
-		}
-	}
-	all, err := bounded(ctx, d, "open", func(c *zk.Conn) ([]seen, error) {
-		all := make([]seen, len(os))
-		parallel(len(os), func(i int) {
-			if nows[i] != 0 {
-				s := &all[i]
-				s.Seen, s.err = d.sight(c, nows[i], opened[i].Mark, &os[i])
-				s.err = named("open", s.err)
+// record records the revisions of the series that were opened, and returns the series with the
+// fields about their specs.
+func (d *Driver) record(ctx context.Context, os []series.OpenRequest, opened []series.Series) []series.Series {
+	os, all := slices.Clone(os), slices.Clone(opened) // bounded may return before its function
+	recorded, err := bounded(ctx, d, "open", func(c *zk.Conn) ([]series.Series, error) {
+		parallel(len(all), func(i int) {
+			if all[i].Err != nil || os[i].Revision == "" {
+				return // there is nothing to record
+			}
+			if err := d.sight(c, &all[i], &os[i]); err != nil {
+				all[i] = series.Series{Key: os[i].Key, Err: named("open", err)}
 			}
 		})
 		return all, nil
 	}, nil)
 	if err == nil {
-		return all
+		return recorded
 	}
-	all = make([]seen, len(os))
-	for i := range all {
-		if nows[i] != 0 {
-			all[i].err = err
+	for i := range opened {
+		if opened[i].Err == nil && os[i].Revision != "" {
+			opened[i] = series.Series{Key: os[i].Key, Err: err}
 		}
 	}
-	return all
+	return opened
 }
 
 func (d *Driver) sightingsPath(key string) string { return d.paths.of(key) + "/revisions" }
@@ -109,16 +92,16 @@ func stored[T any](c *zk.Conn, path string) (value T, version int32, err error) 
 }
 
 // sight records the revision with which a node opens the series.
-func (d *Driver) sight(c *zk.Conn, ms, mark int64, o *series.OpenRequest) (series.Seen, error) {
+func (d *Driver) sight(c *zk.Conn, s *series.Series, o *series.OpenRequest) error {
 	for {
 		all, version, err := d.sightings(c, o.Key)
 		if err != nil {
-			return series.Seen{}, err
+			return err
 		}
-		s := all.See(ms, mark, o)
+		all.See(s, o)
 		data, err := json.Marshal(all)
 		if err != nil {
-			return series.Seen{}, err
+			return err
 		}
 		if version < 0 {
 			_, err = c.Create(d.sightingsPath(o.Key), data, zk.FlagPersistent, d.options.ACL)
@@ -126,7 +109,7 @@ func (d *Driver) sight(c *zk.Conn, ms, mark int64, o *series.OpenRequest) (serie
 			_, err = c.Set(d.sightingsPath(o.Key), data, version)
 		}
 		if !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNodeExists) {
-			return s, err
+			return err
 		}
 	}
 }

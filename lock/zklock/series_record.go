@@ -37,10 +37,10 @@ type chunk struct {
 type keptState struct {
 	Format int `json:"format"`
 	series.Kept
-	Lines  []series.KeptLine `json:"lines,omitempty"`
-	Chunks []chunk           `json:"chunks,omitempty"`
-	Next   int64             `json:"next,omitempty"`
-	Cut    bool              `json:"cut,omitempty"`
+	Lines  []series.Line `json:"lines,omitempty"`
+	Chunks []chunk       `json:"chunks,omitempty"`
+	Next   int64         `json:"next,omitempty"`
+	Cut    bool          `json:"cut,omitempty"`
 }
 
 // readRecord reads the node of a series.
@@ -57,12 +57,12 @@ func readRecord(path string, data []byte, version int32) (*record, error) {
 		return nil, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, path, err)
 	}
 	return &record{State: state, path: path, data: data, version: version,
-		tail: backLines(k.Lines), chunks: k.Chunks, next: k.Next, cut: k.Cut}, nil
+		tail: k.Lines, chunks: k.Chunks, next: k.Next, cut: k.Cut}, nil
 }
 
 // encode returns the node in its stored form.
 func (r *record) encode() ([]byte, error) {
-	return json.Marshal(&keptState{Format: r.Format(), Kept: r.Keep(), Lines: keepLines(r.tail), Chunks: r.chunks, Next: r.next, Cut: r.cut})
+	return json.Marshal(&keptState{Format: r.Format(), Kept: r.Keep(), Lines: r.tail, Chunks: r.chunks, Next: r.next, Cut: r.cut})
 }
 
 // changed returns the node in its stored form, or nil if it is stored like that already. A series
@@ -80,7 +80,7 @@ func (r *record) changed() ([]byte, error) {
 
 // Append adds a line to the journal, or folds it into the last line if possible.
 func (r *record) Append(line series.Line) {
-	if n := len(r.tail); n == 0 || !series.Fold(&r.tail[n-1], line) {
+	if n := len(r.tail); n == 0 || !r.tail[n-1].Fold(line) {
 		r.tail = append(r.tail, line)
 	}
 }

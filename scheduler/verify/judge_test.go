@@ -198,7 +198,7 @@ func TestLeftInAPause(t *testing.T) {
 			s.now = at(11)
 			s.change(series.ActionPause, until)
 			if how == "given back" {
-				s.end(g, series.EndGivenBack, "")
+				s.end(g, series.RunGivenBack, "")
 			}
 			stands := func(seconds float64) string {
 				s.now = at(seconds)

@@ -91,9 +91,9 @@ func (p *play) finish(r *rand.Rand) {
 		return
 	}
 	g := rig.OneOf(r, p.live...)
-	how := rig.OneOf(r, series.EndDone, series.EndUnstarted, series.EndGivenBack)
+	how := rig.OneOf(r, series.RunDone, series.RunUnstarted, series.RunGivenBack)
 	outcome := ""
-	if how == series.EndDone {
+	if how == series.RunDone {
 		outcome = rig.OneOf(r, series.OutcomeOK, series.OutcomeFailed, series.OutcomeInterrupted)
 	}
 	p.end(g, how, outcome)

@@ -82,13 +82,13 @@ func normal(s *store) {
 		s.run(policy{}, seconds)
 	}
 	s.now = at(50)
-	s.end(s.ask(policy{}, s.now), series.EndDone, series.OutcomeFailed)
+	s.end(s.ask(policy{}, s.now), series.RunDone, series.OutcomeFailed)
 }
 
 func nothingToDo(s *store) {
 	s.run(policy{}, 10)
 	s.now = at(20)
-	s.end(s.ask(policy{}, s.now), series.EndDone, series.OutcomeSkipped)
+	s.end(s.ask(policy{}, s.now), series.RunDone, series.OutcomeSkipped)
 }
 
 // renewed keeps a run alive up to a second.
@@ -225,7 +225,7 @@ func unstartedTick(s *store) {
 	s.now = at(10)
 	g := s.ask(policy{}, at(10))
 	for range 2 {
-		s.end(g, series.EndUnstarted, "")
+		s.end(g, series.RunUnstarted, "")
 		s.now += 1000
 		g = s.takeOver(policy{}, g.Number, g.Fence)
 	}
@@ -234,7 +234,7 @@ func unstartedTick(s *store) {
 
 func unstartedMissed(s *store) {
 	s.now = at(10)
-	s.end(s.ask(policy{}, at(10)), series.EndUnstarted, "")
+	s.end(s.ask(policy{}, at(10)), series.RunUnstarted, "")
 	s.run(policy{}, 30)
 }
 
@@ -243,7 +243,7 @@ func unstartedSecond(s *store) {
 	s.now = at(10)
 	g := s.ask(p, at(10))
 	s.now = at(14)
-	s.end(s.takeOver(p, g.Number, g.Fence), series.EndUnstarted, "")
+	s.end(s.takeOver(p, g.Number, g.Fence), series.RunUnstarted, "")
 	c := p.claim(s, at(20))
 	s.now = at(20)
 	c.After, c.Attempts, c.Latest = at(10), 1, at(21)
@@ -254,13 +254,13 @@ func givenBack(s *store) {
 	s.now = at(10)
 	g := s.ask(policy{}, at(10))
 	s.now = at(11)
-	s.end(g, series.EndGivenBack, "")
+	s.end(g, series.RunGivenBack, "")
 	s.ok(s.takeOver(policy{}, g.Number, g.Fence))
 }
 
 func interrupted(s *store) {
 	s.now = at(10)
-	s.end(s.ask(policy{}, at(10)), series.EndDone, series.OutcomeInterrupted)
+	s.end(s.ask(policy{}, at(10)), series.RunDone, series.OutcomeInterrupted)
 	s.run(policy{}, 20)
 }
 

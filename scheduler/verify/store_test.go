@@ -44,7 +44,7 @@ func opened(specs ...string) *store {
 
 // Append folds lines as the stores do.
 func (s *store) Append(l series.Line) {
-	if n := len(s.lines); n > 0 && series.Fold(&s.lines[n-1], l) {
+	if n := len(s.lines); n > 0 && s.lines[n-1].Fold(l) {
 		return
 	}
 	s.lines = append(s.lines, l)
@@ -151,11 +151,11 @@ func (s *store) takeOver(p policy, tick, fence int64) grant {
 	return grant{s.state.Claim(s.us(), &c, s), c.Owner}
 }
 
-func (s *store) end(g grant, how series.EndKind, outcome string) series.EndAnswer {
-	return s.state.Release(s.us(), &series.EndRequest{RunRef: g.ref(), Kind: how, Outcome: outcome, OK: outcome == series.OutcomeOK}, s)
+func (s *store) end(g grant, how series.RunState, outcome string) series.EndAnswer {
+	return s.state.Release(s.us(), &series.EndRequest{RunRef: g.ref(), State: how, Outcome: outcome, OK: outcome == series.OutcomeOK}, s)
 }
 
-func (s *store) ok(g grant) series.EndAnswer { return s.end(g, series.EndDone, series.OutcomeOK) }
+func (s *store) ok(g grant) series.EndAnswer { return s.end(g, series.RunDone, series.OutcomeOK) }
 
 // run claims the tick at a second and ends it at once.
 func (s *store) run(p policy, seconds float64) {
@@ -181,7 +181,7 @@ func (s *store) change(action series.Action, until int64) {
 			c.Due, c.Revision = tick.UnixMilli(), revision
 		}
 	}
-	if a := s.state.Control(s.us(), &c, s.state.Change+1, s); a.Kind == series.ControlDone {
-		s.audit = append(s.audit, series.Record(s.us(), &c, &before, &a))
+	if _, made := s.state.Control(s.us(), &c, s.state.Change+1, s); made != nil {
+		s.audit = append(s.audit, *made)
 	}
 }

@@ -100,7 +100,7 @@ func TestExplain(t *testing.T) {
 		"paused with others": {lines: []series.Line{{Verdict: series.VerdictPaused, At: at(86400), From: at(-600), To: at(86400), Between: series.VerdictPaused, Revision: "r1"}},
 			now: 86410, mark: 86400, state: why.Paused, want: "Paused: the job was paused. It was recorded at 2027-03-27 03:00:00, with all ticks after 02:50:00."},
 		"paused by an operator": {lines: []series.Line{control(-17400, "pause", "op@host", 1), {Verdict: series.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
-			audit: []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance", After: series.ControlState(true, at(18000))}},
+			audit: []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance", After: fmt.Sprint("paused until ", at(18000))}},
 			state: why.Paused, want: "Paused by op@host since 2027-03-25 22:10:00 until 08:00:00: gateway maintenance. A node recorded it at 03:00:01."},
 		"paused by an operator, beside records of other changes": {lines: []series.Line{control(-600, "pause", "op@host", 1), {Verdict: series.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
 			audit: []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance"}, {Number: 1, Key: "of another shard", Change: 1, Reason: "other job"},

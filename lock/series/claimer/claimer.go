@@ -4,6 +4,7 @@ package claimer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,13 +26,16 @@ type Claimer struct {
 
 // A Lease is the lease of a granted run, whose Ref names the run in the store. Its context ends, with
 // a cause, before another node can be granted the run: an error that wraps driver.ErrLost and says
-// how the lease was lost, or series.ErrReplaced if a newer number waits for the end of the run, in
-// which case the lease is still held. Replaced reports the latter however the context ended. Check
-// reads the clocks and returns nil while the lease can be trusted. Cancel ends the context only;
-// Abandon also leaves the run to its deadline. End ends the lease in this process, where it is
+// how the lease was lost, or [ErrReplaced]. Replaced reports the latter however the context ended.
+// Check reads the clocks and returns nil while the lease can be trusted. Cancel ends the context
+// only; Abandon also leaves the run to its deadline. End ends the lease in this process, where it is
 // renewed no more, and reports whether it was the first End: the caller then sends the end of the
 // run to the store. A Lease is safe for concurrent use.
 type Lease struct{ keep.Lease[series.RunRef] }
+
+// ErrReplaced is the cause of the ended context of a lease when a newer number waits for its end. The
+// lease is still held: end it soon.
+var ErrReplaced = errors.New("lock: replaced by a newer number")
 
 // A Claimed is the answer to a claim. Lease is the lease of a granted run, and nil otherwise.
 type Claimed struct {
@@ -54,7 +58,7 @@ func (c *Claimer) Owner() string { return c.owners.Next() }
 
 // Claim sends all claims in one batch, once, and returns the answers in the same order. The leases'
 // contexts carry ctx's values and do not end with ctx. A lease whose answer took too long has ended
-// already: its end is a series.EndUnstarted. A store without series answers every claim with
+// already: end its run as series.RunUnstarted. A store without series answers every claim with
 // driver.ErrUnsupported.
 func (c *Claimer) Claim(ctx context.Context, cs []series.Claim) []Claimed {
 	answered := make(chan []Claimed, 1)
@@ -124,7 +128,7 @@ func (c *Claimer) renew(ctx context.Context, runs []series.RunRef) []keep.Renewa
 	for i, a := range c.store.RenewRuns(ctx, runs) {
 		answers[i] = keep.Renewal{Alive: a.Alive, Left: a.Left, Err: a.Err}
 		if a.Replaced {
-			answers[i].Replaced = series.ErrReplaced
+			answers[i].Replaced = ErrReplaced
 		}
 	}
 	return answers

@@ -98,13 +98,13 @@ func TestReplacedIsTold(t *testing.T) {
 			t.Fatalf("answer %v, want waiting", waits.Kind)
 		}
 		<-c.Lease.Context().Done()
-		wantErr(t, "cause", context.Cause(c.Lease.Context()), series.ErrReplaced)
+		wantErr(t, "cause", context.Cause(c.Lease.Context()), claimer.ErrReplaced)
 		wantErr(t, "the lease is still held", c.Lease.Check(), nil)
 		if !c.Lease.Replaced() {
 			t.Error("the lease does not know that it was replaced")
 		}
 		c.Lease.End()
-		if e := store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: c.Lease.Ref, Kind: series.EndDone, Outcome: series.OutcomeReplaced}})[0]; e.Waiting != newer.Number || e.Fence != waits.Fence {
+		if e := store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: c.Lease.Ref, State: series.RunDone, Outcome: series.OutcomeReplaced}})[0]; e.Waiting != newer.Number || e.Fence != waits.Fence {
 			t.Errorf("the end names %d with fence %d, want %d and %d", e.Waiting, e.Fence, newer.Number, waits.Fence)
 		}
 	})
@@ -117,7 +117,7 @@ func TestAbandonedLeaseEnds(t *testing.T) {
 		l := claimer.New(store, "a")
 		claims := openSeries(t, l, store, 1)
 		c := l.Claim(t.Context(), claims)[0]
-		c.Lease.Abandon(series.ErrReplaced)
+		c.Lease.Abandon(claimer.ErrReplaced)
 		time.Sleep(3 * time.Second)
 		runs := store.ReadSeries(t.Context(), []string{claims[0].Key})[0].Runs
 		if len(runs) != 1 || runs[0].Until > time.Now().UnixMilli() || store.renewals.Load() != 0 {

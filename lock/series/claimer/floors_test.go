@@ -49,7 +49,7 @@ func TestClaimsComeWithTheirFloor(t *testing.T) {
 		time.Sleep(time.Second)
 		for i := range cs {
 			first[i].Lease.End()
-			store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: first[i].Lease.Ref, Kind: series.EndDone, Outcome: series.OutcomeOK, OK: true}})
+			store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: first[i].Lease.Ref, State: series.RunDone, Outcome: series.OutcomeOK, OK: true}})
 			cs[i].Owner, cs[i].After, cs[i].Number, cs[i].Fence = l.Owner(), cs[i].Number, cs[i].Number+1000, 0
 		}
 		cs[1].Fence = first[1].Fence + 5000

@@ -107,7 +107,7 @@ func (r *Reconciler) retire(ctx context.Context, members *series.MemberList, s *
 	if err != nil {
 		return false
 	}
-	if a.Kind != series.ControlDone {
+	if !a.Made {
 		return true // the job has changed, or a run is alive
 	}
 	again, ok := r.sightings(ctx, s.Key)

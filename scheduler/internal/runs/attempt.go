@@ -17,7 +17,7 @@ import (
 // These are the causes with which the context of a run ends, besides lock.ErrLost.
 var (
 	ErrTimeout  = error(timeoutError{}) // also matches context.DeadlineExceeded
-	ErrReplaced = series.ErrReplaced    // a newer tick waits for the end of this run
+	ErrReplaced = claimer.ErrReplaced   // a newer tick waits for the end of this run
 	ErrDrained  = errors.New("scheduler: the node's drain is over")
 )
 
@@ -68,7 +68,7 @@ func (a *Attempt) execute() {
 	began := a.begin()
 	a.runs.starting.Add(-1)
 	if !began {
-		a.complete(series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
+		a.complete(series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted})
 		return
 	}
 	a.runs.cfg.Events.RunStarted(a)
@@ -168,9 +168,9 @@ func (a *Attempt) finish(began time.Time, f *Failure) {
 	case outcome == series.OutcomeLost && f != nil && !f.skipped:
 		a.abandon()
 	case outcome == series.OutcomeInterrupted && a.Job.Rules.GiveBack:
-		a.complete(series.EndRequest{Kind: series.EndGivenBack, Outcome: outcome, Error: f.Text()})
+		a.complete(series.EndRequest{State: series.RunGivenBack, Outcome: outcome, Error: f.Text()})
 	default:
-		a.complete(series.EndRequest{Kind: series.EndDone, Outcome: outcome, OK: outcome == series.OutcomeOK, Error: f.Text()})
+		a.complete(series.EndRequest{State: series.RunDone, Outcome: outcome, OK: outcome == series.OutcomeOK, Error: f.Text()})
 	}
 }
 

@@ -120,9 +120,14 @@ func (f auditFlags) write(w io.Writer, found []series.AuditRecord) error {
 
 // stateText returns the state of a job in a record, with instants in a form for people.
 func stateText(state string) string {
-	var ms int64
-	if _, err := fmt.Sscanf(state, series.ControlPaused+" until %d", &ms); err == nil {
-		return series.ControlPaused + " until " + terminal.RFC3339(ms)
+	if until := pausedUntil(state); until != 0 {
+		return "paused until " + terminal.RFC3339(until)
 	}
 	return state
+}
+
+// pausedUntil returns the end of the pause in the state of a job, Unix ms, or 0 if there is none.
+func pausedUntil(state string) (ms int64) {
+	_, _ = fmt.Sscanf(state, "paused until %d", &ms)
+	return ms
 }

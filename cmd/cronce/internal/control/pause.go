@@ -3,6 +3,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -94,8 +94,9 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 	if len(args) > 1 || f.all == (len(args) == 1) {
 		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, or --all", cmd.Name(), len(args), f.all)
 	}
-	if n := utf8.RuneCountInString(f.reason); f.reason != "" && (n < series.LeastReason || n > series.MostReason) {
-		return exit.Usagef("%s: --reason has %d characters, must be %d to %d", cmd.Name(), n, series.LeastReason, series.MostReason)
+	c := f.request(action)
+	if err := c.Check(); err != nil {
+		return exit.Usagef("%s: %w", cmd.Name(), err)
 	}
 	if _, err := untilWhen(f.until, time.Now()); err != nil {
 		return err
@@ -112,8 +113,7 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 		if len(jobs) == 0 {
 			return s.NoRecord()
 		}
-		c, err := f.control(ctx, s, action)
-		if err != nil {
+		if err := f.end(ctx, s, &c); err != nil {
 			return err
 		}
 		if _, carries := readOp(f.op); carries && f.all {
@@ -132,26 +132,27 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 	})
 }
 
-// control returns the request without its job.
-func (f *pauseFlags) control(ctx context.Context, s *clients.Store, action series.Action) (series.Control, error) {
-	c := series.Control{Key: "job", Action: action, Op: f.op, Who: command.Caller(f.who), Reason: f.reason}
-	if c.Op == "" {
-		c.Op = newOp()
-	}
+// request returns the request without its job and without the end of a pause.
+func (f *pauseFlags) request(action series.Action) series.Control {
+	return series.Control{Key: "job", Action: action, Op: cmp.Or(f.op, newOp()), Who: command.Caller(f.who), Reason: f.reason}
+}
+
+// end sets the end of a pause in its request.
+func (f *pauseFlags) end(ctx context.Context, s *clients.Store, c *series.Control) error {
 	if op, carries := readOp(f.op); carries {
 		c.Until = op.until
 	} else if f.until != "" {
 		now, err := s.Now(ctx)
 		if err != nil {
-			return c, err
+			return err
 		}
 		until, err := untilWhen(f.until, now)
 		if err != nil {
-			return c, err
+			return err
 		}
 		c.Until = until.UnixMilli()
 	}
-	return c, exit.Usage(series.CheckControl(&c))
+	return exit.Usage(c.Check())
 }
 
 // untilWhen parses a duration from now, or an instant in the future.
@@ -217,7 +218,7 @@ func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old
 	if a, err = request(ctx, s, *c); err != nil {
 		return a, false, err
 	}
-	done = a.Kind == series.ControlRepeated && a.Change != a.Series.Change
+	done = !a.Made && a.Change != a.Series.Change
 	if done {
 		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
 	}
@@ -240,7 +241,7 @@ func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *series.Ser
 		if i < 0 {
 			return false, nil
 		}
-		_, until = series.ReadControlState(records[i].After)
+		until = pausedUntil(records[i].After)
 	}
 	if relative(f.until) {
 		c.Until = until

@@ -42,7 +42,7 @@ func request(ctx context.Context, s *clients.Store, c series.Control) (a series.
 		return a, s.Failed(a.Err)
 	case a.Err != nil:
 		return a, s.Failed(fmt.Errorf("whether the %s of %s was done is not known: repeat the command for this job with --op %s: %w", c.Action, c.Key, c.Op, a.Err))
-	case a.Kind == series.ControlRefused:
+	case a.Refusal != "":
 		return a, exit.With(exit.Refused, errors.New(refusalText(&c, &a)))
 	}
 	return a, nil

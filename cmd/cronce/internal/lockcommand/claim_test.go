@@ -213,7 +213,7 @@ func TestTickThatNeverStarted(t *testing.T) {
 		c := tickCall{store: m.store, node: "m", key: seriesPrefix + "k", schedule: m.spec, ttl: 10 * time.Second}
 		a, err := c.claim(m.t.Context())
 		if err == nil && a.Lease != nil {
-			err = end(series.FrontOf(m.store), a.Lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
+			err = end(series.FrontOf(m.store), a.Lease, series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted})
 		}
 		if err != nil {
 			m.t.Error(err)

@@ -80,7 +80,7 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 	stop := context.AfterFunc(ctx, func() { lease.Cancel(context.Cause(ctx)) })
 	defer stop()
 	if wait.Sleep(ctx, a.Wait) != nil || lease.Check() != nil {
-		_ = end(s.Front(), lease, series.EndRequest{Kind: series.EndUnstarted, Outcome: series.OutcomeUnstarted})
+		_ = end(s.Front(), lease, series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted})
 		return exit.Doubt(fmt.Errorf("lock %q: the tick of %s was granted, and the command was not started", key, stamp(c.tick)))
 	}
 	err = execute(lease.Context(), lease.Ref.Fence, argv, append(environ, config.TickEnv+"="+stamp(c.tick)), f.grace, cmd)

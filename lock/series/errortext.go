@@ -1,17 +1,9 @@
 package series
 
 import (
-	"errors"
 	"strings"
 	"unicode/utf8"
 )
-
-// ErrReplaced is the cause of a numbered lease's ended context when a newer
-// number waits for its end. The lease is still held: end it soon.
-var ErrReplaced = errors.New("lock: replaced by a newer number")
-
-// ErrNotOpen is the answer to a pause, or a resume, of a series that was never opened.
-var ErrNotOpen = errors.New("lock: the series was never opened")
 
 // MaxErrorText is how many bytes of the text of an error a journal keeps.
 const MaxErrorText = 512
