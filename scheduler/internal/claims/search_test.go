@@ -108,7 +108,7 @@ func (w *world) answer(a series.Answer) {
 		}
 		if f.run.Void {
 			w.finish(len(w.runs) - 1)
-			w.end(len(w.ends)-1, series.EndUnstarted)
+			w.end(len(w.ends)-1, series.RunUnstarted)
 		}
 	}
 	if len(w.c.Effects().Open) > 0 {
@@ -127,11 +127,11 @@ func (w *world) finish(i int) {
 }
 
 // end applies the end of a run in the store and its answer.
-func (w *world) end(i int, kind series.EndKind) {
+func (w *world) end(i int, kind series.RunState) {
 	f := w.ends[i]
 	w.ends = slices.Delete(w.ends, i, i+1)
 	ref := series.RunRef{Number: f.claim.Number, Owner: f.claim.Owner, Fence: f.fence}
-	a := w.store.Release(w.us(), &series.EndRequest{RunRef: ref, Kind: kind, OK: true}, drop{})
+	a := w.store.Release(w.us(), &series.EndRequest{RunRef: ref, State: kind, OK: true}, drop{})
 	f.run.Ending.Add(-1)
 	w.c.Ended(w.job, f.claim.Number, f.fence, f.run.Backlog, a, w.now)
 	w.take()
@@ -179,8 +179,8 @@ var events = []event{
 		})
 	}},
 	{"return", func(w *world) bool { return len(w.runs) > 0 && w.then(func() { w.finish(0) }) }},
-	{"end", func(w *world) bool { return len(w.ends) > 0 && w.then(func() { w.end(0, series.EndDone) }) }},
-	{"given back", func(w *world) bool { return len(w.ends) > 0 && w.then(func() { w.end(0, series.EndGivenBack) }) }},
+	{"end", func(w *world) bool { return len(w.ends) > 0 && w.then(func() { w.end(0, series.RunDone) }) }},
+	{"given back", func(w *world) bool { return len(w.ends) > 0 && w.then(func() { w.end(0, series.RunGivenBack) }) }},
 	{"refused end", func(w *world) bool {
 		return len(w.ends) > 0 && w.then(func() {
 			f := w.ends[0]
@@ -208,7 +208,7 @@ var events = []event{
 	{"other ends", func(w *world) bool {
 		return w.fence != 0 && w.then(func() {
 			ref := series.RunRef{Number: w.other.Number, Owner: w.other.Owner, Fence: w.fence}
-			w.store.Release(w.us(), &series.EndRequest{RunRef: ref, Kind: series.EndDone, OK: true}, drop{})
+			w.store.Release(w.us(), &series.EndRequest{RunRef: ref, State: series.RunDone, OK: true}, drop{})
 			w.fence = 0
 		})
 	}},
@@ -332,7 +332,7 @@ func (w *world) settle() error {
 			w.finish(0)
 		}
 		for len(w.ends) > 0 {
-			w.end(0, series.EndDone)
+			w.end(0, series.RunDone)
 		}
 		if err := w.check(); err != nil {
 			return err
