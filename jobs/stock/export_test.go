@@ -106,8 +106,6 @@ var (
 	ErrReference  = errReference
 	ErrPayments   = errPayments
 	ErrTooLow     = errTooLow
-	ErrReserved   = errReserved
-	ErrVersion    = errVersion
 	ErrFull       = errFull
 )
 

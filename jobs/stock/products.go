@@ -15,7 +15,7 @@ const maxPage = 500
 
 // Products returns up to limit products (1 to 500) with their current counts, in the order of their
 // SKUs, behind the SKU after; empty: from the first on. Next is the SKU after which the next page
-// begins; empty: there is none. A product that is added or deleted meanwhile may be missing; every
+// begins; empty: there is none. A product that is added meanwhile may be missing; every
 // other product is on exactly one page. It refuses with a *FieldError.
 func (s *Sale) Products(ctx context.Context, after string, limit int) (page []Product, next string, err error) {
 	page, next, err = s.products(ctx, after, limit)

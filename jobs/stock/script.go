@@ -23,9 +23,8 @@ var (
 	recallScript  = script("recall")
 	cancelScript  = onShelf("order", "cancel")
 
-	putScript           = onShelf("version", "put")
-	offerScript         = onShelf("version", "offer")
-	deleteScript        = onShelf("version", "delete")
+	putScript           = onShelf("put")
+	offerScript         = onShelf("offer")
 	putInScript         = onShelf("putin")
 	recordScript        = script("order", "record")
 	productScript       = script("product")

@@ -28,17 +28,15 @@ type operation struct {
 	summary  string
 	statuses []int  // with which it may be answered, beyond those of all
 	query    string // its parameters, with spaces between them
-	headers  string // its conditions
 }
 
 // operations has each route.
 var operations = map[string]operation{
 	"GET /openapi.json":         {summary: "This description", statuses: []int{200}},
 	"GET /products":             {summary: "A page of the products, in the order of their SKUs", statuses: []int{200, 422}, query: "limit cursor"},
-	"GET /products/{sku}":       {summary: "A product, with an ETag of what sellers may change", statuses: []int{200, 404, 422}},
-	"PUT /products/{sku}":       {summary: "Set how a product is sold", statuses: []int{200, 409, 412, 507}, headers: "If-Match If-None-Match"},
-	"DELETE /products/{sku}":    {summary: "End the sale of a product; what was sold of it stays", statuses: []int{204, 404, 409, 412, 422, 507}, headers: "If-Match"},
-	"PUT /products/{sku}/stock": {summary: "Set what was put in of a product, in all", statuses: []int{200, 409, 412, 507}, headers: "If-Match If-None-Match"},
+	"GET /products/{sku}":       {summary: "A product", statuses: []int{200, 404, 422}},
+	"PUT /products/{sku}":       {summary: "Set how a product is sold", statuses: []int{200, 409, 507}},
+	"PUT /products/{sku}/stock": {summary: "Set what was put in of a product, in all", statuses: []int{200, 409, 507}},
 	"POST /orders":              {summary: "Place an order, once per id", statuses: []int{200, 201, 409, 507}},
 	"GET /orders/{id}":          {summary: "An order, its receiver masked", statuses: []int{200, 404, 422}},
 	"DELETE /orders/{id}":       {summary: "Cancel an order that is not paid", statuses: []int{200, 404, 409, 422}},
@@ -229,9 +227,6 @@ func parametersOf(op operation, r stockhttp.RouteInfo) (all []object) {
 	}
 	for name := range strings.FieldsSeq(op.query) {
 		add("query", name, false)
-	}
-	for name := range strings.FieldsSeq(op.headers) {
-		add("header", name, false)
 	}
 	return all
 }

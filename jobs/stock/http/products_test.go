@@ -64,28 +64,6 @@ func TestHTTPLists(t *testing.T) {
 	}
 }
 
-func TestHTTPDelete(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, miniredis.RunT(t).Addr())
-	put(t, s.Sale, "tea", 10)
-	for _, c := range []struct {
-		header string
-		status int
-	}{{`If-Match: "0123456789abcdef"`, 412}, {"If-Match: tea", 422}, {"X-None: 1", 204}, {"X-None: 1", 204}} {
-		if status, answer, _ := s.send("DELETE", "/products/tea", "", c.header); status != c.status {
-			t.Errorf("%s: %d %v", c.header, status, answer)
-		}
-	}
-	for _, sku := range []string{"tea", "pot"} {
-		if status, answer, _ := s.send("GET", "/products/"+sku, ""); status != 404 {
-			t.Error(status, answer)
-		}
-	}
-	if status, answer, _ := s.send("DELETE", "/products/pot", ""); status != 404 {
-		t.Error(status, answer)
-	}
-}
-
 // The requests of a buyer, and their answers.
 func TestBuyersOverHTTP(t *testing.T) {
 	t.Parallel()
@@ -124,42 +102,6 @@ func TestBuyersOverHTTP(t *testing.T) {
 	ask("PUT", "/products/tea", strings.Replace(offer, "T10:00:00Z", "T09:00:00Z", 1), 422, "type urn:cronce:stock:invalid")
 	m.SetTime(time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC))
 	ask("POST", "/orders", strings.Replace(ada, "o-1", "o-3", 1), 409, "type urn:cronce:stock:ended")
-}
-
-// Over HTTP a version is an ETag.
-func TestHTTPPreconditions(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, miniredis.RunT(t).Addr())
-	put(t, s.Sale, "tea", 5)
-	_, _, header := s.send("GET", "/products/tea", "")
-	tag := header.Get("ETag")
-	if len(tag) != 18 || strings.Trim(tag, `"0123456789abcdef`) != "" {
-		t.Fatal(tag)
-	}
-	for _, c := range []struct {
-		path, body, header string
-		status             int
-		kind               string
-	}{
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + strings.Replace(tag, tag[1:5], "0000", 1), 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-None-Match: *", 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: W/" + tag, 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: tea", 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, `If-Match: "tea"`, 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-None-Match: " + tag, 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""}, // again
-		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: " + tag, 412, "version"},
-		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: *", 200, ""},
-		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-Match: *", 412, "version"},
-		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-None-Match: *", 200, ""},
-	} {
-		status, answer, header := s.send("PUT", c.path, c.body, c.header)
-		if status != c.status || c.kind != "" && answer["type"] != "urn:cronce:stock:"+c.kind || status == 200 && header.Get("ETag") == "" {
-			t.Errorf("PUT %s with %s: %d %v", c.path, c.header, status, answer)
-		}
-	}
-	wantProduct(t, s.Sale, "tea", 6, 6, 0, 0)
 }
 
 // pairs reads name value name value ….

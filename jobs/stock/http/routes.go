@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/jobs/stock/internal/format"
@@ -29,7 +28,6 @@ func routes() []route {
 		{http.MethodGet, "/products", all, plain[productsView](listProducts)},
 		{http.MethodPut, "/products/{sku}", seller, reading[productView](setOffer)},
 		{http.MethodGet, "/products/{sku}", all, plain[productView](readProduct)},
-		{http.MethodDelete, "/products/{sku}", seller, plain[any](deleteProduct)},
 		{http.MethodPut, "/products/{sku}/stock", seller, reading[productView](putStock)},
 		{http.MethodPost, "/orders", buyer, reading[recordView](reserveOrder)},
 		{http.MethodGet, "/orders/{id}", all, plain[recordView](readOrder)},
@@ -46,7 +44,6 @@ type reply struct {
 	raw      []byte // JSON, instead of a view
 	status   int    // 0: 200
 	location string // path of the created order; empty: none
-	version  string // version of a product, for its ETag; empty: none
 }
 
 // An action serves a request. Its error is a *problem or the error of a sale.
@@ -73,7 +70,7 @@ func reading[V, F any](do func(*stock.Sale, *http.Request, F) (reply, error)) ac
 }
 
 func ofProduct(p stock.Product, err error) (reply, error) {
-	return reply{view: viewProduct(p), version: p.Version()}, err
+	return reply{view: viewProduct(p)}, err
 }
 
 func ofRecord(r stock.Record, err error) (reply, error) { return reply{view: viewRecord(r)}, err }
@@ -83,22 +80,14 @@ func setOffer(s *stock.Sale, r *http.Request, form offerForm) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	condition, err := conditionOf(r)
-	if err != nil {
-		return reply{}, err
-	}
-	return ofProduct(s.SetOfferIf(r.Context(), r.PathValue("sku"), offer, condition))
+	return ofProduct(s.SetOffer(r.Context(), r.PathValue("sku"), offer))
 }
 
 func putStock(s *stock.Sale, r *http.Request, form totalForm) (reply, error) {
 	if form.Total == nil {
 		return reply{}, refusal("total", "missing", "the quantity put in, in all")
 	}
-	condition, err := conditionOf(r)
-	if err != nil {
-		return reply{}, err
-	}
-	return ofProduct(s.PutIf(r.Context(), r.PathValue("sku"), *form.Total, condition))
+	return ofProduct(s.Put(r.Context(), r.PathValue("sku"), *form.Total))
 }
 
 func readProduct(s *stock.Sale, r *http.Request) (reply, error) {
@@ -213,36 +202,4 @@ func listProducts(s *stock.Sale, r *http.Request) (reply, error) {
 		view.Products[i] = viewProduct(p)
 	}
 	return reply{view: view}, err
-}
-
-// conditionOf parses If-Match and If-None-Match of a change of a product.
-func conditionOf(r *http.Request) (string, error) {
-	match, none := strings.Join(r.Header.Values("If-Match"), ","), strings.Join(r.Header.Values("If-None-Match"), ",")
-	switch {
-	case match != "" && none != "":
-		return "", refusal("If-None-Match", "there with If-Match", "one of them")
-	case none == "*":
-		return "-", nil
-	case none != "":
-		return "", refusal("If-None-Match", format.Quote(none), "*")
-	case match == "" || match == "*":
-		return match, nil
-	}
-	tags := strings.Split(match, ",")
-	for _, tag := range tags {
-		tag = strings.TrimSpace(tag)
-		if inner := strings.Trim(tag, `"`); tag != `"`+inner+`"` || strings.Contains(inner, `"`) || len(tags) > 16 {
-			return "", refusal("If-Match", format.Quote(match), "*, or up to 16 ETags as the shop has sent them, with their quotes")
-		}
-	}
-	return strings.Join(strings.Fields(match), ""), nil // with their quotes: a foreign ETag is valid, and matches no product
-}
-
-// deleteProduct serves the deletion of a product.
-func deleteProduct(s *stock.Sale, r *http.Request) (reply, error) {
-	condition, err := conditionOf(r)
-	if err != nil {
-		return reply{}, err
-	}
-	return reply{status: http.StatusNoContent}, s.Delete(r.Context(), r.PathValue("sku"), condition)
 }

@@ -5,7 +5,7 @@
 --
 -- Returns nothing when there is no product at all, otherwise {the name that the next page begins
 -- behind ('': it is the last)}, and then per product: sku, put, stock, reserved, sold, offer ('':
--- none). One that was deleted is left out.
+-- none).
 if redis.call('HLEN', KEYS[1]) == 0 then return {} end
 local limit = tonumber(ARGV[2])
 local names = redis.call('ZRANGEBYLEX', KEYS[6], '(' .. ARGV[1], '+', 'LIMIT', '0', tostring(limit + 1))
@@ -17,9 +17,7 @@ end
 if #names == 0 then return answer end
 for key = 1, 5 do columns[key] = redis.call('HMGET', KEYS[key], unpack(names)) end
 for i, sku in ipairs(names) do
-  if columns[1][i] and columns[5][i] ~= '-' then
-    answer[#answer + 1] = sku
-    for key = 1, 5 do answer[#answer + 1] = columns[key][i] or '' end
-  end
+  answer[#answer + 1] = sku
+  for key = 1, 5 do answer[#answer + 1] = columns[key][i] or '' end
 end
 return answer
