@@ -64,6 +64,6 @@
 // Each new state of an order is an [Event]. It is written in the transaction that writes the
 // order. The job of package events posts it to a webhook. Package stockhttp serves a sale over HTTP.
 //
-// Receivers and phones are personal data. They are masked in errors, in logs, and wherever an
+// Receivers are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.
 package stock

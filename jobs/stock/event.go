@@ -21,7 +21,7 @@ type Event struct {
 	Order  string    // the order's id
 	Placed time.Time // when the order was placed; distinguishes orders that use the same id after Options.Retention
 	At     time.Time // time of the state change, by the store's clock
-	// Payload is the event as JSON, which names neither receiver nor phone. See docs/stock.md.
+	// Payload is the event as JSON, which does not name the receiver. See docs/stock.md.
 	Payload []byte
 
 	sale string

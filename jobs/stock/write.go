@@ -166,14 +166,14 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 
 func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
 	t := sqltext.Table{Name: "orders", Clock: "settled_at", Columns: []sqltext.Column{
-		{Name: "id"}, {Name: "receiver"}, {Name: "buyer"}, {Name: "phone"}, {Name: "amount"}, {Name: "currency"}, {Name: "status"},
+		{Name: "id"}, {Name: "receiver"}, {Name: "buyer"}, {Name: "amount"}, {Name: "currency"}, {Name: "status"},
 		{Name: "placed_at"}, {Name: "due_at"}, {Name: "changed_at"}, {Name: "payments"},
 	}}
 	for _, r := range orders {
-		t.Add(r.ID, r.Receiver, r.Buyer, r.Phone, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
+		t.Add(r.ID, r.Receiver, r.Buyer, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
 	}
 	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "orders", "sale, id",
-		[]string{"receiver", "buyer", "phone", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}, nil))
+		[]string{"receiver", "buyer", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}, nil))
 }
 
 func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {

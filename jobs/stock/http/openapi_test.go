@@ -52,7 +52,7 @@ var (
 )
 
 // optional are the fields that a body need not have.
-var optional = []string{"buyer", "phone", "buyer_limit", "starts_at", "ends_at"}
+var optional = []string{"buyer", "buyer_limit", "starts_at", "ends_at"}
 
 type object = map[string]any
 
@@ -64,7 +64,6 @@ var values = map[string]object{
 	"starts_at":   {"format": "date-time", "description": "when its sale begins, by the store's clock; absent: it has"},
 	"ends_at":     {"format": "date-time", "description": "when its sale ends; absent: never"},
 	"receiver":    {"minLength": 1, "maxLength": 200},
-	"phone":       {"maxLength": 16, "description": "where texts about the order go: + and 8 to 15 digits; masked in answers"},
 	"items":       {"minItems": 1, "maxItems": 50},
 	"quantity":    {"minimum": 1},
 	"price":       {"minimum": 0, "maximum": int64(1e12), "description": "of one, in minor units"},
