@@ -193,7 +193,7 @@ func (s *Sale) writeRecordsOnce(ctx context.Context, entries []*entry, bring boo
 					return err
 				}
 			}
-			found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(records))
+			found, err := tx.find(ctx, ids(records))
 			if err != nil {
 				return err
 			}

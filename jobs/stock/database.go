@@ -103,36 +103,19 @@ type row struct {
 	payments int64 // how many
 }
 
-// find returns the current rows of the orders with these ids. PostgreSQL needs a transaction for
-// it, in which sqltext.Bound forbids sequential scans.
-func (b *Database) find(ctx context.Context, sale string, ids []string) (map[string]row, error) {
-	if b.dialect != PostgreSQL {
-		return find(ctx, b.db, b.dialect, sale, ids)
-	}
-	tx, err := b.db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = tx.Rollback() }() // it has changed settings of the transaction alone
-	if _, err := tx.ExecContext(ctx, sqltext.Bound(b.dialect)); err != nil {
-		return nil, err
-	}
-	return find(ctx, tx, b.dialect, sale, ids)
-}
-
-// find returns the rows of orders, read from the database or within a transaction.
-func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) (map[string]row, error) {
+// find returns the rows of the orders with these ids.
+func (tx *transaction) find(ctx context.Context, ids []string) (map[string]row, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+sqltext.Marks(len(ids))+")", argsOf(ids, sale)
-	if d == PostgreSQL {
+	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+sqltext.Marks(len(ids))+")", argsOf(ids, tx.sale)
+	if tx.dialect == PostgreSQL {
 		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // LIMIT makes the planner use the index for each key
 			"LATERAL (SELECT id, status, placed_at, payments FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
-		args = []any{sale, sqltext.TextArray(ids)}
+		args = []any{tx.sale, sqltext.TextArray(ids)}
 	}
 	found := make(map[string]row)
-	err := eachRow(ctx, q, d, query, args, func(rows *sql.Rows) error {
+	err := eachRow(ctx, tx.tx, tx.dialect, query, args, func(rows *sql.Rows) error {
 		var id string
 		var r row
 		err := rows.Scan(&id, &r.status, &r.placed, &r.payments)

@@ -120,7 +120,11 @@ func (s *Sale) compareOrders(ctx context.Context, b *Database, ids []string) (fo
 	if err != nil {
 		return nil, err
 	}
-	rows, err := b.find(ctx, s.ID(), ids)
+	var rows map[string]row
+	err = b.transact(ctx, s.ID(), func(tx *transaction) (err error) { // PostgreSQL finds by the index only in a transaction: see sqltext.Bound
+		rows, err = tx.find(ctx, ids)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look up orders: %w", err)
 	}

@@ -47,7 +47,7 @@ func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement
 	if err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
-	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(got.records))
+	found, err := tx.find(ctx, ids(got.records))
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the orders: %w", err)
 	}
@@ -56,9 +56,6 @@ func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement
 		return nil, nil, err
 	}
 	if later, err = tx.lowerTotals(ctx, lower); err != nil {
-		return nil, nil, fmt.Errorf("products: %w", err)
-	}
-	if err := tx.shrinkOversold(ctx); err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
 	return p.done, later, nil
@@ -172,8 +169,8 @@ func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
 	for _, r := range orders {
 		t.Add(r.ID, r.Receiver, r.Buyer, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
 	}
-	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "orders", "sale, id",
-		[]string{"receiver", "buyer", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}, nil))
+	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "sale, id",
+		[]string{"receiver", "buyer", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}))
 }
 
 func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
@@ -194,7 +191,7 @@ func (tx *transaction) writePayments(ctx context.Context, orders []Record) error
 			t.Add(r.ID, p.Reference, p.Kind, p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
 		}
 	}
-	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "payment", "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}, nil))
+	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}))
 }
 
 func productTable() sqltext.Table {
