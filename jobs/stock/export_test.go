@@ -77,7 +77,7 @@ func Statements() ([]string, error) {
 	changes, err5 := fs.ReadFile(migrations, "migrations/mysql/00005_changes.sql")
 	events, err6 := fs.ReadFile(migrations, "migrations/mysql/00009_events.sql")
 	return []string{
-		string(tables), string(book), string(checks), string(prices), string(changes), string(events), sqltext.UnlessThere(MySQL), unlessEvent(MySQL), sqltext.Bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		string(tables), string(book), string(checks), string(prices), string(changes), string(events), sqltext.UnlessThere(MySQL), sqltext.Bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
 		sqltext.Upsert(MySQL, "sale, sku", []string{"put_in"}), MySQL.Now(),
 	}, errors.Join(err, err2, err3, err4, err5, err6)
 }
