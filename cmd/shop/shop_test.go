@@ -255,7 +255,7 @@ func TestShopThatCannotServe(t *testing.T) {
 }
 
 // Redis loses everything. The shop reports that its stock is unknown, also in /readyz, until the
-// operator rebuilds it from the database, first as a dry run. A second shop with a database of its own
+// operator rebuilds it from the database. A second shop with a database of its own
 // is refused.
 func TestShopRestore(t *testing.T) {
 	t.Parallel()
@@ -310,7 +310,6 @@ func TestShopRestore(t *testing.T) {
 	}
 	eventually(t, "the log says so", func() bool { return len(shop.logs("stock unknown")) > 0 })
 	config := file(t, "r.yaml", fmt.Sprintf("shop: {database: {file: %s}}", database))
-	call(t, "restore", "--config", config, "--redis", redis, "--dry-run").want(t, exit.Fine, "would restore 1 products")
 	call(t, "restore", "--config", config, "--redis", redis).want(t, exit.Fine, "restored 1 products, 1 open orders, 0 closed ones")
 	call(t, "restore", "--config", config, "--redis", redis).want(t, exit.Fine, "nothing to restore")
 	eventually(t, "the shop has seen it", func() bool { return len(shop.logs("stock known")) > 0 })

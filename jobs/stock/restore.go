@@ -17,7 +17,7 @@ import (
 // ErrNothingToRestore means that the shelf has everything that the book has.
 var ErrNothingToRestore = errors.New("the shelf is as the book has it: there is nothing to restore")
 
-// Restored is the result of a rebuild, or its preview.
+// Restored is the result of a rebuild.
 type Restored struct {
 	Epoch    string   // epoch of the new shelf
 	Products int      // products on the shelf
@@ -69,28 +69,6 @@ func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration) (Restore
 	}
 	_ = s.Probe(ctx) // lets this process continue at once; after an error it compares again before it sells
 	return r, nil
-}
-
-// WouldRestore returns the result that Restore would have, and changes nothing. It does not count
-// the orders on the shelf.
-func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
-	if s.options.Book == nil {
-		return Restored{}, fmt.Errorf("stock: restore: %w", errNoBook)
-	}
-	if _, err := s.probe(ctx); err == nil {
-		return Restored{}, fmt.Errorf("stock: restore: %w", ErrNothingToRestore)
-	} else if !errors.Is(err, ErrStockUnknown) || errors.Is(err, ErrForeign) {
-		return Restored{}, fmt.Errorf("stock: restore: %w", err)
-	}
-	products, err := s.options.Book.products(ctx, s.ID())
-	if err != nil {
-		return Restored{}, fmt.Errorf("stock: restore: %w", err)
-	}
-	left, err := s.leftover(ctx)
-	if err != nil {
-		return Restored{}, fmt.Errorf("stock: restore: %w", err)
-	}
-	return Restored{Products: len(products), Dropped: left.unsettled}, nil
 }
 
 var errNoBook = &FieldError{"book", "nil", "the database that the sale is settled into"}
