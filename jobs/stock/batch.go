@@ -116,9 +116,30 @@ func (s *Sale) readRecords(ctx context.Context, ids []string, got *batch) error 
 	return nil
 }
 
-// idsOf reads up to maxBatch ids of a set, from an offset on.
-func (s *Sale) idsOf(ctx context.Context, set string, behind int64) ([]string, error) {
-	return again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(set), behind, behind+maxBatch-1).Result() })
+// members calls f with the members of a set, up to maxBatch at a time. It finds all that are in the
+// set from the beginning to the end, and may find one twice.
+func (s *Sale) members(ctx context.Context, set string, f func(ids []string) error) error {
+	for cursor := uint64(0); ; {
+		some, err := again(ctx, func() (some []string, err error) {
+			some, cursor, err = s.client.ZScan(ctx, s.key(set), cursor, "", maxBatch).Result()
+			return some, err
+		})
+		if err != nil {
+			return fmt.Errorf("read the orders of %s: %w", set, err)
+		}
+		var ids []string
+		for one := range slices.Chunk(some, 2) { // with its score
+			ids = append(ids, one[0])
+		}
+		for few := range slices.Chunk(ids, maxBatch) {
+			if err := f(few); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
 }
 
 // lines reads the records of ids as stored; nil for an id without a record.

@@ -42,7 +42,7 @@ func (s *Sale) Differences(ctx context.Context) ([]Difference, error) {
 	if s.options.Book == nil {
 		return nil, fmt.Errorf("stock: compare: %w", errNoBook)
 	}
-	found, _, err := s.differences(ctx, s.options.Book, s.options.Retention, &walk{})
+	found, _, err := s.differences(ctx, s.options.Book, s.options.Retention)
 	if err != nil {
 		return nil, fmt.Errorf("stock: compare: %w", err)
 	}
@@ -53,14 +53,14 @@ func (s *Sale) Differences(ctx context.Context) ([]Difference, error) {
 	return append(found, wrong...), nil
 }
 
-// differences compares orders, as far as the walk goes, and all products. It fails if the shelf has
-// lost data or was rebuilt meanwhile: a difference may be due to that.
-func (s *Sale) differences(ctx context.Context, b *Database, retention time.Duration, w *walk) ([]Difference, view, error) {
+// differences compares orders and products. It fails if the shelf has lost data or was rebuilt
+// meanwhile: a difference may be due to that.
+func (s *Sale) differences(ctx context.Context, b *Database, retention time.Duration) ([]Difference, view, error) {
 	if err := s.Probe(ctx); err != nil {
 		return nil, view{}, err
 	}
 	epoch := s.epoch()
-	orders, err := s.orderDifferences(ctx, b, retention, w)
+	orders, err := s.orderDifferences(ctx, b, retention)
 	if err != nil {
 		return nil, view{}, err
 	}
@@ -74,10 +74,9 @@ func (s *Sale) differences(ctx context.Context, b *Database, retention time.Dura
 	return append(orders, v.differences()...), v, err
 }
 
-// orderDifferences compares two kinds of orders, as far as the walk goes: orders that are reserved
-// in the book or were settled there less than retention ago, and orders that wait in the store for
-// their payment.
-func (s *Sale) orderDifferences(ctx context.Context, b *Database, retention time.Duration, w *walk) (found []Difference, err error) {
+// orderDifferences compares two kinds of orders: orders that are reserved in the book or were settled
+// there less than retention ago, and orders that wait in the store for their payment.
+func (s *Sale) orderDifferences(ctx context.Context, b *Database, retention time.Duration) (found []Difference, err error) {
 	seen := map[string]bool{}
 	compare := func(ids []string) error {
 		some, err := s.compareOrders(ctx, b, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return seen[id] }))
@@ -87,11 +86,20 @@ func (s *Sale) orderDifferences(ctx context.Context, b *Database, retention time
 		found = append(found, some...)
 		return err
 	}
-	err = w.bookOrders(func(after string, n int) ([]string, error) { return b.ids(ctx, s.ID(), after, retention, n) }, compare)
-	if err == nil {
-		err = w.dueOrders(ctx, s, compare)
+	for after := ""; ; {
+		ids, err := b.ids(ctx, s.ID(), after, retention, maxBatch)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) == 0 {
+			err = s.members(ctx, keyDue, compare)
+			return found, err
+		}
+		if err := compare(ids); err != nil {
+			return nil, err
+		}
+		after = ids[len(ids)-1]
 	}
-	return found, err
 }
 
 // ids reads up to n order ids behind the given one: of reserved orders and, if retention is not 0,

@@ -35,12 +35,7 @@ func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step
 	if log != nil {
 		w.log = log
 	}
-	return (&reconciler{sale: s, database: b, most: maxCompared, work: w}).run(ctx)
-}
-
-// ReconcileSome is one run of reconcile that compares up to most orders of each side.
-func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most int) error {
-	return (&reconciler{sale: s, database: b, most: most, work: testWork(fence, nil)}).run(ctx)
+	return (&reconciler{sale: s, database: b, work: w}).run(ctx)
 }
 
 // Enter begins a transaction of settleOrders with a fence, and calls f in the

@@ -81,11 +81,10 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, 
 	if r.Epoch, err = b.newEpoch(ctx, s.ID(), func(before book, epoch string) error { return s.begin(ctx, before, epoch, silence) }); err != nil {
 		return r, err
 	}
-	left, err := s.leftover(ctx)
-	if err != nil {
+	var left []string
+	if r.Dropped, left, err = s.leftover(ctx); err != nil {
 		return r, err
 	}
-	r.Dropped = left.unsettled
 	if err := s.clear(ctx, r.Epoch, left); err != nil {
 		return r, err
 	}
@@ -149,36 +148,23 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 	return unknownAnswer(answer)
 }
 
-// A leftover is the part of a shelf that names single keys, which a rebuild removes.
-type leftover struct {
-	unsettled []string // ids of orders whose state the book lacks
-	due       []string // ids of the other open orders
-}
-
-// leftover reads the remaining orders of a shelf that is to be rebuilt. It is closed, so nothing changes
-// meanwhile.
-func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
-	for _, list := range []struct {
-		name string
-		into *[]string
-	}{{keyUnsettled, &left.unsettled}, {keyFresh, &left.unsettled}, {keyDue, &left.due}} {
-		for from := int64(0); ; from += maxBatch {
-			ids, err := s.idsOf(ctx, list.name, from)
-			if err != nil {
-				return left, fmt.Errorf("read old orders: %w", err)
-			}
-			if len(ids) == 0 {
-				break
-			}
-			*list.into = append(*list.into, ids...)
+// leftover reads the remaining orders of a shelf that is to be rebuilt: orders whose state the book
+// lacks, and all open or changed ones. It is closed, so nothing changes meanwhile.
+func (s *Sale) leftover(ctx context.Context) (unsettled, all []string, err error) {
+	for _, list := range []string{keyUnsettled, keyFresh, keyDue} {
+		if list == keyDue {
+			unsettled = slices.Compact(slices.Sorted(slices.Values(all)))
+		}
+		if err := s.members(ctx, list, func(ids []string) error { all = append(all, ids...); return nil }); err != nil {
+			return nil, nil, err
 		}
 	}
-	return left, nil
+	return unsettled, all, nil
 }
 
 // clear removes the data of the store.
-func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
-	for some := range slices.Chunk(slices.Concat(left.unsettled, left.due), maxBatch) {
+func (s *Sale) clear(ctx context.Context, epoch string, left []string) error {
+	for some := range slices.Chunk(left, maxBatch) {
 		if err := s.step(ctx, clearScript, s.orderKeys(some, keyShelf), epoch); err != nil {
 			return fmt.Errorf("remove old orders: %w", err)
 		}

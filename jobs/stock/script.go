@@ -33,18 +33,17 @@ var (
 	compareScript       = script("compare")
 	figuresScript       = script("figures")
 	compareOrdersScript = script("compare_orders")
-	closeScript         = script("close")
 	missingScript       = script("order", "missing")
 
 	// Scripts for runs: each compares the run's fence with the highest fence seen.
-	overdueScript = script("guard", "overdue")
-	expireScript  = onShelf("guard", "order", "expire")
-	takeScript    = script("guard", "take")
-	settledScript = script("guard", "order", "settled")
-	stockedScript = script("guard", "stocked")
-	walkedScript  = script("guard", "walked")
-	haltScript    = script("guard", "halt")
-	markScript    = script("guard", "mark")
+	overdueScript  = script("guard", "overdue")
+	expireScript   = onShelf("guard", "order", "expire")
+	takeScript     = script("guard", "take")
+	settledScript  = script("guard", "order", "settled")
+	stockedScript  = script("guard", "stocked")
+	comparedScript = script("guard", "compared")
+	haltScript     = script("guard", "halt")
+	markScript     = script("guard", "mark")
 
 	// Scripts for a rebuild: each names its epoch.
 	beginScript      = script("begin")
@@ -98,7 +97,6 @@ const (
 	keyOffer        = "offer"         // hash: sku, offer: see Offer.line
 	keyBought       = "bought"        // hash: buyer:sku, quantity of the buyer's open and paid orders
 	keyRestocked    = "restocked"     // hash: sku, total and offer that the database lacks
-	keyWalk         = "walk"          // hash: position of the runs of reconcile; see walk
 	keyMarks        = "marks"         // string: number of orders that were ever marked as settled
 	keyAcknowledged = "acknowledged:" // and epoch:process, string: number of changes acknowledged to a process
 	keyAsked        = "asked"         // string: empty, written so that WAIT has something to wait for

@@ -62,7 +62,7 @@ func TestMinimalACL(t *testing.T) {
 	err := admin.Do(t.Context(), "ACL", "SETUSER", "stock", "on", ">pw", "resetkeys", "resetchannels", "nocommands", "~cronce:v1:stock:*",
 		"+evalsha", "+eval", "+time", "+get", "+set", "+mget", "+incrby", "+pexpire", "+pttl", "+persist", "+del", "+unlink", "+exists", "+hkeys",
 		"+hget", "+hmget", "+hset", "+hsetnx", "+hdel", "+hincrby", "+hlen", "+hexists", "+hgetall", "+hscan",
-		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+zrangebylex", "+hello").Err()
+		"+zadd", "+zrem", "+zcard", "+zscore", "+zrange", "+zrangebyscore", "+zrangebylex", "+zscan", "+hello").Err()
 	if err != nil {
 		t.Fatal(err)
 	}
