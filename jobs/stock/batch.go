@@ -14,7 +14,6 @@ import (
 // together.
 type batch struct {
 	mark    int64            // number of the settlement; 0: none
-	left    int64            // number of unsettled orders, including the orders of the batch
 	totals  []total          // changed totals of products
 	found   int              // number of orders in the batch
 	records []Record         // as the store had them when they were read
@@ -61,12 +60,12 @@ func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]boo
 	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked)
 	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
 	var products int64
-	if err == nil && (len(answer) < 2 || parseNumbers(answer[:2], &got.left, &products) != nil || len(answer) < 2+2*int(products)) {
+	if err == nil && (len(answer) < 1 || parseNumbers(answer[:1], &products) != nil || len(answer) < 1+2*int(products)) {
 		err = unknownAnswer(answer)
 	}
 	if err == nil {
-		got.parseTotals(answer[2 : 2+2*products])
-		ids := slices.DeleteFunc(answer[2+2*products:], func(id string) bool { return kept[id] })
+		got.parseTotals(answer[1 : 1+2*products])
+		ids := slices.DeleteFunc(answer[1+2*products:], func(id string) bool { return kept[id] })
 		ids = ids[:min(n, len(ids))]
 		got.found = len(ids)
 		err = s.readRecords(ctx, ids, &got)

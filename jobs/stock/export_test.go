@@ -53,13 +53,11 @@ func ParseRecord(id, line string) (Record, error) { return parseRecord(id, line)
 // Line is a record as it is stored.
 func Line(r Record) (string, error) { return r.line() }
 
-// SettleLogging is one run of settleOrders that reports each batch.
+// SettleLogging is one run of settleOrders with a log.
 func SettleLogging(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *slog.Logger) error {
 	w := testWork(fence, nil)
 	w.log = log
-	run := newSettler(s, b, batch, w)
-	run.every = 0
-	return run.run(ctx)
+	return newSettler(s, b, batch, w).run(ctx)
 }
 
 // Statements are those that MySQL is sent, as far as they differ between the

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/cronce/cronce/scheduler"
 )
@@ -19,9 +18,6 @@ const (
 	defaultBatch     = 1000
 	maxSettled       = 10_000
 )
-
-// progressEvery is the interval at which a long run logs its progress.
-const progressEvery = 5 * time.Second
 
 // SettleOrders returns the job settleOrders. Each run writes the new and changed orders into the
 // database, one batch after the other, until none is left. Batch is the number of orders that it
@@ -61,13 +57,10 @@ func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
 type settler struct {
 	sale     *Sale
 	database *Database
-	size     int           // of a batch, in orders
-	every    time.Duration // interval of progress logs
+	size     int // of a batch, in orders
 	work     work
 	epoch    string // epoch of the book; empty without a book
 
-	began    time.Time
-	logged   time.Time
 	orders   int // orders settled so far
 	rejected int // orders that the book refuses
 	lost     int
@@ -80,8 +73,7 @@ type settler struct {
 }
 
 func newSettler(s *Sale, b *Database, size int, w work) *settler {
-	now := time.Now()
-	return &settler{sale: s, database: b, size: size, every: progressEvery, work: w, began: now, logged: now, kept: map[string]bool{},
+	return &settler{sale: s, database: b, size: size, work: w, kept: map[string]bool{},
 		unread: map[string]error{}, later: map[string]bool{}, halted: map[string]bool{}}
 }
 
@@ -100,7 +92,7 @@ func (s *settler) run(ctx context.Context) error {
 		err = s.halt(ctx)
 	}
 	if s.orders > 0 {
-		s.work.log.Info("orders settled", s.pace()...)
+		s.work.log.Info("orders settled", slog.Int("orders", s.orders))
 	}
 	if err == nil && s.lost+s.rejected > 0 {
 		err = fmt.Errorf("stock: settle: the book refuses %d orders, and the store has lost %d", s.rejected, s.lost)
@@ -138,22 +130,11 @@ func (s *settler) batches(ctx context.Context) error {
 			return err
 		}
 		s.orders += moved
-		if left := got.left - int64(moved); time.Since(s.logged) >= s.every {
-			s.logged = time.Now()
-			s.work.log.Info("orders being settled", append(s.pace(), slog.Int64("left", left))...)
-		}
 		if got.found < s.size {
 			return nil // the next tick settles newer orders
 		}
 	}
 	return nil
-}
-
-// pace returns the log fields for the progress of the run.
-func (s *settler) pace() []any {
-	took := time.Since(s.began)
-	return []any{slog.Int("orders", s.orders), slog.Int64("took_ms", took.Milliseconds()),
-		slog.Int64("per_second", int64(float64(s.orders)/max(took.Seconds(), 1e-3)))}
 }
 
 // next settles one batch: it reads the orders, writes them to the database, and marks them as
