@@ -38,21 +38,6 @@ func NewDatabase(db *sql.DB, d Dialect) (*Database, error) {
 	return &Database{db: db, dialect: d}, nil
 }
 
-// under calls f in a transaction of a job. It refuses if a run with a higher fence has written
-// before. Until it ends it locks the rows of the fence and of the book, so that no run with a lower
-// fence can write afterwards, and it moves the book to the position.
-func (b *Database) under(ctx context.Context, sale, job string, fence int64, at position, f func(tx *transaction) error) error {
-	return b.transact(ctx, sale, func(tx *transaction) error {
-		if err := tx.moveBook(ctx, at); err != nil {
-			return err
-		}
-		if err := tx.enter(ctx, job, fence); err != nil {
-			return err
-		}
-		return f(tx)
-	})
-}
-
 // transact calls f in a transaction. A time limit of the database ends the transaction of a stopped
 // process.
 func (b *Database) transact(ctx context.Context, sale string, f func(tx *transaction) error) error {

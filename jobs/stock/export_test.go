@@ -24,7 +24,7 @@ func testWork(fence int64, step func(string) error) work {
 // Settle is one run of settleOrders, with a lease and steps that the test decides
 // about. It returns how many orders it has settled.
 func Settle(ctx context.Context, s *Sale, b *Database, batch int, fence int64, step func(string) error) (int, error) {
-	run := newSettler(s, b, batch, testWork(fence, step))
+	run := newSettler(withBook(s, b), batch, testWork(fence, step))
 	err := run.run(ctx)
 	return run.orders, err
 }
@@ -35,16 +35,39 @@ func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step
 	if log != nil {
 		w.log = log
 	}
-	return (&reconciler{sale: s, database: b, work: w}).run(ctx)
+	return (&reconciler{sale: withBook(s, b), work: w}).run(ctx)
 }
 
 // Enter begins a transaction of settleOrders with a fence, and calls f in the
 // middle of it.
 func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) error {
-	return b.under(ctx, s.ID(), settling, fence, position{}, func(*transaction) error {
+	if _, err := b.book(ctx, s.ID()); err != nil {
+		return err
+	}
+	return b.transact(ctx, s.ID(), func(tx *transaction) error {
+		if _, err := tx.lockBook(ctx); err != nil {
+			return err
+		}
+		if err := tx.enter(ctx, settling, fence); err != nil {
+			return err
+		}
 		f()
 		return nil
 	})
+}
+
+// withBook returns a sale with a book: s, or another process of it.
+func withBook(s *Sale, b *Database) *Sale {
+	if s.options.Book != nil {
+		return s
+	}
+	o := s.options
+	o.Book = b
+	kept, err := NewSale(s.client, o)
+	if err != nil {
+		panic(err)
+	}
+	return kept
 }
 
 // ParseRecord reads a record as it is stored.
@@ -57,7 +80,7 @@ func Line(r Record) (string, error) { return r.line() }
 func SettleLogging(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *slog.Logger) error {
 	w := testWork(fence, nil)
 	w.log = log
-	return newSettler(s, b, batch, w).run(ctx)
+	return newSettler(withBook(s, b), batch, w).run(ctx)
 }
 
 // Statements are those that MySQL is sent, as far as they differ between the

@@ -17,45 +17,44 @@ const (
 // maxLogged bounds the findings that one run logs one by one.
 const maxLogged = 20
 
-// Reconcile returns the job reconcile. Each run compares the store with the database, as
+// Reconcile returns the job reconcile. Each run compares the store with the book, as
 // Sale.Differences does, but of the closed orders none. It fails, and logs, if they differ, and repairs nothing. If the store has lost an order that
-// the database has, the run closes the sale: see Options.Book.
+// the book has, the run closes the sale: see Options.Book.
 //
 // The job's fields may be changed before it is registered. The tick of a dead node is run again.
-// Reconcile panics without a sale or a database.
-func Reconcile(s *Sale, b *Database) scheduler.Job {
-	if s == nil || b == nil {
-		panic("stock: Reconcile needs a sale and a database")
+// Reconcile panics without a sale with Options.Book.
+func Reconcile(s *Sale) scheduler.Job {
+	if s == nil || s.options.Book == nil {
+		panic("stock: Reconcile needs a sale with a book")
 	}
 	return scheduler.Job{
 		Name: reconcileName, Spec: reconcileSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
-			return (&reconciler{sale: s, database: b, work: workOf(run)}).run(ctx)
+			return (&reconciler{sale: s, work: workOf(run)}).run(ctx)
 		},
 	}
 }
 
 // A reconciler is one run of reconcile.
 type reconciler struct {
-	sale     *Sale
-	database *Database
-	work     work
+	sale *Sale
+	work work
 }
 
 func (r *reconciler) run(ctx context.Context) error {
 	if err := r.work.may(ctx, "migrate"); err != nil {
 		return err
 	}
-	if err := r.database.Migrate(ctx); err != nil {
+	if err := r.sale.options.Book.Migrate(ctx); err != nil {
 		return err
 	}
-	if err := r.database.sweepEvents(ctx, r.sale.ID(), r.sale.options.EventRetention); err != nil {
+	if err := r.sale.options.Book.sweepEvents(ctx, r.sale.ID(), r.sale.options.EventRetention); err != nil {
 		return err
 	}
 	if err := r.work.may(ctx, "compare"); err != nil {
 		return err
 	}
-	found, v, err := r.sale.differences(ctx, r.database, 0)
+	found, v, err := r.sale.differences(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("stock: reconcile: %w", err)
 	}

@@ -25,7 +25,7 @@ var (
 
 	putScript           = onShelf("put")
 	offerScript         = onShelf("offer")
-	putInScript         = onShelf("putin")
+	numberScript        = onShelf("number")
 	recordScript        = script("order", "record")
 	productScript       = script("product")
 	pageScript          = script("page")
@@ -43,7 +43,6 @@ var (
 	stockedScript  = script("guard", "stocked")
 	comparedScript = script("guard", "compared")
 	haltScript     = script("guard", "halt")
-	markScript     = script("guard", "mark")
 
 	// Scripts for a rebuild: each names its epoch.
 	beginScript      = script("begin")

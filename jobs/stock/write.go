@@ -8,14 +8,23 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// settle writes a batch in one transaction: see transaction.settle. It may be called again with the
-// same orders or with later states of them.
-func (b *Database) settle(ctx context.Context, sale string, fence int64, got *batch) (done []settlement, later []string, err error) {
-	err = b.under(ctx, sale, settling, fence, position{epoch: got.epoch}, func(tx *transaction) error {
-		if err := tx.number(ctx, got); err != nil {
+// settle writes a batch in one transaction: see transaction.settle. It refuses if a run with a higher
+// fence has written before. Until it ends it locks the rows of the fence and of the book, so that no
+// run with a lower fence can write afterwards. It may be called again with the same orders or with
+// later states of them.
+func (s *Sale) settle(ctx context.Context, fence int64, got *batch) (done []settlement, later []string, err error) {
+	err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) (err error) {
+		if err := tx.moveBook(ctx, position{epoch: got.seen.epoch}); err != nil {
 			return err
 		}
-		var err error
+		if err := tx.enter(ctx, settling, fence); err != nil {
+			return err
+		}
+		if !got.numbered {
+			if err := s.number(ctx, tx, nil, got); err != nil {
+				return err
+			}
+		}
 		done, later, err = tx.settle(ctx, *got)
 		return err
 	})
@@ -23,21 +32,6 @@ func (b *Database) settle(ctx context.Context, sale string, fence int64, got *ba
 		return nil, nil, fmt.Errorf("stock: settle in the database: %w", err)
 	}
 	return done, later, nil
-}
-
-// number assigns a batch its number, and stores it in the book.
-func (tx *transaction) number(ctx context.Context, got *batch) error {
-	if got.number == nil {
-		return nil
-	}
-	at, err := tx.lockBook(ctx)
-	if err == nil {
-		at, err = got.number(ctx, at, got)
-	}
-	if err != nil {
-		return err
-	}
-	return tx.moveBook(ctx, at)
 }
 
 // settle writes a batch. It returns the result of each order, and the products whose total was not
