@@ -87,7 +87,7 @@ func TestCluster(t *testing.T) {
 func TestFullStore(t *testing.T) {
 	client := connect(t, redisServer(t, "--maxmemory-policy", "noeviction"))
 	p := sqlite(t)
-	s := newSale(t, client, stock.Options{})
+	s := keptSale(t, client, p, stock.Options{})
 	put(t, s, "tea", 10)
 	fill(t, s, 3)
 	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
