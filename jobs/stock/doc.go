@@ -55,7 +55,7 @@
 //
 //	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
 //	+pexpire +pttl +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
-//	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrangebylex +zscan
+//	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zscan
 //
 // +wait with Options.Replicas, and +hello, which every connection needs.
 //

@@ -128,7 +128,6 @@ var (
 const (
 	MaxAmount        = maxAmount
 	MaxItems         = maxItems
-	MaxPage          = maxPage
 	MaxPayments      = maxPayments
 	MaxProducts      = maxProducts
 	MaxQuantity      = maxQuantity

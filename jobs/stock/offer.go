@@ -108,7 +108,7 @@ func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, erro
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
 	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), maxProducts)
 	var p Product
 	if err == nil {

@@ -34,7 +34,7 @@ func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error
 		return Product{}, fmt.Errorf("stock: put: %w",
 			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(maxTotal))})
 	}
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
 	answer, at, err := s.change(ctx, putScript, keys, sku, total, maxProducts)
 	var p Product
 	if err == nil {

@@ -169,7 +169,7 @@ func (s *Sale) clear(ctx context.Context, epoch string, left []string) error {
 			return fmt.Errorf("remove old orders: %w", err)
 		}
 	}
-	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyNames, keyStock, keyReserved, keySold,
+	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold,
 		keyFresh, keyDue, keyUnsettled, keyRestocked, keyOffer, keyBought), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
@@ -190,7 +190,7 @@ func (s *Sale) restoreProducts(ctx context.Context, epoch string) (int, error) {
 			p := products[sku]
 			args = append(args, sku, p.Put, max(0, p.Put-p.Reserved-p.Sold), p.Reserved, p.Sold, p.line())
 		}
-		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keyOffer, keyNames), args...); err != nil {
+		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keyOffer), args...); err != nil {
 			return 0, fmt.Errorf("put products: %w", err)
 		}
 	}

@@ -28,7 +28,6 @@ var (
 	numberScript        = onShelf("number")
 	recordScript        = script("order", "record")
 	productScript       = script("product")
-	pageScript          = script("page")
 	countsScript        = script("counts")
 	compareScript       = script("compare")
 	figuresScript       = script("figures")
@@ -85,7 +84,6 @@ func source(names []string) string {
 const (
 	keyShelf        = "shelf"         // hash: identity and state of the shelf; see lua/shelf.lua
 	keyPut          = "put"           // hash: sku, total that was put in
-	keyNames        = "names"         // set: the skus of put with score 0, hence in alphabetical order
 	keyHalted       = "halted"        // hash: sku of a product that is not sold because its counts do not balance
 	keyStock        = "stock"         // hash: sku, quantity that can be reserved
 	keyReserved     = "reserved"      // hash: sku, quantity that is reserved and not paid

@@ -22,7 +22,6 @@ import (
 //	PUT    /products/{sku}         sets its offer
 //	PUT    /products/{sku}/stock   sets its total
 //	GET    /products/{sku}
-//	GET    /products               a page of products: limit, cursor
 //	POST   /orders                 201 accepted, 200 accepted before
 //	GET    /orders/{id}
 //	POST   /orders/{id}/pay        records its payment

@@ -26,14 +26,12 @@ var update = flag.Bool("update", false, "write openapi.json as the routes say")
 // An operation is what the description says of a route beyond what the code does.
 type operation struct {
 	summary  string
-	statuses []int  // with which it may be answered, beyond those of all
-	query    string // its parameters, with spaces between them
+	statuses []int // with which it may be answered, beyond those of all
 }
 
 // operations has each route.
 var operations = map[string]operation{
 	"GET /openapi.json":         {summary: "This description", statuses: []int{200}},
-	"GET /products":             {summary: "A page of the products, in the order of their SKUs", statuses: []int{200, 422}, query: "limit cursor"},
 	"GET /products/{sku}":       {summary: "A product", statuses: []int{200, 404, 422}},
 	"PUT /products/{sku}":       {summary: "Set how a product is sold", statuses: []int{200, 409, 507}},
 	"PUT /products/{sku}/stock": {summary: "Set what was put in of a product, in all", statuses: []int{200, 409, 507}},
@@ -74,8 +72,6 @@ var values = map[string]object{
 	"payment":     {"pattern": "^[A-Za-z0-9._-]{1,64}$", "description": "the reference of the payment"},
 	"buyer_limit": {"minimum": 0, "maximum": 1_000_000, "description": "how many one buyer may have; 0: any number"},
 	"state":       {"enum": []string{"reserved", "paid", "cancelled", "expired", "returned", "refunded"}},
-	"?limit":      {"minimum": 1, "maximum": 500, "default": 100},
-	"next":        {"description": "the cursor of the next page; absent on the last"},
 }
 
 // schemaOf describes a type as it is sent, by its name among schemas if it has one.
@@ -223,9 +219,6 @@ func parametersOf(op operation, r stockhttp.RouteInfo) (all []object) {
 	}
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(r.Path, -1) {
 		add("path", m[1], true)
-	}
-	for name := range strings.FieldsSeq(op.query) {
-		add("query", name, false)
 	}
 	return all
 }

@@ -3,66 +3,12 @@ package stockhttp_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-
-	"github.com/cronce/cronce/internal/sqlserver"
-	"github.com/cronce/cronce/jobs/stock"
-	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
-
-// Pages of products by cursor, and parameters that are not known or not allowed.
-func TestHTTPLists(t *testing.T) {
-	t.Parallel()
-	db := sqlserver.Connect(t, "sqlite", "file:"+filepath.Join(t.TempDir(), "db")+"?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_txlock=immediate")
-	book, err := stock.NewDatabase(db, stock.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{Book: book})
-	if err := sale.Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s := shop{sale, stockhttp.NewHandler(sale, stockhttp.Options{Timeout: patience})}
-	put(t, sale, "cup", 10)
-	put(t, sale, "tea", 10)
-	names := func(answer map[string]any, list, name string) (all string) {
-		ones, _ := answer[list].([]any)
-		for _, one := range ones {
-			fields, _ := one.(map[string]any)
-			all += fmt.Sprint(fields[name], " ")
-		}
-		return all
-	}
-	next := func(answer map[string]any) string { return url.QueryEscape(fmt.Sprint(answer["next"])) }
-	status, answer, _ := s.send("GET", "/products?limit=1", "")
-	if status != 200 || names(answer, "products", "sku") != "cup " {
-		t.Error(status, answer)
-	}
-	status, answer, _ = s.send("GET", "/products?limit=1&cursor="+next(answer), "")
-	if status != 200 || names(answer, "products", "sku") != "tea " || answer["next"] != nil {
-		t.Error(status, answer)
-	}
-	for _, c := range []struct{ method, path, body, field string }{
-		{"GET", "/products?limit=ten", "", "limit"},
-		{"GET", "/products?limit=501", "", "limit"},
-		{"GET", "/products?state=paid", "", "state"},
-		{"GET", "/products?limit=1&limit=2", "", "limit"},
-		{"GET", "/products?Limit=1", "", "Limit"},
-		{"GET", "/products?cursor=+", "", "cursor"},
-		{"GET", "/products?a=%zz", "", "query"},
-	} {
-		status, answer, _ := s.send(c.method, c.path, c.body)
-		if status != 422 || names(answer, "fields", "field") != c.field+" " {
-			t.Errorf("%s %s: %d %v, want %s", c.method, c.path, status, answer, c.field)
-		}
-	}
-}
 
 // The requests of a buyer, and their answers.
 func TestBuyersOverHTTP(t *testing.T) {

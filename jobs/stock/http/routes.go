@@ -4,13 +4,9 @@ import (
 	_ "embed" // the description
 	"errors"
 	"net/http"
-	"net/url"
 	"reflect"
-	"slices"
-	"strconv"
 
 	"github.com/cronce/cronce/jobs/stock"
-	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A route is one kind of request: the roles that may send it, and the function that serves it.
@@ -25,7 +21,6 @@ func routes() []route {
 	buyer, seller, payment, all := []Role{Buyer}, []Role{Seller}, []Role{PaymentService}, Roles()
 	return []route{
 		{http.MethodGet, "/openapi.json", nil, plain[any](describe)},
-		{http.MethodGet, "/products", all, plain[productsView](listProducts)},
 		{http.MethodPut, "/products/{sku}", seller, reading[productView](setOffer)},
 		{http.MethodGet, "/products/{sku}", all, plain[productView](readProduct)},
 		{http.MethodPut, "/products/{sku}/stock", seller, reading[productView](putStock)},
@@ -145,61 +140,3 @@ var openAPI []byte
 
 // describe serves the description without a token: it contains nothing of a sale.
 func describe(_ *stock.Sale, _ *http.Request) (reply, error) { return reply{raw: openAPI}, nil }
-
-// defaultPage is the size of a page if the request names none.
-const defaultPage = 100
-
-// parameters parses the query of a request. It refuses unknown names, since a misspelt filter would
-// have no effect, and repeated ones.
-func parameters(r *http.Request, names ...string) (map[string]string, error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, refusal("query", "not readable", "name=value, joined by &")
-	}
-	values := map[string]string{}
-	for name, all := range query {
-		switch {
-		case !slices.Contains(names, name):
-			return nil, refusal(given(name), "not known", "the parameters of the documentation")
-		case len(all) > 1:
-			return nil, refusal(given(name), "there twice", "each parameter once")
-		}
-		values[name] = all[0]
-	}
-	return values, nil
-}
-
-// limitOf parses the size of a page.
-func limitOf(text string) (int, error) {
-	if text == "" {
-		return defaultPage, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, refusal("limit", format.Quote(text), "a number")
-	}
-	return n, nil
-}
-
-// A productsView is the JSON of a page of products.
-type productsView struct {
-	Products []productView `json:"products"`
-	Next     string        `json:"next,omitempty"` // the cursor of the next page
-}
-
-func listProducts(s *stock.Sale, r *http.Request) (reply, error) {
-	query, err := parameters(r, "limit", "cursor")
-	if err != nil {
-		return reply{}, err
-	}
-	limit, err := limitOf(query["limit"])
-	if err != nil {
-		return reply{}, err
-	}
-	page, next, err := s.Products(r.Context(), query["cursor"], limit)
-	view := productsView{Products: make([]productView, len(page)), Next: next}
-	for i, p := range page {
-		view.Products[i] = viewProduct(p)
-	}
-	return reply{view: view}, err
-}

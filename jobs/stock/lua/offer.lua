@@ -1,7 +1,7 @@
 -- offer: sets how a product is sold. One that is not known is known from then on, with
 -- nothing put in.
 --
--- KEYS  1 put  2 stock  3 reserved  4 sold  5 restocked  6 offer  7 names
+-- KEYS  1 put  2 stock  3 reserved  4 sold  5 restocked  6 offer
 -- ARGV  1 sku  2 offer (price currency)  3 how many products there may be
 --
 -- Returns {'ok', put, stock, reserved, sold, offer}, or {'full'} when there are too many
@@ -11,7 +11,6 @@ if redis.call('HEXISTS', KEYS[1], sku) == 0 and redis.call('HLEN', KEYS[1]) >= t
   return {'full'}
 end
 local answer = {'ok'}
-if redis.call('HEXISTS', KEYS[1], sku) == 0 then redis.call('ZADD', KEYS[7], '0', sku) end
 for count = 1, 4 do
   redis.call('HSETNX', KEYS[count], sku, '0')
   answer[count + 1] = redis.call('HGET', KEYS[count], sku)

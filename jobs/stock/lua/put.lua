@@ -1,6 +1,6 @@
 -- put: sets how much of a product was put in, in all.
 --
--- KEYS  1 put  2 stock  3 reserved  4 sold  5 restocked  6 offer  7 names
+-- KEYS  1 put  2 stock  3 reserved  4 sold  5 restocked  6 offer
 -- ARGV  1 sku  2 total  3 how many products there may be
 --
 -- Returns {'ok', put, stock, reserved, sold, offer}, {'low', reserved, sold} when more
@@ -15,7 +15,7 @@ if redis.call('HEXISTS', KEYS[1], sku) == 0 and redis.call('HLEN', KEYS[1]) >= t
   return {'full'}
 end
 stock = string.format('%.0f', stock)
-if redis.call('HSET', KEYS[1], sku, ARGV[2]) == 1 then redis.call('ZADD', KEYS[7], '0', sku) end
+redis.call('HSET', KEYS[1], sku, ARGV[2])
 redis.call('HSET', KEYS[2], sku, stock)
 redis.call('HSET', KEYS[3], sku, reserved)
 redis.call('HSET', KEYS[4], sku, sold)
