@@ -136,10 +136,6 @@ func runFill(ctx context.Context, a backlogArgs) (int, error) {
 func runBacklog(ctx context.Context, a backlogArgs) (r backlogResult, err error) {
 	client := contend.Client(a.Addr)
 	defer client.Close()
-	sale, err := stock.NewSale(client, stock.Options{})
-	if err != nil {
-		return r, err
-	}
 	db, err := sql.Open(a.Driver, a.DSN)
 	if err != nil {
 		return r, err
@@ -149,9 +145,13 @@ func runBacklog(ctx context.Context, a backlogArgs) (r backlogResult, err error)
 	if err != nil {
 		return r, err
 	}
+	sale, err := stock.NewSale(client, stock.Options{Book: database})
+	if err != nil {
+		return r, err
+	}
 	watched := watchMemory(ctx, client, int64(a.Orders), &r)
 	began := time.Now()
-	job := stock.SettleOrders(sale, database, 0)
+	job := stock.SettleOrders(sale, 0)
 	err = job.Func(ctx, &scheduler.Run{ID: "bench", Job: job.Name, Fence: time.Now().UnixMicro()})
 	r.Took = time.Since(began)
 	watched()

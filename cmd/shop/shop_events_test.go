@@ -49,8 +49,8 @@ func TestShopEvents(t *testing.T) {
 	})
 	buy := func(id string) {
 		t.Helper()
-		order := fmt.Sprintf(`{"id":%q,"receiver":"Ada Lovelace","phone":"+4915112345678","items":[{"sku":"tea","quantity":2}]}`, id)
-		if status, answer := ask(t, "POST", url+"/orders", order); status != 201 || answer["phone"] != "+***678" {
+		order := fmt.Sprintf(`{"id":%q,"receiver":"Ada Lovelace","items":[{"sku":"tea","quantity":2}]}`, id)
+		if status, answer := ask(t, "POST", url+"/orders", order); status != 201 {
 			t.Fatal(status, answer)
 		}
 		if status, answer := ask(t, "POST", url+"/orders/"+id+"/pay", fmt.Sprintf(`{"reference":"p-%s","amount":700,"currency":"EUR"}`, id)); status != 200 {

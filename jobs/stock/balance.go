@@ -37,17 +37,17 @@ func unbalanced(err error) (sku string, is bool) {
 }
 
 // A balance is the book's counts of one product.
-type balance struct{ put, reserved, sold, oversold int64 }
+type balance struct{ put, reserved, sold int64 }
 
 // balances reads the counts of products.
 func (tx *transaction) balances(ctx context.Context, skus []string) (map[string]balance, error) {
 	found := make(map[string]balance, len(skus))
 	for some := range slices.Chunk(skus, sqltext.MaxRows) {
-		query := "SELECT sku, put_in, reserved, sold, oversold FROM product WHERE sale = ? AND sku IN (" + sqltext.Marks(len(some)) + ")"
+		query := "SELECT sku, put_in, reserved, sold FROM product WHERE sale = ? AND sku IN (" + sqltext.Marks(len(some)) + ")"
 		err := eachRow(ctx, tx.tx, tx.dialect, query, argsOf(some, tx.sale), func(row *sql.Rows) error {
 			var sku string
 			var b balance
-			err := row.Scan(&sku, &b.put, &b.reserved, &b.sold, &b.oversold)
+			err := row.Scan(&sku, &b.put, &b.reserved, &b.sold)
 			found[sku] = b
 			return err
 		})
@@ -94,7 +94,7 @@ func (tx *transaction) writeShifts(ctx context.Context, shifts map[string]shift)
 // after returns an unbalancedError if the counts do not balance after a shift.
 func (b balance) after(sku string, s shift) error {
 	reserved, sold := b.reserved+s.reserved, b.sold+s.sold
-	if reserved < 0 || sold < 0 || reserved+sold > b.put+b.oversold {
+	if reserved < 0 || sold < 0 || reserved+sold > b.put {
 		return &unbalancedError{sku, fmt.Sprintf("%d reserved and %d sold of %d", reserved, sold, b.put)}
 	}
 	return nil
@@ -121,15 +121,6 @@ func (tx *transaction) addShifts(ctx context.Context, skus []string, shifts map[
 	return err
 }
 
-// shrinkOversold lowers the allowance of orders beyond the total to the quantity that still needs
-// it.
-func (tx *transaction) shrinkOversold(ctx context.Context) error {
-	query := "UPDATE product SET oversold = CASE WHEN reserved + sold > put_in THEN reserved + sold - put_in ELSE 0 END" +
-		" WHERE sale = ? AND oversold > 0"
-	_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(query), tx.sale)
-	return err
-}
-
 // raiseTotals writes the offers of products, and the totals of products that are new or whose total
 // has grown. It returns the products whose total has shrunk: these are written after the orders.
 func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower []total, err error) {
@@ -151,7 +142,7 @@ func (tx *transaction) raiseTotals(ctx context.Context, totals []total) (lower [
 		t.Add(total.sku, max(put, total.put), int64(0), int64(0), total.offer.Price, total.offer.Currency,
 			total.offer.BuyerLimit, instant(total.offer.Starts), instant(total.offer.Ends))
 	}
-	return lower, tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "product", "sale, sku", []string{"put_in", "price", "currency", "buyer_limit", "starts_at", "ends_at"}, nil))
+	return lower, tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "sale, sku", []string{"put_in", "price", "currency", "buyer_limit", "starts_at", "ends_at"}))
 }
 
 // lowerTotals writes lower totals as far as the orders allow. It returns the products whose total

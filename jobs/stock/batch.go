@@ -13,19 +13,17 @@ import (
 // A batch is the set of orders and totals that a run of settleOrders reads, writes and marks
 // together.
 type batch struct {
-	mark    int64            // number of the settlement; 0: none
-	left    int64            // number of unsettled orders, including the orders of the batch
-	totals  []total          // changed totals of products
-	found   int              // number of orders in the batch
-	records []Record         // as the store had them when they were read
-	lost    []string         // ids of orders without a record in the store
-	unread  map[string]error // by id: the record cannot be read
-	bad     map[string]error // by product: the total cannot be read
-	epoch   string           // epoch of the shelf; empty: the sale keeps no book
+	mark      int64            // number of the settlement
+	totals    []total          // changed totals of products, as they were when it got its number
+	restocked int64            // number of products whose total has changed
+	found     int              // number of orders in the batch
+	records   []Record         // as the store had them when they were read
+	lost      []string         // ids of orders without a record in the store
+	unread    map[string]error // by id: the record cannot be read
+	bad       map[string]error // by product: the total cannot be read
+	seen      point            // the shelf, as this process knows it
 
-	// number assigns the settlement number and reads the totals as of then: see Sale.number. Nil:
-	// the batch has no number.
-	number func(ctx context.Context, at position, got *batch) (position, error)
+	numbered bool // the totals are written already: it needs no number
 }
 
 // A total is the quantity of a product that was ever put in, and its offer.
@@ -55,18 +53,16 @@ func parseTotal(sku, text string) (t total, err error) {
 	return t, nil
 }
 
-// take reads up to n unsettled orders, without those that are kept back, and all changed totals. It
+// take reads up to n unsettled orders, without those that are kept back, and the number of changed totals. It
 // removes nothing: an order that is not marked as settled is read again by the next run.
 func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (got batch, err error) {
 	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked)
 	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
-	var products int64
-	if err == nil && (len(answer) < 2 || parseNumbers(answer[:2], &got.left, &products) != nil || len(answer) < 2+2*int(products)) {
+	if err == nil && (len(answer) < 1 || parseNumbers(answer[:1], &got.restocked) != nil) {
 		err = unknownAnswer(answer)
 	}
 	if err == nil {
-		got.parseTotals(answer[2 : 2+2*products])
-		ids := slices.DeleteFunc(answer[2+2*products:], func(id string) bool { return kept[id] })
+		ids := slices.DeleteFunc(answer[1:], func(id string) bool { return kept[id] })
 		ids = ids[:min(n, len(ids))]
 		got.found = len(ids)
 		err = s.readRecords(ctx, ids, &got)
@@ -116,9 +112,30 @@ func (s *Sale) readRecords(ctx context.Context, ids []string, got *batch) error 
 	return nil
 }
 
-// idsOf reads up to maxBatch ids of a set, from an offset on.
-func (s *Sale) idsOf(ctx context.Context, set string, behind int64) ([]string, error) {
-	return again(ctx, func() ([]string, error) { return s.client.ZRange(ctx, s.key(set), behind, behind+maxBatch-1).Result() })
+// members calls f with the members of a set, up to maxBatch at a time. It finds all that are in the
+// set from the beginning to the end, and may find one twice.
+func (s *Sale) members(ctx context.Context, set string, f func(ids []string) error) error {
+	for cursor := uint64(0); ; {
+		some, err := again(ctx, func() (some []string, err error) {
+			some, cursor, err = s.client.ZScan(ctx, s.key(set), cursor, "", maxBatch).Result()
+			return some, err
+		})
+		if err != nil {
+			return fmt.Errorf("read the orders of %s: %w", set, err)
+		}
+		var ids []string
+		for one := range slices.Chunk(some, 2) { // with its score
+			ids = append(ids, one[0])
+		}
+		for few := range slices.Chunk(ids, maxBatch) {
+			if err := f(few); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
 }
 
 // lines reads the records of ids as stored; nil for an id without a record.
@@ -128,30 +145,6 @@ func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
 		err = fmt.Errorf("%d answers to %d orders", len(lines), len(ids))
 	}
 	return lines, err
-}
-
-// number assigns the next number to a settlement and reads the totals. The store gets the number
-// before the database does. The caller's transaction has locked the book at the given position, so
-// no other transaction writes totals meanwhile. It returns the position to which the book has to
-// move.
-func (s *Sale) number(ctx context.Context, fence int64, at position, got *batch) (position, error) {
-	ctx, stop := context.WithTimeout(ctx, lockedTime)
-	defer stop()
-	answer, err := s.fenced(ctx, markScript, s.keys(keyFence+settling, keyShelf, keyRestocked), fence, at.epoch, at.mark)
-	if err == nil && len(answer) < 2 {
-		err = unknownAnswer(answer)
-	}
-	if err == nil {
-		err = parseNumbers(answer[:2], &at.mark, &at.changes)
-	}
-	if err == nil {
-		got.mark = at.mark
-		got.parseTotals(answer[2:])
-	}
-	if err != nil {
-		return position{}, fmt.Errorf("number the settlement: %w", err)
-	}
-	return at, nil
 }
 
 // A settlement is the result of one order: the database has it, or refuses it.
@@ -202,10 +195,7 @@ func (s *Sale) stocked(ctx context.Context, fence, mark int64, totals []total) e
 	if len(totals) == 0 {
 		return nil
 	}
-	args := make([]any, 1, 1+2*len(totals))
-	if args[0] = ""; mark != 0 {
-		args[0] = mark
-	}
+	args := []any{mark}
 	for _, t := range totals {
 		args = append(args, t.sku, t.text)
 	}

@@ -55,8 +55,7 @@ func (b *Database) beginBook(ctx context.Context, sale string) error {
 	return err
 }
 
-// A position is the place in the book at which a transaction writes. The zero position belongs to a
-// sale without a book.
+// A position is the place in the book at which a transaction writes.
 type position struct {
 	epoch   string
 	mark    int64 // number of the settlement; 0: not a settlement
@@ -66,9 +65,6 @@ type position struct {
 // moveBook moves the book to a position and locks its row until the transaction ends. It must be
 // the first statement that reads, because a MySQL transaction sees all rows as of its first read.
 func (tx *transaction) moveBook(ctx context.Context, to position) error {
-	if to.epoch == "" {
-		return nil
-	}
 	at, err := tx.lockBook(ctx)
 	switch {
 	case err != nil:

@@ -29,8 +29,8 @@ type bookWriter struct {
 
 var errClosed = errors.New("the sale is closed")
 
-// Close ends the transactions that still run for callers that did not wait for them: of Put,
-// SetOffer or Delete and, with Options.Settled, of Reserve, Pay or Cancel. It returns when
+// Close ends the transactions that still run for callers that did not wait for them: of Put
+// or SetOffer and, with Options.Settled, of Reserve, Pay or Cancel. It returns when
 // they have ended. The store has those orders and products, and settleOrders writes them. Later
 // calls are executed by the store and then return ErrUnsettled. Close does nothing for a sale
 // without Options.Book. It may be called again. It closes neither the client nor the database.
@@ -193,7 +193,7 @@ func (s *Sale) writeRecordsOnce(ctx context.Context, entries []*entry, bring boo
 					return err
 				}
 			}
-			found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(records))
+			found, err := tx.find(ctx, ids(records))
 			if err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ func (r Record) line() (string, error) {
 	for _, p := range r.Payments {
 		items = append(append(items, ';'), p.line()...)
 	}
-	rest, err := restOf(body{Buyer: r.Buyer, Receiver: r.Receiver, Phone: r.Phone})
+	rest, err := restOf(body{Buyer: r.Buyer, Receiver: r.Receiver})
 	ms := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) + " " }
 	return string(r.State) + " " + ms(r.Placed) + ms(r.Due) + ms(r.Changed) + string(items) + " " + rest, err
 }
@@ -83,7 +83,7 @@ func (b *Database) page(ctx context.Context, sale, after string, retention int64
 }
 
 // orderColumns are the columns that read scans; the column behind them is booked.keep.
-const orderColumns = "id, receiver, buyer, phone, amount, currency, status, placed_at, due_at, changed_at"
+const orderColumns = "id, receiver, buyer, amount, currency, status, placed_at, due_at, changed_at"
 
 // read returns the orders of a query, which must sort them by id.
 func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([]booked, error) {
@@ -92,7 +92,7 @@ func (b *Database) read(ctx context.Context, sale, query string, args ...any) ([
 	err := eachRow(ctx, b.db, b.dialect, query, args, func(row *sql.Rows) error {
 		var o booked
 		var placed, due, changed int64
-		err := row.Scan(&o.ID, &o.Receiver, &o.Buyer, &o.Phone, &o.Amount, &o.Currency, &o.State, &placed, &due, &changed, &o.keep)
+		err := row.Scan(&o.ID, &o.Receiver, &o.Buyer, &o.Amount, &o.Currency, &o.State, &placed, &due, &changed, &o.keep)
 		o.Placed, o.Due, o.Changed = time.UnixMilli(placed).UTC(), time.UnixMilli(due).UTC(), time.UnixMilli(changed).UTC()
 		at[o.ID] = len(orders)
 		orders = append(orders, o)

@@ -24,12 +24,12 @@ type view struct {
 
 // view reads the counts of store and book until no order is on its way to the book, at most
 // maxReads times: only then the counts of orders can be compared.
-func (s *Sale) view(ctx context.Context, b *Database) (v view, err error) {
+func (s *Sale) view(ctx context.Context) (v view, err error) {
 	for read := 1; ; read++ {
 		if v.before, err = s.counts(ctx); err != nil {
 			return view{}, err
 		}
-		if v.database, err = b.products(ctx, s.ID()); err != nil {
+		if v.database, err = s.options.Book.products(ctx, s.ID()); err != nil {
 			return view{}, err
 		}
 		if v.after, err = s.counts(ctx); err != nil {

@@ -96,7 +96,7 @@ const maxFigures = 200
 type Figures struct {
 	Unsettled int64            // orders whose state the book does not have yet
 	Lag       time.Duration    // for how long the book has lacked the oldest of these orders
-	Totals    int64            // products whose total, price or deletion waits for settleOrders
+	Totals    int64            // products whose total, or price waits for settleOrders
 	Products  int64            // number of products
 	Closed    int64            // of these, the number that are not sold because their counts do not balance
 	Stock     map[string]int64 // quantity that can be ordered, by product; nil while stock is unknown: see Sale.Known
@@ -106,7 +106,7 @@ type Figures struct {
 // not query the book. Stock is empty if there are more than 200 products. A scrape may call it: it
 // returns when ctx ends.
 func (s *Sale) Figures(ctx context.Context) (Figures, error) {
-	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyOffer, keyHalted), maxFigures)
+	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyHalted), maxFigures)
 	var f Figures
 	if err == nil {
 		f, err = s.parseFigures(ctx, answer)

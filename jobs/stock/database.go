@@ -38,21 +38,6 @@ func NewDatabase(db *sql.DB, d Dialect) (*Database, error) {
 	return &Database{db: db, dialect: d}, nil
 }
 
-// under calls f in a transaction of a job. It refuses if a run with a higher fence has written
-// before. Until it ends it locks the rows of the fence and of the book, so that no run with a lower
-// fence can write afterwards, and it moves the book to the position.
-func (b *Database) under(ctx context.Context, sale, job string, fence int64, at position, f func(tx *transaction) error) error {
-	return b.transact(ctx, sale, func(tx *transaction) error {
-		if err := tx.moveBook(ctx, at); err != nil {
-			return err
-		}
-		if err := tx.enter(ctx, job, fence); err != nil {
-			return err
-		}
-		return f(tx)
-	})
-}
-
 // transact calls f in a transaction. A time limit of the database ends the transaction of a stopped
 // process.
 func (b *Database) transact(ctx context.Context, sale string, f func(tx *transaction) error) error {
@@ -103,36 +88,19 @@ type row struct {
 	payments int64 // how many
 }
 
-// find returns the current rows of the orders with these ids. PostgreSQL needs a transaction for
-// it, in which sqltext.Bound forbids sequential scans.
-func (b *Database) find(ctx context.Context, sale string, ids []string) (map[string]row, error) {
-	if b.dialect != PostgreSQL {
-		return find(ctx, b.db, b.dialect, sale, ids)
-	}
-	tx, err := b.db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = tx.Rollback() }() // it has changed settings of the transaction alone
-	if _, err := tx.ExecContext(ctx, sqltext.Bound(b.dialect)); err != nil {
-		return nil, err
-	}
-	return find(ctx, tx, b.dialect, sale, ids)
-}
-
-// find returns the rows of orders, read from the database or within a transaction.
-func find(ctx context.Context, q querier, d Dialect, sale string, ids []string) (map[string]row, error) {
+// find returns the rows of the orders with these ids.
+func (tx *transaction) find(ctx context.Context, ids []string) (map[string]row, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+sqltext.Marks(len(ids))+")", argsOf(ids, sale)
-	if d == PostgreSQL {
+	query, args := "SELECT id, status, placed_at, payments FROM orders WHERE sale = ? AND id IN ("+sqltext.Marks(len(ids))+")", argsOf(ids, tx.sale)
+	if tx.dialect == PostgreSQL {
 		query = "SELECT o.* FROM unnest(CAST($2 AS TEXT[])) AS wanted (id), " + // LIMIT makes the planner use the index for each key
 			"LATERAL (SELECT id, status, placed_at, payments FROM orders WHERE sale = $1 AND orders.id = wanted.id LIMIT 1) AS o"
-		args = []any{sale, sqltext.TextArray(ids)}
+		args = []any{tx.sale, sqltext.TextArray(ids)}
 	}
 	found := make(map[string]row)
-	err := eachRow(ctx, q, d, query, args, func(rows *sql.Rows) error {
+	err := eachRow(ctx, tx.tx, tx.dialect, query, args, func(rows *sql.Rows) error {
 		var id string
 		var r row
 		err := rows.Scan(&id, &r.status, &r.placed, &r.payments)

@@ -42,7 +42,7 @@ func (s *Sale) Differences(ctx context.Context) ([]Difference, error) {
 	if s.options.Book == nil {
 		return nil, fmt.Errorf("stock: compare: %w", errNoBook)
 	}
-	found, _, err := s.differences(ctx, s.options.Book, s.options.Retention, &walk{})
+	found, _, err := s.differences(ctx, s.options.Retention)
 	if err != nil {
 		return nil, fmt.Errorf("stock: compare: %w", err)
 	}
@@ -53,18 +53,18 @@ func (s *Sale) Differences(ctx context.Context) ([]Difference, error) {
 	return append(found, wrong...), nil
 }
 
-// differences compares orders, as far as the walk goes, and all products. It fails if the shelf has
-// lost data or was rebuilt meanwhile: a difference may be due to that.
-func (s *Sale) differences(ctx context.Context, b *Database, retention time.Duration, w *walk) ([]Difference, view, error) {
+// differences compares orders and products. It fails if the shelf has lost data or was rebuilt
+// meanwhile: a difference may be due to that.
+func (s *Sale) differences(ctx context.Context, retention time.Duration) ([]Difference, view, error) {
 	if err := s.Probe(ctx); err != nil {
 		return nil, view{}, err
 	}
 	epoch := s.epoch()
-	orders, err := s.orderDifferences(ctx, b, retention, w)
+	orders, err := s.orderDifferences(ctx, retention)
 	if err != nil {
 		return nil, view{}, err
 	}
-	v, err := s.view(ctx, b)
+	v, err := s.view(ctx)
 	if err != nil {
 		return nil, view{}, err
 	}
@@ -74,24 +74,32 @@ func (s *Sale) differences(ctx context.Context, b *Database, retention time.Dura
 	return append(orders, v.differences()...), v, err
 }
 
-// orderDifferences compares two kinds of orders, as far as the walk goes: orders that are reserved
-// in the book or were settled there less than retention ago, and orders that wait in the store for
-// their payment.
-func (s *Sale) orderDifferences(ctx context.Context, b *Database, retention time.Duration, w *walk) (found []Difference, err error) {
+// orderDifferences compares two kinds of orders: orders that are reserved in the book or were settled
+// there less than retention ago, and orders that wait in the store for their payment.
+func (s *Sale) orderDifferences(ctx context.Context, retention time.Duration) (found []Difference, err error) {
 	seen := map[string]bool{}
 	compare := func(ids []string) error {
-		some, err := s.compareOrders(ctx, b, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return seen[id] }))
+		some, err := s.compareOrders(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return seen[id] }))
 		for _, id := range ids {
 			seen[id] = true
 		}
 		found = append(found, some...)
 		return err
 	}
-	err = w.bookOrders(func(after string, n int) ([]string, error) { return b.ids(ctx, s.ID(), after, retention, n) }, compare)
-	if err == nil {
-		err = w.dueOrders(ctx, s, compare)
+	for after := ""; ; {
+		ids, err := s.options.Book.ids(ctx, s.ID(), after, retention, maxBatch)
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) == 0 {
+			err = s.members(ctx, keyDue, compare)
+			return found, err
+		}
+		if err := compare(ids); err != nil {
+			return nil, err
+		}
+		after = ids[len(ids)-1]
 	}
-	return found, err
 }
 
 // ids reads up to n order ids behind the given one: of reserved orders and, if retention is not 0,
@@ -112,7 +120,7 @@ func (b *Database) ids(ctx context.Context, sale, after string, retention time.D
 // compareOrders compares orders by their ids. It reads the store before and after the book. The
 // book must have each order that the store has unchanged in both reads and that is not on its way
 // to the book.
-func (s *Sale) compareOrders(ctx context.Context, b *Database, ids []string) (found []Difference, err error) {
+func (s *Sale) compareOrders(ctx context.Context, ids []string) (found []Difference, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -120,7 +128,11 @@ func (s *Sale) compareOrders(ctx context.Context, b *Database, ids []string) (fo
 	if err != nil {
 		return nil, err
 	}
-	rows, err := b.find(ctx, s.ID(), ids)
+	var rows map[string]row
+	err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) (err error) { // PostgreSQL finds by the index only in a transaction: see sqltext.Bound
+		rows, err = tx.find(ctx, ids)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look up orders: %w", err)
 	}

@@ -55,7 +55,7 @@
 //
 //	~<namespace>:v1:stock:* +evalsha +eval +time +get +set +mget +incrby
 //	+pexpire +pttl +del +unlink +exists +hkeys +hget +hmget +hset +hsetnx +hdel +hincrby +hlen +hexists +hgetall
-//	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrangebylex
+//	+zadd +zrem +zcard +zscore +zrange +zrangebyscore +zscan
 //
 // +wait with Options.Replicas, and +hello, which every connection needs.
 //
@@ -64,6 +64,6 @@
 // Each new state of an order is an [Event]. It is written in the transaction that writes the
 // order. The job of package events posts it to a webhook. Package stockhttp serves a sale over HTTP.
 //
-// Receivers and phones are personal data. They are masked in errors, in logs, and wherever an
+// Receivers are personal data. They are masked in errors, in logs, and wherever an
 // [Order] is printed.
 package stock

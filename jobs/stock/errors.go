@@ -26,8 +26,6 @@ var (
 	errReference = refusal("reference-taken")
 	errPayments  = refusal("too-many-payments")
 	errTooLow    = refusal("too-low")
-	errReserved  = refusal("reserved")
-	errVersion   = refusal("version")
 	errFull      = refusal("too-many-products")
 	errStoreFull = refusal("store-full")
 )
@@ -50,8 +48,6 @@ var refusals = map[string]string{
 	"reference-taken":   "the reference is used",
 	"too-many-payments": "the order has as many payments as it may",
 	"too-low":           "more than that is reserved and sold",
-	"reserved":          "so many are reserved",
-	"version":           "the product is another version by now",
 	"too-many-products": "the sale has as many products as it may",
 	"store-full":        "the store is full",
 }
@@ -63,8 +59,7 @@ var refusals = map[string]string{
 // (see Sale.SetOffer), unknown-order, id-taken (the id belongs to an order with other content),
 // closed, unpaid, refunded (with another reference), reference-taken (by another order, or
 // by another payment of this one), too-many-payments (20), too-low (the total is below the reserved
-// and sold items), reserved (the product is to be deleted), version (see Sale.PutIf),
-// too-many-products (10,000), and store-full (the store has no memory; requests
+// and sold items), too-many-products (10,000), and store-full (the store has no memory; requests
 // that give items back still succeed).
 type RefusalError struct {
 	Code    string

@@ -3,7 +3,6 @@ package stock
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cronce/cronce/jobs/stock/internal/format"
@@ -21,7 +20,7 @@ type Event struct {
 	Order  string    // the order's id
 	Placed time.Time // when the order was placed; distinguishes orders that use the same id after Options.Retention
 	At     time.Time // time of the state change, by the store's clock
-	// Payload is the event as JSON, which names neither receiver nor phone. See docs/stock.md.
+	// Payload is the event as JSON, which does not name the receiver. See docs/stock.md.
 	Payload []byte
 
 	sale string
@@ -121,38 +120,14 @@ func (t transition) steps() []step {
 	return since
 }
 
-// lineVersion is the first field of an event's row.
-const lineVersion = "1"
-
-// line returns the payload column of an event's row. Writing it costs a tenth of writing JSON, in a
-// transaction that a buyer may wait for.
-func (t transition) line(s step) string {
+// payload returns the event of a step, as JSON, with its number.
+func (t transition) payload(sale string, seq int64, s step) (string, error) {
 	r := t.record
-	head := strings.Join([]string{lineVersion, string(r.State), s.reference, strconv.FormatInt(r.Amount, 10), r.Currency, ""}, " ")
-	return string(appendItems([]byte(head), r.Items, true))
-}
-
-// read computes the Payload from a row. A text in another form becomes the Payload unchanged.
-func (e *Event) read(line string) {
-	e.Payload = []byte(line)
-	part := strings.SplitN(line, " ", 6)
-	if len(part) != 6 || part[0] != lineVersion {
-		return
-	}
-	v := eventView{Version: eventVersion, ID: e.ID(), Kind: e.Kind, Sale: e.sale, Seq: e.Seq, Order: e.Order, Placed: format.Time(e.Placed),
-		At: format.Time(e.At), State: State(part[1]), Reference: part[2], Currency: part[4]}
-	var r Record
-	var err error
-	if v.Amount, err = strconv.ParseInt(part[3], 10, 64); err != nil {
-		return
-	}
-	if err := r.parseItems(part[5]); err != nil {
-		return
-	}
-	for _, i := range r.Items {
+	v := eventView{Version: eventVersion, ID: eventID(sale, r.ID, r.Placed, s.kind), Kind: s.kind, Sale: sale, Seq: seq, Order: r.ID, Placed: format.Time(r.Placed),
+		At: format.Time(s.at), State: r.State, Reference: s.reference, Amount: r.Amount, Currency: r.Currency}
+	for _, i := range r.sorted() {
 		v.Items = append(v.Items, eventItem{i.SKU, i.Quantity, i.Price, i.Amount()})
 	}
-	if text, err := json.Marshal(v); err == nil {
-		e.Payload = text
-	}
+	text, err := json.Marshal(v)
+	return string(text), err
 }

@@ -24,7 +24,7 @@ func testWork(fence int64, step func(string) error) work {
 // Settle is one run of settleOrders, with a lease and steps that the test decides
 // about. It returns how many orders it has settled.
 func Settle(ctx context.Context, s *Sale, b *Database, batch int, fence int64, step func(string) error) (int, error) {
-	run := newSettler(s, b, batch, testWork(fence, step))
+	run := newSettler(withBook(s, b), batch, testWork(fence, step))
 	err := run.run(ctx)
 	return run.orders, err
 }
@@ -35,21 +35,39 @@ func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step
 	if log != nil {
 		w.log = log
 	}
-	return (&reconciler{sale: s, database: b, most: maxCompared, work: w}).run(ctx)
-}
-
-// ReconcileSome is one run of reconcile that compares up to most orders of each side.
-func ReconcileSome(ctx context.Context, s *Sale, b *Database, fence int64, most int) error {
-	return (&reconciler{sale: s, database: b, most: most, work: testWork(fence, nil)}).run(ctx)
+	return (&reconciler{sale: withBook(s, b), work: w}).run(ctx)
 }
 
 // Enter begins a transaction of settleOrders with a fence, and calls f in the
 // middle of it.
 func Enter(ctx context.Context, b *Database, s *Sale, fence int64, f func()) error {
-	return b.under(ctx, s.ID(), settling, fence, position{}, func(*transaction) error {
+	if _, err := b.book(ctx, s.ID()); err != nil {
+		return err
+	}
+	return b.transact(ctx, s.ID(), func(tx *transaction) error {
+		if _, err := tx.lockBook(ctx); err != nil {
+			return err
+		}
+		if err := tx.enter(ctx, settling, fence); err != nil {
+			return err
+		}
 		f()
 		return nil
 	})
+}
+
+// withBook returns a sale with a book: s, or another process of it.
+func withBook(s *Sale, b *Database) *Sale {
+	if s.options.Book != nil {
+		return s
+	}
+	o := s.options
+	o.Book = b
+	kept, err := NewSale(s.client, o)
+	if err != nil {
+		panic(err)
+	}
+	return kept
 }
 
 // ParseRecord reads a record as it is stored.
@@ -58,13 +76,11 @@ func ParseRecord(id, line string) (Record, error) { return parseRecord(id, line)
 // Line is a record as it is stored.
 func Line(r Record) (string, error) { return r.line() }
 
-// SettleLogging is one run of settleOrders that reports each batch.
+// SettleLogging is one run of settleOrders with a log.
 func SettleLogging(ctx context.Context, s *Sale, b *Database, batch int, fence int64, log *slog.Logger) error {
 	w := testWork(fence, nil)
 	w.log = log
-	run := newSettler(s, b, batch, w)
-	run.every = 0
-	return run.run(ctx)
+	return newSettler(withBook(s, b), batch, w).run(ctx)
 }
 
 // Statements are those that MySQL is sent, as far as they differ between the
@@ -77,8 +93,8 @@ func Statements() ([]string, error) {
 	changes, err5 := fs.ReadFile(migrations, "migrations/mysql/00005_changes.sql")
 	events, err6 := fs.ReadFile(migrations, "migrations/mysql/00009_events.sql")
 	return []string{
-		string(tables), string(book), string(checks), string(prices), string(changes), string(events), sqltext.UnlessThere(MySQL), unlessEvent(MySQL), sqltext.Bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
-		sqltext.Upsert(MySQL, "product", "sale, sku", []string{"put_in"}, []string{"reserved", "sold"}), MySQL.Now(),
+		string(tables), string(book), string(checks), string(prices), string(changes), string(events), sqltext.UnlessThere(MySQL), sqltext.Bound(MySQL), MySQL.Raise("stock_fence", "sale", "job"),
+		sqltext.Upsert(MySQL, "sale, sku", []string{"put_in"}), MySQL.Now(),
 	}, errors.Join(err, err2, err3, err4, err5, err6)
 }
 
@@ -106,15 +122,12 @@ var (
 	ErrReference  = errReference
 	ErrPayments   = errPayments
 	ErrTooLow     = errTooLow
-	ErrReserved   = errReserved
-	ErrVersion    = errVersion
 	ErrFull       = errFull
 )
 
 const (
 	MaxAmount        = maxAmount
 	MaxItems         = maxItems
-	MaxPage          = maxPage
 	MaxPayments      = maxPayments
 	MaxProducts      = maxProducts
 	MaxQuantity      = maxQuantity

@@ -254,3 +254,27 @@ func (f before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		return next(ctx, cmd)
 	}
 }
+
+// A closed sale still reads an order that the store has, unless its record is broken.
+func TestOrderWhileClosed(t *testing.T) {
+	client, p := connect(t, redisServer(t)), sqlite(t)
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 5)
+	reserve(t, s, order("a"))
+	reserve(t, s, order("b"))
+	if err := client.HSet(t.Context(), saleTag+"shelf", "closed", "behind").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Set(t.Context(), saleTag+"order:b", "reserved", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Probe(t.Context()); !errors.Is(err, stock.ErrStockUnknown) {
+		t.Fatal(err)
+	}
+	if _, err := s.Order(t.Context(), "a"); err != nil {
+		t.Errorf("Order: %v", err)
+	}
+	if _, err := s.Order(t.Context(), "b"); err == nil {
+		t.Error("an order whose record is broken is read")
+	}
+}

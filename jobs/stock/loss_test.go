@@ -93,11 +93,6 @@ func TestStoreForgets(t *testing.T) {
 		if _, err := stock.Settle(t.Context(), s, p.Database, 10, fence(2), pass); !errors.Is(err, stock.ErrStockUnknown) {
 			t.Errorf("settle: %v, want ErrStockUnknown", err)
 		}
-		if would, err := late.WouldRestore(t.Context()); err != nil || would.Products != 1 || len(would.Dropped) != 0 {
-			t.Errorf("WouldRestore = %+v, %v", would, err)
-		}
-		wantUnknown(t, s, "o-02", "fresh-c")
-
 		got, err := late.RestoreNow(t.Context())
 		if err != nil || got.Products != 1 || got.Open != 2 || got.Closed != 2 || len(got.Dropped) != 0 {
 			t.Fatalf("Restore = %+v, %v", got, err)
@@ -243,16 +238,12 @@ func TestRestoreDrops(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantUnknown(t, s, "open", "fresh")
-		would, err := s.WouldRestore(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
 		got, err := s.Restore(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fmt.Sprint(got.Dropped) != fmt.Sprint(would.Dropped) || got.Products != would.Products || got.Products != 1 || got.Open != 1 {
-			t.Errorf("restored %+v, and said %+v before", got, would)
+		if got.Products != 1 || got.Open != 1 {
+			t.Errorf("restored %+v", got)
 		}
 		slices.Sort(got.Dropped)
 		if fmt.Sprint(got.Dropped) != "[known open paid]" {

@@ -2,7 +2,6 @@ package stock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,7 +9,7 @@ import (
 	"github.com/cronce/cronce/jobs/stock"
 )
 
-// sellerSKU is the product that no buyer orders: its seller changes and deletes it.
+// sellerSKU is the product that no buyer orders: its seller changes it.
 const sellerSKU = "pot"
 
 // A held is what a seller was answered last about its product.
@@ -18,10 +17,10 @@ type held struct {
 	known    bool // it was put in, and is in the book
 	put      int64
 	price    int64
-	currency string // "-": it was deleted
+	currency string
 }
 
-// sell lets a seller raise and lower what buyers order, and change and delete a product of its own, until
+// sell lets a seller raise and lower what buyers order, and change a product of its own, until
 // stop is closed. It sends each change until that is answered without doubt.
 func (l *losing) sell(ctx context.Context, seed uint64, stop <-chan struct{}) {
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -60,27 +59,15 @@ func (l *losing) move(ctx context.Context, sku string, by int64) {
 func (l *losing) change(ctx context.Context, r *rand.Rand) {
 	path, n := "/products/"+sellerSKU, 1+r.Int64N(50)
 	want := l.held
-	deleted := want.currency == "-"
-	method, form, status := http.MethodPut, any(nil), http.StatusOK
-	switch r.IntN(4) {
-	case 0, 1:
-		form = map[string]any{"price": n, "currency": "EUR"}
-		want.known, want.price, want.currency = true, n, "EUR"
-	case 2:
+	form := map[string]any{"price": n, "currency": "EUR"}
+	if want.known = true; r.IntN(2) == 0 {
+		want.price, want.currency = n, "EUR"
+	} else {
 		path, form = path+"/stock", map[string]any{"total": n}
-		want.known, want.put = true, n
-		if deleted {
-			want.currency = ""
-		}
-	case 3:
-		method, status = http.MethodDelete, http.StatusNoContent
-		if want = (held{known: true, currency: "-"}); !l.held.known {
-			want, status = l.held, http.StatusNotFound
-		}
+		want.put = n
 	}
-	got, answer := l.m.ask(ctx, method, path, form)
-	if got != status {
-		l.t.Errorf("%s: %s %s %v: %d %v, want %d; it was %+v", l.where, method, path, form, got, answer, status, l.held)
+	if got, answer := l.m.ask(ctx, http.MethodPut, path, form); got != http.StatusOK {
+		l.t.Errorf("%s: PUT %s %v: %d %v; it was %+v", l.where, path, form, got, answer, l.held)
 		return
 	}
 	l.held = want
@@ -93,8 +80,7 @@ func (l *losing) sellerDiffers(s *stock.Sale) string {
 		return ""
 	}
 	p, err := s.Product(l.t.Context(), sellerSKU)
-	if deleted := l.held.currency == "-"; deleted && !errors.Is(err, stock.ErrUnknownSKU) ||
-		!deleted && (err != nil || p.Put != l.held.put || p.Price != l.held.price || p.Currency != l.held.currency) {
+	if err != nil || p.Put != l.held.put || p.Price != l.held.price || p.Currency != l.held.currency {
 		return fmt.Sprintf("the store has %+v, %v, and the seller was answered %+v", p, err, l.held)
 	}
 	row := fmt.Sprint(l.held.put, " ", l.held.price, " ", l.held.currency)

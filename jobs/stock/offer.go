@@ -48,14 +48,11 @@ func (o Offer) validate() error {
 	return nil
 }
 
-// deleted is the offer of a deleted product in the store, and its currency in the book.
-const deleted = "-"
-
 // line returns the offer in the store's format: price and currency, and, if one of them is set, the
 // limit, Starts and Ends (0 for none). Empty: no offer.
 func (o Offer) line() string {
-	if o.Currency == "" || o.Currency == deleted {
-		return o.Currency
+	if o.Currency == "" {
+		return ""
 	}
 	line := strconv.FormatInt(o.Price, 10) + " " + o.Currency
 	if o.BuyerLimit == 0 && o.Starts.IsZero() && o.Ends.IsZero() {
@@ -81,8 +78,8 @@ func instantOf(ms int64) time.Time {
 
 // parseOffer parses a line; an empty one is no offer.
 func parseOffer(line string) (o Offer, err error) {
-	if line == "" || line == deleted {
-		return Offer{Currency: line}, nil
+	if line == "" {
+		return Offer{}, nil
 	}
 	parts := strings.Split(line, " ")
 	if len(parts) != 2 && len(parts) != 5 {
@@ -104,12 +101,6 @@ func parseOffer(line string) (o Offer, err error) {
 // An unknown product is created with nothing put in. It refuses with a *FieldError, or too-many-products
 // beyond 10,000. It may be called again.
 func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, error) {
-	return s.SetOfferIf(ctx, sku, o, "")
-}
-
-// SetOfferIf is SetOffer on a condition of PutIf. It refuses (version) if the product does not meet
-// the condition, unless the product has this offer already, so that a repeated call succeeds.
-func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, condition string) (Product, error) {
 	err := checkSKU("sku", sku)
 	if err == nil {
 		err = o.validate()
@@ -117,8 +108,8 @@ func (s *Sale) SetOfferIf(ctx context.Context, sku string, o Offer, condition st
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer, keyNames)
-	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), maxProducts, condition)
+	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
+	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), maxProducts)
 	var p Product
 	if err == nil {
 		p, err = stocked(sku, 0, answer)

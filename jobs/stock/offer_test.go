@@ -9,6 +9,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/redisserver"
+
 	"github.com/cronce/cronce/jobs/stock"
 )
 
@@ -134,4 +136,44 @@ func TestOfferOfANewProduct(t *testing.T) {
 		t.Errorf("%v, want ErrFull", err)
 	}
 	offer(t, s, "tea", 360, "EUR") // is there already
+}
+
+// A store that went back to an older state has prices of then as not settled:
+// a rebuild takes none of them over.
+func TestOlderStoreChangesNoOffer(t *testing.T) {
+	t.Parallel()
+	p := sqlite(t)
+	client := connect(t, redisserver.Start(t).Addr())
+	s := keptSale(t, client, p, stock.Options{})
+	put(t, s, "tea", 10)
+	put(t, s, "cup", 3)
+	put(t, s, "pot", 5)
+	settle(t, s, p, 1, 0)
+	put(t, s, "tea", 10)
+	put(t, s, "cup", 3)
+	put(t, s, "pot", 5)
+	const restocked = "cronce:v1:stock:{cronce:shop}:restocked"
+	older, err := client.HGetAll(t.Context(), restocked).Result()
+	if err != nil || len(older) != 3 {
+		t.Fatal(older, err)
+	}
+	put(t, s, "pot", 7)
+	reserve(t, s, order("a", stock.Item{SKU: "pot", Quantity: 2}))
+	now := priceOf
+	now.Price++
+	setOffer(t, s, "cup", now)
+	put(t, s, "tea", 4)
+	settle(t, s, p, 2, 1)
+	client.FlushAll(t.Context())
+	if err := client.HSet(t.Context(), restocked, older).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.RestoreNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantProduct(t, s, "tea", 4, 4, 0, 0)
+	if cup, err := s.Product(t.Context(), "cup"); err != nil || cup.Offer != now {
+		t.Errorf("cup %+v, %v, want the price of %+v", cup, err, now)
+	}
+	wantProduct(t, s, "pot", 7, 5, 2, 0)
 }

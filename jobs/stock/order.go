@@ -34,9 +34,6 @@ type Order struct {
 	// empty if no product of the order has an Offer.BuyerLimit. Orders with different buyers are
 	// different orders.
 	Buyer string
-	// Phone is the number for texts about the order, in E.164 form: + and 8 to 15 digits. Empty: no
-	// texts.
-	Phone string
 	// Items are 1 to 50 items of different products.
 	Items []Item
 }
@@ -52,17 +49,6 @@ type Item struct {
 
 // Amount returns the price of the item, in minor units.
 func (i Item) Amount() int64 { return i.Price * i.Quantity }
-
-// isPhone reports whether s is empty or a number in E.164 form.
-func isPhone(s string) bool {
-	if s == "" {
-		return true
-	}
-	if len(s) < 9 || len(s) > 16 || s[0] != '+' || s[1] == '0' {
-		return false
-	}
-	return strings.Trim(s[1:], "0123456789") == ""
-}
 
 func isCurrency(s string) bool {
 	return len(s) == 3 && strings.IndexFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' }) < 0
@@ -83,9 +69,6 @@ func (o Order) Validate() error {
 	}
 	if o.Buyer != "" && !format.IsName(o.Buyer) {
 		refuse("buyer", fmt.Sprintf("%d characters", utf8.RuneCountInString(o.Buyer)), fmt.Sprintf("1 to %d of A-Z a-z 0-9 . _ -", maxBuyer))
-	}
-	if !isPhone(o.Phone) {
-		refuse("phone", "of another form", "+ and 8 to 15 digits, the first not 0, or none") // the value is personal data
 	}
 	if len(o.Items) == 0 || len(o.Items) > maxItems {
 		refuse("items", fmt.Sprintf("a list of %d", len(o.Items)), fmt.Sprintf("1 to %d of them", maxItems))

@@ -90,20 +90,14 @@ func productsOf(entries []*entry) (skus []string) {
 }
 
 // writePutIn writes the totals of products that are on their way to the book. Totals
-// that are lower than the book's are returned and not written. The caller's transaction has locked
-// the book, so the totals read from the store are the newest. Like a settlement it has a number: a
-// store that goes back to a state before this number is behind the book.
+// that are lower than the book's are returned and not written.
 func (s *Sale) writePutIn(ctx context.Context, tx *transaction, seen point, skus []string) (lower []total, err error) {
-	at, err := tx.lockBook(ctx)
-	if err != nil {
+	got := batch{seen: seen}
+	if err := s.number(ctx, tx, skus, &got); err != nil {
 		return nil, err
 	}
-	got, err := s.putIn(ctx, seen, at.mark, skus)
-	if err != nil || len(got.totals) == 0 {
-		return nil, err
-	}
-	if err := tx.moveBook(ctx, position{epoch: at.epoch, mark: got.mark}); err != nil {
-		return nil, err
+	for _, unreadable := range got.bad {
+		return nil, unreadable
 	}
 	if lower, err = tx.raiseTotals(ctx, got.totals); err != nil {
 		return nil, fmt.Errorf("products: %w", err)
@@ -111,34 +105,35 @@ func (s *Sale) writePutIn(ctx context.Context, tx *transaction, seen point, skus
 	return lower, nil
 }
 
-// putIn reads the totals of products that the database lacks, from a shelf that has
-// everything the caller has seen, and the book's mark.
-func (s *Sale) putIn(ctx context.Context, seen point, mark int64, skus []string) (got batch, err error) {
-	ctx, stop := context.WithTimeout(ctx, lockedTime)
-	defer stop()
-	keys, args := s.onShelf(seen, s.keys(keyRestocked), argsOf(skus, mark))
-	answer, err := s.ask(ctx, putInScript, keys, args...)
-	if err == nil && is(answer, "shelf", 2) {
-		err = closedShelf(answer[1])
+// number gives a transaction that has locked the book the next number, and reads into got the totals
+// that the book lacks, of the given products or of all. No other transaction writes totals meanwhile,
+// so these are the newest. The shelf, which has everything that the caller has seen, gets the number
+// before the book does: a shelf that goes back to a state before it is behind the book.
+func (s *Sale) number(ctx context.Context, tx *transaction, skus []string, got *batch) error {
+	at, err := tx.lockBook(ctx)
+	if err != nil {
+		return err
 	}
-	if err == nil && len(answer) < 2 {
+	bounded, stop := context.WithTimeout(ctx, lockedTime)
+	defer stop()
+	keys, args := s.onShelf(got.seen, s.keys(keyRestocked), argsOf(skus, at.mark))
+	answer, err := s.ask(bounded, numberScript, keys, args...)
+	last := len(answer) - 2 // behind it are the changes, and the caller's own
+	switch {
+	case err != nil:
+	case is(answer, "shelf", 2):
+		err = closedShelf(answer[1])
+	case last < 1:
 		err = unknownAnswer(answer)
+	case answer[0] == "behind":
+		err = closedShelf(answer[0])
+	default:
+		err = parseNumbers([]string{answer[0], answer[last]}, &at.mark, &at.changes)
 	}
 	if err != nil {
-		return batch{}, fmt.Errorf("read the totals: %w", err)
+		return fmt.Errorf("number the transaction: %w", err)
 	}
-	answer = answer[:len(answer)-2]
-	switch {
-	case len(answer) == 0:
-		return batch{}, nil
-	case is(answer, "behind", 1):
-		return batch{}, closedShelf(answer[0])
-	}
-	if err = parseNumbers(answer[:1], &got.mark); err == nil {
-		got.parseTotals(answer[1:])
-	}
-	for _, unreadable := range got.bad {
-		err = unreadable
-	}
-	return got, err
+	got.mark = at.mark
+	got.parseTotals(answer[1:last])
+	return tx.moveBook(ctx, at)
 }

@@ -32,7 +32,8 @@ func (s *settler) write(ctx context.Context, got *batch) ([]settlement, error) {
 	if err := s.work.may(ctx, "write"); err != nil {
 		return nil, err
 	}
-	done, later, err := s.database.settle(ctx, s.sale.ID(), s.work.fence, got)
+	done, later, err := s.sale.settle(ctx, s.work.fence, got)
+	s.keepProducts(got.bad)
 	for _, t := range got.totals {
 		delete(s.later, t.sku)
 	}
@@ -68,7 +69,7 @@ func (s *settler) write(ctx context.Context, got *batch) ([]settlement, error) {
 // halves writes the orders of a batch in two halves. Its totals are already written.
 func (s *settler) halves(ctx context.Context, got *batch) (done []settlement, err error) {
 	for half := range slices.Chunk(got.records, (len(got.records)+1)/2) {
-		some, err := s.write(ctx, &batch{records: half, epoch: got.epoch})
+		some, err := s.write(ctx, &batch{records: half, seen: got.seen, numbered: true})
 		if err != nil {
 			return nil, err // the next run finds and marks the orders that were written
 		}

@@ -14,56 +14,47 @@ const (
 	reconcileSpec = "0 * * * * ?" // every minute
 )
 
-const (
-	maxCompared = 20_000 // orders that one run of reconcile compares, of the store and of the book each
-	maxLogged   = 20     // findings that one run logs one by one
-)
+// maxLogged bounds the findings that one run logs one by one.
+const maxLogged = 20
 
-// Reconcile returns the job reconcile. Each run compares the store with the database, as
-// Sale.Differences does, but no more than some ten thousand orders: the next run continues behind
-// them. It fails, and logs, if they differ, and repairs nothing. If the store has lost an order that
-// the database has, the run closes the sale: see Options.Book.
+// Reconcile returns the job reconcile. Each run compares the store with the book, as
+// Sale.Differences does, but of the closed orders none. It fails, and logs, if they differ, and repairs nothing. If the store has lost an order that
+// the book has, the run closes the sale: see Options.Book.
 //
 // The job's fields may be changed before it is registered. The tick of a dead node is run again.
-// Reconcile panics without a sale or a database.
-func Reconcile(s *Sale, b *Database) scheduler.Job {
-	if s == nil || b == nil {
-		panic("stock: Reconcile needs a sale and a database")
+// Reconcile panics without a sale with Options.Book.
+func Reconcile(s *Sale) scheduler.Job {
+	if s == nil || s.options.Book == nil {
+		panic("stock: Reconcile needs a sale with a book")
 	}
 	return scheduler.Job{
 		Name: reconcileName, Spec: reconcileSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
-			return (&reconciler{sale: s, database: b, most: maxCompared, work: workOf(run)}).run(ctx)
+			return (&reconciler{sale: s, work: workOf(run)}).run(ctx)
 		},
 	}
 }
 
 // A reconciler is one run of reconcile.
 type reconciler struct {
-	sale     *Sale
-	database *Database
-	most     int // orders that one run compares
-	work     work
+	sale *Sale
+	work work
 }
 
 func (r *reconciler) run(ctx context.Context) error {
 	if err := r.work.may(ctx, "migrate"); err != nil {
 		return err
 	}
-	if err := r.database.Migrate(ctx); err != nil {
+	if err := r.sale.options.Book.Migrate(ctx); err != nil {
 		return err
 	}
-	if err := r.database.sweepEvents(ctx, r.sale.ID(), r.sale.options.EventRetention); err != nil {
-		return err
-	}
-	w, err := r.sale.walk(ctx, r.most)
-	if err != nil {
+	if err := r.sale.options.Book.sweepEvents(ctx, r.sale.ID(), r.sale.options.EventRetention); err != nil {
 		return err
 	}
 	if err := r.work.may(ctx, "compare"); err != nil {
 		return err
 	}
-	found, v, err := r.sale.differences(ctx, r.database, 0, &w)
+	found, v, err := r.sale.differences(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("stock: reconcile: %w", err)
 	}
@@ -71,9 +62,6 @@ func (r *reconciler) run(ctx context.Context) error {
 		found = append(found, Difference{SKU: sku, Store: "it closed", Book: "counts that do not balance"})
 	}
 	if err := r.work.may(ctx, "report"); err != nil {
-		return err
-	}
-	if err := r.sale.walked(ctx, r.work.fence, w); err != nil {
 		return err
 	}
 	if err := r.report(ctx, found); err != nil {
@@ -87,7 +75,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	return nil
 }
 
-// report logs the differences, and closes a shelf that has lost orders.
+// report logs the differences, ends the run in the store, and closes a shelf that has lost orders.
 func (r *reconciler) report(ctx context.Context, found []Difference) error {
 	lost := false
 	for i, d := range found {
@@ -96,11 +84,12 @@ func (r *reconciler) report(ctx context.Context, found []Difference) error {
 			r.work.log.Error("stock broken", slog.String("order", d.Order), slog.String("sku", d.SKU), slog.String("text", d.String()))
 		}
 	}
-	if !lost || r.sale.options.Book == nil {
-		return nil
+	why := ""
+	if lost {
+		why = "behind"
 	}
-	if _, err := r.sale.ask(ctx, closeScript, r.sale.keys(keyShelf), r.sale.epoch(), "behind"); err != nil {
-		return fmt.Errorf("stock: close a shelf that has lost orders: %w", err)
+	if _, err := r.sale.fenced(ctx, comparedScript, r.sale.keys(keyFence+reconciling, keyShelf), r.work.fence, r.sale.epoch(), why); err != nil {
+		return fmt.Errorf("stock: end the run of reconcile: %w", err)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func TestReconcileWhileEmptied(t *testing.T) {
 			settleAll(t, s, p)
 			var once sync.Once
 			compares.AddHook(before(func(args []any) {
-				if fmt.Sprint(args[0]) != "zrangebyscore" { // the orders of the book are compared, products are not
+				if fmt.Sprint(args[0]) != "zscan" { // the orders of the book are compared, products are not
 					return
 				}
 				once.Do(func() {
@@ -284,4 +284,49 @@ func TestReconcileUnderLoad(t *testing.T) {
 			t.Errorf("%v: %s", err, reported)
 		}
 	})
+}
+
+// A run finds what is wrong with the last of more orders than one step compares, on each side.
+func TestReconcileComparesAll(t *testing.T) {
+	const tag = "cronce:v1:stock:{cronce:shop}:"
+	for _, c := range []struct {
+		name   string
+		damage func(client redis.UniversalClient, p place) error
+	}{
+		{"an order that the book has lost", func(client redis.UniversalClient, p place) error {
+			p.do(t, "DELETE FROM order_item WHERE order_id = 'o-600'")
+			p.do(t, "DELETE FROM orders WHERE id = 'o-600'")
+			p.do(t, "UPDATE product SET reserved = 600")
+			err := client.HIncrBy(t.Context(), tag+"reserved", "tea", -1).Err() // so that the counts are equal
+			return errors.Join(err, client.HIncrBy(t.Context(), tag+"stock", "tea", 1).Err())
+		}},
+		{"an order that the store has lost", func(client redis.UniversalClient, _ place) error {
+			client.ZRem(t.Context(), tag+"due", "o-600")
+			return client.Del(t.Context(), tag+"order:o-600").Err()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			client, p := connect(t, redisServer(t)), sqlite(t)
+			s := keptSale(t, client, p, stock.Options{})
+			put(t, s, "tea", 1000)
+			for i := range 601 {
+				reserve(t, s, order(fmt.Sprintf("o-%03d", i), stock.Item{SKU: "tea", Quantity: 1}))
+			}
+			settleAll(t, s, p)
+			if reported, err := reconcile(t, s, p, 1); err != nil {
+				t.Fatalf("%v: %s", err, reported)
+			}
+			if err := c.damage(client, p); err != nil {
+				t.Fatal(err)
+			}
+			if reported, err := reconcile(t, s, p, 2); err == nil || !strings.HasPrefix(reported, `order "o-600": `) || strings.Contains(reported, "\n") {
+				t.Errorf("%v, reported %q, want o-600 alone", err, reported)
+			}
+			lost := strings.HasSuffix(c.name, "the store has lost")
+			if err := s.Probe(t.Context()); errors.Is(err, stock.ErrStockUnknown) != lost {
+				t.Errorf("the sale is closed: %v, want %t", err, lost)
+			}
+		})
+	}
 }

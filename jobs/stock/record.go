@@ -69,12 +69,11 @@ func (r Record) GoString() string { return r.String() }
 type body struct {
 	Buyer    string `json:"buyer,omitempty"` // first field: lua/order.lua relies on it
 	Receiver string `json:"receiver"`
-	Phone    string `json:"phone,omitempty"`
 }
 
 // content returns the order as it is stored: its items as sku=quantity,… and the rest.
 func (o Order) content() (items, rest string, err error) {
-	rest, err = restOf(body{Buyer: o.Buyer, Receiver: o.Receiver, Phone: o.Phone})
+	rest, err = restOf(body{Buyer: o.Buyer, Receiver: o.Receiver})
 	return string(appendItems(nil, o.sorted(), false)), rest, err
 }
 
@@ -119,7 +118,7 @@ func parseRecord(id, line string) (Record, error) {
 	if err := json.Unmarshal([]byte(parts[5]), &rest); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: its rest is no JSON", id) // without the text, which may name the receiver
 	}
-	r.Order = Order{ID: id, Receiver: rest.Receiver, Buyer: rest.Buyer, Phone: rest.Phone}
+	r.Order = Order{ID: id, Receiver: rest.Receiver, Buyer: rest.Buyer}
 	if err := r.parseItems(parts[4]); err != nil {
 		return Record{}, fmt.Errorf("record of order %q: %w", id, err)
 	}

@@ -17,7 +17,7 @@ import (
 // ErrNothingToRestore means that the shelf has everything that the book has.
 var ErrNothingToRestore = errors.New("the shelf is as the book has it: there is nothing to restore")
 
-// Restored is the result of a rebuild, or its preview.
+// Restored is the result of a rebuild.
 type Restored struct {
 	Epoch    string   // epoch of the new shelf
 	Products int      // products on the shelf
@@ -71,28 +71,6 @@ func (s *Sale) restoreAfter(ctx context.Context, silence time.Duration) (Restore
 	return r, nil
 }
 
-// WouldRestore returns the result that Restore would have, and changes nothing. It does not count
-// the orders on the shelf.
-func (s *Sale) WouldRestore(ctx context.Context) (Restored, error) {
-	if s.options.Book == nil {
-		return Restored{}, fmt.Errorf("stock: restore: %w", errNoBook)
-	}
-	if _, err := s.probe(ctx); err == nil {
-		return Restored{}, fmt.Errorf("stock: restore: %w", ErrNothingToRestore)
-	} else if !errors.Is(err, ErrStockUnknown) || errors.Is(err, ErrForeign) {
-		return Restored{}, fmt.Errorf("stock: restore: %w", err)
-	}
-	products, err := s.options.Book.products(ctx, s.ID())
-	if err != nil {
-		return Restored{}, fmt.Errorf("stock: restore: %w", err)
-	}
-	left, err := s.leftover(ctx)
-	if err != nil {
-		return Restored{}, fmt.Errorf("stock: restore: %w", err)
-	}
-	return Restored{Products: len(products), Dropped: left.unsettled}, nil
-}
-
 var errNoBook = &FieldError{"book", "nil", "the database that the sale is settled into"}
 
 func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, err error) {
@@ -103,11 +81,10 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, 
 	if r.Epoch, err = b.newEpoch(ctx, s.ID(), func(before book, epoch string) error { return s.begin(ctx, before, epoch, silence) }); err != nil {
 		return r, err
 	}
-	left, err := s.leftover(ctx)
-	if err != nil {
+	var left []string
+	if r.Dropped, left, err = s.leftover(ctx); err != nil {
 		return r, err
 	}
-	r.Dropped = left.unsettled
 	if err := s.clear(ctx, r.Epoch, left); err != nil {
 		return r, err
 	}
@@ -171,41 +148,28 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 	return unknownAnswer(answer)
 }
 
-// A leftover is the part of a shelf that names single keys, which a rebuild removes.
-type leftover struct {
-	unsettled []string // ids of orders whose state the book lacks
-	due       []string // ids of the other open orders
-}
-
-// leftover reads the remaining orders of a shelf that is to be rebuilt. It is closed, so nothing changes
-// meanwhile.
-func (s *Sale) leftover(ctx context.Context) (left leftover, err error) {
-	for _, list := range []struct {
-		name string
-		into *[]string
-	}{{keyUnsettled, &left.unsettled}, {keyFresh, &left.unsettled}, {keyDue, &left.due}} {
-		for from := int64(0); ; from += maxBatch {
-			ids, err := s.idsOf(ctx, list.name, from)
-			if err != nil {
-				return left, fmt.Errorf("read old orders: %w", err)
-			}
-			if len(ids) == 0 {
-				break
-			}
-			*list.into = append(*list.into, ids...)
+// leftover reads the remaining orders of a shelf that is to be rebuilt: orders whose state the book
+// lacks, and all open or changed ones. It is closed, so nothing changes meanwhile.
+func (s *Sale) leftover(ctx context.Context) (unsettled, all []string, err error) {
+	for _, list := range []string{keyUnsettled, keyFresh, keyDue} {
+		if list == keyDue {
+			unsettled = slices.Compact(slices.Sorted(slices.Values(all)))
+		}
+		if err := s.members(ctx, list, func(ids []string) error { all = append(all, ids...); return nil }); err != nil {
+			return nil, nil, err
 		}
 	}
-	return left, nil
+	return unsettled, all, nil
 }
 
 // clear removes the data of the store.
-func (s *Sale) clear(ctx context.Context, epoch string, left leftover) error {
-	for some := range slices.Chunk(slices.Concat(left.unsettled, left.due), maxBatch) {
+func (s *Sale) clear(ctx context.Context, epoch string, left []string) error {
+	for some := range slices.Chunk(left, maxBatch) {
 		if err := s.step(ctx, clearScript, s.orderKeys(some, keyShelf), epoch); err != nil {
 			return fmt.Errorf("remove old orders: %w", err)
 		}
 	}
-	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyNames, keyStock, keyReserved, keySold,
+	err := s.step(ctx, clearScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold,
 		keyFresh, keyDue, keyUnsettled, keyRestocked, keyOffer, keyBought), epoch)
 	if err != nil {
 		return fmt.Errorf("remove old counts: %w", err)
@@ -226,7 +190,7 @@ func (s *Sale) restoreProducts(ctx context.Context, epoch string) (int, error) {
 			p := products[sku]
 			args = append(args, sku, p.Put, max(0, p.Put-p.Reserved-p.Sold), p.Reserved, p.Sold, p.line())
 		}
-		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keyOffer, keyNames), args...); err != nil {
+		if err := s.step(ctx, productsScript, s.keys(keyShelf, keyPut, keyStock, keyReserved, keySold, keyOffer), args...); err != nil {
 			return 0, fmt.Errorf("put products: %w", err)
 		}
 	}

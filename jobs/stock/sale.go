@@ -49,7 +49,7 @@ type Options struct {
 	// book. If the store has lost data that the book or this process knows of, the sale is closed
 	// with ErrStockUnknown. A seller's change of a product is acknowledged when the book has it,
 	// and is an ErrUnsettled otherwise. Nil: a loss of the store goes unnoticed, and the lost stock
-	// is sold again.
+	// is sold again; orders are not settled, and the store keeps them for good.
 	Book *Database
 	// Settled makes Reserve, Pay and Cancel return only when the book has the new state of the
 	// order, so that no loss of the store can undo it. Otherwise settleOrders writes it within

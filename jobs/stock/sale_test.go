@@ -281,24 +281,3 @@ func TestReceiverIsMasked(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-// A phone is + and 8 to 15 digits. The same id with another phone is another order.
-func TestPhone(t *testing.T) {
-	for phone, ok := range map[string]bool{"": true, "+4915112345678": true, "+12345678": true, "4915112345678": false, "+0123456789": false,
-		"+49 151 12345678": false, "+1234567": false, "+1234567890123456": false, "+49151x2345678": false} {
-		o := order("a")
-		o.Phone = phone
-		if err := o.Validate(); (err == nil) != ok || err != nil && strings.Contains(err.Error(), "4915112345678") {
-			t.Errorf("phone %q: %v", phone, err)
-		}
-	}
-	s := newSale(t, connect(t, redisServer(t)), stock.Options{})
-	put(t, s, "tea", 9)
-	o := order("a")
-	o.Phone = "+4915112345678"
-	reserve(t, s, o)
-	o.Phone = "+4915112345679"
-	if _, _, err := s.Reserve(t.Context(), o); !errors.Is(err, stock.ErrConflict) {
-		t.Errorf("with another phone: %v, want ErrConflict", err)
-	}
-}

@@ -23,29 +23,25 @@ var (
 	recallScript  = script("recall")
 	cancelScript  = onShelf("order", "cancel")
 
-	putScript           = onShelf("version", "put")
-	offerScript         = onShelf("version", "offer")
-	deleteScript        = onShelf("version", "delete")
-	putInScript         = onShelf("putin")
+	putScript           = onShelf("put")
+	offerScript         = onShelf("offer")
+	numberScript        = onShelf("number")
 	recordScript        = script("order", "record")
 	productScript       = script("product")
-	pageScript          = script("page")
 	countsScript        = script("counts")
 	compareScript       = script("compare")
 	figuresScript       = script("figures")
 	compareOrdersScript = script("compare_orders")
-	closeScript         = script("close")
 	missingScript       = script("order", "missing")
 
 	// Scripts for runs: each compares the run's fence with the highest fence seen.
-	overdueScript = script("guard", "overdue")
-	expireScript  = onShelf("guard", "order", "expire")
-	takeScript    = script("guard", "take")
-	settledScript = script("guard", "order", "settled")
-	stockedScript = script("guard", "stocked")
-	walkedScript  = script("guard", "walked")
-	haltScript    = script("guard", "halt")
-	markScript    = script("guard", "mark")
+	overdueScript  = script("guard", "overdue")
+	expireScript   = onShelf("guard", "order", "expire")
+	takeScript     = script("guard", "take")
+	settledScript  = script("guard", "order", "settled")
+	stockedScript  = script("guard", "stocked")
+	comparedScript = script("guard", "compared")
+	haltScript     = script("guard", "halt")
 
 	// Scripts for a rebuild: each names its epoch.
 	beginScript      = script("begin")
@@ -88,7 +84,6 @@ func source(names []string) string {
 const (
 	keyShelf        = "shelf"         // hash: identity and state of the shelf; see lua/shelf.lua
 	keyPut          = "put"           // hash: sku, total that was put in
-	keyNames        = "names"         // set: the skus of put with score 0, hence in alphabetical order
 	keyHalted       = "halted"        // hash: sku of a product that is not sold because its counts do not balance
 	keyStock        = "stock"         // hash: sku, quantity that can be reserved
 	keyReserved     = "reserved"      // hash: sku, quantity that is reserved and not paid
@@ -99,7 +94,6 @@ const (
 	keyOffer        = "offer"         // hash: sku, offer: see Offer.line
 	keyBought       = "bought"        // hash: buyer:sku, quantity of the buyer's open and paid orders
 	keyRestocked    = "restocked"     // hash: sku, total and offer that the database lacks
-	keyWalk         = "walk"          // hash: position of the runs of reconcile; see walk
 	keyMarks        = "marks"         // string: number of orders that were ever marked as settled
 	keyAcknowledged = "acknowledged:" // and epoch:process, string: number of changes acknowledged to a process
 	keyAsked        = "asked"         // string: empty, written so that WAIT has something to wait for

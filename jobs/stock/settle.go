@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/cronce/cronce/scheduler"
 )
@@ -20,11 +19,8 @@ const (
 	maxSettled       = 10_000
 )
 
-// progressEvery is the interval at which a long run logs its progress.
-const progressEvery = 5 * time.Second
-
 // SettleOrders returns the job settleOrders. Each run writes the new and changed orders into the
-// database, one batch after the other, until none is left. Batch is the number of orders that it
+// book, one batch after the other, until none is left. Batch is the number of orders that it
 // holds in memory and writes in one transaction: 1 to 10,000, and a value outside is moved to the
 // nearest bound. Zero: 1000. The job's fields may be changed before it is registered. A
 // tick is skipped while the previous run works. The tick of a dead node is run again, since both
@@ -34,16 +30,13 @@ const progressEvery = 5 * time.Second
 // is kept back and logged, the run fails, and the next run tries it again. The same holds for a
 // product with a total that cannot be read.
 //
-// A sale with Options.Book is compared with it first. The run fails if stock is unknown, unless
+// The store is compared with the book first. The run fails if stock is unknown, unless
 // Options.Restore allows it to rebuild the shelf.
 //
-// It panics without a sale or a database, or with a database other than Options.Book.
-func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
-	if s == nil || b == nil {
-		panic("stock: SettleOrders needs a sale and a database")
-	}
-	if s.options.Book != nil && s.options.Book != b {
-		panic("stock: SettleOrders needs the database that is the book of the sale")
+// It panics without a sale with Options.Book.
+func SettleOrders(s *Sale, batch int) scheduler.Job {
+	if s == nil || s.options.Book == nil {
+		panic("stock: SettleOrders needs a sale with a book")
 	}
 	if batch == 0 {
 		batch = defaultBatch
@@ -52,22 +45,17 @@ func SettleOrders(s *Sale, b *Database, batch int) scheduler.Job {
 	return scheduler.Job{
 		Name: settleOrdersName, Spec: settleOrdersSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
-			return newSettler(s, b, batch, workOf(run)).run(ctx)
+			return newSettler(s, batch, workOf(run)).run(ctx)
 		},
 	}
 }
 
 // A settler is one run of settleOrders.
 type settler struct {
-	sale     *Sale
-	database *Database
-	size     int           // of a batch, in orders
-	every    time.Duration // interval of progress logs
-	work     work
-	epoch    string // epoch of the book; empty without a book
+	sale *Sale
+	size int // of a batch, in orders
+	work work
 
-	began    time.Time
-	logged   time.Time
 	orders   int // orders settled so far
 	rejected int // orders that the book refuses
 	lost     int
@@ -79,9 +67,8 @@ type settler struct {
 	halted   map[string]bool  // by product: its counts do not balance
 }
 
-func newSettler(s *Sale, b *Database, size int, w work) *settler {
-	now := time.Now()
-	return &settler{sale: s, database: b, size: size, every: progressEvery, work: w, began: now, logged: now, kept: map[string]bool{},
+func newSettler(s *Sale, size int, w work) *settler {
+	return &settler{sale: s, size: size, work: w, kept: map[string]bool{},
 		unread: map[string]error{}, later: map[string]bool{}, halted: map[string]bool{}}
 }
 
@@ -89,7 +76,7 @@ func (s *settler) run(ctx context.Context) error {
 	if err := s.work.may(ctx, "migrate"); err != nil {
 		return err
 	}
-	if err := s.database.Migrate(ctx); err != nil {
+	if err := s.sale.options.Book.Migrate(ctx); err != nil {
 		return err
 	}
 	if err := s.probe(ctx); err != nil {
@@ -100,7 +87,7 @@ func (s *settler) run(ctx context.Context) error {
 		err = s.halt(ctx)
 	}
 	if s.orders > 0 {
-		s.work.log.Info("orders settled", s.pace()...)
+		s.work.log.Info("orders settled", slog.Int("orders", s.orders))
 	}
 	if err == nil && s.lost+s.rejected > 0 {
 		err = fmt.Errorf("stock: settle: the book refuses %d orders, and the store has lost %d", s.rejected, s.lost)
@@ -113,19 +100,15 @@ func (s *settler) run(ctx context.Context) error {
 
 // probe compares the store with the book, and rebuilds the shelf if Options.Restore allows it.
 func (s *settler) probe(ctx context.Context) error {
-	if s.sale.options.Book == nil {
-		return nil
-	}
-	b, err := s.sale.probe(ctx)
+	err := s.sale.Probe(ctx)
 	if errors.Is(err, ErrStockUnknown) && !errors.Is(err, ErrForeign) && s.sale.options.Restore {
 		s.work.log.Warn("stock unknown", slog.String("err", err.Error()))
 		var r Restored
 		if r, err = s.sale.Restore(ctx); err == nil {
 			r.Log(s.work.log)
-			b, err = s.sale.probe(ctx)
+			err = s.sale.Probe(ctx)
 		}
 	}
-	s.epoch = b.epoch
 	return err
 }
 
@@ -138,22 +121,11 @@ func (s *settler) batches(ctx context.Context) error {
 			return err
 		}
 		s.orders += moved
-		if left := got.left - int64(moved); time.Since(s.logged) >= s.every {
-			s.logged = time.Now()
-			s.work.log.Info("orders being settled", append(s.pace(), slog.Int64("left", left))...)
-		}
 		if got.found < s.size {
 			return nil // the next tick settles newer orders
 		}
 	}
 	return nil
-}
-
-// pace returns the log fields for the progress of the run.
-func (s *settler) pace() []any {
-	took := time.Since(s.began)
-	return []any{slog.Int("orders", s.orders), slog.Int64("took_ms", took.Milliseconds()),
-		slog.Int64("per_second", int64(float64(s.orders)/max(took.Seconds(), 1e-3)))}
 }
 
 // next settles one batch: it reads the orders, writes them to the database, and marks them as
@@ -168,14 +140,11 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	for _, id := range slices.Sorted(maps.Keys(got.unread)) {
 		s.keep(id, got.unread[id])
 	}
-	s.keepProducts(got.bad)
-	if len(got.records)+len(got.totals)+len(got.lost) == 0 {
+	if len(got.records)+len(got.lost) == 0 && got.restocked == 0 {
 		return got, 0, nil
 	}
-	if got.epoch = s.epoch; got.epoch != "" {
-		got.number = func(ctx context.Context, at position, got *batch) (position, error) {
-			return s.sale.number(ctx, s.work.fence, at, got)
-		}
+	if got.seen, err = s.sale.known(ctx); err != nil {
+		return batch{}, 0, err
 	}
 	done, err := s.write(ctx, &got)
 	if err != nil {

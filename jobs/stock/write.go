@@ -8,14 +8,23 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// settle writes a batch in one transaction: see transaction.settle. It may be called again with the
-// same orders or with later states of them.
-func (b *Database) settle(ctx context.Context, sale string, fence int64, got *batch) (done []settlement, later []string, err error) {
-	err = b.under(ctx, sale, settling, fence, position{epoch: got.epoch}, func(tx *transaction) error {
-		if err := tx.number(ctx, got); err != nil {
+// settle writes a batch in one transaction: see transaction.settle. It refuses if a run with a higher
+// fence has written before. Until it ends it locks the rows of the fence and of the book, so that no
+// run with a lower fence can write afterwards. It may be called again with the same orders or with
+// later states of them.
+func (s *Sale) settle(ctx context.Context, fence int64, got *batch) (done []settlement, later []string, err error) {
+	err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) (err error) {
+		if err := tx.moveBook(ctx, position{epoch: got.seen.epoch}); err != nil {
 			return err
 		}
-		var err error
+		if err := tx.enter(ctx, settling, fence); err != nil {
+			return err
+		}
+		if !got.numbered {
+			if err := s.number(ctx, tx, nil, got); err != nil {
+				return err
+			}
+		}
 		done, later, err = tx.settle(ctx, *got)
 		return err
 	})
@@ -25,21 +34,6 @@ func (b *Database) settle(ctx context.Context, sale string, fence int64, got *ba
 	return done, later, nil
 }
 
-// number assigns a batch its number, and stores it in the book.
-func (tx *transaction) number(ctx context.Context, got *batch) error {
-	if got.number == nil {
-		return nil
-	}
-	at, err := tx.lockBook(ctx)
-	if err == nil {
-		at, err = got.number(ctx, at, got)
-	}
-	if err != nil {
-		return err
-	}
-	return tx.moveBook(ctx, at)
-}
-
 // settle writes a batch. It returns the result of each order, and the products whose total was not
 // written because it must wait for orders of another batch.
 func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement, later []string, err error) {
@@ -47,7 +41,7 @@ func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement
 	if err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
-	found, err := find(ctx, tx.tx, tx.dialect, tx.sale, ids(got.records))
+	found, err := tx.find(ctx, ids(got.records))
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the orders: %w", err)
 	}
@@ -56,9 +50,6 @@ func (tx *transaction) settle(ctx context.Context, got batch) (done []settlement
 		return nil, nil, err
 	}
 	if later, err = tx.lowerTotals(ctx, lower); err != nil {
-		return nil, nil, fmt.Errorf("products: %w", err)
-	}
-	if err := tx.shrinkOversold(ctx); err != nil {
 		return nil, nil, fmt.Errorf("products: %w", err)
 	}
 	return p.done, later, nil
@@ -166,14 +157,14 @@ func (tx *transaction) writePlan(ctx context.Context, p planned) error {
 
 func (tx *transaction) writeOrders(ctx context.Context, orders []Record) error {
 	t := sqltext.Table{Name: "orders", Clock: "settled_at", Columns: []sqltext.Column{
-		{Name: "id"}, {Name: "receiver"}, {Name: "buyer"}, {Name: "phone"}, {Name: "amount"}, {Name: "currency"}, {Name: "status"},
+		{Name: "id"}, {Name: "receiver"}, {Name: "buyer"}, {Name: "amount"}, {Name: "currency"}, {Name: "status"},
 		{Name: "placed_at"}, {Name: "due_at"}, {Name: "changed_at"}, {Name: "payments"},
 	}}
 	for _, r := range orders {
-		t.Add(r.ID, r.Receiver, r.Buyer, r.Phone, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
+		t.Add(r.ID, r.Receiver, r.Buyer, r.Amount, r.Currency, string(r.State), r.Placed.UnixMilli(), r.Due.UnixMilli(), r.Changed.UnixMilli(), int64(len(r.Payments)))
 	}
-	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "orders", "sale, id",
-		[]string{"receiver", "buyer", "phone", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}, nil))
+	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "sale, id",
+		[]string{"receiver", "buyer", "amount", "currency", "status", "placed_at", "due_at", "changed_at", "payments", "settled_at"}))
 }
 
 func (tx *transaction) writeItems(ctx context.Context, orders []Record) error {
@@ -194,7 +185,7 @@ func (tx *transaction) writePayments(ctx context.Context, orders []Record) error
 			t.Add(r.ID, p.Reference, p.Kind, p.Amount, p.Currency, p.Refunds, p.At.UnixMilli())
 		}
 	}
-	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "payment", "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}, nil))
+	return tx.write(ctx, &t, sqltext.Upsert(tx.dialect, "sale, order_id, reference", []string{"kind", "amount", "currency", "refunds", "at"}))
 }
 
 func productTable() sqltext.Table {

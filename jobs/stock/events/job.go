@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/jobs/stock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -31,10 +31,10 @@ const (
 	// maxPassed is the number of deliveries at which an event must fail, while later events are
 	// accepted, before it is skipped.
 	maxPassed = 8
-
-	firstWait = time.Second
-	longWait  = time.Minute
 )
+
+// backoff are the pauses between two deliveries of an event that failed: at most a minute.
+var backoff = wait.Backoff{First: time.Second, Longest: 40 * time.Second, Spread: true}
 
 // Job returns the job that posts the events of a sale to a webhook: see the package's
 // documentation. From its first run on events are written, and it posts the events that come
@@ -162,21 +162,15 @@ func after(at stock.EventCursor, all []stock.Event, outcomes []outcome) (next st
 	}
 	switch {
 	case !passed: // perhaps an outage
-		next.Wait = wait(next.Failures)
+		next.Wait = backoff.After(int(next.Failures))
 		if outcomes[done].after > 0 {
 			next.Wait = outcomes[done].after
 		}
 	case next.Passed+1 < maxPassed:
 		next.Passed++
-		next.Wait = wait(next.Passed)
+		next.Wait = backoff.After(int(next.Passed))
 	default:
 		next.Seq, next.Skipped, next.Failures, next.Passed = all[done].Seq, next.Skipped+1, 0, 0
 	}
 	return next, outcomes[done].err
-}
-
-// wait returns the time until the next delivery after n failures.
-func wait(n int64) time.Duration {
-	d := min(firstWait<<min(n-1, 10), longWait)
-	return d - rand.N(d/4+1)
 }

@@ -26,7 +26,7 @@ var ProblemType = reflect.TypeFor[problem]()
 // ProblemNames are the types of problems.
 func ProblemNames() (names []string) {
 	for _, name := range []string{"sold-out", "buyer-limit", "not-begun", "ended", "id-taken", "closed", "unpaid", "refunded", "reference-taken",
-		"too-many-payments", "too-low", "too-many-products", "reserved", "version", "no-price", "unknown-order", "unknown-product",
+		"too-many-payments", "too-low", "too-many-products", "no-price", "unknown-order", "unknown-product",
 		"store-full", "unconfirmed", "unsettled", "stock-unknown", "cross-origin", "doubt", "host", "invalid", "malformed", "media-type", "method", "not-found", "overloaded", "role", "token", "too-large"} {
 		names = append(names, "urn:cronce:stock:"+name)
 	}

@@ -25,7 +25,6 @@ type orderForm struct {
 	ID       string     `json:"id"`
 	Receiver string     `json:"receiver"`
 	Buyer    string     `json:"buyer"`
-	Phone    string     `json:"phone"`
 	Items    []itemForm `json:"items"`
 }
 
@@ -35,7 +34,7 @@ type itemForm struct {
 }
 
 func (f *orderForm) order() stock.Order {
-	o := stock.Order{ID: f.ID, Receiver: f.Receiver, Buyer: f.Buyer, Phone: f.Phone, Items: make([]stock.Item, len(f.Items))}
+	o := stock.Order{ID: f.ID, Receiver: f.Receiver, Buyer: f.Buyer, Items: make([]stock.Item, len(f.Items))}
 	for i, item := range f.Items {
 		o.Items[i] = stock.Item{SKU: item.SKU, Quantity: item.Quantity}
 	}
@@ -151,7 +150,6 @@ type recordView struct {
 	State     stock.State `json:"state"`
 	Receiver  string      `json:"receiver"`
 	Buyer     string      `json:"buyer,omitempty"`
-	Phone     string      `json:"phone,omitempty"`
 	Amount    int64       `json:"amount"`
 	Currency  string      `json:"currency"`
 	Items     []itemView  `json:"items"`
@@ -171,7 +169,7 @@ type itemView struct {
 }
 
 func viewRecord(r stock.Record) recordView {
-	v := recordView{ID: r.ID, State: r.State, Receiver: format.Mask(r.Receiver), Buyer: r.Buyer, Phone: format.MaskPhone(r.Phone), Amount: r.Amount, Currency: r.Currency,
+	v := recordView{ID: r.ID, State: r.State, Receiver: format.Mask(r.Receiver), Buyer: r.Buyer, Amount: r.Amount, Currency: r.Currency,
 		PlacedAt: format.Time(r.Placed), DueAt: format.Time(r.Due), ChangedAt: format.Time(r.Changed), Items: viewItems(r.Items)}
 	for _, p := range r.Payments {
 		v.Payments = append(v.Payments, paymentView{p.Kind, p.Reference, p.Amount, p.Currency, format.Time(p.At), p.Refunds})

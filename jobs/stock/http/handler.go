@@ -22,8 +22,6 @@ import (
 //	PUT    /products/{sku}         sets its offer
 //	PUT    /products/{sku}/stock   sets its total
 //	GET    /products/{sku}
-//	DELETE /products/{sku}         ends its sale; sold items stay
-//	GET    /products               a page of products: limit, cursor
 //	POST   /orders                 201 accepted, 200 accepted before
 //	GET    /orders/{id}
 //	POST   /orders/{id}/pay        records its payment
@@ -163,16 +161,9 @@ func (h *Handler) serve(route route) http.HandlerFunc {
 
 // write sends the reply.
 func (a reply) write(w http.ResponseWriter) {
-	if a.status == http.StatusNoContent {
-		w.WriteHeader(a.status)
-		return
-	}
 	w.Header().Set("Content-Type", "application/json")
 	if a.location != "" {
 		w.Header().Set("Location", a.location)
-	}
-	if a.version != "" {
-		w.Header().Set("ETag", `"`+a.version+`"`)
 	}
 	w.WriteHeader(cmp.Or(a.status, http.StatusOK))
 	if a.raw != nil {

@@ -26,19 +26,15 @@ var update = flag.Bool("update", false, "write openapi.json as the routes say")
 // An operation is what the description says of a route beyond what the code does.
 type operation struct {
 	summary  string
-	statuses []int  // with which it may be answered, beyond those of all
-	query    string // its parameters, with spaces between them
-	headers  string // its conditions
+	statuses []int // with which it may be answered, beyond those of all
 }
 
 // operations has each route.
 var operations = map[string]operation{
 	"GET /openapi.json":         {summary: "This description", statuses: []int{200}},
-	"GET /products":             {summary: "A page of the products, in the order of their SKUs", statuses: []int{200, 422}, query: "limit cursor"},
-	"GET /products/{sku}":       {summary: "A product, with an ETag of what sellers may change", statuses: []int{200, 404, 422}},
-	"PUT /products/{sku}":       {summary: "Set how a product is sold", statuses: []int{200, 409, 412, 507}, headers: "If-Match If-None-Match"},
-	"DELETE /products/{sku}":    {summary: "End the sale of a product; what was sold of it stays", statuses: []int{204, 404, 409, 412, 422, 507}, headers: "If-Match"},
-	"PUT /products/{sku}/stock": {summary: "Set what was put in of a product, in all", statuses: []int{200, 409, 412, 507}, headers: "If-Match If-None-Match"},
+	"GET /products/{sku}":       {summary: "A product", statuses: []int{200, 404, 422}},
+	"PUT /products/{sku}":       {summary: "Set how a product is sold", statuses: []int{200, 409, 507}},
+	"PUT /products/{sku}/stock": {summary: "Set what was put in of a product, in all", statuses: []int{200, 409, 507}},
 	"POST /orders":              {summary: "Place an order, once per id", statuses: []int{200, 201, 409, 507}},
 	"GET /orders/{id}":          {summary: "An order, its receiver masked", statuses: []int{200, 404, 422}},
 	"DELETE /orders/{id}":       {summary: "Cancel an order that is not paid", statuses: []int{200, 404, 409, 422}},
@@ -54,7 +50,7 @@ var (
 )
 
 // optional are the fields that a body need not have.
-var optional = []string{"buyer", "phone", "buyer_limit", "starts_at", "ends_at"}
+var optional = []string{"buyer", "buyer_limit", "starts_at", "ends_at"}
 
 type object = map[string]any
 
@@ -66,7 +62,6 @@ var values = map[string]object{
 	"starts_at":   {"format": "date-time", "description": "when its sale begins, by the store's clock; absent: it has"},
 	"ends_at":     {"format": "date-time", "description": "when its sale ends; absent: never"},
 	"receiver":    {"minLength": 1, "maxLength": 200},
-	"phone":       {"maxLength": 16, "description": "where texts about the order go: + and 8 to 15 digits; masked in answers"},
 	"items":       {"minItems": 1, "maxItems": 50},
 	"quantity":    {"minimum": 1},
 	"price":       {"minimum": 0, "maximum": int64(1e12), "description": "of one, in minor units"},
@@ -77,8 +72,6 @@ var values = map[string]object{
 	"payment":     {"pattern": "^[A-Za-z0-9._-]{1,64}$", "description": "the reference of the payment"},
 	"buyer_limit": {"minimum": 0, "maximum": 1_000_000, "description": "how many one buyer may have; 0: any number"},
 	"state":       {"enum": []string{"reserved", "paid", "cancelled", "expired", "returned", "refunded"}},
-	"?limit":      {"minimum": 1, "maximum": 500, "default": 100},
-	"next":        {"description": "the cursor of the next page; absent on the last"},
 }
 
 // schemaOf describes a type as it is sent, by its name among schemas if it has one.
@@ -226,12 +219,6 @@ func parametersOf(op operation, r stockhttp.RouteInfo) (all []object) {
 	}
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(r.Path, -1) {
 		add("path", m[1], true)
-	}
-	for name := range strings.FieldsSeq(op.query) {
-		add("query", name, false)
-	}
-	for name := range strings.FieldsSeq(op.headers) {
-		add("header", name, false)
 	}
 	return all
 }

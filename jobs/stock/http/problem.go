@@ -39,7 +39,6 @@ type fieldFault struct {
 
 // statuses are the statuses of refusals by their code; of all others it is 409.
 var statuses = map[string]int{
-	"version":         http.StatusPreconditionFailed,
 	"unknown-order":   http.StatusNotFound,
 	"unknown-product": http.StatusNotFound,
 	"store-full":      http.StatusInsufficientStorage,

@@ -3,88 +3,12 @@ package stockhttp_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-
-	"github.com/cronce/cronce/internal/sqlserver"
-	"github.com/cronce/cronce/jobs/stock"
-	stockhttp "github.com/cronce/cronce/jobs/stock/http"
 )
-
-// Pages of products by cursor, and parameters that are not known or not allowed.
-func TestHTTPLists(t *testing.T) {
-	t.Parallel()
-	db := sqlserver.Connect(t, "sqlite", "file:"+filepath.Join(t.TempDir(), "db")+"?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_txlock=immediate")
-	book, err := stock.NewDatabase(db, stock.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sale := newSale(t, connect(t, miniredis.RunT(t).Addr()), stock.Options{Book: book})
-	if err := sale.Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s := shop{sale, stockhttp.NewHandler(sale, stockhttp.Options{Timeout: patience})}
-	put(t, sale, "cup", 10)
-	put(t, sale, "tea", 10)
-	names := func(answer map[string]any, list, name string) (all string) {
-		ones, _ := answer[list].([]any)
-		for _, one := range ones {
-			fields, _ := one.(map[string]any)
-			all += fmt.Sprint(fields[name], " ")
-		}
-		return all
-	}
-	next := func(answer map[string]any) string { return url.QueryEscape(fmt.Sprint(answer["next"])) }
-	status, answer, _ := s.send("GET", "/products?limit=1", "")
-	if status != 200 || names(answer, "products", "sku") != "cup " {
-		t.Error(status, answer)
-	}
-	status, answer, _ = s.send("GET", "/products?limit=1&cursor="+next(answer), "")
-	if status != 200 || names(answer, "products", "sku") != "tea " || answer["next"] != nil {
-		t.Error(status, answer)
-	}
-	for _, c := range []struct{ method, path, body, field string }{
-		{"GET", "/products?limit=ten", "", "limit"},
-		{"GET", "/products?limit=501", "", "limit"},
-		{"GET", "/products?state=paid", "", "state"},
-		{"GET", "/products?limit=1&limit=2", "", "limit"},
-		{"GET", "/products?Limit=1", "", "Limit"},
-		{"GET", "/products?cursor=+", "", "cursor"},
-		{"GET", "/products?a=%zz", "", "query"},
-	} {
-		status, answer, _ := s.send(c.method, c.path, c.body)
-		if status != 422 || names(answer, "fields", "field") != c.field+" " {
-			t.Errorf("%s %s: %d %v, want %s", c.method, c.path, status, answer, c.field)
-		}
-	}
-}
-
-func TestHTTPDelete(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, miniredis.RunT(t).Addr())
-	put(t, s.Sale, "tea", 10)
-	for _, c := range []struct {
-		header string
-		status int
-	}{{`If-Match: "0123456789abcdef"`, 412}, {"If-Match: tea", 422}, {"X-None: 1", 204}, {"X-None: 1", 204}} {
-		if status, answer, _ := s.send("DELETE", "/products/tea", "", c.header); status != c.status {
-			t.Errorf("%s: %d %v", c.header, status, answer)
-		}
-	}
-	for _, sku := range []string{"tea", "pot"} {
-		if status, answer, _ := s.send("GET", "/products/"+sku, ""); status != 404 {
-			t.Error(status, answer)
-		}
-	}
-	if status, answer, _ := s.send("DELETE", "/products/pot", ""); status != 404 {
-		t.Error(status, answer)
-	}
-}
 
 // The requests of a buyer, and their answers.
 func TestBuyersOverHTTP(t *testing.T) {
@@ -124,42 +48,6 @@ func TestBuyersOverHTTP(t *testing.T) {
 	ask("PUT", "/products/tea", strings.Replace(offer, "T10:00:00Z", "T09:00:00Z", 1), 422, "type urn:cronce:stock:invalid")
 	m.SetTime(time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC))
 	ask("POST", "/orders", strings.Replace(ada, "o-1", "o-3", 1), 409, "type urn:cronce:stock:ended")
-}
-
-// Over HTTP a version is an ETag.
-func TestHTTPPreconditions(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, miniredis.RunT(t).Addr())
-	put(t, s.Sale, "tea", 5)
-	_, _, header := s.send("GET", "/products/tea", "")
-	tag := header.Get("ETag")
-	if len(tag) != 18 || strings.Trim(tag, `"0123456789abcdef`) != "" {
-		t.Fatal(tag)
-	}
-	for _, c := range []struct {
-		path, body, header string
-		status             int
-		kind               string
-	}{
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + strings.Replace(tag, tag[1:5], "0000", 1), 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-None-Match: *", 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: W/" + tag, 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: tea", 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, `If-Match: "tea"`, 412, "version"},
-		{"/products/tea/stock", `{"total":6}`, "If-None-Match: " + tag, 422, "invalid"},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""},
-		{"/products/tea/stock", `{"total":6}`, "If-Match: " + tag, 200, ""}, // again
-		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: " + tag, 412, "version"},
-		{"/products/tea", `{"price":1,"currency":"EUR"}`, "If-Match: *", 200, ""},
-		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-Match: *", 412, "version"},
-		{"/products/pot", `{"price":1,"currency":"EUR"}`, "If-None-Match: *", 200, ""},
-	} {
-		status, answer, header := s.send("PUT", c.path, c.body, c.header)
-		if status != c.status || c.kind != "" && answer["type"] != "urn:cronce:stock:"+c.kind || status == 200 && header.Get("ETag") == "" {
-			t.Errorf("PUT %s with %s: %d %v", c.path, c.header, status, answer)
-		}
-	}
-	wantProduct(t, s.Sale, "tea", 6, 6, 0, 0)
 }
 
 // pairs reads name value name value ….

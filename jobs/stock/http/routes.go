@@ -4,14 +4,9 @@ import (
 	_ "embed" // the description
 	"errors"
 	"net/http"
-	"net/url"
 	"reflect"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/cronce/cronce/jobs/stock"
-	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
 // A route is one kind of request: the roles that may send it, and the function that serves it.
@@ -26,10 +21,8 @@ func routes() []route {
 	buyer, seller, payment, all := []Role{Buyer}, []Role{Seller}, []Role{PaymentService}, Roles()
 	return []route{
 		{http.MethodGet, "/openapi.json", nil, plain[any](describe)},
-		{http.MethodGet, "/products", all, plain[productsView](listProducts)},
 		{http.MethodPut, "/products/{sku}", seller, reading[productView](setOffer)},
 		{http.MethodGet, "/products/{sku}", all, plain[productView](readProduct)},
-		{http.MethodDelete, "/products/{sku}", seller, plain[any](deleteProduct)},
 		{http.MethodPut, "/products/{sku}/stock", seller, reading[productView](putStock)},
 		{http.MethodPost, "/orders", buyer, reading[recordView](reserveOrder)},
 		{http.MethodGet, "/orders/{id}", all, plain[recordView](readOrder)},
@@ -46,7 +39,6 @@ type reply struct {
 	raw      []byte // JSON, instead of a view
 	status   int    // 0: 200
 	location string // path of the created order; empty: none
-	version  string // version of a product, for its ETag; empty: none
 }
 
 // An action serves a request. Its error is a *problem or the error of a sale.
@@ -73,7 +65,7 @@ func reading[V, F any](do func(*stock.Sale, *http.Request, F) (reply, error)) ac
 }
 
 func ofProduct(p stock.Product, err error) (reply, error) {
-	return reply{view: viewProduct(p), version: p.Version()}, err
+	return reply{view: viewProduct(p)}, err
 }
 
 func ofRecord(r stock.Record, err error) (reply, error) { return reply{view: viewRecord(r)}, err }
@@ -83,22 +75,14 @@ func setOffer(s *stock.Sale, r *http.Request, form offerForm) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	condition, err := conditionOf(r)
-	if err != nil {
-		return reply{}, err
-	}
-	return ofProduct(s.SetOfferIf(r.Context(), r.PathValue("sku"), offer, condition))
+	return ofProduct(s.SetOffer(r.Context(), r.PathValue("sku"), offer))
 }
 
 func putStock(s *stock.Sale, r *http.Request, form totalForm) (reply, error) {
 	if form.Total == nil {
 		return reply{}, refusal("total", "missing", "the quantity put in, in all")
 	}
-	condition, err := conditionOf(r)
-	if err != nil {
-		return reply{}, err
-	}
-	return ofProduct(s.PutIf(r.Context(), r.PathValue("sku"), *form.Total, condition))
+	return ofProduct(s.Put(r.Context(), r.PathValue("sku"), *form.Total))
 }
 
 func readProduct(s *stock.Sale, r *http.Request) (reply, error) {
@@ -156,93 +140,3 @@ var openAPI []byte
 
 // describe serves the description without a token: it contains nothing of a sale.
 func describe(_ *stock.Sale, _ *http.Request) (reply, error) { return reply{raw: openAPI}, nil }
-
-// defaultPage is the size of a page if the request names none.
-const defaultPage = 100
-
-// parameters parses the query of a request. It refuses unknown names, since a misspelt filter would
-// have no effect, and repeated ones.
-func parameters(r *http.Request, names ...string) (map[string]string, error) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, refusal("query", "not readable", "name=value, joined by &")
-	}
-	values := map[string]string{}
-	for name, all := range query {
-		switch {
-		case !slices.Contains(names, name):
-			return nil, refusal(given(name), "not known", "the parameters of the documentation")
-		case len(all) > 1:
-			return nil, refusal(given(name), "there twice", "each parameter once")
-		}
-		values[name] = all[0]
-	}
-	return values, nil
-}
-
-// limitOf parses the size of a page.
-func limitOf(text string) (int, error) {
-	if text == "" {
-		return defaultPage, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, refusal("limit", format.Quote(text), "a number")
-	}
-	return n, nil
-}
-
-// A productsView is the JSON of a page of products.
-type productsView struct {
-	Products []productView `json:"products"`
-	Next     string        `json:"next,omitempty"` // the cursor of the next page
-}
-
-func listProducts(s *stock.Sale, r *http.Request) (reply, error) {
-	query, err := parameters(r, "limit", "cursor")
-	if err != nil {
-		return reply{}, err
-	}
-	limit, err := limitOf(query["limit"])
-	if err != nil {
-		return reply{}, err
-	}
-	page, next, err := s.Products(r.Context(), query["cursor"], limit)
-	view := productsView{Products: make([]productView, len(page)), Next: next}
-	for i, p := range page {
-		view.Products[i] = viewProduct(p)
-	}
-	return reply{view: view}, err
-}
-
-// conditionOf parses If-Match and If-None-Match of a change of a product.
-func conditionOf(r *http.Request) (string, error) {
-	match, none := strings.Join(r.Header.Values("If-Match"), ","), strings.Join(r.Header.Values("If-None-Match"), ",")
-	switch {
-	case match != "" && none != "":
-		return "", refusal("If-None-Match", "there with If-Match", "one of them")
-	case none == "*":
-		return "-", nil
-	case none != "":
-		return "", refusal("If-None-Match", format.Quote(none), "*")
-	case match == "" || match == "*":
-		return match, nil
-	}
-	tags := strings.Split(match, ",")
-	for _, tag := range tags {
-		tag = strings.TrimSpace(tag)
-		if inner := strings.Trim(tag, `"`); tag != `"`+inner+`"` || strings.Contains(inner, `"`) || len(tags) > 16 {
-			return "", refusal("If-Match", format.Quote(match), "*, or up to 16 ETags as the shop has sent them, with their quotes")
-		}
-	}
-	return strings.Join(strings.Fields(match), ""), nil // with their quotes: a foreign ETag is valid, and matches no product
-}
-
-// deleteProduct serves the deletion of a product.
-func deleteProduct(s *stock.Sale, r *http.Request) (reply, error) {
-	condition, err := conditionOf(r)
-	if err != nil {
-		return reply{}, err
-	}
-	return reply{status: http.StatusNoContent}, s.Delete(r.Context(), r.PathValue("sku"), condition)
-}

@@ -33,7 +33,7 @@ for i = 7, #ARGV, 2 do
   local stock = call('HGET', KEYS[2], sku)
   if not stock then return {'unknown', sku} end
   local one, money, limit, starts, ends = string.match(call('HGET', KEYS[6], sku) or '', '^(%d+) (%u%u%u) ?(%d*) ?(%d*) ?(%d*)$')
-  if not one then return {call('HGET', KEYS[6], sku) == '-' and 'unknown' or 'unpriced', sku} end -- '-': it was deleted
+  if not one then return {'unpriced', sku} end
   if starts ~= '' and at < tonumber(starts) then return {'not begun', sku, starts, whole(at)} end
   if ends ~= '' and ends ~= '0' and at >= tonumber(ends) then return {'ended', sku, ends} end
   currency = currency or money

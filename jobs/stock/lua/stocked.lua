@@ -2,7 +2,7 @@
 -- database.
 --
 -- KEYS  1 fence  2 restocked  3 shelf
--- ARGV  1 fence  2 the number of the settlement that has read them ('': it has none), then
+-- ARGV  1 fence  2 the number of the settlement that has read them, then
 --       per product: sku, total and offer as they were read
 --
 -- Returns {'ok'}, or {'fenced', fence} with the highest fence seen. One that has
@@ -10,7 +10,7 @@
 -- changed, been written so, and have changed back.
 redis.call('HDEL', KEYS[2], '') -- a write that a full store allows lets the next one too
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
-if ARGV[2] ~= '' and redis.call('HGET', KEYS[3], 'mark') ~= ARGV[2] then return {'ok'} end
+if redis.call('HGET', KEYS[3], 'mark') ~= ARGV[2] then return {'ok'} end
 for i = 3, #ARGV, 2 do
   if redis.call('HGET', KEYS[2], ARGV[i]) == ARGV[i + 1] then redis.call('HDEL', KEYS[2], ARGV[i]) end
 end

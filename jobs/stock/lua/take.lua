@@ -3,14 +3,12 @@
 -- KEYS  1 fence  2 unsettled  3 fresh  4 restocked
 -- ARGV  1 fence  2 how many orders at most
 --
--- Returns {'ok', number of unsettled orders, number of products, sku, total and offer, …, id, …}:
+-- Returns {'ok', number of products whose total the database lacks, id, …}:
 -- first the orders that have changed, the oldest of each first, or {'fenced', fence} with the
 -- highest fence seen.
 redis.call('ZREM', KEYS[2], '') -- a write that a full store allows lets the next one too
 if not admit(KEYS[1], ARGV[1]) then return {'fenced', redis.call('GET', KEYS[1])} end
-local products = redis.call('HGETALL', KEYS[4])
-local answer = {'ok', tostring(redis.call('ZCARD', KEYS[2]) + redis.call('ZCARD', KEYS[3])), tostring(#products / 2)}
-for _, value in ipairs(products) do answer[#answer + 1] = value end
+local answer = {'ok', tostring(redis.call('HLEN', KEYS[4]))}
 local room = tonumber(ARGV[2])
 for key = 2, 3 do
   if room == 0 then break end

@@ -16,7 +16,7 @@ import (
 
 // RestoreCommand is the command restore.
 func RestoreCommand() *cobra.Command {
-	var dry, takeOver bool
+	var takeOver bool
 	cmd := &cobra.Command{
 		Use:   "restore",
 		Short: "Rebuild the shelf in Redis from the database, after Redis lost data",
@@ -24,36 +24,32 @@ func RestoreCommand() *cobra.Command {
 			"lost data: until then the sale answers 503 stock-unknown. Nothing is taken over from Redis: orders that it\n" +
 			"still has and that were not settled are dropped, and listed. The sale opens when the rebuild is complete. An\n" +
 			"interrupted rebuild is begun again. A rebuild that has made a step within 5 s is under way and continues,\n" +
-			"unless --take-over ends it. Run it with --dry-run first.\n\n" +
+			"unless --take-over ends it.\n\n" +
 			"Exit codes: 0 rebuilt, or nothing to do; 3 another database keeps the shelf, or another rebuild is under way;\n" +
 			"4 not known: Redis or the database does not answer.",
-		Example: "  shop restore --config config.yaml --dry-run\n  shop restore --config config.yaml",
+		Example: "  shop restore --config config.yaml",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, dry, takeOver) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return restoreShop(cmd, takeOver) },
 	}
 	settings.StoreFlags(cmd)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "print which orders would be dropped, and change nothing")
 	cmd.Flags().BoolVar(&takeOver, "take-over", false, "end another rebuild that is under way")
 	return cmd
 }
 
-func restoreShop(cmd *cobra.Command, dry, takeOver bool) error {
+func restoreShop(cmd *cobra.Command, takeOver bool) error {
 	return withOpenSale(cmd, func(ctx context.Context, s *stock.Sale) error {
 		act := s.Restore
-		switch {
-		case dry:
-			act = s.WouldRestore
-		case takeOver:
+		if takeOver {
 			act = s.RestoreNow
 		}
-		return printRestored(ctx, cmd.OutOrStdout(), act, dry)
+		return printRestored(ctx, cmd.OutOrStdout(), act)
 	})
 }
 
-// A restoring runs, or previews, a rebuild.
+// A restoring runs a rebuild.
 type restoring func(context.Context) (stock.Restored, error)
 
-func printRestored(ctx context.Context, w io.Writer, act restoring, dry bool) error {
+func printRestored(ctx context.Context, w io.Writer, act restoring) error {
 	r, err := act(ctx)
 	switch {
 	case errors.Is(err, stock.ErrUnderWay):
@@ -68,10 +64,6 @@ func printRestored(ctx context.Context, w io.Writer, act restoring, dry bool) er
 	}
 	for _, id := range r.Dropped {
 		fmt.Fprintf(w, "dropped      order %s\n", terminal.Printable(id))
-	}
-	if dry {
-		_, err = fmt.Fprintf(w, "would restore %d products, and drop %d orders\n", r.Products, len(r.Dropped))
-		return err
 	}
 	_, err = fmt.Fprintf(w, "restored %d products, %d open orders, %d closed ones; %d dropped\n", r.Products, r.Open, r.Closed, len(r.Dropped))
 	return err

@@ -47,7 +47,7 @@ func newShopMetrics(s *Shop) *shopMetrics {
 		closed:    shopDesc("products_closed", "Products that are not sold because their counts in the book do not balance."),
 		unsettled: shopDesc("orders_unsettled", "Orders whose state the database lacks."),
 		lag:       shopDesc("settle_lag_seconds", "Age of the oldest unsettled order."),
-		totals:    shopDesc("products_unsettled", "Products whose total, price or deletion waits for the job settleOrders."),
+		totals:    shopDesc("products_unsettled", "Products whose total or price waits for the job settleOrders."),
 		shed:      shopDesc("requests_shed_total", "Requests that this node refused because too many were being served."),
 	}
 }

@@ -35,14 +35,6 @@ func Mask(receiver string) string {
 	return string(runes[:1]) + "***"
 }
 
-// MaskPhone hides all but the last three digits of a phone.
-func MaskPhone(phone string) string {
-	if len(phone) < 9 {
-		return ""
-	}
-	return "+***" + phone[len(phone)-3:]
-}
-
 // IsName reports whether s is 1 to 64 of A-Z a-z 0-9 . _ -.
 func IsName(s string) bool {
 	if s == "" || len(s) > 64 {

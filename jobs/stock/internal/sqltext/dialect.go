@@ -31,19 +31,15 @@ func UnlessThere(d database.Dialect) string {
 	return " ON CONFLICT DO NOTHING"
 }
 
-// Upsert is the suffix of an INSERT that updates existing rows: columns are replaced, sums are
-// added to.
-func Upsert(d database.Dialect, table, key string, columns, sums []string) string {
-	excluded, conflict := "excluded.%[1]s", " ON CONFLICT ("+key+") DO UPDATE SET "
+// Upsert is the suffix of an INSERT that replaces columns of existing rows.
+func Upsert(d database.Dialect, key string, columns []string) string {
+	excluded, conflict := "excluded.%s", " ON CONFLICT ("+key+") DO UPDATE SET "
 	if d == database.MySQL {
-		excluded, conflict = "VALUES(%[1]s)", " ON DUPLICATE KEY UPDATE "
+		excluded, conflict = "VALUES(%s)", " ON DUPLICATE KEY UPDATE "
 	}
-	sets := make([]string, 0, len(columns)+len(sums))
-	for _, c := range columns {
-		sets = append(sets, fmt.Sprintf("%[1]s = "+excluded, c))
-	}
-	for _, c := range sums {
-		sets = append(sets, fmt.Sprintf("%[1]s = "+table+".%[1]s + "+excluded, c))
+	sets := make([]string, len(columns))
+	for i, c := range columns {
+		sets[i] = c + " = " + fmt.Sprintf(excluded, c)
 	}
 	return conflict + strings.Join(sets, ", ")
 }

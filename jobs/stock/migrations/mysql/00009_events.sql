@@ -8,10 +8,6 @@ SET @stock_column = IF((SELECT COUNT(*) FROM information_schema.columns WHERE ta
   'ALTER TABLE stock_book ADD COLUMN seq BIGINT NOT NULL DEFAULT 0', 'DO 0');
 PREPARE stock_statement FROM @stock_column;
 EXECUTE stock_statement;
-SET @stock_column = IF((SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'orders' AND column_name = 'phone') = 0,
-  'ALTER TABLE orders ADD COLUMN phone VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT ''''', 'DO 0');
-PREPARE stock_statement FROM @stock_column;
-EXECUTE stock_statement;
 DEALLOCATE PREPARE stock_statement;
 CREATE TABLE IF NOT EXISTS stock_event (
   sale       VARCHAR(129) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -39,6 +35,5 @@ CREATE TABLE IF NOT EXISTS stock_cursor (
 -- +goose Down
 DROP TABLE IF EXISTS stock_cursor;
 DROP TABLE IF EXISTS stock_event;
-ALTER TABLE orders DROP COLUMN phone;
 ALTER TABLE stock_book DROP COLUMN seq;
 ALTER TABLE stock_book DROP COLUMN events;

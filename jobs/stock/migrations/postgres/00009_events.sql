@@ -1,7 +1,6 @@
 -- +goose Up
 ALTER TABLE stock_book ADD COLUMN IF NOT EXISTS events BOOLEAN NOT NULL DEFAULT FALSE; -- whether there is a target, so that events are written
 ALTER TABLE stock_book ADD COLUMN IF NOT EXISTS seq BIGINT NOT NULL DEFAULT 0; -- the number of the last event
-ALTER TABLE orders ADD COLUMN IF NOT EXISTS phone VARCHAR(16) NOT NULL DEFAULT ''; -- E.164; empty: not named
 CREATE TABLE IF NOT EXISTS stock_event (
   sale       VARCHAR(129) NOT NULL,
   seq        BIGINT NOT NULL, -- from 1, without gaps, in the order of the commits
@@ -28,6 +27,5 @@ CREATE TABLE IF NOT EXISTS stock_cursor (
 -- +goose Down
 DROP TABLE IF EXISTS stock_cursor;
 DROP TABLE IF EXISTS stock_event;
-ALTER TABLE orders DROP COLUMN IF EXISTS phone;
 ALTER TABLE stock_book DROP COLUMN IF EXISTS seq;
 ALTER TABLE stock_book DROP COLUMN IF EXISTS events;

@@ -9,12 +9,11 @@ CREATE TABLE product_balanced (
   put_in   INTEGER NOT NULL, -- in all
   reserved INTEGER NOT NULL, -- by the orders
   sold     INTEGER NOT NULL, -- by the orders
-  oversold INTEGER NOT NULL DEFAULT 0, -- what was sold too much before the database refused it; it only shrinks
   PRIMARY KEY (sale, sku),
-  CONSTRAINT stock_balance CHECK (put_in >= 0 AND reserved >= 0 AND sold >= 0 AND oversold >= 0 AND reserved + sold <= put_in + oversold)
+  CONSTRAINT stock_balance CHECK (put_in >= 0 AND reserved >= 0 AND sold >= 0 AND reserved + sold <= put_in)
 );
-INSERT INTO product_balanced (sale, sku, put_in, reserved, sold, oversold)
-  SELECT sale, sku, put_in, reserved, sold, MAX(0, reserved + sold - put_in) FROM product;
+INSERT INTO product_balanced (sale, sku, put_in, reserved, sold)
+  SELECT sale, sku, MAX(put_in, reserved + sold), reserved, sold FROM product;
 DROP TABLE product;
 ALTER TABLE product_balanced RENAME TO product;
 
