@@ -23,7 +23,7 @@ import (
 // Ctx bounds the requests only: the lease is held until Release, or until it is lost, and its
 // context comes from Options.Context.
 func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease, error) {
-	if lease, err := l.again(ctx, key, &o); lease != nil || err != nil {
+	if lease, err := l.reenter(ctx, key, &o); lease != nil || err != nil {
 		return lease, err
 	}
 	a := l.acquisition(key, o)
@@ -45,7 +45,7 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, o Options) (*Lease,
 // key: the store does not know all of them. The try sends its request all the same, since doubt
 // must not be returned as held.
 func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
-	l.behind.do(ctx, func(ctx context.Context) { _ = lease.Release(ctx) }) // its TTL ends it otherwise
+	l.background.do(ctx, func(ctx context.Context) { _ = lease.Release(ctx) }) // its TTL ends it otherwise
 }
 
 // Acquire waits for key until ctx ends. The order is first come, first served if the store is a
@@ -64,7 +64,7 @@ func (l *Locker) giveBack(ctx context.Context, lease *Lease) {
 // Ctx bounds the wait only: the lease has the same life as one from [Locker.TryAcquire]. See
 // [Options].Reenter for a key that the caller may hold already.
 func (l *Locker) Acquire(ctx context.Context, key string, o Options) (*Lease, error) {
-	if lease, err := l.again(ctx, key, &o); lease != nil || err != nil {
+	if lease, err := l.reenter(ctx, key, &o); lease != nil || err != nil {
 		return lease, err
 	}
 	a := l.acquisition(key, o)
@@ -89,7 +89,7 @@ func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, 
 		}
 		a.Owner, a.Barge = l.owner(o.Note), false // the first is undone, or was never granted
 	}
-	turn, err := l.local.take(ctx, key, a.Limit == NoLimit, w)
+	turn, err := l.local.waitTurn(ctx, key, a.Limit == NoLimit, w)
 	if err != nil {
 		return nil, fmt.Errorf("lock: acquire %q: %w", key, err)
 	}
@@ -98,7 +98,7 @@ func (l *Locker) acquire(ctx context.Context, a driver.Acquisition, o *Options, 
 			return lease, nil
 		}
 	}
-	return l.attend(ctx, key, func(latest *noted) (*Lease, error) {
+	return l.callUntilDone(ctx, key, func(latest *noted) (*Lease, error) {
 		var waited atomic.Bool
 		if latest != nil {
 			a.Answered = latest.note
@@ -135,9 +135,9 @@ func (l *Locker) acquireInline(ctx context.Context, a *driver.Acquisition, o *Op
 	return lease
 }
 
-// attend calls the function attend for one key.
-func (l *Locker) attend(ctx context.Context, key string, ask func(*noted) (*Lease, error)) (*Lease, error) {
-	return attend(ctx, l, func(err error) error { return failed(ctx, key, err) }, ask)
+// callUntilDone calls the function callUntilDone for one key.
+func (l *Locker) callUntilDone(ctx context.Context, key string, ask func(*noted) (*Lease, error)) (*Lease, error) {
+	return callUntilDone(ctx, l, func(err error) error { return failed(ctx, key, err) }, ask)
 }
 
 func (l *Locker) acquisition(key string, o Options) driver.Acquisition {
@@ -165,9 +165,9 @@ func (l *Locker) try(ctx context.Context, a driver.Acquisition, o *Options, send
 			return lease, err
 		}
 	}
-	return l.attend(ctx, a.Key, func(latest *noted) (lease *Lease, err error) {
+	return l.callUntilDone(ctx, a.Key, func(latest *noted) (lease *Lease, err error) {
 		err = retry(ctx, tryTime(a.TTL), func(bound context.Context) error {
-			lease, err = l.ask(ctx, bound, &a, o, send)
+			lease, err = l.request(ctx, bound, &a, o, send)
 			latest.note(err)
 			return err
 		})
@@ -226,9 +226,9 @@ const (
 	maxRetry   = time.Second
 )
 
-// ask sends one acquisition. After a grant that came too late the next request has a new owner,
+// request sends one acquisition. After a grant that came too late the next request has a new owner,
 // because the store may receive the undoing of the late grant after that request.
-func (l *Locker) ask(ctx, bound context.Context, a *driver.Acquisition, o *Options, send asking) (*Lease, error) {
+func (l *Locker) request(ctx, bound context.Context, a *driver.Acquisition, o *Options, send asking) (*Lease, error) {
 	a.Fence = l.floors.Of(a.Key)
 	sent := time.Now()
 	g, err := send(bound, *a)
@@ -248,7 +248,7 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 	if !g.Asked.IsZero() {
 		sent = g.Asked
 	}
-	l.floors.Saw(a.Key, g.Fence)
+	l.floors.Raise(a.Key, g.Fence)
 	lease := &Lease{locker: l, ref: driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Limit: a.Limit, Replicas: a.Replicas}}
 	l.keeper.Begin(&lease.kept, lease.carry(base), lease, keep.Grant{TTL: a.TTL, Left: g.Left, Sent: sent, Fixed: fixed})
 	now := l.keeper.Now()
@@ -264,7 +264,7 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 // undo releases the lease that a request without an answer may have been granted.
 func (l *Locker) undo(ctx context.Context, a driver.Acquisition) {
 	h := driver.LeaseRef{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
-	l.behind.do(ctx, func(ctx context.Context) { _ = l.driver.Release(ctx, h) }) // its TTL ends it otherwise
+	l.background.do(ctx, func(ctx context.Context) { _ = l.driver.Release(ctx, h) }) // its TTL ends it otherwise
 }
 
 // Do waits for key, as [Locker.Acquire] does, calls f while it holds the key, and releases the key.

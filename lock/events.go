@@ -67,7 +67,7 @@ func (e Event) afterDropped(n int) Event {
 // note queues an event that happens now.
 func (l *Locker) note(e Event) {
 	e.At = time.Now()
-	l.events.add(&l.behind, e)
+	l.events.add(&l.background, e)
 }
 
 // A wanting is the events of one call that wants a key.

@@ -7,7 +7,7 @@ func (l *Locker) Behind(key string) int {
 	if line := l.local.lines[key]; line != nil {
 		line.mu.Lock()
 		defer line.mu.Unlock()
-		return line.behind.Len()
+		return line.background.Len()
 	}
 	return 0
 }

@@ -64,7 +64,7 @@ func (l *Locker) ForceRecords(ctx context.Context, key string) ([]driver.ForceRe
 	for i := range all {
 		cutNotes(&all[i])
 	}
-	return all, ended(ctx, err)
+	return all, contextError(ctx, err)
 }
 
 // cutNotes separates the owners from the notes of their leases.

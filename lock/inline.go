@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 )
 
-// An inline request is sent by the goroutine of its caller. It saves the two hand-offs of attend,
+// An inline request is sent by the goroutine of its caller. It saves the two hand-offs of callUntilDone,
 // which cost about as much as the request itself if the store is near.
 const (
 	inlineTime = 25 * time.Millisecond // how long a caller whose context has ended may wait for an inline request
@@ -55,7 +55,7 @@ func (l *Locker) askInline(ctx context.Context, a *driver.Acquisition, o *Option
 		defer stop()
 	}
 	began := time.Now()
-	lease, err = l.ask(ctx, bound, a, o, send)
+	lease, err = l.request(ctx, bound, a, o, send)
 	if answered = !doubtful(err); !answered || time.Since(began) > inlineSlow {
 		l.inline.postpone()
 	}

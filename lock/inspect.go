@@ -23,7 +23,7 @@ func (l *Locker) Holders(ctx context.Context, key string) ([]driver.Holder, erro
 	for i := range all {
 		all[i].Owner, all[i].Note, _ = driver.CutNote(all[i].Owner)
 	}
-	return all, ended(ctx, err)
+	return all, contextError(ctx, err)
 }
 
 // Inspect returns the holder of a key, how long it holds the key, and how many places are taken in
@@ -40,5 +40,5 @@ func (l *Locker) Inspect(ctx context.Context, key string) (driver.KeyState, erro
 	}
 	at, err := inTime(ctx, l, named(ctx, fmt.Sprintf("inspect %q", key)), func(*noted) (driver.KeyState, error) { return i.Inspect(ctx, key) })
 	at.Owner, _, _ = driver.CutNote(at.Owner)
-	return at, ended(ctx, err)
+	return at, contextError(ctx, err)
 }

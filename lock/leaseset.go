@@ -33,7 +33,7 @@ func (l *Locker) AcquireAll(ctx context.Context, keys []string, o Options) (*Lea
 	for _, key := range keys {
 		lease, err := l.beside(ctx, s, key, o)
 		if err != nil {
-			l.behind.do(ctx, func(ctx context.Context) { _ = s.Release(ctx) }) // their TTL ends them otherwise
+			l.background.do(ctx, func(ctx context.Context) { _ = s.Release(ctx) }) // their TTL ends them otherwise
 			return nil, err
 		}
 		s.all = append(s.all, lease)

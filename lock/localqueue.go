@@ -29,7 +29,7 @@ type localQueue struct {
 	mu      sync.Mutex
 	asking  int       // how many have the turn
 	readers bool      // the callers that have the turn are readers
-	behind  list.List // of *turn: a list, so that leaving costs the same at every place
+	background  list.List // of *turn: a list, so that leaving costs the same at every place
 }
 
 // A turn is the turn of one caller in a local queue.
@@ -39,9 +39,9 @@ type turn struct {
 	place  *list.Element // nil once the caller has the turn
 }
 
-// take waits for the caller's turn and returns its queue. The caller must then pass the turn on. A
+// waitTurn waits for the caller's turn and returns its queue. The caller must then pass the turn on. A
 // caller whose context has ended gets no turn: it must not send a request to the store.
-func (t *localQueues) take(ctx context.Context, key string, reader bool, w *wanting) (*localQueue, error) {
+func (t *localQueues) waitTurn(ctx context.Context, key string, reader bool, w *wanting) (*localQueue, error) {
 	l := t.enter(key)
 	next := l.join(reader)
 	if next == nil {
@@ -122,11 +122,11 @@ func (t *localQueues) exit(key string, l *localQueue) {
 func (l *localQueue) join(reader bool) *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.behind.Len() == 0 && l.let(reader) {
+	if l.background.Len() == 0 && l.let(reader) {
 		return nil
 	}
 	next := &turn{come: make(chan struct{}), reader: reader}
-	next.place = l.behind.PushBack(next)
+	next.place = l.background.PushBack(next)
 	return next
 }
 
@@ -137,7 +137,7 @@ func (l *localQueue) leave(left *turn) bool {
 	if left.place == nil {
 		return false
 	}
-	l.behind.Remove(left.place)
+	l.background.Remove(left.place)
 	l.advance()
 	return true
 }
@@ -151,12 +151,12 @@ func (l *localQueue) pass() {
 
 // advance gives the turn to all callers at the head of the queue that may have it now.
 func (l *localQueue) advance() {
-	for head := l.behind.Front(); head != nil; head = l.behind.Front() {
+	for head := l.background.Front(); head != nil; head = l.background.Front() {
 		next := head.Value.(*turn)
 		if !l.let(next.reader) {
 			return
 		}
-		l.behind.Remove(head)
+		l.background.Remove(head)
 		next.place = nil
 		close(next.come)
 	}

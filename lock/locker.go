@@ -21,11 +21,11 @@ type Locker struct {
 	several     driver.MultiRenewer // the store, if it is one
 	distributed driver.Distributed  // the store, if it is one
 	owners      *keep.Owners
-	floors      keep.Floors
+	floors      keep.FenceFloors
 	keeper      *keep.Keeper[*Lease]
 	local       localQueues
 	storeEvents storeEvents
-	behind      behind
+	background      background
 	inline      inline
 	events      observer[Event]
 }

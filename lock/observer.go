@@ -35,7 +35,7 @@ func (o *observer[E]) observed() bool {
 
 // add queues an event, and starts the goroutine that calls the function. If the queue is full, the
 // event replaces the newest one.
-func (o *observer[E]) add(b *behind, event E) {
+func (o *observer[E]) add(b *background, event E) {
 	if !o.observed() {
 		return
 	}
@@ -56,7 +56,7 @@ func (o *observer[E]) add(b *behind, event E) {
 
 // call calls the function until no event waits. After a function that ended its goroutine, call
 // goes on in a new one.
-func (o *observer[E]) call(b *behind) {
+func (o *observer[E]) call(b *background) {
 	defer func() {
 		if o.more() {
 			go o.call(b)

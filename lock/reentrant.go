@@ -37,10 +37,10 @@ func (o *Options) base(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// again returns one more lease inside the lease on key that ctx comes from. It returns nil, nil if
+// reenter returns one more lease inside the lease on key that ctx comes from. It returns nil, nil if
 // there is none, if it was released, or without Options.Reenter. The limit of the outer lease must
 // not be above the limit of the inner one.
-func (l *Locker) again(ctx context.Context, key string, o *Options) (*Lease, error) {
+func (l *Locker) reenter(ctx context.Context, key string, o *Options) (*Lease, error) {
 	if !o.Reenter {
 		return nil, nil
 	}

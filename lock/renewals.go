@@ -12,7 +12,7 @@ import (
 func (l *Locker) keeping() keep.Config[*Lease] {
 	return keep.Config[*Lease]{
 		Share: l.share, Renew: l.renew, Singly: l.several == nil, Lost: l.lost,
-		Answered: func(ctx context.Context) { l.storeEvents.check(ctx, &l.behind, l.driver) },
+		Answered: func(ctx context.Context) { l.storeEvents.check(ctx, &l.background, l.driver) },
 	}
 }
 
@@ -53,6 +53,6 @@ func renewal(g driver.Grant, err error) keep.Renewal {
 func (l *Locker) lost(s *Lease, cause error) {
 	s.report(EventLost, cause)
 	if errors.Is(cause, ErrForgotten) {
-		l.storeEvents.add(&l.behind, StoreEvent{Key: s.ref.Key, Fence: s.ref.Fence})
+		l.storeEvents.add(&l.background, StoreEvent{Key: s.ref.Key, Fence: s.ref.Fence})
 	}
 }

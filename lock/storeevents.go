@@ -73,7 +73,7 @@ const (
 
 // check compares the clocks of the store with ours, unless it did so within the last second, and
 // reports the differences.
-func (t *storeEvents) check(ctx context.Context, b *behind, d driver.Driver) {
+func (t *storeEvents) check(ctx context.Context, b *background, d driver.Driver) {
 	clocked, can := d.(driver.Clocked)
 	if !can || !t.observed() {
 		return

@@ -49,7 +49,7 @@ func (l *Locker) together(ctx context.Context, keys []string, o Options) (*Lease
 // tryAll is try for several keys.
 func (l *Locker) tryAll(ctx context.Context, several driver.MultiAcquirer, as []driver.Acquisition, o *Options) (*LeaseSet, error) {
 	failed := func(err error) error { return fmt.Errorf("lock: acquire %d keys: %w", len(as), withCause(ctx, err)) }
-	return attend(ctx, l, failed, func(latest *noted) (s *LeaseSet, err error) {
+	return callUntilDone(ctx, l, failed, func(latest *noted) (s *LeaseSet, err error) {
 		err = retry(ctx, as[0].TTL, func(bound context.Context) error {
 			s, err = l.askAll(ctx, bound, several, as, o)
 			latest.note(err)
@@ -106,7 +106,7 @@ func (l *Locker) undoAll(ctx context.Context, several driver.MultiAcquirer, as [
 	for i, a := range as {
 		hs[i] = driver.LeaseRef{Key: a.Key, Owner: a.Owner, TTL: a.TTL, Limit: a.Limit}
 	}
-	l.behind.do(ctx, func(ctx context.Context) { several.ReleaseAll(ctx, hs) }) // their TTL ends them otherwise
+	l.background.do(ctx, func(ctx context.Context) { several.ReleaseAll(ctx, hs) }) // their TTL ends them otherwise
 }
 
 // releaseTogether releases several leases as [Lease.Release] does one.

@@ -199,7 +199,7 @@ func (d *derived) get() slog.Handler {
 // write writes a line, and before it the number of lines that were lost.
 func (l *lines) write(n line, lost int64) (taken bool) {
 	if l.due() {
-		defer l.ask()
+		defer l.readLevels()
 	}
 	if n.to == nil {
 		return true
@@ -224,8 +224,8 @@ func (l *lines) due() bool {
 	return asked == 0 || time.Since(l.begin)-time.Duration(asked) >= levelsFor
 }
 
-// ask reads the levels that the handler writes.
-func (l *lines) ask() {
+// readLevels reads the levels that the handler writes.
+func (l *lines) readLevels() {
 	l.asked.Store(max(1, int64(time.Since(l.begin))))
 	written := uint32(0)
 	for i, level := range levels {

@@ -13,7 +13,7 @@ import (
 // been faster to bind the port. A server that requires a password first is recognised by its log,
 // which contains "Ready" only after it has bound the port.
 func answers(port, pid int, log string) bool {
-	info, err := ask(port)
+	info, err := info(port)
 	if err != nil {
 		return false
 	}
@@ -24,8 +24,8 @@ func answers(port, pid int, log string) bool {
 		!strings.Contains(info, "\r\nloading:1\r\n")
 }
 
-// ask returns the reply to INFO.
-func ask(port int) (string, error) { return send(port, "INFO") }
+// info returns the reply to INFO.
+func info(port int) (string, error) { return send(port, "INFO") }
 
 // send returns the raw replies to commands.
 func send(port int, commands ...string) (string, error) {

@@ -15,14 +15,14 @@ import (
 // list, its first line of content.
 func do(t *testing.T, addr, command string) string {
 	t.Helper()
-	line, err := ask(addr, command)
+	line, err := info(addr, command)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return line
 }
 
-func ask(addr, command string) (string, error) {
+func info(addr, command string) (string, error) {
 	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
 	if err != nil {
 		return "", err

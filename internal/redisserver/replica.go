@@ -56,7 +56,7 @@ func (s *Server) Tell(commands ...string) string {
 
 // info reports whether the server's INFO contains a line.
 func (s *Server) info(line string) bool {
-	reply, err := ask(s.Port())
+	reply, err := info(s.Port())
 	return err == nil && strings.Contains(reply, "\n"+line+"\r")
 }
 

@@ -54,7 +54,7 @@ func TestClusterFailsOver(t *testing.T) {
 func becomes(t *testing.T, s *redisserver.Server, command, want string) {
 	t.Helper()
 	for give := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
-		reply, err := ask(s.Addr(), command)
+		reply, err := info(s.Addr(), command)
 		if strings.Contains(reply, want) {
 			return
 		}

@@ -74,7 +74,7 @@ func find(t testing.TB) string {
 // Ask sends one of the server's four-letter words and returns the reply.
 func (s *Server) Ask(word string) string {
 	s.t.Helper()
-	answer, err := ask(s.Port(), word, 10*time.Second)
+	answer, err := command(s.Port(), word, 10*time.Second)
 	if err != nil {
 		s.t.Fatalf("zkserver: %s: %v", word, err)
 	}

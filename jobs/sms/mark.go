@@ -66,7 +66,7 @@ func (o *Outbox) Mark(ctx context.Context, h Holder, marks ...Mark) error {
 	}
 	keys := o.keys(keyStatus, keyFence, keyTaken, keySent, keyFailed, keyExpired, keyRepeated, keyRetry, keyQueued,
 		keyDelivered, keyUndelivered)
-	codes, err := o.ask(ctx, markScript, keys, args...)
+	codes, err := o.runScript(ctx, markScript, keys, args...)
 	if err == nil {
 		codes, err = granted(h, codes)
 	}

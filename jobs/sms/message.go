@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/cronce/cronce/internal/legible"
+	"github.com/cronce/cronce/internal/plaintext"
 )
 
 // MaxText bounds the characters of a text.
@@ -67,7 +67,7 @@ func (m Message) faults() []error {
 	if !numberPattern.MatchString(m.To) {
 		refuse("to", quoteNumber(m.To), "+ and 8 to 15 digits, the first not 0")
 	}
-	if fault := legible.Fault(m.Text, MaxText, true); fault != "" {
+	if fault := plaintext.Fault(m.Text, MaxText, true); fault != "" {
 		refuse("text", fault, fmt.Sprintf("1 to %d printable characters", MaxText))
 	}
 	for _, f := range []struct {

@@ -54,7 +54,7 @@ func pausesOf(s string) int {
 // messages may be the reason, and not the gateway: each run then tries a message that was never
 // refused.
 func (o *Outbox) pause(ctx context.Context, h Holder, d time.Duration, n int, reason string, doubt bool) error {
-	answer, err := o.ask(ctx, pauseScript, o.keys(keyFence), h.Fence, h.Run, d.Milliseconds(), min(n, maxPauses), reason, doubt)
+	answer, err := o.runScript(ctx, pauseScript, o.keys(keyFence), h.Fence, h.Run, d.Milliseconds(), min(n, maxPauses), reason, doubt)
 	if err == nil {
 		_, err = granted(h, answer)
 	}

@@ -86,8 +86,8 @@ func (o *Outbox) keys(names ...string) []string {
 // askTime is how long a run repeats a request to the outbox without a reply.
 const askTime = 5 * time.Second
 
-// ask sends a run's script until the store replies. Every script of a run may be sent twice.
-func (o *Outbox) ask(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
+// runScript sends a run's script until the store replies. Every script of a run may be sent twice.
+func (o *Outbox) runScript(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
 	return redisretry.Do(ctx, redisretry.Policy{First: firstPause, Total: askTime}, func() ([]string, error) {
 		return script.Run(ctx, o.client, keys, args...).StringSlice()
 	})

@@ -95,7 +95,7 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 		args = append(args, id)
 	}
 	t := taking{clock: clock{asked: time.Now()}}
-	flat, err := o.ask(ctx, takeScript, keys, args...)
+	flat, err := o.runScript(ctx, takeScript, keys, args...)
 	if err == nil {
 		flat, err = granted(h, flat)
 	}
@@ -139,7 +139,7 @@ func (o *Outbox) take(ctx context.Context, h Holder, a asking) (taking, error) {
 
 // putAside excludes messages from later calls of take.
 func (o *Outbox) putAside(ctx context.Context, h Holder, ids []any) error {
-	answer, err := o.ask(ctx, asideScript, o.keys(keyTaken, keyBroken, keyFence), append([]any{h.Fence, h.Run}, ids...)...)
+	answer, err := o.runScript(ctx, asideScript, o.keys(keyTaken, keyBroken, keyFence), append([]any{h.Fence, h.Run}, ids...)...)
 	if err == nil {
 		_, err = granted(h, answer)
 	}

@@ -20,9 +20,9 @@ const (
 	longPause  = time.Second
 )
 
-// ask sends a script until it has an answer. Every script may be sent twice.
-func (s *Sale) ask(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
-	return again(ctx, func() ([]string, error) {
+// runScript sends a script until it has an answer. Every script may be sent twice.
+func (s *Sale) runScript(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
+	return repeat(ctx, func() ([]string, error) {
 		answer, err := script.Run(ctx, s.client, keys, args...).StringSlice()
 		return answer, full(err)
 	})
@@ -37,8 +37,8 @@ func full(err error) error {
 	return err
 }
 
-// again sends a request until it has an answer, its error is final, or the time is over.
-func again[T any](ctx context.Context, send func() (T, error)) (T, error) {
+// repeat sends a request until it has an answer, its error is final, or the time is over.
+func repeat[T any](ctx context.Context, send func() (T, error)) (T, error) {
 	return redisretry.Do(ctx, redisretry.Policy{First: firstPause, Longest: longPause, Total: askTime, Final: final}, send)
 }
 
@@ -67,7 +67,7 @@ func (s *Sale) fenced(ctx context.Context, script *redis.Script, keys []string, 
 	if fence < 1 || fence > maxFence {
 		return nil, &FieldError{"fence", strconv.FormatInt(fence, 10), "1 to 2^53 - 1"}
 	}
-	answer, err := s.ask(ctx, script, keys, append([]any{fence}, args...)...)
+	answer, err := s.runScript(ctx, script, keys, append([]any{fence}, args...)...)
 	switch {
 	case err != nil:
 		return nil, err

@@ -53,9 +53,9 @@ func parseTotal(sku, text string) (t total, err error) {
 	return t, nil
 }
 
-// take reads up to n unsettled orders, without those that are kept back, and the number of changed totals. It
+// readBatch reads up to n unsettled orders, without those that are kept back, and the number of changed totals. It
 // removes nothing: an order that is not marked as settled is read again by the next run.
-func (s *Sale) take(ctx context.Context, fence int64, n int, kept map[string]bool) (got batch, err error) {
+func (s *Sale) readBatch(ctx context.Context, fence int64, n int, kept map[string]bool) (got batch, err error) {
 	keys := s.keys(keyFence+settling, keyUnsettled, keyFresh, keyRestocked)
 	answer, err := s.fenced(ctx, takeScript, keys, fence, n+len(kept))
 	if err == nil && (len(answer) < 1 || parseNumbers(answer[:1], &got.restocked) != nil) {
@@ -116,7 +116,7 @@ func (s *Sale) readRecords(ctx context.Context, ids []string, got *batch) error 
 // set from the beginning to the end, and may find one twice.
 func (s *Sale) members(ctx context.Context, set string, f func(ids []string) error) error {
 	for cursor := uint64(0); ; {
-		some, err := again(ctx, func() (some []string, err error) {
+		some, err := repeat(ctx, func() (some []string, err error) {
 			some, cursor, err = s.client.ZScan(ctx, s.key(set), cursor, "", maxBatch).Result()
 			return some, err
 		})
@@ -140,7 +140,7 @@ func (s *Sale) members(ctx context.Context, set string, f func(ids []string) err
 
 // lines reads the records of ids as stored; nil for an id without a record.
 func (s *Sale) lines(ctx context.Context, ids []string) ([]any, error) {
-	lines, err := again(ctx, func() ([]any, error) { return s.client.MGet(ctx, s.orderKeys(ids)...).Result() })
+	lines, err := repeat(ctx, func() ([]any, error) { return s.client.MGet(ctx, s.orderKeys(ids)...).Result() })
 	if err == nil && len(lines) != len(ids) {
 		err = fmt.Errorf("%d answers to %d orders", len(lines), len(ids))
 	}

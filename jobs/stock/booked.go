@@ -50,7 +50,7 @@ func (s *Sale) bookedOrder(ctx context.Context, epoch, id string) (Record, error
 // missing reports whether the store lacks an open order of the book. Then the shelf has lost data,
 // and missing closes it.
 func (s *Sale) missing(ctx context.Context, epoch, id string) (bool, error) {
-	answer, err := s.ask(ctx, missingScript, s.keys(keyShelf, keyFresh, keyDue, keyOrder+id), epoch, id)
+	answer, err := s.runScript(ctx, missingScript, s.keys(keyShelf, keyFresh, keyDue, keyOrder+id), epoch, id)
 	if err != nil {
 		return false, fmt.Errorf("stock: find an order: %w", err)
 	}

@@ -24,8 +24,8 @@ func (b *Database) buyers(ctx context.Context, sale, after string, n int) ([]str
 	return buyers, nil
 }
 
-// bought computes the quantities of buyers from the book's orders, by buyer:sku.
-func (b *Database) bought(ctx context.Context, sale string, buyers []string) (map[string]int64, error) {
+// buyerTotals computes the quantities of buyers from the book's orders, by buyer:sku.
+func (b *Database) buyerTotals(ctx context.Context, sale string, buyers []string) (map[string]int64, error) {
 	has := map[string]int64{}
 	for some := range slices.Chunk(buyers, sqltext.MaxRows) {
 		query := "SELECT o.buyer, i.sku, SUM(i.quantity) FROM orders o JOIN order_item i ON i.sale = o.sale AND i.order_id = o.id" +
@@ -53,7 +53,7 @@ func (s *Sale) restoreBuyers(ctx context.Context, epoch string) error {
 			return err
 		}
 		after = buyers[len(buyers)-1]
-		has, err := b.bought(ctx, s.ID(), buyers)
+		has, err := b.buyerTotals(ctx, s.ID(), buyers)
 		if err != nil {
 			return err
 		}

@@ -13,9 +13,9 @@ import (
 // the writes of its own connection alone.
 func (s *Sale) askConfirmed(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]string, error) {
 	if s.options.Replicas == 0 {
-		return s.ask(ctx, script, keys, args...)
+		return s.runScript(ctx, script, keys, args...)
 	}
-	return again(ctx, func() ([]string, error) { return s.confirmed(ctx, script, keys, args) })
+	return repeat(ctx, func() ([]string, error) { return s.confirmed(ctx, script, keys, args) })
 }
 
 // confirmed sends a script and WAIT in one pipeline. A refusal needs no confirmation. A repeated

@@ -26,7 +26,7 @@ type tally struct {
 // counts reads all counts of the sale.
 func (s *Sale) counts(ctx context.Context) (counts, error) {
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyUnsettled, keyFresh, keyRestocked, keyMarks)
-	answer, err := s.ask(ctx, countsScript, keys)
+	answer, err := s.runScript(ctx, countsScript, keys)
 	var c counts
 	if err == nil {
 		c, err = parseCounts(answer)
@@ -106,7 +106,7 @@ type Figures struct {
 // not query the book. Stock is empty if there are more than 200 products. A scrape may call it: it
 // returns when ctx ends.
 func (s *Sale) Figures(ctx context.Context) (Figures, error) {
-	answer, err := s.ask(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyHalted), maxFigures)
+	answer, err := s.runScript(ctx, figuresScript, s.keys(keyStock, keyFresh, keyUnsettled, keyRestocked, keyHalted), maxFigures)
 	var f Figures
 	if err == nil {
 		f, err = s.parseFigures(ctx, answer)

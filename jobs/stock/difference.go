@@ -174,7 +174,7 @@ func heldAs(id, record, list string) held {
 
 // held reads the state of orders in the store.
 func (s *Sale) held(ctx context.Context, ids []string) ([]held, error) {
-	answer, err := s.ask(ctx, compareOrdersScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled), argsOf(ids)...)
+	answer, err := s.runScript(ctx, compareOrdersScript, s.orderKeys(ids, keyFresh, keyDue, keyUnsettled), argsOf(ids)...)
 	if err == nil && len(answer) != 2*len(ids) {
 		err = unknownAnswer(answer)
 	}

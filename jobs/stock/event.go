@@ -81,14 +81,14 @@ func (r Record) path() []step {
 		}
 	}
 	if last := way[len(way)-1].kind; last != r.State {
-		way = append(way, step{kind: r.State, at: r.ended()})
+		way = append(way, step{kind: r.State, at: r.closedAt()})
 	}
 	return way
 }
 
-// ended returns when an order came into a last state without a payment. Later surplus payments have
+// closedAt returns when an order came into a last state without a payment. Later surplus payments have
 // moved Record.Changed.
-func (r Record) ended() time.Time {
+func (r Record) closedAt() time.Time {
 	at := r.Changed
 	for _, p := range r.Payments {
 		if p.At.Before(at) {

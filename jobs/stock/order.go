@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/cronce/cronce/internal/legible"
+	"github.com/cronce/cronce/internal/plaintext"
 	"github.com/cronce/cronce/jobs/stock/internal/format"
 )
 
@@ -115,7 +115,7 @@ func receiverFault(receiver string) string {
 	if strings.ContainsRune(receiver, utf8.RuneError) {
 		return "not UTF-8" // a decoder has replaced it by U+FFFD
 	}
-	return legible.Fault(receiver, maxReceiver, false)
+	return plaintext.Fault(receiver, maxReceiver, false)
 }
 
 // sorted returns the items in the order of their SKUs, as they are stored. Two orders that differ

@@ -124,7 +124,7 @@ func (s *Sale) recall(ctx context.Context, id string) error {
 	}
 	line, err := r.line()
 	if err == nil {
-		_, err = s.ask(ctx, recallScript, s.keys(keyOrder+id), line, s.options.Retention.Milliseconds())
+		_, err = s.runScript(ctx, recallScript, s.keys(keyOrder+id), line, s.options.Retention.Milliseconds())
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func (s *Sale) Product(ctx context.Context, sku string) (Product, error) {
 	if err := checkSKU("sku", sku); err != nil {
 		return Product{}, fmt.Errorf("stock: product: %w", err)
 	}
-	answer, err := s.ask(ctx, productScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyOffer), sku)
+	answer, err := s.runScript(ctx, productScript, s.keys(keyPut, keyStock, keyReserved, keySold, keyOffer), sku)
 	var p Product
 	switch {
 	case err == nil && len(answer) == 0:

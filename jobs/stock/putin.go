@@ -117,7 +117,7 @@ func (s *Sale) number(ctx context.Context, tx *transaction, skus []string, got *
 	bounded, stop := context.WithTimeout(ctx, lockedTime)
 	defer stop()
 	keys, args := s.onShelf(got.seen, s.keys(keyRestocked), argsOf(skus, at.mark))
-	answer, err := s.ask(bounded, numberScript, keys, args...)
+	answer, err := s.runScript(bounded, numberScript, keys, args...)
 	last := len(answer) - 2 // behind it are the changes, and the caller's own
 	switch {
 	case err != nil:

@@ -24,7 +24,7 @@ func (s *Sale) stored(ctx context.Context, id string) (r Record, at time.Time, e
 		return Record{}, at, err
 	}
 	epoch := s.epoch()
-	answer, err := s.ask(ctx, recordScript, s.keys(keyFresh, keyDue, keyUnsettled, keyOrder+id), id)
+	answer, err := s.runScript(ctx, recordScript, s.keys(keyFresh, keyDue, keyUnsettled, keyOrder+id), id)
 	if err == nil && len(answer) != 2 {
 		err = unknownAnswer(answer)
 	}

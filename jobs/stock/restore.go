@@ -82,7 +82,7 @@ func (s *Sale) restore(ctx context.Context, silence time.Duration) (r Restored, 
 		return r, err
 	}
 	var left []string
-	if r.Dropped, left, err = s.leftover(ctx); err != nil {
+	if r.Dropped, left, err = s.remainingOrders(ctx); err != nil {
 		return r, err
 	}
 	if err := s.clear(ctx, r.Epoch, left); err != nil {
@@ -112,7 +112,7 @@ var errOver = errors.New("another rebuild has begun, or the store has lost this 
 
 // step runs a script of a rebuild.
 func (s *Sale) step(ctx context.Context, script *redis.Script, keys []string, args ...any) error {
-	answer, err := s.ask(ctx, script, keys, args...)
+	answer, err := s.runScript(ctx, script, keys, args...)
 	switch {
 	case err != nil:
 		return err
@@ -128,7 +128,7 @@ func (s *Sale) step(ctx context.Context, script *redis.Script, keys []string, ar
 
 // begin closes the shelf for the rebuild.
 func (s *Sale) begin(ctx context.Context, before book, epoch string, silence time.Duration) error {
-	answer, err := s.ask(ctx, beginScript, s.keys(keyShelf), before.identity, epoch, before.epoch, before.mark, before.changes, silence.Milliseconds())
+	answer, err := s.runScript(ctx, beginScript, s.keys(keyShelf), before.identity, epoch, before.epoch, before.mark, before.changes, silence.Milliseconds())
 	switch {
 	case err != nil:
 		return err
@@ -148,9 +148,9 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 	return unknownAnswer(answer)
 }
 
-// leftover reads the remaining orders of a shelf that is to be rebuilt: orders whose state the book
+// remainingOrders reads the remaining orders of a shelf that is to be rebuilt: orders whose state the book
 // lacks, and all open or changed ones. It is closed, so nothing changes meanwhile.
-func (s *Sale) leftover(ctx context.Context) (unsettled, all []string, err error) {
+func (s *Sale) remainingOrders(ctx context.Context) (unsettled, all []string, err error) {
 	for _, list := range []string{keyUnsettled, keyFresh, keyDue} {
 		if list == keyDue {
 			unsettled = slices.Compact(slices.Sorted(slices.Values(all)))

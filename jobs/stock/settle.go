@@ -134,7 +134,7 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	if err := s.work.may(ctx, "take"); err != nil {
 		return batch{}, 0, err
 	}
-	if got, err = s.sale.take(ctx, s.work.fence, s.size, s.kept); err != nil {
+	if got, err = s.sale.readBatch(ctx, s.work.fence, s.size, s.kept); err != nil {
 		return batch{}, 0, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(got.unread)) {

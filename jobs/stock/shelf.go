@@ -257,7 +257,7 @@ func (s *Sale) compare(ctx context.Context, b book) (changes int64, err error) {
 	least := s.shelf.least()
 	s.shelf.mu.Unlock()
 	keys := append(s.keys(keyShelf, keyPut, keyHalted), s.acknowledgedKey(least.epoch))
-	answer, err := s.ask(ctx, compareScript, keys, b.identity, b.epoch, b.mark, b.products, least.epoch, least.changes, least.own, b.changes)
+	answer, err := s.runScript(ctx, compareScript, keys, b.identity, b.epoch, b.mark, b.products, least.epoch, least.changes, least.own, b.changes)
 	switch {
 	case err != nil:
 		return 0, err

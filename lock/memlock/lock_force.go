@@ -6,36 +6,36 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/taken"
+	"github.com/cronce/cronce/lock/revoked"
 )
 
 // books are the books of leases that were taken, by key. The zero value is ready to use.
 type books struct {
-	all     map[string]*taken.Book
+	all     map[string]*revoked.Book
 	sweepAt int // how many books there must be before outdated ones are deleted
 }
 
 // of returns the book of a key, for reading.
-func (b *books) of(key string) *taken.Book {
+func (b *books) of(key string) *revoked.Book {
 	if is := b.all[key]; is != nil {
 		return is
 	}
-	return new(taken.Book)
+	return new(revoked.Book)
 }
 
 // open returns the book of a key, for writing.
-func (b *books) open(now time.Time, key string) *taken.Book {
+func (b *books) open(now time.Time, key string) *revoked.Book {
 	if is := b.all[key]; is != nil {
 		return is
 	}
 	if b.all == nil {
-		b.all = make(map[string]*taken.Book)
+		b.all = make(map[string]*revoked.Book)
 	}
 	if len(b.all) >= max(b.sweepAt, minSweep) {
-		maps.DeleteFunc(b.all, func(_ string, is *taken.Book) bool { return is.Until() <= now.UnixMicro() })
+		maps.DeleteFunc(b.all, func(_ string, is *revoked.Book) bool { return is.Expires() <= now.UnixMicro() })
 		b.sweepAt = 2 * len(b.all)
 	}
-	is := new(taken.Book)
+	is := new(revoked.Book)
 	b.all[key] = is
 	return is
 }
@@ -46,8 +46,8 @@ func (b *books) why(now time.Time, h *driver.LeaseRef, otherwise error) error {
 }
 
 // holder returns the owner of a lease that is taken.
-func (l *lease) holder() taken.Holder {
-	return taken.Holder{Owner: l.owner, Fence: l.fence, Until: l.until.UnixMicro()}
+func (l *lease) holder() revoked.Holder {
+	return revoked.Holder{Owner: l.owner, Fence: l.fence, Until: l.until.UnixMicro()}
 }
 
 // Force implements [driver.Forcer].
@@ -61,7 +61,7 @@ func (s *Store) Force(ctx context.Context, f driver.ForceRequest) (driver.ForceR
 	if made, known := s.books.of(f.Key).Record(f.ID); known {
 		return made, nil
 	}
-	var from []taken.Holder
+	var from []revoked.Holder
 	var kept []lease
 	for _, l := range s.alive(now, f.Key) {
 		if l.next == nil && f.Includes(l.fence) {

@@ -27,12 +27,12 @@ func (s *Store) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ask(&a)
+	return s.acquire(&a)
 }
 
-// ask grants a key if the owner fits beside its holders and no other waits for it, or if the key is
+// acquire grants a key if the owner fits beside its holders and no other waits for it, or if the key is
 // reserved for the owner.
-func (s *Store) ask(a *driver.Acquisition) (driver.Grant, error) {
+func (s *Store) acquire(a *driver.Acquisition) (driver.Grant, error) {
 	now := s.now()
 	if g, err := s.may(now, a); err != nil || g.Fence != 0 {
 		return g, err
@@ -83,7 +83,7 @@ func (s *Store) barge(now time.Time, a *driver.Acquisition) {
 
 // grant makes the owner a holder.
 func (s *Store) grant(now time.Time, a *driver.Acquisition) driver.Grant {
-	fence := s.fences.take(a, now.UnixMicro())
+	fence := s.fences.grant(a, now.UnixMicro())
 	s.put(now, a.Key, lease{owner: a.Owner, fence: fence, until: now.Add(a.TTL), limit: a.Limit})
 	return driver.Grant{Fence: fence, Left: a.TTL}
 }
@@ -222,8 +222,8 @@ func (f *fences) next(a *driver.Acquisition, now int64) int64 {
 	return max(f.last+1, now, f.ahead[a.Key]+1, a.Fence+1)
 }
 
-// take returns the fence of next, and records that it is granted.
-func (f *fences) take(a *driver.Acquisition, now int64) int64 {
+// grant returns the fence of next, and records that it is granted.
+func (f *fences) grant(a *driver.Acquisition, now int64) int64 {
 	fence := f.next(a, now)
 	f.last = max(f.last+1, now)
 	if fence == f.last {

@@ -59,7 +59,7 @@ func (s *Store) askInLine(a *driver.Acquisition, p *place) (driver.Grant, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.asked = s.now()
-	g, err := s.ask(a)
+	g, err := s.acquire(a)
 	if err == nil || s.find(a.Key, a.Owner) >= 0 {
 		return g, err
 	}

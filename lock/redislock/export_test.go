@@ -51,14 +51,14 @@ func (d *Driver) Desert(ctx context.Context, a driver.Acquisition) error {
 
 // LookInLine asks as a waiter does each time it looks, without a subscription.
 func (d *Driver) LookInLine(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	return d.unsure(&a).ask(ctx)
+	return d.unsure(&a).request(ctx)
 }
 
 // DesertSure is Desert of a process whose subscription was confirmed, and is no more.
 func (d *Driver) DesertSure(ctx context.Context, a driver.Acquisition) error {
 	w := d.unsure(&a)
 	w.seat = seat{"+" + w.seat.inbox, true}
-	_, err := w.ask(ctx)
+	_, err := w.request(ctx)
 	return err
 }
 

@@ -85,7 +85,7 @@ type waiter struct {
 func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 	for ctx.Err() == nil {
 		asked := time.Now()
-		g, err := w.ask(ctx)
+		g, err := w.request(ctx)
 		if err == nil {
 			g.Asked = asked
 			return g, nil
@@ -97,11 +97,11 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 		w.sleep(ctx, w.untilProbe(err))
 	}
 	w.giveUp(ctx)
-	return driver.Grant{}, fmt.Errorf("redislock: wait: %w", ended(ctx, last))
+	return driver.Grant{}, fmt.Errorf("redislock: wait: %w", contextError(ctx, last))
 }
 
-// ended returns the error of ctx with the last answer or doubt.
-func ended(ctx context.Context, last error) error {
+// contextError returns the error of ctx with the last answer or doubt.
+func contextError(ctx context.Context, last error) error {
 	if last == nil || errors.Is(last, ctx.Err()) {
 		return cmp.Or(last, ctx.Err())
 	}
@@ -142,8 +142,8 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// ask requests the lock, and takes a place if the lock is held.
-func (w *waiter) ask(ctx context.Context) (driver.Grant, error) {
+// request requests the lock, and takes a place if the lock is held.
+func (w *waiter) request(ctx context.Context) (driver.Grant, error) {
 	w.first = false
 	if w.a.Limit > 1 {
 		return w.askShared(ctx)

@@ -43,7 +43,7 @@ var openings = operation[series.OpenRequest, series.Series]{
 // Open implements [series.Numbered]. It opens up to 200 series of one shard with one script. It
 // works on a server at maxmemory.
 func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
-	return openings.ask(ctx, d, os)
+	return openings.send(ctx, d, os)
 }
 
 var seriesReads = operation[string, series.Series]{
@@ -72,7 +72,7 @@ func (r *request) series(name string) {
 // ReadSeries implements [series.Numbered]. It reads up to 200 series of one shard with one script.
 // It changes only the expiry of keys that no node has used for a month.
 func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series {
-	return seriesReads.ask(ctx, d, keys)
+	return seriesReads.send(ctx, d, keys)
 }
 
 // readSeries reads since|other|mark|fence|last, the pause as change|end|ms|op|who|reason, then ;run

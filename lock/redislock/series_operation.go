@@ -35,9 +35,9 @@ type part struct {
 	at       []int
 }
 
-// ask answers all requests, in their order: the requests of one shard share a script, and the
+// send answers all requests, in their order: the requests of one shard share a script, and the
 // scripts run concurrently.
-func (op *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
+func (op *operation[Q, A]) send(ctx context.Context, d *Driver, qs []Q) []A {
 	answers := make([]A, len(qs))
 	sideBySide(op.split(d, qs), func(p part) { op.serve(ctx, d, p, qs, answers) })
 	return answers

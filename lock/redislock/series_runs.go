@@ -72,7 +72,7 @@ var endings = operation[series.EndRequest, series.EndAnswer]{
 // ReleaseRuns implements [series.Numbered]. It ends up to 200 runs of one shard with one script. It
 // works on a server at maxmemory.
 func (d *Driver) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
-	return endings.ask(ctx, d, es)
+	return endings.send(ctx, d, es)
 }
 
 // ending returns the script's letter for the way in which a run ends, and its outcome.

@@ -32,10 +32,10 @@ type numbered struct {
 	answer
 }
 
-// ask sends a request to several servers at once. It returns when their answers are enough, ctx
+// sendAll sends a request to several servers at once. It returns when their answers are enough, ctx
 // ends, or the patience is over. A server that has not answered by then has errLate in the ballot;
 // its answer is awaited in the background.
-func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q question) ballot {
+func (d *Driver) sendAll(ctx context.Context, patience time.Duration, r request, q question) ballot {
 	b := d.emptyBallot()
 	if len(q.to) == 0 {
 		return b
@@ -45,7 +45,7 @@ func (d *Driver) ask(ctx context.Context, patience time.Duration, r request, q q
 	answers := make(chan numbered, len(q.to))
 	for _, i := range q.to {
 		b.answers[i].err = errLate
-		go func() { answers <- numbered{i, d.nodes[i].ask(bounded, r)} }()
+		go func() { answers <- numbered{i, d.nodes[i].call(bounded, r)} }()
 	}
 	due := d.collect(ctx, min(d.agree, patience/4), answers, b, q)
 	if due == 0 {

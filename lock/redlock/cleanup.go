@@ -91,7 +91,7 @@ func (d *Driver) work(n *node) {
 func (n *node) send(patience time.Duration, r release) error {
 	ctx, stop := context.WithTimeout(n.base, patience)
 	defer stop()
-	return n.ask(ctx, r.request).err
+	return n.call(ctx, r.request).err
 }
 
 // A lease is identified by its key and its owner.

@@ -99,7 +99,7 @@ func (d *Driver) Hold(a driver.Acquisition) (send, undo func()) {
 	vote := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
 	back := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
 	all := func(r request) func() {
-		return func() { d.ask(context.Background(), time.Minute, r, question{to: d.all}) }
+		return func() { d.sendAll(context.Background(), time.Minute, r, question{to: d.all}) }
 	}
 	return all(vote), all(back)
 }
@@ -107,7 +107,7 @@ func (d *Driver) Hold(a driver.Acquisition) (send, undo func()) {
 // HoldPut creates a request that gives all servers a lease again, which is sent later.
 func (d *Driver) HoldPut(h driver.LeaseRef) (send func()) {
 	r := d.give(putScript, h.Key, h.Owner, d.attempts.Add(1), h.TTL, h.Fence)
-	return func() { d.ask(context.Background(), time.Minute, r, question{to: d.all}) }
+	return func() { d.sendAll(context.Background(), time.Minute, r, question{to: d.all}) }
 }
 
 // Settle waits until no request runs whose answer is not awaited.
@@ -151,7 +151,7 @@ func (s Server) Release(l driver.LeaseRef, attempt, most int64) (code, fence int
 }
 
 func (s Server) send(r request) (code, fence int64) {
-	a := s.n.ask(context.Background(), r)
+	a := s.n.call(context.Background(), r)
 	if a.err != nil {
 		return -1, 0
 	}

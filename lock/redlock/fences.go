@@ -74,7 +74,7 @@ func (f *fences) set(read time.Time, micros int64) bool {
 func (d *Driver) propose(ctx context.Context, a *driver.Acquisition) (int64, error) {
 	if d.fences.old() {
 		sent := time.Now()
-		b := d.ask(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{to: d.all, enough: ballot.timed})
+		b := d.sendAll(ctx, d.patience(a.TTL), request{args: []any{"time"}}, question{to: d.all, enough: ballot.timed})
 		var read time.Time
 		var micros int64
 		if b.timed() {

@@ -141,8 +141,8 @@ func (n *node) evaluate(ctx context.Context, r request) (any, error) {
 	return cmd.Val(), err
 }
 
-// ask sends a request to the server and reads its reply.
-func (n *node) ask(ctx context.Context, r request) answer {
+// call sends a request to the server and reads its reply.
+func (n *node) call(ctx context.Context, r request) answer {
 	reply, err := n.evaluate(ctx, r)
 	return n.read(&r, reply, err)
 }

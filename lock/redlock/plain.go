@@ -64,7 +64,7 @@ func (d *Driver) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gran
 func (d *Driver) vote(ctx context.Context, a *driver.Acquisition, attempt, fence int64, proposed time.Time) (driver.Grant, ballot, error) {
 	sent := time.Now()
 	r := d.give(acquireScript, a.Key, a.Owner, attempt, a.TTL, fence)
-	b := d.ask(ctx, d.patience(a.TTL), r, question{to: d.all, enough: ballot.decided, gives: lease{a.Key, a.Owner}})
+	b := d.sendAll(ctx, d.patience(a.TTL), r, question{to: d.all, enough: ballot.decided, gives: lease{a.Key, a.Owner}})
 	switch {
 	case b.count(yes) >= d.majority:
 		g, err := d.grant(ctx, a, attempt, b, sent, proposed)
@@ -83,7 +83,7 @@ func (d *Driver) grant(ctx context.Context, a *driver.Acquisition, attempt int64
 		return driver.Grant{}, fmt.Errorf("redlock: acquire: %w", err)
 	}
 	if unlike := b.unlike(fence); len(unlike) > 0 {
-		written := d.ask(ctx, d.patience(a.TTL), d.give(putScript, a.Key, a.Owner, attempt, a.TTL, fence), question{to: unlike, gives: lease{a.Key, a.Owner}})
+		written := d.sendAll(ctx, d.patience(a.TTL), d.give(putScript, a.Key, a.Owner, attempt, a.TTL, fence), question{to: unlike, gives: lease{a.Key, a.Owner}})
 		if b.with(fence)+written.count(yes) < d.majority {
 			return driver.Grant{}, d.doubt(ctx, "acquire", written)
 		}
@@ -113,7 +113,7 @@ func (d *Driver) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, er
 		return driver.Grant{}, fmt.Errorf("redlock: renew: %w", err)
 	}
 	sent, attempt := time.Now(), d.attempts.Add(1)
-	b := d.ask(ctx, d.patience(h.TTL), d.give(renewScript, h.Key, h.Owner, attempt, h.TTL, h.Fence), question{to: d.all})
+	b := d.sendAll(ctx, d.patience(h.TTL), d.give(renewScript, h.Key, h.Owner, attempt, h.TTL, h.Fence), question{to: d.all})
 	return d.renewal(ctx, &h, attempt, sent, b)
 }
 
@@ -126,7 +126,7 @@ func (d *Driver) renewal(ctx context.Context, h *driver.LeaseRef, attempt int64,
 		return driver.Grant{}, d.doubt(ctx, "renew", b)
 	}
 	// A majority has the lease already: the answers to this request change nothing.
-	d.ask(ctx, d.patience(h.TTL), d.give(putScript, h.Key, h.Owner, attempt, h.TTL, h.Fence), question{to: b.voted(no), gives: lease{h.Key, h.Owner}})
+	d.sendAll(ctx, d.patience(h.TTL), d.give(putScript, h.Key, h.Owner, attempt, h.TTL, h.Fence), question{to: b.voted(no), gives: lease{h.Key, h.Owner}})
 	return valid("renew", h.Fence, sent, b.left(), h.TTL)
 }
 
@@ -144,7 +144,7 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 	// that was never granted.
 	rest := d.takeBack(h.Key, h.Owner, d.attempts.Add(1), 0, most)
 	d.outstanding.free(lease{h.Key, h.Owner}, rest, h.TTL)
-	b := d.ask(ctx, d.patience(h.TTL), r, question{to: d.all, enough: ballot.released, late: func(n *node, a answer) {
+	b := d.sendAll(ctx, d.patience(h.TTL), r, question{to: d.all, enough: ballot.released, late: func(n *node, a answer) {
 		if a.err != nil || a.code == odd {
 			d.follow(n, release{rest, time.Now().Add(max(h.TTL, minSweep))})
 		}
@@ -157,7 +157,7 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 		return d.doubt(ctx, "release", b)
 	}
 	d.sweep(b.failed(), rest, h.TTL)
-	d.sweep(d.ask(ctx, d.patience(h.TTL), rest, question{to: b.voted(odd)}).silent(), rest, h.TTL)
+	d.sweep(d.sendAll(ctx, d.patience(h.TTL), rest, question{to: b.voted(odd)}).silent(), rest, h.TTL)
 	if b.vanished() {
 		return driver.ErrForgotten
 	}
@@ -170,7 +170,7 @@ func (d *Driver) Release(ctx context.Context, h driver.LeaseRef) error {
 func (d *Driver) undo(ctx context.Context, a *driver.Acquisition, attempt, fence int64, b ballot) {
 	r := d.takeBack(a.Key, a.Owner, attempt, 0, fence)
 	d.outstanding.free(lease{a.Key, a.Owner}, r, a.TTL)
-	undone := d.ask(ctx, d.patience(a.TTL), r, question{to: b.voted(yes)})
+	undone := d.sendAll(ctx, d.patience(a.TTL), r, question{to: b.voted(yes)})
 	d.sweep(append(b.silent(), undone.silent()...), r, a.TTL)
 }
 

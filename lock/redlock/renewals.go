@@ -115,7 +115,7 @@ func (n *node) askTogether(ctx context.Context, rs []request) []answer {
 			answers[i] = n.read(&rs[i], cmds[k].Val(), cmds[k].Err())
 		}
 		if todo = unknown; len(todo) > 0 { // the first is sent with its script, which the server knows afterwards
-			answers[todo[0]] = n.ask(ctx, rs[todo[0]])
+			answers[todo[0]] = n.call(ctx, rs[todo[0]])
 			todo = todo[1:]
 		}
 	}

@@ -23,7 +23,7 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	if err := driver.CheckFence(max(s.Fence, c.Fence)+1, us); err != nil {
 		return Answer{Kind: KindUnknown, Err: driver.NotDone(err)}
 	}
-	if a, ok := s.again(ms, c); ok {
+	if a, ok := s.repeated(ms, c); ok {
 		return a
 	}
 	switch {
@@ -54,9 +54,9 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	return a
 }
 
-// again answers a repeated claim of the same owner: with the first answer, and never with a second
+// repeated answers a repeated claim of the same owner: with the first answer, and never with a second
 // grant.
-func (s *State) again(ms int64, c *Claim) (Answer, bool) {
+func (s *State) repeated(ms int64, c *Claim) (Answer, bool) {
 	if s.SpentBy == c.Owner && s.Mark == c.Number {
 		return s.spent(ms), true
 	}
@@ -142,9 +142,9 @@ func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 	case c.Number > ms && (former || !free): // the obstacle may be gone when the number is due
 		return early(ms, c)
 	case s.Paused:
-		return s.spend(us, c, KindPaused, nil, w)
+		return s.decideNotRun(us, c, KindPaused, nil, w)
 	case late:
-		return s.spend(us, c, KindMissed, nil, w)
+		return s.decideNotRun(us, c, KindMissed, nil, w)
 	case free:
 		return s.grant(us, c, nil, w)
 	case c.Backlog:
@@ -154,11 +154,11 @@ func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 	case h.Granted > c.Number: // the number was due before that run
 		return about(KindHeld, h, ms)
 	}
-	return s.spend(us, c, KindSkipped, h, w)
+	return s.decideNotRun(us, c, KindSkipped, h, w)
 }
 
-// spend moves the mark to the number without a grant. A skipped number is skipped because of h.
-func (s *State) spend(us int64, c *Claim, k Kind, h *Run, w Writer) Answer {
+// decideNotRun moves the mark to the number without a grant. A skipped number is skipped because of h.
+func (s *State) decideNotRun(us int64, c *Claim, k Kind, h *Run, w Writer) Answer {
 	line := move(s, us/1000, c)
 	switch k {
 	case KindPaused:

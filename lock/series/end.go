@@ -26,15 +26,15 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 		return EndAnswer{}
 	}
 	switch r.State {
-	case e.ended():
-		return s.ended(ms)
+	case e.stateAfter():
+		return s.releaseAnswer(ms)
 	case RunOpen:
 	default:
 		return EndAnswer{}
 	}
 	line := Line{At: ms, Verdict: VerdictEnded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner),
 		Fence: r.Fence, Attempt: r.Attempt, Outcome: outcome(e), Ended: ms, Error: e.Error}
-	r.State = e.ended()
+	r.State = e.stateAfter()
 	switch {
 	case r.State == RunUnstarted:
 		r.Attempt-- // an unstarted attempt does not count
@@ -45,11 +45,11 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	if r.State == RunDone {
 		s.prune(r.Number)
 	}
-	return s.ended(ms)
+	return s.releaseAnswer(ms)
 }
 
-// ended returns the answer to a release, with the number that waits for this end.
-func (s *State) ended(ms int64) EndAnswer {
+// releaseAnswer returns the answer to a release, with the number that waits for this end.
+func (s *State) releaseAnswer(ms int64) EndAnswer {
 	a := EndAnswer{Ended: true}
 	for _, r := range s.Runs {
 		if r.State == RunWaiting && !s.paused(ms) && s.over(&r, ms) {
@@ -59,8 +59,8 @@ func (s *State) ended(ms int64) EndAnswer {
 	return a
 }
 
-// ended returns the state of the run after its end.
-func (e *EndRequest) ended() RunState {
+// stateAfter returns the state of the run after its end.
+func (e *EndRequest) stateAfter() RunState {
 	if e.State == RunNone {
 		return RunDone
 	}

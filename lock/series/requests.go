@@ -74,7 +74,7 @@ func checkRun(r *RunRef) error {
 
 // Check returns an *ArgumentError for an end that no store supports. It does not check the TTL.
 func (e *EndRequest) Check() error {
-	if s := e.ended(); s != RunDone && s != RunUnstarted && s != RunGivenBack {
+	if s := e.stateAfter(); s != RunDone && s != RunUnstarted && s != RunGivenBack {
 		return driver.Refuse("state", fmt.Sprint(e.State), "RunDone, RunUnstarted or RunGivenBack")
 	}
 	return cmp.Or(checkRun(&e.RunRef), driver.CheckWord("outcome", e.Outcome), checkErrorText(e.Error))

@@ -15,7 +15,7 @@ import (
 // tables, and its settings keep the promises of the package. Check writes nothing. The error joins
 // everything that Check found; an error that is not a *SettingError is doubt.
 func (d *Driver) Check(ctx context.Context) error {
-	if _, err := ask(ctx, d, func(s session) (none, error) { return none{}, d.tables(ctx, s) }); err != nil {
+	if _, err := withSession(ctx, d, func(s session) (none, error) { return none{}, d.tables(ctx, s) }); err != nil {
 		return failed("check", err)
 	}
 	var found []error
@@ -28,7 +28,7 @@ func (d *Driver) Check(ctx context.Context) error {
 			Fix: fmt.Sprintf("the tables have version %d and this program needs %d: run cronce migrate, or see CreateTables, or use the program that made them", is, version)})
 	}
 	for _, s := range settings[d.grammar.dialect] {
-		bad, err := ask(ctx, d, func(on session) (bool, error) { return s.bad(ctx, on, &d.grammar) })
+		bad, err := withSession(ctx, d, func(on session) (bool, error) { return s.bad(ctx, on, &d.grammar) })
 		switch {
 		case err != nil:
 			return failed("check", err)
@@ -47,7 +47,7 @@ func (d *Driver) CheckStore(ctx context.Context) ([]driver.Risk, error) {
 	}
 	var found []driver.Risk
 	for _, h := range hazards[d.grammar.dialect] {
-		bad, err := ask(ctx, d, func(on session) (bool, error) { return h.bad(ctx, on, &d.grammar) })
+		bad, err := withSession(ctx, d, func(on session) (bool, error) { return h.bad(ctx, on, &d.grammar) })
 		switch {
 		case err != nil:
 			return nil, failed("check", err)

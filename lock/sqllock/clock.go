@@ -10,7 +10,7 @@ import (
 // Now reads the clock of the database. The Server of the reading is the server's own address
 // (PostgreSQL) or host name (MySQL), and its port.
 func (d *Driver) Now(ctx context.Context) ([]driver.ClockReading, error) {
-	r, err := ask(ctx, d, func(s session) (driver.ClockReading, error) { return d.reading(ctx, s) })
+	r, err := withSession(ctx, d, func(s session) (driver.ClockReading, error) { return d.reading(ctx, s) })
 	if err != nil {
 		return nil, failed("now", err)
 	}

@@ -24,25 +24,25 @@ var pauses = wait.Backoff{First: 500 * time.Microsecond, Longest: 100 * time.Mil
 // none is the result of calls that return only an error.
 type none struct{}
 
-// again calls ask until it succeeds or its error is doubt. It repeats a request only if the
+// retry calls ask until it succeeds or its error is doubt. It repeats a request only if the
 // database reports that it rolled the request back completely: a deadlock, a serialisation failure,
 // a busy lock. It also repeats it a few times on other connections if this one is read-only. Any
 // other request may have been carried out.
-func again[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+func retry[T any](ctx context.Context, ask func() (T, error)) (T, error) {
 	for i := 1; ; i++ {
 		v, err := wait.Call(ctx, grace, func(context.Context) (T, error) { return ask() })
 		if err == nil || i == tries || !takenBack(err) && (!unusable(err) || i == connections) {
-			return v, ended(ctx, err)
+			return v, contextError(ctx, err)
 		}
 		_ = wait.Sleep(ctx, pauses.After(i))
 		if ctx.Err() != nil {
-			return v, ended(ctx, err)
+			return v, contextError(ctx, err)
 		}
 	}
 }
 
-// ended returns err, wrapped with the end of ctx if ctx has ended: some drivers do not report it.
-func ended(ctx context.Context, err error) error {
+// contextError returns err, wrapped with the end of ctx if ctx has ended: some drivers do not report it.
+func contextError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
 	}

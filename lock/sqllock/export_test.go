@@ -145,5 +145,5 @@ type Watch struct{ watch }
 func NewWatch() *Watch { return new(Watch) }
 
 // Saw and Missed call the methods of the watch.
-func (w *Watch) Saw(now int64, took time.Duration) int64 { return w.saw(now, took) }
+func (w *Watch) Saw(now int64, took time.Duration) int64 { return w.observe(now, took) }
 func (w *Watch) Missed()                                 { w.missed() }

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/taken"
+	"github.com/cronce/cronce/lock/revoked"
 )
 
 // Force takes a key from its holders in one transaction. If no owner holds the key, it takes one
@@ -40,7 +40,7 @@ func (d *Driver) force(ctx context.Context, f *driver.ForceRequest) (made driver
 }
 
 // recorded returns the answer to an unlock that finds no holder to take the key from.
-func recorded(b *taken.Book, f *driver.ForceRequest) (driver.ForceRecord, error) {
+func recorded(b *revoked.Book, f *driver.ForceRequest) (driver.ForceRecord, error) {
 	if made, known := b.Record(f.ID); known {
 		return made, nil
 	}
@@ -48,11 +48,11 @@ func recorded(b *taken.Book, f *driver.ForceRequest) (driver.ForceRecord, error)
 }
 
 // meant returns the holders from which an unlock takes the key.
-func (l *lease) meant(f *driver.ForceRequest) []taken.Holder {
-	var from []taken.Holder
+func (l *lease) meant(f *driver.ForceRequest) []revoked.Holder {
+	var from []revoked.Holder
 	for i := range l.held {
 		if h := &l.held[i]; h.Place == 0 && f.Includes(h.Fence) {
-			from = append(from, taken.Holder{Owner: h.Owner, Fence: h.Fence, Until: h.Until})
+			from = append(from, revoked.Holder{Owner: h.Owner, Fence: h.Fence, Until: h.Until})
 		}
 	}
 	return from
@@ -117,30 +117,30 @@ func (d *Driver) freed(ctx context.Context, h *driver.LeaseRef, answer error) er
 
 // book reads the record of leases on a key that were taken from their owners, and the clock if
 // there is one.
-func (d *Driver) book(ctx context.Context, key string) (b *taken.Book, now int64, err error) {
+func (d *Driver) book(ctx context.Context, key string) (b *revoked.Book, now int64, err error) {
 	var text string
-	_, err = ask(ctx, d, func(s session) (bool, error) {
+	_, err = withSession(ctx, d, func(s session) (bool, error) {
 		text = ""
 		return row(s.QueryRowContext(ctx, d.texts.book, d.ns, key), &text, (*instant)(&now))
 	})
-	return taken.Decode(text), now, err
+	return revoked.Decode(text), now, err
 }
 
 // book reads the record of the key, whose row is locked.
-func (t *turn) book() (*taken.Book, error) {
+func (t *turn) book() (*revoked.Book, error) {
 	var text string
 	var now instant
 	_, err := row(t.session.QueryRowContext(t.ctx, t.driver.texts.book, t.driver.ns, t.key), &text, &now)
-	return taken.Decode(text), err
+	return revoked.Decode(text), err
 }
 
 // keep writes the record of the key.
-func (t *turn) keep(b *taken.Book) error {
+func (t *turn) keep(b *revoked.Book) error {
 	text, err := b.Encode()
 	if err != nil {
 		return err
 	}
 	var r rows
-	r.add(t.driver.ns, t.key, b.Until(), text)
+	r.add(t.driver.ns, t.key, b.Expires(), text)
 	return r.send(t.ctx, t.session, &t.driver.grammar, t.driver.texts.putBook)
 }

@@ -37,7 +37,7 @@ func (d *Driver) Inspect(ctx context.Context, key string) (driver.KeyState, erro
 	if err != nil {
 		return driver.KeyState{}, failed("inspect", err)
 	}
-	waiting, err := ask(ctx, d, func(s session) (n int, err error) {
+	waiting, err := withSession(ctx, d, func(s session) (n int, err error) {
 		err = s.QueryRowContext(ctx, d.texts.count, d.ns, key, l.now).Scan(&n)
 		return n, err
 	})

@@ -31,7 +31,7 @@ func (l *lease) fields() []any {
 // readLease reads the row of a key without locking it. A key that was never used has no row and is
 // free.
 func (d *Driver) readLease(ctx context.Context, key string) (l lease, found bool, err error) {
-	found, err = ask(ctx, d, func(s session) (bool, error) {
+	found, err = withSession(ctx, d, func(s session) (bool, error) {
 		return row(s.QueryRowContext(ctx, d.texts.lease, d.ns, key), l.fields()...)
 	})
 	if err == nil {

@@ -44,7 +44,7 @@ func (d *Driver) acquire(ctx context.Context, a *driver.Acquisition) (driver.Gra
 	if !l.revived && l.find(a.Owner) == nil && !fits(l.held, a.Limit) && !(a.Barge && l.kept()) {
 		return driver.Grant{}, l.refusal(a.Key)
 	}
-	return d.ask(ctx, a)
+	return d.acquireLocked(ctx, a)
 }
 
 // grant is the one statement with which most keys are granted to a single owner. It returns the
@@ -59,21 +59,21 @@ func (d *Driver) grant(ctx context.Context, a *driver.Acquisition) (driver.Grant
 
 // acquireNew creates the row of a key that was not used before.
 func (d *Driver) acquireNew(ctx context.Context, a *driver.Acquisition) (driver.Grant, error) {
-	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.insert, d.ns, a.Key) })
+	_, err := withSession(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.insert, d.ns, a.Key) })
 	if err != nil {
 		return driver.Grant{}, err
 	}
 	if g, err := d.grant(ctx, a); g.Fence != 0 || err != nil {
 		return g, err
 	}
-	return d.ask(ctx, a)
+	return d.acquireLocked(ctx, a)
 }
 
-// ask requests the key with its row locked.
-func (d *Driver) ask(ctx context.Context, a *driver.Acquisition) (g driver.Grant, err error) {
+// acquireLocked requests the key with its row locked.
+func (d *Driver) acquireLocked(ctx context.Context, a *driver.Acquisition) (g driver.Grant, err error) {
 	var held error
 	err = d.turn(ctx, a.Key, func(t *turn) error {
-		granted, err := t.ask(a)
+		granted, err := t.acquire(a)
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (d *Driver) free(ctx context.Context, h *driver.LeaseRef) (freed bool, err 
 	if d.texts.handOver != "" {
 		return d.handOver(ctx, h, least, most)
 	}
-	n, err := ask(ctx, d, func(s session) (int64, error) {
+	n, err := withSession(ctx, d, func(s session) (int64, error) {
 		return exec(ctx, s, d.texts.free, d.ns, h.Key, h.Owner, least, most)
 	})
 	return n > 0, err
@@ -184,7 +184,7 @@ func (d *Driver) handOver(ctx context.Context, h *driver.LeaseRef, least, most i
 	var next string
 	var here bool
 	var g driver.Grant
-	freed, err = ask(ctx, d, func(s session) (bool, error) {
+	freed, err = withSession(ctx, d, func(s session) (bool, error) {
 		g.Asked = time.Now()
 		var left int64
 		var ignored sql.NullString

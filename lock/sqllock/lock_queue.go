@@ -48,9 +48,9 @@ func (t *turn) may(a *driver.Acquisition) (g driver.Grant, ok bool, err error) {
 	return driver.Grant{}, room || t.find(a.Owner) != nil, err
 }
 
-// ask grants a key if the owner fits beside its holders and no other owner waits, or if the key is
+// acquire grants a key if the owner fits beside its holders and no other owner waits, or if the key is
 // kept for the owner.
-func (t *turn) ask(a *driver.Acquisition) (granted bool, err error) {
+func (t *turn) acquire(a *driver.Acquisition) (granted bool, err error) {
 	g, ok, err := t.may(a)
 	if ok && err == nil && g.Fence == 0 {
 		_, err = t.grant(a)

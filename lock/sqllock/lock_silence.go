@@ -10,14 +10,14 @@ const (
 	// silence is how long an owner may owe a sign of life while the database answers. After that
 	// its place is passed over. An owner that is alive probes at least once a second.
 	silence = 3 * time.Second
-	// prompt is the longest time of a request during which the database certainly ran: during a
+	// maxLatency is the longest time of a request during which the database certainly ran: during a
 	// slower request it may have stood still.
-	prompt = time.Second / 2
+	maxLatency = time.Second / 2
 	// apart is the longest time between two probes: the slowest pace, with its jitter.
 	apart = farthest * 5 / 4
 	// once is the time that silent owners have from the last request for a sign of life. That
-	// request shows that the database can be written to, and takes at most prompt of this time.
-	once = 2 * prompt
+	// request shows that the database can be written to, and takes at most maxLatency of this time.
+	once = 2 * maxLatency
 )
 
 // waits returns the condition under which a place is not passed over at an instant. Its owner owes
@@ -36,11 +36,11 @@ func waits(asked, now string) string {
 // zero value has seen no answer.
 type watch struct{ since, last int64 } // µs of the database's clock
 
-// saw records an answer that was read at now and took a time. If the database has answered for as
-// long as silence, saw returns the latest instant at which a request for a sign of life must have
+// observe records an answer that was read at now and took a time. If the database has answered for as
+// long as silence, observe returns the latest instant at which a request for a sign of life must have
 // been sent to count as unanswered. Otherwise it returns 0.
-func (w *watch) saw(now int64, took time.Duration) (asked int64) {
-	if took > prompt || w.last-now > micros(prompt) || now-w.last > micros(apart) {
+func (w *watch) observe(now int64, took time.Duration) (asked int64) {
+	if took > maxLatency || w.last-now > micros(maxLatency) || now-w.last > micros(apart) {
 		w.since = now
 	}
 	w.last = now
@@ -57,15 +57,15 @@ func (w *watch) missed() { *w = watch{} }
 // request up to an instant: they were silent for long enough. If the statement reaches the database
 // late, it changes nothing, since the database stood still after all.
 func (w *waiter) remind(ctx context.Context, l *lease, number, asked int64) error {
-	return w.send(ctx, w.driver.texts.remind, micros(silence-once)-l.now, w.driver.ns, w.a.Key, number, asked, l.now+micros(prompt))
+	return w.send(ctx, w.driver.texts.remind, micros(silence-once)-l.now, w.driver.ns, w.a.Key, number, asked, l.now+micros(maxLatency))
 }
 
 // send sends a statement that writes. If it is not answered in time, waiters elsewhere could not
 // write either.
 func (w *waiter) send(ctx context.Context, text string, args ...any) error {
 	sent := time.Now()
-	_, err := ask(ctx, w.driver, func(s session) (int64, error) { return exec(ctx, s, text, args...) })
-	if err != nil || time.Since(sent) > prompt {
+	_, err := withSession(ctx, w.driver, func(s session) (int64, error) { return exec(ctx, s, text, args...) })
+	if err != nil || time.Since(sent) > maxLatency {
 		w.driver.waiters.missed(w.a.Key)
 	}
 	return err

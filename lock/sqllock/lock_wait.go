@@ -52,7 +52,7 @@ func (d *Driver) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, 
 	}()
 	g, err := w.wait(ctx, held)
 	if err != nil {
-		return driver.Grant{}, fmt.Errorf("sqllock: wait: %w", ended(ctx, err))
+		return driver.Grant{}, fmt.Errorf("sqllock: wait: %w", contextError(ctx, err))
 	}
 	return g, nil
 }
@@ -133,7 +133,7 @@ func (w *waiter) askInTurn(ctx context.Context) (driver.Grant, time.Duration, er
 		return driver.Grant{}, 0, ctx.Err()
 	}
 	asked := time.Now()
-	g, next, err := w.ask(ctx)
+	g, next, err := w.request(ctx)
 	if err != nil {
 		return g, next, err
 	}
@@ -144,8 +144,8 @@ func (w *waiter) askInTurn(ctx context.Context) (driver.Grant, time.Duration, er
 	return g, next, nil
 }
 
-// ask sends one request, and returns when to send the next.
-func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
+// request sends one request, and returns when to send the next.
+func (w *waiter) request(ctx context.Context) (driver.Grant, time.Duration, error) {
 	if !w.placed {
 		return w.enter(ctx)
 	}
@@ -169,16 +169,16 @@ func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 		}
 		return l.grant(h), 0, nil
 	case !found: // the key was never used
-		return w.take(ctx)
+		return w.acquire(ctx)
 	case h != nil || l.owner == w.a.Owner && l.place != 0: // the key is kept for it, or was until just now
 		if w.a.Limit <= 1 {
 			if g, err := w.driver.grant(ctx, w.a); g.Fence != 0 || err != nil {
 				return g, jitter(afterward), err
 			}
 		}
-		return w.take(ctx)
+		return w.acquire(ctx)
 	case l.revived:
-		return w.take(ctx)
+		return w.acquire(ctx)
 	case at.number == 0:
 		return w.enter(ctx)
 	case at.asked != 0:
@@ -186,7 +186,7 @@ func (w *waiter) ask(ctx context.Context) (driver.Grant, time.Duration, error) {
 	case at.owing != 0 && at.owing <= at.silent:
 		err = w.remind(ctx, &l, at.number-1, at.silent)
 	case fits(l.held, w.a.Limit) && at.before == 0:
-		return w.take(ctx)
+		return w.acquire(ctx)
 	case fits(l.held, w.a.Limit):
 		err = w.suspect(ctx, &l, at.number)
 	}
@@ -219,7 +219,7 @@ type seat struct {
 func (w *waiter) probe(ctx context.Context) (l lease, at seat, found bool, err error) {
 	d := w.driver
 	sent := time.Now()
-	found, err = ask(ctx, d, func(s session) (bool, error) {
+	found, err = withSession(ctx, d, func(s session) (bool, error) {
 		l, at = lease{}, seat{}
 		fields := append(l.fields(), &at.number, &at.asked, &at.before, &at.owing)
 		return row(s.QueryRowContext(ctx, d.texts.watch, w.a.Owner, d.ns, w.a.Key), fields...)
@@ -228,7 +228,7 @@ func (w *waiter) probe(ctx context.Context) (l lease, at seat, found bool, err e
 		d.waiters.missed(w.a.Key)
 		return l, at, found, err
 	}
-	at.silent = d.waiters.saw(w.a.Key, l.now, time.Since(sent))
+	at.silent = d.waiters.observe(w.a.Key, l.now, time.Since(sent))
 	return l, at, found, l.read(w.a.Key)
 }
 
@@ -236,7 +236,7 @@ func (w *waiter) probe(ctx context.Context) (l lease, at seat, found bool, err e
 // stays the same. A release at the same moment may not see the place, so a probe follows soon.
 func (w *waiter) enter(ctx context.Context) (driver.Grant, time.Duration, error) {
 	d := w.driver
-	_, err := ask(ctx, d, func(s session) (int64, error) {
+	_, err := withSession(ctx, d, func(s session) (int64, error) {
 		return exec(ctx, s, d.texts.enter, d.ns, w.a.Key, w.a.Owner, d.party, w.a.Limit, micros(w.a.TTL), w.a.Fence)
 	})
 	w.placed = true
@@ -250,9 +250,9 @@ func (w *waiter) enter(ctx context.Context) (driver.Grant, time.Duration, error)
 	return driver.Grant{}, jitter(next), &driver.HeldError{Key: w.a.Key}
 }
 
-// take requests the key with its row locked, and thereby also serves the owners before the waiter.
-func (w *waiter) take(ctx context.Context) (driver.Grant, time.Duration, error) {
-	g, err := w.driver.ask(ctx, w.a)
+// acquire requests the key with its row locked, and thereby also serves the owners before the waiter.
+func (w *waiter) acquire(ctx context.Context) (driver.Grant, time.Duration, error) {
+	g, err := w.driver.acquireLocked(ctx, w.a)
 	if _, held := errors.AsType[*driver.HeldError](err); held {
 		return g, jitter(w.driver.poll), err
 	}
@@ -340,7 +340,7 @@ func (w *waiter) leave(ctx context.Context) error {
 // forgo deletes the place, and returns how many rows were deleted.
 func (w *waiter) forgo(ctx context.Context) (int64, error) {
 	d := w.driver
-	return ask(ctx, d, func(s session) (int64, error) {
+	return withSession(ctx, d, func(s session) (int64, error) {
 		return exec(ctx, s, d.texts.leave, d.ns, w.a.Key, w.a.Owner)
 	})
 }

@@ -100,15 +100,15 @@ func (w *waiters) first(key, owner string) bool {
 	return l != nil && l.owners[0] == owner
 }
 
-// saw records that the database has answered a probe for a key; see watch.
-func (w *waiters) saw(key string, now int64, took time.Duration) (asked int64) {
+// observe records that the database has answered a probe for a key; see watch.
+func (w *waiters) observe(key string, now int64, took time.Duration) (asked int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.lines[key]
 	if l == nil {
 		return 0
 	}
-	return l.watch.saw(now, took)
+	return l.watch.observe(now, took)
 }
 
 // missed records that a request of an owner that waits for a key was not answered in time.

@@ -114,7 +114,7 @@ func (d *Driver) remove(ctx context.Context, s session, where string, keys []any
 
 // weigh determines whether the journals of the namespace have more bytes than their limit.
 func (d *Driver) weigh(ctx context.Context) error {
-	bytes, err := ask(ctx, d, func(s session) (bytes sql.NullInt64, err error) {
+	bytes, err := withSession(ctx, d, func(s session) (bytes sql.NullInt64, err error) {
 		err = s.QueryRowContext(ctx, d.texts.weigh, d.ns).Scan(&bytes)
 		return bytes, err
 	})

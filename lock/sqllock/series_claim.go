@@ -16,5 +16,5 @@ var claims = operation[series.Claim, series.Answer]{
 // Claim claims numbers, up to 200 in one transaction, which locks the rows of their series in the
 // order of their keys and judges them at one instant.
 func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
-	return claims.ask(ctx, d, cs)
+	return claims.send(ctx, d, cs)
 }

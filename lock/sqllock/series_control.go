@@ -89,7 +89,7 @@ func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRe
 	if n <= 0 {
 		n = series.MaxAudit
 	}
-	texts, err := ask(ctx, d, func(s session) ([]string, error) {
+	texts, err := withSession(ctx, d, func(s session) ([]string, error) {
 		if key == "" {
 			return column(ctx, s, d.texts.audit, d.ns, n)
 		}

@@ -67,7 +67,7 @@ func (d *Driver) cut(r *record) bool {
 // Journal returns the newest n lines of a series, oldest first, and the revisions that were seen.
 // It takes two statements.
 func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
-	j, err := ask(ctx, d, func(s session) (series.Journal, error) { return d.journal(ctx, s, key, n) })
+	j, err := withSession(ctx, d, func(s session) (series.Journal, error) { return d.journal(ctx, s, key, n) })
 	return j, failed("journal", err)
 }
 
@@ -102,7 +102,7 @@ func (d *Driver) journal(ctx context.Context, s session, key string, n int) (ser
 
 // Keys lists the series of the namespace, sorted.
 func (d *Driver) Keys(ctx context.Context) ([]string, error) {
-	keys, err := ask(ctx, d, func(s session) ([]string, error) { return column(ctx, s, d.texts.keys, d.ns) })
+	keys, err := withSession(ctx, d, func(s session) ([]string, error) { return column(ctx, s, d.texts.keys, d.ns) })
 	slices.Sort(keys)
 	return keys, failed("keys", err)
 }

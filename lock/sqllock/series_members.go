@@ -37,11 +37,11 @@ func spans(us int64) [4]span {
 
 // Beat records that the node lives for another ttl. It takes three statements.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
-	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.beat, d.ns, node, micros(ttl)) })
+	_, err := withSession(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.beat, d.ns, node, micros(ttl)) })
 	if err != nil {
 		return series.BeatAnswer{}, failed("beat", err)
 	}
-	p, err := ask(ctx, d, func(s session) (series.BeatAnswer, error) { return d.pulse(ctx, s) })
+	p, err := withSession(ctx, d, func(s session) (series.BeatAnswer, error) { return d.pulse(ctx, s) })
 	if err == nil && !slices.Contains(p.Nodes, node) { // the node is not listed: there are too many
 		p.Nodes = append(p.Nodes[:min(len(p.Nodes), series.MaxNodes-1)], node)
 	}
@@ -65,7 +65,7 @@ func (d *Driver) pulse(ctx context.Context, s session) (series.BeatAnswer, error
 
 // Members reads the list of nodes and changes nothing.
 func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
-	roll, err := ask(ctx, d, func(s session) (roll series.MemberList, err error) {
+	roll, err := withSession(ctx, d, func(s session) (roll series.MemberList, err error) {
 		r, err := d.reading(ctx, s)
 		if err != nil {
 			return roll, err
@@ -118,7 +118,7 @@ func (d *Driver) each(ctx context.Context, s session, of span, most, behind int,
 
 // Leave removes the node from the list of living nodes, and records when it left.
 func (d *Driver) Leave(ctx context.Context, node string) error {
-	_, err := ask(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.quit, d.ns, node) })
+	_, err := withSession(ctx, d, func(s session) (int64, error) { return exec(ctx, s, d.texts.quit, d.ns, node) })
 	return failed("leave", err)
 }
 
@@ -149,7 +149,7 @@ func (d *Driver) sweepCrowd(ctx context.Context, of span) error {
 	if of.last {
 		first, last = of.from+1, of.from
 	}
-	_, err := ask(ctx, d, func(s session) (none, error) {
+	_, err := withSession(ctx, d, func(s session) (none, error) {
 		return none{}, d.each(ctx, s, of, 1, d.keptNodes, func(_ string, us int64) {
 			if of.last {
 				last = us

@@ -17,7 +17,7 @@ var openings = operation[series.OpenRequest, series.Series]{
 
 // Open registers series and reads them, up to 200 in one transaction.
 func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
-	return openings.ask(ctx, d, os)
+	return openings.send(ctx, d, os)
 }
 
 func open(r *record, us int64, o *series.OpenRequest) (series.Series, error) {
@@ -35,7 +35,7 @@ func open(r *record, us int64, o *series.OpenRequest) (series.Series, error) {
 
 // ReadSeries reads series, up to 200 with one statement.
 func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series {
-	return seriesReads.ask(ctx, d, keys)
+	return seriesReads.send(ctx, d, keys)
 }
 
 var seriesReads = operation[string, series.Series]{

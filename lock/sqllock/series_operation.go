@@ -22,9 +22,9 @@ type operation[Q, A any] struct {
 	doubt func(*Q, error) A
 }
 
-// ask answers each request, in the order of qs. Requests for the same series are judged in their
+// send answers each request, in the order of qs. Requests for the same series are judged in their
 // order.
-func (o *operation[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
+func (o *operation[Q, A]) send(ctx context.Context, d *Driver, qs []Q) []A {
 	out := make([]A, len(qs))
 	order := make([]int, len(qs))
 	for i := range order {
@@ -52,7 +52,7 @@ func (o *operation[Q, A]) some(ctx context.Context, d *Driver, qs []Q, at []int)
 		keys[k] = o.key(&qs[i])
 	}
 	if o.reads {
-		return ask(ctx, d, func(s session) ([]A, error) {
+		return withSession(ctx, d, func(s session) ([]A, error) {
 			b, err := d.read(ctx, s, reading, keys)
 			if err != nil {
 				return nil, err

@@ -47,7 +47,7 @@ func (d *Driver) keepOutput(ctx context.Context, s session, o *series.Output) er
 
 // Output returns the output of a number. It takes one statement.
 func (d *Driver) Output(ctx context.Context, key string, number int64) (series.Output, error) {
-	o, err := ask(ctx, d, func(s session) (series.Output, error) {
+	o, err := withSession(ctx, d, func(s session) (series.Output, error) {
 		o := series.Output{Key: key, Number: number}
 		var text []byte
 		err := s.QueryRowContext(ctx, d.texts.output, d.ns, key, number).Scan(&o.Fence, &text)

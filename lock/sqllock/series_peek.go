@@ -19,7 +19,7 @@ func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, _ bool) ([]*se
 		for i, p := range some {
 			keys[i] = p.Key
 		}
-		b, err := ask(ctx, d, func(s session) (*batch, error) { return d.read(ctx, s, reading, keys) })
+		b, err := withSession(ctx, d, func(s session) (*batch, error) { return d.read(ctx, s, reading, keys) })
 		if err != nil {
 			return nil, failed("peek", err)
 		}

@@ -18,7 +18,7 @@ var renewals = operation[series.RunRef, series.RenewAnswer]{
 // RenewRuns moves the deadlines of runs to now + TTL, up to 200 in one
 // transaction.
 func (d *Driver) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
-	return renewals.ask(ctx, d, rs)
+	return renewals.send(ctx, d, rs)
 }
 
 var endings = operation[series.EndRequest, series.EndAnswer]{
@@ -32,7 +32,7 @@ var endings = operation[series.EndRequest, series.EndAnswer]{
 
 // ReleaseRuns ends runs, up to 200 in one transaction.
 func (d *Driver) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
-	out := endings.ask(ctx, d, es)
+	out := endings.send(ctx, d, es)
 	d.sweep()
 	return out
 }

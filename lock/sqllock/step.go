@@ -16,16 +16,16 @@ type session interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// ask calls do with a connection. It repeats the call if the database rolled the request back.
-func ask[T any](ctx context.Context, d *Driver, do func(session) (T, error)) (T, error) {
-	return again(ctx, func() (T, error) {
+// withSession calls do with a connection. It repeats the call if the database rolled the request back.
+func withSession[T any](ctx context.Context, d *Driver, do func(session) (T, error)) (T, error) {
+	return retry(ctx, func() (T, error) {
 		return connected(ctx, d.db, func(conn *sql.Conn) (T, error) { return do(conn) })
 	})
 }
 
 // step calls do in one transaction. It repeats the transaction if the database rolled it back.
 func step[T any](ctx context.Context, d *Driver, do func(session) (T, error)) (T, error) {
-	return again(ctx, func() (T, error) {
+	return retry(ctx, func() (T, error) {
 		return connected(ctx, d.db, func(conn *sql.Conn) (T, error) {
 			if d.grammar.dialect == SQLite {
 				return immediately(ctx, conn, do)
@@ -124,7 +124,7 @@ func exec(ctx context.Context, s session, text string, args ...any) (int64, erro
 // yield sends one statement made by grammar.yielding. It returns 0 if no row matches; no column is
 // ever set to 0.
 func (d *Driver) yield(ctx context.Context, text string, args ...any) (int64, error) {
-	return ask(ctx, d, func(s session) (value int64, err error) {
+	return withSession(ctx, d, func(s session) (value int64, err error) {
 		if d.grammar.dialect == MySQL {
 			r, err := s.ExecContext(ctx, text, args...)
 			if err != nil {

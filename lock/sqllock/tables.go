@@ -48,7 +48,7 @@ func (d *Driver) CreateTables(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = again(ctx, func() (none, error) {
+	_, err = retry(ctx, func() (none, error) {
 		return connected(ctx, d.db, func(conn *sql.Conn) (none, error) { return none{}, d.migrate(ctx, conn, steps) })
 	})
 	if err != nil {
@@ -126,7 +126,7 @@ func (d *Driver) versionFound(ctx context.Context, s session) (is int64, err err
 
 // version reads the version of tables that exist.
 func (d *Driver) version(ctx context.Context) (int64, error) {
-	return ask(ctx, d, func(s session) (int64, error) { return readVersion(ctx, s, d.texts.version) })
+	return withSession(ctx, d, func(s session) (int64, error) { return readVersion(ctx, s, d.texts.version) })
 }
 
 func readVersion(ctx context.Context, s session, text string) (int64, error) {

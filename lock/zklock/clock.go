@@ -19,8 +19,8 @@ type clock struct {
 	fake   func() int64 // in tests: decides instead of the leader's clock
 }
 
-// saw records a time, in Unix ms, that the server has just written.
-func (k *clock) saw(ms int64) {
+// observe records a time, in Unix ms, that the server has just written.
+func (k *clock) observe(ms int64) {
 	k.offset.Store(ms - time.Now().UnixMilli())
 	k.known.Store(true)
 }
@@ -48,7 +48,7 @@ func (d *Driver) stamp(c *zk.Conn) (ms, zxid int64, err error) {
 		stat, err := c.Set(d.paths.clock, nil, -1)
 		if err == nil {
 			ms, zxid = stat.Mtime, stat.Mzxid
-			d.clock.saw(ms)
+			d.clock.observe(ms)
 		}
 		return err
 	})

@@ -51,7 +51,7 @@ func Saw(whole, held bool, event zk.EventType) (holds, first bool) {
 	if whole {
 		v = view{}
 	}
-	v.saw(zk.Event{Type: event})
+	v.observe(zk.Event{Type: event})
 	return v.held, v.first
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/taken"
+	"github.com/cronce/cronce/lock/revoked"
 )
 
 // maxTaken is how many leases one step can take: a request to ZooKeeper has at most one megabyte.
@@ -18,7 +18,7 @@ const maxTaken = 1000
 
 // A book is the record of leases on a key that were taken from their owners, as it was read.
 type book struct {
-	*taken.Book
+	*revoked.Book
 	path    string
 	there   bool
 	version int32
@@ -30,12 +30,12 @@ func (d *Driver) book(c *zk.Conn, key string) (book, error) {
 	data, stat, err := c.Get(b.path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
-		b.Book = new(taken.Book)
+		b.Book = new(revoked.Book)
 		return b, nil
 	case err != nil:
 		return b, err
 	}
-	b.Book, b.there, b.version = taken.Decode(string(data)), true, stat.Version
+	b.Book, b.there, b.version = revoked.Decode(string(data)), true, stat.Version
 	return b, nil
 }
 
@@ -118,7 +118,7 @@ func (d *Driver) forceOnce(c *zk.Conn, f *driver.ForceRequest) (driver.ForceReco
 
 // meant returns the holders from which an unlock takes the key, each with the time that it has left
 // in Until, and the operations that delete their places.
-func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []taken.Holder, steps []any, err error) {
+func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []revoked.Holder, steps []any, err error) {
 	q, err := d.queue(c, f.Key)
 	if err != nil {
 		return nil, nil, err
@@ -134,7 +134,7 @@ func (d *Driver) meant(c *zk.Conn, f *driver.ForceRequest) (from []taken.Holder,
 		case errs[i] != nil:
 			return nil, nil, errs[i]
 		case h.Fence != 0 && f.Includes(h.Fence): // otherwise the owner has not taken the key yet
-			from = append(from, taken.Holder{Owner: owner, Fence: h.Fence, Until: h.Left.Microseconds()})
+			from = append(from, revoked.Holder{Owner: owner, Fence: h.Fence, Until: h.Left.Microseconds()})
 			steps = append(steps, &zk.DeleteRequest{Path: d.paths.lock(f.Key) + "/" + places[i].name, Version: -1})
 		}
 	}
@@ -195,7 +195,7 @@ func (d *Driver) sweepBooks(c *zk.Conn) {
 	for range min(len(names), swept) {
 		path := d.paths.taken + "/" + names[rand.IntN(len(names))]
 		data, stat, err := c.Get(path)
-		if err == nil && taken.Decode(string(data)).Until() <= now-time.Hour.Microseconds() { // the clock may be slightly wrong
+		if err == nil && revoked.Decode(string(data)).Expires() <= now-time.Hour.Microseconds() { // the clock may be slightly wrong
 			_ = c.Delete(path, stat.Version)
 		}
 	}

@@ -68,7 +68,7 @@ func (d *Driver) confirm(c *zk.Conn, p *place, a *driver.Acquisition, q *queue, 
 		p.node = ""
 		return driver.Grant{}, errMoved
 	}
-	d.clock.saw(stat.Mtime)
+	d.clock.observe(stat.Mtime)
 	fence, err := d.fence(c, p, a, q, stat.Mzxid)
 	if err != nil {
 		return driver.Grant{}, err

@@ -41,7 +41,7 @@ func (d *Driver) seat(c *zk.Conn, a *driver.Acquisition) (*place, driver.Grant, 
 		switch {
 		case p.granted():
 			var g driver.Grant
-			if g, err = d.again(c, p, a); !errors.Is(err, driver.ErrLost) {
+			if g, err = d.repeated(c, p, a); !errors.Is(err, driver.ErrLost) {
 				return p, g, err
 			}
 		case p.over() || p.leaving:
@@ -55,9 +55,9 @@ func (d *Driver) seat(c *zk.Conn, a *driver.Acquisition) (*place, driver.Grant, 
 	}
 }
 
-// again answers the owner of a lease that requests the key a second time: it gets the same lease,
+// repeated answers the owner of a lease that requests the key a second time: it gets the same lease,
 // which is not extended.
-func (d *Driver) again(c *zk.Conn, p *place, a *driver.Acquisition) (driver.Grant, error) {
+func (d *Driver) repeated(c *zk.Conn, p *place, a *driver.Acquisition) (driver.Grant, error) {
 	sent := time.Now()
 	left := p.until.Load().Sub(sent)
 	if err := d.touch(c, p, a.TTL); err != nil {
@@ -81,7 +81,7 @@ func (d *Driver) touch(c *zk.Conn, p *place, ttl time.Duration) error {
 		_, _ = d.remove(c, p) // belongs to a session that has ended: the server removes it, too
 		return driver.ErrLost
 	}
-	d.clock.saw(stat.Mtime)
+	d.clock.observe(stat.Mtime)
 	return nil
 }
 
@@ -156,7 +156,7 @@ func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
 			_, err = gone(c.Delete(path, -1))
 			return true
 		default:
-			return d.ended(c, p.key, owner, &err)
+			return d.leaseEnded(c, p.key, owner, &err)
 		}
 		return false
 	})
@@ -166,11 +166,11 @@ func (d *Driver) lookFor(c *zk.Conn, p *place) (queue, error) {
 	return q, err
 }
 
-// ended reports whether the lease of another owner of this Driver has ended, and if so makes sure
+// leaseEnded reports whether the lease of another owner of this Driver has ended, and if so makes sure
 // that its node is gone. The caller holds the place of its own owner, and the other owner may be
-// waiting for that place: so ended never waits for a second place. A place that is busy stays in
+// waiting for that place: so leaseEnded never waits for a second place. A place that is busy stays in
 // the queue; its own request, or its timer, removes it.
-func (d *Driver) ended(c *zk.Conn, key, owner string, err *error) bool {
+func (d *Driver) leaseEnded(c *zk.Conn, key, owner string, err *error) bool {
 	p := d.places.peek(key, owner)
 	if p == nil || !p.over() || !p.mu.TryLock() {
 		return false

@@ -76,7 +76,7 @@ func (d *Driver) renewTogether(c *zk.Conn, hs []driver.LeaseRef) ([]driver.Grant
 			continue
 		}
 		p := of[k]
-		d.clock.saw(stat.Mtime)
+		d.clock.observe(stat.Mtime)
 		d.keep(p, sent.Add(hs[i].TTL))
 		grants[i] = driver.Grant{Fence: p.fence, Left: min(hs[i].TTL, d.session.trust()), Asked: sent}
 	}

@@ -50,7 +50,7 @@ func (d *Driver) wait(ctx context.Context, c *zk.Conn, a *driver.Acquisition) (d
 	}
 	var v view
 	for ctx.Err() == nil && !d.session.over() {
-		if g, err = d.stand(c, p, a, &v); err == nil {
+		if g, err = d.readPlace(c, p, a, &v); err == nil {
 			return g, nil
 		}
 		if errors.Is(err, errBehind) {
@@ -97,8 +97,8 @@ type view struct {
 	first   bool            // and has left
 }
 
-// saw processes the event of the watch. If the watch was lost, nothing follows from it.
-func (v *view) saw(e zk.Event) {
+// observe processes the event of the watch. If the watch was lost, nothing follows from it.
+func (v *view) observe(e zk.Event) {
 	v.changed = nil
 	switch {
 	case v.before != "" && e.Type == zk.EventNodeDataChanged:
@@ -110,9 +110,9 @@ func (v *view) saw(e zk.Event) {
 	}
 }
 
-// stand reads the position of the place, and takes a place if there is none. It returns the grant;
+// readPlace reads the position of the place, and takes a place if there is none. It returns the grant;
 // or errBehind, and the watch for a change in v; or doubt.
-func (d *Driver) stand(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (driver.Grant, error) {
+func (d *Driver) readPlace(c *zk.Conn, p *place, a *driver.Acquisition, v *view) (driver.Grant, error) {
 	if v.held {
 		if g, err := d.next(c, p, a, v); !errors.Is(err, errMoved) {
 			return g, err
@@ -209,7 +209,7 @@ func (d *Driver) sleep(ctx context.Context, c *zk.Conn, p *place, v *view) {
 	for {
 		select {
 		case e := <-v.changed:
-			v.saw(e)
+			v.observe(e)
 			return
 		case <-ctx.Done():
 			return

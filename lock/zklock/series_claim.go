@@ -15,5 +15,5 @@ var claims = kind[series.Claim, series.Answer]{
 
 // Claim claims numbers.
 func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
-	return claims.ask(ctx, d, cs)
+	return claims.send(ctx, d, cs)
 }

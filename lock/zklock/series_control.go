@@ -28,7 +28,7 @@ var controls = kind[series.Control, series.ControlAnswer]{
 
 // Control changes a series, and appends its audit record in the same step.
 func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAnswer {
-	return controls.ask(ctx, d, []series.Control{c})[0]
+	return controls.send(ctx, d, []series.Control{c})[0]
 }
 
 // An audit is the parent node of the audit records, whose data is the number of the newest record,

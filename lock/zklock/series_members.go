@@ -53,7 +53,7 @@ func (d *Driver) write(c *zk.Conn, path string, data []byte) (ms int64, err erro
 	for range tries {
 		stat, err := c.Set(path, data, -1)
 		if err == nil {
-			d.clock.saw(stat.Mtime)
+			d.clock.observe(stat.Mtime)
 			return stat.Mtime, nil
 		}
 		if !errors.Is(err, zk.ErrNoNode) {

@@ -32,12 +32,12 @@ var seriesReads = kind[string, series.Series]{
 
 // Open registers series and reads them, and then records the revisions with which they were opened.
 func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
-	return d.record(ctx, os, openings.ask(ctx, d, os))
+	return d.record(ctx, os, openings.send(ctx, d, os))
 }
 
 // ReadSeries reads series. It writes to none of them.
 func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series {
-	return seriesReads.ask(ctx, d, keys)
+	return seriesReads.send(ctx, d, keys)
 }
 
 // record records the revisions of the series that were opened, and returns the series with the

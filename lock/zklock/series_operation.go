@@ -29,8 +29,8 @@ const (
 	again      = 20 * time.Millisecond // the longest pause each time that another client was faster
 )
 
-// ask answers a batch, in the order of qs.
-func (k *kind[Q, A]) ask(ctx context.Context, d *Driver, qs []Q) []A {
+// send answers a batch, in the order of qs.
+func (k *kind[Q, A]) send(ctx context.Context, d *Driver, qs []Q) []A {
 	if len(qs) == 0 {
 		return nil
 	}

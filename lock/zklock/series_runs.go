@@ -22,10 +22,10 @@ var endings = kind[series.EndRequest, series.EndAnswer]{
 
 // RenewRuns moves the deadlines of runs to now + TTL.
 func (d *Driver) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
-	return renewals.ask(ctx, d, rs)
+	return renewals.send(ctx, d, rs)
 }
 
 // ReleaseRuns ends runs.
 func (d *Driver) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
-	return endings.ask(ctx, d, es)
+	return endings.send(ctx, d, es)
 }

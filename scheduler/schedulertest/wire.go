@@ -73,8 +73,8 @@ type reply[T any] struct {
 	err   error
 }
 
-// ask is through for a request that returns one answer and an error.
-func ask[T any](ctx context.Context, w *wire, send func() (T, error)) (T, error) {
+// request is through for a request that returns one answer and an error.
+func request[T any](ctx context.Context, w *wire, send func() (T, error)) (T, error) {
 	r := through(ctx, w, func() reply[T] {
 		v, err := send()
 		return reply[T]{v, err}
@@ -108,15 +108,15 @@ func (w *wire) ReadSeries(ctx context.Context, keys []string) []series.Series {
 }
 
 func (w *wire) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
-	return ask(ctx, w, func() ([]*series.Answer, error) { return w.Store.Peek(ctx, ps, whole) })
+	return request(ctx, w, func() ([]*series.Answer, error) { return w.Store.Peek(ctx, ps, whole) })
 }
 
 func (w *wire) Now(ctx context.Context) ([]driver.ClockReading, error) {
-	return ask(ctx, w, func() ([]driver.ClockReading, error) { return w.Store.Now(ctx) })
+	return request(ctx, w, func() ([]driver.ClockReading, error) { return w.Store.Now(ctx) })
 }
 
 func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
-	return ask(ctx, w, func() (series.BeatAnswer, error) { return w.Store.Beat(ctx, node, ttl) })
+	return request(ctx, w, func() (series.BeatAnswer, error) { return w.Store.Beat(ctx, node, ttl) })
 }
 
 func (w *wire) Leave(ctx context.Context, node string) error {
@@ -124,15 +124,15 @@ func (w *wire) Leave(ctx context.Context, node string) error {
 }
 
 func (w *wire) Members(ctx context.Context) (series.MemberList, error) {
-	return ask(ctx, w, func() (series.MemberList, error) { return w.Store.Members(ctx) })
+	return request(ctx, w, func() (series.MemberList, error) { return w.Store.Members(ctx) })
 }
 
 func (w *wire) Keys(ctx context.Context) ([]string, error) {
-	return ask(ctx, w, func() ([]string, error) { return w.Store.Keys(ctx) })
+	return request(ctx, w, func() ([]string, error) { return w.Store.Keys(ctx) })
 }
 
 func (w *wire) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
-	return ask(ctx, w, func() (series.Journal, error) { return w.Store.Journal(ctx, key, n) })
+	return request(ctx, w, func() (series.Journal, error) { return w.Store.Journal(ctx, key, n) })
 }
 
 func (w *wire) Control(ctx context.Context, c series.Control) series.ControlAnswer {
@@ -141,7 +141,7 @@ func (w *wire) Control(ctx context.Context, c series.Control) series.ControlAnsw
 }
 
 func (w *wire) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
-	return ask(ctx, w, func() ([]series.AuditRecord, error) { return w.Store.Audit(ctx, key, n) })
+	return request(ctx, w, func() ([]series.AuditRecord, error) { return w.Store.Audit(ctx, key, n) })
 }
 
 func (w *wire) KeepOutput(ctx context.Context, o series.Output) error {
@@ -149,5 +149,5 @@ func (w *wire) KeepOutput(ctx context.Context, o series.Output) error {
 }
 
 func (w *wire) Output(ctx context.Context, key string, number int64) (series.Output, error) {
-	return ask(ctx, w, func() (series.Output, error) { return w.Store.Output(ctx, key, number) })
+	return request(ctx, w, func() (series.Output, error) { return w.Store.Output(ctx, key, number) })
 }

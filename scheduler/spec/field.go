@@ -47,7 +47,7 @@ func (f field) normalise(text string, r *rare) (string, *Error) {
 		if item == "" {
 			return "", &Error{Field: f.name, Value: text, Reason: "empty list item; " + f.allowed()}
 		}
-		if known, reason := r.take(f, item); reason != "" {
+		if known, reason := r.parse(f, item); reason != "" {
 			return "", &Error{Field: f.name, Value: item, Reason: reason}
 		} else if known {
 			continue

@@ -25,9 +25,9 @@ type rare struct {
 	years     [(lastYear-firstYear)/64 + 1]uint64 // bit y-firstYear
 }
 
-// take reads an item that is L, W or # in one of the day fields. It reports whether the item is one
+// parse reads an item that is L, W or # in one of the day fields. It reports whether the item is one
 // of these, and the reason if the item is wrong.
-func (r *rare) take(f field, item string) (known bool, reason string) {
+func (r *rare) parse(f field, item string) (known bool, reason string) {
 	upper := strings.ToUpper(item)
 	switch f.name {
 	case fields[dayOfMonth].name:

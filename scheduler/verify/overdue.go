@@ -67,7 +67,7 @@ func (p *proof) undecided(mark int64) {
 			return
 		}
 		for i, r := range active {
-			for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.spend(); ms = r.schedule.NextMilli(ms) {
+			for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.withinBudget(); ms = r.schedule.NextMilli(ms) {
 				if !named(active[:i], ms) && p.runs[ms] == nil {
 					p.addLate(r, ms, &found)
 				}
@@ -130,7 +130,7 @@ func (p *proof) over(r *revision, after, through, before int64) (upTo int64, but
 		return upTo, but
 	}
 	jitter := r.policies.Jitter.Milliseconds()
-	for at := upTo; at > after && p.spend(); {
+	for at := upTo; at > after && p.withinBudget(); {
 		tick := r.schedule.PrevMilli(at)
 		if tick <= after {
 			break
@@ -267,8 +267,8 @@ func (p *proof) leave(r *series.Run, to state) {
 // sighting of a spec in it, may name any year.
 const maxTicks = 10_000_000
 
-// spend takes one from the number of ticks that may be examined, and reports whether one was left.
-func (p *proof) spend() bool {
+// withinBudget takes one from the number of ticks that may be examined, and reports whether one was left.
+func (p *proof) withinBudget() bool {
 	if p.work++; p.work > maxTicks {
 		p.exhaust()
 	}

@@ -171,7 +171,7 @@ func (p *proof) union(in span, except func(ms int64) bool) (n int) {
 			return
 		}
 		for i, r := range active {
-			for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.spend(); ms = r.schedule.NextMilli(ms) {
+			for ms := r.schedule.NextMilli(after); ms != 0 && ms <= through && p.withinBudget(); ms = r.schedule.NextMilli(ms) {
 				if (except == nil || !except(ms)) && !named(active[:i], ms) {
 					n++
 				}

@@ -20,15 +20,15 @@ type Renewal struct {
 func (s *Lease[R]) Renewed(r Renewal, sent time.Time) {
 	k := s.keeper
 	k.mu.Lock()
-	cause := k.take(s, &r, sent)
+	cause := k.apply(s, &r, sent)
 	k.arm()
 	k.mu.Unlock()
 	s.conclude(cause)
 }
 
-// take is Renewed without the end of the lease's context: it returns the cause of that end, or nil
+// apply is Renewed without the end of the lease's context: it returns the cause of that end, or nil
 // if the context does not end. The mutex is held.
-func (k *Keeper[R]) take(s *Lease[R], r *Renewal, sent time.Time) (cause error) {
+func (k *Keeper[R]) apply(s *Lease[R], r *Renewal, sent time.Time) (cause error) {
 	if s.index < 0 { // ended, lost or abandoned meanwhile
 		return nil
 	}
@@ -50,7 +50,7 @@ func (k *Keeper[R]) take(s *Lease[R], r *Renewal, sent time.Time) (cause error) 
 		s.trust.Store(now)
 	default:
 		s.doubt, s.queued = nil, false
-		s.believe(sent, r.Left)
+		s.extendTrust(sent, r.Left)
 		s.renewAt = s.due(now)
 		k.fix(s)
 		if r.Replaced != nil {

@@ -32,4 +32,4 @@ func (s *Lease[R]) TrustEnded(ago time.Duration) {
 // FloorsKept is half of how many keys a Floors has at most.
 const FloorsKept = floorsKept
 
-func (f *Floors) Len() int { return len(f.young) + len(f.old) }
+func (f *FenceFloors) Len() int { return len(f.young) + len(f.old) }

@@ -181,7 +181,7 @@ func (k *Keeper[R]) sendOne(n *lane[R], batch []*Lease[R]) {
 	k.mu.Lock()
 	for i, s := range batch {
 		s.asked--
-		causes[i] = k.take(s, &answers[i], sent)
+		causes[i] = k.apply(s, &answers[i], sent)
 	}
 	if !late {
 		late = true

@@ -49,7 +49,7 @@ type Grant struct {
 func (k *Keeper[R]) Begin(s *Lease[R], base context.Context, ref R, g Grant) {
 	s.keeper, s.Ref, s.ttl, s.fixed, s.index = k, ref, g.TTL, g.Fixed, -1
 	s.ctx, s.cancel = context.WithCancelCause(base)
-	s.believe(g.Sent, g.Left)
+	s.extendTrust(g.Sent, g.Left)
 }
 
 // Inside makes s a lease inside another, which is kept. Its context ends with base. Only Context,
@@ -114,11 +114,11 @@ func (s *Lease[R]) End() bool {
 	return first
 }
 
-// believe extends the trust in a lease after an answer, counted from the sending of the request: a
+// extendTrust extends the trust in a lease after an answer, counted from the sending of the request: a
 // delay on the way must not extend it. The keeper's mutex is held, or the lease is not kept yet. The
 // wall clock may have been put back since the last answer: its newest reading replaces a later one,
 // which would hide a suspension.
-func (s *Lease[R]) believe(sent time.Time, left time.Duration) {
+func (s *Lease[R]) extendTrust(sent time.Time, left time.Duration) {
 	s.span = min(left, s.ttl)
 	d := trust(s.span)
 	until := int64(sent.Sub(s.keeper.start) + d)

@@ -20,7 +20,7 @@ type Claimer struct {
 	store   series.Front
 	sharded series.Sharded // the store, if it is one
 	owners  *keep.Owners
-	floors  keep.Floors
+	floors  keep.FenceFloors
 	keeper  *keep.Keeper[series.RunRef]
 }
 
@@ -102,7 +102,7 @@ func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series
 			*a = series.Answer{Err: fmt.Errorf("lock: claim %q: %w", q.Key, err)}
 			continue
 		}
-		c.floors.Saw(q.Key, a.Fence)
+		c.floors.Raise(q.Key, a.Fence)
 		s := new(Lease)
 		c.keeper.Begin(&s.Lease, base,
 			series.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas},

@@ -25,9 +25,9 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
 		if a.Kind == series.KindOrphan {
 			grid = probeGrid
 		}
-		c.again(p, onGrid(now+c.retryAfter(p), grid))
+		c.sendAt(p, onGrid(now+c.retryAfter(p), grid))
 	case stepWait:
-		c.again(p, now+a.Wait.Milliseconds())
+		c.sendAt(p, now+a.Wait.Milliseconds())
 	case stepHold:
 		c.hold(p, a, now)
 	case stepCover: // ticks from before this spec was in force do not count as missed
@@ -167,8 +167,8 @@ func (c *Claims) drop(p *Pending, now int64) {
 	}
 }
 
-// again sends a claim again at an instant.
-func (c *Claims) again(p *Pending, at int64) {
+// sendAt sends a claim again at an instant.
+func (c *Claims) sendAt(p *Pending, at int64) {
 	c.freeSlot(p)
 	c.retries.add(at, p)
 }
@@ -197,7 +197,7 @@ func (c *Claims) hold(p *Pending, a *series.Answer, now int64) {
 	if p.from != 0 {
 		c.plan(run{p.e, p.tick}, probe{claim: p, at: at})
 	}
-	c.again(p, at)
+	c.sendAt(p, at)
 }
 
 // retryAfter returns the pause before a claim in doubt is sent again.

@@ -37,8 +37,8 @@ const (
 	openRetries = 4 * batchMax // the most jobs that are retried at a time
 )
 
-// ask requests that a job be opened soon, unless it waits for another try.
-func (o *openings) ask(j *job.Job) {
+// add requests that a job be opened soon, unless it waits for another try.
+func (o *openings) add(j *job.Job) {
 	if _, waits := o.pending[j]; !waits {
 		o.fresh = append(o.fresh, j)
 	}
@@ -47,7 +47,7 @@ func (o *openings) ask(j *job.Job) {
 // untried puts back jobs that were taken and not tried.
 func (o *openings) untried(jobs []*job.Job) {
 	for _, j := range jobs {
-		o.ask(j)
+		o.add(j)
 	}
 }
 

@@ -18,13 +18,13 @@ func TestOpenings(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	broken := errors.New("broken")
 	e := named("a")
-	b.ask(e)
+	b.add(e)
 	if got := b.take(now); len(got) != 1 || len(b.take(now)) != 0 {
 		t.Fatalf("took %v", got)
 	}
 	for _, pause := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
 		b.failed(e, broken, now)
-		b.ask(e) // it still waits
+		b.add(e) // it still waits
 		now = now.Add(pause*time.Second - 1)
 		if got := b.take(now); len(got) != 0 {
 			t.Fatalf("tried again before %v s were over", int64(pause))
@@ -38,7 +38,7 @@ func TestOpenings(t *testing.T) {
 		b.failed(named(fmt.Sprint(i)), broken, now.Add(time.Duration(i)*time.Millisecond))
 	}
 	fresh := named("fresh")
-	b.ask(fresh)
+	b.add(fresh)
 	got := b.take(now.Add(time.Hour))
 	if len(got) != 1+openRetries || got[0] != fresh || got[1] != e || got[2].Name != "0" {
 		t.Errorf("took %d, first %q, %q, %q", len(got), got[0].Name, got[1].Name, got[2].Name)

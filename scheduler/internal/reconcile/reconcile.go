@@ -104,7 +104,7 @@ func New(cfg Config) *Reconciler {
 func (r *Reconciler) gather() {
 	for _, j := range r.cfg.Requests.take() {
 		if j = r.cfg.Dispatcher.Job(int(j.No)).Job; j != nil {
-			r.openings.ask(j)
+			r.openings.add(j)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (r *Reconciler) OpenAll(ctx context.Context) {
 	r.mu.Lock()
 	for no := range jobs {
 		if j := r.cfg.Dispatcher.Job(no).Job; j != nil {
-			r.openings.ask(j)
+			r.openings.add(j)
 		}
 	}
 	r.mu.Unlock()

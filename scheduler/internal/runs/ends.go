@@ -184,17 +184,17 @@ func (s *shardEnds) send(b *batch, done func(bool)) {
 		for i := range doubt {
 			doubt[i].Err = ctx.Err()
 		}
-		done(s.take(b, doubt))
+		done(s.distribute(b, doubt))
 	})
 	answers := s.store.ReleaseRuns(ctx, b.requests)
 	if first() {
-		done(s.take(b, answers))
+		done(s.distribute(b, answers))
 	}
 }
 
-// take passes the answers on, and keeps the ends in doubt to be sent again. It reports whether the
+// distribute passes the answers on, and keeps the ends in doubt to be sent again. It reports whether the
 // store answered any end.
-func (s *shardEnds) take(b *batch, answers []series.EndAnswer) bool {
+func (s *shardEnds) distribute(b *batch, answers []series.EndAnswer) bool {
 	var again batch
 	var failed error
 	reached := false

@@ -195,7 +195,7 @@ func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, 
 			return err
 		}
 	}
-	a, done, err := f.ask(ctx, s, w, &old, &c)
+	a, done, err := f.requestChange(ctx, s, w, &old, &c)
 	if err != nil || done {
 		return err
 	}
@@ -203,9 +203,9 @@ func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, 
 	return nil
 }
 
-// ask requests a change that was decided on the state of a job, or on the state in the operation.
+// requestChange requests a change that was decided on the state of a job, or on the state in the operation.
 // Done reports that the operation was done before, and that another change was made since.
-func (f *pauseFlags) ask(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, c *series.Control) (a series.ControlAnswer, done bool, err error) {
+func (f *pauseFlags) requestChange(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, c *series.Control) (a series.ControlAnswer, done bool, err error) {
 	c.Seen = old.Change
 	if op, carries := readOp(f.op); carries {
 		c.Seen = op.seen

@@ -56,7 +56,7 @@ func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, 
 	if err := unused(ctx, s, c.Key); err != nil {
 		return err
 	}
-	a, done, err := f.ask(ctx, s, w, &old, &c)
+	a, done, err := f.requestChange(ctx, s, w, &old, &c)
 	if err != nil || done {
 		return err
 	}

@@ -43,7 +43,7 @@ func DoctorCommand() *cobra.Command {
 					return err
 				}
 				if unanswered != nil { // a second answer shows whether the server refuses the user
-					again := cmp.Or(s.again(ctx), unanswered)
+					again := cmp.Or(s.probeRights(ctx), unanswered)
 					return exit.Silently(exit.Code(exit.Doubt(again), true), again)
 				}
 				return d.fault()

@@ -53,8 +53,8 @@ func (s inspector) checkOther(ctx context.Context) ([]driver.Finding, error) {
 	return findings, nil
 }
 
-// again sends another request to the store, to find out whether it refuses the user.
-func (s inspector) again(ctx context.Context) error {
+// probeRights sends another request to the store, to find out whether it refuses the user.
+func (s inspector) probeRights(ctx context.Context) error {
 	if s.Client == nil {
 		return nil
 	}

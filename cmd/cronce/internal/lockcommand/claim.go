@@ -68,7 +68,7 @@ func tickAt(s *spec.Schedule, now int64) int64 {
 // the tick must not run. The answer is nil if no tick is due. The error is doubt unless it is a
 // refusal of the store.
 func (c *tickCall) claim(ctx context.Context) (*claimer.Claimed, error) {
-	err := c.ask(ctx, func(ctx context.Context) error {
+	err := c.repeat(ctx, func(ctx context.Context) error {
 		if _, _, err := lock.Open(ctx, c.store, c.node); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (c *tickCall) claim(ctx context.Context) (*claimer.Claimed, error) {
 	if c.tick = tickAt(c.schedule, c.now); c.tick == 0 {
 		return nil, nil
 	}
-	if err := c.ask(ctx, c.open); err != nil {
+	if err := c.repeat(ctx, c.open); err != nil {
 		return nil, err
 	}
 	claims := claimer.New(c.store, c.node)
@@ -136,7 +136,7 @@ var (
 // send sends a claim until the store has answered it.
 func (c *tickCall) send(ctx context.Context, claims *claimer.Claimer, q *series.Claim) (*claimer.Claimed, error) {
 	var a claimer.Claimed
-	err := c.ask(ctx, func(ctx context.Context) error {
+	err := c.repeat(ctx, func(ctx context.Context) error {
 		q.Latest = c.clock() + askTime.Milliseconds()
 		a = claims.Claim(ctx, []series.Claim{*q})[0]
 		switch {
@@ -182,8 +182,8 @@ func (c *tickCall) readClock(ctx context.Context) error {
 // clock returns the store's clock.
 func (c *tickCall) clock() int64 { return c.now + time.Since(c.read).Milliseconds() }
 
-// ask repeats f while its error is doubt, for up to askFor.
-func (c *tickCall) ask(ctx context.Context, f func(context.Context) error) error {
+// repeat repeats f while its error is doubt, for up to askFor.
+func (c *tickCall) repeat(ctx context.Context, f func(context.Context) error) error {
 	for end := time.Now().Add(askFor); ; {
 		bounded, stop := context.WithTimeout(ctx, askTime)
 		err := f(bounded)

@@ -140,13 +140,13 @@ func (r *reloader) run(ctx context.Context) {
 			r.last = c
 			seen = look(c.Files())
 		}
-		r.take(c, err, first)
+		r.use(c, err, first)
 	}
 }
 
-// take applies a configuration to the node, and logs the result. The first time it logs only if
+// use applies a configuration to the node, and logs the result. The first time it logs only if
 // there are changes.
-func (r *reloader) take(c *config.Config, err error, first bool) {
+func (r *reloader) use(c *config.Config, err error, first bool) {
 	n, restart, err := r.apply(c, err)
 	if err != nil {
 		var faults []string

@@ -1,6 +1,6 @@
-// Package legible decides which texts and names a person can have written, in every script: one
+// Package plaintext decides which texts and names a person can have written, in every script: one
 // rule for messages and orders.
-package legible
+package plaintext
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package taken_test
+package revoked_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/taken"
+	"github.com/cronce/cronce/lock/revoked"
 )
 
 const now = 1_795_207_852_937_123 // µs
@@ -20,14 +20,14 @@ func forcing(id string) *driver.ForceRequest {
 // A lease that was taken is known under its owner and its fence, until its time would
 // have been over; also after the book was written and read.
 func TestWhy(t *testing.T) {
-	var b taken.Book
-	b.Force(now, forcing("id"), []taken.Holder{{Owner: "a/1", Fence: 7, Until: now + 10}})
-	b.Force(now, forcing("id2"), []taken.Holder{{Owner: "b/1", Fence: 8, Until: now + 20}})
+	var b revoked.Book
+	b.Force(now, forcing("id"), []revoked.Holder{{Owner: "a/1", Fence: 7, Until: now + 10}})
+	b.Force(now, forcing("id2"), []revoked.Holder{{Owner: "b/1", Fence: 8, Until: now + 20}})
 	text, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string]*taken.Book{"made": &b, "read": taken.Decode(text)} {
+	for name, b := range map[string]*revoked.Book{"made": &b, "read": revoked.Decode(text)} {
 		for _, c := range []struct {
 			owner string
 			fence int64
@@ -55,11 +55,11 @@ func TestWhy(t *testing.T) {
 // earliest of its owners; the book says when it may be dropped.
 func TestRecords(t *testing.T) {
 	const kept = int64(driver.ForceRecordsKept / 1000)
-	var b taken.Book
+	var b revoked.Book
 	for i := range driver.MaxForceRecords + 2 {
-		var from []taken.Holder
+		var from []revoked.Holder
 		for n := range driver.MaxForcedOwners + 1 {
-			from = append(from, taken.Holder{Owner: fmt.Sprint("a/", n), Fence: int64(100 - n), Until: now + 1})
+			from = append(from, revoked.Holder{Owner: fmt.Sprint("a/", n), Fence: int64(100 - n), Until: now + 1})
 		}
 		made := b.Force(now-now%1000, forcing(fmt.Sprint(i)), from)
 		if made.Holders != driver.MaxForcedOwners+1 || len(made.Owners) != driver.MaxForcedOwners || made.Owners[0].Fence != 100-driver.MaxForcedOwners {
@@ -67,8 +67,8 @@ func TestRecords(t *testing.T) {
 		}
 		made.Owners[0].Owner = "changed by its reader"
 	}
-	if b.Until() != now-now%1000+kept {
-		t.Errorf("the book counts until %d, want %d", b.Until(), now-now%1000+kept)
+	if b.Expires() != now-now%1000+kept {
+		t.Errorf("the book counts until %d, want %d", b.Expires(), now-now%1000+kept)
 	}
 	all := b.Records(now - now%1000 + kept - 1)
 	if len(all) != driver.MaxForceRecords || all[0].ID != "2" || all[0].Owners[0].Owner != fmt.Sprint("a/", driver.MaxForcedOwners) {
@@ -83,7 +83,7 @@ func TestRecords(t *testing.T) {
 	if all := b.Records(now - now%1000 + kept); all != nil {
 		t.Errorf("records of long ago: %+v", all)
 	}
-	b.Force(now-now%1000+kept, forcing("new"), []taken.Holder{{Owner: "a", Fence: 1, Until: now}})
+	b.Force(now-now%1000+kept, forcing("new"), []revoked.Holder{{Owner: "a", Fence: 1, Until: now}})
 	if all := b.Records(now + kept); len(all) != 1 {
 		t.Errorf("beside a new record there are %d of long ago", len(all)-1)
 	}
@@ -91,16 +91,16 @@ func TestRecords(t *testing.T) {
 
 // So many leases are remembered; the latest.
 func TestMostLeases(t *testing.T) {
-	var b taken.Book
-	for i := range int64(taken.MaxLeases + 1) {
-		b.Force(now, forcing("id"), []taken.Holder{{Owner: "a", Fence: 1 + i, Until: now + 100 + i}})
+	var b revoked.Book
+	for i := range int64(revoked.MaxLeases + 1) {
+		b.Force(now, forcing("id"), []revoked.Holder{{Owner: "a", Fence: 1 + i, Until: now + 100 + i}})
 	}
-	for fence, want := range map[int64]error{1: nil, 2: driver.ErrForced, taken.MaxLeases + 1: driver.ErrForced} {
+	for fence, want := range map[int64]error{1: nil, 2: driver.ErrForced, revoked.MaxLeases + 1: driver.ErrForced} {
 		if got := b.Why(now, &driver.LeaseRef{Owner: "a", Fence: fence}, nil); !errors.Is(got, want) {
 			t.Errorf("the lease %d: %v, want %v", fence, got, want)
 		}
 	}
-	b.Force(now+100+taken.MaxLeases-1, forcing("late"), []taken.Holder{{Owner: "b", Fence: 1, Until: now + 9999}})
+	b.Force(now+100+revoked.MaxLeases-1, forcing("late"), []revoked.Holder{{Owner: "b", Fence: 1, Until: now + 9999}})
 	if text, _ := b.Encode(); strings.Count(text, `"until"`) != 2 {
 		t.Errorf("leases whose time is over are kept: %s", text)
 	}
@@ -108,21 +108,21 @@ func TestMostLeases(t *testing.T) {
 
 // The longest book is one that can be read.
 func TestLongestText(t *testing.T) {
-	var b taken.Book
+	var b revoked.Book
 	long := func(n int) string { return strings.Repeat(`"`, n) }
-	var from []taken.Holder
-	for i := range taken.MaxLeases {
-		from = append(from, taken.Holder{Owner: long(driver.MaxKey), Fence: driver.MaxNumber - int64(i), Until: math.MaxInt64})
+	var from []revoked.Holder
+	for i := range revoked.MaxLeases {
+		from = append(from, revoked.Holder{Owner: long(driver.MaxKey), Fence: driver.MaxNumber - int64(i), Until: math.MaxInt64})
 	}
 	for i := range driver.MaxForceRecords {
 		f := &driver.ForceRequest{Key: "k", ID: fmt.Sprint(i) + long(driver.MaxKey-1), By: long(driver.MaxKey), Reason: long(driver.MaxReason)}
 		b.Force(now, f, from)
 	}
 	text, err := b.Encode()
-	if err != nil || len(text) > taken.MaxText {
+	if err != nil || len(text) > revoked.MaxText {
 		t.Fatalf("%d bytes, %v", len(text), err)
 	}
-	for _, made := range taken.Decode(text).Records(now) {
+	for _, made := range revoked.Decode(text).Records(now) {
 		if made.Unreadable != "" {
 			t.Fatalf("not readable: %q", made.Unreadable)
 		}
@@ -143,17 +143,17 @@ func TestForgedText(t *testing.T) {
 		`{"records":[` + strings.Replace(good, `:1}`, `:0}`, 1) + `]}`:                 "i b r",
 		`{"records":[` + strings.Replace(good, `"holders":1`, `"holders":0`, 1) + `]}`: "i b r",
 	} {
-		b := taken.Decode(text)
+		b := revoked.Decode(text)
 		all := b.Records(now)
 		if got := len(all) > 0 && all[0].Unreadable != ""; got != (want != "") || got && all[0].Unreadable != want {
 			t.Errorf("%.100q: %+v, want %q", text, all, want)
 		}
-		b.Force(now, forcing("new"), []taken.Holder{{Owner: "a", Fence: 7, Until: now + 10}})
+		b.Force(now, forcing("new"), []revoked.Holder{{Owner: "a", Fence: 7, Until: now + 10}})
 		if _, known := b.Record("new"); !known {
 			t.Errorf("%.100q: the new record is missing", text)
 		}
-		if again, _ := b.Encode(); len(taken.Decode(again).Records(now)) != len(all)+1 {
-			t.Errorf("%.100q: read again the records are %+v", text, taken.Decode(again).Records(now))
+		if again, _ := b.Encode(); len(revoked.Decode(again).Records(now)) != len(all)+1 {
+			t.Errorf("%.100q: read again the records are %+v", text, revoked.Decode(again).Records(now))
 		}
 	}
 }

@@ -1,10 +1,10 @@
-package legible_test
+package plaintext_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/cronce/cronce/internal/legible"
+	"github.com/cronce/cronce/internal/plaintext"
 )
 
 func TestFault(t *testing.T) {
@@ -48,14 +48,14 @@ func TestFault(t *testing.T) {
 		{"a byte order mark", "\ufeffa", "unprintable at character 1 (U+FEFF)"},
 		{"for private use", "\ue000", "unprintable at character 1 (U+E000)"},
 	} {
-		if got := legible.Fault(c.text, 20, false); got != c.want {
+		if got := plaintext.Fault(c.text, 20, false); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := legible.Fault("a\nb", 20, true); got != "" {
+	if got := plaintext.Fault("a\nb", 20, true); got != "" {
 		t.Errorf("a line break, allowed: %q", got)
 	}
-	if got := legible.Fault("a\r\nb", 20, true); got == "" {
+	if got := plaintext.Fault("a\r\nb", 20, true); got == "" {
 		t.Error("a carriage return is allowed with line breaks")
 	}
 }

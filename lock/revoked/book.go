@@ -1,7 +1,7 @@
-// Package taken keeps the leases on a plain key that were taken from their owners, as pure code for
+// Package revoked keeps the leases on a plain key that were taken from their owners, as pure code for
 // stores: the records of forced unlocks, and for how long the owner of such a lease is answered
 // with the cause. Times are µs since 1970 on the store's clock.
-package taken
+package revoked
 
 import (
 	"cmp"
@@ -77,11 +77,11 @@ func (b *Book) Force(now int64, f *driver.ForceRequest, from []Holder) driver.Fo
 	}
 	b.records = append(b.records, made)
 	b.records = slices.Clone(b.records[max(0, len(b.records)-driver.MaxForceRecords):])
-	b.take(now, from)
+	b.revoke(now, from)
 	return copied(made)
 }
 
-func (b *Book) take(now int64, from []Holder) {
+func (b *Book) revoke(now int64, from []Holder) {
 	b.leases = slices.DeleteFunc(b.leases, func(l lease) bool { return l.until <= now })
 	for _, h := range from {
 		b.leases = append(b.leases, lease{h.Owner, h.Fence, h.Until})
@@ -100,9 +100,9 @@ func (b *Book) Why(now int64, h *driver.LeaseRef, otherwise error) error {
 	return otherwise
 }
 
-// Until returns the time after which the book can be deleted. If its latest record cannot be read,
+// Expires returns the time after which the book can be deleted. If its latest record cannot be read,
 // it is never deleted.
-func (b *Book) Until() int64 {
+func (b *Book) Expires() int64 {
 	var until int64
 	if n := len(b.records); n > 0 {
 		latest := &b.records[n-1]

@@ -9,10 +9,10 @@ import (
 
 // A process remembers a bounded number of keys, and always the latest ones.
 func TestFloorsAreBounded(t *testing.T) {
-	var f keep.Floors
+	var f keep.FenceFloors
 	for i := range int64(5 * keep.FloorsKept) {
-		f.Saw(fmt.Sprint("key ", i), i+1)
-		f.Saw("used", f.Of("used")+1)
+		f.Raise(fmt.Sprint("key ", i), i+1)
+		f.Raise("used", f.Of("used")+1)
 		if last := i - keep.FloorsKept/2; last >= 0 && f.Of(fmt.Sprint("key ", last)) != last+1 {
 			t.Fatalf("key %d is forgotten after %d more", last, keep.FloorsKept/2)
 		}
@@ -20,7 +20,7 @@ func TestFloorsAreBounded(t *testing.T) {
 	if got := f.Of("used"); got != 5*keep.FloorsKept {
 		t.Errorf("the floor of a key that is used all the time is %d", got)
 	}
-	f.Saw("used", 1)
+	f.Raise("used", 1)
 	if got := f.Of("used"); got != 5*keep.FloorsKept {
 		t.Errorf("a lower fence made the floor %d", got)
 	}

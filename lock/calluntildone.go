@@ -14,39 +14,39 @@ import (
 // errSilent is the doubt of a request that was given up before its first answer.
 var errSilent = errors.New("the store has not answered")
 
-// attend calls ask and returns its result. If ctx ends first, attend waits for undoGrace more and
+// callUntilDone calls ask and returns its result. If ctx ends first, it waits for undoGrace more and
 // then returns the end of ctx with the latest noted answer. Ask continues in the background until
 // it has undone its requests, and a lease that it is granted is released: a request is never undone
 // before its answer came or can no longer come. A context that never ends costs no goroutine. If
 // ask panics, the panic continues in the caller; after the caller has returned it ends the process.
-func attend[T grant](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
+func callUntilDone[T grant](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return ask(nil)
 	}
 	latest := &noted{ctx: ctx}
-	r := &attended[T]{done: make(chan struct{}), exited: true}
+	r := &undoableCall[T]{done: make(chan struct{}), exited: true}
 	go func() {
-		defer r.end(ctx, &l.behind)
+		defer r.end(ctx, &l.background)
 		r.held, r.err = ask(latest)
 		r.exited = false
 	}()
 	select {
 	case <-r.done:
-		return r.take()
+		return r.result()
 	case <-ctx.Done():
 	}
 	t := time.NewTimer(undoGrace)
 	defer t.Stop()
 	select {
 	case <-r.done:
-		return r.take()
+		return r.result()
 	case <-t.C:
 	}
-	l.behind.begin()
+	l.background.begin()
 	if r.over.Swap(true) {
-		l.behind.end()
+		l.background.end()
 		<-r.done
-		return r.take()
+		return r.result()
 	}
 	var none T
 	return none, failed(latest.answer())
@@ -57,8 +57,8 @@ type grant interface {
 	Release(ctx context.Context) error
 }
 
-// attended is a call of ask on a goroutine of its own.
-type attended[T grant] struct {
+// undoableCall is a call of ask on a goroutine of its own.
+type undoableCall[T grant] struct {
 	done chan struct{} // closed when ask has returned and its caller waits
 	over atomic.Bool   // set by the end of ask or by the caller that leaves, whichever is first
 
@@ -69,7 +69,7 @@ type attended[T grant] struct {
 }
 
 // end is deferred by the goroutine that calls ask.
-func (r *attended[T]) end(ctx context.Context, b *behind) {
+func (r *undoableCall[T]) end(ctx context.Context, b *background) {
 	r.panicked = recover()
 	if !r.over.Swap(true) {
 		close(r.done)
@@ -84,8 +84,8 @@ func (r *attended[T]) end(ctx context.Context, b *behind) {
 	}
 }
 
-// take returns the result of ask. If ask panicked or called Goexit, take does the same.
-func (r *attended[T]) take() (T, error) {
+// result returns the result of ask. If ask panicked or called Goexit, result does the same.
+func (r *undoableCall[T]) result() (T, error) {
 	switch {
 	case r.panicked != nil:
 		panic(r.panicked)
@@ -95,9 +95,9 @@ func (r *attended[T]) take() (T, error) {
 	return r.held, r.err
 }
 
-// inTime is attend for a request whose answer needs no giving back.
+// inTime is callUntilDone for a request whose answer needs no giving back.
 func inTime[T any](ctx context.Context, l *Locker, failed func(error) error, ask func(*noted) (T, error)) (T, error) {
-	a, err := attend(ctx, l, failed, func(latest *noted) (answer[T], error) {
+	a, err := callUntilDone(ctx, l, failed, func(latest *noted) (answer[T], error) {
 		v, err := ask(latest)
 		return answer[T]{v}, err
 	})
@@ -114,9 +114,9 @@ func named(ctx context.Context, what string) func(error) error {
 	return func(err error) error { return fmt.Errorf("lock: %s: %w", what, withCause(ctx, err)) }
 }
 
-// ended adds the cause of ctx's end to a doubt, and returns any other err unchanged. A client that
+// contextError adds the cause of ctx's end to a doubt, and returns any other err unchanged. A client that
 // gets the deadline of ctx may return a moment before ctx has ended.
-func ended(ctx context.Context, err error) error {
+func contextError(ctx context.Context, err error) error {
 	if !doubtful(err) {
 		return err
 	}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// behind counts the work in the background after requests were given up: the undoing of grants that
+// background counts the work in the background after requests were given up: the undoing of grants that
 // they may have got. The zero value is ready to use.
-type behind struct {
+type background struct {
 	mu    sync.Mutex
 	count int
 	none  chan struct{} // closed when count is 0 again; nil while count is 0
@@ -21,7 +21,7 @@ const (
 
 // do calls undo, with the values of ctx and a timeout of its own. It returns when undo does, but
 // after undoGrace at the latest: a store that hangs must not delay a caller whose time is over.
-func (b *behind) do(ctx context.Context, undo func(ctx context.Context)) {
+func (b *background) do(ctx context.Context, undo func(ctx context.Context)) {
 	b.begin()
 	done := make(chan struct{})
 	go func() {
@@ -39,7 +39,7 @@ func (b *behind) do(ctx context.Context, undo func(ctx context.Context)) {
 	}
 }
 
-func (b *behind) begin() {
+func (b *background) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.count++; b.none == nil {
@@ -47,7 +47,7 @@ func (b *behind) begin() {
 	}
 }
 
-func (b *behind) end() {
+func (b *background) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.count--; b.count == 0 {
@@ -62,9 +62,9 @@ func (b *behind) end() {
 // client's timeout. A process that ends at once, or closes its client, calls Wait first: a key that
 // was not given back is free only after its TTL.
 func (l *Locker) Wait(ctx context.Context) error {
-	l.behind.mu.Lock()
-	none := l.behind.none
-	l.behind.mu.Unlock()
+	l.background.mu.Lock()
+	none := l.background.none
+	l.background.mu.Unlock()
 	if none == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package taken
+package revoked
 
 import (
 	"encoding/json"

@@ -2,11 +2,11 @@ package keep
 
 import "sync"
 
-// Floors are the highest fences that this process was granted, by key. Each is a floor for the next
+// FenceFloors are the highest fences that this process was granted, by key. Each is a floor for the next
 // grant of its key, and of no other key, which another server may judge by another clock. Keys that
 // were not used for long are forgotten, so Floors has at most twice floorsKept keys. The zero value
 // is ready to use.
-type Floors struct {
+type FenceFloors struct {
 	mu    sync.Mutex
 	young map[string]int64
 	old   map[string]int64 // the previous young map; nil: there was none
@@ -16,22 +16,22 @@ type Floors struct {
 const floorsKept = 1 << 15
 
 // Of returns the floor of a key, 0 if none is known.
-func (f *Floors) Of(key string) int64 {
+func (f *FenceFloors) Of(key string) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.get(key)
 }
 
-func (f *Floors) get(key string) int64 {
+func (f *FenceFloors) get(key string) int64 {
 	if fence, known := f.young[key]; known {
 		return fence
 	}
 	return f.old[key]
 }
 
-// Saw raises the floor of a key to a fence. The caller has checked the fence, since a floor is
+// Raise raises the floor of a key to a fence. The caller has checked the fence, since a floor is
 // never lowered.
-func (f *Floors) Saw(key string, fence int64) {
+func (f *FenceFloors) Raise(key string, fence int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fence = max(fence, f.get(key))
