@@ -26,10 +26,10 @@ type localQueue struct {
 	members atomic.Int64 // callers that have the turn or wait for it; raised under the mutex of localQueues
 	waits   atomic.Bool  // the store refused a caller, and has granted no caller at once since
 
-	mu      sync.Mutex
-	asking  int       // how many have the turn
-	readers bool      // the callers that have the turn are readers
-	background  list.List // of *turn: a list, so that leaving costs the same at every place
+	mu         sync.Mutex
+	asking     int       // how many have the turn
+	readers    bool      // the callers that have the turn are readers
+	background list.List // of *turn: a list, so that leaving costs the same at every place
 }
 
 // A turn is the turn of one caller in a local queue.

@@ -25,7 +25,7 @@ type Locker struct {
 	keeper      *keep.Keeper[*Lease]
 	local       localQueues
 	storeEvents storeEvents
-	background      background
+	background  background
 	inline      inline
 	events      observer[Event]
 }
