@@ -245,7 +245,7 @@ func (s *stand) passed(ms int64) {
 
 func untilLate(s *stand) {
 	s.open()
-	until := s.pausedUntil(150 * time.Millisecond)
+	until := s.pausedUntil(3 * time.Second) // the next claim must come before that
 	s.claimed(s.next(2), series.KindPaused)
 	s.passed(until)
 	s.claimed(s.ask(until, s.due(2)), series.KindPassed)

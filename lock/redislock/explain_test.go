@@ -48,7 +48,7 @@ func TestExplain(t *testing.T) {
 		"at maxmemory":        {full.Addr(), func(*redis.UniversalOptions) {}, "maxmemory"},
 		"a TLS port in plain": {"127.0.0.1:" + port, func(*redis.UniversalOptions) {}, "does not speak TLS"},
 		"TLS to a plain port": {s.Addr(), func(o *redis.UniversalOptions) {
-			o.TLSConfig, o.ReadTimeout = &tls.Config{InsecureSkipVerify: true}, 300*time.Millisecond
+			o.TLSConfig, o.ReadTimeout, o.DialTimeout = &tls.Config{InsecureSkipVerify: true}, 300*time.Millisecond, 300*time.Millisecond
 		}, "does not speak TLS with a client that does"},
 		"an unknown certificate": {"127.0.0.1:" + port, func(o *redis.UniversalOptions) { o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} }, "not trusted"},
 		"nothing there":          {"127.0.0.1:" + freePort(t), func(*redis.UniversalOptions) {}, "refuses connections"},

@@ -20,7 +20,7 @@ func client(t testing.TB, addr string, change ...func(*redis.UniversalOptions)) 
 	t.Helper()
 	o := &redis.UniversalOptions{Addrs: []string{addr}}
 	redislock.Harden(o)
-	o.WriteTimeout = time.Minute // a test may write thousands of commands at once on a busy machine
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute // a busy machine is no fault of the server
 	for _, f := range change {
 		f(o)
 	}

@@ -144,6 +144,7 @@ func newShop(t testing.TB, change func(*events.Options)) *shop {
 	t.Helper()
 	o := &redis.UniversalOptions{Addrs: []string{redisserver.Start(t).Addr()}}
 	redislock.Harden(o)
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute // a busy machine is no fault of the server
 	client := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = client.Close() })
 	db := sqlserver.Connect(t, "sqlite", "file:"+filepath.Join(t.TempDir(), "db")+"?_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_txlock=immediate")

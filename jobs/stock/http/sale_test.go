@@ -16,6 +16,7 @@ func connect(t testing.TB, addr string) redis.UniversalClient {
 	t.Helper()
 	o := &redis.UniversalOptions{Addrs: []string{addr}}
 	redislock.Harden(o)
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute // a busy machine is no fault of the server
 	client := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
