@@ -9,7 +9,7 @@ import (
 
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 )
 
 // TryAcquire acquires key if it is free, and does not wait for another owner. It returns a
@@ -250,7 +250,7 @@ func (l *Locker) keep(base context.Context, a driver.Acquisition, fixed bool, g 
 	}
 	l.floors.Raise(a.Key, g.Fence)
 	lease := &Lease{locker: l, ref: driver.LeaseRef{Key: a.Key, Owner: a.Owner, Fence: g.Fence, TTL: a.TTL, Limit: a.Limit, Replicas: a.Replicas}}
-	l.keeper.Begin(&lease.kept, lease.carry(base), lease, keep.Grant{TTL: a.TTL, Left: g.Left, Sent: sent, Fixed: fixed})
+	l.keeper.Begin(&lease.kept, lease.carry(base), lease, renew.Grant{TTL: a.TTL, Left: g.Left, Sent: sent, Fixed: fixed})
 	now := l.keeper.Now()
 	if lease.kept.Over(now) {
 		lease.kept.End()

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 )
 
 // NoLimit is the limit of a reader: see [Options].Limit.
@@ -36,7 +36,7 @@ type HeldError = driver.HeldError
 type ArgumentError = driver.ArgumentError
 
 // ErrReleased is returned by the methods of a lease that was released.
-var ErrReleased = keep.ErrReleased
+var ErrReleased = renew.ErrReleased
 
 // An UpgradeError refuses to acquire a key again with a lower limit: the caller's context comes
 // from a lease on the key that allows more holders, as when a reader wants to write. Such a caller

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 )
 
 // Suspended returns for how many nanoseconds the machine was suspended since, to be
@@ -14,6 +14,6 @@ func (l *Locker) Suspended() *atomic.Int64 {
 	var slept atomic.Int64
 	c := l.keeping()
 	c.Wall = func() int64 { return time.Now().UnixNano() + slept.Load() }
-	l.keeper = keep.New(c)
+	l.keeper = renew.New(c)
 	return &slept
 }

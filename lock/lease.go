@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 )
 
 // A Lease is one grant of a key. Its context ends, with a cause, before another
@@ -18,7 +18,7 @@ type Lease struct {
 	ref    driver.LeaseRef
 	outer  *Lease      // the lease that this one is inside; nil: none
 	detach func() bool // detaches this lease from the outer one
-	kept   keep.Lease[*Lease]
+	kept   renew.Lease[*Lease]
 	since  atomic.Int64 // when its holding began, on the keeper's clock, plus 1 ns; 0: its end has no event
 	late   bool         // it was lost before it was released; read by the caller that releases it
 }

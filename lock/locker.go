@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 )
 
 // DefaultTTL is the TTL of a lease whose Options give none.
@@ -20,9 +20,9 @@ type Locker struct {
 	shares      bool                // the store is a Sharer
 	several     driver.MultiRenewer // the store, if it is one
 	distributed driver.Distributed  // the store, if it is one
-	owners      *keep.Owners
-	floors      keep.FenceFloors
-	keeper      *keep.Keeper[*Lease]
+	owners      *renew.Owners
+	floors      renew.FenceFloors
+	keeper      *renew.Keeper[*Lease]
 	local       localQueues
 	storeEvents storeEvents
 	background  background

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 )
 
 // openTime bounds the check of a store, which may need several requests.
@@ -40,7 +40,7 @@ func Open(ctx context.Context, d driver.Driver, node string) (*Locker, []driver.
 // readers of a key's holder; empty means a random name. Lockers with the same name exclude each
 // other all the same: every Locker adds random bits of its own.
 func New(d driver.Driver, node string) *Locker {
-	l := &Locker{driver: d, owners: keep.OwnersOf(node)}
+	l := &Locker{driver: d, owners: renew.OwnersOf(node)}
 	l.storeEvents.start = time.Now()
 	_, l.shares = d.(driver.Sharer)
 	if p, ok := d.(driver.Prompt); ok {
@@ -48,6 +48,6 @@ func New(d driver.Driver, node string) *Locker {
 	}
 	l.several, _ = d.(driver.MultiRenewer)
 	l.distributed, _ = d.(driver.Distributed)
-	l.keeper = keep.New(l.keeping())
+	l.keeper = renew.New(l.keeping())
 	return l
 }

@@ -5,20 +5,20 @@ import (
 	"errors"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 )
 
 // keeping returns the configuration of the Locker's keeper.
-func (l *Locker) keeping() keep.Config[*Lease] {
-	return keep.Config[*Lease]{
+func (l *Locker) keeping() renew.Config[*Lease] {
+	return renew.Config[*Lease]{
 		Share: l.share, Renew: l.renew, Singly: l.several == nil, Lost: l.lost,
 		Answered: func(ctx context.Context) { l.storeEvents.check(ctx, &l.background, l.driver) },
 	}
 }
 
 // share returns the properties of leases that are renewed together.
-func (l *Locker) share(s *Lease) keep.Sharing {
-	with := keep.Sharing{Replicas: s.ref.Replicas}
+func (l *Locker) share(s *Lease) renew.Sharing {
+	with := renew.Sharing{Replicas: s.ref.Replicas}
 	if l.distributed != nil {
 		with.Server = l.distributed.Server(s.ref.Key)
 	}
@@ -26,15 +26,15 @@ func (l *Locker) share(s *Lease) keep.Sharing {
 }
 
 // renew sends one request that renews leases.
-func (l *Locker) renew(ctx context.Context, leases []*Lease) []keep.Renewal {
+func (l *Locker) renew(ctx context.Context, leases []*Lease) []renew.Renewal {
 	if l.several == nil {
-		return []keep.Renewal{renewal(l.driver.Renew(ctx, leases[0].ref))}
+		return []renew.Renewal{renewal(l.driver.Renew(ctx, leases[0].ref))}
 	}
 	refs := make([]driver.LeaseRef, len(leases))
 	for i, s := range leases {
 		refs[i] = s.ref
 	}
-	answers := make([]keep.Renewal, len(leases))
+	answers := make([]renew.Renewal, len(leases))
 	for i, a := range l.several.RenewAll(ctx, refs) {
 		answers[i] = renewal(a.Grant, a.Err)
 	}
@@ -42,11 +42,11 @@ func (l *Locker) renew(ctx context.Context, leases []*Lease) []keep.Renewal {
 }
 
 // renewal returns the renewal for a driver's answer.
-func renewal(g driver.Grant, err error) keep.Renewal {
+func renewal(g driver.Grant, err error) renew.Renewal {
 	if doubtful(err) {
-		return keep.Renewal{Err: err}
+		return renew.Renewal{Err: err}
 	}
-	return keep.Renewal{Alive: err == nil, Left: g.Left, Lost: err}
+	return renew.Renewal{Alive: err == nil, Left: g.Left, Lost: err}
 }
 
 // lost reports the loss of a lease whose context has ended.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -19,9 +19,9 @@ import (
 type Claimer struct {
 	store   series.Front
 	sharded series.Sharded // the store, if it is one
-	owners  *keep.Owners
-	floors  keep.FenceFloors
-	keeper  *keep.Keeper[series.RunRef]
+	owners  *renew.Owners
+	floors  renew.FenceFloors
+	keeper  *renew.Keeper[series.RunRef]
 }
 
 // A Lease is the lease of a granted run, whose Ref names the run in the store. Its context ends, with
@@ -31,7 +31,7 @@ type Claimer struct {
 // only; Abandon also leaves the run to its deadline. End ends the lease in this process, where it is
 // renewed no more, and reports whether it was the first End: the caller then sends the end of the
 // run to the store. A Lease is safe for concurrent use.
-type Lease struct{ keep.Lease[series.RunRef] }
+type Lease struct{ renew.Lease[series.RunRef] }
 
 // ErrReplaced is the cause of the ended context of a lease when a newer number waits for its end. The
 // lease is still held: end it soon.
@@ -46,9 +46,9 @@ type Claimed struct {
 // New returns a Claimer on a store, which should be [series.Numbered], without a request. Node names
 // this process in the store; empty means a random name.
 func New(d driver.Driver, node string) *Claimer {
-	c := &Claimer{store: series.FrontOf(d), owners: keep.OwnersOf(node)}
+	c := &Claimer{store: series.FrontOf(d), owners: renew.OwnersOf(node)}
 	c.sharded, _ = d.(series.Sharded)
-	c.keeper = keep.New(keep.Config[series.RunRef]{Share: c.share, Renew: c.renew})
+	c.keeper = renew.New(renew.Config[series.RunRef]{Share: c.share, Renew: c.renew})
 	return c
 }
 
@@ -91,7 +91,7 @@ func (c *Claimer) ClaimThen(ctx context.Context, cs []series.Claim, then func([]
 // keep makes and keeps the leases of granted claims.
 func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series.Answer, sent time.Time) []Claimed {
 	all := make([]Claimed, len(answers))
-	leases := make([]*keep.Lease[series.RunRef], 0, len(answers))
+	leases := make([]*renew.Lease[series.RunRef], 0, len(answers))
 	for i := range answers {
 		q, a := &cs[i], &answers[i]
 		all[i].Answer = a
@@ -106,7 +106,7 @@ func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series
 		s := new(Lease)
 		c.keeper.Begin(&s.Lease, base,
 			series.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas},
-			keep.Grant{TTL: q.TTL, Left: a.Left, Sent: sent})
+			renew.Grant{TTL: q.TTL, Left: a.Left, Sent: sent})
 		all[i].Lease, leases = s, append(leases, &s.Lease)
 	}
 	c.keeper.Add(c.keeper.Now(), leases...)
@@ -114,8 +114,8 @@ func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series
 }
 
 // share returns the properties of leases that are renewed together.
-func (c *Claimer) share(r series.RunRef) keep.Sharing {
-	with := keep.Sharing{Replicas: r.Replicas}
+func (c *Claimer) share(r series.RunRef) renew.Sharing {
+	with := renew.Sharing{Replicas: r.Replicas}
 	if c.sharded != nil {
 		with.Shard = c.sharded.Shard(r.Key)
 	}
@@ -123,10 +123,10 @@ func (c *Claimer) share(r series.RunRef) keep.Sharing {
 }
 
 // renew sends one request that renews leases.
-func (c *Claimer) renew(ctx context.Context, runs []series.RunRef) []keep.Renewal {
-	answers := make([]keep.Renewal, len(runs))
+func (c *Claimer) renew(ctx context.Context, runs []series.RunRef) []renew.Renewal {
+	answers := make([]renew.Renewal, len(runs))
 	for i, a := range c.store.RenewRuns(ctx, runs) {
-		answers[i] = keep.Renewal{Alive: a.Alive, Left: a.Left, Err: a.Err}
+		answers[i] = renew.Renewal{Alive: a.Alive, Left: a.Left, Err: a.Err}
 		if a.Replaced {
 			answers[i].Replaced = ErrReplaced
 		}

@@ -1,4 +1,4 @@
-package keep_test
+package renew_test
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/internal/keep"
+	"github.com/cronce/cronce/lock/internal/renew"
 )
 
 // newKeeper returns a keeper of leases that a store renews for 30 seconds.
-func newKeeper() *keep.Keeper[string] {
-	return keep.New(keep.Config[string]{
-		Share: func(string) keep.Sharing { return keep.Sharing{} },
-		Renew: func(_ context.Context, refs []string) []keep.Renewal {
-			answers := make([]keep.Renewal, len(refs))
+func newKeeper() *renew.Keeper[string] {
+	return renew.New(renew.Config[string]{
+		Share: func(string) renew.Sharing { return renew.Sharing{} },
+		Renew: func(_ context.Context, refs []string) []renew.Renewal {
+			answers := make([]renew.Renewal, len(refs))
 			for i := range answers {
-				answers[i] = keep.Renewal{Alive: true, Left: 30 * time.Second}
+				answers[i] = renew.Renewal{Alive: true, Left: 30 * time.Second}
 			}
 			return answers
 		},
@@ -28,9 +28,9 @@ func newKeeper() *keep.Keeper[string] {
 }
 
 // granted returns a lease that was granted now, for as long as was requested.
-func granted(k *keep.Keeper[string], ttl time.Duration) *keep.Lease[string] {
-	s := new(keep.Lease[string])
-	k.Begin(s, context.Background(), "k", keep.Grant{TTL: ttl, Left: ttl, Sent: time.Now()})
+func granted(k *renew.Keeper[string], ttl time.Duration) *renew.Lease[string] {
+	s := new(renew.Lease[string])
+	k.Begin(s, context.Background(), "k", renew.Grant{TTL: ttl, Left: ttl, Sent: time.Now()})
 	k.Add(k.Now(), s)
 	return s
 }
@@ -107,7 +107,7 @@ func TestLateAnswerTakesNoTrust(t *testing.T) {
 		lease := granted(newKeeper(), 30*time.Second)
 		sent := time.Now()
 		time.Sleep(time.Second)
-		answer := keep.Renewal{Alive: true, Left: 30 * time.Second}
+		answer := renew.Renewal{Alive: true, Left: 30 * time.Second}
 		lease.Renewed(answer, time.Now())
 		trusted := lease.Deadline()
 		lease.Renewed(answer, sent)
@@ -122,13 +122,13 @@ func TestLateAnswerTakesNoTrust(t *testing.T) {
 func TestSilentStoreHasFewRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Int32
-		k := keep.New(keep.Config[string]{
-			Share:  func(string) keep.Sharing { return keep.Sharing{} },
+		k := renew.New(renew.Config[string]{
+			Share:  func(string) renew.Sharing { return renew.Sharing{} },
 			Singly: true,
-			Renew: func(ctx context.Context, _ []string) []keep.Renewal {
+			Renew: func(ctx context.Context, _ []string) []renew.Renewal {
 				sent.Add(1)
 				<-ctx.Done()
-				return []keep.Renewal{{Err: ctx.Err()}}
+				return []renew.Renewal{{Err: ctx.Err()}}
 			},
 		})
 		lease := granted(k, 30*time.Second)

@@ -1,6 +1,6 @@
-// Package keep renews leases, and ends the contexts of leases that can no longer be trusted. Package
+// Package renew renews leases, and ends the contexts of leases that can no longer be trusted. Package
 // lock keeps plain leases with it, and lock/series/claimer numbered ones.
-package keep
+package renew
 
 import (
 	"container/heap"
