@@ -13,14 +13,14 @@ import (
 const (
 	inlineTime = 25 * time.Millisecond // how long a caller whose context has ended may wait for an inline request
 	inlineSlow = 5 * time.Millisecond  // a request that takes longer shows a store that is far or busy
-	inlineRest = 16                    // how many calls are then attended before an inline request is tried again
+	inlineRest = 16                    // how many calls then go through callUntilDone before an inline request is tried again
 	inlineMost = 2                     // at once: requests of many callers share round trips, which a request with a short deadline cannot
 )
 
 // inline decides which calls begin with an inline request. The zero value sends none.
 type inline struct {
 	allowed bool         // the driver is Prompt
-	rest    atomic.Int32 // how many more calls are attended
+	rest    atomic.Int32 // how many more calls go through callUntilDone
 	sent    atomic.Int32 // inline requests without an answer
 }
 
@@ -40,7 +40,7 @@ func (i *inline) may(ctx context.Context, a *driver.Acquisition) bool {
 	return true
 }
 
-// postpone makes the next inlineRest calls attended.
+// postpone lets the next inlineRest calls go through callUntilDone.
 func (i *inline) postpone() { i.rest.Store(inlineRest) }
 
 // askInline sends one request on the goroutine of the caller, and returns within inlineTime if ctx

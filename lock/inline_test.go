@@ -141,7 +141,7 @@ func (s *promptCopied) Acquire(ctx context.Context, a driver.Acquisition) (drive
 	return s.prompt.Acquire(ctx, a)
 }
 
-// Two concurrent requests are sent by their callers. The requests of more callers are attended, so
+// Two concurrent requests are sent by their callers. The requests of more callers go through callUntilDone, so
 // that they can share a round trip.
 func TestRequestsOfManyCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

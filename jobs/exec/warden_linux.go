@@ -295,6 +295,7 @@ func (w *warden) act(now int64) {
 			scan = true
 		}
 		// A search reads all processes of the machine. No lease that ends meanwhile waits for the next one.
+		w.drainExits()
 		w.signal(max(now, bootTime()))
 	}
 	if scan {

@@ -76,7 +76,12 @@ func (s *Sale) fenced(ctx context.Context, script *redis.Script, keys []string, 
 	case is(answer, "shelf", 2):
 		return nil, closedShelf(answer[1])
 	case len(answer) >= 2 && answer[0] == "fenced":
-		return nil, fmt.Errorf("fence %d, the sale has seen %s: %w", fence, answer[1], ErrFenced)
+		return nil, fenced(fence, answer[1])
 	}
 	return nil, unknownAnswer(answer)
+}
+
+// fenced returns the error of a run after which another one has begun.
+func fenced(fence int64, seen string) error {
+	return fmt.Errorf("fence %d, the sale has seen %s: %w", fence, seen, ErrFenced)
 }

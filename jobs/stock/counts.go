@@ -96,7 +96,7 @@ const maxFigures = 200
 type Figures struct {
 	Unsettled int64            // orders whose state the book does not have yet
 	Lag       time.Duration    // for how long the book has lacked the oldest of these orders
-	Totals    int64            // products whose total, or price waits for settleOrders
+	Totals    int64            // products whose total or price waits for settleOrders
 	Products  int64            // number of products
 	Closed    int64            // of these, the number that are not sold because their counts do not balance
 	Stock     map[string]int64 // quantity that can be ordered, by product; nil while stock is unknown: see Sale.Known

@@ -93,7 +93,7 @@ func productsOf(entries []*entry) (skus []string) {
 // that are lower than the book's are returned and not written.
 func (s *Sale) writePutIn(ctx context.Context, tx *transaction, seen point, skus []string) (lower []total, err error) {
 	got := batch{seen: seen}
-	if err := s.number(ctx, tx, skus, &got); err != nil {
+	if err := s.number(ctx, tx, skus, 0, &got); err != nil {
 		return nil, err
 	}
 	for _, unreadable := range got.bad {
@@ -108,15 +108,16 @@ func (s *Sale) writePutIn(ctx context.Context, tx *transaction, seen point, skus
 // number gives a transaction that has locked the book the next number, and reads into got the totals
 // that the book lacks, of the given products or of all. No other transaction writes totals meanwhile,
 // so these are the newest. The shelf, which has everything that the caller has seen, gets the number
-// before the book does: a shelf that goes back to a state before it is behind the book.
-func (s *Sale) number(ctx context.Context, tx *transaction, skus []string, got *batch) error {
+// before the book does: a shelf that goes back to a state before it is behind the book. The fence is
+// of the run that settles, or 0: the shelf refuses a run after which another one has begun.
+func (s *Sale) number(ctx context.Context, tx *transaction, skus []string, fence int64, got *batch) error {
 	at, err := tx.lockBook(ctx)
 	if err != nil {
 		return err
 	}
 	bounded, stop := context.WithTimeout(ctx, lockedTime)
 	defer stop()
-	keys, args := s.onShelf(got.seen, s.keys(keyRestocked), argsOf(skus, at.mark))
+	keys, args := s.onShelf(got.seen, s.keys(keyRestocked, keyFence+settling), argsOf(skus, at.mark, fence))
 	answer, err := s.runScript(bounded, numberScript, keys, args...)
 	last := len(answer) - 2 // behind it are the changes, and the caller's own
 	switch {
@@ -125,6 +126,8 @@ func (s *Sale) number(ctx context.Context, tx *transaction, skus []string, got *
 		err = closedShelf(answer[1])
 	case last < 1:
 		err = unknownAnswer(answer)
+	case answer[0] == "fenced":
+		err = fenced(fence, answer[1])
 	case answer[0] == "behind":
 		err = closedShelf(answer[0])
 	default:

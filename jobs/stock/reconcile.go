@@ -54,6 +54,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err := r.work.may(ctx, "compare"); err != nil {
 		return err
 	}
+	epoch := r.sale.epoch() // of the shelf that is compared, or of one before it
 	found, v, err := r.sale.differences(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("stock: reconcile: %w", err)
@@ -64,7 +65,7 @@ func (r *reconciler) run(ctx context.Context) error {
 	if err := r.work.may(ctx, "report"); err != nil {
 		return err
 	}
-	if err := r.report(ctx, found); err != nil {
+	if err := r.report(ctx, epoch, found); err != nil {
 		return err
 	}
 	r.work.log.Info("stock reconciled", slog.Int("products", len(v.after.products)), slog.Int64("unsettled", v.after.unsettled),
@@ -75,8 +76,9 @@ func (r *reconciler) run(ctx context.Context) error {
 	return nil
 }
 
-// report logs the differences, ends the run in the store, and closes a shelf that has lost orders.
-func (r *reconciler) report(ctx context.Context, found []Difference) error {
+// report logs the differences, ends the run in the store, and closes the compared shelf if it has
+// lost orders.
+func (r *reconciler) report(ctx context.Context, epoch string, found []Difference) error {
 	lost := false
 	for i, d := range found {
 		lost = lost || d.lost
@@ -88,7 +90,7 @@ func (r *reconciler) report(ctx context.Context, found []Difference) error {
 	if lost {
 		why = "behind"
 	}
-	if _, err := r.sale.fenced(ctx, comparedScript, r.sale.keys(keyFence+reconciling, keyShelf), r.work.fence, r.sale.epoch(), why); err != nil {
+	if _, err := r.sale.fenced(ctx, comparedScript, r.sale.keys(keyFence+reconciling, keyShelf), r.work.fence, epoch, why); err != nil {
 		return fmt.Errorf("stock: end the run of reconcile: %w", err)
 	}
 	return nil

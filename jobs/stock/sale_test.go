@@ -144,8 +144,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// An order past its time cannot be paid, even when no run has looked at it yet;
-// its stock is back at once, and only once.
+// An order past its time cannot be paid, even when no run has read it yet. Its stock is back at once,
+// and only once, and the payment is recorded once, to be refunded.
 func TestPayTooLate(t *testing.T) {
 	onStores(t, func(t *testing.T, client redis.UniversalClient) {
 		s := newSale(t, client, stock.Options{Hold: time.Millisecond})
@@ -160,6 +160,7 @@ func TestPayTooLate(t *testing.T) {
 			if closed, ok := errors.AsType[*stock.RefusalError](err); !ok || closed.State != stock.Expired {
 				t.Errorf("%v, want it expired", err)
 			}
+			wantPayments(t, wantState(t, s, "o", stock.Expired), "surplus pay-o 625") // to be refunded
 		}
 		wantProduct(t, s, "tea", 1, 1, 0, 0)
 	})

@@ -25,7 +25,7 @@ var (
 
 	putScript           = onShelf("put")
 	offerScript         = onShelf("offer")
-	numberScript        = onShelf("number")
+	numberScript        = onShelf("guard", "number")
 	recordScript        = script("order", "record")
 	productScript       = script("product")
 	countsScript        = script("counts")

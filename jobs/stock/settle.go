@@ -134,17 +134,19 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	if err := s.work.may(ctx, "take"); err != nil {
 		return batch{}, 0, err
 	}
+	seen, err := s.sale.known(ctx) // before the orders are read: they are of this shelf or of a later one
+	if err != nil {
+		return batch{}, 0, err
+	}
 	if got, err = s.sale.readBatch(ctx, s.work.fence, s.size, s.kept); err != nil {
 		return batch{}, 0, err
 	}
+	got.seen = seen
 	for _, id := range slices.Sorted(maps.Keys(got.unread)) {
 		s.keep(id, got.unread[id])
 	}
 	if len(got.records)+len(got.lost) == 0 && got.restocked == 0 {
 		return got, 0, nil
-	}
-	if got.seen, err = s.sale.known(ctx); err != nil {
-		return batch{}, 0, err
 	}
 	done, err := s.write(ctx, &got)
 	if err != nil {

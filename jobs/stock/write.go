@@ -21,7 +21,7 @@ func (s *Sale) settle(ctx context.Context, fence int64, got *batch) (done []sett
 			return err
 		}
 		if !got.numbered {
-			if err := s.number(ctx, tx, nil, got); err != nil {
+			if err := s.number(ctx, tx, nil, fence, got); err != nil {
 				return err
 			}
 		}

@@ -100,14 +100,19 @@ func badRuns(s *stand) {
 		r := run
 		r.TTL = driver.MinTTL - 1
 		s.refused(s.front().RenewRuns(s.done(), []series.RunRef{r})[0].Err, "TTL")
-		s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: run, State: series.RunOpen}})[0].Err, "state")
+		for _, state := range []series.RunState{series.RunOpen, series.RunWaiting, series.RunLost, series.RunLost + 1, 255} {
+			s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: run, State: state}})[0].Err, "state")
+		}
 		s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: run, Outcome: "a|b"}})[0].Err, "outcome")
 		for _, text := range []string{strings.Repeat("x", series.MaxErrorText+1), "\xff"} {
 			s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: run, Error: text}})[0].Err, "error")
 		}
 	})
 	run.TTL = 0
-	s.ended(run, series.RunDone) // an ending needs no TTL
+	e := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: run, Outcome: series.OutcomeOK, OK: true}})[0] // an ending needs no TTL, and no state
+	equal(s, "ended", e.Ended, true)
+	equal(s, "the last success", s.look().Last, run.Number)
+	equal(s, "ended again as done", s.ended(run, series.RunDone).Ended, true)
 }
 
 func badOthers(s *stand) {

@@ -43,6 +43,9 @@ func (s *stand) control(c series.Control) series.ControlAnswer {
 	if a.Err != nil {
 		s.Fatalf("unexpected doubt: %v", a.Err)
 	}
+	if (a.Change == 0) != (a.Refusal != "") || (a.Audit == 0) != (a.Change == 0) || a.Made && a.Change == 0 {
+		s.Fatalf("the %s is answered %+v, want a change or a refusal", c.Action, a)
+	}
 	return a
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,6 +34,48 @@ func TestEveryMutantApplies(t *testing.T) {
 			if err != nil || string(before) == string(after) {
 				t.Errorf("%s leaves %s as it was (%v)", m.name, tree, err)
 			}
+		}
+	}
+}
+
+// Every mutant names packages with tests, and at least one test of them: otherwise nothing would
+// notice it.
+func TestEveryMutantNamesATest(t *testing.T) {
+	all, err := readMutants("list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+	names := map[string][]string{} // by the folder of the package
+	for _, m := range all {
+		whole, _, _ := strings.Cut(m.run, "/")
+		run, err := regexp.Compile(whole)
+		if err != nil {
+			t.Errorf("%s: run: %v", m.name, err)
+			continue
+		}
+		some := false
+		for _, p := range m.packages {
+			if names[p] == nil {
+				names[p] = []string{}
+				files, _ := filepath.Glob(filepath.Join(root, p, "*_test.go"))
+				for _, file := range files {
+					text, err := os.ReadFile(file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, match := range declared.FindAllStringSubmatch(string(text), -1) {
+						names[p] = append(names[p], match[1])
+					}
+				}
+			}
+			if len(names[p]) == 0 && !strings.HasSuffix(p, "...") {
+				t.Errorf("%s: %s has no tests", m.name, p)
+			}
+			some = some || strings.HasSuffix(p, "...") || slices.ContainsFunc(names[p], run.MatchString)
+		}
+		if !some {
+			t.Errorf("%s: %s matches no test of %s", m.name, m.run, m.packages)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (s *Lease[R]) TrustEnded(ago time.Duration) {
 	s.trust.Store(s.keeper.Now() - int64(ago))
 }
 
-// FloorsKept is half of how many keys a Floors has at most.
+// FloorsKept is half of how many keys a FenceFloors has at most.
 const FloorsKept = floorsKept
 
 func (f *FenceFloors) Len() int { return len(f.young) + len(f.old) }

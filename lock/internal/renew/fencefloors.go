@@ -4,7 +4,7 @@ import "sync"
 
 // FenceFloors are the highest fences that this process was granted, by key. Each is a floor for the next
 // grant of its key, and of no other key, which another server may judge by another clock. Keys that
-// were not used for long are forgotten, so Floors has at most twice floorsKept keys. The zero value
+// were not used for long are forgotten, so FenceFloors has at most twice floorsKept keys. The zero value
 // is ready to use.
 type FenceFloors struct {
 	mu    sync.Mutex

@@ -29,6 +29,7 @@ type world struct {
 	runs    []flight       // runs of the node, oldest first
 	ends    []flight       // runs that have returned, and whose ends are not answered
 	gone    []flight       // runs whose ends the store refused: their leases expire
+	applied []func()       // answers to ends that the dispatcher has not got yet
 	other   series.Claim   // the last claim of the other node
 	fault   error          // a run that starts and should not
 	removed bool           // the node has removed the job
@@ -48,7 +49,7 @@ type drop struct{}
 
 func (drop) Append(series.Line) {}
 
-const searchSlots = 1
+const searchSlots = 3
 
 func newWorld(schedule *spec.Schedule, rules *job.Rules) *world {
 	w := &world{now: 1_000_000_000_000}
@@ -133,7 +134,13 @@ func (w *world) end(i int, kind series.RunState) {
 	ref := series.RunRef{Number: f.claim.Number, Owner: f.claim.Owner, Fence: f.fence}
 	a := w.store.Release(w.us(), &series.EndRequest{RunRef: ref, State: kind, OK: true}, drop{})
 	f.run.Ending.Add(-1)
-	w.c.Ended(w.job, f.claim.Number, f.fence, f.run.Backlog, a, w.now)
+	w.applied = append(w.applied, func() { w.c.Ended(w.job, f.claim.Number, f.fence, f.run.Backlog, a, w.now) })
+}
+
+// apply applies the answer to an end, some time after the count of ends was lowered.
+func (w *world) apply() {
+	w.applied[0]()
+	w.applied = w.applied[1:]
 	w.take()
 }
 
@@ -181,13 +188,13 @@ var events = []event{
 	{"return", func(w *world) bool { return len(w.runs) > 0 && w.then(func() { w.finish(0) }) }},
 	{"end", func(w *world) bool { return len(w.ends) > 0 && w.then(func() { w.end(0, series.RunDone) }) }},
 	{"given back", func(w *world) bool { return len(w.ends) > 0 && w.then(func() { w.end(0, series.RunGivenBack) }) }},
+	{"applied end", func(w *world) bool { return len(w.applied) > 0 && w.then(w.apply) }},
 	{"refused end", func(w *world) bool {
 		return len(w.ends) > 0 && w.then(func() {
 			f := w.ends[0]
 			w.ends, w.gone = w.ends[1:], append(w.gone, f)
 			f.run.Ending.Add(-1)
-			w.c.EndRefused(w.job, f.claim.Number, f.fence, w.now)
-			w.take()
+			w.applied = append(w.applied, func() { w.c.EndRefused(w.job, f.claim.Number, f.fence, w.now) })
 		})
 	}},
 	{"other claims", func(w *world) bool {
@@ -333,6 +340,9 @@ func (w *world) settle() error {
 		}
 		for len(w.ends) > 0 {
 			w.end(0, series.RunDone)
+		}
+		for len(w.applied) > 0 {
+			w.apply()
 		}
 		if err := w.check(); err != nil {
 			return err

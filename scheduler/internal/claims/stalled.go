@@ -49,6 +49,9 @@ func (c *Claims) waitsForOlder(p *Pending) bool {
 // sendInPlace sends an older claim in place of one that waits.
 func (c *Claims) sendInPlace(e *entry, now int64) {
 	s := c.stalled[e]
+	if s == nil {
+		return // park has resumed the job
+	}
 	for _, p := range s.idle {
 		if p.leaseOver(now) {
 			c.resolve(p, false, now)
