@@ -8,8 +8,8 @@
 --
 -- Returns {the number, sku, total and offer, …}; {'behind'} when the shelf's mark is behind the
 -- book's: it has lost something, and is closed; or {'fenced', fence} with the highest fence seen.
-if ARGV[2] ~= '0' and not admit(KEYS[2], ARGV[2]) then return {'fenced', redis.call('GET', KEYS[2])} end
 redis.call('HDEL', shelf, '') -- a write that a full store allows lets the next one too
+if ARGV[2] ~= '0' and not admit(KEYS[2], ARGV[2]) then return {'fenced', redis.call('GET', KEYS[2])} end
 if tonumber(redis.call('HGET', shelf, 'mark') or 0) < tonumber(ARGV[1]) then
   redis.call('HSET', shelf, 'closed', 'behind')
   return {'behind'}
