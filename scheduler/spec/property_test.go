@@ -84,7 +84,8 @@ func TestEqualsRobfig(t *testing.T) {
 		}
 		for range 10 {
 			want := theirs.Next(at)
-			if want.IsZero() || len(changes(loc, at.AddDate(0, 0, -2), want.AddDate(0, 0, 2))) > 0 {
+			month := time.Date(at.In(loc).Year(), at.In(loc).Month(), 1, 0, 0, 0, 0, loc) // it counts months from here
+			if want.IsZero() || len(changes(loc, month.AddDate(0, 0, -2), want.AddDate(0, 0, 2))) > 0 {
 				return // it gives up after five years, and is wrong around changes
 			}
 			if _, offset := want.In(loc).Zone(); offset%60 != 0 {
