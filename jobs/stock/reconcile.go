@@ -18,8 +18,9 @@ const (
 const maxLogged = 20
 
 // Reconcile returns the job reconcile. Each run compares the store with the book, as
-// Sale.Differences does, but of the closed orders none. It fails, and logs, if they differ, and repairs nothing. If the store has lost an order that
-// the book has, the run closes the sale: see Options.Book.
+// Sale.Differences does, but leaves out closed orders. It fails, and logs, if they differ, and
+// repairs nothing. If the store has lost an order that the book has, the run closes the sale: see
+// Options.Book.
 //
 // The job's fields may be changed before it is registered. The tick of a dead node is run again.
 // Reconcile panics without a sale with Options.Book.

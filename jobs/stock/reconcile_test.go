@@ -286,7 +286,7 @@ func TestReconcileUnderLoad(t *testing.T) {
 	})
 }
 
-// A run finds what is wrong with the last of more orders than one step compares, on each side.
+// A run finds the differences of the last of more orders than one step compares, on each side.
 func TestReconcileComparesAll(t *testing.T) {
 	const tag = "cronce:v1:stock:{cronce:shop}:"
 	for _, c := range []struct {

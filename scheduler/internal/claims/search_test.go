@@ -17,8 +17,9 @@ import (
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
-// A world is one node with one job and one slot, the rules of a store, and another node.
+// A world is one node with one job, the rules of a store, and another node.
 type world struct {
+	slots   int // of the node
 	c       *Claims
 	job     *job.Job
 	store   series.State
@@ -49,12 +50,10 @@ type drop struct{}
 
 func (drop) Append(series.Line) {}
 
-const searchSlots = 3
-
-func newWorld(schedule *spec.Schedule, rules *job.Rules) *world {
-	w := &world{now: 1_000_000_000_000}
+func newWorld(schedule *spec.Schedule, rules *job.Rules, slots int) *world {
+	w := &world{now: 1_000_000_000_000, slots: slots}
 	w.job = &job.Job{Name: "job", Spec: schedule, Rules: rules}
-	w.c = New(Config{Slots: searchSlots, Timeout: 2 * time.Second, Shards: 1, Nodes: rendezvous.Of("a", nil), Revisions: new(job.Revisions)})
+	w.c = New(Config{Slots: slots, Timeout: 2 * time.Second, Shards: 1, Nodes: rendezvous.Of("a", nil), Revisions: new(job.Revisions)})
 	w.c.Add(w.job, w.now)
 	w.open()
 	return w
@@ -284,8 +283,8 @@ func (w *world) check() error {
 			failed++
 		}
 	}
-	if slots != searchSlots {
-		faults = append(faults, fmt.Sprintf("%d slots in all, want %d", slots, searchSlots))
+	if slots != w.slots {
+		faults = append(faults, fmt.Sprintf("%d slots in all, want %d", slots, w.slots))
 	}
 	if failed != int(e.unanswered) {
 		faults = append(faults, fmt.Sprintf("%d claims are unanswered, %d are counted", failed, e.unanswered))
@@ -321,7 +320,7 @@ func (w *world) knows(places map[*Pending]state, r *series.Run) bool {
 	return false
 }
 
-// settle lets the network and both nodes work until nothing is left to do, and returns what is.
+// settle lets the network and both nodes work until nothing is left to do, and returns a violation.
 func (w *world) settle() error {
 	rounds := 120
 	if w.c.draining {
@@ -372,8 +371,8 @@ func searched() map[string]*job.Rules {
 }
 
 // play plays the events of a sequence. It returns the number of those that could happen, and a violation.
-func play(schedule *spec.Schedule, rules *job.Rules, sequence []int, settle bool) (played int, err error) {
-	w := newWorld(schedule, rules)
+func play(schedule *spec.Schedule, rules *job.Rules, slots int, sequence []int, settle bool) (played int, err error) {
+	w := newWorld(schedule, rules, slots)
 	for _, i := range sequence {
 		if !events[i].do(w) {
 			return played, nil
@@ -412,7 +411,7 @@ func TestEveryClaim(t *testing.T) {
 			extend = func(sequence []int, left int) {
 				for i := range events {
 					longer := append(sequence, i)
-					played, err := play(schedule, rules, longer, left == 1)
+					played, err := play(schedule, rules, 1, longer, left == 1)
 					if count++; err != nil {
 						t.Fatalf("%s: %v", describe(longer), err)
 					}
@@ -437,7 +436,7 @@ func TestLongClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(2000) {
-				r, w := rand.New(rand.NewPCG(1, seed)), newWorld(schedule, rules)
+				r, w := rand.New(rand.NewPCG(1, seed)), newWorld(schedule, rules, 1+int(seed%3))
 				var sequence []int
 				for len(sequence) < 60 {
 					i := r.IntN(len(events) - 1) // a drain comes last

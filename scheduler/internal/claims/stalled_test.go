@@ -17,7 +17,7 @@ func TestParkedWhileAnEndIsAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(schedule, searched()["allow"])
+	w := newWorld(schedule, searched()["allow"], 1)
 	for len(w.sent) == 0 {
 		w.pass(100, false)
 	}
