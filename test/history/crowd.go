@@ -21,6 +21,7 @@ type Crowd struct {
 	TTL     time.Duration // zero: twice driver.MinTTL
 	Timeout time.Duration // the timeout of one request; zero: 200ms
 	Pause   time.Duration // the longest random pause between two requests; zero: 30ms
+	Pace    time.Duration // multiplies TTL, Timeout and Pause, see Paced; zero: 1
 	Seed    uint64        // of the random choices of the clients
 }
 
@@ -30,6 +31,8 @@ func (c Crowd) withDefaults() Crowd {
 	or(&c.TTL, 2*driver.MinTTL)
 	or(&c.Timeout, 200*time.Millisecond)
 	or(&c.Pause, 30*time.Millisecond)
+	or(&c.Pace, 1)
+	c.TTL, c.Timeout, c.Pause = c.TTL*c.Pace, c.Timeout*c.Pace, c.Pause*c.Pace
 	return c
 }
 

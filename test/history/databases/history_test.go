@@ -53,12 +53,12 @@ func (d database) open(t *testing.T) (*sqllock.Driver, *sqlserver.Lossy) {
 	return store, lossy
 }
 
-// saw returns the operations that many clients observed on a driver for some time.
-func saw(t *testing.T, d driver.Driver, length time.Duration) []history.Op {
+// saw returns the requests of many clients of a driver for some time.
+func saw(t *testing.T, d driver.Driver, length, pace time.Duration) []history.Op {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), length)
+	ctx, stop := context.WithTimeout(t.Context(), pace*length)
 	defer stop()
-	ops := history.Crowd{Driver: func(int) driver.Driver { return d }, Timeout: time.Second}.Run(ctx)
+	ops := history.Crowd{Driver: func(int) driver.Driver { return d }, Timeout: time.Second, Pace: pace}.Run(ctx)
 	t.Logf("%d requests", len(ops))
 	return ops
 }
@@ -76,20 +76,19 @@ func TestHistory(t *testing.T) {
 			t.Parallel()
 			store, lossy := empty(t).open(t)
 			stop := lossy.Again()
-			ops := saw(t, store, 4*time.Second)
+			ops, pace := history.Paced(6, func(pace time.Duration) []history.Op { return saw(t, store, 4*time.Second, pace) })
 			stop()
 			if !slices.ContainsFunc(ops, func(o history.Op) bool { return o.Outcome == history.Unknown }) {
 				t.Error("nobody was in doubt")
 			}
-			if err := history.Check(ops, limits(t)); err != nil {
+			if err := history.Check(ops, limits(t).At(pace)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// The same checker, with the same limits, finds each planted fault. On a loaded machine, two
-// seconds may be too short to show a fault; six times that is enough.
+// The same checker, with the same limits, finds each planted fault.
 func TestHistoryFindsPlanted(t *testing.T) {
 	t.Parallel()
 	for _, p := range history.Planted {
@@ -100,12 +99,7 @@ func TestHistoryFindsPlanted(t *testing.T) {
 				defer lossy.Again()()
 			}
 			planted := p.Into(store)
-			var err error
-			for range 6 {
-				if err = history.Check(saw(t, planted, 2*time.Second), limits(t)); err != nil {
-					break
-				}
-			}
+			err := history.Find(6, limits(t), func(pace time.Duration) []history.Op { return saw(t, planted, 2*time.Second, pace) })
 			if !history.Refuted(err) {
 				t.Errorf("the fault was not found: %v", err)
 			}

@@ -25,6 +25,7 @@ type cast struct {
 	servers []*redisserver.Server
 	drivers []driver.Driver
 	loses   [][]atomic.Bool // whether it loses the replies of each server, for each driver
+	pace    time.Duration   // multiplies each duration
 }
 
 var namespaces atomic.Int64
@@ -47,15 +48,16 @@ func signal(s syscall.Signal, servers ...*redisserver.Server) {
 	}
 }
 
-func castOn(t *testing.T, servers []*redisserver.Server, hooks ...hook) *cast {
+// castOn makes the cast for a history that is recorded at a pace.
+func castOn(t *testing.T, pace time.Duration, servers []*redisserver.Server, hooks ...hook) *cast {
 	t.Helper()
-	c, namespace := &cast{servers: servers}, fmt.Sprint("ns", namespaces.Add(1))
+	c, namespace := &cast{servers: servers, pace: pace}, fmt.Sprint("ns", namespaces.Add(1))
 	for i := range int64(3) {
 		cs, loses := make([]redis.UniversalClient, len(servers)), make([]atomic.Bool, len(servers))
 		for j, s := range servers {
 			cs[j] = client(t, s, append([]hook{losing(&loses[j]), ahead(10 * i)}, hooks...)...)
 		}
-		d, err := redlock.New(cs, redlock.Options{Namespace: namespace, NodeTimeout: 100 * time.Millisecond})
+		d, err := redlock.New(cs, redlock.Options{Namespace: namespace, NodeTimeout: pace * 100 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,51 +85,26 @@ func (c *cast) disturb(ctx context.Context) {
 				loses[i].Store(true)
 			}
 		}
-		<-time.After(rand.N(200 * time.Millisecond))
+		<-time.After(rand.N(c.pace * 200 * time.Millisecond))
 		signal(syscall.SIGCONT, c.servers...)
 		for i := range loses {
 			loses[i].Store(false)
 		}
-		<-time.After(rand.N(150 * time.Millisecond))
+		<-time.After(rand.N(c.pace * 150 * time.Millisecond))
 	}
 }
 
-// counting counts the grants of a driver.
-type counting struct {
-	driver.Driver
-	granted *atomic.Int64
-}
-
-func (c counting) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
-	g, err := c.Driver.Acquire(ctx, a)
-	if err == nil {
-		c.granted.Add(1)
-	}
-	return g, err
-}
-
-// telling is how many grants a history needs.
-const telling = 10
-
-// saw returns the operations of the given number of clients on the drivers during length, or until
-// there are enough grants.
+// saw returns the requests of the given number of clients of the drivers during length.
 func (c *cast) saw(t *testing.T, disturbed bool, clients int, length time.Duration) []history.Op {
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithTimeout(t.Context(), c.pace*length)
 	defer stop()
-	var granted atomic.Int64
-	go func() {
-		defer stop()
-		for begun := time.Now(); time.Since(begun) < length || granted.Load() < telling && time.Since(begun) < 10*length; {
-			<-time.After(20 * time.Millisecond)
-		}
-	}()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	if disturbed {
 		wg.Go(func() { c.disturb(ctx) })
 	}
-	of := func(client int) driver.Driver { return counting{c.drivers[client%len(c.drivers)], &granted} }
-	return history.Crowd{Driver: of, Clients: clients, Pause: 20 * time.Millisecond}.Run(ctx)
+	of := func(client int) driver.Driver { return c.drivers[client%len(c.drivers)] }
+	return history.Crowd{Driver: of, Clients: clients, Pause: 20 * time.Millisecond, Pace: c.pace}.Run(ctx)
 }
 
 func limits(t *testing.T) history.Limits {
@@ -145,16 +122,19 @@ func limits(t *testing.T) history.Limits {
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	all := servers(t, 5)
-	ops := castOn(t, all).saw(t, true, 6, 4*time.Second)
+	const enough = 10
+	ops, pace := history.Paced(enough, func(pace time.Duration) []history.Op {
+		return castOn(t, pace, all).saw(t, true, 6, 4*time.Second)
+	})
 	count := map[history.Kind]map[history.Outcome]int{history.Acquire: {}, history.Renew: {}, history.Release: {}}
 	for _, o := range ops {
 		count[o.Kind][o.Outcome]++
 	}
-	t.Logf("%d requests; by kind and outcome: %v", len(ops), count)
-	if acquired := count[history.Acquire]; acquired[history.OK] < telling || acquired[history.Unknown] == 0 {
+	t.Logf("%d requests at pace %d; by kind and outcome: %v", len(ops), pace, count)
+	if acquired := count[history.Acquire]; acquired[history.OK] < enough || acquired[history.Unknown] == 0 {
 		t.Errorf("that says nothing: %v", count)
 	}
-	if err := history.Check(ops, limits(t)); err != nil {
+	if err := history.Check(ops, limits(t).At(pace)); err != nil {
 		t.Error(err)
 	}
 	if err := history.Exclusive(ops); err != nil {
@@ -167,14 +147,13 @@ var edits = map[string]hook{
 	"a script of release that does not look at its owner": edit(
 		"if alive then\n  if not mine then", "if false then\n  if not mine then"),
 	"scripts that give a lease half its time": edit(
-		"'NX', 'PX', ARGV[2])", "'NX', 'PX', ARGV[2] - 500)", "'PEXPIRE', KEYS[1], life)", "'PEXPIRE', KEYS[1], life - 500)"),
+		"'NX', 'PX', ARGV[2])", "'NX', 'PX', math.floor(ARGV[2] / 2))", "'PEXPIRE', KEYS[1], life)", "'PEXPIRE', KEYS[1], math.floor(life / 2))"),
 	"a script of acquire that takes any fence for a higher one": edit(
 		"if last - asked >= 0 then", "if false then", "string.sub(before, 1, 16) >= string.sub(ARGV[1], 1, 16)", "false"),
 }
 
 // The same checker, with the same limits, finds each planted fault, both the faults of all stores
-// and the faults in the scripts of this one. On a loaded machine, two seconds may be too short to
-// show a fault; twelve times that is enough.
+// and the faults in the scripts of this one.
 func TestHistoryFindsPlanted(t *testing.T) {
 	t.Parallel()
 	calm := servers(t, 3)
@@ -182,34 +161,35 @@ func TestHistoryFindsPlanted(t *testing.T) {
 	var all sync.WaitGroup // not subtests: two at a time would take too long
 	defer all.Wait()
 	for _, p := range history.Planted {
-		on := calm
+		clients, on := 6, calm
 		if p.Disturbed {
-			on = stopped
+			clients, on = 2, stopped // so that the keys are mostly free
 		}
-		c := castOn(t, on)
-		c.drivers, c.loses = []driver.Driver{p.Into(c.drivers[0])}, c.loses[:1]
-		all.Go(func() { c.found(t, p.Name, p.Disturbed) })
+		all.Go(func() {
+			found(t, p.Name, clients, func(pace time.Duration) []history.Op {
+				c := castOn(t, pace, on)
+				c.drivers, c.loses = []driver.Driver{p.Into(c.drivers[0])}, c.loses[:1]
+				return c.saw(t, p.Disturbed, clients, 2*time.Second)
+			})
+		})
 	}
 	for name, e := range edits {
-		c := castOn(t, calm, e)
-		all.Go(func() { c.found(t, name, false) })
+		all.Go(func() {
+			found(t, name, 6, func(pace time.Duration) []history.Op {
+				return castOn(t, pace, calm, e).saw(t, false, 6, 2*time.Second)
+			})
+		})
 	}
 }
 
 // found fails the test unless the checker finds the fault.
-func (c *cast) found(t *testing.T, name string, disturbed bool) {
-	clients := 6
-	if disturbed {
-		clients = 2 // so that the keys are mostly free
-	}
+func found(t *testing.T, name string, enough int, record func(pace time.Duration) []history.Op) {
 	l := limits(t)
 	l.Picture = "" // a picture of the fault is not needed
-	var err error
-	for range 12 {
-		if err = history.Check(c.saw(t, disturbed, clients, 2*time.Second), l); history.Refuted(err) {
-			t.Logf("%s: %v", name, err)
-			return
-		}
+	err := history.Find(enough, l, record)
+	if !history.Refuted(err) {
+		t.Errorf("%s was not found: %v", name, err)
+		return
 	}
-	t.Errorf("%s was not found: %v", name, err)
+	t.Logf("%s: %v", name, err)
 }
