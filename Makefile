@@ -41,7 +41,7 @@ GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
 RACED = GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -cpu 1 -p 3 -parallel 4
 
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
-	@$(RACED) -timeout 15m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
+	@$(RACED) -timeout 30m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
 	@cd test && $(RACED) ./mutants ./house
 	@cd examples && $(RACED) ./...
 

@@ -71,7 +71,7 @@ func TestSellersTogether(t *testing.T) {
 				put(t, s, sku, 100)
 				for n := range int64(20) {
 					total := 100 + (n%2*2-1)*n // higher, lower, higher, …
-					if _, err := s.Put(t.Context(), sku, total); err != nil {
+					if err := settled(func() error { _, err := s.Put(t.Context(), sku, total); return err }); err != nil {
 						t.Error(err)
 					}
 					var has int64

@@ -2,6 +2,7 @@ package stock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -52,11 +53,21 @@ func newSale(t testing.TB, client redis.UniversalClient, o stock.Options) *stock
 // put sets what was put in of a product, which gets a price.
 func put(t testing.TB, s *stock.Sale, sku string, total int64) {
 	t.Helper()
-	if _, err := s.SetOffer(t.Context(), sku, priceOf); err != nil {
+	if err := settled(func() error { _, err := s.SetOffer(t.Context(), sku, priceOf); return err }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Put(t.Context(), sku, total); err != nil {
+	if err := settled(func() error { _, err := s.Put(t.Context(), sku, total); return err }); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// settled repeats a call while the book does not have its change: on a busy machine the book takes
+// longer than a sale waits for it.
+func settled(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, stock.ErrUnsettled) {
+			return err
+		}
 	}
 }
 

@@ -141,8 +141,8 @@ func TestFrozenServer(t *testing.T) {
 // The server is restarted while a key is held: session and lease survive.
 func TestRestartWhileHeld(t *testing.T) {
 	t.Parallel()
-	s := zkserver.Start(t)
-	d := newDriver(t, s.Addr(), zklock.Options{Session: time.Minute})
+	s := zkserver.Start(t, "maxSessionTimeout=600000")
+	d := newDriver(t, s.Addr(), zklock.Options{Session: 10 * time.Minute}) // longer than a server needs for a restart
 	a := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Hour}
 	g, err := d.Acquire(t.Context(), a)
 	must(t, err)

@@ -183,7 +183,7 @@ func (c *Cluster) Finish(jobs ...Job) *Evidence {
 	e := &Evidence{Meter: c.Meter, Jobs: jobs, From: c.from, To: time.Now().Add(-settle), Ends: map[int]error{}}
 	alive := c.Alive()
 	if len(alive) > 0 {
-		e.Late = c.overdue(jobs...)
+		e.Late = c.overdue(e.To, jobs...)
 	}
 	for _, p := range alive {
 		p.Terminate()

@@ -38,7 +38,7 @@ func kill(t *testing.T, p proof.Program) {
 	c.Must("each run of a dead node has a new attempt", func(v proof.View) bool { // also one whose start was reported late
 		return !slices.ContainsFunc(v.UnderWay(isRerun, ofDead(c)), func(r proof.Record) bool { return len(v.Find(isStart, attemptAfter(r))) == 0 })
 	})
-	c.Pass(lease + 2*time.Second) // the last lost ticks are settled
+	c.Settle(jobs...)
 	e := c.Finish(jobs...)
 	e.Allowed = explainedByDeath
 	acquit(t, e)

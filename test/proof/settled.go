@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -19,9 +20,47 @@ const (
 	settling = 5 * time.Second
 )
 
+// Settle waits until the nodes have decided all ticks that are due now, and their runs are over. It is
+// the end of a scenario with faults: how long the nodes take for the rest depends on the machine.
+func (c *Cluster) Settle(jobs ...Job) {
+	c.t.Helper()
+	d, done, err := openStore(c.t.Context(), c.addr, namespace)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer done()
+	for begun := time.Now(); ; <-time.After(probeEvery) {
+		open := unsettled(c.t.Context(), d, begun, jobs)
+		if open == "" {
+			return
+		}
+		if time.Since(begun) > patience {
+			c.t.Fatalf("not within %v: every tick is decided, and its run is over: %s", patience, open)
+		}
+	}
+}
+
+// unsettled describes a tick, due by then, that is not decided or has a run that is not over. Empty:
+// there is none.
+func unsettled(ctx context.Context, d store, by time.Time, jobs []Job) string {
+	for i := range jobs {
+		j, due := &jobs[i], by.UnixMilli()
+		state := d.ReadSeries(ctx, []string{j.Name})[0]
+		if every := j.Every.Milliseconds(); state.Err != nil || state.Mark < due-due%every {
+			return fmt.Sprintf("%s is decided up to %d, %v", j.Name, state.Mark, state.Err)
+		}
+		for _, r := range state.Runs {
+			if over := r.State == series.RunDone || r.State == series.RunLost; !over && r.Number <= due {
+				return fmt.Sprintf("%s has the run %+v", j.Name, r)
+			}
+		}
+	}
+	return ""
+}
+
 // overdue returns the overdue ticks of each job while nodes are alive and after they had time to
-// decide them. It returns at once if there are none.
-func (c *Cluster) overdue(jobs ...Job) map[string][]verify.Overdue {
+// decide them, and to end the runs of ticks due by then. It returns at once if they have.
+func (c *Cluster) overdue(by time.Time, jobs ...Job) map[string][]verify.Overdue {
 	c.t.Helper()
 	d, done, err := openStore(c.t.Context(), c.addr, namespace)
 	if err != nil {
@@ -39,7 +78,8 @@ func (c *Cluster) overdue(jobs ...Job) map[string][]verify.Overdue {
 				late[j.Name] = all
 			}
 		}
-		if now := time.Now(); len(late) == 0 || now.Sub(begun) > settling+c.Starved(begun, now) {
+		over := len(late) == 0 && unsettled(c.t.Context(), d, by, jobs) == ""
+		if now := time.Now(); over || now.Sub(begun) > settling+c.Starved(begun, now) {
 			return late
 		}
 	}

@@ -44,8 +44,8 @@ func TestLeaderOfTheStoreIsKilled(t *testing.T) {
 	e := zkserver.StartEnsemble(t)
 	c := proof.NewCluster(t, proof.Member.On(proof.InEnsemble(e)))
 	jobs := []proof.Job{
-		{Name: "brief", Every: time.Second, Lease: 20 * time.Second, Misfire: scheduler.MisfireAll, Overlap: scheduler.OverlapAllow, Deadline: time.Minute},
-		{Name: "long", Every: 3 * time.Second, Work: 2 * time.Second, Lease: 20 * time.Second, Misfire: scheduler.MisfireAll, Overlap: scheduler.OverlapAllow, Deadline: time.Minute},
+		{Name: "brief", Every: time.Second, Lease: 20 * time.Second, Misfire: scheduler.MisfireAll, Overlap: scheduler.OverlapAllow, Deadline: 10 * time.Minute},
+		{Name: "long", Every: 3 * time.Second, Work: 2 * time.Second, Lease: 20 * time.Second, Misfire: scheduler.MisfireAll, Overlap: scheduler.OverlapAllow, Deadline: 10 * time.Minute},
 	}
 	startNodes(c, 3, proof.Node{Jobs: jobs, Grace: 5 * time.Second})
 	c.Warm(jobs...)
@@ -58,7 +58,7 @@ func TestLeaderOfTheStoreIsKilled(t *testing.T) {
 		leader.Restart()
 		e.Whole()
 	}
-	c.Pass(3 * time.Second)
+	c.Settle(jobs...)
 	found := c.Finish(jobs...)
 	acquit(t, found)
 	for _, j := range jobs {
