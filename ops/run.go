@@ -67,14 +67,15 @@ func runID(namespace, job string, tick time.Time) string {
 	return namespace + "/" + job + "@" + tick.UTC().Format(tickLayout)
 }
 
-// Runs returns the results of the ticks in a journal's lines, the newest first. The state shows
+// Runs returns the results of the ticks in a journal's lines and exceptions, the newest first. The state shows
 // which attempts are alive. The line of the end of a pause reaches up to an instant that need not
 // be a tick: it is listed under the latest tick before that instant, and omitted if there is none.
 func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	var all []*Run
 	byTick := map[int64]*Run{}
-	for i := range j.Lines {
-		l := &j.Lines[i]
+	lines := j.All()
+	for i := range lines {
+		l := &lines[i]
 		if l.Verdict == series.VerdictOpened || l.Verdict == series.VerdictControl || l.Verdict == series.VerdictUnreadable {
 			continue
 		}

@@ -1,10 +1,12 @@
 package ops
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // Each kind of line results in the state that a person expects.
@@ -53,6 +55,60 @@ func TestRuns(t *testing.T) {
 	all := Runs("shop", &series.Journal{Lines: []series.Line{ran(0, 1), ended(0, series.OutcomeOK), ran(1000, 1)}}, &series.Series{Key: "job"})
 	if len(all) != 2 || !all[0].Tick.After(all[1].Tick) || *all[1].LateMs != 5 || *all[1].TookMs != 100 || all[0].TookMs != nil {
 		t.Errorf("%+v", all)
+	}
+}
+
+// Exceptions are listed with the lines, and a line about the tick of an exception goes on with its run.
+// The lists say since when each is complete.
+func TestRunsOfExceptions(t *testing.T) {
+	const t0 = 1_800_000_000_000
+	again := series.Line{Verdict: series.VerdictRan, At: t0 + 5, From: t0, To: t0, Node: "b", Attempt: 2, Fence: 7}
+	missed := series.Line{Verdict: series.VerdictMissed, At: t0 - 500, From: t0 - 2000, To: t0 - 1000}
+	ended := series.Line{Verdict: series.VerdictEnded, At: t0 + 9000, From: t0, To: t0, Attempt: 2, Fence: 7, Outcome: series.OutcomeFailed}
+	j := series.Journal{Exceptions: []series.Line{missed, again}, Lines: []series.Line{ended}, Revisions: []series.RevisionUse{{First: t0 - 9000}}}
+	all := Runs("shop", &j, &series.Series{Key: "job", Now: t0 + 9999})
+	if len(all) != 2 || all[0].State != Failing || all[0].Node != "b" || all[0].Attempt != 2 || all[1].State != Missed {
+		t.Errorf("%+v", all)
+	}
+	for _, c := range []struct{ since, want int64 }{{0, t0 - 9000}, {t0 - 600, t0 - 600}} {
+		j.ExceptionsSince = c.since
+		if from, exceptions := Searched(&j), SearchedExceptions(&j); from.UnixMilli() != t0+9000 || exceptions.UnixMilli() != c.want {
+			t.Errorf("since %d: complete from %v, exceptions from %v", c.since, from, exceptions)
+		}
+	}
+	j.Lines[0].Verdict = series.VerdictOpened
+	if from := SearchedExceptions(&j); !from.IsZero() {
+		t.Errorf("a whole journal has its exceptions from %v on", from)
+	}
+}
+
+// The ticks of a range count one by one, from the instant on.
+func TestTally(t *testing.T) {
+	schedule, err := spec.Parse("@every 1s", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	runs := []Run{
+		{Tick: begin.Add(20 * time.Second), State: OK},
+		{Tick: begin.Add(15 * time.Second), From: begin, State: Skipped, Verdict: "skipped", Between: "missed"},
+		{Tick: begin.Add(-time.Second), State: Lost},
+	}
+	for _, c := range []struct {
+		schedule *spec.Schedule
+		from     time.Duration
+		want     map[State]int
+	}{
+		{schedule, 0, map[State]int{OK: 1, Skipped: 1, Missed: 14}},
+		{schedule, 10 * time.Second, map[State]int{OK: 1, Skipped: 1, Missed: 5}},
+		{schedule, 16 * time.Second, map[State]int{OK: 1}},
+		{nil, 0, map[State]int{OK: 1, Skipped: 1}},
+	} {
+		counts := map[State]int{}
+		Tally(counts, runs, c.schedule, begin.Add(c.from))
+		if !maps.Equal(counts, c.want) {
+			t.Errorf("from %v on, with a schedule %v: %v, want %v", c.from, c.schedule != nil, counts, c.want)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // Verdicts are the verdicts and outcomes by which runs can be filtered.
@@ -78,3 +79,38 @@ func Searched(j *series.Journal) time.Time {
 	}
 	return utc(j.Lines[0].At)
 }
+
+// SearchedExceptions returns the instant from which on a journal, read as a whole, has every exception:
+// see [series.Line.Exception]. It is not later than [Searched]. Zero: as for Searched.
+func SearchedExceptions(j *series.Journal) time.Time {
+	all := Searched(j)
+	switch {
+	case all.IsZero():
+		return all
+	case j.ExceptionsSince != 0:
+		return utc(j.ExceptionsSince)
+	case len(j.Revisions) == 0:
+		return all
+	}
+	return utc(min(j.Revisions[0].First, j.Lines[0].At))
+}
+
+// Tally adds, to counts by their states, the ticks of runs from an instant on. The schedule counts the
+// ticks of a range. Nil: a range counts as one tick.
+func Tally(counts map[State]int, runs []Run, schedule *spec.Schedule, from time.Time) {
+	for i := range runs {
+		r := &runs[i]
+		if r.Tick.Before(from) {
+			continue
+		}
+		counts[r.State]++
+		if r.Between != "" && schedule != nil {
+			after := max(r.From.UnixMilli(), from.UnixMilli()-1)
+			if n := schedule.Count(after, r.Tick.UnixMilli()-1, maxTally); n > 0 {
+				counts[stateOf(&Run{Verdict: r.Between})] += n
+			}
+		}
+	}
+}
+
+const maxTally = 1_000_000 // ticks of one range

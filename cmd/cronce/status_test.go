@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -124,5 +127,58 @@ func TestRunsFindsWhatIsOnRecord(t *testing.T) {
 	if err := cl.Client.LTrim(t.Context(), key, 50, -1).Err(); err != nil {
 		t.Fatal(err)
 	}
-	cronce(t, "runs", at, "--verdict", "lost").want(t, exit.Fine, "Searched: the verdicts from ", "Of some jobs older ones were not searched, or are not on record.")
+	cronce(t, "runs", at, "--verdict", "lost").want(t, exit.Fine, "Searched: the verdicts from ", " on, and the exceptions from ")
+	cronce(t, "runs", at, "-n", "3").want(t, exit.Fine, "Of some jobs older ones were not searched, or are not on record.")
+
+	if err := cl.Client.LPush(t.Context(), key, "x"+strings.Replace(lines[4], "lost", "failed", 1)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	cronce(t, "runs", "job", at, "--verdict", "failed").want(t, exit.Fine, "failed", "Searched: the verdicts from ", " on, and the exceptions from ")
+	cronce(t, "runs", "job", at, "--verdict", "failed", "-o", "json").want(t, exit.Fine, `"outcome": "failed"`, `"exceptions_from": `)
+}
+
+// Where the output is no terminal, runs --watch prints the newest runs, and then each run that comes,
+// once, as a line of JSON that can be shipped.
+func TestRunsWatch(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 5, 0)
+	ctx, stop := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"runs", "--watch", "-n", "2", "--redis", cl.url}, strings.NewReader(""), write, io.Discard)
+		_ = write.Close()
+	}()
+	lines := bufio.NewScanner(read)
+	next := func() (r ops.Run) {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatalf("the output ends: %v", lines.Err())
+		}
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.Job != "job" {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		return r
+	}
+	for i := range int64(2) {
+		if r := next(); r.Tick.UnixMilli() != cl.last-1000*(1-i) {
+			t.Errorf("line %d is about %v", i, r.Tick)
+		}
+	}
+	for range 2 {
+		cl.succeed(t)
+		r := next()
+		for ; r.State == ops.Running; r = next() { // its grant was seen before its end
+		}
+		if r.Tick.UnixMilli() != cl.last || r.State != ops.OK {
+			t.Errorf("the next line is %+v, want the tick %d", r, cl.last)
+		}
+	}
+	stop()
+	for lines.Scan() {
+		t.Errorf("one line too many: %s", lines.Text())
+	}
+	if code := <-ended; code != exit.Fine {
+		t.Errorf("exit code %d", code)
+	}
 }

@@ -129,6 +129,7 @@ var parts = []part{
 	{"arguments", needNumbered, argumentTests},
 	{"names", needNumbered, nameTests},
 	{"journal", needNumbered | needJournal, journalTests},
+	{"exceptions", needNumbered | needJournal, exceptionTests},
 	{"causes in the journal", needNumbered | needJournal, causeTests},
 	{"outputs", needNumbered | needOutputs, outputTests},
 	{"clock", needClock, clockTests},

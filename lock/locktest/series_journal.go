@@ -18,7 +18,6 @@ var journalTests = []test{
 	{"neighbours that are identical become one range", journalFolded},
 	{"neighbours that differ in verdict, revision or what lies between stay apart", journalApart},
 	{"the newest lines are given, oldest first", journalNewest},
-	{"the journal is bounded, the oldest lines go first, and it says so", journalBounded},
 	{"the revisions are kept with their spec, zone, node and times", journalRevisions},
 	{"the first sighting belongs to spec text and zone name, whatever the revision", journalFirstSighting},
 	{"a spec that comes back is in force anew, unless it was seen again and again", journalBack},

@@ -9,38 +9,6 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// maxLines is more than the number of lines that a series keeps by default.
-const maxLines = 1000
-
-func journalBounded(s *stand) {
-	s.open()
-	number := s.look().Now - 1
-	mark := s.look().Mark
-	total := 2*maxLines + 10
-	for batch := range slices.Chunk(make([]struct{}, total), 100) {
-		cs := make([]series.Claim, 0, len(batch))
-		for range batch {
-			number++ // neighbours have different revisions, so that nothing folds
-			c := s.ask(number, mark)
-			c.Revision, c.Deadline = fmt.Sprint("r", number%2), 0
-			cs, mark = append(cs, c), number
-		}
-		s.env.Wait(150 * time.Millisecond)
-		for i, a := range s.numbered.Claim(s.ctx, cs) {
-			if a.Kind != series.KindMissed {
-				s.Fatalf("claim %d: %+v", i, a)
-			}
-		}
-	}
-	j := s.journal(0)
-	if n := len(j.Lines); n > maxLines+maxLines/5 || n < maxLines/2 {
-		s.Fatalf("%d of %d lines are kept, want about %d", n, total, maxLines)
-	}
-	equal(s, "truncated", j.Truncated, true)
-	equal(s, "the end of the newest line", j.Lines[len(j.Lines)-1].To, number)
-	s.contiguous()
-}
-
 func journalRevisions(s *stand) {
 	s.open()
 	first := s.journal(0).Revisions

@@ -44,8 +44,8 @@ func TestJournalLines(t *testing.T) {
 		s := memlock.New(memlock.Options{JournalLines: 10})
 		misses(t, s, "job", 25)
 		j := journal(t, s, "job")
-		if len(j.Lines) != 10 || !j.Truncated {
-			t.Fatalf("%d lines are kept, truncated %v, want 10, true", len(j.Lines), j.Truncated)
+		if len(j.Exceptions) != 2 || len(j.Lines) != 8 || !j.Truncated {
+			t.Fatalf("%d exceptions and %d lines are kept, truncated %v, want 2, 8, true", len(j.Exceptions), len(j.Lines), j.Truncated)
 		}
 		for i, l := range j.Lines[1:] {
 			if l.From != j.Lines[i].To {
@@ -64,14 +64,14 @@ func TestJournalTotal(t *testing.T) {
 			name := fmt.Sprint("job-", key)
 			misses(t, s, name, 40)
 			j := journal(t, s, name)
-			if len(j.Lines) != want || j.Truncated != (want < 41) {
-				t.Errorf("series %d keeps %d lines, truncated %v, want %d", key, len(j.Lines), j.Truncated, want)
+			if n := len(j.Exceptions) + len(j.Lines); n != want || j.Truncated != (want < 41) {
+				t.Errorf("series %d keeps %d lines, truncated %v, want %d", key, n, j.Truncated, want)
 			}
 		}
 		misses(t, s, "job-0", 5)
 		j := journal(t, s, "job-0")
-		if len(j.Lines) != 41 || !j.Truncated {
-			t.Errorf("the first series keeps %d lines, truncated %v, want 41, true", len(j.Lines), j.Truncated)
+		if n := len(j.Exceptions) + len(j.Lines); n != 41 || !j.Truncated {
+			t.Errorf("the first series keeps %d lines, truncated %v, want 41, true", n, j.Truncated)
 		}
 	})
 }

@@ -35,7 +35,9 @@ func (o *Options) total() int {
 type journal struct {
 	lines []line
 	first int
-	cut   bool // older lines were deleted
+	cut   bool   // older lines were deleted
+	kept  []line // exceptions that are older than lines, oldest first
+	since int64  // when the latest exception was written that was deleted; 0: none was
 	texts []errorText
 }
 
@@ -74,16 +76,58 @@ func (p *pen) Append(line series.Line) {
 	}
 	p.keepText(&line)
 	packed := p.words.pack(&line)
-	if n < p.lines && (n < fewLines || p.total < p.budget) {
+	if all := n + len(j.kept); all < p.lines && (all < fewLines || p.total < p.budget) {
 		j.lines = append(j.lines, packed)
 		p.total++
 		return
 	}
-	if old := &j.lines[j.first]; old.ended != 0 {
+	j.cut = true
+	if p.retire(j.lines[j.first]) {
+		j.lines[j.first] = packed
+		j.first = (j.first + 1) % n
+		return
+	}
+	j.lines = slices.Concat(j.lines[j.first+1:], j.lines[:j.first])
+	for j.first = 0; !p.retire(j.lines[0]); {
+		j.lines = j.lines[1:]
+	}
+	j.lines[0] = packed
+	j.lines = slices.Concat(j.lines[1:], j.lines[:1])
+}
+
+// retire takes the oldest line out of the journal: an exception is kept, until a fifth of the journal
+// are such exceptions. It reports whether the journal has one line less now.
+func (p *pen) retire(old line) bool {
+	j := p.to
+	if l := p.words.unpack(&old); !l.Exception() {
+		p.forget(&old)
+		return true
+	}
+	j.kept = append(j.kept, old)
+	if len(j.kept) <= series.MostExceptions(len(j.lines)+len(j.kept)-1) {
+		return false
+	}
+	j.since = j.kept[0].at
+	p.forget(&j.kept[0])
+	j.kept = j.kept[1:]
+	return true
+}
+
+// forget drops the error text of a line that is dropped.
+func (p *pen) forget(old *line) {
+	if old.ended != 0 {
 		p.dropText(old.fence)
 	}
-	j.lines[j.first] = packed
-	j.first, j.cut = (j.first+1)%n, true
+}
+
+// exceptions returns the exceptions that are older than the lines.
+func (j *journal) exceptions(v *vocabulary) []series.Line {
+	lines := make([]series.Line, len(j.kept))
+	for i := range j.kept {
+		lines[i] = v.unpack(&j.kept[i])
+	}
+	j.giveTexts(lines)
+	return lines
 }
 
 // keepText keeps the text of the error in a line. If the texts of all journals are too many bytes,
@@ -152,6 +196,9 @@ func (s *Store) Journal(ctx context.Context, key string, n int) (series.Journal,
 	r := s.record(key)
 	j := series.Journal{Key: key, Lines: r.journal.newest(n, &s.pen.words), Revisions: r.sightings.Sorted()}
 	j.Truncated = r.journal.cut || len(j.Lines) < len(r.journal.lines)
+	if n <= 0 {
+		j.Exceptions, j.ExceptionsSince = r.journal.exceptions(&s.pen.words), r.journal.since
+	}
 	return j, nil
 }
 

@@ -151,7 +151,8 @@ func TestJournalsOfErrors(t *testing.T) {
 	d = newDriver(t, c, redislock.Options{JournalBytes: budget})
 	fail(t, d, c, keys[1:], 60)
 	counted, bytes, _ := weights(t, c, keys)
-	if counted != bytes || bytes > budget || bytes < budget*3/4 {
+	// Ends in one step, of which only the last ones find no room, may exceed the budget until the next step.
+	if counted != bytes || bytes > budget+int64(len(keys))*each || bytes < budget*3/4 {
 		t.Errorf("the counter says %d, the lines have %d, want about %d", counted, bytes, budget)
 	}
 	texts := 0

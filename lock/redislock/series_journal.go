@@ -48,10 +48,15 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal
 	if err != nil {
 		return series.Journal{}, fmt.Errorf("redislock: journal %q: %w", key, err)
 	}
+	revisions := pairs(some)
 	if all != nil {
-		return readJournal(key, lines.Val(), all.Val()), nil
+		revisions = all.Val()
 	}
-	return readJournal(key, lines.Val(), pairs(some)), nil
+	j := readJournal(key, lines.Val(), revisions)
+	if n > 0 { // how many of the exceptions were read depends on the number of lines
+		j.Exceptions, j.ExceptionsSince = nil, 0
+	}
+	return j, nil
 }
 
 // scanned is about how many revisions are read: there are more only if the key was tampered with.
@@ -70,11 +75,20 @@ func pairs(page *redis.ScanCmd) map[string]string {
 func readJournal(key string, lines []string, revisions map[string]string) series.Journal {
 	j := series.Journal{Key: key, Lines: make([]series.Line, 0, len(lines))}
 	for _, text := range lines {
-		line, ok := readLine(text)
+		bare, deleted := strings.CutPrefix(text, "-")
+		bare, exception := strings.CutPrefix(bare, "x")
+		line, ok := readLine(bare)
 		if !ok {
 			line = series.UnreadableLine(text)
 		}
-		j.Lines = append(j.Lines, line)
+		if deleted {
+			j.ExceptionsSince = line.At
+		}
+		if exception {
+			j.Exceptions = append(j.Exceptions, line)
+		} else {
+			j.Lines = append(j.Lines, line)
+		}
 	}
 	for revision, text := range revisions {
 		s, ok := readSighting(revision, text)

@@ -2,16 +2,16 @@ package series
 
 // Fold writes next into the line before it if one line can hold both: if next is the end of the run
 // that last granted, or the same verdict for the numbers that follow. It reports whether it did.
-func (last *Line) Fold(next Line) bool {
+func (l *Line) Fold(next Line) bool {
 	switch next.Verdict {
 	case VerdictEnded:
-		if last.Verdict != VerdictRan || last.To != next.To || last.Fence != next.Fence || last.Outcome != "" {
+		if l.Verdict != VerdictRan || l.To != next.To || l.Fence != next.Fence || l.Outcome != "" {
 			return false
 		}
-		last.Outcome, last.Ended, last.Error = next.Outcome, next.Ended, next.Error
+		l.Outcome, l.Ended, l.Error = next.Outcome, next.Ended, next.Error
 		return true
 	case VerdictSkipped, VerdictMissed, VerdictPaused:
-		return extend(last, next)
+		return extend(l, next)
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package series
 
 import (
 	"context"
+	"slices"
 
 	"github.com/cronce/cronce/lock/driver"
 )
@@ -97,11 +98,21 @@ type RevisionUse struct {
 // A Journal is the history that a store keeps of a series.
 type Journal struct {
 	Key       string
-	Lines     []Line        // oldest first
+	Lines     []Line        // oldest first, without gaps
 	Revisions []RevisionUse // by First
 	Truncated bool          // older lines were deleted
 	Faults    []string      // other data of it that cannot be read, quoted and cut
+
+	// Exceptions are the lines before Lines that were not deleted with their neighbours, oldest first:
+	// see [Line.Exception]. Only a request for all lines returns them.
+	Exceptions []Line
+	// ExceptionsSince is when the exceptions begin to be complete, Unix ms: older ones were deleted too.
+	// Zero: none was.
+	ExceptionsSince int64
 }
+
+// All returns the exceptions, and after them the lines. Between two exceptions other lines are missing.
+func (j *Journal) All() []Line { return slices.Concat(j.Exceptions, j.Lines) }
 
 // Journaled is a Numbered driver that keeps the verdicts of each series, in
 // order, bounded: the oldest go first.

@@ -30,9 +30,10 @@
 // # Series
 //
 // A series is a row with its state as JSON, and a row for each verdict of its
-// journal. Up to 200 requests take one transaction, which locks the rows in the
-// order of their keys, reads the clock, applies the rules of lock/series, and
-// writes the changes with one statement per table. A series is never removed by itself:
+// journal. The rows of cronce_journal before first_line are the exceptions of the
+// journal. Up to 200 requests take one transaction, which locks the rows in the order of
+// their keys, reads the clock, applies the rules of lock/series, and writes the changes
+// with one statement per table. If lines are deleted, each journal takes two more. A series is never removed by itself:
 // delete a series that is no longer wanted from cronce_series, cronce_journal and
 // cronce_outputs by hand.
 //

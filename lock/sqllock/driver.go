@@ -52,8 +52,8 @@ type Options struct {
 	// Listen receives the notification of a release in another process, on PostgreSQL only. Nil:
 	// owners that wait find the release by probing.
 	Listen Listener
-	// JournalLines is how many verdicts of each series are kept. Just after old verdicts were
-	// dropped it may be up to 1/16 fewer. Zero: DefaultJournalLines.
+	// JournalLines is how many verdicts of each series are kept, together with its exceptions. Just
+	// after old verdicts were dropped it may be up to 1/16 fewer. Zero: DefaultJournalLines.
 	JournalLines int
 	// JournalBytes is the approximate limit of all journals of the namespace together. They are
 	// weighed once a minute. Above the limit, each new verdict of a series removes two old ones of

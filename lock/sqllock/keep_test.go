@@ -3,6 +3,7 @@ package sqllock_test
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -104,8 +105,9 @@ func TestJournalBytes(t *testing.T) {
 			t.Helper()
 			j, err := d.Journal(t.Context(), "job", 0)
 			must(t, err)
-			if len(j.Lines) != want || j.Lines[want-1].To != mark+i || j.Truncated != (i > 9) {
-				t.Errorf("%d lines are kept, to %d, truncated %v; want %d, to %d", len(j.Lines), j.Lines[len(j.Lines)-1].To, j.Truncated, want, mark+i)
+			n, newest := len(j.Exceptions)+len(j.Lines), j.Lines[len(j.Lines)-1].To
+			if n != want || newest != mark+i || j.Truncated != (i > 9) {
+				t.Errorf("%d lines are kept, to %d, truncated %v; want %d, to %d", n, newest, j.Truncated, want, mark+i)
 			}
 		}
 		miss(9)
@@ -169,8 +171,8 @@ func TestJournalsOfErrors(t *testing.T) {
 				if n := len(j.Lines); n == 0 || j.Lines[n-1].To != marks[i].Mark+round+1 {
 					t.Fatalf("round %d: the newest of %d lines of %s is not there", round, n, key)
 				}
-				for k := range j.Lines {
-					bytes += len(j.Lines[k].Error)
+				for _, l := range slices.Concat(j.Exceptions, j.Lines) {
+					bytes += len(l.Error)
 				}
 			}
 			most = max(most, bytes)
@@ -223,8 +225,8 @@ func TestErrorTextCostsLines(t *testing.T) {
 			j, err := d.Journal(t.Context(), r.key, 0)
 			must(t, err)
 			newest := j.Lines[len(j.Lines)-1]
-			if len(before.Lines) != r.lines || len(j.Lines) != r.after || (newest.Error != "") != r.kept || newest.Outcome != series.OutcomeFailed {
-				t.Errorf("%s: of %d lines there are %d, the text is kept: %v", r.key, len(before.Lines), len(j.Lines), newest.Error != "")
+			if n := len(j.Exceptions) + len(j.Lines); len(before.Lines) != r.lines || n != r.after || (newest.Error != "") != r.kept || newest.Outcome != series.OutcomeFailed {
+				t.Errorf("%s: of %d lines there are %d, the text is kept: %v", r.key, len(before.Lines), n, newest.Error != "")
 			}
 		}
 	})

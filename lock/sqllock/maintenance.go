@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -105,10 +106,14 @@ func (d *Driver) sweepRows(ctx context.Context, query string, bounds func(now in
 	}
 }
 
-// remove deletes rows by the values of a column.
-func (d *Driver) remove(ctx context.Context, s session, where string, keys []any) error {
-	text := d.grammar.text("DELETE FROM " + where + " IN (?" + strings.Repeat(", ?", len(keys)-1) + ")")
-	_, err := exec(ctx, s, text, append([]any{d.ns}, keys...)...)
+// remove deletes rows by the values of a column. The other arguments of the condition are the
+// namespace and args.
+func (d *Driver) remove(ctx context.Context, s session, where string, values []any, args ...any) error {
+	for len(values) < roundUp(len(values)) { // few different texts for the database to prepare
+		values = append(values, values[len(values)-1])
+	}
+	text := d.grammar.text("DELETE FROM " + where + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")")
+	_, err := exec(ctx, s, text, slices.Concat([]any{d.ns}, args, values)...)
 	return err
 }
 

@@ -2,7 +2,9 @@ package sqllock
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,15 +12,19 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// write adds the lines of a record to the lines that are to be written, and counts them.
+// write adds the lines of a record to the lines that are to be written, and counts their bytes.
 func (b *batch) write(r *record, lines *rows) error {
 	if r.folded {
-		r.bytes += r.grown
+		before, err := encodeLine(r.stored)
+		if err != nil {
+			return err
+		}
 		text, err := encodeLine(&r.newest)
 		if err != nil {
 			return err
 		}
 		lines.add(b.driver.ns, r.key, r.next-1, text)
+		r.bytes += int64(len(text) - len(before))
 	}
 	for i := range r.written {
 		text, err := encodeLine(&r.written[i])
@@ -32,36 +38,94 @@ func (b *batch) write(r *record, lines *rows) error {
 	return nil
 }
 
+// size returns how many lines and exceptions a journal has.
+func (r *record) size() int64 { return r.exceptions + r.next - r.first }
+
 // forgo drops the text of an error that was added to the newest line of the table, if all journals
 // together are too large and this journal has no two older lines to remove for it.
 func (d *Driver) forgo(r *record) {
-	if r.grown > 0 && d.maintenance.full.Load() && r.next-r.first <= 2 {
+	if r.grown > 0 && d.maintenance.full.Load() && r.size() <= 2 {
 		r.newest.Error, r.grown = "", 0
 	}
 }
 
-// cut drops the oldest lines of a journal that is too long. If all journals together are too large,
-// it drops two lines for each new line, but never the newest. It reports whether there are lines to
-// delete. The text of an error counts as a line.
-func (d *Driver) cut(r *record) bool {
+// excess returns how many lines a journal has too many. If all journals together are too large, each
+// new line costs two, but never the newest. The text of an error counts as a line.
+func (d *Driver) excess(r *record) int64 {
 	fresh := int64(len(r.written))
 	if r.grown > 0 {
 		fresh++
 	}
-	count := r.next - r.first
+	if fresh == 0 {
+		return 0
+	}
 	drop := int64(0)
-	if fresh > 0 && d.maintenance.full.Load() {
-		drop = min(2*fresh, count-1)
+	if d.maintenance.full.Load() {
+		drop = min(2*fresh, r.size()-1)
 	}
-	if most := int64(d.lines); count-drop > most {
-		drop = count - most + most/16 // so that not every line costs a statement
+	if most := int64(d.lines); r.size()-drop > most {
+		drop = r.size() - most + most/16 // so that not every line costs a statement
 	}
-	if drop == 0 {
-		return false
+	return drop
+}
+
+// cut deletes the oldest lines of a journal that is too long. Exceptions among them stay before the
+// first line, until they are more than series.MostExceptions allows: then the oldest go. A text that
+// cannot be read goes as well. The lines of the step are in the table before.
+func (d *Driver) cut(ctx context.Context, s session, r *record) error {
+	drop := d.excess(r)
+	if drop <= 0 {
+		return nil
 	}
-	r.first += drop
-	r.bytes = r.bytes * (count - drop) / count
-	return true
+	want := r.size() - drop
+	most := int64(series.MostExceptions(int(want)))
+	var stay, gone []entry
+	from, end := int64(0), r.first+max(0, drop-max(0, r.exceptions-most))
+	for {
+		older, err := entries(ctx, s, d.texts.older, d.ns, r.key, from, end-1)
+		if err != nil {
+			return err
+		}
+		for _, e := range older {
+			if line, err := readLine(r.key, e.text); err == nil && line.Exception() {
+				e.at = line.At
+				stay = append(stay, e)
+			} else {
+				gone = append(gone, e)
+			}
+		}
+		r.exceptions = min(most, int64(len(stay)))
+		over := r.exceptions + r.next - end - want
+		if over <= 0 {
+			break
+		}
+		from, end = end, end+over
+	}
+	r.first = end
+	if oldest := stay[:len(stay)-int(r.exceptions)]; len(oldest) > 0 {
+		gone = append(gone, oldest...)
+		r.since = oldest[len(oldest)-1].at
+	}
+	return d.delete(ctx, s, r, gone)
+}
+
+// delete deletes lines that are older than the first line of a journal.
+func (d *Driver) delete(ctx context.Context, s session, r *record, gone []entry) error {
+	var numbers []any
+	for _, e := range gone {
+		r.bytes = max(0, r.bytes-int64(len(e.text)))
+		numbers = append(numbers, e.n)
+	}
+	if r.exceptions == 0 {
+		_, err := exec(ctx, s, d.texts.cutLines, d.ns, r.key, r.first)
+		return err
+	}
+	for some := range slices.Chunk(numbers, maxRows) {
+		if err := d.remove(ctx, s, "cronce_journal WHERE ns = ? AND name = ? AND n", some, r.key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Journal returns the newest n lines of a series, oldest first, and the revisions that were seen.
@@ -72,31 +136,45 @@ func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal
 }
 
 func (d *Driver) journal(ctx context.Context, s session, key string, n int) (series.Journal, error) {
-	if n <= 0 {
-		n = 1 << 30
-	}
 	j := series.Journal{Key: key}
-	texts, err := column(ctx, s, d.texts.lines, d.ns, key, n)
+	most := n
+	if n <= 0 {
+		most = 1 << 30
+	}
+	all, err := entries(ctx, s, d.texts.lines, d.ns, key, most)
 	if err != nil {
 		return j, err
 	}
-	for _, text := range slices.Backward(texts) {
-		line, err := readLine(key, text)
+	for _, e := range slices.Backward(all) {
+		line, err := readLine(key, e.text)
 		if err != nil {
-			line = series.UnreadableLine(text)
+			line = series.UnreadableLine(e.text)
 		}
-		j.Lines = append(j.Lines, line)
+		switch {
+		case e.n >= 0:
+			j.Lines = append(j.Lines, line)
+		case n <= 0:
+			j.Exceptions = append(j.Exceptions, line)
+		}
 	}
 	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != series.VerdictOpened
-	revisions, err := column(ctx, s, d.texts.revisions, d.ns, key)
-	if err != nil || len(revisions) == 0 {
+	// If lines are deleted between the two statements, the exceptions are complete since earlier than j says.
+	var revisions, state string
+	err = s.QueryRowContext(ctx, d.texts.revisions, d.ns, key).Scan(&revisions, &state)
+	if err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
 		return j, err
 	}
-	seen, err := readSightings(key, revisions[0])
-	if err != nil {
-		j.Faults = append(j.Faults, driver.Quote(revisions[0]))
+	if j.Revisions, err = readSightings(key, revisions); err != nil {
+		j.Faults = append(j.Faults, driver.Quote(revisions))
 	}
-	j.Revisions = seen
+	r := record{key: key, text: state}
+	if r.read(format); r.err != nil {
+		j.Faults = append(j.Faults, driver.Quote(state))
+	}
+	j.ExceptionsSince = r.since
 	return j, nil
 }
 
@@ -105,6 +183,30 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 	keys, err := withSession(ctx, d, func(s session) ([]string, error) { return column(ctx, s, d.texts.keys, d.ns) })
 	slices.Sort(keys)
 	return keys, failed("keys", err)
+}
+
+// An entry is a row of a journal.
+type entry struct {
+	n    int64 // its number or, in Journal, its distance from the first line; negative: it is an exception before that line
+	text string
+	at   int64 // of an exception, when it was written, Unix ms
+}
+
+// entries returns the rows of a query with two columns, for n and text.
+func entries(ctx context.Context, s session, text string, args ...any) (all []entry, err error) {
+	rows, err := s.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e entry
+		if err := rows.Scan(&e.n, &e.text); err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, rows.Err()
 }
 
 // column returns the values of the only column of a query.

@@ -14,14 +14,19 @@ const format = series.Format
 // methods of the rules.
 type record struct {
 	series.State
-	key     string
-	found   bool   // the row exists
-	text    string // the state as it was read
-	seen    string // the revisions as they were read, if they were read
-	newest  series.Line
-	first   int64 // the number of the first line of the journal
-	next    int64
-	bytes   int64
+	key    string
+	found  bool   // the row exists
+	text   string // the state as it was read
+	seen   string // the revisions as they were read, if they were read
+	newest series.Line
+	stored *series.Line // the newest line as it is in the table
+	first  int64        // the number of the first line of the journal
+	next   int64
+	bytes  int64 // of the journal, with its exceptions
+
+	exceptions int64 // how many lines before the first line are kept
+	since      int64 // when the newest exception was written that was deleted, Unix ms; 0: none was
+
 	folded  bool          // the newest line of the table was changed
 	grown   int64         // how many bytes of an error's text were added to it
 	written []series.Line // lines that are not in the table yet
@@ -32,6 +37,9 @@ type record struct {
 type keptState struct {
 	series.Kept
 	Newest *series.Line `json:"newest,omitempty"` // the last line of the journal: the next line may fold into it
+
+	Exceptions      int64 `json:"exceptions,omitempty"`      // how many rows before the first line are kept
+	ExceptionsSince int64 `json:"exceptionsSince,omitempty"` // see series.Journal
 }
 
 // read fills the record from its columns.
@@ -54,13 +62,14 @@ func (r *record) read(kept int64) {
 		return
 	}
 	if k.Newest != nil {
-		r.newest = *k.Newest
+		r.newest, r.stored = *k.Newest, k.Newest
 	}
+	r.exceptions, r.since = k.Exceptions, k.ExceptionsSince
 }
 
 // encode returns the state in its stored form.
 func (r *record) encode() (string, error) {
-	k := keptState{Kept: r.Keep()}
+	k := keptState{Kept: r.Keep(), Exceptions: r.exceptions, ExceptionsSince: r.since}
 	if newest := r.last(); newest.Verdict != "" {
 		k.Newest = newest
 	}

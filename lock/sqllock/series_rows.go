@@ -122,51 +122,40 @@ func roundUp(n int) int {
 
 // save writes the changes that the rules made.
 func (b *batch) save(ctx context.Context, s session, opens bool) error {
+	d := b.driver
 	var states, lines rows
-	var cuts []*record
+	var all []*record
 	for _, key := range slices.Sorted(maps.Keys(b.records)) {
 		r := b.records[key]
 		if !r.found || r.err != nil {
 			continue
 		}
-		b.driver.forgo(r)
-		text, err := r.encode()
-		if err != nil {
-			return err
-		}
-		changed := text != r.text || opens
+		d.forgo(r)
 		if err := b.write(r, &lines); err != nil {
 			return err
 		}
-		if b.driver.cut(r) {
-			cuts = append(cuts, r)
-		}
-		if !changed {
-			continue
-		}
-		states.add(b.driver.ns, r.key, r.Format(), text, r.first, r.next, r.bytes, r.seen)
-	}
-	return b.send(ctx, s, &states, &lines, cuts, opens)
-}
-
-func (b *batch) send(ctx context.Context, s session, states, lines *rows, cuts []*record, opens bool) error {
-	d := b.driver
-	put := d.texts.putSeries
-	if opens {
-		put = d.texts.putOpened
-	}
-	if err := states.send(ctx, s, &d.grammar, put); err != nil {
-		return err
+		all = append(all, r)
 	}
 	if err := lines.send(ctx, s, &d.grammar, d.texts.putLines); err != nil {
 		return err
 	}
-	for _, r := range cuts {
-		if _, err := exec(ctx, s, d.texts.cutLines, d.ns, r.key, r.first); err != nil {
+	for _, r := range all {
+		if err := d.cut(ctx, s, r); err != nil {
 			return err
 		}
+		text, err := r.encode()
+		if err != nil {
+			return err
+		}
+		if text != r.text || opens {
+			states.add(d.ns, r.key, r.Format(), text, r.first, r.next, r.bytes, r.seen)
+		}
 	}
-	return nil
+	put := d.texts.putSeries
+	if opens {
+		put = d.texts.putOpened
+	}
+	return states.send(ctx, s, &d.grammar, put)
 }
 
 // rows are rows to be put into a table.

@@ -20,7 +20,7 @@ type texts struct {
 
 	insertSeries, keys, revisions  string
 	putSeries, putOpened, putLines put
-	lines, cutLines, weigh         string
+	lines, older, cutLines, weigh  string
 
 	beginAudit, lockAudit, lastAudit, record, cutAudit, audit, auditOf string
 
@@ -103,11 +103,13 @@ func (g *grammar) texts() texts {
 			g.replacing("ns, name", "format", "state", "first_line", "next_line", "bytes")},
 		putOpened: put{"INSERT INTO cronce_series (ns, name, format, state, first_line, next_line, bytes, revisions) VALUES ",
 			g.replacing("ns, name", "format", "state", "first_line", "next_line", "bytes", "revisions")},
-		putLines:  put{"INSERT INTO cronce_journal (ns, name, n, line) VALUES ", g.replacing("ns, name, n", "line")},
-		lines:     g.text("SELECT line FROM cronce_journal WHERE ns = ? AND name = ? ORDER BY n DESC LIMIT ?"),
+		putLines: put{"INSERT INTO cronce_journal (ns, name, n, line) VALUES ", g.replacing("ns, name, n", "line")},
+		lines: g.text("SELECT j.n - s.first_line, j.line FROM cronce_journal j JOIN cronce_series s ON s.ns = j.ns AND s.name = j.name" +
+			" WHERE j.ns = ? AND j.name = ? ORDER BY j.n DESC LIMIT ?"),
+		older:     g.text("SELECT n, line FROM cronce_journal WHERE ns = ? AND name = ? AND n BETWEEN ? AND ? ORDER BY n"),
 		cutLines:  g.text("DELETE FROM cronce_journal WHERE ns = ? AND name = ? AND n < ?"),
 		keys:      g.text("SELECT name FROM cronce_series WHERE ns = ? AND next_line > 0"),
-		revisions: g.text("SELECT revisions FROM cronce_series WHERE ns = ? AND name = ?"),
+		revisions: g.text("SELECT revisions, state FROM cronce_series WHERE ns = ? AND name = ?"),
 		weigh:     g.text("SELECT sum(bytes) FROM cronce_series WHERE ns = ?"),
 
 		beginAudit: g.text("INSERT INTO cronce_audit (ns, n, name, record) VALUES (?, 0, '', '0'){nothing}"),

@@ -13,7 +13,7 @@
 //	/<ns>/v1/locks/<key>/<owner>#<limit>#<number>  ephemeral  a place in its queue
 //	/<ns>/v1/locks/<key>/floor                     persistent a fence above the natural ones
 //	/<ns>/v1/series/<key>                          persistent a series, and the newest lines of its journal
-//	/<ns>/v1/series/<key>/lines<n>                 persistent older lines, some dozens in each
+//	/<ns>/v1/series/<key>/lines<n>                 persistent older lines, some dozens in each, or the exceptions among deleted lines
 //	/<ns>/v1/series/<key>/revisions                persistent revisions of its spec
 //	/<ns>/v1/series/<key>/outputs                  persistent the ends of the outputs of its runs, 64 KiB at most
 //	/<ns>/v1/nodes/<node>                                     a process that beats, or did within a day

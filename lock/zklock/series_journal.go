@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -22,6 +22,10 @@ const (
 	manyBytes = 4096
 )
 
+// mostBytes bounds the exceptions of a series. They are written in one request with a chunk, which
+// must be shorter than the megabyte that a server accepts.
+const mostBytes = 256 << 10
+
 func errorBytes(lines []series.Line) (n int) {
 	for i := range lines {
 		n += len(lines[i].Error)
@@ -34,33 +38,41 @@ func chunkPath(series string, number int64) string {
 }
 
 // flush makes a chunk of the newest lines, except for the last, which may still fold, if they are
-// many. It then drops the oldest chunks above the limits. It returns the data of the new chunk and
-// the numbers of the dropped ones.
-func (d *Driver) flush(c *zk.Conn, r *record) (full []byte, dropped []int64, err error) {
+// many. It then deletes the oldest lines above the limits.
+func (d *Driver) flush(c *zk.Conn, r *record) error {
 	n := len(r.tail) - 1
 	if n < fewLines && errorBytes(r.tail[:max(n, 0)]) < manyBytes {
-		return nil, nil, nil
+		return nil
 	}
-	if full, err = encodeLines(r.tail[:n]); err != nil {
-		return nil, nil, err
+	full, err := encodeLines(r.tail[:n])
+	if err != nil {
+		return err
 	}
 	allowed, err := d.allowance(c)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if int64(len(full)) > allowed {
-		if n >= fewLines {
-			r.tail, r.cut = r.tail[n+1-fewLines:], true
-		}
-		for i := range len(r.tail) - 1 {
-			r.tail[i].Error = ""
-		}
-		return nil, r.shrink(d.options.JournalLines, allowed), nil
+	if int64(len(full)) <= allowed {
+		r.chunks = append(r.chunks, d.newChunk(r, n, full))
+		r.tail = r.tail[n:]
+		return d.shrink(c, r, nil, allowed)
 	}
-	r.chunks = append(r.chunks, chunk{Number: r.next, Lines: n, Bytes: len(full)})
+	var surplus []series.Line
+	if n >= fewLines {
+		surplus, r.tail, r.cut = r.tail[:n+1-fewLines], r.tail[n+1-fewLines:], true
+	}
+	for i := range len(r.tail) - 1 {
+		r.tail[i].Error = ""
+	}
+	return d.shrink(c, r, surplus, allowed)
+}
+
+// newChunk returns a chunk with the next number, which is created with the write of the record.
+func (d *Driver) newChunk(r *record, lines int, data []byte) chunk {
+	k := chunk{Number: r.next, Lines: lines, Bytes: len(data)}
 	r.next++
-	r.tail = r.tail[n:]
-	return full, r.shrink(d.options.JournalLines, allowed), nil
+	r.fresh = append(r.fresh, &zk.CreateRequest{Path: chunkPath(r.path, k.Number), Data: data, Acl: d.options.ACL})
+	return k
 }
 
 // allowance returns how many bytes of chunks a series may have: an equal share.
@@ -72,25 +84,109 @@ func (d *Driver) allowance(c *zk.Conn) (int64, error) {
 	return d.options.JournalBytes / max(int64(stat.NumChildren), 1), nil
 }
 
-// shrink drops the oldest chunks above the limits, but never the newest.
-func (r *record) shrink(lines int, bytes int64) (dropped []int64) {
-	have, size := len(r.tail), int64(0)
+// weigh returns how many lines a journal has, and how many bytes of chunks.
+func (r *record) weigh() (lines int, size int64) {
+	lines, size = len(r.tail)+r.exceptions.Lines, int64(r.exceptions.Bytes)
 	for _, k := range r.chunks {
-		have, size = have+k.Lines, size+int64(k.Bytes)
+		lines, size = lines+k.Lines, size+int64(k.Bytes)
 	}
-	for len(r.chunks) > 1 && (have > lines || size > bytes) {
-		k := r.chunks[0]
-		have, size = have-k.Lines, size-int64(k.Bytes)
-		dropped = append(dropped, k.Number)
-		r.chunks, r.cut = r.chunks[1:], true
-	}
-	return dropped
+	return lines, size
 }
 
-// drop removes chunks to which no series refers any more.
-func (d *Driver) drop(c *zk.Conn, path string, numbers []int64) {
-	for _, n := range numbers {
-		_ = c.Delete(chunkPath(path, n), -1) // a chunk that stays only takes room
+// shrink deletes the oldest chunks above the limits, but not the newest unless newer lines than its
+// own, the surplus, were deleted. The exceptions among the deleted lines become exceptions of the
+// journal, in a new node.
+func (d *Driver) shrink(c *zk.Conn, r *record, surplus []series.Line, allowed int64) error {
+	least, most := 1, d.options.JournalLines
+	if len(surplus) > 0 { // no older chunk stays: there would be a gap
+		least, most = 0, 0
+	}
+	over := func() bool { lines, size := r.weigh(); return lines > most || size > allowed }
+	if !over() {
+		return nil
+	}
+	old := r.exceptions
+	before, err := d.exceptions(c, r.path, old)
+	if err != nil {
+		return err
+	}
+	kept := before
+	for over() && len(r.chunks) > least {
+		k := r.chunks[0]
+		more, err := d.exceptions(c, r.path, k)
+		if err != nil {
+			return err
+		}
+		r.chunks, r.cut, r.gone = r.chunks[1:], true, append(r.gone, k.Number)
+		if kept, err = r.outlive(append(kept, more...), math.MaxInt64); err != nil {
+			return err
+		}
+	}
+	if kept, err = r.outlive(append(kept, exceptional(surplus)...), allowed); err != nil {
+		return err
+	}
+	if len(kept) == old.Lines && slices.Equal(kept, before) {
+		r.exceptions = old
+		return nil
+	}
+	if old.Lines > 0 {
+		r.gone = append(r.gone, old.Number)
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	data, err := encodeLines(kept)
+	if err != nil {
+		return err
+	}
+	r.exceptions = d.newChunk(r, len(kept), data)
+	return nil
+}
+
+// outlive makes lines the exceptions of the journal and returns them, without the oldest ones if they
+// are too many, or if the journal has more bytes with them than are allowed.
+func (r *record) outlive(lines []series.Line, allowed int64) ([]series.Line, error) {
+	r.exceptions = chunk{}
+	newer, size := r.weigh()
+	data, err := encodeLines(lines)
+	bytes, room := len(data), min(mostBytes, allowed-size)
+	for err == nil && len(lines) > 0 && (int64(bytes) > room || len(lines) > series.MostExceptions(newer+len(lines))) {
+		data, err = encodeLines(lines[:1])
+		bytes -= len(data) - len(",")
+		r.since, lines = lines[0].At, lines[1:]
+	}
+	if len(lines) > 0 {
+		r.exceptions = chunk{Lines: len(lines), Bytes: bytes}
+	}
+	return lines, err
+}
+
+// exceptions reads the exceptions of a chunk. There are none in a chunk that is missing or cannot be
+// read.
+func (d *Driver) exceptions(c *zk.Conn, path string, k chunk) ([]series.Line, error) {
+	if k.Lines == 0 {
+		return nil, nil
+	}
+	lines, err := readChunk(c, path, k)
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil
+	}
+	return exceptional(lines), err
+}
+
+func exceptional(lines []series.Line) (some []series.Line) {
+	for i := range lines {
+		if lines[i].Exception() {
+			some = append(some, lines[i])
+		}
+	}
+	return some
+}
+
+// drop removes chunks to which the series refers no more.
+func (d *Driver) drop(c *zk.Conn, r *record) {
+	for _, n := range r.gone {
+		_ = c.Delete(chunkPath(r.path, n), -1) // a chunk that stays only takes room
 	}
 }
 
@@ -115,6 +211,14 @@ func (d *Driver) journal(c *zk.Conn, key string, n int) (series.Journal, error) 
 		if j.Lines, whole, err = d.lines(c, r, n); err != nil {
 			return j, err
 		}
+		j.Exceptions, j.ExceptionsSince = nil, r.since
+		if r.exceptions.Lines > 0 && n <= 0 {
+			if j.Exceptions, err = readChunk(c, r.path, r.exceptions); errors.Is(err, zk.ErrNoNode) {
+				whole = false
+			} else if err != nil {
+				return j, err
+			}
+		}
 		if whole || try == tries-1 { // a chunk that is still missing after so many reads was removed
 			j.Truncated = r.cut || !whole
 			break
@@ -136,15 +240,7 @@ func (d *Driver) lines(c *zk.Conn, r *record, n int) (all []series.Line, whole b
 	}
 	parts, errs := make([][]series.Line, len(r.chunks)), make([]error, len(r.chunks))
 	parallel(len(r.chunks)-first, func(i int) {
-		path := chunkPath(r.path, r.chunks[first+i].Number)
-		data, _, err := c.Get(path)
-		if err == nil {
-			parts[first+i], err = readLines(path, data)
-			if err != nil {
-				parts[first+i], err = []series.Line{series.UnreadableLine(string(data))}, nil
-			}
-		}
-		errs[first+i] = err
+		parts[first+i], errs[first+i] = readChunk(c, r.path, r.chunks[first+i])
 	})
 	for i := len(errs) - 1; i >= first; i-- {
 		if errors.Is(errs[i], zk.ErrNoNode) {
@@ -182,10 +278,14 @@ func (d *Driver) list(c *zk.Conn) ([]string, error) {
 
 func encodeLines(lines []series.Line) ([]byte, error) { return json.Marshal(lines) }
 
-// readLines reads a chunk. A chunk that cannot be read is an error: its content is not known.
-func readLines(path string, data []byte) (lines []series.Line, err error) {
-	if err := json.Unmarshal(data, &lines); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
+// readChunk reads a chunk. A chunk that cannot be read is one line.
+func readChunk(c *zk.Conn, path string, k chunk) (lines []series.Line, err error) {
+	data, _, err := c.Get(chunkPath(path, k.Number))
+	if err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(data, &lines) != nil {
+		lines = []series.Line{series.UnreadableLine(string(data))}
 	}
 	return lines, nil
 }

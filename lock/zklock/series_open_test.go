@@ -133,17 +133,23 @@ func TestManySessions(t *testing.T) {
 func miss(t *testing.T, d *zklock.Driver, key string, from, n int64) {
 	t.Helper()
 	waitOn(t, d, time.Duration(n+10)*time.Millisecond)
-	for batch := range slices.Chunk(make([]struct{}, n), 20) {
-		cs := make([]series.Claim, len(batch))
-		for i := range cs {
-			cs[i] = claimOf(key, fmt.Sprintf("n/%d", from), from)
-			cs[i].Deadline, cs[i].Revision = 0, fmt.Sprint("r", from%2)
-			from++
-		}
-		for i, a := range d.Claim(t.Context(), cs) {
-			if a.Kind != series.KindMissed {
-				t.Fatalf("claim %d: %+v", i, a)
-			}
+	for ; n > 0; n, from = n-20, from+20 {
+		missAtOnce(t, d, key, from, min(n, 20))
+	}
+}
+
+// missAtOnce lets the next numbers of a series be missed in one step.
+func missAtOnce(t *testing.T, d *zklock.Driver, key string, from, n int64) {
+	t.Helper()
+	cs := make([]series.Claim, n)
+	for i := range cs {
+		cs[i] = claimOf(key, fmt.Sprintf("n/%d", from), from)
+		cs[i].Deadline, cs[i].Revision = 0, fmt.Sprint("r", from%2)
+		from++
+	}
+	for i, a := range d.Claim(t.Context(), cs) {
+		if a.Kind != series.KindMissed {
+			t.Fatalf("claim %d: %+v", i, a)
 		}
 	}
 }
@@ -168,13 +174,28 @@ func TestJournalBudget(t *testing.T) {
 			miss(t, d, key, due, 200)
 			j, err := d.Journal(t.Context(), key, 0)
 			must(t, err)
-			if n := len(j.Lines); n < c.least || n > c.most || !j.Truncated || j.Lines[n-1].To != due+199 {
+			all := slices.Concat(j.Exceptions, j.Lines)
+			if n := len(all); n < c.least || n > c.most || !j.Truncated || all[n-1].To != due+199 {
 				t.Errorf("of %d bytes %s keeps %d lines, truncated %v", c.budget, key, n, j.Truncated)
 			}
+			if since := j.ExceptionsSince; since == 0 || since > all[0].At {
+				t.Errorf("of %d bytes the exceptions of %s are complete since %d, and the oldest line is of %d", c.budget, key, since, all[0].At)
+			}
+			withoutGap(t, all)
 			names, _, err := op.Children(d.SeriesPath(key))
 			must(t, err)
 			if len(names) > c.nodes {
 				t.Errorf("of %d bytes %s has the nodes %q", c.budget, key, names)
+			}
+			var bytes int64
+			for _, name := range names {
+				if data, _, err := op.Get(d.SeriesPath(key) + "/" + name); strings.HasPrefix(name, "lines") {
+					must(t, err)
+					bytes += int64(len(data))
+				}
+			}
+			if bytes > c.budget/2 {
+				t.Errorf("of %d bytes %s has %d, want at most half", c.budget, key, bytes)
 			}
 		}
 	}
@@ -243,8 +264,8 @@ func TestJournalsOfErrors(t *testing.T) {
 
 // texts returns the bytes of the errors in a journal.
 func texts(j *series.Journal) (bytes int) {
-	for i := range j.Lines {
-		bytes += len(j.Lines[i].Error)
+	for _, l := range slices.Concat(j.Exceptions, j.Lines) {
+		bytes += len(l.Error)
 	}
 	return bytes
 }

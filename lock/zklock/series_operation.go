@@ -189,21 +189,20 @@ func (d *Driver) load(c *zk.Conn, path string) (*record, error) {
 	return readRecord(path, data, stat.Version)
 }
 
-// store writes a series that a step has changed, with a chunk of its journal if it has many newest
+// store writes a series that a step has changed, with new chunks of its journal if it has many newest
 // lines. If the series has changed since it was read, store writes nothing and returns errFaster.
 func (d *Driver) store(c *zk.Conn, r *record) error {
 	if data, err := r.changed(); err != nil || data == nil {
 		return err
 	}
-	full, dropped, err := d.flush(c, r)
-	if err != nil {
+	if err := d.flush(c, r); err != nil {
 		return err
 	}
 	data, err := r.encode()
 	if err != nil {
 		return err
 	}
-	err = d.within(c, d.paths.series, func() error { return d.replace(c, r, data, full) })
+	err = d.within(c, d.paths.series, func() error { return d.replace(c, r, data) })
 	if errors.Is(err, zk.ErrNoAuth) {
 		return driver.NotDone(err)
 	}
@@ -211,22 +210,20 @@ func (d *Driver) store(c *zk.Conn, r *record) error {
 		return errFaster
 	}
 	if err == nil {
-		d.drop(c, r.path, dropped)
+		d.drop(c, r)
 		r.audit.drop(d, c)
 	}
 	return err
 }
 
-func (d *Driver) replace(c *zk.Conn, r *record, data []byte, full []byte) error {
-	ops := make([]any, 0, 4)
+func (d *Driver) replace(c *zk.Conn, r *record, data []byte) error {
+	ops := make([]any, 0, 5)
 	if r.data == nil {
 		ops = append(ops, &zk.CreateRequest{Path: r.path, Data: data, Acl: d.options.ACL})
 	} else {
 		ops = append(ops, &zk.SetDataRequest{Path: r.path, Data: data, Version: r.version})
 	}
-	if full != nil {
-		ops = append(ops, &zk.CreateRequest{Path: chunkPath(r.path, r.next-1), Data: full, Acl: d.options.ACL})
-	}
+	ops = append(ops, r.fresh...)
 	audited, err := r.audit.writes(d)
 	if err != nil {
 		return err

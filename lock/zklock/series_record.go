@@ -24,9 +24,14 @@ type record struct {
 	next    int64         // the number of the next chunk
 	cut     bool          // older lines existed
 	audit   audit         // for a control change
+
+	exceptions chunk   // the exceptions that are older than the lines
+	since      int64   // when the latest exception was written that was deleted; 0: none was
+	fresh      []any   // the creations of new chunks
+	gone       []int64 // the numbers of the chunks to which the record refers no more
 }
 
-// A chunk is a part of the journal in a node of its own.
+// A chunk is a part of the journal in a node of its own, which is never changed.
 type chunk struct {
 	Number int64 `json:"number"`
 	Lines  int   `json:"lines"`
@@ -41,6 +46,9 @@ type keptState struct {
 	Chunks []chunk       `json:"chunks,omitempty"`
 	Next   int64         `json:"next,omitempty"`
 	Cut    bool          `json:"cut,omitempty"`
+
+	Exceptions chunk `json:"exceptions,omitzero"`
+	Since      int64 `json:"since,omitempty"`
 }
 
 // readRecord reads the node of a series.
@@ -57,12 +65,13 @@ func readRecord(path string, data []byte, version int32) (*record, error) {
 		return nil, fmt.Errorf("%w: %s: %w", driver.ErrUnreadable, path, err)
 	}
 	return &record{State: state, path: path, data: data, version: version,
-		tail: k.Lines, chunks: k.Chunks, next: k.Next, cut: k.Cut}, nil
+		tail: k.Lines, chunks: k.Chunks, next: k.Next, cut: k.Cut, exceptions: k.Exceptions, since: k.Since}, nil
 }
 
 // encode returns the node in its stored form.
 func (r *record) encode() ([]byte, error) {
-	return json.Marshal(&keptState{Format: r.Format(), Kept: r.Keep(), Lines: r.tail, Chunks: r.chunks, Next: r.next, Cut: r.cut})
+	return json.Marshal(&keptState{Format: r.Format(), Kept: r.Keep(), Lines: r.tail, Chunks: r.chunks, Next: r.next, Cut: r.cut,
+		Exceptions: r.exceptions, Since: r.since})
 }
 
 // changed returns the node in its stored form, or nil if it is stored like that already. A series

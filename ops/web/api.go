@@ -49,6 +49,9 @@ type list struct {
 	// searched or are no longer recorded. Zero: everything ever recorded was searched. Only lists
 	// of runs have it.
 	SearchedFrom time.Time `json:"searched_from,omitzero"`
+	// ExceptionsFrom is the instant from which on every exception was found: see series.Line.Exception.
+	// Only the list of the runs of one job has it.
+	ExceptionsFrom time.Time `json:"exceptions_from,omitzero"`
 }
 
 func listOf(s *ops.Snapshot, items any, next string) list {
@@ -295,7 +298,7 @@ func (h *Handler) apiJobRuns(w http.ResponseWriter, r *http.Request) {
 		runs, next = runs[:n], runs[n-1].Tick.Format(time.RFC3339Nano)
 	}
 	l := listOf(s, append([]ops.Run{}, runs...), next)
-	l.SearchedFrom = ops.Searched(&journal)
+	l.SearchedFrom, l.ExceptionsFrom = ops.Searched(&journal), ops.SearchedExceptions(&journal)
 	answer(w, l)
 }
 
@@ -341,11 +344,11 @@ func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
 
 // evidence returns the runs of the lines with these indexes.
 func evidence(namespace string, j series.Journal, state series.Series, indexes []int) []ops.Run {
-	lines := make([]series.Line, len(indexes))
+	lines, all := make([]series.Line, len(indexes)), j.All()
 	for i, k := range indexes {
-		lines[i] = j.Lines[k]
+		lines[i] = all[k]
 	}
-	j.Lines = lines
+	j.Exceptions, j.Lines = nil, lines
 	return append([]ops.Run{}, ops.Runs(namespace, &j, &state)...)
 }
 

@@ -98,6 +98,8 @@ func (h *Handler) routes() []route {
 		{"GET /jobs", access.Viewer, true, h.jobsPage},
 		{"GET /jobs/{job}", access.Viewer, true, h.jobPage},
 		{"GET /jobs/{job}/ticks/{tick}", access.Viewer, true, h.tickPage},
+		{"GET /jobs/{job}/runs", access.Viewer, true, h.runsPage},
+		{"GET /runs", access.Viewer, true, h.runsPage},
 		{"GET /nodes", access.Viewer, true, h.nodesPage},
 		{"/", access.Viewer, true, h.notFound},
 	}

@@ -226,7 +226,7 @@ func TestHostileTexts(t *testing.T) {
 	} {
 		pl := newPlane(t, hostile)
 		token := pl.tokens[access.Viewer]
-		for _, target := range []string{"/", "/jobs", "/jobs?q=" + url.QueryEscape(hostile)[:min(150, len(url.QueryEscape(hostile)))], "/jobs/report", "/nodes",
+		for _, target := range []string{"/", "/jobs", "/jobs?q=" + url.QueryEscape(hostile)[:min(150, len(url.QueryEscape(hostile)))], "/jobs/report", "/nodes", "/runs", "/jobs/report/runs?verdict=failed", "/runs?node=" + url.QueryEscape(hostile)[:min(150, len(url.QueryEscape(hostile)))],
 			"/jobs/report/ticks/" + pl.p.Peek().Job("report").Runs[0].Tick.Format(time.RFC3339), "/jobs/" + url.PathEscape("<script>alert(1)</script>")} {
 			w := pl.do("GET", target, token)
 			body := w.Body.String()
@@ -238,7 +238,7 @@ func TestHostileTexts(t *testing.T) {
 					t.Errorf("%.60s has %q of %.40q", target, live, hostile)
 				}
 			}
-			if regexp.MustCompile(`\son\w+=|\sstyle=|href="javascript:`).MatchString(regexp.MustCompile(`>[^<]*<`).ReplaceAllString(body, "><")) && !strings.Contains(target, "q=") {
+			if regexp.MustCompile(`\son\w+=|\sstyle=|href="javascript:`).MatchString(regexp.MustCompile(`>[^<]*<`).ReplaceAllString(body, "><")) && !strings.Contains(target, "q=") && !strings.Contains(target, "node=") {
 				t.Errorf("%.60s has an attribute that runs: %.40q", target, hostile)
 			}
 			if len(body) > 100<<10 {
@@ -406,5 +406,52 @@ func TestPages(t *testing.T) {
 	}
 	if len(seen) != 2 || after != "" {
 		t.Errorf("%v, next %q", seen, after)
+	}
+}
+
+// The list of runs has the runs that its filter selects, the ticks of a day by their states, and since
+// when it is complete.
+func TestRunsPage(t *testing.T) {
+	pl := newPlane(t, "the gateway is away")
+	token := pl.tokens[access.Viewer]
+	for target, want := range map[string][]string{
+		"/runs":                             {">report<", "the gateway is away", "<b>1</b> failing", "All that was ever recorded was searched."},
+		"/jobs/report/runs":                 {"the gateway is away", "<b>1</b> failing", "All that was ever recorded was searched."},
+		"/jobs/report/runs?verdict=failed":  {"the gateway is away", "<option selected>failed</option>"},
+		"/jobs/report/runs?verdict=lost":    {"No such run is on record.", "<b>1</b> failing"},
+		"/jobs/report/runs?verdict=lots":    {"verdict is &#34;lots&#34;"},
+		"/runs?from=yesterday":              {"from is &#34;yesterday&#34;"},
+		"/runs?node=web-1&after=no-such-id": {"the gateway is away"},
+		"/jobs/none/runs":                   {"There is no job of this name on record."},
+	} {
+		body := pl.do("GET", target, token).Body.String()
+		for _, part := range want {
+			if !strings.Contains(body, part) {
+				t.Errorf("%s lacks %q:\n%s", target, part, body[strings.Index(body, "<main"):])
+			}
+		}
+	}
+}
+
+// A page has fifty runs, and the next one goes on behind them.
+func TestRunsPageGoesOn(t *testing.T) {
+	var runs []ops.Run
+	for i := range 2*defaultLimit + 1 {
+		runs = append(runs, ops.Run{ID: strings.Repeat("x", i+1)})
+	}
+	target, seen := "/runs?verdict=ok", 0
+	for target != "" {
+		var b runsBody
+		b.turn(httptest.NewRequest("GET", target, nil), runs)
+		for i := range b.Runs {
+			if b.Runs[i].ID != runs[seen].ID {
+				t.Fatalf("%s begins with the run %d", target, len(b.Runs[i].ID))
+			}
+			seen++
+		}
+		target = b.Next
+	}
+	if seen != len(runs) {
+		t.Errorf("%d of %d runs are listed", seen, len(runs))
 	}
 }

@@ -216,8 +216,9 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 		b.Answer = why.Answer{Job: j.Name, Tick: tick.UTC(), State: why.NotKnown, Sentence: "Not known: the store does not answer."}
 	} else {
 		b.Answer = h.explain(r.Context(), s, why.Question{Tick: tick, Journal: journal, State: state})
+		lines := journal.All()
 		for _, i := range b.Answer.Evidence {
-			b.Evidence = append(b.Evidence, journal.Lines[i])
+			b.Evidence = append(b.Evidence, lines[i])
 		}
 		text, known := h.output(r.Context(), j.Name, tick)
 		b.Output, b.Unknown = text, !known

@@ -348,11 +348,20 @@ func (c *tickCase) notKnown() (text, next string) {
 	case c.schedule == nil:
 		return "Not known: no spec of the job is recorded that can be read.", "cronce doctor"
 	case !c.Tick.After(c.report.Begins):
-		return fmt.Sprintf("Not known: the journal begins at %s, and older lines are gone.", c.clock(c.report.Begins.UnixMilli())), ""
+		return c.beforeTheJournal(), ""
 	case len(c.report.Faults) > 0:
 		return "Not known: a line of the journal cannot be read, and it may be about this tick.", next
 	}
 	return "Not known: later ticks are decided, and no line of the journal is about this one.", next
+}
+
+// beforeTheJournal explains a tick that is older than the lines of the journal.
+func (c *tickCase) beforeTheJournal() string {
+	begins := c.clock(c.report.Begins.UnixMilli())
+	if c.ms <= c.Journal.ExceptionsSince {
+		return fmt.Sprintf("Not known: the journal begins at %s, and older lines are gone.", begins)
+	}
+	return fmt.Sprintf("Not known: the journal begins at %s. Of the older lines it has the exceptions, and none is about this tick.", begins)
 }
 
 // cause returns the reason why no node decides, as the end of a sentence.

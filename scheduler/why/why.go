@@ -41,7 +41,8 @@ type Answer struct {
 	Sentence string    `json:"sentence"`
 	// Next is the next step that an operator can take; empty: none.
 	Next string `json:"next_step,omitempty"`
-	// Evidence has the indexes of the journal lines from which the sentence follows.
+	// Evidence has the indexes of the lines from which the sentence follows, in the list of all lines
+	// of the journal that Journal.All returns.
 	Evidence []int `json:"-"`
 }
 
@@ -67,8 +68,24 @@ const (
 	NotKnown   = verify.TickNotKnown
 )
 
-// Explain answers a question. It is safe for concurrent use.
+// Explain answers a question. It is safe for concurrent use. A tick before the lines of the journal is
+// explained from the exceptions, if one of them is about it.
 func Explain(q Question) Answer {
+	a := explain(q)
+	for i := range a.Evidence {
+		a.Evidence[i] += len(q.Journal.Exceptions)
+	}
+	if a.State != NotKnown || len(q.Journal.Exceptions) == 0 {
+		return a
+	}
+	q.Journal.Lines = q.Journal.All()
+	if kept := explain(q); kept.State != NotKnown && kept.State != NotATick && len(kept.Evidence) > 0 {
+		return kept
+	}
+	return a
+}
+
+func explain(q Question) Answer {
 	c := &tickCase{Question: q, ms: q.Tick.UnixMilli()}
 	if q.State.Err == nil {
 		judge := verify.NewJudge(q.Journal, verify.Options{State: &q.State, Alive: q.Alive, Removed: q.Removed})

@@ -2,6 +2,7 @@ package why_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -140,9 +141,9 @@ func TestExplain(t *testing.T) {
 			want: "Due in 4m10s. The job is paused. Unless the job is resumed before, the tick is recorded as paused."},
 		"future after the end of a pause": {tick: 300, now: 50, paused: true, pause: series.Pause{Who: "op@host", Since: at(-60), Until: at(200)}, state: why.Future, want: "Due in 4m10s."},
 		"at the opening of the job":       {tick: -1800, state: why.NotATick, want: "Not due: the job was opened at 02:30:00, and has no ticks before."},
-		"at the beginning of the proof":   {tick: -1800, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00, and older lines are gone."},
+		"at the beginning of the proof":   {tick: -1800, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00. Of the older lines it has the exceptions, and none is about this tick."},
 		"before the job was opened":       {tick: -3600, state: why.NotATick, want: "Not due: the job was opened at 02:30:00, and has no ticks before."},
-		"before the proof":                {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00, and older lines are gone."},
+		"before the proof":                {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00. Of the older lines it has the exceptions, and none is about this tick."},
 		"a line cannot be read": {lines: []series.Line{series.UnreadableLine("?")}, now: 20,
 			state: why.NotKnown, want: "Not known: a line of the journal cannot be read, and it may be about this tick."},
 		"a line cannot be read, and the mark is before the tick": {lines: []series.Line{series.UnreadableLine("?")}, now: 20, mark: -300,
@@ -270,13 +271,44 @@ func TestExplainCutJournal(t *testing.T) {
 			[]series.Run{{Number: at(0), State: series.RunOpen, Owner: "pod-a/1", Fence: 7, Attempt: 1, Granted: at(1), Until: at(410)}}, why.Running,
 			"It runs on pod-a as attempt 1 (fence 7); its lease lives 10s more."},
 		"not about it": {series.Line{Verdict: series.VerdictEnded, At: at(320), From: at(300), To: at(300), Node: "pod-a", Fence: 8, Attempt: 1, Outcome: "ok", Ended: at(320)}, nil, why.NotKnown,
-			"Not known: the journal begins at 03:05:00, and older lines are gone."},
+			"Not known: the journal begins at 03:05:00. Of the older lines it has the exceptions, and none is about this tick."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := why.Explain(why.Question{Tick: tick, State: series.Series{Key: "report", Now: at(400), Mark: at(300), Runs: tc.runs},
 				Journal: series.Journal{Key: "report", Truncated: true, Revisions: []series.RevisionUse{use}, Lines: []series.Line{tc.line}}})
 			if got.State != tc.state || got.Sentence != tc.want {
 				t.Errorf("%s: %s\nwant %s: %s", got.State, got.Sentence, tc.state, tc.want)
+			}
+		})
+	}
+}
+
+// A tick before the lines of the journal is explained from an exception. Evidence counts the exceptions
+// first. Without an exception its verdict is not known, whether exceptions were deleted too or not.
+func TestExplainExceptions(t *testing.T) {
+	use := series.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-36000), Last: at(20)}
+	missed := series.Line{Verdict: series.VerdictMissed, At: at(-2000), From: at(-2400), To: at(-2100), Revision: "r1"}
+	again := with(ran(-1200, "pod-b", 40, 2, 5), "ok", 3, "")
+	for name, tc := range map[string]struct {
+		tick     float64
+		since    int64
+		state    why.State
+		want     string
+		evidence []int
+	}{
+		"missed":     {-2100, 0, why.Missed, "Missed: the first claim that could start it came 1m40s late, after its deadline.", []int{0}},
+		"taken over": {-1200, 0, why.Ran, "Ran on pod-b as attempt 2, 40s after the tick, ok in 3s (fence 5).", []int{1}},
+		"no exception": {-1500, 0, why.NotKnown,
+			"Not known: the journal begins at 02:55:00. Of the older lines it has the exceptions, and none is about this tick.", nil},
+		"older than the exceptions": {-3000, at(-2500), why.NotKnown, "Not known: the journal begins at 02:55:00, and older lines are gone.", nil},
+		"a tick of the lines":       {0, 0, why.Ran, "Ran on pod-a as attempt 1, 4ms after the tick, ok in 2s (fence 7).", []int{2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := why.Explain(why.Question{Tick: time.UnixMilli(at(tc.tick)), State: series.Series{Key: "report", Now: at(20), Mark: at(0)},
+				Journal: series.Journal{Key: "report", Truncated: true, Exceptions: []series.Line{missed, again}, ExceptionsSince: tc.since,
+					Revisions: []series.RevisionUse{use}, Lines: []series.Line{with(ran(0, "pod-a", .004, 1, 7), "ok", 2, "")}}})
+			if got.State != tc.state || got.Sentence != tc.want || !slices.Equal(got.Evidence, tc.evidence) {
+				t.Errorf("%s: %s %v\nwant %s: %s %v", got.State, got.Sentence, got.Evidence, tc.state, tc.want, tc.evidence)
 			}
 		})
 	}

@@ -3,6 +3,8 @@
 -- where the blocker is the run that blocks the number, "number+fence", or nothing; in a line of
 -- the verdict c it is "change+number in the audit". The verdicts are c control, o opened, r ran,
 -- e ended, s skipped, w waiting, u superseded, m missed, p paused, l lost.
+-- Before the lines are the exceptions that outlived their neighbours, each with an x before its
+-- text. A - before the first text means that older exceptions were deleted.
 --
 -- KEYS[2]  the bytes of all journals of the shard
 -- ARGV[1]  how many lines a journal may have
@@ -14,8 +16,77 @@ local OVERHEAD = 4 -- bytes that a list needs beside a line
 local grown = 0   -- bytes
 local pushed = {} -- the journal of each new line
 
-local function drop(j, n)
-  for _, line in ipairs(call('LPOP', j, n)) do grown = grown - #line - OVERHEAD end
+local FAILED = { failed = true, panic = true, timeout = true, lost = true }
+
+-- exceptional is Line.Exception of the package series.
+local function exceptional(text)
+  local v, from, to, between, attempt, outcome =
+    match(text, '^%d+|(%a)|(%d+)|(%d+)|(%a?)|[^|]*|[^|]*|[^|]*|%d*|(%d*)|([^|]*)')
+  if v == 'l' or v == 'm' or v == 'p' then return true end
+  if v == 's' then return between == 's' and reads(to) - reads(from) >= 60000 end
+  if v ~= 'r' and v ~= 'e' then return false end
+  return FAILED[outcome] or attempt ~= '' and reads(attempt) > 1
+end
+
+-- outlived returns how many exceptions are before the lines of a journal.
+local function outlived(j, size)
+  if not find(call('LINDEX', j, 0), '^-?x') then return 0 end
+  local low, high = 1, size - 1 -- the newest line is none
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if find(call('LINDEX', j, middle), '^x') then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
+local function pop(j, n)
+  for _, text in ipairs(call('LPOP', j, n)) do grown = grown - #text - OVERHEAD end
+end
+
+-- leave takes the n oldest lines out of a journal. An exception stays where it is, and gets an x.
+-- It returns how many left, how many stayed, and whether the first text had its mark.
+local function leave(j, kept, n)
+  local lines, left, stayed = call('LRANGE', j, kept, kept + n - 1), 0, 0
+  local marked = kept == 0 and lines[1] and sub(lines[1], 1, 1) == '-'
+  if marked then lines[1] = sub(lines[1], 2) end
+  if kept == 0 then -- mostly there are no exceptions
+    while lines[left + 1] and not exceptional(lines[left + 1]) do left = left + 1 end
+    if left > 0 then pop(j, left) end
+  end
+  for i = left + 1, #lines do
+    local text = lines[i]
+    if exceptional(text) then
+      call('LSET', j, kept + stayed, 'x' .. text)
+      grown = grown + 1
+      stayed = stayed + 1
+    else
+      call('LREM', j, 1, text)
+      grown = grown - #text - OVERHEAD
+      left = left + 1
+    end
+  end
+  if marked and left == 0 then grown = grown - 1 end -- the exception has lost its mark
+  return left, stayed, marked
+end
+
+-- shrink deletes the oldest lines until a journal has no more than most, but never the newest. An
+-- exception is deleted once more than a fifth of the journal are exceptions.
+local function shrink(j, size, most)
+  local kept, deleted = outlived(j, size), false
+  while size > most do
+    local left, stayed, marked = leave(j, kept, math.min(size - most, size - kept - 1))
+    size, kept, deleted = size - left, kept + stayed, deleted or marked
+    local more = math.ceil((5 * kept - size) / 4) -- so that kept - more is a fifth of size - more
+    if more > 0 then
+      pop(j, more)
+      size, kept, deleted = size - more, kept - more, true
+    end
+  end
+  if not deleted then return end
+  local first = call('LINDEX', j, 0)
+  if sub(first, 1, 1) == '-' then return end
+  call('LSET', j, 0, '-' .. first)
+  grown = grown + 1
 end
 
 -- push appends a line. A journal that is too long loses many old lines at once, so that not every
@@ -24,7 +95,7 @@ local function push(j, line)
   local n = call('RPUSH', j, line)
   grown = grown + #line + OVERHEAD
   pushed[#pushed + 1] = j
-  if n > LINES then drop(j, n - LINES + floor(LINES / 16)) end
+  if n > LINES then shrink(j, n, LINES - floor(LINES / 16)) end
 end
 
 local function replace(j, old, new)
@@ -114,13 +185,13 @@ end
 local function full() return (bytes('GET') or 0) + grown >= BYTES end
 
 -- weigh counts the bytes that were written. If the shard has too many bytes, each new line deletes
--- two old ones of its own series, but never the newest.
+-- two old ones of its own series.
 local function weigh()
   if (bytes('INCRBY', int(grown)) or 0) <= BYTES then return end
   grown = 0
   for _, j in ipairs(pushed) do
     local n = call('LLEN', j)
-    if n > 1 then drop(j, math.min(2, n - 1)) end
+    if n > 1 then shrink(j, n, max(1, n - 2)) end
   end
   bytes('INCRBY', int(grown))
 end

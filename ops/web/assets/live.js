@@ -84,7 +84,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
   const go = performance.now() - prefix < 1500;
   prefix = 0;
-  const pages = { o: "/", j: "/jobs", n: "/nodes" };
+  const pages = { o: "/", j: "/jobs", r: "/runs", n: "/nodes" };
   if (go && pages[event.key]) { location.href = pages[event.key]; return; }
   switch (event.key) {
     case "g": prefix = performance.now(); break;

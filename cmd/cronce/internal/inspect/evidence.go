@@ -19,9 +19,10 @@ type shownLine struct {
 
 // evidenceOf returns the lines of a journal with these indexes.
 func evidenceOf(j *series.Journal, state *series.Series, indexes []int) (lines []shownLine) {
-	killed := killedAttempts(j.Lines, state)
+	all := j.All()
+	killed := killedAttempts(all, state)
 	for _, i := range indexes {
-		lines = append(lines, shownLine{&j.Lines[i], killed[i]})
+		lines = append(lines, shownLine{&all[i], killed[i]})
 	}
 	return lines
 }

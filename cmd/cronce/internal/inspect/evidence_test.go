@@ -45,7 +45,7 @@ func TestKilledAttempts(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("remarks on %v", got)
 	}
-	if shown := evidenceOf(&series.Journal{Lines: lines}, s, []int{7, 8}); len(shown) != 2 || shown[1].Line != &lines[8] || shown[1].killed != got[8] {
+	if shown := evidenceOf(&series.Journal{Lines: lines}, s, []int{7, 8}); len(shown) != 2 || *shown[1].Line != lines[8] || shown[1].killed != got[8] {
 		t.Errorf("the evidence is %v", shown)
 	}
 }

@@ -22,11 +22,19 @@ import (
 type listing struct {
 	value any                 // for machines
 	key   []any               // the parts of the value whose changes are shown
+	items []item              // if not nil, the changes are shown item by item, the oldest first,
+	most  int                 // and of more changes only the newest
 	table func(wide bool) row // for a person: its rows, the first is the header
 	names []string            // the names of the listed items, for -o name
 	text  string              // printed instead of a table; empty: the table
 	foot  string              // printed below the table
 	fault error               // sets the exit code
+}
+
+// An item of a list has a key, which changes with the value.
+type item struct {
+	key   string
+	value any
 }
 
 // shown has the flags of each command that lists.

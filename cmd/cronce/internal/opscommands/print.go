@@ -77,6 +77,7 @@ func (f *shown) follow(cmd *cobra.Command, list func(ctx context.Context, s *cli
 		<-ended
 	}()
 	w, seen, last := cmd.OutOrStdout(), p.Peek(), ""
+	shown := map[string]bool{}
 	for {
 		now, err := p.Await(ctx, seen)
 		if err != nil {
@@ -86,6 +87,13 @@ func (f *shown) follow(cmd *cobra.Command, list func(ctx context.Context, s *cli
 		l, err := list(ctx, s, now)
 		if err != nil && exit.Code(err, true) == exit.WrongUsage {
 			return err
+		}
+		if err == nil && l.items != nil {
+			if shown, err = l.printNew(w, shown); err != nil {
+				return err
+			}
+			last = ""
+			continue
 		}
 		text := f.frame(w, &l, err)
 		key := text
@@ -99,6 +107,24 @@ func (f *shown) follow(cmd *cobra.Command, list func(ctx context.Context, s *cli
 		}
 		last = key
 	}
+}
+
+// printNew writes the items that were not shown before, each as a line of JSON. It returns the keys of
+// all items.
+func (l *listing) printNew(w io.Writer, shown map[string]bool) (map[string]bool, error) {
+	all := make(map[string]bool, len(l.items))
+	var fresh []any
+	for _, i := range l.items {
+		if all[i.key] = true; !shown[i.key] {
+			fresh = append(fresh, i.value)
+		}
+	}
+	for _, value := range fresh[max(0, len(fresh)-l.most):] {
+		if err := terminal.PrintJSONLine(w, value); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // frame returns the text for one snapshot.

@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 )
@@ -34,14 +35,19 @@ func RunsCommand() *cobra.Command {
 		Use:   "runs [job]",
 		Short: "List the newest ticks with their verdicts, of one job or of all",
 		Long: "List the newest ticks with their verdicts, the newest first: which node ran each, how late, for how long, or why it did not\n" +
-			"run. The whole journals are searched, and the last line has the time from which on they are on record. With --watch\n" +
-			"only the newest lines of each job are searched, unless a job is named. cronce why explains one tick.\n\n" +
+			"run. The whole journals are searched, and the last line has the time from which on they are on record. Exceptions, which\n" +
+			"are ticks that failed, were lost, missed, paused or taken over, are on record longer than others. With --watch only the\n" +
+			"newest lines of each job are searched, unless a job is named; where the output is no terminal, each run that begins or\n" +
+			"changes is a line of JSON. cronce why explains one tick.\n\n" +
 			"Exit code 4: the store does not answer, a line of a journal cannot be read, or no job is on record.",
-		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs --since 2h --until 1h -o json",
+		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs --since 2h --until 1h -o json\n  cronce runs --watch >> runs.jsonl",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
+			}
+			if f.watch && !terminal.IsTerminal(cmd.OutOrStdout()) {
+				return f.stream(cmd, args)
 			}
 			return f.run(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
 				return f.listing(ctx, s, now, args)
@@ -123,6 +129,11 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 	if !found.from.IsZero() {
 		value["searched_from"] = found.from
 		l.foot = fmt.Sprintf("Searched: the verdicts from %s on. Of some jobs older ones were not searched, or are not on record.", found.from.Format(time.RFC3339))
+		if found.whole {
+			value["exceptions_from"] = found.exceptions
+			l.foot = fmt.Sprintf("Searched: the verdicts from %s on, and the exceptions from %s on.",
+				found.from.Format(time.RFC3339), found.exceptions.Format(time.RFC3339))
+		}
 	}
 	if len(runs) == f.n {
 		l.foot = fmt.Sprintf("The newest %d are listed: there may be more. %s", f.n, l.foot)
@@ -148,7 +159,9 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 type search struct {
 	runs       []ops.Run
 	from       time.Time // from when on every verdict is found; zero: from the first one on
-	unreadable int       // lines that cannot be read
+	exceptions time.Time // from when on every exception is found, if whole journals were searched
+	whole      bool
+	unreadable int // lines that cannot be read
 }
 
 // add records that a journal was searched.
@@ -176,6 +189,10 @@ func (r *search) read(ctx context.Context, s *clients.Store, j *ops.Job, filter 
 	runs := ops.Runs(s.Config.Namespace, &journal, &state)
 	j.Pace.Count(runs, time.UnixMilli(state.Now))
 	r.add(&journal)
+	r.whole = true
+	if from := ops.SearchedExceptions(&journal); from.After(r.exceptions) {
+		r.exceptions = from
+	}
 	for i := range runs {
 		if filter.Lets(&runs[i]) {
 			r.runs = append(r.runs, runs[i])
@@ -215,6 +232,44 @@ func (f *runFlags) ofAll(ctx context.Context, s *clients.Store, now *ops.Snapsho
 	slices.SortFunc(r.runs, ops.Newer)
 	r.runs = r.runs[:min(f.n, len(r.runs))]
 	return r, nil
+}
+
+// changing is how long after its verdict or its end a run can still change.
+const changing = time.Minute
+
+// stream prints the newest runs, and then each run when it begins, changes or ends, as a line of JSON.
+func (f *runFlags) stream(cmd *cobra.Command, args []string) error {
+	var last time.Time // zero: the newest runs are not printed yet
+	return f.follow(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
+		if err := unreached(ctx, s, now); err != nil {
+			return listing{}, err
+		}
+		filter, err := f.filter(now.AsOf)
+		if err != nil {
+			return listing{}, err
+		}
+		if len(args) > 0 {
+			if _, err := known(ctx, s, now, args[0]); err != nil {
+				return listing{}, err
+			}
+		}
+		l := listing{items: []item{}, most: maxRuns}
+		if last.IsZero() {
+			l.most = f.n
+		}
+		runs := now.Recent(maxRuns, func(r *ops.Run) bool {
+			at := r.Recorded
+			if r.Ended.After(at) {
+				at = r.Ended
+			}
+			return (len(args) == 0 || r.Job == args[0]) && filter.Lets(r) && !at.Before(last.Add(-changing))
+		})
+		last = now.AsOf
+		for _, r := range slices.Backward(runs) {
+			l.items = append(l.items, item{fmt.Sprint(r.ID, r.State, r.Attempt, r.Outcome, r.Tick), r})
+		}
+		return l, nil
+	})
 }
 
 func runRows(runs []ops.Run, now time.Time, wide, named bool) row {
