@@ -29,7 +29,7 @@ func ruleFiles(t *testing.T) map[string][]string {
 	t.Helper()
 	return map[string][]string{
 		"node": append(names(metrics.New()), "cronce_config_stale"), // TestMetricsOfNode finds each in a node
-		"ops":  names(opsmetrics.New(nil)),
+		"ops":  append(names(opsmetrics.New(nil)), "cronce_ops_tokens"),
 	}
 }
 

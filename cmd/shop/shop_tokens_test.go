@@ -90,7 +90,7 @@ func TestShopTokenFile(t *testing.T) {
 		tokens                string
 		one, two, buyer, none int
 	}{
-		{first, 200, 401, 403, 401}, {first + " " + second, 200, 200, 403, 401}, {second, 401, 200, 403, 401}, {"short", 401, 200, 403, 401},
+		{first, 200, 401, 403, 401}, {first + " " + second, 200, 200, 403, 401}, {second, 401, 200, 403, 401}, {"short", 401, 401, 403, 401},
 		{second + " buyer-token-buyer", 401, 200, 401, 401}, {second, 401, 200, 403, 401},
 	} {
 		write("seller", now.tokens)

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -53,6 +54,7 @@ type Gate struct {
 
 	mu       sync.Mutex
 	spent    bool                     // the one-time text has been used
+	ended    map[string]time.Time     // when the sessions that were ended would have ended by themselves, by signature
 	reads    map[string]*rate.Limiter // by caller
 	failures map[string]*rate.Limiter // by address
 }
@@ -66,8 +68,11 @@ func NewGate(o Options) *Gate {
 	if o.Secure {
 		o.Cookie = "__Host-" + o.Cookie
 	}
-	return &Gate{o: o, reads: map[string]*rate.Limiter{}, failures: map[string]*rate.Limiter{}}
+	return &Gate{o: o, ended: map[string]time.Time{}, reads: map[string]*rate.Limiter{}, failures: map[string]*rate.Limiter{}}
 }
+
+// Tokens returns how many tokens are accepted now.
+func (g *Gate) Tokens() int { return len(g.o.Tokens()) }
 
 // Caller returns the caller of a request: by its bearer token, or by its session if cookies are
 // accepted. The role is None if the request has neither.
@@ -85,42 +90,47 @@ func (g *Gate) Caller(r *http.Request, cookies bool) Caller {
 	if err != nil {
 		return Caller{}
 	}
-	return g.session(cookie.Value)
+	c, _, _ := g.session(cookie.Value)
+	return c
 }
 
-// session returns the caller of a session. Its token must still be in the file with the same hash.
-func (g *Gate) session(value string) Caller {
+// session returns the caller of a session, with the end of the session and its signature. Its token
+// must still be in the file with the same hash, and its caller must not have ended it.
+func (g *Gate) session(value string) (c Caller, until time.Time, signature string) {
 	id, rest, _ := strings.Cut(value, "|")
-	until, signature, _ := strings.Cut(rest, "|")
-	seconds, err := strconv.ParseInt(until, 10, 64)
-	if err != nil || time.Now().After(time.Unix(seconds, 0)) {
-		return Caller{}
+	at := strings.LastIndexByte(rest, '|')
+	if at < 0 {
+		return Caller{}, until, ""
+	}
+	signed, signature := rest[:at], rest[at+1:]
+	end, _, _ := strings.Cut(signed, "|")
+	seconds, err := strconv.ParseInt(end, 10, 64)
+	until = time.Unix(seconds, 0)
+	if err != nil || time.Now().After(until) || g.wasEnded(signature) {
+		return Caller{}, until, ""
 	}
 	for _, t := range g.o.Tokens() {
-		if t.ID == id && hmac.Equal([]byte(signature), []byte(g.sign(t, until))) {
-			return Caller{t.ID, t.Role}
+		if t.ID == id && hmac.Equal([]byte(signature), []byte(g.sign(t, signed))) {
+			return Caller{t.ID, t.Role}, until, signature
 		}
 	}
-	return Caller{}
+	return Caller{}, until, ""
 }
 
-func (g *Gate) sign(t Token, until string) string {
+// sign signs the end of a session and the random text behind it.
+func (g *Gate) sign(t Token, signed string) string {
 	mac := hmac.New(sha256.New, g.o.Key)
-	_, _ = mac.Write([]byte(t.ID + "|" + until + "|" + hex.EncodeToString(t.Hash[:])))
+	_, _ = mac.Write([]byte(t.ID + "|" + signed + "|" + hex.EncodeToString(t.Hash[:])))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Begin begins a session with the text of a token. It returns ok false if there is no such token.
-// It limits the guesses of an address: beyond the limit it compares nothing and returns slow true.
+// Begin begins a session with the text of a token. It returns ok false if there is no such token, and
+// slow true if the address has guessed too often. A token begins a session however often others of
+// its address have guessed: a token has 256 random bits, so that the limit only bounds the cost of guesses.
 func (g *Gate) Begin(w http.ResponseWriter, r *http.Request, text string) (ok, slow bool) {
-	address := remote(r)
-	if !g.mayGuess(address) {
-		return false, true
-	}
 	t, ok := find(g.o.Tokens(), strings.TrimSpace(text))
 	if !ok {
-		g.guessed(address)
-		return false, false
+		return false, !g.mayGuess(remote(r))
 	}
 	g.begin(w, t)
 	return true, false
@@ -140,14 +150,35 @@ func (g *Gate) BeginOnce(w http.ResponseWriter, text string) bool {
 }
 
 func (g *Gate) begin(w http.ResponseWriter, t Token) {
-	until := strconv.FormatInt(time.Now().Add(sessionTime).Unix(), 10)
-	http.SetCookie(w, &http.Cookie{Name: g.o.Cookie, Value: t.ID + "|" + until + "|" + g.sign(t, until), Path: "/",
+	signed := strconv.FormatInt(time.Now().Add(sessionTime).Unix(), 10) + "|" + rand.Text()
+	http.SetCookie(w, &http.Cookie{Name: g.o.Cookie, Value: t.ID + "|" + signed + "|" + g.sign(t, signed), Path: "/",
 		MaxAge: int(sessionTime.Seconds()), HttpOnly: true, Secure: g.o.Secure, SameSite: http.SameSiteLaxMode})
 }
 
-// End ends the session of a browser.
-func (g *Gate) End(w http.ResponseWriter) {
+// End ends the session of a browser, so that a copy of its cookie has no effect any more. Other
+// replicas with the same key do not know of it: there the copy works until the session ends by itself,
+// or its token is removed.
+func (g *Gate) End(w http.ResponseWriter, r *http.Request) {
+	if cookie, err := r.Cookie(g.o.Cookie); err == nil {
+		if c, until, signature := g.session(cookie.Value); c.Role != None {
+			g.end(signature, until)
+		}
+	}
 	http.SetCookie(w, &http.Cookie{Name: g.o.Cookie, Path: "/", MaxAge: -1, HttpOnly: true, Secure: g.o.Secure, SameSite: http.SameSiteLaxMode})
+}
+
+func (g *Gate) end(signature string, until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.ended, func(_ string, until time.Time) bool { return time.Now().After(until) })
+	g.ended[signature] = until
+}
+
+func (g *Gate) wasEnded(signature string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ended := g.ended[signature]
+	return ended
 }
 
 // MayRead takes one request from the caller's allowance per second. It returns false if none is
@@ -163,14 +194,8 @@ func (g *Gate) MayRead(c Caller) bool {
 	return l.Allow()
 }
 
+// mayGuess takes one wrong token from the allowance of an address. It returns false if none is left.
 func (g *Gate) mayGuess(address string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	l := g.failures[address]
-	return l == nil || l.Tokens() >= 1
-}
-
-func (g *Gate) guessed(address string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.failures) >= mostAddresses {
@@ -181,7 +206,7 @@ func (g *Gate) guessed(address string) {
 		l = rate.NewLimiter(rate.Every(failuresEvery), failuresFree)
 		g.failures[address] = l
 	}
-	l.Allow()
+	return l.Allow()
 }
 
 // remote returns the address of the other end of the connection.

@@ -216,6 +216,20 @@ func TestSession(t *testing.T) {
 	if slow < 10 {
 		t.Errorf("%d of 20 guesses were slowed down", slow)
 	}
+	other := post(url.Values{"token": {pl.tokens[access.Viewer]}}) // good, from the same address
+	if other.Code != http.StatusSeeOther || len(other.Result().Cookies()) != 1 {
+		t.Fatalf("a token after guesses: %d", other.Code)
+	}
+	second := cookie.Name + "=" + other.Result().Cookies()[0].Value
+	if w := pl.do("POST", "/logout", "", "Cookie", session, "Sec-Fetch-Site", "same-origin"); w.Code != http.StatusSeeOther {
+		t.Errorf("signing out: %d", w.Code)
+	}
+	if w := pl.do("GET", "/jobs", "", "Cookie", session); w.Code != http.StatusSeeOther {
+		t.Errorf("a copy of the cookie of a session that has ended: %d", w.Code)
+	}
+	if w := pl.do("GET", "/jobs", "", "Cookie", second); w.Code != http.StatusOK {
+		t.Errorf("another session of the same token: %d", w.Code)
+	}
 }
 
 // Texts from a job, an error or a query stay text, on each page.

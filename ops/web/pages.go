@@ -285,7 +285,7 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) logout(w http.ResponseWriter, r *http.Request) {
-	h.o.Gate.End(w)
+	h.o.Gate.End(w, r)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 

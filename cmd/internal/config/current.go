@@ -44,6 +44,19 @@ func (c *Current[T]) Value() T {
 	return v
 }
 
+// Readable returns what can be read of the current files, and nothing of the last value: for files
+// whose content must have no effect once it is gone.
+func (c *Current[T]) Readable() T {
+	if c.fixed {
+		return c.last
+	}
+	v, err := c.make()
+	if _, first := c.keep(v, err); first && c.stale != nil {
+		c.stale(err)
+	}
+	return v
+}
+
 func (c *Current[T]) keep(v T, err error) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/cmd/internal/boundedfile"
+	"github.com/cronce/cronce/ops/access"
 )
 
 // A pipe is read once, and its content stays in use.
@@ -28,5 +29,62 @@ func TestPipeIsReadOnce(t *testing.T) {
 	}, name)
 	if err != nil || c.Value() != "one" || c.Value() != "one" || calls != 1 {
 		t.Errorf("%q, %v, %d calls", c.last, err, calls)
+	}
+}
+
+// A token that the file no longer names is refused at once: its line is gone or broken, or the file is
+// empty or gone. A file that is whole again is used again.
+func TestTokensThatAreGone(t *testing.T) {
+	name := t.TempDir() + "/tokens"
+	line := func(id string) string {
+		token, _, err := access.NewToken(id, access.Viewer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token.Line() + "\n"
+	}
+	a, b := line("a"), line("b")
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(a + b)
+	c := Default(nil)
+	c.Ops = &Ops{TokensFile: name}
+	reported := 0
+	c.OnStale(func(error) { reported++ })
+	tokens, err := c.OpsTokens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(ids string) {
+		t.Helper()
+		got := ""
+		for _, token := range tokens() {
+			got += token.ID
+		}
+		if got != ids {
+			t.Errorf("the tokens of %q are accepted, want %q", got, ids)
+		}
+	}
+	want("ab")
+	put(b)
+	want("b")
+	put("a viewer broken\n" + b)
+	want("b")
+	put("")
+	want("")
+	put(a)
+	want("a")
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	want("")
+	put(a + b)
+	want("ab")
+	if reported != 2 {
+		t.Errorf("%d faults are reported, want one for each time in which the file has some", reported)
 	}
 }

@@ -57,7 +57,8 @@ func (c *Config) opsFaults(bad func(path, format string, args ...any)) {
 	}
 }
 
-// OpsTokens returns a function that returns the current tokens in the file.
+// OpsTokens returns a function that returns the tokens that are in the file now. While the file is
+// missing there are none, and a line that cannot be read is no token.
 func (c *Config) OpsTokens() (func() []access.Token, error) {
 	file := c.Ops.TokensFile
 	now, err := NewCurrent(c, func() ([]access.Token, error) {
@@ -67,11 +68,11 @@ func (c *Config) OpsTokens() (func() []access.Token, error) {
 		}
 		tokens, err := access.ParseTokens(string(text))
 		if err != nil {
-			return nil, c.Fault("ops.tokens_file", "%v", err)
+			return tokens, c.Fault("ops.tokens_file", "%v", err)
 		}
 		return tokens, nil
 	}, file)
-	return now.Value, err
+	return now.Readable, err
 }
 
 // OpsSessionKey returns the key that signs sessions; empty: each process makes one.

@@ -169,7 +169,8 @@ func Dev(ctx context.Context, s *clients.Store, log *slog.Logger, address string
 func serve(ctx context.Context, s *clients.Store, log *slog.Logger, gate *access.Gate, hosts []string, listener net.Listener) error {
 	p := projection(s)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.New(p))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.New(p),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cronce_ops_tokens", Help: "Tokens that this plane accepts."}, func() float64 { return float64(gate.Tokens()) }))
 	handler, err := web.New(web.Options{Projection: p, Store: s.Front(), Gate: gate, Hosts: hosts,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})})
 	if err != nil {

@@ -69,7 +69,7 @@ func (f *File) readTokens() (now func(stockhttp.Role) []string, first map[stockh
 	}
 	return func(role stockhttp.Role) []string {
 		if file := files[role]; file != nil {
-			return file.Value()
+			return file.Readable() // a token that the file no longer has is refused at once
 		}
 		return first[role]
 	}, first, errors.Join(faults...)
