@@ -120,7 +120,7 @@ func (r *Run) read(l *series.Line) {
 	}
 	switch l.Verdict {
 	case series.VerdictRan:
-		if r.Granted.IsZero() {
+		if r.Granted.IsZero() && l.Attempt <= 1 { // otherwise the line of the first grant is gone
 			r.LateMs = new(max(0, l.At-l.To)) // a grant may come slightly early, and carries the wait
 		}
 		r.Granted, r.Recorded = utc(l.At), utc(l.At)
@@ -192,6 +192,9 @@ func stateOf(r *Run) State {
 	}
 	return Unknown
 }
+
+// between returns the state of the ticks of a range before its last one.
+func (r *Run) between() State { return stateOf(&Run{Verdict: r.Between}) }
 
 // stands applies the store's state of an unsettled run.
 func (r *Run) stands(s *series.Run, now int64) {

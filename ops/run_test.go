@@ -67,7 +67,7 @@ func TestRunsOfExceptions(t *testing.T) {
 	ended := series.Line{Verdict: series.VerdictEnded, At: t0 + 9000, From: t0, To: t0, Attempt: 2, Fence: 7, Outcome: series.OutcomeFailed}
 	j := series.Journal{Exceptions: []series.Line{missed, again}, Lines: []series.Line{ended}, Revisions: []series.RevisionUse{{First: t0 - 9000}}}
 	all := Runs("shop", &j, &series.Series{Key: "job", Now: t0 + 9999})
-	if len(all) != 2 || all[0].State != Failing || all[0].Node != "b" || all[0].Attempt != 2 || all[1].State != Missed {
+	if len(all) != 2 || all[0].State != Failing || all[0].LateMs != nil || all[0].Node != "b" || all[0].Attempt != 2 || all[1].State != Missed {
 		t.Errorf("%+v", all)
 	}
 	for _, c := range []struct{ since, want int64 }{{0, t0 - 9000}, {t0 - 600, t0 - 600}} {
@@ -76,9 +76,22 @@ func TestRunsOfExceptions(t *testing.T) {
 			t.Errorf("since %d: complete from %v, exceptions from %v", c.since, from, exceptions)
 		}
 	}
-	j.Lines[0].Verdict = series.VerdictOpened
+	if j.Lines[0].Verdict = series.VerdictOpened; Searched(&j).IsZero() {
+		t.Error("a journal that begins anew behind exceptions is whole")
+	}
+	j.Exceptions = nil
 	if from := SearchedExceptions(&j); !from.IsZero() {
 		t.Errorf("a whole journal has its exceptions from %v on", from)
+	}
+}
+
+// A range is selected by the state of its ticks.
+func TestRangesByState(t *testing.T) {
+	r := Run{Tick: time.UnixMilli(5000), From: time.UnixMilli(1000), State: OK, Verdict: "ran", Outcome: "ok", Between: "missed"}
+	for state, want := range map[State]bool{OK: true, Missed: true, Skipped: false} {
+		if f := (RunFilter{State: string(state)}); f.Lets(&r) != want {
+			t.Errorf("%s: %v", state, !want)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ func (f *RunFilter) Lets(r *Run) bool {
 		first = r.From.Add(time.Millisecond)
 	}
 	return (f.Verdict == "" || r.Verdict == f.Verdict || r.Outcome == f.Verdict || r.Between == f.Verdict) &&
-		(f.State == "" || string(r.State) == f.State || f.State == "alive" && r.Alive()) &&
+		(f.State == "" || string(r.State) == f.State || f.State == "alive" && r.Alive() || r.Between != "" && string(r.between()) == f.State) &&
 		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Before(f.From) && (f.To.IsZero() || !first.After(f.To))
 }
 
@@ -74,10 +74,20 @@ func (s *Snapshot) Searched() (from time.Time) {
 // Searched returns the instant from which on a journal has every verdict. Zero: from the opening of
 // the job on.
 func Searched(j *series.Journal) time.Time {
-	if len(j.Lines) == 0 || j.Lines[0].Verdict == series.VerdictOpened {
+	if len(j.Lines) == 0 || len(j.Exceptions) == 0 && j.Lines[0].Verdict == series.VerdictOpened {
 		return time.Time{}
 	}
-	return utc(j.Lines[0].At)
+	return utc(firstAt(j.Lines))
+}
+
+// firstAt returns when the first of the lines that can be read was written.
+func firstAt(lines []series.Line) int64 {
+	for i := range lines {
+		if lines[i].At != 0 {
+			return lines[i].At
+		}
+	}
+	return 0
 }
 
 // SearchedExceptions returns the instant from which on a journal, read as a whole, has every exception:
@@ -92,7 +102,7 @@ func SearchedExceptions(j *series.Journal) time.Time {
 	case len(j.Revisions) == 0:
 		return all
 	}
-	return utc(min(j.Revisions[0].First, j.Lines[0].At))
+	return utc(min(j.Revisions[0].First, firstAt(j.All())))
 }
 
 // Tally adds, to counts by their states, the ticks of runs from an instant on. The schedule counts the
@@ -107,7 +117,7 @@ func Tally(counts map[State]int, runs []Run, schedule *spec.Schedule, from time.
 		if r.Between != "" && schedule != nil {
 			after := max(r.From.UnixMilli(), from.UnixMilli()-1)
 			if n := schedule.Count(after, r.Tick.UnixMilli()-1, maxTally); n > 0 {
-				counts[stateOf(&Run{Verdict: r.Between})] += n
+				counts[r.between()] += n
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 func TestExceptionsOfRandomHistories(t *testing.T) {
 	for _, o := range []redislock.Options{
 		{JournalLines: 16}, {JournalLines: 4}, {JournalLines: 100, JournalBytes: 3000}, {JournalLines: 10, JournalBytes: 700}, {JournalBytes: 1},
+		{JournalLines: 20, JournalBytes: 300}, {JournalLines: 20, JournalBytes: 450}, {JournalLines: 1},
 	} {
 		for _, good := range []int{0, 1, 5, 40} { // of each missed or failed number
 			t.Run(fmt.Sprintf("%d lines, %d bytes, %d good", o.JournalLines, o.JournalBytes, good), func(t *testing.T) {
@@ -46,6 +47,9 @@ func TestExceptionsOfRandomHistories(t *testing.T) {
 					}
 					j := journalOf(t, d)
 					all = append(all, j.Lines[len(j.Lines)-1])
+					if newest := all[len(all)-1]; newest.Verdict == series.VerdictEnded || newest.Verdict == series.VerdictRan && newest.Outcome == "" {
+						t.Fatalf("line %d: the end of the run is not in the line of its grant: %+v", len(all), newest)
+					}
 					if fault := misfits(&j, all, o.JournalLines); fault != "" {
 						t.Fatalf("line %d: %s", len(all), fault)
 					}

@@ -74,6 +74,7 @@ func pairs(page *redis.ScanCmd) map[string]string {
 
 func readJournal(key string, lines []string, revisions map[string]string) series.Journal {
 	j := series.Journal{Key: key, Lines: make([]series.Line, 0, len(lines))}
+	older := false // there were older exceptions
 	for _, text := range lines {
 		bare, deleted := strings.CutPrefix(text, "-")
 		bare, exception := strings.CutPrefix(bare, "x")
@@ -81,7 +82,8 @@ func readJournal(key string, lines []string, revisions map[string]string) series
 		if !ok {
 			line = series.UnreadableLine(text)
 		}
-		if deleted {
+		older = older || deleted
+		if older && j.ExceptionsSince == 0 { // the first line that can be read
 			j.ExceptionsSince = line.At
 		}
 		if exception {
@@ -99,7 +101,7 @@ func readJournal(key string, lines []string, revisions map[string]string) series
 		j.Revisions = append(j.Revisions, s)
 	}
 	j.Revisions = series.Sightings(j.Revisions).Sorted()
-	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != series.VerdictOpened
+	j.Truncated = len(j.Exceptions) > 0 || len(j.Lines) > 0 && j.Lines[0].Verdict != series.VerdictOpened
 	slices.Sort(j.Faults)
 	return j
 }

@@ -80,6 +80,7 @@ func (d *Driver) cut(ctx context.Context, s session, r *record) error {
 	want := r.size() - drop
 	most := int64(series.MostExceptions(int(want)))
 	var stay, gone []entry
+	unknown := false // a text that cannot be read, which may have been an exception, goes
 	from, end := int64(0), r.first+max(0, drop-max(0, r.exceptions-most))
 	for {
 		older, err := entries(ctx, s, d.texts.older, d.ns, r.key, from, end-1)
@@ -87,12 +88,14 @@ func (d *Driver) cut(ctx context.Context, s session, r *record) error {
 			return err
 		}
 		for _, e := range older {
-			if line, err := readLine(r.key, e.text); err == nil && line.Exception() {
+			line, err := readLine(r.key, e.text)
+			if err == nil && line.Exception() {
 				e.at = line.At
 				stay = append(stay, e)
-			} else {
-				gone = append(gone, e)
+				continue
 			}
+			gone = append(gone, e)
+			unknown = unknown || err != nil
 		}
 		r.exceptions = min(most, int64(len(stay)))
 		over := r.exceptions + r.next - end - want
@@ -105,6 +108,9 @@ func (d *Driver) cut(ctx context.Context, s session, r *record) error {
 	if oldest := stay[:len(stay)-int(r.exceptions)]; len(oldest) > 0 {
 		gone = append(gone, oldest...)
 		r.since = oldest[len(oldest)-1].at
+	}
+	if unknown {
+		r.since = r.last().At
 	}
 	return d.delete(ctx, s, r, gone)
 }
@@ -157,7 +163,7 @@ func (d *Driver) journal(ctx context.Context, s session, key string, n int) (ser
 			j.Exceptions = append(j.Exceptions, line)
 		}
 	}
-	j.Truncated = len(j.Lines) > 0 && j.Lines[0].Verdict != series.VerdictOpened
+	j.Truncated = len(j.Exceptions) > 0 || len(j.Lines) > 0 && j.Lines[0].Verdict != series.VerdictOpened
 	// If lines are deleted between the two statements, the exceptions are complete since earlier than j says.
 	var revisions, state string
 	err = s.QueryRowContext(ctx, d.texts.revisions, d.ns, key).Scan(&revisions, &state)
@@ -174,7 +180,9 @@ func (d *Driver) journal(ctx context.Context, s session, key string, n int) (ser
 	if r.read(format); r.err != nil {
 		j.Faults = append(j.Faults, driver.Quote(state))
 	}
-	j.ExceptionsSince = r.since
+	if n <= 0 {
+		j.ExceptionsSince = r.since
+	}
 	return j, nil
 }
 

@@ -106,14 +106,14 @@ func (d *Driver) shrink(c *zk.Conn, r *record, surplus []series.Line, allowed in
 		return nil
 	}
 	old := r.exceptions
-	before, err := d.exceptions(c, r.path, old)
+	before, err := d.exceptions(c, r, old)
 	if err != nil {
 		return err
 	}
 	kept := before
 	for over() && len(r.chunks) > least {
 		k := r.chunks[0]
-		more, err := d.exceptions(c, r.path, k)
+		more, err := d.exceptions(c, r, k)
 		if err != nil {
 			return err
 		}
@@ -161,15 +161,19 @@ func (r *record) outlive(lines []series.Line, allowed int64) ([]series.Line, err
 	return lines, err
 }
 
-// exceptions reads the exceptions of a chunk. There are none in a chunk that is missing or cannot be
-// read.
-func (d *Driver) exceptions(c *zk.Conn, path string, k chunk) ([]series.Line, error) {
+// exceptions reads the exceptions of a chunk. A chunk that is missing or cannot be read may have had
+// some: the journal then reports that exceptions are complete from its newest line on.
+func (d *Driver) exceptions(c *zk.Conn, r *record, k chunk) ([]series.Line, error) {
 	if k.Lines == 0 {
 		return nil, nil
 	}
-	lines, err := readChunk(c, path, k)
-	if errors.Is(err, zk.ErrNoNode) {
+	lines, err := readChunk(c, r.path, k)
+	missing := errors.Is(err, zk.ErrNoNode)
+	if missing {
 		err = nil
+	}
+	if missing || len(lines) == 1 && lines[0].Verdict == series.VerdictUnreadable {
+		r.since = r.tail[len(r.tail)-1].At
 	}
 	return exceptional(lines), err
 }
@@ -211,7 +215,10 @@ func (d *Driver) journal(c *zk.Conn, key string, n int) (series.Journal, error) 
 		if j.Lines, whole, err = d.lines(c, r, n); err != nil {
 			return j, err
 		}
-		j.Exceptions, j.ExceptionsSince = nil, r.since
+		j.Exceptions, j.ExceptionsSince = nil, 0
+		if n <= 0 {
+			j.ExceptionsSince = r.since
+		}
 		if r.exceptions.Lines > 0 && n <= 0 {
 			if j.Exceptions, err = readChunk(c, r.path, r.exceptions); errors.Is(err, zk.ErrNoNode) {
 				whole = false

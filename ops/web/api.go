@@ -208,22 +208,30 @@ func runFilterOf(r *http.Request) (ops.RunFilter, string) {
 	return f, cmp.Or(oneOf("verdict", f.Verdict, ops.Verdicts), oneOf("state", f.State, ops.RunStates), instant(r, "from", &f.From), instant(r, "to", &f.To))
 }
 
+// nameOf returns the name of a run in the list of the runs of all jobs, and runOf the run with that
+// name, or a fault. Empty: no run.
+func nameOf(r ops.Run) string { return r.Recorded.Format(time.RFC3339Nano) + " " + r.ID }
+
+func runOf(name string) (r ops.Run, fault string) {
+	if name == "" {
+		return r, ""
+	}
+	recorded, id, _ := strings.Cut(name, " ")
+	t, err := time.Parse(time.RFC3339, recorded)
+	if err != nil || id == "" {
+		return r, fmt.Sprintf("after is %q, must be the next of an answer", clip(name))
+	}
+	return ops.Run{Recorded: t, ID: id}, ""
+}
+
 func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
 	n, ok := limit(w, r)
 	if !ok {
 		return
 	}
 	f, bad := runFilterOf(r)
-	var last ops.Run // of the previous page
-	if after := r.FormValue("after"); after != "" {
-		recorded, id, _ := strings.Cut(after, " ")
-		t, err := time.Parse(time.RFC3339, recorded)
-		if err != nil || id == "" {
-			bad = cmp.Or(bad, fmt.Sprintf("after is %q, must be the next of an answer", clip(after)))
-		}
-		last = ops.Run{Recorded: t, ID: id}
-	}
-	if bad != "" {
+	last, fault := runOf(r.FormValue("after")) // the last one of the previous page
+	if bad = cmp.Or(bad, fault); bad != "" {
 		problem(w, r, http.StatusBadRequest, "invalid", bad)
 		return
 	}
@@ -232,7 +240,7 @@ func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
 	next := ""
 	if len(runs) > n {
 		runs = runs[:n]
-		next = runs[n-1].Recorded.Format(time.RFC3339Nano) + " " + runs[n-1].ID
+		next = nameOf(runs[n-1])
 	}
 	l := listOf(s, append([]ops.Run{}, runs...), next)
 	l.SearchedFrom = s.Searched()

@@ -435,7 +435,8 @@ func TestRunsPage(t *testing.T) {
 		"/jobs/report/runs?verdict=lost":    {"No such run is on record.", "<b>1</b> failing"},
 		"/jobs/report/runs?verdict=lots":    {"verdict is &#34;lots&#34;"},
 		"/runs?from=yesterday":              {"from is &#34;yesterday&#34;"},
-		"/runs?node=web-1&after=no-such-id": {"the gateway is away"},
+		"/runs?node=web-1&after=no-such-id": {"must be the next of an answer"},
+		"/jobs/report/runs?after=nothing":   {"after is &#34;nothing&#34;"},
 		"/jobs/none/runs":                   {"There is no job of this name on record."},
 	} {
 		body := pl.do("GET", target, token).Body.String()
@@ -447,25 +448,46 @@ func TestRunsPage(t *testing.T) {
 	}
 }
 
-// A page has fifty runs, and the next one goes on behind them.
+// A page has fifty runs, and the next one goes on behind them, whatever the name of the job.
 func TestRunsPageGoesOn(t *testing.T) {
 	var runs []ops.Run
 	for i := range 2*defaultLimit + 1 {
-		runs = append(runs, ops.Run{ID: strings.Repeat("x", i+1)})
+		at := time.UnixMilli(int64(1000 * (1000 - i))).UTC()
+		runs = append(runs, ops.Run{ID: at.String(), Tick: at, Recorded: at})
 	}
-	target, seen := "/runs?verdict=ok", 0
-	for target != "" {
-		var b runsBody
-		b.turn(httptest.NewRequest("GET", target, nil), runs)
-		for i := range b.Runs {
-			if b.Runs[i].ID != runs[seen].ID {
-				t.Fatalf("%s begins with the run %d", target, len(b.Runs[i].ID))
+	for _, first := range []string{"/runs?verdict=ok", "/jobs/a%2Fb%3F50%25/runs?verdict=ok"} {
+		target, seen := first, 0
+		for target != "" {
+			r := httptest.NewRequest("GET", target, nil)
+			var b runsBody
+			rest := runs
+			if strings.HasPrefix(target, "/jobs/") {
+				b.Job = new(ops.Job)
+				var after time.Time
+				if fault := instant(r, "after", &after); fault != "" {
+					t.Fatal(fault)
+				}
+				if !after.IsZero() {
+					rest = slices.DeleteFunc(slices.Clone(runs), func(run ops.Run) bool { return !run.Tick.Before(after) })
+				}
+			} else if last, fault := runOf(r.FormValue("after")); fault != "" {
+				t.Fatal(fault)
+			} else if last.ID != "" {
+				rest = slices.DeleteFunc(slices.Clone(runs), func(run ops.Run) bool { return ops.Newer(last, run) >= 0 })
 			}
-			seen++
+			b.cut(r, rest)
+			for i := range b.Runs {
+				if b.Runs[i].ID != runs[seen].ID {
+					t.Fatalf("%s begins with %v", target, b.Runs[i].Tick)
+				}
+				seen++
+			}
+			if target = b.Next; target != "" && !strings.HasPrefix(target, strings.TrimSuffix(first, "?verdict=ok")) {
+				t.Fatalf("the next page is %s", target)
+			}
 		}
-		target = b.Next
-	}
-	if seen != len(runs) {
-		t.Errorf("%d of %d runs are listed", seen, len(runs))
+		if seen != len(runs) {
+			t.Errorf("%s: %d of %d runs are listed", first, seen, len(runs))
+		}
 	}
 }

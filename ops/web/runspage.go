@@ -14,7 +14,8 @@ type runsBody struct {
 	Job        *ops.Job // nil: of all jobs
 	Filter     ops.RunFilter
 	Verdicts   []string
-	Day        []stateCount // the ticks of the last 24 hours, by their state
+	Day        []stateCount // the ticks since Since, by their state
+	Since      time.Time
 	Runs       []ops.Run
 	Next       string // the address of the next page
 	From       time.Time
@@ -43,46 +44,63 @@ func (h *Handler) runsPage(w http.ResponseWriter, r *http.Request) {
 	h.show(w, r, http.StatusOK, "runs", view{Title: title, Nav: "runs", S: s, Body: b, Refresh: true})
 }
 
-// fill reads the runs of a page, and counts the ticks of the last day.
+// fill reads the runs of a page, and counts the ticks since the beginning of the last day, or since
+// all verdicts are on record.
 func (b *runsBody) fill(h *Handler, r *http.Request, s *ops.Snapshot) {
-	day := s.AsOf.Add(-24 * time.Hour)
 	counts := map[ops.State]int{}
 	var runs []ops.Run
 	if b.Job == nil {
-		for _, j := range s.Jobs {
-			ops.Tally(counts, j.Runs, j.Schedule, day)
+		var last ops.Run
+		if last, b.Fault = runOf(r.FormValue("after")); b.Fault != "" {
+			return
 		}
-		runs = s.Recent(maxLimit, b.Filter.Lets)
+		runs = s.Recent(defaultLimit+1, func(run *ops.Run) bool { return b.Filter.Lets(run) && (last.ID == "" || ops.Newer(last, *run) < 0) })
 		b.From = s.Searched()
+		b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
+		for _, j := range s.Jobs {
+			ops.Tally(counts, j.Runs, j.Schedule, b.Since)
+		}
 	} else {
+		var after time.Time
+		if b.Fault = instant(r, "after", &after); b.Fault != "" {
+			return
+		}
 		journal, state, err := h.read(r.Context(), b.Job.Name)
 		if err != nil {
 			b.Fault = "Not known: the store does not answer."
 			return
 		}
-		runs = ops.Runs(s.Namespace, &journal, &state)
-		ops.Tally(counts, runs, b.Job.Schedule, day)
-		runs = slices.DeleteFunc(runs, func(run ops.Run) bool { return !b.Filter.Lets(&run) })
 		b.From, b.Exceptions = ops.Searched(&journal), ops.SearchedExceptions(&journal)
+		b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
+		runs = ops.Runs(s.Namespace, &journal, &state)
+		ops.Tally(counts, runs, b.Job.Schedule, b.Since)
+		runs = slices.DeleteFunc(runs, func(run ops.Run) bool { return !b.Filter.Lets(&run) || !after.IsZero() && !run.Tick.Before(after) })
 	}
 	for state, n := range counts {
 		b.Day = append(b.Day, stateCount{state, n})
 	}
 	slices.SortFunc(b.Day, func(x, y stateCount) int { return cmp.Or(cmp.Compare(y.N, x.N), cmp.Compare(x.State, y.State)) })
-	b.turn(r, runs)
+	b.cut(r, runs)
 }
 
-// turn sets the page of runs that a request names: those behind the run with the id in after.
-func (b *runsBody) turn(r *http.Request, runs []ops.Run) {
-	if after := r.FormValue("after"); after != "" {
-		i := slices.IndexFunc(runs, func(run ops.Run) bool { return run.ID == after })
-		runs = runs[i+1:] // if the run is gone, the list begins again
+// cut keeps the runs of one page, and sets the address of the next one.
+func (b *runsBody) cut(r *http.Request, runs []ops.Run) {
+	if b.Runs = runs; len(runs) <= defaultLimit {
+		return
 	}
-	b.Runs = runs
-	if len(runs) > defaultLimit {
-		b.Runs = runs[:defaultLimit]
-		q := r.URL.Query()
-		q.Set("after", b.Runs[defaultLimit-1].ID)
-		b.Next = r.URL.Path + "?" + q.Encode()
+	b.Runs = runs[:defaultLimit]
+	last := b.Runs[defaultLimit-1]
+	q := r.URL.Query()
+	q.Set("after", nameOf(last))
+	if b.Job != nil {
+		q.Set("after", last.Tick.Format(time.RFC3339Nano))
 	}
+	b.Next = r.URL.EscapedPath() + "?" + q.Encode()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

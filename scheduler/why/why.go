@@ -79,10 +79,15 @@ func Explain(q Question) Answer {
 		return a
 	}
 	q.Journal.Lines = q.Journal.All()
-	if kept := explain(q); kept.State != NotKnown && kept.State != NotATick && len(kept.Evidence) > 0 {
-		return kept
+	kept := explain(q)
+	switch kept.State {
+	case NotKnown, NotATick, Running, Waiting: // a run that is not over is in the state, which a has
+		return a
 	}
-	return a
+	if len(kept.Evidence) == 0 {
+		return a
+	}
+	return kept
 }
 
 func explain(q Question) Answer {

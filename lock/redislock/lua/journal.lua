@@ -53,6 +53,7 @@ local function leave(j, kept, n)
     while lines[left + 1] and not exceptional(lines[left + 1]) do left = left + 1 end
     if left > 0 then pop(j, left) end
   end
+  if marked and left == 0 and lines[1] then grown = grown - 1 end -- the exception loses its mark
   for i = left + 1, #lines do
     local text = lines[i]
     if exceptional(text) then
@@ -65,7 +66,6 @@ local function leave(j, kept, n)
       left = left + 1
     end
   end
-  if marked and left == 0 then grown = grown - 1 end -- the exception has lost its mark
   return left, stayed, marked
 end
 
@@ -99,6 +99,7 @@ local function push(j, line)
 end
 
 local function replace(j, old, new)
+  if sub(old, 1, 1) == '-' and sub(new, 1, 1) ~= '-' then new = '-' .. new end
   call('LSET', j, -1, new)
   grown = grown + #new - #old
 end
@@ -126,7 +127,7 @@ local function settle(s, r)
   s.dirty = true
 end
 
-local LINE = '^%d+|(%a)|(%d+)|(%d+)|(%a?)|([^|]*)|[^|]*|([^|]*)(|%d*|%d*|[^|]*|%d*|[^|]*|[^|]*)$'
+local LINE = '^%-?%d+|(%a)|(%d+)|(%d+)|(%a?)|([^|]*)|[^|]*|([^|]*)(|%d*|%d*|[^|]*|%d*|[^|]*|[^|]*)$'
 
 -- extended returns the line old, made longer by the numbers in (from, to], if all the numbers have
 -- the same verdict; else nil.

@@ -40,7 +40,7 @@ end
 local function note(j, r, outcome, why)
   local last, tail = call('LINDEX', j, -1) or '', '|' .. r.fence .. '|' .. r.attempt .. '||||'
   local ending = outcome .. '|' .. now .. '|' .. fitting(j, why) .. '|'
-  if sub(last, -#tail) == tail and match(last, '^%d+|(%a)|') == 'r' then
+  if sub(last, -#tail) == tail and match(last, '^%-?%d+|(%a)|') == 'r' then
     replace(j, last, sub(last, 1, -4) .. ending)
   else
     push(j, sub(line('e', r.number, r.number, '', '', node(r.owner), '', r.fence, r.attempt), 1, -4) .. ending)

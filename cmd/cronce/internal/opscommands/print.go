@@ -130,13 +130,13 @@ func (l *listing) printNew(w io.Writer, shown map[string]bool) (map[string]bool,
 // frame returns the text for one snapshot.
 func (f *shown) frame(w io.Writer, l *listing, err error) string {
 	var b strings.Builder
-	human := f.output == command.OutputText || f.output == command.OutputWide
+	human := terminal.IsTerminal(w) && (f.output == command.OutputText || f.output == command.OutputWide)
 	switch {
 	case err != nil && human:
 		fmt.Fprintln(&b, terminal.PrintableText(err.Error()))
 	case err != nil:
 		_ = terminal.PrintJSONLine(&b, map[string]string{"error": err.Error()})
-	case !human || !terminal.IsTerminal(w):
+	case !human:
 		_ = terminal.PrintJSONLine(&b, l.value)
 		return b.String()
 	default:

@@ -37,8 +37,8 @@ func RunsCommand() *cobra.Command {
 		Long: "List the newest ticks with their verdicts, the newest first: which node ran each, how late, for how long, or why it did not\n" +
 			"run. The whole journals are searched, and the last line has the time from which on they are on record. Exceptions, which\n" +
 			"are ticks that failed, were lost, missed, paused or taken over, are on record longer than others. With --watch only the\n" +
-			"newest lines of each job are searched, unless a job is named; where the output is no terminal, each run that begins or\n" +
-			"changes is a line of JSON. cronce why explains one tick.\n\n" +
+			"newest lines of each job are searched, on a terminal all lines of a job that is named. Where the output is no terminal,\n" +
+			"each run that begins or changes is a line of JSON. cronce why explains one tick.\n\n" +
 			"Exit code 4: the store does not answer, a line of a journal cannot be read, or no job is on record.",
 		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs --since 2h --until 1h -o json\n  cronce runs --watch >> runs.jsonl",
 		Args:    cobra.MaximumNArgs(1),
@@ -169,8 +169,8 @@ func (r *search) add(j *series.Journal) {
 	if from := ops.Searched(j); from.After(r.from) {
 		r.from = from
 	}
-	for i := range j.Lines {
-		if j.Lines[i].Verdict == series.VerdictUnreadable {
+	for _, l := range j.All() {
+		if l.Verdict == series.VerdictUnreadable {
 			r.unreadable++
 		}
 	}
@@ -239,7 +239,7 @@ const changing = time.Minute
 
 // stream prints the newest runs, and then each run when it begins, changes or ends, as a line of JSON.
 func (f *runFlags) stream(cmd *cobra.Command, args []string) error {
-	var last time.Time // zero: the newest runs are not printed yet
+	read := map[string]int64{} // of each job, the store's time of its latest reading; empty: nothing is printed yet
 	return f.follow(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
 		if err := unreached(ctx, s, now); err != nil {
 			return listing{}, err
@@ -254,7 +254,7 @@ func (f *runFlags) stream(cmd *cobra.Command, args []string) error {
 			}
 		}
 		l := listing{items: []item{}, most: maxRuns}
-		if last.IsZero() {
+		if len(read) == 0 {
 			l.most = f.n
 		}
 		runs := now.Recent(maxRuns, func(r *ops.Run) bool {
@@ -262,9 +262,13 @@ func (f *runFlags) stream(cmd *cobra.Command, args []string) error {
 			if r.Ended.After(at) {
 				at = r.Ended
 			}
-			return (len(args) == 0 || r.Job == args[0]) && filter.Lets(r) && !at.Before(last.Add(-changing))
+			return (len(args) == 0 || r.Job == args[0]) && filter.Lets(r) && !at.Before(time.UnixMilli(read[r.Job]).Add(-changing))
 		})
-		last = now.AsOf
+		for _, j := range now.Jobs {
+			if j.Series.Err == nil {
+				read[j.Name] = max(read[j.Name], j.Series.Now)
+			}
+		}
 		for _, r := range slices.Backward(runs) {
 			l.items = append(l.items, item{fmt.Sprint(r.ID, r.State, r.Attempt, r.Outcome, r.Tick), r})
 		}
