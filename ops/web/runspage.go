@@ -50,37 +50,47 @@ func (b *runsBody) fill(h *Handler, r *http.Request, s *ops.Snapshot) {
 	counts := map[ops.State]int{}
 	var runs []ops.Run
 	if b.Job == nil {
-		var last ops.Run
-		if last, b.Fault = runOf(r.FormValue("after")); b.Fault != "" {
-			return
-		}
-		runs = s.Recent(defaultLimit+1, func(run *ops.Run) bool { return b.Filter.Lets(run) && (last.ID == "" || ops.Newer(last, *run) < 0) })
-		b.From = s.Searched()
-		b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
-		for _, j := range s.Jobs {
-			ops.Tally(counts, j.Runs, j.Schedule, b.Since)
-		}
+		runs = b.ofAll(r, s, counts)
 	} else {
-		var after time.Time
-		if b.Fault = instant(r, "after", &after); b.Fault != "" {
-			return
-		}
-		journal, state, err := h.read(r.Context(), b.Job.Name)
-		if err != nil {
-			b.Fault = "Not known: the store does not answer."
-			return
-		}
-		b.From, b.Exceptions = ops.Searched(&journal), ops.SearchedExceptions(&journal)
-		b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
-		runs = ops.Runs(s.Namespace, &journal, &state)
-		ops.Tally(counts, runs, b.Job.Schedule, b.Since)
-		runs = slices.DeleteFunc(runs, func(run ops.Run) bool { return !b.Filter.Lets(&run) || !after.IsZero() && !run.Tick.Before(after) })
+		runs = b.ofJob(h, r, s, counts)
 	}
 	for state, n := range counts {
 		b.Day = append(b.Day, stateCount{state, n})
 	}
 	slices.SortFunc(b.Day, func(x, y stateCount) int { return cmp.Or(cmp.Compare(y.N, x.N), cmp.Compare(x.State, y.State)) })
 	b.cut(r, runs)
+}
+
+// ofAll reads the runs of all jobs that follow the previous page.
+func (b *runsBody) ofAll(r *http.Request, s *ops.Snapshot, counts map[ops.State]int) []ops.Run {
+	var last ops.Run
+	if last, b.Fault = runOf(r.FormValue("after")); b.Fault != "" {
+		return nil
+	}
+	b.From = s.Searched()
+	b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
+	for _, j := range s.Jobs {
+		ops.Tally(counts, j.Runs, j.Schedule, b.Since)
+	}
+	return s.Recent(defaultLimit+1, func(run *ops.Run) bool { return b.Filter.Lets(run) && (last.ID == "" || ops.Newer(last, *run) < 0) })
+}
+
+// ofJob reads the runs of a job that follow the previous page.
+func (b *runsBody) ofJob(h *Handler, r *http.Request, s *ops.Snapshot, counts map[ops.State]int) []ops.Run {
+	var after time.Time
+	if b.Fault = instant(r, "after", &after); b.Fault != "" {
+		return nil
+	}
+	journal, state, err := h.read(r.Context(), b.Job.Name)
+	if err != nil {
+		b.Fault = "Not known: the store does not answer."
+		return nil
+	}
+	b.From, b.Exceptions = ops.Searched(&journal), ops.SearchedExceptions(&journal)
+	b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
+	runs := ops.Runs(s.Namespace, &journal, &state)
+	ops.Tally(counts, runs, b.Job.Schedule, b.Since)
+	return slices.DeleteFunc(runs, func(run ops.Run) bool { return !b.Filter.Lets(&run) || !after.IsZero() && !run.Tick.Before(after) })
 }
 
 // cut keeps the runs of one page, and sets the address of the next one.

@@ -33,28 +33,28 @@ func NewCurrent[T any](of *Config, make func() (T, error), files ...string) (*Cu
 // Value returns the value from the current files. While they cannot be read, as during a
 // replacement, it returns the last value.
 func (c *Current[T]) Value() T {
-	if c.fixed {
-		return c.last
-	}
-	v, err := c.make()
-	v, first := c.keep(v, err)
-	if first && c.stale != nil {
-		c.stale(err)
-	}
-	return v
+	_, last := c.read()
+	return last
 }
 
 // Readable returns what can be read of the current files, and nothing of the last value: for files
 // whose content must have no effect once it is gone.
 func (c *Current[T]) Readable() T {
+	now, _ := c.read()
+	return now
+}
+
+// read returns what can be read of the files now, and the last value that could be read as a whole.
+func (c *Current[T]) read() (now, last T) {
 	if c.fixed {
-		return c.last
+		return c.last, c.last
 	}
-	v, err := c.make()
-	if _, first := c.keep(v, err); first && c.stale != nil {
+	now, err := c.make()
+	last, first := c.keep(now, err)
+	if first && c.stale != nil {
 		c.stale(err)
 	}
-	return v
+	return now, last
 }
 
 func (c *Current[T]) keep(v T, err error) (T, bool) {
