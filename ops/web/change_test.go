@@ -397,7 +397,7 @@ func TestSelection(t *testing.T) {
 	if pl.changes(t, "a") != 1 || pl.changes(t, "b&c") != 1 {
 		t.Errorf("%d and %d changes", pl.changes(t, "a"), pl.changes(t, "b&c"))
 	}
-	wants(t, pl.do("GET", "/changes?action=pause&all=1", operator), 200, "Pause 1 job<", "2 other jobs selected: paused already")
+	wants(t, pl.do("GET", "/changes?action=pause&all=1", operator), 200, "Pause 1 job<", "Of the selected jobs, 2 are paused already.")
 	wants(t, pl.do("GET", "/changes?action=resume&all=1&q=b*", operator), 200, "Resume 1 job<", "b&amp;c")
 	many := url.Values{"action": {"pause"}, "op": {"y"}, "reason": {"for the night"}}
 	wants(t, pl.post("/changes", many), 400, "no job is selected")
