@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,15 +187,15 @@ func TestPauseFaults(t *testing.T) {
 	}
 }
 
-// A lossy store makes each change and loses the reply while lose is above 0.
+// A lossy store makes each change, and loses so many replies.
 type lossy struct {
 	*memlock.Store
-	lose int
+	lose atomic.Int64
 }
 
 func (s *lossy) Control(ctx context.Context, c series.Control) series.ControlAnswer {
 	a := s.Store.Control(ctx, c)
-	if s.lose--; s.lose >= 0 {
+	if s.lose.Add(-1) >= 0 {
 		return series.ControlAnswer{Err: errors.New("the reply was lost")}
 	}
 	return a
@@ -212,7 +213,7 @@ func TestPauseInDoubt(t *testing.T) {
 	operator := pl.tokens[access.Operator]
 	form := url.Values{"op": {"one"}, "seen": {"0"}, "reason": {"for the night"}, "until": {"+8h"}}
 	urlencoded := []string{"Content-Type", "application/x-www-form-urlencoded"}
-	store.lose = 3
+	store.lose.Store(3)
 	w := pl.send(h, operator, "/jobs/report/pause", form.Encode(), urlencoded...)
 	wants(t, w, http.StatusServiceUnavailable, "Not known", "whether the pause of report was done is not known", "Send again")
 	again := fields(t, w.Body.String(), "/jobs/report/pause")
@@ -224,7 +225,7 @@ func TestPauseInDoubt(t *testing.T) {
 			t.Errorf("%d, %d changes: %s", w.Code, pl.changes(t, "report"), w.Body)
 		}
 	}
-	store.lose = 3
+	store.lose.Store(3)
 	w = pl.send(h, operator, "/api/v1/jobs/report/resume", `{}`, "Content-Type", "application/json", "Idempotency-Key", "two")
 	wants(t, w, http.StatusServiceUnavailable, `"urn:cronce:problem:doubt"`, `"retry_with_key":"two"`)
 	w = pl.send(h, operator, "/api/v1/jobs/report/resume", `{}`, "Content-Type", "application/json", "Idempotency-Key", "two")
@@ -385,11 +386,11 @@ func TestSelection(t *testing.T) {
 	}
 	form.Set("reason", "for the night")
 	form.Set("until", "+8h")
-	store.lose = 6 // all replies
+	store.lose.Store(6) // all replies
 	w := pl.post("/changes", form)
 	again := fields(t, w.Body.String(), "/changes")
 	wants(t, w, http.StatusServiceUnavailable, "0 jobs paused", "of b&amp;c was done is not known")
-	store.lose = 0
+	store.lose.Store(0)
 	for range 2 {
 		w = pl.post("/changes", again)
 		wants(t, w, 200, "1 job paused", "another change came first, pause by bob")
