@@ -1,4 +1,4 @@
-// Package notify reports what needs a person to programs outside of the cluster.
+// Package notify sends requests to programs outside of the cluster when something needs a person.
 //
 // A webhook gets each episode twice: as a trigger when it has begun, and as a resolve when it is
 // over. The requests repeat until they are accepted, so each is delivered at least once. All

@@ -163,7 +163,7 @@ func together(s *ops.Snapshot, kind string, all []episode) episode {
 // beatable returns why no heartbeat may be sent; empty: all is decided.
 func beatable(s *ops.Snapshot) string {
 	if s.Known() && time.Since(s.Read) > oldest {
-		return fmt.Sprintf("what is known of the store is %s old", ops.Short(time.Since(s.Read)))
+		return fmt.Sprintf("the latest answer of the store is %s old", ops.Short(time.Since(s.Read)))
 	}
 	for _, e := range episodesOf(s) {
 		switch e.Kind {

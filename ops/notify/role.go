@@ -22,7 +22,8 @@ const (
 const (
 	lockKey   = "cronce ops: alerts" // in the namespace of the store
 	lockTTL   = 15 * time.Second
-	lockEvery = 5 * time.Second // between two attempts
+	lockEvery = 5 * time.Second  // between two attempts while another replica holds it
+	lockRest  = 30 * time.Second // after an attempt without an answer, as of a user that may not write
 	lockTry   = 3 * time.Second
 	lockEnd   = 2 * time.Second // for the release of the lock
 )
@@ -30,6 +31,7 @@ const (
 // elect holds the lock for as long as it can, and tries to acquire it otherwise.
 func (n *Notifier) elect(ctx context.Context) {
 	var lease *lock.Lease
+	every := lockEvery
 	defer func() {
 		bound, stop := context.WithTimeout(context.WithoutCancel(ctx), lockEnd)
 		defer stop()
@@ -40,23 +42,24 @@ func (n *Notifier) elect(ctx context.Context) {
 	}()
 	for ctx.Err() == nil {
 		if lease == nil || lease.Check() != nil {
-			lease = n.acquire(ctx)
+			lease, every = n.acquire(ctx)
 		}
 		var lost <-chan struct{}
 		if lease != nil {
 			lost = lease.Context().Done()
 		}
-		wait.Woken(ctx, lockEvery, lost)
+		wait.Woken(ctx, every, lost)
 	}
 }
 
-// acquire tries once to acquire the lock, and sets the role by the answer.
-func (n *Notifier) acquire(ctx context.Context) *lock.Lease {
+// acquire tries once to acquire the lock, and sets the role by the answer. It returns the time until
+// the next attempt.
+func (n *Notifier) acquire(ctx context.Context) (*lock.Lease, time.Duration) {
 	bound, stop := context.WithTimeout(ctx, lockTry)
 	defer stop()
 	lease, err := n.o.Locker.TryAcquire(bound, lockKey, lock.Options{TTL: lockTTL})
 	if ctx.Err() != nil {
-		return lease
+		return lease, 0
 	}
 	_, held := errors.AsType[*lock.HeldError](err)
 	switch {
@@ -64,10 +67,13 @@ func (n *Notifier) acquire(ctx context.Context) *lock.Lease {
 		n.become(first)
 	case held:
 		n.become(second)
-	case n.become(free):
-		n.o.Log.Warn("alerts are sent by each replica", slog.String("err", err.Error()))
+	default:
+		if n.become(free) {
+			n.o.Log.Warn("alerts are sent by each replica", slog.String("err", err.Error()))
+		}
+		return nil, lockRest
 	}
-	return lease
+	return lease, lockEvery
 }
 
 // become sets the role, and reports whether it has changed. A replica that got the lock sends the
