@@ -246,6 +246,7 @@ func bubble(t *testing.T, f func(t *testing.T, s *cluster)) {
 		defer synctest.Wait()
 		defer stop()
 		go s.work(ctx, t)
+		synctest.Wait() // the node lives before a plane reads the store
 		f(t, s)
 	})
 }
