@@ -4,29 +4,47 @@ package main
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
 )
 
 // Nothing is served without a configuration for it, without tokens, or to other machines in plain text.
 func TestOpsIsClosed(t *testing.T) {
+	t.Setenv("HOOK_URL", "hunter22hunter22")
+	t.Setenv("A_KEY", "s3cr3t")
+	tokens := file(t, "tokens", cronce(t, "ops", "token", "new", "me").stderr)
 	for yaml, want := range map[string]string{
 		"":                                "so nothing is served",
 		"ops: {address: \"off\"}":         "so nothing is served",
 		"ops: {address: \"127.0.0.1:0\"}": "ops.tokens_file: is missing",
 		"ops: {tokens_file: /tokens}":     "ops.address: is missing",
-		"ops: {address: \"0.0.0.0:0\", tokens_file: /tokens}":                                   "which other machines can reach",
-		"ops: {address: \"0.0.0.0:0\", allow_remote: true, tokens_file: /tokens}":               "in plain text",
-		"ops: {address: \"127.0.0.1:0\", tokens_file: /nonexistent}":                            "cannot be used",
-		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, hosts: [\"a:1\"]}":               "without a port",
-		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, tls: {cert: /c.pem}}":            "a cert without its key",
-		"ops: {address: \"127.0.0.1:0\", tokens_file: " + file(t, "none", "# none\n") + "}":     "there is no token",
-		"ops: {address: \"127.0.0.1:0\", tokens_file: " + file(t, "bad", "a viewer 12\n") + "}": "line 1",
+		"ops: {address: \"0.0.0.0:0\", tokens_file: /tokens}":                                                                             "which other machines can reach",
+		"ops: {address: \"0.0.0.0:0\", allow_remote: true, tokens_file: /tokens}":                                                         "in plain text",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /nonexistent}":                                                                      "cannot be used",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, hosts: [\"a:1\"]}":                                                         "without a port",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, tls: {cert: /c.pem}}":                                                      "a cert without its key",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, webhook: {secret_env: A}}":                                                 "ops.webhook.url: is missing, must be an http or https URL",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, webhook: {url: \"https://me:hunter22@h\"}}":                                "ops.webhook.url: is one with a user or password",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, heartbeat: {url: \"http://10.0.0.1/\"}}":                                   "ops.heartbeat.url: is one with the address 10.0.0.1, must be one with a public address",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", heartbeat: {url: \"https://h/${NO_SUCH}\"}}":                        "ops.heartbeat.url: names the variable NO_SUCH, which is not set",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", webhook: {url: \"${HOOK_URL}\"}}":                                   "ops.webhook.url: is of another scheme",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", webhook: {url: \"https://h\", secret_env: A_KEY}}":                  "ops.webhook.secret_env: names a secret of 6 characters, must have 16 or more",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", webhook: {url: \"https://h\", secret_env: A_KEY, secret_file: /k}}": "ops.webhook.secret_env: and ops.webhook.secret_file are both set",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + file(t, "none", "# none\n") + "}":                                               "there is no token",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + file(t, "bad", "a viewer 12\n") + "}":                                           "line 1",
 	} {
-		cronce(t, "ops", "--config", file(t, "c.yaml", yaml+"\n")).want(t, exit.WrongUsage, want)
+		r := cronce(t, "ops", "--config", file(t, "c.yaml", yaml+"\n"))
+		r.want(t, exit.WrongUsage, want)
+		for _, secret := range []string{"hunter22", "s3cr3t"} {
+			if strings.Contains(r.stderr, secret) {
+				t.Errorf("the fault shows a secret: %s", r.stderr)
+			}
+		}
 	}
 	cronce(t, "ops", "--dev", "--listen", "0.0.0.0:0", "--redis", "redis://127.0.0.1:1").want(t, exit.WrongUsage, "this machine alone")
 	cronce(t, "ops", "token", "new").want(t, exit.WrongUsage, "got 0 arguments")
@@ -68,6 +86,43 @@ func TestOpsServes(t *testing.T) {
 	eventually(t, "it is ready", func() bool { return status("/readyz", "") == 200 })
 	server.Close()
 	eventually(t, "it is not ready", func() bool { return status("/readyz", "") == 503 })
+	c.signal(syscall.SIGTERM)
+	if code := c.code(); code != exit.Fine {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// The plane sends a heartbeat while a node runs a job, and none to a receiver that it was not given.
+// Neither its log nor its metrics have the token.
+func TestOpsSendsHeartbeats(t *testing.T) {
+	t.Parallel()
+	_, url := newRedis(t)
+	beats := make(chan string, 100)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		beats <- r.Method + " " + r.URL.Path + " " + r.UserAgent()
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	t.Cleanup(receiver.Close)
+	tokens := file(t, "tokens", cronce(t, "ops", "token", "new", "me").stderr)
+	const job = "namespace: shop\njobs: [{kind: sleep, name: report, spec: \"@daily\"}]\nlog: {format: json}\n"
+	node := startNode(t, url, job)
+	eventually(t, "the node has opened its job", func() bool {
+		return len(node.logs("node started")) == 1 && cronce(t, "status", "--redis", url, "--config", file(t, "c.yaml", job)).code == exit.Fine
+	})
+	c := startWith(t, []string{"BEAT_TOKEN=hunter22"}, "ops", "--redis", url, "--config",
+		file(t, "c.yaml", job+"ops: {address: \"127.0.0.1:0\", tokens_file: "+tokens+", heartbeat: {url: \""+receiver.URL+"/${BEAT_TOKEN}\", allow_private: true}}\n"))
+	select {
+	case got := <-beats:
+		if got != "GET /hunter22 cronce (shop)" {
+			t.Errorf("%q", got)
+		}
+	case <-time.After(patience):
+		t.Fatal("no heartbeat")
+	}
+	eventually(t, "the failure is logged", func() bool { return len(c.logs("heartbeat failed")) == 1 })
+	if strings.Contains(c.stderr.String(), "hunter22") {
+		t.Errorf("the log shows the token: %s", c.stderr)
+	}
 	c.signal(syscall.SIGTERM)
 	if code := c.code(); code != exit.Fine {
 		t.Errorf("exit code %d", code)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cronce/cronce/internal/serverprocess"
 	opsmetrics "github.com/cronce/cronce/ops/metrics"
+	"github.com/cronce/cronce/ops/notify"
 	"github.com/cronce/cronce/scheduler/metrics"
 )
 
@@ -29,7 +30,7 @@ func ruleFiles(t *testing.T) map[string][]string {
 	t.Helper()
 	return map[string][]string{
 		"node": append(names(metrics.New()), "cronce_config_stale"), // TestMetricsOfNode finds each in a node
-		"ops":  append(names(opsmetrics.New(nil)), "cronce_ops_tokens"),
+		"ops":  append(names(opsmetrics.New(nil), notify.New(notify.Options{})), "cronce_ops_tokens"),
 	}
 }
 

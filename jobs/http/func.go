@@ -60,7 +60,7 @@ func newCall(r Request) *call {
 	r.Headers, r.SecretHeaders, r.Secrets, r.Expect = maps.Clone(r.Headers), maps.Clone(r.SecretHeaders), slices.Clone(r.Secrets), slices.Clone(r.Expect)
 	var dialer net.Dialer
 	if !r.AllowPrivate && r.Proxy == "" {
-		dialer.ControlContext = onlyPublic
+		dialer.ControlContext = outbound.OnlyPublic
 	}
 	c := &call{request: r, transport: newTransport(&r, dialer.DialContext)}
 	c.url, _ = url.Parse(r.URL) // check has already refused a fault, here and below
@@ -159,7 +159,7 @@ func (c *call) failed(ctx context.Context, sent bool, err error) error {
 	switch {
 	case !sent:
 		err = fmt.Errorf("http: connecting, nothing was sent: %w", cause)
-		if _, refused := errors.AsType[*addressError](err); refused {
+		if _, refused := errors.AsType[*outbound.AddressError](err); refused {
 			return final(err)
 		}
 		return err

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cronce/cronce/internal/outbound"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -354,7 +355,7 @@ func TestPrivateAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = f(t.Context(), theRun)
-	if _, refused := errors.AsType[*addressError](err); !refused || class(err) != "final" || connected.Load() {
+	if _, refused := errors.AsType[*outbound.AddressError](err); !refused || class(err) != "final" || connected.Load() {
 		t.Errorf("%s: %v", class(err), err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/internal/outbound"
 )
 
 // DefaultTimeout bounds a request and its response if Request.Timeout is zero.
@@ -82,7 +84,7 @@ func (r *Request) check() error {
 	u, err := checkURL("url", r.URL)
 	errs = append(errs, err)
 	if u != nil && r.Proxy == "" && !r.AllowPrivate {
-		if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !public(ip) {
+		if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !outbound.Public(ip) {
 			bad("url", "one with a public address, unless private addresses are allowed", "one with the address %v", ip)
 		}
 	}
@@ -105,20 +107,9 @@ func (r *Request) check() error {
 
 // checkURL returns a parsed URL, or a *FieldError.
 func checkURL(field, raw string) (*url.URL, error) {
-	const allowed = "an http or https URL with a host and without user or password"
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return nil, &FieldError{field, "not a URL", allowed}
-	case u.User != nil:
-		return nil, &FieldError{field, "one with a user or password", allowed}
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return nil, &FieldError{field, "of another scheme, or without a host", allowed}
-	}
-	if port := u.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, &FieldError{field, "one with a wrong port", allowed + ", and a port from 1 to 65535"}
-		}
+	u, fault := outbound.ParseURL(raw)
+	if fault != "" {
+		return nil, &FieldError{field, fault, outbound.AllowedURL}
 	}
 	return u, nil
 }

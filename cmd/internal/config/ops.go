@@ -18,6 +18,9 @@ type Ops struct {
 	TokensFile     string   `yaml:"tokens_file"`
 	SessionKeyFile string   `yaml:"session_key_file"`
 	TLS            OpsTLS   `yaml:"tls"`
+
+	Heartbeat *OpsHeartbeat `yaml:"heartbeat"`
+	Webhook   *OpsWebhook   `yaml:"webhook"`
 }
 
 // OpsTLS has the names of the files of a certificate and its key.
@@ -36,6 +39,7 @@ func (c *Config) opsFaults(bad func(path, format string, args ...any)) {
 	if o.Address == "" {
 		bad("ops.address", "is missing, must be host:port, such as 127.0.0.1:8090, or off")
 	}
+	c.notifyFaults(bad)
 	at := HTTP{Address: o.Address, AllowRemote: o.AllowRemote}
 	c.ListenFaults(bad, "ops", at)
 	if at.Off() {

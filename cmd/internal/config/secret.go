@@ -62,6 +62,9 @@ func (c *Config) secretSources() []secretSource {
 		{"store_password", c.StorePasswordFile, c.StorePasswordEnv},
 		{"redis.password", r.PasswordFile, r.PasswordEnv}, {"redis.sentinel_password", r.SentinelPasswordFile, r.SentinelPasswordEnv},
 	}
+	if c.Ops != nil && c.Ops.Webhook != nil {
+		all = append(all, secretSource{"ops.webhook.secret", c.Ops.Webhook.SecretFile, c.Ops.Webhook.SecretEnv})
+	}
 	return all
 }
 

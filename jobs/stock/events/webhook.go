@@ -3,9 +3,6 @@ package events
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -237,14 +234,5 @@ func (w *webhook) request(ctx context.Context, e *stock.Event, now time.Time) (*
 // Sign returns the header Cronce-Signature of a body. A receiver computes the signature with its
 // secret, compares it in constant time, and refuses a time that is long past.
 func Sign(at time.Time, body []byte, secrets ...string) string {
-	t := strconv.FormatInt(at.Unix(), 10)
-	parts := make([]string, 1, 1+len(secrets))
-	parts[0] = "t=" + t
-	for _, secret := range secrets {
-		mac := hmac.New(sha256.New, []byte(secret))
-		mac.Write([]byte(t + "."))
-		mac.Write(body)
-		parts = append(parts, "v1="+hex.EncodeToString(mac.Sum(nil)))
-	}
-	return strings.Join(parts, ",")
+	return outbound.Sign(at, body, secrets...)
 }

@@ -1,6 +1,6 @@
 // Package opscommands has the commands that show the state of a namespace: status and runs,
 // directly from the store, and ops, which serves the same data as API and pages. None of them
-// changes the store.
+// changes the store, but for the lock of the replica of ops that sends alerts.
 package opscommands
 
 import (

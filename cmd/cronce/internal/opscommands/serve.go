@@ -26,6 +26,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/ops/access"
 	"github.com/cronce/cronce/ops/metrics"
+	"github.com/cronce/cronce/ops/notify"
 	"github.com/cronce/cronce/ops/web"
 )
 
@@ -92,6 +93,10 @@ func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) err
 	if err != nil {
 		return command.ConfigError(err)
 	}
+	alerts, err := alertsOf(c)
+	if err != nil {
+		return command.ConfigError(err)
+	}
 	s, err := clients.NewStore(c)
 	if err != nil {
 		return err
@@ -104,7 +109,7 @@ func serveConfigured(cmd *cobra.Command, c *config.Config, log *slog.Logger) err
 	ctx, stop := command.WithSignals(cmd.Context())
 	defer stop()
 	log.Info("ops served", "address", listener.Addr().String(), "namespace", c.Namespace)
-	return serve(ctx, s, log, gate, c.Ops.Hosts, listener)
+	return serve(ctx, s, plane{log: log, gate: gate, hosts: c.Ops.Hosts, listener: listener, alerts: alerts})
 }
 
 // cookieOf returns the name of the cookie of a namespace, so that two namespaces on one host do not
@@ -163,19 +168,29 @@ func Dev(ctx context.Context, s *clients.Store, log *slog.Logger, address string
 		return err
 	}
 	open("http://" + listener.Addr().String() + "/login?token=" + once)
-	return serve(ctx, s, log, gate, nil, listener)
+	return serve(ctx, s, plane{log: log, gate: gate, listener: listener})
 }
 
-// serve serves a namespace on a listener until ctx ends.
-func serve(ctx context.Context, s *clients.Store, log *slog.Logger, gate *access.Gate, hosts []string, listener net.Listener) error {
+// A plane has the parts that the configuration and the flags decide.
+type plane struct {
+	log      *slog.Logger
+	gate     *access.Gate
+	hosts    []string
+	listener net.Listener
+	alerts   notify.Options // without receivers: nothing is sent
+}
+
+// serve serves a namespace until ctx ends, and sends its alerts.
+func serve(ctx context.Context, s *clients.Store, o plane) error {
 	p := projection(s)
+	alerts := notifier(s, p, o)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.New(p),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cronce_ops_tokens", Help: "Tokens that this plane accepts."}, func() float64 { return float64(gate.Tokens()) }))
-	handler, err := web.New(web.Options{Projection: p, Store: s.Front(), Gate: gate, Hosts: hosts,
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.New(p), alerts,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cronce_ops_tokens", Help: "Tokens that this plane accepts."}, func() float64 { return float64(o.gate.Tokens()) }))
+	handler, err := web.New(web.Options{Projection: p, Store: s.Front(), Gate: o.gate, Hosts: o.hosts,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})})
 	if err != nil {
-		_ = listener.Close()
+		_ = o.listener.Close()
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -188,12 +203,13 @@ func serve(ctx context.Context, s *clients.Store, log *slog.Logger, gate *access
 		WriteTimeout:      15 * time.Second, // a stream sets its own
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          terminal.ServerLog(log),
+		ErrorLog:          terminal.ServerLog(o.log),
 	}
 	var running sync.WaitGroup
 	running.Go(func() { p.Run(ctx) })
+	running.Go(func() { alerts.Run(ctx) })
 	failed := make(chan error, 1)
-	running.Go(func() { failed <- server.Serve(listener) })
+	running.Go(func() { failed <- server.Serve(o.listener) })
 	select {
 	case <-ctx.Done():
 		err = nil

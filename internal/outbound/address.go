@@ -1,4 +1,4 @@
-package http
+package outbound
 
 import (
 	"context"
@@ -27,30 +27,30 @@ func prefixes(texts ...string) (list []netip.Prefix) {
 	return list
 }
 
-// public reports whether an address is public.
-func public(ip netip.Addr) bool {
+// Public reports whether an address is public.
+func Public(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	contains := func(p netip.Prefix) bool { return p.Contains(ip) }
 	if i := slices.IndexFunc(translated, contains); i >= 0 {
 		all, at := ip.As16(), translated[i].Bits()/8
-		return public(netip.AddrFrom4([4]byte(all[at : at+4])))
+		return Public(netip.AddrFrom4([4]byte(all[at : at+4])))
 	}
 	return ip.IsValid() && !slices.ContainsFunc(notPublic, contains)
 }
 
-// An addressError reports that a connection was refused because of its address.
-type addressError struct{ address string }
+// An AddressError reports that a connection was refused because of its address.
+type AddressError struct{ address string }
 
-func (e *addressError) Error() string {
+func (e *AddressError) Error() string {
 	return fmt.Sprintf("the address %s is not public, and private ones are not allowed", e.address)
 }
 
-// onlyPublic refuses connections to addresses that are not public. It is called with the address
-// right before the connection is made.
-func onlyPublic(_ context.Context, _, address string, _ syscall.RawConn) error {
+// OnlyPublic refuses connections to addresses that are not public. It is a
+// [net.Dialer.ControlContext], which is called with the address right before the connection is made.
+func OnlyPublic(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || !public(at.Addr()) {
-		return &addressError{address}
+	if err != nil || !Public(at.Addr()) {
+		return &AddressError{address}
 	}
 	return nil
 }

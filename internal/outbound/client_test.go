@@ -1,0 +1,52 @@
+package outbound_test
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/internal/outbound"
+)
+
+// A client connects to no private address unless it may, also if a name leads there, and follows no
+// redirect.
+func TestNewClient(t *testing.T) {
+	requests := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}))
+	t.Cleanup(s.Close)
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	for _, private := range []bool{false, true} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost:"+port, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := outbound.NewClient(private).Do(r)
+		if _, refused := errors.AsType[*outbound.AddressError](outbound.Bare(err)); refused == private {
+			t.Errorf("private addresses allowed: %t: %v", private, err)
+		}
+		if err == nil {
+			_ = reply.Body.Close()
+			if reply.StatusCode != http.StatusFound || requests != 1 {
+				t.Errorf("%s after %d requests", reply.Status, requests)
+			}
+		}
+	}
+}
+
+func TestParseURL(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://a.example:8443/x?y": "", "http://[::1]:80": "",
+		"": "of another scheme", "ftp://a": "of another scheme", "https://": "without a host", "https://me:hunter22@a": "user or password", "https://a:0": "wrong port",
+		"https://a:99999": "wrong port", "https://a\x00": "not a URL",
+	} {
+		if _, fault := outbound.ParseURL(raw); (fault == "") != (want == "") || !strings.Contains(fault, want) {
+			t.Errorf("%q: %q, want %q", raw, fault, want)
+		}
+	}
+}

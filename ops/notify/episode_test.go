@@ -1,0 +1,177 @@
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+var three = time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC)
+
+// at returns the tick that many minutes after three o'clock.
+func at(minutes int) time.Time { return three.Add(time.Duration(minutes) * time.Minute) }
+
+func nodes(alive bool) *ops.NodeList {
+	m := series.Member{Node: "web-1", Until: at(5).UnixMilli()}
+	if alive {
+		m.Until = at(11).UnixMilli()
+	}
+	return ops.NewNodeList(series.MemberList{Now: at(10).UnixMilli(), Members: []series.Member{m}}, nil)
+}
+
+// snapshot returns a snapshot of ten minutes past three.
+func snapshot(jobs ...*ops.Job) *ops.Snapshot {
+	return &ops.Snapshot{Namespace: "shop", AsOf: at(10), Read: time.Now(), Nodes: nodes(true), Jobs: jobs}
+}
+
+func run(minutes int, state ops.State) ops.Run {
+	return ops.Run{Job: "report", Tick: at(minutes), Recorded: at(minutes), State: state}
+}
+
+// job returns a job with the runs, the newest first.
+func job(name string, state ops.State, runs ...ops.Run) *ops.Job {
+	return &ops.Job{Name: name, State: state, Runs: runs, Series: series.Series{Key: name, Now: at(10).UnixMilli()}}
+}
+
+func overdue(name string) *ops.Job {
+	j := job(name, ops.Overdue)
+	j.Overdue = []ops.OverdueTick{{Job: name, Overdue: verify.Overdue{Tick: at(7)}}}
+	return j
+}
+
+func stalled(state ops.State, s ops.Stall) *ops.Job {
+	j := job("report", state)
+	j.Stall = s
+	return j
+}
+
+// The key of an episode contains what the store records, and is the same for as long as the episode
+// lasts.
+func TestEpisodes(t *testing.T) {
+	lastOK := func(j *ops.Job, minutes int) *ops.Job { j.Series.Last = at(minutes).UnixMilli(); return j }
+	dead := snapshot(overdue("report"))
+	dead.Nodes = nodes(false)
+	silent := snapshot(overdue("report"))
+	silent.Down = "connection refused"
+	half := snapshot(job("report", ops.Unknown), overdue("sendSms"))
+	half.Jobs[0].Series.Err = errors.New("connection refused")
+	half.Faults = []string{"not all jobs are known", "which nodes live is not known"}
+	broken := snapshot(job("report", ops.Unknown))
+	broken.Jobs[0].Fault = "its journal cannot be read"
+	crowd := snapshot()
+	for i := range many {
+		crowd.Jobs = append(crowd.Jobs, overdue(fmt.Sprintf("job-%02d", i)))
+	}
+	single := snapshot(crowd.Jobs[1:]...)
+	for name, c := range map[string]struct {
+		s    *ops.Snapshot
+		want []string
+	}{
+		"all is decided":           {snapshot(job("report", ops.OK, run(9, ops.OK))), nil},
+		"paused":                   {snapshot(job("report", ops.Paused)), nil},
+		"overdue":                  {snapshot(overdue("report")), []string{"shop/overdue/report@2026-11-26T03:07:00Z"}},
+		"no node":                  {dead, []string{"shop/fleet", "(shop/overdue/report@2026-11-26T03:07:00Z)"}},
+		"no store":                 {silent, []string{"shop/store"}},
+		"half a store":             {half, []string{"shop/overdue/sendSms@2026-11-26T03:07:00Z", "shop/store", "(shop/unknown/report)"}},
+		"no job":                   {snapshot(), []string{"shop/store"}},
+		"unreadable":               {broken, []string{"shop/unknown/report"}},
+		"stuck":                    {snapshot(stalled(ops.Stuck, ops.Stall{Stuck: new(run(2, ops.Running))})), []string{"shop/stuck/report@2026-11-26T03:02:00Z"}},
+		"starved":                  {snapshot(stalled(ops.Starved, ops.Stall{Starved: at(3)})), []string{"shop/starved/report@2026-11-26T03:03:00Z"}},
+		"failed":                   {snapshot(lastOK(job("report", ops.Failing, run(8, ops.Failing), run(7, ops.OK)), 7)), []string{"shop/failed/report@2026-11-26T03:07:00Z"}},
+		"failed and then missed":   {snapshot(lastOK(job("report", ops.Missed, run(9, ops.Missed), run(8, ops.Failing), run(7, ops.OK)), 7)), []string{"shop/failed/report@2026-11-26T03:07:00Z"}},
+		"failed for long":          {snapshot(lastOK(job("report", ops.Failing, run(9, ops.Failing)), 7)), []string{"shop/failed/report@2026-11-26T03:07:00Z"}},
+		"never ok":                 {snapshot(job("report", ops.Failing, run(9, ops.Failing))), []string{"shop/failed/report"}},
+		"lost, and then one is ok": {snapshot(lastOK(job("report", ops.Lost, run(9, ops.OK), run(8, ops.Lost), run(7, ops.OK)), 9)), []string{"shop/failed/report@2026-11-26T03:07:00Z"}},
+		"lost, beyond the lines":   {snapshot(lastOK(job("report", ops.Lost, run(9, ops.OK), run(8, ops.Lost)), 9)), []string{"shop/failed/report@2026-11-26T03:08:00Z"}},
+		"one below many":           {single, keys(many-1, "%s")},
+		"many":                     {crowd, append([]string{"shop/overdue"}, keys(many, "(%s)")...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range episodesOf(c.s) {
+				key := e.Key
+				if e.part {
+					key = "(" + key + ")"
+				}
+				got = append(got, key)
+				if e.Summary == "" || e.Namespace != "shop" {
+					t.Errorf("%+v", e)
+				}
+			}
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// keys returns the keys of the last n of many overdue jobs.
+func keys(n int, format string) (all []string) {
+	for i := many - n; i < many; i++ {
+		all = append(all, fmt.Sprintf(format, fmt.Sprintf("shop/overdue/job-%02d@2026-11-26T03:07:00Z", i)))
+	}
+	return all
+}
+
+// An episode is triggered once it has lasted, and resolved once. A snapshot that does not know the
+// state of its subject does not end it.
+func TestTracker(t *testing.T) {
+	const late, fleet, store, many = "shop/overdue/report@2026-11-26T03:07:00Z", "shop/fleet", "shop/store", "shop/overdue"
+	ok, bad := snapshot(job("report", ops.OK, run(9, ops.OK))), snapshot(overdue("report"))
+	dead, silent, half, someNodes := snapshot(overdue("report")), snapshot(overdue("report")), snapshot(job("report", ops.Unknown)), snapshot(job("report", ops.OK, run(9, ops.OK)))
+	dead.Nodes, silent.Down = nodes(false), "connection refused"
+	half.Faults, half.Jobs[0].Series.Err = []string{"half"}, errors.New("connection refused")
+	someNodes.Nodes = ops.NewNodeList(series.MemberList{}, errors.New("connection refused"))
+	type step struct {
+		after time.Duration
+		s     *ops.Snapshot
+		want  []string
+	}
+	for name, steps := range map[string][]step{
+		"one tick":                      {{0, bad, nil}, {29 * time.Second, bad, nil}, {time.Second, bad, []string{"trigger " + late}}, {time.Hour, bad, nil}, {0, ok, []string{"resolve " + late}}, {0, ok, nil}},
+		"too short":                     {{0, bad, nil}, {29 * time.Second, ok, nil}, {time.Minute, ok, nil}},
+		"the store is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, silent, nil}, {time.Minute, silent, []string{"trigger " + store}}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
+		"its shard is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, half, nil}, {time.Minute, half, []string{"trigger " + store}}, {0, ok, []string{"resolve " + late, "resolve " + store}}},
+		"the fleet stands for its jobs": {{0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, bad, []string{"resolve " + fleet, "trigger " + late}}, {0, ok, []string{"resolve " + late}}},
+		"a job before its fleet":        {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, ok, []string{"resolve " + fleet, "resolve " + late}}},
+		"the nodes are not known":       {{0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, someNodes, nil}, {0, ok, []string{"resolve " + fleet}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := tracker{settle: settleTime, open: map[string]*opened{}}
+			now := three
+			for i, c := range steps {
+				now = now.Add(c.after)
+				var got []string
+				for _, e := range tr.next(c.s, now) {
+					got = append(got, e.Action+" "+e.Key)
+				}
+				if !reflect.DeepEqual(got, c.want) {
+					t.Errorf("step %d: %q, want %q", i, got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// A heartbeat says that all is decided.
+func TestBeatable(t *testing.T) {
+	dead, silent, old := snapshot(job("report", ops.OK)), snapshot(job("report", ops.OK)), snapshot(job("report", ops.OK))
+	dead.Nodes, silent.Down, old.Read = nodes(false), "connection refused", time.Now().Add(-2*oldest)
+	for name, c := range map[string]struct {
+		s    *ops.Snapshot
+		want bool
+	}{
+		"ok": {snapshot(job("report", ops.OK)), true}, "failing": {snapshot(job("report", ops.Failing, run(8, ops.Failing))), true}, "overdue": {snapshot(overdue("report")), false},
+		"dead": {dead, false}, "silent": {silent, false}, "old": {old, false}, "no job": {snapshot(), false},
+	} {
+		if got := beatable(c.s); (got == "") != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
