@@ -31,6 +31,7 @@ var controls = operation[series.Control, series.ControlAnswer]{
 		r.text(name)
 		r.number(series.MaxAudit, series.KeptOps, c.Due)
 		r.text(c.Revision)
+		r.number(c.Number, c.Fence)
 	},
 	read:  readControl,
 	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },
