@@ -27,6 +27,15 @@ type Controlled interface {
 	Audit(ctx context.Context, key string, n int) ([]AuditRecord, error)
 }
 
+// A CancelNotifier is a Controlled driver that notifies nodes of cancels. On other stores a node learns
+// of a cancel when it renews the run next.
+type CancelNotifier interface {
+	// NotifyCancels calls notify with the key of each series in which a run is cancelled, until ctx
+	// ends or the store refuses that: then it returns the error. A notice may be lost, and calls of
+	// notify delay the next one.
+	NotifyCancels(ctx context.Context, notify func(key string)) error
+}
+
 // The bounds of control changes and their records.
 const (
 	MaxAudit = 10_000 // records of one shard

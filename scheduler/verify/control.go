@@ -42,6 +42,9 @@ func (p *proof) controlled(l *series.Line) {
 	if action != series.ActionResume && action != series.ActionLapse {
 		p.covered()
 	}
+	if action == series.ActionCancel {
+		p.cancel(l)
+	}
 	if p.control.seen == nil {
 		p.control.seen = map[int64]*series.Line{}
 	}
@@ -56,6 +59,16 @@ func (p *proof) controlled(l *series.Line) {
 		p.control.paused = true
 	} else if action == series.ActionResume || action == series.ActionLapse {
 		p.control.paused = false
+	}
+}
+
+// cancel reads the line of a cancel, which names the run by its fence: no attempt of it is granted
+// from now on.
+func (p *proof) cancel(l *series.Line) {
+	for _, r := range p.runs {
+		if r.fence == l.Fence {
+			r.cancelled = l.Change
+		}
 	}
 }
 

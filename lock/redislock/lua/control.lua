@@ -9,7 +9,8 @@
 --          number|µs|who|action|series|change|before|after|reason|op
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
--- ARGV[3]  action · op · digest of the body · the change that the caller has seen, -1 for any ·
+-- ARGV[3]  the channel on which cancels are published
+-- ARGV[4]  action · op · digest of the body · the change that the caller has seen, -1 for any ·
 --          who · reason · until, or 0 · the series · how many records an audit may have ·
 --          how many ops a state may have · the latest number that was due before, or 0 · its revision ·
 --          of a cancel: the number of the run, and its fence, or 0 for any
@@ -23,10 +24,10 @@
 -- include: state.lua
 -- include: journal.lua
 
-local action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
-local who, reason, till, name = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local MOST, KEPT, due, revision = tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[13], ARGV[14]
-local number, fence = ARGV[15], ARGV[16]
+local channel, action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
+local who, reason, till, name = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local MOST, KEPT, due, revision = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14], ARGV[15]
+local number, fence = ARGV[16], ARGV[17]
 
 local function answer(s, kind, refusal, change, audit)
   return kind .. '|' .. refusal .. '|' .. change .. '|' .. audit .. '#' .. s.latest .. '#' .. series(s)
@@ -149,6 +150,7 @@ local function control()
   push(s.journal, controlled(s, action, who, change, audit, target))
   append(audit, change, before, target and 'cancelled ' .. number or condition(s))
   call('HSET', s.key, 'm', s.mark, 'b', s.by, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops, 'r', packed(s))
+  if target then redis.pcall('PUBLISH', channel, name) end
   return answer(s, 'd', '', change, audit)
 end
 

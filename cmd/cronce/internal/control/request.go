@@ -9,6 +9,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/terminal"
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -29,7 +30,7 @@ func request(ctx context.Context, s *clients.Store, c series.Control) (a series.
 		}
 	}
 	for i := range requests {
-		if i > 0 && !wait(ctx) {
+		if i > 0 && wait.Sleep(ctx, betweenRequests) != nil {
 			break
 		}
 		a = s.Front().Control(ctx, c)
@@ -54,15 +55,6 @@ type attached interface {
 	Attached(ctx context.Context, key string) (int, error)
 }
 
-func wait(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(betweenRequests):
-		return true
-	}
-}
-
 // refusalText returns the reason why a change was not made.
 func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	switch a.Refusal {
@@ -78,6 +70,9 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 		return fmt.Sprintf("%s: the pause would have been over before it began: nothing was done", c.Key)
 	case series.RefusedAlive:
 		return fmt.Sprintf("%s has a run that is alive: nothing was done, see cronce runs %s --alive", c.Key, c.Key)
+	}
+	if c.Action == series.ActionCancel {
+		return cancelRefused(c, a)
 	}
 	return fmt.Sprintf("%s: %s: nothing was done", c.Key, a.Refusal)
 }
