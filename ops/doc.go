@@ -6,5 +6,7 @@
 // dead. While the store does not answer, the state of every job is not known: never overdue, and
 // never fine.
 //
+// A [Controller] makes the changes of operators, for commands, pages and API alike.
+//
 // Only [Judge] decides whether a tick is overdue. The commands verify and overdue use it too.
 package ops

@@ -20,6 +20,8 @@ type JobView struct {
 	Next        time.Time      `json:"next,omitzero"`
 	Mark        time.Time      `json:"mark,omitzero"` // the highest decided tick
 	Paused      bool           `json:"paused"`
+	Pause       *PauseView     `json:"pause,omitempty"`       // while it is paused
+	Change      int64          `json:"change"`                // the number of the latest change by an operator
 	LastSuccess time.Time      `json:"last_success,omitzero"` // the latest tick that ended ok
 	Last        *Run           `json:"last,omitempty"`
 	Alive       []Run          `json:"alive"`
@@ -34,6 +36,14 @@ type PolicyView struct {
 	Misfire    string `json:"misfire,omitempty"`
 	DeadlineMs int64  `json:"deadline_ms,omitempty"`
 	JitterMs   int64  `json:"jitter_ms,omitempty"`
+}
+
+// A PauseView describes the pause of a job.
+type PauseView struct {
+	Who    string    `json:"who"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until,omitzero"` // zero: until a resume
 }
 
 // A RevisionView describes when a revision of a spec was in use.
@@ -55,6 +65,13 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
 		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: utc(j.Series.Now), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
 		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
+		Change: j.Series.Change,
+	}
+	if p := &j.Series.Pause; v.Paused {
+		v.Pause = &PauseView{p.Who, p.Reason, utc(p.Since), time.Time{}}
+		if !p.Retired() {
+			v.Pause.Until = utc(p.Until)
+		}
 	}
 	if v.Alive == nil || j.State == Unknown {
 		v.Alive = []Run{}

@@ -23,6 +23,8 @@ const (
 	sessionTime   = 8 * time.Hour
 	readsPerSec   = 20
 	readsAtOnce   = 60
+	changesPerSec = 1
+	changesAtOnce = 10
 	failuresEvery = 2 * time.Second // per address, after the first few
 	failuresFree  = 5
 	mostAddresses = 10_000
@@ -56,6 +58,7 @@ type Gate struct {
 	spent    bool                     // the one-time text has been used
 	ended    map[string]time.Time     // when the sessions that were ended would have ended by themselves, by signature
 	reads    map[string]*rate.Limiter // by caller
+	changes  map[string]*rate.Limiter // by caller
 	failures map[string]*rate.Limiter // by address
 }
 
@@ -68,7 +71,7 @@ func NewGate(o Options) *Gate {
 	if o.Secure {
 		o.Cookie = "__Host-" + o.Cookie
 	}
-	return &Gate{o: o, ended: map[string]time.Time{}, reads: map[string]*rate.Limiter{}, failures: map[string]*rate.Limiter{}}
+	return &Gate{o: o, ended: map[string]time.Time{}, reads: map[string]*rate.Limiter{}, changes: map[string]*rate.Limiter{}, failures: map[string]*rate.Limiter{}}
 }
 
 // Tokens returns how many tokens are accepted now.
@@ -184,12 +187,22 @@ func (g *Gate) wasEnded(signature string) bool {
 // MayRead takes one request from the caller's allowance per second. It returns false if none is
 // left.
 func (g *Gate) MayRead(c Caller) bool {
+	return g.allows(g.reads, c, readsPerSec, readsAtOnce)
+}
+
+// MayChange takes one change from the caller's allowance, which is apart from that for reads. It
+// returns false if none is left.
+func (g *Gate) MayChange(c Caller) bool {
+	return g.allows(g.changes, c, changesPerSec, changesAtOnce)
+}
+
+func (g *Gate) allows(limits map[string]*rate.Limiter, c Caller, perSecond rate.Limit, atOnce int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l := g.reads[c.ID]
+	l := limits[c.ID]
 	if l == nil { // there are at most as many as tokens
-		l = rate.NewLimiter(readsPerSec, readsAtOnce)
-		g.reads[c.ID] = l
+		l = rate.NewLimiter(perSecond, atOnce)
+		limits[c.ID] = l
 	}
 	return l.Allow()
 }

@@ -23,12 +23,23 @@ type fault struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
+
+	Latest *latest `json:"latest,omitempty"`         // of "changed": the change that came first
+	Key    string  `json:"retry_with_key,omitempty"` // of "doubt": the Idempotency-Key of a repetition
+}
+
+func faultOf(status int, kind, detail string) fault {
+	return fault{Type: "urn:cronce:problem:" + kind, Title: http.StatusText(status), Status: status, Detail: detail}
+}
+
+func faulty(w http.ResponseWriter, f fault) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(f.Status)
+	_ = json.NewEncoder(w).Encode(f)
 }
 
 func problem(w http.ResponseWriter, _ *http.Request, status int, kind, detail string) {
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(fault{"urn:cronce:problem:" + kind, http.StatusText(status), status, detail})
+	faulty(w, faultOf(status, kind, detail))
 }
 
 func answer(w http.ResponseWriter, value any) {
@@ -52,6 +63,8 @@ type list struct {
 	// ExceptionsFrom is the instant from which on every exception was found: see series.Line.Exception.
 	// Only the list of the runs of one job has it.
 	ExceptionsFrom time.Time `json:"exceptions_from,omitzero"`
+	// Gap names a number that is missing in the audit.
+	Gap string `json:"gap,omitempty"`
 }
 
 func listOf(s *ops.Snapshot, items any, next string) list {

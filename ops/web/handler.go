@@ -13,7 +13,8 @@ import (
 	"github.com/cronce/cronce/ops/access"
 )
 
-// A Store has the data that pages read besides the projection: the whole journal of one job.
+// A Store has the data that pages read besides the projection: the whole journal of one job. If it
+// is an [ops.ControlStore], callers that may can pause and resume jobs.
 type Store interface {
 	Journal(ctx context.Context, key string, n int) (series.Journal, error)
 	ReadSeries(ctx context.Context, keys []string) []series.Series
@@ -36,6 +37,9 @@ type Handler struct {
 	o     Options
 	pages *pages
 	serve http.Handler
+	roles map[string]access.Role // by the pattern of a route
+
+	controller *ops.Controller // nil: the store changes nothing
 
 	mu      sync.Mutex
 	streams map[string]int // by caller
@@ -51,7 +55,7 @@ type route struct {
 
 // New makes the handler.
 func New(o Options) (*Handler, error) {
-	h := &Handler{o: o, streams: map[string]int{}}
+	h := &Handler{o: o, streams: map[string]int{}, roles: map[string]access.Role{}}
 	if h.o.Gate == nil {
 		h.o.Gate = access.NewGate(access.Options{Tokens: func() []access.Token { return nil }, Cookie: "cronce"})
 	}
@@ -59,11 +63,15 @@ func New(o Options) (*Handler, error) {
 	if h.pages, err = newPages(); err != nil {
 		return nil, err
 	}
+	if store, ok := o.Store.(ops.ControlStore); ok {
+		h.controller = ops.NewController(store)
+	}
 	mux := http.NewServeMux()
 	for _, r := range h.routes() {
+		h.roles[r.pattern] = r.role
 		mux.Handle(r.pattern, h.guarded(r))
 	}
-	h.serve = secured(h.onlyHosts(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, 64<<10))))
+	h.serve = secured(h.onlyHosts(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxSelection))))
 	return h, nil
 }
 
@@ -89,6 +97,7 @@ func (h *Handler) routes() []route {
 		{"GET /api/v1/jobs/{job}/ticks/{tick}", access.Viewer, false, only(h.apiTick)},
 		{"GET /api/v1/runs", access.Viewer, false, only(h.apiRuns, "verdict", "node", "state", "from", "to", "limit", "after")},
 		{"GET /api/v1/nodes", access.Viewer, false, only(h.apiNodes)},
+		{"GET /api/v1/audit", access.Viewer, false, only(h.apiAudit, "job", "limit")},
 		{"/api/", access.Viewer, false, func(w http.ResponseWriter, r *http.Request) {
 			problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
 		}},
@@ -101,7 +110,14 @@ func (h *Handler) routes() []route {
 		{"GET /jobs/{job}/runs", access.Viewer, true, h.runsPage},
 		{"GET /runs", access.Viewer, true, h.runsPage},
 		{"GET /nodes", access.Viewer, true, h.nodesPage},
+		{"GET /audit", access.Viewer, true, h.auditPage},
+		{"GET /changes", access.Operator, true, h.plan},
+		{"POST /changes", access.Operator, true, h.changeMany},
 		{"/", access.Viewer, true, h.notFound},
+	}
+	for _, action := range actions { // for a page and for a program, with the same role
+		all = append(all, route{changeRoute("", action), access.Operator, true, h.changeOne(action)},
+			route{changeRoute("/api/v1", action), access.Operator, false, only(h.apiChange(action))})
 	}
 	if h.o.Metrics != nil {
 		all = append(all, route{"GET /metrics", access.Viewer, false, h.o.Metrics.ServeHTTP})
@@ -117,6 +133,24 @@ func callerOf(r *http.Request) access.Caller {
 	return c
 }
 
+// maxBody bounds the body of a request, and maxSelection that of a list of jobs.
+const (
+	maxBody      = 64 << 10
+	maxSelection = 1 << 20
+)
+
+// writes reports whether a route may change a job.
+func (rt *route) writes() bool {
+	return rt.role > access.None && strings.HasPrefix(rt.pattern, "POST ")
+}
+
+// may reports whether a caller may use a route that changes a job. Pages show no form that would be
+// refused.
+func (h *Handler) may(c access.Caller, pattern string) bool {
+	role, known := h.roles[pattern]
+	return known && h.controller != nil && c.Role >= role
+}
+
 // guarded serves a route only to the callers that may use it.
 func (h *Handler) guarded(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -126,22 +160,50 @@ func (h *Handler) guarded(rt route) http.Handler {
 		switch {
 		case rt.role == access.None:
 		case c.Role == access.None && rt.page:
-			http.Redirect(w, r, "/login?next="+escapeQuery(r.URL.RequestURI()), http.StatusSeeOther)
+			next := r.URL.RequestURI()
+			if rt.writes() { // the form is sent again, by a person
+				next = "/"
+			}
+			http.Redirect(w, r, "/login?next="+escapeQuery(next), http.StatusSeeOther)
 			return
 		case c.Role == access.None:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="cronce"`)
 			problem(w, r, http.StatusUnauthorized, "unauthenticated", "a bearer token is missing, or not known")
 			return
 		case c.Role < rt.role:
-			problem(w, r, http.StatusForbidden, "forbidden", "you are "+c.Role.String()+"; "+rt.role.String()+" may do this")
+			h.refuse(w, r, &rt, c, http.StatusForbidden, "forbidden", "you are "+c.Role.String()+"; "+rt.role.String()+" may do this")
 			return
-		case !h.o.Gate.MayRead(c):
+		case rt.writes() && !h.o.Gate.MayChange(c):
 			w.Header().Set("Retry-After", "1")
-			problem(w, r, http.StatusTooManyRequests, "rate-limited", "too many requests within a second")
+			h.refuse(w, r, &rt, c, http.StatusTooManyRequests, "rate-limited", "too many changes within a few seconds: nothing was done")
+			return
+		case !rt.writes() && !h.o.Gate.MayRead(c):
+			w.Header().Set("Retry-After", "1")
+			h.refuse(w, r, &rt, c, http.StatusTooManyRequests, "rate-limited", "too many requests within a second")
+			return
+		case rt.writes() && h.controller == nil:
+			h.refuse(w, r, &rt, c, http.StatusNotImplemented, "unsupported", "the store of this plane changes no job")
 			return
 		}
-		rt.serve(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+		if rt.pattern != selectionRoute {
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		}
+		rt.serve(w, with(r, c))
 	})
+}
+
+// with returns a request with its caller.
+func with(r *http.Request, c access.Caller) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+}
+
+// refuse answers a request that is not served: a page for a browser, or a problem.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, rt *route, c access.Caller, status int, kind, text string) {
+	if !rt.page {
+		problem(w, r, status, kind, text)
+		return
+	}
+	h.show(w, with(r, c), status, "refused", view{Title: "Refused", S: h.o.Projection.Peek(), Body: text})
 }
 
 // policy allows a page to load its own files and nothing else.

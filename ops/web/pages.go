@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ type view struct {
 	Title   string
 	Nav     string // the part of the navigation that contains the page
 	Theme   string // light or dark; empty: the theme of the system
-	Here    string // the page's address
+	Here    string // the page's address, for a request that can be repeated
 	Caller  access.Caller
 	S       *ops.Snapshot
 	Now     time.Time // the store's clock
@@ -31,7 +32,10 @@ const themeCookie = "cronce-theme"
 
 // show writes a page.
 func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, template string, v view) {
-	v.Caller, v.Here = callerOf(r), r.URL.RequestURI()
+	v.Caller = callerOf(r)
+	if v.Here == "" && r.Method == http.MethodGet {
+		v.Here = r.URL.RequestURI()
+	}
 	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
 		v.Theme = c.Value
 	}
@@ -92,20 +96,22 @@ type jobsBody struct {
 	Sorts  []string
 	Jobs   []*ops.Job
 	Found  int
-	Next   string // the address of the next page
+	May    bool      // the caller may change several jobs
+	All    [2]string // the addresses of the lists of all jobs of the filter, to pause and to resume them
+	Next   string    // the address of the next page
 	Fault  string
 }
 
 func (h *Handler) jobsPage(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
-	b := jobsBody{States: ops.JobStates, Sorts: ops.JobSorts}
+	b := jobsBody{States: ops.JobStates, Sorts: ops.JobSorts, May: h.may(callerOf(r), selectionRoute)}
 	b.Filter, b.Fault = filterOf(r)
 	if b.Fault == "" {
 		if b.Filter.Sort == "" {
 			b.Filter.Sort = "state"
 		}
 		found := s.Find(b.Filter)
-		b.Found = len(found)
+		b.Found, b.All = len(found), [2]string{selectAll(b.Filter, series.ActionPause), selectAll(b.Filter, series.ActionResume)}
 		var next string
 		var ok bool
 		if b.Jobs, next, ok = page(found, b.Filter.Sort, r.FormValue("after"), defaultLimit); !ok { // the job is gone: the list begins again
@@ -117,7 +123,7 @@ func (h *Handler) jobsPage(w http.ResponseWriter, r *http.Request) {
 			b.Next = "/jobs?" + q.Encode()
 		}
 	}
-	h.show(w, r, http.StatusOK, "jobs", view{Title: "Jobs", Nav: "jobs", S: s, Body: b, Refresh: true})
+	h.show(w, r, http.StatusOK, "jobs", view{Title: "Jobs", Nav: "jobs", S: s, Body: b, Refresh: !b.May})
 }
 
 // A jobBody is the body of the page of one job.
@@ -130,11 +136,15 @@ type jobBody struct {
 	Took  [3]string // p50, p95 and p99 of the runs in memory
 	Late  [3]string
 	Since time.Time // the oldest run in memory
+	Form  *form     // pauses or resumes the job; nil: the caller may not
 }
 
 func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
-	s := h.o.Projection.Snapshot()
-	j := s.Job(r.PathValue("job"))
+	s, name := h.o.Projection.Snapshot(), r.PathValue("job")
+	if change, err := strconv.ParseInt(r.FormValue("change"), 10, 64); err == nil && h.may(callerOf(r), changeRoute("", series.ActionPause)) {
+		s = h.fresh(r.Context(), name, change) // another replica may have made it
+	}
+	j := s.Job(name)
 	if j == nil {
 		h.missing(w, r, s, "There is no job of this name on record.")
 		return
@@ -159,7 +169,15 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 		b.Since = j.Runs[i].Tick
 	}
 	b.Took, b.Late = percentiles(took), percentiles(late)
-	h.show(w, r, http.StatusOK, "job", view{Title: j.Name, Nav: "jobs", S: s, Body: b, Refresh: true})
+	action := series.ActionPause
+	if b.View.Paused {
+		action = series.ActionResume
+	}
+	if h.may(callerOf(r), changeRoute("", action)) {
+		b.Form = new(newForm(action, j.Name, j.Series.Change))
+	}
+	// A page that reloads itself would empty a form.
+	h.show(w, r, http.StatusOK, "job", view{Title: j.Name, Nav: "jobs", S: s, Body: b, Refresh: b.Form == nil})
 }
 
 // span returns the length of the period in which the runs of a job are drawn: about fifty ticks,

@@ -39,9 +39,16 @@ var shows = template.FuncMap{
 	"legend": func() []ops.State {
 		return []ops.State{ops.OK, ops.Running, ops.Waiting, ops.Failing, ops.Overdue, ops.Lost, ops.Missed, ops.Skipped, ops.Paused, ops.Unknown}
 	},
-	"dict": dict,
-	"add":  func(a, b int) int { return a + b },
+	"dict":      dict,
+	"stateText": ops.StateText,
+	"ends":      func() []end { return ends },
+	"add":       func(a, b int) int { return a + b },
 }
+
+// An end is a proposed end of a pause.
+type end struct{ Value, Word string }
+
+var ends = []end{{"", "someone resumes it"}, {"+1h", "1 hour from now"}, {"+4h", "4 hours from now"}, {"+8h", "8 hours from now"}, {"+24h", "1 day from now"}, {"+168h", "7 days from now"}}
 
 // zoned formats an instant in the zone of a spec.
 func zoned(t time.Time, zone *time.Location) string {

@@ -4,6 +4,7 @@ const note = document.getElementById("live");
 const say = (text, state) => { note.textContent = text; note.dataset.state = state; };
 
 // refresh reloads the page in the background and replaces the parts that have changed. The focus stays.
+const nameOf = (e) => e.getAttribute("href") ?? `${e.name} ${e.value}`;
 let reading = false, again = false;
 async function refresh() {
   if (reading) { again = true; return; }
@@ -18,11 +19,15 @@ async function refresh() {
       const part = next.getElementById(old.id);
       if (!part || part.outerHTML === old.outerHTML) continue;
       if (!chosen.isCollapsed && old.contains(chosen.anchorNode)) continue; // it is being copied
-      const held = old.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+      // A form is kept as long as its state is, and while a person fills it in: the server refuses it if the state has changed.
+      if (old.dataset.key && old.dataset.key === part.dataset.key || old.querySelector("details[open]") || old.querySelector("form input:focus:not([type=checkbox])")) continue;
+      const held = old.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+      const picked = new Set([...old.querySelectorAll("input:checked")].map((box) => box.value));
       const scrolled = [...old.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
       old.replaceWith(document.adoptNode(part));
       [...part.querySelectorAll(".scroll")].forEach((box, i) => { box.scrollLeft = scrolled[i] || 0; });
-      if (held) [...part.querySelectorAll("a")].find((a) => a.getAttribute("href") === held)?.focus({ preventScroll: true });
+      for (const box of part.querySelectorAll("input[type=checkbox]")) box.checked = picked.has(box.value);
+      if (held) [...part.querySelectorAll("a, input, button")].find((e) => nameOf(e) === held)?.focus({ preventScroll: true });
     }
     mark();
     say("live", "on");
@@ -81,10 +86,10 @@ function move(by) {
 
 let prefix = 0;
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), select, textarea")) return;
   const go = performance.now() - prefix < 1500;
   prefix = 0;
-  const pages = { o: "/", j: "/jobs", r: "/runs", n: "/nodes" };
+  const pages = { o: "/", j: "/jobs", r: "/runs", n: "/nodes", a: "/audit" };
   if (go && pages[event.key]) { location.href = pages[event.key]; return; }
   switch (event.key) {
     case "g": prefix = performance.now(); break;
@@ -96,6 +101,7 @@ document.addEventListener("keydown", (event) => {
     }
     case "j": move(1); break;
     case "k": move(-1); break;
+    case "x": document.querySelector("tr.at input[type=checkbox]")?.click(); break;
   }
 });
 if (location.hash === "#q") document.getElementById("q")?.focus();

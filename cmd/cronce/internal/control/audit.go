@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -15,7 +16,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/ops"
 )
 
 type auditFlags struct {
@@ -49,23 +50,6 @@ func AuditCommand() *cobra.Command {
 	return cmd
 }
 
-// A record is a record of the audit, for machines.
-type record struct {
-	Shard  int           `json:"shard"`
-	Number int64         `json:"number"`
-	At     time.Time     `json:"at,omitzero"`
-	Who    string        `json:"who"`
-	Action series.Action `json:"action"`
-	Job    string        `json:"job"`
-	Change int64         `json:"change"` // the number of the change in the job
-	Before string        `json:"before"`
-	After  string        `json:"after"`
-	Reason string        `json:"reason,omitempty"`
-	Op     string        `json:"op"`
-
-	Unreadable string `json:"unreadable,omitempty"`
-}
-
 func (f auditFlags) print(ctx context.Context, s *clients.Store, w io.Writer) error {
 	if f.job != "" {
 		if _, err := s.Jobs(ctx, f.job); err != nil {
@@ -84,25 +68,15 @@ func (f auditFlags) print(ctx context.Context, s *clients.Store, w io.Writer) er
 			return exit.Printed(exit.NotKnown, "a record of the audit cannot be read")
 		}
 	}
-	if sharded, ok := s.Driver.(series.Sharded); f.job != "" || ok && sharded.Shards() > 1 {
-		return nil // the numbers in between belong to other jobs
-	}
-	if gaps := verify.Gaps(found); len(gaps) > 0 {
-		return exit.With(exit.Failed, fmt.Errorf("%s", gaps[0].Text))
+	if gap := ops.AuditGaps(s.Driver, f.job, found); gap != "" {
+		return exit.With(exit.Failed, errors.New(gap))
 	}
 	return nil
 }
 
 func (f auditFlags) write(w io.Writer, found []series.AuditRecord) error {
 	if f.output == command.OutputJSON {
-		records := make([]record, len(found))
-		for i, r := range found {
-			records[i] = record{r.Shard, r.Number, time.Time{}, r.Who, r.Action, r.Key, r.Change, r.Before, r.After, r.Reason, r.Op, r.Unreadable}
-			if r.At != 0 {
-				records[i].At = time.UnixMicro(r.At).UTC()
-			}
-		}
-		return terminal.PrintJSON(w, records)
+		return terminal.PrintJSON(w, ops.AuditViews(found))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NUMBER\tWRITTEN, UTC\tWHO\tACTION\tJOB\tBEFORE\tAFTER\tREASON")
@@ -113,30 +87,7 @@ func (f auditFlags) write(w io.Writer, found []series.AuditRecord) error {
 			continue
 		}
 		terminal.PrintRow(table, r.Number, time.UnixMicro(r.At).UTC().Format("2006-01-02 15:04:05.000"), r.Who, r.Action, r.Key,
-			stateText(r.Before), stateText(r.After), terminal.Dash(r.Reason))
+			ops.StateText(r.Before), ops.StateText(r.After), terminal.Dash(r.Reason))
 	}
 	return table.Flush()
-}
-
-// stateText returns the state of a job in a record, with instants in a form for people.
-func stateText(state string) string {
-	if until := pausedUntil(state); until != 0 {
-		return "paused until " + terminal.RFC3339(until)
-	}
-	if number := cancelledRun(state); number != 0 {
-		return "cancelled the run of " + terminal.RFC3339(number)
-	}
-	return state
-}
-
-// cancelledRun returns the number of the run in the state of a job after a cancel, or 0.
-func cancelledRun(state string) (number int64) {
-	_, _ = fmt.Sscanf(state, "cancelled %d", &number)
-	return number
-}
-
-// pausedUntil returns the end of the pause in the state of a job, Unix ms, or 0 if there is none.
-func pausedUntil(state string) (ms int64) {
-	_, _ = fmt.Sscanf(state, "paused until %d", &ms)
-	return ms
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
 )
 
 type cancelFlags struct {
@@ -83,8 +84,8 @@ func (f *cancelFlags) cancel(cmd *cobra.Command, name string) error {
 			}
 			c.Number = number
 		}
-		a, err := request(ctx, s, c)
-		if err != nil {
+		a, done, err := f.requestChange(ctx, s, cmd.OutOrStdout(), &is, &c)
+		if err != nil || done {
 			return err
 		}
 		return f.report(cmd.Context(), s, cmd.OutOrStdout(), &c, &is, &a)
@@ -101,31 +102,14 @@ func onlyRun(is *series.Series) (int64, error) {
 	}
 	ids := make([]string, len(is.Runs))
 	for i := range is.Runs {
-		ids[i] = runName(is.Key, is.Runs[i].Number)
+		ids[i] = ops.RunName(is.Key, is.Runs[i].Number)
 	}
 	return 0, exit.Usagef("cancel: %s has %d runs that have not ended, name one: %s", strictyaml.Quote(is.Key), len(ids), strings.Join(ids, ", "))
 }
 
-func runName(job string, number int64) string {
-	return terminal.Printable(job) + "@" + terminal.RFC3339(number)
-}
-
-// cancelRefused returns the reason why a run was not cancelled.
-func cancelRefused(c *series.Control, a *series.ControlAnswer) string {
-	name := runName(c.Key, c.Number)
-	switch a.Refusal {
-	case series.RefusedOver:
-		return name + " has ended, or no node was granted it: nothing was done, see cronce why " + name
-	case series.RefusedCancelled:
-		return name + " is cancelled already: see cronce audit --job " + c.Key
-	}
-	return fmt.Sprintf("%s: %s: nothing was done", name, a.Refusal)
-}
-
 // report prints the effect of the cancel, and waits for the end of the run.
-func (f *cancelFlags) report(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, was *series.Series, a *series.ControlAnswer) error {
-	name := runName(c.Key, c.Number)
-	fmt.Fprintf(w, "%s is cancelled, by %s, from %s on%s\n", name, terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
+func (f *cancelFlags) report(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, was *series.Series, a *ops.Change) error {
+	fmt.Fprintf(w, "%s is cancelled, by %s, from %s on%s\n", terminal.Printable(ops.RunName(c.Key, c.Number)), terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
 	if !unsettled(&a.Series, c.Number) {
 		fmt.Fprintln(w, "  no node runs it")
 		return nil
@@ -165,7 +149,7 @@ func (f *cancelFlags) await(ctx context.Context, s *clients.Store, w io.Writer, 
 			return nil
 		}
 		if time.Since(began) >= f.wait {
-			return exit.With(exit.Failed, fmt.Errorf("%s has not ended within %v: its function ignores the end of its context, or its node does not answer", runName(c.Key, c.Number), f.wait))
+			return exit.With(exit.Failed, fmt.Errorf("%s has not ended within %v: its function ignores the end of its context, or its node does not answer", ops.RunName(c.Key, c.Number), f.wait))
 		}
 		if err := wait.Sleep(ctx, betweenReads); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
 )
 
 // A pauseFlags holds the flags of pause, resume and retire.
@@ -186,15 +186,6 @@ func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, 
 	if old.Err != nil {
 		return s.Failed(old.Err)
 	}
-	made, err := f.made(ctx, s, &old, &c)
-	if err != nil {
-		return err
-	}
-	if _, carries := readOp(f.op); !carries && !made {
-		if done, err := f.stands(w, &old, &c); done || err != nil {
-			return err
-		}
-	}
 	a, done, err := f.requestChange(ctx, s, w, &old, &c)
 	if err != nil || done {
 		return err
@@ -204,85 +195,45 @@ func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, 
 }
 
 // requestChange requests a change that was decided on the state of a job, or on the state in the operation.
-// Done reports that the operation was done before, and that another change was made since.
-func (f *pauseFlags) requestChange(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, c *series.Control) (a series.ControlAnswer, done bool, err error) {
-	c.Seen = old.Change
+// Done reports that there is nothing more to print: the job is in that state already, or the
+// operation was done before, and another change was made since.
+func (f *pauseFlags) requestChange(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, c *series.Control) (a ops.Change, done bool, err error) {
+	r := ops.Request{Control: *c, Named: f.op != "", Relative: relative(f.until), Replace: f.replace}
+	r.Seen = series.AnySeen
 	if op, carries := readOp(f.op); carries {
-		c.Seen = op.seen
+		r.Seen, r.Decided = op.seen, true
 	} else if f.op == "" {
-		c.Op = operation{c.Op, c.Seen, c.Until}.String()
+		r.Op = operation{c.Op, old.Change, c.Until}.String()
 	}
-	if err := before(ctx, s, old, c); err != nil {
-		return a, false, s.Failed(err)
+	a = ops.NewController(s.Front()).Make(ctx, old, r)
+	*c = a.Request
+	switch a.Outcome {
+	case ops.ChangeFailed:
+		return a, false, s.Failed(a.Err)
+	case ops.ChangeDoubt:
+		return a, false, s.Failed(fmt.Errorf("%s: repeat the command for this job with --op %s: %w", a.Text, c.Op, a.Err))
+	case ops.ChangeRefused:
+		return a, false, exit.With(exit.Refused, errors.New(a.Text+hint(a.Refusal)))
+	case ops.ChangeStands, ops.ChangeDated:
+		fmt.Fprintln(w, terminal.Printable(a.Text))
+		return a, true, nil
 	}
-	if a, err = request(ctx, s, *c); err != nil {
-		return a, false, err
-	}
-	done = !a.Made && a.Change != a.Series.Change
-	if done {
-		fmt.Fprintf(w, "%s: the operation %s was done before, as change %d; since then %s\n", terminal.Printable(c.Key), terminal.Printable(c.Op), a.Change, latestText(&a.Latest))
-	}
-	return a, done, nil
+	return a, false, nil
 }
 
-// made reports whether the named operation is recorded for the job. If the end was given as a
-// duration from now, the request gets the end with which it was made.
-func (f *pauseFlags) made(ctx context.Context, s *clients.Store, old *series.Series, c *series.Control) (bool, error) {
-	if f.op == "" {
-		return false, nil
+// hint returns the flag for a pause in place of the present one.
+func hint(why series.Refusal) string {
+	switch why {
+	case ops.RefusedRetired:
+		return ": to take the place of that give --replace"
+	case ops.RefusedShorter:
+		return ": to take the place of that pause give --replace"
 	}
-	until, made := old.Pause.Until, old.Paused && old.Pause.Op == f.op
-	if !made {
-		records, err := s.Front().Audit(ctx, c.Key, 0)
-		if err != nil {
-			return false, s.Failed(err)
-		}
-		i := slices.IndexFunc(records, func(r series.AuditRecord) bool { return r.Op == f.op })
-		if i < 0 {
-			return false, nil
-		}
-		until = pausedUntil(records[i].After)
-	}
-	if relative(f.until) {
-		c.Until = until
-	}
-	return true, nil
-}
-
-// stands reports whether a job is already in the requested state, and refuses to shorten another
-// pause.
-func (f *pauseFlags) stands(w io.Writer, old *series.Series, c *series.Control) (done bool, err error) {
-	paused := old.PausedAt(old.Now)
-	p := &old.Pause
-	switch {
-	case c.Action == series.ActionResume && !paused:
-		fmt.Fprintf(w, "%s is not paused already\n", terminal.Printable(old.Key))
-		return true, nil
-	case c.Action == series.ActionResume || !paused || f.replace:
-		return false, nil
-	case p.Retired():
-		return false, exit.With(exit.Refused, fmt.Errorf("%s is retired%s: to take the place of that give --replace", old.Key, pauseText(p)))
-	case p.Until == 0 || c.Until != 0 && c.Until <= p.Until:
-		if f.op != "" && p.Who != c.Who {
-			return false, exit.With(exit.Refused, fmt.Errorf("%s is paused already%s: the operation %s was not done", old.Key, pauseText(p), f.op))
-		}
-		fmt.Fprintf(w, "%s is paused already%s\n", terminal.Printable(old.Key), pauseText(p))
-		return true, nil
-	}
-	return false, exit.With(exit.Refused, fmt.Errorf("%s is paused already%s: to take the place of that pause give --replace", old.Key, pauseText(p)))
-}
-
-// pauseText returns by whom, since when, until when and why a job is paused.
-func pauseText(p *series.Pause) string {
-	text := fmt.Sprintf(", by %s, since %s", terminal.Printable(p.Who), terminal.RFC3339(p.Since))
-	if p.Until != 0 && !p.Retired() {
-		text += " until " + terminal.RFC3339(p.Until)
-	}
-	return text + ": " + terminal.Printable(p.Reason)
+	return ""
 }
 
 // print prints the change, and its effect on the ticks.
-func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, old *series.Series, a *series.ControlAnswer) {
+func (f *pauseFlags) print(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, old *series.Series, a *ops.Change) {
 	now, job := &a.Series, terminal.Printable(c.Key)
 	ticks := readTicks(ctx, s, c.Key)
 	if c.Action == series.ActionResume {

@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
 )
 
 // RetireCommand returns the command retire.
@@ -50,7 +51,7 @@ func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, 
 		return s.Failed(old.Err)
 	}
 	if old.Retired() && f.op == "" {
-		fmt.Fprintf(w, "%s is retired already%s\n", terminal.Printable(c.Key), pauseText(&old.Pause))
+		fmt.Fprintf(w, "%s is retired already%s\n", terminal.Printable(c.Key), terminal.Printable(ops.PauseText(&old.Pause)))
 		return nil
 	}
 	if err := unused(ctx, s, c.Key); err != nil {

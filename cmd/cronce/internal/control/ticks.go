@@ -10,7 +10,6 @@ import (
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
-	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
 )
 
@@ -28,22 +27,6 @@ func readTicks(ctx context.Context, s *clients.Store, job string) ticks {
 		return ticks{}
 	}
 	return ticks{why.InForce(j.Revisions)}
-}
-
-// before adds to a request the ticks that were due before it and that no node has decided. A pause
-// begins when it is made, so these ticks are missed, as in an outage of all nodes.
-func before(ctx context.Context, s *clients.Store, old *series.Series, c *series.Control) error {
-	if c.Action == series.ActionResume {
-		return nil
-	}
-	j, err := s.Front().Journal(ctx, c.Key, 1)
-	if err != nil {
-		return err
-	}
-	if tick, revision := verify.NewJudge(j, verify.Options{State: old}).Outage(); !tick.IsZero() {
-		c.Due, c.Revision = tick.UnixMilli(), revision
-	}
-	return nil
 }
 
 // missed prints the ticks before a change that the request recorded as missed.

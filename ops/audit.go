@@ -1,0 +1,73 @@
+package ops
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// An AuditView is a record of the audit, for machines.
+type AuditView struct {
+	Shard  int           `json:"shard"`
+	Number int64         `json:"number"`
+	At     time.Time     `json:"at,omitzero"`
+	Who    string        `json:"who"`
+	Action series.Action `json:"action"`
+	Job    string        `json:"job"`
+	Change int64         `json:"change"` // the number of the change in the job
+	Before string        `json:"before"`
+	After  string        `json:"after"`
+	Reason string        `json:"reason,omitempty"`
+	Op     string        `json:"op"`
+
+	Unreadable string `json:"unreadable,omitempty"`
+}
+
+// AuditViews returns the views of records.
+func AuditViews(records []series.AuditRecord) []AuditView {
+	views := make([]AuditView, len(records))
+	for i, r := range records {
+		views[i] = AuditView{r.Shard, r.Number, time.Time{}, r.Who, r.Action, r.Key, r.Change, r.Before, r.After, r.Reason, r.Op, r.Unreadable}
+		if r.At != 0 {
+			views[i].At = time.UnixMicro(r.At).UTC()
+		}
+	}
+	return views
+}
+
+// AuditGaps returns the first number that is missing in the newest records of a namespace, in words,
+// or "". Store is the store from which the records were read. Between the newest records of several
+// shards, and between the records of one job, numbers are missing.
+func AuditGaps(store any, job string, records []series.AuditRecord) string {
+	if front, ok := store.(series.Front); ok {
+		store = front.Driver
+	}
+	if sharded, ok := store.(series.Sharded); job != "" || ok && sharded.Shards() > 1 {
+		return "" // the numbers in between belong to other jobs
+	}
+	if gaps := verify.Gaps(records); len(gaps) > 0 {
+		return gaps[0].Text
+	}
+	return ""
+}
+
+// StateText returns the state of a job in a record, with instants in a form for people.
+func StateText(state string) string {
+	if until := PausedUntil(state); until != 0 {
+		return "paused until " + utc(until).Format(time.RFC3339)
+	}
+	number := int64(0)
+	if _, err := fmt.Sscanf(state, "cancelled %d", &number); err == nil {
+		return "cancelled the run of " + utc(number).Format(time.RFC3339)
+	}
+	return state
+}
+
+// PausedUntil returns the end of the pause in the state of a job in a record, Unix ms, or 0 if there
+// is none.
+func PausedUntil(state string) (ms int64) {
+	_, _ = fmt.Sscanf(state, "paused until %d", &ms)
+	return ms
+}

@@ -1,0 +1,300 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// A ControlStore is a store in which an operator changes jobs. It may also be a [driver.Refuser],
+// and count attached replicas, by itself or by the driver of a [series.Front].
+type ControlStore interface {
+	ReadSeries(ctx context.Context, keys []string) []series.Series
+	Journal(ctx context.Context, key string, n int) (series.Journal, error)
+	series.Controlled
+}
+
+// attached is implemented by a store that counts the replicas of a key's server, including those
+// that lag.
+type attached interface {
+	Attached(ctx context.Context, key string) (int, error)
+}
+
+// A Controller makes the changes of operators: commands, pages and API call it. It is safe for
+// concurrent use.
+type Controller struct {
+	store    ControlStore
+	attached attached       // nil: the store has no replicas
+	refuser  driver.Refuser // nil: the store does not distinguish refusals
+}
+
+// NewController returns a controller of the jobs of a store.
+func NewController(store ControlStore) *Controller {
+	c := &Controller{store: store}
+	var d any = store
+	if front, ok := store.(series.Front); ok {
+		d = front.Driver
+	}
+	c.attached, _ = d.(attached)
+	c.refuser, _ = d.(driver.Refuser)
+	return c
+}
+
+// A Request is a request for one change of a job. Make sets Due, Revision and Replicas. With
+// AnySeen, Seen is the change that Make was given. Of a cancel, Seen is ignored.
+type Request struct {
+	series.Control
+	Named    bool // the caller has named Op, so that an earlier request may have made the change
+	Decided  bool // Seen and Until belong to the first request with this Op: whether the job is in this state already is not judged again
+	Relative bool // Until was given as a duration from now: a repeated request has the end of the first one
+	Replace  bool // replace a pause that ends earlier
+}
+
+// An Outcome is the result of a request.
+type Outcome string
+
+// The outcomes.
+const (
+	ChangeMade    Outcome = "made"    // by this request, or by an earlier one with the same Op
+	ChangeDated   Outcome = "dated"   // by an earlier request with the same Op, and another change was made since: see Latest
+	ChangeStands  Outcome = "stands"  // the job was in the requested state: nothing was done
+	ChangeRefused Outcome = "refused" // nothing was done: see Refusal
+	ChangeFailed  Outcome = "failed"  // nothing was done: the store was not read, or it refuses the user; see Err
+	ChangeDoubt   Outcome = "doubt"   // not known: repeat the request with the same Op; see Err
+)
+
+// Refusals of a request that was not sent.
+const (
+	RefusedPaused  series.Refusal = "job-paused"  // another caller has paused the job, and the named operation was not done
+	RefusedShorter series.Refusal = "job-shorter" // the job is paused, and that pause ends earlier
+	RefusedRetired series.Refusal = "job-retired"
+)
+
+// A Change is the answer to a [Request].
+type Change struct {
+	series.ControlAnswer
+	Outcome Outcome
+	Text    string         // the answer in words, without its own period; empty if the change was made or the store failed
+	Request series.Control // as it was sent
+}
+
+// The number of requests while the answer is doubt, and the time between two. All have the same Op,
+// so that the change is made once.
+const (
+	requests        = 3
+	betweenRequests = 300 * time.Millisecond
+)
+
+// Make requests a change of a job, unless that is its state already. Old is the state that the
+// caller has read from the store. If a replica is attached, it must have the change: a replica that
+// lags is doubt, because it may be promoted without the change.
+func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Change {
+	failed := func(err error) Change {
+		return Change{ControlAnswer: series.ControlAnswer{Err: err}, Outcome: ChangeFailed, Request: r.Control}
+	}
+	if r.Action == series.ActionCancel { // it names its run: other changes of the job do not matter
+		r.Seen = series.AnySeen
+		return c.request(ctx, r.Control)
+	}
+	made, err := c.made(ctx, old, &r)
+	if err != nil {
+		return failed(err)
+	}
+	if r.Seen == series.AnySeen {
+		r.Seen = old.Change
+	}
+	if !r.Decided && !made && r.Seen == old.Change {
+		if a := stands(old, &r); a.Outcome != "" {
+			return a
+		}
+	}
+	if err := c.due(ctx, old, &r.Control); err != nil {
+		return failed(err)
+	}
+	a := c.request(ctx, r.Control)
+	if a.Refusal == series.RefusedOp && r.Relative { // a copy of this request was faster
+		if made, err := c.recorded(ctx, &r); err == nil && made {
+			a = c.request(ctx, r.Control)
+		}
+	}
+	return a
+}
+
+// made reports whether an earlier request with the named operation made the change. Nothing was
+// made since the change that the caller has seen, if that is the latest one.
+func (c *Controller) made(ctx context.Context, old *series.Series, r *Request) (bool, error) {
+	switch {
+	case r.Action == series.ActionRetire || !r.Named || r.Seen == old.Change:
+		return false, nil
+	case old.Paused && old.Pause.Op == r.Op:
+		r.endsAt(old.Pause.Until)
+		return true, nil
+	}
+	return c.recorded(ctx, r)
+}
+
+// recorded reports whether the audit has the operation.
+func (c *Controller) recorded(ctx context.Context, r *Request) (bool, error) {
+	records, err := c.store.Audit(ctx, r.Key, 0)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(records, func(a series.AuditRecord) bool { return a.Op == r.Op })
+	if i < 0 {
+		return false, nil
+	}
+	r.endsAt(PausedUntil(records[i].After))
+	return true, nil
+}
+
+// endsAt sets the end of a repeated request.
+func (r *Request) endsAt(until int64) {
+	if r.Relative {
+		r.Until = until
+	}
+}
+
+// stands judges a request by the state of the job: the job may be in the requested state, and
+// another pause is not shortened or extended by accident. The zero Change is neither.
+func stands(old *series.Series, r *Request) Change {
+	paused := old.PausedAt(old.Now)
+	is := old.Key + " is paused already" + PauseText(&old.Pause)
+	refused := func(why series.Refusal, text string) Change {
+		return Change{ControlAnswer: series.ControlAnswer{Refusal: why, Series: *old}, Outcome: ChangeRefused, Text: text, Request: r.Control}
+	}
+	stand := func(text string) Change {
+		return Change{ControlAnswer: series.ControlAnswer{Series: *old}, Outcome: ChangeStands, Text: text, Request: r.Control}
+	}
+	switch p := &old.Pause; {
+	case r.Action == series.ActionResume && !paused:
+		return stand(old.Key + " is not paused already")
+	case r.Action != series.ActionPause || !paused || r.Replace:
+		return Change{}
+	case p.Retired():
+		return refused(RefusedRetired, old.Key+" is retired"+PauseText(p))
+	case p.Until != 0 && (r.Until == 0 || r.Until > p.Until):
+		return refused(RefusedShorter, is)
+	case r.Named && p.Who != r.Who:
+		return refused(RefusedPaused, fmt.Sprintf("%s: the operation %s was not done", is, r.Op))
+	}
+	return stand(is)
+}
+
+// due adds to a request the latest tick that was due before it and that no node has decided. A
+// pause begins when it is made, so these ticks are missed, as in an outage of all nodes.
+func (c *Controller) due(ctx context.Context, old *series.Series, r *series.Control) error {
+	if r.Action == series.ActionResume {
+		return nil
+	}
+	j, err := c.store.Journal(ctx, r.Key, 1)
+	if err != nil {
+		return err
+	}
+	if tick, revision := verify.NewJudge(j, verify.Options{State: old}).Outage(); !tick.IsZero() {
+		r.Due, r.Revision = tick.UnixMilli(), revision
+	}
+	return nil
+}
+
+// request sends a request until the answer is no doubt.
+func (c *Controller) request(ctx context.Context, r series.Control) Change {
+	if c.attached != nil {
+		if n, err := c.attached.Attached(ctx, r.Key); err == nil {
+			r.Replicas = min(n, 1)
+		}
+	}
+	a := Change{Request: r}
+	doubt := false // an earlier request may have been made
+	for i := range requests {
+		if i > 0 && !wait(ctx) {
+			break
+		}
+		if a.ControlAnswer = c.store.Control(ctx, r); a.Err == nil || c.refuses(a.Err) {
+			break
+		}
+		doubt = true
+	}
+	switch {
+	case a.Err != nil && !doubt && c.refuses(a.Err):
+		a.Outcome = ChangeFailed
+	case a.Err != nil:
+		a.Outcome, a.Text = ChangeDoubt, fmt.Sprintf("whether the %s of %s was done is not known", r.Action, r.Key)
+	case a.Refusal == series.RefusedCancelled:
+		a.Outcome, a.Text = ChangeStands, RunName(r.Key, r.Number)+" is cancelled already"
+	case a.Refusal != "":
+		a.Outcome, a.Text = ChangeRefused, refusalText(&r, &a.ControlAnswer)
+	case !a.Made && a.Change != a.Series.Change:
+		a.Outcome = ChangeDated
+		a.Text = fmt.Sprintf("%s: the operation %s was done before, as change %d; since then %s", r.Key, r.Op, a.Change, LatestText(&a.Latest))
+	default:
+		a.Outcome = ChangeMade
+	}
+	return a
+}
+
+// refuses reports whether a request had no effect and will have none.
+func (c *Controller) refuses(err error) bool {
+	_, invalid := errors.AsType[*driver.ArgumentError](err)
+	return invalid || errors.Is(err, driver.ErrUnsupported) || c.refuser != nil && c.refuser.Refuses(err)
+}
+
+func wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(betweenRequests):
+		return true
+	}
+}
+
+// refusalText returns the reason why a change was not made.
+func refusalText(c *series.Control, a *series.ControlAnswer) string {
+	switch a.Refusal {
+	case series.RefusedNotOpen:
+		return fmt.Sprintf("%s was never opened by a node: there is nothing to %s", c.Key, c.Action)
+	case series.RefusedOp:
+		return fmt.Sprintf("the operation %s was used for another change of %s: nothing was done", c.Op, c.Key)
+	case series.RefusedChanged:
+		return fmt.Sprintf("%s: another change came first, %s: nothing was done, see how it stands and ask again", c.Key, LatestText(&a.Latest))
+	case series.RefusedNotPaused:
+		return fmt.Sprintf("%s is not paused", c.Key)
+	case series.RefusedPast:
+		return fmt.Sprintf("%s: the pause would have been over before it began: nothing was done", c.Key)
+	case series.RefusedAlive:
+		return fmt.Sprintf("%s has a run that is alive: nothing was done, see cronce runs %s --alive", c.Key, c.Key)
+	case series.RefusedOver:
+		return RunName(c.Key, c.Number) + " has ended, or no node was granted it: nothing was done"
+	case series.RefusedFence:
+		return RunName(c.Key, c.Number) + " has another attempt: nothing was done"
+	}
+	return fmt.Sprintf("%s: %s: nothing was done", c.Key, a.Refusal)
+}
+
+// RunName returns the id of a run without its namespace.
+func RunName(job string, number int64) string {
+	return job + "@" + utc(number).Format(time.RFC3339)
+}
+
+// LatestText describes the latest change of a job.
+func LatestText(l *series.Change) string {
+	text := fmt.Sprintf("%s by %s at %s", l.Action, l.Who, utc(l.At).Format(time.RFC3339))
+	if l.Reason != "" {
+		text += ": " + l.Reason
+	}
+	return text
+}
+
+// PauseText describes by whom, since when, until when and why a job is paused.
+func PauseText(p *series.Pause) string {
+	text := fmt.Sprintf(", by %s, since %s", p.Who, utc(p.Since).Format(time.RFC3339))
+	if p.Until != 0 && !p.Retired() {
+		text += " until " + utc(p.Until).Format(time.RFC3339)
+	}
+	return text + ": " + p.Reason
+}

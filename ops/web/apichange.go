@@ -1,0 +1,116 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
+)
+
+// keyHeader is the header with the operation of a request.
+const keyHeader = "Idempotency-Key"
+
+// A changeRequest is the body of a request that changes a job.
+type changeRequest struct {
+	Reason string `json:"reason"`
+	Until  string `json:"until"` // of a pause: how long from now, or an instant
+	Seen   *int64 `json:"seen"`  // the change that the caller has read; nil: any
+}
+
+// A changeAnswer is the answer to a request that found or brought a job into the requested state.
+type changeAnswer struct {
+	Outcome ops.Outcome `json:"outcome"`
+	Change  int64       `json:"change"` // the change that was made; if none was, the latest one
+	Text    string      `json:"text,omitempty"`
+	Job     ops.JobView `json:"job"`
+}
+
+// A latest is the change that came before a request.
+type latest struct {
+	Change int64         `json:"change"`
+	Action series.Action `json:"action"`
+	Who    string        `json:"who"`
+	Reason string        `json:"reason,omitempty"`
+	At     time.Time     `json:"at"`
+}
+
+// apiChange changes a job for a program.
+func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s, j := h.job(w, r)
+		if j == nil {
+			return
+		}
+		body, status, fault := bodyOf(r)
+		if fault != "" {
+			problem(w, r, status, "invalid", fault)
+			return
+		}
+		x := wish{Action: action, Op: r.Header.Get(keyHeader), Reason: body.Reason, Until: body.Until, Seen: series.AnySeen}
+		if body.Seen != nil {
+			x.Seen = *body.Seen
+		}
+		request, fault := x.request(callerOf(r), j.Name, s.Now())
+		if fault != "" {
+			problem(w, r, http.StatusBadRequest, "invalid", fault)
+			return
+		}
+		a := h.change(r.Context(), request)
+		status, kind, text := statusOf(&a)
+		if kind != "" {
+			faulty(w, changeFault(&a, status, kind, text))
+			return
+		}
+		n := a.Change
+		if n == 0 {
+			n = a.Series.Change
+		}
+		s = h.fresh(r.Context(), j.Name, a.Series.Change)
+		if now := s.Job(j.Name); now != nil {
+			j = now
+		}
+		answer(w, changeAnswer{a.Outcome, n, a.Text, s.View(j, false)})
+	}
+}
+
+// changeFault returns the problem of a change that was not made, or that may not have been made.
+func changeFault(a *ops.Change, status int, kind, text string) fault {
+	f := faultOf(status, kind, text)
+	switch kind {
+	case "doubt":
+		f.Key = a.Request.Op
+	case "changed":
+		f.Latest = &latest{a.Series.Change, a.Latest.Action, a.Latest.Who, a.Latest.Reason, time.UnixMilli(a.Latest.At).UTC()}
+	}
+	return f
+}
+
+// bodyOf reads the body of a request. It returns a status and a sentence about a bad one.
+func bodyOf(r *http.Request) (body changeRequest, status int, fault string) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return body, http.StatusUnsupportedMediaType, "the Content-Type must be application/json"
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(&body)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows the object")
+		}
+	}
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		return body, http.StatusRequestEntityTooLarge, "the body must have 64 KiB at most"
+	}
+	if err != nil {
+		return body, http.StatusBadRequest, "the body must be an object with reason, until and seen: " + clip(err.Error())
+	}
+	if body.Seen != nil && *body.Seen < 0 {
+		return body, http.StatusBadRequest, "seen must be the number of a change"
+	}
+	return body, 0, ""
+}

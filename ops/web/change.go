@@ -1,0 +1,250 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/ops/access"
+)
+
+const (
+	changeTimeout = 10 * time.Second // of one job
+	freshTimeout  = 3 * time.Second  // of the refresh after a change
+)
+
+// actions are the changes that a page or a program can make.
+var actions = []series.Action{series.ActionPause, series.ActionResume}
+
+// changeRoute returns the pattern of the route that changes one job.
+func changeRoute(base string, action series.Action) string {
+	return "POST " + base + "/jobs/{job}/" + string(action)
+}
+
+// A wish is a change that a form or a program requests. Its texts are as they were sent.
+type wish struct {
+	Action series.Action
+	Op     string // empty: the caller has named none
+	Reason string
+	Until  string // empty: until a resume
+	Seen   int64
+}
+
+// request returns the request of a wish for a job, or a sentence about a value that is not allowed.
+func (x *wish) request(c access.Caller, job string, now time.Time) (r ops.Request, fault string) {
+	r.Control = series.Control{Key: job, Action: x.Action, Op: cmp.Or(x.Op, rand.Text()), Who: c.ID + "@web", Reason: strings.TrimSpace(x.Reason), Seen: x.Seen}
+	r.Named = x.Op != ""
+	if x.Until != "" {
+		until, relative, fault := endOf(x.Until, now)
+		if fault != "" {
+			return r, fault
+		}
+		r.Until, r.Relative = until.UnixMilli(), relative
+	}
+	if err := r.Check(); err != nil {
+		if bad, ok := errors.AsType[*driver.ArgumentError](err); ok {
+			return r, fmt.Sprintf("%s is %s, must be %s", bad.Argument, clip(bad.Value), bad.Allowed)
+		}
+		return r, err.Error()
+	}
+	return r, ""
+}
+
+// endOf returns the end of a pause from a duration or an instant, or a sentence about a bad text.
+func endOf(text string, now time.Time) (until time.Time, relative bool, fault string) {
+	if d, err := time.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && d > 0 {
+		return now.Add(d), true, ""
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, false, ""
+		}
+	}
+	return until, false, fmt.Sprintf("until is %q, must be how long from now (+8h), RFC 3339, or an instant in UTC (2026-01-31 02:00)", clip(text))
+}
+
+// change reads the state of a job and requests a change of it.
+func (h *Handler) change(ctx context.Context, r ops.Request) ops.Change {
+	ctx, stop := context.WithTimeout(ctx, changeTimeout)
+	defer stop()
+	old := h.o.Store.ReadSeries(ctx, []string{r.Key})[0]
+	if old.Err != nil {
+		return ops.Change{ControlAnswer: series.ControlAnswer{Err: old.Err}, Outcome: ops.ChangeFailed, Request: r.Control}
+	}
+	return h.controller.Make(ctx, &old, r)
+}
+
+// fresh returns a snapshot in which a job has a change. If the store does not answer soon, the
+// snapshot is older.
+func (h *Handler) fresh(ctx context.Context, job string, change int64) *ops.Snapshot {
+	s := h.o.Projection.Snapshot()
+	if j := s.Job(job); j != nil && j.Series.Change >= change {
+		return s
+	}
+	ctx, stop := context.WithTimeout(ctx, freshTimeout)
+	defer stop()
+	return h.o.Projection.Refresh(ctx)
+}
+
+// statusOf returns the status, the kind of problem and the words for the answer to a request. The kind
+// is empty if the job is in the requested state.
+func statusOf(a *ops.Change) (status int, kind, text string) {
+	switch a.Outcome {
+	case ops.ChangeDoubt:
+		return http.StatusServiceUnavailable, "doubt", a.Text
+	case ops.ChangeFailed:
+		if errors.Is(a.Err, driver.ErrUnsupported) {
+			return http.StatusNotImplemented, "unsupported", "the store of this plane changes no job"
+		}
+		return http.StatusServiceUnavailable, "store-unreachable", "the store does not answer, or refuses this plane: nothing was done"
+	case ops.ChangeRefused:
+		status, kind = http.StatusConflict, string(a.Refusal)
+		switch a.Refusal {
+		case series.RefusedOp:
+			status, kind = http.StatusUnprocessableEntity, "key-reused"
+		case series.RefusedNotOpen:
+			status, kind = http.StatusNotFound, "not-found"
+		case series.RefusedPast:
+			status, kind = http.StatusBadRequest, "invalid"
+		case series.RefusedNotPaused:
+			kind = "job-not-paused"
+		case ops.RefusedShorter:
+			kind = string(ops.RefusedPaused)
+		}
+		return status, kind, a.Text
+	}
+	return http.StatusOK, "", a.Text
+}
+
+// A form is a form that changes one job or several.
+type form struct {
+	wish
+	To   string // its address
+	Many []seenJob
+	At   string // an end from the field for an instant
+
+	Again bool // it repeats a request, with the same fields
+}
+
+// A seenJob is a job with the change that the caller has seen.
+type seenJob struct {
+	Name string
+	Seen int64
+}
+
+// newForm returns an empty form for a job. Each rendering of a form has an operation of its own.
+func newForm(action series.Action, job string, seen int64) form {
+	return form{wish: wish{Action: action, Op: rand.Text(), Seen: seen}, To: "/jobs/" + url.PathEscape(job) + "/" + string(action)}
+}
+
+// wishOf reads a wish from a form.
+func wishOf(r *http.Request, action series.Action) (x wish, at, fault string) {
+	x = wish{Action: action, Op: r.PostFormValue("op"), Reason: r.PostFormValue("reason"), Until: r.PostFormValue("until")}
+	var err error
+	if x.Seen, err = strconv.ParseInt(cmp.Or(r.PostFormValue("seen"), "0"), 10, 64); err != nil || x.Seen < 0 {
+		fault = "seen must be the number of a change"
+	}
+	if at = r.PostFormValue("at"); at != "" && x.Until != "" {
+		return x, at, "the pause has two ends: choose one"
+	}
+	x.Until = cmp.Or(x.Until, at)
+	if x.Op == "" {
+		fault = "op is missing"
+	}
+	return x, at, fault
+}
+
+// A changeBody is the body of the page that answers a form.
+type changeBody struct {
+	Job   string
+	Title string
+	Fault string
+	Pause *ops.PauseView
+	Form  *form // nil: there is nothing to send
+}
+
+// changeOne changes the job of a page.
+func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s, name := h.o.Projection.Snapshot(), r.PathValue("job")
+		if s.Job(name) == nil {
+			h.missing(w, r, s, "There is no job of this name on record.")
+			return
+		}
+		x, at, fault := wishOf(r, action)
+		var request ops.Request
+		if fault == "" {
+			request, fault = x.request(callerOf(r), name, s.Now())
+		}
+		b := changeBody{Job: name, Title: "Not done", Fault: fault, Form: &form{wish: x, To: r.URL.EscapedPath(), At: at}}
+		if b.Form.At != "" {
+			b.Form.Until = ""
+		}
+		if fault != "" {
+			h.showChange(w, r, s, http.StatusBadRequest, b)
+			return
+		}
+		a := h.change(r.Context(), request)
+		status, kind, text := statusOf(&a)
+		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated {
+			h.fresh(r.Context(), name, a.Series.Change)
+			http.Redirect(w, r, fmt.Sprintf("/jobs/%s?change=%d", url.PathEscape(name), a.Series.Change), http.StatusSeeOther)
+			return
+		}
+		if a.Series.Key != "" { // the store has returned the state
+			s = h.fresh(r.Context(), name, a.Series.Change)
+		}
+		switch a.Outcome {
+		case ops.ChangeDoubt:
+			b.Title = "Not known"
+		case ops.ChangeDated:
+			b.Title = "Done before"
+		}
+		b.next(s, &a, kind)
+		h.showChange(w, r, s, status, b)
+	}
+}
+
+// next sets the form that follows an answer: the same request after doubt, a new one after a
+// refusal, and none if the job is in the requested state.
+func (b *changeBody) next(s *ops.Snapshot, a *ops.Change, kind string) {
+	if kind == "doubt" || kind == "store-unreachable" {
+		b.Form.Again = true
+		b.Form.Until, b.Form.At = untilText(a.Request.Until), ""
+		return
+	}
+	j := s.Job(b.Job)
+	if j == nil {
+		b.Form = nil
+		return
+	}
+	v := s.View(j, false)
+	b.Pause = v.Pause
+	if v.Paused != (b.Form.Action == series.ActionResume) {
+		b.Form = nil
+		return
+	}
+	b.Form.Op, b.Form.Seen = rand.Text(), j.Series.Change
+}
+
+// untilText returns the end of a pause as a form repeats it.
+func untilText(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano)
+}
+
+func (h *Handler) showChange(w http.ResponseWriter, r *http.Request, s *ops.Snapshot, status int, b changeBody) {
+	h.show(w, r, status, "change", view{Title: b.Job, Nav: "jobs", S: s, Body: b, Here: "/jobs/" + url.PathEscape(b.Job)})
+}
