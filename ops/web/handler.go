@@ -133,7 +133,7 @@ func callerOf(r *http.Request) access.Caller {
 	return c
 }
 
-// maxBody bounds the body of a request, and maxSelection that of a list of jobs.
+// maxBody bounds the body of a request, and maxSelection the body of a request for several jobs.
 const (
 	maxBody      = 64 << 10
 	maxSelection = 1 << 20
