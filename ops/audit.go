@@ -58,6 +58,10 @@ func StateText(state string) string {
 	if until := PausedUntil(state); until != 0 {
 		return "paused until " + utc(until).Format(time.RFC3339)
 	}
+	number := int64(0)
+	if _, err := fmt.Sscanf(state, "cancelled %d", &number); err == nil {
+		return "cancelled the run of " + utc(number).Format(time.RFC3339)
+	}
 	return state
 }
 

@@ -47,7 +47,7 @@ func NewController(store ControlStore) *Controller {
 }
 
 // A Request is a request for one change of a job. Make sets Due, Revision and Replicas. With
-// AnySeen, Seen is the change that Make was given.
+// AnySeen, Seen is the change that Make was given. Of a cancel, Seen is ignored.
 type Request struct {
 	series.Control
 	Named    bool // the caller has named Op, so that an earlier request may have made the change
@@ -97,6 +97,10 @@ const (
 func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Change {
 	failed := func(err error) Change {
 		return Change{ControlAnswer: series.ControlAnswer{Err: err}, Outcome: ChangeFailed, Request: r.Control}
+	}
+	if r.Action == series.ActionCancel { // it names its run: other changes of the job do not matter
+		r.Seen = series.AnySeen
+		return c.request(ctx, r.Control)
 	}
 	made, err := c.made(ctx, old, &r)
 	if err != nil {
@@ -221,6 +225,8 @@ func (c *Controller) request(ctx context.Context, r series.Control) Change {
 		a.Outcome = ChangeFailed
 	case a.Err != nil:
 		a.Outcome, a.Text = ChangeDoubt, fmt.Sprintf("whether the %s of %s was done is not known", r.Action, r.Key)
+	case a.Refusal == series.RefusedCancelled:
+		a.Outcome, a.Text = ChangeStands, RunName(r.Key, r.Number)+" is cancelled already"
 	case a.Refusal != "":
 		a.Outcome, a.Text = ChangeRefused, refusalText(&r, &a.ControlAnswer)
 	case !a.Made && a.Change != a.Series.Change:
@@ -262,8 +268,17 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 		return fmt.Sprintf("%s: the pause would have been over before it began: nothing was done", c.Key)
 	case series.RefusedAlive:
 		return fmt.Sprintf("%s has a run that is alive: nothing was done, see cronce runs %s --alive", c.Key, c.Key)
+	case series.RefusedOver:
+		return RunName(c.Key, c.Number) + " has ended, or no node was granted it: nothing was done"
+	case series.RefusedFence:
+		return RunName(c.Key, c.Number) + " has another attempt: nothing was done"
 	}
 	return fmt.Sprintf("%s: %s: nothing was done", c.Key, a.Refusal)
+}
+
+// RunName returns the id of a run without its namespace.
+func RunName(job string, number int64) string {
+	return job + "@" + utc(number).Format(time.RFC3339)
 }
 
 // LatestText describes the latest change of a job.

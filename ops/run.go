@@ -57,6 +57,8 @@ type Run struct {
 	Behind   *int      `json:"behind,omitempty"`  // for a run that is alive: the number of ticks since its own
 	Error    string    `json:"error,omitempty"`
 	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
+
+	Cancelled bool `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
 }
 
 // tickLayout is the layout of an instant in ids and JSON.
@@ -198,6 +200,7 @@ func (r *Run) between() State { return stateOf(&Run{Verdict: r.Between}) }
 
 // stands applies the store's state of an unsettled run.
 func (r *Run) stands(s *series.Run, now int64) {
+	r.Cancelled = s.Cancelled
 	switch s.State {
 	case series.RunOpen:
 		if r.Outcome == "" {

@@ -11,7 +11,7 @@ import (
 )
 
 // Verdicts are the verdicts and outcomes by which runs can be filtered.
-var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "interrupted", "unstarted", "skipped", "waiting", "superseded", "missed", "paused"}
+var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "cancelled", "interrupted", "unstarted", "skipped", "waiting", "superseded", "missed", "paused"}
 
 // RunStates are the states by which runs can be filtered; alive is a run whose lease has not
 // expired.

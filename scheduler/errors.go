@@ -9,9 +9,10 @@ import (
 // These are the causes with which a run's context ends, besides lock.ErrLost. Match them with
 // errors.Is(context.Cause(ctx), …).
 var (
-	ErrTimeout  = runs.ErrTimeout  // the job's timeout has passed
-	ErrReplaced = runs.ErrReplaced // a newer tick waits for the end of this run
-	ErrDrained  = runs.ErrDrained  // the node's drain is over
+	ErrTimeout   = runs.ErrTimeout   // the job's timeout has passed
+	ErrReplaced  = runs.ErrReplaced  // a newer tick waits for the end of this run
+	ErrCancelled = runs.ErrCancelled // an operator cancelled this run
+	ErrDrained   = runs.ErrDrained   // the node's drain is over
 )
 
 // ErrSkipped is wrapped by each error of Skip.

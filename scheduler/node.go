@@ -40,6 +40,7 @@ type Node struct {
 	registry   *registry
 	events     *events
 	monitor    *monitor
+	claimer    *claimer.Claimer      // keeps the leases of runs
 	dispatcher *dispatch.Dispatcher  // claims ticks when they are due
 	runs       *runs.Runs            // executes granted ticks
 	unopened   *reconcile.Requests   // jobs that a part wants to be opened
@@ -103,13 +104,14 @@ func (n *Node) connect(shards int) {
 		Events: n.events, Work: work.work, Open: n.unopened.Add,
 		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
 	})
+	n.claimer = claimer.New(store, n.id)
 	n.dispatcher = dispatch.New(dispatch.Config{
 		Runs: n.runs,
 		Claims: claims.Config{
 			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Shards: shards, Peek: peeks,
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
-		Claimer: claimer.New(store, n.id), Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
+		Claimer: n.claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
 		Open: n.unopened.Add, ReadClock: early, Changed: n.changed, Local: n.local,
 	})
 	controlled, _ := cfg.Store.(series.Controlled)
@@ -180,6 +182,7 @@ func (n *Node) run(ctx context.Context) error {
 	n.wg.Go(func() { n.reconciler.Run(life) })
 	n.wg.Go(func() { n.reconciler.Retire(life) })
 	n.wg.Go(func() { n.dispatcher.Run(life) })
+	n.wg.Go(func() { n.heedCancels(life) })
 	<-ctx.Done()
 	err := n.drain()
 	n.dispatcher.Stop()
@@ -187,6 +190,19 @@ func (n *Node) run(ctx context.Context) error {
 	n.outputs.end()
 	return err
 }
+
+// heedCancels renews the runs of a job at once when one of them is cancelled, until life ends. A notice
+// may be lost: each renewal says too that a run is cancelled.
+func (n *Node) heedCancels(life context.Context) {
+	notifier, can := n.cfg.Store.(series.CancelNotifier)
+	for can && life.Err() == nil {
+		_ = notifier.NotifyCancels(life, n.claimer.RenewNow)
+		_ = wait.Sleep(life, renotify)
+	}
+}
+
+// renotify is the pause before a store that refused to notify of cancels is requested to again.
+const renotify = time.Minute
 
 // join waits for the store, reads its clock and opens as many jobs as possible; the reconciler
 // retries the others. It returns false if ctx ends first.

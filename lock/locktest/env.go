@@ -121,6 +121,7 @@ var parts = []part{
 	{"runs", needNumbered, runTests},
 	{"queues", needNumbered, queueTests},
 	{"pauses", needNumbered, pauseTests},
+	{"cancels", needNumbered, cancelTests},
 	{"control", needNumbered, controlTests},
 	{"fences", needNumbered, fenceTests},
 	{"asked again", needNumbered, againTests},

@@ -270,7 +270,14 @@ func (tw *twin) change(m *model) {
 			c.Until = tw.lookAt(m.key).Now + one[int64](tw, 1, 20, 120, 600, 3000, -5)
 		}
 	}
-	if c.Action != series.ActionResume && tw.chance(30) {
+	if tw.chance(30) {
+		_, run := tw.randomRun(m)
+		c.Action, c.Reason, c.Until, c.Number = series.ActionCancel, "it hangs", 0, run.Number
+		if tw.chance(60) {
+			c.Fence = run.Fence
+		}
+	}
+	if c.Action == series.ActionPause && tw.chance(30) {
 		c.Due, c.Revision = max(0, m.Mark+one[int64](tw, -5, 0, 1, 7, 60)), one(tw, "", "r1")
 	}
 	if len(m.controls) > 0 && tw.chance(20) {
@@ -285,10 +292,13 @@ func (tw *twin) change(m *model) {
 	tw.last()
 }
 
+// sendChange sends a change whose fence is one of the rules.
 func (tw *twin) sendChange(m *model, c *series.Control) {
 	tw.Helper()
-	got := tw.controlled.Control(tw.ctx, *c)
-	tw.note("%+v\n      %+v", *c, got)
+	q := *c
+	q.Fence = m.store[c.Fence]
+	got := tw.controlled.Control(tw.ctx, q)
+	tw.note("%+v\n      %+v", q, got)
 	now := got.Series.Now
 	shard := tw.shard(m.key)
 	want, _ := m.Control(now*1000, c, tw.audited[shard]+1, m)

@@ -17,7 +17,10 @@ var controls = operation[series.Control, series.ControlAnswer]{
 	name:   "control",
 	script: func(s *scripts) *script { return s.control },
 	key:    func(c *series.Control) string { return c.Key },
-	begin:  beginVerdicts,
+	begin: func(d *Driver, r *request) {
+		beginVerdicts(d, r)
+		r.text(d.keys.cancels)
+	},
 	add: func(r *request, name string, c *series.Control) {
 		r.key("s:", name)
 		r.key("j:", name)
@@ -31,6 +34,7 @@ var controls = operation[series.Control, series.ControlAnswer]{
 		r.text(name)
 		r.number(series.MaxAudit, series.KeptOps, c.Due)
 		r.text(c.Revision)
+		r.number(c.Number, c.Fence)
 	},
 	read:  readControl,
 	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },
@@ -50,6 +54,30 @@ func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAn
 		}
 	}
 	return answers[0]
+}
+
+// NotifyCancels implements [series.CancelNotifier] with a subscription. Its connection is kept alive
+// with one request a minute.
+func (d *Driver) NotifyCancels(ctx context.Context, notify func(key string)) error {
+	sub := d.client.Subscribe(ctx, d.keys.cancels)
+	defer sub.Close()
+	if _, err := sub.Receive(ctx); err != nil {
+		return fmt.Errorf("redislock: cancels: %w", err)
+	}
+	messages := sub.Channel(redis.WithChannelHealthCheckInterval(time.Minute))
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("redislock: cancels: %w", ctx.Err())
+		case m, open := <-messages:
+			if !open {
+				return fmt.Errorf("redislock: cancels: %w", redis.ErrClosed)
+			}
+			if key, ok := driver.Unescape(m.Payload); ok {
+				notify(key)
+			}
+		}
+	}
 }
 
 // readControl reads kind|refusal|change|audit # action|op|who|reason|ms # the series.

@@ -106,7 +106,13 @@ func readRun(s string) (series.Run, bool) {
 	r.Attempt = int(f.count(f.text()))
 	r.Granted = f.count(f.text())
 	r.Until = f.count(f.text())
-	replaced := f.end()
-	r.Replaced = replaced == "1"
-	return r, !f.bad && r.State != series.RunNone && (replaced == "0" || replaced == "1")
+	var ok bool
+	r.Replaced, r.Cancelled, ok = readEnd(f.letter(f.end()))
+	return r, ok && !f.bad && r.State != series.RunNone
+}
+
+// readEnd reads why the holder of a run must end it: 0 it need not, 1 replaced, 2 cancelled, 3 both.
+func readEnd(letter byte) (replaced, cancelled, ok bool) {
+	end := letter - '0'
+	return end&1 != 0, end&2 != 0, end <= 3
 }

@@ -39,15 +39,16 @@ func (d *Driver) RenewRuns(ctx context.Context, rs []series.RunRef) []series.Ren
 	return answers
 }
 
-// readRenewed reads 1|left|replaced, or 0.
+// readRenewed reads 1|left|end, or 0: see readEnd.
 func readRenewed(_ instant, text string, ref *series.RunRef) (series.RenewAnswer, bool) {
 	if text == "0" {
 		return series.RenewAnswer{}, true
 	}
 	f := fields{rest: text}
-	alive, left, replaced := f.letter(f.text()), f.count(f.text()), f.letter(f.end())
-	ok := !f.bad && alive == '1' && left == ref.TTL.Milliseconds() && (replaced == '0' || replaced == '1')
-	return series.RenewAnswer{Alive: true, Left: time.Duration(left) * time.Millisecond, Replaced: replaced == '1'}, ok
+	alive, left := f.letter(f.text()), f.count(f.text())
+	replaced, cancelled, ok := readEnd(f.letter(f.end()))
+	ok = ok && !f.bad && alive == '1' && left == ref.TTL.Milliseconds()
+	return series.RenewAnswer{Alive: true, Left: time.Duration(left) * time.Millisecond, Replaced: replaced, Cancelled: cancelled}, ok
 }
 
 var endings = operation[series.EndRequest, series.EndAnswer]{

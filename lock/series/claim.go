@@ -64,7 +64,7 @@ func (s *State) repeated(ms int64, c *Claim) (Answer, bool) {
 	if r == nil || r.Owner != c.Owner || r.State == RunWaiting {
 		return Answer{}, false
 	}
-	if !alive(r, ms) {
+	if !alive(r, ms) || r.Cancelled { // invariant I12: a cancelled run does not start
 		return about(KindOver, r, ms), true
 	}
 	return granted(r, ms), true
@@ -267,11 +267,11 @@ func (s *State) passed(ms, n int64) Answer {
 
 // mayRun reports whether a run that is over may have another attempt. The deadline binds the first
 // attempt only. A replaced run may not: its node lets the lease end for the run that replaces it,
-// which is no death.
+// which is no death. A cancelled run may not either (invariant I12).
 func mayRun(r *Run, c *Claim, ms int64) bool {
 	late := time.Duration(ms-r.Number) * time.Millisecond
 	switch {
-	case r.Replaced:
+	case r.Replaced, r.Cancelled:
 		return false
 	case r.Attempt == 0:
 		return late <= c.Deadline
@@ -286,6 +286,10 @@ func mayRun(r *Run, c *Claim, ms int64) bool {
 func (s *State) settle(r *Run, ms int64, w Writer) Settled {
 	v, reason := VerdictLost, ReasonLost
 	switch {
+	case r.Attempt == 0 && r.Cancelled:
+		v, reason = VerdictSuperseded, ReasonCancelled
+	case r.Cancelled:
+		reason = ReasonCancelled
 	case r.Attempt == 0 && r.Replaced:
 		v, reason = VerdictSuperseded, ""
 	case r.Attempt == 0 && s.Paused:

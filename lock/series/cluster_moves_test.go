@@ -75,6 +75,7 @@ func (c *cluster) operator(ts []turn) []turn {
 			}})
 		}
 	}
+	ts = c.cancellations(ts)
 	if c.state.Paused {
 		ts = append(ts, turn{"the operator resumes", byOperator, false, func(c *cluster) {
 			c.again = true
@@ -89,6 +90,27 @@ func (c *cluster) operator(ts []turn) []turn {
 				c.broken("a resume asked again changed something")
 			}
 		}})
+	}
+	return ts
+}
+
+// cancellations cancel any run that is not settled.
+func (c *cluster) cancellations(ts []turn) []turn {
+	if c.cancels == 0 {
+		return ts
+	}
+	for i := range c.state.Runs {
+		if r := &c.state.Runs[i]; r.State < series.RunDone {
+			number := r.Number
+			ts = append(ts, turn{fmt.Sprintf("the operator cancels tick %d", indexOf(number)), byOperator, true, func(c *cluster) {
+				c.cancels--
+				c.change++
+				q := series.Control{Key: "job", Action: series.ActionCancel, Op: opNames[c.change], Who: "op", Reason: "for the test", Number: number, Seen: series.AnySeen}
+				if a, _ := c.state.Control(c.us(), &q, c.change, &c.ledger); !a.Made {
+					c.broken("the cancel of tick %d is answered %+v", indexOf(number), a)
+				}
+			}})
+		}
 	}
 	return ts
 }

@@ -56,12 +56,16 @@ func worlds(ticks int) (ws []named) {
 		add("freeze", func(b *bounds) { b.freeze = 1 })
 		add("pause", func(b *bounds) { b.pause = 1 })
 		add("edit", func(b *bounds) { b.edit = 1 })
+		add("cancel-drain", func(b *bounds) { b.cancel, b.drain = 1, true })
 		if ticks <= 2 {
 			add("crash-lose", func(b *bounds) { b.crash, b.lose = 1, 1 })
 			add("freeze-crash", func(b *bounds) { b.freeze, b.crash = 1, 1 })
 			add("brief-pause-crash", func(b *bounds) { b.pause, b.crash, b.brief = 1, 1, true })
 			add("pause-crash", func(b *bounds) { b.pause, b.crash = 1, 1 })
 			add("edit-lose-drain", func(b *bounds) { b.edit, b.lose, b.drain = 1, 1, true })
+			add("cancel-crash", func(b *bounds) { b.cancel, b.crash = 1, 1 })
+			add("cancel-lose", func(b *bounds) { b.cancel, b.lose = 1, 1 })
+			add("cancel-pause", func(b *bounds) { b.cancel, b.pause = 1, 1 })
 			add("three-nodes", func(b *bounds) { b.nodes = 3 })
 		}
 	}
@@ -242,7 +246,7 @@ func (s *exploration) trace() (labels []string) {
 func (c *cluster) key(b []byte) []byte {
 	k := keyWriter{b: b, fences: c.fences()}
 	k.putOwners(c)
-	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, c.edits, flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
+	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, c.cancels, c.edits, flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
 	for i := range c.state.Runs {
 		k.run(c, &c.state.Runs[i])
 	}
@@ -255,7 +259,7 @@ func (c *cluster) key(b []byte) []byte {
 	k.put(-2)
 	for i := 1; i <= c.ticks; i++ {
 		p := &c.ledger.pages[i]
-		k.put(int8(p.fate), c.starts[i])
+		k.put(int8(p.fate), c.starts[i], flag(p.cancelled))
 		if p.fate != final {
 			k.put(int8(p.attempt))
 			k.fence(p.fence)
@@ -314,7 +318,7 @@ func (k *keyWriter) run(c *cluster, r *series.Run) {
 	if r.State >= series.RunDone && !k.alive[owner] {
 		return
 	}
-	k.put(int8(indexOf(r.Number)), int8(r.State), int8(r.Attempt), flag(r.Replaced), int8(max(0, indexOf(r.Until)-int(c.now))))
+	k.put(int8(indexOf(r.Number)), int8(r.State), int8(r.Attempt), flag(r.Replaced), flag(r.Cancelled), int8(max(0, indexOf(r.Until)-int(c.now))))
 	if indexOf(c.state.Mark) < c.ticks {
 		k.put(int8(indexOf(r.Granted)))
 	}

@@ -27,6 +27,7 @@ type bounds struct {
 	horizon int8 // after it only deadlines come nearer, so that the search ends
 
 	lose, crash, freeze, repeat, pause int8 // fault budgets
+	cancel                             int8 // how often the operator cancels a run
 	edit                               int8 // how often a node settles ticks as ticks of a former spec
 
 	mistake mistake
@@ -130,11 +131,11 @@ type cluster struct {
 	again  bool // the last resume may arrive once more
 	fault  string
 
-	losses, crashes, freezes, repeats, pauses, edits int8 // the rest of the budgets
+	losses, crashes, freezes, repeats, pauses, cancels, edits int8 // the rest of the budgets
 }
 
 func newCluster(b *bounds) *cluster {
-	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause, edits: b.edit}
+	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause, cancels: b.cancel, edits: b.edit}
 	c.state.Open(c.us(), &series.OpenRequest{Key: "job", Node: "n"}, &c.ledger)
 	for i := b.nodes; i < maxNodes; i++ {
 		c.nodes[i].mode = nodeDown
@@ -222,6 +223,8 @@ func (c *cluster) execClaim(r request) reply {
 	switch {
 	case r.former && a.Kind == series.KindGranted:
 		c.broken("tick %d of a former spec is granted", r.tick)
+	case c.ledger.pages[r.tick].cancelled && a.Kind == series.KindGranted:
+		c.broken("I12 tick %d is granted after its cancel", r.tick)
 	case paused && c.state.Fence != fence:
 		c.broken("tick %d is granted, or waits, during a pause", r.tick)
 	case a.Kind == series.KindSkipped && c.ledger.pages[r.tick].verdict == series.VerdictSkipped && !c.earlier(q.Number):

@@ -2,6 +2,7 @@ package series
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/cronce/cronce/lock/driver"
 )
@@ -24,10 +25,12 @@ func (s *State) Control(us int64, c *Control, audit int64, w Writer) (ControlAns
 	if !a.Made {
 		return a, nil
 	}
+	after := condition(a.Series.Paused, a.Series.Pause.Until)
+	if c.Action == ActionCancel {
+		after = "cancelled " + strconv.FormatInt(c.Number, 10)
+	}
 	return a, &AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
-		Before: condition(before.PausedAt(us/1000), before.Pause.Until),
-		After:  condition(a.Series.Paused, a.Series.Pause.Until),
-		Reason: c.Reason, Op: c.Op}
+		Before: condition(before.PausedAt(us/1000), before.Pause.Until), After: after, Reason: c.Reason, Op: c.Op}
 }
 
 func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnswer {
@@ -52,10 +55,19 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 	case c.Action == ActionRetire && s.alive(ms) != nil:
 		return refused(RefusedAlive)
 	}
+	line := Line{At: ms, Verdict: VerdictControl, Reason: string(c.Action), Node: c.Who, Audit: audit}
+	if c.Action == ActionCancel {
+		why, r := s.cancel(ms, c, w)
+		if why != "" {
+			return refused(why)
+		}
+		line.Fence, line.Attempt = r.Fence, r.Attempt
+	}
 	if !s.Paused && s.Mark < c.Due && c.Due <= ms {
 		s.outage(ms, c, w)
 	}
 	switch c.Action {
+	case ActionCancel:
 	case ActionResume:
 		s.resume(ms, w)
 	case ActionRetire:
@@ -70,12 +82,31 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 		s.Ops = s.Ops[1:]
 	}
 	s.Ops = append(slices.Clip(s.Ops), Op{ID: c.Op, Body: body, Change: s.Change, Audit: audit})
-	w.Append(Line{At: ms, Verdict: VerdictControl, From: s.Mark, To: s.Mark, Reason: string(c.Action), Node: c.Who, Change: s.Change, Audit: audit})
+	line.From, line.To, line.Change = s.Mark, s.Mark, s.Change
+	w.Append(line)
 	return ControlAnswer{Made: true, Change: s.Change, Audit: audit}
 }
 
 func refused(why Refusal) ControlAnswer {
 	return ControlAnswer{Refusal: why}
+}
+
+// cancel marks a run as cancelled. The holder of an alive run ends it; all other runs are settled.
+func (s *State) cancel(ms int64, c *Control, w Writer) (Refusal, *Run) {
+	r := s.run(c.Number)
+	switch {
+	case r == nil || r.State >= RunDone:
+		return RefusedOver, nil
+	case c.Fence != 0 && r.Fence != c.Fence:
+		return RefusedFence, nil
+	case r.Cancelled:
+		return RefusedCancelled, nil
+	}
+	r.Cancelled = true
+	if !alive(r, ms) {
+		s.settle(r, ms, w)
+	}
+	return "", r
 }
 
 // outage gives the numbers that were due before a pause, and that no node has decided, the verdict

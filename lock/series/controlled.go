@@ -27,6 +27,15 @@ type Controlled interface {
 	Audit(ctx context.Context, key string, n int) ([]AuditRecord, error)
 }
 
+// A CancelNotifier is a Controlled driver that notifies nodes of cancels. On other stores a node learns
+// of a cancel when it renews the run next.
+type CancelNotifier interface {
+	// NotifyCancels calls notify with the key of each series in which a run is cancelled, until ctx
+	// ends or the store refuses that: then it returns the error. A notice may be lost, and calls of
+	// notify delay the next one.
+	NotifyCancels(ctx context.Context, notify func(key string)) error
+}
+
 // The bounds of control changes and their records.
 const (
 	MaxAudit = 10_000 // records of one shard
@@ -41,6 +50,7 @@ const (
 	ActionPause  Action = "pause"  // no number is granted, takeovers included; runs go on; see Control.Due
 	ActionResume Action = "resume" // runs that are over are settled, (mark, now] is paused, and the pause ends
 	ActionRetire Action = "retire" // runs that are over are settled, and the series is retired until it is opened again; see Pause.Retired
+	ActionCancel Action = "cancel" // no attempt of the run of Control.Number is granted any more, and its holder ends it; a run that is not alive is settled
 	ActionLapse  Action = "until"  // a pause reached its end: made by the store itself, without an audit record
 )
 
@@ -63,6 +73,8 @@ type Control struct {
 	Until    int64  // of a pause: the last paused instant, Unix ms; 0: until a resume
 	Due      int64  // of a pause or a retirement: the latest number that was due before it; undecided numbers up to it are missed, unless the series is paused; 0: none
 	Revision string // the revision of the spec that has Due
+	Number   int64  // of a cancel: the number of the run
+	Fence    int64  // of a cancel: the fence of the attempt that the caller has read; 0: any
 	Replicas int    // how many replicas must have the change; with fewer it was made, and the answer is doubt with a *ReplicasError; 0: none
 
 	Seen int64 // the series' Change that the caller has read: if it has changed, the request is refused; AnySeen: any
@@ -71,7 +83,11 @@ type Control struct {
 // Body returns a digest of the fields that a repeated request must have in common with the first
 // one. Seen, Due and Revision are no part of it, because the caller may have read the series again.
 func (c *Control) Body() string {
-	sum := sha256.Sum256([]byte(string(c.Action) + "\x00" + c.Who + "\x00" + c.Reason + "\x00" + strconv.FormatInt(c.Until, 10)))
+	text := string(c.Action) + "\x00" + c.Who + "\x00" + c.Reason + "\x00" + strconv.FormatInt(c.Until, 10)
+	if c.Action == ActionCancel {
+		text += fmt.Sprintf("\x00%d\x00%d", c.Number, c.Fence)
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -86,6 +102,9 @@ const (
 	RefusedNotPaused Refusal = "not-paused" // there is no pause to end
 	RefusedPast      Refusal = "past"       // Until is not after the store's now
 	RefusedAlive     Refusal = "alive"      // a run is alive, so that the series cannot be retired
+	RefusedOver      Refusal = "over"       // the run is settled, or the store has none of this number
+	RefusedFence     Refusal = "fence"      // the run has another attempt than the one with Fence
+	RefusedCancelled Refusal = "cancelled"  // the run is cancelled already
 )
 
 // A ControlAnswer is the answer to a [Control]. Without an Err, either Change or Refusal is set.
@@ -135,7 +154,7 @@ type AuditRecord struct {
 	Key    string `json:"key"`
 	Change int64  `json:"change"` // its number in the series
 	Before string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
-	After  string `json:"after"`  // and after
+	After  string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run
 	Reason string `json:"reason,omitempty"`
 	Op     string `json:"op"`
 
@@ -163,17 +182,33 @@ func (c *Control) Check() error {
 	switch {
 	case len(c.Op) > maxOp:
 		return driver.Refuse("op", driver.Quote(c.Op), fmt.Sprintf("1 to %d bytes", maxOp))
-	case c.Action != ActionPause && c.Action != ActionResume && c.Action != ActionRetire:
-		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("%q, %q or %q", ActionPause, ActionResume, ActionRetire))
+	case c.Action != ActionPause && c.Action != ActionResume && c.Action != ActionRetire && c.Action != ActionCancel:
+		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("%q, %q, %q or %q", ActionPause, ActionResume, ActionRetire, ActionCancel))
 	case c.Action != ActionPause && c.Until != 0:
 		return driver.Refuse("until", fmt.Sprint(c.Until), "0, but in a pause")
 	case c.Until == driver.MaxNumber: // marks a retired series
 		return driver.Refuse("until", fmt.Sprint(c.Until), fmt.Sprintf("0 to %d", int64(driver.MaxNumber-1)))
 	}
-	if c.Action == ActionResume && c.Due != 0 {
-		return driver.Refuse("due", fmt.Sprint(c.Due), "0 in a resume")
+	if (c.Action == ActionResume || c.Action == ActionCancel) && c.Due != 0 {
+		return driver.Refuse("due", fmt.Sprint(c.Due), "0 in a "+string(c.Action))
+	}
+	if err := checkCancelled(c); err != nil {
+		return err
 	}
 	return cmp.Or(driver.CheckRange("until", c.Until, 0), driver.CheckRange("due", c.Due, 0), driver.CheckWord("revision", c.Revision), driver.CheckRange("seen", c.Seen, AnySeen), driver.CheckReplicas(c.Replicas))
+}
+
+// checkCancelled returns an *ArgumentError for a run that cannot be cancelled.
+func checkCancelled(c *Control) error {
+	switch {
+	case c.Action == ActionCancel:
+		return cmp.Or(driver.CheckRange("number", c.Number, 1), driver.CheckRange("fence", c.Fence, 0))
+	case c.Number != 0:
+		return driver.Refuse("number", fmt.Sprint(c.Number), "0, but in a cancel")
+	case c.Fence != 0:
+		return driver.Refuse("fence", fmt.Sprint(c.Fence), "0, but in a cancel")
+	}
+	return nil
 }
 
 func checkReason(c *Control) error {

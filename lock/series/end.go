@@ -14,27 +14,31 @@ func (s *State) Renew(us int64, ref *RunRef) RenewAnswer {
 		return RenewAnswer{}
 	}
 	r.Until = ms + ref.TTL.Milliseconds()
-	return RenewAnswer{Alive: true, Left: time.Duration(r.Until-ms) * time.Millisecond, Replaced: r.Replaced}
+	return RenewAnswer{Alive: true, Left: time.Duration(r.Until-ms) * time.Millisecond, Replaced: r.Replaced, Cancelled: r.Cancelled}
 }
 
 // Release ends a run. It is accepted until another step has settled the run, even after its
-// deadline. A repeated release gets the same answer.
+// deadline. A repeated release gets the same answer. Each release of a cancelled run is final.
 func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	ms := us / 1000
 	r := s.run(e.Number)
 	if r == nil || r.Owner != e.Owner || r.Fence != e.Fence {
 		return EndAnswer{}
 	}
+	after, result := e.stateAfter(), outcome(e)
+	if r.Cancelled && after != RunDone {
+		after, result = RunDone, OutcomeCancelled
+	}
 	switch r.State {
-	case e.stateAfter():
+	case after:
 		return s.releaseAnswer(ms)
 	case RunOpen:
 	default:
 		return EndAnswer{}
 	}
 	line := Line{At: ms, Verdict: VerdictEnded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner),
-		Fence: r.Fence, Attempt: r.Attempt, Outcome: outcome(e), Ended: ms, Error: e.Error}
-	r.State = e.stateAfter()
+		Fence: r.Fence, Attempt: r.Attempt, Outcome: result, Ended: ms, Error: e.Error}
+	r.State = after
 	switch {
 	case r.State == RunUnstarted:
 		r.Attempt-- // an unstarted attempt does not count

@@ -21,7 +21,7 @@ func (l *Line) Exception() bool {
 		return l.Between == VerdictSkipped && l.To-l.From >= longSkip.Milliseconds()
 	case VerdictRan, VerdictEnded:
 		switch l.Outcome {
-		case OutcomeFailed, OutcomePanic, OutcomeTimeout, OutcomeLost:
+		case OutcomeFailed, OutcomePanic, OutcomeTimeout, OutcomeLost, OutcomeCancelled:
 			return true
 		}
 		return l.Attempt > 1 // a takeover: its grant and its end

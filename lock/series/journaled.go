@@ -34,6 +34,8 @@ const (
 	ReasonOverlap  = "overlap"  // a run was alive
 	ReasonLost     = "lost"     // its node died
 
+	ReasonCancelled = "cancelled" // an operator cancelled its run
+
 	ReasonRespecified = "respecified" // another spec replaced the spec of the number before it was decided
 )
 
@@ -46,6 +48,7 @@ const (
 	OutcomeTimeout     = "timeout"
 	OutcomeLost        = "lost"
 	OutcomeReplaced    = "replaced"
+	OutcomeCancelled   = "cancelled"   // an operator cancelled it
 	OutcomeInterrupted = "interrupted" // given back by a drain
 	OutcomeUnstarted   = "unstarted"   // granted and never started
 )
@@ -73,7 +76,8 @@ type Line struct {
 	Blocker      int64 `json:"blocker,omitempty"` // its number
 	BlockerFence int64 `json:"blockerFence,omitempty"`
 
-	// Of VerdictControl, where From and To are the mark and Node is the operator.
+	// Of VerdictControl, where From and To are the mark and Node is the operator. Of a cancel, Fence
+	// and Attempt name the cancelled run.
 	Change int64 `json:"change,omitempty"` // its number in the series
 	Audit  int64 `json:"audit,omitempty"`  // the number of its record in the audit; 0: no record, since the store made the change itself
 }

@@ -35,6 +35,8 @@ type keptRun struct {
 	Granted  int64  `json:"granted,omitempty"`
 	Until    int64  `json:"until,omitempty"`
 	Replaced bool   `json:"replaced,omitempty"`
+
+	Cancelled bool `json:"cancelled,omitempty"`
 }
 
 // A keptChange is a pause, or the latest change.
@@ -79,7 +81,7 @@ func (s *State) Keep() Kept {
 		k.SpentBy, k.SpentAs, k.SpentFence = s.SpentBy, spendings[s.SpentAs], s.SpentFence
 	}
 	for _, v := range s.Runs {
-		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced})
+		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced, v.Cancelled})
 	}
 	return k
 }
@@ -106,7 +108,7 @@ func (k *Kept) State() (State, error) {
 			return State{}, err
 		}
 		s.Runs = append(s.Runs, Run{Number: v.Number, State: RunState(state), Owner: v.Owner,
-			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced})
+			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced, Cancelled: v.Cancelled})
 	}
 	return s, nil
 }

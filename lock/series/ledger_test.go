@@ -42,6 +42,8 @@ type page struct {
 	fence   int64
 	attempt int // the last counted one
 	until   int64
+
+	cancelled bool
 }
 
 // A ledger reads the lines of a series one by one and holds them against the
@@ -89,10 +91,26 @@ func (l *ledger) controls(line series.Line) {
 	if series.Action(line.Reason) != series.ActionLapse {
 		l.change++
 	}
-	l.paused = series.Action(line.Reason) == series.ActionPause || series.Action(line.Reason) == series.ActionRetire
+	switch series.Action(line.Reason) {
+	case series.ActionCancel:
+		l.cancels(line)
+	default:
+		l.paused = series.Action(line.Reason) == series.ActionPause || series.Action(line.Reason) == series.ActionRetire
+	}
 	if line.Change != l.change {
 		l.broken("I10 change %d is written as %d", l.change, line.Change)
 	}
+}
+
+// cancels reads a line about the cancel of a run, which must have been granted or wait.
+func (l *ledger) cancels(line series.Line) {
+	for k := range l.pages {
+		if p := &l.pages[k]; p.fate != undecided && p.fence == line.Fence {
+			p.cancelled = true
+			return
+		}
+	}
+	l.broken("I10 a cancel names the fence %d, which no number has", line.Fence)
 }
 
 // moves reads a line that raises the mark: it must begin where the mark stood,
@@ -147,6 +165,8 @@ func (l *ledger) decide(p *page, k int, line series.Line) {
 func (l *ledger) grant(p *page, k int, line series.Line, moved bool) {
 	l.rises(line.Fence)
 	switch {
+	case p.cancelled:
+		l.broken("I12 number %d is granted after its cancel", k)
 	case p.fate == final:
 		l.broken("I1 number %d is granted after its verdict %s", k, p.verdict)
 	case moved != (p.fate == undecided):

@@ -19,7 +19,7 @@ type move struct {
 }
 
 // moves lists the possible next moves: time passes; any node claims any number that is due or next,
-// takes over any run, renews or ends any lease it was ever granted; the operator pauses or resumes;
+// takes over any run, renews or ends any lease it was ever granted; the operator pauses, resumes or cancels;
 // the last request arrives once more.
 func moves(w *world, ticks, leases int) []move {
 	ms := []move{
@@ -38,7 +38,8 @@ func moves(w *world, ticks, leases int) []move {
 		}
 	}
 	for _, r := range w.Runs {
-		ms = append(ms, move{"take over", indexOf(r.Number), func(w *world) { w.ask(w.takeover(&r)) }})
+		ms = append(ms, move{"take over", indexOf(r.Number), func(w *world) { w.ask(w.takeover(&r)) }},
+			move{"cancel", indexOf(r.Number), func(w *world) { w.cancel(&r) }})
 	}
 	for _, r := range w.held[max(0, len(w.held)-leases):] {
 		k := indexOf(r.Number)

@@ -29,6 +29,8 @@ type Run struct {
 	Granted  int64 // when its first attempt was granted, Unix ms
 	Until    int64 // its deadline, Unix ms
 	Replaced bool  // a newer number waits for its end
+
+	Cancelled bool // an operator ended it: no attempt of it is granted any more; see [ActionCancel]
 }
 
 // A Series is the state of a key in the store.
@@ -71,6 +73,8 @@ type RenewAnswer struct {
 	Left     time.Duration // from the answer to the deadline
 	Replaced bool          // a newer number waits: end soon
 	Err      error         // doubt
+
+	Cancelled bool // an operator cancelled the run: end soon
 }
 
 // An EndRequest ends a run.

@@ -122,6 +122,8 @@ func (w *world) ask(c series.Claim) series.Answer {
 		w.ledger.broken("I7 the mark is %d at %d", w.Mark, w.ms)
 	case a.Kind == series.KindPassed && c.From == 0 && c.Number > w.Mark:
 		w.ledger.broken("number %d is passed, the mark is %d", c.Number, w.Mark)
+	case a.Kind == series.KindGranted && w.ledger.pages[indexOf(c.Number)].cancelled:
+		w.ledger.broken("I12 number %d is granted after its cancel", c.Number)
 	case a.Kind == series.KindGranted && !held:
 		w.granted(c, a, free)
 	}
@@ -226,6 +228,22 @@ func (w *world) operate(action series.Action, until, last int64) {
 	again, _ := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
 	if a.Made && (again.Made || again.Change != a.Change || again.Audit != a.Audit) || w.ledger != before || w.Mark != mark {
 		w.ledger.broken("asked again, the %s is answered %+v, at first %+v", action, again, a)
+	}
+}
+
+// cancel cancels a run with its fence, and repeats that: the second request changes nothing.
+func (w *world) cancel(r *series.Run) {
+	c := series.Control{Key: "job", Action: series.ActionCancel, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test", Number: r.Number, Fence: r.Fence, Seen: w.State.Change}
+	w.change++
+	want := r.State < series.RunDone && !r.Cancelled
+	a, _ := w.Control(w.ms*1000, &c, w.change, &w.ledger)
+	if a.Made != want {
+		w.ledger.broken("the cancel of %+v is answered %+v", r, a)
+	}
+	before := w.ledger
+	again, _ := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
+	if a.Made && (again.Made || again.Change != a.Change) || w.ledger != before {
+		w.ledger.broken("asked again, the cancel is answered %+v, at first %+v", again, a)
 	}
 }
 

@@ -51,7 +51,7 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 			problem(w, r, status, "invalid", fault)
 			return
 		}
-		x := wish{Action: action, Op: r.Header.Get(keyHeader), Reason: body.Reason, Until: body.Until, Seen: series.AnySeen}
+		x := wish{Action: action, Tick: r.PathValue("tick"), Op: r.Header.Get(keyHeader), Reason: body.Reason, Until: body.Until, Seen: series.AnySeen}
 		if body.Seen != nil {
 			x.Seen = *body.Seen
 		}

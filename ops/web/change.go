@@ -23,11 +23,15 @@ const (
 	freshTimeout  = 3 * time.Second  // of the refresh after a change
 )
 
-// actions are the changes that a page or a program can make.
+// actions are the changes of a job that a page or a program can make. They also end one run: see
+// ActionCancel.
 var actions = []series.Action{series.ActionPause, series.ActionResume}
 
-// changeRoute returns the pattern of the route that changes one job.
+// changeRoute returns the pattern of the route that changes one job, or cancels one run.
 func changeRoute(base string, action series.Action) string {
+	if action == series.ActionCancel {
+		return "POST " + base + "/jobs/{job}/ticks/{tick}/cancel"
+	}
 	return "POST " + base + "/jobs/{job}/" + string(action)
 }
 
@@ -37,6 +41,7 @@ type wish struct {
 	Op     string // empty: the caller has named none
 	Reason string
 	Until  string // empty: until a resume
+	Tick   string // of a cancel: the run's
 	Seen   int64
 }
 
@@ -44,6 +49,13 @@ type wish struct {
 func (x *wish) request(c access.Caller, job string, now time.Time) (r ops.Request, fault string) {
 	r.Control = series.Control{Key: job, Action: x.Action, Op: cmp.Or(x.Op, rand.Text()), Who: c.ID + "@web", Reason: strings.TrimSpace(x.Reason), Seen: x.Seen}
 	r.Named = x.Op != ""
+	if x.Action == series.ActionCancel {
+		tick, err := time.Parse(time.RFC3339, x.Tick)
+		if err != nil {
+			return r, fmt.Sprintf("the tick is %q, must be RFC 3339", clip(x.Tick))
+		}
+		r.Number = tick.UnixMilli()
+	}
 	if x.Until != "" {
 		until, relative, fault := endOf(x.Until, now)
 		if fault != "" {
@@ -118,6 +130,8 @@ func statusOf(a *ops.Change) (status int, kind, text string) {
 			status, kind = http.StatusBadRequest, "invalid"
 		case series.RefusedNotPaused:
 			kind = "job-not-paused"
+		case series.RefusedOver:
+			kind = "run-over"
 		case ops.RefusedShorter:
 			kind = string(ops.RefusedPaused)
 		}
@@ -147,9 +161,14 @@ func newForm(action series.Action, job string, seen int64) form {
 	return form{wish: wish{Action: action, Op: rand.Text(), Seen: seen}, To: "/jobs/" + url.PathEscape(job) + "/" + string(action)}
 }
 
+// cancelForm returns an empty form that cancels the run of a tick.
+func cancelForm(job string, tick time.Time) *form {
+	return &form{wish: wish{Action: series.ActionCancel, Op: rand.Text()}, To: tickPath(job, tick) + "/cancel"}
+}
+
 // wishOf reads a wish from a form.
 func wishOf(r *http.Request, action series.Action) (x wish, at, fault string) {
-	x = wish{Action: action, Op: r.PostFormValue("op"), Reason: r.PostFormValue("reason"), Until: r.PostFormValue("until")}
+	x = wish{Action: action, Tick: r.PathValue("tick"), Op: r.PostFormValue("op"), Reason: r.PostFormValue("reason"), Until: r.PostFormValue("until")}
 	var err error
 	if x.Seen, err = strconv.ParseInt(cmp.Or(r.PostFormValue("seen"), "0"), 10, 64); err != nil || x.Seen < 0 {
 		fault = "seen must be the number of a change"
@@ -198,7 +217,11 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 		status, kind, text := statusOf(&a)
 		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated {
 			h.fresh(r.Context(), name, a.Series.Change)
-			http.Redirect(w, r, fmt.Sprintf("/jobs/%s?change=%d", url.PathEscape(name), a.Series.Change), http.StatusSeeOther)
+			to := fmt.Sprintf("/jobs/%s?change=%d", url.PathEscape(name), a.Series.Change)
+			if action == series.ActionCancel {
+				to = tickPath(name, time.UnixMilli(request.Number))
+			}
+			http.Redirect(w, r, to, http.StatusSeeOther)
 			return
 		}
 		if a.Series.Key != "" { // the store has returned the state
@@ -224,7 +247,7 @@ func (b *changeBody) next(s *ops.Snapshot, a *ops.Change, kind string) {
 		return
 	}
 	j := s.Job(b.Job)
-	if j == nil {
+	if j == nil || b.Form.Action == series.ActionCancel {
 		b.Form = nil
 		return
 	}

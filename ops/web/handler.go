@@ -14,7 +14,7 @@ import (
 )
 
 // A Store has the data that pages read besides the projection: the whole journal of one job. If it
-// is an [ops.ControlStore], callers that may can pause and resume jobs.
+// is an [ops.ControlStore], callers that may can pause and resume jobs, and cancel runs.
 type Store interface {
 	Journal(ctx context.Context, key string, n int) (series.Journal, error)
 	ReadSeries(ctx context.Context, keys []string) []series.Series
@@ -115,7 +115,7 @@ func (h *Handler) routes() []route {
 		{"POST /changes", access.Operator, true, h.changeMany},
 		{"/", access.Viewer, true, h.notFound},
 	}
-	for _, action := range actions { // for a page and for a program, with the same role
+	for _, action := range append([]series.Action{series.ActionCancel}, actions...) { // for a page and for a program, with the same role
 		all = append(all, route{changeRoute("", action), access.Operator, true, h.changeOne(action)},
 			route{changeRoute("/api/v1", action), access.Operator, false, only(h.apiChange(action))})
 	}
@@ -133,7 +133,7 @@ func callerOf(r *http.Request) access.Caller {
 	return c
 }
 
-// maxBody bounds the body of a request, and maxSelection that of a list of jobs.
+// maxBody bounds the body of a request, and maxSelection the body of a request for several jobs.
 const (
 	maxBody      = 64 << 10
 	maxSelection = 1 << 20

@@ -217,7 +217,8 @@ type tickBody struct {
 	Earlier  time.Time
 	Later    time.Time
 	Output   string
-	Unknown  bool // whether there is an output is not known
+	Unknown  bool  // whether there is an output is not known
+	Form     *form // cancels the run; nil: there is none, or the caller may not
 }
 
 func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
@@ -237,6 +238,9 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 		lines := journal.All()
 		for _, i := range b.Answer.Evidence {
 			b.Evidence = append(b.Evidence, lines[i])
+		}
+		if h.may(callerOf(r), changeRoute("", series.ActionCancel)) && slices.ContainsFunc(state.Runs, func(run series.Run) bool { return run.Number == tick.UnixMilli() && !run.Cancelled }) {
+			b.Form = cancelForm(j.Name, tick)
 		}
 		text, known := h.output(r.Context(), j.Name, tick)
 		b.Output, b.Unknown = text, !known

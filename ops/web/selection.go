@@ -92,7 +92,7 @@ type changesBody struct {
 	Results []result
 	Made    int
 	Fault   string
-	Form    *form // for the jobs of which the result is not known; nil: there is none
+	Form    *form // for the jobs whose result is not known; nil: there is none
 }
 
 // A result is the answer for one job.

@@ -24,9 +24,7 @@ var shows = template.FuncMap{
 	"word":    word,
 	"verdict": verdict,
 	"jobPath": func(name string) string { return "/jobs/" + url.PathEscape(name) },
-	"tickPath": func(job string, tick time.Time) string {
-		return "/jobs/" + url.PathEscape(job) + "/ticks/" + tick.UTC().Format(time.RFC3339)
-	},
+	"tickPath": tickPath,
 	"count": func(n int, noun string) string {
 		if n == 1 {
 			return "1 " + noun
@@ -49,6 +47,11 @@ var shows = template.FuncMap{
 type end struct{ Value, Word string }
 
 var ends = []end{{"", "someone resumes it"}, {"+1h", "1 hour from now"}, {"+4h", "4 hours from now"}, {"+8h", "8 hours from now"}, {"+24h", "1 day from now"}, {"+168h", "7 days from now"}}
+
+// tickPath returns the address of the page of a tick.
+func tickPath(job string, tick time.Time) string {
+	return "/jobs/" + url.PathEscape(job) + "/ticks/" + tick.UTC().Format(time.RFC3339)
+}
 
 // zoned formats an instant in the zone of a spec.
 func zoned(t time.Time, zone *time.Location) string {
@@ -146,6 +149,8 @@ func stripOf(j *ops.Job) strip {
 // verdict returns the verdict of a tick in words.
 func verdict(r ops.Run) string {
 	switch {
+	case r.Cancelled:
+		return "cancelled, has not ended"
 	case r.Verdict == "ran" && r.Outcome != "":
 		return r.Outcome
 	case r.Verdict == "ran":

@@ -67,7 +67,7 @@ func New() *Metrics {
 // begin lets the series of known labels begin at 0: Prometheus computes no increase from a
 // series that begins at 1.
 func (m *Metrics) begin() {
-	for _, outcome := range []string{"ok", "skipped", "failed", "panic", "timeout", "lost", "replaced", "interrupted"} {
+	for _, outcome := range []string{"ok", "skipped", "failed", "panic", "timeout", "lost", "replaced", "cancelled", "interrupted"} {
 		m.runs.WithLabelValues(outcome)
 	}
 	for _, reason := range []string{"deadline", "misfire", "lost", "respecified"} {

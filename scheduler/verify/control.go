@@ -13,6 +13,7 @@ type control struct {
 	first  int64 // the number of the oldest change that has a line
 	change int64 // the number of the latest change
 	paused bool
+	judged bool                   // a line was read that says whether the job is paused
 	covers *series.Line           // the last line if the end of a pause wrote it to cover ticks: the end's own line follows
 	seen   map[int64]*series.Line // by number in the audit
 }
@@ -25,7 +26,7 @@ func (p *proof) controlled(l *series.Line) {
 	}
 	action, before := series.Action(l.Reason), p.control
 	if action == series.ActionLapse {
-		if l.Audit != 0 || before.known && (l.Change != before.change || !before.paused) {
+		if l.Audit != 0 || before.known && l.Change != before.change || before.judged && !before.paused {
 			p.violate("I10", l.To, "the end of pause %d follows change %d, and the job was paused: %v", l.Change, before.change, before.paused)
 		}
 	} else {
@@ -36,11 +37,14 @@ func (p *proof) controlled(l *series.Line) {
 			p.violate("I10", l.To, "change %d, %s, follows change %d", l.Change, action, before.change)
 		}
 	}
-	if action == series.ActionResume && before.known && !before.paused {
+	if action == series.ActionResume && before.judged && !before.paused {
 		p.violate("I10", l.To, "change %d ends a pause, and the job was not paused", l.Change)
 	}
 	if action != series.ActionResume && action != series.ActionLapse {
 		p.covered()
+	}
+	if action == series.ActionCancel {
+		p.cancel(l)
 	}
 	if p.control.seen == nil {
 		p.control.seen = map[int64]*series.Line{}
@@ -52,17 +56,28 @@ func (p *proof) controlled(l *series.Line) {
 		p.control.first = l.Change
 	}
 	p.control.known, p.control.change, p.control.covers = true, l.Change, nil
-	if action == series.ActionPause || action == series.ActionRetire {
-		p.control.paused = true
-	} else if action == series.ActionResume || action == series.ActionLapse {
-		p.control.paused = false
+	switch action {
+	case series.ActionPause, series.ActionRetire:
+		p.control.paused, p.control.judged = true, true
+	case series.ActionResume, series.ActionLapse:
+		p.control.paused, p.control.judged = false, true
+	}
+}
+
+// cancel reads the line of a cancel, which names the run by its fence: no attempt of it is granted
+// from now on.
+func (p *proof) cancel(l *series.Line) {
+	for _, r := range p.runs {
+		if r.fence == l.Fence {
+			r.cancelled = l.Change
+		}
 	}
 }
 
 // steered checks that a line agrees with the changes before it: nothing is granted in a pause, and
 // no tick is paused without one.
 func (p *proof) steered(l *series.Line) {
-	if !p.control.known {
+	if !p.control.judged {
 		return
 	}
 	p.covered()

@@ -69,6 +69,27 @@ func TestChangesAreHeldToTheAudit(t *testing.T) {
 	}
 }
 
+// An attempt that is granted after the cancel of its run breaks I12, also if its fence grows.
+func TestGrantAfterACancel(t *testing.T) {
+	s := opened()
+	s.now = at(10)
+	s.ask(policy{rerun: true}, at(10))
+	s.cancel(at(10))
+	j := s.journal()
+	if r := verify.Job(j, verify.Options{Now: instant(s.now), Audit: s.audit}); !r.OK() {
+		t.Fatalf("untouched: %v", r.Violations)
+	}
+	last := j.Lines[len(j.Lines)-1]
+	again := series.Line{At: last.At + 60_000, Verdict: series.VerdictRan, From: at(10), To: at(10), Node: "b", Revision: "r1", Fence: (last.At + 60_000) * 1000, Attempt: 2}
+	j.Lines = append(j.Lines, again)
+	r := verify.Job(j, verify.Options{Now: instant(s.now + 60_000), Audit: s.audit})
+	if !slices.ContainsFunc(r.Violations, func(v verify.Violation) bool {
+		return v.Invariant == "I12" && strings.Contains(v.Text, "attempt 2 is granted to b after change 1, which cancelled the run")
+	}) {
+		t.Errorf("found %v", r.Violations)
+	}
+}
+
 // A change in the middle has lost its line, and there is no audit to compare the others with: their
 // numbers have a gap.
 func TestChangeMissingInTheMiddle(t *testing.T) {

@@ -54,7 +54,7 @@ func (p *play) exclusive() bool { return p.policies[0].overlap != series.Overlap
 func (p *play) step(r *rand.Rand) {
 	p.now += rig.OneOf[int64](r, 0, 5, 500, 1000, 3000, 9990, 20_000)
 	who := rig.OneOf(r, p.policies...)
-	switch r.IntN(12) {
+	switch r.IntN(13) {
 	case 0, 1, 2, 3:
 		p.claim(who, who.schedule().PrevMilli(p.now+20))
 	case 4:
@@ -68,6 +68,10 @@ func (p *play) step(r *rand.Rand) {
 	case 10:
 		p.change(series.ActionPause, rig.OneOf(r, 0, p.now+1, p.now+9000, p.now+40_000))
 		p.open(who.text())
+	case 11:
+		if runs := p.state.Series(p.us(), "job").Runs; len(runs) > 0 {
+			p.cancel(rig.OneOf(r, runs...).Number)
+		}
 	default:
 		p.change(series.ActionResume, 0)
 	}

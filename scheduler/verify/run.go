@@ -39,6 +39,8 @@ type run struct {
 	outcome string
 	reason  string
 	again   bool // granted again without permission
+
+	cancelled int64 // the number of the change that cancelled it; 0: none did
 }
 
 // run returns the run of a tick. If there is none it makes one in the state unseen.
@@ -93,6 +95,9 @@ func (p *proof) wait(l *series.Line) {
 // grant records an attempt, with its end if the same line has it.
 func (p *proof) grant(r *run, l *series.Line) {
 	p.fences(l)
+	if r.cancelled != 0 {
+		p.violate("I12", l.To, "attempt %d is granted to %s after change %d, which cancelled the run", l.Attempt, l.Node, r.cancelled)
+	}
 	r.fence, r.attempt, r.granted, r.node, r.outcome = l.Fence, l.Attempt, l.At, l.Node, ""
 	p.set(r, open)
 	if l.Outcome != "" {

@@ -181,7 +181,16 @@ func (s *store) change(action series.Action, until int64) {
 			c.Due, c.Revision = tick.UnixMilli(), revision
 		}
 	}
-	if _, made := s.state.Control(s.us(), &c, s.state.Change+1, s); made != nil {
+	s.control(&c)
+}
+
+// cancel cancels the run of a tick.
+func (s *store) cancel(tick int64) {
+	s.control(&series.Control{Key: "job", Action: series.ActionCancel, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "it hangs", Number: tick, Seen: series.AnySeen})
+}
+
+func (s *store) control(c *series.Control) {
+	if _, made := s.state.Control(s.us(), c, s.state.Change+1, s); made != nil {
 		s.audit = append(s.audit, *made)
 	}
 }

@@ -17,6 +17,9 @@ func (c *tickCase) explain() (State, string, string) {
 		return NotKnown, "Not known: the state of the job cannot be read.", "cronce doctor"
 	}
 	text, next := c.sentence()
+	if c.cancel != nil {
+		text += " " + c.cancelledBy()
+	}
 	if c.state == verify.TickPassedOver {
 		return Missed, text, next
 	}
@@ -49,6 +52,9 @@ func (c *tickCase) sentence() (text, next string) {
 		}
 		return c.skipped(), ""
 	case Superseded:
+		if c.cancel != nil {
+			return "Superseded: its run was cancelled before it began.", ""
+		}
 		return "Superseded: it waited for " + c.blocker(c.last(series.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
 	case Paused:
 		return c.paused()

@@ -118,6 +118,7 @@ type tickCase struct {
 	report   verify.Report
 	evidence []int
 	schedule *spec.Schedule // the spec in force for the tick; nil: not known
+	cancel   *series.Line   // the line of the cancel of its run; nil: none
 	run      *series.Run    // the unsettled run of the tick; nil: none
 }
 
@@ -135,6 +136,7 @@ func (c *tickCase) find() {
 		}
 		c.evidence = append(c.evidence, i)
 	}
+	c.findCancel()
 	for i := range c.State.Runs {
 		if r := &c.State.Runs[i]; r.Number == c.ms {
 			c.run = r

@@ -38,6 +38,13 @@ func control(seconds float64, action, who string, number int64) series.Line {
 	return series.Line{Verdict: series.VerdictControl, At: at(seconds), From: at(-300), To: at(-300), Reason: action, Node: who, Change: number, Audit: number}
 }
 
+// cancelled returns the line of the cancel of the run with a fence.
+func cancelled(seconds float64, fence int64) series.Line {
+	l := control(seconds, "cancel", "op@host", 1)
+	l.Fence, l.Attempt = fence, 1
+	return l
+}
+
 func TestExplain(t *testing.T) {
 	alive := func(fence int64, left float64) series.Run {
 		return series.Run{Number: at(0), State: series.RunOpen, Fence: fence, Attempt: 1, Until: at(20 + left)}
@@ -117,6 +124,16 @@ func TestExplain(t *testing.T) {
 			want: "Not decided yet: it was due 2s ago, and its deadline is not over."},
 		"lost": {lines: []series.Line{ran(0, "pod-a", .004, 1, 7), {Verdict: series.VerdictLost, At: at(12), From: at(0), To: at(0), Fence: 7, Attempt: 1, Revision: "r1"}},
 			state: why.Lost, want: "Lost: pod-a was granted it at 03:00:00.004 as attempt 1, and did not end it before its lease was over, and no other node may run the tick again."},
+		"cancelled": {lines: []series.Line{with(ran(0, "pod-a", .004, 1, 7), "cancelled", 9, "context canceled"), cancelled(8, 7)},
+			audit: []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "it hangs."}},
+			state: why.Failed, want: "Ran on pod-a as attempt 1, 4ms after the tick, and ended as cancelled after 9s: context canceled. Cancelled by op@host at 03:00:08: it hangs."},
+		"cancelled, and its node died": {lines: []series.Line{ran(0, "pod-a", .004, 1, 7), cancelled(8, 7), {Verdict: series.VerdictLost, At: at(12), From: at(0), To: at(0), Fence: 7, Attempt: 1, Reason: "cancelled", Revision: "r1"}},
+			state: why.Lost, want: "Lost: pod-a was granted it at 03:00:00.004 as attempt 1, and did not end it before its lease was over, and no other node may run the tick again. Cancelled by op@host at 03:00:08."},
+		"cancelled, and still runs": {lines: []series.Line{ran(0, "pod-b", .003, 1, 7), cancelled(8, 7), cancelled(9, 6)}, runs: []series.Run{alive(7, 8)},
+			state: why.Running, want: "It runs on pod-b as attempt 1, 3ms after the tick (fence 7); its lease lives 8s more. Cancelled by op@host at 03:00:08."},
+		"cancelled before it began": {lines: []series.Line{ran(-300, "pod-a", 0, 1, 6), {Verdict: series.VerdictWaiting, At: at(.1), From: at(-300), To: at(0), Revision: "r1", Fence: 7, Blocker: at(-300), BlockerFence: 6},
+			{Verdict: series.VerdictSuperseded, At: at(8), From: at(0), To: at(0), Reason: "cancelled", Fence: 7}, cancelled(8, 7)},
+			state: why.Superseded, want: "Superseded: its run was cancelled before it began. Cancelled by op@host at 03:00:08."},
 		"overdue": {tick: 0, now: 720, mark: -300, cause: "no node lives", state: why.Overdue,
 			want: "Overdue: it was due 12m0s ago, and no node has decided it: no node lives."},
 		"due after the job was removed": {removed: true, now: 720, mark: -300, state: why.Undecided,

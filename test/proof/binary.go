@@ -103,6 +103,7 @@ func recordOf(l *Line) (Record, bool) {
 var causes = map[string]string{
 	series.OutcomeLost:        lock.ErrLost.Error(),
 	series.OutcomeReplaced:    scheduler.ErrReplaced.Error(),
+	series.OutcomeCancelled:   scheduler.ErrCancelled.Error(),
 	series.OutcomeTimeout:     scheduler.ErrTimeout.Error(),
 	series.OutcomeInterrupted: scheduler.ErrDrained.Error(),
 }

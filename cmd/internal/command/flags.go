@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,4 +64,15 @@ func Caller(name string) string {
 		name = cmp.Or(name, "unknown") + "@" + host
 	}
 	return name
+}
+
+// ParseRun parses the id of a run, job@tick, with or without the namespace before the job. Named is
+// false if the text is not the id of a run: job is the text then.
+func ParseRun(text, namespace string) (job string, tick time.Time, named bool) {
+	before, after, found := strings.Cut(text, "@")
+	tick, err := time.Parse(time.RFC3339, after)
+	if !found || err != nil {
+		return text, time.Time{}, false
+	}
+	return strings.TrimPrefix(before, namespace+"/"), tick, true
 }

@@ -11,7 +11,8 @@ import (
 type Renewal struct {
 	Alive    bool
 	Left     time.Duration // until the deadline, of a lease that is alive
-	Replaced error         // ends the context of a lease that is alive, which is kept all the same; nil: it is not replaced
+	End      error         // ends the context of a lease that is alive, which is kept all the same; nil: the context goes on
+	Replaced bool          // the lease is replaced: see Lease.Replaced
 	Lost     error         // why the lease is not alive, if the store knows
 	Err      error         // doubt
 }
@@ -53,10 +54,10 @@ func (k *Keeper[R]) apply(s *Lease[R], r *Renewal, sent time.Time) (cause error)
 		s.extendTrust(sent, r.Left)
 		s.renewAt = s.due(now)
 		k.fix(s)
-		if r.Replaced != nil {
+		if r.Replaced {
 			s.replaced.Store(true)
-			cause = r.Replaced
 		}
+		cause = r.End
 	}
 	return cause
 }

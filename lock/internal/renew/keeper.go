@@ -93,6 +93,24 @@ func (k *Keeper[R]) remove(s *Lease[R]) {
 	}
 }
 
+// RenewNow makes the leases that match due for renewal. A renewal that is in flight is not repeated.
+func (k *Keeper[R]) RenewNow(match func(ref R) bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var due []*Lease[R]
+	for _, h := range k.held {
+		if h.s.renewAt != never && match(h.s.Ref) {
+			due = append(due, h.s)
+		}
+	}
+	now := k.Now()
+	for _, s := range due { // the heap must not change while it is read
+		s.renewAt = min(s.renewAt, now)
+		k.fix(s)
+	}
+	k.arm()
+}
+
 // arm sets the timer to the next event. It does not change a timer that fires earlier than needed,
 // even if no lease is held any more: firing costs one look at the head of the heap, and stopping
 // and starting a timer for each of many short leases costs more than the leases.

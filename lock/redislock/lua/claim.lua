@@ -37,13 +37,13 @@ local function spent(s)
   return reply(s, kind, h and text(h), '0', fence)
 end
 
--- again answers a repeated claim of the same owner.
+-- again answers a repeated claim of the same owner. A cancelled run does not start.
 local function again(s, about, owner, number)
   if s.mark == number and find(s.spent, owner .. '|', 1, true) == 1 then return spent(s) end
   if not find(about, '|' .. owner .. '|', 1, true) then return end
   local r = run(s, number)
   if r.owner ~= owner or r.state == 'w' then return end
-  return reply(s, alive(r) and 'g' or 'o', about)
+  return reply(s, alive(r) and not cancelled(r) and 'g' or 'o', about)
 end
 
 local TERMS = '^(%d+)|(%d+)|([^|]*)|(%d+)|(%d)|(%-?%d+)|(%d)|(%d)|(%d+)|(.*)$'
@@ -64,10 +64,10 @@ local function terms(packed)
 end
 
 -- mayrun reports whether a run that is over may have another attempt. The deadline binds the first
--- attempt only; a replaced run may have none.
+-- attempt only; a replaced or cancelled run may have none.
 local function mayrun(r, c)
   local late = ms - tonumber(r.number)
-  if r.replaced == '1' then return false end
+  if r.must ~= '0' then return false end
   if r.attempt == '0' then return late <= c.terms.deadline end
   if r.state == 'o' and not c.terms.rerun then return false end
   local window = c.terms.window
@@ -100,7 +100,7 @@ end
 local function waiting(c)
   return {
     number = c.number, state = 'w', owner = c.owner, fence = '0',
-    attempt = '0', granted = now, till = '0', replaced = '0',
+    attempt = '0', granted = now, till = '0', must = '0',
   }
 end
 
@@ -115,7 +115,7 @@ local function grant(s, c, r)
   elseif r.attempt == '0' then
     r.granted = now
   end
-  r.owner, r.state, r.replaced = c.owner, 'o', '0'
+  r.owner, r.state = c.owner, 'o'
   r.fence, r.attempt, r.till = nextfence(s, c.seen), r.attempt == '0' and '1' or int(r.attempt + 1), c.terms.till
   s.dirty = true
   push(s.journal, line('r', from, c.number, between, '', c.terms.node, c.revision, r.fence, r.attempt))
@@ -144,7 +144,7 @@ end
 -- wait records that the number must run after h.
 local function wait(s, c, h)
   local about = text(h)
-  if c.terms.overlap == REPLACE then h.replaced = '1' end
+  if c.terms.overlap == REPLACE then h.must = cancelled(h) and '3' or '1' end
   supersede(s)
   local from, fence = move(s, c), nextfence(s, c.seen)
   push(s.journal, line('w', from, c.number, c.between, '', c.terms.node, c.revision, fence, '') .. blocked(h))

@@ -9,9 +9,11 @@
 --          number|µs|who|action|series|change|before|after|reason|op
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
--- ARGV[3]  action · op · digest of the body · the change that the caller has seen, -1 for any ·
+-- ARGV[3]  the channel on which cancels are published
+-- ARGV[4]  action · op · digest of the body · the change that the caller has seen, -1 for any ·
 --          who · reason · until, or 0 · the series · how many records an audit may have ·
---          how many ops a state may have · the latest number that was due before, or 0 · its revision
+--          how many ops a state may have · the latest number that was due before, or 0 · its revision ·
+--          of a cancel: the number of the run, and its fence, or 0 for any
 -- returns  lines: the store's µs, then kind|refusal|change|audit, #, the latest change, #, and
 --          the series: 0||mark|fence|last|pause and its runs
 -- kinds    d done, r repeated, n refused
@@ -22,9 +24,10 @@
 -- include: state.lua
 -- include: journal.lua
 
-local action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
-local who, reason, till, name = ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local MOST, KEPT, due, revision = tonumber(ARGV[11]), tonumber(ARGV[12]), ARGV[13], ARGV[14]
+local channel, action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
+local who, reason, till, name = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
+local MOST, KEPT, due, revision = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14], ARGV[15]
+local number, fence = ARGV[16], ARGV[17]
 
 local function answer(s, kind, refusal, change, audit)
   return kind .. '|' .. refusal .. '|' .. change .. '|' .. audit .. '#' .. s.latest .. '#' .. series(s)
@@ -56,14 +59,6 @@ local function clear(s)
   prune(s)
 end
 
--- alive reports whether a run is alive.
-local function alive(s)
-  for _, r in ipairs(runs(s)) do
-    if r.state == 'o' and not over(s, r) then return true end
-  end
-  return false
-end
-
 -- resume settles the runs that are over and records (mark, now] as paused. The mark never goes
 -- down.
 local function resume(s)
@@ -83,6 +78,18 @@ end
 local function pause(s)
   s.pause, s.till, s.paused = math.abs(s.pause), till ~= '0' and till or '', true
   s.why = now .. '|' .. op .. '|' .. who .. '|' .. reason
+end
+
+-- cancel marks a run as cancelled: the holder of an alive run ends it, and all other runs are
+-- settled. It returns the run, or nil and a refusal.
+local function cancel(s)
+  local r = run(s, number)
+  if not r or r.state == 'd' or r.state == 'l' then return nil, 'over' end
+  if fence ~= '0' and r.fence ~= fence then return nil, 'fence' end
+  if cancelled(r) then return nil, 'cancelled' end
+  r.must = r.must == '1' and '3' or '2'
+  if not alive(r) then settle(s, r) end
+  return r
 end
 
 -- following returns the number of the next record.
@@ -111,8 +118,9 @@ end
 
 local function control()
   local s = read(KEYS[3], KEYS[4])
-  local h = call('HMGET', s.key, 'k', 'o')
+  local h = call('HMGET', s.key, 'k', 'o', 'c')
   s.latest, s.ops = h[1] or '||||0', h[2] or ''
+  if s.pause > 0 then s.why = h[3] end
   if s.mark == '0' then return refused(s, 'not-open') end
   local change, audit = made(s)
   if change then return answer(s, 'r', '', change, audit) end
@@ -123,20 +131,26 @@ local function control()
   if seen >= 0 and seen ~= math.abs(s.pause) then return refused(s, 'changed') end
   if action == 'resume' and not s.paused then return refused(s, 'not-paused') end
   if till ~= '0' and tonumber(till) <= ms then return refused(s, 'past') end
-  if action == 'retire' and alive(s) then return refused(s, 'alive') end
+  if action == 'retire' and lively(s) then return refused(s, 'alive') end
+  local target, refusal
+  if action == 'cancel' then
+    target, refusal = cancel(s)
+    if not target then return refused(s, refusal) end
+  end
   audit, change = following(), int(math.abs(s.pause) + 1)
   if not s.paused and tonumber(s.mark) < tonumber(due) and tonumber(due) <= ms then outage(s) end
   if action == 'retire' then
     clear(s)
     till = RETIRED
   end
-  if action == 'resume' then resume(s) else pause(s) end
+  if action == 'resume' then resume(s) elseif not target then pause(s) end
   s.pause = s.paused and tonumber(change) or -tonumber(change)
   s.latest = action .. '|' .. op .. '|' .. who .. '|' .. reason .. '|' .. now
   remember(s, change, audit)
-  push(s.journal, controlled(s, action, who, change, audit))
-  append(audit, change, before, condition(s))
+  push(s.journal, controlled(s, action, who, change, audit, target))
+  append(audit, change, before, target and 'cancelled ' .. number or condition(s))
   call('HSET', s.key, 'm', s.mark, 'b', s.by, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops, 'r', packed(s))
+  if target then redis.pcall('PUBLISH', channel, name) end
   return answer(s, 'd', '', change, audit)
 end
 

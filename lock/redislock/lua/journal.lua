@@ -16,7 +16,7 @@ local OVERHEAD = 4 -- bytes that a list needs beside a line
 local grown = 0   -- bytes
 local pushed = {} -- the journal of each new line
 
-local FAILED = { failed = true, panic = true, timeout = true, lost = true }
+local FAILED = { failed = true, panic = true, timeout = true, lost = true, cancelled = true }
 
 -- exceptional is Line.Exception of the package series.
 local function exceptional(text)
@@ -119,8 +119,10 @@ local function settle(s, r)
   if r.attempt == '0' then
     verdict, reason = 'm', 'deadline'
     if s.paused then verdict, reason = 'p', '' end
-    if r.replaced == '1' then verdict, reason = 'u', '' end
+    if r.must == '1' then verdict, reason = 'u', '' end
+    if cancelled(r) then verdict = 'u' end
   end
+  if cancelled(r) then reason = 'cancelled' end
   r.state = 'l'
   push(s.journal, line(verdict, r.number, r.number, '', reason, node(r.owner), '', r.fence, r.attempt))
   s.settled = s.settled .. '+' .. r.number .. '|' .. r.fence .. '|' .. r.attempt .. '|' .. verdict
@@ -157,9 +159,10 @@ local function cover(s, last)
   s.mark, s.by = last, ''
 end
 
--- controlled returns the line of a change by an operator, or by the store itself.
-local function controlled(s, action, who, change, audit)
-  return line('c', s.mark, s.mark, '', action, who, '', '', '') .. change .. '+' .. audit
+-- controlled returns the line of a change by an operator, or by the store itself. Of a cancel, r is
+-- the run.
+local function controlled(s, action, who, change, audit, r)
+  return line('c', s.mark, s.mark, '', action, who, '', r and r.fence or '', r and r.attempt or '') .. change .. '+' .. audit
 end
 
 -- lapse ends a pause whose end has passed: (mark, end] is recorded as paused, and later numbers are

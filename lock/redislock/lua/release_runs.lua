@@ -1,5 +1,5 @@
 -- release_runs ends runs. An end is accepted until another step has settled the
--- run, even after its deadline; a repetition gets the same answer.
+-- run, even after its deadline; a repetition gets the same answer. Each end of a cancelled run is final.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
@@ -52,7 +52,9 @@ local writes = false -- the first write is done
 local function release(i)
   local at = 6 * i - 4
   local s, number, how = read(KEYS[2 * i + 1], KEYS[2 * i + 2]), ARGV[at + 1], ARGV[at + 4]
-  local r, state = run(s, number), how == 'k' and 'd' or how
+  local r, outcome = run(s, number), ARGV[at + 5]
+  if r and cancelled(r) and (how == 'u' or how == 'b') then how, outcome = 'd', 'cancelled' end
+  local state = how == 'k' and 'd' or how
   if not r or r.owner ~= ARGV[at + 2] or r.fence ~= ARGV[at + 3] then return '0' end
   if r.state == state then return ended(s) end
   if r.state ~= 'o' then return '0' end
@@ -60,7 +62,7 @@ local function release(i)
     call('PEXPIRE', s.key, LIFE)
     writes = true
   end
-  note(s.journal, r, ARGV[at + 5], ARGV[at + 6])
+  note(s.journal, r, outcome, ARGV[at + 6])
   r.state = state
   if how == 'u' then r.attempt = int(r.attempt - 1) end
   if how == 'k' and tonumber(number) > tonumber(s.last) then s.last = number end

@@ -4,7 +4,8 @@
 -- then for each run
 --   KEYS   the state
 --   ARGV   number · owner · fence · TTL in ms
--- returns  lines: the store's µs, for each run "1|ms left|replaced", or "0": lost
+-- returns  lines: the store's µs, for each run "1|ms left|end", or "0": lost;
+--          the end is the one of the run: see state.lua
 --
 -- The first write is an expiry: a store at maxmemory accepts the later writes.
 
@@ -18,7 +19,7 @@ local function renew(i)
   r.till = int(ms + tonumber(ARGV[at + 4]))
   call('PEXPIRE', s.key, LIFE)
   call('HSET', s.key, 'r', packed(s))
-  return '1|' .. ARGV[at + 4] .. '|' .. r.replaced
+  return '1|' .. ARGV[at + 4] .. '|' .. r.must
 end
 
 return answers(#KEYS - 1, renew)

@@ -5,8 +5,9 @@
 -- number that ended ok, p pause ("change" while paused, "-change" after it, followed by
 -- "|ms" if it has an end), c why it is paused ("ms|op|who|reason"),
 -- s latest spending ("owner|kind|fence"), r the stored runs, each as
---   ;number|state|owner|fence|attempt|granted|until|replaced
--- with the states o open, b given back, u unstarted, w waiting, d done, l lost.
+--   ;number|state|owner|fence|attempt|granted|until|end
+-- with the states o open, b given back, u unstarted, w waiting, d done, l lost. The end is why its
+-- holder must end it: 0 it need not, 1 replaced, 2 cancelled, 3 both.
 -- Text from callers is escaped before it is sent: it has no ; | + in it.
 --
 -- Numbers stay in their stored text and become numbers only to be compared. A double
@@ -66,18 +67,18 @@ local function packedpause(s)
   return s.till == '' and int(s.pause) or int(s.pause) .. '|' .. s.till
 end
 
-local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([01])'
+local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([0-3])'
 
 -- runs reads the runs of a state when they are first needed.
 local function runs(s)
   if s.runs then return s.runs end
   local pos, list = 1, {}
   while pos <= #s.text do
-    local _, last, number, state, owner, fence, attempt, granted, till, replaced = find(s.text, RUN, pos)
+    local _, last, number, state, owner, fence, attempt, granted, till, must = find(s.text, RUN, pos)
     if not last then error('a run in an unknown format') end
     list[#list + 1] = {
       number = number, state = state, owner = owner, fence = fence,
-      attempt = attempt, granted = granted, till = till, replaced = replaced,
+      attempt = attempt, granted = granted, till = till, must = must,
     }
     pos = last + 1
   end
@@ -87,7 +88,7 @@ end
 
 local function text(r)
   return ';' .. r.number .. '|' .. r.state .. '|' .. r.owner .. '|' .. r.fence .. '|' .. r.attempt
-    .. '|' .. r.granted .. '|' .. r.till .. '|' .. r.replaced
+    .. '|' .. r.granted .. '|' .. r.till .. '|' .. r.must
 end
 
 local function packed(s)
@@ -116,6 +117,9 @@ local function lively(s)
     if alive(r) then return r end
   end
 end
+
+-- cancelled reports whether an operator cancelled a run.
+local function cancelled(r) return r.must >= '2' end
 
 -- over reports whether a run may be taken over or settled.
 local function over(s, r)

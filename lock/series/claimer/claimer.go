@@ -26,7 +26,8 @@ type Claimer struct {
 
 // A Lease is the lease of a granted run, whose Ref names the run in the store. Its context ends, with
 // a cause, before another node can be granted the run: an error that wraps driver.ErrLost and says
-// how the lease was lost, or [ErrReplaced]. Replaced reports the latter however the context ended.
+// how the lease was lost, [ErrReplaced] or [ErrCancelled]. Replaced reports the first of these two
+// however the context ended.
 // Check reads the clocks and returns nil while the lease can be trusted. Cancel ends the context
 // only; Abandon also leaves the run to its deadline. End ends the lease in this process, where it is
 // renewed no more, and reports whether it was the first End: the caller then sends the end of the
@@ -36,6 +37,10 @@ type Lease struct{ renew.Lease[series.RunRef] }
 // ErrReplaced is the cause of the ended context of a lease when a newer number waits for its end. The
 // lease is still held: end it soon.
 var ErrReplaced = errors.New("lock: replaced by a newer number")
+
+// ErrCancelled is the cause of the ended context of a lease whose run an operator cancelled. The lease
+// is still held: end it soon.
+var ErrCancelled = errors.New("lock: cancelled by an operator")
 
 // A Claimed is the answer to a claim. Lease is the lease of a granted run, and nil otherwise.
 type Claimed struct {
@@ -113,6 +118,12 @@ func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series
 	return all
 }
 
+// RenewNow renews the leases on a series at once, so that their holders learn of a cancel before the
+// next renewal is due.
+func (c *Claimer) RenewNow(key string) {
+	c.keeper.RenewNow(func(r series.RunRef) bool { return r.Key == key })
+}
+
 // share returns the properties of leases that are renewed together.
 func (c *Claimer) share(r series.RunRef) renew.Sharing {
 	with := renew.Sharing{Replicas: r.Replicas}
@@ -126,9 +137,12 @@ func (c *Claimer) share(r series.RunRef) renew.Sharing {
 func (c *Claimer) renew(ctx context.Context, runs []series.RunRef) []renew.Renewal {
 	answers := make([]renew.Renewal, len(runs))
 	for i, a := range c.store.RenewRuns(ctx, runs) {
-		answers[i] = renew.Renewal{Alive: a.Alive, Left: a.Left, Err: a.Err}
-		if a.Replaced {
-			answers[i].Replaced = ErrReplaced
+		answers[i] = renew.Renewal{Alive: a.Alive, Left: a.Left, Replaced: a.Replaced, Err: a.Err}
+		switch {
+		case a.Cancelled:
+			answers[i].End = ErrCancelled
+		case a.Replaced:
+			answers[i].End = ErrReplaced
 		}
 	}
 	return answers

@@ -16,9 +16,10 @@ import (
 
 // These are the causes with which the context of a run ends, besides lock.ErrLost.
 var (
-	ErrTimeout  = error(timeoutError{}) // also matches context.DeadlineExceeded
-	ErrReplaced = claimer.ErrReplaced   // a newer tick waits for the end of this run
-	ErrDrained  = errors.New("scheduler: the node's drain is over")
+	ErrTimeout   = error(timeoutError{}) // also matches context.DeadlineExceeded
+	ErrReplaced  = claimer.ErrReplaced   // a newer tick waits for the end of this run
+	ErrCancelled = claimer.ErrCancelled  // an operator cancelled this run
+	ErrDrained   = errors.New("scheduler: the node's drain is over")
 )
 
 type timeoutError struct{}
@@ -189,6 +190,8 @@ func (a *Attempt) outcome(f *Failure) string {
 		return series.OutcomeTimeout
 	case errors.Is(f.cause, ErrReplaced):
 		return series.OutcomeReplaced
+	case errors.Is(f.cause, ErrCancelled):
+		return series.OutcomeCancelled
 	case errors.Is(f.cause, ErrDrained):
 		return series.OutcomeInterrupted
 	}

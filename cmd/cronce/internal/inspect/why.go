@@ -34,34 +34,25 @@ func WhyCommand() *cobra.Command {
 			"Exit code 1: the tick is overdue; 4: the store does not answer, or the journal does not reach back far enough.",
 		Example: "  cronce why sendSms last\n  cronce why report 03:00\n  cronce why report 2026-11-23T02:00:00Z -o json\n  cronce why report@2026-11-23T02:00:00Z",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id := ""
+			named := false
 			if len(args) == 1 {
-				id, args = args[0], jobAndTick(args[0])
+				_, _, named = command.ParseRun(args[0], "")
 			}
-			if len(args) != 2 {
+			if len(args) != 2 && !named {
 				return exit.Usagef("why: got %d arguments, want the name of one job and a time, or the id of a run", len(args))
 			}
 			return inspect(cmd, func(ctx context.Context, s inspector) error {
-				job := args[0]
-				if id != "" {
-					job = strings.TrimPrefix(job, s.Config.Namespace+"/")
+				if !named {
+					return s.why(ctx, cmd.OutOrStdout(), args[0], args[1], output)
 				}
-				return s.why(ctx, cmd.OutOrStdout(), job, args[1], output)
+				job, tick, _ := command.ParseRun(args[0], s.Config.Namespace)
+				return s.why(ctx, cmd.OutOrStdout(), job, tick.Format(time.RFC3339Nano), output)
 			})
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	command.OutputFlag(cmd, &output)
 	return cmd
-}
-
-// jobAndTick returns the two parts of a run id, or its argument if it is not a run id.
-func jobAndTick(id string) []string {
-	job, tick, found := strings.Cut(id, "@")
-	if _, err := time.Parse(time.RFC3339, tick); !found || err != nil {
-		return []string{id}
-	}
-	return []string{job, tick}
 }
 
 func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string) error {

@@ -89,6 +89,8 @@ func (s lockStore) runTick(ctx context.Context, cmd *cobra.Command, key string, 
 	switch {
 	case lost:
 		e = series.EndRequest{Outcome: series.OutcomeLost, Error: lock.ErrLost.Error()}
+	case err != nil && errors.Is(context.Cause(lease.Context()), claimer.ErrCancelled):
+		e = series.EndRequest{Outcome: series.OutcomeCancelled, Error: err.Error()}
 	case err != nil:
 		e = series.EndRequest{Outcome: series.OutcomeFailed, Error: err.Error()}
 	}

@@ -1,0 +1,175 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/command"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/terminal"
+	"github.com/cronce/cronce/internal/wait"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
+)
+
+type cancelFlags struct {
+	pauseFlags
+	wait time.Duration
+}
+
+// CancelCommand returns the command cancel.
+func CancelCommand() *cobra.Command {
+	var f cancelFlags
+	cmd := &cobra.Command{
+		Use:   "cancel <run>|<job> --reason <text>",
+		Short: "End a run of a job, and let no node run its tick again",
+		Long: "End a run of a job. The context of its function ends, and no further attempt of its tick is granted, whatever the job\n" +
+			"says about takeovers. On Redis the node is notified at once; on other stores it learns of it with the next renewal\n" +
+			"of the lease, within a third of the lease. A function that ignores the end of its context continues: with --wait the\n" +
+			"command reports that. A tick that waits, or whose node has died, is settled at once. Later ticks run as usual.\n\n" +
+			"The run is given by its id, as in logs and in cronce runs -o name: namespace/job@tick, with or without the namespace.\n" +
+			"The name of a job stands for its only run that has not ended.\n\n" +
+			"Exit code 1: the run has not ended within --wait; 3: the run is over, or the user may not write; 4: it is not known\n" +
+			"whether the run is cancelled, or the store has no job on record.",
+		Example: "  cronce cancel report --reason 'it hangs' --wait 30s\n  cronce cancel report@2026-11-23T02:00:00Z --reason 'wrong data'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exit.Usagef("cancel: got %d arguments, want the id of one run, or the name of one job", len(args))
+			}
+			if f.reason == "" {
+				return exit.Usagef("cancel: --reason is missing")
+			}
+			if f.wait < 0 {
+				return exit.Usagef("cancel: --wait is %v, must be 0 or more", f.wait)
+			}
+			return f.cancel(cmd, args[0])
+		},
+	}
+	command.ConfigFlags(cmd, config.StoreOverrides)
+	f.intent(cmd)
+	cmd.Flags().DurationVar(&f.wait, "wait", 0, "how long to wait for the end of the run (default: not at all)")
+	return cmd
+}
+
+// cancel cancels the run that an argument names.
+func (f *cancelFlags) cancel(cmd *cobra.Command, name string) error {
+	c := f.request(series.ActionCancel)
+	c.Seen, c.Number = series.AnySeen, 1 // the number is read below
+	if err := c.Check(); err != nil {
+		return exit.Usagef("cancel: %w", err)
+	}
+	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
+		job, tick, named := command.ParseRun(name, s.Config.Namespace)
+		if _, err := s.Jobs(ctx, job); err != nil {
+			return err
+		}
+		is := s.Front().ReadSeries(ctx, []string{job})[0]
+		if is.Err != nil {
+			return s.Failed(is.Err)
+		}
+		c.Key, c.Number = job, tick.UnixMilli()
+		if !named {
+			number, err := onlyRun(&is)
+			if err != nil {
+				return err
+			}
+			c.Number = number
+		}
+		a, done, err := f.requestChange(ctx, s, cmd.OutOrStdout(), &is, &c)
+		if err != nil || done {
+			return err
+		}
+		return f.report(cmd.Context(), s, cmd.OutOrStdout(), &c, &is, &a)
+	})
+}
+
+// onlyRun returns the number of the only run of a job that is not settled.
+func onlyRun(is *series.Series) (int64, error) {
+	switch len(is.Runs) {
+	case 0:
+		return 0, exit.With(exit.Refused, fmt.Errorf("%s has no run that has not ended: see cronce runs %s", is.Key, is.Key))
+	case 1:
+		return is.Runs[0].Number, nil
+	}
+	ids := make([]string, len(is.Runs))
+	for i := range is.Runs {
+		ids[i] = ops.RunName(is.Key, is.Runs[i].Number)
+	}
+	return 0, exit.Usagef("cancel: %s has %d runs that have not ended, name one: %s", strictyaml.Quote(is.Key), len(ids), strings.Join(ids, ", "))
+}
+
+// report prints the effect of the cancel, and waits for the end of the run.
+func (f *cancelFlags) report(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, was *series.Series, a *ops.Change) error {
+	fmt.Fprintf(w, "%s is cancelled, by %s, from %s on%s\n", terminal.Printable(ops.RunName(c.Key, c.Number)), terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
+	if !unsettled(&a.Series, c.Number) {
+		fmt.Fprintln(w, "  no node runs it")
+		return nil
+	}
+	for i := range was.Runs {
+		if r := &was.Runs[i]; r.Number == c.Number {
+			fmt.Fprintf(w, "  %s runs it as attempt %d, fence %d, and is notified\n", terminal.Printable(nodeOf(r.Owner)), r.Attempt, r.Fence)
+		}
+	}
+	if f.wait == 0 {
+		return nil
+	}
+	return f.await(ctx, s, w, c)
+}
+
+func nodeOf(owner string) string { return owner[:max(0, strings.LastIndexByte(owner, '/'))] }
+
+func unsettled(is *series.Series, number int64) bool {
+	return slices.ContainsFunc(is.Runs, func(r series.Run) bool { return r.Number == number })
+}
+
+// betweenReads is the pause between two readings of a run that is expected to end.
+const betweenReads = 100 * time.Millisecond
+
+// await waits for the end of a cancelled run, and prints it.
+func (f *cancelFlags) await(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control) error {
+	began := time.Now()
+	ctx, stop := context.WithTimeout(ctx, f.wait+clients.Timeout)
+	defer stop()
+	for {
+		is := s.Front().ReadSeries(ctx, []string{c.Key})[0]
+		if is.Err != nil {
+			return s.Failed(fmt.Errorf("whether the run has ended is not known: %w", is.Err))
+		}
+		if !unsettled(&is, c.Number) {
+			fmt.Fprintf(w, "  it ended %s\n", endOf(ctx, s, c))
+			return nil
+		}
+		if time.Since(began) >= f.wait {
+			return exit.With(exit.Failed, fmt.Errorf("%s has not ended within %v: its function ignores the end of its context, or its node does not answer", ops.RunName(c.Key, c.Number), f.wait))
+		}
+		if err := wait.Sleep(ctx, betweenReads); err != nil {
+			return err
+		}
+	}
+}
+
+// endOf returns how a run ended, as the journal has it.
+func endOf(ctx context.Context, s *clients.Store, c *series.Control) string {
+	j, err := s.Front().Journal(ctx, c.Key, 50)
+	if err != nil {
+		return "(the journal does not answer)"
+	}
+	for _, l := range slices.Backward(j.Lines) {
+		if l.To == c.Number && l.From <= l.To && l.Outcome != "" {
+			return "as " + l.Outcome + " at " + terminal.RFC3339(l.Ended)
+		}
+		if l.To == c.Number && l.Verdict == series.VerdictLost {
+			return "without a result: its node did not answer, and the tick is lost"
+		}
+	}
+	return "(the journal has no line of it any more)"
+}

@@ -1,0 +1,125 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// cancel cancels the run of a job.
+func (c *world) cancel(job string, tick time.Time) {
+	c.t.Helper()
+	request := series.Control{Key: job, Action: series.ActionCancel, Op: c.now().Format(time.RFC3339Nano), Who: "ann", Reason: "it hangs", Number: tick.UnixMilli(), Seen: series.AnySeen}
+	if a := c.store.Control(c.t.Context(), request); !a.Made {
+		c.t.Fatalf("the cancel of %s is answered %+v", job, a)
+	}
+}
+
+// The context of a cancelled run ends with ErrCancelled at its next renewal, whatever node runs it. Its
+// outcome is cancelled, no node runs the tick again, and the later ticks run.
+func TestCancel(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const lease = 6 * time.Second
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Lease: lease, Takeover: scheduler.TakeoverRerun, Retry: scheduler.Retry{Tries: 3, Wait: time.Second}, Func: takes(30 * time.Minute)})
+		c.pass(time.Hour + time.Minute)
+		r := c.running("a")
+		at := c.now()
+		c.cancel("a", r.Tick)
+		c.pass(lease)
+		r = c.later(r)
+		if !errors.Is(r.cause, scheduler.ErrCancelled) || r.told.Sub(at) > lease/3+50*time.Millisecond {
+			t.Errorf("the run ended with %v, %v after the cancel", r.cause, r.told.Sub(at))
+		}
+		c.pass(2 * time.Hour)
+		c.wantTally("a", "ran 1, ran cancelled 1, ran ok 1")
+		c.wantLogged(1, "run finished", "outcome", "cancelled")
+		c.wantAtOnce("a", 1)
+	})
+}
+
+// The tick of a cancelled run whose node died is lost, although the job allows takeovers.
+func TestCancelOfADeadNodesRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 30 * time.Second, Takeover: scheduler.TakeoverRerun, Func: takes(time.Minute)})
+		c.pass(time.Hour + 5*time.Second)
+		tick := c.running("a").Tick
+		c.holder("a").kill()
+		c.cancel("a", tick)
+		c.pass(time.Hour)
+		c.wantTally("a", "lost 1, ran 1")
+		j, err := c.store.Journal(t.Context(), "a", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range j.Lines {
+			if l.Verdict == series.VerdictLost && l.Reason != series.ReasonCancelled {
+				t.Errorf("the line is %+v", l)
+			}
+		}
+	})
+}
+
+// A drain does not give back a cancelled run: the tick has ended.
+func TestCancelInADrain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 30 * time.Second, Func: takes(10 * time.Minute)})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Grace = time.Second }
+		for range 2 {
+			c.start()
+		}
+		c.pass(time.Hour + time.Second)
+		c.cancel("a", c.running("a").Tick)
+		c.holder("a").stop() // before the next renewal
+		c.pass(time.Hour)
+		c.wantTally("a", "ran 1, ran cancelled 1")
+		j, _ := c.store.Journal(t.Context(), "a", 0)
+		if r := verify.Job(j, verify.Options{}); !r.OK() {
+			t.Error(r.Violations)
+		}
+	})
+}
+
+// A notifying store is a store that notifies nodes of cancels.
+type notifying struct {
+	scheduler.Store
+	notices chan string
+}
+
+func (s notifying) NotifyCancels(ctx context.Context, notify func(string)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case key := <-s.notices:
+			notify(key)
+		}
+	}
+}
+
+// A store that notifies of cancels ends the context of a run long before its next renewal.
+func TestCancelIsNotified(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		notices := make(chan string)
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 30 * time.Second, Func: takes(30 * time.Minute)})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Store = notifying{cfg.Store, notices} }
+		c.start()
+		c.pass(time.Hour + time.Second)
+		r := c.running("a")
+		c.cancel("a", r.Tick)
+		notices <- "b"
+		c.pass(time.Second)
+		if r = c.later(r); r.cause != nil {
+			t.Errorf("a notice of another job ended the run: %v", r.cause)
+		}
+		notices <- "a"
+		c.pass(time.Second)
+		if r = c.later(r); !errors.Is(r.cause, scheduler.ErrCancelled) {
+			t.Errorf("a second after the notice the cause is %v", r.cause)
+		}
+	})
+}

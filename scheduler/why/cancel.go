@@ -1,0 +1,34 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// findCancel finds the line of the cancel of the tick's run: it has the fence of one of the attempts.
+func (c *tickCase) findCancel() {
+	for i := range c.Journal.Lines {
+		l := &c.Journal.Lines[i]
+		if l.Verdict != series.VerdictControl || series.Action(l.Reason) != series.ActionCancel {
+			continue
+		}
+		if slices.ContainsFunc(c.own, func(own *series.Line) bool { return own.Fence == l.Fence }) {
+			c.cancel = l
+			c.evidence = append(c.evidence, i)
+		}
+	}
+}
+
+// cancelledBy returns by whom, when and why the run was cancelled.
+func (c *tickCase) cancelledBy() string {
+	text := fmt.Sprintf("Cancelled by %s at %s", c.cancel.Node, c.clock(c.cancel.At))
+	for i := range c.Audit {
+		if r := &c.Audit[i]; r.Key == c.Journal.Key && r.Change == c.cancel.Change && r.Number == c.cancel.Audit && r.Reason != "" {
+			text += ": " + strings.TrimSuffix(r.Reason, ".")
+		}
+	}
+	return text + "."
+}
