@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -289,4 +290,55 @@ func TestPauseEndsWithAllNodesDead(t *testing.T) {
 	if strings.Count(audit.stdout, `"number"`) != 1 {
 		t.Errorf("the audit is %s", audit.stdout)
 	}
+}
+
+// A pattern names several jobs. A script changes them at once; on a terminal the command lists them
+// first, and does nothing unless it is told yes.
+func TestPauseSeveral(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 1, 0)
+	for _, job := range []string{"report.day", "report.week"} {
+		if a := cl.Front().Open(t.Context(), []series.OpenRequest{{Key: job, Node: "n", Revision: "r", Spec: "@daily", Zone: "UTC"}})[0]; a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	paused := func(want ...bool) {
+		t.Helper()
+		for i, is := range cl.Front().ReadSeries(t.Context(), []string{"report.day", "report.week", "job"}) {
+			if is.Paused != want[i] {
+				t.Errorf("%s is paused: %v, want %v", is.Key, is.Paused, want[i])
+			}
+		}
+	}
+	terminal := func(answer string, args ...string) string {
+		t.Helper()
+		c := exec.Command("script", "-qec", strings.Join(append([]string{os.Args[0]}, args...), " "), "/dev/null")
+		c.Env = append(os.Environ(), actAsMain+"=1")
+		c.Stdin = strings.NewReader(answer)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	pause := []string{"pause", "'report.*'", "--reason", "moved", "--redis", cl.url}
+	if out := terminal("n\n", pause...); !strings.Contains(out, "report.day, report.week\r\nPause 2 jobs? [y/N]") || !strings.Contains(out, "Nothing was done.") {
+		t.Errorf("the terminal shows %q", out)
+	}
+	paused(false, false, false)
+	if out := terminal("y\n", pause...); !strings.Contains(out, "report.week is paused, by ") {
+		t.Errorf("the terminal shows %q", out)
+	}
+	paused(true, true, false)
+	if out := terminal("", "resume", "--all", "--yes", "--redis", cl.url); strings.Contains(out, "[y/N]") {
+		t.Errorf("the terminal shows %q", out)
+	}
+	paused(false, false, false)
+	cronce(t, "pause", "report.?ay", "--reason", "moved", "--redis", cl.url).want(t, exit.Fine, "report.day is paused")
+	paused(true, false, false)
+	cronce(t, "pause", "report.[wd]*", "--reason", "moved", "--op", "x.1.0", "--redis", cl.url).want(t, exit.WrongUsage, "an operation on one job")
+	cronce(t, "pause", "none.*", "--reason", "moved", "--redis", cl.url).want(t, exit.WrongUsage, `no job of namespace "cronce" matches "none.*"`)
+	cronce(t, "pause", "report.[", "--reason", "moved", "--redis", cl.url).want(t, exit.WrongUsage, `"report.[" is no pattern`)
+	cronce(t, "retire", "report.*", "--reason", "moved", "--redis", cl.url).want(t, exit.WrongUsage, "is not known in namespace")
+	paused(true, false, false)
 }

@@ -24,16 +24,18 @@ import (
 
 // A pauseFlags holds the flags of pause, resume and retire.
 type pauseFlags struct {
-	all, replace bool
-	reason, who  string
-	until, op    string
+	many        bool // several jobs may be named
+	all, yes    bool
+	replace     bool
+	reason, who string
+	until, op   string
 }
 
 // PauseCommand returns the command pause.
 func PauseCommand() *cobra.Command {
 	var f pauseFlags
 	cmd := &cobra.Command{
-		Use:   "pause <job>|--all --reason <text>",
+		Use:   "pause <job or pattern>|--all --reason <text>",
 		Short: "Stop the starts of a job, and record its ticks as paused",
 		Long: "Stop the starts of a job, including takeovers. Alive runs continue. The ticks of the pause are recorded as\n" +
 			"paused and are not overdue. The pause begins when it is made: ticks that were due before, and that no node has\n" +
@@ -43,9 +45,10 @@ func PauseCommand() *cobra.Command {
 			"The store keeps the reason, the name of the caller and the time: see cronce audit, and cronce why. If the reply is\n" +
 			"lost, the command prints the operation. Repeat the command with it: the pause is then made once, with the end of the\n" +
 			"first request, and not at all if another change of the job was made since.\n\n" +
+			several +
 			"Exit code 3: the job changed at the same time, or is paused for a shorter time, or the user may not write; 4: it is not\n" +
 			"known whether the job is paused, or the store has no job on record.",
-		Example: "  cronce pause sendSms --reason 'gateway is moved' --until +8h\n  cronce pause --all --reason 'maintenance of the database'",
+		Example: "  cronce pause sendSms --reason 'gateway is moved' --until +8h\n  cronce pause 'report.*' --reason 'wrong data'\n  cronce pause --all --reason 'maintenance of the database' --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.reason == "" {
 				return exit.Usagef("pause: --reason is missing")
@@ -63,10 +66,11 @@ func PauseCommand() *cobra.Command {
 func ResumeCommand() *cobra.Command {
 	var f pauseFlags
 	cmd := &cobra.Command{
-		Use:   "resume <job>|--all",
+		Use:   "resume <job or pattern>|--all",
 		Short: "End the pause of a job",
 		Long: "End the pause of a job. Its ticks up to now are recorded as paused: none of them runs. Later ticks run\n" +
 			"as usual, and are overdue if no node runs them.\n\n" +
+			several +
 			"Exit code 3: the job changed at the same time, or the user may not write; 4: it is not known whether the pause has\n" +
 			"ended, or the store has no job on record.",
 		Example: "  cronce resume sendSms\n  cronce resume --all --reason 'the database is back'",
@@ -79,6 +83,8 @@ func ResumeCommand() *cobra.Command {
 func (f *pauseFlags) flags(cmd *cobra.Command) {
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	cmd.Flags().BoolVar(&f.all, "all", false, "all jobs of the namespace")
+	f.many = true
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "on a terminal, do not ask before several jobs are changed")
 	f.intent(cmd)
 }
 
@@ -92,7 +98,7 @@ func (f *pauseFlags) intent(cmd *cobra.Command) {
 // run pauses, resumes or retires the named job, or all jobs.
 func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action) error {
 	if len(args) > 1 || f.all == (len(args) == 1) {
-		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, or --all", cmd.Name(), len(args), f.all)
+		return exit.Usagef("%s: got %d arguments and --all is %v, want the name of one job, a pattern, or --all", cmd.Name(), len(args), f.all)
 	}
 	c := f.request(action)
 	if err := c.Check(); err != nil {
@@ -102,22 +108,19 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 		return err
 	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
-		only := ""
-		if !f.all {
-			only = args[0]
-		}
-		jobs, err := s.Jobs(ctx, only)
+		jobs, err := f.selected(ctx, s, args)
 		if err != nil {
 			return err
-		}
-		if len(jobs) == 0 {
-			return s.NoRecord()
 		}
 		if err := f.end(ctx, s, &c); err != nil {
 			return err
 		}
-		if _, carries := readOp(f.op); carries && f.all {
-			return exit.Usagef("%s: --op is %s, an operation on one job: name the job in place of --all", cmd.Name(), f.op)
+		if _, carries := readOp(f.op); carries && len(jobs) > 1 {
+			return exit.Usagef("%s: --op is %s, an operation on one job: name the job", cmd.Name(), f.op)
+		}
+		if !f.confirmed(ctx, cmd, jobs) {
+			fmt.Fprintln(cmd.OutOrStdout(), "Nothing was done.")
+			return nil
 		}
 		var errs []error
 		for _, job := range jobs {

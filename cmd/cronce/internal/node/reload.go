@@ -41,19 +41,6 @@ func rereads(c *config.Config) bool {
 	return len(files) > 0 && !slices.ContainsFunc(files, boundedfile.Once)
 }
 
-// hangsUp reports whether the input is a terminal, which sends SIGHUP when it closes.
-func hangsUp(in any) bool {
-	f, isFile := in.(*os.File)
-	return isFile && terminal.IsTerminal(f) && !isNull(f)
-}
-
-// isNull reports whether a file is the null device, which is not a terminal.
-func isNull(f *os.File) bool {
-	info, err := f.Stat()
-	null, nullErr := os.Stat(os.DevNull)
-	return err == nil && nullErr == nil && os.SameFile(info, null)
-}
-
 // signals returns a context that ends with the signals that drain the node, and sets when the
 // configuration is read again.
 func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, context.CancelFunc) {
@@ -63,7 +50,7 @@ func (f *Flags) signals(cmd *cobra.Command, c *config.Config) (context.Context, 
 	f.again = &again{read: func(former *config.Config) (*config.Config, error) {
 		return f.read(cmd, former)
 	}}
-	if hangsUp(cmd.InOrStdin()) {
+	if terminal.IsTerminal(cmd.InOrStdin()) { // which sends SIGHUP when it closes
 		return command.WithSignals(cmd.Context())
 	}
 	ctx, stop, hangUp := command.WithoutHangUp(cmd.Context())

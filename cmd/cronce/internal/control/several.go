@@ -1,0 +1,84 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/terminal"
+)
+
+// several is the part of a help text about several jobs.
+const several = "A pattern has *, ? or [a-z]. On a terminal the command lists several jobs first, and asks.\n\n"
+
+// selected returns the jobs that the arguments name.
+func (f *pauseFlags) selected(ctx context.Context, s *clients.Store, args []string) ([]string, error) {
+	only := ""
+	if !f.all && !(f.many && isPattern(args[0])) {
+		only = args[0]
+	}
+	jobs, err := s.Jobs(ctx, only)
+	if err != nil {
+		return nil, err
+	}
+	if len(jobs) == 0 {
+		return nil, s.NoRecord()
+	}
+	if f.all || only != "" {
+		return jobs, nil
+	}
+	if _, err := path.Match(args[0], ""); err != nil {
+		return nil, exit.Usagef("%s is no pattern: %w", strictyaml.Quote(args[0]), err)
+	}
+	jobs = slices.DeleteFunc(jobs, func(job string) bool {
+		matches, _ := path.Match(args[0], job)
+		return !matches
+	})
+	if len(jobs) == 0 {
+		return nil, exit.Usagef("no job of namespace %q matches %s", s.Config.Namespace, strictyaml.Quote(args[0]))
+	}
+	return jobs, nil
+}
+
+// isPattern reports whether an argument is a pattern. The names of jobs have no such characters.
+func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
+
+// listed is the number of jobs that the question names.
+const listed = 20
+
+// confirmed asks on a terminal whether several jobs are to be changed, until ctx ends. In a script there is
+// nobody to answer.
+func (f *pauseFlags) confirmed(ctx context.Context, cmd *cobra.Command, jobs []string) bool {
+	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
+	if len(jobs) == 1 || f.yes || !terminal.IsTerminal(in) || !terminal.IsTerminal(out) {
+		return true
+	}
+	names := make([]string, min(len(jobs), listed))
+	for i := range names {
+		names[i] = terminal.Printable(jobs[i])
+	}
+	more := ""
+	if len(jobs) > listed {
+		more = fmt.Sprintf(" and %d more", len(jobs)-listed)
+	}
+	fmt.Fprintf(out, "%s%s\n%s %d jobs? [y/N] ", strings.Join(names, ", "), more, strings.ToUpper(cmd.Name()[:1])+cmd.Name()[1:], len(jobs))
+	answers := make(chan string, 1)
+	go func() { // a read from a terminal cannot be ended
+		answer, _ := bufio.NewReader(in).ReadString('\n')
+		answers <- strings.ToLower(strings.TrimSpace(answer))
+	}()
+	select {
+	case answer := <-answers:
+		return answer == "y" || answer == "yes"
+	case <-ctx.Done():
+		return false
+	}
+}
