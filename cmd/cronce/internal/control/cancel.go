@@ -109,7 +109,7 @@ func onlyRun(is *series.Series) (int64, error) {
 
 // report prints the effect of the cancel, and waits for the end of the run.
 func (f *cancelFlags) report(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, was *series.Series, a *ops.Change) error {
-	fmt.Fprintf(w, "%s is cancelled, by %s, from %s on%s\n", terminal.Printable(ops.RunName(c.Key, c.Number)), terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
+	fmt.Fprintf(w, "%s is cancelled, by %s, at %s%s\n", terminal.Printable(ops.RunName(c.Key, c.Number)), terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
 	if !unsettled(&a.Series, c.Number) {
 		fmt.Fprintln(w, "  no node runs it")
 		return nil
