@@ -204,8 +204,11 @@ func sendsAlerts(t *testing.T, text string, given []string) {
 	t.Helper()
 	off := strings.NewReplacer("# heartbeat: ", "heartbeat: ", "# webhook: ", "webhook: ", "$$", "$")
 	c, err := nodeConfig(t, "--config", file(t, "config.yaml", off.Replace(text)))
-	if err != nil || c.Ops.Heartbeat == nil || c.Ops.Webhook == nil {
-		t.Fatalf("%v: %+v", err, c.Ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Ops.Heartbeat == nil || c.Ops.Webhook == nil {
+		t.Fatalf("no receivers: %+v", c.Ops)
 	}
 	for _, name := range given {
 		t.Setenv(name, "https://alerts.example.com/hook")
