@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -70,7 +72,10 @@ type podSpec struct {
 			Name      string
 			Value     string
 			ValueFrom struct {
-				Secret struct{ Name, Key string } `yaml:"secretKeyRef"`
+				Secret struct {
+					Name, Key string
+					Optional  bool
+				} `yaml:"secretKeyRef"`
 			} `yaml:"valueFrom"`
 		}
 		Ports []struct {
@@ -180,9 +185,39 @@ func TestKubernetesOps(t *testing.T) {
 	} else if secrets := ops.Mounts[1].Path; pod.Volumes[1].Secret.Name == "" || path.Dir(c.Ops.TokensFile) != secrets || path.Dir(c.Ops.SessionKeyFile) != secrets {
 		t.Errorf("the Secret is at %s, the configuration reads %+v", secrets, c.Ops)
 	}
+	var given []string
+	for _, e := range ops.Env {
+		if secret := e.ValueFrom.Secret; secret.Name == pod.Volumes[1].Secret.Name && secret.Optional {
+			given = append(given, e.Name)
+		}
+	}
+	sendsAlerts(t, m.config.Data["config.yaml"], given)
 	const component = "app.kubernetes.io/component"
 	if nodes, planes := m.deployment.Spec.Selector.MatchLabels[component], m.ops.Spec.Selector.MatchLabels[component]; nodes != "node" || planes != "ops" || m.ops.Spec.Template.Metadata.Labels[component] != planes {
 		t.Errorf("the selectors %s and %s", nodes, planes)
+	}
+}
+
+// sendsAlerts checks that a configuration without the comments on its receivers of alerts is valid,
+// and that the variables it then needs are given.
+func sendsAlerts(t *testing.T, text string, given []string) {
+	t.Helper()
+	off := strings.NewReplacer("# heartbeat: ", "heartbeat: ", "# webhook: ", "webhook: ", "$$", "$")
+	c, err := nodeConfig(t, "--config", file(t, "config.yaml", off.Replace(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Ops.Heartbeat == nil || c.Ops.Webhook == nil {
+		t.Fatalf("no receivers: %+v", c.Ops)
+	}
+	for _, name := range given {
+		t.Setenv(name, "https://alerts.example.com/hook")
+	}
+	heartbeat, err := c.OpsHeartbeatURL()
+	webhook, err2 := c.OpsWebhookURL()
+	_, err3 := c.OpsWebhookSecret()
+	if err := errors.Join(err, err2, err3); err != nil || heartbeat != webhook || len(given) != 3 {
+		t.Errorf("%v: the plane is given %q", err, given)
 	}
 }
 
@@ -219,9 +254,16 @@ func TestCompose(t *testing.T) {
 			t.Errorf("health check %q: %v", check, err)
 		}
 	}
-	ops, err := nodeConfig(t, "--config", file(t, "config.yaml", compose.Configs["ops"].Content+"jobs: [{kind: sleep, name: a, spec: \"@daily\"}]\n"))
+	configuration := compose.Configs["ops"].Content + "jobs: [{kind: sleep, name: a, spec: \"@daily\"}]\n"
+	ops, err := nodeConfig(t, "--config", file(t, "config.yaml", configuration))
 	if ports := compose.Services["ops"].Ports; err != nil || len(ports) != 1 || ports[0] != "127.0.0.1:8090"+ops.Ops.Address {
 		t.Errorf("%v: published ports %q", err, ports)
+	}
+	environment := compose.Services["ops"].Environment
+	delete(environment, "CRONCE_REDIS_URL")
+	sendsAlerts(t, configuration, slices.Collect(maps.Keys(environment)))
+	if compose := repositoryFile(t, "deploy/compose.yaml"); strings.Count(compose, "${") != strings.Count(compose, "$${") {
+		t.Error("compose replaces a variable of the configuration, so that the container shows its value")
 	}
 	if _, asks := node.Environment[config.PasswordEnv]; asks {
 		t.Error("the nodes have a password that the Redis does not ask for")

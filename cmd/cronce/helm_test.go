@@ -121,7 +121,7 @@ func merge(t *testing.T, into, over object) {
 	}
 }
 
-// The chart with its defaults makes the same objects as the manifests, so tests of the manifests
+// The chart with its defaults and the plane makes the same objects as the manifests, so tests of the manifests
 // cover it.
 func TestHelmMakesTheManifests(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestHelmMakesTheManifests(t *testing.T) {
 	for _, name := range resources.Resources {
 		objects(t, repositoryFile(t, "deploy/kubernetes/"+name), want)
 	}
-	got := render(t, "cronce", "")
+	got := render(t, "cronce", "ops: {enabled: true}")
 	for name, o := range got {
 		if strings.HasPrefix(name, "Deployment/") { // only the chart has it, and its text is the chart's
 			delete(at(o, "spec", "template", "metadata").(object), "annotations")
@@ -158,7 +158,6 @@ redis: {secret: shop-redis}
 env: [{name: PGPASSWORD, valueFrom: {secretKeyRef: {name: pg, key: password}}}]
 nodeSelector: {disk: ssd}
 tolerations: [{key: spot, operator: Exists}]
-ops: {enabled: false}
 `)
 	node := got["Deployment/shop"]
 	pod := at(node, "spec", "template", "spec")
@@ -182,6 +181,11 @@ ops: {enabled: false}
 	}
 	if len(got) != 3 {
 		t.Errorf("%d objects without ops", len(got))
+	}
+	plane := render(t, "shop", "ops: {enabled: true, replicas: 3, secret: shop-ops}")["Deployment/shop-ops"]
+	pod = at(plane, "spec", "template", "spec")
+	if tokens, hook := at(pod, "volumes", 1, "secret", "secretName"), at(pod, "containers", 0, "env", 3, "valueFrom", "secretKeyRef", "name"); at(plane, "spec", "replicas") != uint64(3) || tokens != "shop-ops" || hook != tokens {
+		t.Errorf("replicas or Secret of the plane: %v", plane)
 	}
 	before := at(render(t, "shop", "")["Deployment/shop"], "spec", "template", "metadata", "annotations", "checksum/config")
 	if after := at(node, "spec", "template", "metadata", "annotations", "checksum/config"); before == nil || before == after {

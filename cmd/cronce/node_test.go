@@ -185,9 +185,17 @@ func TestMetricsOfNode(t *testing.T) {
 	n.code()
 }
 
-func get(t *testing.T, url string) (int, string) {
+// get returns the status and the body of a page, for a caller with a token if one is given.
+func get(t *testing.T, url string, token ...string) (int, string) {
 	t.Helper()
-	r, err := http.Get(url)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(token) > 0 {
+		request.Header.Set("Authorization", "Bearer "+token[0])
+	}
+	r, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

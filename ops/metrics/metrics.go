@@ -19,7 +19,7 @@ const mostJobs = 2000
 type Collector struct {
 	p *ops.Projection
 
-	up, asOf, jobs, overdueJobs, nodes, gone, overdue, overdueSeconds, stuck, starved, success, next, dropped, streams *prometheus.Desc
+	up, asOf, faults, jobs, overdueJobs, nodes, gone, overdue, overdueSeconds, stuck, starved, success, next, dropped, streams *prometheus.Desc
 }
 
 // New returns the collector of a projection.
@@ -31,6 +31,7 @@ func New(p *ops.Projection) *Collector {
 		p:              p,
 		up:             desc("store_up", "Whether the store answers this plane."),
 		asOf:           desc("plane_lag_seconds", "Age of this plane's data about the store, in seconds."),
+		faults:         desc("store_faults", "Parts of the namespace that cannot be read from a store that answers otherwise. Absent while it does not answer."),
 		jobs:           desc("jobs", "Recorded jobs, by state.", "state"),
 		overdueJobs:    desc("overdue_jobs", "Jobs with an overdue tick. Absent while that is not known."),
 		nodes:          desc("nodes_alive", "Live nodes. Absent while that is not known."),
@@ -48,7 +49,7 @@ func New(p *ops.Projection) *Collector {
 
 // Describe implements [prometheus.Collector].
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.up, c.asOf, c.jobs, c.overdueJobs, c.nodes, c.gone, c.overdue, c.overdueSeconds, c.stuck, c.starved, c.success, c.next, c.dropped, c.streams} {
+	for _, d := range []*prometheus.Desc{c.up, c.asOf, c.faults, c.jobs, c.overdueJobs, c.nodes, c.gone, c.overdue, c.overdueSeconds, c.stuck, c.starved, c.success, c.next, c.dropped, c.streams} {
 		to <- d
 	}
 }
@@ -72,6 +73,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	if !s.Known() {
 		return
 	}
+	gauge(c.faults, float64(len(s.Faults)))
 	if s.Nodes.Err() == nil {
 		gauge(c.nodes, float64(s.Nodes.Alive()))
 		drained := 0

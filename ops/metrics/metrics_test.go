@@ -19,7 +19,7 @@ import (
 // A silentStore does not answer while it is silent.
 type silentStore struct {
 	*memlock.Store
-	silent bool
+	silent, nodesSilent bool
 }
 
 var errSilent = errors.New("connection refused")
@@ -35,7 +35,7 @@ func (s *silentStore) ReadSeries(ctx context.Context, keys []string) []series.Se
 }
 
 func (s *silentStore) Members(ctx context.Context) (series.MemberList, error) {
-	if s.silent {
+	if s.silent || s.nodesSilent {
 		return series.MemberList{}, errSilent
 	}
 	return s.Store.Members(ctx)
@@ -86,15 +86,40 @@ cronce_job_stuck{job="report"} 0
 # HELP cronce_overdue_jobs Jobs with an overdue tick. Absent while that is not known.
 # TYPE cronce_overdue_jobs gauge
 cronce_overdue_jobs 1
+# HELP cronce_store_faults Parts of the namespace that cannot be read from a store that answers otherwise. Absent while it does not answer.
+# TYPE cronce_store_faults gauge
+cronce_store_faults 0
 # HELP cronce_store_up Whether the store answers this plane.
 # TYPE cronce_store_up gauge
 cronce_store_up 1
-`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_job_stuck", "cronce_job_starved", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_up")
+`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_job_stuck", "cronce_job_starved", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_faults", "cronce_store_up")
 		s.silent = true
 		p.Refresh(t.Context())
 		want(`# HELP cronce_store_up Whether the store answers this plane.
 # TYPE cronce_store_up gauge
 cronce_store_up 0
-`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_job_stuck", "cronce_job_starved", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_up")
+`, "cronce_job_overdue", "cronce_job_overdue_seconds", "cronce_job_stuck", "cronce_job_starved", "cronce_nodes_alive", "cronce_overdue_jobs", "cronce_store_faults", "cronce_store_up")
+	})
+}
+
+// While the list of nodes cannot be read, the metrics have one fault, and no number of nodes.
+func TestMetricsOfPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &silentStore{Store: memlock.New(memlock.Options{}), nodesSilent: true}
+		open := series.OpenRequest{Key: "report", Node: "web-1", Revision: "r", Spec: "@every 1h", Zone: "UTC"}
+		if opened := s.Open(t.Context(), []series.OpenRequest{open})[0]; opened.Err != nil {
+			t.Fatal(opened.Err)
+		}
+		p := ops.New(ops.Options{Store: s, Namespace: "shop"})
+		p.Refresh(t.Context())
+		if err := testutil.CollectAndCompare(New(p), strings.NewReader(`# HELP cronce_store_faults Parts of the namespace that cannot be read from a store that answers otherwise. Absent while it does not answer.
+# TYPE cronce_store_faults gauge
+cronce_store_faults 1
+# HELP cronce_store_up Whether the store answers this plane.
+# TYPE cronce_store_up gauge
+cronce_store_up 1
+`), "cronce_nodes_alive", "cronce_store_faults", "cronce_store_up"); err != nil {
+			t.Error(err)
+		}
 	})
 }
