@@ -114,7 +114,8 @@ func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace 
 				since = max(since, l.To)
 			}
 		case series.VerdictControl:
-			if l.Reason != string(series.ActionPause) {
+			switch series.Action(l.Reason) {
+			case series.ActionResume, series.ActionLapse, series.ActionRetire:
 				since = max(since, l.At)
 			}
 		}

@@ -155,7 +155,7 @@ func TestUnlistedRun(t *testing.T) {
 }
 
 // A success is expected since the latest one, the first use of the spec, the end of a pause or the
-// earlier known time. The beginning of a pause is none of these.
+// earlier known time. The beginning of a pause and a cancel are none of these.
 func TestSinceWhenASuccessIsExpected(t *testing.T) {
 	control := func(action series.Action) []series.Line {
 		return []series.Line{{Verdict: series.VerdictControl, Reason: string(action), At: 100_000}}
@@ -169,6 +169,7 @@ func TestSinceWhenASuccessIsExpected(t *testing.T) {
 		"the first use":         {nil, 0, nil, 5000},
 		"the latest success":    {nil, 7000, nil, 7000},
 		"a pause that begins":   {control(series.ActionPause), 7000, nil, 7000},
+		"a cancel":              {control(series.ActionCancel), 7000, nil, 7000},
 		"the end of a pause":    {control(series.ActionResume), 7000, nil, 100_000},
 		"what was known before": {nil, 7000, &Pace{Since: time.UnixMilli(90_000)}, 90_000},
 		"older than that":       {nil, 7000, &Pace{Since: time.UnixMilli(6000)}, 7000},

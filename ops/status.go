@@ -16,6 +16,8 @@ type Need struct {
 	Tick  time.Time `json:"tick,omitzero"`
 	Text  string    `json:"text"`
 	Next  string    `json:"next_step,omitempty"` // the recommended action
+
+	cause string // the same for jobs that have one cause: see Causes
 }
 
 // A Status reports whether there are problems, and lists them.
@@ -25,7 +27,7 @@ type Status struct {
 	LagMs     int64         `json:"lag_ms"`
 	State     State         `json:"state"` // OK, Failing if there is a problem, or Unknown
 	Sentence  string        `json:"sentence"`
-	Needs     []Need        `json:"needs"` // the worst first
+	Needs     []Need        `json:"needs"` // the worst first; see Causes
 	Jobs      map[State]int `json:"jobs"`  // by state
 	Nodes     int           `json:"nodes"` // number of live nodes
 }
@@ -121,10 +123,11 @@ func (j *Job) need(now time.Time) (Need, bool) {
 	n := Need{State: j.State, Job: j.Name}
 	switch j.State {
 	case Unknown:
+		n.cause = j.Fault
 		n.Text, n.Next = "Not known: "+j.Fault, "cronce verify --job "+j.Name
 	case Overdue:
 		l := j.Overdue[0]
-		n.Tick = l.Tick
+		n.Tick, n.cause = l.Tick, l.Cause
 		n.Text = fmt.Sprintf("The tick of %s %s; its time was over %s ago: %s", Clock(l.Tick, now), l.Stands(), Short(l.Age()), l.Cause)
 		if l.Ticks > 1 {
 			n.Text = fmt.Sprintf("%d ticks since %s were due and have no verdict; the time of the first was over %s ago: %s", l.Ticks, Clock(l.Tick, now), Short(l.Age()), l.Cause)
@@ -134,6 +137,10 @@ func (j *Job) need(now time.Time) (Need, bool) {
 		bad := j.bad()
 		n.Tick, n.Next = bad.Tick, fmt.Sprintf("cronce why %s %s", j.Name, bad.Tick.Format(time.RFC3339))
 		n.Text = failure(bad, now)
+		n.cause = bad.Outcome + bad.Error + bad.Reason
+		if j.State == Lost {
+			n.cause = bad.Node
+		}
 		switch count, first, all := j.FailingSince(); {
 		case count == 0:
 			n.Text += fmt.Sprintf("; later ones ended ok: it is listed until %d have, or for %d hours", mendedBy, int(mendedFor.Hours()))
@@ -145,6 +152,7 @@ func (j *Job) need(now time.Time) (Need, bool) {
 	case Stuck, Starved:
 		n = j.Stall.Need(j.Name, now)
 	case Paused:
+		n.cause = j.Series.Pause.Who + "\x00" + j.Series.Pause.Reason
 		n.Text, n.Next = pauseText(&j.Series.Pause, now), "cronce resume "+j.Name
 	default:
 		return n, false

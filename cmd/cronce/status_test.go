@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -180,5 +181,28 @@ func TestRunsWatch(t *testing.T) {
 	}
 	if code := <-ended; code != exit.Fine {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// Jobs with one cause are one line of status; --all has a line for each.
+func TestStatusOfManyJobs(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 1, 0)
+	for i := range 70 {
+		open := series.OpenRequest{Key: fmt.Sprintf("report-%02d", i), Node: "n", Revision: "r", Spec: "@every 1s", Zone: "UTC"}
+		if a := cl.Front().Open(t.Context(), []series.OpenRequest{open})[0]; a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	cl.server.SetTime(time.Now().Add(time.Hour))
+	lines := func(args ...string) int {
+		t.Helper()
+		r := cronce(t, append(args, "--redis", cl.url)...)
+		r.want(t, exit.Failed, "need a person, of 71 jobs")
+		return strings.Count(r.stdout, "\n")
+	}
+	cronce(t, "status", "--redis", cl.url).want(t, exit.Failed, " jobs, such as ", "cronce status jobs --state overdue")
+	if few, all := lines("status"), lines("status", "--all"); few > 10 || all < 71 {
+		t.Errorf("status prints %d lines, and %d with --all", few, all)
 	}
 }

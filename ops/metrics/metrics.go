@@ -10,9 +10,12 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// mostJobs is the number of jobs with series of their own. Beyond it only overdue, stuck or starved
-// jobs have them.
-const mostJobs = 2000
+// If there are more than mostJobs jobs, only overdue, stuck and starved ones have series of their
+// own, and of these at most mostNamed.
+const (
+	mostJobs  = 2000
+	mostNamed = 400
+)
 
 // A Collector collects a projection. While the store does not answer it omits the metrics of the
 // current state.
@@ -89,15 +92,16 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	if counts[ops.Unknown] < len(s.Jobs) {
 		gauge(c.overdueJobs, float64(counts[ops.Overdue]))
 	}
-	dropped := 0
+	dropped, named := 0, 0
 	for _, j := range s.Jobs {
 		if j.State == ops.Retired {
 			continue
 		}
-		if len(s.Jobs) > mostJobs && j.State != ops.Overdue && j.Stall == (ops.Stall{}) {
+		if len(s.Jobs) > mostJobs && (named == mostNamed || j.State != ops.Overdue && j.Stall == (ops.Stall{})) {
 			dropped++
 			continue
 		}
+		named++
 		c.job(gauge, s, j)
 	}
 	gauge(c.dropped, float64(dropped))

@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -122,4 +123,45 @@ cronce_store_up 1
 			t.Error(err)
 		}
 	})
+}
+
+// No node lives, and ten thousand jobs are overdue: the count is whole, and the series of single jobs are
+// few.
+func TestMetricsOfManyJobs(t *testing.T) {
+	const jobs = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		s := memlock.New(memlock.Options{})
+		open := make([]series.OpenRequest, jobs)
+		for i := range open {
+			open[i] = series.OpenRequest{Key: fmt.Sprintf("job-%05d", i), Node: "web-1", Revision: "r", Spec: "@every 5m", Zone: "UTC"}
+		}
+		s.Open(t.Context(), open)
+		time.Sleep(24 * time.Hour)
+		p := ops.New(ops.Options{Store: s, Namespace: "shop"})
+		p.Refresh(t.Context())
+		families, err := New(p).gather(t)
+		if err != nil || families["cronce_overdue_jobs"] != 1 {
+			t.Fatal(families, err)
+		}
+		n := 0
+		for _, size := range families {
+			n += size
+		}
+		if n > 2500 || families["cronce_job_overdue"] != mostNamed {
+			t.Errorf("%d series: %v", n, families)
+		}
+	})
+}
+
+// gather returns the number of series of each family.
+func (c *Collector) gather(t *testing.T) (map[string]int, error) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	sizes := map[string]int{}
+	for _, f := range families {
+		sizes[f.GetName()] = len(f.GetMetric())
+	}
+	return sizes, err
 }

@@ -55,11 +55,16 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, status int, templ
 // An overviewBody is the body of the first page.
 type overviewBody struct {
 	Status ops.Status
+	Causes []ops.Cause
+	Left   int // needs that Causes leaves out
 	States []stateCount
 	Recent []ops.Run
 	Soon   []soon
 	Lanes  lanes
 }
+
+// mostCauses bounds the lines of the first page about what needs a person.
+const mostCauses = 50
 
 type stateCount struct {
 	State ops.State
@@ -75,6 +80,7 @@ type soon struct {
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
 	b := overviewBody{Status: s.Status(), Recent: s.Recent(12, nil), Lanes: lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 5*time.Minute))}
+	b.Causes, b.Left = ops.Causes(b.Status.Needs, mostCauses)
 	counts := s.Count()
 	for _, state := range []ops.State{ops.OK, ops.Running, ops.Paused, ops.Starved, ops.Missed, ops.Failing, ops.Lost, ops.Stuck, ops.Overdue, ops.Unknown} {
 		if counts[state] > 0 {

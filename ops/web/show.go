@@ -14,16 +14,16 @@ import (
 
 // shows are the functions that templates use to format values.
 var shows = template.FuncMap{
-	"clock":   func(t, now time.Time) string { return ops.Clock(t, now) },
-	"instant": func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
-	"until":   func(t, now time.Time) string { return ops.Short(t.Sub(now)) },
-	"zoned":   zoned,
-	"ms":      milliseconds,
-	"plain":   plain,
-	"lines":   lines,
-	"word":    word,
-	"verdict": verdict,
-	"jobPath": func(name string) string { return "/jobs/" + url.PathEscape(name) },
+	"clock":    func(t, now time.Time) string { return ops.Clock(t, now) },
+	"instant":  func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
+	"until":    func(t, now time.Time) string { return ops.Short(t.Sub(now)) },
+	"zoned":    zoned,
+	"ms":       milliseconds,
+	"plain":    plain,
+	"lines":    lines,
+	"word":     word,
+	"verdict":  verdict,
+	"jobPath":  func(name string) string { return "/jobs/" + url.PathEscape(name) },
 	"tickPath": tickPath,
 	"count": func(n int, noun string) string {
 		if n == 1 {

@@ -15,28 +15,33 @@ import (
 // StatusCommand returns the command status, with its subcommands.
 func StatusCommand() *cobra.Command {
 	var f shown
+	var each bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Report problems, the worst first",
 		Long: "Report problems, the worst first, each with the next step: overdue ticks, jobs that are stuck because of a run that is too\n" +
 			"old, jobs whose newest tick failed, was lost or was missed, jobs without a success for too long, and a namespace without a\n" +
-			"live node. It needs no live node.\n\n" +
+			"live node. It needs no live node. Jobs with one cause are one line.\n\n" +
 			"Exit code 1: there is a problem; 4: that is not known, because the store does not answer, a part of it cannot be read, or\n" +
 			"no job is on record. A paused job is named, and is no problem.",
 		Example: "  cronce status\n  cronce status --watch\n  cronce status -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd, func(_ context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
-				return statusListing(s, now), nil
+				return statusListing(s, now, each), nil
 			})
 		},
 	}
 	f.flags(cmd)
+	cmd.Flags().BoolVar(&each, "all", false, "a line for each job")
 	cmd.AddCommand(jobsCommand(), nodesCommand())
 	return cmd
 }
 
-func statusListing(s *clients.Store, now *ops.Snapshot) listing {
+// mostCauses bounds the lines of a status.
+const mostCauses = 50
+
+func statusListing(s *clients.Store, now *ops.Snapshot, each bool) listing {
 	st := now.Status()
 	l := listing{value: st, text: st.Sentence}
 	if !now.Known() {
@@ -49,10 +54,20 @@ func statusListing(s *clients.Store, now *ops.Snapshot) listing {
 			l.names = append(l.names, n.Job)
 		}
 	}
+	causes, left := ops.Causes(st.Needs, mostCauses)
+	if each {
+		causes, left = nil, 0
+		for _, n := range st.Needs {
+			causes = append(causes, ops.Cause{Need: n})
+		}
+	}
+	if left > 0 {
+		l.foot = fmt.Sprintf("%d more: cronce status --all lists each.", left)
+	}
 	if len(st.Needs) > 0 && now.Known() && len(now.Jobs) > 0 {
 		l.table = func(wide bool) row {
 			rows := row{{"STATE", "JOB", "WHY", "SEE"}}
-			for _, n := range st.Needs {
+			for _, n := range causes {
 				text := n.Text
 				if !wide {
 					text = cut(text, 100)
