@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/internal/redisserver"
 )
 
 const hangs = "jobs: [{kind: exec, name: report, spec: '@every 1s', lease: 1h, timeout: 50m, exec: {command: [sleep, '3000']}}]\n"
@@ -46,4 +47,20 @@ func TestCancelRefused(t *testing.T) {
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--redis", cl.url).want(t, exit.Refused, "job has no run that has not ended")
 	cronce(t, "cancel", "other", "--reason", "it hangs", "--redis", cl.url).want(t, exit.WrongUsage, "is not known in namespace")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine)
+}
+
+// The command of a crontab line that runs a tick is cancelled as well, at the next renewal of its run.
+func TestCancelOfALockTick(t *testing.T) {
+	t.Parallel()
+	url := "redis://" + redisserver.Start(t).Addr()
+	c := start(t, "lock", "backup", "--store", url, "--once-per", "1h", "--ttl", "3s", "--", "sleep", "3000")
+	eventually(t, "the run is alive", func() bool {
+		return strings.Contains(cronce(t, "runs", "lock/backup", "--alive", "--redis", url).stdout, "lock/backup")
+	})
+	cronce(t, "cancel", "lock/backup", "--reason", "it hangs", "--wait", "5m", "--redis", url).want(t, exit.Fine, "it ended as cancelled at 2")
+	<-c.gone
+	if code := c.cmd.ProcessState.ExitCode(); code == exit.Fine {
+		t.Error("the cancelled command ends with 0")
+	}
+	cronce(t, "verify", "--redis", url).want(t, exit.Fine)
 }
