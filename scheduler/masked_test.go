@@ -32,7 +32,7 @@ func TestSecretsAreMasked(t *testing.T) {
 				return errors.New(strings.Repeat("x", 490) + " redis://user:" + secret + "@host" + strings.Repeat("x", 1<<20))
 			}),
 			job("longer", func(context.Context, *scheduler.Run) error {
-				return errors.New(strings.Repeat("x", 4080) + " redis://user:" + secret + "@host")
+				return errors.New(strings.Repeat("x", 4070) + " redis://user:" + secret + "@host")
 			}),
 			job("panic", func(context.Context, *scheduler.Run) error { panic("Bearer " + secret) }),
 			job("skip", func(context.Context, *scheduler.Run) error { return scheduler.Skip("token=" + secret) }),
