@@ -346,7 +346,7 @@ func (e *events) observerPanicked(v any) {
 	}
 	what := "it ended its goroutine"
 	if v != nil {
-		what = text.Cut(panictext.Of(v), text.MaxError)
+		what = text.Error(panictext.Of(v))
 	}
 	e.write(slog.LevelError, "observer panicked", slog.String("err", what))
 }

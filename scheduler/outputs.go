@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/internal/delivery"
+	"github.com/cronce/cronce/internal/redact"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
@@ -72,8 +73,9 @@ type runOutput struct {
 }
 
 // KeepOutput stores the end of the run's output, for cronce why, the pages and other readers of
-// series.OutputKeeper: the last series.MaxOutput bytes of the text, as UTF-8. Mask secrets before
-// the call, because every reader of the store or of the pages can read the output. When the run has
+// series.OutputKeeper: the last series.MaxOutput bytes of the text, as UTF-8. Parts that look
+// like secrets, as in password=secret, are masked first. Mask other secrets before the call,
+// because every reader of the store or of the pages can read the output. When the run has
 // ended, with any outcome, the node sends the output in the background: no run and no tick waits
 // for it. The last call counts, in whichever try of the run. A store keeps at most
 // series.MaxOutputs outputs of a job, with series.OutputBytes of text. If the store does not answer
@@ -84,7 +86,7 @@ func (r *Run) KeepOutput(text string) {
 	if r.output == nil {
 		return
 	}
-	text = series.OutputText(text)
+	text = series.OutputText(redact.Tail(text, series.MaxOutput))
 	r.output.mu.Lock()
 	defer r.output.mu.Unlock()
 	r.output.text, r.output.given = text, true

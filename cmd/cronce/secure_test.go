@@ -79,8 +79,8 @@ func TestTLSServer(t *testing.T) {
 	cronce(t, "lock", "key", "--show", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exit.NotKnown, "redis://"+m.Addr())
 }
 
-// documentedACL reads the rules of the minimal user out of docs/redis.md.
-func documentedACL(t *testing.T) string {
+// documentedACL reads the rules of a user out of docs/redis.md.
+func documentedACL(t *testing.T, user string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/redis.md")
 	if err != nil {
@@ -90,12 +90,12 @@ func documentedACL(t *testing.T) string {
 	section, _, _ = strings.Cut(section, "\n## ")
 	var blocks []string
 	for paragraph := range strings.SplitSeq(section, "\n\n") {
-		if strings.HasPrefix(paragraph, "    ") {
+		if strings.HasPrefix(paragraph, "    ACL SETUSER "+user+" ") {
 			blocks = append(blocks, paragraph)
 		}
 	}
 	if len(blocks) != 1 {
-		t.Fatalf("docs/redis.md has %d lists of rules, want 1", len(blocks))
+		t.Fatalf("docs/redis.md has %d lists of rules of %s, want 1", len(blocks), user)
 	}
 	_, rules, ok := strings.Cut(blocks[0], ">password ")
 	if !ok {
@@ -106,24 +106,49 @@ func documentedACL(t *testing.T) string {
 
 // The documentation and the package name the same rules.
 func TestDocumentedACL(t *testing.T) {
-	rules := documentedACL(t)
-	got, want := strings.Fields(rules), redislock.AccessRules("cronce")
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("docs/redis.md has %q, redislock.AccessRules %q", got, want)
+	for user, rules := range map[string][]string{"cronce": redislock.AccessRules("cronce"), "reader": redislock.ReadRules("cronce")} {
+		got, want := strings.Fields(documentedACL(t, user)), strings.Fields(strings.Join(rules, " "))
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("of %s docs/redis.md has %q, redislock %q", user, got, want)
+		}
 	}
 }
 
-// setUser gives the user me further rules.
-func setUser(t *testing.T, admin *redis.Client, rules string) {
+// setUser gives a user further rules.
+func setUser(t *testing.T, admin *redis.Client, user string, rules []string) {
 	t.Helper()
-	args := []any{"ACL", "SETUSER", "me", "on", ">hunter2"}
-	for rule := range strings.FieldsSeq(rules) {
+	args := []any{"ACL", "SETUSER", user, "on", ">hunter2"}
+	for _, rule := range rules {
 		args = append(args, rule)
 	}
 	if err := admin.Do(t.Context(), args...).Err(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A user that may only read is enough for every command that reads.
+func TestReadingUser(t *testing.T) {
+	t.Parallel()
+	s := redisserver.Start(t)
+	admin := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer admin.Close()
+	if err := admin.ACLSetUser(t.Context(), "selector", "(+get)").Err(); err != nil {
+		t.Skip("the server has no selectors: ", err) // Redis 6.2
+	}
+	setUser(t, admin, "reader", redislock.ReadRules("cronce"))
+	n := startNode(t, "redis://"+s.Addr(), everySecond)
+	eventually(t, "the end of a run", func() bool { return len(n.logs("run finished")) > 0 })
+	config := file(t, "c.yaml", "redis:\n  username: reader\n  password_file: "+file(t, "password", "hunter2\n")+"\n"+everySecond)
+	for _, command := range []string{"status", "status jobs", "status nodes", "runs", "why a last", "verify", "audit"} {
+		r := cronce(t, append(strings.Fields(command), "--redis", "redis://reader@"+s.Addr(), "--config", config)...)
+		if r.code > exit.Failed || r.stderr != "" { // a slow node is overdue
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+	if r := cronce(t, "pause", "a", "--reason", "gateway", "--redis", "redis://reader@"+s.Addr(), "--config", config); r.code == exit.Fine {
+		t.Errorf("a reader has paused a job: %+v", r)
 	}
 }
 
@@ -134,8 +159,7 @@ func TestMinimalUser(t *testing.T) {
 	s := redisserver.Start(t)
 	admin := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer admin.Close()
-	rules := documentedACL(t)
-	setUser(t, admin, rules)
+	setUser(t, admin, "me", redislock.AccessRules("cronce"))
 	yaml := "redis:\n  username: me\n  password_file: " + file(t, "password", "hunter2\n") + "\n"
 	config := file(t, "c.yaml", yaml+everySecond)
 	n := startNode(t, "redis://"+s.Addr(), yaml+everySecond)

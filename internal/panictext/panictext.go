@@ -2,9 +2,13 @@
 // panic again.
 package panictext
 
-import "fmt"
+import (
+	"fmt"
 
-// Of returns a panic's value as text, and does not panic. Package fmt recovers a panic of the
+	"github.com/cronce/cronce/internal/redact"
+)
+
+// Of returns a panic's value as text, with secrets masked, and does not panic. Package fmt recovers a panic of the
 // value's methods, but not a panic whose own value panics as well.
 func Of(v any) (text string) {
 	defer func() {
@@ -12,5 +16,5 @@ func Of(v any) (text string) {
 			text = fmt.Sprintf("a %T, whose methods panic", v)
 		}
 	}()
-	return fmt.Sprint(v)
+	return redact.Patterns(fmt.Sprint(v))
 }

@@ -36,12 +36,13 @@ func New(texts ...string) (s Secrets) {
 	return slices.Compact(s)
 }
 
-// Line masks the secrets in a line, and replaces bytes that are not printable text.
+// Line masks the secrets in a line, and parts that look like secrets: see [Patterns]. It replaces
+// bytes that are not printable text.
 func (s Secrets) Line(line string) string { return printable(s.masked(line)) }
 
 // Begin is Line for a line that was cut: it omits the part of a secret with which the line may end.
 func (s Secrets) Begin(line string) string {
-	line = s.masked(line)
+	line = s.known(line)
 	whole := line
 	for _, secret := range s {
 		for n := min(len(secret)-1, len(line)); n > len(line)-len(whole); n-- {
@@ -50,10 +51,13 @@ func (s Secrets) Begin(line string) string {
 			}
 		}
 	}
-	return printable(whole)
+	return printable(maskPatterns(whole, 0, true))
 }
 
-func (s Secrets) masked(line string) string {
+func (s Secrets) masked(line string) string { return Patterns(s.known(line)) }
+
+// known masks the secrets whose values are known.
+func (s Secrets) known(line string) string {
 	for _, secret := range s {
 		line = strings.ReplaceAll(line, secret, mask)
 	}

@@ -124,3 +124,17 @@ func AccessRules(namespace string) []string {
 func ClusterAccessRules() []string {
 	return []string{"+cluster|slots", "+cluster|shards", "+readonly", "+asking", "+command"}
 }
+
+// ReadRules returns the rights of a user that only reads series, as the arguments of ACL SETUSER:
+// their states, journals, outputs, nodes and audit. The last argument is a selector, which needs
+// Redis 7.0: it permits the write that proves a master, to keys that never exist. The user can
+// change nothing else.
+func ReadRules(namespace string) []string {
+	return []string{
+		"resetkeys", "~" + namespace + ":v1:*", "resetchannels", "nocommands",
+		"+ping", "+hello", "+auth", "+select", "+client|setname",
+		"+eval", "+evalsha", "+time", "+info",
+		"+get", "+exists", "+pttl", "+hmget", "+hgetall", "+hscan", "+llen", "+lrange", "+smembers", "+zrange",
+		"(~" + namespace + ":v1:{" + namespace + ".*}:none +pexpire)", // a brace in the name of a job is escaped
+	}
+}

@@ -17,8 +17,8 @@ local function one(i)
   local s = read(KEYS[3 * i + 1])
   local left = call('PTTL', s.key)
   if left >= 0 and left < SOON then
-    for k = 3 * i + 1, 3 * i + 3 do call('PEXPIRE', KEYS[k], LIFE) end
-    for k = 2, 3 do call('PEXPIRE', KEYS[k], LIFE) end
+    for k = 3 * i + 1, 3 * i + 3 do redis.pcall('PEXPIRE', KEYS[k], LIFE) end -- a user that only reads may not
+    for k = 2, 3 do redis.pcall('PEXPIRE', KEYS[k], LIFE) end
   end
   return series(s)
 end

@@ -17,7 +17,7 @@ import (
 // and only their text is kept.
 type Failure struct {
 	Stack    []byte        // of the panic; nil: there was no panic
-	text     string        // cut to text.MaxError
+	text     string        // masked and cut: see text.Error
 	panicked bool          // the function panicked or ended its goroutine
 	skipped  bool          // there was nothing to do: see Skip
 	final    bool          // another try would not help
@@ -36,10 +36,10 @@ func failed(err error) (f *Failure) {
 	f = &Failure{}
 	defer func() {
 		if v := recover(); v != nil {
-			f.text = text.Cut(fmt.Sprintf("an error of type %T, whose method Error panicked: ", err)+panictext.Of(v), text.MaxError)
+			f.text = text.Error(fmt.Sprintf("an error of type %T, whose method Error panicked: ", err) + panictext.Of(v))
 		}
 	}()
-	f.text = text.Cut(err.Error(), text.MaxError)
+	f.text = text.Error(err.Error())
 	f.read(err)
 	return f
 }
@@ -63,7 +63,7 @@ func panicked(v any) *Failure {
 	if _, below, found := bytes.Cut(stack, []byte("\npanic(")); found {
 		stack = append([]byte("panic("), below...) // above it is only this function
 	}
-	return &Failure{text: text.Cut("panic: "+panictext.Of(v), text.MaxError), panicked: true, final: true, Stack: stack[:min(len(stack), maxStack)]}
+	return &Failure{text: text.Error("panic: " + panictext.Of(v)), panicked: true, final: true, Stack: stack[:min(len(stack), maxStack)]}
 }
 
 // explain adds the cause with which the context had ended. It adds none for a function that found
@@ -71,7 +71,7 @@ func panicked(v any) *Failure {
 func (f *Failure) explain(ctx context.Context) {
 	if ctx.Err() != nil && !f.skipped {
 		f.cause = context.Cause(ctx)
-		f.text += " (" + text.Cut(f.cause.Error(), text.MaxError) + ")"
+		f.text += " (" + text.Error(f.cause.Error()) + ")"
 	}
 }
 

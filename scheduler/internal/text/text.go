@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/internal/redact"
 )
 
 // MaxError bounds, in bytes, the text of an error in a log line.
@@ -17,6 +19,16 @@ func Cut(s string, n int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// Error returns an error's text for a log line and the store: masked, see redact.Patterns, and at
+// most MaxError bytes of it.
+func Error(s string) string {
+	masked := Cut(redact.Head(s, MaxError), MaxError)
+	if len(s) > MaxError && !strings.HasSuffix(masked, "…") {
+		masked += "…"
+	}
+	return masked
 }
 
 // Quote quotes a user's text, and cuts it so that it cannot flood a message.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/internal/redact"
 	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
@@ -115,7 +116,7 @@ func end(front series.Front, lease *claimer.Lease, e series.EndRequest) error {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), releaseTimeout)
 	defer stop()
-	e.RunRef, e.Error = lease.Ref, series.ErrorText(e.Error)
+	e.RunRef, e.Error = lease.Ref, series.ErrorText(redact.Head(e.Error, series.MaxErrorText))
 	for again := false; ; again = true {
 		switch a := front.ReleaseRuns(ctx, []series.EndRequest{e})[0]; {
 		case a.Ended:
