@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -165,10 +166,7 @@ func TestPauseFaults(t *testing.T) {
 		"op":     {"op", "a|b", 400, "op is"},
 		"no job": {"job", "", 404, "There is no job of this name"},
 	} {
-		form := url.Values{}
-		for k, v := range good {
-			form[k] = v
-		}
+		form := maps.Clone(good)
 		form.Set(c.field, c.value)
 		target := "/jobs/report/pause"
 		if c.field == "job" {

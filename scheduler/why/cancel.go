@@ -24,11 +24,11 @@ func (c *tickCase) findCancel() {
 
 // cancelledBy returns by whom, when and why the run was cancelled.
 func (c *tickCase) cancelledBy() string {
-	text := fmt.Sprintf("Cancelled by %s at %s", c.cancel.Node, c.clock(c.cancel.At))
+	reason := ""
 	for i := range c.Audit {
 		if r := &c.Audit[i]; r.Key == c.Journal.Key && r.Change == c.cancel.Change && r.Number == c.cancel.Audit && r.Reason != "" {
-			text += ": " + strings.TrimSuffix(r.Reason, ".")
+			reason = ": " + strings.TrimSuffix(r.Reason, ".")
 		}
 	}
-	return text + "."
+	return fmt.Sprintf("Cancelled by %s at %s%s.", c.cancel.Node, c.clock(c.cancel.At), reason)
 }
