@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,6 +121,31 @@ func TestCancelIsNotified(t *testing.T) {
 		c.pass(time.Second)
 		if r = c.later(r); !errors.Is(r.cause, scheduler.ErrCancelled) {
 			t.Errorf("a second after the notice the cause is %v", r.cause)
+		}
+	})
+}
+
+// A refusing store refuses to notify of cancels.
+type refusing struct {
+	scheduler.Store
+	requests *atomic.Int64
+}
+
+func (s refusing) NotifyCancels(context.Context, func(string)) error {
+	s.requests.Add(1)
+	return errors.New("no permission")
+}
+
+// A node requests notices of a store that refuses them ever more rarely.
+func TestCancelNoticesAreRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var requests atomic.Int64
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Func: nothing})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Store = refusing{cfg.Store, &requests} }
+		c.start()
+		c.pass(time.Hour)
+		if n := requests.Load(); n < 30 || n > 140 {
+			t.Errorf("%d requests within an hour, want about one a minute", n)
 		}
 	})
 }

@@ -195,14 +195,20 @@ func (n *Node) run(ctx context.Context) error {
 // may be lost: each renewal says too that a run is cancelled.
 func (n *Node) heedCancels(life context.Context) {
 	notifier, can := n.cfg.Store.(series.CancelNotifier)
-	for can && life.Err() == nil {
-		_ = notifier.NotifyCancels(life, n.claimer.RenewNow)
-		_ = wait.Sleep(life, renotify)
+	for failures := 1; can && life.Err() == nil; failures++ {
+		began := time.Now()
+		_, _ = wait.Call(life, 0, func(ctx context.Context) (struct{}, error) { // a drain does not wait for a store that is silent
+			return struct{}{}, notifier.NotifyCancels(ctx, n.claimer.RenewNow)
+		})
+		if time.Since(began) > renotify.Longest {
+			failures = 1
+		}
+		_ = wait.Sleep(life, renotify.After(failures))
 	}
 }
 
-// renotify is the pause before a store that refused to notify of cancels is requested to again.
-const renotify = time.Minute
+// renotify are the pauses before a store that does not notify of cancels is requested to again.
+var renotify = wait.Backoff{First: time.Second, Longest: time.Minute, Spread: true}
 
 // join waits for the store, reads its clock and opens as many jobs as possible; the reconciler
 // retries the others. It returns false if ctx ends first.

@@ -1,31 +1,41 @@
 package redislock_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
 
-// notified returns the keys that the driver notifies of.
-func notified(t *testing.T, d *redislock.Driver, admin redis.UniversalClient) <-chan string {
+// notified returns the keys that the driver notifies of, and the errors of its subscriptions, which
+// follow one another.
+func notified(t *testing.T, d *redislock.Driver) (keys chan string, errs chan error) {
 	t.Helper()
-	keys, ended := make(chan string, 10), make(chan error, 1)
+	keys, errs = make(chan string, 10), make(chan error, 10)
 	ctx, stop := context.WithCancel(t.Context())
-	go func() { ended <- d.NotifyCancels(ctx, func(key string) { keys <- key }) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			errs <- d.NotifyCancels(ctx, func(key string) { keys <- key })
+		}
+	}()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err == nil {
-			t.Error("NotifyCancels returned nil")
-		}
+		<-ended
 	})
-	subscribed(t, admin, 1)
-	return keys
+	return keys, errs
 }
 
 // subscribed waits until as many connections are subscribed to cancels.
@@ -55,11 +65,12 @@ func cancelRun(t *testing.T, d *redislock.Driver, job string) {
 }
 
 // Each cancel is notified of with its key, whatever characters that has, also after the server has
-// closed the connection of the subscription. Other changes are not.
+// closed the connection of a subscription, which then returns its error. Other changes are not.
 func TestCancelsAreNotified(t *testing.T) {
 	t.Parallel()
 	d, admin := realDriver(t, redislock.Options{Namespace: "ns", Shards: 4})
-	keys := notified(t, d, admin)
+	keys, errs := notified(t, d)
+	subscribed(t, admin, 1)
 	for i, job := range []string{"a", "b|c;d {é}"} {
 		cancelRun(t, d, job)
 		if got := <-keys; got != job {
@@ -71,6 +82,9 @@ func TestCancelsAreNotified(t *testing.T) {
 		}
 	}
 	must(t, admin.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Err())
+	if err := <-errs; err == nil {
+		t.Error("a broken subscription returned nil")
+	}
 	subscribed(t, admin, 1)
 	cancelRun(t, d, "after")
 	if got := <-keys; got != "after" {
@@ -99,4 +113,115 @@ func anys(texts []string) (all []any) {
 		all = append(all, text)
 	}
 	return all
+}
+
+// A cancel that fails, because the audit cannot be read, has written nothing.
+func TestCancelThatFails(t *testing.T) {
+	t.Parallel()
+	d, raw := realDriver(t, redislock.Options{})
+	now := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0].Now
+	claim := series.Claim{Key: "job", Owner: "n/1", Number: now + 5, After: now, TTL: time.Hour, Deadline: time.Hour, Attempts: 3, Rerun: true, Latest: now + time.Hour.Milliseconds()}
+	a := d.Claim(t.Context(), []series.Claim{claim})[0]
+	if a.Kind != series.KindGranted {
+		t.Fatalf("the claim is answered %+v", a)
+	}
+	ref := series.RunRef{Key: "job", Number: claim.Number, Owner: "n/1", Fence: a.Fence, TTL: time.Hour}
+	if e := d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, State: series.RunGivenBack}})[0]; !e.Ended {
+		t.Fatalf("the release is answered %+v", e)
+	}
+	before, err := d.Journal(t.Context(), "job", 0)
+	must(t, err)
+	must(t, raw.RPush(t.Context(), "cronce:v1:{cronce.0}:au", "no record").Err())
+	for _, action := range []series.Action{series.ActionCancel, series.ActionPause, series.ActionRetire} {
+		request := series.Control{Key: "job", Action: action, Op: "op", Who: "ann", Reason: "it hangs", Seen: series.AnySeen}
+		if action == series.ActionCancel {
+			request.Number = claim.Number
+		}
+		if c := d.Control(t.Context(), request); c.Err == nil {
+			t.Errorf("the %s is answered %+v", action, c)
+		}
+	}
+	after, err := d.Journal(t.Context(), "job", 0)
+	must(t, err)
+	if !slices.Equal(before.Lines, after.Lines) {
+		t.Errorf("changes that failed wrote %+v", after.Lines)
+	}
+	claim.Owner, claim.From = "n/2", a.Fence
+	if b := d.Claim(t.Context(), []series.Claim{claim})[0]; b.Kind != series.KindGranted || b.Attempt != 2 {
+		t.Errorf("the next attempt is answered %+v", b)
+	}
+}
+
+// A silent proxy forwards connections to a server, but nothing from a SUBSCRIBE on, which it announces.
+func silentProxy(t *testing.T, server string) (address string, subscribes <-chan struct{}) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	asked := make(chan struct{}, 100)
+	forward := func(in net.Conn) {
+		out, err := net.Dial("tcp", server)
+		if err != nil {
+			_ = in.Close()
+			return
+		}
+		defer out.Close()
+		go func() { _, _ = io.Copy(in, out) }()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := in.Read(buf)
+			if err != nil {
+				return
+			}
+			if bytes.Contains(bytes.ToLower(buf[:n]), []byte("subscribe")) {
+				asked <- struct{}{}
+				continue
+			}
+			_, _ = out.Write(buf[:n])
+		}
+	}
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go forward(in)
+		}
+	}()
+	return l.Addr().String(), asked
+}
+
+// A subscription without messages ends with its context, long before it would be probed.
+func TestIdleCancelsEnd(t *testing.T) {
+	t.Parallel()
+	d, admin := realDriver(t, redislock.Options{Namespace: "ns"})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.NotifyCancels(ctx, func(string) {}) }()
+	subscribed(t, admin, 1)
+	stop()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(40 * time.Second):
+		t.Error("it goes on after the end of its context")
+	}
+}
+
+// A subscription ends with its context while the server does not answer it.
+func TestCancelsOfASilentServer(t *testing.T) {
+	t.Parallel()
+	address, subscribes := silentProxy(t, redisserver.Start(t).Addr())
+	d := newDriver(t, client(t, address), redislock.Options{Namespace: "ns"})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.NotifyCancels(ctx, func(string) {}) }()
+	<-subscribes
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
 }

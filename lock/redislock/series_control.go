@@ -1,8 +1,11 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -56,28 +59,38 @@ func (d *Driver) Control(ctx context.Context, c series.Control) series.ControlAn
 	return answers[0]
 }
 
-// NotifyCancels implements [series.CancelNotifier] with a subscription. Its connection is kept alive
-// with one request a minute.
+const (
+	idleCancels = time.Minute      // after which a subscription without messages is probed
+	cancelReply = 10 * time.Second // within which its server answers
+)
+
+// NotifyCancels implements [series.CancelNotifier] with one subscription. It returns the error of a
+// connection that breaks. An idle subscription costs one request a minute.
 func (d *Driver) NotifyCancels(ctx context.Context, notify func(key string)) error {
-	sub := d.client.Subscribe(ctx, d.keys.cancels)
+	sub := d.client.Subscribe(ctx)
 	defer sub.Close()
-	if _, err := sub.Receive(ctx); err != nil {
-		return fmt.Errorf("redislock: cancels: %w", err)
-	}
-	messages := sub.Channel(redis.WithChannelHealthCheckInterval(time.Minute))
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("redislock: cancels: %w", ctx.Err())
-		case m, open := <-messages:
-			if !open {
-				return fmt.Errorf("redislock: cancels: %w", redis.ErrClosed)
+	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends a read, which does not respect ctx
+	defer stop()
+	err := sub.Subscribe(ctx, d.keys.cancels)
+	for patience := cancelReply; err == nil; {
+		var message any
+		message, err = sub.ReceiveTimeout(ctx, patience)
+		late, is := errors.AsType[net.Error](err)
+		switch m, published := message.(*redis.Message); {
+		case is && late.Timeout() && patience == idleCancels:
+			patience, err = cancelReply, sub.Ping(ctx)
+		case err != nil:
+		default:
+			patience = idleCancels
+			if !published {
+				break
 			}
 			if key, ok := driver.Unescape(m.Payload); ok {
 				notify(key)
 			}
 		}
 	}
+	return fmt.Errorf("redislock: cancels: %w", cmp.Or(ctx.Err(), err))
 }
 
 // readControl reads kind|refusal|change|audit # action|op|who|reason|ms # the series.

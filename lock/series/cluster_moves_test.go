@@ -100,7 +100,7 @@ func (c *cluster) cancellations(ts []turn) []turn {
 		return ts
 	}
 	for i := range c.state.Runs {
-		if r := &c.state.Runs[i]; r.State < series.RunDone {
+		if r := &c.state.Runs[i]; r.State < series.RunDone && !r.Cancelled {
 			number := r.Number
 			ts = append(ts, turn{fmt.Sprintf("the operator cancels tick %d", indexOf(number)), byOperator, true, func(c *cluster) {
 				c.cancels--

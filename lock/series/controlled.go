@@ -31,8 +31,8 @@ type Controlled interface {
 // of a cancel when it renews the run next.
 type CancelNotifier interface {
 	// NotifyCancels calls notify with the key of each series in which a run is cancelled, until ctx
-	// ends or the store refuses that: then it returns the error. A notice may be lost, and calls of
-	// notify delay the next one.
+	// ends, the connection breaks or the store refuses that: then it returns the error. A notice may be
+	// lost, and a call of notify delays the next one.
 	NotifyCancels(ctx context.Context, notify func(key string)) error
 }
 

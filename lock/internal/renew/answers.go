@@ -53,6 +53,9 @@ func (k *Keeper[R]) apply(s *Lease[R], r *Renewal, sent time.Time) (cause error)
 		s.doubt, s.queued = nil, false
 		s.extendTrust(sent, r.Left)
 		s.renewAt = s.due(now)
+		if s.again {
+			s.again, s.renewAt = false, now
+		}
 		k.fix(s)
 		if r.Replaced {
 			s.replaced.Store(true)

@@ -93,14 +93,19 @@ func (k *Keeper[R]) remove(s *Lease[R]) {
 	}
 }
 
-// RenewNow makes the leases that match due for renewal. A renewal that is in flight is not repeated.
+// RenewNow makes the leases that match due for renewal. If a renewal of a lease is in flight, the next
+// one follows its answer: repeats are for requests that are presumed lost.
 func (k *Keeper[R]) RenewNow(match func(ref R) bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var due []*Lease[R]
 	for _, h := range k.held {
-		if h.s.renewAt != never && match(h.s.Ref) {
-			due = append(due, h.s)
+		switch s := h.s; {
+		case s.fixed || !match(s.Ref):
+		case s.asked > 0 || s.queued:
+			s.again = true
+		default:
+			due = append(due, s)
 		}
 	}
 	now := k.Now()

@@ -140,3 +140,49 @@ func TestSilentStoreHasFewRenewals(t *testing.T) {
 		time.Sleep(time.Minute) // requests end
 	})
 }
+
+// RenewNow renews a lease at once. While a renewal is in flight it sends none, however often it is
+// called: one follows the answer.
+func TestRenewNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests, answer := 0, make(chan bool)
+		k := renew.New(renew.Config[string]{
+			Share: func(string) renew.Sharing { return renew.Sharing{} },
+			Renew: func(_ context.Context, refs []string) []renew.Renewal {
+				requests++
+				<-answer
+				answers := make([]renew.Renewal, len(refs))
+				for i := range answers {
+					answers[i] = renew.Renewal{Alive: true, Left: 30 * time.Second}
+				}
+				return answers
+			},
+		})
+		s := granted(k, 30*time.Second)
+		now := func(match bool) {
+			k.RenewNow(func(string) bool { return match })
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+		}
+		if now(false); requests != 0 {
+			t.Errorf("%d renewals of another lease", requests)
+		}
+		for range 10 {
+			now(true)
+		}
+		if requests != 1 {
+			t.Errorf("%d renewals are in flight after 10 notices, want 1", requests)
+		}
+		for i := range 2 {
+			answer <- true
+			synctest.Wait()
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+			if requests != 2 {
+				t.Errorf("%d renewals after answer %d, want 2", requests, i+1)
+			}
+		}
+		s.End()
+		time.Sleep(time.Minute)
+	})
+}

@@ -35,6 +35,7 @@ type Lease[R any] struct {
 	doubt   error         // of the last renewal, if it had no answer
 	queued  bool          // in a lane's queue
 	asked   int           // renewals in flight
+	again   bool          // renew it at once after the next answer
 }
 
 // A Grant is the answer to a request that was granted a lease.

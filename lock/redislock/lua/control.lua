@@ -80,16 +80,20 @@ local function pause(s)
   s.why = now .. '|' .. op .. '|' .. who .. '|' .. reason
 end
 
--- cancel marks a run as cancelled: the holder of an alive run ends it, and all other runs are
--- settled. It returns the run, or nil and a refusal.
-local function cancel(s)
+-- named returns the run that a cancel names, or nil and a refusal.
+local function named(s)
   local r = run(s, number)
   if not r or r.state == 'd' or r.state == 'l' then return nil, 'over' end
   if fence ~= '0' and r.fence ~= fence then return nil, 'fence' end
   if cancelled(r) then return nil, 'cancelled' end
+  return r
+end
+
+-- cancel marks a run as cancelled: the holder of an alive run ends it, and all other runs are
+-- settled.
+local function cancel(s, r)
   r.must = r.must == '1' and '3' or '2'
   if not alive(r) then settle(s, r) end
-  return r
 end
 
 -- following returns the number of the next record.
@@ -134,10 +138,11 @@ local function control()
   if action == 'retire' and lively(s) then return refused(s, 'alive') end
   local target, refusal
   if action == 'cancel' then
-    target, refusal = cancel(s)
+    target, refusal = named(s)
     if not target then return refused(s, refusal) end
   end
-  audit, change = following(), int(math.abs(s.pause) + 1)
+  audit, change = following(), int(math.abs(s.pause) + 1) -- fails before the first line is written
+  if target then cancel(s, target) end
   if not s.paused and tonumber(s.mark) < tonumber(due) and tonumber(due) <= ms then outage(s) end
   if action == 'retire' then
     clear(s)
