@@ -3,14 +3,16 @@
 // A webhook gets each episode twice: as a trigger when it has begun, and as a resolve when it is
 // over. The requests repeat until they are accepted, so each is delivered at least once. All
 // requests of one episode have the same key, whichever replica of the plane sends them, so a
-// receiver that combines requests by their key shows one incident.
+// receiver that combines requests by their key shows one incident. The next episode of the same
+// kind and job has that key again, so a receiver opens an incident anew after its resolve.
+// The header has no since where the body has none.
 //
 //	POST <URL>
 //	Content-Type: application/json
-//	Idempotency-Key: <key>/<action>
+//	Idempotency-Key: <key>/<action>/<since>
 //	Cronce-Signature: t=<Unix seconds>,v1=<hex>
 //
-//	{"key":"shop/overdue/report@2026-11-26T03:00:00Z","action":"trigger","kind":"overdue",…}
+//	{"key":"shop/overdue/report","action":"trigger","kind":"overdue",…}
 //
 // A v1 is the HMAC-SHA256 of t, a dot and the body; the header is missing without a secret.
 //

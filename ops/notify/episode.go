@@ -30,26 +30,26 @@ const many = 20
 
 // An episode is a time in which a person is needed, for one reason.
 type episode struct {
-	// Key is constant while the episode lasts, and the same in each replica of the plane: it
-	// contains nothing but data of the store. For a job: namespace/kind/job@since. For the namespace:
-	// namespace/kind.
+	// Key is constant while the episode lasts, and the same in each replica of the plane, also after a
+	// restart: namespace/kind/job, or namespace/kind for the namespace. The next episode of the same
+	// kind and job has it again.
 	Key       string    `json:"key"`
 	Kind      string    `json:"kind"`
 	Namespace string    `json:"namespace"`
 	Job       string    `json:"job,omitempty"`
-	Since     time.Time `json:"since,omitzero"` // by the store's clock; zero: the store does not record it
+	Since     time.Time `json:"since,omitzero"` // by the store's clock; zero: the store does not record it, or it is of several jobs
 	Summary   string    `json:"summary"`
 	Next      string    `json:"next_step,omitempty"`
 
 	part bool // another episode stands for it: it is not triggered
 }
 
-// idempotencyKey returns a key that differs between the requests of different episodes. The key of
-// an episode of the namespace returns with the next one, so its begin is added.
+// idempotencyKey returns the key of a request. Two episodes with one Key have different ones if the
+// store records since when each of them lasts.
 func (e *episode) idempotencyKey(action string) string {
 	key := e.Key + "/" + action
-	if e.Job == "" && !e.Since.IsZero() {
-		key += "/" + e.Since.UTC().Format(time.RFC3339)
+	if !e.Since.IsZero() {
+		key += "/" + e.Since.UTC().Format(time.RFC3339Nano)
 	}
 	return key
 }
@@ -66,14 +66,11 @@ func episodesOf(s *ops.Snapshot) (all []episode) {
 			all = append(all, ofNamespace(s, kindFleet, gone(s), n))
 		case n.Job == "" && !store: // the needs of a store that answers in part are one episode
 			store = true
-			all = append(all, ofNamespace(s, kindStore, s.AsOf, n))
+			all = append(all, ofNamespace(s, kindStore, time.Time{}, n))
 		case n.Job != "" && kind != "":
 			j := s.Job(n.Job)
 			e := episode{Kind: kind, Namespace: s.Namespace, Job: n.Job, Since: since(j, n), Summary: n.Text, Next: n.Next}
 			e.Key = strings.Join([]string{s.Namespace, kind, n.Job}, "/")
-			if !e.Since.IsZero() {
-				e.Key += "@" + e.Since.UTC().Format(time.RFC3339Nano)
-			}
 			e.part = kind == kindUnknown && j.Series.Err != nil && store || kind == kindOverdue && fleet
 			all = append(all, e)
 			count[kind]++
@@ -100,7 +97,7 @@ func gone(s *ops.Snapshot) time.Time {
 	return time.Time{}
 }
 
-// since returns the instant that identifies an episode of a job, as the store records it.
+// since returns the instant since when an episode of a job lasts, as the store records it.
 func since(j *ops.Job, n *ops.Need) time.Time {
 	switch kinds[n.State] {
 	case kindOverdue:
@@ -116,7 +113,7 @@ func since(j *ops.Job, n *ops.Need) time.Time {
 }
 
 // lastSuccess returns the latest tick before a failed one that ended ok; zero: there is none. It
-// does not change while later ticks fail.
+// does not change while later ticks fail, unless the lines in memory do not reach back to it.
 func lastSuccess(j *ops.Job, failed time.Time) time.Time {
 	later := false
 	for i := range j.Runs {
@@ -128,7 +125,7 @@ func lastSuccess(j *ops.Job, failed time.Time) time.Time {
 			later = true
 		}
 	}
-	if later { // the lines in memory do not reach back to it
+	if later { // the series records a later one
 		return failed
 	}
 	return unixMilli(j.Series.Last)
@@ -145,19 +142,15 @@ func unixMilli(ms int64) time.Time {
 // parts.
 func together(s *ops.Snapshot, kind string, all []episode) episode {
 	var names []string
-	var latest time.Time
 	part := true
 	for i := range all {
 		if e := &all[i]; e.Kind == kind && e.Job != "" {
 			names = append(names, e.Job)
-			if e.Since.After(latest) {
-				latest = e.Since
-			}
 			part, e.part = part && e.part, true
 		}
 	}
 	text := fmt.Sprintf("%d jobs are %s: %s and %d more", len(names), kind, strings.Join(names[:many-1], ", "), len(names)-many+1)
-	return episode{Key: s.Namespace + "/" + kind, Kind: kind, Namespace: s.Namespace, Since: latest, Summary: text, Next: "cronce status", part: part}
+	return episode{Key: s.Namespace + "/" + kind, Kind: kind, Namespace: s.Namespace, Summary: text, Next: "cronce status", part: part}
 }
 
 // beatable returns why no heartbeat may be sent; empty: all is decided.

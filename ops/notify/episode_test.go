@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,8 +52,8 @@ func stalled(state ops.State, s ops.Stall) *ops.Job {
 	return j
 }
 
-// The key of an episode contains what the store records, and is the same for as long as the episode
-// lasts.
+// The episodes of a snapshot, each as its key and, after an @, since when it lasts by the records of
+// the store.
 func TestEpisodes(t *testing.T) {
 	lastOK := func(j *ops.Job, minutes int) *ops.Job { j.Series.Last = at(minutes).UnixMilli(); return j }
 	dead := snapshot(overdue("report"))
@@ -76,7 +77,7 @@ func TestEpisodes(t *testing.T) {
 		"all is decided":           {snapshot(job("report", ops.OK, run(9, ops.OK))), nil},
 		"paused":                   {snapshot(job("report", ops.Paused)), nil},
 		"overdue":                  {snapshot(overdue("report")), []string{"shop/overdue/report@2026-11-26T03:07:00Z"}},
-		"no node":                  {dead, []string{"shop/fleet", "(shop/overdue/report@2026-11-26T03:07:00Z)"}},
+		"no node":                  {dead, []string{"shop/fleet@2026-11-26T03:04:35Z", "(shop/overdue/report@2026-11-26T03:07:00Z)"}},
 		"no store":                 {silent, []string{"shop/store"}},
 		"half a store":             {half, []string{"shop/overdue/sendSms@2026-11-26T03:07:00Z", "shop/store", "(shop/unknown/report)"}},
 		"no job":                   {snapshot(), []string{"shop/store"}},
@@ -96,6 +97,9 @@ func TestEpisodes(t *testing.T) {
 			var got []string
 			for _, e := range episodesOf(c.s) {
 				key := e.Key
+				if !e.Since.IsZero() {
+					key += "@" + e.Since.Format(time.RFC3339)
+				}
 				if e.part {
 					key = "(" + key + ")"
 				}
@@ -119,15 +123,98 @@ func keys(n int, format string) (all []string) {
 	return all
 }
 
+// The requests of one episode have one key in each replica, although the replicas see it begin at
+// different times.
+func TestOneKey(t *testing.T) {
+	crowd := func(seen int) *ops.Snapshot {
+		s := snapshot()
+		for i := range many {
+			j := overdue(fmt.Sprintf("job-%02d", i))
+			j.Overdue[0].Tick = at(i % seen)
+			s.Jobs = append(s.Jobs, j)
+		}
+		return s
+	}
+	silent := func(seen int) *ops.Snapshot {
+		s := snapshot()
+		s.AsOf, s.Down = at(seen), "no answer"
+		return s
+	}
+	dead := func(int) *ops.Snapshot {
+		s := snapshot(overdue("report"))
+		s.Nodes = nodes(false)
+		return s
+	}
+	for kind, see := range map[string]func(int) *ops.Snapshot{"store": silent, "overdue": crowd, "fleet": dead} {
+		keys := map[string]int{}
+		for seen := range 2 {
+			tr := tracker{open: map[string]*opened{}}
+			for _, e := range tr.next(see(seen+1), three) {
+				keys[e.idempotencyKey(e.Action)]++
+			}
+		}
+		if len(keys) != 1 {
+			t.Errorf("%s: the keys are %v", kind, keys)
+		}
+	}
+}
+
+// The next episode of a job has the key of its earlier one, and its requests have other ones.
+func TestNextEpisode(t *testing.T) {
+	next := overdue("report")
+	next.Overdue[0].Tick = at(8)
+	a, b := episodesOf(snapshot(overdue("report")))[0], episodesOf(snapshot(next))[0]
+	if a.Key != b.Key || a.idempotencyKey(trigger) == b.idempotencyKey(trigger) || a.idempotencyKey(trigger) == a.idempotencyKey(resolve) {
+		t.Errorf("%q and %q", a.idempotencyKey(trigger), b.idempotencyKey(trigger))
+	}
+}
+
+// The key of an episode is constant while it lasts, although the data changes since when it lasts.
+func TestKeyLasts(t *testing.T) {
+	lost := func(runs ...ops.Run) *ops.Snapshot {
+		j := job("report", ops.Lost, runs...)
+		j.Series.Last = at(6).UnixMilli()
+		return snapshot(j)
+	}
+	later := overdue("report") // a node has decided its first tick, and the next one is overdue too
+	later.Overdue[0].Tick = at(8)
+	for name, c := range map[string][2]*ops.Snapshot{
+		"the line of the last success leaves memory": {lost(run(6, ops.OK), run(5, ops.Lost), run(4, ops.OK)), lost(run(7, ops.Skipped), run(6, ops.OK), run(5, ops.Lost))},
+		"one more tick is lost":                      {lost(run(6, ops.OK), run(5, ops.Lost), run(4, ops.OK)), lost(run(7, ops.Lost), run(6, ops.OK), run(5, ops.Lost))},
+		"the first overdue tick is decided":          {snapshot(overdue("report")), snapshot(later)},
+		"another run blocks the job": {snapshot(stalled(ops.Stuck, ops.Stall{Stuck: new(run(2, ops.Running))})),
+			snapshot(stalled(ops.Stuck, ops.Stall{Stuck: new(run(3, ops.Running))}))},
+		"the line of a pause leaves memory": {snapshot(stalled(ops.Starved, ops.Stall{Starved: at(3)})), snapshot(stalled(ops.Starved, ops.Stall{Starved: at(2)}))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := tracker{settle: settleTime, open: map[string]*opened{}}
+			var requests []string
+			for i, s := range []*ops.Snapshot{c[0], c[0], c[1], c[1], snapshot(job("report", ops.OK))} {
+				for _, e := range tr.next(s, three.Add(time.Duration(i)*settleTime)) {
+					requests = append(requests, e.Action+" "+e.idempotencyKey(""))
+				}
+			}
+			if len(requests) != 2 || strings.TrimPrefix(requests[0], trigger) != strings.TrimPrefix(requests[1], resolve) {
+				t.Errorf("%q", requests)
+			}
+		})
+	}
+}
+
 // An episode is triggered once it has lasted, and resolved once. A snapshot that does not know the
 // state of its subject does not end it.
 func TestTracker(t *testing.T) {
-	const late, fleet, store, many = "shop/overdue/report@2026-11-26T03:07:00Z", "shop/fleet", "shop/store", "shop/overdue"
+	const late, fleet, store, unknown = "shop/overdue/report", "shop/fleet", "shop/store", "shop/unknown/report"
 	ok, bad := snapshot(job("report", ops.OK, run(9, ops.OK))), snapshot(overdue("report"))
 	dead, silent, half, someNodes := snapshot(overdue("report")), snapshot(overdue("report")), snapshot(job("report", ops.Unknown)), snapshot(job("report", ops.OK, run(9, ops.OK)))
 	dead.Nodes, silent.Down = nodes(false), "connection refused"
 	half.Faults, half.Jobs[0].Series.Err = []string{"half"}, errors.New("connection refused")
 	someNodes.Nodes = ops.NewNodeList(series.MemberList{}, errors.New("connection refused"))
+	crowd, fewer := snapshot(), snapshot()
+	for i := range many {
+		crowd.Jobs = append(crowd.Jobs, overdue(fmt.Sprintf("job-%02d", i)))
+		fewer.Jobs = append(fewer.Jobs, job(fmt.Sprintf("job-%02d", i), ops.OK))
+	}
 	type step struct {
 		after time.Duration
 		s     *ops.Snapshot
@@ -135,12 +222,17 @@ func TestTracker(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"one tick":                      {{0, bad, nil}, {29 * time.Second, bad, nil}, {time.Second, bad, []string{"trigger " + late}}, {time.Hour, bad, nil}, {0, ok, []string{"resolve " + late}}, {0, ok, nil}},
-		"too short":                     {{0, bad, nil}, {29 * time.Second, ok, nil}, {time.Minute, ok, nil}},
+		"too short":                     {{0, ok, nil}, {0, bad, nil}, {29 * time.Second, ok, nil}, {time.Minute, ok, nil}},
 		"the store is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, silent, nil}, {time.Minute, silent, []string{"trigger " + store}}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
 		"its shard is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, half, nil}, {time.Minute, half, []string{"trigger " + store}}, {0, ok, []string{"resolve " + late, "resolve " + store}}},
 		"the fleet stands for its jobs": {{0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, bad, []string{"resolve " + fleet, "trigger " + late}}, {0, ok, []string{"resolve " + late}}},
 		"a job before its fleet":        {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, ok, []string{"resolve " + fleet, "resolve " + late}}},
-		"the nodes are not known":       {{0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, someNodes, nil}, {0, ok, []string{"resolve " + fleet}}},
+		"the nodes are not known":       {{0, ok, nil}, {0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, someNodes, nil}, {0, ok, []string{"resolve " + fleet}}},
+		"open at the start":             {{0, bad, nil}, {29 * time.Second, ok, []string{"resolve " + late}}, {0, bad, nil}, {29 * time.Second, ok, nil}},
+		"a part at the start":           {{0, dead, nil}, {0, ok, []string{"resolve " + fleet, "resolve " + late}}},
+		"silent at the start":           {{0, silent, nil}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
+		"half silent at the start":      {{0, half, nil}, {0, bad, []string{"resolve " + store, "resolve " + unknown}}, {0, ok, []string{"resolve " + late}}},
+		"many at the start":             {{0, crowd, nil}, {0, fewer, []string{"resolve shop/overdue"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := tracker{settle: settleTime, open: map[string]*opened{}}

@@ -299,7 +299,42 @@ func TestSilentStore(t *testing.T) {
 		if n := len(got); n < 3 || n > 4 || got[2] != "resolve shop/store" || got[n-1] != got[2] { // a replica that is without the lock leaves it to the other one
 			t.Errorf("%q", got)
 		}
+		if hook.keys[0] != hook.keys[1] {
+			t.Errorf("the keys of one episode are %q", hook.keys[:2])
+		}
 	})
+}
+
+// A plane that was restarted sends the end of an episode that an earlier one has sent, also if it
+// ends before the plane has seen it for as long as an episode must last.
+func TestRestart(t *testing.T) {
+	for kind, c := range map[string]struct {
+		trouble func(s *cluster) *atomic.Bool
+		ends    []string
+	}{
+		"fleet":          {func(s *cluster) *atomic.Bool { return &s.dead }, []string{"resolve shop/fleet", "resolve shop/overdue/report"}}, // the latter may have begun earlier
+		"overdue/report": {func(s *cluster) *atomic.Bool { return &s.idle }, []string{"resolve shop/overdue/report"}},
+		"store":          {func(s *cluster) *atomic.Bool { return &s.silent }, []string{"resolve shop/store"}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *cluster) {
+				before, after := &receiver{}, &receiver{}
+				a := s.replica(t, nil, before, nil)
+				time.Sleep(time.Minute)
+				c.trouble(s).Store(true)
+				time.Sleep(2 * time.Minute)
+				a.stop()
+				before.want(t, "trigger shop/"+kind)
+				b := s.replica(t, nil, after, nil)
+				defer b.stop()
+				time.Sleep(settleTime * 2 / 3)
+				after.want(t)
+				c.trouble(s).Store(false)
+				time.Sleep(time.Minute)
+				after.want(t, c.ends...)
+			})
+		})
+	}
 }
 
 // A receiver that is away gets each event once it is back, in order. The pauses grow to minutes. After
@@ -456,7 +491,7 @@ func TestRealReceiver(t *testing.T) {
 		}
 	}
 	s.tick(ctx, t)
-	key := "shop/overdue/report@" + s.now().Truncate(time.Second).Add(time.Second).UTC().Format(time.RFC3339)
+	const key = "shop/overdue/report"
 	s.ahead.Store(int64(time.Minute))
 	until("trigger " + key)
 	s.tick(ctx, t)

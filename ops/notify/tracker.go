@@ -23,8 +23,9 @@ type event struct {
 // A tracker finds the begins and ends of episodes in a sequence of snapshots. Time is an argument:
 // this process's clock, which measures how long an episode lasts, and is part of no key.
 type tracker struct {
-	settle time.Duration // an episode is triggered after this time
-	open   map[string]*opened
+	settle  time.Duration // an episode is triggered after this time
+	open    map[string]*opened
+	started bool // a snapshot knew the state of everything: an episode that is not open begins later than this tracker
 }
 
 // An opened episode is in the latest snapshot, or that one does not show its end.
@@ -32,6 +33,7 @@ type opened struct {
 	episode
 	first     time.Time // when it was first seen
 	triggered bool
+	inherited bool // an earlier process may have triggered it
 	left      bool // the trigger was left to another replica
 }
 
@@ -41,21 +43,21 @@ func (t *tracker) next(s *ops.Snapshot, now time.Time) (events []event) {
 	for _, e := range episodesOf(s) {
 		present[e.Key] = true
 		if o := t.open[e.Key]; o == nil {
-			t.open[e.Key] = &opened{episode: e, first: now}
+			crowd := e.Job != "" && present[e.Namespace+"/"+e.Kind] // not a resolve for each of many jobs
+			t.open[e.Key] = &opened{episode: e, first: now, inherited: !t.started && !crowd}
 		} else {
-			if !e.Since.IsZero() && !o.Since.IsZero() {
-				e.Since = o.Since // as in the trigger, so that the requests of both have one key
-			}
+			e.Since = o.Since // as in the trigger, so that each repetition of it has one key
 			o.episode = e
 		}
 	}
+	t.started = t.started || s.Known() && len(s.Faults) == 0 && !s.Suspects()
 	keys := slices.Sorted(maps.Keys(t.open))
 	for _, key := range keys {
 		o := t.open[key]
 		if present[key] || mayLast(s, &o.episode) {
 			continue
 		}
-		if delete(t.open, key); o.triggered {
+		if delete(t.open, key); o.triggered || o.inherited {
 			events = append(events, event{resolve, o.episode})
 		}
 	}
