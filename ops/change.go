@@ -94,8 +94,9 @@ const (
 
 // Make requests a change of a job, unless that is its state already. Old is the state that the
 // caller has read from the store, or has the error of that reading. A named operation that the store
-// does not keep any more is found in the audit, so that it is not done twice. If a replica is attached, it must have the change: a replica that
-// lags is doubt, because it may be promoted without the change.
+// does not keep any more is found in the audit, so that it is not done twice. If a replica is
+// attached, it must have the change: a replica that lags is doubt, because it may be promoted without
+// the change.
 func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Change {
 	if old.Err != nil {
 		return c.unsent(&r, old.Err)
