@@ -126,7 +126,11 @@ func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Ch
 	}
 	a := c.request(ctx, r.Control)
 	if a.Refusal == series.RefusedOp && r.Relative { // a copy of this request was faster
-		if record, err := c.recorded(ctx, &r); err == nil && record != nil {
+		record, err := c.recorded(ctx, &r)
+		if err != nil {
+			return c.unsent(&r, err)
+		}
+		if record != nil {
 			a = c.request(ctx, r.Control)
 		}
 	}
