@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -65,7 +66,7 @@ const (
 	ChangeDated   Outcome = "dated"   // by an earlier request with the same Op, and another change was made since: see Latest
 	ChangeStands  Outcome = "stands"  // the job was in the requested state: nothing was done
 	ChangeRefused Outcome = "refused" // nothing was done: see Refusal
-	ChangeFailed  Outcome = "failed"  // nothing was done: the store was not read, or it refuses the user; see Err
+	ChangeFailed  Outcome = "failed"  // this request did nothing: the store was not read, or it refuses the user; see Err
 	ChangeDoubt   Outcome = "doubt"   // not known: repeat the request with the same Op; see Err
 )
 
@@ -92,21 +93,27 @@ const (
 )
 
 // Make requests a change of a job, unless that is its state already. Old is the state that the
-// caller has read from the store. If a replica is attached, it must have the change: a replica that
-// lags is doubt, because it may be promoted without the change.
+// caller has read from the store, or has the error of that reading. A named operation that the store
+// does not keep any more is found in the audit, so that it is not done twice. If a replica is
+// attached, it must have the change: a replica that lags is doubt, because it may be promoted without
+// the change.
 func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Change {
-	failed := func(err error) Change {
-		return Change{ControlAnswer: series.ControlAnswer{Err: err}, Outcome: ChangeFailed, Request: r.Control}
+	if old.Err != nil {
+		return c.unsent(&r, old.Err)
 	}
 	if r.Action == series.ActionCancel { // it names its run: other changes of the job do not matter
 		r.Seen = series.AnySeen
-		return c.request(ctx, r.Control)
+		return c.settled(ctx, &r, c.request(ctx, r.Control))
 	}
 	made, err := c.made(ctx, old, &r)
 	if err != nil {
-		return failed(err)
+		return c.unsent(&r, err)
 	}
-	if r.Seen == series.AnySeen {
+	switch {
+	case r.Seen != series.AnySeen:
+	case made:
+		r.Seen = 0 // the job has changes: a store that does not keep the operation refuses it
+	default:
 		r.Seen = old.Change
 	}
 	if !r.Decided && !made && r.Seen == old.Change {
@@ -115,14 +122,66 @@ func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Ch
 		}
 	}
 	if err := c.due(ctx, old, &r.Control); err != nil {
-		return failed(err)
+		return c.unsent(&r, err)
 	}
 	a := c.request(ctx, r.Control)
 	if a.Refusal == series.RefusedOp && r.Relative { // a copy of this request was faster
-		if made, err := c.recorded(ctx, &r); err == nil && made {
+		record, err := c.recorded(ctx, &r)
+		if err != nil {
+			return c.unsent(&r, err)
+		}
+		if record != nil {
 			a = c.request(ctx, r.Control)
 		}
 	}
+	return c.settled(ctx, &r, a)
+}
+
+// unsent returns the answer to a request that was not sent, because the store was not read.
+func (c *Controller) unsent(r *Request, err error) Change {
+	a := Change{ControlAnswer: series.ControlAnswer{Err: err}, Outcome: ChangeFailed, Request: r.Control}
+	if r.Relative {
+		a.Request.Until = 0 // the first request may have another end
+	}
+	if r.Named && !c.refuses(err) {
+		a.Outcome, a.Text = ChangeDoubt, doubtText(&r.Control)
+	}
+	return a
+}
+
+// settled returns the answer to a request. The store keeps few operations: it may have refused a named
+// one that was done before, which the audit has.
+func (c *Controller) settled(ctx context.Context, r *Request, a Change) Change {
+	if !r.Named || a.Refusal != series.RefusedOver && a.Refusal != series.RefusedChanged {
+		return a
+	}
+	record, err := c.recorded(ctx, r)
+	switch {
+	case err != nil:
+		return c.unsent(r, err)
+	case record == nil:
+		return a
+	case !r.made(record):
+		a.Refusal = series.RefusedOp
+		a.Text = refusalText(&r.Control, &a.ControlAnswer)
+		return a
+	}
+	a.Refusal, a.Change, a.Audit = "", record.Change, record.Number
+	return dated(a)
+}
+
+// made reports whether a record with the operation of a request is of the same change.
+func (r *Request) made(a *series.AuditRecord) bool {
+	if r.Action == series.ActionCancel && a.After != "cancelled "+strconv.FormatInt(r.Number, 10) {
+		return false
+	}
+	return a.Action == r.Action && a.Who == r.Who && a.Reason == r.Reason && PausedUntil(a.After) == r.Until
+}
+
+// dated returns the answer to a request that was made before another change.
+func dated(a Change) Change {
+	a.Outcome = ChangeDated
+	a.Text = fmt.Sprintf("%s: the operation %s was done before, as change %d; since then %s", a.Request.Key, a.Request.Op, a.Change, LatestText(&a.Latest))
 	return a
 }
 
@@ -130,27 +189,28 @@ func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Ch
 // made since the change that the caller has seen, if that is the latest one.
 func (c *Controller) made(ctx context.Context, old *series.Series, r *Request) (bool, error) {
 	switch {
-	case r.Action == series.ActionRetire || !r.Named || r.Seen == old.Change:
+	case !r.Named || r.Seen == old.Change:
 		return false, nil
 	case old.Paused && old.Pause.Op == r.Op:
 		r.endsAt(old.Pause.Until)
 		return true, nil
 	}
-	return c.recorded(ctx, r)
+	record, err := c.recorded(ctx, r)
+	return record != nil, err
 }
 
-// recorded reports whether the audit has the operation.
-func (c *Controller) recorded(ctx context.Context, r *Request) (bool, error) {
+// recorded returns the record of the operation in the audit, or nil.
+func (c *Controller) recorded(ctx context.Context, r *Request) (*series.AuditRecord, error) {
 	records, err := c.store.Audit(ctx, r.Key, 0)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	i := slices.IndexFunc(records, func(a series.AuditRecord) bool { return a.Op == r.Op })
 	if i < 0 {
-		return false, nil
+		return nil, nil
 	}
 	r.endsAt(PausedUntil(records[i].After))
-	return true, nil
+	return &records[i], nil
 }
 
 // endsAt sets the end of a repeated request.
@@ -224,14 +284,13 @@ func (c *Controller) request(ctx context.Context, r series.Control) Change {
 	case a.Err != nil && !doubt && c.refuses(a.Err):
 		a.Outcome = ChangeFailed
 	case a.Err != nil:
-		a.Outcome, a.Text = ChangeDoubt, fmt.Sprintf("whether the %s of %s was done is not known", r.Action, r.Key)
+		a.Outcome, a.Text = ChangeDoubt, doubtText(&r)
 	case a.Refusal == series.RefusedCancelled:
 		a.Outcome, a.Text = ChangeStands, RunName(r.Key, r.Number)+" is cancelled already"
 	case a.Refusal != "":
 		a.Outcome, a.Text = ChangeRefused, refusalText(&r, &a.ControlAnswer)
 	case !a.Made && a.Change != a.Series.Change:
-		a.Outcome = ChangeDated
-		a.Text = fmt.Sprintf("%s: the operation %s was done before, as change %d; since then %s", r.Key, r.Op, a.Change, LatestText(&a.Latest))
+		return dated(a)
 	default:
 		a.Outcome = ChangeMade
 	}
@@ -251,6 +310,10 @@ func wait(ctx context.Context) bool {
 	case <-time.After(betweenRequests):
 		return true
 	}
+}
+
+func doubtText(c *series.Control) string {
+	return fmt.Sprintf("whether the %s of %s was done is not known", c.Action, c.Key)
 }
 
 // refusalText returns the reason why a change was not made.

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 )
 
 const hangs = "jobs: [{kind: exec, name: report, spec: '@every 1s', lease: 1h, timeout: 50m, exec: {command: [sleep, '3000']}}]\n"
@@ -43,10 +47,70 @@ func TestCancelRefused(t *testing.T) {
 	cronce(t, "cancel", "--reason", "it hangs").want(t, exit.WrongUsage, "got 0 arguments, want the id of one run, or the name of one job")
 	cronce(t, "cancel", "job").want(t, exit.WrongUsage, "--reason is missing")
 	cronce(t, "cancel", "job", "--reason", "no").want(t, exit.WrongUsage, "reason", "3 to 500 characters")
-	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "-1s").want(t, exit.WrongUsage, "--wait is -1s, must be 0 or more")
+	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "-1s").want(t, exit.WrongUsage, "--wait is -1s, must be 0 to 24h")
+	cronce(t, "cancel", "job", "--reason", "it hangs", "--wait", "2562047h47m16s").want(t, exit.WrongUsage, "must be 0 to 24h")
 	cronce(t, "cancel", "job", "--reason", "it hangs", "--redis", cl.url).want(t, exit.Refused, "job has no run that has not ended")
 	cronce(t, "cancel", "other", "--reason", "it hangs", "--redis", cl.url).want(t, exit.WrongUsage, "is not known in namespace")
+	cronce(t, "cancel", "job", "--reason", "it hangs", "--op", "mine", "--redis", cl.url).want(t, exit.WrongUsage, "--op is mine, which names no run: give the id of the run")
+	cronce(t, "cancel", "job@2026-11-23T02:00:00Z", "--reason", "it hangs", "--op", "x.0.1000", "--redis", cl.url).want(t, exit.WrongUsage, `an operation on the run "job@1970-01-01T00:00:01Z"`)
+	cronce(t, "cancel", "job", "--reason", "it hangs", "--op", "x.0.1000", "--redis", "redis://127.0.0.1:1").want(t, exit.NotKnown, "whether it was done is not known: repeat the command with --op x.0.1000")
 	cronce(t, "audit", "--redis", cl.url).want(t, exit.Fine)
+}
+
+// hanging begins a run of the job that does not end by itself.
+func (cl *cluster) hanging(t *testing.T) series.RunRef {
+	t.Helper()
+	tick := cl.last + 1000
+	cl.server.SetTime(time.UnixMilli(tick + 10))
+	a := cl.Front().Claim(t.Context(), []series.Claim{{Key: "job", Owner: "n/x", Number: tick, After: cl.last, TTL: 24 * time.Hour, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber, Revision: cl.revision}})[0]
+	if a.Kind != series.KindGranted {
+		t.Fatalf("%+v", a)
+	}
+	cl.last = tick
+	return series.RunRef{Key: "job", Number: tick, Owner: "n/x", Fence: a.Fence, TTL: 24 * time.Hour}
+}
+
+// end ends a run that is cancelled.
+func (cl *cluster) end(t *testing.T, ref series.RunRef) {
+	t.Helper()
+	if e := cl.Front().ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: "cancelled"}})[0]; !e.Ended {
+		t.Fatalf("%+v", e)
+	}
+}
+
+// Whoever cancelled the run, and however often the request is repeated, --wait waits for its end.
+func TestCancelWaits(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 5, 0)
+	ref := cl.hanging(t)
+	cancel := []string{"cancel", "job", "--reason", "it hangs", "--wait", "1s", "--redis", cl.url}
+	again := append(cancel, "--op", fmt.Sprintf("mine.0.%d", ref.Number))
+	cronce(t, again...).want(t, exit.Failed, "is cancelled, by ", "has not ended within 1s")
+	cronce(t, cancel...).want(t, exit.Failed, "is cancelled already", "has not ended within 1s")
+	cronce(t, "pause", "job", "--reason", "for the night", "--redis", cl.url).want(t, exit.Fine)
+	cronce(t, again...).want(t, exit.Failed, "was done before, as change 1", "has not ended within 1s")
+	cl.end(t, ref)
+	cronce(t, again...).want(t, exit.Fine, "was done before, as change 1")
+}
+
+// An operation stands for the run that its first request named. Repeated after the end of that run it is
+// done, and if the first request never came to the store, no other run is cancelled.
+func TestCancelIsRepeated(t *testing.T) {
+	t.Parallel()
+	cl := newCluster(t, 5, 0)
+	ref := cl.hanging(t)
+	cancel := []string{"cancel", "job", "--reason", "it hangs", "--redis", cl.url, "--op"}
+	op := func(name string) string { return fmt.Sprintf("%s.0.%d", name, ref.Number) }
+	cronce(t, append(cancel, op("arrived"))...).want(t, exit.Fine, "is cancelled")
+	cl.end(t, ref)
+	next := cl.hanging(t)
+	cronce(t, append(cancel, op("arrived"))...).want(t, exit.Fine, "is cancelled")
+	cronce(t, append(cancel, op("lost"))...).want(t, exit.Refused, "has ended, or no node was granted it: nothing was done")
+	for _, run := range cl.Front().ReadSeries(t.Context(), []string{"job"})[0].Runs {
+		if run.Number != next.Number || run.Cancelled {
+			t.Errorf("%+v", run)
+		}
+	}
 }
 
 // The command of a crontab line that runs a tick is cancelled as well, at the next renewal of its run.

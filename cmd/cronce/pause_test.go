@@ -212,7 +212,7 @@ func TestPauseIsRepeated(t *testing.T) {
 }
 
 // A replica is attached and does not answer, so it is not known whether it would be promoted with
-// the pause.
+// the pause. The operation that each command prints stands for its whole request: a cancel has its run.
 func TestPauseOfALaggingReplica(t *testing.T) {
 	t.Parallel()
 	master := redisserver.Start(t)
@@ -225,14 +225,26 @@ func TestPauseOfALaggingReplica(t *testing.T) {
 		n, err := s.Driver.(driver.Replicated).Replicas(t.Context(), "job")
 		return err == nil && n == 1
 	})
+	number := s.Front().ReadSeries(t.Context(), []string{"job"})[0].Mark + 1
+	eventually(t, "a run is alive", func() bool {
+		claim := series.Claim{Key: "job", Owner: "n/x", Number: number, TTL: 24 * time.Hour, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}
+		return s.Front().Claim(t.Context(), []series.Claim{claim})[0].Kind == series.KindGranted
+	})
 	cronce(t, "pause", "job", "--reason", "for the night", "--redis", url).want(t, exit.Fine)
 	replica.Freeze()
-	r := cronce(t, "resume", "job", "--redis", url)
-	r.want(t, exit.NotKnown, "whether the resume of job was done is not known", "with --op ")
+	resume := []string{"resume", "job", "--redis", url}
+	cancel := []string{"cancel", "job", "--reason", "it hangs", "--redis", url}
+	resumed, cancelled := cronce(t, resume...), cronce(t, cancel...)
 	replica.Thaw()
-	_, op, _ := strings.Cut(r.stderr, "with --op ")
-	op, _, _ = strings.Cut(op, ":")
-	cronce(t, "resume", "job", "--op", op, "--redis", url).want(t, exit.Fine, "job is not paused, by ")
+	resumed.want(t, exit.NotKnown, "whether the resume of job was done is not known", ".1.0: ")
+	cancelled.want(t, exit.NotKnown, "whether the cancel of job was done is not known", fmt.Sprintf(".2.%d: ", number))
+	op := func(r result) string {
+		_, op, _ := strings.Cut(r.stderr, "with --op ")
+		op, _, _ = strings.Cut(op, ":")
+		return op
+	}
+	cronce(t, append(cancel, "--op", op(cancelled))...).want(t, exit.Fine, "is cancelled, by ")
+	cronce(t, append(resume, "--op", op(resumed))...).want(t, exit.Fine, "was done before, as change 2; since then cancel by ")
 }
 
 // A job is paused for a while, all nodes are killed in the pause, and new ones start after its end. The

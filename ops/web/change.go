@@ -90,9 +90,6 @@ func (h *Handler) change(ctx context.Context, r ops.Request) ops.Change {
 	ctx, stop := context.WithTimeout(ctx, changeTimeout)
 	defer stop()
 	old := h.o.Store.ReadSeries(ctx, []string{r.Key})[0]
-	if old.Err != nil {
-		return ops.Change{ControlAnswer: series.ControlAnswer{Err: old.Err}, Outcome: ops.ChangeFailed, Request: r.Control}
-	}
 	return h.controller.Make(ctx, &old, r)
 }
 
@@ -243,7 +240,9 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 func (b *changeBody) next(s *ops.Snapshot, a *ops.Change, kind string) {
 	if kind == "doubt" || kind == "store-unreachable" {
 		b.Form.Again = true
-		b.Form.Until, b.Form.At = untilText(a.Request.Until), ""
+		if a.Request.Until != 0 {
+			b.Form.Until, b.Form.At = untilText(a.Request.Until), ""
+		}
 		return
 	}
 	j := s.Job(b.Job)

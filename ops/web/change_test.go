@@ -233,6 +233,107 @@ func TestPauseInDoubt(t *testing.T) {
 	}
 }
 
+// A mute store answers no reading while it is mute.
+type mute struct {
+	lossy
+	mute atomic.Bool
+}
+
+func (s *mute) ReadSeries(ctx context.Context, keys []string) []series.Series {
+	if s.mute.Load() {
+		return []series.Series{{Key: keys[0], Err: errors.New("no answer")}}
+	}
+	return s.Store.ReadSeries(ctx, keys)
+}
+
+// A request whose reply was lost was made. Sent again while the store does not answer, it is still not
+// known, with the same operation and end. Without an operation nothing was done.
+func TestDoubtStaysDoubt(t *testing.T) {
+	pl := newPlane(t, "")
+	store := &mute{lossy: lossy{Store: pl.store}}
+	h, err := New(Options{Projection: pl.p, Store: store, Gate: pl.gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator := pl.tokens[access.Operator]
+	cancel := tickPath("report", running(t, pl.store, "report")) + "/cancel"
+	sendForm := func(target string, form url.Values) *httptest.ResponseRecorder {
+		return pl.send(h, operator, target, form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+	}
+	sendBody := func(target, body string, header ...string) *httptest.ResponseRecorder {
+		return pl.send(h, operator, "/api/v1"+target, body, append([]string{"Content-Type", "application/json"}, header...)...)
+	}
+	store.lose.Store(3)
+	w := sendForm(cancel, url.Values{"op": {"one"}, "reason": {"it hangs"}})
+	wants(t, w, http.StatusServiceUnavailable, "Not known", "Send again")
+	cancelAgain := fields(t, w.Body.String(), cancel)
+	store.lose.Store(3)
+	pause := url.Values{"op": {"two"}, "seen": {"1"}, "reason": {"for the night"}, "until": {"+8h"}}
+	wants(t, sendForm("/jobs/report/pause", pause), http.StatusServiceUnavailable, "Not known")
+	many := maps.Clone(pause)
+	many["action"], many["job"] = []string{"pause"}, []string{"report"}
+
+	store.mute.Store(true)
+	for target, form := range map[string]url.Values{cancel: cancelAgain, "/jobs/report/pause": pause, "/changes": many} {
+		w := sendForm(target, form)
+		wants(t, w, http.StatusServiceUnavailable, "not known", "Send again")
+		again := fields(t, w.Body.String(), target)
+		if again.Get("op") != form.Get("op") || again.Get("until") != form.Get("until") || strings.Contains(w.Body.String(), "nothing was done") {
+			t.Errorf("%s: the form has %v: %s", target, again, w.Body)
+		}
+	}
+	wants(t, sendBody(cancel, `{"reason":"it hangs"}`, keyHeader, "one"), http.StatusServiceUnavailable, "problem:doubt", `"retry_with_key":"one"`)
+	wants(t, sendBody("/jobs/report/pause", `{"reason":"for the night","until":"+8h"}`, keyHeader, "two"), http.StatusServiceUnavailable, "problem:doubt", `"retry_with_key":"two"`)
+	wants(t, sendBody("/jobs/report/pause", `{"reason":"for the night"}`), http.StatusServiceUnavailable, "store-unreachable", "nothing was done")
+
+	store.mute.Store(false)
+	wants(t, sendForm("/changes", many), 200, "1 job paused")
+	if w := sendForm(cancel, cancelAgain); w.Code != 200 || pl.changes(t, "report") != 2 {
+		t.Errorf("%d, %d changes: %s", w.Code, pl.changes(t, "report"), w.Body)
+	}
+}
+
+// A change that is repeated with its key, after so many others that the store does not keep its
+// operation, was done before. The key of another change is refused.
+func TestChangeRepeatedAfterManyOthers(t *testing.T) {
+	pl := newPlane(t, "")
+	tick := running(t, pl.store, "report")
+	run := pl.store.ReadSeries(t.Context(), []string{"report"})[0].Runs[0]
+	cancel := tickPath("report", tick) + "/cancel"
+	send := func(target, body, key string) *httptest.ResponseRecorder {
+		return pl.send(pl.Handler, pl.tokens[access.Operator], "/api/v1"+target, body, "Content-Type", "application/json", keyHeader, key)
+	}
+	changes := []struct{ target, body, key string }{
+		{cancel, `{"reason":"it hangs"}`, "cancel"},
+		{"/jobs/report/pause", `{"reason":"for the night","until":"+8h"}`, "pause"},
+		{"/jobs/report/resume", `{}`, "resume"},
+	}
+	for _, c := range changes {
+		wants(t, send(c.target, c.body, c.key), 200, `"outcome":"made"`)
+	}
+	ref := series.RunRef{Key: "report", Number: run.Number, Owner: run.Owner, Fence: run.Fence, TTL: 1}
+	if e := pl.store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: "cancelled"}})[0]; !e.Ended {
+		t.Fatalf("%+v", e)
+	}
+	for i := range series.KeptOps {
+		action := []series.Action{series.ActionPause, series.ActionResume}[i%2]
+		c := series.Control{Key: "report", Action: action, Op: fmt.Sprint(i), Who: "bob", Reason: "for the test", Seen: series.AnySeen}
+		if a := pl.store.Control(t.Context(), c); !a.Made {
+			t.Fatalf("%+v", a)
+		}
+	}
+	was := pl.changes(t, "report")
+	for i, c := range changes {
+		wants(t, send(c.target, c.body, c.key), 200, `"outcome":"dated"`, fmt.Sprintf(`"change":%d`, i+1), "since then resume by bob")
+	}
+	wants(t, send("/jobs/report/pause", `{"reason":"for the week","until":"+8h"}`, "pause"), http.StatusUnprocessableEntity, "key-reused")
+	wants(t, send(cancel, `{"reason":"it hangs"}`, "pause"), http.StatusUnprocessableEntity, "key-reused")
+	wants(t, send(cancel, `{"reason":"it hangs"}`, "other"), http.StatusConflict, "run-over", "nothing was done")
+	if n := pl.changes(t, "report"); n != was {
+		t.Errorf("%d changes, want %d", n, was)
+	}
+}
+
 // A store that changes nothing has no forms, and answers that.
 func TestNoControl(t *testing.T) {
 	pl := newPlane(t, "")

@@ -173,7 +173,7 @@ func (h *Handler) changeAll(ctx context.Context, s *ops.Snapshot, first ops.Requ
 				case s.Job(one.Key) == nil:
 					answers[i] = ops.Change{Outcome: ops.ChangeRefused, Text: "there is no such job on record"}
 				case ctx.Err() != nil:
-					answers[i] = ops.Change{Outcome: ops.ChangeFailed}
+					answers[i] = h.controller.Make(ctx, &series.Series{Err: ctx.Err()}, one)
 				default:
 					answers[i] = h.change(ctx, one)
 				}
@@ -193,6 +193,7 @@ func (h *Handler) changeAll(ctx context.Context, s *ops.Snapshot, first ops.Requ
 func (b *changesBody) results(first ops.Request, jobs []seenJob, answers []ops.Change) int {
 	status := http.StatusOK
 	again := &form{wish: b.Form.wish, To: "/changes", Again: true}
+	typed := again.Until
 	again.Until = untilText(first.Until)
 	b.Form = nil
 	for i := range answers {
@@ -208,6 +209,9 @@ func (b *changesBody) results(first ops.Request, jobs []seenJob, answers []ops.C
 		case kind == "doubt", kind == "store-unreachable":
 			r.State, status = ops.Unknown, http.StatusServiceUnavailable
 			again.Many = append(again.Many, jobs[i])
+			if a.Request.Until == 0 {
+				again.Until = typed
+			}
 			b.Form = again
 		}
 		b.Results = append(b.Results, r)

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,6 +22,9 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
+// longestWait is the longest --wait.
+const longestWait = 24 * time.Hour
+
 type cancelFlags struct {
 	pauseFlags
 	wait time.Duration
@@ -37,7 +41,8 @@ func CancelCommand() *cobra.Command {
 			"of the lease, within a third of the lease. A function that ignores the end of its context continues: with --wait the\n" +
 			"command reports that. A tick that waits, or whose node has died, is settled at once. Later ticks run as usual.\n\n" +
 			"The run is given by its id, as in logs and in cronce runs -o name: namespace/job@tick, with or without the namespace.\n" +
-			"The name of a job stands for its only run that has not ended.\n\n" +
+			"The name of a job stands for its only run that has not ended. If the reply is lost, the command prints the operation, which\n" +
+			"stands for that run: repeat the command with it, and no other run is cancelled.\n\n" +
 			"Exit code 1: the run has not ended within --wait; 3: the run is over, or the user may not write; 4: it is not known\n" +
 			"whether the run is cancelled, or the store has no job on record.",
 		Example: "  cronce cancel report --reason 'it hangs' --wait 30s\n  cronce cancel report@2026-11-23T02:00:00Z --reason 'wrong data'",
@@ -48,15 +53,15 @@ func CancelCommand() *cobra.Command {
 			if f.reason == "" {
 				return exit.Usagef("cancel: --reason is missing")
 			}
-			if f.wait < 0 {
-				return exit.Usagef("cancel: --wait is %v, must be 0 or more", f.wait)
+			if f.wait < 0 || f.wait > longestWait {
+				return exit.Usagef("cancel: --wait is %v, must be 0 to %v", f.wait, longestWait)
 			}
 			return f.cancel(cmd, args[0])
 		},
 	}
 	command.ConfigFlags(cmd, config.StoreOverrides)
 	f.intent(cmd)
-	cmd.Flags().DurationVar(&f.wait, "wait", 0, "how long to wait for the end of the run (default: not at all)")
+	cmd.Flags().DurationVar(&f.wait, "wait", 0, "how long to wait for the end of the run, at most 24h (default: not at all)")
 	return cmd
 }
 
@@ -68,28 +73,49 @@ func (f *cancelFlags) cancel(cmd *cobra.Command, name string) error {
 		return exit.Usagef("cancel: %w", err)
 	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
-		job, tick, named := command.ParseRun(name, s.Config.Namespace)
-		if _, err := s.Jobs(ctx, job); err != nil {
+		job, number, err := f.named(name, s.Config.Namespace)
+		if err != nil {
 			return err
+		}
+		if _, err := s.Jobs(ctx, job); err != nil {
+			return f.unread(err)
 		}
 		is := s.Front().ReadSeries(ctx, []string{job})[0]
-		if is.Err != nil {
-			return s.Failed(is.Err)
-		}
-		c.Key, c.Number = job, tick.UnixMilli()
-		if !named {
-			number, err := onlyRun(&is)
-			if err != nil {
+		if number == 0 && is.Err == nil {
+			if number, err = onlyRun(&is); err != nil {
 				return err
 			}
-			c.Number = number
 		}
+		c.Key, c.Number = job, number
 		a, done, err := f.requestChange(ctx, s, cmd.OutOrStdout(), &is, &c)
-		if err != nil || done {
+		if err != nil {
 			return err
 		}
-		return f.report(cmd.Context(), s, cmd.OutOrStdout(), &c, &is, &a)
+		if !done {
+			report(cmd.OutOrStdout(), &c, &is, &a)
+		}
+		if f.wait == 0 || !unsettled(&a.Series, c.Number) {
+			return nil
+		}
+		return f.await(cmd.Context(), s, cmd.OutOrStdout(), &c)
 	})
+}
+
+// named returns the job and the number of the run that the argument and the operation name. The number
+// is 0 if neither does.
+func (f *cancelFlags) named(name, namespace string) (job string, number int64, err error) {
+	job, tick, named := command.ParseRun(name, namespace)
+	if named {
+		number = tick.UnixMilli()
+	}
+	op, _ := readOp(f.op)
+	switch {
+	case op.at == 0 && !named && f.op != "":
+		return "", 0, exit.Usagef("cancel: --op is %s, which names no run: give the id of the run in place of its job", f.op)
+	case op.at != 0 && named && op.at != number:
+		return "", 0, exit.Usagef("cancel: --op is %s, an operation on the run %s", f.op, strictyaml.Quote(ops.RunName(job, op.at)))
+	}
+	return job, cmp.Or(number, op.at), nil
 }
 
 // onlyRun returns the number of the only run of a job that is not settled.
@@ -107,22 +133,18 @@ func onlyRun(is *series.Series) (int64, error) {
 	return 0, exit.Usagef("cancel: %s has %d runs that have not ended, name one: %s", strictyaml.Quote(is.Key), len(ids), strings.Join(ids, ", "))
 }
 
-// report prints the effect of the cancel, and waits for the end of the run.
-func (f *cancelFlags) report(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control, was *series.Series, a *ops.Change) error {
+// report prints the effect of the cancel.
+func report(w io.Writer, c *series.Control, was *series.Series, a *ops.Change) {
 	fmt.Fprintf(w, "%s is cancelled, by %s, at %s%s\n", terminal.Printable(ops.RunName(c.Key, c.Number)), terminal.Printable(c.Who), terminal.RFC3339(a.Latest.At), because(c.Reason))
 	if !unsettled(&a.Series, c.Number) {
 		fmt.Fprintln(w, "  no node runs it")
-		return nil
+		return
 	}
 	for i := range was.Runs {
 		if r := &was.Runs[i]; r.Number == c.Number {
 			fmt.Fprintf(w, "  %s runs it as attempt %d, fence %d, and is notified\n", terminal.Printable(nodeOf(r.Owner)), r.Attempt, r.Fence)
 		}
 	}
-	if f.wait == 0 {
-		return nil
-	}
-	return f.await(ctx, s, w, c)
 }
 
 func nodeOf(owner string) string { return owner[:max(0, strings.LastIndexByte(owner, '/'))] }

@@ -107,16 +107,16 @@ func (f *pauseFlags) run(cmd *cobra.Command, args []string, action series.Action
 	if _, err := untilWhen(f.until, time.Now()); err != nil {
 		return err
 	}
+	if _, carries := readOp(f.op); carries && (f.all || f.many && isPattern(args[0])) {
+		return exit.Usagef("%s: --op is %s, an operation on one job: name the job in place of --all or a pattern", cmd.Name(), f.op)
+	}
 	return clients.WithStore(cmd, func(ctx context.Context, s *clients.Store) error {
 		jobs, err := f.selected(ctx, s, args)
 		if err != nil {
-			return err
+			return f.unread(err)
 		}
 		if err := f.end(ctx, s, &c); err != nil {
-			return err
-		}
-		if _, carries := readOp(f.op); carries && len(jobs) > 1 {
-			return exit.Usagef("%s: --op is %s, an operation on one job: name the job", cmd.Name(), f.op)
+			return f.unread(err)
 		}
 		if !f.confirmed(ctx, cmd, jobs) {
 			fmt.Fprintln(cmd.OutOrStdout(), "Nothing was done.")
@@ -143,7 +143,7 @@ func (f *pauseFlags) request(action series.Action) series.Control {
 // end sets the end of a pause in its request.
 func (f *pauseFlags) end(ctx context.Context, s *clients.Store, c *series.Control) error {
 	if op, carries := readOp(f.op); carries {
-		c.Until = op.until
+		c.Until = op.at
 	} else if f.until != "" {
 		now, err := s.Now(ctx)
 		if err != nil {
@@ -186,15 +186,20 @@ func relative(until string) bool {
 // the first request, with the end and the state on which that was decided.
 func (f *pauseFlags) change(ctx context.Context, s *clients.Store, w io.Writer, c series.Control) error {
 	old := s.Front().ReadSeries(ctx, []string{c.Key})[0]
-	if old.Err != nil {
-		return s.Failed(old.Err)
-	}
 	a, done, err := f.requestChange(ctx, s, w, &old, &c)
 	if err != nil || done {
 		return err
 	}
 	f.print(ctx, s, w, &c, &old, &a)
 	return nil
+}
+
+// unread returns the error of a store that was not read. An earlier request with --op may have been done.
+func (f *pauseFlags) unread(err error) error {
+	if f.op == "" || exit.Code(err, true) != exit.NotKnown {
+		return err
+	}
+	return fmt.Errorf("whether it was done is not known: repeat the command with --op %s: %w", f.op, err)
 }
 
 // requestChange requests a change that was decided on the state of a job, or on the state in the operation.
@@ -206,7 +211,7 @@ func (f *pauseFlags) requestChange(ctx context.Context, s *clients.Store, w io.W
 	if op, carries := readOp(f.op); carries {
 		r.Seen, r.Decided = op.seen, true
 	} else if f.op == "" {
-		r.Op = operation{c.Op, old.Change, c.Until}.String()
+		r.Op = operation{c.Op, old.Change, cmp.Or(c.Number, c.Until)}.String()
 	}
 	a = ops.NewController(s.Front()).Make(ctx, old, r)
 	*c = a.Request

@@ -47,15 +47,12 @@ func RetireCommand() *cobra.Command {
 // retire retires a job that no node has.
 func (f *pauseFlags) retire(ctx context.Context, s *clients.Store, w io.Writer, c series.Control) error {
 	old := s.Front().ReadSeries(ctx, []string{c.Key})[0]
-	if old.Err != nil {
-		return s.Failed(old.Err)
-	}
 	if old.Retired() && f.op == "" {
 		fmt.Fprintf(w, "%s is retired already%s\n", terminal.Printable(c.Key), terminal.Printable(ops.PauseText(&old.Pause)))
 		return nil
 	}
 	if err := unused(ctx, s, c.Key); err != nil {
-		return err
+		return f.unread(err)
 	}
 	a, done, err := f.requestChange(ctx, s, w, &old, &c)
 	if err != nil || done {
