@@ -106,6 +106,7 @@ func TestProcessOne(t *testing.T) {
 	}
 	script := `for i in 1 2 3 4 5; do (sleep 0.01 &) ; done
 		while ps -eo args | grep -q '[s]leep 0.01$'; do sleep 0.02; done
+		n=0; while ps -eo stat | grep -q ^Z && [ $n -lt 1000 ]; do n=$((n+1)); sleep 0.02; done # however late process 1 has its turn
 		echo zombies: $(ps -eo stat | grep -c ^Z)
 		trap 'echo stopped; exit 9' TERM; kill -TERM 1; while :; do sleep 0.01; done`
 	c := osexec.Command("unshare", "-pf", "--mount-proc", os.Args[0], "lock", "k", "--redis", url, "--", "sh", "-c", script)
