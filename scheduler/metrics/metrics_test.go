@@ -49,6 +49,7 @@ cronce_node_ready 1
 cronce_runs_alive 1
 # HELP cronce_runs_total Runs of this node that have ended, by their outcome.
 # TYPE cronce_runs_total counter
+cronce_runs_total{outcome="cancelled"} 0
 cronce_runs_total{outcome="failed"} 5
 cronce_runs_total{outcome="interrupted"} 0
 cronce_runs_total{outcome="lost"} 0
@@ -265,5 +266,5 @@ cronce_ticks_missed_total{reason="respecified"} 0
 	fmt.Println(n, "outcomes,", err)
 	// Output:
 	// <nil>
-	// 8 outcomes, <nil>
+	// 9 outcomes, <nil>
 }

@@ -64,18 +64,22 @@ func TestStyle(t *testing.T) {
 	if (&Style{}).Level("error", "x") != "x" || p.Level("error", "x") != "\x1b[31mx\x1b[0m" {
 		t.Error("levels")
 	}
-	null, err := os.Open(os.DevNull) // a device, as a terminal is
-	if err != nil {
-		t.Fatal(err)
+	open := func(name string) *os.File {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return f
 	}
-	defer null.Close()
+	device := open("/dev/zero") // a device, as a terminal is
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
-	if !NewStyle(null).on || NewStyle(&bytes.Buffer{}).on {
-		t.Error("a terminal is painted for, a buffer is not")
+	if !NewStyle(device).on || NewStyle(open(os.DevNull)).on || NewStyle(&bytes.Buffer{}).on {
+		t.Error("a terminal is painted for, the null device and a buffer are not")
 	}
 	t.Setenv("NO_COLOR", "1")
-	if NewStyle(null).on {
+	if NewStyle(device).on {
 		t.Error("NO_COLOR is not respected")
 	}
 }
