@@ -43,7 +43,7 @@ func Causes(needs []Need, most int) (causes []Cause, left int) {
 	return causes, left
 }
 
-// kind returns what needs with one cause have in common.
+// kind returns the state and the cause of a need: needs with the same two are one line.
 func (n *Need) kind() [2]string {
 	if n.Job == "" {
 		return [2]string{string(n.State), "\x00" + n.Text}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cronce/cronce/internal/wait"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
@@ -272,7 +273,7 @@ func (c *Controller) request(ctx context.Context, r series.Control) Change {
 	a := Change{Request: r}
 	doubt := false // an earlier request may have been made
 	for i := range requests {
-		if i > 0 && !wait(ctx) {
+		if i > 0 && wait.Sleep(ctx, betweenRequests) != nil {
 			break
 		}
 		if a.ControlAnswer = c.store.Control(ctx, r); a.Err == nil || c.refuses(a.Err) {
@@ -301,15 +302,6 @@ func (c *Controller) request(ctx context.Context, r series.Control) Change {
 func (c *Controller) refuses(err error) bool {
 	_, invalid := errors.AsType[*driver.ArgumentError](err)
 	return invalid || errors.Is(err, driver.ErrUnsupported) || c.refuser != nil && c.refuser.Refuses(err)
-}
-
-func wait(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(betweenRequests):
-		return true
-	}
 }
 
 func doubtText(c *series.Control) string {

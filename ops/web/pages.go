@@ -63,7 +63,7 @@ type overviewBody struct {
 	Lanes  lanes
 }
 
-// mostCauses bounds the lines of the first page about what needs a person.
+// mostCauses bounds the causes on the first page.
 const mostCauses = 50
 
 type stateCount struct {
