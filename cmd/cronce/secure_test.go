@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -128,7 +129,7 @@ func setUser(t *testing.T, admin *redis.Client, user string, rules []string) {
 	}
 }
 
-// A user that may only read is enough for every command that reads.
+// A user that may only read is enough for every command that reads, and for the pages.
 func TestReadingUser(t *testing.T) {
 	t.Parallel()
 	s := redisserver.Start(t)
@@ -149,6 +150,32 @@ func TestReadingUser(t *testing.T) {
 	}
 	if r := cronce(t, "pause", "a", "--reason", "gateway", "--redis", "redis://reader@"+s.Addr(), "--config", config); r.code == exit.Fine {
 		t.Errorf("a reader has paused a job: %+v", r)
+	}
+	made := cronce(t, "ops", "token", "new", "me", "--role", "operator")
+	plane := start(t, "ops", "--redis", "redis://reader@"+s.Addr(), "--config", file(t, "c.yaml", "redis:\n  username: reader\n  password_file: "+file(t, "password", "hunter2\n")+
+		"\nlog: {format: json}\nops: {address: \"127.0.0.1:0\", tokens_file: "+file(t, "tokens", made.stderr)+"}\n"))
+	eventually(t, "the pages are served", func() bool { return len(plane.logs("ops served")) == 1 })
+	base := "http://" + plane.logs("ops served")[0].Text("address")
+	send := func(method, path string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(`{"reason": "gateway"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(made.stdout))
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode
+	}
+	for _, page := range []string{"/readyz", "/jobs/a", "/jobs/a/runs", "/runs", "/nodes", "/audit", "/api/v1/jobs/a/runs", "/metrics"} {
+		eventually(t, page+" is served", func() bool { return send(http.MethodGet, page) == http.StatusOK })
+	}
+	if code := send(http.MethodPost, "/api/v1/jobs/a/pause"); code < 400 {
+		t.Errorf("a reader's plane has paused a job: %d", code)
 	}
 }
 
