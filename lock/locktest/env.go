@@ -122,6 +122,7 @@ var parts = []part{
 	{"queues", needNumbered, queueTests},
 	{"pauses", needNumbered, pauseTests},
 	{"cancels", needNumbered, cancelTests},
+	{"manual runs", needNumbered, manualTests},
 	{"control", needNumbered, controlTests},
 	{"fences", needNumbered, fenceTests},
 	{"asked again", needNumbered, againTests},

@@ -20,10 +20,10 @@ local FAILED = { failed = true, panic = true, timeout = true, lost = true, cance
 
 -- exceptional is Line.Exception of the package series.
 local function exceptional(text)
-  local v, from, to, between, attempt, outcome =
-    match(text, '^%d+|(%a)|(%d+)|(%d+)|(%a?)|[^|]*|[^|]*|[^|]*|%d*|(%d*)|([^|]*)')
+  local v, from, to, between, reason, attempt, outcome =
+    match(text, '^%d+|(%a)|(%d+)|(%d+)|(%a?)|([^|]*)|[^|]*|[^|]*|%d*|(%d*)|([^|]*)')
   if v == 'l' or v == 'm' or v == 'p' then return true end
-  if v == 's' then return between == 's' and reads(to) - reads(from) >= 60000 end
+  if v == 's' then return reason == 'operator' or between == 's' and reads(to) - reads(from) >= 60000 end
   if v ~= 'r' and v ~= 'e' then return false end
   return FAILED[outcome] or attempt ~= '' and reads(attempt) > 1
 end
@@ -118,7 +118,7 @@ local function settle(s, r)
   local verdict, reason = 'l', 'lost'
   if r.attempt == '0' then
     verdict, reason = 'm', 'deadline'
-    if s.paused then verdict, reason = 'p', '' end
+    if bars(s, r) then verdict, reason = 'p', '' end
     if r.must == '1' then verdict, reason = 'u', '' end
     if cancelled(r) then verdict = 'u' end
   end
@@ -159,8 +159,8 @@ local function cover(s, last)
   s.mark, s.by = last, ''
 end
 
--- controlled returns the line of a change by an operator, or by the store itself. Of a cancel, r is
--- the run.
+-- controlled returns the line of a change by an operator, or by the store itself. Of a cancel, and of
+-- a request for a run, r is the run.
 local function controlled(s, action, who, change, audit, r)
   return line('c', s.mark, s.mark, '', action, who, '', r and r.fence or '', r and r.attempt or '') .. change .. '+' .. audit
 end

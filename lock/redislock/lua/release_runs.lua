@@ -21,7 +21,8 @@
 local function ended(s)
   local number, fence = '0', '0'
   for _, r in ipairs(runs(s)) do
-    if r.state == 'w' and not s.paused and over(s, r) then number, fence = r.number, r.fence end
+    local first = number == '0' or r.start == '' -- a number of the spec goes first
+    if r.state == 'w' and first and not bars(s, r) and not lively(s) then number, fence = r.number, r.fence end
   end
   return '1|' .. number .. '|' .. fence
 end
@@ -65,7 +66,7 @@ local function release(i)
   note(s.journal, r, outcome, ARGV[at + 6])
   r.state = state
   if how == 'u' then r.attempt = int(r.attempt - 1) end
-  if how == 'k' and tonumber(number) > tonumber(s.last) then s.last = number end
+  if how == 'k' and r.start == '' and tonumber(number) > tonumber(s.last) then s.last = number end
   if state == 'd' then prune(s, number) end
   call('HSET', s.key, 'l', s.last, 'r', packed(s))
   return ended(s)
