@@ -200,7 +200,7 @@ func (r *Run) between() State { return stateOf(&Run{Verdict: r.Between}) }
 
 // stands applies the store's state of an unsettled run.
 func (r *Run) stands(s *series.Run, now int64) {
-	r.Cancelled = s.Cancelled
+	r.Cancelled, r.Behind = s.Cancelled, nil
 	switch s.State {
 	case series.RunOpen:
 		if r.Outcome == "" {

@@ -60,10 +60,19 @@ func policyView(r policy.Record) PolicyView {
 	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds()}
 }
 
+// asOf returns when the state of a job was as it is in the snapshot. The store names the jobs that
+// have changed, so an unchanged job that was read before is as of the snapshot.
+func (s *Snapshot) asOf(j *Job) time.Time {
+	if s.position != nil && j.current() {
+		return s.AsOf
+	}
+	return utc(j.Series.Now)
+}
+
 // View returns the view of a job of the snapshot. If whole is set, it includes the revisions.
 func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
-		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: utc(j.Series.Now), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
+		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: s.asOf(j), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
 		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
 		Change: j.Series.Change,
 	}

@@ -69,6 +69,7 @@ func (d *Driver) undoShort(ctx context.Context, p part, cs []series.Claim, answe
 func beginVerdicts(d *Driver, r *request) {
 	r.key("none", "")
 	r.key("jb", "")
+	r.key("ch", "")
 	r.text(d.lines, d.bytes)
 }
 

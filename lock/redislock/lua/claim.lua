@@ -2,6 +2,7 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
+-- KEYS[3]  the series of the shard by their last change: see journal.lua
 -- then for each claim
 --   KEYS   the state, the journal
 -- ARGV[1]  how many lines a journal may have
@@ -226,6 +227,7 @@ local function save(s, before)
     call('PEXPIRE', s.key, LIFE)
     call('PEXPIRE', s.journal, LIFE)
     call('PEXPIRE', KEYS[2], LIFE)
+    call('PEXPIRE', KEYS[3], LIFE)
   end
   call('HSET', s.key, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
 end
@@ -233,7 +235,7 @@ end
 local function claim(i)
   local at = 8 * i - 6
   local owner, number, from, seen, t = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4], ARGV[at + 5], terms(ARGV[at + 8])
-  local s = read(KEYS[2 * i + 1], KEYS[2 * i + 2])
+  local s = read(KEYS[2 * i + 2], KEYS[2 * i + 3])
   local mark, n, about = tonumber(s.mark), tonumber(number), ''
   if mark == 0 then return reply(s, 'u') end
   if beyond(s.fence) then return reply(s, 'f', '', '0', s.fence) end
@@ -263,4 +265,4 @@ local function claim(i)
   return answer
 end
 
-return verdicts((#KEYS - 2) / 2, claim)
+return verdicts((#KEYS - 3) / 2, claim)

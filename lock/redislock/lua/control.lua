@@ -3,9 +3,10 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
--- KEYS[3]  the state
--- KEYS[4]  the journal
--- KEYS[5]  the audit of the shard, a list of
+-- KEYS[3]  the series of the shard by their last change: see journal.lua
+-- KEYS[4]  the state
+-- KEYS[5]  the journal
+-- KEYS[6]  the audit of the shard, a list of
 --          number|µs|who|action|series|change|before|after|reason|op
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
@@ -152,7 +153,7 @@ end
 
 -- following returns the number of the next record.
 local function following()
-  local last = call('LINDEX', KEYS[5], -1)
+  local last = call('LINDEX', KEYS[6], -1)
   if not last then return '1' end
   local number = match(last, '^(%d+)|')
   if not number then error('an audit record in an unknown format') end
@@ -168,14 +169,14 @@ end
 
 -- append appends a record. Its number is one more than the number of the newest record.
 local function append(audit, change, before, after)
-  local n = call('RPUSH', KEYS[5], audit .. '|' .. instant .. '|' .. who .. '|' .. action .. '|' .. name .. '|' .. change
+  local n = call('RPUSH', KEYS[6], audit .. '|' .. instant .. '|' .. who .. '|' .. action .. '|' .. name .. '|' .. change
     .. '|' .. before .. '|' .. after .. '|' .. reason .. '|' .. op)
-  if n > MOST then call('LPOP', KEYS[5], n - MOST) end
-  call('PEXPIRE', KEYS[5], LIFE)
+  if n > MOST then call('LPOP', KEYS[6], n - MOST) end
+  call('PEXPIRE', KEYS[6], LIFE)
 end
 
 local function control()
-  local s = read(KEYS[3], KEYS[4])
+  local s = read(KEYS[4], KEYS[5])
   local h = call('HMGET', s.key, 'k', 'o', 'c', 'n')
   s.latest, s.ops, s.manual = h[1] or '||||0', h[2] or '', h[4] or '0'
   if s.pause > 0 then s.why = h[3] end

@@ -3,6 +3,7 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
+-- KEYS[3]  the series of the shard by their last change: see journal.lua
 -- then for each run
 --   KEYS   the state, the journal
 -- ARGV[1]  how many lines a journal may have
@@ -52,7 +53,7 @@ local writes = false -- the first write is done
 
 local function release(i)
   local at = 6 * i - 4
-  local s, number, how = read(KEYS[2 * i + 1], KEYS[2 * i + 2]), ARGV[at + 1], ARGV[at + 4]
+  local s, number, how = read(KEYS[2 * i + 2], KEYS[2 * i + 3]), ARGV[at + 1], ARGV[at + 4]
   local r, outcome = run(s, number), ARGV[at + 5]
   if r and cancelled(r) and (how == 'u' or how == 'b') then how, outcome = 'd', 'cancelled' end
   local state = how == 'k' and 'd' or how
@@ -72,4 +73,4 @@ local function release(i)
   return ended(s)
 end
 
-return verdicts((#KEYS - 2) / 2, release)
+return verdicts((#KEYS - 3) / 2, release)
