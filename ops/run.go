@@ -59,6 +59,8 @@ type Run struct {
 	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
 
 	Cancelled bool `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
+
+	revision string // for a range: the revision whose ticks it covers
 }
 
 // tickLayout is the layout of an instant in ids and JSON.
@@ -118,7 +120,7 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 // read applies a line about the tick.
 func (r *Run) read(l *series.Line) {
 	if l.Between != "" && l.From < l.To {
-		r.From, r.Between = utc(l.From), string(l.Between)
+		r.From, r.Between, r.revision = utc(l.From), string(l.Between), l.Revision
 	}
 	switch l.Verdict {
 	case series.VerdictRan:
@@ -191,6 +193,8 @@ func stateOf(r *Run) State {
 		return Lost
 	case series.VerdictWaiting:
 		return Waiting
+	case verdictOverdue:
+		return Overdue
 	}
 	return Unknown
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,9 +35,7 @@ var shows = template.FuncMap{
 	"thousands": thousands,
 	"strip":     stripOf,
 	"lineAt":    func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000") },
-	"legend": func() []ops.State {
-		return []ops.State{ops.OK, ops.Running, ops.Waiting, ops.Failing, ops.Overdue, ops.Lost, ops.Missed, ops.Skipped, ops.Paused, ops.Unknown}
-	},
+	"legend":    func() []ops.State { return append(slices.Clone(tickStates), "takeover") },
 	"dict":      dict,
 	"stateText": ops.StateText,
 	"ends":      func() []end { return ends },
@@ -114,6 +113,9 @@ func printable(text string) string {
 	return b.String()
 }
 
+// tickStates are the states of ticks that have a mark, the worst last.
+var tickStates = []ops.State{ops.OK, ops.Running, ops.Waiting, ops.Skipped, ops.Superseded, ops.Paused, ops.Unknown, ops.Missed, ops.Overdue, ops.Failing, ops.Lost}
+
 // word is the word of a state.
 func word(s ops.State) string { return string(s) }
 
@@ -138,7 +140,7 @@ func stripOf(j *ops.Job) strip {
 		s.Marks = append(s.Marks, stripMark{j.Runs[i].State, i * step})
 		counts[j.Runs[i].State]++
 	}
-	for _, state := range []ops.State{ops.OK, ops.Failing, ops.Lost, ops.Missed, ops.Skipped, ops.Superseded, ops.Paused, ops.Waiting, ops.Running, ops.Unknown} {
+	for _, state := range tickStates {
 		if n := counts[state]; n > 0 {
 			s.Label += fmt.Sprintf("%d %s ", n, state)
 		}
