@@ -13,6 +13,7 @@ import (
 type JobView struct {
 	Name        string         `json:"name"`
 	Spec        string         `json:"spec"`
+	Words       string         `json:"words"` // the spec in English, if it is a usual one
 	Zone        string         `json:"zone"`
 	State       State          `json:"state"`
 	Fault       string         `json:"fault,omitempty"` // why the state is not known
@@ -36,6 +37,7 @@ type PolicyView struct {
 	Misfire    string `json:"misfire,omitempty"`
 	DeadlineMs int64  `json:"deadline_ms,omitempty"`
 	JitterMs   int64  `json:"jitter_ms,omitempty"`
+	TimeoutMs  int64  `json:"timeout_ms,omitempty"`
 }
 
 // A PauseView describes the pause of a job.
@@ -57,7 +59,7 @@ type RevisionView struct {
 }
 
 func policyView(r policy.Record) PolicyView {
-	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds()}
+	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds(), r.Timeout.Milliseconds()}
 }
 
 // View returns the view of a job of the snapshot. If whole is set, it includes the revisions.
@@ -80,7 +82,7 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 		v.Overdue = []OverdueTick{}
 	}
 	if j.Schedule != nil {
-		v.Spec, v.Zone = j.Schedule.Text(), j.Schedule.Zone().String()
+		v.Spec, v.Words, v.Zone = j.Schedule.Text(), j.Schedule.Words(), j.Schedule.Zone().String()
 	}
 	if whole {
 		v.Revisions = []RevisionView{}

@@ -5,11 +5,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/ops/access"
+	recorded "github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -188,4 +190,106 @@ func TestShapes(t *testing.T) {
 			t.Errorf("the legend lacks %s", state)
 		}
 	}
+}
+
+func TestFactsOfAJob(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          "",
+		"overlap:skip/misfire:once": "Overlap skip, Misfire once, Deadline 5.0 s",
+		"overlap:allow/misfire:all/deadline:1m30s/jitter:2s":          "Overlap allow, Misfire all, Deadline 1 min 30 s, Jitter 2.0 s",
+		"overlap:queue/misfire:skip/jitter:2s/timeout:3s":             "Overlap queue, Misfire skip, Deadline 1.0 s, Jitter 2.0 s, Timeout 3.0 s",
+		"overlap:skip/misfire:once/deadline:7s/callers:crontab/new:1": "Overlap skip, Misfire once, Deadline 7.0 s, Claimed by crontabs",
+	} {
+		j := jobOf(t, "@every 5s")
+		j.Policies, _ = recorded.Parse(text)
+		var facts []string
+		for _, f := range factsOf(j) {
+			facts = append(facts, f.Name+" "+f.Value)
+		}
+		if got := strings.Join(facts, ", "); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// The page of a job has the spec in words, the specs of nodes that disagree, the policies, the pause with its
+// author, reason and end, overdue ticks in the list, jitter apart from lateness, and says if the job
+// never ran.
+func TestJobPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlane(t, "")
+		h, err := New(Options{Projection: ops.New(ops.Options{Store: pl.store, Namespace: "shop"}), Store: pl.store, Gate: pl.gate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl.Handler = h
+		body := func(job string) string {
+			t.Helper()
+			h.o.Projection.Refresh(t.Context())
+			w := pl.do("GET", "/jobs/"+job, pl.tokens[access.Viewer])
+			if w.Code != 200 {
+				t.Fatalf("%s: %d", job, w.Code)
+			}
+			return w.Body.String()
+		}
+		wantsParts := func(job string, parts ...string) {
+			t.Helper()
+			html := body(job)
+			for _, part := range parts {
+				if !strings.Contains(html, part) {
+					t.Errorf("%s lacks %q:\n%s", job, part, html[strings.Index(html, "<main"):])
+				}
+			}
+		}
+		open := func(node, spec string) int64 {
+			t.Helper()
+			o := series.OpenRequest{Key: "slow", Node: node, Revision: spec, Spec: spec, Zone: "UTC", Policies: "overlap:skip/misfire:once/deadline:5s/jitter:1h/timeout:2s"}
+			a := pl.store.Open(t.Context(), []series.OpenRequest{o})[0]
+			if a.Err != nil {
+				t.Fatal(a.Err)
+			}
+			if _, err := pl.store.Beat(t.Context(), node, 10*time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			return a.Mark
+		}
+		mark := open("web-1", "0 */2 * * *")
+		wantsParts("slow", "<dd>every 2 h, UTC <code>0 */2 * * *</code> UTC</dd>", "<dt>Deadline</dt><dd>5.0 s</dd>", "<dt>Jitter</dt><dd>1 h 0 min</dd>", "<dt>Timeout</dt><dd>2.0 s</dd>", "never ran</span>")
+
+		tick := (mark/7_200_000 + 1) * 7_200_000
+		due := recorded.Record{Jitter: time.Hour}.DueAt("slow", tick, tick+7_200_000)
+		time.Sleep(time.Until(time.UnixMilli(tick + 1)))
+		wantsParts("slow", "waiting: jitter, until "+time.UnixMilli(due).UTC().Format(time.TimeOnly), "never ran</span>")
+		if strings.Contains(body("slow"), "overdue</span>") {
+			t.Error("a tick that waits for its jitter is overdue")
+		}
+
+		time.Sleep(time.Until(time.UnixMilli(due + 1500)))
+		c := series.Claim{Key: "slow", Owner: "web-1/x", Number: tick, After: mark, TTL: 10 * time.Second, Deadline: 2 * time.Hour, Attempts: 1, Latest: due + 60_000, Revision: "0 */2 * * *"}
+		a := pl.store.Claim(t.Context(), []series.Claim{c})[0]
+		if a.Kind != series.KindGranted {
+			t.Fatalf("%v %v", a.Kind, a.Err)
+		}
+		e := series.EndRequest{RunRef: series.RunRef{Key: "slow", Number: tick, Owner: c.Owner, Fence: a.Fence}, Outcome: series.OutcomeOK}
+		pl.store.ReleaseRuns(t.Context(), []series.EndRequest{e})
+		wantsParts("slow", `<td class="number">1.5 s <span class="soft">after `+ops.Short(time.Duration(due-tick)*time.Millisecond)+" of jitter</span></td>")
+		if strings.Contains(body("slow"), "never ran") {
+			t.Error("a job that ran is said to have never run")
+		}
+
+		open("web-1", "0 */2 * * *")
+		open("web-2", "0 */3 * * *")
+		time.Sleep(6 * time.Minute) // journals are read again after five
+		wantsParts("slow", "in force on web-2</dt><dd>every 3 h, UTC", "in force on web-1</dt><dd>every 2 h, UTC", "Nodes disagree on the spec")
+
+		time.Sleep(9 * time.Hour)
+		body("slow")
+		time.Sleep(ops.SecondProbe)
+		wantsParts("slow", `href="#m-overdue"/></svg>overdue</span></td>`)
+		pause := series.Control{Key: "slow", Action: series.ActionPause, Op: "an-operation", Who: "op-2", Reason: "db migration", Until: time.Now().Add(time.Hour).UnixMilli(), Seen: series.AnySeen}
+		if a := pl.store.Control(t.Context(), pause); !a.Made {
+			t.Fatalf("%+v", a)
+		}
+		wantsParts("slow", "<strong>Paused</strong> by op-2 since ", ", until "+ops.Clock(time.UnixMilli(pause.Until), time.Now()), ": db migration</p>")
+	})
 }

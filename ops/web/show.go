@@ -20,6 +20,7 @@ var shows = template.FuncMap{
 	"until":    func(t, now time.Time) string { return ops.Short(t.Sub(now)) },
 	"zoned":    zoned,
 	"ms":       milliseconds,
+	"lateness": lateness,
 	"plain":    plain,
 	"lines":    lines,
 	"word":     word,
@@ -70,6 +71,46 @@ func dict(pairs ...any) (map[string]any, error) {
 		m[fmt.Sprint(pairs[i])] = pairs[i+1]
 	}
 	return m, nil
+}
+
+// A fact is a policy of a job.
+type fact struct{ Name, Value string }
+
+// factsOf returns the policies of a job that the store has on record. The store does not have the ones
+// that only matter to the nodes, such as takeover and retries.
+func factsOf(j *ops.Job) (facts []fact) {
+	p := j.Policies
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, fact{name, value})
+		}
+	}
+	length := func(d time.Duration) string {
+		if d <= 0 {
+			return ""
+		}
+		return ops.Short(d)
+	}
+	add("Overlap", p.Overlap)
+	add("Misfire", p.Misfire)
+	add("Deadline", length(p.Deadline))
+	if next := j.Next(time.UnixMilli(j.Series.Now)); p.Deadline == 0 && p.Misfire != "" && !next.IsZero() {
+		add("Deadline", length(p.Within(j.Schedule.Interval(next.UnixMilli()))-p.Jitter))
+	}
+	add("Jitter", length(p.Jitter))
+	add("Timeout", length(p.Timeout))
+	if p.Crontab {
+		add("Claimed by", "crontabs")
+	}
+	return facts
+}
+
+// lateness returns how late a run was granted, without its jitter; nil: it is not known.
+func lateness(r ops.Run) *int64 {
+	if r.LateMs == nil || r.JitterMs == nil {
+		return r.LateMs
+	}
+	return new(*r.LateMs - *r.JitterMs)
 }
 
 // milliseconds formats a duration that may not be known.
