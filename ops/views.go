@@ -13,6 +13,7 @@ import (
 type JobView struct {
 	Name        string         `json:"name"`
 	Spec        string         `json:"spec"`
+	Words       string         `json:"words"` // the spec in English, if it is a usual one
 	Zone        string         `json:"zone"`
 	State       State          `json:"state"`
 	Fault       string         `json:"fault,omitempty"` // why the state is not known
@@ -36,6 +37,7 @@ type PolicyView struct {
 	Misfire    string `json:"misfire,omitempty"`
 	DeadlineMs int64  `json:"deadline_ms,omitempty"`
 	JitterMs   int64  `json:"jitter_ms,omitempty"`
+	TimeoutMs  int64  `json:"timeout_ms,omitempty"`
 }
 
 // A PauseView describes the pause of a job.
@@ -57,7 +59,7 @@ type RevisionView struct {
 }
 
 func policyView(r policy.Record) PolicyView {
-	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds()}
+	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds(), r.Timeout.Milliseconds()}
 }
 
 // asOf returns when the state of a job was as it is in the snapshot. The store names the jobs that
@@ -89,7 +91,7 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 		v.Overdue = []OverdueTick{}
 	}
 	if j.Schedule != nil {
-		v.Spec, v.Zone = j.Schedule.Text(), j.Schedule.Zone().String()
+		v.Spec, v.Words, v.Zone = j.Schedule.Text(), j.Schedule.Words(), j.Schedule.Zone().String()
 	}
 	if whole {
 		v.Revisions = []RevisionView{}
