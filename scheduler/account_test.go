@@ -224,7 +224,7 @@ func (a *account) add(l *series.Line) {
 // again applies a line about a tick that the mark has passed.
 func (a *account) again(l *series.Line) {
 	old, known := a.ticks[l.To]
-	if !known || l.To > a.mark {
+	if manual := spec.Manual(l.To); manual && !known && l.Verdict != series.VerdictWaiting || !manual && (!known || l.To > a.mark) {
 		a.fault("line %+v speaks of a tick that no line has decided", *l)
 	}
 	if l.Verdict == series.VerdictEnded && !strings.HasPrefix(old, "ran") {

@@ -91,7 +91,7 @@ type notifying struct {
 	notices chan string
 }
 
-func (s notifying) NotifyCancels(ctx context.Context, notify func(string)) error {
+func (s notifying) NotifyRuns(ctx context.Context, notify func(string)) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -131,7 +131,7 @@ type refusing struct {
 	requests *atomic.Int64
 }
 
-func (s refusing) NotifyCancels(context.Context, func(string)) error {
+func (s refusing) NotifyRuns(context.Context, func(string)) error {
 	s.requests.Add(1)
 	return errors.New("no permission")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series/claimer"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A Job is a function with a spec. Every node registers the same jobs; for each
@@ -130,7 +131,8 @@ const (
 	InterruptedLost                     // it is recorded as done, with the outcome interrupted
 )
 
-// A Run describes to a job's function the tick that it runs and the lease that it runs under.
+// A Run describes to a job's function the tick that it runs and the lease that it runs under. A manual
+// run, which an operator requested, has the instant of the request as its tick: see Run.Manual.
 type Run struct {
 	ID      string    // namespace/job@tick, the same for each attempt: the idempotency key for other systems
 	Job     string    // the job's name
@@ -155,6 +157,10 @@ func (r *Run) Logger() *slog.Logger {
 	return r.logger.With(slog.String("job", r.Job),
 		tick(r.Tick.UnixMilli()), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Fence))
 }
+
+// Manual reports whether an operator requested the run. Its Tick then has a part of a second, and is a
+// tick of no spec.
+func (r *Run) Manual() bool { return spec.Manual(r.Tick.UnixMilli()) }
 
 // Check returns nil while the run's lease can be trusted. It reads the clock itself: call it right
 // before an action that cannot be undone.

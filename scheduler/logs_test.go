@@ -96,7 +96,7 @@ var shapes = map[string][]string{
 // values has the allowed values of keys with few values.
 var values = map[string][]string{
 	"outcome": {"ok", "skipped", "failed", "panic", "timeout", "lost", "replaced", "cancelled", "interrupted"},
-	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost", "respecified", "no node has it"},
+	"reason":  {"overlap", "superseded", "paused", "deadline", "misfire", "lost", "respecified", "operator", "no node has it"},
 }
 
 // checkLogs wants every line of every node to have one of its message's shapes.

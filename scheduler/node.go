@@ -182,7 +182,7 @@ func (n *Node) run(ctx context.Context) error {
 	n.wg.Go(func() { n.reconciler.Run(life) })
 	n.wg.Go(func() { n.reconciler.Retire(life) })
 	n.wg.Go(func() { n.dispatcher.Run(life) })
-	n.wg.Go(func() { n.heedCancels(life) })
+	n.wg.Go(func() { n.heedNotices(life) })
 	<-ctx.Done()
 	err := n.drain()
 	n.dispatcher.Stop()
@@ -190,25 +190,6 @@ func (n *Node) run(ctx context.Context) error {
 	n.outputs.end()
 	return err
 }
-
-// heedCancels renews the runs of a job at once when one of them is cancelled, until life ends. A notice
-// may be lost: each renewal says too that a run is cancelled.
-func (n *Node) heedCancels(life context.Context) {
-	notifier, can := n.cfg.Store.(series.CancelNotifier)
-	for failures := 1; can && life.Err() == nil; failures++ {
-		began := time.Now()
-		_, _ = wait.Call(life, 0, func(ctx context.Context) (struct{}, error) { // a drain does not wait for a store that is silent
-			return struct{}{}, notifier.NotifyCancels(ctx, n.claimer.RenewNow)
-		})
-		if time.Since(began) > renotify.Longest {
-			failures = 1
-		}
-		_ = wait.Sleep(life, renotify.After(failures))
-	}
-}
-
-// renotify are the pauses before a store that does not notify of cancels is requested to again.
-var renotify = wait.Backoff{First: time.Second, Longest: time.Minute, Spread: true}
 
 // join waits for the store, reads its clock and opens as many jobs as possible; the reconciler
 // retries the others. It returns false if ctx ends first.

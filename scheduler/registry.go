@@ -154,3 +154,10 @@ func (r *registry) function(j *job.Job) Func {
 	defer r.mu.Unlock()
 	return *r.funcs.At(int(j.No))
 }
+
+// named returns the job with a name; nil if the node has none.
+func (r *registry) named(name string) *job.Job {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names[name]
+}

@@ -231,9 +231,9 @@ func skipNext(s *stand) {
 	_, run := s.granted(s.next(1))
 	s.ended(run, series.RunDone)
 	q := s.ask(s.due(2), s.due(1))
-	s.claimed(q, series.KindSkipped)
+	s.claimed(q, series.KindOperator)
 	s.reason(s.last(series.VerdictSkipped, s.due(1), s.due(2)), series.ReasonOperator)
-	s.unchanged(func() { s.claimed(q, series.KindSkipped) })
+	s.unchanged(func() { s.claimed(q, series.KindOperator) })
 	equal(s, "the number to skip", s.look().Skip, 0)
 	s.granted(s.ask(s.due(3), s.due(2)))
 }

@@ -45,7 +45,7 @@ func modelRounds(s *stand) {
 			}
 		}
 	}
-	for k := series.KindUnknown; k <= series.KindPaused; k++ {
+	for k := series.KindUnknown; k <= series.KindOperator; k++ {
 		s.Logf("%s: %d answers", name(k), seen[k])
 		if seen[k] == 0 && rounds >= exactRounds {
 			s.Errorf("no answer was %s: the sequences do not reach every rule", name(k))

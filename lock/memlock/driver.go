@@ -25,6 +25,7 @@ var _ interface {
 	driver.Clocked
 	series.Membership
 	series.Changes
+	series.RunNotifier
 } = (*Store)(nil)
 
 // Options are the options of a [Store].
@@ -57,6 +58,7 @@ type Store struct {
 	pen     pen
 	audit   audit
 	losses  int // how often the store lost its data
+	notices map[*notices]struct{}
 }
 
 // A record is the stored data of one series.

@@ -29,7 +29,7 @@ func notified(t *testing.T, d *redislock.Driver) (keys chan string, errs chan er
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			errs <- d.NotifyCancels(ctx, func(key string) { keys <- key })
+			errs <- d.NotifyRuns(ctx, func(key string) { keys <- key })
 		}
 	}()
 	t.Cleanup(func() {
@@ -42,7 +42,7 @@ func notified(t *testing.T, d *redislock.Driver) (keys chan string, errs chan er
 // subscribed waits until as many connections are subscribed to cancels.
 func subscribed(t *testing.T, admin redis.UniversalClient, n int64) {
 	t.Helper()
-	for admin.PubSubNumSub(t.Context(), "ns:v1:i:cancels").Val()["ns:v1:i:cancels"] != n {
+	for admin.PubSubNumSub(t.Context(), "ns:v1:i:runs").Val()["ns:v1:i:runs"] != n {
 		if t.Context().Err() != nil {
 			t.FailNow()
 		}
@@ -117,8 +117,8 @@ func TestCancelWithoutChannels(t *testing.T) {
 	few := redis.NewClient(&redis.Options{Addr: o.Addr, Username: "few", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = few.Close() })
 	d := newDriver(t, few, redislock.Options{Namespace: "ns"})
-	if err := d.NotifyCancels(t.Context(), func(string) {}); !redislock.Denied(err) {
-		t.Errorf("NotifyCancels returns %v", err)
+	if err := d.NotifyRuns(t.Context(), func(string) {}); !redislock.Denied(err) {
+		t.Errorf("NotifyRuns returns %v", err)
 	}
 	cancelRun(t, d, "job")
 }
@@ -213,7 +213,7 @@ func TestIdleCancelsEnd(t *testing.T) {
 	d, admin := realDriver(t, redislock.Options{Namespace: "ns"})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- d.NotifyCancels(ctx, func(string) {}) }()
+	go func() { ended <- d.NotifyRuns(ctx, func(string) {}) }()
 	subscribed(t, admin, 1)
 	stop()
 	select {
@@ -233,7 +233,7 @@ func TestCancelsOfASilentServer(t *testing.T) {
 	d := newDriver(t, client(t, address), redislock.Options{Namespace: "ns"})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- d.NotifyCancels(ctx, func(string) {}) }()
+	go func() { ended <- d.NotifyRuns(ctx, func(string) {}) }()
 	<-subscribes
 	stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {

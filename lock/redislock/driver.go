@@ -65,7 +65,7 @@ type Options struct {
 
 // A Driver keeps leases and series in Redis. It does not close the client, which belongs to the
 // caller. Only a wait starts a goroutine, for one subscription, which ends a few seconds after the
-// last waiter or at once with [Driver.Close]; NotifyCancels has a subscription of its own. All methods may be called concurrently. They return
+// last waiter or at once with [Driver.Close]; NotifyRuns has a subscription of its own. All methods may be called concurrently. They return
 // when the deadline of their context passes. A context that is cancelled earlier ends them within
 // the client's ReadTimeout, or at once if the client does not respect deadlines. A request that was
 // sent may then still be carried out.
@@ -85,29 +85,29 @@ type Driver struct {
 }
 
 var (
-	_ driver.Driver         = (*Driver)(nil)
-	_ driver.Waiter         = (*Driver)(nil)
-	_ driver.Sharer         = (*Driver)(nil)
-	_ driver.MultiAcquirer  = (*Driver)(nil)
-	_ driver.MultiRenewer   = (*Driver)(nil)
-	_ driver.Distributed    = (*Driver)(nil)
-	_ driver.Inspector      = (*Driver)(nil)
-	_ driver.Forcer         = (*Driver)(nil)
-	_ series.Numbered       = (*Driver)(nil)
-	_ series.Controlled     = (*Driver)(nil)
-	_ series.CancelNotifier = (*Driver)(nil)
-	_ series.Peeker         = (*Driver)(nil)
-	_ series.Journaled      = (*Driver)(nil)
-	_ series.OutputKeeper   = (*Driver)(nil)
-	_ driver.Clocked        = (*Driver)(nil)
-	_ series.Membership     = (*Driver)(nil)
-	_ series.Changes        = (*Driver)(nil)
-	_ driver.Replicated     = (*Driver)(nil)
-	_ driver.StoreChecker   = (*Driver)(nil)
-	_ driver.Namespaced     = (*Driver)(nil)
-	_ series.Sharded        = (*Driver)(nil)
-	_ driver.Explainer      = (*Driver)(nil)
-	_ driver.Prompt         = (*Driver)(nil)
+	_ driver.Driver        = (*Driver)(nil)
+	_ driver.Waiter        = (*Driver)(nil)
+	_ driver.Sharer        = (*Driver)(nil)
+	_ driver.MultiAcquirer = (*Driver)(nil)
+	_ driver.MultiRenewer  = (*Driver)(nil)
+	_ driver.Distributed   = (*Driver)(nil)
+	_ driver.Inspector     = (*Driver)(nil)
+	_ driver.Forcer        = (*Driver)(nil)
+	_ series.Numbered      = (*Driver)(nil)
+	_ series.Controlled    = (*Driver)(nil)
+	_ series.RunNotifier   = (*Driver)(nil)
+	_ series.Peeker        = (*Driver)(nil)
+	_ series.Journaled     = (*Driver)(nil)
+	_ series.OutputKeeper  = (*Driver)(nil)
+	_ driver.Clocked       = (*Driver)(nil)
+	_ series.Membership    = (*Driver)(nil)
+	_ series.Changes       = (*Driver)(nil)
+	_ driver.Replicated    = (*Driver)(nil)
+	_ driver.StoreChecker  = (*Driver)(nil)
+	_ driver.Namespaced    = (*Driver)(nil)
+	_ series.Sharded       = (*Driver)(nil)
+	_ driver.Explainer     = (*Driver)(nil)
+	_ driver.Prompt        = (*Driver)(nil)
 )
 
 // New returns a Driver on a client of a single server, of Sentinel, or of a Cluster. It sends no

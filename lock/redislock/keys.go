@@ -26,12 +26,12 @@ type layout struct {
 	forced  string   // before the tag of the records of forced unlocks
 	absent  string   // before the tag of the key that never exists
 	group   string   // see Options.GroupBy
-	cancels string   // the channel on which cancels are published
+	runs    string   // the channel on which requests and cancels of runs are published
 	shards  []string // the beginning of the keys of each shard
 }
 
 func newLayout(o *Options) layout {
-	l := layout{group: o.GroupBy, cancels: o.Namespace + ":v1:i:cancels", shards: make([]string, o.Shards)}
+	l := layout{group: o.GroupBy, runs: o.Namespace + ":v1:i:runs", shards: make([]string, o.Shards)}
 	for kind, prefix := range map[string]*string{
 		"l": &l.plain, "q": &l.queues, "h": &l.holders, "e": &l.ends, "m": &l.limits, "t": &l.takings, "f": &l.forced, "none": &l.absent,
 	} {

@@ -132,6 +132,7 @@ var kinds = map[byte]series.Kind{
 	'u': series.KindUnknown, 'g': series.KindGranted, 'o': series.KindOver, 'p': series.KindPassed, 'h': series.KindHeld,
 	'e': series.KindEarly, 'a': series.KindAhead, 'G': series.KindGap, 'O': series.KindOrphan, 'x': series.KindExpired,
 	'f': series.KindUnknown, 's': series.KindSkipped, 'w': series.KindWaiting, 'm': series.KindMissed, 'z': series.KindPaused,
+	'k': series.KindOperator,
 }
 
 // readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer is about a run, then
@@ -204,7 +205,7 @@ func needsRun(kind series.Kind, may bool) bool {
 // speaksOfNumber reports whether an answer of this kind without a run is about the claimed number.
 func speaksOfNumber(kind series.Kind) bool {
 	switch kind {
-	case series.KindPassed, series.KindSkipped, series.KindWaiting, series.KindMissed, series.KindPaused:
+	case series.KindPassed, series.KindSkipped, series.KindWaiting, series.KindMissed, series.KindPaused, series.KindOperator:
 		return true
 	}
 	return false

@@ -22,7 +22,7 @@ var controls = operation[series.Control, series.ControlAnswer]{
 	key:    func(c *series.Control) string { return c.Key },
 	begin: func(d *Driver, r *request) {
 		beginVerdicts(d, r)
-		r.text(d.keys.cancels)
+		r.text(d.keys.runs)
 	},
 	add: func(r *request, name string, c *series.Control) {
 		r.key("s:", name)
@@ -69,14 +69,14 @@ const (
 	cancelReply = 10 * time.Second // within which its server answers
 )
 
-// NotifyCancels implements [series.CancelNotifier] with one subscription. It returns the error of a
+// NotifyRuns implements [series.RunNotifier] with one subscription. It returns the error of a
 // connection that breaks. An idle subscription costs one request a minute.
-func (d *Driver) NotifyCancels(ctx context.Context, notify func(key string)) error {
+func (d *Driver) NotifyRuns(ctx context.Context, notify func(key string)) error {
 	sub := d.client.Subscribe(ctx)
 	defer sub.Close()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends a read, which does not respect ctx
 	defer stop()
-	err := sub.Subscribe(ctx, d.keys.cancels)
+	err := sub.Subscribe(ctx, d.keys.runs)
 	for patience := cancelReply; err == nil; {
 		var message any
 		message, err = sub.ReceiveTimeout(ctx, patience)
@@ -95,7 +95,7 @@ func (d *Driver) NotifyCancels(ctx context.Context, notify func(key string)) err
 			}
 		}
 	}
-	return fmt.Errorf("redislock: cancels: %w", cmp.Or(ctx.Err(), err))
+	return fmt.Errorf("redislock: notices of runs: %w", cmp.Or(ctx.Err(), err))
 }
 
 // readControl reads kind|refusal|change|audit|number # action|op|who|reason|ms # the series.

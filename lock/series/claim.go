@@ -146,7 +146,7 @@ func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 	case s.Paused:
 		return s.decideNotRun(us, c, KindPaused, nil, w)
 	case skip:
-		return s.decideNotRun(us, c, KindSkipped, nil, w)
+		return s.decideNotRun(us, c, KindOperator, nil, w)
 	case late:
 		return s.decideNotRun(us, c, KindMissed, nil, w)
 	case free:
@@ -161,8 +161,7 @@ func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 	return s.decideNotRun(us, c, KindSkipped, h, w)
 }
 
-// decideNotRun moves the mark to the number without a grant. A skipped number is skipped because of h,
-// or for an operator if h is nil.
+// decideNotRun moves the mark to the number without a grant. A skipped number is skipped because of h.
 func (s *State) decideNotRun(us int64, c *Claim, k Kind, h *Run, w Writer) Answer {
 	line := move(s, us/1000, c)
 	switch k {
@@ -174,10 +173,10 @@ func (s *State) decideNotRun(us int64, c *Claim, k Kind, h *Run, w Writer) Answe
 	case KindMissed:
 		line.Verdict, line.Reason = VerdictMissed, reasonOr(c.Late, ReasonDeadline)
 	case KindSkipped:
+		line.Verdict, line.Reason = VerdictSkipped, ReasonOverlap
+		line.Blocker, line.BlockerFence = h.Number, h.Fence
+	case KindOperator:
 		line.Verdict, line.Reason = VerdictSkipped, ReasonOperator
-		if h != nil {
-			line.Reason, line.Blocker, line.BlockerFence = ReasonOverlap, h.Number, h.Fence
-		}
 	}
 	w.Append(line)
 	s.SpentBy, s.SpentAs, s.SpentFence = c.Owner, k, 0

@@ -28,13 +28,13 @@ type Controlled interface {
 	Audit(ctx context.Context, key string, n int) ([]AuditRecord, error)
 }
 
-// A CancelNotifier is a Controlled driver that notifies nodes of cancels. On other stores a node learns
-// of a cancel when it renews the run next.
-type CancelNotifier interface {
-	// NotifyCancels calls notify with the key of each series in which a run is cancelled, until ctx
-	// ends, the connection breaks or the store refuses that: then it returns the error. A notice may be
+// A RunNotifier is a Controlled driver that notifies nodes of requests and cancels of runs. On other
+// stores a node reads the audit for requests, and learns of a cancel when it renews the run next.
+type RunNotifier interface {
+	// NotifyRuns calls notify with the key of each series in which a run is requested or cancelled,
+	// until ctx ends, the connection breaks or the store refuses that: then it returns the error. A notice may be
 	// lost, and a call of notify delays the next one.
-	NotifyCancels(ctx context.Context, notify func(key string)) error
+	NotifyRuns(ctx context.Context, notify func(key string)) error
 }
 
 // The bounds of control changes and their records.

@@ -56,7 +56,7 @@ type keptChange struct {
 var (
 	states = []string{RunOpen: "open", RunGivenBack: "given back", RunUnstarted: "unstarted",
 		RunWaiting: "waiting", RunDone: "done", RunLost: "lost"}
-	spendings = []string{KindSkipped: "skipped", KindWaiting: "waiting", KindMissed: "missed", KindPaused: "paused"}
+	spendings = []string{KindSkipped: "skipped", KindWaiting: "waiting", KindMissed: "missed", KindPaused: "paused", KindOperator: "operator"}
 )
 
 // Format is the latest format of a [Kept] that this version reads.

@@ -40,7 +40,7 @@ func TestSkippedWhenDue(t *testing.T) {
 	if a := s.Claim(4_990_000, &c, new(ledger)); a.Kind != series.KindEarly {
 		t.Errorf("claimed early, the answer is %v", a.Kind)
 	}
-	if a := s.Claim(5_000_000, &c, new(ledger)); a.Kind != series.KindSkipped {
+	if a := s.Claim(5_000_000, &c, new(ledger)); a.Kind != series.KindOperator {
 		t.Errorf("claimed in time, the answer is %v", a.Kind)
 	}
 }

@@ -85,23 +85,24 @@ type Kind uint8
 
 // The kinds of answers. KindGranted is the only one that permits a run.
 const (
-	KindUnknown Kind = iota // doubt: no answer, or no mark; repeat the claim with the same owner
-	KindGranted             // this owner has the run until Left has passed
-	KindOver                // this owner had the run, which is over: it is never granted again
-	KindPassed              // decided already; the fields describe the run if it is known
-	KindHeld                // a run is alive and Number must wait: claim it again when that run ends
-	KindEarly               // not due on the store's clock: claim it again after Wait
-	KindAhead               // the mark lies in the store's future: doubt, an operator must rewind it
-	KindGap                 // numbers between Mark and After are undecided
-	KindOrphan              // the named run is over and may run again: take it over first
-	KindExpired             // the store read the request after its Latest instant; nothing was done
-	KindSkipped             // spent by this claim: a run is alive
-	KindWaiting             // spent by this claim and recorded as waiting for the alive run's end
-	KindMissed              // spent by this claim: too late
-	KindPaused              // spent by this claim: the series is paused
+	KindUnknown  Kind = iota // doubt: no answer, or no mark; repeat the claim with the same owner
+	KindGranted              // this owner has the run until Left has passed
+	KindOver                 // this owner had the run, which is over: it is never granted again
+	KindPassed               // decided already; the fields describe the run if it is known
+	KindHeld                 // a run is alive and Number must wait: claim it again when that run ends
+	KindEarly                // not due on the store's clock: claim it again after Wait
+	KindAhead                // the mark lies in the store's future: doubt, an operator must rewind it
+	KindGap                  // numbers between Mark and After are undecided
+	KindOrphan               // the named run is over and may run again: take it over first
+	KindExpired              // the store read the request after its Latest instant; nothing was done
+	KindSkipped              // spent by this claim: a run is alive
+	KindWaiting              // spent by this claim and recorded as waiting for the alive run's end
+	KindMissed               // spent by this claim: too late
+	KindPaused               // spent by this claim: the series is paused
+	KindOperator             // spent by this claim: an operator skips the number
 )
 
-var kinds = [...]string{"doubt", "granted", "over", "passed", "held", "early", "ahead", "gap", "orphan", "expired", "skipped", "waiting", "missed", "paused"}
+var kinds = [...]string{"doubt", "granted", "over", "passed", "held", "early", "ahead", "gap", "orphan", "expired", "skipped", "waiting", "missed", "paused", "operator"}
 
 // String returns the word for the kind in logs and metrics, as "granted".
 func (k Kind) String() string {

@@ -57,6 +57,10 @@ func (s *Schedule) PrevMilli(ms int64) int64 {
 	return unix * 1000
 }
 
+// Manual reports whether a number in Unix milliseconds is the number of a manual run: it has a part of a
+// second, and is a tick of no spec.
+func Manual(ms int64) bool { return ms%1000 != 0 }
+
 // Interval returns the distance from the tick at a Unix millisecond to the next tick, or 0 if there
 // is none, as after the last year of a spec.
 func (s *Schedule) Interval(ms int64) time.Duration {

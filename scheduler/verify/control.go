@@ -13,6 +13,9 @@ type control struct {
 	first  int64 // the number of the oldest change that has a line
 	change int64 // the number of the latest change
 	paused bool
+	since  int64 // when the pause was made
+	asked  int64 // the fence of the manual run that the last line requested; 0: it requested none
+	skips  bool  // a change to skip a tick was read
 	judged bool                   // a line was read that says whether the job is paused
 	covers *series.Line           // the last line if the end of a pause wrote it to cover ticks: the end's own line follows
 	seen   map[int64]*series.Line // by number in the audit
@@ -55,10 +58,14 @@ func (p *proof) controlled(l *series.Line) {
 	if !p.control.known {
 		p.control.first = l.Change
 	}
-	p.control.known, p.control.change, p.control.covers = true, l.Change, nil
+	p.control.known, p.control.change, p.control.covers, p.control.asked = true, l.Change, nil, 0
 	switch action {
 	case series.ActionPause, series.ActionRetire:
-		p.control.paused, p.control.judged = true, true
+		p.control.paused, p.control.judged, p.control.since = true, true, l.At
+	case series.ActionRun:
+		p.control.asked = l.Fence
+	case series.ActionSkip:
+		p.control.skips = true
 	case series.ActionResume, series.ActionLapse:
 		p.control.paused, p.control.judged = false, true
 	}
@@ -89,7 +96,7 @@ func (p *proof) steered(l *series.Line) {
 	switch {
 	case paused && !p.control.paused:
 		p.violate("I10", l.To, "paused, and the job was not")
-	case granted && p.control.paused:
+	case granted && p.barred(l):
 		p.violate("I10", l.To, "%s, and the job was paused", l.Verdict)
 	}
 }

@@ -14,6 +14,7 @@ func (p *proof) moved(l *series.Line) {
 		p.unsettled(l)
 	}
 	p.early(l)
+	p.unmoved(l)
 	p.between(l)
 	p.decide(l)
 	p.account(l, r)
@@ -93,7 +94,11 @@ func (p *proof) decide(l *series.Line) {
 		p.wait(l)
 		p.blocked(l)
 	case series.VerdictSkipped:
-		p.blocked(l)
+		if l.Reason != series.ReasonOperator {
+			p.blocked(l)
+		} else if p.report.Complete && !p.control.skips {
+			p.violate("I10", l.To, "skipped for an operator, and no change says so")
+		}
 	case series.VerdictMissed, series.VerdictPaused:
 	default:
 		p.violate("I4", l.To, "verdict %q decides no tick", l.Verdict)

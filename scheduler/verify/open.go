@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // unsettled checks that no run was left that a claim must settle or start before it moves the mark:
@@ -18,7 +19,7 @@ func (p *proof) unsettled(l *series.Line) {
 	}
 	for _, tick := range slices.Sorted(maps.Keys(p.runs)) {
 		r := p.runs[tick]
-		if r.state == unstarted || r.state == waiting && idleWait {
+		if !r.pending() && (r.state == unstarted || r.state == waiting && idleWait) {
 			p.violate("I4", tick, "was %s and got no verdict when %s was decided", r.state, stamp(l.To))
 			p.set(r, forgotten)
 		}
@@ -34,10 +35,14 @@ func (p *proof) forget() {
 	}
 }
 
-// tally counts the ticks that were granted or wait, by their last states.
+// tally counts the ticks that were granted or wait, by their last states, and the manual runs.
 func (p *proof) tally() {
 	for tick, r := range p.runs {
-		if p.counted(tick) {
+		switch {
+		case !p.counted(tick):
+		case spec.Manual(tick):
+			p.report.Manual++
+		default:
 			p.classify(r)
 		}
 	}

@@ -144,6 +144,7 @@ func (p *proof) read(i int, l *series.Line) {
 		p.controlled(l)
 		return
 	}
+	defer func() { p.control.asked = 0 }()
 	p.steered(l)
 	switch {
 	case l.Verdict == series.VerdictUnreadable:

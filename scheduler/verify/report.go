@@ -44,6 +44,8 @@ type Report struct {
 	// They are included in the ticks that ran.
 	Failed int `json:"failed"`
 
+	Manual int `json:"manual"` // manual runs, which are no ticks of a spec and not included in Due
+
 	// The following count attempts, not ticks.
 	TakenOver  int `json:"taken_over"` // granted because the node of the previous attempt died
 	GivenBack  int `json:"given_back"` // interrupted by a drain
@@ -74,7 +76,7 @@ func (r *Report) Broken(invariant string) (n int) {
 
 // A Violation is one broken invariant.
 type Violation struct {
-	Invariant string    `json:"invariant"` // I1, I2, I3, I4, I7 or I10
+	Invariant string    `json:"invariant"` // I1, I2, I3, I4, I7, I9, I10 or I12
 	Tick      time.Time `json:"tick"`      // the tick, or the end of the range, at which it was noticed
 	Text      string    `json:"text"`      // describes the violation
 }

@@ -3,11 +3,16 @@ package verify
 import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // spoke reads a line about one tick that was decided before.
 func (p *proof) spoke(l *series.Line) {
-	if p.runs[l.To] == nil && (p.report.Complete || l.To > p.begins) && !p.hidden(l.To) {
+	if p.requested(l) {
+		return
+	}
+	decided := p.report.Complete || l.To > p.begins && !spec.Manual(l.To) // a manual run may be older than the mark
+	if p.runs[l.To] == nil && decided && !p.hidden(l.To) {
 		p.violate("I1", l.To, "%s, but the tick was never granted before", said(l))
 		if l.Verdict != series.VerdictRan {
 			return
@@ -132,7 +137,7 @@ func (p *proof) early(l *series.Line) {
 	if l.Verdict == series.VerdictRan {
 		allowed = series.Tolerance
 	}
-	if l.At < l.To-allowed {
+	if l.At < l.To-allowed && !spec.Manual(l.To) { // a manual number has no instant
 		p.violate("I7", l.To, "%s %d ms before its instant", said(l), l.To-l.At)
 	}
 }

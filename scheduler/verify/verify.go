@@ -30,8 +30,13 @@
 //
 // I7: no tick is granted or decided before its instant.
 //
+// I9: a manual run follows the change that requested it, and never moves the mark.
+//
 // I10: each change by an operator has one line, and the numbers of a job's changes have no gap.
-// Nothing is granted in a pause, and no tick is paused without one.
+// Nothing is granted in a pause but manual runs that were requested during it, and no tick is paused
+// without one.
+//
+// I12: no attempt of a run is granted after its cancel.
 //
 // A mark, or a line, in the future of the store's clock is reported: the clock was ahead for a
 // while. It gives no verdict to the ticks up to now, which are overdue if no other line covers

@@ -19,8 +19,8 @@
 --          kind|mark|last|from|fence|node, the stored text of the run that it describes,
 --          +number|fence|attempt|verdict for each number that was settled
 -- kinds    g granted, o over, p passed, h held, e early, a ahead, G gap,
---          O orphan, x expired, s skipped, w waiting, m missed, z paused, u not
---          open, f the fence in it is more than a day ahead: doubt
+--          O orphan, x expired, s skipped, k skipped for an operator, w waiting, m missed,
+--          z paused, u not open, f the fence in it is more than a day ahead: doubt
 
 -- include: state.lua
 -- include: journal.lua
@@ -165,7 +165,7 @@ local function fresh(s, c)
   local skip = c.number == s.skip
   if c.n > ms and (former or skip or not free) then return reply(s, 'e') end
   if s.paused then return spend(s, c, 'z', 'p', 'p', former and 'respecified' or '') end
-  if skip then return spend(s, c, 's', 's', c.between, 'operator') end
+  if skip then return spend(s, c, 'k', 's', c.between, 'operator') end
   if former or ms - c.n > c.terms.deadline then return spend(s, c, 'm', 'm', c.between, c.terms.late) end
   if free then return grant(s, c) end
   if c.terms.backlog then return reply(s, 'h', text(h)) end

@@ -58,7 +58,7 @@ func decide(s situation, a *series.Answer) actions {
 		return actions{step: stepDrop, settles: true, watch: watchRun, follow: true}
 	case series.KindWaiting:
 		return actions{step: stepEnd, watch: watchWaiting, replace: s.overlap == series.OverlapReplace}
-	case series.KindMissed, series.KindSkipped, series.KindPaused:
+	case series.KindMissed, series.KindSkipped, series.KindPaused, series.KindOperator:
 		return actions{step: stepEnd, follow: true}
 	case series.KindUnknown: // also in a drain, because the claim may hold a lease
 		return actions{step: stepDoubt, open: a.Err == nil}

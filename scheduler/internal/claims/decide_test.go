@@ -51,6 +51,7 @@ func TestDecide(t *testing.T) {
 		{"7: orphan, asked without a slot", situation{settle: true}, answer(series.KindOrphan), actions{step: stepRetry}},
 		{"7: orphan, in a drain", draining, answer(series.KindOrphan), drop},
 		{"8: paused", plain, answer(series.KindPaused), spent},
+		{"8a: skipped for an operator", plain, answer(series.KindOperator), spent},
 		{"9: missed", plain, answer(series.KindMissed), spent},
 		{"10: a run is alive, skip", plain, answer(series.KindSkipped), spent},
 		{"10: a run is alive, queue", situation{overlap: series.OverlapQueue}, answer(series.KindWaiting), actions{step: stepEnd, watch: watchWaiting}},
@@ -60,7 +61,7 @@ func TestDecide(t *testing.T) {
 		{"11: granted", plain, answer(series.KindGranted), granted},
 		{"11: granted, runs may overlap", situation{overlap: series.OverlapAllow}, answer(series.KindGranted), actions{step: stepEnd, start: true, settles: true, follow: true}},
 		{"11: granted, in a drain", draining, answer(series.KindGranted), granted},
-		{"an answer of a newer version", plain, answer(series.KindPaused + 1), actions{step: stepDoubt}},
+		{"an answer of a newer version", plain, answer(series.KindOperator + 1), actions{step: stepDoubt}},
 	} {
 		if got := decide(test.s, &test.a); got != test.want {
 			t.Errorf("row %s: %+v, want %+v", test.row, got, test.want)

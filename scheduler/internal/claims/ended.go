@@ -101,11 +101,12 @@ func (c *Claims) Opened(j *job.Job, s *series.Series, former []job.Former, sent,
 }
 
 // found schedules a probe of a run that the store returned: for the end of its lease, or for now if
-// the run was given back.
+// the run was given back, or is manual and waits for no other run.
 func (c *Claims) found(e *entry, r *series.Run, s *series.Series, now int64) {
 	until := int64(0)
+	waits := r.State == series.RunWaiting && !(r.Manual() && e.Rules.Overlap == series.OverlapAllow)
 	for i := range s.Runs {
-		if o := &s.Runs[i]; o.State == series.RunOpen && (o == r || r.State == series.RunWaiting) {
+		if o := &s.Runs[i]; o.State == series.RunOpen && (o == r || waits) {
 			until = max(until, o.Until)
 		}
 	}

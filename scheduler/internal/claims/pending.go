@@ -91,12 +91,17 @@ func (p *Pending) lease() time.Duration {
 	return p.job.Rules.LeaseOf(p.interval())
 }
 
-// interval returns the distance from the claimed tick to the next one; 0 if there is none.
+// interval returns the distance from the claimed tick to the next one; 0 if there is none. A manual run
+// has the interval of the tick before it.
 func (p *Pending) interval() time.Duration {
-	if p.job == p.e.Job {
-		return p.e.Interval(p.tick)
+	tick := p.tick
+	if spec.Manual(tick) {
+		tick = p.job.Spec.PrevMilli(tick)
 	}
-	return p.job.Spec.Interval(p.tick)
+	if p.job == p.e.Job {
+		return p.e.Interval(tick)
+	}
+	return p.job.Spec.Interval(tick)
 }
 
 // mayHoldLease reports whether a request without an answer may have been granted, or may still be.

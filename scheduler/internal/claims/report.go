@@ -30,6 +30,8 @@ func (p *Pending) Report(a *series.Answer, log Events) {
 		log.Waiting(p.job, p.tick)
 	case series.KindSkipped:
 		log.Skipped(p.job, p.tick, series.ReasonOverlap)
+	case series.KindOperator:
+		log.Skipped(p.job, p.tick, series.ReasonOperator)
 	case series.KindPaused:
 		log.Skipped(p.job, p.tick, paused)
 	case series.KindMissed:

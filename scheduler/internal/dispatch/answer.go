@@ -20,7 +20,7 @@ func (d *Dispatcher) answered(r *request, answers []claimer.Claimed, took time.D
 	now := d.cfg.Clock.Ms()
 	for i, p := range all {
 		a := &answers[i]
-		d.answers[min(a.Kind, series.KindPaused)]++
+		d.answers[min(a.Kind, series.KindOperator)]++
 		if d.claims.Answer(p, a.Answer, now) {
 			granted = append(granted, d.attempt(p, a))
 		}

@@ -214,7 +214,7 @@ func (d *Dispatcher) FenceAhead(most int) (names []string, count int) {
 }
 
 // Answers has the number of answers to claims, by kind.
-type Answers [series.KindPaused + 1]int64
+type Answers [series.KindOperator + 1]int64
 
 // Answers returns the number of answers to claims, by kind.
 func (d *Dispatcher) Answers() Answers {
