@@ -59,8 +59,13 @@ func StateText(state string) string {
 		return "paused until " + utc(until).Format(time.RFC3339)
 	}
 	number := int64(0)
-	if _, err := fmt.Sscanf(state, "cancelled %d", &number); err == nil {
-		return "cancelled the run of " + utc(number).Format(time.RFC3339)
+	for action, words := range map[string]string{"cancelled": "cancelled the run of ", "run": "requested the run ", "skip": "skips "} {
+		if _, err := fmt.Sscanf(state, action+" %d", &number); err == nil {
+			if number == 0 {
+				return "skips none"
+			}
+			return words + utc(number).Format(tickLayout)
+		}
 	}
 	return state
 }

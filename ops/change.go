@@ -32,6 +32,7 @@ type attached interface {
 // concurrent use.
 type Controller struct {
 	store    ControlStore
+	driver   driver.Driver  // of the store
 	attached attached       // nil: the store has no replicas
 	refuser  driver.Refuser // nil: the store does not distinguish refusals
 }
@@ -43,19 +44,24 @@ func NewController(store ControlStore) *Controller {
 	if front, ok := store.(series.Front); ok {
 		d = front.Driver
 	}
+	c.driver, _ = d.(driver.Driver)
 	c.attached, _ = d.(attached)
 	c.refuser, _ = d.(driver.Refuser)
 	return c
 }
 
 // A Request is a request for one change of a job. Make sets Due, Revision and Replicas. With
-// AnySeen, Seen is the change that Make was given. Of a cancel, Seen is ignored.
+// AnySeen, Seen is the change that Make was given. Of a cancel, and of a run, Seen is ignored. Make sets the
+// Overlap of a run; a skip without Number skips the next tick.
 type Request struct {
 	series.Control
 	Named    bool // the caller has named Op, so that an earlier request may have made the change
 	Decided  bool // Seen and Until belong to the first request with this Op: whether the job is in this state already is not judged again
 	Relative bool // Until was given as a duration from now: a repeated request has the end of the first one
 	Replace  bool // replace a pause that ends earlier
+	Queue    bool // of a run: it may wait for the end of an alive run, also if the job skips ticks then
+	Dry      bool // of a run: only return the answer that it would get, as ChangeStands if it would be made
+	Back     bool // of a skip: take an earlier one back
 }
 
 // An Outcome is the result of a request.
@@ -105,6 +111,12 @@ func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Ch
 	if r.Action == series.ActionCancel { // it names its run: other changes of the job do not matter
 		r.Seen = series.AnySeen
 		return c.settled(ctx, &r, c.request(ctx, r.Control))
+	}
+	switch r.Action {
+	case series.ActionRun:
+		return c.manual(ctx, old, &r)
+	case series.ActionSkip:
+		return c.skip(ctx, old, &r)
 	}
 	made, err := c.made(ctx, old, &r)
 	if err != nil {
@@ -173,10 +185,15 @@ func (c *Controller) settled(ctx context.Context, r *Request, a Change) Change {
 
 // made reports whether a record with the operation of a request is of the same change.
 func (r *Request) made(a *series.AuditRecord) bool {
-	if r.Action == series.ActionCancel && a.After != "cancelled "+strconv.FormatInt(r.Number, 10) {
+	switch {
+	case a.Action != r.Action || a.Who != r.Who || a.Reason != r.Reason:
 		return false
+	case r.Action == series.ActionCancel:
+		return a.After == "cancelled "+strconv.FormatInt(r.Number, 10)
+	case r.Action == series.ActionSkip:
+		return a.After == "skip "+strconv.FormatInt(r.Number, 10)
 	}
-	return a.Action == r.Action && a.Who == r.Who && a.Reason == r.Reason && PausedUntil(a.After) == r.Until
+	return r.Action == series.ActionRun || PausedUntil(a.After) == r.Until
 }
 
 // dated returns the answer to a request that was made before another change.
@@ -320,10 +337,24 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	case series.RefusedNotPaused:
 		return fmt.Sprintf("%s is not paused", c.Key)
 	case series.RefusedPast:
-		return fmt.Sprintf("%s: the pause would have been over before it began: nothing was done", c.Key)
+		return fmt.Sprintf("%s: the %s would have been over before it began: nothing was done", c.Key, c.Action)
+	case series.RefusedPaused:
+		return c.Key + " is paused" + PauseText(&a.Series.Pause) + ": nothing was done"
+	case series.RefusedFull:
+		return fmt.Sprintf("%s has %d requested runs that have not started: nothing was done", c.Key, series.MaxRequested)
+	case RefusedNoNode:
+		return "no live node has " + c.Key + ": nothing was done, see cronce status nodes"
+	case RefusedNotTick:
+		if c.Number == 0 {
+			return c.Key + " has no further tick, or no spec on record: nothing was done"
+		}
+		return RunName(c.Key, c.Number) + " is no tick of the spec in force: nothing was done"
 	case series.RefusedAlive:
 		return fmt.Sprintf("%s has a run that is alive: nothing was done, see cronce runs %s --alive", c.Key, c.Key)
 	case series.RefusedOver:
+		if c.Action == series.ActionSkip {
+			return RunName(c.Key, c.Number) + " is decided: nothing was done"
+		}
 		return RunName(c.Key, c.Number) + " has ended, or no node was granted it: nothing was done"
 	case series.RefusedFence:
 		return RunName(c.Key, c.Number) + " has another attempt: nothing was done"
@@ -331,9 +362,12 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	return fmt.Sprintf("%s: %s: nothing was done", c.Key, a.Refusal)
 }
 
+// tickText is RFC 3339 with the part of a second that the tick of a manual run has.
+const tickText = "2006-01-02T15:04:05.999Z07:00"
+
 // RunName returns the id of a run without its namespace.
 func RunName(job string, number int64) string {
-	return job + "@" + utc(number).Format(time.RFC3339)
+	return job + "@" + utc(number).Format(tickText)
 }
 
 // LatestText describes the latest change of a job.

@@ -22,13 +22,14 @@ func rootCommand() *cobra.Command {
 			"Start with:  cronce demo\n\n" + exit.Table,
 	}
 	root.SetVersionTemplate("cronce {{.Version}}\n")
-	why, pause, resume, cancel, retire := inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand(), control.CancelCommand(), control.RetireCommand()
-	opscommands.CompleteJobs(why, pause, resume, cancel, retire)
+	why, pause, resume, retire := inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand(), control.RetireCommand()
+	run, cancel, skip := control.RunCommand(), control.CancelCommand(), control.SkipCommand()
+	opscommands.CompleteJobs(why, pause, resume, run, cancel, skip, retire)
 	nodes, status := node.Command(), opscommands.StatusCommand()
 	nodes.AddCommand(healthCommand())
 	status.AddCommand(inspect.OverdueCommand())
 	root.AddCommand(demoCommand(), configCommand(), importcommand.Command(), nextCommand(), nodes, lockcommand.Command(), control.MigrateCommand(), inspect.DoctorCommand(),
-		status, opscommands.RunsCommand(), why, inspect.VerifyCommand(), pause, resume, cancel, retire, control.AuditCommand(), opscommands.OpsCommand(),
+		status, opscommands.RunsCommand(), why, inspect.VerifyCommand(), pause, resume, run, cancel, skip, retire, control.AuditCommand(), opscommands.OpsCommand(),
 		node.WardenCommand())
 	return root
 }

@@ -158,40 +158,63 @@ const betweenReads = 100 * time.Millisecond
 
 // await waits for the end of a cancelled run, and prints it.
 func (f *cancelFlags) await(ctx context.Context, s *clients.Store, w io.Writer, c *series.Control) error {
+	end, err := settled(ctx, s, c, f.wait)
+	switch {
+	case err != nil:
+		return err
+	case end == nil:
+		return exit.With(exit.Failed, fmt.Errorf("%s has not ended within %v: its function ignores the end of its context, or its node does not answer", ops.RunName(c.Key, c.Number), f.wait))
+	}
+	fmt.Fprintf(w, "  it ended %s\n", endText(end))
+	return nil
+}
+
+// settled waits until the run of a request is settled, and returns the line of its end: nil if it is not
+// settled within patience, and a line without a verdict if the journal has none.
+func settled(ctx context.Context, s *clients.Store, c *series.Control, patience time.Duration) (*series.Line, error) {
 	began := time.Now()
-	ctx, stop := context.WithTimeout(ctx, f.wait+clients.Timeout)
+	ctx, stop := context.WithTimeout(ctx, patience+clients.Timeout)
 	defer stop()
 	for {
 		is := s.Front().ReadSeries(ctx, []string{c.Key})[0]
 		if is.Err != nil {
-			return s.Failed(fmt.Errorf("whether the run has ended is not known: %w", is.Err))
+			return nil, s.Failed(fmt.Errorf("whether the run has ended is not known: %w", is.Err))
 		}
 		if !unsettled(&is, c.Number) {
-			fmt.Fprintf(w, "  it ended %s\n", endOf(ctx, s, c))
-			return nil
+			return endOf(ctx, s, c)
 		}
-		if time.Since(began) >= f.wait {
-			return exit.With(exit.Failed, fmt.Errorf("%s has not ended within %v: its function ignores the end of its context, or its node does not answer", ops.RunName(c.Key, c.Number), f.wait))
+		if time.Since(began) >= patience {
+			return nil, nil
 		}
 		if err := wait.Sleep(ctx, betweenReads); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
 
-// endOf returns how a run ended, as the journal has it.
-func endOf(ctx context.Context, s *clients.Store, c *series.Control) string {
+// endOf returns the line of the end of a run, or a line without a verdict if the journal has none.
+func endOf(ctx context.Context, s *clients.Store, c *series.Control) (*series.Line, error) {
 	j, err := s.Front().Journal(ctx, c.Key, 50)
 	if err != nil {
-		return "(the journal does not answer)"
+		return nil, s.Failed(fmt.Errorf("how the run has ended is not known: %w", err))
 	}
 	for _, l := range slices.Backward(j.Lines) {
-		if l.To == c.Number && l.From <= l.To && l.Outcome != "" {
-			return "as " + l.Outcome + " at " + terminal.RFC3339(l.Ended)
-		}
-		if l.To == c.Number && l.Verdict == series.VerdictLost {
-			return "without a result: its node did not answer, and the tick is lost"
+		if l.To == c.Number && l.Verdict != series.VerdictControl && l.Verdict != series.VerdictWaiting {
+			return &l, nil
 		}
 	}
-	return "(the journal has no line of it any more)"
+	return &series.Line{}, nil
+}
+
+// endText returns how a run ended.
+func endText(l *series.Line) string {
+	switch {
+	case l.Outcome != "":
+		return "as " + l.Outcome + " at " + terminal.RFC3339(l.Ended)
+	case l.Verdict == series.VerdictLost:
+		return "without a result: its node did not answer, and the tick is lost"
+	case l.Verdict == "":
+		return "(the journal has no line of it any more)"
+	}
+	return "before it started: " + string(l.Verdict)
 }

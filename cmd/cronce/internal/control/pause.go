@@ -206,22 +206,28 @@ func (f *pauseFlags) unread(err error) error {
 // Done reports that there is nothing more to print: the job is in that state already, or the
 // operation was done before, and another change was made since.
 func (f *pauseFlags) requestChange(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, c *series.Control) (a ops.Change, done bool, err error) {
-	r := ops.Request{Control: *c, Named: f.op != "", Relative: relative(f.until), Replace: f.replace}
-	r.Seen = series.AnySeen
+	r := ops.Request{Control: *c, Relative: relative(f.until), Replace: f.replace}
+	a, done, err = f.send(ctx, s, w, old, &r)
+	*c = a.Request
+	return a, done, err
+}
+
+// send sends a request as the operation that the command names, or as a new one.
+func (f *pauseFlags) send(ctx context.Context, s *clients.Store, w io.Writer, old *series.Series, r *ops.Request) (a ops.Change, done bool, err error) {
+	r.Seen, r.Named = series.AnySeen, f.op != ""
 	if op, carries := readOp(f.op); carries {
 		r.Seen, r.Decided = op.seen, true
 	} else if f.op == "" {
-		r.Op = operation{c.Op, old.Change, cmp.Or(c.Number, c.Until)}.String()
+		r.Op = operation{r.Op, old.Change, cmp.Or(r.Number, r.Until)}.String()
 	}
-	a = ops.NewController(s.Front()).Make(ctx, old, r)
-	*c = a.Request
+	a = ops.NewController(s.Front()).Make(ctx, old, *r)
 	switch a.Outcome {
 	case ops.ChangeFailed:
 		return a, false, s.Failed(a.Err)
 	case ops.ChangeDoubt:
-		return a, false, s.Failed(fmt.Errorf("%s: repeat the command for this job with --op %s: %w", a.Text, c.Op, a.Err))
+		return a, false, s.Failed(fmt.Errorf("%s: repeat the command for this job with --op %s: %w", a.Text, a.Request.Op, a.Err))
 	case ops.ChangeRefused:
-		return a, false, exit.With(exit.Refused, errors.New(a.Text+hint(a.Refusal)))
+		return a, false, exit.With(exit.Refused, errors.New(a.Text+hint(&a)))
 	case ops.ChangeStands, ops.ChangeDated:
 		fmt.Fprintln(w, terminal.Printable(a.Text))
 		return a, true, nil
@@ -229,9 +235,15 @@ func (f *pauseFlags) requestChange(ctx context.Context, s *clients.Store, w io.W
 	return a, false, nil
 }
 
-// hint returns the flag for a pause in place of the present one.
-func hint(why series.Refusal) string {
-	switch why {
+// hint returns the flag with which a refused request is made.
+func hint(a *ops.Change) string {
+	switch a.Refusal {
+	case series.RefusedPaused:
+		return ": to run it in the pause give --while-paused"
+	case series.RefusedAlive:
+		if a.Request.Action == series.ActionRun {
+			return ": to wait for its end give --queue"
+		}
 	case ops.RefusedRetired:
 		return ": to take the place of that give --replace"
 	case ops.RefusedShorter:

@@ -73,14 +73,8 @@ func unused(ctx context.Context, s *clients.Store, job string) error {
 	if err != nil {
 		return s.Failed(err)
 	}
-	for i := range members.Members {
-		m := &members.Members[i]
-		for k := range journal.Revisions {
-			use := &journal.Revisions[k]
-			if use.Node == m.Node && m.Alive(members.Now) && members.Now-use.Last < series.SightedWithin.Milliseconds() {
-				return exit.With(exit.Refused, fmt.Errorf("%s: the node %s lives, and has opened it at %s: remove the job from each node first", job, m.Node, terminal.RFC3339(use.Last)))
-			}
-		}
+	if node, at := ops.Holder(&members, &journal); node != "" {
+		return exit.With(exit.Refused, fmt.Errorf("%s: the node %s lives, and has opened it at %s: remove the job from each node first", job, node, terminal.RFC3339(at)))
 	}
 	return nil
 }

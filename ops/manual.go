@@ -1,0 +1,203 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/policy"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// StartWithin is how long a requested run may wait for its start if the caller names no time.
+const StartWithin = time.Minute
+
+// MostStartWithin is the longest time that a requested run may wait for its start.
+const MostStartWithin = time.Hour
+
+// Refusals of a request for a run, and of a skip.
+const (
+	RefusedNoNode  series.Refusal = "no-handler" // no live node has the job
+	RefusedNotTick series.Refusal = "not-a-tick" // the spec in force does not have the tick, or the job has no spec on record
+)
+
+// overlaps are the policies for a run beside another one, by their recorded words.
+var overlaps = map[string]series.Overlap{policy.Queue: series.OverlapQueue, policy.Allow: series.OverlapAllow, policy.Replace: series.OverlapReplace}
+
+// listed is implemented by a store with a list of nodes.
+type listed interface {
+	Members(ctx context.Context) (series.MemberList, error)
+}
+
+// manual requests a manual run, or with r.Dry returns the answer that the request would get now.
+func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request) Change {
+	r.Seen = series.AnySeen // the request does not depend on other changes of the job
+	if r.Named {
+		record, err := c.recorded(ctx, r)
+		if err != nil {
+			return c.unsent(r, err)
+		}
+		if record != nil {
+			return c.requested(old, r, record)
+		}
+	}
+	j, err := c.store.Journal(ctx, r.Key, 1)
+	if err != nil {
+		return c.unsent(r, err)
+	}
+	if last := why.LastUsed(j.Revisions); last != nil {
+		policies, _ := policy.Parse(last.Policies)
+		r.Overlap = overlaps[policies.Overlap]
+	}
+	if r.Queue && r.Overlap == series.OverlapSkip {
+		r.Overlap = series.OverlapQueue
+	}
+	node, err := c.holder(ctx, &j)
+	switch {
+	case err != nil:
+		return c.unsent(r, err)
+	case node == "" && old.Mark != 0:
+		return r.refused(old, RefusedNoNode)
+	case r.Dry:
+		return r.foreseen(old)
+	}
+	a := c.settled(ctx, r, c.request(ctx, r.Control))
+	if a.Change != 0 && a.Number == 0 { // the reply to the first request was lost
+		if record, err := c.recorded(ctx, r); err == nil && record != nil {
+			a.Number = numberOf(record)
+		}
+	}
+	return a
+}
+
+// requested returns the answer to a request that the audit has.
+func (c *Controller) requested(old *series.Series, r *Request, record *series.AuditRecord) Change {
+	if !r.made(record) {
+		return r.refused(old, series.RefusedOp)
+	}
+	a := series.ControlAnswer{Change: record.Change, Audit: record.Number, Number: numberOf(record), Series: *old}
+	return Change{ControlAnswer: a, Outcome: ChangeMade, Request: r.Control}
+}
+
+// numberOf returns the number of the run that a record is about; 0 if it is about none.
+func numberOf(record *series.AuditRecord) int64 {
+	_, number, _ := strings.Cut(record.After, " ")
+	n, _ := strconv.ParseInt(number, 10, 64)
+	return n
+}
+
+// refused returns the answer to a request that was not sent.
+func (r *Request) refused(old *series.Series, why series.Refusal) Change {
+	a := Change{ControlAnswer: series.ControlAnswer{Refusal: why, Series: *old}, Outcome: ChangeRefused, Request: r.Control}
+	a.Text = refusalText(&r.Control, &a.ControlAnswer)
+	return a
+}
+
+// foreseen returns the answer that a request would get in the state old, by the rules of the store.
+func (r *Request) foreseen(old *series.Series) Change {
+	s := series.State{Mark: old.Mark, Fence: old.Fence, Change: old.Change, Paused: old.Paused, Pause: old.Pause, Runs: old.Runs}
+	answer, _ := s.Control(old.Now*1000, &r.Control, 1, nowhere{})
+	a := Change{ControlAnswer: answer, Outcome: ChangeStands, Request: r.Control}
+	if answer.Refusal != "" {
+		a.Outcome, a.Text = ChangeRefused, refusalText(&r.Control, &answer)
+		return a
+	}
+	a.Text = r.Key + " would start at once"
+	for i := range old.Runs {
+		if o := &old.Runs[i]; o.State == series.RunOpen && o.Until > old.Now && r.Overlap != series.OverlapAllow {
+			a.Text = fmt.Sprintf("%s would start when %s ends, within %v", r.Key, RunName(r.Key, o.Number), time.Duration(r.Until-old.Now)*time.Millisecond)
+		}
+	}
+	return a
+}
+
+// nowhere drops the lines of a step that is only foreseen.
+type nowhere struct{}
+
+func (nowhere) Append(series.Line) {}
+
+// holder returns a live node that has opened a job lately, or "" if there is none. If the store has no
+// list of nodes, it returns the node that was seen last.
+func (c *Controller) holder(ctx context.Context, j *series.Journal) (string, error) {
+	list, err := driver.As[listed](c.driver)
+	if err != nil {
+		if last := why.LastUsed(j.Revisions); last != nil {
+			return last.Node, nil
+		}
+		return "", nil
+	}
+	members, err := list.Members(ctx)
+	if err != nil {
+		return "", err
+	}
+	node, _ := Holder(&members, j)
+	return node, nil
+}
+
+// Holder returns a live node that has opened a job lately, and when, Unix ms; "" if there is none. It
+// reads the revisions of the journal alone.
+func Holder(members *series.MemberList, j *series.Journal) (node string, at int64) {
+	for i := range members.Members {
+		m := &members.Members[i]
+		for k := range j.Revisions {
+			use := &j.Revisions[k]
+			if use.Node == m.Node && use.Last > at && m.Alive(members.Now) && members.Now-use.Last < series.SightedWithin.Milliseconds() {
+				node, at = m.Node, use.Last
+			}
+		}
+	}
+	return node, at
+}
+
+// skip skips the tick of a request, the next one if it has none, or takes a skip back.
+func (c *Controller) skip(ctx context.Context, old *series.Series, r *Request) Change {
+	if r.Back {
+		r.Number = 0
+		if old.Skip == 0 {
+			return r.stands(old, "no tick of "+r.Key+" is to be skipped")
+		}
+		return c.steered(ctx, old, r)
+	}
+	j, err := c.store.Journal(ctx, r.Key, 1)
+	if err != nil {
+		return c.unsent(r, err)
+	}
+	schedule := why.InForce(j.Revisions)
+	switch {
+	case schedule == nil:
+		return r.refused(old, RefusedNotTick)
+	case r.Number == 0:
+		r.Number = schedule.NextMilli(max(old.Now, old.Mark))
+	}
+	switch {
+	case r.Number == 0 || schedule.PrevMilli(r.Number) != r.Number:
+		return r.refused(old, RefusedNotTick)
+	case r.Number == old.Skip && !r.Named:
+		return r.stands(old, RunName(r.Key, r.Number)+" is to be skipped already")
+	}
+	return c.steered(ctx, old, r)
+}
+
+// stands returns the answer to a request for the state in which the job is.
+func (r *Request) stands(old *series.Series, text string) Change {
+	return Change{ControlAnswer: series.ControlAnswer{Series: *old}, Outcome: ChangeStands, Text: text, Request: r.Control}
+}
+
+// steered sends a request that was decided on the state old.
+func (c *Controller) steered(ctx context.Context, old *series.Series, r *Request) Change {
+	made, err := c.made(ctx, old, r)
+	switch {
+	case err != nil:
+		return c.unsent(r, err)
+	case r.Seen != series.AnySeen:
+	case made:
+		r.Seen = 0 // the job has changes: a store that does not keep the operation refuses it
+	default:
+		r.Seen = old.Change
+	}
+	return c.settled(ctx, r, c.request(ctx, r.Control))
+}
