@@ -30,6 +30,7 @@ type Job struct {
 	suspected time.Time // since when, by this process's clock, a tick looks overdue that is probed again before it is reported; zero: none
 	read      int64     // when the journal was read, by the store's clock
 	judgeAt   int64     // when a tick may become overdue without a change in the store; 0: now
+	dueAt     int64     // when the job must be read again, even if no step changes it; 0: now
 }
 
 // newJob judges a job by its state, which was read after its journal.
@@ -41,6 +42,7 @@ func newJob(namespace string, j series.Journal, s series.Series, nodes *NodeList
 	}
 	job.stall(nodes, before)
 	job.judge(nodes, before)
+	job.dueAt = job.turns()
 	return job
 }
 
@@ -50,7 +52,7 @@ func unknownJob(name string, before *Job, fault string) *Job {
 	if before != nil {
 		*job = *before
 	}
-	job.State, job.Fault, job.Overdue, job.suspected, job.judgeAt = Unknown, fault, nil, time.Time{}, 0
+	job.State, job.Fault, job.Overdue, job.suspected, job.judgeAt, job.dueAt = Unknown, fault, nil, time.Time{}, 0, 0
 	return job
 }
 
@@ -80,7 +82,36 @@ func (j *Job) at(s series.Series, nodes *NodeList) *Job {
 	} else {
 		later.State = later.word()
 	}
+	later.dueAt = later.turns()
 	return &later
+}
+
+// due reports whether the job must be read at ms, by the store's clock, even if no step has changed
+// it since it was read.
+func (j *Job) due(ms int64) bool { return !j.current() || ms >= j.dueAt }
+
+// turns returns when the job may look different by the passing of time alone. A job with a run that
+// is not settled may do so at any time: no change is recorded when a lease is renewed.
+func (j *Job) turns() int64 {
+	if len(j.Series.Runs) > 0 {
+		return 0
+	}
+	at := j.judgeAt
+	if j.Series.PausedAt(j.Series.Now) {
+		if until := j.Series.Pause.Until; until != 0 {
+			at = min(at, until+1)
+		}
+	} else if starved := j.Pace.starves(); !starved.IsZero() {
+		at = min(at, starved.UnixMilli()+1)
+	}
+	for i := range j.Runs {
+		if r := &j.Runs[i]; r.State == Lost || r.State == Missed {
+			if mended := r.Recorded.Add(mendedFor).UnixMilli(); mended >= j.Series.Now {
+				at = min(at, mended)
+			}
+		}
+	}
+	return at
 }
 
 // judge finds overdue ticks. A tick that looks overdue for the first time while nodes are alive is

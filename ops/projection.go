@@ -9,7 +9,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A Store has the data that a projection reads. It writes nothing.
+// A Store has the data that a projection reads. It writes nothing. From a store that is a
+// [series.Changes] too, a refresh reads only the jobs that have changed, or that may look different
+// by the passing of time alone.
 type Store interface {
 	Keys(ctx context.Context) ([]string, error)
 	ReadSeries(ctx context.Context, keys []string) []series.Series
@@ -24,6 +26,7 @@ const (
 	watchedFor   = 30 * time.Second // after the last read
 	share        = 25               // at most 1/25 of the time is spent reading, as long as the rest is not longer than mostRest
 	mostRest     = 5 * time.Second  // after a refresh that took long
+	wholeEvery   = time.Minute      // after which all jobs are read, even if the store names those that have changed
 	readTimeout  = 10 * time.Second // of one refresh
 )
 
@@ -87,7 +90,8 @@ func (p *Projection) Run(ctx context.Context) {
 	}
 }
 
-// pause returns the wait after a refresh that took this long.
+// pause returns the wait after a refresh that took this long. The time of a refresh of all jobs that
+// comes once in wholeEvery is shared out over that time.
 func (p *Projection) pause(took time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +102,11 @@ func (p *Projection) pause(took time.Duration) time.Duration {
 	if p.current.suspects {
 		every = min(every, SecondProbe)
 	}
-	return max(every, min(took*share, mostRest))
+	rest := took * share
+	if p.current.planned {
+		rest -= wholeEvery
+	}
+	return max(every, min(rest, mostRest))
 }
 
 // Refresh reads the store once, and returns the new snapshot.

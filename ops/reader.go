@@ -36,31 +36,30 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 	next := &Snapshot{Namespace: r.o.Namespace}
 	members, err := r.o.Store.Members(ctx)
 	next.Nodes = NewNodeList(members, err)
+	changed, part := r.changed(ctx, next, last)
 	var silent error
-	if len(r.keys) == 0 || time.Since(r.keysAt) > keysEvery || last.Down != "" {
-		keys, keysErr := r.o.Store.Keys(ctx)
-		if keysErr != nil {
-			next.Faults = append(next.Faults, "not all jobs are known: "+r.explain(keysErr))
-			silent = keysErr
-		} else {
-			r.keysAt = time.Now()
+	var states []series.Series
+	if part {
+		states = r.readPart(ctx, last, changed, members.Now)
+	} else {
+		if silent = r.list(ctx, next, last); silent == nil {
+			next.wholeAt = time.Now()
 		}
-		if keysErr == nil {
-			r.keys = keys
-		} else { // the jobs of a silent shard still exist
-			r.keys = slices.Compact(slices.Sorted(slices.Values(append(keys, r.keys...))))
-		}
+		states = r.o.Store.ReadSeries(ctx, r.keys)
 	}
 	if err != nil {
 		next.Faults = append(next.Faults, "which nodes live is not known: "+r.explain(err))
 		silent = err
 	}
-	states := r.o.Store.ReadSeries(ctx, r.keys)
 	if silent != nil && !slices.ContainsFunc(states, func(s series.Series) bool { return s.Err == nil }) {
 		return r.down(last, silent)
 	}
 	next.Read, next.AsOf = time.Now(), utc(members.Now)
-	next.Jobs = r.jobs(ctx, next, last, states)
+	next.Jobs = r.jobs(ctx, next, last, states, changed)
+	if part {
+		next.Jobs = merged(last.Jobs, next.Jobs)
+	}
+	r.review(next)
 	if len(next.Jobs) > 0 && !slices.ContainsFunc(next.Jobs, (*Job).current) {
 		return r.down(last, next.Jobs[0].Series.Err)
 	}
@@ -70,6 +69,21 @@ func (r *reader) read(ctx context.Context, last *Snapshot) *Snapshot {
 		}
 	}
 	return next
+}
+
+// list reads the list of jobs, unless it was read lately.
+func (r *reader) list(ctx context.Context, next, last *Snapshot) error {
+	if len(r.keys) > 0 && time.Since(r.keysAt) <= keysEvery && last.Down == "" {
+		return nil
+	}
+	keys, err := r.o.Store.Keys(ctx)
+	if err != nil { // the jobs of a silent shard still exist
+		next.Faults = append(next.Faults, "not all jobs are known: "+r.explain(err))
+		r.keys = slices.Compact(slices.Sorted(slices.Values(append(keys, r.keys...))))
+		return err
+	}
+	r.keys, r.keysAt = keys, time.Now()
+	return nil
 }
 
 // down returns the last snapshot with the state of each job unknown.
@@ -100,7 +114,7 @@ func (r *reader) explain(err error) string {
 // jobs makes the jobs of a snapshot from their states. It reads the journals of the jobs that have
 // changed, those with the oldest reading first: jobs for which there is no time come first in the
 // next refresh.
-func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []series.Series) []*Job {
+func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []series.Series, changed map[string]bool) []*Job {
 	jobs := make([]*Job, len(states))
 	var stale []int
 	readAt := make([]int64, len(states))
@@ -111,8 +125,8 @@ func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []series
 		}
 		switch {
 		case s.Err != nil:
-			jobs[i] = r.kept(s.Key, before, s.Err)
-		case readAt[i] == 0 || before.changed(s) || s.Now-before.read > linesEvery.Milliseconds():
+			jobs[i] = r.kept(s.Key, before, s.Err, changed[s.Key])
+		case readAt[i] == 0 || changed[s.Key] || before.changed(s) || s.Now-before.read > linesEvery.Milliseconds():
 			stale = append(stale, i)
 		default:
 			jobs[i] = before.at(*s, next.Nodes)
@@ -120,8 +134,16 @@ func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []series
 	}
 	slices.SortStableFunc(stale, func(a, b int) int { return cmp.Compare(readAt[a], readAt[b]) })
 	r.readLines(ctx, next, last, states, stale, jobs)
+	slices.SortFunc(jobs, byName)
+	return jobs
+}
+
+func byName(a, b *Job) int { return strings.Compare(a.Name, b.Name) }
+
+// review finds the jobs of a snapshot that are suspected, or that could not be read.
+func (r *reader) review(next *Snapshot) {
 	behind := map[string]int{}
-	for _, j := range jobs {
+	for _, j := range next.Jobs {
 		next.suspects = next.suspects || !j.suspected.IsZero()
 		if j.Series.Err != nil && j.State != Unknown {
 			behind[r.explain(j.Series.Err)]++
@@ -130,27 +152,28 @@ func (r *reader) jobs(ctx context.Context, next, last *Snapshot, states []series
 	for _, text := range slices.Sorted(maps.Keys(behind)) {
 		next.Faults = append(next.Faults, fmt.Sprintf("%s could not be read, shown as known before: %s", plural(behind[text], "job"), text))
 	}
-	slices.SortFunc(jobs, func(a, b *Job) int { return strings.Compare(a.Name, b.Name) })
-	return jobs
 }
 
 // kept returns a job that cannot be read now, with the state and age of its last reading. If it was
-// never read, its state is unknown.
-func (r *reader) kept(name string, before *Job, err error) *Job {
+// never read, its state is unknown. If unread is set, its journal must be read next time: a change may be
+// in there alone.
+func (r *reader) kept(name string, before *Job, err error, unread bool) *Job {
 	var job *Job
 	if before == nil || before.State == Unknown {
 		job = unknownJob(name, before, r.explain(err))
 	} else {
 		job = new(*before)
 	}
-	job.Series.Err = err
+	if job.Series.Err = err; unread {
+		job.read = 0
+	}
 	return job
 }
 
 // readLines reads the newest lines of some jobs, and then their states once more, because a state
 // must be younger than the lines.
 func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []series.Series, which []int, jobs []*Job) {
-	lines := min(max(r.o.Lines/max(len(states), 1), leastLines), mostLines)
+	lines := min(max(r.o.Lines/max(len(states), len(last.Jobs), 1), leastLines), mostLines)
 	journals, errs := make([]series.Journal, len(which)), make([]error, len(which))
 	work := make(chan int)
 	var reading sync.WaitGroup
@@ -172,7 +195,7 @@ func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []s
 	var keys []string
 	for k, i := range which {
 		if errs[k] != nil {
-			jobs[i] = r.kept(states[i].Key, last.Job(states[i].Key), fmt.Errorf("ops: %w", errs[k]))
+			jobs[i] = r.kept(states[i].Key, last.Job(states[i].Key), fmt.Errorf("ops: %w", errs[k]), true)
 			continue
 		}
 		read, keys = append(read, k), append(keys, states[i].Key)
@@ -187,7 +210,7 @@ func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []s
 	for n, s := range r.o.Store.ReadSeries(ctx, keys) {
 		i, before := which[read[n]], last.Job(s.Key)
 		if s.Err != nil {
-			jobs[i] = r.kept(s.Key, before, fmt.Errorf("ops: %w", s.Err))
+			jobs[i] = r.kept(s.Key, before, fmt.Errorf("ops: %w", s.Err), true)
 			continue
 		}
 		jobs[i] = newJob(r.o.Namespace, journals[read[n]], s, next.Nodes, before)

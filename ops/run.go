@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -48,17 +49,20 @@ type Run struct {
 	Node     string    `json:"node,omitempty"`
 	Attempt  int       `json:"attempt,omitempty"`
 	Fence    int64     `json:"fence,omitempty"`
-	Recorded time.Time `json:"recorded"`          // when the verdict, or the last grant, was recorded
-	Granted  time.Time `json:"granted,omitzero"`  // when the last attempt was granted
-	Ended    time.Time `json:"ended,omitzero"`    // when the last attempt ended
-	LateMs   *int64    `json:"late_ms,omitempty"` // from the tick to the first grant
-	TookMs   *int64    `json:"took_ms,omitempty"` // duration of the last attempt
-	LeftMs   *int64    `json:"left_ms,omitempty"` // remaining lease of a run that is alive
-	Behind   *int      `json:"behind,omitempty"`  // for a run that is alive: the number of ticks since its own
+	Recorded time.Time `json:"recorded"`            // when the verdict, or the last grant, was recorded
+	Granted  time.Time `json:"granted,omitzero"`    // when the last attempt was granted
+	Ended    time.Time `json:"ended,omitzero"`      // when the last attempt ended
+	LateMs   *int64    `json:"late_ms,omitempty"`   // from the tick to the first grant
+	JitterMs *int64    `json:"jitter_ms,omitempty"` // of LateMs, the part that the recorded jitter asked for
+	TookMs   *int64    `json:"took_ms,omitempty"`   // duration of the last attempt
+	LeftMs   *int64    `json:"left_ms,omitempty"`   // remaining lease of a run that is alive
+	Behind   *int      `json:"behind,omitempty"`    // for a run that is alive: the number of ticks since its own
 	Error    string    `json:"error,omitempty"`
 	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
 
 	Cancelled bool `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
+
+	revision string // of the spec under which it was decided first
 }
 
 // tickLayout is the layout of an instant in ids and JSON.
@@ -106,6 +110,7 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 			r.State = Failing // no node runs it again
 		}
 	}
+	jitter(all, j)
 	all = append(all, unlisted(namespace, byTick, s)...)
 	slices.SortStableFunc(all, func(a, b *Run) int { return b.Tick.Compare(a.Tick) })
 	runs := make([]Run, len(all))
@@ -117,6 +122,7 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 
 // read applies a line about the tick.
 func (r *Run) read(l *series.Line) {
+	r.revision = cmp.Or(r.revision, l.Revision)
 	if l.Between != "" && l.From < l.To {
 		r.From, r.Between = utc(l.From), string(l.Between)
 	}
@@ -191,6 +197,8 @@ func stateOf(r *Run) State {
 		return Lost
 	case series.VerdictWaiting:
 		return Waiting
+	case verdictOverdue:
+		return Overdue
 	}
 	return Unknown
 }
@@ -200,7 +208,7 @@ func (r *Run) between() State { return stateOf(&Run{Verdict: r.Between}) }
 
 // stands applies the store's state of an unsettled run.
 func (r *Run) stands(s *series.Run, now int64) {
-	r.Cancelled = s.Cancelled
+	r.Cancelled, r.Behind = s.Cancelled, nil
 	switch s.State {
 	case series.RunOpen:
 		if r.Outcome == "" {

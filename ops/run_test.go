@@ -2,11 +2,13 @@ package ops
 
 import (
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // Each kind of line results in the state that a person expects.
@@ -190,5 +192,30 @@ func TestRunFilterOfARange(t *testing.T) {
 		if got := f.Lets(&missed); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+// Overdue ticks are listed among the others: several as a range, and one that was left with a run in the
+// place of that run.
+func TestListed(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
+	schedule, err := spec.Parse("@every 10s", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &Job{Name: "a", Schedule: schedule, Runs: []Run{{Tick: at(20), State: Waiting, Node: "n"}, {Tick: at(10), State: OK}}}
+	j.Overdue = []OverdueTick{{Cause: "no node lives", Overdue: verify.Overdue{Tick: at(30), Last: at(50), Ticks: 3}}, {Overdue: verify.Overdue{Tick: at(20), Ticks: 1, State: "open"}}}
+	runs := j.Listed()
+	if len(runs) != 3 || runs[0].Tick != at(50) || runs[1].Tick != at(20) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
+		t.Fatalf("%+v", runs)
+	}
+	var ticks []time.Time
+	for tick, state := range j.TicksIn(&runs[0], at(35), 0) {
+		if ticks = append(ticks, tick); state != Overdue {
+			t.Errorf("%v is %s", tick, state)
+		}
+	}
+	if n := j.CountIn(&runs[0], at(35), 100); !slices.Equal(ticks, []time.Time{at(40), at(50)}) || n != 2 {
+		t.Errorf("%v, counted %d", ticks, n)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cronce/cronce/lock/series"
 )
 
 // A Snapshot is the state of a namespace at one time. It is immutable.
@@ -18,6 +20,9 @@ type Snapshot struct {
 	Faults    []string // data of the namespace that cannot be read
 
 	suspects bool
+	position series.Position // of the changes that the snapshot has; nil: the store cannot tell changes
+	wholeAt  time.Time       // when all jobs were read, by this process's clock
+	planned  bool            // all jobs were read for no other reason than that wholeEvery had passed
 }
 
 // Job returns the job with a name, or nil.

@@ -66,13 +66,27 @@ func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 			s.Stuck = r
 		}
 	}
-	if since := now.Sub(p.Since); !p.Crontab && since > max(leastStarved, stallTicks*p.Usual) {
-		third := p.after(p.Since)
-		if !third.IsZero() && now.Sub(third) > max(verify.DefaultGrace, p.Usual) {
-			s.Starved = p.Since
-		}
+	if at := p.starves(); !at.IsZero() && now.After(at) {
+		s.Starved = p.Since
 	}
 	return s
+}
+
+// starves returns the instant after which the job is starved unless it succeeds before; zero: there
+// is none.
+func (p *Pace) starves() time.Time {
+	if p.Schedule == nil || p.Crontab {
+		return time.Time{}
+	}
+	third := p.after(p.Since)
+	if third.IsZero() {
+		return third
+	}
+	at, patient := p.Since.Add(max(leastStarved, stallTicks*p.Usual)), third.Add(max(verify.DefaultGrace, p.Usual))
+	if patient.After(at) {
+		return patient
+	}
+	return at
 }
 
 // most returns the greatest age that the run of a tick may have.

@@ -13,6 +13,7 @@ import (
 type JobView struct {
 	Name        string         `json:"name"`
 	Spec        string         `json:"spec"`
+	Words       string         `json:"words"` // the spec in English, if it is a usual one
 	Zone        string         `json:"zone"`
 	State       State          `json:"state"`
 	Fault       string         `json:"fault,omitempty"` // why the state is not known
@@ -36,6 +37,7 @@ type PolicyView struct {
 	Misfire    string `json:"misfire,omitempty"`
 	DeadlineMs int64  `json:"deadline_ms,omitempty"`
 	JitterMs   int64  `json:"jitter_ms,omitempty"`
+	TimeoutMs  int64  `json:"timeout_ms,omitempty"`
 }
 
 // A PauseView describes the pause of a job.
@@ -57,13 +59,22 @@ type RevisionView struct {
 }
 
 func policyView(r policy.Record) PolicyView {
-	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds()}
+	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds(), r.Timeout.Milliseconds()}
+}
+
+// asOf returns when the state of a job was as it is in the snapshot. The store names the jobs that
+// have changed, so an unchanged job that was read before is as of the snapshot.
+func (s *Snapshot) asOf(j *Job) time.Time {
+	if s.position != nil && j.current() {
+		return s.AsOf
+	}
+	return utc(j.Series.Now)
 }
 
 // View returns the view of a job of the snapshot. If whole is set, it includes the revisions.
 func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
-		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: utc(j.Series.Now), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
+		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: s.asOf(j), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
 		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
 		Change: j.Series.Change,
 	}
@@ -80,7 +91,7 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 		v.Overdue = []OverdueTick{}
 	}
 	if j.Schedule != nil {
-		v.Spec, v.Zone = j.Schedule.Text(), j.Schedule.Zone().String()
+		v.Spec, v.Words, v.Zone = j.Schedule.Text(), j.Schedule.Words(), j.Schedule.Zone().String()
 	}
 	if whole {
 		v.Revisions = []RevisionView{}

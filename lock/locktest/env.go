@@ -100,6 +100,7 @@ const (
 	needForcer
 	needRenewer
 	needOutputs
+	needChanges
 )
 
 var parts = []part{
@@ -122,6 +123,7 @@ var parts = []part{
 	{"queues", needNumbered, queueTests},
 	{"pauses", needNumbered, pauseTests},
 	{"cancels", needNumbered, cancelTests},
+	{"manual runs", needNumbered, manualTests},
 	{"control", needNumbered, controlTests},
 	{"fences", needNumbered, fenceTests},
 	{"asked again", needNumbered, againTests},
@@ -133,6 +135,9 @@ var parts = []part{
 	{"exceptions", needNumbered | needJournal, exceptionTests},
 	{"causes in the journal", needNumbered | needJournal, causeTests},
 	{"outputs", needNumbered | needOutputs, outputTests},
+	{"changes", needNumbered | needChanges, changeTests},
+	{"changes and losses", needNumbered | needChanges | needForget, changeLossTests},
+	{"changes and clock steps", needNumbered | needChanges | needSetClock, changeClockTests},
 	{"clock", needClock, clockTests},
 	{"clock steps", needNumbered | needSetClock, clockStepTests},
 	{"nodes", needMembership, memberTests},
@@ -161,6 +166,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 	_, clocked := d.(driver.Clocked)
 	_, membership := d.(series.Membership)
 	_, outputs := d.(series.OutputKeeper)
+	_, changes := d.(series.Changes)
 	_, peeker := d.(series.Peeker)
 	_, forcer := d.(driver.Forcer)
 	for _, c := range []struct {
@@ -180,6 +186,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needMembership, membership, "lock.Membership"},
 		{needPeeker, peeker, "lock.Peeker"},
 		{needOutputs, outputs, "series.OutputKeeper"},
+		{needChanges, changes, "series.Changes"},
 		{needForcer, forcer, "lock.Forcer"},
 		{needSetClock, env.SetClock != nil, "Env.SetClock"},
 		{needForget, env.Forget != nil, "Env.Forget"},

@@ -255,7 +255,7 @@ func (tw *twin) endedAt(m *model) int64 {
 	return now
 }
 
-// change pauses or resumes, sometimes with an earlier state that the caller has seen, or as an
+// change pauses, resumes, cancels, skips or requests a run, sometimes with an earlier state that the caller has seen, or as an
 // operation that was sent before.
 func (tw *twin) change(m *model) {
 	tw.Helper()
@@ -276,6 +276,12 @@ func (tw *twin) change(m *model) {
 		if tw.chance(60) {
 			c.Fence = run.Fence
 		}
+	}
+	if tw.chance(25) {
+		c.Action, c.Reason, c.Until, c.Number, c.Fence = series.ActionRun, "by hand", tw.lookAt(m.key).Now+one[int64](tw, 5, 100, 3000, 3000, 3000), 0, 0
+		c.Overlap, c.Anyway = one(tw, series.OverlapSkip, series.OverlapQueue, series.OverlapAllow, series.OverlapReplace), tw.chance(50)
+	} else if tw.chance(15) {
+		c.Action, c.Reason, c.Until, c.Number, c.Fence = series.ActionSkip, "not tonight", 0, max(0, m.Mark+one[int64](tw, -1, 0, 1, 2, 5, 20, 100)), 0
 	}
 	if c.Action == series.ActionPause && tw.chance(30) {
 		c.Due, c.Revision = max(0, m.Mark+one[int64](tw, -5, 0, 1, 7, 60)), one(tw, "", "r1")
@@ -304,6 +310,11 @@ func (tw *twin) sendChange(m *model, c *series.Control) {
 	want, _ := m.Control(now*1000, c, tw.audited[shard]+1, m)
 	if got.Made {
 		tw.audited[shard]++
+	}
+	if want.Made && want.Number != 0 {
+		r := m.Runs[len(m.Runs)-1]
+		tw.pair(m, r.Fence, got.Series.Fence)
+		m.runs = append(m.runs, modelRun{r.Number, "", r.Fence})
 	}
 	got.Series, want.Series = series.Series{}, series.Series{} // compared after each step
 	if !reflect.DeepEqual(got, want) {

@@ -24,6 +24,7 @@ var _ interface {
 	series.OutputKeeper
 	driver.Clocked
 	series.Membership
+	series.Changes
 } = (*Store)(nil)
 
 // Options are the options of a [Store].
@@ -55,6 +56,7 @@ type Store struct {
 	nodes   map[string]member
 	pen     pen
 	audit   audit
+	losses  int // how often the store lost its data
 }
 
 // A record is the stored data of one series.
@@ -79,6 +81,7 @@ func (s *Store) Forget() {
 	s.opened, s.latest = nil, nil
 	s.sweepAt, s.fences, s.pen = 0, fences{}, pen{}
 	s.books, s.audit = books{}, audit{}
+	s.losses++
 }
 
 // Local reports whether the store's clock is time.Now. If so, the nodes of a scheduler send no

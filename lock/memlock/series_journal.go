@@ -39,6 +39,8 @@ type journal struct {
 	kept  []line // exceptions that are older than lines, oldest first
 	since int64  // when the latest exception was written that was deleted; 0: none was
 	texts []errorText
+
+	changed int64 // the step of the pen that changed the series last
 }
 
 // An errorText is the text of an error in a journal. Fence is the fence of the run, which ended
@@ -56,14 +58,23 @@ type pen struct {
 	total  int // lines of all journals
 	bytes  int // of the error texts of all journals
 	words  vocabulary
+	step   int64 // counts the changes of all series
+}
+
+// touch records that the current series changes.
+func (p *pen) touch() {
+	p.step++
+	p.to.changed = p.step
 }
 
 // textBytes is how many bytes of error texts the journals may have together, for each line that
 // they may have.
 const textBytes = 64
 
-// Append adds a line to the journal, or to its last line if the two fold.
+// Append adds a line to the journal, or to its last line if the two fold. Each step that changes a
+// series writes a line, except the renewal of a run.
 func (p *pen) Append(line series.Line) {
+	p.touch()
 	j := p.to
 	n := len(j.lines)
 	if n > 0 && line.Verdict != series.VerdictRan { // a grant begins a line of its own

@@ -2,6 +2,7 @@ package memlock
 
 import (
 	"context"
+	"slices"
 
 	"github.com/cronce/cronce/lock/series"
 )
@@ -21,9 +22,25 @@ func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Seri
 		r := s.open(o.Key)
 		r.Open(us, o, s.writer(r))
 		out[i] = r.Series(us, o.Key)
-		r.sightings.See(&out[i], o)
+		s.see(r, &out[i], o)
 	}
 	return out
+}
+
+// see records the revision of an opening, for the writer of r. To see the revision that was seen last
+// once more, with its policies, is no change of the series.
+func (s *Store) see(r *record, out *series.Series, o *series.OpenRequest) {
+	latest := int64(0)
+	for i := range r.sightings {
+		latest = max(latest, r.sightings[i].Last)
+	}
+	other := latest == 0 && o.Revision != "" || slices.ContainsFunc(r.sightings, func(u series.RevisionUse) bool {
+		return u.Last == latest && (u.Revision != o.Revision || u.Policies != o.Policies)
+	})
+	r.sightings.See(out, o)
+	if other || slices.ContainsFunc(r.sightings, func(u series.RevisionUse) bool { return u.First == out.Now }) {
+		s.pen.touch()
+	}
 }
 
 // open returns the record of a key, and makes it if there is none.

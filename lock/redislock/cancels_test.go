@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,7 +65,7 @@ func cancelRun(t *testing.T, d *redislock.Driver, job string) {
 	}
 }
 
-// Each cancel is notified of with its key, whatever characters that has, also after the server has
+// Each cancel, and each request for a run, is notified of with its key, whatever characters that has, also after the server has
 // closed the connection of a subscription, which then returns its error. Other changes are not.
 func TestCancelsAreNotified(t *testing.T) {
 	t.Parallel()
@@ -80,15 +81,29 @@ func TestCancelsAreNotified(t *testing.T) {
 		if a := d.Control(t.Context(), pause); !a.Made {
 			t.Fatalf("the pause is answered %+v", a)
 		}
+		run := series.Control{Key: job, Action: series.ActionRun, Op: fmt.Sprint("run ", i), Who: "ann", Reason: "for the test", Until: time.Now().Add(time.Hour).UnixMilli(),
+			Overlap: series.OverlapQueue, Anyway: true, Seen: series.AnySeen}
+		if a := d.Control(t.Context(), run); !a.Made {
+			t.Fatalf("the request for a run is answered %+v", a)
+		}
+		if got := <-keys; got != job {
+			t.Errorf("notified of %q, want %q", got, job)
+		}
 	}
 	must(t, admin.Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Err())
 	if err := <-errs; err == nil {
 		t.Error("a broken subscription returned nil")
 	}
-	subscribed(t, admin, 1)
-	cancelRun(t, d, "after")
-	if got := <-keys; got != "after" {
-		t.Errorf("notified of %q after the connection was closed", got)
+	for n := 0; ; n++ { // a cancel before the next subscription is not notified of
+		cancelRun(t, d, fmt.Sprint("after ", n))
+		select {
+		case got := <-keys:
+			if !strings.HasPrefix(got, "after ") {
+				t.Errorf("notified of %q after the connection was closed", got)
+			}
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }
 

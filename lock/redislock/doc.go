@@ -26,6 +26,7 @@
 //	<ns>:v1:{<ns>.<shard>}:d:<key> hash    revisions of its spec; 90 days
 //	<ns>:v1:{<ns>.<shard>}:o:<key> hash    the ends of the outputs of its runs; 90 days after the latest
 //	<ns>:v1:{<ns>.<shard>}:all     set     the series of the shard; 90 days
+//	<ns>:v1:{<ns>.<shard>}:ch      zset    the same by the µs of their last change; 90 days
 //	<ns>:v1:{<ns>.<shard>}:jb      string  the bytes of the shard's journals; 90 days
 //	<ns>:v1:{<ns>.0}:nodes         zset    nodes by when they are forgotten; 1 day
 //	<ns>:v1:{<ns>.0}:layout        string  shards and groups, see [Driver.Agree]; 90 days

@@ -101,6 +101,7 @@ var (
 	_ series.OutputKeeper   = (*Driver)(nil)
 	_ driver.Clocked        = (*Driver)(nil)
 	_ series.Membership     = (*Driver)(nil)
+	_ series.Changes        = (*Driver)(nil)
 	_ driver.Replicated     = (*Driver)(nil)
 	_ driver.StoreChecker   = (*Driver)(nil)
 	_ driver.Namespaced     = (*Driver)(nil)

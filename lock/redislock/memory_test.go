@@ -305,11 +305,11 @@ func TestExpiryOfClaimed(t *testing.T) {
 	due := open(t, d, c, "job")
 	prefix := "cronce:v1:{cronce.0}:"
 	must(t, c.HSet(t.Context(), prefix+"s:job", "m", due-2*86_400_000).Err())
-	for _, key := range []string{"s:job", "j:job", "jb"} {
+	for _, key := range []string{"s:job", "j:job", "jb", "ch"} {
 		must(t, c.PExpire(t.Context(), prefix+key, time.Hour).Err())
 	}
 	claim(t, d, claimOf("job", "a/1", due), series.KindGranted)
-	for _, key := range []string{"s:job", "j:job", "jb"} {
+	for _, key := range []string{"s:job", "j:job", "jb", "ch"} {
 		if left := c.PTTL(t.Context(), prefix+key).Val(); left < 24*time.Hour {
 			t.Errorf("%s expires in %v", key, left)
 		}

@@ -52,6 +52,9 @@ func TestReadRules(t *testing.T) {
 	if m, err := r.Members(t.Context()); err != nil || len(m.Members) != 1 {
 		t.Errorf("the nodes are %+v, %v", m, err)
 	}
+	if keys, _, _, err := r.ChangedSince(t.Context(), nil); err != nil || len(keys) != 1 {
+		t.Errorf("the changes are %q, %v", keys, err)
+	}
 	if a, err := r.Audit(t.Context(), "", 0); err != nil || len(a) != 1 {
 		t.Errorf("the audit is %+v, %v", a, err)
 	}

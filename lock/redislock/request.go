@@ -243,7 +243,8 @@ type scripts struct {
 	force, forcings, why, inspect                   *script
 	open, claim, peek, readSeries, control, recount *script
 	renewRuns, releaseRuns, keepOutput              *script
-	beat, members, now, agree, touch, unknown       *script
+	beat, members, changes                          *script
+	now, agree, touch, unknown                      *script
 }
 
 var embedded = load(func(name string) string {
@@ -289,6 +290,7 @@ func load(source func(name string) string) *scripts {
 		keepOutput:    read("keep_output"),
 		beat:          read("beat"),
 		members:       read("members"),
+		changes:       read("changes"),
 		now:           read("now"),
 		agree:         read("agree"),
 		touch:         read("touch"),

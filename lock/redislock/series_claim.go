@@ -69,6 +69,7 @@ func (d *Driver) undoShort(ctx context.Context, p part, cs []series.Claim, answe
 func beginVerdicts(d *Driver, r *request) {
 	r.key("none", "")
 	r.key("jb", "")
+	r.key("ch", "")
 	r.text(d.lines, d.bytes)
 }
 
@@ -150,10 +151,12 @@ func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) 
 		err := driver.CheckFence(fence+1, int64(at))
 		return series.Answer{Now: now, Err: driver.NotDone(err)}, err != nil
 	}
+	manual := false
 	if hasRun {
 		r, good := readRun(about)
 		ok = ok && good && fits(kind, &r, c, at)
 		speak(&a, &r, now)
+		manual = r.Manual()
 	} else if speaksOfNumber(kind) {
 		a.Number, a.Node = c.Number, node
 	}
@@ -165,7 +168,9 @@ func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) 
 		a.Settled, good = readSettled(settled)
 		ok = ok && good
 	}
-	setWait(&a, c, at)
+	if !manual {
+		setWait(&a, c, at)
+	}
 	return a, ok && !f.bad && hasRun == needsRun(kind, hasRun) && (kind != series.KindWaiting || fence != 0)
 }
 

@@ -38,6 +38,11 @@ var controls = operation[series.Control, series.ControlAnswer]{
 		r.number(series.MaxAudit, series.KeptOps, c.Due)
 		r.text(c.Revision)
 		r.number(c.Number, c.Fence)
+		anyway := int64(0)
+		if c.Anyway {
+			anyway = 1
+		}
+		r.number(int64(c.Overlap), anyway, series.MaxRequested)
 	},
 	read:  readControl,
 	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },
@@ -93,14 +98,14 @@ func (d *Driver) NotifyCancels(ctx context.Context, notify func(key string)) err
 	return fmt.Errorf("redislock: cancels: %w", cmp.Or(ctx.Err(), err))
 }
 
-// readControl reads kind|refusal|change|audit # action|op|who|reason|ms # the series.
+// readControl reads kind|refusal|change|audit|number # action|op|who|reason|ms # the series.
 func readControl(now instant, text string, c *series.Control) (series.ControlAnswer, bool) {
 	head, rest, some := strings.Cut(text, "#")
 	latest, state, more := strings.Cut(rest, "#")
 	f := fields{rest: head}
 	kind := f.letter(f.text())
 	a := series.ControlAnswer{Made: kind == 'd', Refusal: series.Refusal(f.text())}
-	a.Change, a.Audit = f.count(f.text()), f.count(f.end())
+	a.Change, a.Audit, a.Number = f.count(f.text()), f.count(f.text()), f.count(f.end())
 	l := fields{rest: latest}
 	a.Latest = series.Change{Action: series.Action(l.text()), Op: l.raw(l.text()), Who: l.raw(l.text()), Reason: l.raw(l.text()), At: l.count(l.end())}
 	var ok bool

@@ -106,8 +106,13 @@ func readRun(s string) (series.Run, bool) {
 	r.Attempt = int(f.count(f.text()))
 	r.Granted = f.count(f.text())
 	r.Until = f.count(f.text())
+	end, start, manual := strings.Cut(f.rest, "|")
 	var ok bool
-	r.Replaced, r.Cancelled, ok = readEnd(f.letter(f.end()))
+	r.Replaced, r.Cancelled, ok = readEnd(f.letter(end))
+	if manual {
+		r.StartBy = f.count(start)
+		ok = ok && r.StartBy > 0
+	}
 	return r, ok && !f.bad && r.State != series.RunNone
 }
 

@@ -263,6 +263,7 @@ func (d *Driver) recount(ctx context.Context, shard int) error {
 func (d *Driver) weight(ctx context.Context, shard int, names []string) (int64, error) {
 	r := d.newRequest(shard)
 	r.key("all", "")
+	r.key("ch", "")
 	for _, name := range names {
 		r.key("s:", name)
 		r.key("j:", name)

@@ -75,7 +75,7 @@ func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series 
 	return seriesReads.send(ctx, d, keys)
 }
 
-// readSeries reads since|other|mark|fence|last, the pause as change|end|ms|op|who|reason, then ;run
+// readSeries reads since|other|mark|fence|last, the pause as change|end|skip|ms|op|who|reason, then ;run
 // for each stored run.
 func readSeries(now instant, text, key string) (series.Series, bool) {
 	head, rest, some := strings.Cut(text, ";")
@@ -83,7 +83,10 @@ func readSeries(now instant, text, key string) (series.Series, bool) {
 	s := series.Series{Key: key, Now: now.ms()}
 	s.Since, s.Other = f.count(f.text()), f.raw(f.text())
 	s.Mark, s.Fence, s.Last = f.count(f.text()), f.count(f.text()), f.count(f.text())
-	change, until := f.number(f.text()), f.optional(f.text())
+	change, until, skip := f.number(f.text()), f.optional(f.text()), f.optional(f.text())
+	if skip > s.Mark {
+		s.Skip = skip
+	}
 	since, op, who, reason := f.optional(f.text()), f.raw(f.text()), f.raw(f.text()), f.raw(f.end())
 	s.Change = max(change, -change)
 	if s.Paused = change > 0; s.Paused {

@@ -28,6 +28,8 @@ func TestForgedSharedKeys(t *testing.T) {
 		"bytes that are a list":    {"jb", []any{"x"}},
 		"series that are text":     {"all", "x"},
 		"series that are a list":   {"all", []any{"x"}},
+		"changes that are text":    {"ch", "x"},
+		"changes that are a list":  {"ch", []any{"x"}},
 		"nodes that are text":      {"nodes", "x"},
 		"nodes that are a list":    {"nodes", []any{"x"}},
 		"nodes that never existed": {"nodes", nil},
@@ -62,6 +64,9 @@ func TestForgedSharedKeys(t *testing.T) {
 			must(t, d.Open(t.Context(), []series.OpenRequest{{Key: "new", Node: "n"}})[0].Err)
 			if keys, err := d.Keys(t.Context()); err != nil || !slices.Contains(keys, "new") {
 				t.Errorf("series: %v, %v", keys, err)
+			}
+			if keys, _, _, err := d.ChangedSince(t.Context(), nil); err != nil || !slices.Contains(keys, "new") {
+				t.Errorf("changes: %v, %v", keys, err)
 			}
 			if n, err := raw.Get(t.Context(), shard+"jb").Int(); err != nil || n < 0 || n > 10_000 {
 				t.Errorf("the bytes are counted as %d: %v", n, err)

@@ -29,7 +29,7 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	switch {
 	case ms > c.Latest:
 		return Answer{Kind: KindExpired}
-	case c.Number > ms+Tolerance:
+	case c.Number > ms+Tolerance && !s.manual(c.Number):
 		return early(ms, c)
 	case s.Mark > ms+Tolerance:
 		return Answer{Kind: KindAhead}
@@ -38,7 +38,7 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	switch {
 	case c.From != 0:
 		return s.takeOver(us, c, w)
-	case c.Number <= s.Mark:
+	case c.Number <= s.Mark || s.manual(c.Number):
 		return s.passed(ms, c.Number)
 	case s.Mark < c.After:
 		return Answer{Kind: KindGap}
@@ -92,7 +92,7 @@ func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 	switch {
 	case !s.over(r, ms) && r.State != RunWaiting:
 		return s.passed(ms, c.Number)
-	case s.over(r, ms) && (s.Paused || !mayRun(r, c, ms)):
+	case s.over(r, ms) && (s.bars(r) || !mayRun(r, c, ms)):
 		settled := s.settle(r, ms, w)
 		a := s.passed(ms, c.Number)
 		a.Settled = []Settled{settled}
@@ -105,7 +105,7 @@ func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 
 // blocker returns an alive run beside r that must end before r can be granted, or nil.
 func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
-	if c.Overlap == OverlapAllow && r.State != RunWaiting {
+	if c.Overlap == OverlapAllow && (r.Manual() || r.State != RunWaiting) {
 		return nil
 	}
 	if h := s.alive(ms); h != nil && h.Number != r.Number {
@@ -116,14 +116,15 @@ func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
 
 // sweep settles runs that are over and may not run again, and returns a run that may. A run that
 // may run again, but only after the end of an alive run, is left as it is: the claim is judged by
-// the alive run.
+// the alive run. So is a manual run that has not started, because a number of the spec goes first.
 func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		switch {
 		case !s.over(r, ms):
-		case s.Paused || !mayRun(r, c, ms):
+		case s.bars(r) || !mayRun(r, c, ms):
 			settled = append(settled, s.settle(r, ms, w))
+		case r.pending():
 		case s.blocker(r, c, ms) == nil:
 			return r, settled
 		}
@@ -138,11 +139,14 @@ func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 	late := former || ms-c.Number > c.Deadline.Milliseconds()
 	h := s.alive(ms)
 	free := !s.Paused && (h == nil || c.Overlap == OverlapAllow)
+	skip := c.Number == s.Skip
 	switch {
-	case c.Number > ms && (former || !free): // the obstacle may be gone when the number is due
+	case c.Number > ms && (former || skip || !free): // the obstacle may be gone when the number is due
 		return early(ms, c)
 	case s.Paused:
 		return s.decideNotRun(us, c, KindPaused, nil, w)
+	case skip:
+		return s.decideNotRun(us, c, KindSkipped, nil, w)
 	case late:
 		return s.decideNotRun(us, c, KindMissed, nil, w)
 	case free:
@@ -157,7 +161,8 @@ func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 	return s.decideNotRun(us, c, KindSkipped, h, w)
 }
 
-// decideNotRun moves the mark to the number without a grant. A skipped number is skipped because of h.
+// decideNotRun moves the mark to the number without a grant. A skipped number is skipped because of h,
+// or for an operator if h is nil.
 func (s *State) decideNotRun(us int64, c *Claim, k Kind, h *Run, w Writer) Answer {
 	line := move(s, us/1000, c)
 	switch k {
@@ -169,8 +174,10 @@ func (s *State) decideNotRun(us int64, c *Claim, k Kind, h *Run, w Writer) Answe
 	case KindMissed:
 		line.Verdict, line.Reason = VerdictMissed, reasonOr(c.Late, ReasonDeadline)
 	case KindSkipped:
-		line.Verdict, line.Reason = VerdictSkipped, ReasonOverlap
-		line.Blocker, line.BlockerFence = h.Number, h.Fence
+		line.Verdict, line.Reason = VerdictSkipped, ReasonOperator
+		if h != nil {
+			line.Reason, line.Blocker, line.BlockerFence = ReasonOverlap, h.Number, h.Fence
+		}
 	}
 	w.Append(line)
 	s.SpentBy, s.SpentAs, s.SpentFence = c.Owner, k, 0
@@ -182,8 +189,8 @@ func (s *State) wait(us int64, c *Claim, h *Run, w Writer) Answer {
 	ms := us / 1000
 	a := about(KindWaiting, h, ms)
 	a.From = s.Mark
-	blocker, blockerFence := h.Number, h.Fence // pruning moves h
-	if c.Overlap == OverlapReplace {
+	blocker, blockerFence := h.Number, h.Fence      // pruning moves h
+	if c.Overlap == OverlapReplace && !h.Manual() { // an operator requested that run
 		h.Replaced = true
 	}
 	a.Settled = s.supersede(ms, w)
@@ -200,7 +207,7 @@ func (s *State) wait(us int64, c *Claim, h *Run, w Writer) Answer {
 
 func (s *State) supersede(ms int64, w Writer) (settled []Settled) {
 	for i := range s.Runs {
-		if r := &s.Runs[i]; r.State == RunWaiting {
+		if r := &s.Runs[i]; r.State == RunWaiting && !r.Manual() {
 			r.State = RunLost
 			w.Append(Line{At: ms, Verdict: VerdictSuperseded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence})
 			settled = append(settled, Settled{Number: r.Number, Fence: r.Fence, Verdict: VerdictSuperseded})
@@ -273,6 +280,8 @@ func mayRun(r *Run, c *Claim, ms int64) bool {
 	switch {
 	case r.Replaced, r.Cancelled:
 		return false
+	case r.Attempt == 0 && r.Manual():
+		return ms <= r.StartBy
 	case r.Attempt == 0:
 		return late <= c.Deadline
 	case r.State == RunOpen && !c.Rerun:
@@ -292,7 +301,7 @@ func (s *State) settle(r *Run, ms int64, w Writer) Settled {
 		reason = ReasonCancelled
 	case r.Attempt == 0 && r.Replaced:
 		v, reason = VerdictSuperseded, ""
-	case r.Attempt == 0 && s.Paused:
+	case r.Attempt == 0 && s.bars(r):
 		v, reason = VerdictPaused, ""
 	case r.Attempt == 0:
 		v, reason = VerdictMissed, ReasonDeadline
@@ -312,7 +321,9 @@ func about(k Kind, r *Run, ms int64) Answer {
 
 func granted(r *Run, ms int64) Answer {
 	a := about(KindGranted, r, ms)
-	a.Wait = time.Duration(max(0, r.Number-ms)) * time.Millisecond
+	if !r.Manual() {
+		a.Wait = time.Duration(max(0, r.Number-ms)) * time.Millisecond
+	}
 	return a
 }
 

@@ -49,6 +49,9 @@ func (c *cluster) pass() {
 	}
 	for i := range c.state.Runs {
 		c.state.Runs[i].Until -= interval
+		if c.state.Runs[i].Manual() {
+			c.state.Runs[i].StartBy -= interval
+		}
 	}
 	for i := range c.nodes {
 		c.nodes[i].trust = max(c.nodes[i].trust-1, 0)
@@ -75,7 +78,7 @@ func (c *cluster) operator(ts []turn) []turn {
 			}})
 		}
 	}
-	ts = c.cancellations(ts)
+	ts = c.requested(c.cancellations(ts))
 	if c.state.Paused {
 		ts = append(ts, turn{"the operator resumes", byOperator, false, func(c *cluster) {
 			c.again = true
@@ -111,6 +114,35 @@ func (c *cluster) cancellations(ts []turn) []turn {
 				}
 			}})
 		}
+	}
+	return ts
+}
+
+// requested requests a manual run, or skips the next tick.
+func (c *cluster) requested(ts []turn) []turn {
+	if c.requests > 0 && c.state.Manual < c.ms() { // a manual number is named by its second
+		ts = append(ts, turn{"the operator requests a run", byOperator, true, func(c *cluster) {
+			c.requests--
+			c.change++
+			mark, last := c.state.Mark, c.state.Last
+			q := series.Control{Key: "job", Action: series.ActionRun, Op: opNames[c.change], Who: "op", Reason: "for the test", Until: c.ms() + 2*interval,
+				Overlap: max(c.overlap, series.OverlapQueue), Anyway: true, Seen: series.AnySeen}
+			a, _ := c.state.Control(c.us(), &q, c.change, &c.ledger)
+			if lapse := !c.brief && c.state.Mark != mark; !a.Made || lapse || c.state.Last != last {
+				c.broken("I9 the request for a run is answered %+v, the mark was %d", a, mark)
+			}
+		}})
+	}
+	if k := c.now + 1; c.skips > 0 && int(k) <= c.ticks && c.state.Mark < due(int(k)) {
+		ts = append(ts, turn{"the operator skips the next tick", byOperator, true, func(c *cluster) {
+			c.skips--
+			c.change++
+			q := series.Control{Key: "job", Action: series.ActionSkip, Op: opNames[c.change], Who: "op", Reason: "for the test", Number: due(int(k)), Seen: series.AnySeen}
+			if a, _ := c.state.Control(c.us(), &q, c.change, &c.ledger); !a.Made {
+				c.broken("the skip of tick %d is answered %+v", k, a)
+			}
+			c.ledger.skip = due(int(k))
+		}})
 	}
 	return ts
 }
@@ -272,6 +304,13 @@ func (c *cluster) claims(ts []turn, i int) []turn {
 			c.edits--
 			c.send(&c.nodes[i], request{kind: claimRequest, tick: k, former: true, owner: c.fresh()})
 		}})
+	}
+	for _, r := range c.state.Runs {
+		if k := int8(indexOf(r.Number)); r.Manual() && c.over(k) {
+			ts = append(ts, turn{fmt.Sprintf("%s: reads the series, and takes over the manual run %d", name, k), int8(i), false, func(c *cluster) {
+				c.send(&c.nodes[i], request{kind: claimRequest, tick: k, fence: r.Fence, owner: c.fresh()})
+			}})
+		}
 	}
 	if n.watchTick != 0 && c.over(n.watchTick) { // sent sooner it would be in vain
 		ts = append(ts, turn{fmt.Sprintf("%s: takes over tick %d", name, n.watchTick), int8(i), false, func(c *cluster) {

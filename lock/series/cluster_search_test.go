@@ -66,6 +66,10 @@ func worlds(ticks int) (ws []named) {
 			add("cancel-crash", func(b *bounds) { b.cancel, b.crash = 1, 1 })
 			add("cancel-lose", func(b *bounds) { b.cancel, b.lose = 1, 1 })
 			add("cancel-pause", func(b *bounds) { b.cancel, b.pause = 1, 1 })
+			add("run-skip-crash", func(b *bounds) { b.run, b.skip, b.crash = 1, 1, 1 })
+			add("run-lose", func(b *bounds) { b.run, b.lose = 1, 1 })
+			add("run-pause", func(b *bounds) { b.run, b.pause = 1, 1 })
+			add("run-cancel-drain", func(b *bounds) { b.run, b.cancel, b.drain = 1, 1, true })
 			add("three-nodes", func(b *bounds) { b.nodes = 3 })
 		}
 	}
@@ -246,7 +250,7 @@ func (s *exploration) trace() (labels []string) {
 func (c *cluster) key(b []byte) []byte {
 	k := keyWriter{b: b, fences: c.fences()}
 	k.putOwners(c)
-	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, c.cancels, c.edits, flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
+	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, c.cancels, c.edits, c.requests, c.skips, flag(c.state.Manual < c.ms()), int8(max(0, c.ledger.skip-base)/interval), flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
 	for i := range c.state.Runs {
 		k.run(c, &c.state.Runs[i])
 	}
@@ -258,12 +262,11 @@ func (c *cluster) key(b []byte) []byte {
 	}
 	k.put(-2)
 	for i := 1; i <= c.ticks; i++ {
-		p := &c.ledger.pages[i]
-		k.put(int8(p.fate), c.starts[i], flag(p.cancelled))
-		if p.fate != final {
-			k.put(int8(p.attempt))
-			k.fence(p.fence)
-		}
+		k.page(c, i)
+	}
+	for i := range c.manual() {
+		k.put(int8(i))
+		k.page(c, i)
 	}
 	for i := range c.bounds.nodes {
 		k.node(c, &c.nodes[i])
@@ -295,6 +298,15 @@ func (k *keyWriter) put(values ...int8) {
 	}
 }
 
+func (k *keyWriter) page(c *cluster, i int) {
+	p := &c.ledger.pages[i]
+	k.put(int8(p.fate), c.starts[i], flag(p.cancelled))
+	if p.fate != final {
+		k.put(int8(p.attempt))
+		k.fence(p.fence)
+	}
+}
+
 func (k *keyWriter) owner(n int8) {
 	if n == 0 || !k.alive[n] {
 		k.b = append(k.b, 0)
@@ -321,6 +333,9 @@ func (k *keyWriter) run(c *cluster, r *series.Run) {
 	k.put(int8(indexOf(r.Number)), int8(r.State), int8(r.Attempt), flag(r.Replaced), flag(r.Cancelled), int8(max(0, indexOf(r.Until)-int(c.now))))
 	if indexOf(c.state.Mark) < c.ticks {
 		k.put(int8(indexOf(r.Granted)))
+	}
+	if r.Manual() {
+		k.put(int8(max(0, (r.StartBy-c.ms()+interval)/interval)), flag(r.Number >= c.state.Pause.Since))
 	}
 	k.owner(owner)
 	k.fence(r.Fence)
@@ -372,6 +387,9 @@ func (c *cluster) fences() []int64 {
 		all = append(all, c.state.Runs[i].Fence)
 	}
 	for i := 1; i <= c.ticks; i++ {
+		all = append(all, c.ledger.pages[i].fence)
+	}
+	for i := range c.manual() {
 		all = append(all, c.ledger.pages[i].fence)
 	}
 	for i := range c.nodes {

@@ -2,6 +2,7 @@ package series_test
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -28,6 +29,7 @@ type bounds struct {
 
 	lose, crash, freeze, repeat, pause int8 // fault budgets
 	cancel                             int8 // how often the operator cancels a run
+	run, skip                          int8 // how often the operator requests a run, or skips a tick
 	edit                               int8 // how often a node settles ticks as ticks of a former spec
 
 	mistake mistake
@@ -126,16 +128,16 @@ type cluster struct {
 	now    int8
 	nodes  [maxNodes]member
 	late   request // a copy that arrives some time; its reply goes nowhere
-	starts [maxTicks + 1]int8
+	starts [2*maxTicks + 2]int8
 	change int64
 	again  bool // the last resume may arrive once more
 	fault  string
 
-	losses, crashes, freezes, repeats, pauses, cancels, edits int8 // the rest of the budgets
+	losses, crashes, freezes, repeats, pauses, cancels, edits, requests, skips int8 // the rest of the budgets
 }
 
 func newCluster(b *bounds) *cluster {
-	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause, cancels: b.cancel, edits: b.edit}
+	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause, cancels: b.cancel, edits: b.edit, requests: b.run, skips: b.skip}
 	c.state.Open(c.us(), &series.OpenRequest{Key: "job", Node: "n"}, &c.ledger)
 	for i := b.nodes; i < maxNodes; i++ {
 		c.nodes[i].mode = nodeDown
@@ -218,7 +220,8 @@ func (c *cluster) execClaim(r request) reply {
 	if r.former {
 		q.After, q.Between, q.Late = 0, 1, series.ReasonRespecified
 	}
-	paused, fence := c.state.Paused && c.state.Pause.Covers(c.ms()), c.state.Fence
+	during := int(r.tick) > maxTicks && q.Number >= c.state.Pause.Since // a manual run that was requested in the pause
+	paused, fence := c.state.Paused && c.state.Pause.Covers(c.ms()) && !during, c.state.Fence
 	a := c.state.Claim(c.us(), &q, &c.ledger)
 	switch {
 	case r.former && a.Kind == series.KindGranted:
@@ -227,7 +230,7 @@ func (c *cluster) execClaim(r request) reply {
 		c.broken("I12 tick %d is granted after its cancel", r.tick)
 	case paused && c.state.Fence != fence:
 		c.broken("tick %d is granted, or waits, during a pause", r.tick)
-	case a.Kind == series.KindSkipped && c.ledger.pages[r.tick].verdict == series.VerdictSkipped && !c.earlier(q.Number):
+	case a.Kind == series.KindSkipped && c.ledger.pages[r.tick].verdict == series.VerdictSkipped && q.Number != c.ledger.skip && !c.earlier(q.Number):
 		c.broken("tick %d is skipped as overlap, but the run was granted after it", r.tick)
 	}
 	before := c.ledger
@@ -252,7 +255,7 @@ func (c *cluster) over(tick int8) bool {
 	case series.RunGivenBack, series.RunUnstarted:
 		return true
 	case series.RunWaiting:
-		return !c.anyAlive()
+		return !c.anyAlive() || r.Manual() && (c.overlap == series.OverlapAllow || c.ms() > r.StartBy)
 	}
 	return false
 }
@@ -313,7 +316,7 @@ func (c *cluster) progress() string {
 	mark := int8(indexOf(c.state.Mark))
 	k := mark + 1
 	late := time.Duration(c.now-k) * interval * time.Millisecond
-	if int(k) > c.ticks || c.now < k || late > c.deadline || c.state.Paused && (c.state.Pause.Covers(c.ms()) || c.state.Pause.Covers(due(int(k)))) || c.anyAlive() {
+	if int(k) > c.ticks || due(int(k)) == c.ledger.skip || c.now < k || late > c.deadline || c.state.Paused && (c.state.Pause.Covers(c.ms()) || c.state.Pause.Covers(due(int(k)))) || c.anyAlive() {
 		return ""
 	}
 	t := c.clone()
@@ -335,5 +338,21 @@ func (c *cluster) quiet() bool {
 			return false
 		}
 	}
+	for k := range c.manual() {
+		if c.ledger.pages[k].fate != final {
+			return false
+		}
+	}
 	return true
+}
+
+// manual returns the manual numbers that were requested.
+func (c *cluster) manual() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for k := maxTicks + 1; c.run > 0 && k <= maxTicks+1+int(c.horizon); k++ {
+			if c.ledger.pages[k].fate != undecided && !yield(k) {
+				return
+			}
+		}
+	}
 }

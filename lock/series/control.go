@@ -20,20 +20,26 @@ type Op struct {
 // record is nil if this step made no change.
 func (s *State) Control(us int64, c *Control, audit int64, w Writer) (ControlAnswer, *AuditRecord) {
 	before := s.Series(us, c.Key)
-	a := s.control(us/1000, c, audit, w)
+	a := s.control(us, c, audit, w)
 	a.Latest, a.Series = s.Latest, s.Series(us, c.Key)
 	if !a.Made {
 		return a, nil
 	}
 	after := condition(a.Series.Paused, a.Series.Pause.Until)
-	if c.Action == ActionCancel {
+	switch c.Action {
+	case ActionCancel:
 		after = "cancelled " + strconv.FormatInt(c.Number, 10)
+	case ActionSkip:
+		after = "skip " + strconv.FormatInt(c.Number, 10)
+	case ActionRun:
+		after = "run " + strconv.FormatInt(s.Manual, 10)
 	}
 	return a, &AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
 		Before: condition(before.PausedAt(us/1000), before.Pause.Until), After: after, Reason: c.Reason, Op: c.Op}
 }
 
-func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnswer {
+func (s *State) control(us int64, c *Control, audit int64, w Writer) ControlAnswer {
+	ms := us / 1000
 	if s.Mark == 0 {
 		return refused(RefusedNotOpen)
 	}
@@ -52,10 +58,18 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 		return refused(RefusedNotPaused)
 	case c.Until != 0 && c.Until <= ms:
 		return refused(RefusedPast)
-	case c.Action == ActionRetire && s.alive(ms) != nil:
+	case c.Action == ActionRetire && (s.alive(ms) != nil || s.requested(ms) > 0):
 		return refused(RefusedAlive)
+	case c.Action == ActionSkip && c.Number != 0 && c.Number <= s.Mark:
+		return refused(RefusedOver)
 	}
 	line := Line{At: ms, Verdict: VerdictControl, Reason: string(c.Action), Node: c.Who, Audit: audit}
+	if c.Action == ActionRun {
+		if why := s.mayRequest(ms, c); why != "" {
+			return refused(why)
+		}
+		line.Fence = s.nextFence(us, 0)
+	}
 	if c.Action == ActionCancel {
 		why, r := s.cancel(ms, c, w)
 		if why != "" {
@@ -68,6 +82,9 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 	}
 	switch c.Action {
 	case ActionCancel:
+	case ActionSkip:
+		s.Skip = c.Number
+	case ActionRun:
 	case ActionResume:
 		s.resume(ms, w)
 	case ActionRetire:
@@ -84,7 +101,12 @@ func (s *State) control(ms int64, c *Control, audit int64, w Writer) ControlAnsw
 	s.Ops = append(slices.Clip(s.Ops), Op{ID: c.Op, Body: body, Change: s.Change, Audit: audit})
 	line.From, line.To, line.Change = s.Mark, s.Mark, s.Change
 	w.Append(line)
-	return ControlAnswer{Made: true, Change: s.Change, Audit: audit}
+	a := ControlAnswer{Made: true, Change: s.Change, Audit: audit}
+	if c.Action == ActionRun {
+		s.request(ms, c, line.Fence, w)
+		a.Number = s.Manual
+	}
+	return a
 }
 
 func refused(why Refusal) ControlAnswer {
@@ -130,10 +152,10 @@ func (s *State) resume(ms int64, w Writer) {
 	s.Paused, s.Pause = false, Pause{}
 }
 
-// clear settles the runs that are over.
+// clear settles the runs that are over, but no manual run that may still start.
 func (s *State) clear(ms int64, w Writer) {
 	for i := range s.Runs {
-		if s.over(&s.Runs[i], ms) {
+		if s.over(&s.Runs[i], ms) && !s.startable(&s.Runs[i], ms) {
 			s.settle(&s.Runs[i], ms, w)
 		}
 	}
@@ -169,7 +191,3 @@ func (s *State) cover(ms, last int64, w Writer) {
 	w.Append(Line{At: ms, Verdict: VerdictPaused, From: s.Mark, To: last, Between: VerdictPaused})
 	s.Mark, s.By = last, ""
 }
-
-// paused reports whether a pause forbids grants now. A pause whose end has passed forbids none: the
-// next claim records the numbers that it covered.
-func (s *State) paused(ms int64) bool { return s.Paused && s.Pause.Covers(ms) }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -40,6 +41,8 @@ type CancelNotifier interface {
 const (
 	MaxAudit = 10_000 // records of one shard
 	KeptOps  = 16     // operations of one series that are recognized when they are repeated
+
+	MaxRequested = 16 // manual runs of one series that have not started yet
 )
 
 // An Action is the kind of a control change.
@@ -51,8 +54,13 @@ const (
 	ActionResume Action = "resume" // runs that are over are settled, (mark, now] is paused, and the pause ends
 	ActionRetire Action = "retire" // runs that are over are settled, and the series is retired until it is opened again; see Pause.Retired
 	ActionCancel Action = "cancel" // no attempt of the run of Control.Number is granted any more, and its holder ends it; a run that is not alive is settled
+	ActionSkip   Action = "skip"   // Control.Number, which is not decided yet, is skipped when it is due; 0 takes that back
+	ActionRun    Action = "run"    // a manual run waits for a claim with its fence: see MaxRequested and Control.Overlap
 	ActionLapse  Action = "until"  // a pause reached its end: made by the store itself, without an audit record
 )
+
+// actions are those that an operator may request.
+var actions = []Action{ActionPause, ActionResume, ActionRetire, ActionCancel, ActionSkip, ActionRun}
 
 // AnySeen is the [Control.Seen] of a caller that has not read the series.
 const AnySeen = -1
@@ -67,15 +75,17 @@ const (
 type Control struct {
 	Key      string
 	Action   Action
-	Op       string // of this request, new for each intent and the same when it is repeated: 1 to 64 bytes, as an owner
-	Who      string // the operator or the program that sends the request; 1 to 200 bytes, as an owner
-	Reason   string // 3 to 500 characters that print; may be empty in a resume
-	Until    int64  // of a pause: the last paused instant, Unix ms; 0: until a resume
-	Due      int64  // of a pause or a retirement: the latest number that was due before it; undecided numbers up to it are missed, unless the series is paused; 0: none
-	Revision string // the revision of the spec that has Due
-	Number   int64  // of a cancel: the number of the run
-	Fence    int64  // of a cancel: the fence of the attempt that the caller has read; 0: any
-	Replicas int    // how many replicas must have the change; with fewer it was made, and the answer is doubt with a *ReplicasError; 0: none
+	Op       string  // of this request, new for each intent and the same when it is repeated: 1 to 64 bytes, as an owner
+	Who      string  // the operator or the program that sends the request; 1 to 200 bytes, as an owner
+	Reason   string  // 3 to 500 characters that print; may be empty in a resume
+	Until    int64   // of a pause: the last paused instant, Unix ms; 0: until a resume. Of a run: the latest instant at which it may start
+	Due      int64   // of a pause or a retirement: the latest number that was due before it; undecided numbers up to it are missed, unless the series is paused; 0: none
+	Revision string  // the revision of the spec that has Due
+	Number   int64   // of a cancel: the number of the run; of a skip: the number
+	Fence    int64   // of a cancel: the fence of the attempt that the caller has read; 0: any
+	Overlap  Overlap // of a run: OverlapSkip refuses it while a run is alive, OverlapQueue waits for that run's end, OverlapAllow does not, OverlapReplace also requests that end
+	Anyway   bool    // of a run: also in a pause
+	Replicas int     // how many replicas must have the change; with fewer it was made, and the answer is doubt with a *ReplicasError; 0: none
 
 	Seen int64 // the series' Change that the caller has read: if it has changed, the request is refused; AnySeen: any
 }
@@ -84,8 +94,8 @@ type Control struct {
 // one. Seen, Due and Revision are no part of it, because the caller may have read the series again.
 func (c *Control) Body() string {
 	text := string(c.Action) + "\x00" + c.Who + "\x00" + c.Reason + "\x00" + strconv.FormatInt(c.Until, 10)
-	if c.Action == ActionCancel {
-		text += fmt.Sprintf("\x00%d\x00%d", c.Number, c.Fence)
+	if c.Number != 0 || c.Fence != 0 || c.Action == ActionRun {
+		text += fmt.Sprintf("\x00%d\x00%d\x00%d\x00%v", c.Number, c.Fence, c.Overlap, c.Anyway)
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
@@ -101,10 +111,12 @@ const (
 	RefusedChanged   Refusal = "changed"    // another change was made since the one that the caller has read: see Latest
 	RefusedNotPaused Refusal = "not-paused" // there is no pause to end
 	RefusedPast      Refusal = "past"       // Until is not after the store's now
-	RefusedAlive     Refusal = "alive"      // a run is alive, so that the series cannot be retired
-	RefusedOver      Refusal = "over"       // the run is settled, or the store has none of this number
+	RefusedAlive     Refusal = "alive"      // a run is alive, or of a retirement: a manual run waits
+	RefusedOver      Refusal = "over"       // the run is settled, or the store has none of this number; of a skip: the number is decided
 	RefusedFence     Refusal = "fence"      // the run has another attempt than the one with Fence
 	RefusedCancelled Refusal = "cancelled"  // the run is cancelled already
+	RefusedPaused    Refusal = "paused"     // the series is paused, and the run was not requested anyway
+	RefusedFull      Refusal = "full"       // MaxRequested manual runs have not started yet
 )
 
 // A ControlAnswer is the answer to a [Control]. Without an Err, either Change or Refusal is set.
@@ -112,6 +124,7 @@ type ControlAnswer struct {
 	Made    bool    // this request made the change; if Change is set and Made is not, an earlier request with the same Op did
 	Change  int64   // the number of the change that the Op made in its series; 0: none
 	Audit   int64   // the number of its record in the audit of its shard
+	Number  int64   // of a run: its number, if Made
 	Refusal Refusal // why nothing was changed; "" if the change was made
 	Latest  Change  // the latest change of the series
 	Series  Series  // after this step
@@ -154,7 +167,7 @@ type AuditRecord struct {
 	Key    string `json:"key"`
 	Change int64  `json:"change"` // its number in the series
 	Before string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
-	After  string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run
+	After  string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number
 	Reason string `json:"reason,omitempty"`
 	Op     string `json:"op"`
 
@@ -182,31 +195,46 @@ func (c *Control) Check() error {
 	switch {
 	case len(c.Op) > maxOp:
 		return driver.Refuse("op", driver.Quote(c.Op), fmt.Sprintf("1 to %d bytes", maxOp))
-	case c.Action != ActionPause && c.Action != ActionResume && c.Action != ActionRetire && c.Action != ActionCancel:
-		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("%q, %q, %q or %q", ActionPause, ActionResume, ActionRetire, ActionCancel))
-	case c.Action != ActionPause && c.Until != 0:
-		return driver.Refuse("until", fmt.Sprint(c.Until), "0, but in a pause")
+	case !slices.Contains(actions, c.Action):
+		return driver.Refuse("action", driver.Quote(string(c.Action)), fmt.Sprintf("one of %q", actions))
+	case c.Action == ActionRun && c.Until <= 0:
+		return driver.Refuse("until", fmt.Sprint(c.Until), "more than 0 in a run")
+	case c.Action != ActionPause && c.Action != ActionRun && c.Until != 0:
+		return driver.Refuse("until", fmt.Sprint(c.Until), "0, but in a pause or a run")
 	case c.Until == driver.MaxNumber: // marks a retired series
 		return driver.Refuse("until", fmt.Sprint(c.Until), fmt.Sprintf("0 to %d", int64(driver.MaxNumber-1)))
 	}
-	if (c.Action == ActionResume || c.Action == ActionCancel) && c.Due != 0 {
+	if c.Action != ActionPause && c.Action != ActionRetire && c.Due != 0 {
 		return driver.Refuse("due", fmt.Sprint(c.Due), "0 in a "+string(c.Action))
 	}
-	if err := checkCancelled(c); err != nil {
-		return err
-	}
-	return cmp.Or(driver.CheckRange("until", c.Until, 0), driver.CheckRange("due", c.Due, 0), driver.CheckWord("revision", c.Revision), driver.CheckRange("seen", c.Seen, AnySeen), driver.CheckReplicas(c.Replicas))
+	return cmp.Or(checkNumber(c), checkRequested(c), driver.CheckRange("until", c.Until, 0), driver.CheckRange("due", c.Due, 0), driver.CheckWord("revision", c.Revision), driver.CheckRange("seen", c.Seen, AnySeen), driver.CheckReplicas(c.Replicas))
 }
 
-// checkCancelled returns an *ArgumentError for a run that cannot be cancelled.
-func checkCancelled(c *Control) error {
+// checkNumber returns an *ArgumentError for a run that cannot be cancelled, and for a number that cannot
+// be skipped.
+func checkNumber(c *Control) error {
 	switch {
 	case c.Action == ActionCancel:
 		return cmp.Or(driver.CheckRange("number", c.Number, 1), driver.CheckRange("fence", c.Fence, 0))
-	case c.Number != 0:
-		return driver.Refuse("number", fmt.Sprint(c.Number), "0, but in a cancel")
 	case c.Fence != 0:
 		return driver.Refuse("fence", fmt.Sprint(c.Fence), "0, but in a cancel")
+	case c.Action == ActionSkip:
+		return driver.CheckRange("number", c.Number, 0)
+	case c.Number != 0:
+		return driver.Refuse("number", fmt.Sprint(c.Number), "0, but in a cancel or a skip")
+	}
+	return nil
+}
+
+// checkRequested returns an *ArgumentError for the fields of a manual run.
+func checkRequested(c *Control) error {
+	switch {
+	case c.Action == ActionRun:
+		return checkOverlap(c.Overlap)
+	case c.Overlap != 0:
+		return driver.Refuse("overlap", fmt.Sprint(c.Overlap), "0, but in a run")
+	case c.Anyway:
+		return driver.Refuse("anyway", "true", "false, but in a run")
 	}
 	return nil
 }

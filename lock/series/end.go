@@ -42,7 +42,7 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	switch {
 	case r.State == RunUnstarted:
 		r.Attempt-- // an unstarted attempt does not count
-	case r.State == RunDone && e.OK:
+	case r.State == RunDone && e.OK && !r.Manual():
 		s.Last = max(s.Last, r.Number)
 	}
 	w.Append(line)
@@ -56,7 +56,8 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 func (s *State) releaseAnswer(ms int64) EndAnswer {
 	a := EndAnswer{Ended: true}
 	for _, r := range s.Runs {
-		if r.State == RunWaiting && !s.paused(ms) && s.over(&r, ms) {
+		first := a.Waiting == 0 || !r.Manual() // a number of the spec goes first
+		if r.State == RunWaiting && first && !s.barsAt(&r, ms) && s.alive(ms) == nil {
 			a.Waiting, a.Fence = r.Number, r.Fence
 		}
 	}

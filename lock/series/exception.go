@@ -17,8 +17,8 @@ func (l *Line) Exception() bool {
 	switch l.Verdict {
 	case VerdictLost, VerdictMissed, VerdictPaused:
 		return true
-	case VerdictSkipped: // several numbers behind one run
-		return l.Between == VerdictSkipped && l.To-l.From >= longSkip.Milliseconds()
+	case VerdictSkipped: // for an operator, or several numbers behind one run
+		return l.Reason == ReasonOperator || l.Between == VerdictSkipped && l.To-l.From >= longSkip.Milliseconds()
 	case VerdictRan, VerdictEnded:
 		switch l.Outcome {
 		case OutcomeFailed, OutcomePanic, OutcomeTimeout, OutcomeLost, OutcomeCancelled:

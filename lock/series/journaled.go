@@ -35,6 +35,7 @@ const (
 	ReasonLost     = "lost"     // its node died
 
 	ReasonCancelled = "cancelled" // an operator cancelled its run
+	ReasonOperator  = "operator"  // an operator skipped it
 
 	ReasonRespecified = "respecified" // another spec replaced the spec of the number before it was decided
 )
@@ -77,7 +78,7 @@ type Line struct {
 	BlockerFence int64 `json:"blockerFence,omitempty"`
 
 	// Of VerdictControl, where From and To are the mark and Node is the operator. Of a cancel, Fence
-	// and Attempt name the cancelled run.
+	// and Attempt name the cancelled run; of a request for a run, Fence is the fence with which it waits.
 	Change int64 `json:"change,omitempty"` // its number in the series
 	Audit  int64 `json:"audit,omitempty"`  // the number of its record in the audit; 0: no record, since the store made the change itself
 }

@@ -20,6 +20,8 @@ type Kept struct {
 	Pause      *keptChange `json:"pause,omitempty"`
 	Latest     *keptChange `json:"latest,omitempty"`
 	Ops        []Op        `json:"ops,omitempty"`
+	Manual     int64       `json:"manual,omitempty"`
+	Skip       int64       `json:"skip,omitempty"`
 	SpentBy    string      `json:"spentBy,omitempty"`
 	SpentAs    string      `json:"spentAs,omitempty"`
 	SpentFence int64       `json:"spentFence,omitempty"`
@@ -36,7 +38,8 @@ type keptRun struct {
 	Until    int64  `json:"until,omitempty"`
 	Replaced bool   `json:"replaced,omitempty"`
 
-	Cancelled bool `json:"cancelled,omitempty"`
+	Cancelled bool  `json:"cancelled,omitempty"`
+	StartBy   int64 `json:"startBy,omitempty"`
 }
 
 // A keptChange is a pause, or the latest change.
@@ -70,7 +73,7 @@ func (s *State) Format() int {
 
 // Keep returns s in its stored form.
 func (s *State) Keep() Kept {
-	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change, Ops: s.Ops}
+	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change, Ops: s.Ops, Manual: s.Manual, Skip: s.Skip}
 	if p := s.Pause; p != (Pause{}) {
 		k.Pause = &keptChange{Op: p.Op, Who: p.Who, Reason: p.Reason, At: p.Since, Until: p.Until}
 	}
@@ -81,14 +84,14 @@ func (s *State) Keep() Kept {
 		k.SpentBy, k.SpentAs, k.SpentFence = s.SpentBy, spendings[s.SpentAs], s.SpentFence
 	}
 	for _, v := range s.Runs {
-		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced, v.Cancelled})
+		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced, v.Cancelled, v.StartBy})
 	}
 	return k
 }
 
 // State returns the stored state. An error names the unknown word.
 func (k *Kept) State() (State, error) {
-	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change, Ops: k.Ops}
+	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change, Ops: k.Ops, Manual: k.Manual, Skip: k.Skip}
 	if p := k.Pause; p != nil {
 		s.Pause = Pause{Op: p.Op, Who: p.Who, Reason: p.Reason, Since: p.At, Until: p.Until}
 	}
@@ -108,7 +111,7 @@ func (k *Kept) State() (State, error) {
 			return State{}, err
 		}
 		s.Runs = append(s.Runs, Run{Number: v.Number, State: RunState(state), Owner: v.Owner,
-			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced, Cancelled: v.Cancelled})
+			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced, Cancelled: v.Cancelled, StartBy: v.StartBy})
 	}
 	return s, nil
 }

@@ -8,18 +8,27 @@ import (
 
 const (
 	maxTicks = 12
-	interval = 100 // ms between the numbers
+	interval = 1000 // ms between the numbers, which are whole seconds
 	base     = int64(1_000_000)
 	ttl      = interval + interval/2
 )
 
-// due is the k-th number of the spec that all nodes share.
-func due(k int) int64 { return base + int64(k)*interval }
+// due is the k-th number of the spec that all nodes share, or above maxTicks, the number of the manual
+// run that was requested when as many intervals had passed.
+func due(k int) int64 {
+	if k > maxTicks {
+		return due(k-maxTicks-1) + 1
+	}
+	return base + int64(k)*interval
+}
 
-// index is the k of a number, and whether there is one.
+// index is the k of a number, and whether there is one. Manual numbers have a part of a second.
 func index(n int64) (int, bool) {
-	k := (n - base) / interval
-	return int(k), n == due(int(k)) && k >= 1 && k <= maxTicks
+	k := int((n - base) / interval)
+	if n%interval != 0 {
+		return k + maxTicks + 1, k >= 0 && k <= maxTicks
+	}
+	return k, k >= 1 && k <= maxTicks
 }
 
 // fate is the end of a number by the journal.
@@ -53,7 +62,8 @@ type ledger struct {
 	fence  int64
 	change int64 // the latest
 	paused bool
-	pages  [maxTicks + 1]page
+	skip   int64 // a number that an operator skips
+	pages  [2*maxTicks + 2]page
 	fault  string // the first invariant that was broken
 }
 
@@ -76,7 +86,13 @@ func (l *ledger) Append(line series.Line) {
 		l.moves(line)
 	}
 	k, ok := index(line.To)
-	if !ok {
+	switch {
+	case !ok:
+		return
+	case k > maxTicks && line.From < line.To:
+		if line.Verdict != series.VerdictPaused { // a pause ends at any time
+			l.broken("I9 the manual number %d moves the mark: %s", line.To, line.Verdict)
+		}
 		return
 	}
 	l.decide(&l.pages[k], k, line)
@@ -94,6 +110,7 @@ func (l *ledger) controls(line series.Line) {
 	switch series.Action(line.Reason) {
 	case series.ActionCancel:
 		l.cancels(line)
+	case series.ActionRun, series.ActionSkip:
 	default:
 		l.paused = series.Action(line.Reason) == series.ActionPause || series.Action(line.Reason) == series.ActionRetire
 	}
@@ -140,7 +157,7 @@ func (l *ledger) decide(p *page, k int, line series.Line) {
 		l.end(p, k, line)
 	case series.VerdictWaiting:
 		l.rises(line.Fence)
-		if p.fate != undecided || !moved {
+		if p.fate != undecided || moved != (k <= maxTicks) {
 			l.broken("I1 number %d waits after it was decided", k)
 		}
 		p.fate, p.fence = waiting, line.Fence
@@ -150,7 +167,7 @@ func (l *ledger) decide(p *page, k int, line series.Line) {
 		}
 		l.put(p, k, line.Verdict)
 	case series.VerdictMissed:
-		if l.paused {
+		if l.paused && k <= maxTicks {
 			l.broken("I10 number %d is missed in a pause", k)
 		}
 		fallthrough
@@ -167,6 +184,8 @@ func (l *ledger) grant(p *page, k int, line series.Line, moved bool) {
 	switch {
 	case p.cancelled:
 		l.broken("I12 number %d is granted after its cancel", k)
+	case due(k) == l.skip:
+		l.broken("number %d is granted, although an operator skips it", k)
 	case p.fate == final:
 		l.broken("I1 number %d is granted after its verdict %s", k, p.verdict)
 	case moved != (p.fate == undecided):

@@ -31,6 +31,13 @@ func moves(w *world, ticks, leases int) []move {
 	} else {
 		ms = append(ms, move{"pause", 0, (*world).pause}, move{"pause for a while", 0, (*world).pauseBriefly}, move{"pause after an outage", 0, (*world).pauseAfter}, move{"retire and open", 0, (*world).retire})
 	}
+	if w.requests > 0 && w.ms < due(maxTicks) && w.Manual < w.ms { // a manual number is named by its second
+		ms = append(ms, move{"request a run", 0, func(w *world) { w.request(w.overlap, false) }},
+			move{"request a run that may wait, also in a pause", 0, func(w *world) { w.request(series.OverlapQueue, true) }})
+	}
+	if w.skips > 0 && w.Mark < due(maxTicks-1) && w.ms < due(maxTicks-1) {
+		ms = append(ms, move{"skip the next number", 0, (*world).skipNext})
+	}
 	for k := 1; k <= ticks && due(k) <= w.ms+interval; k++ {
 		ms = append(ms, move{"claim", k, func(w *world) { w.ask(w.claim(k)) }})
 		if due(k) > w.Mark+interval {
@@ -73,6 +80,14 @@ func TestEverySequence(t *testing.T) {
 			t.Parallel()
 			s := search{t: t, seed: maphash.MakeSeed(), seen: make(map[uint64]int)}
 			s.from(newWorld(p), depth, nil)
+			t.Logf("%d states", len(s.seen))
+		})
+		t.Run("steered, "+p.String(), func(t *testing.T) {
+			t.Parallel()
+			s := search{t: t, seed: maphash.MakeSeed(), seen: make(map[uint64]int)}
+			w := newWorld(p)
+			w.requests, w.skips = 1, 1
+			s.from(w, depth-2, nil)
 			t.Logf("%d states", len(s.seen))
 		})
 	}
@@ -126,6 +141,7 @@ func long(t *testing.T, seed, world uint64, steps int) {
 	draw := func() policy { return policies[r.IntN(len(policies))] }
 	mixed := r.IntN(2) == 0
 	w := newWorld(draw())
+	w.requests, w.skips = 3, 3
 	var path []step
 	for range steps {
 		if mixed {

@@ -48,14 +48,19 @@ func checkAfter(c *Claim) error {
 }
 
 func checkPolicy(c *Claim) error {
-	if c.Overlap > OverlapReplace {
-		return driver.Refuse("overlap", fmt.Sprint(c.Overlap), "one of the four policies")
-	}
 	return cmp.Or(
+		checkOverlap(c.Overlap),
 		driver.CheckRange("attempts", int64(c.Attempts), 1),
 		notNegative("deadline", c.Deadline),
 		notNegative("window", c.Window),
 	)
+}
+
+func checkOverlap(o Overlap) error {
+	if o > OverlapReplace {
+		return driver.Refuse("overlap", fmt.Sprint(o), "one of the four policies")
+	}
+	return nil
 }
 
 // Check returns an *ArgumentError for a renewal of a run that no store supports.

@@ -31,7 +31,14 @@ type Run struct {
 	Replaced bool  // a newer number waits for its end
 
 	Cancelled bool // an operator ended it: no attempt of it is granted any more; see [ActionCancel]
+
+	// StartBy is the latest instant at which the first attempt of a manual run may start, Unix ms; 0: the
+	// run is not manual. See [ActionRun].
+	StartBy int64
 }
+
+// Manual reports whether an operator requested the run: see [ActionRun].
+func (r *Run) Manual() bool { return r.StartBy != 0 }
 
 // A Series is the state of a key in the store.
 type Series struct {
@@ -43,6 +50,7 @@ type Series struct {
 	Change int64         // how many control changes were made: see [Controlled]
 	Paused bool          // also after the end of Pause, until a step of the store has recorded the numbers that it covered
 	Pause  Pause         // zero unless Paused
+	Skip   int64         // a number above the mark that is skipped for an operator when it is due; 0: none
 	Runs   []Run         // not settled, waiting ones included, by number
 	Other  string        // a revision other than the caller's that another node used since the caller's was first seen; "" if none
 	Since  int64         // the start of the time in which the caller's spec has been in force without a break, by its text and zone, under any revision; Unix ms (Open only)

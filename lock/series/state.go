@@ -2,6 +2,7 @@ package series
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -20,6 +21,8 @@ type State struct {
 	Paused bool
 	Pause  Pause // zero unless Paused
 	Ops    []Op  // the latest, oldest first
+	Manual int64 // the number of the latest manual run; 0: there was none
+	Skip   int64 // the number that an operator skips; it may be below the mark
 
 	// The latest claim that moved the mark without a grant: its owner gets the same answer when it
 	// repeats the claim.
@@ -27,7 +30,7 @@ type State struct {
 	SpentAs    Kind
 	SpentFence int64
 
-	Runs []Run // by number: runs that are not settled, and runs that were settled since the last grant
+	Runs []Run // in the order in which they were decided: runs that are not settled, and runs that were settled since the last grant
 }
 
 // A Writer takes the journal lines of a step, in order.
@@ -47,11 +50,15 @@ func (s *State) Open(us int64, o *OpenRequest, w Writer) {
 // Series returns the state for a reader. Settled runs are left out.
 func (s *State) Series(us int64, key string) Series {
 	r := Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Change: s.Change, Paused: s.Paused, Pause: s.Pause}
+	if s.Skip > s.Mark {
+		r.Skip = s.Skip
+	}
 	for _, run := range s.Runs {
 		if run.State < RunDone {
 			r.Runs = append(r.Runs, run)
 		}
 	}
+	slices.SortFunc(r.Runs, func(a, b Run) int { return cmp.Compare(a.Number, b.Number) })
 	return r
 }
 
@@ -78,7 +85,7 @@ func (s *State) alive(ms int64) *Run {
 func alive(r *Run, ms int64) bool { return r.State == RunOpen && ms < r.Until }
 
 // over reports whether r may be taken over or settled. A waiting number is over when no run that it
-// waits for is alive.
+// waits for is alive; a manual run that has not started, at any time.
 func (s *State) over(r *Run, ms int64) bool {
 	switch r.State {
 	case RunOpen:
@@ -86,7 +93,7 @@ func (s *State) over(r *Run, ms int64) bool {
 	case RunGivenBack, RunUnstarted:
 		return true
 	case RunWaiting:
-		return s.alive(ms) == nil
+		return r.Manual() || s.alive(ms) == nil
 	}
 	return false
 }

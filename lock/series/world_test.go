@@ -35,6 +35,8 @@ type world struct {
 	held   []series.RunRef // the runs that were granted last, newest last
 	asked  series.Claim    // to be asked again
 	change int64
+
+	requests, skips int // how often the operator may request a run, or skip a number
 }
 
 func newWorld(p policy) *world {
@@ -62,11 +64,13 @@ func (w *world) key() any {
 		spentBy                       string
 		spentAs                       series.Kind
 		spentFence                    int64
-		runs                          [8]series.Run
+		runs                          [10]series.Run
+		manual, skip                  int64
+		requests, skips               int
 		held                          [keptLeases]series.RunRef
 		asked                         series.Claim
 		ledger                        ledger
-	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.SpentBy, w.SpentAs, w.SpentFence, [8]series.Run{}, [keptLeases]series.RunRef{}, w.asked, w.ledger}
+	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.SpentBy, w.SpentAs, w.SpentFence, [10]series.Run{}, w.Manual, w.State.Skip, w.requests, w.skips, [keptLeases]series.RunRef{}, w.asked, w.ledger}
 	copy(k.runs[:], w.Runs)
 	copy(k.held[:], w.held)
 	return k
@@ -105,7 +109,7 @@ func (w *world) covers(k int) series.Claim {
 func (w *world) takeover(r *series.Run) series.Claim {
 	k, _ := index(r.Number)
 	c := w.claim(k)
-	c.From = r.Fence
+	c.Number, c.After, c.From = r.Number, r.Number-1, r.Fence
 	return c
 }
 
@@ -166,7 +170,7 @@ func (w *world) granted(c series.Claim, a series.Answer, free bool) {
 	if p := w.ledger.pages[k]; p.until > w.ms && p.fate == running && p.fence != a.Fence {
 		w.ledger.broken("I3 number %d is granted while its run is alive", k)
 	}
-	if a.Wait < time.Duration(c.Number-w.ms)*time.Millisecond {
+	if k <= maxTicks && a.Wait < time.Duration(c.Number-w.ms)*time.Millisecond {
 		w.ledger.broken("I7 number %d may start after %v, at %d", k, a.Wait, w.ms)
 	}
 	w.ledger.pages[k].until = w.ms + a.Left.Milliseconds()
@@ -207,7 +211,11 @@ func (w *world) end(r series.RunRef, how series.RunState) {
 	if how == series.RunDone {
 		e.Outcome, e.OK = series.OutcomeOK, true
 	}
+	last := w.Last
 	first := w.Release(w.ms*1000, &e, &w.ledger)
+	if indexOf(r.Number) > maxTicks && w.Last != last {
+		w.ledger.broken("I9 the end of the manual number %d moves the last success", r.Number)
+	}
 	before := w.ledger
 	if second := w.Release(w.ms*1000, &e, &w.ledger); second != first || w.ledger != before {
 		w.ledger.broken("asked again, the ending of %d is answered %+v, at first %+v", r.Number, second, first)
@@ -220,7 +228,9 @@ func (w *world) operate(action series.Action, until, last int64) {
 	w.change++
 	paused, lapsed := w.Paused, w.Paused && !w.State.Pause.Covers(w.ms)
 	a, _ := w.Control(w.ms*1000, &c, w.change, &w.ledger)
-	retires := action == series.ActionRetire && !slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.State == series.RunOpen && w.ms < r.Until })
+	retires := action == series.ActionRetire && !slices.ContainsFunc(w.Runs, func(r series.Run) bool {
+		return r.State == series.RunOpen && w.ms < r.Until || w.startable(&r)
+	})
 	if want := action == series.ActionPause || retires || action == series.ActionResume && paused && !lapsed; want != (a.Made) {
 		w.ledger.broken("the %s is answered %+v, the series was paused: %v, and its pause over: %v", action, a, paused, lapsed)
 	}
@@ -244,6 +254,54 @@ func (w *world) cancel(r *series.Run) {
 	again, _ := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
 	if a.Made && (again.Made || again.Change != a.Change) || w.ledger != before {
 		w.ledger.broken("asked again, the cancel is answered %+v, at first %+v", again, a)
+	}
+}
+
+// request requests a manual run, and repeats that: the second request changes nothing.
+func (w *world) request(overlap series.Overlap, anyway bool) {
+	w.requests--
+	c := series.Control{Key: "job", Action: series.ActionRun, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test",
+		Until: w.ms + 2*interval, Overlap: overlap, Anyway: anyway, Seen: w.State.Change}
+	w.change++
+	paused := w.Paused && w.State.Pause.Covers(w.ms)
+	busy := w.ledger.alive(-1, w.ms) || slices.ContainsFunc(w.Runs, func(r series.Run) bool { return w.startable(&r) })
+	mark := w.Mark
+	a, _ := w.Control(w.ms*1000, &c, w.change, &w.ledger)
+	if want := (!paused || anyway) && (overlap != series.OverlapSkip || !busy); a.Made != want {
+		w.ledger.broken("the request for a run is answered %+v, paused: %v, busy: %v", a, paused, busy)
+	}
+	if a.Made && indexOf(a.Number) <= maxTicks || w.Mark != mark && !w.lapsed(mark) {
+		w.ledger.broken("I9 the manual number %d moves the mark to %d", a.Number, w.Mark)
+	}
+	before := w.ledger
+	again, _ := w.Control(w.ms*1000, &c, w.change+1, &w.ledger)
+	if a.Made && (again.Made || again.Change != a.Change) || w.ledger != before {
+		w.ledger.broken("asked again, the request for a run is answered %+v, at first %+v", again, a)
+	}
+}
+
+// lapsed reports whether the mark went on because the end of a pause was recorded.
+func (w *world) lapsed(before int64) bool { return !w.Paused && w.Mark > before && w.Mark < w.ms }
+
+// startable reports whether a manual run waits that may start.
+func (w *world) startable(r *series.Run) bool {
+	waits := r.Attempt == 0 && (r.State == series.RunWaiting || r.State == series.RunUnstarted)
+	return r.Manual() && waits && !r.Cancelled && w.ms <= r.StartBy && !(w.Paused && w.State.Pause.Covers(w.ms) && r.Number < w.State.Pause.Since)
+}
+
+// skipNext skips the next number.
+func (w *world) skipNext() {
+	w.skips--
+	k := 1
+	for due(k) <= max(w.Mark, w.ms) {
+		k++
+	}
+	c := series.Control{Key: "job", Action: series.ActionSkip, Op: fmt.Sprint("op", w.change), Who: "op", Reason: "for the test", Number: due(k), Seen: w.State.Change}
+	w.change++
+	if a, _ := w.Control(w.ms*1000, &c, w.change, &w.ledger); a.Made {
+		w.ledger.skip = due(k)
+	} else {
+		w.ledger.broken("the skip of %d is answered %+v", k, a)
 	}
 }
 
@@ -272,14 +330,22 @@ func (w *world) retire() {
 }
 
 // progress checks I6: a due number inside its deadline is granted to a caller while no run is
-// alive, after the runs that must be taken over.
+// alive, after the runs that must be taken over. So is each manual run that may start.
 func (w *world) progress() {
+	for i := range w.Runs {
+		if r := &w.Runs[i]; w.startable(r) && !w.ledger.alive(0, w.ms) {
+			t := w.clone()
+			if a := t.ask(t.takeover(r)); a.Kind != series.KindGranted {
+				w.ledger.broken("I6 the manual number %d may start, and its takeover is answered %+v", r.Number, a)
+			}
+		}
+	}
 	k := 1
 	for k <= maxTicks && due(k) <= w.Mark {
 		k++
 	}
 	late := time.Duration(w.ms-due(k)) * time.Millisecond
-	if k > maxTicks || late < 0 || late > w.deadline || w.Paused && (w.State.Pause.Covers(w.ms) || w.State.Pause.Covers(due(k))) || w.ledger.alive(0, w.ms) {
+	if k > maxTicks || due(k) == w.ledger.skip || late < 0 || late > w.deadline || w.Paused && (w.State.Pause.Covers(w.ms) || w.State.Pause.Covers(due(k))) || w.ledger.alive(0, w.ms) {
 		return
 	}
 	t := w.clone()

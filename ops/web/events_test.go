@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/ops/access"
 )
 
@@ -219,17 +220,15 @@ func TestChangedParts(t *testing.T) {
 		wait          time.Duration
 		sent          bool
 	}{
-		"the same":             {"a", "a", time.Hour, false},
-		"changed":              {"a", "b", 0, true},
-		"a countdown":          {soon + "9.0 s</time>", soon + "8.1 s</time>", time.Second, false},
-		"a countdown, later":   {soon + "9.0 s</time>", soon + "4.0 s</time>", movesEvery, true},
-		"another end":          {soon + "9.0 s</time>", strings.Replace(soon, "02", "03", 1) + "8.1 s</time>", 0, true},
-		"an age":               {"12 s ago", "1 min 3 s ago", time.Second, false},
-		"a time":               {"12:00:01", "12:00:02", 0, true},
-		"the clock":            {`<span class="asof" title="t">12:00:01`, `<span class="asof" title="t">12:00:02`, time.Second, false},
-		"a bar goes on":        {`<rect class="b" x="10" y="2" width="3"/>`, `<rect class="b" x="7" y="2" width="4"/>`, time.Second, false},
-		"a bar is another":     {`<rect class="b-ok" x="10" y="2"/>`, `<rect class="b-lost" x="10" y="2"/>`, 0, true},
-		"the times of an axis": {`<div class="axis"><span>1</span></div>`, `<div class="axis"><span>2</span></div>`, time.Second, false},
+		"the same":           {"a", "a", time.Hour, false},
+		"changed":            {"a", "b", 0, true},
+		"a countdown":        {soon + "9.0 s</time>", soon + "8.1 s</time>", time.Second, false},
+		"a countdown, later": {soon + "9.0 s</time>", soon + "4.0 s</time>", movesEvery, true},
+		"another end":        {soon + "9.0 s</time>", strings.Replace(soon, "02", "03", 1) + "8.1 s</time>", 0, true},
+		"an age":             {"12 s ago", "1 min 3 s ago", time.Second, false},
+		"a time":             {"12:00:01", "12:00:02", 0, true},
+		"the clock":          {`<span class="asof" title="t">12:00:01`, `<span class="asof" title="t">12:00:02`, time.Second, false},
+		"a mark is another":  {`<use href="#m-ok" x="10%"/>`, `<use href="#m-lost" x="9.9%"/>`, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent, now := sentParts{}, time.Now()
@@ -240,6 +239,28 @@ func TestChangedParts(t *testing.T) {
 				t.Errorf("then %q", next)
 			}
 		})
+	}
+}
+
+// A picture that has only moved since a second ago is not sent: a run goes on, and its bar, the place of
+// each mark and the axis are others. A further tick is sent.
+func TestPictureThatMoved(t *testing.T) {
+	picture := func(wait time.Duration, more ...ops.Run) []byte {
+		runs := append(more, ops.Run{Tick: ago(15 * time.Second), Node: "pod-a", Attempt: 1, Verdict: "ran", State: ops.Running},
+			ops.Run{Tick: ago(40 * time.Second), Node: "pod-b", Attempt: 2, Verdict: "ran", Outcome: "ok", State: ops.OK})
+		s := &ops.Snapshot{AsOf: drawnAt.Add(wait), Nodes: new(ops.NodeList)}
+		return []byte(`<section id="lanes" data-live>` + drawn(t, lanesOf(s, []*ops.Job{jobOf(t, "@every 5s", runs...)}, time.Minute)) + `</section>`)
+	}
+	sent := sentParts{}
+	before, after := picture(0), picture(time.Second)
+	if bytes.Equal(before, after) || len(sent.changed(before, drawnAt)) != 1 {
+		t.Fatalf("at first %s, then %s", before, after)
+	}
+	if next := sent.changed(after, drawnAt.Add(time.Second)); len(next) > 0 {
+		t.Errorf("the picture moved, and is sent: %s", next)
+	}
+	if next := sent.changed(picture(time.Second, ops.Run{Tick: drawnAt, Verdict: "skipped", State: ops.Skipped}), drawnAt.Add(time.Second)); len(next) != 1 {
+		t.Error("a further tick is not sent")
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 var livePart = regexp.MustCompile(`(?s)<section[^>]* id="([a-z]+)" data-live.*?</section>`)
 
 // moving finds the text of a part that changes by the clock alone: a countdown, the store's clock, an
-// age, the place and the width of a bar, and the times below the bars.
+// age, the place of a mark, the bars and lines of a lane, and the times below the lanes.
 var moving = regexp.MustCompile(`(?s)(<time class="until" datetime="[^"]*">|<span class="asof"[^>]*>)[^<]*` +
-	`|\d[\d.]* (?:ms|s|min \d+ s|h \d+ min|days) ago| (?:x|width)="\d+"|<div class="axis">.*?</div>`)
+	`|\d[\d.]* (?:ms|s|min \d+ s|h \d+ min|days) ago| x="[\d.]+%"|<rect [^>]*/>|<div class="lane axis">.*?</div>`)
 
 // movesEvery is the time after which a part is sent again that has only moved. In between, the page
 // itself counts down.

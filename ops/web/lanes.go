@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -9,88 +10,173 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// laneWidth is the width of a lane in its own units.
-const laneWidth = 1000
+// Bounds of a picture.
+const (
+	mostLanes   = 12             // nodes that have a lane
+	mostTicks   = 5000           // ticks that are drawn one by one
+	mostSteps   = 10 * mostTicks // ticks of ranges that are visited if there are more
+	mostBytes   = 100 << 10      // of the marks, in the page
+	usualPeriod = 150            // ticks that the period of a picture has, if the job allows that
+	leastBar    = laneWidth / 80 // the shortest bar that is visible beside its mark
+	laneWidth   = 1000           // of a lane, in its own units
+	markBytes   = 190            // of a mark, without its job's name
+	pathNames   = 2              // how often a mark has its job's name
+)
 
-// A bar is a run in a lane, or a tick without a run.
-type bar struct {
-	X, W  int
+// A laneMark is a tick in a lane, or several ticks that lie too close together.
+type laneMark struct {
+	X     string // in percent of the lane
+	W     string // the length of its run, in percent of the lane; empty: too short to be seen
 	State ops.State
+	Again bool // the run was taken over
+	Path  string
 	Title string
 }
 
 // A lane has the runs of a node, or the ticks that no node ran.
 type lane struct {
-	Name string
-	Gone bool
-	Bars []bar
+	Name  string // empty: the ticks that did not run
+	Gone  bool
+	Ticks int
+	Marks []laneMark
 }
 
-// The lanes are a diagram of the runs in a period, by node.
+// The lanes are a picture of the ticks in a period, by node.
 type lanes struct {
-	Lanes []lane
-	Begin time.Time
-	End   time.Time
-	Span  string
+	Lanes  []lane
+	Axis   []axisLabel
+	Span   string
+	Ticks  int // in the picture; beyond mostTicks: not counted
+	Merged bool
+	More   int // nodes without a lane
 }
 
-// mostBars bounds the bars of a lane: beyond it, neighbours are merged.
-const mostBars = 250
-
-// lanesOf draws the runs of jobs within the span before now.
+// lanesOf draws the ticks of jobs within the span before the reading of the snapshot. All lines are on
+// the store's clock.
 func lanesOf(s *ops.Snapshot, jobs []*ops.Job, span time.Duration) lanes {
-	end := s.AsOf
-	p := lanes{Begin: end.Add(-span), End: end, Span: strings.TrimSuffix(ops.Short(span), " 0 s")}
-	byNode := map[string][]bar{}
-	at := func(t time.Time) int { return int(float64(laneWidth) * t.Sub(p.Begin).Seconds() / span.Seconds()) }
+	p := newPicture(s.AsOf, span, len(jobs) > 1)
+	ranges := 0
 	for _, j := range jobs {
-		for i := range j.Runs {
-			r := &j.Runs[i]
-			if r.Recorded.Before(p.Begin) && (r.Ended.IsZero() || r.Ended.Before(p.Begin)) && r.State != ops.Running {
-				continue
+		listed := j.Listed()
+		for i := range listed {
+			if r := &listed[i]; p.shows(r) {
+				p.ticks += j.CountIn(r, p.begin, mostTicks+1)
+				if r.Between != "" {
+					ranges++
+				}
 			}
-			from, to, name := r.Granted, r.Ended, r.Node
-			if from.IsZero() {
-				from, to, name = r.Tick, r.Tick, ""
-			}
-			if to.IsZero() && r.State != ops.Running { // it was lost, or waits for a node
-				to = r.Recorded
-			}
-			if to.IsZero() {
-				to = end
-			}
-			x := max(0, at(from))
-			byNode[name] = append(byNode[name], bar{X: x, W: max(3, min(laneWidth, at(to))-x), State: r.State,
-				Title: plain(r.Job) + " " + ops.Clock(r.Tick, end) + " " + verdict(*r)})
 		}
 	}
-	alive := map[string]bool{}
-	for _, name := range s.Nodes.Names() {
-		alive[name] = true
-		if _, drawn := byNode[name]; !drawn {
-			byNode[name] = nil
+	step := time.Duration(0)
+	if p.ticks > mostTicks {
+		p.cell, step = 1, span*time.Duration(max(1, ranges))/mostSteps
+	}
+	for _, j := range jobs {
+		listed := j.Listed()
+		for i := range listed {
+			if p.shows(&listed[i]) {
+				p.draw(j, &listed[i], step)
+			}
 		}
 	}
-	for name, bars := range byNode {
-		p.Lanes = append(p.Lanes, lane{Name: name, Gone: name != "" && !alive[name], Bars: merge(bars)})
-	}
-	slices.SortFunc(p.Lanes, func(a, b lane) int {
-		return cmp.Or(order(a.Name == "", b.Name == ""), order(a.Gone, b.Gone), strings.Compare(a.Name, b.Name))
-	})
-	const mostLanes = 12
-	p.Lanes = p.Lanes[:min(len(p.Lanes), mostLanes)]
-	return p
+	return p.lanes(s.Nodes)
 }
 
-// reach returns the length of the period with runs to draw, rounded up, but not above most.
+// lanes returns the picture. The lane of the ticks that did not run is the last one, and is there
+// however many nodes there are.
+func (p *picture) lanes(nodes *ops.NodeList) lanes {
+	alive := map[string]bool{}
+	for _, name := range nodes.Names() {
+		alive[name] = true
+	}
+	names := p.nodes(alive)
+	l := lanes{Axis: axis(p.begin, p.end), Span: strings.TrimSuffix(ops.Short(p.end.Sub(p.begin)), " 0 s"), Ticks: min(p.ticks, mostTicks), More: max(0, len(names)-mostLanes)}
+	names = names[:min(len(names), mostLanes)]
+	if p.idle {
+		names = append(names, "")
+	}
+	marks := p.marks(names)
+	for _, name := range names {
+		of := lane{Name: name, Gone: name != "" && !alive[name]}
+		for _, m := range marks[name] {
+			of.Ticks += m.n
+			of.Marks = append(of.Marks, p.mark(&m))
+		}
+		l.Lanes = append(l.Lanes, of)
+	}
+	l.Merged = p.cell > 0
+	return l
+}
+
+// nodes returns the names of the nodes that live or ran a tick: live nodes first.
+func (p *picture) nodes(alive map[string]bool) []string {
+	seen := map[string]bool{}
+	for name := range alive {
+		seen[name] = true
+	}
+	for at := range p.cells {
+		seen[at.lane] = true
+	}
+	delete(seen, "")
+	var names []string
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(order(!alive[a], !alive[b]), strings.Compare(a, b))
+	})
+	return names
+}
+
+// mark returns the mark of a spot.
+func (p *picture) mark(t *spot) laneMark {
+	m := laneMark{X: percent(t.x), State: t.state, Again: t.run.Attempt > 1 && t.tick.Equal(t.run.Tick), Path: tickPath(t.run.Job, t.tick)}
+	if t.w >= leastBar {
+		m.W = percent(t.w)
+	}
+	word := string(t.state)
+	if t.tick.Equal(t.run.Tick) {
+		word = verdict(*t.run)
+	}
+	m.Title = ops.Clock(t.tick, p.end) + " " + plain(word)
+	if m.Again {
+		m.Title += fmt.Sprintf(", attempt %d", t.run.Attempt)
+	}
+	if p.named {
+		m.Title = plain(t.run.Job) + " " + m.Title
+	}
+	if t.n > 1 {
+		m.Title += ", and others"
+	}
+	return m
+}
+
+// percent formats units of a lane.
+func percent(units int) string {
+	return fmt.Sprintf("%g%%", float64(units)*100/laneWidth)
+}
+
+// reach returns the length of the period to draw: it reaches back to the oldest tick of the jobs, or over
+// about usualPeriod ticks of each of them. It is rounded up, but not above most.
 func reach(jobs []*ops.Job, now time.Time, most time.Duration) time.Duration {
 	oldest := now
 	for _, j := range jobs {
-		if n := len(j.Runs); n > 0 && j.Runs[n-1].Tick.Before(oldest) {
-			oldest = j.Runs[n-1].Tick
+		ticks := 0
+		for i := range j.Runs {
+			r := &j.Runs[i]
+			at := r.Tick
+			if ticks += j.CountIn(r, time.Time{}, usualPeriod); r.Between != "" && ticks < usualPeriod {
+				at = r.From
+			}
+			if at.Before(oldest) {
+				oldest = at
+			}
+			if ticks >= usualPeriod || now.Sub(oldest) >= most {
+				break
+			}
 		}
 	}
-	for _, d := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute} {
+	for _, d := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour} {
 		if now.Sub(oldest) <= d {
 			return min(d, most)
 		}
@@ -107,23 +193,4 @@ func order(a, b bool) int {
 		return 1
 	}
 	return -1
-}
-
-// merge sorts bars, and merges neighbours of the same state if there are too many.
-func merge(bars []bar) []bar {
-	slices.SortFunc(bars, func(a, b bar) int { return cmp.Compare(a.X, b.X) })
-	for gap := 1; len(bars) > mostBars; gap *= 2 {
-		kept := bars[:0]
-		for _, b := range bars {
-			if n := len(kept); n > 0 && kept[n-1].State == b.State && b.X <= kept[n-1].X+kept[n-1].W+gap {
-				kept[n-1].W, kept[n-1].Title = max(kept[n-1].W, b.X+b.W-kept[n-1].X), "several runs"
-				continue
-			}
-			kept = append(kept, b)
-		}
-		if bars = kept; gap > laneWidth {
-			break
-		}
-	}
-	return bars
 }

@@ -136,6 +136,8 @@ func (h *Handler) jobsPage(w http.ResponseWriter, r *http.Request) {
 type jobBody struct {
 	Job   *ops.Job
 	View  ops.JobView
+	Facts []fact
+	Uses  []ops.Use // the specs in force; several while nodes disagree
 	Runs  []ops.Run
 	Next  []time.Time
 	Lanes lanes
@@ -155,7 +157,8 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 		h.missing(w, r, s, "There is no job of this name on record.")
 		return
 	}
-	b := jobBody{Job: j, View: s.View(j, true), Runs: j.Runs[:min(len(j.Runs), 30)], Lanes: lanesOf(s, []*ops.Job{j}, span(j))}
+	listed := j.Listed()
+	b := jobBody{Job: j, View: s.View(j, true), Facts: factsOf(j), Uses: j.InForce(s.Nodes), Runs: listed[:min(len(listed), 30)], Lanes: lanesOf(s, []*ops.Job{j}, reach([]*ops.Job{j}, s.AsOf, 7*24*time.Hour))}
 	if j.Schedule != nil {
 		for at := s.AsOf; len(b.Next) < 8; {
 			if at = j.Schedule.Next(at); at.IsZero() {
@@ -169,7 +172,7 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 		if n := j.Runs[i].TookMs; n != nil {
 			took = append(took, *n)
 		}
-		if n := j.Runs[i].LateMs; n != nil {
+		if n := lateness(j.Runs[i]); n != nil {
 			late = append(late, *n)
 		}
 		b.Since = j.Runs[i].Tick
@@ -184,22 +187,6 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 	}
 	// A page that reloads itself would empty a form.
 	h.show(w, r, http.StatusOK, "job", view{Title: j.Name, Nav: "jobs", S: s, Body: b, Refresh: b.Form == nil})
-}
-
-// span returns the length of the period in which the runs of a job are drawn: about fifty ticks,
-// and at least five minutes.
-func span(j *ops.Job) time.Duration {
-	if len(j.Runs) == 0 {
-		return 5 * time.Minute
-	}
-	oldest := j.Runs[min(len(j.Runs), 50)-1]
-	reach := time.Since(oldest.Tick)
-	for _, d := range []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour} {
-		if reach <= d {
-			return d
-		}
-	}
-	return 7 * 24 * time.Hour
 }
 
 // percentiles returns the 50th, 95th and 99th percentile of durations in milliseconds.

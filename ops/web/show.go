@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ var shows = template.FuncMap{
 	"until":    until,
 	"zoned":    zoned,
 	"ms":       milliseconds,
+	"lateness": lateness,
 	"plain":    plain,
 	"lines":    lines,
 	"word":     word,
@@ -34,9 +36,7 @@ var shows = template.FuncMap{
 	"thousands": thousands,
 	"strip":     stripOf,
 	"lineAt":    func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000") },
-	"legend": func() []ops.State {
-		return []ops.State{ops.OK, ops.Running, ops.Waiting, ops.Failing, ops.Overdue, ops.Lost, ops.Missed, ops.Skipped, ops.Paused, ops.Unknown}
-	},
+	"legend":    func() []ops.State { return append(slices.Clone(tickStates), "takeover") },
 	"dict":      dict,
 	"stateText": ops.StateText,
 	"ends":      func() []end { return ends },
@@ -71,6 +71,46 @@ func dict(pairs ...any) (map[string]any, error) {
 		m[fmt.Sprint(pairs[i])] = pairs[i+1]
 	}
 	return m, nil
+}
+
+// A fact is a policy of a job.
+type fact struct{ Name, Value string }
+
+// factsOf returns the policies of a job that the store has on record. The store does not have the ones
+// that only matter to the nodes, such as takeover and retries.
+func factsOf(j *ops.Job) (facts []fact) {
+	p := j.Policies
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, fact{name, value})
+		}
+	}
+	length := func(d time.Duration) string {
+		if d <= 0 {
+			return ""
+		}
+		return ops.Short(d)
+	}
+	add("Overlap", p.Overlap)
+	add("Misfire", p.Misfire)
+	add("Deadline", length(p.Deadline))
+	if next := j.Next(time.UnixMilli(j.Series.Now)); p.Deadline == 0 && p.Misfire != "" && !next.IsZero() {
+		add("Deadline", length(p.Within(j.Schedule.Interval(next.UnixMilli()))-p.Jitter))
+	}
+	add("Jitter", length(p.Jitter))
+	add("Timeout", length(p.Timeout))
+	if p.Crontab {
+		add("Claimed by", "crontabs")
+	}
+	return facts
+}
+
+// lateness returns how late a run was granted, without its jitter; nil: it is not known.
+func lateness(r ops.Run) *int64 {
+	if r.LateMs == nil || r.JitterMs == nil {
+		return r.LateMs
+	}
+	return new(*r.LateMs - *r.JitterMs)
 }
 
 // milliseconds formats a duration that may not be known.
@@ -114,6 +154,9 @@ func printable(text string) string {
 	return b.String()
 }
 
+// tickStates are the states of ticks that have a mark, the worst last.
+var tickStates = []ops.State{ops.OK, ops.Running, ops.Waiting, ops.Skipped, ops.Superseded, ops.Paused, ops.Unknown, ops.Missed, ops.Overdue, ops.Failing, ops.Lost}
+
 // word is the word of a state.
 func word(s ops.State) string { return string(s) }
 
@@ -138,7 +181,7 @@ func stripOf(j *ops.Job) strip {
 		s.Marks = append(s.Marks, stripMark{j.Runs[i].State, i * step})
 		counts[j.Runs[i].State]++
 	}
-	for _, state := range []ops.State{ops.OK, ops.Failing, ops.Lost, ops.Missed, ops.Skipped, ops.Superseded, ops.Paused, ops.Waiting, ops.Running, ops.Unknown} {
+	for _, state := range tickStates {
 		if n := counts[state]; n > 0 {
 			s.Label += fmt.Sprintf("%d %s ", n, state)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/scheduler/internal/bounded"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 )
 
 // The words of a Record, as in the configuration.
@@ -62,6 +63,21 @@ func (r Record) Within(interval time.Duration) time.Duration {
 		return bounded.Sum(r.Jitter, bounded.Times(Backlog, max(interval, minDeadline)))
 	}
 	return bounded.Sum(r.Jitter, min(max(interval, minDeadline), maxDeadline))
+}
+
+// DueAt returns the time to claim a tick of a job: its instant plus the jitter, in Unix milliseconds.
+// The jitter is a hash of job and tick, so all nodes compute the same time. Next is the tick that
+// follows; 0: there is none. The result is before it even if that is closer than the jitter, because
+// a tick that came after the next one would be missed.
+func (r Record) DueAt(job string, tick, next int64) int64 {
+	most := r.Jitter.Milliseconds()
+	if next != 0 {
+		most = min(most, next-tick-1)
+	}
+	if most <= 0 {
+		return tick
+	}
+	return tick + int64(rendezvous.Mix(rendezvous.Hash(job)^rendezvous.Mix(uint64(tick)))%uint64(most+1))
 }
 
 // String returns the recorded text, such as "overlap:skip/misfire:once/jitter:5s".

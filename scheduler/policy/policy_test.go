@@ -64,3 +64,25 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestDueAt(t *testing.T) {
+	jittered := policy.Record{Jitter: 30 * time.Second}
+	for _, c := range []struct {
+		name        string
+		record      policy.Record
+		next, least int64
+		most        int64
+	}{
+		{"no jitter", policy.Record{}, 160_000, 100_000, 100_000},
+		{"jitter", jittered, 160_000, 100_000, 130_000},
+		{"jitter of the last tick", jittered, 0, 100_000, 130_000},
+		{"a next tick within the jitter", jittered, 101_000, 100_000, 100_999},
+	} {
+		for _, job := range []string{"a", "b", "c", "d"} {
+			due := c.record.DueAt(job, 100_000, c.next)
+			if due < c.least || due > c.most || due != c.record.DueAt(job, 100_000, c.next) {
+				t.Errorf("%s of %s: due at %d, want %d to %d", c.name, job, due, c.least, c.most)
+			}
+		}
+	}
+}

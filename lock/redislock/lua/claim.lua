@@ -2,6 +2,7 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
+-- KEYS[3]  the series of the shard by their last change: see journal.lua
 -- then for each claim
 --   KEYS   the state, the journal
 -- ARGV[1]  how many lines a journal may have
@@ -68,6 +69,7 @@ end
 local function mayrun(r, c)
   local late = ms - tonumber(r.number)
   if r.must ~= '0' then return false end
+  if r.attempt == '0' and r.start ~= '' then return ms <= tonumber(r.start) end
   if r.attempt == '0' then return late <= c.terms.deadline end
   if r.state == 'o' and not c.terms.rerun then return false end
   local window = c.terms.window
@@ -100,7 +102,7 @@ end
 local function waiting(c)
   return {
     number = c.number, state = 'w', owner = c.owner, fence = '0',
-    attempt = '0', granted = now, till = '0', must = '0',
+    attempt = '0', granted = now, till = '0', must = '0', start = '',
   }
 end
 
@@ -132,7 +134,7 @@ end
 
 local function supersede(s)
   for _, r in ipairs(runs(s)) do
-    if r.state == 'w' then
+    if r.state == 'w' and r.start == '' then
       r.state = 'l'
       push(s.journal, line('u', r.number, r.number, '', '', node(r.owner), '', r.fence, ''))
       s.settled = s.settled .. '+' .. r.number .. '|' .. r.fence .. '|0|u'
@@ -144,7 +146,7 @@ end
 -- wait records that the number must run after h.
 local function wait(s, c, h)
   local about = text(h)
-  if c.terms.overlap == REPLACE then h.must = cancelled(h) and '3' or '1' end
+  if c.terms.overlap == REPLACE and h.start == '' then h.must = cancelled(h) and '3' or '1' end
   supersede(s)
   local from, fence = move(s, c), nextfence(s, c.seen)
   push(s.journal, line('w', from, c.number, c.between, '', c.terms.node, c.revision, fence, '') .. blocked(h))
@@ -160,8 +162,10 @@ local function fresh(s, c)
   local h = not s.quiet and lively(s)
   local free = not s.paused and (not h or c.terms.overlap == ALLOW)
   local former = c.terms.late == 'respecified' -- its spec is no longer in force
-  if c.n > ms and (former or not free) then return reply(s, 'e') end
+  local skip = c.number == s.skip
+  if c.n > ms and (former or skip or not free) then return reply(s, 'e') end
   if s.paused then return spend(s, c, 'z', 'p', 'p', former and 'respecified' or '') end
+  if skip then return spend(s, c, 's', 's', c.between, 'operator') end
   if former or ms - c.n > c.terms.deadline then return spend(s, c, 'm', 'm', c.between, c.terms.late) end
   if free then return grant(s, c) end
   if c.terms.backlog then return reply(s, 'h', text(h)) end
@@ -172,20 +176,20 @@ end
 
 -- blocker returns an alive run beside r that must end before r can be granted.
 local function blocker(s, c, r)
-  if c.terms.overlap == ALLOW and r.state ~= 'w' then return end
+  if c.terms.overlap == ALLOW and (r.start ~= '' or r.state ~= 'w') then return end
   local h = lively(s)
   if h and h.number ~= r.number then return h end
 end
 
 -- sweep settles runs that are over and may not run again, and returns a run that may. A run that
 -- may run again, but only after the end of an alive run, is left as it is: the claim is judged by
--- the alive run.
+-- the alive run. So is a manual run that has not started, because a number of the spec goes first.
 local function sweep(s, c)
   for _, r in ipairs(runs(s)) do
     if over(s, r) then
-      if s.paused or not mayrun(r, c) then
+      if bars(s, r) or not mayrun(r, c) then
         settle(s, r)
-      elseif not blocker(s, c, r) then
+      elseif not pending(r) and not blocker(s, c, r) then
         return r
       end
     end
@@ -198,7 +202,7 @@ local function takeover(s, c, about)
   if not r or r.fence ~= c.from or r.state == 'd' or r.state == 'l' then return passed(s, c.number, about) end
   local ended, h = over(s, r), blocker(s, c, r)
   if not ended and r.state ~= 'w' then return passed(s, c.number, about) end
-  if ended and (s.paused or not mayrun(r, c)) then
+  if ended and (bars(s, r) or not mayrun(r, c)) then
     settle(s, r)
     return passed(s, c.number, text(r))
   end
@@ -223,6 +227,7 @@ local function save(s, before)
     call('PEXPIRE', s.key, LIFE)
     call('PEXPIRE', s.journal, LIFE)
     call('PEXPIRE', KEYS[2], LIFE)
+    call('PEXPIRE', KEYS[3], LIFE)
   end
   call('HSET', s.key, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
 end
@@ -230,25 +235,25 @@ end
 local function claim(i)
   local at = 8 * i - 6
   local owner, number, from, seen, t = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4], ARGV[at + 5], terms(ARGV[at + 8])
-  local s = read(KEYS[2 * i + 1], KEYS[2 * i + 2])
+  local s = read(KEYS[2 * i + 2], KEYS[2 * i + 3])
   local mark, n, about = tonumber(s.mark), tonumber(number), ''
   if mark == 0 then return reply(s, 'u') end
   if beyond(s.fence) then return reply(s, 'f', '', '0', s.fence) end
   if beyond(seen) then return reply(s, 'f', '', '0', seen) end
-  if n <= mark then -- no run is above the mark
+  if n <= mark or find(s.text, ';' .. number .. '|', 1, true) then -- only manual runs are above the mark
     about = stored(s, number)
     local same = again(s, about, owner, number)
     if same then return same end
   end
   if ms > t.latest then return reply(s, 'x') end
-  if n > ms + TOLERANCE then return reply(s, 'e') end
+  if n > ms + TOLERANCE and (about == '' or run(s, number).start == '') then return reply(s, 'e') end
   if mark > ms + TOLERANCE then return reply(s, 'a') end
   if s.pause > 0 and lapse(s) then
     s.dirty = true
     call('HSET', s.key, 'p', packedpause(s))
   end
   local answer
-  if from == '0' and n <= tonumber(s.mark) then
+  if from == '0' and (n <= tonumber(s.mark) or about ~= '') then
     answer = passed(s, number, about)
   else
     answer = decide(s, {
@@ -260,4 +265,4 @@ local function claim(i)
   return answer
 end
 
-return verdicts((#KEYS - 2) / 2, claim)
+return verdicts((#KEYS - 3) / 2, claim)

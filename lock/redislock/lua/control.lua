@@ -3,23 +3,26 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
--- KEYS[3]  the state
--- KEYS[4]  the journal
--- KEYS[5]  the audit of the shard, a list of
+-- KEYS[3]  the series of the shard by their last change: see journal.lua
+-- KEYS[4]  the state
+-- KEYS[5]  the journal
+-- KEYS[6]  the audit of the shard, a list of
 --          number|µs|who|action|series|change|before|after|reason|op
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
--- ARGV[3]  the channel on which cancels are published
+-- ARGV[3]  the channel on which requests and cancels of runs are published
 -- ARGV[4]  action · op · digest of the body · the change that the caller has seen, -1 for any ·
 --          who · reason · until, or 0 · the series · how many records an audit may have ·
 --          how many ops a state may have · the latest number that was due before, or 0 · its revision ·
---          of a cancel: the number of the run, and its fence, or 0 for any
--- returns  lines: the store's µs, then kind|refusal|change|audit, #, the latest change, #, and
+--          of a cancel: the number of the run, and its fence, or 0 for any; of a skip: the number ·
+--          of a run: the overlap, and 1 if it may start in a pause · how many may be requested
+-- returns  lines: the store's µs, then kind|refusal|change|audit|number of a requested run, #, the latest change, #, and
 --          the series: 0||mark|fence|last|pause and its runs
 -- kinds    d done, r repeated, n refused
 --
--- Two fields of the state are only read here: k is the latest change
--- "action|op|who|reason|ms", and o the ops that were made, each ";op|digest|change|audit".
+-- Three fields of the state are only read here: k is the latest change
+-- "action|op|who|reason|ms", o the ops that were made, each ";op|digest|change|audit", and n the
+-- number of the latest manual run.
 
 -- include: state.lua
 -- include: journal.lua
@@ -27,10 +30,11 @@
 local channel, action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local who, reason, till, name = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local MOST, KEPT, due, revision = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14], ARGV[15]
-local number, fence = ARGV[16], ARGV[17]
+local number, fence, overlap, anyway, MANY_REQUESTED = ARGV[16], ARGV[17], ARGV[18], ARGV[19] == '1', tonumber(ARGV[20])
+local SKIP, REPLACE = '0', '3'
 
-local function answer(s, kind, refusal, change, audit)
-  return kind .. '|' .. refusal .. '|' .. change .. '|' .. audit .. '#' .. s.latest .. '#' .. series(s)
+local function answer(s, kind, refusal, change, audit, requested)
+  return kind .. '|' .. refusal .. '|' .. change .. '|' .. audit .. '|' .. (requested or '0') .. '#' .. s.latest .. '#' .. series(s)
 end
 
 local function refused(s, why) return answer(s, 'n', why, '0', '0') end
@@ -51,12 +55,63 @@ local function condition(s)
   return s.till == '' and 'paused' or 'paused until ' .. s.till
 end
 
--- clear settles the runs that are over.
+-- startable reports whether a run is manual and may still start.
+local function startable(s, r) return pending(r) and not cancelled(r) and not bars(s, r) and ms <= tonumber(r.start) end
+
+-- requested returns how many manual runs may still start.
+local function requested(s)
+  local n = 0
+  for _, r in ipairs(runs(s)) do
+    if startable(s, r) then n = n + 1 end
+  end
+  return n
+end
+
+-- after returns the state of a series after the change, for the audit.
+local function after(s)
+  if action == 'cancel' then return 'cancelled ' .. number end
+  if action == 'skip' then return 'skip ' .. number end
+  if action == 'run' then return 'run ' .. s.manual end
+  return condition(s)
+end
+
+-- clear settles the runs that are over, but no manual run that may still start.
 local function clear(s)
   for _, r in ipairs(runs(s)) do
-    if over(s, r) then settle(s, r) end
+    if over(s, r) and not startable(s, r) then settle(s, r) end
   end
   prune(s)
+end
+
+-- unfit returns why a manual run is refused.
+local function unfit(s)
+  local n = requested(s)
+  if s.paused and (not anyway or s.till == RETIRED) then return 'paused' end
+  if overlap == SKIP and (lively(s) or n > 0) then return 'alive' end
+  if n >= MANY_REQUESTED then return 'full' end
+end
+
+-- nextfence is the one of a claim by a caller that has seen no fence.
+local function nextfence(s)
+  local fence = max(tonumber(s.fence) + 1, us)
+  if fence > us + 86400000000 then error('the last fence is more than a day ahead') end
+  s.fence = int(fence)
+  return s.fence
+end
+
+-- request records a manual run. Its number is no whole second.
+local function request(s, fence)
+  local h = lively(s)
+  if h and overlap == REPLACE and h.start == '' then h.must = cancelled(h) and '3' or '1' end
+  local n = max(ms, tonumber(s.manual) + 1)
+  while n % 1000 == 0 or run(s, int(n)) do n = n + 1 end
+  s.manual = int(n)
+  local r = {
+    number = s.manual, state = 'w', owner = '', fence = fence,
+    attempt = '0', granted = now, till = '0', must = '0', start = till,
+  }
+  s.runs[#s.runs + 1] = r
+  push(s.journal, line('w', r.number, r.number, '', '', '', '', fence, ''))
 end
 
 -- resume settles the runs that are over and records (mark, now] as paused. The mark never goes
@@ -98,7 +153,7 @@ end
 
 -- following returns the number of the next record.
 local function following()
-  local last = call('LINDEX', KEYS[5], -1)
+  local last = call('LINDEX', KEYS[6], -1)
   if not last then return '1' end
   local number = match(last, '^(%d+)|')
   if not number then error('an audit record in an unknown format') end
@@ -114,16 +169,16 @@ end
 
 -- append appends a record. Its number is one more than the number of the newest record.
 local function append(audit, change, before, after)
-  local n = call('RPUSH', KEYS[5], audit .. '|' .. instant .. '|' .. who .. '|' .. action .. '|' .. name .. '|' .. change
+  local n = call('RPUSH', KEYS[6], audit .. '|' .. instant .. '|' .. who .. '|' .. action .. '|' .. name .. '|' .. change
     .. '|' .. before .. '|' .. after .. '|' .. reason .. '|' .. op)
-  if n > MOST then call('LPOP', KEYS[5], n - MOST) end
-  call('PEXPIRE', KEYS[5], LIFE)
+  if n > MOST then call('LPOP', KEYS[6], n - MOST) end
+  call('PEXPIRE', KEYS[6], LIFE)
 end
 
 local function control()
-  local s = read(KEYS[3], KEYS[4])
-  local h = call('HMGET', s.key, 'k', 'o', 'c')
-  s.latest, s.ops = h[1] or '||||0', h[2] or ''
+  local s = read(KEYS[4], KEYS[5])
+  local h = call('HMGET', s.key, 'k', 'o', 'c', 'n')
+  s.latest, s.ops, s.manual = h[1] or '||||0', h[2] or '', h[4] or '0'
   if s.pause > 0 then s.why = h[3] end
   if s.mark == '0' then return refused(s, 'not-open') end
   local change, audit = made(s)
@@ -135,28 +190,38 @@ local function control()
   if seen >= 0 and seen ~= math.abs(s.pause) then return refused(s, 'changed') end
   if action == 'resume' and not s.paused then return refused(s, 'not-paused') end
   if till ~= '0' and tonumber(till) <= ms then return refused(s, 'past') end
-  if action == 'retire' and lively(s) then return refused(s, 'alive') end
+  if action == 'retire' and (lively(s) or requested(s) > 0) then return refused(s, 'alive') end
+  if action == 'skip' and number ~= '0' and tonumber(number) <= tonumber(s.mark) then return refused(s, 'over') end
   local target, refusal
   if action == 'cancel' then
     target, refusal = named(s)
     if not target then return refused(s, refusal) end
   end
+  if action == 'run' then
+    refusal = unfit(s)
+    if refusal then return refused(s, refusal) end
+    target = { fence = nextfence(s), attempt = '' }
+  end
   audit, change = following(), int(math.abs(s.pause) + 1) -- fails before the first line is written
-  if target then cancel(s, target) end
+  if action == 'cancel' then cancel(s, target) end
   if not s.paused and tonumber(s.mark) < tonumber(due) and tonumber(due) <= ms then outage(s) end
   if action == 'retire' then
     clear(s)
     till = RETIRED
   end
-  if action == 'resume' then resume(s) elseif not target then pause(s) end
+  if action == 'resume' then resume(s) end
+  if action == 'skip' then s.skip = number ~= '0' and number or '' end
+  if action == 'pause' or action == 'retire' then pause(s) end
   s.pause = s.paused and tonumber(change) or -tonumber(change)
   s.latest = action .. '|' .. op .. '|' .. who .. '|' .. reason .. '|' .. now
   remember(s, change, audit)
   push(s.journal, controlled(s, action, who, change, audit, target))
-  append(audit, change, before, target and 'cancelled ' .. number or condition(s))
-  call('HSET', s.key, 'm', s.mark, 'b', s.by, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops, 'r', packed(s))
+  if action == 'run' then request(s, target.fence) end
+  append(audit, change, before, after(s))
+  call('HSET', s.key, 'm', s.mark, 'b', s.by, 'f', s.fence, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops,
+    'n', s.manual, 'r', packed(s))
   if target then redis.pcall('PUBLISH', channel, name) end
-  return answer(s, 'd', '', change, audit)
+  return answer(s, 'd', '', change, audit, action == 'run' and s.manual)
 end
 
 return verdicts(1, control)

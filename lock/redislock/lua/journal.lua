@@ -7,6 +7,7 @@
 -- text. A - before the first text means that older exceptions were deleted.
 --
 -- KEYS[2]  the bytes of all journals of the shard
+-- KEYS[3]  the series of the shard, each with the store's µs of the last step that changed it
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
 
@@ -20,10 +21,10 @@ local FAILED = { failed = true, panic = true, timeout = true, lost = true, cance
 
 -- exceptional is Line.Exception of the package series.
 local function exceptional(text)
-  local v, from, to, between, attempt, outcome =
-    match(text, '^%d+|(%a)|(%d+)|(%d+)|(%a?)|[^|]*|[^|]*|[^|]*|%d*|(%d*)|([^|]*)')
+  local v, from, to, between, reason, attempt, outcome =
+    match(text, '^%d+|(%a)|(%d+)|(%d+)|(%a?)|([^|]*)|[^|]*|[^|]*|%d*|(%d*)|([^|]*)')
   if v == 'l' or v == 'm' or v == 'p' then return true end
-  if v == 's' then return between == 's' and reads(to) - reads(from) >= 60000 end
+  if v == 's' then return reason == 'operator' or between == 's' and reads(to) - reads(from) >= 60000 end
   if v ~= 'r' and v ~= 'e' then return false end
   return FAILED[outcome] or attempt ~= '' and reads(attempt) > 1
 end
@@ -89,18 +90,31 @@ local function shrink(j, size, most)
   grown = grown + 1
 end
 
+-- touch records that this step changed the series with a key. Each step that changes a state writes
+-- a line, so push and replace call it. The renewal of a run is no such step.
+local touched = {} -- the arguments of one ZADD
+local function touch(key)
+  local name = sub(key, #KEYS[3] + 1) -- "ch" is as long as "j:" and "d:"
+  if touched[name] then return end
+  touched[name] = true
+  touched[#touched + 1] = instant
+  touched[#touched + 1] = name
+end
+
 -- push appends a line. A journal that is too long loses many old lines at once, so that not every
 -- line costs a call.
 local function push(j, line)
   local n = call('RPUSH', j, line)
   grown = grown + #line + OVERHEAD
   pushed[#pushed + 1] = j
+  touch(j)
   if n > LINES then shrink(j, n, LINES - floor(LINES / 16)) end
 end
 
 local function replace(j, old, new)
   if sub(old, 1, 1) == '-' and sub(new, 1, 1) ~= '-' then new = '-' .. new end
   call('LSET', j, -1, new)
+  touch(j)
   grown = grown + #new - #old
 end
 
@@ -118,7 +132,7 @@ local function settle(s, r)
   local verdict, reason = 'l', 'lost'
   if r.attempt == '0' then
     verdict, reason = 'm', 'deadline'
-    if s.paused then verdict, reason = 'p', '' end
+    if bars(s, r) then verdict, reason = 'p', '' end
     if r.must == '1' then verdict, reason = 'u', '' end
     if cancelled(r) then verdict = 'u' end
   end
@@ -159,8 +173,8 @@ local function cover(s, last)
   s.mark, s.by = last, ''
 end
 
--- controlled returns the line of a change by an operator, or by the store itself. Of a cancel, r is
--- the run.
+-- controlled returns the line of a change by an operator, or by the store itself. Of a cancel, and of
+-- a request for a run, r is the run.
 local function controlled(s, action, who, change, audit, r)
   return line('c', s.mark, s.mark, '', action, who, '', r and r.fence or '', r and r.attempt or '') .. change .. '+' .. audit
 end
@@ -200,10 +214,22 @@ local function weigh()
   bytes('INCRBY', int(grown))
 end
 
--- verdicts calls ask and counts the bytes. Only prove can fail as a whole, when nothing was
--- written: a count that fails must not lose the answers.
+-- publish writes what touch has recorded. A key of another type is deleted: the series that changed
+-- before are found by the next reader that reads all. If all are new, the key may be new.
+local function publish()
+  local added = redis.pcall('ZADD', KEYS[3], unpack(touched))
+  if type(added) == 'table' and find(added.err, 'WRONGTYPE', 1, true) then
+    call('DEL', KEYS[3])
+    added = call('ZADD', KEYS[3], unpack(touched))
+  end
+  if added == #touched / 2 then call('PEXPIRE', KEYS[3], LIFE) end
+end
+
+-- verdicts calls ask, records which series have changed, and counts the bytes. Only prove can fail
+-- as a whole, when nothing was written: a record or a count that fails must not lose the answers.
 local function verdicts(n, step)
   local out = ask(n, step)
+  if #touched > 0 then pcall(publish) end
   if grown ~= 0 then pcall(weigh) else prove() end
   return table.concat(out, '\n')
 end

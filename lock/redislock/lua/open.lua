@@ -4,8 +4,9 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- KEYS[2]  the bytes of all journals of the shard
--- KEYS[3]  the set of all series of the shard
--- KEYS[4]  the audit of the shard, which is kept as long as nodes open series
+-- KEYS[3]  the series of the shard by their last change: see journal.lua
+-- KEYS[4]  the set of all series of the shard
+-- KEYS[5]  the audit of the shard, which is kept as long as nodes open series
 -- then for each series
 --   KEYS   the state, the journal, the revisions
 -- ARGV[1]  how many lines a journal may have
@@ -114,28 +115,32 @@ end
 -- sighted records that a node uses revision now. It returns the start of the time in which the spec
 -- has been in force, by its text and zone; another revision that another node has used since this
 -- one was first seen; and the former uses.
+-- To see the revision that was seen last once more, with its policies, changes nothing for a reader.
 local function sighted(revisions, who, revision, zone, policies, spec, mark, unseen, begin)
   if revision == '' then return '0', '', '' end
   local all = kept(revisions, revision)
   local list, known, first, other = uses(all, revision, zone, spec), false, now, ''
   local since, broken = force(list, unseen)
+  local meant, mine = '|' .. zone .. '|' .. policies .. '|' .. spec, nil
   if #list == 0 and begin > 0 then since = int(math.min(ms, mark)) end
   for i = 1, #all, 2 do known = known or all[i] == revision end
   for _, v in ipairs(list) do
     if v.name == revision and not broken and v.since == since then
-      first = v.first
+      first, mine = v.first, v
     elseif v.name == revision then -- its use is over
       call('HSET', revisions, revision .. '|' .. v.first, v.text)
       v.name, known = revision .. '|' .. v.first, #all < 2 * REVISIONS
     end
   end
-  local latest = tonumber(first)
+  local latest, anew = tonumber(first), not mine or sub(mine.text, -#meant) ~= meant
   for _, v in ipairs(list) do
+    anew = anew or v ~= mine and v.last >= mine.last
     if v.revision ~= revision and v.node ~= who and v.last >= latest then other, latest = v.revision, v.last end
   end
   if not known and #all >= 2 * REVISIONS then forget(revisions, all) end
   local begun = first == since and first or first .. ',' .. since
-  call('HSET', revisions, revision, begun .. '|' .. now .. '|' .. who .. '|' .. zone .. '|' .. policies .. '|' .. spec)
+  call('HSET', revisions, revision, begun .. '|' .. now .. '|' .. who .. meant)
+  if anew then touch(revisions) end
   return since, other, former(list, tonumber(since), mark)
 end
 
@@ -143,18 +148,18 @@ end
 -- set: that key would stop every series of the shard, and series that are opened enter the set
 -- again.
 local function enter(name)
-  local added = redis.pcall('SADD', KEYS[3], name)
+  local added = redis.pcall('SADD', KEYS[4], name)
   if type(added) == 'number' then return end
   if not find(added.err, 'WRONGTYPE', 1, true) then error(added) end
-  call('DEL', KEYS[3])
-  call('SADD', KEYS[3], name)
+  call('DEL', KEYS[4])
+  call('SADD', KEYS[4], name)
 end
 
 local function open(i)
   local at = 9 * i - 7
   local name, who, revision = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   enter(name)
-  local s, revisions = read(KEYS[3 * i + 2], KEYS[3 * i + 3]), KEYS[3 * i + 4]
+  local s, revisions = read(KEYS[3 * i + 3], KEYS[3 * i + 4]), KEYS[3 * i + 5]
   call('PEXPIRE', s.key, LIFE)
   local begin = tonumber(ARGV[at + 9])
   if s.mark == '0' then
@@ -173,9 +178,10 @@ local function open(i)
   return series(s, since, other) .. undecided
 end
 
-call('PEXPIRE', KEYS[3], LIFE)
-local out = verdicts((#KEYS - 4) / 3, open)
+call('PEXPIRE', KEYS[4], LIFE)
+local out = verdicts((#KEYS - 5) / 3, open)
 call('PEXPIRE', KEYS[2], LIFE)
 call('PEXPIRE', KEYS[3], LIFE)
 call('PEXPIRE', KEYS[4], LIFE)
+call('PEXPIRE', KEYS[5], LIFE)
 return out .. '\n' .. int(bytes('GET') or -1)

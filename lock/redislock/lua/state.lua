@@ -3,11 +3,13 @@
 --
 -- A state is a hash: m mark, b the node that decided it, f last fence, l latest
 -- number that ended ok, p pause ("change" while paused, "-change" after it, followed by
--- "|ms" if it has an end), c why it is paused ("ms|op|who|reason"),
+-- "|ms" if it has an end, and by "!number" if an operator skips that number, which may be below the
+-- mark), c why it is paused ("ms|op|who|reason"),
 -- s latest spending ("owner|kind|fence"), r the stored runs, each as
 --   ;number|state|owner|fence|attempt|granted|until|end
 -- with the states o open, b given back, u unstarted, w waiting, d done, l lost. The end is why its
--- holder must end it: 0 it need not, 1 replaced, 2 cancelled, 3 both.
+-- holder must end it: 0 it need not, 1 replaced, 2 cancelled, 3 both. The run is manual if the ms by
+-- which it must start follows: "|start by".
 -- Text from callers is escaped before it is sent: it has no ; | + in it.
 --
 -- Numbers stay in their stored text and become numbers only to be compared. A double
@@ -42,12 +44,12 @@ local RETIRED = '9007199254740991' -- the end of a retirement's pause: the next 
 
 local MANY = 2097152 -- bytes of runs that one step reads
 
--- ending reads a pause with an end.
+-- ending reads a pause with an end, or with a number to skip.
 local function ending(s, p)
-  local change, till = match(p, '^(%-?%d+)|(%d+)$')
+  local change, till, skip = match(p, '^(%-?%d+)|?(%d*)!?(%d*)$')
   if not change then error('a pause in an unknown format') end
-  s.pause, s.till = tonumber(change), till
-  s.paused = s.pause > 0 and ms <= tonumber(till)
+  s.pause, s.till, s.skip = tonumber(change), till, skip
+  s.paused = s.pause > 0 and (till == '' or ms <= tonumber(till))
 end
 
 local function read(key, journal)
@@ -56,29 +58,29 @@ local function read(key, journal)
   local s = {
     key = key, journal = journal, settled = '',
     mark = h[1] or '0', by = h[2] or '', fence = h[3] or '0', last = h[4] or '0',
-    pause = h[5] and tonumber(h[5]) or 0, till = '', spent = h[6] or '', text = h[7] or '',
+    pause = h[5] and tonumber(h[5]) or 0, till = '', skip = '', spent = h[6] or '', text = h[7] or '',
   }
   s.paused = s.pause > 0
-  if h[5] and find(h[5], '|', 1, true) then ending(s, h[5]) end
+  if h[5] and find(h[5], '[|!]') then ending(s, h[5]) end
   return s
 end
 
 local function packedpause(s)
-  return s.till == '' and int(s.pause) or int(s.pause) .. '|' .. s.till
+  return int(s.pause) .. (s.till == '' and '' or '|' .. s.till) .. (s.skip == '' and '' or '!' .. s.skip)
 end
 
-local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([0-3])'
+local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([0-3])|?(%d*)'
 
 -- runs reads the runs of a state when they are first needed.
 local function runs(s)
   if s.runs then return s.runs end
   local pos, list = 1, {}
   while pos <= #s.text do
-    local _, last, number, state, owner, fence, attempt, granted, till, must = find(s.text, RUN, pos)
+    local _, last, number, state, owner, fence, attempt, granted, till, must, start = find(s.text, RUN, pos)
     if not last then error('a run in an unknown format') end
     list[#list + 1] = {
       number = number, state = state, owner = owner, fence = fence,
-      attempt = attempt, granted = granted, till = till, must = must,
+      attempt = attempt, granted = granted, till = till, must = must, start = start,
     }
     pos = last + 1
   end
@@ -88,7 +90,7 @@ end
 
 local function text(r)
   return ';' .. r.number .. '|' .. r.state .. '|' .. r.owner .. '|' .. r.fence .. '|' .. r.attempt
-    .. '|' .. r.granted .. '|' .. r.till .. '|' .. r.must
+    .. '|' .. r.granted .. '|' .. r.till .. '|' .. r.must .. (r.start == '' and '' or '|' .. r.start)
 end
 
 local function packed(s)
@@ -124,9 +126,20 @@ local function cancelled(r) return r.must >= '2' end
 -- over reports whether a run may be taken over or settled.
 local function over(s, r)
   if r.state == 'o' then return not alive(r) end
-  if r.state == 'w' then return not lively(s) end
+  if r.state == 'w' then return r.start ~= '' or not lively(s) end
   return r.state == 'b' or r.state == 'u'
 end
+
+-- bars reports whether the pause keeps a run from being granted: a manual run that was requested
+-- during the pause may be.
+local function bars(s, r)
+  if not s.paused or r.start == '' then return s.paused end
+  local since = match(s.why or call('HMGET', s.key, 'c')[1] or '', '^(%d+)|')
+  return not since or tonumber(r.number) < tonumber(since)
+end
+
+-- pending reports whether a run is manual and has not started yet.
+local function pending(r) return r.start ~= '' and r.attempt == '0' and (r.state == 'w' or r.state == 'u') end
 
 -- prune deletes settled runs, but not the run of the number to keep.
 local function prune(s, keep)
@@ -139,12 +152,12 @@ end
 
 local function node(owner) return match(owner, '^(.*)/') or '' end
 
--- series returns the state for a reader, with its pause: change|end|ms|op|who|reason.
+-- series returns the state for a reader, with its pause: change|end|skip|ms|op|who|reason.
 local function series(s, since, other)
   local why = '|||'
   if s.pause > 0 then why = s.why or call('HMGET', s.key, 'c')[1] or why end
   return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
-    .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. why .. packed(s)
+    .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. s.skip .. '|' .. why .. packed(s)
 end
 
 -- prove fails unless this is a master: it writes, and changes nothing. The data of a replica is

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/scheduler/internal/job"
-	"github.com/cronce/cronce/scheduler/internal/rendezvous"
 )
 
 // An Entry is a job and its position in its ticks.
@@ -52,18 +51,12 @@ func (e *Entry) Advance(now int64) (t Tick, ok bool) {
 	return t, true
 }
 
-// DueAt returns the time to claim a tick: its instant plus the jitter. The jitter is a hash of job
-// and tick, so all nodes compute the same time. The result is before the next tick even if that is
-// closer than the jitter, because a tick that came after the next one would be missed.
+// DueAt returns the time to claim a tick: its instant plus the jitter.
 func (e *Entry) DueAt(tick int64) int64 {
 	if e.Rules.Jitter() == 0 || tick == 0 {
 		return tick
 	}
-	most := e.Rules.Jitter().Milliseconds()
-	if next := e.Spec.NextMilli(tick); next != 0 {
-		most = min(most, next-tick-1)
-	}
-	return tick + int64(rendezvous.Mix(e.Hash^rendezvous.Mix(uint64(tick)))%uint64(most+1))
+	return e.Rules.Policy.DueAt(e.Name, tick, e.Spec.NextMilli(tick))
 }
 
 // DueLast returns the latest tick that is due at now, including its jitter, or 0.

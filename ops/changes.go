@@ -1,0 +1,76 @@
+package ops
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// changed returns the jobs that have changed since the last snapshot, and whether these are all, so
+// that the refresh may read a part of the jobs. After an error the next refresh asks for the changes
+// since the same position.
+func (r *reader) changed(ctx context.Context, next, last *Snapshot) (changed map[string]bool, part bool) {
+	store, can := r.o.Store.(series.Changes)
+	if !can {
+		return nil, false
+	}
+	next.position, next.wholeAt = last.position, last.wholeAt
+	keys, now, complete, err := store.ChangedSince(ctx, last.position)
+	if err != nil {
+		return nil, false
+	}
+	next.position = now
+	if last.position != nil { // otherwise each job is a change
+		changed = make(map[string]bool, len(keys))
+		for _, key := range keys {
+			changed[key] = true
+		}
+	}
+	if !complete || last.Down != "" || len(last.Jobs) == 0 || next.Nodes.Err() != nil {
+		return changed, false
+	}
+	next.planned = time.Since(last.wholeAt) >= wholeEvery
+	return changed, !next.planned
+}
+
+// readPart reads the states of the jobs that have changed and of those that are due.
+func (r *reader) readPart(ctx context.Context, last *Snapshot, changed map[string]bool, now int64) []series.Series {
+	var names []string
+	for _, j := range last.Jobs {
+		if changed[j.Name] || j.due(now) {
+			names = append(names, j.Name)
+		}
+	}
+	for name := range changed {
+		if last.Job(name) == nil {
+			names = append(names, name)
+			r.keysAt = time.Time{} // the list of jobs is out of date
+		}
+	}
+	return slices.DeleteFunc(r.o.Store.ReadSeries(ctx, names), func(s series.Series) bool {
+		return s.Mark == 0 && s.Err == nil && last.Job(s.Key) == nil // the store has forgotten it since
+	})
+}
+
+// merged returns the jobs of the last snapshot with those that were read since, by name.
+func merged(last, read []*Job) []*Job {
+	fresh := make(map[string]*Job, len(read))
+	for _, j := range read {
+		fresh[j.Name] = j
+	}
+	all := make([]*Job, 0, len(last)+len(read))
+	for _, j := range last {
+		if f := fresh[j.Name]; f != nil {
+			j = f
+			delete(fresh, j.Name)
+		}
+		all = append(all, j)
+	}
+	for _, j := range fresh {
+		all = append(all, j)
+	}
+	slices.SortFunc(all, byName)
+	return all
+}
