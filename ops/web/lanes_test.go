@@ -167,7 +167,10 @@ func TestAxis(t *testing.T) {
 			t.Errorf("%v: %s, want %s", span, got, want)
 		}
 	}
-	if first := axis(ago(time.Minute), drawnAt)[0]; first.X != "16.6%" {
+	if first := axis(ago(time.Minute), drawnAt)[0]; first.X != "16.6%" || !first.Between {
+		t.Errorf("%+v", first)
+	}
+	if first := axis(ago(45*time.Second), drawnAt)[0]; first.Text != "23:01:20" || first.Between {
 		t.Errorf("%+v", first)
 	}
 }
