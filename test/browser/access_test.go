@@ -4,11 +4,13 @@ package browser_test
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -46,18 +48,37 @@ func (b *browser) accessible(t *testing.T, name string) {
 }
 
 // pauseAndResume pauses a job and resumes it by the forms of its page, with scripts and without.
-func (b *browser) pauseAndResume(t *testing.T, page string) {
+func (b *browser) pauseAndResume(t *testing.T, address string) {
 	t.Helper()
 	for _, off := range []bool{false, true} {
 		if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: off}); err != nil {
 			t.Fatal(err)
 		}
-		b.run(t, chromedp.Navigate(page), chromedp.WaitVisible("#act summary"), chromedp.Click("#act summary"),
+		b.run(t, chromedp.Navigate(address), chromedp.WaitVisible("#act summary"), chromedp.Click("#act summary"),
 			chromedp.WaitVisible(`#act input[name="reason"]`), chromedp.SendKeys(`#act input[name="reason"]`, "maintenance"),
 			chromedp.Click(`#act form.change button`), chromedp.WaitVisible("#act .pause"),
 			chromedp.SendKeys(`#act input[name="reason"]`, "done"), chromedp.Click(`#act form.change button`), chromedp.WaitVisible("#act summary"))
 	}
 	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refusedWith checks that a page whose stream is refused with a status says so, and is read.
+func (b *browser) refusedWith(t *testing.T, base string, status int) {
+	t.Helper()
+	script := fmt.Sprintf(`const ask = fetch; fetch = (...of) => String(of[0]).startsWith("/events") ? Promise.resolve(new Response("", {status: %d})) : ask(...of)`, status)
+	added, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.run(t, chromedp.Navigate(base+"/"), chromedp.WaitVisible("#recent"))
+	newest := b.says(`document.querySelector("#recent").textContent`)
+	eventually(t, "the page says that its stream is refused", func() bool {
+		return b.says(`document.getElementById("live").textContent`) == fmt.Sprintf("live updates are refused (%d): the page is read every 15 s", status)
+	})
+	eventually(t, "the page is read", func() bool { return b.says(`document.querySelector("#recent").textContent`) != newest })
+	if _, err := chromedp.Call(b.ctx, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: added.Identifier}); err != nil {
 		t.Fatal(err)
 	}
 }

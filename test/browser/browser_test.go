@@ -5,6 +5,7 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -140,6 +141,8 @@ func TestPagesInABrowser(t *testing.T) {
 	eventually(t, "the page goes on by itself", func() bool { return evaluated(t, b, chromedp.Evaluate[string](newest)) != first })
 	b.live(t)
 	b.pauseAndResume(t, base+"/jobs/takeover")
+	b.refusedWith(t, base, http.StatusTooManyRequests)
+	b.refusedWith(t, base, http.StatusServiceUnavailable)
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("complaints: %q", bad)
 	}
