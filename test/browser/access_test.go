@@ -78,7 +78,7 @@ func (b *browser) refusedWith(t *testing.T, base string, status int) {
 		return b.says(`document.getElementById("live").textContent`) == fmt.Sprintf("live updates are refused (%d): the page is read every 15 s", status)
 	})
 	eventually(t, "the page is read", func() bool { return b.says(`document.querySelector("#recent").textContent`) != newest })
-	if _, err := chromedp.Call(b.ctx, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: added.Identifier}); err != nil {
+	if _, err := chromedp.Call(b.ctx, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams(added)); err != nil {
 		t.Fatal(err)
 	}
 }
