@@ -102,7 +102,7 @@ func TestPauseByForm(t *testing.T) {
 	}
 	for _, target := range []string{"/audit", "/audit?job=report"} {
 		w := pl.do("GET", target, operator)
-		wants(t, w, 200, "a-operator@web", "&lt;script&gt;alert(1)", "<td>running</td><td>paused until 20")
+		wants(t, w, 200, "a-operator@web", "&lt;script&gt;alert(1)", `data-label="Before">running</td><td data-label="After">paused until 20`)
 		if strings.Contains(w.Body.String(), "<script>alert") {
 			t.Errorf("%s has a script", target)
 		}

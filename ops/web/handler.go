@@ -41,8 +41,10 @@ type Handler struct {
 
 	controller *ops.Controller // nil: the store changes nothing
 
+	views *http.ServeMux // the pages that a stream follows, for a caller that is a viewer at least
+
 	mu      sync.Mutex
-	streams map[string]int // by caller
+	streams []*stream // the oldest first
 }
 
 // A route is a method and a path with the lowest role that may use it. None: every caller.
@@ -55,7 +57,7 @@ type route struct {
 
 // New makes the handler.
 func New(o Options) (*Handler, error) {
-	h := &Handler{o: o, streams: map[string]int{}, roles: map[string]access.Role{}}
+	h := &Handler{o: o, views: http.NewServeMux(), roles: map[string]access.Role{}}
 	if h.o.Gate == nil {
 		h.o.Gate = access.NewGate(access.Options{Tokens: func() []access.Token { return nil }, Cookie: "cronce"})
 	}
@@ -69,6 +71,12 @@ func New(o Options) (*Handler, error) {
 	mux := http.NewServeMux()
 	for _, r := range h.routes() {
 		h.roles[r.pattern] = r.role
+		if r.page && r.role == access.Viewer && !r.writes() {
+			h.views.HandleFunc(r.pattern, r.serve)
+		}
+		if r.page {
+			r.serve = packed(r.serve)
+		}
 		mux.Handle(r.pattern, h.guarded(r))
 	}
 	h.serve = secured(h.onlyHosts(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxSelection))))
@@ -101,7 +109,7 @@ func (h *Handler) routes() []route {
 		{"/api/", access.Viewer, false, func(w http.ResponseWriter, r *http.Request) {
 			problem(w, r, http.StatusNotFound, "not-found", "there is no such resource")
 		}},
-		{"GET /events", access.Viewer, false, h.events},
+		{"GET /events", access.Viewer, false, packed(h.events)},
 
 		{"GET /{$}", access.Viewer, true, h.overview},
 		{"GET /jobs", access.Viewer, true, h.jobsPage},

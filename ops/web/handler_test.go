@@ -1,9 +1,7 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -314,39 +312,6 @@ func TestAPI(t *testing.T) {
 	for target, code := range map[string]int{"/api/v1/jobs?limit=0": 400, "/api/v1/jobs?state=x": 400, "/api/v1/jobs/none": 404, "/api/v1/none": 404, "/api/v1/jobs/report/ticks/now": 400, "/api/v1/runs?from=x": 400} {
 		if w := pl.do("GET", target, token); w.Code != code || w.Header().Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %d %s", target, w.Code, w.Header().Get("Content-Type"))
-		}
-	}
-}
-
-// The stream reports changes, and ends with its reader.
-func TestEvents(t *testing.T) {
-	pl := newPlane(t, "")
-	server := httptest.NewServer(pl)
-	defer server.Close()
-	ctx, stop := context.WithCancel(t.Context())
-	r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/events", nil)
-	r.Header.Set("Authorization", "Bearer "+pl.tokens[access.Viewer])
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	buffer := make([]byte, 4096)
-	if n, err := answer.Body.Read(buffer); err != nil || !strings.Contains(string(buffer[:n]), "event: hello") {
-		t.Fatalf("%q %v", buffer[:n], err)
-	}
-	pl.p.Refresh(t.Context())
-	if n, err := answer.Body.Read(buffer); err != nil || !strings.Contains(string(buffer[:n]), "event: change") {
-		t.Fatalf("%q %v", buffer[:n], err)
-	}
-	if pl.p.Watchers() != 1 {
-		t.Errorf("%d watch", pl.p.Watchers())
-	}
-	stop()
-	_, _ = io.Copy(io.Discard, answer.Body)
-	for until := time.Now().Add(10 * time.Second); pl.p.Watchers() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("the stream goes on without its reader")
 		}
 	}
 }

@@ -167,7 +167,10 @@ func TestAxis(t *testing.T) {
 			t.Errorf("%v: %s, want %s", span, got, want)
 		}
 	}
-	if first := axis(ago(time.Minute), drawnAt)[0]; first.X != "16.6%" {
+	if first := axis(ago(time.Minute), drawnAt)[0]; first.X != "16.6%" || !first.Between {
+		t.Errorf("%+v", first)
+	}
+	if first := axis(ago(45*time.Second), drawnAt)[0]; first.Text != "23:01:20" || first.Between {
 		t.Errorf("%+v", first)
 	}
 }
@@ -272,7 +275,7 @@ func TestJobPage(t *testing.T) {
 		}
 		e := series.EndRequest{RunRef: series.RunRef{Key: "slow", Number: tick, Owner: c.Owner, Fence: a.Fence}, Outcome: series.OutcomeOK}
 		pl.store.ReleaseRuns(t.Context(), []series.EndRequest{e})
-		wantsParts("slow", `<td class="number">1.5 s <span class="soft">after `+ops.Short(time.Duration(due-tick)*time.Millisecond)+" of jitter</span></td>")
+		wantsParts("slow", `<td class="number" data-label="Late">1.5 s <span class="soft">after `+ops.Short(time.Duration(due-tick)*time.Millisecond)+" of jitter</span></td>")
 		if strings.Contains(body("slow"), "never ran") {
 			t.Error("a job that ran is said to have never run")
 		}

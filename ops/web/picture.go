@@ -136,7 +136,10 @@ func worse(a, b *spot) int {
 }
 
 // An axisLabel is an instant on the axis of time.
-type axisLabel struct{ X, Text string }
+type axisLabel struct {
+	X, Text string
+	Between bool // it is left out if there is little room
+}
 
 // axisSteps are the distances between the labels of an axis.
 var axisSteps = []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
@@ -163,7 +166,8 @@ func axis(begin, end time.Time) (labels []axisLabel) {
 		if at.Equal(at.Truncate(24 * time.Hour)) {
 			text = at.Format(time.DateOnly)
 		}
-		labels = append(labels, axisLabel{X: percent(int(laneWidth * at.Sub(begin) / span)), Text: text})
+		between := at.Unix()/int64(step.Seconds())%2 != 0
+		labels = append(labels, axisLabel{X: percent(int(laneWidth * at.Sub(begin) / span)), Text: text, Between: between})
 	}
 	return labels
 }

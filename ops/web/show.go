@@ -17,7 +17,7 @@ import (
 var shows = template.FuncMap{
 	"clock":    func(t, now time.Time) string { return ops.Clock(t, now) },
 	"instant":  func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
-	"until":    func(t, now time.Time) string { return ops.Short(t.Sub(now)) },
+	"until":    until,
 	"zoned":    zoned,
 	"ms":       milliseconds,
 	"lateness": lateness,

@@ -5,6 +5,7 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,7 +125,8 @@ func TestPagesInABrowser(t *testing.T) {
 	})
 	for _, p := range []struct{ name, path, ready string }{
 		{"overview", "/", "#hero"}, {"jobs", "/jobs", "table.jobs"}, {"job", "/jobs/takeover", "#runs"}, {"tick", tick, "#evidence"},
-		{"nodes", "/nodes", "#nodes"}, {"missing", missingPage, "main"},
+		{"runs", "/runs", "#runs"}, {"jobruns", "/jobs/takeover/runs", "#runs"}, {"nodes", "/nodes", "#nodes"}, {"audit", "/audit", "#audit"},
+		{"selection", "/changes?action=pause&job=takeover", "form.change"}, {"missing", missingPage, "main"},
 	} {
 		for _, width := range []int64{1440, 1024, 390} {
 			for _, theme := range []string{"light", "dark"} {
@@ -138,9 +140,13 @@ func TestPagesInABrowser(t *testing.T) {
 	first := evaluated(t, b, chromedp.Evaluate[string](newest))
 	eventually(t, "the page goes on by itself", func() bool { return evaluated(t, b, chromedp.Evaluate[string](newest)) != first })
 	b.live(t)
+	b.pauseAndResume(t, base+"/jobs/takeover")
+	b.refusedWith(t, base, http.StatusTooManyRequests)
+	b.refusedWith(t, base, http.StatusServiceUnavailable)
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("complaints: %q", bad)
 	}
+	b.refused(t, base)
 }
 
 // says returns a text of the page; empty while another one is loaded.
@@ -170,10 +176,17 @@ func (b *browser) look(t *testing.T, base, name, path, ready string, width int64
 	}
 	b.run(t, chromedp.EmulateViewport(width, height), chromedp.Navigate(base+path), chromedp.WaitVisible(ready))
 	wide := evaluated(t, b, chromedp.Evaluate[int](`Math.ceil(document.documentElement.scrollWidth)`))
+	broken := evaluated(t, b, chromedp.Evaluate[string](brokenWords))
 	styled := evaluated(t, b, chromedp.Evaluate[int](`document.querySelectorAll("[style], style, script:not([src])").length`))
 	picture := evaluated(t, b, chromedp.CaptureScreenshot())
 	if wide > int(width) {
 		t.Errorf("%s is %d wide in a window of %d", name, wide, width)
+	}
+	if broken != "" {
+		t.Errorf("%s at %d breaks the words %s", name, width, broken)
+	}
+	if width != 1440 {
+		b.accessible(t, name+" "+theme)
 	}
 	if styled > 0 {
 		t.Errorf("%s has %d styles or scripts inside", name, styled)
