@@ -106,6 +106,9 @@ func ask(t *testing.T, method, url, body string) (int, map[string]any) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+	if fields["type"] == "urn:cronce:stock:doubt" && t.Context().Err() == nil { // the store was slow: the answer requests the same again
+		return ask(t, method, url, body)
+	}
 	return answer.StatusCode, fields
 }
 

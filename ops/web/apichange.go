@@ -18,8 +18,13 @@ const keyHeader = "Idempotency-Key"
 // A changeRequest is the body of a request that changes a job.
 type changeRequest struct {
 	Reason string `json:"reason"`
-	Until  string `json:"until"` // of a pause: how long from now, or an instant
+	Until  string `json:"until"` // of a pause, and of a run: how long from now, or an instant
 	Seen   *int64 `json:"seen"`  // the change that the caller has read; nil: any
+
+	Queue  bool `json:"queue"`        // of a run: it may wait for an alive run
+	Anyway bool `json:"while_paused"` // of a run: it may start in a pause
+	Dry    bool `json:"dry_run"`      // of a run: only the answer is wanted
+	Back   bool `json:"back"`         // of a skip: it is taken back
 }
 
 // A changeAnswer is the answer to a request that found or brought a job into the requested state.
@@ -27,6 +32,7 @@ type changeAnswer struct {
 	Outcome ops.Outcome `json:"outcome"`
 	Change  int64       `json:"change"` // the change that was made; if none was, the latest one
 	Text    string      `json:"text,omitempty"`
+	Tick    time.Time   `json:"tick,omitzero"` // of the requested run
 	Job     ops.JobView `json:"job"`
 }
 
@@ -51,7 +57,12 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 			problem(w, r, status, "invalid", fault)
 			return
 		}
-		x := wish{Action: action, Tick: r.PathValue("tick"), Op: r.Header.Get(keyHeader), Reason: body.Reason, Until: body.Until, Seen: series.AnySeen}
+		x := wish{Action: action, Tick: r.PathValue("tick"), Op: r.Header.Get(keyHeader), Reason: body.Reason, Until: body.Until, Seen: series.AnySeen,
+			Queue: body.Queue, Anyway: body.Anyway, Dry: body.Dry, Back: body.Back}
+		if fault := x.misplaced(); fault != "" {
+			problem(w, r, http.StatusBadRequest, "invalid", fault)
+			return
+		}
 		if body.Seen != nil {
 			x.Seen = *body.Seen
 		}
@@ -74,7 +85,11 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 		if now := s.Job(j.Name); now != nil {
 			j = now
 		}
-		answer(w, changeAnswer{a.Outcome, n, a.Text, s.View(j, false)})
+		given := changeAnswer{Outcome: a.Outcome, Change: n, Text: a.Text, Job: s.View(j, false)}
+		if a.Number != 0 {
+			given.Tick = time.UnixMilli(a.Number).UTC()
+		}
+		answer(w, given)
 	}
 }
 
@@ -88,6 +103,17 @@ func changeFault(a *ops.Change, status int, kind, text string) fault {
 		f.Latest = &latest{a.Series.Change, a.Latest.Action, a.Latest.Who, a.Latest.Reason, time.UnixMilli(a.Latest.At).UTC()}
 	}
 	return f
+}
+
+// misplaced returns a sentence about a field that has no effect in the action.
+func (x *wish) misplaced() string {
+	switch {
+	case x.Action != series.ActionRun && (x.Queue || x.Anyway || x.Dry):
+		return "queue, while_paused and dry_run belong to a run"
+	case x.Action != series.ActionSkip && x.Back:
+		return "back belongs to a skip"
+	}
+	return ""
 }
 
 // bodyOf reads the body of a request. It returns a status and a sentence about a bad one.

@@ -23,14 +23,19 @@ const (
 	freshTimeout  = 3 * time.Second  // of the refresh after a change
 )
 
-// actions are the changes of a job that a page or a program can make. They also end one run: see
-// ActionCancel.
+// actions are the changes of several jobs that a page can make.
 var actions = []series.Action{series.ActionPause, series.ActionResume}
 
-// changeRoute returns the pattern of the route that changes one job, or cancels one run.
+// oneActions are the changes of one job that a page or a program can make.
+var oneActions = []series.Action{series.ActionPause, series.ActionResume, series.ActionRun, series.ActionSkip, series.ActionCancel}
+
+// changeRoute returns the pattern of the route that changes one job, or one of its ticks.
 func changeRoute(base string, action series.Action) string {
-	if action == series.ActionCancel {
-		return "POST " + base + "/jobs/{job}/ticks/{tick}/cancel"
+	switch action {
+	case series.ActionCancel, series.ActionSkip:
+		return "POST " + base + "/jobs/{job}/ticks/{tick}/" + string(action)
+	case series.ActionRun:
+		return "POST " + base + "/jobs/{job}/runs"
 	}
 	return "POST " + base + "/jobs/{job}/" + string(action)
 }
@@ -40,16 +45,21 @@ type wish struct {
 	Action series.Action
 	Op     string // empty: the caller has named none
 	Reason string
-	Until  string // empty: until a resume
-	Tick   string // of a cancel: the run's
+	Until  string // of a pause: its end; empty: until a resume. Of a run: the latest instant of its start
+	Tick   string // of a cancel: the run's; of a skip: the tick
 	Seen   int64
+
+	Queue, Anyway bool // of a run: it may wait for an alive run, and start in a pause
+	Dry           bool // of a run: only the answer is wanted
+	Back          bool // of a skip: it is taken back
 }
 
 // request returns the request of a wish for a job, or a sentence about a value that is not allowed.
 func (x *wish) request(c access.Caller, job string, now time.Time) (r ops.Request, fault string) {
 	r.Control = series.Control{Key: job, Action: x.Action, Op: cmp.Or(x.Op, rand.Text()), Who: c.ID + "@web", Reason: strings.TrimSpace(x.Reason), Seen: x.Seen}
 	r.Named = x.Op != ""
-	if x.Action == series.ActionCancel {
+	r.Queue, r.Anyway, r.Dry, r.Back = x.Queue, x.Anyway, x.Dry, x.Back
+	if x.Action == series.ActionCancel || x.Action == series.ActionSkip {
 		tick, err := time.Parse(time.RFC3339, x.Tick)
 		if err != nil {
 			return r, fmt.Sprintf("the tick is %q, must be RFC 3339", clip(x.Tick))
@@ -62,6 +72,11 @@ func (x *wish) request(c access.Caller, job string, now time.Time) (r ops.Reques
 			return r, fault
 		}
 		r.Until, r.Relative = until.UnixMilli(), relative
+		if x.Action == series.ActionRun && until.Sub(now) > ops.MostStartWithin+time.Minute {
+			return r, fmt.Sprintf("until is %q, must be at most %v from now", clip(x.Until), ops.MostStartWithin)
+		}
+	} else if x.Action == series.ActionRun {
+		r.Until = now.Add(ops.StartWithin).UnixMilli()
 	}
 	if err := r.Check(); err != nil {
 		if bad, ok := errors.AsType[*driver.ArgumentError](err); ok {
@@ -129,6 +144,15 @@ func statusOf(a *ops.Change) (status int, kind, text string) {
 			kind = "job-not-paused"
 		case series.RefusedOver:
 			kind = "run-over"
+			if a.Request.Action == series.ActionSkip {
+				kind = "tick-decided"
+			}
+		case series.RefusedPaused:
+			kind = string(ops.RefusedPaused)
+		case series.RefusedAlive:
+			kind = "run-alive"
+		case series.RefusedFull:
+			kind = "too-many"
 		case ops.RefusedShorter:
 			kind = string(ops.RefusedPaused)
 		}
@@ -158,14 +182,20 @@ func newForm(action series.Action, job string, seen int64) form {
 	return form{wish: wish{Action: action, Op: rand.Text(), Seen: seen}, To: "/jobs/" + url.PathEscape(job) + "/" + string(action)}
 }
 
-// cancelForm returns an empty form that cancels the run of a tick.
-func cancelForm(job string, tick time.Time) *form {
-	return &form{wish: wish{Action: series.ActionCancel, Op: rand.Text()}, To: tickPath(job, tick) + "/cancel"}
+// tickForm returns an empty form that cancels the run of a tick, or skips the tick.
+func tickForm(action series.Action, job string, tick time.Time, seen int64) *form {
+	return &form{wish: wish{Action: action, Op: rand.Text(), Seen: seen}, To: tickPath(job, tick) + "/" + string(action)}
+}
+
+// runForm returns an empty form that requests a run of a job.
+func runForm(job string) *form {
+	return &form{wish: wish{Action: series.ActionRun, Op: rand.Text()}, To: "/jobs/" + url.PathEscape(job) + "/runs"}
 }
 
 // wishOf reads a wish from a form.
 func wishOf(r *http.Request, action series.Action) (x wish, at, fault string) {
-	x = wish{Action: action, Tick: r.PathValue("tick"), Op: r.PostFormValue("op"), Reason: r.PostFormValue("reason"), Until: r.PostFormValue("until")}
+	x = wish{Action: action, Tick: r.PathValue("tick"), Op: r.PostFormValue("op"), Reason: r.PostFormValue("reason"), Until: r.PostFormValue("until"),
+		Queue: r.PostFormValue("queue") != "", Anyway: r.PostFormValue("while_paused") != "", Back: r.PostFormValue("back") != ""}
 	var err error
 	if x.Seen, err = strconv.ParseInt(cmp.Or(r.PostFormValue("seen"), "0"), 10, 64); err != nil || x.Seen < 0 {
 		fault = "seen must be the number of a change"
@@ -215,8 +245,11 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated {
 			h.fresh(r.Context(), name, a.Series.Change)
 			to := fmt.Sprintf("/jobs/%s?change=%d", url.PathEscape(name), a.Series.Change)
-			if action == series.ActionCancel {
+			switch action {
+			case series.ActionCancel, series.ActionSkip:
 				to = tickPath(name, time.UnixMilli(request.Number))
+			case series.ActionRun:
+				to = tickPath(name, time.UnixMilli(a.Number))
 			}
 			http.Redirect(w, r, to, http.StatusSeeOther)
 			return
@@ -246,12 +279,16 @@ func (b *changeBody) next(s *ops.Snapshot, a *ops.Change, kind string) {
 		return
 	}
 	j := s.Job(b.Job)
-	if j == nil || b.Form.Action == series.ActionCancel {
+	if j == nil || b.Form.Action == series.ActionCancel || b.Form.Action == series.ActionSkip {
 		b.Form = nil
 		return
 	}
 	v := s.View(j, false)
 	b.Pause = v.Pause
+	if b.Form.Action == series.ActionRun {
+		b.Form.Op = rand.Text()
+		return
+	}
 	if v.Paused != (b.Form.Action == series.ActionResume) {
 		b.Form = nil
 		return

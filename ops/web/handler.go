@@ -123,7 +123,7 @@ func (h *Handler) routes() []route {
 		{"POST /changes", access.Operator, true, h.changeMany},
 		{"/", access.Viewer, true, h.notFound},
 	}
-	for _, action := range append([]series.Action{series.ActionCancel}, actions...) { // for a page and for a program, with the same role
+	for _, action := range oneActions { // for a page and for a program, with the same role
 		all = append(all, route{changeRoute("", action), access.Operator, true, h.changeOne(action)},
 			route{changeRoute("/api/v1", action), access.Operator, false, only(h.apiChange(action))})
 	}

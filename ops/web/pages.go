@@ -145,6 +145,7 @@ type jobBody struct {
 	Late  [3]string
 	Since time.Time // the oldest run in memory
 	Form  *form     // pauses or resumes the job; nil: the caller may not
+	Run   *form     // requests a run; nil: the caller may not, or the job is retired
 }
 
 func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
@@ -185,6 +186,9 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 	if h.may(callerOf(r), changeRoute("", action)) {
 		b.Form = new(newForm(action, j.Name, j.Series.Change))
 	}
+	if h.may(callerOf(r), changeRoute("", series.ActionRun)) && !j.Series.Retired() {
+		b.Run = runForm(j.Name)
+	}
 	// A page that reloads itself would empty a form.
 	h.show(w, r, http.StatusOK, "job", view{Title: j.Name, Nav: "jobs", S: s, Body: b, Refresh: b.Form == nil})
 }
@@ -211,7 +215,7 @@ type tickBody struct {
 	Later    time.Time
 	Output   string
 	Unknown  bool  // whether there is an output is not known
-	Form     *form // cancels the run; nil: there is none, or the caller may not
+	Form     *form // cancels the run, skips the tick or lets it run; nil: there is none, or the caller may not
 }
 
 func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
@@ -233,7 +237,10 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 			b.Evidence = append(b.Evidence, lines[i])
 		}
 		if h.may(callerOf(r), changeRoute("", series.ActionCancel)) && slices.ContainsFunc(state.Runs, func(run series.Run) bool { return run.Number == tick.UnixMilli() && !run.Cancelled }) {
-			b.Form = cancelForm(j.Name, tick)
+			b.Form = tickForm(series.ActionCancel, j.Name, tick, 0)
+		} else if b.Answer.State == why.Future && h.may(callerOf(r), changeRoute("", series.ActionSkip)) {
+			b.Form = tickForm(series.ActionSkip, j.Name, tick, state.Change)
+			b.Form.Back = state.Skip == tick.UnixMilli()
 		}
 		text, known := h.output(r.Context(), j.Name, tick)
 		b.Output, b.Unknown = text, !known
