@@ -214,16 +214,19 @@ func (p *Pace) judge(s *series.Series, runs []Run) Stall {
 	return p.Stall(runs, now)
 }
 
-// unlisted returns the open runs of the store that are in none of the lines that were read.
+// unlisted returns the runs of the store, open or manual, that are in none of the lines that were read.
 func unlisted(namespace string, listed map[int64]*Run, s *series.Series) (runs []*Run) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
-		if listed[r.Number] != nil || r.State != series.RunOpen {
+		if listed[r.Number] != nil || r.State != series.RunOpen && !r.Manual() {
 			continue
 		}
-		tick := utc(r.Number)
-		run := &Run{ID: runID(namespace, s.Key, tick), Job: s.Key, Tick: tick, Verdict: string(series.VerdictRan), Node: driver.NodeOf(r.Owner),
-			Attempt: r.Attempt, Fence: r.Fence, Granted: utc(r.Granted), Recorded: utc(r.Granted)}
+		run := newRun(namespace, s.Key, r.Number)
+		run.Verdict, run.Node, run.Attempt, run.Fence = string(series.VerdictRan), driver.NodeOf(r.Owner), r.Attempt, r.Fence
+		run.Granted, run.Recorded = utc(r.Granted), utc(r.Granted)
+		if r.State == series.RunWaiting {
+			run.Verdict, run.Granted = string(series.VerdictWaiting), time.Time{}
+		}
 		run.stands(r, s.Now)
 		runs = append(runs, run)
 	}
