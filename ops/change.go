@@ -333,7 +333,7 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 
 // RunName returns the id of a run without its namespace.
 func RunName(job string, number int64) string {
-	return job + "@" + utc(number).Format(time.RFC3339)
+	return job + "@" + TickText(utc(number))
 }
 
 // LatestText describes the latest change of a job.

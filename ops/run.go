@@ -53,7 +53,7 @@ type Run struct {
 	Recorded time.Time `json:"recorded"`            // when the verdict, or the last grant, was recorded
 	Granted  time.Time `json:"granted,omitzero"`    // when the last attempt was granted
 	Ended    time.Time `json:"ended,omitzero"`      // when the last attempt ended
-	LateMs   *int64    `json:"late_ms,omitempty"`   // from the tick to the first grant
+	LateMs   *int64    `json:"late_ms,omitempty"`   // from the tick, or from the request of a manual run, to the first grant
 	JitterMs *int64    `json:"jitter_ms,omitempty"` // of LateMs, the part that the recorded jitter asked for
 	TookMs   *int64    `json:"took_ms,omitempty"`   // duration of the last attempt
 	LeftMs   *int64    `json:"left_ms,omitempty"`   // remaining lease of a run that is alive
