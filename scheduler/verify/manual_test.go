@@ -66,18 +66,20 @@ func TestManualRunIsOverdue(t *testing.T) {
 	s.run(policy{}, 10)
 	s.now = at(13.417)
 	s.request(series.OverlapSkip, false, at(15))
-	state := func() verify.Report {
+	state := func(since time.Time) verify.Report {
 		is := s.state.Series(s.us(), "job")
-		return verify.Job(s.journal(), verify.Options{State: &is, Audit: s.audit})
+		return verify.Job(s.journal(), verify.Options{State: &is, Audit: s.audit, Since: since})
 	}
 	s.now = at(19)
-	if got := state(); !got.OK() || got.Manual["waiting"] != 1 {
+	if got := state(time.Time{}); !got.OK() || got.Manual["waiting"] != 1 {
 		t.Errorf("%+v", got)
 	}
 	s.now = at(23.418)
-	got := state()
-	if len(got.Late) != 1 || !got.Late[0].Tick.Equal(instant(at(13.417))) || got.Manual["overdue"] != 1 || got.Overdue != 0 {
-		t.Errorf("%+v", got)
+	for since, counted := range map[float64]int{1: 1, 15: 0} {
+		got := state(instant(at(since)))
+		if len(got.Late) != 1 || !got.Late[0].Tick.Equal(instant(at(13.417))) || got.Manual["overdue"] != counted || got.Overdue != 0 {
+			t.Errorf("since %v: %+v", since, got)
+		}
 	}
 }
 
