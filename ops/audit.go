@@ -2,6 +2,8 @@ package ops
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -58,14 +60,19 @@ func StateText(state string) string {
 	if until := PausedUntil(state); until != 0 {
 		return "paused until " + utc(until).Format(time.RFC3339)
 	}
-	number := int64(0)
-	for action, words := range map[string]string{"cancelled": "cancelled the run of ", "run": "requested the run ", "skip": "skips "} {
-		if _, err := fmt.Sscanf(state, action+" %d", &number); err == nil {
-			if number == 0 {
-				return "skips none"
-			}
-			return words + utc(number).Format(tickLayout)
-		}
+	word, text, _ := strings.Cut(state, " ")
+	number, err := strconv.ParseInt(text, 10, 64)
+	tick := TickText(utc(number))
+	switch {
+	case err != nil:
+	case word == "cancelled":
+		return "cancelled the run of " + tick
+	case word == string(series.ActionRun):
+		return "requested the manual run of " + tick
+	case word == string(series.ActionSkip) && number == 0:
+		return "skips no tick"
+	case word == string(series.ActionSkip):
+		return "skips the tick of " + tick
 	}
 	return state
 }

@@ -362,12 +362,9 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	return fmt.Sprintf("%s: %s: nothing was done", c.Key, a.Refusal)
 }
 
-// tickText is RFC 3339 with the part of a second that the tick of a manual run has.
-const tickText = "2006-01-02T15:04:05.999Z07:00"
-
 // RunName returns the id of a run without its namespace.
 func RunName(job string, number int64) string {
-	return job + "@" + utc(number).Format(tickText)
+	return job + "@" + TickText(utc(number))
 }
 
 // LatestText describes the latest change of a job.

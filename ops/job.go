@@ -207,6 +207,14 @@ func (j *Job) Last() *Run {
 	return &j.Runs[0]
 }
 
+// LastSuccess returns the latest tick, or instant of a manual run, that ended ok; zero: none is known.
+func (j *Job) LastSuccess() time.Time {
+	if last := utc(j.Series.Last); last.After(j.Pace.Manual) {
+		return last
+	}
+	return j.Pace.Manual
+}
+
 // FailingSince counts the ticks that failed, were lost or were missed since the latest one that
 // ended ok, and returns the first of them. All is false if the lines in memory reach back neither
 // to a tick that ended ok nor to the opening of the job: then there may be earlier ones.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -28,6 +29,9 @@ func (l *OverdueTick) Stands() string {
 	case "open":
 		return fmt.Sprintf("was granted to %s with fence %d, its lease is over, and no node has settled it or taken it over", l.Node, l.Fence)
 	case "waiting":
+		if spec.Manual(l.Tick.UnixMilli()) {
+			return "waits, and no node has started or settled it"
+		}
 		return "waits, and no run is alive that it waits for"
 	case "unstarted":
 		return fmt.Sprintf("was granted to %s and never started, and no node has taken it", l.Node)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -52,7 +53,7 @@ type Run struct {
 	Recorded time.Time `json:"recorded"`            // when the verdict, or the last grant, was recorded
 	Granted  time.Time `json:"granted,omitzero"`    // when the last attempt was granted
 	Ended    time.Time `json:"ended,omitzero"`      // when the last attempt ended
-	LateMs   *int64    `json:"late_ms,omitempty"`   // from the tick to the first grant
+	LateMs   *int64    `json:"late_ms,omitempty"`   // from the tick, or from the request of a manual run, to the first grant
 	JitterMs *int64    `json:"jitter_ms,omitempty"` // of LateMs, the part that the recorded jitter asked for
 	TookMs   *int64    `json:"took_ms,omitempty"`   // duration of the last attempt
 	LeftMs   *int64    `json:"left_ms,omitempty"`   // remaining lease of a run that is alive
@@ -60,6 +61,7 @@ type Run struct {
 	Error    string    `json:"error,omitempty"`
 	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
 
+	Manual    bool `json:"manual,omitempty"`    // an operator requested it: Tick is the instant of the request
 	Cancelled bool `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
 
 	revision string // of the spec under which it was decided first
@@ -71,6 +73,12 @@ const tickLayout = "2006-01-02T15:04:05.000Z07:00"
 // runID returns the id of the run of a tick, as in scheduler.Run.ID.
 func runID(namespace, job string, tick time.Time) string {
 	return namespace + "/" + job + "@" + tick.UTC().Format(tickLayout)
+}
+
+// newRun returns the Run of a number without a verdict.
+func newRun(namespace, job string, number int64) *Run {
+	tick := utc(number)
+	return &Run{ID: runID(namespace, job, tick), Job: job, Tick: tick, Manual: spec.Manual(number)}
 }
 
 // Runs returns the results of the ticks in a journal's lines and exceptions, the newest first. The state shows
@@ -91,8 +99,7 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 		}
 		r := byTick[ms]
 		if r == nil {
-			tick := utc(ms)
-			r = &Run{ID: runID(namespace, s.Key, tick), Job: s.Key, Tick: tick}
+			r = newRun(namespace, s.Key, ms)
 			byTick[ms] = r
 			all = append(all, r)
 		}

@@ -30,6 +30,7 @@ type Pace struct {
 	Usual    time.Duration // the longest time that 95 of 100 runs take; 0: none has ended
 	Crontab  bool          // commands in crontabs claim the ticks, and no node does: no success is expected
 	Since    time.Time     // since when a success is expected: the latest one, the spec's first use, or the end of a pause
+	Manual   time.Time     // the latest manual run that ended ok; zero: none is known
 }
 
 // A Stall describes how a job is blocked. The zero Stall means that it is not.
@@ -52,7 +53,7 @@ func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 		r := &runs[i]
 		switch r.State {
 		case Skipped, Superseded, Waiting:
-			if r.Outcome != series.OutcomeSkipped && r.Tick.After(skipped) {
+			if r.Outcome != series.OutcomeSkipped && !r.Manual && r.Tick.After(skipped) {
 				skipped = r.Tick
 			}
 		}
@@ -113,7 +114,7 @@ func (p *Pace) after(at time.Time) time.Time {
 // the lines do not reach it uses before, which may be nil.
 func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace {
 	p := Pace{Schedule: why.InForce(j.Revisions)}
-	since := s.Last
+	since, manual := s.Last, int64(0)
 	if use := why.LastUsed(j.Revisions); use != nil {
 		recorded, _ := policy.Parse(use.Policies)
 		p.Timeout, p.Crontab = recorded.Timeout, recorded.Crontab
@@ -124,8 +125,11 @@ func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace 
 		case series.VerdictPaused:
 			since = max(since, l.To)
 		case series.VerdictRan, series.VerdictEnded:
-			if l.Outcome == series.OutcomeSkipped { // there was nothing to do: the job is not blocked
+			switch {
+			case l.Outcome == series.OutcomeSkipped: // there was nothing to do: the job is not blocked
 				since = max(since, l.To)
+			case l.Outcome == series.OutcomeOK && spec.Manual(l.To): // a tick is in the state
+				manual = max(manual, l.To)
 			}
 		case series.VerdictControl:
 			switch series.Action(l.Reason) {
@@ -134,7 +138,7 @@ func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace 
 			}
 		}
 	}
-	p.Since = utc(since)
+	p.Since, p.Manual = utc(max(since, manual)), utc(manual)
 	var took []int64
 	for i := range runs {
 		if r := &runs[i]; r.TookMs != nil && r.State != Waiting {
@@ -148,6 +152,9 @@ func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace 
 	if before != nil {
 		if before.Since.After(p.Since) {
 			p.Since = before.Since
+		}
+		if before.Manual.After(p.Manual) {
+			p.Manual = before.Manual
 		}
 		if len(took) == 0 {
 			p.Usual = before.Usual
@@ -172,7 +179,7 @@ func (s *Stall) Need(job string, now time.Time) (n Need) {
 		r := s.Stuck
 		n = Need{State: Stuck, Job: job, Tick: r.Tick, Next: "cronce runs " + job + " --alive"}
 		n.Text = fmt.Sprintf("The run of %s is alive since %s (%s) on %s, and ticks are skipped behind it",
-			Clock(r.Tick, now), Clock(r.Granted, now), Short(now.Sub(r.Granted)), cmp.Or(r.Node, "its node"))
+			TickClock(r.Tick, now), Clock(r.Granted, now), Short(now.Sub(r.Granted)), cmp.Or(r.Node, "its node"))
 		if r.Behind != nil {
 			n.Text += fmt.Sprintf(": %s went by", plural(*r.Behind, "tick"))
 		}
@@ -214,16 +221,19 @@ func (p *Pace) judge(s *series.Series, runs []Run) Stall {
 	return p.Stall(runs, now)
 }
 
-// unlisted returns the open runs of the store that are in none of the lines that were read.
+// unlisted returns the runs of the store, open or manual, that are in none of the lines that were read.
 func unlisted(namespace string, listed map[int64]*Run, s *series.Series) (runs []*Run) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
-		if listed[r.Number] != nil || r.State != series.RunOpen {
+		if listed[r.Number] != nil || r.State != series.RunOpen && !r.Manual() {
 			continue
 		}
-		tick := utc(r.Number)
-		run := &Run{ID: runID(namespace, s.Key, tick), Job: s.Key, Tick: tick, Verdict: string(series.VerdictRan), Node: driver.NodeOf(r.Owner),
-			Attempt: r.Attempt, Fence: r.Fence, Granted: utc(r.Granted), Recorded: utc(r.Granted)}
+		run := newRun(namespace, s.Key, r.Number)
+		run.Verdict, run.Node, run.Attempt, run.Fence = string(series.VerdictRan), driver.NodeOf(r.Owner), r.Attempt, r.Fence
+		run.Granted, run.Recorded = utc(r.Granted), utc(r.Granted)
+		if r.State == series.RunWaiting {
+			run.Verdict, run.Granted = string(series.VerdictWaiting), time.Time{}
+		}
 		run.stands(r, s.Now)
 		runs = append(runs, run)
 	}

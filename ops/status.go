@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A Need is a problem that requires a person.
@@ -128,14 +129,14 @@ func (j *Job) need(now time.Time) (Need, bool) {
 	case Overdue:
 		l := j.Overdue[0]
 		n.Tick, n.cause = l.Tick, l.Cause
-		n.Text = fmt.Sprintf("The tick of %s %s; its time was over %s ago: %s", Clock(l.Tick, now), l.Stands(), Short(l.Age()), l.Cause)
+		n.Text = fmt.Sprintf("%s %s; its time was over %s ago: %s", subject(l.Tick, now), l.Stands(), Short(l.Age()), l.Cause)
 		if l.Ticks > 1 {
 			n.Text = fmt.Sprintf("%d ticks since %s were due and have no verdict; the time of the first was over %s ago: %s", l.Ticks, Clock(l.Tick, now), Short(l.Age()), l.Cause)
 		}
 		n.Next = "cronce status overdue --job " + j.Name
 	case Failing, Lost, Missed:
 		bad := j.bad()
-		n.Tick, n.Next = bad.Tick, fmt.Sprintf("cronce why %s %s", j.Name, bad.Tick.Format(time.RFC3339))
+		n.Tick, n.Next = bad.Tick, fmt.Sprintf("cronce why %s %s", j.Name, TickText(bad.Tick))
 		n.Text = failure(bad, now)
 		n.cause = bad.Outcome + bad.Error + bad.Reason
 		if j.State == Lost {
@@ -145,9 +146,9 @@ func (j *Job) need(now time.Time) (Need, bool) {
 		case count == 0:
 			n.Text += fmt.Sprintf("; later ones ended ok: it is listed until %d have, or for %d hours", mendedBy, int(mendedFor.Hours()))
 		case !all:
-			n.Text += fmt.Sprintf("; not ok since %s at least (%s or more)", Clock(first.Tick, now), plural(count, "tick"))
+			n.Text += fmt.Sprintf("; not ok since %s at least (%s or more)", TickClock(first.Tick, now), plural(count, "tick"))
 		case count > 1:
-			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", Clock(first.Tick, now), count)
+			n.Text += fmt.Sprintf("; not ok since %s (%d ticks)", TickClock(first.Tick, now), count)
 		}
 	case Stuck, Starved:
 		n = j.Stall.Need(j.Name, now)
@@ -185,15 +186,40 @@ func pauseText(p *series.Pause, now time.Time) string {
 func failure(r *Run, now time.Time) string {
 	switch r.State {
 	case Lost:
-		return fmt.Sprintf("The tick of %s is lost with %s, which did not end it", Clock(r.Tick, now), cmp.Or(r.Node, "its node"))
+		return fmt.Sprintf("%s is lost with %s, which did not end it", subject(r.Tick, now), cmp.Or(r.Node, "its node"))
 	case Missed:
-		return fmt.Sprintf("The tick of %s was missed (%s)", Clock(r.Tick, now), cmp.Or(r.Reason, "no reason is recorded"))
+		return fmt.Sprintf("%s was missed (%s)", subject(r.Tick, now), cmp.Or(r.Reason, "no reason is recorded"))
 	}
-	text := fmt.Sprintf("The tick of %s ended as %s on %s", Clock(r.Tick, now), r.Outcome, r.Node)
+	text := fmt.Sprintf("%s ended as %s on %s", subject(r.Tick, now), r.Outcome, r.Node)
 	if r.Error != "" {
 		text += ": " + r.Error
 	}
 	return text
+}
+
+// TickText formats a tick as RFC 3339 in UTC, and the instant of a manual run with its milliseconds.
+func TickText(tick time.Time) string {
+	if spec.Manual(tick.UnixMilli()) {
+		return tick.UTC().Format(tickLayout)
+	}
+	return tick.UTC().Format(time.RFC3339)
+}
+
+// TickClock formats a tick as Clock does, and the instant of a manual run with its milliseconds.
+func TickClock(tick, now time.Time) string {
+	text := Clock(tick, now)
+	if spec.Manual(tick.UnixMilli()) {
+		text += tick.UTC().Format(".000")
+	}
+	return text
+}
+
+// subject names a tick, or a manual run, at the beginning of a sentence.
+func subject(tick, now time.Time) string {
+	if spec.Manual(tick.UnixMilli()) {
+		return "The manual run of " + TickClock(tick, now)
+	}
+	return "The tick of " + Clock(tick, now)
 }
 
 // Clock formats an instant in UTC, with its day unless that is today.

@@ -20,10 +20,11 @@ type JobView struct {
 	AsOf        time.Time      `json:"as_of,omitzero"`  // the store's clock when the state was read; earlier than the response if the job cannot be read now
 	Next        time.Time      `json:"next,omitzero"`
 	Mark        time.Time      `json:"mark,omitzero"` // the highest decided tick
+	Skip        time.Time      `json:"skip,omitzero"` // the tick that will be skipped for an operator
 	Paused      bool           `json:"paused"`
 	Pause       *PauseView     `json:"pause,omitempty"`       // while it is paused
 	Change      int64          `json:"change"`                // the number of the latest change by an operator
-	LastSuccess time.Time      `json:"last_success,omitzero"` // the latest tick that ended ok
+	LastSuccess time.Time      `json:"last_success,omitzero"` // the latest tick, or instant of a manual run, that ended ok
 	Last        *Run           `json:"last,omitempty"`
 	Alive       []Run          `json:"alive"`
 	Overdue     []OverdueTick  `json:"overdue"`
@@ -74,9 +75,9 @@ func (s *Snapshot) asOf(j *Job) time.Time {
 // View returns the view of a job of the snapshot. If whole is set, it includes the revisions.
 func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
-		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: s.asOf(j), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: utc(j.Series.Last), Mark: utc(j.Series.Mark),
+		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: s.asOf(j), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: j.LastSuccess(), Mark: utc(j.Series.Mark),
 		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
-		Change: j.Series.Change,
+		Change: j.Series.Change, Skip: utc(j.Series.Skip),
 	}
 	if p := &j.Series.Pause; v.Paused {
 		v.Pause = &PauseView{p.Who, p.Reason, utc(p.Since), time.Time{}}

@@ -39,7 +39,7 @@ func TestRunCommand(t *testing.T) {
 	cronce(t, "pause", "report", "--reason", "for the night", "--redis", url).want(t, exit.Fine)
 	run("report").want(t, exit.Refused, "report is paused, by ", "for the night", "give --while-paused")
 	run("report", "--while-paused", "--wait", "5m").want(t, exit.Fine, "it ended as ok")
-	cronce(t, "audit", "--redis", url).want(t, exit.Fine, "requested the run 2", "the data was late")
+	cronce(t, "audit", "--redis", url).want(t, exit.Fine, "requested the manual run of 2", "the data was late")
 	cronce(t, "verify", "--redis", url).want(t, exit.Fine)
 	n.signal(os.Interrupt)
 	eventually(t, "the node has left", func() bool { return run("report", "--while-paused").code == exit.Refused })

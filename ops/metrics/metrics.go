@@ -118,8 +118,8 @@ func (c *Collector) job(gauge func(*prometheus.Desc, float64, ...string), s *ops
 		gauge(c.stuck, number(j.Stall.Stuck != nil), j.Name)
 		gauge(c.starved, number(!j.Stall.Starved.IsZero()), j.Name)
 	}
-	if j.Series.Last != 0 {
-		gauge(c.success, float64(j.Series.Last)/1000, j.Name)
+	if last := j.LastSuccess(); !last.IsZero() {
+		gauge(c.success, float64(last.UnixMilli())/1000, j.Name)
 	}
 	if next := j.Next(s.AsOf); !next.IsZero() {
 		gauge(c.next, float64(next.UnixMilli())/1000, j.Name)

@@ -173,7 +173,7 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 		if n := j.Runs[i].TookMs; n != nil {
 			took = append(took, *n)
 		}
-		if n := lateness(j.Runs[i]); n != nil {
+		if n := lateness(j.Runs[i]); n != nil && !j.Runs[i].Manual {
 			late = append(late, *n)
 		}
 		b.Since = j.Runs[i].Tick
@@ -249,7 +249,7 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 	if j.Schedule != nil {
 		b.Earlier, b.Later = j.Schedule.Prev(tick.Add(-time.Millisecond)), j.Schedule.Next(tick)
 	}
-	h.show(w, r, http.StatusOK, "tick", view{Title: j.Name + " " + tick.UTC().Format(time.RFC3339), Nav: "jobs", S: s, Body: b})
+	h.show(w, r, http.StatusOK, "tick", view{Title: j.Name + " " + ops.TickText(tick), Nav: "jobs", S: s, Body: b})
 }
 
 // stateOf returns the state whose mark a tick gets.

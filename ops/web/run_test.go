@@ -37,7 +37,7 @@ func TestRunByForm(t *testing.T) {
 		t.Fatalf("the runs are %+v, and the answer leads to %s", is.Runs, at)
 	}
 	wants(t, pl.do("GET", at, operator), 200, at+"/cancel")
-	wants(t, pl.do("GET", "/audit", pl.tokens[access.Viewer]), 200, "requested the run 2")
+	wants(t, pl.do("GET", "/audit", pl.tokens[access.Viewer]), 200, "requested the manual run of 2")
 
 	api := func(body string, headers ...string) *httptest.ResponseRecorder {
 		return pl.send(pl.Handler, operator, "/api/v1/jobs/report/runs", body, append(headers, "Content-Type", "application/json")...)
@@ -85,7 +85,7 @@ func TestSkipByForm(t *testing.T) {
 			t.Fatalf("%d to %q, %d changes: %s", w.Code, w.Header().Get("Location"), pl.changes(t, "report"), w.Body)
 		}
 	}
-	wants(t, pl.do("GET", "/audit", operator), 200, "skips 2")
+	wants(t, pl.do("GET", "/audit", operator), 200, "skips the tick of 2")
 	back := fields(t, pl.do("GET", target, operator).Body.String(), target+"/skip")
 	if back.Get("back") == "" {
 		t.Fatal("the page of a tick that is to be skipped has no form to let it run")

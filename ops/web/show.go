@@ -50,7 +50,7 @@ var ends = []end{{"", "someone resumes it"}, {"+1h", "1 hour from now"}, {"+4h",
 
 // tickPath returns the address of the page of a tick.
 func tickPath(job string, tick time.Time) string {
-	return "/jobs/" + url.PathEscape(job) + "/ticks/" + tick.UTC().Format("2006-01-02T15:04:05.999Z07:00")
+	return "/jobs/" + url.PathEscape(job) + "/ticks/" + ops.TickText(tick)
 }
 
 // zoned formats an instant in the zone of a spec.

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // Metrics are a scheduler.Observer and a prometheus.Collector for one node, which is the one that
@@ -124,7 +125,9 @@ func (m *Metrics) Observe(e scheduler.Event) {
 	m.dropped.Add(float64(e.Dropped))
 	switch e.Kind {
 	case scheduler.EventRunStarted:
-		m.lateness.Observe(max(e.Late, 0).Seconds())
+		if !spec.Manual(e.Tick.UnixMilli()) { // the other runs are late from their tick on
+			m.lateness.Observe(max(e.Late, 0).Seconds())
+		}
 		if e.Attempt > 1 {
 			m.takeovers.Inc()
 		}

@@ -13,9 +13,9 @@ type control struct {
 	first  int64 // the number of the oldest change that has a line
 	change int64 // the number of the latest change
 	paused bool
-	since  int64 // when the pause was made
-	asked  int64 // the fence of the manual run that the last line requested; 0: it requested none
-	skips  bool  // a change to skip a tick was read
+	since  int64                  // when the pause was made
+	asked  *series.Line           // the last line if it requested a manual run
+	skips  bool                   // a change to skip a tick was read, and no tick was skipped for an operator since
 	judged bool                   // a line was read that says whether the job is paused
 	covers *series.Line           // the last line if the end of a pause wrote it to cover ticks: the end's own line follows
 	seen   map[int64]*series.Line // by number in the audit
@@ -58,12 +58,12 @@ func (p *proof) controlled(l *series.Line) {
 	if !p.control.known {
 		p.control.first = l.Change
 	}
-	p.control.known, p.control.change, p.control.covers, p.control.asked = true, l.Change, nil, 0
+	p.control.known, p.control.change, p.control.covers, p.control.asked = true, l.Change, nil, nil
 	switch action {
 	case series.ActionPause, series.ActionRetire:
 		p.control.paused, p.control.judged, p.control.since = true, true, l.At
 	case series.ActionRun:
-		p.control.asked = l.Fence
+		p.control.asked = l
 	case series.ActionSkip:
 		p.control.skips = true
 	case series.ActionResume, series.ActionLapse:
@@ -114,6 +114,7 @@ func (p *proof) covered() {
 // journal: each record has one line, and each line one record.
 func (p *proof) audited(job string) {
 	p.covered()
+	p.answered(nil)
 	from, through := map[int]int64{}, map[int]int64{} // the kept numbers, by shard
 	var own []*series.AuditRecord
 	for i := range p.options.Audit {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A TickState is the state of a tick in a word.
@@ -63,6 +64,8 @@ func (j *Judge) Tick(tick time.Time) (TickState, *series.Line) {
 	}
 	line, state := j.covered(ms)
 	switch {
+	case spec.Manual(ms) && p.unproven(ms):
+		return TickNotKnown, nil
 	case line != nil:
 		return state, line
 	case ms > p.begins && !p.revisions.due(ms):

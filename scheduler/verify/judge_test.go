@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
 )
@@ -42,6 +44,11 @@ func TestReadersAgree(t *testing.T) {
 					}
 				}
 				cut := r.IntN(len(j.Lines) + 1)
+				for i := range j.Lines { // from the end of a pause on, runs have time to be decided: its line is kept that long
+					if j.Lines[i].Reason == string(series.ActionLapse) {
+						cut = min(cut, i)
+					}
+				}
 				removed := rig.OneOf(r, false, false, true)
 				whole := agree(t, j, s, p.audit, removed)
 				j.Lines, j.Truncated = j.Lines[cut:], true
@@ -61,8 +68,12 @@ func agree(t *testing.T, j series.Journal, s series.Series, audit []series.Audit
 		t.Errorf("%d ticks of a removed job are overdue: %+v", r.Overdue, r.Late)
 	}
 	runs := map[int64]ops.State{}
+	var ticks, manual []int64
 	for _, run := range ops.Runs("x", &j, &s) {
 		runs[run.Tick.UnixMilli()] = run.State
+		if run.Manual {
+			manual = append(manual, run.Tick.UnixMilli())
+		}
 		if state, _ := judge.Tick(run.Tick); state == verify.NotATick {
 			t.Errorf("%v: listed as %s, and not a tick", seconds(run.Tick), run.State)
 		}
@@ -73,12 +84,18 @@ func agree(t *testing.T, j series.Journal, s series.Series, audit []series.Audit
 			left[o.Tick.UnixMilli()] = true
 		}
 	}
-	tally := map[verify.TickState]int{}
 	for ms := epoch - 2000; ms <= s.Now+2000; ms += 1000 {
+		ticks = append(ticks, ms)
+	}
+	tally, byHand := map[verify.TickState]int{}, map[string]int{}
+	for _, ms := range slices.Concat(ticks, manual) {
 		tick := time.UnixMilli(ms)
 		state, line := judge.Tick(tick)
 		late[ms] = state == verify.TickOverdue
-		if tick.After(r.Begins) && ms <= s.Now || state == verify.TickOverdue {
+		switch counts := tick.After(r.Begins) && ms <= s.Now; {
+		case counts && spec.Manual(ms):
+			byHand[string(state)]++
+		case counts || state == verify.TickOverdue && !spec.Manual(ms):
 			tally[state]++
 		}
 		if (state == verify.NotATick || state == verify.TickOverdue && !left[ms]) && (ms/1000)%23 > 0 {
@@ -106,6 +123,9 @@ func agree(t *testing.T, j series.Journal, s series.Series, audit []series.Audit
 	}
 	overdue := 0
 	for _, o := range r.Late {
+		if spec.Manual(o.Tick.UnixMilli()) {
+			continue
+		}
 		overdue += o.Ticks
 		if o.State == "undecided" {
 			first, last, n := int64(0), int64(0), 0
@@ -126,9 +146,9 @@ func agree(t *testing.T, j series.Journal, s series.Series, audit []series.Audit
 		}
 	}
 	got := fmt.Sprint("ran ", r.Once+r.Again, " running ", r.Running, " waiting ", r.Waiting, " skipped ", sum(r.Skipped), " superseded ", r.Superseded,
-		" missed ", sum(r.Missed), " paused ", r.Paused, " lost ", r.Lost, " passed over ", r.PassedOver, " overdue ", r.Overdue, " ", overdue)
+		" missed ", sum(r.Missed), " paused ", r.Paused, " lost ", r.Lost, " passed over ", r.PassedOver, " overdue ", r.Overdue, " ", overdue, " manual ", r.Manual)
 	want := fmt.Sprint("ran ", tally[why.Ran]+tally[why.Failed], " running ", tally[why.Running], " waiting ", tally[why.Waiting], " skipped ", tally[why.Skipped], " superseded ", tally[why.Superseded],
-		" missed ", tally[why.Missed], " paused ", tally[why.Paused], " lost ", tally[why.Lost], " passed over ", tally[verify.TickPassedOver], " overdue ", tally[why.Overdue], " ", tally[why.Overdue])
+		" missed ", tally[why.Missed], " paused ", tally[why.Paused], " lost ", tally[why.Lost], " passed over ", tally[verify.TickPassedOver], " overdue ", tally[why.Overdue], " ", tally[why.Overdue], " manual ", byHand)
 	if got != want {
 		t.Errorf("counted: %s\njudged:  %s", got, want)
 	}

@@ -8,11 +8,13 @@ import (
 // requested reads the line of a manual run that waits for its start: it follows the line of the change
 // that requested it, and has its fence. It reports whether the line is one.
 func (p *proof) requested(l *series.Line) bool {
-	if l.Verdict != series.VerdictWaiting || !spec.Manual(l.To) {
+	if !isRequested(l) {
 		return false
 	}
-	if asked := p.control.asked; asked != l.Fence && (asked != 0 || p.report.Complete) {
-		p.violate("I9", l.To, "a manual run waits with fence %d, and the change before it requested one with fence %d", l.Fence, asked)
+	if asked := p.control.asked; asked == nil && p.report.Complete {
+		p.violate("I9", l.To, "a manual run waits with fence %d, and no change before it requested one", l.Fence)
+	} else if asked != nil && asked.Fence != l.Fence {
+		p.violate("I9", l.To, "a manual run waits with fence %d, and the change before it requested one with fence %d", l.Fence, asked.Fence)
 	}
 	if p.runs[l.To] != nil {
 		p.violate("I9", l.To, "a manual run has the number of an earlier one")
@@ -20,6 +22,21 @@ func (p *proof) requested(l *series.Line) bool {
 	}
 	p.wait(l)
 	return true
+}
+
+// isRequested reports whether l is the line of a manual run that waits for its start.
+func isRequested(l *series.Line) bool {
+	return l.Verdict == series.VerdictWaiting && l.From == l.To && spec.Manual(l.To)
+}
+
+// answered checks that a request for a manual run is followed by the line of that run, which is written
+// in the same step. The line l follows the request; nil: the journal ends.
+func (p *proof) answered(l *series.Line) {
+	asked := p.control.asked
+	if asked == nil || l != nil && (isRequested(l) || l.Verdict == series.VerdictUnreadable) {
+		return
+	}
+	p.violate("I9", asked.To, "change %d requested a manual run with fence %d, and no line says that it waits", asked.Change, asked.Fence)
 }
 
 // unmoved checks that no manual number moves the mark. The end of a pause may cover ticks up to any
@@ -38,3 +55,21 @@ func (p *proof) barred(l *series.Line) bool {
 
 // pending reports whether a run is manual and has not started yet. It waits while ticks are decided.
 func (r *run) pending() bool { return spec.Manual(r.tick) && r.attempt == 0 }
+
+// unproven reports whether the lines of a manual run with this number may be gone, or cannot be read. Its
+// number is the instant of its request, or a little later.
+func (p *proof) unproven(ms int64) bool {
+	return !p.report.Complete && ms <= p.written+second || len(p.report.Faults) > 0
+}
+
+const second = 1000 // ms
+
+// addManual adds a manual run of the store whose lines are gone: no range of ticks accounts for it.
+func (p *proof) addManual(r *series.Run) {
+	if !r.Manual() {
+		return
+	}
+	if known, listed := p.run(r.Number); !listed {
+		p.set(known, open)
+	}
+}

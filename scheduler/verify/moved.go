@@ -94,15 +94,24 @@ func (p *proof) decide(l *series.Line) {
 		p.wait(l)
 		p.blocked(l)
 	case series.VerdictSkipped:
-		if l.Reason != series.ReasonOperator {
-			p.blocked(l)
-		} else if p.report.Complete && !p.control.skips {
-			p.violate("I10", l.To, "skipped for an operator, and no change says so")
-		}
+		p.skipped(l)
 	case series.VerdictMissed, series.VerdictPaused:
 	default:
 		p.violate("I4", l.To, "verdict %q decides no tick", l.Verdict)
 	}
+}
+
+// skipped checks that a run blocked a tick that was skipped, or that an operator skipped it: each change
+// skips one tick.
+func (p *proof) skipped(l *series.Line) {
+	if l.Reason != series.ReasonOperator {
+		p.blocked(l)
+		return
+	}
+	if p.report.Complete && !p.control.skips {
+		p.violate("I10", l.To, "skipped for an operator, and no change says so")
+	}
+	p.control.skips = false
 }
 
 // blocked checks that a run blocked a tick that was skipped, or waits, because of one.

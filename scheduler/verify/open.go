@@ -41,7 +41,7 @@ func (p *proof) tally() {
 		switch {
 		case !p.counted(tick):
 		case spec.Manual(tick):
-			p.report.Manual++
+			p.report.Manual = count(p.report.Manual, string(r.word()), 1)
 		default:
 			p.classify(r)
 		}

@@ -208,6 +208,7 @@ func (p *proof) left(s *series.Series) {
 	alive, _ := p.alive()
 	for i := range s.Runs {
 		r := &s.Runs[i]
+		p.addManual(r)
 		over, was := r.Until, open
 		switch r.State {
 		case series.RunOpen:
@@ -258,7 +259,7 @@ func (p *proof) leave(r *series.Run, to state) {
 	if known != nil {
 		p.set(known, to)
 	}
-	if to == overdue && (known == nil || !p.counted(r.Number)) {
+	if to == overdue && !r.Manual() && (known == nil || !p.counted(r.Number)) {
 		p.report.Overdue++
 	}
 }

@@ -137,6 +137,7 @@ func (p *proof) read(i int, l *series.Line) {
 		}
 	}
 	p.ahead(l)
+	p.answered(l)
 	if l.Verdict == series.VerdictControl {
 		if series.Action(l.Reason) == series.ActionLapse && !p.beyond(l.At) {
 			p.lapsed = l.At
@@ -144,7 +145,7 @@ func (p *proof) read(i int, l *series.Line) {
 		p.controlled(l)
 		return
 	}
-	defer func() { p.control.asked = 0 }()
+	defer func() { p.control.asked = nil }()
 	p.steered(l)
 	switch {
 	case l.Verdict == series.VerdictUnreadable:

@@ -54,7 +54,7 @@ func (p *play) exclusive() bool { return p.policies[0].overlap != series.Overlap
 func (p *play) step(r *rand.Rand) {
 	p.now += rig.OneOf[int64](r, 0, 5, 500, 1000, 3000, 9990, 20_000)
 	who := rig.OneOf(r, p.policies...)
-	switch r.IntN(13) {
+	switch r.IntN(16) {
 	case 0, 1, 2, 3:
 		p.claim(who, who.schedule().PrevMilli(p.now+20))
 	case 4:
@@ -72,8 +72,27 @@ func (p *play) step(r *rand.Rand) {
 		if runs := p.state.Series(p.us(), "job").Runs; len(runs) > 0 {
 			p.cancel(rig.OneOf(r, runs...).Number)
 		}
+	case 12:
+		p.skip(rig.OneOf(r, 0, who.schedule().NextMilli(max(p.state.Mark, p.now-1))))
+	case 13, 14:
+		p.requestRun(r, who)
 	default:
 		p.change(series.ActionResume, 0)
+	}
+}
+
+// requestRun requests a manual run. At most times a node takes it over soon.
+func (p *play) requestRun(r *rand.Rand, who policy) {
+	asks := rig.OneOf(r, who.overlap, series.OverlapQueue, series.OverlapAllow)
+	number := p.request(asks, r.IntN(2) == 0, p.now+rig.OneOf[int64](r, 1, 1000, 60_000))
+	if number == 0 || r.IntN(3) == 0 {
+		return
+	}
+	p.now += rig.OneOf[int64](r, 0, 5, 1000)
+	runs := p.state.Series(p.us(), "job").Runs
+	i := slices.IndexFunc(runs, func(r series.Run) bool { return r.Number == number })
+	if g := p.takeOver(who, number, runs[i].Fence); g.Kind == series.KindGranted {
+		p.live = append(p.live, g)
 	}
 }
 

@@ -44,7 +44,9 @@ type Report struct {
 	// They are included in the ticks that ran.
 	Failed int `json:"failed"`
 
-	Manual int `json:"manual"` // manual runs, which are no ticks of a spec and not included in Due
+	// Manual counts the manual runs by their states, as a Judge returns them. They are no ticks of a spec, and
+	// not included in Due or in any other count of ticks. Late lists those that were left.
+	Manual map[string]int `json:"manual,omitempty"`
 
 	// The following count attempts, not ticks.
 	TakenOver  int `json:"taken_over"` // granted because the node of the previous attempt died

@@ -189,8 +189,21 @@ func (s *store) cancel(tick int64) {
 	s.control(&series.Control{Key: "job", Action: series.ActionCancel, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "it hangs", Number: tick, Seen: series.AnySeen})
 }
 
-func (s *store) control(c *series.Control) {
-	if _, made := s.state.Control(s.us(), c, s.state.Change+1, s); made != nil {
+// request requests a manual run. It returns the number of the run, or 0 if the request is refused.
+func (s *store) request(overlap series.Overlap, anyway bool, startBy int64) int64 {
+	return s.control(&series.Control{Key: "job", Action: series.ActionRun, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "by hand",
+		Overlap: overlap, Anyway: anyway, Until: startBy, Seen: series.AnySeen}).Number
+}
+
+// skip skips a tick when it is due; 0 takes that back.
+func (s *store) skip(tick int64) {
+	s.control(&series.Control{Key: "job", Action: series.ActionSkip, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "a holiday", Number: tick, Seen: series.AnySeen})
+}
+
+func (s *store) control(c *series.Control) series.ControlAnswer {
+	a, made := s.state.Control(s.us(), c, s.state.Change+1, s)
+	if made != nil {
 		s.audit = append(s.audit, *made)
 	}
+	return a
 }

@@ -53,13 +53,14 @@ func (r *Report) add(o *Report) {
 	r.Skipped = addAll(r.Skipped, o.Skipped)
 	r.Missed = addAll(r.Missed, o.Missed)
 	r.Outcomes = addAll(r.Outcomes, o.Outcomes)
+	r.Manual = addAll(r.Manual, o.Manual)
 }
 
 // counts returns the numbers of a report that Sum adds up.
 func (r *Report) counts() []*int {
 	return []*int{
 		&r.Due, &r.Once, &r.Again, &r.Running, &r.Waiting, &r.Superseded, &r.Paused, &r.Lost,
-		&r.PassedOver, &r.Undecided, &r.Overdue, &r.Unknown, &r.Failed, &r.TakenOver, &r.GivenBack, &r.Unstarted, &r.Overlapped, &r.Manual,
+		&r.PassedOver, &r.Undecided, &r.Overdue, &r.Unknown, &r.Failed, &r.TakenOver, &r.GivenBack, &r.Unstarted, &r.Overlapped,
 	}
 }
 

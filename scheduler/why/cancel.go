@@ -3,7 +3,6 @@ package why
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cronce/cronce/lock/series"
 )
@@ -24,11 +23,9 @@ func (c *tickCase) findCancel() {
 
 // cancelledBy returns by whom, when and why the run was cancelled.
 func (c *tickCase) cancelledBy() string {
-	reason := ""
-	for i := range c.Audit {
-		if r := &c.Audit[i]; r.Key == c.Journal.Key && r.Change == c.cancel.Change && r.Number == c.cancel.Audit && r.Reason != "" {
-			reason = ": " + strings.TrimSuffix(r.Reason, ".")
-		}
+	reason := c.reasonOf(c.cancel)
+	if reason != "" {
+		reason = ": " + reason
 	}
 	return fmt.Sprintf("Cancelled by %s at %s%s.", c.cancel.Node, c.clock(c.cancel.At), reason)
 }

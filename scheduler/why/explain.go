@@ -37,7 +37,7 @@ func (c *tickCase) sentence() (text, next string) {
 	case Running:
 		return c.running(), ""
 	case Waiting:
-		if c.State.PausedAt(c.State.Now) {
+		if c.halted() {
 			return c.waits(), "cronce resume " + c.Journal.Key
 		}
 		return c.waits(), ""
@@ -52,15 +52,24 @@ func (c *tickCase) sentence() (text, next string) {
 		}
 		return c.skipped(), ""
 	case Superseded:
+		if c.manual() {
+			return c.unstarted()
+		}
 		if c.cancel != nil {
 			return "Superseded: its run was cancelled before it began.", ""
 		}
 		return "Superseded: it waited for " + c.blocker(c.last(series.VerdictWaiting)) + ", and before that ended, a later tick took its place.", ""
 	case Paused:
+		if c.manual() {
+			return c.unstarted()
+		}
 		return c.paused()
 	case Lost:
-		return fmt.Sprintf("Lost: %s, and no other node may run the tick again.", c.unended()), ""
+		return c.lost(), ""
 	case Missed:
+		if c.manual() {
+			return c.unstarted()
+		}
 		return c.missed(), ""
 	case verify.TickPassedOver:
 		return c.passedOver(), ""
@@ -111,6 +120,9 @@ func (c *tickCase) missed() string {
 // only its lease is known to have been alive; its node may have died.
 func (c *tickCase) skipped() string {
 	l := c.line
+	if l.Reason == series.ReasonOperator {
+		return "Skipped for an operator: " + c.skippedFor(l) + "."
+	}
 	until, dead := int64(0), false
 	for i := range c.Journal.Lines {
 		switch at := &c.Journal.Lines[i]; {
@@ -186,26 +198,34 @@ func (c *tickCase) paused() (text, next string) {
 // maxCount bounds the number of ticks that are counted.
 const maxCount = 1_000_000
 
+// lost explains a tick that was lost with its node.
+func (c *tickCase) lost() string {
+	if c.manual() {
+		return c.says(fmt.Sprintf("was lost: %s, and no other node may run it again.", c.unended()))
+	}
+	return fmt.Sprintf("Lost: %s, and no other node may run the tick again.", c.unended())
+}
+
 // ended explains a tick whose last attempt has ended.
 func (c *tickCase) ended() string {
 	earlier, where, last := c.granted()
 	if last.At == 0 {
 		text := fmt.Sprintf("its run on %s, attempt %d, ended as %s at %s (fence %d); the line of its grant is gone from the journal.",
 			cmp.Or(last.Node, "a node that is not recorded"), last.Attempt, last.Outcome, c.clock(last.Ended), last.Fence)
-		return sentence(text)
+		return c.says(text)
 	}
 	took := time.Duration(last.Ended-last.At) * time.Millisecond
 	if last.Outcome == series.OutcomeOK {
-		return sentence(earlier + fmt.Sprintf("ran %s, ok in %v (fence %d).", where, took, last.Fence))
+		return c.says(earlier + fmt.Sprintf("ran %s, ok in %v (fence %d).", where, took, last.Fence))
 	}
 	text := ""
 	if last.Error != "" {
 		text = ": " + strings.TrimSuffix(last.Error, ".")
 	}
 	if last.Outcome == series.OutcomeSkipped {
-		return sentence(earlier + fmt.Sprintf("ran %s, and its function found nothing to do, after %v%s.", where, took, text))
+		return c.says(earlier + fmt.Sprintf("ran %s, and its function found nothing to do, after %v%s.", where, took, text))
 	}
-	return sentence(earlier + fmt.Sprintf("ran %s, and ended as %s after %v%s.", where, last.Outcome, took, text))
+	return c.says(earlier + fmt.Sprintf("ran %s, and ended as %s after %v%s.", where, last.Outcome, took, text))
 }
 
 // granted describes the attempts of a tick: the ones before the last, the place where the last one
@@ -224,7 +244,7 @@ func (c *tickCase) granted() (earlier, where string, last attempt) {
 	last = attempts[len(attempts)-1]
 	where = fmt.Sprintf("on %s as attempt %d", last.Node, last.Attempt)
 	if last.At != 0 {
-		where += fmt.Sprintf(", %v after the tick", time.Duration(last.At-c.ms)*time.Millisecond)
+		where += ", " + c.after(last.At)
 	}
 	return earlier, where, last
 }
@@ -233,9 +253,9 @@ func (c *tickCase) granted() (earlier, where string, last attempt) {
 func (c *tickCase) running() string {
 	earlier, where, last := c.granted()
 	if r := c.run; r != nil {
-		return sentence(earlier + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more%s.", where, r.Fence, -c.ago(r.Until), c.seen(last.Node)))
+		return c.says(earlier + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more%s.", where, r.Fence, -c.ago(r.Until), c.seen(last.Node)))
 	}
-	return sentence(earlier + "it was granted " + where + ", and the journal has no end of it.")
+	return c.says(earlier + "it was granted " + where + ", and the journal has no end of it.")
 }
 
 // left explains a tick whose run is over or waits, and that no node has settled.
@@ -244,29 +264,32 @@ func (c *tickCase) left() string {
 	text, does := "", ""
 	switch c.run.State {
 	case series.RunOpen:
-		text, does = fmt.Sprintf("it was granted %s; that lease ended %v ago%s", where, c.ago(c.run.Until), c.seen(last.Node)), "settles the tick or takes it over"
+		text, does = fmt.Sprintf("it was granted %s; that lease ended %v ago%s", where, c.ago(c.run.Until), c.seen(last.Node)), "settles the "+c.noun()+" or takes it over"
 	case series.RunUnstarted:
 		text, does = "it was granted "+where+", and never began", "starts it"
 	case series.RunGivenBack:
 		text, does = "it ran "+where+" and was interrupted by a drain", "runs it again"
 	default:
+		if c.manual() {
+			return c.waitsForStart()
+		}
 		return c.waitsFor()
 	}
 	switch {
 	case c.state == Overdue && c.run.State == series.RunOpen:
-		return sentence(earlier + text + ", and no node has settled the tick or taken it over" + c.cause() + ".")
+		return c.says(earlier + text + ", and no node has settled the " + c.noun() + " or taken it over" + c.cause() + ".")
 	case c.state == Overdue:
-		return sentence(earlier + text + "; no node " + does + c.cause() + ".")
-	case c.State.PausedAt(c.State.Now):
-		return sentence(earlier + text + "; no node " + does + " while the job is paused.")
+		return c.says(earlier + text + "; no node " + does + c.cause() + ".")
+	case c.halted():
+		return c.says(earlier + text + "; no node " + does + " while the job is paused.")
 	}
 	if c.crontab() {
-		return sentence(earlier + text + "; the next call of a crontab settles the tick.")
+		return c.says(earlier + text + "; the next call of a crontab settles the " + c.noun() + ".")
 	}
 	if c.Removed {
-		return sentence(earlier + text + "; the job was removed from every node that had it, and the node that retires it settles the tick.")
+		return c.says(earlier + text + "; the job was removed from every node that had it, and the node that retires it settles the " + c.noun() + ".")
 	}
-	return sentence(earlier + text + "; a node " + does + " soon.")
+	return c.says(earlier + text + "; a node " + does + " soon.")
 }
 
 // waits explains a tick that waits.
@@ -307,11 +330,11 @@ func (c *tickCase) undecided() string {
 	if c.state == Waiting {
 		return fmt.Sprintf("Not decided yet: it was due %v ago, and the ticks before it are worked off.", due)
 	}
-	return fmt.Sprintf("Not decided yet: it was due %v ago, and its deadline is not over.", due)
+	return fmt.Sprintf("Not decided yet: it was due %v ago, and its deadline is not over.", due) + c.willSkip()
 }
 
 func (c *tickCase) future() string {
-	text := fmt.Sprintf("Due in %v.", time.Duration(c.ms-c.State.Now)*time.Millisecond)
+	text := fmt.Sprintf("Due in %v.", time.Duration(c.ms-c.State.Now)*time.Millisecond) + c.willSkip()
 	if c.State.PausedAt(c.ms) {
 		text += " " + c.pausedNow() + " Unless the job is resumed before, the tick is recorded as paused."
 	}
@@ -321,6 +344,9 @@ func (c *tickCase) future() string {
 func (c *tickCase) notATick() string {
 	if c.report.Complete && !c.Tick.After(c.report.Begins) {
 		return fmt.Sprintf("Not due: the job was opened at %s, and has no ticks before.", c.clock(c.report.Begins.UnixMilli()))
+	}
+	if c.manual() {
+		return "Not a tick, and no manual run: ticks have whole seconds, and no manual run of the job has that instant."
 	}
 	if c.schedule == nil {
 		return "Not a tick: no spec of the job that is recorded was in force at that instant."
@@ -357,6 +383,9 @@ func (c *tickCase) notKnown() (text, next string) {
 		return c.beforeTheJournal(), ""
 	case len(c.report.Faults) > 0:
 		return "Not known: a line of the journal cannot be read, and it may be about this tick.", next
+	}
+	if c.manual() {
+		return "Not known: older lines of the journal are gone, and they may have had a manual run with that instant.", next
 	}
 	return "Not known: later ticks are decided, and no line of the journal is about this one.", next
 }

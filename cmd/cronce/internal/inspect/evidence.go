@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
 )
 
 // A shownLine is a line with facts from later lines.
@@ -48,7 +49,7 @@ func tickOf(l *series.Line) string {
 	if l.Verdict == series.VerdictControl {
 		return "-"
 	}
-	return terminal.ShortTime(terminal.UTC(l.To), terminal.UTC(l.At))
+	return ops.TickClock(terminal.UTC(l.To), terminal.UTC(l.At))
 }
 
 // remark describes the remaining facts of a line in words.
@@ -74,7 +75,7 @@ func remark(l *shownLine) string {
 		parts = append(parts, l.Reason)
 	}
 	if l.Blocker != 0 {
-		parts = append(parts, fmt.Sprintf("because of the run of %s with fence %d", terminal.ShortTime(terminal.UTC(l.Blocker), terminal.UTC(l.At)), l.BlockerFence))
+		parts = append(parts, fmt.Sprintf("because of the run of %s with fence %d", ops.TickClock(terminal.UTC(l.Blocker), terminal.UTC(l.At)), l.BlockerFence))
 	}
 	from := terminal.ShortTime(terminal.UTC(l.From), terminal.UTC(l.At))
 	switch l.Between {

@@ -39,7 +39,8 @@ func VerifyCommand() *cobra.Command {
 		Long: "Read the journal of each job, compute from the recorded specs which ticks were due,\n" +
 			"and account for each. With --config, check that runs of a job that must not overlap do not.\n\n" +
 			"A tick that ran again on another node, because its node had died, counts as ran once, and as taken\n" +
-			"over; ran more counts ticks that were granted again without permission.\n\n" +
+			"over; ran more counts ticks that were granted again without permission. Manual runs, which operators request, are no\n" +
+			"ticks: they are counted by their states, and each follows the request for it and never moves the mark.\n\n" +
 			"A tick is overdue when it was due by the recorded specs, is past its deadline and 10 seconds, and has\n" +
 			"no verdict; so is a run that its node has left. It is named with its age and the cause, even if all\n" +
 			"nodes are dead, and with the risk of a store that may have lost it. Announce a planned stop with cronce pause.\n\n" +

@@ -77,7 +77,7 @@ func printOverdue(w io.Writer, p *Proof) {
 func printJob(w io.Writer, r *verify.Report, now time.Time) {
 	terminal.PrintRow(w, r.Job, r.Due, r.Once, r.Failed, r.Again,
 		byReason(r.Skipped, reason{"superseded", r.Superseded}, reason{"paused", r.Paused}), byReason(r.Missed), r.Lost, r.Overdue, r.TakenOver,
-		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}, reason{"unknown", r.Unknown}),
+		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}, reason{"unknown", r.Unknown}, reason{"manual", total(r.Manual)}),
 		fences(r), terminal.ShortTime(r.Begins, now))
 }
 
@@ -144,12 +144,38 @@ func sentence(p *Proof, broken int) string {
 		return fmt.Sprintf("FAILED: the last attempt of %d ticks has failed.", t.Failed)
 	case t.TooEarly:
 		return "NOT KNOWN: older lines of the journal are gone. The rest holds."
-	case t.Due == 0:
-		return "No tick was due."
-	case t.Running+t.Waiting > 0:
-		return fmt.Sprintf("%d ticks were due: %d run or wait to run, and each of the others has one verdict.", t.Due, t.Running+t.Waiting)
-	case t.Due == 1:
-		return "1 tick was due, and has one verdict."
 	}
-	return fmt.Sprintf("%d ticks were due, and each has one verdict.", t.Due)
+	return accounted(t) + manualRuns(t) + "."
+}
+
+// accounted describes the ticks that were due.
+func accounted(t *verify.Report) string {
+	switch {
+	case t.Due == 0:
+		return "No tick was due"
+	case t.Running+t.Waiting > 0:
+		return fmt.Sprintf("%d ticks were due: %d run or wait to run, and each of the others has one verdict", t.Due, t.Running+t.Waiting)
+	case t.Due == 1:
+		return "1 tick was due, and has one verdict"
+	}
+	return fmt.Sprintf("%d ticks were due, and each has one verdict", t.Due)
+}
+
+// manualRuns describes the manual runs by their states, as the end of a sentence; "" if there are none.
+func manualRuns(t *verify.Report) string {
+	switch n := total(t.Manual); n {
+	case 0:
+		return ""
+	case 1:
+		return "; and 1 manual run: " + byReason(t.Manual)
+	default:
+		return fmt.Sprintf("; and %d manual runs: %s", n, byReason(t.Manual))
+	}
+}
+
+func total(counts map[string]int) (n int) {
+	for _, of := range counts {
+		n += of
+	}
+	return n
 }

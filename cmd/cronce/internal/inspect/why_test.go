@@ -29,6 +29,9 @@ func TestTickNamed(t *testing.T) {
 		{"2027-03-20 02:30", "2027-03-20T01:30:00Z", "", ""},
 		{"11:30", "2027-03-28T09:30:00Z", "", ""},
 		{"11:30:20", "2027-03-28T09:30:20Z", "", ""},
+		{"2027-03-20T01:30:03.417Z", "2027-03-20T01:30:03.417Z", "", ""}, // as the instant of a manual run is printed
+		{"2027-03-20 02:30:03.417", "2027-03-20T01:30:03.417Z", "", ""},
+		{"11:30:03.417", "2027-03-28T09:30:03.417Z", "", ""},
 		{"12:30:01", "2027-03-27T11:30:01Z", "", ""},
 		{"12:30", "2027-03-27T11:30:00Z", "", ""}, // today's is in the future
 		{"2027-03-28 02:30", "2027-03-28T01:00:00Z", "2027-03-28 02:30 does not exist in Europe/Berlin: the clock went forward at 2027-03-28T01:00:00Z", ""},
@@ -42,7 +45,7 @@ func TestTickNamed(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), c.fault) {
 				t.Errorf("%s: %v, want %s", c.text, err, c.fault)
 			}
-		case err != nil || got.UTC().Format(time.RFC3339) != c.want || note != c.note:
+		case err != nil || got.UTC().Format(time.RFC3339Nano) != c.want || note != c.note:
 			t.Errorf("%s: %v, %q, %v, want %s, %q", c.text, got, note, err, c.want, c.note)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/ops"
 )
 
@@ -106,22 +107,31 @@ func jobsListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, filte
 func jobRow(v *ops.JobView, now time.Time, wide bool) []any {
 	tick, last, node, late, took := "-", "-", "-", "-", "-"
 	if r := v.Last; r != nil {
-		tick, last, node = ops.Clock(r.Tick, now), verdictOf(r), dash(r.Node)
+		tick, last, node = tickOf(r, now), verdictOf(r), dash(r.Node)
 		late, took = ms(r.LateMs), ms(r.TookMs)
 	}
-	cells := []any{string(v.State), v.Name, dash(v.Spec), nextIn(v.Next, now), tick, last, node}
+	cells := []any{string(v.State), v.Name, dash(v.Spec), nextOf(v, now), tick, last, node}
 	if wide {
 		cells = append(cells, dash(v.Zone), late, took, dash(v.Policies.Overlap), dash(v.Policies.Misfire))
 	}
 	return cells
 }
 
-// nextIn formats the time until a tick.
-func nextIn(t, now time.Time) string {
-	if t.IsZero() {
+// nextOf formats the time until the next tick of a job.
+func nextOf(v *ops.JobView, now time.Time) string {
+	if v.Next.IsZero() {
 		return "-"
 	}
-	return "in " + ops.Short(t.Sub(now))
+	text := "in " + ops.Short(v.Next.Sub(now))
+	if v.Next.Equal(v.Skip) {
+		text += ", skipped"
+	}
+	return text
+}
+
+// skips is the sentence about the tick that will be skipped for an operator.
+func skips(tick int64) string {
+	return "The tick of " + terminal.RFC3339(tick) + " will be skipped, as an operator requested."
 }
 
 // verdictOf describes the verdict of a tick in a few words.
@@ -202,6 +212,9 @@ func jobListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, name s
 			next = append(next, at.Format("2006-01-02 15:04:05 -07:00"))
 		}
 		fmt.Fprintf(&b, "Next: %s\n", strings.Join(next, ", "))
+	}
+	if j.Series.Skip != 0 {
+		fmt.Fprintln(&b, skips(j.Series.Skip))
 	}
 	for _, r := range v.Revisions {
 		fmt.Fprintf(&b, "Revision %s: %q, seen last on %s at %s\n", r.Revision, r.Spec, r.Node, r.Last.Format(time.RFC3339))

@@ -135,6 +135,9 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 				found.from.Format(time.RFC3339), found.exceptions.Format(time.RFC3339))
 		}
 	}
+	if j := now.Job(strings.Join(args, "")); j != nil && j.Series.Skip != 0 {
+		l.foot = skips(j.Series.Skip) + " " + l.foot
+	}
 	if len(runs) == f.n {
 		l.foot = fmt.Sprintf("The newest %d are listed: there may be more. %s", f.n, l.foot)
 	}
@@ -287,7 +290,7 @@ func runRows(runs []ops.Run, now time.Time, wide, named bool) row {
 	rows := row{head}
 	for i := range runs {
 		r := &runs[i]
-		cells := []any{string(r.State), ops.Clock(r.Tick, now), verdictOf(r), dash(r.Node), number(int64(r.Attempt)), ms(r.LateMs), ms(r.TookMs), remark(r, now)}
+		cells := []any{string(r.State), tickOf(r, now), verdictOf(r), dash(r.Node), number(int64(r.Attempt)), ms(r.LateMs), ms(r.TookMs), remark(r, now)}
 		if named {
 			cells = append([]any{r.Job}, cells...)
 		}
@@ -297,6 +300,15 @@ func runRows(runs []ops.Run, now time.Time, wide, named bool) row {
 		rows = append(rows, cells)
 	}
 	return rows
+}
+
+// tickOf formats a tick, and marks the instant of a manual run.
+func tickOf(r *ops.Run, now time.Time) string {
+	text := ops.TickClock(r.Tick, now)
+	if r.Manual {
+		text += " manual"
+	}
+	return text
 }
 
 func number(n int64) string {
@@ -322,7 +334,7 @@ func remark(r *ops.Run, now time.Time) string {
 		parts = append(parts, r.Error)
 	}
 	if !r.Blocker.IsZero() {
-		parts = append(parts, "because of the run of "+ops.Clock(r.Blocker, now))
+		parts = append(parts, "because of the run of "+ops.TickClock(r.Blocker, now))
 	}
 	if r.Between != "" {
 		parts = append(parts, fmt.Sprintf("those after %s %s", ops.Clock(r.From, now), r.Between))
