@@ -68,6 +68,9 @@ func (s *State) control(us int64, c *Control, audit int64, w Writer) ControlAnsw
 		if why := s.mayRequest(ms, c); why != "" {
 			return refused(why)
 		}
+		if err := driver.CheckFence(s.Fence+1, us); err != nil {
+			return ControlAnswer{Err: driver.NotDone(err)}
+		}
 		line.Fence = s.nextFence(us, 0)
 	}
 	if c.Action == ActionCancel {

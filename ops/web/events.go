@@ -37,7 +37,7 @@ type change struct {
 }
 
 // events streams the changes of the page that the parameter page names, at most once a second: all its
-// live parts first, then those that changed. Without a page it tells when the data was read. A stream
+// live parts first, then those that changed. Without a page it sends when the data was read. A stream
 // ends with its session.
 func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	c, target := callerOf(r), r.FormValue("page")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/ops/access"
 )
@@ -96,9 +97,14 @@ func (f *follower) change(t *testing.T) (c change) {
 // one changed job costs the parts that show it. The test reads each event before it causes the next one.
 func TestStreamSendsWhatChanged(t *testing.T) {
 	pl := newPlane(t, "the gateway is away")
+	rare := series.OpenRequest{Key: "rare", Node: "web-1", Revision: "r", Spec: "@yearly", Zone: "UTC", Policies: "overlap:skip/misfire:once"} // no tick is due while the test lasts
+	if is := pl.store.Open(t.Context(), []series.OpenRequest{rare})[0]; is.Err != nil {
+		t.Fatal(is.Err)
+	}
+	pl.p.Refresh(t.Context())
 	server := httptest.NewServer(pl)
 	t.Cleanup(server.Close)
-	f := pl.follow(t.Context(), t, server, "/jobs/report")
+	f := pl.follow(t.Context(), t, server, "/jobs/rare")
 	if c := f.change(t); len(c.Parts) < 6 || c.At == 0 {
 		t.Fatalf("the first change: %+v", c)
 	}
@@ -113,9 +119,9 @@ func TestStreamSendsWhatChanged(t *testing.T) {
 		t.Errorf("a refresh without a change costs %d bytes", cost)
 	}
 
-	form := fields(t, pl.do("GET", "/jobs/report", pl.tokens[access.Operator]).Body.String(), "/jobs/report/pause")
+	form := fields(t, pl.do("GET", "/jobs/rare", pl.tokens[access.Operator]).Body.String(), "/jobs/rare/pause")
 	form.Set("reason", "maintenance")
-	if w := pl.post("/jobs/report/pause", form); w.Code != http.StatusSeeOther {
+	if w := pl.post("/jobs/rare/pause", form); w.Code != http.StatusSeeOther {
 		t.Fatalf("%d: %s", w.Code, w.Body)
 	}
 	before = f.bytes

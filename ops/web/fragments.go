@@ -63,7 +63,7 @@ type capture struct {
 	header http.Header
 }
 
-// Header returns the header, which nobody reads.
+// Header returns the header, which is not used.
 func (c *capture) Header() http.Header { return c.header }
 
 // WriteHeader accepts each status: a page that is not found has parts, too.

@@ -30,7 +30,7 @@ func (p *packer) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 var gzips = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // packed compresses the answers of a page for callers that accept it. The length of a compressed
-// answer tells about a secret beside a text that another site chooses (BREACH): pages have none. A
+// answer reveals a secret beside a text that another site chooses (BREACH): pages have none. A
 // session is a cookie, and forms need no token against other sites.
 func packed(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -117,7 +117,7 @@ func (c *tickCase) unstarted() (text, next string) {
 	return c.says("was cancelled before it began."), ""
 }
 
-// skippedFor explains a tick that was skipped for an operator, or will be: who requested that, when and
+// skippedFor explains a tick that was skipped for an operator, or will be: by whom that was requested, when and
 // why. Only the lines before the line are searched; nil: all are.
 func (c *tickCase) skippedFor(before *series.Line) string {
 	change, index := (*series.Line)(nil), 0
