@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,7 +37,7 @@ type listed interface {
 // manual requests a manual run, or with r.Dry returns the answer that the request would get now.
 func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request) Change {
 	r.Seen = series.AnySeen // the request does not depend on other changes of the job
-	if r.Named {
+	if r.Named && !r.Dry {
 		record, err := c.recorded(ctx, r)
 		if err != nil {
 			return c.unsent(r, err)
@@ -66,9 +67,9 @@ func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request)
 		return r.foreseen(old)
 	}
 	a := c.settled(ctx, r, c.request(ctx, r.Control))
-	if a.Change != 0 && a.Number == 0 { // the reply to the first request was lost
+	if a.Change != 0 && a.Number == 0 || a.Refusal == series.RefusedOp { // the first reply was lost, or a copy of this request was faster
 		if record, err := c.recorded(ctx, r); err == nil && record != nil {
-			a.Number = numberOf(record)
+			return c.requested(&a.Series, r, record)
 		}
 	}
 	return a
@@ -99,8 +100,9 @@ func (r *Request) refused(old *series.Series, why series.Refusal) Change {
 
 // foreseen returns the answer that a request would get in the state old, by the rules of the store.
 func (r *Request) foreseen(old *series.Series) Change {
-	s := series.State{Mark: old.Mark, Fence: old.Fence, Change: old.Change, Paused: old.Paused, Pause: old.Pause, Runs: old.Runs}
+	s := series.State{Mark: old.Mark, Fence: old.Fence, Change: old.Change, Paused: old.Paused, Pause: old.Pause, Runs: slices.Clone(old.Runs)}
 	answer, _ := s.Control(old.Now*1000, &r.Control, 1, nowhere{})
+	answer.Made, answer.Change, answer.Audit, answer.Number, answer.Series = false, 0, 0, 0, *old
 	a := Change{ControlAnswer: answer, Outcome: ChangeStands, Request: r.Control}
 	if answer.Refusal != "" {
 		a.Outcome, a.Text = ChangeRefused, refusalText(&r.Control, &answer)

@@ -10,22 +10,28 @@ import (
 )
 
 // heedNotices acts at once when an operator requests or cancels a run, until life ends. A store that
-// does not notify has its audit read instead. A notice may be lost. Then the next renewal says that a
-// run is cancelled, and the next turn of the reconciler, or the next end of a run, finds a request.
+// does not notify has its audit read instead, in the interval of heartbeats. A notice may be lost. Then
+// the next renewal says that a run is cancelled, and the audit, which is read before each further
+// subscription, the next turn of the reconciler or the next end of a run finds a request.
 func (n *Node) heedNotices(life context.Context) {
+	controlled, _ := n.cfg.Store.(series.Controlled)
+	audit := auditReader{store: controlled, timeout: n.cfg.StoreTimeout, heed: n.heed}
 	notifier, notifies := n.cfg.Store.(series.RunNotifier)
-	if controlled, can := n.cfg.Store.(series.Controlled); can && !notifies {
-		n.pollAudit(life, controlled)
-	}
-	for failures := 1; notifies && life.Err() == nil; failures++ {
-		began := time.Now()
-		_, _ = wait.Call(life, 0, func(ctx context.Context) (struct{}, error) { // a drain does not wait for a store that is silent
-			return struct{}{}, notifier.NotifyRuns(ctx, n.heed)
-		})
-		if time.Since(began) > renotify.Longest {
-			failures = 1
+	for failures := 1; life.Err() == nil && (notifies || controlled != nil); failures++ {
+		pause := heartbeat.Every
+		if notifies {
+			began := time.Now()
+			_, _ = wait.Call(life, 0, func(ctx context.Context) (struct{}, error) { // a drain does not wait for a store that is silent
+				return struct{}{}, notifier.NotifyRuns(ctx, n.heed)
+			})
+			if time.Since(began) > renotify.Longest {
+				failures = 1
+			}
+			pause = renotify.After(failures)
 		}
-		_ = wait.Sleep(life, renotify.After(failures))
+		if wait.Sleep(life, pause) == nil {
+			audit.read(life)
+		}
 	}
 }
 
@@ -40,28 +46,35 @@ func (n *Node) heed(name string) {
 	}
 }
 
+// An auditReader finds requests and cancels of runs in the audit. It is not safe for concurrent use.
+type auditReader struct {
+	store   series.Controlled // nil: there is no audit
+	timeout time.Duration
+	heed    func(job string)
+	known   map[int]int64 // the highest number of each shard that was read
+}
+
 // newest is how many records of the audit are read for requests.
 const newest = 200
 
-// pollAudit reads the newest records of the audit in the interval of heartbeats, and heeds those that
-// are new.
-func (n *Node) pollAudit(life context.Context, controlled series.Controlled) {
-	known := map[int]int64{} // the highest number of each shard
-	for first := true; wait.Sleep(life, heartbeat.Every) == nil; {
-		records, err := wait.CallWithin(life, n.cfg.StoreTimeout, func(ctx context.Context) ([]series.AuditRecord, error) {
-			return controlled.Audit(ctx, "", newest)
-		})
-		if err != nil {
-			continue // the heartbeat reports that the store does not answer
-		}
-		highest := map[int]int64{}
-		for i := range records {
-			r := &records[i]
-			highest[r.Shard] = max(highest[r.Shard], r.Number)
-			if asks := r.Action == series.ActionRun || r.Action == series.ActionCancel; asks && !first && r.Number > known[r.Shard] {
-				n.heed(r.Key)
-			}
-		}
-		known, first = highest, false // a store that lost its audit begins with 1 again
+// read reads the newest records, and heeds those that it has not read before.
+func (a *auditReader) read(ctx context.Context) {
+	if a.store == nil {
+		return
 	}
+	records, err := wait.CallWithin(ctx, a.timeout, func(ctx context.Context) ([]series.AuditRecord, error) {
+		return a.store.Audit(ctx, "", newest)
+	})
+	if err != nil {
+		return // the heartbeat reports that the store does not answer
+	}
+	highest := map[int]int64{} // a store that lost its audit begins with 1 again
+	for i := range records {
+		r := &records[i]
+		highest[r.Shard] = max(highest[r.Shard], r.Number)
+		if (r.Action == series.ActionRun || r.Action == series.ActionCancel) && r.Number > a.known[r.Shard] {
+			a.heed(r.Key)
+		}
+	}
+	a.known = highest
 }
