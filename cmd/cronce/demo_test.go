@@ -168,7 +168,9 @@ func TestDemoOnRealRedis(t *testing.T) {
 	if err := client.Set(t.Context(), "cronce:v1:mine", "kept", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, "demo", "--for", "5s", "--nodes", "1", "--redis", "redis://"+s.Addr())
+	c := start(t, "demo", "--for", "10m", "--nodes", "1", "--redis", "redis://"+s.Addr())
+	eventually(t, "a run", func() bool { return strings.Contains(c.stdout.String(), "run started") })
+	c.signal(syscall.SIGINT)
 	if code := c.code(); code != exit.Fine || !strings.Contains(c.stdout.String(), "one verdict") ||
 		!strings.Contains(c.stdout.String(), "the Redis redis://"+s.Addr()) {
 		t.Errorf("exit code %d", code)

@@ -139,7 +139,11 @@ func misfirePolicies(t *testing.T, p proof.Program) {
 		gap.misfired(t, e, j)
 	}
 	tooLate := func(l *proof.Line) bool {
-		return l.Str("job") == strict.Name && l.Tick() == absent.UnixMilli() && l.Str("reason") == series.ReasonDeadline && l.Int("count") == 1
+		if l.Str("job") != strict.Name || l.Tick() != absent.UnixMilli() || l.Int("count") != 1 {
+			return false
+		}
+		// Nodes that were slow to start found the next tick due too, which passes this one over.
+		return l.Str("reason") == series.ReasonDeadline || l.Str("reason") == series.ReasonMisfire && l.At.After(absent.Add(strict.Every))
 	}
 	if n := e.Say("tick missed", tooLate); n != 1 {
 		t.Errorf("%d nodes said that the tick %v is past its deadline, want 1", n, absent)
