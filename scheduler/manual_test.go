@@ -110,3 +110,34 @@ func TestSkippedTick(t *testing.T) {
 		c.wantLogged(1, "tick skipped", "reason", "operator")
 	})
 }
+
+// An unnotified store has an audit, and notifies nodes of nothing.
+type unnotified struct {
+	scheduler.Store
+	series.Controlled
+}
+
+// On a store that does not notify, nodes find requests in the audit within a heartbeat, also those that
+// were made right after their start, and however many jobs there are.
+func TestRequestsAreFoundInTheAudit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		jobs := make([]scheduler.Job, 1000)
+		for i := range jobs {
+			jobs[i] = scheduler.Job{Name: fmt.Sprint("j", i), Spec: "@yearly", Func: nothing}
+		}
+		c := plan(t, jobs...)
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Store = unnotified{cfg.Store, c.store} }
+		c.start()
+		for _, wait := range []time.Duration{2 * time.Second, 20 * time.Second} {
+			c.pass(wait)
+			for i := 50; i < len(jobs); i += 100 {
+				c.requests(jobs[i].Name, nil)
+			}
+			before := len(c.ranAny())
+			c.pass(12 * time.Second)
+			if n := len(c.ranAny()) - before; n != 10 {
+				t.Errorf("of 10 requests %v after the last ones, %d runs began", wait, n)
+			}
+		}
+	})
+}
