@@ -1,54 +1,108 @@
-package ops_test
+package ops
 
 import (
-	"context"
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/ops"
 )
 
-// A late audit does not have the newest record at its first reading, as when a copy of a request is on its
-// way.
-type lateAudit struct {
-	*memlock.Store
-	late bool
+// A manual run is listed under the instant of its request, also if its lines are gone.
+func TestManualRuns(t *testing.T) {
+	const tick, byHand = 1_800_000_000_000, 1_800_000_003_417
+	line := func(v series.Verdict, after int64) series.Line {
+		return series.Line{Verdict: v, At: byHand + after, From: byHand, To: byHand, Fence: after, Attempt: 1}
+	}
+	waiting := series.Run{Number: byHand, State: series.RunWaiting, Granted: byHand, StartBy: byHand + 60_000}
+	open := series.Run{Number: byHand, State: series.RunOpen, Attempt: 1, Granted: byHand + 9, Until: byHand + 5000, StartBy: byHand + 60_000}
+	for name, c := range map[string]struct {
+		lines []series.Line
+		runs  []series.Run
+		want  string
+	}{
+		"waits":                    {[]series.Line{line(series.VerdictWaiting, 0)}, []series.Run{waiting}, "waiting waiting"},
+		"waits, its line is gone":  {nil, []series.Run{waiting}, "waiting waiting"},
+		"runs":                     {[]series.Line{line(series.VerdictWaiting, 0), line(series.VerdictRan, 9)}, []series.Run{open}, "running ran 9"},
+		"runs, its lines are gone": {nil, []series.Run{open}, "running ran"},
+		"missed":                   {[]series.Line{line(series.VerdictWaiting, 0), line(series.VerdictMissed, 60_001)}, nil, "missed missed"},
+		"cancelled":                {[]series.Line{line(series.VerdictWaiting, 0), line(series.VerdictSuperseded, 100)}, nil, "superseded superseded"},
+	} {
+		all := Runs("shop", &series.Journal{Lines: c.lines}, &series.Series{Key: "job", Now: byHand + 100, Runs: c.runs})
+		if len(all) != 1 || !all[0].Manual || all[0].ID != "shop/job@2027-01-15T08:00:03.417Z" {
+			t.Errorf("%s: %+v", name, all)
+			continue
+		}
+		got := fmt.Sprint(all[0].State, " ", all[0].Verdict)
+		if all[0].LateMs != nil {
+			got += fmt.Sprint(" ", *all[0].LateMs)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	ran := series.Line{Verdict: series.VerdictRan, At: tick, From: tick - 1000, To: tick, Attempt: 1}
+	if all := Runs("shop", &series.Journal{Lines: []series.Line{ran}}, &series.Series{Key: "job"}); all[0].Manual {
+		t.Errorf("a tick is listed as a manual run: %+v", all[0])
+	}
 }
 
-func (s *lateAudit) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
-	if s.late {
-		s.late = false
-		return nil, nil
+// A manual run that ended ok is a success of its job, also after its lines are gone; one that failed or
+// waits is none, and is no tick that an alive run blocks.
+func TestManualSuccess(t *testing.T) {
+	const opened, byHand, now = 1_800_000_000_000, 1_800_000_003_417, 1_800_000_301_000
+	j := series.Journal{Revisions: []series.RevisionUse{{Revision: "r", Spec: "@every 1s", Zone: "UTC", First: opened, Last: now}}}
+	s := series.Series{Key: "job", Now: now, Last: opened + 1000}
+	ended := func(outcome string) *Job {
+		lines := j
+		lines.Lines = []series.Line{{Verdict: series.VerdictRan, At: byHand, From: byHand, To: byHand, Attempt: 1, Outcome: outcome, Ended: byHand + 1}}
+		return newJob("shop", lines, s, &NodeList{}, nil)
 	}
-	return s.Store.Audit(ctx, key, n)
+	if job := ended(series.OutcomeFailed); !job.LastSuccess().Equal(utc(s.Last)) || !job.Pace.Since.Equal(utc(s.Last)) {
+		t.Errorf("a failed run is the last success: %v, expected since %v", job.LastSuccess(), job.Pace.Since)
+	}
+	ok := ended(series.OutcomeOK)
+	if !ok.LastSuccess().Equal(utc(byHand)) || !ok.Pace.Since.Equal(utc(byHand)) || !ok.Stall.Starved.IsZero() {
+		t.Errorf("the last success is %v, want that of the manual run; starved since %v", ok.LastSuccess(), ok.Stall.Starved)
+	}
+	if later := newJob("shop", j, s, &NodeList{}, ok); !later.LastSuccess().Equal(utc(byHand)) || !later.Stall.Starved.IsZero() {
+		t.Errorf("without its lines: the last success is %v, starved since %v", later.LastSuccess(), later.Stall.Starved)
+	}
+	alive := Run{Tick: utc(opened), State: Running, Granted: utc(opened), LeftMs: new(int64(1))}
+	if got := ok.Pace.Stall([]Run{{Tick: utc(byHand), Manual: true, State: Waiting}, alive}, utc(now)); got.Stuck != nil {
+		t.Errorf("a manual run that waits makes the job stuck: %+v", got)
+	}
 }
 
-// Two copies of one request for a run, each with the end that its own clock gives, request one run, and
-// both are answered with it. A dry run changes nothing, and returns no change.
-func TestCopiesOfARequestForARun(t *testing.T) {
-	s := &lateAudit{Store: memlock.New(memlock.Options{})}
-	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
-	if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
-		t.Fatal(err)
+// The instant of a manual run is printed so that a command reads it back.
+func TestManualInstants(t *testing.T) {
+	tick, byHand := time.Date(2026, 11, 26, 10, 15, 3, 0, time.UTC), time.Date(2026, 11, 26, 10, 15, 3, 417e6, time.UTC)
+	for _, c := range []struct{ got, want string }{
+		{RunName("job", byHand.UnixMilli()), "job@2026-11-26T10:15:03.417Z"},
+		{RunName("job", tick.UnixMilli()), "job@2026-11-26T10:15:03Z"},
+		{TickClock(byHand, tick), "10:15:03.417"},
+		{TickClock(tick, tick), "10:15:03"},
+		{StateText(fmt.Sprint("run ", byHand.UnixMilli())), "requested the manual run of 2026-11-26T10:15:03.417Z"},
+		{StateText(fmt.Sprint("cancelled ", byHand.UnixMilli())), "cancelled the run of 2026-11-26T10:15:03.417Z"},
+		{StateText(fmt.Sprint("skip ", tick.UnixMilli())), "skips the tick of 2026-11-26T10:15:03Z"},
+		{StateText("skip 0"), "skips no tick"},
+		{StateText("running"), "running"},
+		{failure(&Run{Tick: byHand, State: Missed, Reason: "deadline"}, tick), "The manual run of 10:15:03.417 was missed (deadline)"},
+		{failure(&Run{Tick: tick, State: Missed, Reason: "deadline"}, tick), "The tick of 10:15:03 was missed (deadline)"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s, want %s", c.got, c.want)
+		}
 	}
-	c := ops.NewController(s)
-	send := func(until int64, dry bool) ops.Change {
-		old := s.ReadSeries(t.Context(), []string{"report"})[0]
-		r := ops.Request{Named: true, Dry: dry, Control: series.Control{Key: "report", Action: series.ActionRun, Op: "op", Who: "ann", Reason: "by hand", Until: old.Now + until}}
-		return c.Make(t.Context(), &old, r)
+	if back, err := time.Parse(time.RFC3339, TickText(byHand)); err != nil || !back.Equal(byHand) {
+		t.Errorf("%s is read back as %v, %v", TickText(byHand), back, err)
 	}
-	if a := send(60_000, true); a.Outcome != ops.ChangeStands || a.Change != 0 || a.Number != 0 || a.Series.Change != 0 {
-		t.Errorf("the dry run is answered %+v", a)
-	}
-	first := send(60_000, false)
-	s.late = true
-	second := send(60_001, false)
-	if first.Outcome != ops.ChangeMade || second.Outcome != ops.ChangeMade || first.Number == 0 || second.Number != first.Number {
-		t.Errorf("the first copy is answered %+v, the second %+v", first, second)
-	}
-	if is := s.ReadSeries(t.Context(), []string{"report"})[0]; len(is.Runs) != 1 || is.Change != 1 {
-		t.Errorf("the series is %+v", is)
+}
+
+// A tick that will be skipped is in the view of its job.
+func TestViewOfASkip(t *testing.T) {
+	j := newJob("shop", series.Journal{}, series.Series{Key: "job", Now: 1_800_000_000_000, Skip: 1_800_000_060_000}, &NodeList{}, nil)
+	if v := (&Snapshot{}).View(j, false); !v.Skip.Equal(utc(1_800_000_060_000)) {
+		t.Errorf("the tick to skip is %v", v.Skip)
 	}
 }
