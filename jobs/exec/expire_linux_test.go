@@ -32,7 +32,7 @@ func TestRenewedTooLate(t *testing.T) {
 	run := &wardenRun{request: request{ID: 1, Term: term, Kill: kill}, pid: c.Process.Pid}
 	w := &warden{runs: map[uint64]*wardenRun{1: run}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
 	renew := func(term, kill int64) {
-		w.handle(received{request: request{Op: opExtend, ID: 1, Term: term, Kill: kill}})
+		w.take(received{request: request{Op: opExtend, ID: 1, Term: term, Kill: kill}}, true)
 	}
 	w.act(term - 1)
 	if renew(term+1, kill+1); run.expired || run.killAt() != kill+1 || w.next(term) != term+1 {
@@ -132,10 +132,37 @@ func TestEndedDuringASearch(t *testing.T) {
 			}, owners: map[int]*wardenRun{}, replies: newReplies(nil)}
 			w.exits <- exit{pid: done.Process.Pid} // the reaper has it, from before the end of the lease
 			w.act(now - 1)
-			w.drainExits()
+			w.drain()
 			if run.reply == nil || run.reply.Lease {
 				t.Errorf("its reply is %+v, want one of a command that ended by itself", run.reply)
 			}
 		})
+	}
+}
+
+// A renewal waits for no start: the warden moves the times of a command before it starts the next, however many wait. A
+// command that waits is renewed, or not started at all, like one that runs.
+func TestNoRenewalWaitsForAStart(t *testing.T) {
+	later := bootTime() + 1e12
+	run := &wardenRun{request: request{ID: 1, Term: 1000, Kill: 2000}}
+	w := &warden{requests: make(chan received, 9), runs: map[uint64]*wardenRun{1: run}, replies: newReplies(nil)}
+	for _, q := range []request{
+		{Op: opStart, ID: 2, Term: 1000, Kill: 2000},
+		{Op: opStart, ID: 3, Term: 1000, Kill: 2000},
+		{Op: opStart, ID: 4, Term: 1000, Kill: 2000},
+		{Op: opExtend, ID: 3, Term: later, Kill: later},
+		{Op: opStop, ID: 4, Kill: later},
+		{Op: opExtend, ID: 1, Term: later, Kill: later},
+	} {
+		w.requests <- received{request: q}
+	}
+	if w.drain(); run.Kill != later || len(w.runs) != 1 {
+		t.Errorf("SIGKILL at %d before the first start, want %d", run.Kill, later)
+	}
+	if w.startNext(); len(w.starts) != 1 || w.starts[0].Kill != later {
+		t.Errorf("waiting are %+v, want the third alone, with its renewed times", w.starts)
+	}
+	if got := w.replies.take(); len(got) != 2 || got[0].ID != 4 || got[0].Err != errEnded || got[1].ID != 2 || !got[1].Lease {
+		t.Errorf("the replies are %v, want the fourth stopped, the second out of its lease", got)
 	}
 }

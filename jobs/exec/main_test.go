@@ -71,7 +71,7 @@ func manyMain(count, script string) {
 	}
 	cfg := scheduler.Config{Store: memlock.New(memlock.Options{})}
 	for i := range n {
-		cfg.Jobs = append(cfg.Jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: "@every 1s", Lease: 5 * time.Second, Func: f})
+		cfg.Jobs = append(cfg.Jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: "@every 1s", Lease: 15 * time.Second, Func: f})
 	}
 	node, err := scheduler.New(cfg)
 	if err != nil {

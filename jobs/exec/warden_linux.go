@@ -48,7 +48,7 @@ func Warden() error {
 	signal.Notify(caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	w := &warden{
 		conn: conn, alarm: alarm, strict: newStrictForker(),
-		requests: make(chan received), exits: make(chan exit, 1024), forked: make(chan struct{}, 1),
+		requests: make(chan received, 1024), exits: make(chan exit, 1024), forked: make(chan struct{}, 1),
 		runs: map[uint64]*wardenRun{}, owners: map[int]*wardenRun{}, replies: newReplies(conn),
 	}
 	go w.read()
@@ -88,7 +88,9 @@ type warden struct {
 	conn     *net.UnixConn
 	alarm    *alarm
 	strict   *forker
-	requests chan received
+	requests chan received // closed when the node is gone
+	gone     bool
+	starts   []received // wait for their turn
 	exits    chan exit
 	forked   chan struct{} // wakes the reaper when it has no child to wait for
 	runs     map[uint64]*wardenRun
@@ -100,6 +102,12 @@ type warden struct {
 type received struct {
 	request
 	files []*os.File
+}
+
+func (r received) close() {
+	for _, f := range r.files {
+		_ = f.Close()
+	}
 }
 
 // An exit is a process that was reaped.
@@ -164,27 +172,38 @@ func (w *warden) reap() {
 
 // serve handles events until the node is gone.
 func (w *warden) serve() {
-	for {
+	for !w.gone {
 		w.alarm.set(w.next(bootTime()))
-		select {
-		case r, ok := <-w.requests:
-			if !ok {
-				return
-			}
-			w.handle(r)
-		case e := <-w.exits:
-			w.exited(e)
-		case <-w.alarm.rang:
+		if len(w.starts) == 0 {
+			w.wait()
 		}
-		w.drainExits()
+		w.drain()
 		w.act(bootTime())
+		w.startNext()
+	}
+	for _, r := range w.starts {
+		w.refuse(r, &reply{ID: r.ID, Err: errEnded})
 	}
 }
 
-// drainExits takes all processes that were reaped meanwhile, so that one search suffices for them.
-func (w *warden) drainExits() {
-	for {
+// wait handles the next event.
+func (w *warden) wait() {
+	select {
+	case r, ok := <-w.requests:
+		w.take(r, ok)
+	case e := <-w.exits:
+		w.exited(e)
+	case <-w.alarm.rang:
+	}
+}
+
+// drain handles all that has arrived: one search suffices for the processes that were reaped, and no renewal waits for the
+// start or the search of another run. It starts nothing.
+func (w *warden) drain() {
+	for !w.gone {
 		select {
+		case r, ok := <-w.requests:
+			w.take(r, ok)
 		case e := <-w.exits:
 			w.exited(e)
 		default:
@@ -193,15 +212,20 @@ func (w *warden) drainExits() {
 	}
 }
 
-func (w *warden) handle(r received) {
-	if r.Op == opStart {
-		w.start(r)
-		return
+func (w *warden) take(r received, ok bool) {
+	switch {
+	case !ok:
+		w.gone = true
+	case r.Op == opStart:
+		w.starts = append(w.starts, r)
+	case w.runs[r.ID] != nil:
+		w.handle(w.runs[r.ID], r)
+	default:
+		w.handleWaiting(r)
 	}
-	run := w.runs[r.ID]
-	if run == nil {
-		return // it has ended meanwhile
-	}
+}
+
+func (w *warden) handle(run *wardenRun, r received) {
 	switch r.Op {
 	case opExtend:
 		run.Term, run.Kill = r.Term, r.Kill
@@ -211,58 +235,6 @@ func (w *warden) handle(r received) {
 	case opKill:
 		run.stop = 1 // a time long ago
 	}
-}
-
-func (w *warden) start(r received) {
-	defer func() {
-		for _, f := range r.files {
-			_ = f.Close()
-		}
-	}()
-	run := &wardenRun{request: r.request, began: bootTime()}
-	pid, err := w.fork(r)
-	if err != nil {
-		w.replies.add(&reply{ID: r.ID, Err: err.Error()})
-		return
-	}
-	run.pid = pid
-	w.runs[r.ID] = run
-	select {
-	case w.forked <- struct{}{}:
-	default:
-	}
-}
-
-// fork starts the main process of a run, as the leader of a new session and group.
-func (w *warden) fork(r received) (pid int, err error) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return 0, err
-	}
-	defer null.Close()
-	in := null
-	if r.Stdin && len(r.files) > 1 {
-		in = r.files[1]
-	}
-	if len(r.files) == 0 {
-		return 0, errors.New("no descriptor of the output came with the request")
-	}
-	out := r.files[0].Fd()
-	for _, f := range r.files {
-		if err := syscall.SetNonblock(int(f.Fd()), false); err != nil { // the node reads and writes its ends without blocking
-			return 0, err
-		}
-	}
-	attr := &syscall.ProcAttr{Dir: string(r.Dir), Env: toTexts(r.Env), Files: []uintptr{in.Fd(), out, out},
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
-	if r.Umask != nil {
-		defer syscall.Umask(syscall.Umask(*r.Umask))
-	}
-	if u := r.User; u != nil {
-		attr.Sys.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
-		return w.strict.fork(string(r.Path), toTexts(r.Args), attr)
-	}
-	return syscall.ForkExec(string(r.Path), toTexts(r.Args), attr)
 }
 
 func (w *warden) exited(e exit) {
@@ -295,7 +267,7 @@ func (w *warden) act(now int64) {
 			scan = true
 		}
 		// A search reads all processes of the machine. No lease that ends meanwhile waits for the next one.
-		w.drainExits()
+		w.drain()
 		w.signal(max(now, bootTime()))
 	}
 	if scan {
