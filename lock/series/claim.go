@@ -11,6 +11,7 @@ import (
 func (s *State) Claim(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	a := s.decide(us, c, w)
+	s.refill(us, w)
 	a.Mark, a.Last, a.Now = s.Mark, s.Last, ms
 	return a
 }
@@ -99,6 +100,8 @@ func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 		return a
 	case h != nil:
 		return about(KindHeld, h, ms)
+	case r.yields(c, ms):
+		return Answer{Kind: KindEarly, Wait: time.Duration(c.Next-ms) * time.Millisecond}
 	}
 	return s.grant(us, c, r, w)
 }
@@ -315,7 +318,7 @@ func early(ms int64, c *Claim) Answer {
 }
 
 func about(k Kind, r *Run, ms int64) Answer {
-	return Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, Left: left(r, ms)}
+	return Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, For: r.For, Left: left(r, ms)}
 }
 
 func granted(r *Run, ms int64) Answer {

@@ -48,6 +48,7 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	w.Append(line)
 	if r.State == RunDone {
 		s.prune(r.Number)
+		s.refill(us, w)
 	}
 	return s.releaseAnswer(ms)
 }
