@@ -68,8 +68,11 @@ local function release(i)
   r.state = state
   if how == 'u' then r.attempt = int(r.attempt - 1) end
   if how == 'k' and r.start == '' and tonumber(number) > tonumber(s.last) then s.last = number end
-  if state == 'd' then prune(s, number) end
-  call('HSET', s.key, 'l', s.last, 'r', packed(s))
+  if state == 'd' then
+    prune(s, number)
+    if r.work ~= '' then refill(s) end
+  end
+  put(s, 'f', s.fence, 'l', s.last, 'r', packed(s))
   return ended(s)
 end
 
