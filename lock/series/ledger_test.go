@@ -27,8 +27,12 @@ func due(k int) int64 {
 // index is the k of a number, and whether there is one. Manual numbers have a part of a second.
 func index(n int64) (int, bool) {
 	k := int((n - base) / interval)
-	if part := int(n % interval); part != 0 {
-		return 2*k + part + maxTicks, k >= 0 && k <= maxTicks && part <= 2
+	switch ok := k >= 0 && k <= maxTicks; n % interval {
+	case 0:
+	case 2: // right after another one
+		return 2*k + maxTicks + 2, ok
+	default:
+		return 2*k + maxTicks + 1, ok
 	}
 	return k, k >= 1 && k <= maxTicks
 }
