@@ -57,9 +57,9 @@ func desertNotOvertaken(s *stand) {
 }
 
 func desertExpired(s *stand) {
-	s.acquire(s.acquisition(short))
+	s.acquire(s.acquisition(brief))
 	dead := s.deserted()
-	s.env.Wait(short + slack)
+	s.env.Wait(brief + slack)
 	s.within("left", s.held(s.acquisition(long)).Left, kept)
 	g, _ := s.acquire(dead) // the owner comes back in time
 	s.within("left", g.Left, long)

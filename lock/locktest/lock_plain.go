@@ -115,23 +115,29 @@ func plainReleased(s *stand) {
 }
 
 func plainExpired(s *stand) {
-	s.acquire(s.acquisition(short))
+	_, h := s.acquire(s.acquisition(long))
 	_ = s.held(s.acquisition(short))
-	s.env.Wait(short + slack)
+	s.expires(h)
 	s.acquire(s.acquisition(short))
 }
 
-func plainRenewed(s *stand) {
-	_, h := s.acquire(s.acquisition(short))
-	h.TTL = long
-	g, err := s.driver.Renew(s.ctx, h)
-	if err != nil {
-		s.Fatalf("renew: %v", err)
-	}
-	equal(s, "the fence of a renewal", g.Fence, h.Fence)
-	s.within("left", g.Left, long)
+// expires lets a lease end soon, and waits for that. The steps before may have taken any time.
+func (s *stand) expires(h driver.LeaseRef) {
+	s.Helper()
+	h.TTL = short
+	s.renewed(h)
 	s.env.Wait(short + slack)
-	_ = s.held(s.acquisition(short))
+}
+
+func plainRenewed(s *stand) {
+	_, h := s.acquire(s.acquisition(long))
+	h.TTL = 2 * long
+	g := s.renewed(h)
+	equal(s, "the fence of a renewal", g.Fence, h.Fence)
+	s.within("left", g.Left, 2*long)
+	if left := s.held(s.acquisition(short)).Left; left <= long {
+		s.Fatalf("%v are left of a lease that was renewed for %v", left, 2*long)
+	}
 }
 
 func plainRenewedLate(s *stand) {
@@ -236,7 +242,7 @@ func plainReleasedUnknown(s *stand) {
 func plainABA(s *stand) {
 	_, old := s.acquire(s.acquisition(short))
 	s.env.Wait(short + slack)
-	_, h := s.acquire(s.acquisition(short))
+	_, h := s.acquire(s.acquisition(long))
 	old.TTL = long
 	_, err := s.driver.Renew(s.ctx, old)
 	s.lost(err)

@@ -23,7 +23,11 @@ var plainFenceTests = []test{
 func fencesGrow(s *stand) {
 	last := int64(0)
 	for i := range 20 {
-		a := s.acquisition(short)
+		dies := i%10 == 9
+		a := s.acquisition(long)
+		if dies {
+			a.TTL = short
+		}
 		if i%5 == 0 {
 			a.Fence = last + 3001 // µs: beyond the store's clock
 		}
@@ -32,7 +36,7 @@ func fencesGrow(s *stand) {
 			s.Fatalf("grant %d has the fence %d, after %d; the asker had seen %d", i, g.Fence, last, a.Fence)
 		}
 		last = g.Fence
-		if i%10 == 9 {
+		if dies {
 			s.env.Wait(short + slack)
 		} else {
 			s.release(h)

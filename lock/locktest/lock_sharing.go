@@ -189,9 +189,9 @@ func sharingFloor(s *stand) {
 
 func sharingExpired(s *stand) {
 	s.taken(2)
-	dead := s.taken(2, short)
+	dead := s.taken(2)
 	_ = s.held(s.sharing(2))
-	s.env.Wait(short + slack)
+	s.expires(dead)
 	s.notRenewed(dead)
 	s.taken(2)
 	_ = s.held(s.sharing(2))
@@ -199,11 +199,11 @@ func sharingExpired(s *stand) {
 }
 
 func sharingDead(s *stand) {
-	s.taken(driver.NoLimit, short)
+	dead := s.taken(driver.NoLimit, long/2)
 	h := s.taken(driver.NoLimit)
 	s.release(h)
-	s.within("left", s.held(s.sharing(1)).Left, short)
-	s.env.Wait(short + slack)
+	s.within("left", s.held(s.sharing(1)).Left, long/2)
+	s.expires(dead)
 	s.taken(1)
 }
 
@@ -216,9 +216,9 @@ func sharingLatest(s *stand) {
 }
 
 func sharingRenewed(s *stand) {
-	kept, dead := s.taken(2, short), s.taken(2, short)
-	kept.TTL = long
-	s.within("left", s.renewed(kept).Left, long)
+	kept, dead := s.taken(2), s.taken(2, short)
+	kept.TTL = 2 * long
+	s.within("left", s.renewed(kept).Left, 2*long)
 	s.env.Wait(short + slack)
 	s.notRenewed(dead)
 	s.renewed(kept)

@@ -144,10 +144,10 @@ func sharingOneIn(s *stand) {
 }
 
 func sharingExpiredIn(s *stand) {
-	s.taken(2, short)
+	s.taken(2, brief)
 	s.taken(2)
 	first, second := s.queuedFor(2), s.queuedFor(2)
-	s.env.Wait(short + slack)
+	s.env.Wait(brief + slack)
 	s.served(first)
 	s.waiting(second)
 }

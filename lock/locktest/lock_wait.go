@@ -185,9 +185,9 @@ func waitTrust(s *stand) {
 }
 
 func waitExpired(s *stand) {
-	s.acquire(s.acquisition(short))
+	s.acquire(s.acquisition(brief))
 	w := s.queued(s.acquisition(long))
-	s.env.Wait(short + slack)
+	s.env.Wait(brief + slack)
 	s.served(w)
 }
 

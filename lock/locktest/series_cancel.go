@@ -91,10 +91,9 @@ func cancelGranted(s *stand) {
 func cancelDead(s *stand) {
 	s.open()
 	c := s.next(1)
-	c.TTL = short
 	_, run := s.granted(c)
 	s.makes(s.cancel(run.Number))
-	s.env.Wait(short + slack)
+	s.dies(run)
 	s.unchanged(func() { s.claimed(c, series.KindOver) })
 	s.settles(s.after(run), run, series.VerdictLost)
 	s.cancelledFor(run, series.VerdictLost)

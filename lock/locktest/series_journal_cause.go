@@ -122,7 +122,6 @@ func causeApart(s *stand) {
 func causeOfDead(s *stand) {
 	s.open()
 	c := s.next(1)
-	c.TTL = short
 	_, first := s.granted(c)
 	s.env.Wait(5 * time.Millisecond)
 	c = s.ask(s.look().Now, s.due(1))
@@ -135,7 +134,7 @@ func causeOfDead(s *stand) {
 		s.claimed(c, series.KindSkipped)
 	}
 	skip()
-	s.env.Wait(short + slack)
+	s.dies(first)
 	skip()
 	lines := s.lines()
 	skips := lines[len(lines)-2:]

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	short = driver.MinTTL // the TTL of leases that must expire
-	long  = time.Minute   // the TTL of leases that must not expire
+	short = driver.MinTTL   // the TTL of leases that must expire
+	brief = 4 * time.Second // the TTL of leases that must expire, and not before others wait for them
+	long  = time.Minute     // the TTL of leases that must not expire
 	slack = 10 * time.Millisecond
 )
 
@@ -136,6 +137,14 @@ func (s *stand) renew(r series.RunRef) series.RenewAnswer {
 		s.Fatalf("renewal: %+v", out)
 	}
 	return out[0]
+}
+
+// dies lets the lease of a run end soon, and waits for that. The steps before may have taken any time.
+func (s *stand) dies(r series.RunRef) {
+	s.Helper()
+	r.TTL = short
+	equal(s, "alive", s.renew(r).Alive, true)
+	s.env.Wait(short + slack)
 }
 
 func (s *stand) end(r series.RunRef, how series.RunState) series.EndAnswer {
