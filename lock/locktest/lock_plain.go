@@ -131,12 +131,12 @@ func (s *stand) expires(h driver.LeaseRef) {
 
 func plainRenewed(s *stand) {
 	_, h := s.acquire(s.acquisition(long))
-	h.TTL = 2 * long
+	h.TTL = longer
 	g := s.renewed(h)
 	equal(s, "the fence of a renewal", g.Fence, h.Fence)
-	s.within("left", g.Left, 2*long)
+	s.within("left", g.Left, longer)
 	if left := s.held(s.acquisition(short)).Left; left <= long {
-		s.Fatalf("%v are left of a lease that was renewed for %v", left, 2*long)
+		s.Fatalf("%v are left of a lease that was renewed for %v", left, longer)
 	}
 }
 

@@ -82,14 +82,14 @@ func renewalsShared(s *stand) {
 		a := s.acquisition(long)
 		a.Limit = limit
 		_, h := s.acquire(a)
-		h.Limit, h.TTL = limit, 2*long
+		h.Limit, h.TTL = limit, longer
 		hs = append(hs, h)
 	}
 	hs[1].Limit = 0 // a wrong limit changes no answer
 	a := s.acquisition(long)
 	a.Key = "alone"
 	_, alone := s.acquire(a)
-	alone.Limit, alone.TTL = 2, 2*long
+	alone.Limit, alone.TTL = 2, longer
 	gone := hs[0]
 	gone.Owner = "other/1"
 	hs = append(hs, alone, gone)
@@ -101,7 +101,7 @@ func renewalsShared(s *stand) {
 		s.prolonged(r, hs[i])
 	}
 	if left := s.held(s.acquisition(short)).Left; left <= long {
-		s.Fatalf("%v are left of leases that were renewed for %v", left, 2*long)
+		s.Fatalf("%v are left of leases that were renewed for %v", left, longer)
 	}
 	all, err := s.driver.(driver.Sharer).Holders(s.ctx, "key")
 	if err != nil || len(all) != 3 {

@@ -217,8 +217,8 @@ func sharingLatest(s *stand) {
 
 func sharingRenewed(s *stand) {
 	kept, dead := s.taken(2), s.taken(2, short)
-	kept.TTL = 2 * long
-	s.within("left", s.renewed(kept).Left, 2*long)
+	kept.TTL = longer
+	s.within("left", s.renewed(kept).Left, longer)
 	s.env.Wait(short + slack)
 	s.notRenewed(dead)
 	s.renewed(kept)

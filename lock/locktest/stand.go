@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	short = driver.MinTTL   // the TTL of leases that must expire
-	brief = 4 * time.Second // the TTL of leases that must expire, and not before others wait for them
-	long  = time.Minute     // the TTL of leases that must not expire
-	slack = 10 * time.Millisecond
+	short  = driver.MinTTL    // the TTL of leases that must expire
+	brief  = 4 * time.Second  // the TTL of leases that must expire, and not before others wait for them
+	long   = time.Minute      // the TTL of leases that must not expire
+	longer = 80 * time.Second // and within the longest session of a store
+	slack  = 10 * time.Millisecond
 )
 
 // A stand is a fresh store under test, with one series. Its methods fail the test when the store
