@@ -2,6 +2,7 @@ package verify
 
 import (
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -43,6 +44,22 @@ func (p *proof) fills(l *series.Line) {
 	if f.asked {
 		f.asked, f.goes = false, l.Verdict == series.VerdictUnreadable || isRequested(l) && l.For != 0
 	}
+}
+
+// yields reports whether a run of a backfill waits for the next tick, which is due so soon that the run has
+// no room before it.
+func (p *proof) yields(r *series.Run) bool {
+	rev := p.revisions.last
+	if r.For == 0 || rev == nil || rev.schedule == nil || rev.policies.Overlap == policy.Allow {
+		return false
+	}
+	for _, tick := range []int64{rev.schedule.PrevMilli(p.now), rev.schedule.NextMilli(p.now)} { // the one before may be due later, by its jitter
+		due := rev.policies.DueAt(p.report.Job, tick, rev.schedule.NextMilli(tick))
+		if tick != 0 && due > p.now && due-p.now <= r.Room {
+			return true
+		}
+	}
+	return false
 }
 
 // lastIsTick checks that no manual run counts as the latest tick that ended ok.
