@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -105,6 +106,21 @@ func (p *Plan) Text(job string) string {
 		text += " of work"
 	}
 	return text
+}
+
+// Notes are sentences, without their periods, that a caller should read before the backfill is made.
+func (p *Plan) Notes() []string {
+	notes := slices.Clone(p.Warnings)
+	if p.Done > 0 {
+		notes = append(notes, plural(p.Done, "tick")+" left out: an earlier backfill did that work")
+	}
+	if p.Unknown > 0 {
+		notes = append(notes, fmt.Sprintf("the verdicts of %s are not known any more", plural(p.Unknown, "tick")))
+	}
+	if !p.Complete {
+		notes = append(notes, "the journal has each verdict after "+p.Begins.Format(time.RFC3339)+", and of earlier ones those that went wrong")
+	}
+	return notes
 }
 
 // A VerdictCount is the part of a plan with one verdict.
