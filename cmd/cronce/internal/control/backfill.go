@@ -59,7 +59,7 @@ func BackfillCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.from, "from", "", "the first instant of the ticks: RFC 3339, or a local time in UTC")
 	cmd.Flags().StringVar(&f.to, "to", "", "the last instant of the ticks")
 	cmd.Flags().StringVar(&f.only, "only", string(ops.NeverRan), "which ticks: never-ran, failed or all")
-	cmd.Flags().DurationVar(&f.room, "room", 0, "how long a run may take, at most 24h (default: what 95 of 100 runs take at most)")
+	cmd.Flags().DurationVar(&f.room, "room", 0, "how long a run may take, at most 24h (default: the longest time that 95 of 100 runs take)")
 	cmd.Flags().BoolVar(&f.anyway, "while-paused", false, "repeat the ticks although the job is paused")
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "print the plan, and request nothing")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask before the ticks are repeated")
@@ -185,7 +185,7 @@ func (f *backfillFlags) made(w io.Writer, a *ops.Change) {
 // shownTicks is the number of first and of last ticks of a plan that are printed for each verdict.
 const shownTicks = 3
 
-// printPlan prints the ticks of a plan by verdict, how long they may take, and what the caller should know.
+// printPlan prints the ticks of a plan by verdict, the time that they may take, and its notes.
 func printPlan(w io.Writer, job string, p *ops.Plan) {
 	fmt.Fprintf(w, "%s\n", terminal.Printable(p.Text(job)))
 	for _, c := range p.Counts() {
