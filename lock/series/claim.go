@@ -119,7 +119,8 @@ func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
 
 // sweep settles runs that are over and may not run again, and returns a run that may. A run that
 // may run again, but only after the end of an alive run, is left as it is: the claim is judged by
-// the alive run. So is a manual run that has not started, because a number of the spec goes first.
+// the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
+// the spec goes first.
 func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
@@ -127,7 +128,7 @@ func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Sett
 		case !s.over(r, ms):
 		case s.bars(r) || !mayRun(r, c, ms):
 			settled = append(settled, s.settle(r, ms, w))
-		case r.pending():
+		case r.pending(), r.For != 0:
 		case s.blocker(r, c, ms) == nil:
 			return r, settled
 		}

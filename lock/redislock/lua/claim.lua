@@ -184,13 +184,14 @@ end
 
 -- sweep settles runs that are over and may not run again, and returns a run that may. A run that
 -- may run again, but only after the end of an alive run, is left as it is: the claim is judged by
--- the alive run. So is a manual run that has not started, because a number of the spec goes first.
+-- the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
+-- the spec goes first.
 local function sweep(s, c)
   for _, r in ipairs(runs(s)) do
     if over(s, r) then
       if bars(s, r) or not mayrun(r, c) then
         settle(s, r)
-      elseif not pending(r) and not blocker(s, c, r) then
+      elseif not pending(r) and r.work == '' and not blocker(s, c, r) then
         return r
       end
     end
