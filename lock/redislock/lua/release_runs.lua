@@ -19,11 +19,14 @@
 -- include: state.lua
 -- include: journal.lua
 
+-- ended names the number that waits for this end. A run of a backfill that is over waits too, because
+-- no claim of another number is offered it.
 local function ended(s)
   local number, fence = '0', '0'
   for _, r in ipairs(runs(s)) do
     local first = number == '0' or r.start == '' -- a number of the spec goes first
-    if r.state == 'w' and first and not bars(s, r) and not lively(s) then number, fence = r.number, r.fence end
+    local waits = r.state == 'w' or r.work ~= '' and over(s, r)
+    if waits and first and not bars(s, r) and not lively(s) then number, fence = r.number, r.fence end
   end
   return '1|' .. number .. '|' .. fence
 end
