@@ -148,7 +148,7 @@ func backfillWaits(s *stand) {
 func backfillDead(s *stand) {
 	s.open()
 	c := s.fill(2)
-	a, run := s.starts(s.filled(c))
+	_, run := s.starts(s.filled(c))
 	s.dies(run)
 	a, second := s.starts(run)
 	equal(s, "the attempt", a.Attempt, 2)
