@@ -55,10 +55,16 @@ func AuditGaps(store any, job string, records []series.AuditRecord) string {
 	return ""
 }
 
+// stoppedBackfill is the state in the record of a backfill that was stopped.
+const stoppedBackfill = string(series.ActionBackfill) + " of 0"
+
 // StateText returns the state of a job in a record, with instants in a form for people.
 func StateText(state string) string {
 	if until := PausedUntil(state); until != 0 {
 		return "paused until " + utc(until).Format(time.RFC3339)
+	}
+	if state == stoppedBackfill {
+		return "stopped the backfill"
 	}
 	word, text, _ := strings.Cut(state, " ")
 	number, err := strconv.ParseInt(text, 10, 64)

@@ -51,17 +51,18 @@ func NewController(store ControlStore) *Controller {
 }
 
 // A Request is a request for one change of a job. Make sets Due, Revision and Replicas. With
-// AnySeen, Seen is the change that Make was given. Of a cancel, and of a run, Seen is ignored. Make sets the
-// Overlap of a run; a skip without Number skips the next tick.
+// AnySeen, Seen is the change that Make was given. Of a cancel, a run and a backfill Seen is ignored. Make
+// sets the Overlap of a run, and Numbers and Room of a backfill; a skip without Number skips the next tick.
 type Request struct {
 	series.Control
-	Named    bool // the caller has named Op, so that an earlier request may have made the change
-	Decided  bool // Seen and Until belong to the first request with this Op: whether the job is in this state already is not judged again
-	Relative bool // Until was given as a duration from now: a repeated request has the end of the first one
-	Replace  bool // replace a pause that ends earlier
-	Queue    bool // of a run: it may wait for the end of an alive run, also if the job skips ticks then
-	Dry      bool // of a run: only return the answer that it would get, as ChangeStands if it would be made
-	Back     bool // of a skip: take an earlier one back
+	Backfill *Backfill // the ticks of a backfill; nil in a backfill: the one that goes on is stopped
+	Named    bool      // the caller has named Op, so that an earlier request may have made the change
+	Decided  bool      // Seen and Until belong to the first request with this Op: whether the job is in this state already is not judged again
+	Relative bool      // Until was given as a duration from now: a repeated request has the end of the first one
+	Replace  bool      // replace a pause that ends earlier
+	Queue    bool      // of a run: it may wait for the end of an alive run, also if the job skips ticks then
+	Dry      bool      // of a run: only return the answer that it would get, as ChangeStands if it would be made. Of a backfill: as ChangePlanned
+	Back     bool      // of a skip: take an earlier one back
 }
 
 // An Outcome is the result of a request.
@@ -71,6 +72,7 @@ type Outcome string
 const (
 	ChangeMade    Outcome = "made"    // by this request, or by an earlier one with the same Op
 	ChangeDated   Outcome = "dated"   // by an earlier request with the same Op, and another change was made since: see Latest
+	ChangePlanned Outcome = "planned" // the request for a backfill would be made with the digest of Plan: nothing was done
 	ChangeStands  Outcome = "stands"  // the job was in the requested state: nothing was done
 	ChangeRefused Outcome = "refused" // nothing was done: see Refusal
 	ChangeFailed  Outcome = "failed"  // this request did nothing: the store was not read, or it refuses the user; see Err
@@ -82,6 +84,8 @@ const (
 	RefusedPaused  series.Refusal = "job-paused"  // another caller has paused the job, and the named operation was not done
 	RefusedShorter series.Refusal = "job-shorter" // the job is paused, and that pause ends earlier
 	RefusedRetired series.Refusal = "job-retired"
+	RefusedTicks   series.Refusal = "too-many-ticks" // the interval of a backfill has more ticks than one may have
+	RefusedPlan    series.Refusal = "plan-changed"   // the plan of a backfill has another digest now
 )
 
 // A Change is the answer to a [Request].
@@ -90,6 +94,7 @@ type Change struct {
 	Outcome Outcome
 	Text    string         // the answer in words, without its own period; empty if the change was made or the store failed
 	Request series.Control // as it was sent
+	Plan    *Plan          // of a backfill: its ticks now; nil: it was not judged
 }
 
 // The number of requests while the answer is doubt, and the time between two. All have the same Op,
@@ -117,6 +122,8 @@ func (c *Controller) Make(ctx context.Context, old *series.Series, r Request) Ch
 		return c.manual(ctx, old, &r)
 	case series.ActionSkip:
 		return c.skip(ctx, old, &r)
+	case series.ActionBackfill:
+		return c.backfill(ctx, old, &r)
 	}
 	made, err := c.made(ctx, old, &r)
 	if err != nil {
@@ -192,6 +199,8 @@ func (r *Request) made(a *series.AuditRecord) bool {
 		return a.After == "cancelled "+strconv.FormatInt(r.Number, 10)
 	case r.Action == series.ActionSkip:
 		return a.After == "skip "+strconv.FormatInt(r.Number, 10)
+	case r.Action == series.ActionBackfill:
+		return (a.After == stoppedBackfill) == (r.Backfill == nil)
 	}
 	return r.Action == series.ActionRun || PausedUntil(a.After) == r.Until
 }
@@ -341,6 +350,9 @@ func refusalText(c *series.Control, a *series.ControlAnswer) string {
 	case series.RefusedPaused:
 		return c.Key + " is paused" + PauseText(&a.Series.Pause) + ": nothing was done"
 	case series.RefusedFull:
+		if c.Action == series.ActionBackfill {
+			return c.Key + " has a backfill that is not over: nothing was done, see cronce status jobs show " + c.Key
+		}
 		return fmt.Sprintf("%s has %d requested runs that have not started: nothing was done", c.Key, series.MaxRequested)
 	case RefusedNoNode:
 		return "no live node has " + c.Key + ": nothing was done, see cronce status nodes"

@@ -36,15 +36,8 @@ type listed interface {
 
 // manual requests a manual run, or with r.Dry returns the answer that the request would get now.
 func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request) Change {
-	r.Seen = series.AnySeen // the request does not depend on other changes of the job
-	if r.Named && !r.Dry {
-		record, err := c.recorded(ctx, r)
-		if err != nil {
-			return c.unsent(r, err)
-		}
-		if record != nil {
-			return c.requested(old, r, record)
-		}
+	if a, known := c.repeated(ctx, old, r); known {
+		return a
 	}
 	j, err := c.store.Journal(ctx, r.Key, 1)
 	if err != nil {
@@ -66,6 +59,27 @@ func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request)
 	case r.Dry:
 		return r.foreseen(old)
 	}
+	return c.once(ctx, r)
+}
+
+// repeated returns the answer to a request that an earlier one with the same Op has made, or that cannot
+// be judged; false: it is to be sent. The request does not depend on other changes of the job.
+func (c *Controller) repeated(ctx context.Context, old *series.Series, r *Request) (Change, bool) {
+	if r.Seen = series.AnySeen; !r.Named || r.Dry {
+		return Change{}, false
+	}
+	record, err := c.recorded(ctx, r)
+	switch {
+	case err != nil:
+		return c.unsent(r, err), true
+	case record != nil:
+		return c.requested(old, r, record), true
+	}
+	return Change{}, false
+}
+
+// once sends a request for runs. A copy of an earlier request is answered with that one.
+func (c *Controller) once(ctx context.Context, r *Request) Change {
 	a := c.settled(ctx, r, c.request(ctx, r.Control))
 	if a.Change != 0 && a.Number == 0 || a.Refusal == series.RefusedOp { // the first reply was lost, or a copy of this request was faster
 		if record, err := c.recorded(ctx, r); err == nil && record != nil {
@@ -106,6 +120,9 @@ func (r *Request) foreseen(old *series.Series) Change {
 	a := Change{ControlAnswer: answer, Outcome: ChangeStands, Request: r.Control}
 	if answer.Refusal != "" {
 		a.Outcome, a.Text = ChangeRefused, refusalText(&r.Control, &answer)
+		return a
+	}
+	if r.Action == series.ActionBackfill {
 		return a
 	}
 	a.Text = r.Key + " would start at once"

@@ -47,6 +47,27 @@ func TestManualRuns(t *testing.T) {
 	}
 }
 
+// A run of a backfill is listed with the tick whose work it does, also if its lines are gone.
+func TestRunOfABackfill(t *testing.T) {
+	const tick, own = 1_800_000_000_000, 1_800_000_003_417
+	waits := series.Line{Verdict: series.VerdictWaiting, At: own, From: own, To: own, Fence: 1, For: tick}
+	ran := series.Line{Verdict: series.VerdictRan, At: own + 9, From: own, To: own, Fence: 2, Attempt: 1, Outcome: series.OutcomeOK, Ended: own + 20}
+	open := series.Run{Number: own, State: series.RunOpen, Attempt: 1, Granted: own + 9, Until: own + 5000, StartBy: 1, For: tick}
+	for name, c := range map[string]struct {
+		lines []series.Line
+		runs  []series.Run
+		state State
+	}{
+		"ran":                      {[]series.Line{waits, ran}, nil, OK},
+		"runs, its lines are gone": {nil, []series.Run{open}, Running},
+	} {
+		all := Runs("shop", &series.Journal{Lines: c.lines}, &series.Series{Key: "job", Now: own + 100, Runs: c.runs})
+		if len(all) != 1 || !all[0].Manual || all[0].State != c.state || !all[0].For.Equal(utc(tick)) || !all[0].Tick.Equal(utc(own)) {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+}
+
 // A manual run that ended ok is a success of its job, also after its lines are gone; one that failed or
 // waits is none, and is no tick that an alive run blocks.
 func TestManualSuccess(t *testing.T) {

@@ -61,8 +61,9 @@ type Run struct {
 	Error    string    `json:"error,omitempty"`
 	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
 
-	Manual    bool `json:"manual,omitempty"`    // an operator requested it: Tick is the instant of the request
-	Cancelled bool `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
+	Manual    bool      `json:"manual,omitempty"`    // an operator requested it: Tick is the instant of the request
+	For       time.Time `json:"for,omitzero"`        // for a run of a backfill: the earlier tick whose work it does; Tick is then the run's own instant
+	Cancelled bool      `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
 
 	revision string // of the spec under which it was decided first
 }
@@ -151,7 +152,7 @@ func (r *Run) read(l *series.Line) {
 		}
 		r.end(l, at)
 	default:
-		r.Recorded = utc(l.At)
+		r.Recorded, r.For = utc(l.At), cmp.Or(r.For, utc(l.For))
 		if l.Node != "" && r.Node == "" {
 			r.Node = l.Node
 		}
@@ -215,7 +216,7 @@ func (r *Run) between() State { return stateOf(&Run{Verdict: r.Between}) }
 
 // stands applies the store's state of an unsettled run.
 func (r *Run) stands(s *series.Run, now int64) {
-	r.Cancelled, r.Behind = s.Cancelled, nil
+	r.Cancelled, r.Behind, r.For = s.Cancelled, nil, utc(s.For)
 	switch s.State {
 	case series.RunOpen:
 		if r.Outcome == "" {

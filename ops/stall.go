@@ -139,15 +139,9 @@ func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace 
 		}
 	}
 	p.Since, p.Manual = utc(max(since, manual)), utc(manual)
-	var took []int64
-	for i := range runs {
-		if r := &runs[i]; r.TookMs != nil && r.State != Waiting {
-			took = append(took, *r.TookMs)
-		}
-	}
-	if n := len(took); n > 0 {
-		slices.Sort(took)
-		p.Usual = time.Duration(took[(n*usualShare-1)/100]) * time.Millisecond
+	took := durations(runs)
+	if len(took) > 0 {
+		p.Usual = time.Duration(percentile(took, usualShare)) * time.Millisecond
 	}
 	if before != nil {
 		if before.Since.After(p.Since) {
@@ -162,6 +156,20 @@ func paceOf(j *series.Journal, s *series.Series, runs []Run, before *Pace) Pace 
 	}
 	return p
 }
+
+// durations returns the durations in ms of the runs that have ended, in rising order.
+func durations(runs []Run) (took []int64) {
+	for i := range runs {
+		if r := &runs[i]; r.TookMs != nil && r.State != Waiting {
+			took = append(took, *r.TookMs)
+		}
+	}
+	slices.Sort(took)
+	return took
+}
+
+// percentile returns the greatest of the given percentage of values, which are in rising order.
+func percentile(values []int64, percent int) int64 { return values[(len(values)*percent-1)/100] }
 
 // Count sets, for each run that is alive, the number of ticks since its own.
 func (p *Pace) Count(runs []Run, now time.Time) {

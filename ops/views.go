@@ -19,8 +19,9 @@ type JobView struct {
 	Fault       string         `json:"fault,omitempty"` // why the state is not known
 	AsOf        time.Time      `json:"as_of,omitzero"`  // the store's clock when the state was read; earlier than the response if the job cannot be read now
 	Next        time.Time      `json:"next,omitzero"`
-	Mark        time.Time      `json:"mark,omitzero"` // the highest decided tick
-	Skip        time.Time      `json:"skip,omitzero"` // the tick that will be skipped for an operator
+	Mark        time.Time      `json:"mark,omitzero"`      // the highest decided tick
+	Skip        time.Time      `json:"skip,omitzero"`      // the tick that will be skipped for an operator
+	Backfill    *BackfillView  `json:"backfill,omitempty"` // that goes on
 	Paused      bool           `json:"paused"`
 	Pause       *PauseView     `json:"pause,omitempty"`       // while it is paused
 	Change      int64          `json:"change"`                // the number of the latest change by an operator
@@ -77,7 +78,7 @@ func (s *Snapshot) View(j *Job, whole bool) JobView {
 	v := JobView{
 		Name: j.Name, State: j.State, Fault: j.Fault, AsOf: s.asOf(j), Paused: j.Series.PausedAt(j.Series.Now), LastSuccess: j.LastSuccess(), Mark: utc(j.Series.Mark),
 		Last: j.Last(), Alive: j.AliveRuns(), Overdue: j.Overdue, Policies: policyView(j.Policies), Next: j.Next(s.AsOf),
-		Change: j.Series.Change, Skip: utc(j.Series.Skip),
+		Change: j.Series.Change, Skip: utc(j.Series.Skip), Backfill: j.Backfill(),
 	}
 	if p := &j.Series.Pause; v.Paused {
 		v.Pause = &PauseView{p.Who, p.Reason, utc(p.Since), time.Time{}}

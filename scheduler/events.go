@@ -135,7 +135,7 @@ func (e *events) RunStarted(r *runs.Attempt) {
 		return
 	}
 	e.write(level, "run started", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Ref.Fence),
-		slog.Float64("late_ms", float64(late.Microseconds())/1000))
+		slog.Float64("late_ms", float64(late.Microseconds())/1000), workOf(r))
 }
 
 func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f *runs.Failure) {
@@ -354,6 +354,14 @@ func (e *events) observerPanicked(v any) {
 func jobKey(j *job.Job) slog.Attr { return slog.String("job", j.Name) }
 
 func tick(ms int64) slog.Attr { return slog.String("tick", text.Tick(ms)) }
+
+// workOf names the tick whose work a run of a backfill does; an empty attribute for any other run.
+func workOf(r *runs.Attempt) slog.Attr {
+	if r.For == 0 {
+		return slog.Attr{}
+	}
+	return slog.String("for", text.Tick(r.For))
+}
 
 // cause returns the cause with which the context of an attempt ended, or an empty attribute if it
 // has not.

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -28,7 +29,7 @@ func (x *execution) Ended() {
 	x.output.mu.Lock()
 	defer x.output.mu.Unlock()
 	if x.output.given && (x.output.text != "" || x.run.Attempt > 1) {
-		x.outputs.add(series.Output{Key: x.run.Job, Number: x.run.Tick.UnixMilli(), Fence: x.run.Fence, Text: x.output.text})
+		x.outputs.add(series.Output{Key: x.run.Job, Number: x.run.number, Fence: x.run.Fence, Text: x.output.text})
 	}
 }
 
@@ -47,8 +48,8 @@ func (x *executions) work(a *runs.Attempt) runs.Work {
 	e := &execution{fn: x.registry.function(a.Job), outputs: x.outputs}
 	e.run = Run{
 		ID:  x.namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
-		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(a.Tick).UTC(), Fence: a.Lease.Ref.Fence, Attempt: a.Attempt,
-		logger: x.logger, lease: a.Lease,
+		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(cmp.Or(a.For, a.Tick)).UTC(), Fence: a.Lease.Ref.Fence, Attempt: a.Attempt,
+		Backfill: a.For != 0, number: a.Tick, logger: x.logger, lease: a.Lease,
 	}
 	if x.outputs != nil {
 		e.run.output = &e.output

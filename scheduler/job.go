@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -132,18 +133,23 @@ const (
 )
 
 // A Run describes to a job's function the tick that it runs and the lease that it runs under. A manual
-// run, which an operator requested, has the instant of the request as its tick: see Run.Manual.
+// run, which an operator requested, belongs to no tick: see Run.Manual.
 type Run struct {
-	ID      string    // namespace/job@tick, the same for each attempt: the idempotency key for other systems
+	ID      string    // namespace/job@tick, the same for each attempt: the idempotency key for other systems. A manual run has an instant of its own in place of the tick
 	Job     string    // the job's name
 	Node    string    // this node
-	Tick    time.Time // the scheduled instant, UTC, before jitter
+	Tick    time.Time // the scheduled instant, UTC, before jitter. Of a run of a backfill: the earlier tick whose work it does. Of any other manual run: the instant of the request
 	Fence   int64     // grows with each grant of the job: pass it to resources that can refuse the late write of a paused process
 	Attempt int       // 1, or higher after a takeover or a drain
-	Last    time.Time // the latest tick of the job that ended ok; zero if there is none
-	logger  *slog.Logger
-	lease   *claimer.Lease
-	output  *runOutput // nil: outputs are not kept
+	Last    time.Time // the latest tick of the job that ended ok; zero if there is none. It is later than Tick in most runs of a backfill
+	// Backfill reports that the run does the work of Tick for a backfill: an operator requested the work of
+	// ticks that are decided, and each gets a manual run. Select data by Tick, and what was done before by ID.
+	Backfill bool
+
+	number int64 // Unix ms: the tick, or the own instant of a manual run, as in ID; 0 if a test made the Run
+	logger *slog.Logger
+	lease  *claimer.Lease
+	output *runOutput // nil: outputs are not kept
 }
 
 // Logger returns the node's logger with the run's keys. Its lines go to Config.Logger through the
@@ -155,12 +161,12 @@ func (r *Run) Logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return r.logger.With(slog.String("job", r.Job),
-		tick(r.Tick.UnixMilli()), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Fence))
+		tick(cmp.Or(r.number, r.Tick.UnixMilli())), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Fence))
 }
 
-// Manual reports whether an operator requested the run. Its Tick then has a part of a second, and is a
-// tick of no spec.
-func (r *Run) Manual() bool { return spec.Manual(r.Tick.UnixMilli()) }
+// Manual reports whether an operator requested the run. The instant in its ID then has a part of a
+// second, and is a tick of no spec. So has its Tick, but in a Backfill.
+func (r *Run) Manual() bool { return r.Backfill || spec.Manual(r.Tick.UnixMilli()) }
 
 // Check returns nil while the run's lease can be trusted. It reads the clock itself: call it right
 // before an action that cannot be undone.

@@ -46,13 +46,16 @@ func (n *Node) heed(name string) {
 	}
 }
 
-// An auditReader finds requests and cancels of runs in the audit. It is not safe for concurrent use.
+// An auditReader finds requests and cancels of runs, and backfills, in the audit. It is not safe for concurrent use.
 type auditReader struct {
 	store   series.Controlled // nil: there is no audit
 	timeout time.Duration
 	heed    func(job string)
 	known   map[int]int64 // the highest number of each shard that was read
 }
+
+// heeded are the actions that a node heeds at once.
+var heeded = map[series.Action]bool{series.ActionRun: true, series.ActionBackfill: true, series.ActionCancel: true}
 
 // newest is how many records of the audit are read for requests.
 const newest = 200
@@ -72,7 +75,7 @@ func (a *auditReader) read(ctx context.Context) {
 	for i := range records {
 		r := &records[i]
 		highest[r.Shard] = max(highest[r.Shard], r.Number)
-		if (r.Action == series.ActionRun || r.Action == series.ActionCancel) && r.Number > a.known[r.Shard] {
+		if heeded[r.Action] && r.Number > a.known[r.Shard] {
 			a.heed(r.Key)
 		}
 	}

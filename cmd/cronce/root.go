@@ -23,13 +23,13 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetVersionTemplate("cronce {{.Version}}\n")
 	why, pause, resume, retire := inspect.WhyCommand(), control.PauseCommand(), control.ResumeCommand(), control.RetireCommand()
-	run, cancel, skip := control.RunCommand(), control.CancelCommand(), control.SkipCommand()
-	opscommands.CompleteJobs(why, pause, resume, run, cancel, skip, retire)
+	run, cancel, skip, backfill := control.RunCommand(), control.CancelCommand(), control.SkipCommand(), control.BackfillCommand()
+	opscommands.CompleteJobs(why, pause, resume, run, cancel, skip, backfill, retire)
 	nodes, status := node.Command(), opscommands.StatusCommand()
 	nodes.AddCommand(healthCommand())
 	status.AddCommand(inspect.OverdueCommand())
 	root.AddCommand(demoCommand(), configCommand(), importcommand.Command(), nextCommand(), nodes, lockcommand.Command(), control.MigrateCommand(), inspect.DoctorCommand(),
-		status, opscommands.RunsCommand(), why, inspect.VerifyCommand(), pause, resume, run, cancel, skip, retire, control.AuditCommand(), opscommands.OpsCommand(),
+		status, opscommands.RunsCommand(), why, inspect.VerifyCommand(), pause, resume, run, cancel, skip, backfill, retire, control.AuditCommand(), opscommands.OpsCommand(),
 		node.WardenCommand())
 	return root
 }

@@ -31,8 +31,8 @@ type Command struct {
 	// Dir is the working directory. Empty: the node's.
 	Dir string
 	// Env has variables, as name=value, in addition to those that every command gets: PATH, HOME,
-	// USER, LANG, LC_*, TMPDIR and SSL_CERT_* of the node, and CRONCE_JOB, CRONCE_TICK (RFC 3339,
-	// UTC), CRONCE_RUN_ID, CRONCE_FENCE and CRONCE_ATTEMPT. A command gets no other variable of the
+	// USER, LANG, LC_*, TMPDIR and SSL_CERT_* of the node, and CRONCE_JOB, CRONCE_TICK (Run.Tick,
+	// RFC 3339, UTC), CRONCE_RUN_ID, CRONCE_FENCE and CRONCE_ATTEMPT. A command gets no other variable of the
 	// node.
 	Env []string
 	// Stdin is the standard input, up to 64 KiB. Empty: /dev/null.

@@ -21,7 +21,7 @@
 //
 //	Idempotency-Key: <id of the run, the same for each try and attempt>
 //	Cronce-Job: <name of the job>
-//	Cronce-Tick: <scheduled instant, RFC 3339 with milliseconds, UTC>
+//	Cronce-Tick: <Run.Tick: the scheduled instant, RFC 3339 with milliseconds, UTC>
 //	Cronce-Attempt: <1, or more after a takeover>
 //	Cronce-Fence: <fence of the run>
 //

@@ -124,6 +124,7 @@ var parts = []part{
 	{"pauses", needNumbered, pauseTests},
 	{"cancels", needNumbered, cancelTests},
 	{"manual runs", needNumbered, manualTests},
+	{"backfills", needNumbered, backfillTests},
 	{"control", needNumbered, controlTests},
 	{"fences", needNumbered, fenceTests},
 	{"asked again", needNumbered, againTests},

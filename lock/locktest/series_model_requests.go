@@ -81,6 +81,7 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 		want := m.Claim(got.Now*1000, &batch[i].Claim, m)
 		tw.note("claim %+v\n      %+v", cs[i], got)
 		tw.pair(m, want.Fence, got.Fence)
+		tw.pairBackfill(m)
 		want.Fence = got.Fence
 		for k := range want.Settled {
 			want.Settled[k].Fence = m.store[want.Settled[k].Fence]
@@ -151,7 +152,7 @@ func (tw *twin) randomFences(m *model, c *modelClaim) {
 		if tw.chance(10) {
 			c.From = one(tw, m.runs...).fence
 		}
-		c.storeFrom = m.store[c.From]
+		c.storeFrom, c.Next = m.store[c.From], one(tw, 0, c.Number, tw.lookAt(m.key).Now+one[int64](tw, 50, 3000, 60_000))
 	} else if tw.chance(2) {
 		c.From, c.storeFrom = 1, 1 // a fence of no run
 	}
@@ -227,6 +228,7 @@ func (tw *twin) sendEnding(m *model, e series.EndRequest, fence int64) {
 	tw.note("end   %+v\n      %+v at %d", e, got, now)
 	e.Fence = fence
 	want := m.Release(now*1000, &e, m)
+	tw.pairBackfill(m)
 	want.Fence = m.store[want.Fence]
 	if got != want {
 		tw.fail("the store answers %+v\nthe rules          %+v", got, want)
@@ -240,10 +242,14 @@ func (tw *twin) endedAt(m *model) int64 {
 	if tw.env.exact() || tw.journaled == nil {
 		return now
 	}
-	j, err := tw.journaled.Journal(tw.ctx, m.key, 1)
+	j, err := tw.journaled.Journal(tw.ctx, m.key, 2)
+	if err == nil && len(j.Lines) == 2 && j.Lines[1].For != 0 { // the step also made the next run of a backfill
+		j.Lines = j.Lines[:1]
+	}
 	if err != nil || len(j.Lines) == 0 {
 		return now
 	}
+	j.Lines = j.Lines[len(j.Lines)-1:]
 	var last series.Line
 	if n := len(m.lines); n > 0 {
 		last = m.lines[n-1]
@@ -283,6 +289,9 @@ func (tw *twin) change(m *model) {
 	} else if tw.chance(15) {
 		c.Action, c.Reason, c.Until, c.Number, c.Fence = series.ActionSkip, "not tonight", 0, max(0, m.Mark+one[int64](tw, -1, 0, 1, 2, 5, 20, 100)), 0
 	}
+	if tw.chance(15) {
+		tw.backfill(m, &c)
+	}
 	if c.Action == series.ActionPause && tw.chance(30) {
 		c.Due, c.Revision = max(0, m.Mark+one[int64](tw, -5, 0, 1, 7, 60)), one(tw, "", "r1")
 	}
@@ -296,6 +305,38 @@ func (tw *twin) change(m *model) {
 	m.controls = append(m.controls, c)
 	tw.last = func() { tw.sendChange(m, &c) }
 	tw.last()
+}
+
+// backfill makes c a backfill of decided numbers, sometimes of one that is not, or the end of one.
+func (tw *twin) backfill(m *model, c *series.Control) {
+	*c = series.Control{Key: m.key, Action: series.ActionBackfill, Op: c.Op, Who: c.Who, Reason: "again", Seen: c.Seen, Anyway: tw.chance(50)}
+	if tw.chance(20) {
+		return
+	}
+	last := (m.Mark/1000 + one[int64](tw, 0, 0, 0, 1)) * 1000
+	for _, before := range []int64{86_400_000, 5000, 1000, 0} {
+		if n := last - before; n > 0 && (before == 0 || tw.chance(60)) {
+			c.Numbers = append(c.Numbers, n)
+		}
+	}
+	c.Room = one[int64](tw, 0, 100, 5000)
+}
+
+// pairBackfill pairs the fences of a run of a backfill that the last step made.
+func (tw *twin) pairBackfill(m *model) {
+	tw.Helper()
+	for i := range m.Runs {
+		r := &m.Runs[i]
+		if _, known := m.store[r.Fence]; known || r.For == 0 {
+			continue
+		}
+		for _, s := range tw.lookAt(m.key).Runs {
+			if s.Number == r.Number {
+				tw.pair(m, r.Fence, s.Fence)
+				m.runs = append(m.runs, modelRun{r.Number, "", r.Fence})
+			}
+		}
+	}
 }
 
 // sendChange sends a change whose fence is one of the rules.

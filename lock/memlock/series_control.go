@@ -26,7 +26,7 @@ func (s *Store) Control(ctx context.Context, c series.Control) series.ControlAns
 	a, made := r.Control(us, &c, s.audit.last+1, s.writer(r))
 	if made != nil {
 		s.audit.add(*made)
-		if c.Action == series.ActionRun || c.Action == series.ActionCancel {
+		if a.Number != 0 || c.Action == series.ActionCancel {
 			s.notify(strings.Clone(c.Key))
 		}
 	}

@@ -66,14 +66,16 @@ func (w *words) text(n uint32) string {
 }
 
 func (v *vocabulary) pack(l *series.Line) line {
-	if l.Verdict == series.VerdictControl { // it has no blocker
-		control := *l
-		control.Blocker, control.BlockerFence = l.Change, l.Audit
-		l = &control
+	blocker, blockerFence := l.Blocker, l.BlockerFence
+	switch { // these have no blocker
+	case l.Verdict == series.VerdictControl:
+		blocker, blockerFence = l.Change, l.Audit
+	case l.For != 0:
+		blocker = l.For
 	}
 	return line{
 		at: l.At, from: l.From, to: l.To, fence: l.Fence, ended: l.Ended, attempt: int32(l.Attempt),
-		blocker: l.Blocker, blockerFence: l.BlockerFence,
+		blocker: blocker, blockerFence: blockerFence,
 		reason: v.reasons.number(l.Reason), node: v.nodes.number(l.Node),
 		revision: v.revs.number(l.Revision), outcome: v.outcomes.number(l.Outcome),
 		verdict: uint16(v.verdicts[0].number(string(l.Verdict))),
@@ -90,8 +92,11 @@ func (v *vocabulary) unpack(l *line) series.Line {
 		Verdict: series.Verdict(v.verdicts[0].text(uint32(l.verdict))),
 		Between: series.Verdict(v.verdicts[1].text(uint32(l.between))),
 	}
-	if line.Verdict == series.VerdictControl {
+	switch {
+	case line.Verdict == series.VerdictControl:
 		line.Change, line.Audit, line.Blocker, line.BlockerFence = l.blocker, l.blockerFence, 0, 0
+	case line.Verdict == series.VerdictWaiting && l.blockerFence == 0: // a run of a backfill waits for no other one
+		line.For, line.Blocker = l.blocker, 0
 	}
 	return line
 }

@@ -23,8 +23,12 @@ var claims = operation[series.Claim, series.Answer]{
 		if c.Between > 0 {
 			between = "m"
 		}
+		beside := c.After
+		if c.From != 0 {
+			beside = c.Next
+		}
 		r.escaped(c.Owner)
-		r.number(c.Number, c.After, c.From, c.Fence)
+		r.number(c.Number, beside, c.From, c.Fence)
 		r.escaped(between, c.Revision)
 		r.terms(c)
 	},
@@ -132,7 +136,7 @@ var kinds = map[byte]series.Kind{
 	'u': series.KindUnknown, 'g': series.KindGranted, 'o': series.KindOver, 'p': series.KindPassed, 'h': series.KindHeld,
 	'e': series.KindEarly, 'a': series.KindAhead, 'G': series.KindGap, 'O': series.KindOrphan, 'x': series.KindExpired,
 	'f': series.KindUnknown, 's': series.KindSkipped, 'w': series.KindWaiting, 'm': series.KindMissed, 'z': series.KindPaused,
-	'k': series.KindOperator,
+	'k': series.KindOperator, 'y': series.KindEarly,
 }
 
 // readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer is about a run, then
@@ -169,7 +173,10 @@ func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) 
 		a.Settled, good = readSettled(settled)
 		ok = ok && good
 	}
-	if !manual {
+	switch {
+	case letter == 'y':
+		a.Wait = time.Duration(c.Next-now) * time.Millisecond
+	case !manual:
 		setWait(&a, c, at)
 	}
 	return a, ok && !f.bad && hasRun == needsRun(kind, hasRun) && (kind != series.KindWaiting || fence != 0)
@@ -213,6 +220,7 @@ func speaksOfNumber(kind series.Kind) bool {
 
 func speak(a *series.Answer, r *series.Run, now int64) {
 	a.Number, a.Node, a.Fence, a.Attempt, a.State = r.Number, driver.NodeOf(r.Owner), r.Fence, r.Attempt, r.State
+	a.For = r.For
 	if r.State == series.RunOpen && r.Until > now {
 		a.Left = time.Duration(r.Until-now) * time.Millisecond
 	}

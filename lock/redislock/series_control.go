@@ -43,6 +43,12 @@ var controls = operation[series.Control, series.ControlAnswer]{
 			anyway = 1
 		}
 		r.number(int64(c.Overlap), anyway, series.MaxRequested)
+		rest, last := series.Backfill{Numbers: c.Numbers, Room: c.Room}, int64(0)
+		if n := len(c.Numbers); n > 0 {
+			last = c.Numbers[n-1]
+		}
+		r.text(rest.String())
+		r.number(last, int64(len(c.Numbers)))
 	},
 	read:  readControl,
 	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },

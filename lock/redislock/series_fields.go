@@ -106,14 +106,25 @@ func readRun(s string) (series.Run, bool) {
 	r.Attempt = int(f.count(f.text()))
 	r.Granted = f.count(f.text())
 	r.Until = f.count(f.text())
-	end, start, manual := strings.Cut(f.rest, "|")
+	end, request, manual := strings.Cut(f.rest, "|")
 	var ok bool
 	r.Replaced, r.Cancelled, ok = readEnd(f.letter(end))
 	if manual {
-		r.StartBy = f.count(start)
-		ok = ok && r.StartBy > 0
+		ok = ok && readRequest(&r, request)
 	}
 	return r, ok && !f.bad && r.State != series.RunNone
+}
+
+// readRequest reads the end of a manual run: start by, and of a backfill |for|room.
+func readRequest(r *series.Run, text string) bool {
+	f := fields{rest: text}
+	start, backfill, of := strings.Cut(text, "|")
+	r.StartBy = f.count(start)
+	if of {
+		f.rest = backfill
+		r.For, r.Room = f.count(f.text()), f.count(f.end())
+	}
+	return !f.bad && r.StartBy > 0 && of == (r.For > 0)
 }
 
 // readEnd reads why the holder of a run must end it: 0 it need not, 1 replaced, 2 cancelled, 3 both.

@@ -107,7 +107,7 @@ func readJournal(key string, lines []string, revisions map[string]string) series
 }
 
 // readLine reads at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker,
-// where the blocker is "number+fence" or empty.
+// where the blocker is "number+fence" or empty; of a waiting run of a backfill it is "for+0".
 func readLine(text string) (series.Line, bool) {
 	f := fields{rest: text}
 	l := series.Line{At: f.count(f.text()), Verdict: verdicts[f.letter(f.text())]}
@@ -125,6 +125,9 @@ func readLine(text string) (series.Line, bool) {
 	}
 	if l.Verdict == series.VerdictControl { // the fields of the blocker are its change and its record
 		l.Change, l.Audit, l.Blocker, l.BlockerFence = l.Blocker, l.BlockerFence, 0, 0
+	}
+	if l.Verdict == series.VerdictWaiting && l.BlockerFence == 0 { // a run of a backfill waits for no other one
+		l.For, l.Blocker = l.Blocker, 0
 	}
 	return l, !f.bad && l.Verdict != ""
 }

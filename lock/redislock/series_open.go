@@ -84,6 +84,7 @@ func readSeries(now instant, text, key string) (series.Series, bool) {
 	s.Since, s.Other = f.count(f.text()), f.raw(f.text())
 	s.Mark, s.Fence, s.Last = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	change, until, skip := f.number(f.text()), f.optional(f.text()), f.optional(f.text())
+	s.Left = int(f.count(f.text()))
 	if skip > s.Mark {
 		s.Skip = skip
 	}

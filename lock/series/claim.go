@@ -11,6 +11,7 @@ import (
 func (s *State) Claim(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	a := s.decide(us, c, w)
+	s.refill(us, w)
 	a.Mark, a.Last, a.Now = s.Mark, s.Last, ms
 	return a
 }
@@ -99,6 +100,8 @@ func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 		return a
 	case h != nil:
 		return about(KindHeld, h, ms)
+	case r.yields(c, ms):
+		return Answer{Kind: KindEarly, Wait: time.Duration(c.Next-ms) * time.Millisecond}
 	}
 	return s.grant(us, c, r, w)
 }
@@ -116,7 +119,8 @@ func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
 
 // sweep settles runs that are over and may not run again, and returns a run that may. A run that
 // may run again, but only after the end of an alive run, is left as it is: the claim is judged by
-// the alive run. So is a manual run that has not started, because a number of the spec goes first.
+// the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
+// the spec goes first.
 func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
@@ -124,7 +128,7 @@ func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Sett
 		case !s.over(r, ms):
 		case s.bars(r) || !mayRun(r, c, ms):
 			settled = append(settled, s.settle(r, ms, w))
-		case r.pending():
+		case r.pending(), r.For != 0:
 		case s.blocker(r, c, ms) == nil:
 			return r, settled
 		}
@@ -315,7 +319,7 @@ func early(ms int64, c *Claim) Answer {
 }
 
 func about(k Kind, r *Run, ms int64) Answer {
-	return Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, Left: left(r, ms)}
+	return Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, For: r.For, Left: left(r, ms)}
 }
 
 func granted(r *Run, ms int64) Answer {

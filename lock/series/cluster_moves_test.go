@@ -49,7 +49,7 @@ func (c *cluster) pass() {
 	}
 	for i := range c.state.Runs {
 		c.state.Runs[i].Until -= interval
-		if c.state.Runs[i].Manual() {
+		if r := &c.state.Runs[i]; r.Manual() && r.For == 0 {
 			c.state.Runs[i].StartBy -= interval
 		}
 	}
@@ -78,7 +78,7 @@ func (c *cluster) operator(ts []turn) []turn {
 			}})
 		}
 	}
-	ts = c.requested(c.cancellations(ts))
+	ts = c.backfills(c.requested(c.cancellations(ts)))
 	if c.state.Paused {
 		ts = append(ts, turn{"the operator resumes", byOperator, false, func(c *cluster) {
 			c.again = true
@@ -155,6 +155,30 @@ func (c *cluster) operate(action series.Action, until, before int64) {
 // control sends the request of a change, which is named by its number.
 func (c *cluster) control(action series.Action, until, before, change int64) {
 	c.state.Control(c.us(), &series.Control{Key: "job", Action: action, Op: opNames[change], Who: "op", Reason: "for the test", Until: until, Due: before, Seen: series.AnySeen}, change, &c.ledger)
+}
+
+// backfills requests a backfill, or ends it.
+func (c *cluster) backfills(ts []turn) []turn {
+	send := func(label string, budget func(c *cluster) *int8, numbers []int64) {
+		ts = append(ts, turn{label, byOperator, true, func(c *cluster) {
+			*budget(c)--
+			c.change++
+			mark := c.state.Mark
+			q := series.Control{Key: "job", Action: series.ActionBackfill, Op: opNames[c.change], Who: "op", Reason: "for the test", Numbers: numbers,
+				Room: interval, Anyway: true, Seen: series.AnySeen}
+			a, _ := c.state.Control(c.us(), &q, c.change, &c.ledger)
+			if lapse := !c.brief && c.state.Mark != mark; !a.Made || lapse {
+				c.broken("I9 the request for a backfill of %d is answered %+v, the mark was %d", len(numbers), a, mark)
+			}
+		}})
+	}
+	if c.fills > 0 {
+		send("the operator requests a backfill", func(c *cluster) *int8 { return &c.fills }, toFill[:])
+	}
+	if c.cancels > 0 && len(c.state.Backfill.Numbers) > 0 {
+		send("the operator ends the backfill", func(c *cluster) *int8 { return &c.cancels }, nil)
+	}
+	return ts
 }
 
 // opNames are the operations of the operator, by the number of their change.

@@ -70,6 +70,9 @@ func worlds(ticks int) (ws []named) {
 			add("run-lose", func(b *bounds) { b.run, b.lose = 1, 1 })
 			add("run-pause", func(b *bounds) { b.run, b.pause = 1, 1 })
 			add("run-cancel-drain", func(b *bounds) { b.run, b.cancel, b.drain = 1, 1, true })
+			add("backfill-crash", func(b *bounds) { b.fill, b.crash = 1, 1 })
+			add("backfill-lose", func(b *bounds) { b.fill, b.lose = 1, 1 })
+			add("backfill-cancel-pause", func(b *bounds) { b.fill, b.cancel, b.pause = 1, 1, 1 })
 			add("three-nodes", func(b *bounds) { b.nodes = 3 })
 		}
 	}
@@ -250,7 +253,7 @@ func (s *exploration) trace() (labels []string) {
 func (c *cluster) key(b []byte) []byte {
 	k := keyWriter{b: b, fences: c.fences()}
 	k.putOwners(c)
-	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, c.cancels, c.edits, c.requests, c.skips, flag(c.state.Manual < c.ms()), int8(max(0, c.ledger.skip-base)/interval), flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
+	k.put(c.now, int8(c.change), c.losses, c.crashes, c.freezes, c.repeats, c.pauses, c.cancels, c.edits, c.requests, c.skips, c.fills, int8(len(c.state.Backfill.Numbers)), c.ledger.filled, flag(c.state.Manual < c.ms()), int8(max(0, c.ledger.skip-base)/interval), flag(c.again), flag(c.state.Paused), int8(max(0, c.state.Pause.Until-base)/interval), int8(indexOf(c.state.Mark)))
 	for i := range c.state.Runs {
 		k.run(c, &c.state.Runs[i])
 	}
@@ -335,7 +338,7 @@ func (k *keyWriter) run(c *cluster, r *series.Run) {
 		k.put(int8(indexOf(r.Granted)))
 	}
 	if r.Manual() {
-		k.put(int8(max(0, (r.StartBy-c.ms()+interval)/interval)), flag(r.Number >= c.state.Pause.Since))
+		k.put(int8(max(0, (r.StartBy-c.ms()+interval)/interval)), flag(r.Number >= c.state.Pause.Since), int8(r.For/interval))
 	}
 	k.owner(owner)
 	k.fence(r.Fence)

@@ -30,6 +30,7 @@ type bounds struct {
 	lose, crash, freeze, repeat, pause int8 // fault budgets
 	cancel                             int8 // how often the operator cancels a run
 	run, skip                          int8 // how often the operator requests a run, or skips a tick
+	fill                               int8 // how often the operator requests a backfill
 	edit                               int8 // how often a node settles ticks as ticks of a former spec
 
 	mistake mistake
@@ -128,16 +129,16 @@ type cluster struct {
 	now    int8
 	nodes  [maxNodes]member
 	late   request // a copy that arrives some time; its reply goes nowhere
-	starts [2*maxTicks + 2]int8
+	starts [maxIndex + 1]int8
 	change int64
 	again  bool // the last resume may arrive once more
 	fault  string
 
-	losses, crashes, freezes, repeats, pauses, cancels, edits, requests, skips int8 // the rest of the budgets
+	losses, crashes, freezes, repeats, pauses, cancels, edits, requests, skips, fills int8 // the rest of the budgets
 }
 
 func newCluster(b *bounds) *cluster {
-	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause, cancels: b.cancel, edits: b.edit, requests: b.run, skips: b.skip}
+	c := &cluster{bounds: b, losses: b.lose, crashes: b.crash, freezes: b.freeze, repeats: b.repeat, pauses: b.pause, cancels: b.cancel, edits: b.edit, requests: b.run, skips: b.skip, fills: b.fill}
 	c.state.Open(c.us(), &series.OpenRequest{Key: "job", Node: "n"}, &c.ledger)
 	for i := b.nodes; i < maxNodes; i++ {
 		c.nodes[i].mode = nodeDown
@@ -217,6 +218,9 @@ func (c *cluster) execClaim(r request) reply {
 	q := series.Claim{Key: "job", Owner: ownerNames[r.owner], Number: due(int(r.tick)), After: due(int(r.after)), Between: int(r.between),
 		From: r.fence, TTL: c.leaseTime(), Deadline: c.deadline, Attempts: c.attempts, Rerun: c.rerun, Overlap: c.overlap,
 		Backlog: r.backlog, Latest: driver.MaxNumber}
+	if int(c.now) < c.ticks {
+		q.Next = due(int(c.now) + 1)
+	}
 	if r.former {
 		q.After, q.Between, q.Late = 0, 1, series.ReasonRespecified
 	}
@@ -228,6 +232,8 @@ func (c *cluster) execClaim(r request) reply {
 		c.broken("tick %d of a former spec is granted", r.tick)
 	case c.ledger.pages[r.tick].cancelled && a.Kind == series.KindGranted:
 		c.broken("I12 tick %d is granted after its cancel", r.tick)
+	case a.Kind == series.KindGranted && a.For != 0 && q.Next != 0 && c.overlap != series.OverlapAllow:
+		c.broken("I9 a run of a backfill is granted in the interval before tick %d", c.now+1)
 	case paused && c.state.Fence != fence:
 		c.broken("tick %d is granted, or waits, during a pause", r.tick)
 	case a.Kind == series.KindSkipped && c.ledger.pages[r.tick].verdict == series.VerdictSkipped && q.Number != c.ledger.skip && !c.earlier(q.Number):
@@ -287,6 +293,8 @@ func (c *cluster) check() string {
 		return c.fault
 	case c.ledger.fault != "":
 		return c.ledger.fault
+	case len(c.state.Backfill.Numbers) > 0 && c.filling() != 1, c.filling() > 1:
+		return fmt.Sprintf("I9 %d runs of a backfill with %d further numbers are not settled", c.filling(), len(c.state.Backfill.Numbers))
 	case c.state.Mark > c.ms():
 		return "I7 the mark lies in the future"
 	}
@@ -346,10 +354,20 @@ func (c *cluster) quiet() bool {
 	return true
 }
 
+// filling returns how many runs of a backfill are not settled.
+func (c *cluster) filling() (n int) {
+	for i := range c.state.Runs {
+		if r := &c.state.Runs[i]; r.For != 0 && r.State < series.RunDone {
+			n++
+		}
+	}
+	return n
+}
+
 // manual returns the manual numbers that were requested.
 func (c *cluster) manual() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for k := maxTicks + 1; c.run > 0 && k <= maxTicks+1+int(c.horizon); k++ {
+		for k := maxTicks + 1; c.run+c.fill > 0 && k <= maxTicks+2+2*int(c.horizon); k++ {
 			if c.ledger.pages[k].fate != undecided && !yield(k) {
 				return
 			}

@@ -33,6 +33,8 @@ func (s *State) Control(us int64, c *Control, audit int64, w Writer) (ControlAns
 		after = "skip " + strconv.FormatInt(c.Number, 10)
 	case ActionRun:
 		after = "run " + strconv.FormatInt(s.Manual, 10)
+	case ActionBackfill:
+		after = "backfill of " + strconv.Itoa(len(c.Numbers))
 	}
 	return a, &AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
 		Before: condition(before.PausedAt(us/1000), before.Pause.Until), After: after, Reason: c.Reason, Op: c.Op}
@@ -73,6 +75,11 @@ func (s *State) control(us int64, c *Control, audit int64, w Writer) ControlAnsw
 		}
 		line.Fence = s.nextFence(us, 0)
 	}
+	if c.Action == ActionBackfill {
+		if why := s.mayBackfill(c); why != "" {
+			return refused(why)
+		}
+	}
 	if c.Action == ActionCancel {
 		why, r := s.cancel(ms, c, w)
 		if why != "" {
@@ -88,6 +95,8 @@ func (s *State) control(us int64, c *Control, audit int64, w Writer) ControlAnsw
 	case ActionSkip:
 		s.Skip = c.Number
 	case ActionRun:
+	case ActionBackfill:
+		s.backfill(ms, c, w)
 	case ActionResume:
 		s.resume(ms, w)
 	case ActionRetire:
@@ -107,6 +116,9 @@ func (s *State) control(us int64, c *Control, audit int64, w Writer) ControlAnsw
 	a := ControlAnswer{Made: true, Change: s.Change, Audit: audit}
 	if c.Action == ActionRun {
 		s.request(ms, c, line.Fence, w)
+		a.Number = s.Manual
+	}
+	if s.refill(us, w) {
 		a.Number = s.Manual
 	}
 	return a
@@ -145,6 +157,7 @@ func (s *State) outage(ms int64, c *Control, w Writer) {
 func (s *State) pause(ms, until int64, c *Control) {
 	s.Paused = true
 	s.Pause = Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: until}
+	s.Backfill = Backfill{}
 }
 
 // resume ends a pause: runs that are over are settled, (mark, now] is recorded as paused, and the

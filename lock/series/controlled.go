@@ -42,7 +42,8 @@ const (
 	MaxAudit = 10_000 // records of one shard
 	KeptOps  = 16     // operations of one series that are recognized when they are repeated
 
-	MaxRequested = 16 // manual runs of one series that have not started yet
+	MaxRequested = 16     // manual runs of one series that have not started yet
+	MaxBackfill  = 10_000 // numbers of one backfill
 )
 
 // An Action is the kind of a control change.
@@ -56,11 +57,16 @@ const (
 	ActionCancel Action = "cancel" // no attempt of the run of Control.Number is granted any more, and its holder ends it; a run that is not alive is settled
 	ActionSkip   Action = "skip"   // Control.Number, which is not decided yet, is skipped when it is due; 0 takes that back
 	ActionRun    Action = "run"    // a manual run waits for a claim with its fence: see MaxRequested and Control.Overlap
-	ActionLapse  Action = "until"  // a pause reached its end: made by the store itself, without an audit record
+	// ActionBackfill starts a backfill: one after another, a manual run waits for the work of each of
+	// Control.Numbers, and the step that settles one makes the next. Without Numbers it ends the
+	// backfill, and cancels the run that waits; an alive one goes on. So does a pause.
+	ActionBackfill Action = "backfill"
+
+	ActionLapse Action = "until" // a pause reached its end: made by the store itself, without an audit record
 )
 
 // actions are those that an operator may request.
-var actions = []Action{ActionPause, ActionResume, ActionRetire, ActionCancel, ActionSkip, ActionRun}
+var actions = []Action{ActionPause, ActionResume, ActionRetire, ActionCancel, ActionSkip, ActionRun, ActionBackfill}
 
 // AnySeen is the [Control.Seen] of a caller that has not read the series.
 const AnySeen = -1
@@ -84,7 +90,9 @@ type Control struct {
 	Number   int64   // of a cancel: the number of the run; of a skip: the number
 	Fence    int64   // of a cancel: the fence of the attempt that the caller has read; 0: any
 	Overlap  Overlap // of a run: OverlapSkip refuses it while a run is alive, OverlapQueue waits for that run's end, OverlapAllow does not, OverlapReplace also requests that end
-	Anyway   bool    // of a run: also in a pause
+	Anyway   bool    // of a run and a backfill: also in a pause
+	Numbers  []int64 // of a backfill: numbers of the spec that are decided, in rising order, at most MaxBackfill
+	Room     int64   // of a backfill: how long a run of it may take, in ms. None is granted so shortly before the next number of the spec, unless runs may overlap
 	Replicas int     // how many replicas must have the change; with fewer it was made, and the answer is doubt with a *ReplicasError; 0: none
 
 	Seen int64 // the series' Change that the caller has read: if it has changed, the request is refused; AnySeen: any
@@ -96,6 +104,9 @@ func (c *Control) Body() string {
 	text := string(c.Action) + "\x00" + c.Who + "\x00" + c.Reason + "\x00" + strconv.FormatInt(c.Until, 10)
 	if c.Number != 0 || c.Fence != 0 || c.Action == ActionRun {
 		text += fmt.Sprintf("\x00%d\x00%d\x00%d\x00%v", c.Number, c.Fence, c.Overlap, c.Anyway)
+	}
+	if c.Action == ActionBackfill {
+		text += fmt.Sprintf("\x00%v\x00%d\x00%v", c.Numbers, c.Room, c.Anyway)
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
@@ -116,7 +127,8 @@ const (
 	RefusedFence     Refusal = "fence"      // the run has another attempt than the one with Fence
 	RefusedCancelled Refusal = "cancelled"  // the run is cancelled already
 	RefusedPaused    Refusal = "paused"     // the series is paused, and the run was not requested anyway
-	RefusedFull      Refusal = "full"       // MaxRequested manual runs have not started yet
+	RefusedFull      Refusal = "full"       // MaxRequested manual runs have not started yet, or of a backfill: another one is not over
+	RefusedUndecided Refusal = "undecided"  // of a backfill: its last number is not decided
 )
 
 // A ControlAnswer is the answer to a [Control]. Without an Err, either Change or Refusal is set.
@@ -124,7 +136,7 @@ type ControlAnswer struct {
 	Made    bool    // this request made the change; if Change is set and Made is not, an earlier request with the same Op did
 	Change  int64   // the number of the change that the Op made in its series; 0: none
 	Audit   int64   // the number of its record in the audit of its shard
-	Number  int64   // of a run: its number, if Made
+	Number  int64   // of a run, if Made: its number; of a backfill: of its first run
 	Refusal Refusal // why nothing was changed; "" if the change was made
 	Latest  Change  // the latest change of the series
 	Series  Series  // after this step
@@ -167,7 +179,7 @@ type AuditRecord struct {
 	Key    string `json:"key"`
 	Change int64  `json:"change"` // its number in the series
 	Before string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
-	After  string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number
+	After  string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number; of a backfill: "backfill of " and how many numbers it has
 	Reason string `json:"reason,omitempty"`
 	Op     string `json:"op"`
 
@@ -207,7 +219,7 @@ func (c *Control) Check() error {
 	if c.Action != ActionPause && c.Action != ActionRetire && c.Due != 0 {
 		return driver.Refuse("due", fmt.Sprint(c.Due), "0 in a "+string(c.Action))
 	}
-	return cmp.Or(checkNumber(c), checkRequested(c), driver.CheckRange("until", c.Until, 0), driver.CheckRange("due", c.Due, 0), driver.CheckWord("revision", c.Revision), driver.CheckRange("seen", c.Seen, AnySeen), driver.CheckReplicas(c.Replicas))
+	return cmp.Or(checkNumber(c), checkRequested(c), checkBackfill(c), driver.CheckRange("until", c.Until, 0), driver.CheckRange("due", c.Due, 0), driver.CheckWord("revision", c.Revision), driver.CheckRange("seen", c.Seen, AnySeen), driver.CheckReplicas(c.Replicas))
 }
 
 // checkNumber returns an *ArgumentError for a run that cannot be cancelled, and for a number that cannot
@@ -233,8 +245,8 @@ func checkRequested(c *Control) error {
 		return checkOverlap(c.Overlap)
 	case c.Overlap != 0:
 		return driver.Refuse("overlap", fmt.Sprint(c.Overlap), "0, but in a run")
-	case c.Anyway:
-		return driver.Refuse("anyway", "true", "false, but in a run")
+	case c.Anyway && c.Action != ActionBackfill:
+		return driver.Refuse("anyway", "true", "false, but in a run or a backfill")
 	}
 	return nil
 }

@@ -48,16 +48,19 @@ func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	w.Append(line)
 	if r.State == RunDone {
 		s.prune(r.Number)
+		s.refill(us, w)
 	}
 	return s.releaseAnswer(ms)
 }
 
-// releaseAnswer returns the answer to a release, with the number that waits for this end.
+// releaseAnswer returns the answer to a release, with the number that waits for this end. A run of a
+// backfill that is over waits too, because no claim of another number is offered it.
 func (s *State) releaseAnswer(ms int64) EndAnswer {
 	a := EndAnswer{Ended: true}
 	for _, r := range s.Runs {
 		first := a.Waiting == 0 || !r.Manual() // a number of the spec goes first
-		if r.State == RunWaiting && first && !s.barsAt(&r, ms) && s.alive(ms) == nil {
+		waits := r.State == RunWaiting || r.For != 0 && s.over(&r, ms)
+		if waits && first && !s.barsAt(&r, ms) && s.alive(ms) == nil {
 			a.Waiting, a.Fence = r.Number, r.Fence
 		}
 	}

@@ -77,6 +77,8 @@ type Line struct {
 	Blocker      int64 `json:"blocker,omitempty"` // its number
 	BlockerFence int64 `json:"blockerFence,omitempty"`
 
+	For int64 `json:"for,omitempty"` // of VerdictWaiting of a run of a backfill: the number whose work it does
+
 	// Of VerdictControl, where From and To are the mark and Node is the operator. Of a cancel, Fence
 	// and Attempt name the cancelled run; of a request for a run, Fence is the fence with which it waits.
 	Change int64 `json:"change,omitempty"` // its number in the series

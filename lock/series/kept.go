@@ -22,6 +22,7 @@ type Kept struct {
 	Ops        []Op        `json:"ops,omitempty"`
 	Manual     int64       `json:"manual,omitempty"`
 	Skip       int64       `json:"skip,omitempty"`
+	Backfill   string      `json:"backfill,omitempty"` // see Backfill.String
 	SpentBy    string      `json:"spentBy,omitempty"`
 	SpentAs    string      `json:"spentAs,omitempty"`
 	SpentFence int64       `json:"spentFence,omitempty"`
@@ -40,6 +41,8 @@ type keptRun struct {
 
 	Cancelled bool  `json:"cancelled,omitempty"`
 	StartBy   int64 `json:"startBy,omitempty"`
+	For       int64 `json:"for,omitempty"`
+	Room      int64 `json:"room,omitempty"`
 }
 
 // A keptChange is a pause, or the latest change.
@@ -73,7 +76,7 @@ func (s *State) Format() int {
 
 // Keep returns s in its stored form.
 func (s *State) Keep() Kept {
-	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change, Ops: s.Ops, Manual: s.Manual, Skip: s.Skip}
+	k := Kept{Mark: s.Mark, By: s.By, Fence: s.Fence, Last: s.Last, Paused: s.Paused, Change: s.Change, Ops: s.Ops, Manual: s.Manual, Skip: s.Skip, Backfill: s.Backfill.String()}
 	if p := s.Pause; p != (Pause{}) {
 		k.Pause = &keptChange{Op: p.Op, Who: p.Who, Reason: p.Reason, At: p.Since, Until: p.Until}
 	}
@@ -84,7 +87,7 @@ func (s *State) Keep() Kept {
 		k.SpentBy, k.SpentAs, k.SpentFence = s.SpentBy, spendings[s.SpentAs], s.SpentFence
 	}
 	for _, v := range s.Runs {
-		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced, v.Cancelled, v.StartBy})
+		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced, v.Cancelled, v.StartBy, v.For, v.Room})
 	}
 	return k
 }
@@ -92,6 +95,10 @@ func (s *State) Keep() Kept {
 // State returns the stored state. An error names the unknown word.
 func (k *Kept) State() (State, error) {
 	s := State{Mark: k.Mark, By: k.By, Fence: k.Fence, Last: k.Last, Paused: k.Paused, Change: k.Change, Ops: k.Ops, Manual: k.Manual, Skip: k.Skip}
+	var err error
+	if s.Backfill, err = ReadBackfill(k.Backfill); err != nil {
+		return State{}, err
+	}
 	if p := k.Pause; p != nil {
 		s.Pause = Pause{Op: p.Op, Who: p.Who, Reason: p.Reason, Since: p.At, Until: p.Until}
 	}
@@ -111,7 +118,7 @@ func (k *Kept) State() (State, error) {
 			return State{}, err
 		}
 		s.Runs = append(s.Runs, Run{Number: v.Number, State: RunState(state), Owner: v.Owner,
-			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced, Cancelled: v.Cancelled, StartBy: v.StartBy})
+			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced, Cancelled: v.Cancelled, StartBy: v.StartBy, For: v.For, Room: v.Room})
 	}
 	return s, nil
 }

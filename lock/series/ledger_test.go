@@ -8,16 +8,18 @@ import (
 
 const (
 	maxTicks = 12
-	interval = 1000 // ms between the numbers, which are whole seconds
+	maxIndex = 3*maxTicks + 2 // of two manual numbers in each interval
+	interval = 1000           // ms between the numbers, which are whole seconds
 	base     = int64(1_000_000)
 	ttl      = interval + interval/2
 )
 
-// due is the k-th number of the spec that all nodes share, or above maxTicks, the number of the manual
-// run that was requested when as many intervals had passed.
+// due is the k-th number of the spec that all nodes share, or above maxTicks, the first or the second
+// manual number of each interval in turn.
 func due(k int) int64 {
 	if k > maxTicks {
-		return due(k-maxTicks-1) + 1
+		k -= maxTicks + 1
+		return due(k/2) + 1 + int64(k%2)
 	}
 	return base + int64(k)*interval
 }
@@ -25,11 +27,18 @@ func due(k int) int64 {
 // index is the k of a number, and whether there is one. Manual numbers have a part of a second.
 func index(n int64) (int, bool) {
 	k := int((n - base) / interval)
-	if n%interval != 0 {
-		return k + maxTicks + 1, k >= 0 && k <= maxTicks
+	switch ok := k >= 0 && k <= maxTicks; n % interval {
+	case 0:
+	case 2: // right after another one
+		return 2*k + maxTicks + 2, ok
+	default:
+		return 2*k + maxTicks + 1, ok
 	}
 	return k, k >= 1 && k <= maxTicks
 }
+
+// toFill are the numbers of a backfill: decided before anything else.
+var toFill = [...]int64{base - interval, base}
 
 // fate is the end of a number by the journal.
 type fate uint8
@@ -63,7 +72,8 @@ type ledger struct {
 	change int64 // the latest
 	paused bool
 	skip   int64 // a number that an operator skips
-	pages  [2*maxTicks + 2]page
+	filled int8  // how many runs a backfill has had
+	pages  [maxIndex + 1]page
 	fault  string // the first invariant that was broken
 }
 
@@ -84,6 +94,12 @@ func (l *ledger) Append(line series.Line) {
 		return
 	case line.From < line.To:
 		l.moves(line)
+	}
+	if line.For != 0 {
+		if line.For != toFill[l.filled] {
+			l.broken("I9 the run %d of a backfill is for %d, want %d", line.To, line.For, toFill[l.filled])
+		}
+		l.filled++
 	}
 	k, ok := index(line.To)
 	switch {
@@ -110,7 +126,7 @@ func (l *ledger) controls(line series.Line) {
 	switch series.Action(line.Reason) {
 	case series.ActionCancel:
 		l.cancels(line)
-	case series.ActionRun, series.ActionSkip:
+	case series.ActionRun, series.ActionSkip, series.ActionBackfill:
 	default:
 		l.paused = series.Action(line.Reason) == series.ActionPause || series.Action(line.Reason) == series.ActionRetire
 	}

@@ -60,10 +60,16 @@ func (s *State) request(ms int64, c *Control, fence int64, w Writer) {
 	if h := s.alive(ms); h != nil && c.Overlap == OverlapReplace && !h.Manual() {
 		h.Replaced = true
 	}
+	s.waits(ms, Run{Fence: fence, StartBy: c.Until}, w)
+}
+
+// waits records a manual run, with the next manual number.
+func (s *State) waits(ms int64, r Run, w Writer) {
 	s.Manual = max(ms, s.Manual+1)
 	for s.Manual%second == 0 || s.run(s.Manual) != nil {
 		s.Manual++
 	}
-	s.Runs = append(s.Runs, Run{Number: s.Manual, State: RunWaiting, Fence: fence, Granted: ms, StartBy: c.Until})
-	w.Append(Line{At: ms, Verdict: VerdictWaiting, From: s.Manual, To: s.Manual, Fence: fence})
+	r.Number, r.State, r.Granted = s.Manual, RunWaiting, ms
+	s.Runs = append(s.Runs, r)
+	w.Append(Line{At: ms, Verdict: VerdictWaiting, From: r.Number, To: r.Number, Fence: r.Fence, For: r.For})
 }

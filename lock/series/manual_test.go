@@ -44,3 +44,13 @@ func TestSkippedWhenDue(t *testing.T) {
 		t.Errorf("claimed in time, the answer is %v", a.Kind)
 	}
 }
+
+// A number of the spec does not wait for a run of a backfill whose node died.
+func TestBackfillGoesLast(t *testing.T) {
+	dead := series.Run{Number: 3_300, State: series.RunOpen, Owner: "n/0", Fence: 9, Attempt: 1, Until: 4_000, StartBy: driver.MaxNumber, For: 1_000}
+	s := series.State{Mark: 2_000, Fence: 9, Runs: []series.Run{dead}}
+	c := series.Claim{Key: "job", Owner: "n/1", Number: 5_000, After: 2_000, TTL: time.Second, Deadline: time.Hour, Attempts: 3, Rerun: true, Latest: driver.MaxNumber}
+	if a := s.Claim(5_000_000, &c, new(ledger)); a.Kind != series.KindGranted || len(s.Runs) != 2 {
+		t.Errorf("the answer is %+v, the runs are %+v", a, s.Runs)
+	}
+}

@@ -66,6 +66,7 @@ type Claim struct {
 	After    int64         // the number before Number in the caller's own spec, or the mark of a gap it covers
 	Between  int           // how many numbers of the caller's spec lie between After and Number; they are missed
 	From     int64         // 0, or the fence of the run (or waiting number) to take over
+	Next     int64         // of a takeover: the next number of the caller's spec; 0: there is none. A run of a backfill does not start shortly before it: see Control.Room
 	TTL      time.Duration // at least driver.MinTTL
 	Deadline time.Duration // how late the first attempt may start
 	Late     string        // the reason recorded when Deadline has passed: ReasonDeadline (also if empty) or ReasonMisfire. With ReasonRespecified Number is never granted: Deadline has passed
@@ -120,6 +121,7 @@ type Answer struct {
 	Fence   int64         // the fence of that run; of KindWaiting: the fence to take the waiting number over with
 	Attempt int           // the attempt of that run
 	State   RunState      // the state of that run; RunNone if the store has none
+	For     int64         // the number whose work that run does for a backfill; 0: its own
 	Left    time.Duration // how long that run stays alive; 0 if it is over
 	Wait    time.Duration // KindEarly: claim again after it. KindGranted: start after it
 	Mark    int64         // the mark after this step

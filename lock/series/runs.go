@@ -35,9 +35,13 @@ type Run struct {
 	// StartBy is the latest instant at which the first attempt of a manual run may start, Unix ms; 0: the
 	// run is not manual. See [ActionRun].
 	StartBy int64
+
+	// For is the earlier number of the spec whose work the run does, for a backfill, and Room is the Room
+	// of that backfill; 0: no run of a backfill. See [ActionBackfill].
+	For, Room int64
 }
 
-// Manual reports whether an operator requested the run: see [ActionRun].
+// Manual reports whether an operator requested the run: see [ActionRun] and [ActionBackfill].
 func (r *Run) Manual() bool { return r.StartBy != 0 }
 
 // A Series is the state of a key in the store.
@@ -50,6 +54,7 @@ type Series struct {
 	Change int64         // how many control changes were made: see [Controlled]
 	Paused bool          // also after the end of Pause, until a step of the store has recorded the numbers that it covered
 	Pause  Pause         // zero unless Paused
+	Left   int           // how many numbers of a backfill have no run yet: see [ActionBackfill]
 	Skip   int64         // a number above the mark that is skipped for an operator when it is due; 0: none
 	Runs   []Run         // not settled, waiting ones included, by number
 	Other  string        // a revision other than the caller's that another node used since the caller's was first seen; "" if none

@@ -24,6 +24,8 @@ type State struct {
 	Manual int64 // the number of the latest manual run; 0: there was none
 	Skip   int64 // the number that an operator skips; it may be below the mark
 
+	Backfill Backfill
+
 	// The latest claim that moved the mark without a grant: its owner gets the same answer when it
 	// repeats the claim.
 	SpentBy    string
@@ -49,7 +51,7 @@ func (s *State) Open(us int64, o *OpenRequest, w Writer) {
 
 // Series returns the state for a reader. Settled runs are left out.
 func (s *State) Series(us int64, key string) Series {
-	r := Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Change: s.Change, Paused: s.Paused, Pause: s.Pause}
+	r := Series{Key: key, Now: us / 1000, Mark: s.Mark, Fence: s.Fence, Last: s.Last, Change: s.Change, Paused: s.Paused, Pause: s.Pause, Left: len(s.Backfill.Numbers)}
 	if s.Skip > s.Mark {
 		r.Skip = s.Skip
 	}

@@ -24,8 +24,9 @@ type fault struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 
-	Latest *latest `json:"latest,omitempty"`         // of "changed": the change that came first
-	Key    string  `json:"retry_with_key,omitempty"` // of "doubt": the Idempotency-Key of a repetition
+	Latest *latest   `json:"latest,omitempty"`         // of "changed": the change that came first
+	Plan   *ops.Plan `json:"plan,omitempty"`           // of "plan-changed": the plan now
+	Key    string    `json:"retry_with_key,omitempty"` // of "doubt": the Idempotency-Key of a repetition
 }
 
 func faultOf(status int, kind, detail string) fault {

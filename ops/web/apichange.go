@@ -22,9 +22,15 @@ type changeRequest struct {
 	Seen   *int64 `json:"seen"`  // the change that the caller has read; nil: any
 
 	Queue  bool `json:"queue"`        // of a run: it may wait for an alive run
-	Anyway bool `json:"while_paused"` // of a run: it may start in a pause
-	Dry    bool `json:"dry_run"`      // of a run: only the answer is wanted
+	Anyway bool `json:"while_paused"` // of a run and a backfill: it may start in a pause
+	Dry    bool `json:"dry_run"`      // of a run and a backfill: only the answer is wanted
 	Back   bool `json:"back"`         // of a skip: it is taken back
+
+	From   string `json:"from"` // of a backfill: the first and the last instant of its ticks
+	To     string `json:"to"`
+	Only   string `json:"only"`   // of a backfill: which ticks
+	Room   string `json:"room"`   // of a backfill: how long a run may take
+	Digest string `json:"digest"` // of a backfill: of the plan that the caller has seen
 }
 
 // A changeAnswer is the answer to a request that found or brought a job into the requested state.
@@ -32,7 +38,8 @@ type changeAnswer struct {
 	Outcome ops.Outcome `json:"outcome"`
 	Change  int64       `json:"change"` // the change that was made; if none was, the latest one
 	Text    string      `json:"text,omitempty"`
-	Tick    time.Time   `json:"tick,omitzero"` // of the requested run
+	Tick    time.Time   `json:"tick,omitzero"`  // of the requested run
+	Plan    *ops.Plan   `json:"plan,omitempty"` // of a backfill
 	Job     ops.JobView `json:"job"`
 }
 
@@ -58,7 +65,8 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 			return
 		}
 		x := wish{Action: action, Tick: r.PathValue("tick"), Op: r.Header.Get(keyHeader), Reason: body.Reason, Until: body.Until, Seen: series.AnySeen,
-			Queue: body.Queue, Anyway: body.Anyway, Dry: body.Dry, Back: body.Back}
+			Queue: body.Queue, Anyway: body.Anyway, Dry: body.Dry, Back: body.Back,
+			First: body.From, Last: body.To, Only: body.Only, Room: body.Room, Digest: body.Digest, Stop: stops(r)}
 		if fault := x.misplaced(); fault != "" {
 			problem(w, r, http.StatusBadRequest, "invalid", fault)
 			return
@@ -85,7 +93,7 @@ func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 		if now := s.Job(j.Name); now != nil {
 			j = now
 		}
-		given := changeAnswer{Outcome: a.Outcome, Change: n, Text: a.Text, Job: s.View(j, false)}
+		given := changeAnswer{Outcome: a.Outcome, Change: n, Text: a.Text, Plan: a.Plan, Job: s.View(j, false)}
 		if a.Number != 0 {
 			given.Tick = time.UnixMilli(a.Number).UTC()
 		}
@@ -99,6 +107,8 @@ func changeFault(a *ops.Change, status int, kind, text string) fault {
 	switch kind {
 	case "doubt":
 		f.Key = a.Request.Op
+	case string(ops.RefusedPlan):
+		f.Plan = a.Plan
 	case "changed":
 		f.Latest = &latest{a.Series.Change, a.Latest.Action, a.Latest.Who, a.Latest.Reason, time.UnixMilli(a.Latest.At).UTC()}
 	}
@@ -108,8 +118,16 @@ func changeFault(a *ops.Change, status int, kind, text string) fault {
 // misplaced returns a sentence about a field that has no effect in the action.
 func (x *wish) misplaced() string {
 	switch {
-	case x.Action != series.ActionRun && (x.Queue || x.Anyway || x.Dry):
-		return "queue, while_paused and dry_run belong to a run"
+	case x.Action != series.ActionRun && x.Queue:
+		return "queue belongs to a run"
+	case x.Action != series.ActionRun && (x.Action != series.ActionBackfill || x.Stop) && (x.Anyway || x.Dry):
+		return "while_paused and dry_run belong to a run or a backfill"
+	case (x.Action != series.ActionBackfill || x.Stop) && x.First+x.Last+x.Only+x.Room+x.Digest != "":
+		return "from, to, only, room and digest belong to a backfill"
+	case x.Action == series.ActionBackfill && !x.Stop && !x.Dry && x.Digest == "":
+		return "digest is missing: the answer to the same request with dry_run has it, in its plan"
+	case x.Action == series.ActionBackfill && x.Until != "":
+		return "until belongs to a pause or a run"
 	case x.Action != series.ActionSkip && x.Back:
 		return "back belongs to a skip"
 	}

@@ -27,7 +27,7 @@ const (
 var actions = []series.Action{series.ActionPause, series.ActionResume}
 
 // oneActions are the changes of one job that a page or a program can make.
-var oneActions = []series.Action{series.ActionPause, series.ActionResume, series.ActionRun, series.ActionSkip, series.ActionCancel}
+var oneActions = []series.Action{series.ActionPause, series.ActionResume, series.ActionRun, series.ActionSkip, series.ActionCancel, series.ActionBackfill}
 
 // changeRoute returns the pattern of the route that changes one job, or one of its ticks.
 func changeRoute(base string, action series.Action) string {
@@ -36,6 +36,8 @@ func changeRoute(base string, action series.Action) string {
 		return "POST " + base + "/jobs/{job}/ticks/{tick}/" + string(action)
 	case series.ActionRun:
 		return "POST " + base + "/jobs/{job}/runs"
+	case series.ActionBackfill:
+		return "POST " + base + "/jobs/{job}/backfills"
 	}
 	return "POST " + base + "/jobs/{job}/" + string(action)
 }
@@ -49,9 +51,12 @@ type wish struct {
 	Tick   string // of a cancel: the run's; of a skip: the tick
 	Seen   int64
 
-	Queue, Anyway bool // of a run: it may wait for an alive run, and start in a pause
-	Dry           bool // of a run: only the answer is wanted
+	Queue, Anyway bool // of a run: it may wait for an alive run, and start in a pause. Of a backfill: Anyway
+	Dry           bool // of a run and a backfill: only the answer is wanted
 	Back          bool // of a skip: it is taken back
+
+	First, Last, Only, Room, Digest string // of a backfill; the first two are the ends of its interval
+	Stop                            bool   // of a backfill: the one that goes on ends
 }
 
 // request returns the request of a wish for a job, or a sentence about a value that is not allowed.
@@ -66,6 +71,11 @@ func (x *wish) request(c access.Caller, job string, now time.Time) (r ops.Reques
 		}
 		r.Number = tick.UnixMilli()
 	}
+	if x.Action == series.ActionBackfill && !x.Stop {
+		if r.Backfill, fault = x.interval(); fault != "" {
+			return r, fault
+		}
+	}
 	if x.Until != "" {
 		until, relative, fault := endOf(x.Until, now)
 		if fault != "" {
@@ -78,13 +88,50 @@ func (x *wish) request(c access.Caller, job string, now time.Time) (r ops.Reques
 	} else if x.Action == series.ActionRun {
 		r.Until = now.Add(ops.StartWithin).UnixMilli()
 	}
-	if err := r.Check(); err != nil {
-		if bad, ok := errors.AsType[*driver.ArgumentError](err); ok {
-			return r, fmt.Sprintf("%s is %s, must be %s", bad.Argument, clip(bad.Value), bad.Allowed)
+	return r, faultText(r.Check())
+}
+
+// interval returns the ticks of a backfill, or a sentence about a value that is not allowed.
+func (x *wish) interval() (b *ops.Backfill, fault string) {
+	b = &ops.Backfill{Only: ops.Only(x.Only), Digest: x.Digest}
+	for _, end := range []struct {
+		name, text string
+		at         *time.Time
+	}{{"from", x.First, &b.From}, {"to", x.Last, &b.To}} {
+		var ok bool
+		if *end.at, ok = instantOf(end.text); !ok {
+			return nil, fmt.Sprintf("%s is %q, must be RFC 3339, or an instant in UTC (2026-01-31 02:00)", end.name, clip(end.text))
 		}
-		return r, err.Error()
 	}
-	return r, ""
+	if x.Room != "" {
+		room, err := time.ParseDuration(x.Room)
+		if err != nil || room <= 0 {
+			return nil, fmt.Sprintf("room is %q, must be how long a run may take (30s)", clip(x.Room))
+		}
+		b.Room = room
+	}
+	return b, faultText(b.Check())
+}
+
+// faultText is the sentence about an argument that is not allowed; "" without an error.
+func faultText(err error) string {
+	if bad, ok := errors.AsType[*driver.ArgumentError](err); ok {
+		return fmt.Sprintf("%s is %s, must be %s", bad.Argument, clip(bad.Value), bad.Allowed)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// instantOf returns an instant in RFC 3339 or in UTC, and reports whether the text is one.
+func instantOf(text string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // endOf returns the end of a pause from a duration or an instant, or a sentence about a bad text.
@@ -92,10 +139,8 @@ func endOf(text string, now time.Time) (until time.Time, relative bool, fault st
 	if d, err := time.ParseDuration(strings.TrimPrefix(text, "+")); err == nil && d > 0 {
 		return now.Add(d), true, ""
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, false, ""
-		}
+	if t, ok := instantOf(text); ok {
+		return t, false, ""
 	}
 	return until, false, fmt.Sprintf("until is %q, must be how long from now (+8h), RFC 3339, or an instant in UTC (2026-01-31 02:00)", clip(text))
 }
@@ -153,6 +198,11 @@ func statusOf(a *ops.Change) (status int, kind, text string) {
 			kind = "run-alive"
 		case series.RefusedFull:
 			kind = "too-many"
+			if a.Request.Action == series.ActionBackfill {
+				kind = "backfill-on"
+			}
+		case ops.RefusedPlan:
+			status = http.StatusPreconditionFailed
 		case ops.RefusedShorter:
 			kind = string(ops.RefusedPaused)
 		}
@@ -169,6 +219,8 @@ type form struct {
 	At   string // an end from the field for an instant
 
 	Again bool // it repeats a request, with the same fields
+
+	Plan *ops.Plan // of a backfill: the answer to its form, which sends the plan's digest
 }
 
 // A seenJob is a job with the change that the caller has seen.
@@ -192,10 +244,27 @@ func runForm(job string) *form {
 	return &form{wish: wish{Action: series.ActionRun, Op: rand.Text()}, To: "/jobs/" + url.PathEscape(job) + "/runs"}
 }
 
+// backfillForm returns an empty form that asks for the plan of a backfill of a job, or that stops the one that
+// goes on.
+func backfillForm(job string, stop bool) *form {
+	f := &form{wish: wish{Action: series.ActionBackfill, Op: rand.Text(), Stop: stop}, To: "/jobs/" + url.PathEscape(job) + "/backfills"}
+	if stop {
+		f.To += stopSuffix
+	}
+	return f
+}
+
+// stopSuffix is the end of the pattern of the routes that stop a backfill.
+const stopSuffix = "/stop"
+
+// stops reports whether a request is one to stop a backfill.
+func stops(r *http.Request) bool { return strings.HasSuffix(r.Pattern, stopSuffix) }
+
 // wishOf reads a wish from a form.
 func wishOf(r *http.Request, action series.Action) (x wish, at, fault string) {
 	x = wish{Action: action, Tick: r.PathValue("tick"), Op: r.PostFormValue("op"), Reason: r.PostFormValue("reason"), Until: r.PostFormValue("until"),
-		Queue: r.PostFormValue("queue") != "", Anyway: r.PostFormValue("while_paused") != "", Back: r.PostFormValue("back") != ""}
+		Queue: r.PostFormValue("queue") != "", Anyway: r.PostFormValue("while_paused") != "", Back: r.PostFormValue("back") != "",
+		First: r.PostFormValue("from"), Last: r.PostFormValue("to"), Only: r.PostFormValue("only"), Room: r.PostFormValue("room"), Digest: r.PostFormValue("digest"), Stop: stops(r)}
 	var err error
 	if x.Seen, err = strconv.ParseInt(cmp.Or(r.PostFormValue("seen"), "0"), 10, 64); err != nil || x.Seen < 0 {
 		fault = "seen must be the number of a change"
@@ -217,6 +286,8 @@ type changeBody struct {
 	Fault string
 	Pause *ops.PauseView
 	Form  *form // nil: there is nothing to send
+
+	Planned bool // Fault is no fault: it is about the plan of a backfill
 }
 
 // changeOne changes the job of a page.
@@ -242,7 +313,8 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 		}
 		a := h.change(r.Context(), request)
 		status, kind, text := statusOf(&a)
-		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated {
+		b.Planned = a.Outcome == ops.ChangePlanned || a.Outcome == ops.ChangeStands && a.Plan != nil
+		if b.Fault = text; kind == "" && a.Outcome != ops.ChangeDated && !b.Planned {
 			h.fresh(r.Context(), name, a.Series.Change)
 			to := fmt.Sprintf("/jobs/%s?change=%d", url.PathEscape(name), a.Series.Change)
 			switch action {
@@ -262,6 +334,8 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 			b.Title = "Not known"
 		case ops.ChangeDated:
 			b.Title = "Done before"
+		case ops.ChangePlanned:
+			b.Title = "Backfill"
 		}
 		b.next(s, &a, kind)
 		h.showChange(w, r, s, status, b)
@@ -285,8 +359,15 @@ func (b *changeBody) next(s *ops.Snapshot, a *ops.Change, kind string) {
 	}
 	v := s.View(j, false)
 	b.Pause = v.Pause
-	if b.Form.Action == series.ActionRun {
+	switch {
+	case b.Form.Stop:
+		b.Form = nil
+		return
+	case b.Form.Action == series.ActionRun || b.Form.Action == series.ActionBackfill:
 		b.Form.Op = rand.Text()
+		if a.Outcome == ops.ChangePlanned || a.Refusal == ops.RefusedPlan {
+			b.Form.Plan = a.Plan
+		}
 		return
 	}
 	if v.Paused != (b.Form.Action == series.ActionResume) {

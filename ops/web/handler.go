@@ -126,6 +126,10 @@ func (h *Handler) routes() []route {
 	for _, action := range oneActions { // for a page and for a program, with the same role
 		all = append(all, route{changeRoute("", action), access.Operator, true, h.changeOne(action)},
 			route{changeRoute("/api/v1", action), access.Operator, false, only(h.apiChange(action))})
+		if action == series.ActionBackfill {
+			all = append(all, route{changeRoute("", action) + stopSuffix, access.Operator, true, h.changeOne(action)},
+				route{changeRoute("/api/v1", action) + stopSuffix, access.Operator, false, only(h.apiChange(action))})
+		}
 	}
 	if h.o.Metrics != nil {
 		all = append(all, route{"GET /metrics", access.Viewer, false, h.o.Metrics.ServeHTTP})

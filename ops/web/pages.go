@@ -146,6 +146,7 @@ type jobBody struct {
 	Since time.Time // the oldest run in memory
 	Form  *form     // pauses or resumes the job; nil: the caller may not
 	Run   *form     // requests a run; nil: the caller may not, or the job is retired
+	Fill  *form     // asks for the plan of a backfill, or stops the one that goes on; nil: as for Run
 }
 
 func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
@@ -188,6 +189,9 @@ func (h *Handler) jobPage(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.may(callerOf(r), changeRoute("", series.ActionRun)) && !j.Series.Retired() {
 		b.Run = runForm(j.Name)
+	}
+	if h.may(callerOf(r), changeRoute("", series.ActionBackfill)) && !j.Series.Retired() {
+		b.Fill = backfillForm(j.Name, b.View.Backfill != nil)
 	}
 	// A page that reloads itself would empty a form.
 	h.show(w, r, http.StatusOK, "job", view{Title: j.Name, Nav: "jobs", S: s, Body: b, Refresh: b.Form == nil})

@@ -33,20 +33,26 @@ var shows = template.FuncMap{
 		}
 		return thousands(n) + " " + noun + "s"
 	},
-	"thousands": thousands,
-	"strip":     stripOf,
-	"lineAt":    func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000") },
-	"legend":    func() []ops.State { return append(slices.Clone(tickStates), "takeover") },
-	"dict":      dict,
-	"stateText": ops.StateText,
-	"ends":      func() []end { return ends },
-	"add":       func(a, b int) int { return a + b },
+	"thousands":  thousands,
+	"strip":      stripOf,
+	"lineAt":     func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000") },
+	"legend":     func() []ops.State { return append(slices.Clone(tickStates), "takeover") },
+	"dict":       dict,
+	"stateText":  ops.StateText,
+	"ends":       func() []end { return ends },
+	"selections": func() []end { return selections },
+	"tickText":   ops.TickText,
+	"room":       func(p *ops.Plan) *int64 { return &p.RoomMs },
+	"add":        func(a, b int) int { return a + b },
 }
 
 // An end is a proposed end of a pause.
 type end struct{ Value, Word string }
 
 var ends = []end{{"", "someone resumes it"}, {"+1h", "1 hour from now"}, {"+4h", "4 hours from now"}, {"+8h", "8 hours from now"}, {"+24h", "1 day from now"}, {"+168h", "7 days from now"}}
+
+// selections are the ticks that a backfill may have.
+var selections = []end{{string(ops.NeverRan), "never ran"}, {string(ops.NotOK), "never ran or failed"}, {string(ops.AllTicks), "are in it, all of them"}}
 
 // tickPath returns the address of the page of a tick.
 func tickPath(job string, tick time.Time) string {

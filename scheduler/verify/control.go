@@ -13,8 +13,9 @@ type control struct {
 	first  int64 // the number of the oldest change that has a line
 	change int64 // the number of the latest change
 	paused bool
-	since  int64                  // when the pause was made
-	asked  *series.Line           // the last line if it requested a manual run
+	since  int64        // when the pause was made
+	asked  *series.Line // the last line if it requested a manual run
+	fill   filling
 	skips  bool                   // a change to skip a tick was read, and no tick was skipped for an operator since
 	judged bool                   // a line was read that says whether the job is paused
 	covers *series.Line           // the last line if the end of a pause wrote it to cover ticks: the end's own line follows
@@ -62,8 +63,11 @@ func (p *proof) controlled(l *series.Line) {
 	switch action {
 	case series.ActionPause, series.ActionRetire:
 		p.control.paused, p.control.judged, p.control.since = true, true, l.At
+		p.control.fill.goes = false
 	case series.ActionRun:
 		p.control.asked = l
+	case series.ActionBackfill:
+		p.control.fill = filling{asked: true, run: p.control.fill.run}
 	case series.ActionSkip:
 		p.control.skips = true
 	case series.ActionResume, series.ActionLapse:
@@ -115,6 +119,7 @@ func (p *proof) covered() {
 func (p *proof) audited(job string) {
 	p.covered()
 	p.answered(nil)
+	p.lastIsTick()
 	from, through := map[int]int64{}, map[int]int64{} // the kept numbers, by shard
 	var own []*series.AuditRecord
 	for i := range p.options.Audit {

@@ -6,14 +6,17 @@ import (
 )
 
 // requested reads the line of a manual run that waits for its start: it follows the line of the change
-// that requested it, and has its fence. It reports whether the line is one.
+// that requested it, and has its fence, or is one of a backfill. It reports whether the line is one.
 func (p *proof) requested(l *series.Line) bool {
 	if !isRequested(l) {
 		return false
 	}
-	if asked := p.control.asked; asked == nil && p.report.Complete {
+	switch asked := p.control.asked; {
+	case l.For != 0:
+		p.fill(l)
+	case asked == nil && p.report.Complete:
 		p.violate("I9", l.To, "a manual run waits with fence %d, and no change before it requested one", l.Fence)
-	} else if asked != nil && asked.Fence != l.Fence {
+	case asked != nil && asked.Fence != l.Fence:
 		p.violate("I9", l.To, "a manual run waits with fence %d, and the change before it requested one with fence %d", l.Fence, asked.Fence)
 	}
 	if p.runs[l.To] != nil {
@@ -21,6 +24,9 @@ func (p *proof) requested(l *series.Line) bool {
 		return true
 	}
 	p.wait(l)
+	if l.For != 0 {
+		p.control.fill.run = p.runs[l.To]
+	}
 	return true
 }
 
@@ -33,7 +39,7 @@ func isRequested(l *series.Line) bool {
 // in the same step. The line l follows the request; nil: the journal ends.
 func (p *proof) answered(l *series.Line) {
 	asked := p.control.asked
-	if asked == nil || l != nil && (isRequested(l) || l.Verdict == series.VerdictUnreadable) {
+	if asked == nil || l != nil && (isRequested(l) && l.For == 0 || l.Verdict == series.VerdictUnreadable) {
 		return
 	}
 	p.violate("I9", asked.To, "change %d requested a manual run with fence %d, and no line says that it waits", asked.Change, asked.Fence)

@@ -230,7 +230,7 @@ func (p *proof) left(s *series.Series) {
 			over = max(over, s.Pause.Until)
 		}
 		to := waiting
-		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == series.RunWaiting && alive) && !p.revisions.crontab() && !p.options.Removed {
+		if !s.PausedAt(p.now) && p.now-over > p.grace() && !(r.State == series.RunWaiting && alive) && !p.yields(r) && !p.revisions.crontab() && !p.options.Removed {
 			to = overdue
 			p.report.Late = append(p.report.Late, Overdue{
 				Tick: time.UnixMilli(r.Number).UTC(), Ticks: 1, Since: time.UnixMilli(over).UTC(),

@@ -59,6 +59,7 @@ func newProof(j series.Journal, o Options) *proof {
 	if r := p.revisions.last; r != nil {
 		p.report.SeenOn, p.report.Seen = r.Node, time.UnixMilli(r.used).UTC()
 	}
+	p.control.fill.goes = !p.report.Complete
 	p.specFaults(&j)
 	if !o.Since.IsZero() {
 		since := o.Since.UnixMilli()
@@ -138,6 +139,7 @@ func (p *proof) read(i int, l *series.Line) {
 	}
 	p.ahead(l)
 	p.answered(l)
+	p.fills(l)
 	if l.Verdict == series.VerdictControl {
 		if series.Action(l.Reason) == series.ActionLapse && !p.beyond(l.At) {
 			p.lapsed = l.At
@@ -200,7 +202,7 @@ func (p *proof) absent(after, through int64) int {
 // unreadable handles a line that cannot be read. It may have moved the mark, and ended any run.
 func (p *proof) unreadable(l *series.Line) {
 	p.fault("a line of the journal cannot be read: %s", l.Error)
-	p.blind, p.whole = true, false
+	p.blind, p.whole, p.control.fill = true, false, filling{goes: true}
 	for _, r := range p.runs {
 		if r.state == open || r.state == waiting || r.state == unstarted || r.state == givenBack {
 			p.set(r, unseen)

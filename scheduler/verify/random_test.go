@@ -10,6 +10,7 @@ import (
 
 	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
@@ -54,7 +55,7 @@ func (p *play) exclusive() bool { return p.policies[0].overlap != series.Overlap
 func (p *play) step(r *rand.Rand) {
 	p.now += rig.OneOf[int64](r, 0, 5, 500, 1000, 3000, 9990, 20_000)
 	who := rig.OneOf(r, p.policies...)
-	switch r.IntN(16) {
+	switch r.IntN(18) {
 	case 0, 1, 2, 3:
 		p.claim(who, who.schedule().PrevMilli(p.now+20))
 	case 4:
@@ -76,6 +77,8 @@ func (p *play) step(r *rand.Rand) {
 		p.skip(rig.OneOf(r, 0, who.schedule().NextMilli(max(p.state.Mark, p.now-1))))
 	case 13, 14:
 		p.requestRun(r, who)
+	case 15, 16:
+		p.backfill(rig.OneOf[int64](r, 0, 500, 3000), decided(r, who.schedule(), p.state.Mark)...)
 	default:
 		p.change(series.ActionResume, 0)
 	}
@@ -94,6 +97,15 @@ func (p *play) requestRun(r *rand.Rand, who policy) {
 	if g := p.takeOver(who, number, runs[i].Fence); g.Kind == series.KindGranted {
 		p.live = append(p.live, g)
 	}
+}
+
+// decided draws a few ticks up to the mark, or none.
+func decided(r *rand.Rand, s *spec.Schedule, mark int64) (ticks []int64) {
+	for at := s.PrevMilli(mark); at > epoch && len(ticks) < 4 && r.IntN(5) > 0; at = s.PrevMilli(at - 1) {
+		ticks = append(ticks, at)
+	}
+	slices.Reverse(ticks)
+	return ticks
 }
 
 func (p *play) claim(who policy, tick int64) {

@@ -147,7 +147,7 @@ func (s *store) first(revision string) int64 {
 // takeOver claims a run of another owner, or a waiting tick.
 func (s *store) takeOver(p policy, tick, fence int64) grant {
 	c := p.claim(s, tick)
-	c.From = fence
+	c.From, c.Next = fence, p.schedule().NextMilli(s.now)
 	return grant{s.state.Claim(s.us(), &c, s), c.Owner}
 }
 
@@ -193,6 +193,13 @@ func (s *store) cancel(tick int64) {
 func (s *store) request(overlap series.Overlap, anyway bool, startBy int64) int64 {
 	return s.control(&series.Control{Key: "job", Action: series.ActionRun, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "by hand",
 		Overlap: overlap, Anyway: anyway, Until: startBy, Seen: series.AnySeen}).Number
+}
+
+// backfill requests the work of ticks again; without ticks it ends the backfill. It returns the number of
+// the first run, or 0.
+func (s *store) backfill(room int64, ticks ...int64) int64 {
+	return s.control(&series.Control{Key: "job", Action: series.ActionBackfill, Op: fmt.Sprint(s.state.Change), Who: "ann", Reason: "wrong data",
+		Room: room, Numbers: ticks, Seen: series.AnySeen}).Number
 }
 
 // skip skips a tick when it is due; 0 takes that back.

@@ -30,7 +30,8 @@
 //
 // I7: no tick is granted or decided before its instant.
 //
-// I9: a manual run follows the change that requested it, and never moves the mark.
+// I9: a manual run follows the change that requested it, and never moves the mark. The runs of a backfill
+// follow one another, each for a later tick of a spec that the mark has passed.
 //
 // I10: each change by an operator has one line, and the numbers of a job's changes have no gap.
 // Nothing is granted in a pause but manual runs that were requested during it, and no tick is paused

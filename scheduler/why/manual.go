@@ -34,6 +34,9 @@ func (c *tickCase) says(text string) string {
 
 // requested names a manual run by its request.
 func (c *tickCase) requested() string {
+	if work := c.work(); work != 0 {
+		return c.fills(work)
+	}
 	for i := range c.Journal.Lines {
 		l := &c.Journal.Lines[i]
 		if l.Verdict != series.VerdictControl || series.Action(l.Reason) != series.ActionRun || !c.waitsWith(l.Fence) {
@@ -76,9 +79,15 @@ func (c *tickCase) waitsForStart() string {
 	case now > c.run.StartBy:
 		return c.says(fmt.Sprintf("was to start by %s, and no node started it. A node records that soon.", c.clock(c.run.StartBy)))
 	}
-	by := fmt.Sprintf("; it may start until %s.", c.clock(c.run.StartBy))
+	by := "."
+	if c.run.For == 0 {
+		by = fmt.Sprintf("; it may start until %s.", c.clock(c.run.StartBy))
+	}
 	if h := c.blocks(); h != nil {
 		return c.says("waits for the end of " + c.runOf(h.Number, h.Fence) + by)
+	}
+	if c.run.For != 0 {
+		return c.says(fmt.Sprintf("waits for a node that starts it, at least %v before the next tick.", time.Duration(c.run.Room)*time.Millisecond))
 	}
 	return c.says("waits for a node that starts it" + by)
 }
@@ -149,9 +158,13 @@ func (c *tickCase) willSkip() string {
 	return " It will be skipped: " + c.skippedFor(nil) + "."
 }
 
-// after returns the time from the tick, or from the request of a manual run, to an instant, in words.
+// after returns the time from the tick, from the request of a manual run, or from the turn of a run of a
+// backfill, to an instant, in words.
 func (c *tickCase) after(ms int64) string {
 	since := time.Duration(ms-c.ms) * time.Millisecond
+	if c.work() != 0 {
+		return fmt.Sprintf("%v after its turn", since)
+	}
 	if c.manual() {
 		return fmt.Sprintf("%v after the request", since)
 	}

@@ -92,8 +92,9 @@ func Explain(q Question) Answer {
 
 func explain(q Question) Answer {
 	c := &tickCase{Question: q, ms: q.Tick.UnixMilli()}
+	var judge *verify.Judge
 	if q.State.Err == nil {
-		judge := verify.NewJudge(q.Journal, verify.Options{State: &q.State, Alive: q.Alive, Removed: q.Removed})
+		judge = verify.NewJudge(q.Journal, verify.Options{State: &q.State, Alive: q.Alive, Removed: q.Removed})
 		c.report = judge.Report()
 		c.state, c.line = judge.Tick(q.Tick)
 	}
@@ -103,6 +104,9 @@ func explain(q Question) Answer {
 		a.Zone, a.Spec = c.schedule.Zone().String(), c.schedule.Text()
 	}
 	a.State, a.Sentence, a.Next = c.explain()
+	if judge != nil {
+		a.Sentence += c.repeated(judge)
+	}
 	slices.Sort(c.evidence)
 	a.Evidence = c.evidence
 	return a

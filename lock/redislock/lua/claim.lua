@@ -8,7 +8,8 @@
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the shard may have
 -- then for each claim
---   ARGV   owner · number · number before it · fence to take over from, or 0 ·
+--   ARGV   owner · number · number before it, or of a takeover the next number of the spec ·
+--          fence to take over from, or 0 ·
 --          the highest fence of the series that the caller has seen ·
 --          m if numbers lie between, or nothing · revision · terms
 -- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|node:
@@ -18,7 +19,7 @@
 -- returns  lines: the store's µs, then for each claim
 --          kind|mark|last|from|fence|node, the stored text of the run that it describes,
 --          +number|fence|attempt|verdict for each number that was settled
--- kinds    g granted, o over, p passed, h held, e early, a ahead, G gap,
+-- kinds    g granted, o over, p passed, h held, e early, y early for the next number of the spec, a ahead, G gap,
 --          O orphan, x expired, s skipped, k skipped for an operator, w waiting, m missed,
 --          z paused, u not open, f the fence in it is more than a day ahead: doubt
 
@@ -102,7 +103,7 @@ end
 local function waiting(c)
   return {
     number = c.number, state = 'w', owner = c.owner, fence = '0',
-    attempt = '0', granted = now, till = '0', must = '0', start = '',
+    attempt = '0', granted = now, till = '0', must = '0', start = '', work = '', room = '',
   }
 end
 
@@ -183,17 +184,26 @@ end
 
 -- sweep settles runs that are over and may not run again, and returns a run that may. A run that
 -- may run again, but only after the end of an alive run, is left as it is: the claim is judged by
--- the alive run. So is a manual run that has not started, because a number of the spec goes first.
+-- the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
+-- the spec goes first.
 local function sweep(s, c)
   for _, r in ipairs(runs(s)) do
     if over(s, r) then
       if bars(s, r) or not mayrun(r, c) then
         settle(s, r)
-      elseif not pending(r) and not blocker(s, c, r) then
+      elseif not pending(r) and r.work == '' and not blocker(s, c, r) then
         return r
       end
     end
   end
+end
+
+-- yields reports whether a run of a backfill leaves the time up to the next number of the spec to that
+-- number.
+local function yields(c, r)
+  if r.work == '' or c.terms.overlap == ALLOW then return false end
+  local away = reads(c.after) - ms
+  return away > 0 and away <= reads(r.room)
 end
 
 -- takeover judges the run itself: it does not consult the mark.
@@ -207,6 +217,7 @@ local function takeover(s, c, about)
     return passed(s, c.number, text(r))
   end
   if h then return reply(s, 'h', text(h)) end
+  if yields(c, r) then return reply(s, 'y') end
   return grant(s, c, r)
 end
 
@@ -229,7 +240,7 @@ local function save(s, before)
     call('PEXPIRE', KEYS[2], LIFE)
     call('PEXPIRE', KEYS[3], LIFE)
   end
-  call('HSET', s.key, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
+  put(s, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
 end
 
 local function claim(i)
@@ -261,6 +272,7 @@ local function claim(i)
       between = ARGV[at + 6], revision = ARGV[at + 7], terms = t,
     }, about)
   end
+  if s.refills then refill(s) end
   if s.dirty then save(s, mark) end
   return answer
 end

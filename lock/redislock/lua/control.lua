@@ -15,14 +15,15 @@
 --          who · reason · until, or 0 · the series · how many records an audit may have ·
 --          how many ops a state may have · the latest number that was due before, or 0 · its revision ·
 --          of a cancel: the number of the run, and its fence, or 0 for any; of a skip: the number ·
---          of a run: the overlap, and 1 if it may start in a pause · how many may be requested
--- returns  lines: the store's µs, then kind|refusal|change|audit|number of a requested run, #, the latest change, #, and
+--          of a run: the overlap, and of a run or a backfill 1 if it may start in a pause · how many may be
+--          requested · of a backfill: the rest as it is stored, or nothing to end one, its last number,
+--          and how many it has
+-- returns  lines: the store's µs, then kind|refusal|change|audit|number of a run that it made, #, the latest change, #, and
 --          the series: 0||mark|fence|last|pause and its runs
 -- kinds    d done, r repeated, n refused
 --
--- Three fields of the state are only read here: k is the latest change
--- "action|op|who|reason|ms", o the ops that were made, each ";op|digest|change|audit", and n the
--- number of the latest manual run.
+-- Two fields of the state are only read here: k is the latest change "action|op|who|reason|ms", and o
+-- the ops that were made, each ";op|digest|change|audit".
 
 -- include: state.lua
 -- include: journal.lua
@@ -31,6 +32,7 @@ local channel, action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonu
 local who, reason, till, name = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local MOST, KEPT, due, revision = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14], ARGV[15]
 local number, fence, overlap, anyway, MANY_REQUESTED = ARGV[16], ARGV[17], ARGV[18], ARGV[19] == '1', tonumber(ARGV[20])
+local rest, highest, many = ARGV[21], ARGV[22], ARGV[23]
 local SKIP, REPLACE = '0', '3'
 
 local function answer(s, kind, refusal, change, audit, requested)
@@ -72,6 +74,7 @@ local function after(s)
   if action == 'cancel' then return 'cancelled ' .. number end
   if action == 'skip' then return 'skip ' .. number end
   if action == 'run' then return 'run ' .. s.manual end
+  if action == 'backfill' then return 'backfill of ' .. many end
   return condition(s)
 end
 
@@ -99,19 +102,29 @@ local function nextfence(s)
   return s.fence
 end
 
--- request records a manual run. Its number is no whole second.
+-- request records a manual run.
 local function request(s, fence)
   local h = lively(s)
   if h and overlap == REPLACE and h.start == '' then h.must = cancelled(h) and '3' or '1' end
-  local n = max(ms, tonumber(s.manual) + 1)
-  while n % 1000 == 0 or run(s, int(n)) do n = n + 1 end
-  s.manual = int(n)
-  local r = {
-    number = s.manual, state = 'w', owner = '', fence = fence,
-    attempt = '0', granted = now, till = '0', must = '0', start = till,
-  }
-  s.runs[#s.runs + 1] = r
-  push(s.journal, line('w', r.number, r.number, '', '', '', '', fence, ''))
+  waits(s, fence, till, '', '')
+end
+
+-- unfilled returns why a backfill, or its end, is refused.
+local function unfilled(s)
+  local r = backfilling(s)
+  if rest == '' then return s.rest == '' and not (r and pending(r) and not cancelled(r)) and 'over' end
+  if s.paused and (not anyway or s.till == RETIRED) then return 'paused' end
+  if r or s.rest ~= '' then return 'full' end
+  if tonumber(highest) > tonumber(s.mark) then return 'undecided' end
+end
+
+-- backfill records the rest of a backfill, or ends the one that goes on.
+local function backfill(s)
+  local r = backfilling(s)
+  s.rest = rest
+  if rest ~= '' or not r or not pending(r) then return end
+  r.must = r.must == '1' and '3' or '2'
+  settle(s, r)
 end
 
 -- resume settles the runs that are over and records (mark, now] as paused. The mark never goes
@@ -132,7 +145,7 @@ end
 
 local function pause(s)
   s.pause, s.till, s.paused = math.abs(s.pause), till ~= '0' and till or '', true
-  s.why = now .. '|' .. op .. '|' .. who .. '|' .. reason
+  s.why, s.rest = now .. '|' .. op .. '|' .. who .. '|' .. reason, ''
 end
 
 -- named returns the run that a cancel names, or nil and a refusal.
@@ -177,8 +190,8 @@ end
 
 local function control()
   local s = read(KEYS[4], KEYS[5])
-  local h = call('HMGET', s.key, 'k', 'o', 'c', 'n')
-  s.latest, s.ops, s.manual = h[1] or '||||0', h[2] or '', h[4] or '0'
+  local h = call('HMGET', s.key, 'k', 'o', 'c', 'n', 'q')
+  s.latest, s.ops, s.manual, s.rest = h[1] or '||||0', h[2] or '', h[4] or '0', h[5] or ''
   if s.pause > 0 then s.why = h[3] end
   if s.mark == '0' then return refused(s, 'not-open') end
   local change, audit = made(s)
@@ -202,6 +215,10 @@ local function control()
     if refusal then return refused(s, refusal) end
     target = { fence = nextfence(s), attempt = '' }
   end
+  if action == 'backfill' then
+    refusal = unfilled(s)
+    if refusal then return refused(s, refusal) end
+  end
   audit, change = following(), int(math.abs(s.pause) + 1) -- fails before the first line is written
   if action == 'cancel' then cancel(s, target) end
   if not s.paused and tonumber(s.mark) < tonumber(due) and tonumber(due) <= ms then outage(s) end
@@ -211,6 +228,7 @@ local function control()
   end
   if action == 'resume' then resume(s) end
   if action == 'skip' then s.skip = number ~= '0' and number or '' end
+  if action == 'backfill' then backfill(s) end
   if action == 'pause' or action == 'retire' then pause(s) end
   s.pause = s.paused and tonumber(change) or -tonumber(change)
   s.latest = action .. '|' .. op .. '|' .. who .. '|' .. reason .. '|' .. now
@@ -218,10 +236,10 @@ local function control()
   push(s.journal, controlled(s, action, who, change, audit, target))
   if action == 'run' then request(s, target.fence) end
   append(audit, change, before, after(s))
-  call('HSET', s.key, 'm', s.mark, 'b', s.by, 'f', s.fence, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops,
-    'n', s.manual, 'r', packed(s))
-  if target then redis.pcall('PUBLISH', channel, name) end
-  return answer(s, 'd', '', change, audit, action == 'run' and s.manual)
+  local filled = refill(s)
+  put(s, 'm', s.mark, 'b', s.by, 'f', s.fence, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops, 'r', packed(s))
+  if target or filled then redis.pcall('PUBLISH', channel, name) end
+  return answer(s, 'd', '', change, audit, (filled or action == 'run') and s.manual)
 end
 
 return verdicts(1, control)

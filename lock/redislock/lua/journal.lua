@@ -1,7 +1,7 @@
 -- The second part of the scripts that write verdicts: the journal, a list of
 --   at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker
 -- where the blocker is the run that blocks the number, "number+fence", or nothing; in a line of
--- the verdict c it is "change+number in the audit". The verdicts are c control, o opened, r ran,
+-- the verdict c it is "change+number in the audit", and of w of a run of a backfill "for+0". The verdicts are c control, o opened, r ran,
 -- e ended, s skipped, w waiting, u superseded, m missed, p paused, l lost.
 -- Before the lines are the exceptions that outlived their neighbours, each with an x before its
 -- text. A - before the first text means that older exceptions were deleted.
@@ -140,7 +140,50 @@ local function settle(s, r)
   r.state = 'l'
   push(s.journal, line(verdict, r.number, r.number, '', reason, node(r.owner), '', r.fence, r.attempt))
   s.settled = s.settled .. '+' .. r.number .. '|' .. r.fence .. '|' .. r.attempt .. '|' .. verdict
-  s.dirty = true
+  s.dirty, s.refills = true, s.refills or r.work ~= ''
+end
+
+-- waits records a manual run, with the next manual number: no whole second.
+local function waits(s, fence, start, work, room)
+  local n = max(ms, tonumber(s.manual) + 1)
+  while n % 1000 == 0 or run(s, int(n)) do n = n + 1 end
+  s.manual = int(n)
+  local r = {
+    number = s.manual, state = 'w', owner = '', fence = fence,
+    attempt = '0', granted = now, till = '0', must = '0', start = start, work = work, room = room,
+  }
+  s.runs[#s.runs + 1] = r
+  push(s.journal, line('w', r.number, r.number, '', '', '', '', fence, '') .. (work == '' and '' or work .. '+0'))
+end
+
+-- refill makes the next run of a backfill once the run before it is settled, and reports whether it
+-- made one. The caller writes the state after it, with put.
+local function refill(s)
+  if backfilling(s) then return false end
+  if not s.rest then
+    local h = call('HMGET', s.key, 'q', 'n')
+    s.rest, s.manual = h[1] or '', h[2] or '0'
+  end
+  local fence = max(tonumber(s.fence) + 1, us)
+  if s.rest == '' or fence > us + 86400000000 then return false end
+  local room, first, rest = match(s.rest, '^(%d+)|(%d+),?(.*)$')
+  if not room then error('a backfill in an unknown format') end
+  s.fence, s.rest = int(fence), ''
+  if rest ~= '' then
+    local distance, others = match(rest, '^(%d+)(.*)$')
+    s.rest = room .. '|' .. int(reads(first) + reads(distance)) .. others
+  end
+  waits(s, s.fence, RETIRED, int(reads(first) * 1000), room)
+  return true
+end
+
+-- put writes fields of a state, and the rest of the backfill if this step has read it.
+local function put(s, ...)
+  if s.rest then
+    call('HSET', s.key, 'q', s.rest, 'n', s.manual, ...)
+  else
+    call('HSET', s.key, ...)
+  end
 end
 
 local LINE = '^%-?%d+|(%a)|(%d+)|(%d+)|(%a?)|([^|]*)|[^|]*|([^|]*)(|%d*|%d*|[^|]*|%d*|[^|]*|[^|]*)$'

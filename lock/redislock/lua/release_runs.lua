@@ -19,11 +19,14 @@
 -- include: state.lua
 -- include: journal.lua
 
+-- ended names the number that waits for this end. A run of a backfill that is over waits too, because
+-- no claim of another number is offered it.
 local function ended(s)
   local number, fence = '0', '0'
   for _, r in ipairs(runs(s)) do
     local first = number == '0' or r.start == '' -- a number of the spec goes first
-    if r.state == 'w' and first and not bars(s, r) and not lively(s) then number, fence = r.number, r.fence end
+    local waits = r.state == 'w' or r.work ~= '' and over(s, r)
+    if waits and first and not bars(s, r) and not lively(s) then number, fence = r.number, r.fence end
   end
   return '1|' .. number .. '|' .. fence
 end
@@ -68,8 +71,11 @@ local function release(i)
   r.state = state
   if how == 'u' then r.attempt = int(r.attempt - 1) end
   if how == 'k' and r.start == '' and tonumber(number) > tonumber(s.last) then s.last = number end
-  if state == 'd' then prune(s, number) end
-  call('HSET', s.key, 'l', s.last, 'r', packed(s))
+  if state == 'd' then
+    prune(s, number)
+    if r.work ~= '' then refill(s) end
+  end
+  put(s, 'f', s.fence, 'l', s.last, 'r', packed(s))
   return ended(s)
 end
 

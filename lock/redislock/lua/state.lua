@@ -9,7 +9,9 @@
 --   ;number|state|owner|fence|attempt|granted|until|end
 -- with the states o open, b given back, u unstarted, w waiting, d done, l lost. The end is why its
 -- holder must end it: 0 it need not, 1 replaced, 2 cancelled, 3 both. The run is manual if the ms by
--- which it must start follows: "|start by".
+-- which it must start follows: "|start by", and it is of a backfill if "|for|room" follow. Two fields are
+-- read only where they are needed: n is the number of the latest manual run, and q the rest of a
+-- backfill: "room|second,distance,distance".
 -- Text from callers is escaped before it is sent: it has no ; | + in it.
 --
 -- Numbers stay in their stored text and become numbers only to be compared. A double
@@ -69,18 +71,18 @@ local function packedpause(s)
   return int(s.pause) .. (s.till == '' and '' or '|' .. s.till) .. (s.skip == '' and '' or '!' .. s.skip)
 end
 
-local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([0-3])|?(%d*)'
+local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([0-3])|?(%d*)|?(%d*)|?(%d*)'
 
 -- runs reads the runs of a state when they are first needed.
 local function runs(s)
   if s.runs then return s.runs end
   local pos, list = 1, {}
   while pos <= #s.text do
-    local _, last, number, state, owner, fence, attempt, granted, till, must, start = find(s.text, RUN, pos)
+    local _, last, number, state, owner, fence, attempt, granted, till, must, start, work, room = find(s.text, RUN, pos)
     if not last then error('a run in an unknown format') end
     list[#list + 1] = {
       number = number, state = state, owner = owner, fence = fence,
-      attempt = attempt, granted = granted, till = till, must = must, start = start,
+      attempt = attempt, granted = granted, till = till, must = must, start = start, work = work, room = room,
     }
     pos = last + 1
   end
@@ -91,6 +93,7 @@ end
 local function text(r)
   return ';' .. r.number .. '|' .. r.state .. '|' .. r.owner .. '|' .. r.fence .. '|' .. r.attempt
     .. '|' .. r.granted .. '|' .. r.till .. '|' .. r.must .. (r.start == '' and '' or '|' .. r.start)
+    .. (r.work == '' and '' or '|' .. r.work .. '|' .. r.room)
 end
 
 local function packed(s)
@@ -152,12 +155,27 @@ end
 
 local function node(owner) return match(owner, '^(.*)/') or '' end
 
--- series returns the state for a reader, with its pause: change|end|skip|ms|op|who|reason.
+-- backfilling returns the run of a backfill that is not settled.
+local function backfilling(s)
+  for _, r in ipairs(runs(s)) do
+    if r.work ~= '' and r.state ~= 'd' and r.state ~= 'l' then return r end
+  end
+end
+
+-- left returns how many numbers of a backfill have no run yet. While there are any, one run is not settled.
+local function left(s)
+  local rest = backfilling(s) and (s.rest or call('HMGET', s.key, 'q')[1])
+  if not rest or rest == '' then return '0' end
+  local _, commas = string.gsub(rest, ',', '')
+  return int(commas + 1)
+end
+
+-- series returns the state for a reader, with its pause: change|end|skip|left|ms|op|who|reason.
 local function series(s, since, other)
   local why = '|||'
   if s.pause > 0 then why = s.why or call('HMGET', s.key, 'c')[1] or why end
   return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
-    .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. s.skip .. '|' .. why .. packed(s)
+    .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. s.skip .. '|' .. left(s) .. '|' .. why .. packed(s)
 end
 
 -- prove fails unless this is a master: it writes, and changes nothing. The data of a replica is

@@ -27,7 +27,7 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
 		}
 		c.sendAt(p, onGrid(now+c.retryAfter(p), grid))
 	case stepWait:
-		c.sendAt(p, now+a.Wait.Milliseconds())
+		c.waitUntil(p, now+a.Wait.Milliseconds())
 	case stepHold:
 		c.hold(p, a, now)
 	case stepCover: // ticks from before this spec was in force do not count as missed
@@ -67,7 +67,6 @@ func (c *Claims) learn(p *Pending, a *series.Answer, now int64) {
 	}
 	delete(c.fenced, e)
 	e.mark = max(e.mark, a.Mark)
-	c.probeAnswered(p)
 }
 
 // learnDoubt records the reason why a claim has no answer.
@@ -117,6 +116,9 @@ func (c *Claims) situation(p *Pending) situation {
 // proceed applies the effects of an answer on other claims, on runs and on the clock.
 func (c *Claims) proceed(p *Pending, a *series.Answer, do actions, now int64) {
 	e := p.e
+	if do.step == stepEnd || do.step == stepDrop {
+		c.probeAnswered(p)
+	}
 	if do.settles {
 		c.granted(e, p.after, a)
 	}
@@ -194,6 +196,12 @@ func (c *Claims) hold(p *Pending, a *series.Answer, now int64) {
 	if p.freed {
 		at = now
 	}
+	c.waitUntil(p, at)
+}
+
+// waitUntil sends a claim again at an instant. A claim that takes a run over is the probe of that run
+// meanwhile.
+func (c *Claims) waitUntil(p *Pending, at int64) {
 	if p.from != 0 {
 		c.plan(run{p.e, p.tick}, probe{claim: p, at: at})
 	}

@@ -147,6 +147,8 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 	case !given && p.e.ending.Load() > 0:
 		c.park(p, now)
 		return false
+	case !given && c.stepsAside(p, now):
+		return false
 	case !given && c.waitsForOlder(p):
 		c.park(p, now)
 		c.sendInPlace(p.e, now)

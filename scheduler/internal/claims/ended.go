@@ -6,6 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // Run returns the run of a claim that was granted. The node must give back the grant if the job was
@@ -29,7 +30,8 @@ func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a series.End
 	if !a.Ended && !c.leaves(e) {
 		c.schedule(run{e, tick}, fence, now, false)
 	}
-	if a.Waiting != 0 && !c.leaves(e) {
+	starts, manual := a.Waiting != 0 && !c.leaves(e), spec.Manual(a.Waiting)
+	if starts && !manual {
 		c.startWaiting(run{e, a.Waiting}, a.Fence, now)
 	}
 	if chained || e.chain != nil {
@@ -37,9 +39,12 @@ func (c *Claims) Ended(j *job.Job, tick, fence int64, chained bool, a series.End
 	}
 	c.resendHeld(e, now)
 	c.unpark(e, now)
+	if starts && manual { // the ticks that waited for the run go first
+		c.startWaiting(run{e, a.Waiting}, a.Fence, now)
+	}
 }
 
-// startWaiting claims a tick that waited for the end of a run.
+// startWaiting claims a tick, or a manual run, that waited for the end of a run.
 func (c *Claims) startWaiting(r run, fence, now int64) {
 	if p := c.probes[r]; p.of(fence) && p.claim.reply == replyOpen {
 		p.claim.freed = true

@@ -141,6 +141,9 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 		Window: r.Window, Overlap: r.Overlap, Backlog: p.purpose == forBacklog,
 		Latest: now + c.cfg.Timeout.Milliseconds(), Revision: c.cfg.Revisions.Of(p.job.Spec, now), Replicas: r.Replicas,
 	}
+	if p.purpose == forProbe {
+		q.Next = p.e.Due()
+	}
 	if p.former != nil {
 		q.Late, q.Revision = series.ReasonRespecified, p.former.Revision
 	}

@@ -1,6 +1,9 @@
 package claims
 
-import "github.com/cronce/cronce/lock/series"
+import (
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
+)
 
 // A run is a run of another owner, or a tick that waits for the end of one. It is probed when its
 // deadline has passed, so that a dead node is noticed without a leader.
@@ -51,8 +54,32 @@ func (c *Claims) schedule(r run, fence, at int64, look bool) {
 
 // plan replaces the probe of a run by p.
 func (c *Claims) plan(r run, p probe) {
-	c.cancel(r)
+	if c.probes[r].claim != p.claim {
+		c.cancel(r)
+	}
 	c.probes[r] = p
+}
+
+// aside is how far from each tick of a job, in milliseconds, its manual runs start: by then a node has
+// claimed the tick, even if the clocks of the nodes differ a little.
+const aside = 100
+
+// stepsAside sends a probe of a manual run later if a tick of the job is due about now: the tick goes
+// first, and may otherwise be skipped because of that run.
+func (c *Claims) stepsAside(p *Pending, now int64) bool {
+	e := p.e
+	if p.purpose != forProbe || !spec.Manual(p.tick) || e.Rules.Overlap == series.OverlapAllow || p.mayHoldLease() {
+		return false
+	}
+	due := e.Due()
+	if due == 0 || due-aside > now {
+		due = e.DueAt(e.Last())
+	}
+	if due == 0 || due+aside <= now {
+		return false
+	}
+	c.waitUntil(p, due+aside)
+	return true
 }
 
 // cancel cancels the probe of a run, if one is scheduled.
@@ -75,9 +102,9 @@ func (c *Claims) granted(e *entry, before int64, a *series.Answer) {
 	}
 }
 
-// cancelled reports whether a claim is a probe that was cancelled.
+// cancelled reports whether a claim is a probe that was cancelled, or replaced by another one of its run.
 func (c *Claims) cancelled(p *Pending) bool {
-	return p.purpose == forProbe && p.tries == 0 && c.probes[run{p.e, p.tick}].claim != p
+	return p.purpose == forProbe && !p.mayHoldLease() && c.probes[run{p.e, p.tick}].claim != p
 }
 
 // probeAnswered forgets a probe that was answered. The answer may lead to another probe.

@@ -218,6 +218,15 @@ var events = []event{
 			w.fence = 0
 		})
 	}},
+	{"backfill", func(w *world) bool {
+		last := w.store.Mark
+		request := series.Control{Key: "job", Action: series.ActionBackfill, Op: fmt.Sprint(w.store.Change), Who: "ann", Reason: "again", Numbers: []int64{last - 1000, last}, Room: 300, Seen: series.AnySeen}
+		a, _ := w.store.Control(w.us(), &request, w.store.Change+1, drop{})
+		if a.Made && !w.removed && !w.c.draining {
+			w.open() // the node is notified
+		}
+		return a.Made
+	}},
 	{"remove", func(w *world) bool {
 		w.removed = true
 		w.c.Change([]*job.Job{w.job}, nil, w.now)
@@ -352,6 +361,8 @@ func (w *world) settle() error {
 	switch last := w.job.Spec.PrevMilli(w.now - 500); {
 	case !w.c.leaves(e) && w.store.Mark < last:
 		return fmt.Errorf("the mark is %d, and the tick %d has no verdict", w.store.Mark, last)
+	case !w.c.leaves(e) && len(w.store.Backfill.Numbers) > 0:
+		return fmt.Errorf("of a backfill %v has no run", w.store.Backfill.Numbers)
 	case w.c.draining && w.c.Unsettled()+len(w.sent) > 0:
 		return fmt.Errorf("after a drain %d claims are left", w.c.Unsettled()+len(w.sent))
 	case len(w.c.stalled) > 0:

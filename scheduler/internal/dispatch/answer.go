@@ -61,7 +61,7 @@ func verdict(answers []claimer.Claimed) (reached bool, failed error) {
 // attempt makes an attempt of a grant. The caller holds the mutex.
 func (d *Dispatcher) attempt(p *claims.Pending, a *claimer.Claimed) *runs.Attempt {
 	return &runs.Attempt{Grant: runs.Grant{
-		Run: d.claims.Run(p), Lease: a.Lease, Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last,
+		Run: d.claims.Run(p), Lease: a.Lease, Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last, For: a.For,
 	}}
 }
 

@@ -35,6 +35,7 @@ type Grant struct {
 	Attempt int
 	Wait    time.Duration // time until the tick
 	LastOK  int64         // the latest tick that ended ok; 0: none
+	For     int64         // the earlier tick whose work it does, for a backfill; 0: its own
 }
 
 // An Attempt is one attempt of a tick on this node, from the grant to its end.

@@ -10,6 +10,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/signal"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A Dispatcher claims ticks. Runs calls it without holding a mutex.
@@ -145,12 +146,13 @@ func (r *Runs) vacate(a *Attempt) {
 }
 
 // Replace cancels the contexts of this node's runs of a job with ticks before newer, which waits
-// for their end. The runs of other nodes are notified through their renewal.
+// for their end. The runs of other nodes are notified through their renewal. A tick does not replace
+// a manual run.
 func (r *Runs) Replace(j *job.Job, newer int64) {
 	var older []*Attempt
 	r.mu.Lock()
 	for _, a := range r.alive {
-		if a.Job.No == j.No && a.Tick < newer {
+		if a.Job.No == j.No && a.Tick < newer && !spec.Manual(a.Tick) {
 			a.replaced = true
 			older = append(older, a)
 		}

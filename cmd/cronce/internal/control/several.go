@@ -57,8 +57,7 @@ const listed = 20
 // confirmed asks on a terminal whether several jobs are to be changed, until ctx ends. In a script there is
 // nobody to answer.
 func (f *pauseFlags) confirmed(ctx context.Context, cmd *cobra.Command, jobs []string) bool {
-	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
-	if len(jobs) == 1 || f.yes || !terminal.IsTerminal(in) || !terminal.IsTerminal(out) {
+	if len(jobs) == 1 || f.yes || !onTerminal(cmd) {
 		return true
 	}
 	names := make([]string, min(len(jobs), listed))
@@ -69,10 +68,20 @@ func (f *pauseFlags) confirmed(ctx context.Context, cmd *cobra.Command, jobs []s
 	if len(jobs) > listed {
 		more = fmt.Sprintf(" and %d more", len(jobs)-listed)
 	}
-	fmt.Fprintf(out, "%s%s\n%s %d jobs? [y/N] ", strings.Join(names, ", "), more, strings.ToUpper(cmd.Name()[:1])+cmd.Name()[1:], len(jobs))
+	return asked(ctx, cmd, fmt.Sprintf("%s%s\n%s %d jobs?", strings.Join(names, ", "), more, strings.ToUpper(cmd.Name()[:1])+cmd.Name()[1:], len(jobs)))
+}
+
+// onTerminal reports whether a person can read a question of the command, and answer it.
+func onTerminal(cmd *cobra.Command) bool {
+	return terminal.IsTerminal(cmd.InOrStdin()) && terminal.IsTerminal(cmd.OutOrStdout())
+}
+
+// asked asks a question on a terminal, and reports whether the answer is yes. It waits until ctx ends.
+func asked(ctx context.Context, cmd *cobra.Command, question string) bool {
+	fmt.Fprint(cmd.OutOrStdout(), question+" [y/N] ")
 	answers := make(chan string, 1)
 	go func() { // a read from a terminal cannot be ended
-		answer, _ := bufio.NewReader(in).ReadString('\n')
+		answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 		answers <- strings.ToLower(strings.TrimSpace(answer))
 	}()
 	select {

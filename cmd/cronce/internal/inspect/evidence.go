@@ -74,6 +74,9 @@ func remark(l *shownLine) string {
 	if l.Reason != "" {
 		parts = append(parts, l.Reason)
 	}
+	if l.For != 0 {
+		parts = append(parts, "for the tick of "+ops.TickClock(terminal.UTC(l.For), terminal.UTC(l.At)))
+	}
 	if l.Blocker != 0 {
 		parts = append(parts, fmt.Sprintf("because of the run of %s with fence %d", ops.TickClock(terminal.UTC(l.Blocker), terminal.UTC(l.At)), l.BlockerFence))
 	}
@@ -109,6 +112,8 @@ type journalLine struct {
 	Blocker      time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
 	BlockerFence int64     `json:"blocker_fence,omitempty"`
 
+	For time.Time `json:"for,omitzero"` // of a run of a backfill: the tick whose work it does
+
 	Change int64 `json:"change,omitempty"` // for control: its number in the job
 	Audit  int64 `json:"audit,omitempty"`  // for control: the number of its record in the audit
 }
@@ -127,6 +132,9 @@ func journalLines(lines []shownLine) []journalLine {
 		line.Error, line.BlockerFence, line.Killed = l.Error, l.BlockerFence, l.killed
 		if l.Blocker != 0 {
 			line.Blocker = terminal.UTC(l.Blocker)
+		}
+		if l.For != 0 {
+			line.For = terminal.UTC(l.For)
 		}
 		if l.Verdict == series.VerdictRan {
 			line.LateMs = new(l.At - l.To)

@@ -216,6 +216,9 @@ func jobListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, name s
 	if j.Series.Skip != 0 {
 		fmt.Fprintln(&b, skips(j.Series.Skip))
 	}
+	if v.Backfill != nil {
+		fmt.Fprintln(&b, v.Backfill)
+	}
 	for _, r := range v.Revisions {
 		fmt.Fprintf(&b, "Revision %s: %q, seen last on %s at %s\n", r.Revision, r.Spec, r.Node, r.Last.Format(time.RFC3339))
 	}

@@ -302,10 +302,14 @@ func runRows(runs []ops.Run, now time.Time, wide, named bool) row {
 	return rows
 }
 
-// tickOf formats a tick, and marks the instant of a manual run.
+// tickOf formats a tick, and marks the instant of a manual run. A run of a backfill has the tick whose work
+// it does.
 func tickOf(r *ops.Run, now time.Time) string {
 	text := ops.TickClock(r.Tick, now)
-	if r.Manual {
+	switch {
+	case !r.For.IsZero():
+		text += " for " + ops.TickClock(r.For, now)
+	case r.Manual:
 		text += " manual"
 	}
 	return text

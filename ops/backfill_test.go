@@ -1,0 +1,155 @@
+package ops_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
+)
+
+// outage is a store with one job whose five last ticks were missed, and a live node that has it.
+type outage struct {
+	*memlock.Store
+	c   *ops.Controller
+	now time.Time
+}
+
+const outageTick = 10 * time.Second
+
+func newOutage(t *testing.T) *outage {
+	t.Helper()
+	o := &outage{now: time.Unix(1_800_000_000, 0)}
+	o.Store = memlock.New(memlock.Options{Now: func() time.Time { return o.now }})
+	o.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@every 10s", Zone: "UTC", Policies: "overlap:skip/misfire:once"}})
+	o.now = o.now.Add(5 * outageTick)
+	if _, err := o.Beat(t.Context(), "n", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	due := series.Control{Key: "report", Action: series.ActionPause, Op: "before", Who: "ann", Reason: "the outage", Due: o.now.UnixMilli(), Revision: "r", Seen: series.AnySeen}
+	if a := o.Control(t.Context(), due); !a.Made {
+		t.Fatalf("%+v", a)
+	}
+	if a := o.Control(t.Context(), series.Control{Key: "report", Action: series.ActionResume, Op: "after", Who: "ann", Seen: series.AnySeen}); !a.Made {
+		t.Fatalf("%+v", a)
+	}
+	o.c = ops.NewController(o)
+	return o
+}
+
+// make requests a backfill of the outage; nil: it stops the one that goes on.
+func (o *outage) make(t *testing.T, op string, b *ops.Backfill) ops.Change {
+	t.Helper()
+	old := o.ReadSeries(t.Context(), []string{"report"})[0]
+	r := ops.Request{Named: true, Backfill: b, Control: series.Control{Key: "report", Action: series.ActionBackfill, Op: op, Who: "ann", Reason: "the outage"}}
+	return o.c.Make(t.Context(), &old, r)
+}
+
+func (o *outage) interval(digest string) *ops.Backfill {
+	return &ops.Backfill{From: o.now.Add(-time.Hour), To: o.now, Digest: digest}
+}
+
+// A backfill is made with the digest of its plan, once for each operation, and is stopped once.
+func TestBackfillOnce(t *testing.T) {
+	o := newOutage(t)
+	plan := o.make(t, "one", o.interval(""))
+	if plan.Outcome != ops.ChangePlanned || plan.Plan == nil || plan.Plan.Count != 5 || plan.Series.Change != 2 || !strings.HasPrefix(plan.Text, "5 ticks of report would be repeated") {
+		t.Fatalf("%+v: %+v", plan, plan.Plan)
+	}
+	for _, digest := range []string{plan.Plan.Digest, plan.Plan.Digest, "0123456789abcdef"} { // the operation is made, whatever a copy says
+		if a := o.make(t, "one", o.interval(digest)); a.Outcome != ops.ChangeMade || a.Change != 3 {
+			t.Errorf("%+v", a)
+		}
+	}
+	is := o.ReadSeries(t.Context(), []string{"report"})[0]
+	if is.Left != 4 || len(is.Runs) != 1 || is.Runs[0].For != plan.Plan.Ticks[0].Tick.UnixMilli() {
+		t.Errorf("the series is %+v", is)
+	}
+	if a := o.make(t, "two", o.interval(plan.Plan.Digest)); a.Refusal != series.RefusedFull || !strings.Contains(a.Text, "has a backfill that is not over") {
+		t.Errorf("%+v", a)
+	}
+	if a := o.make(t, "one", nil); a.Refusal != series.RefusedOp {
+		t.Errorf("the operation of a backfill stops it: %+v", a)
+	}
+	for range 2 {
+		if a := o.make(t, "stop", nil); a.Outcome != ops.ChangeMade || a.Change != 4 {
+			t.Errorf("%+v", a)
+		}
+	}
+	if a := o.make(t, "again", nil); a.Outcome != ops.ChangeStands || a.Text != "no backfill of report goes on" {
+		t.Errorf("%+v", a)
+	}
+	records, err := o.Audit(t.Context(), "report", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []string
+	for _, r := range ops.AuditViews(records) {
+		states = append(states, ops.StateText(r.After))
+	}
+	if got := strings.Join(states, ", "); !strings.Contains(got, "backfill of 5") || !strings.Contains(got, "stopped the backfill") {
+		t.Errorf("the audit has %s", got)
+	}
+}
+
+// A request for a backfill whose plan has changed is refused, and its answer has the plan of now. So is
+// one of a paused job, of one that no live node has, and of one that was never opened. A plan without ticks
+// is no request.
+func TestBackfillRefused(t *testing.T) {
+	o := newOutage(t)
+	if a := o.make(t, "old", o.interval("0123456789abcdef")); a.Refusal != ops.RefusedPlan || a.Plan == nil || a.Plan.Count != 5 {
+		t.Errorf("%+v", a)
+	}
+	empty := o.interval("")
+	empty.To = empty.From
+	if a := o.make(t, "empty", empty); a.Outcome != ops.ChangeStands || !strings.HasPrefix(a.Text, "no tick of report from ") {
+		t.Errorf("%+v", a)
+	} else {
+		empty.Digest = a.Plan.Digest
+	}
+	if a := o.make(t, "empty", empty); a.Outcome != ops.ChangeStands || a.Change != 0 {
+		t.Errorf("%+v", a)
+	}
+	old := o.ReadSeries(t.Context(), []string{"none"})[0]
+	none := ops.Request{Backfill: o.interval(""), Control: series.Control{Key: "none", Action: series.ActionBackfill, Op: "none", Who: "ann", Reason: "the outage"}}
+	if a := o.c.Make(t.Context(), &old, none); a.Refusal != series.RefusedNotOpen {
+		t.Errorf("%+v", a)
+	}
+	pause := series.Control{Key: "report", Action: series.ActionPause, Op: "night", Who: "bob", Reason: "for the night", Seen: series.AnySeen}
+	if a := o.Control(t.Context(), pause); !a.Made {
+		t.Fatalf("%+v", a)
+	}
+	if a := o.make(t, "paused", o.interval("")); a.Refusal != series.RefusedPaused || !strings.Contains(a.Text, "for the night") || a.Plan == nil {
+		t.Errorf("%+v", a)
+	}
+	if err := o.Leave(t.Context(), "n"); err != nil {
+		t.Fatal(err)
+	}
+	if a := o.make(t, "alone", o.interval("")); a.Refusal != ops.RefusedNoNode {
+		t.Errorf("%+v", a)
+	}
+	if is := o.ReadSeries(t.Context(), []string{"report"})[0]; is.Left != 0 || len(is.Runs) != 0 {
+		t.Errorf("a refused request has made runs: %+v", is)
+	}
+}
+
+// An interval with more ticks than a backfill may have is refused with their number.
+func TestBackfillOfTooManyTicks(t *testing.T) {
+	o := newOutage(t)
+	long := (series.MaxBackfill + 1) * outageTick
+	o.now = o.now.Add(long).Add(time.Millisecond)
+	if _, err := o.Beat(t.Context(), "n", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	o.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@every 10s", Zone: "UTC"}})
+	due := series.Control{Key: "report", Action: series.ActionPause, Op: "long", Who: "ann", Reason: "the outage", Due: o.now.Truncate(outageTick).UnixMilli(), Revision: "r", Seen: series.AnySeen}
+	if a := o.Control(t.Context(), due); !a.Made {
+		t.Fatalf("%+v", a)
+	}
+	b := &ops.Backfill{From: o.now.Add(-long), To: o.now}
+	if a := o.make(t, "many", b); a.Refusal != ops.RefusedTicks || !strings.Contains(a.Text, "has 10001 such ticks in the interval, and a backfill has at most 10000") {
+		t.Errorf("%+v", a)
+	}
+}

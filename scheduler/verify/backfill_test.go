@@ -1,0 +1,104 @@
+package verify_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// filled plays a backfill of two ticks, whose runs follow one another.
+func filled() *store {
+	s := opened()
+	for at := 10.0; at <= 30; at += 10 {
+		s.run(policy{}, at)
+	}
+	s.now = at(31.417)
+	number := s.backfill(2000, at(10), at(20))
+	for range 2 {
+		s.now += 10
+		s.start(number)
+		number = s.state.Manual
+	}
+	s.run(policy{}, 40)
+	return s
+}
+
+// fillsTick reports whether a line is about a run that waits for the work of a tick.
+func fillsTick(tick int64) func(series.Line) bool {
+	return func(l series.Line) bool { return l.For == tick }
+}
+
+// The runs of a backfill are counted as manual runs. Each change to their lines breaks I9.
+func TestBackfillsAreHeldToTheirRequests(t *testing.T) {
+	s := filled()
+	if got := s.report(verify.Options{}); !got.OK() || got.Once != 4 || !reflect.DeepEqual(got.Manual, map[string]int{"ran": 2}) {
+		t.Errorf("%+v", got)
+	}
+	first, second := slices.IndexFunc(s.lines, fillsTick(at(10))), slices.IndexFunc(s.lines, fillsTick(at(20)))
+	for name, c := range map[string]struct {
+		change func(lines []series.Line) []series.Line
+		want   string
+	}{
+		"without its request": {func(ls []series.Line) []series.Line { return slices.Delete(ls, first-1, first) },
+			"I9 a run waits for the work of 2026-01-05T00:00:10.000Z, and no change before it requested a backfill"},
+		"after the end of the backfill": {func(ls []series.Line) []series.Line {
+			end := ls[first-1]
+			end.Change++
+			end.Audit++
+			return slices.Insert(ls, first+1, end)
+		}, "I9 a run waits for the work of 2026-01-05T00:00:20.000Z, and no change before it requested a backfill"},
+		"a tick twice": {func(ls []series.Line) []series.Line {
+			ls[second].For = at(10)
+			return ls
+		}, "I9 a run waits for the work of 2026-01-05T00:00:10.000Z, after a run for 2026-01-05T00:00:10.000Z of the same backfill"},
+		"two runs at once": {func(ls []series.Line) []series.Line {
+			early := ls[second]
+			return slices.Insert(slices.Delete(ls, second, second+1), first+1, early)
+		}, "I9 a run waits for the work of 2026-01-05T00:00:20.000Z, while run 2026-01-05T00:00:31.417Z of a backfill is waiting"},
+		"above the mark": {func(ls []series.Line) []series.Line {
+			ls[second].For = at(40)
+			return ls
+		}, "I9 a run waits for the work of 2026-01-05T00:00:40.000Z, and the mark was at 2026-01-05T00:00:30.000Z"},
+		"no tick": {func(ls []series.Line) []series.Line {
+			ls[second].For = at(25)
+			return ls
+		}, "I9 a run waits for the work of 2026-01-05T00:00:25.000Z, which is a tick of no spec"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := s.journal()
+			j.Lines = c.change(j.Lines)
+			r := verify.Job(j, verify.Options{Now: instant(s.now).Add(time.Second)})
+			if !slices.ContainsFunc(r.Violations, func(v verify.Violation) bool {
+				invariant, text, _ := strings.Cut(c.want, " ")
+				return v.Invariant == invariant && strings.Contains(v.Text, text)
+			}) {
+				t.Errorf("found %v, want %s", r.Violations, c.want)
+			}
+		})
+	}
+	is := s.state.Series(s.us(), "job")
+	is.Last = at(31.417)
+	if r := verify.Job(s.journal(), verify.Options{State: &is, Audit: s.audit}); len(r.Violations) != 1 || r.Violations[0].Invariant != "I9" {
+		t.Errorf("a manual run is the latest success: found %v", r.Violations)
+	}
+}
+
+// A run of a backfill that has no room before the next tick waits for that tick, and one that has room and
+// that no node starts is overdue.
+func TestBackfillIsOverdue(t *testing.T) {
+	for room, want := range map[int64]string{1000: "overdue", 3000: "waiting", 20_000: "waiting"} {
+		s := opened()
+		s.run(policy{}, 10)
+		s.backfill(room, at(10))
+		s.now = at(17.5)
+		is := s.state.Series(s.us(), "job")
+		if got := verify.Job(s.journal(), verify.Options{State: &is, Audit: s.audit, Grace: time.Second}); got.OK() != (want == "waiting") || got.Manual[want] != 1 {
+			t.Errorf("with room for %d ms: %+v", room, got)
+		}
+	}
+}

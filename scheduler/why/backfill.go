@@ -1,0 +1,66 @@
+package why
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/verify"
+)
+
+// work returns the earlier tick whose work the manual run does for a backfill, or 0.
+func (c *tickCase) work() int64 {
+	switch l := c.last(series.VerdictWaiting); {
+	case !c.manual():
+		return 0
+	case l != nil:
+		return l.For
+	case c.run != nil:
+		return c.run.For
+	}
+	return 0
+}
+
+// fills names a run of a backfill by its tick, and by the request for the backfill: the latest change for
+// one before the line of the run.
+func (c *tickCase) fills(work int64) string {
+	text := fmt.Sprintf("A run of a backfill, for the tick of %s", c.clock(work))
+	change, index := (*series.Line)(nil), 0
+	for i := range c.Journal.Lines {
+		l := &c.Journal.Lines[i]
+		if l.To == c.ms && l.Verdict == series.VerdictWaiting {
+			break
+		}
+		if l.Verdict == series.VerdictControl && series.Action(l.Reason) == series.ActionBackfill {
+			change, index = l, i
+		}
+	}
+	if change == nil {
+		return text + ", whose request is gone from the journal,"
+	}
+	c.evidence = append(c.evidence, index)
+	reason := c.reasonOf(change)
+	if reason != "" {
+		reason = " (" + reason + ")"
+	}
+	return fmt.Sprintf("%s, requested by %s at %s%s,", text, change.Node, c.clock(change.At), reason)
+}
+
+// repeated returns the sentence about the latest run that does the work of the tick for a backfill, or "".
+func (c *tickCase) repeated(judge *verify.Judge) string {
+	var run *series.Line
+	for i := range c.Journal.Lines {
+		if l := &c.Journal.Lines[i]; l.For == c.ms {
+			run = l
+			c.evidence = append(c.evidence, i)
+		}
+	}
+	if run == nil {
+		return ""
+	}
+	state, _ := judge.Tick(time.UnixMilli(run.To))
+	if state == Ran {
+		return fmt.Sprintf(" Its work was done later by the run of %s, for a backfill (ok).", c.clock(run.To))
+	}
+	return fmt.Sprintf(" A backfill gave its work to the run of %s (%s).", c.clock(run.To), state)
+}
