@@ -60,6 +60,7 @@ func (s *State) request(ms int64, c *Control, fence int64, w Writer) {
 	if h := s.alive(ms); h != nil && c.Overlap == OverlapReplace && !h.Manual() {
 		h.Replaced = true
 	}
+	s.prune(0)
 	s.waits(ms, Run{Fence: fence, StartBy: c.Until}, w)
 }
 

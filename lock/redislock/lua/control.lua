@@ -106,6 +106,7 @@ end
 local function request(s, fence)
   local h = lively(s)
   if h and overlap == REPLACE and h.start == '' then h.must = cancelled(h) and '3' or '1' end
+  prune(s)
   waits(s, fence, till, '', '')
 end
 

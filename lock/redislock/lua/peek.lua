@@ -33,8 +33,8 @@ local function peek(key, number)
   local h = redis.pcall('HMGET', key, 'm', 'r')
   local mark, text = h[1], h[2] or ''
   if not mark or tonumber(mark) > ms + TOLERANCE then return '-' end
-  if mark ~= number and tonumber(mark) < tonumber(number) then return '-' end
   local _, head = find(text, ';' .. number .. '|', 1, true)
+  if mark ~= number and not head and tonumber(mark) < tonumber(number) then return '-' end -- only manual runs are above the mark
   if head and mark == number and not whole then return part(text, head) end
   local s = read(key)
   lines[#lines + 1] = passed(s, number, stored(s, number))
