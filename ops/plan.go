@@ -36,6 +36,7 @@ const (
 	mostExamined  = 100_000     // ticks of one interval that are judged
 	mostIntervals = 10_000      // intervals that are compared with the room
 	usualRoom     = time.Second // if no run has ended and no timeout is recorded
+	leastRoom     = 100 * time.Millisecond
 )
 
 // A Backfill names the ticks of a job that are to be repeated.
@@ -235,12 +236,14 @@ func (p *planner) done() map[int64]bool {
 // pace sets the room and the estimate of a plan by the runs in the journal.
 func (p *planner) pace(plan *Plan, room time.Duration) {
 	took := durations(Runs("", p.journal, p.state))
+	half := int64(0)
 	switch {
 	case len(took) > 0:
 		usual := time.Duration(percentile(took, usualShare)) * time.Millisecond
-		plan.EstimateMs, plan.MostMs = new(int64(plan.Count)*percentile(took, 50)), new(int64(plan.Count)*usual.Milliseconds())
+		half = percentile(took, 50)
+		plan.EstimateMs, plan.MostMs = new(int64(plan.Count)*half), new(int64(plan.Count)*usual.Milliseconds())
 		if room == 0 {
-			room = max(usualRoom, (usual + time.Second - 1).Truncate(time.Second))
+			room = max(leastRoom, (usual + leastRoom - 1).Truncate(leastRoom))
 		}
 	case room == 0 && p.policies.Timeout > 0:
 		room = p.policies.Timeout
@@ -249,20 +252,21 @@ func (p *planner) pace(plan *Plan, room time.Duration) {
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("no run of the job has ended, so how long one takes is not known: the room is %v, name another if a run takes longer", room))
 	}
 	plan.RoomMs = room.Milliseconds()
-	if p.policies.Overlap != policy.Allow && !p.fits(plan.RoomMs) {
-		plan.Warnings = append(plan.Warnings, fmt.Sprintf("no two ticks of the spec are further apart than the room, %v: nothing would start", room))
+	if p.policies.Overlap != policy.Allow && !p.fits(half+plan.RoomMs) {
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("no two ticks of the spec are far enough apart for the run of a tick, %v, and the room, %v: nothing would start",
+			time.Duration(half)*time.Millisecond, room))
 	}
 }
 
-// fits reports whether a run with a room may start before one of the next ticks.
-func (p *planner) fits(room int64) bool {
+// fits reports whether two of the next ticks are further apart than ms.
+func (p *planner) fits(ms int64) bool {
 	at := p.state.Now
 	for range mostIntervals {
 		next := int64(0)
 		if p.inForce != nil {
 			next = p.inForce.NextMilli(at)
 		}
-		if next == 0 || next-at > room {
+		if next == 0 || next-at > ms {
 			return true
 		}
 		at = next

@@ -112,7 +112,7 @@ func TestPlanByVerdict(t *testing.T) {
 	if got := r.verdicts(&p); got != "7 paused, 8 skipped, 9 lost" {
 		t.Errorf("an interval has its ends: %s", got)
 	}
-	if p.RoomMs != 3000 || *p.EstimateMs != 3*2500 || *p.MostMs != 3*2500 {
+	if p.RoomMs != 2500 || *p.EstimateMs != 3*2500 || *p.MostMs != 3*2500 {
 		t.Errorf("the room is %d ms, the estimate %d to %d ms", p.RoomMs, *p.EstimateMs, *p.MostMs)
 	}
 }
@@ -198,11 +198,12 @@ func TestPlanRoom(t *testing.T) {
 		want     int64
 		warning  string
 	}{
-		"of the runs":          {"", true, 0, 3000, ""},
+		"of the runs":          {"", true, 0, 2500, ""},
 		"named":                {"", true, 4500 * time.Millisecond, 4500, ""},
 		"of the timeout":       {"timeout:4s", false, 0, 4000, ""},
 		"not known":            {"", false, 0, 1000, "so how long one takes is not known"},
 		"as long as the spec":  {"", true, 10 * time.Second, 10_000, "nothing would start"},
+		"beside a run":         {"", true, 7500 * time.Millisecond, 7500, "for the run of a tick, 2.5s, and the room, 7.5s"},
 		"longer, with overlap": {"overlap:allow", true, 20 * time.Second, 20_000, ""},
 	} {
 		r := newPlanned()
