@@ -52,7 +52,7 @@ func TestBackfillCommand(t *testing.T) {
 	}
 	plan := []string{"ticks of report would be repeated, one after another", " paused: 20", ", …, 20", "room: no run starts within 500ms before the next tick"}
 	backfill("--dry-run", "--room", "500ms").want(t, exit.Fine, plan...)
-	backfill("--dry-run").want(t, exit.Fine, "so how long one takes is not known", "no two ticks of the spec are further apart than the room, 1s: nothing would start")
+	backfill("--dry-run").want(t, exit.Fine, "so how long one takes is not known", "no two ticks of the spec are far enough apart for the run of a tick, 0s, and the room, 1s: nothing would start")
 	backfill("--room", "500ms").want(t, exit.WrongUsage, "nothing was done: without a terminal to ask on, --yes is needed")
 	made := backfill("--room", "500ms", "--yes", "--op", "mine")
 	made.want(t, exit.Fine, append(plan, "the backfill of report is made, by ann: the outage")...)
