@@ -148,3 +148,25 @@ func TestBackfillEnds(t *testing.T) {
 		})
 	}
 }
+
+// A tick that fell due while no node was there goes before the run of a backfill that waits.
+func TestBackfillAfterAnOutage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 20s", Deadline: 3 * time.Second, Func: takes(4 * time.Second)})
+		c.pass(2*time.Minute + 6*time.Second)
+		c.backfills("a", 15*time.Second, c.decided(1, 20*time.Second)...)
+		c.pass(time.Second)
+		c.nodes[0].stop()
+		due := c.now().UTC().Truncate(20 * time.Second).Add(20 * time.Second)
+		c.pass(due.Sub(c.now()) + 500*time.Millisecond)
+		c.start()
+		c.pass(time.Minute)
+		if runs, _ := c.filled("a"); len(runs) != 1 {
+			t.Errorf("%d runs of the backfill, want 1", len(runs))
+		}
+		if v := c.account("a").ticks[due.UnixMilli()]; v != "ran ok" {
+			t.Errorf("the verdict of the tick that was due is %q, want ran ok", v)
+		}
+		c.wantAtOnce("a", 1)
+	})
+}

@@ -63,12 +63,16 @@ var (
 )
 
 // Format is the latest format of a [Kept] that this version reads.
-const Format = 2
+const Format = 3
 
 // Format returns the lowest format that can keep all of s, so that nodes of an older version can
-// read series that no operator has changed.
+// read series that no operator has changed. An older node would grant a run of a backfill without its
+// earlier number, and store the state without the rest of the backfill.
 func (s *State) Format() int {
-	if s.Change > 0 {
+	switch {
+	case len(s.Backfill.Numbers) > 0 || s.backfilling() != nil:
+		return 3
+	case s.Change > 0:
 		return 2
 	}
 	return 1

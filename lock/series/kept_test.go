@@ -62,6 +62,22 @@ func TestKeptWords(t *testing.T) {
 	}
 }
 
+// A node refuses a format that it does not know, so a state has the lowest one that keeps all of it.
+func TestFormat(t *testing.T) {
+	for want, s := range map[int]series.State{
+		1: {Mark: 1, Runs: []series.Run{{Number: 1, State: series.RunOpen}}},
+		2: {Mark: 1, Change: 1, Runs: []series.Run{{Number: 2, State: series.RunDone, StartBy: 9, For: 1}}},
+		3: {Mark: 1, Change: 1, Runs: []series.Run{{Number: 2, State: series.RunWaiting, StartBy: 9, For: 1}}},
+	} {
+		if got := s.Format(); got != want {
+			t.Errorf("the format of %+v is %d, want %d", s, got, want)
+		}
+	}
+	if s := (series.State{Mark: 1, Change: 1, Backfill: series.Backfill{Numbers: []int64{1000}}}); s.Format() != 3 {
+		t.Errorf("the format of %+v is %d, want 3", s, s.Format())
+	}
+}
+
 func TestKeptSightings(t *testing.T) {
 	var seen series.Sightings
 	seen.See(&series.Series{Now: 20}, &series.OpenRequest{Node: "n", Revision: "b", Spec: "@daily", Zone: "UTC"})

@@ -64,12 +64,17 @@ func (c *Claims) plan(r run, p probe) {
 // claimed the tick, even if the clocks of the nodes differ a little.
 const aside = 100
 
-// stepsAside sends a probe of a manual run later if a tick of the job is due about now: the tick goes
-// first, and may otherwise be skipped because of that run.
+// stepsAside sends a probe of a manual run later if a tick of the job is due about now, or was due, as
+// after an outage, and has no verdict yet: the tick goes first, and may otherwise be skipped or missed
+// because of that run.
 func (c *Claims) stepsAside(p *Pending, now int64) bool {
 	e := p.e
 	if p.purpose != forProbe || !spec.Manual(p.tick) || e.Rules.Overlap == series.OverlapAllow || p.mayHoldLease() {
 		return false
+	}
+	if e.latest != nil || e.chain != nil {
+		c.waitUntil(p, now+aside)
+		return true
 	}
 	due := e.Due()
 	if due == 0 || due-aside > now {
