@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -15,6 +14,7 @@ var backfillTests = []test{
 	{"a run of a backfill whose node died is taken over, and the next one follows its last attempt", backfillDead},
 	{"an ended backfill leaves no run that waits", backfillEnds},
 	{"a pause ends a backfill, and one may be requested in it", backfillPaused},
+	{"a number of the spec is never skipped because of a run of a backfill", backfillBlocks},
 	{"a backfill has decided numbers, and a series one at a time", backfillBounds},
 }
 
@@ -188,7 +188,9 @@ func backfillPaused(s *stand) {
 	s.pause()
 	s.refuses(s.fill(1), series.RefusedPaused)
 	equal(s, "the numbers left", s.look().Left, 0)
-	s.settles(s.after(waits), waits, series.VerdictPaused)
+	equal(s, "the runs left", len(s.look().Runs), 0)
+	s.cancelledFor(waits, series.VerdictSuperseded)
+	s.claimed(s.after(waits), series.KindPassed)
 	s.env.Wait(slack)
 	c := s.fill(2)
 	c.Anyway = true
@@ -208,14 +210,21 @@ func backfillBounds(s *stand) {
 	waits := s.filled(c)
 	equal(s, "the numbers left", s.look().Left, series.MaxBackfill-1)
 	s.refuses(s.fill(1), series.RefusedFull)
-	s.refuses(s.change(series.ActionRetire), series.RefusedAlive)
 	a, run := s.starts(waits)
+	s.refuses(s.change(series.ActionRetire), series.RefusedAlive)
 	equal(s, "the number of its work", a.For, c.Numbers[0])
 	s.ended(run, series.RunDone)
 	s.following(c.Numbers[1], series.MaxBackfill-2)
-	s.makes(s.change(series.ActionBackfill))
-	if s.journaled != nil {
-		last := s.lines()
-		equal(s, "the last line", fmt.Sprint(last[len(last)-1].Reason), string(series.ActionBackfill))
-	}
+	s.makes(s.change(series.ActionRetire)) // the next run waits, and ends with it
+	equal(s, "the runs left", len(s.look().Runs), 0)
+}
+
+func backfillBlocks(s *stand) {
+	s.open()
+	_, run := s.starts(s.filled(s.fill(1)))
+	s.env.Wait(5 * time.Millisecond)
+	next := s.ask(s.look().Now, s.mark)
+	equal(s, "the run before", s.claimed(next, series.KindHeld).Number, run.Number)
+	s.ended(run, series.RunDone)
+	s.granted(next)
 }

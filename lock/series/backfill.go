@@ -2,7 +2,6 @@ package series
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -81,10 +80,10 @@ func (s *State) mayBackfill(c *Control) Refusal {
 	return ""
 }
 
-// backfill records the numbers of a backfill, or ends the one that goes on.
-func (s *State) backfill(ms int64, c *Control, w Writer) {
-	s.Backfill = Backfill{Numbers: slices.Clone(c.Numbers), Room: c.Room}
-	if r := s.backfilling(); r != nil && len(c.Numbers) == 0 && r.pending() {
+// endBackfill deletes the numbers that have no run yet, and cancels the run that waits.
+func (s *State) endBackfill(ms int64, w Writer) {
+	s.Backfill = Backfill{}
+	if r := s.backfilling(); r != nil && r.pending() {
 		r.Cancelled = true
 		s.settle(r, ms, w)
 	}

@@ -159,7 +159,7 @@ func (s *State) fresh(us int64, c *Claim, w Writer) Answer {
 		return about(KindHeld, h, ms)
 	case c.Overlap != OverlapSkip:
 		return s.wait(us, c, h, w)
-	case h.Granted > c.Number: // the number was due before that run
+	case h.Granted > c.Number, h.For != 0: // the number was due before that run, or goes before a backfill
 		return about(KindHeld, h, ms)
 	}
 	return s.decideNotRun(us, c, KindSkipped, h, w)

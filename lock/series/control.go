@@ -96,13 +96,16 @@ func (s *State) control(us int64, c *Control, audit int64, w Writer) ControlAnsw
 		s.Skip = c.Number
 	case ActionRun:
 	case ActionBackfill:
-		s.backfill(ms, c, w)
+		s.endBackfill(ms, w)
+		s.Backfill = Backfill{Numbers: slices.Clone(c.Numbers), Room: c.Room}
 	case ActionResume:
 		s.resume(ms, w)
 	case ActionRetire:
+		s.endBackfill(ms, w)
 		s.clear(ms, w)
 		s.pause(ms, driver.MaxNumber, c)
 	default:
+		s.endBackfill(ms, w)
 		s.pause(ms, c.Until, c)
 	}
 	s.Change++
@@ -157,7 +160,6 @@ func (s *State) outage(ms int64, c *Control, w Writer) {
 func (s *State) pause(ms, until int64, c *Control) {
 	s.Paused = true
 	s.Pause = Pause{Op: c.Op, Who: c.Who, Reason: c.Reason, Since: ms, Until: until}
-	s.Backfill = Backfill{}
 }
 
 // resume ends a pause: runs that are over are settled, (mark, now] is recorded as paused, and the

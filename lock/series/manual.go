@@ -32,10 +32,10 @@ func (s *State) startable(r *Run, ms int64) bool {
 	return r.pending() && !r.Cancelled && !s.bars(r) && ms <= r.StartBy
 }
 
-// requested returns how many manual runs may still start.
+// requested returns how many manual runs may still start, those of a backfill aside.
 func (s *State) requested(ms int64) (n int) {
 	for i := range s.Runs {
-		if s.startable(&s.Runs[i], ms) {
+		if r := &s.Runs[i]; r.For == 0 && s.startable(r, ms) {
 			n++
 		}
 	}

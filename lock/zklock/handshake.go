@@ -11,7 +11,7 @@ import (
 // server.
 type handshakeConn struct {
 	net.Conn
-	limit  time.Duration // the time limit of the handshake: the client itself would wait 6 times as long
+	limit  time.Duration // the time limit of the handshake: the client itself would wait for more than 6 sessions
 	gave   func(timeout time.Duration)
 	failed func(error) // called instead of gave
 	head   []byte
@@ -21,6 +21,12 @@ type handshakeConn struct {
 // The first message begins with its length, the version of the protocol, and the timeout in
 // milliseconds, in four bytes each. The timeout is 0 if the session has expired.
 const handshakeBytes = 12
+
+// handshakeLimit returns how long a server may take for its first message. A server that is just
+// starting may accept a connection and never serve it. The session must outlive that.
+func handshakeLimit(session time.Duration) time.Duration {
+	return max(min(session/3, 10*time.Second), time.Second)
+}
 
 // Read must be called by one goroutine only.
 func (c *handshakeConn) Read(b []byte) (int, error) {

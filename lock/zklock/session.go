@@ -134,7 +134,7 @@ func (s *session) dial(network, address string, timeout time.Duration) (net.Conn
 		s.timeout.Store(int64(t))
 		s.trouble.Store(nil)
 	}
-	return &handshakeConn{Conn: c, limit: s.options.Session, gave: gave, failed: failed}, nil
+	return &handshakeConn{Conn: c, limit: handshakeLimit(s.options.Session), gave: gave, failed: failed}, nil
 }
 
 // doubt returns the end of a request's context and, if no server accepts the session, the reason:

@@ -248,3 +248,27 @@ func TestNodeOfAnotherSession(t *testing.T) {
 		must(t, d.Release(t.Context(), holding(a, g)))
 	}
 }
+
+// A server that accepts a connection and says nothing, as while it starts, costs its clients a part of
+// their session: they connect again.
+func TestSilentHandshake(t *testing.T) {
+	t.Parallel()
+	var dials atomic.Int64
+	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
+		if dials.Add(1) > 1 {
+			return net.DialTimeout(network, address, timeout)
+		}
+		ours, theirs := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		return ours, nil
+	}
+	const session = 10 * time.Minute
+	d, began := newDriver(t, zkserver.Shared(t), zklock.Options{Session: session, Dial: dial}), time.Now()
+	rig.Eventually(t, "a grant", func() bool {
+		_, err := d.Acquire(t.Context(), driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute})
+		return err == nil
+	})
+	if took := time.Since(began); took > session/3 {
+		t.Errorf("the session of %v began after %v", session, took)
+	}
+}

@@ -171,7 +171,8 @@ local function fresh(s, c)
   if free then return grant(s, c) end
   if c.terms.backlog then return reply(s, 'h', text(h)) end
   if c.terms.overlap ~= SKIP then return wait(s, c, h) end
-  if tonumber(h.granted) > c.n then return reply(s, 'h', text(h)) end -- the number was due before that run
+  -- The number was due before that run, or goes before a backfill.
+  if tonumber(h.granted) > c.n or h.work ~= '' then return reply(s, 'h', text(h)) end
   return spend(s, c, 's', 's', c.between, 'overlap', blocked(h))
 end
 

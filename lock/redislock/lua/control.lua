@@ -60,11 +60,11 @@ end
 -- startable reports whether a run is manual and may still start.
 local function startable(s, r) return pending(r) and not cancelled(r) and not bars(s, r) and ms <= tonumber(r.start) end
 
--- requested returns how many manual runs may still start.
+-- requested returns how many manual runs may still start, those of a backfill aside.
 local function requested(s)
   local n = 0
   for _, r in ipairs(runs(s)) do
-    if startable(s, r) then n = n + 1 end
+    if r.work == '' and startable(s, r) then n = n + 1 end
   end
   return n
 end
@@ -119,11 +119,11 @@ local function unfilled(s)
   if tonumber(highest) > tonumber(s.mark) then return 'undecided' end
 end
 
--- backfill records the rest of a backfill, or ends the one that goes on.
-local function backfill(s)
+-- endbackfill deletes the numbers that have no run yet, and cancels the run that waits.
+local function endbackfill(s)
   local r = backfilling(s)
-  s.rest = rest
-  if rest ~= '' or not r or not pending(r) then return end
+  s.rest = ''
+  if not r or not pending(r) then return end
   r.must = r.must == '1' and '3' or '2'
   settle(s, r)
 end
@@ -146,7 +146,7 @@ end
 
 local function pause(s)
   s.pause, s.till, s.paused = math.abs(s.pause), till ~= '0' and till or '', true
-  s.why, s.rest = now .. '|' .. op .. '|' .. who .. '|' .. reason, ''
+  s.why = now .. '|' .. op .. '|' .. who .. '|' .. reason
 end
 
 -- named returns the run that a cancel names, or nil and a refusal.
@@ -223,13 +223,14 @@ local function control()
   audit, change = following(), int(math.abs(s.pause) + 1) -- fails before the first line is written
   if action == 'cancel' then cancel(s, target) end
   if not s.paused and tonumber(s.mark) < tonumber(due) and tonumber(due) <= ms then outage(s) end
+  if action == 'backfill' or action == 'pause' or action == 'retire' then endbackfill(s) end
   if action == 'retire' then
     clear(s)
     till = RETIRED
   end
   if action == 'resume' then resume(s) end
   if action == 'skip' then s.skip = number ~= '0' and number or '' end
-  if action == 'backfill' then backfill(s) end
+  if action == 'backfill' then s.rest = rest end
   if action == 'pause' or action == 'retire' then pause(s) end
   s.pause = s.paused and tonumber(change) or -tonumber(change)
   s.latest = action .. '|' .. op .. '|' .. who .. '|' .. reason .. '|' .. now
