@@ -240,7 +240,7 @@ func TestNewerFormat(t *testing.T) {
 		d := newDriver(t, db, on.dialect, sqllock.Options{})
 		os := []series.OpenRequest{{Key: "new", Node: "n"}, {Key: "old", Node: "n"}}
 		d.Open(t.Context(), os)
-		_, err := db.Exec("UPDATE cronce_series SET format = 3, state = 'x' WHERE name = 'new'")
+		_, err := db.Exec(fmt.Sprintf("UPDATE cronce_series SET format = %d, state = 'x' WHERE name = 'new'", series.Format+1))
 		must(t, err)
 		for _, is := range [][]series.Series{d.ReadSeries(t.Context(), []string{"new", "old"}), d.Open(t.Context(), os)} {
 			if is[0].Err == nil || is[1].Err != nil {

@@ -277,7 +277,7 @@ func TestNewerFormat(t *testing.T) {
 	op := operator(t, addr)
 	d := newDriver(t, addr, zklock.Options{})
 	due := open(t, d, "job")
-	data := []byte(`{"format":3,"mark":1}`)
+	data := fmt.Appendf(nil, `{"format":%d,"mark":1}`, series.Format+1)
 	_, err := op.Set(d.SeriesPath("job"), data, -1)
 	must(t, err)
 	if a := d.Claim(t.Context(), []series.Claim{claimOf("job", "a/1", due)})[0]; a.Kind != series.KindUnknown || a.Err == nil {
