@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -15,9 +16,11 @@ const (
 	// lateGrace is added to the deadline and to the lease of a tick before the check counts it as
 	// late. A node takes a tick over, or settles it, within the lease and a second.
 	lateGrace = 3 * time.Second
-	// settling is the time that live nodes have to decide such a tick. It is extended by the time
-	// that the meter measured.
-	settling = 5 * time.Second
+	// settling is the time that live nodes have to decide such a tick, on a busy machine too. It is
+	// extended by the time that the meter measured.
+	settling = 30 * time.Second
+	// returning is the time that the functions of a program without a journal have to return.
+	returning = 5 * time.Second
 )
 
 // Settle waits until the nodes have decided all ticks that are due now, and their runs are over. It is
@@ -59,7 +62,8 @@ func unsettled(ctx context.Context, d store, by time.Time, jobs []Job) string {
 }
 
 // overdue returns the overdue ticks of each job while nodes are alive and after they had time to
-// decide them, and to end the runs of ticks due by then. It returns at once if they have.
+// decide them, and to end the runs of ticks due by then. It returns at once if they have: on a busy
+// machine they need longer, and a tick that is silently absent stays so.
 func (c *Cluster) overdue(by time.Time, jobs ...Job) map[string][]verify.Overdue {
 	c.t.Helper()
 	d, done, err := openStore(c.t.Context(), c.addr, namespace)
@@ -79,10 +83,19 @@ func (c *Cluster) overdue(by time.Time, jobs ...Job) map[string][]verify.Overdue
 			}
 		}
 		over := len(late) == 0 && unsettled(c.t.Context(), d, by, jobs) == ""
-		if now := time.Now(); over || now.Sub(begun) > settling+c.Starved(begun, now) {
+		bound := returning
+		if c.opened(d, jobs) {
+			bound = settling
+		}
+		if now := time.Now(); over || now.Sub(begun) > bound+c.Starved(begun, now) {
 			return late
 		}
 	}
+}
+
+// opened reports whether any of the jobs is in the store.
+func (c *Cluster) opened(d store, jobs []Job) bool {
+	return slices.ContainsFunc(jobs, func(j Job) bool { return d.ReadSeries(c.t.Context(), []string{j.Name})[0].Mark != 0 })
 }
 
 // overdue returns the overdue ticks of a job, read as cronce verify reads them. A job that was
