@@ -188,7 +188,7 @@ func (p *planner) named(b *Backfill) (all []int64) {
 func (p *planner) names(ms int64) bool { return p.inForce != nil && p.inForce.PrevMilli(ms) == ms }
 
 // verdict returns the state of a tick. Ran reports that its function ran, and kept that only an exception
-// tells about the tick.
+// has the tick.
 func (p *planner) verdict(ms int64) (state verify.TickState, ran, kept bool) {
 	state, line := p.judge.Tick(utc(ms))
 	if state != verify.TickNotKnown || p.kept == nil {
@@ -218,7 +218,7 @@ func (o Only) takes(state verify.TickState, ran bool) bool {
 	return false
 }
 
-// done returns the ticks whose work a run of an earlier backfill has done, as far as the lines tell.
+// done returns the ticks whose work a run of an earlier backfill has done, by the lines.
 func (p *planner) done() map[int64]bool {
 	done := map[int64]bool{}
 	for i := range p.journal.Lines {

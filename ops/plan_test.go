@@ -143,7 +143,7 @@ func TestPlanAfterABackfill(t *testing.T) {
 
 func (p *Plan) room() time.Duration { return time.Duration(p.RoomMs) * time.Millisecond }
 
-// Ticks before the lines of the journal are in the plan if an exception tells their verdict, with a
+// Ticks before the lines of the journal are in the plan if an exception has their verdict, with a
 // warning; other ones are counted, and are in the plan of all ticks alone.
 func TestPlanBeforeTheJournal(t *testing.T) {
 	r := newPlanned()
@@ -188,7 +188,7 @@ func TestPlanOfDaylightSaving(t *testing.T) {
 	}
 }
 
-// The room is that of the caller, of the runs, of the timeout, or a second. A room that no interval of the
+// The caller names the room, or it is the usual time of a run, the timeout, or a second. A room that no interval of the
 // spec exceeds has a warning, unless runs may overlap.
 func TestPlanRoom(t *testing.T) {
 	for name, c := range map[string]struct {

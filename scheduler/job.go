@@ -143,7 +143,7 @@ type Run struct {
 	Attempt int       // 1, or higher after a takeover or a drain
 	Last    time.Time // the latest tick of the job that ended ok; zero if there is none. It is later than Tick in most runs of a backfill
 	// Backfill reports that the run does the work of Tick for a backfill: an operator requested the work of
-	// ticks that are decided, and each gets a manual run. Select data by Tick, and what was done before by ID.
+	// ticks that are decided, and each gets a manual run. Select data by Tick, and recognize a repeated attempt by ID.
 	Backfill bool
 
 	number int64 // Unix ms: the tick, or the own instant of a manual run, as in ID; 0 if a test made the Run

@@ -32,7 +32,7 @@ func (s *State) startable(r *Run, ms int64) bool {
 	return r.pending() && !r.Cancelled && !s.bars(r) && ms <= r.StartBy
 }
 
-// requested returns how many manual runs may still start, those of a backfill aside.
+// requested returns how many manual runs may still start. It leaves out the runs of a backfill.
 func (s *State) requested(ms int64) (n int) {
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.For == 0 && s.startable(r, ms) {

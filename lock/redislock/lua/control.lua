@@ -60,7 +60,7 @@ end
 -- startable reports whether a run is manual and may still start.
 local function startable(s, r) return pending(r) and not cancelled(r) and not bars(s, r) and ms <= tonumber(r.start) end
 
--- requested returns how many manual runs may still start, those of a backfill aside.
+-- requested returns how many manual runs may still start. It leaves out the runs of a backfill.
 local function requested(s)
   local n = 0
   for _, r in ipairs(runs(s)) do
