@@ -118,7 +118,7 @@ func TestPlanByVerdict(t *testing.T) {
 }
 
 // A tick whose work an earlier backfill did is left out, unless all ticks are wanted; one whose run failed
-// is in the plan again. The digest tells each of them apart, and each room.
+// is in the plan again. Each of these plans has a digest of its own, and so has each room.
 func TestPlanAfterABackfill(t *testing.T) {
 	r := newPlanned()
 	r.spent(1, series.VerdictMissed, series.ReasonDeadline)

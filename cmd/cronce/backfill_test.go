@@ -72,7 +72,7 @@ func TestBackfillCommand(t *testing.T) {
 	backfill("--dry-run", "--while-paused", "--from", to).want(t, exit.Fine, "no tick of report from ")
 }
 
-// Arguments of a backfill that name nothing are refused, with the flag, its value and what is allowed.
+// Arguments of a backfill that name nothing are refused, with the flag, its value and the allowed values.
 func TestBackfillArguments(t *testing.T) {
 	t.Parallel()
 	from, to := []string{"--from", "2026-11-23T02:00:00Z"}, []string{"--to", "2026-11-23T06:00:00Z"}
