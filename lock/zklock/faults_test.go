@@ -88,8 +88,8 @@ func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	p, meter := newProxy(t, addr), rig.NewMeter(t)
-	o := zklock.Options{Session: 2 * time.Second}
-	holder, other := newDriver(t, p.addr(), o), newDriver(t, addr, o)
+	holder := newDriver(t, p.addr(), zklock.Options{Session: 6 * time.Second})
+	other := newDriver(t, addr, zklock.Options{Session: time.Minute})
 	lease := hold(t, lock.New(holder, "a"), "k")
 	next := await(t, lock.New(other, "b"), "k")
 	queuedBehind(t, other, "k", 1)
@@ -114,18 +114,19 @@ func TestSilentCutEndsTheLeaseFirst(t *testing.T) {
 // if the server receives its message before it checks the clock.
 func TestFrozenServer(t *testing.T) {
 	t.Parallel()
+	const session = 6 * time.Second
 	s, meter := zkserver.Start(t), rig.NewMeter(t)
-	d := newDriver(t, s.Addr(), zklock.Options{Session: 2 * time.Second})
+	d := newDriver(t, s.Addr(), zklock.Options{Session: session})
 	l := lock.New(d, "a")
 	lease, err := l.TryAcquire(t.Context(), "k", short)
 	must(t, err)
 	s.Freeze()
 	begin := time.Now()
 	<-lease.Context().Done()
-	if took := time.Since(begin); took > 2*time.Second+meter.Starved(begin, time.Now()) {
+	if took := time.Since(begin); took > session+meter.Starved(begin, time.Now()) {
 		t.Errorf("the lease was believed in for %v without the server", took)
 	}
-	<-time.After(time.Until(begin.Add(3 * time.Second)))
+	<-time.After(time.Until(begin.Add(session * 3 / 2)))
 	s.Thaw()
 	next := <-await(t, l, "k")
 	must(t, next.err)
@@ -169,7 +170,7 @@ func TestDeletedHolder(t *testing.T) {
 	t.Parallel()
 	addr := zkserver.Shared(t)
 	op := operator(t, addr)
-	d := newDriver(t, addr, zklock.Options{Session: 3 * time.Second})
+	d := newDriver(t, addr, zklock.Options{Session: 12 * time.Second})
 	lease := hold(t, lock.New(d, "a"), "k")
 	must(t, op.Delete(d.LockPath("k")+"/"+places(t, op, d, "k")[0], -1))
 	select {
@@ -224,7 +225,7 @@ func TestDeadWaiterIsPassedOver(t *testing.T) {
 	addr := zkserver.Shared(t)
 	p := newProxy(t, addr)
 	d := newDriver(t, addr, zklock.Options{Session: time.Minute})
-	dead := newDriver(t, p.addr(), zklock.Options{Session: time.Second})
+	dead := newDriver(t, p.addr(), zklock.Options{Session: 6 * time.Second})
 	first := hold(t, lock.New(d, "a"), "k")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -67,7 +67,7 @@ func TestKilledSession(t *testing.T) {
 	t.Parallel()
 	addr, meter := zkserver.Shared(t), rig.NewMeter(t)
 	var carried atomic.Pointer[thief]
-	d := newDriver(t, addr, zklock.Options{Session: 3 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
+	d := newDriver(t, addr, zklock.Options{Session: 12 * time.Second, Dial: func(network, addr string, timeout time.Duration) (net.Conn, error) {
 		c, err := net.DialTimeout(network, addr, timeout)
 		stolen := &thief{Conn: c}
 		carried.CompareAndSwap(nil, stolen)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/cronce/cronce/internal/rig"
 	"github.com/cronce/cronce/internal/zkserver"
@@ -19,15 +18,14 @@ import (
 func TestFencesGrowOverANewEnsemble(t *testing.T) {
 	t.Parallel()
 	s := zkserver.Start(t)
-	o := zklock.Options{Session: 2 * time.Second}
-	before := lock.New(newDriver(t, s.Addr(), o), "before")
+	before := lock.New(newDriver(t, s.Addr(), zklock.Options{}), "before")
 	for i := range 20 {
 		must(t, hold(t, before, fmt.Sprint("other", i)).Release(t.Context()))
 	}
 	s.Kill()
 	must(t, os.RemoveAll(filepath.Join(s.Dir(), "data")))
 	s.Restart()
-	after := lock.New(newDriver(t, s.Addr(), o), "after")
+	after := lock.New(newDriver(t, s.Addr(), zklock.Options{}), "after")
 	first := hold(t, after, "k")
 	must(t, first.Release(t.Context()))
 	for i := range 50 {
