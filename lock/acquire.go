@@ -214,7 +214,7 @@ const lastTime = time.Second
 // latest returns the answer to keep when err came after last. A doubt that comes with the end of
 // ctx shows only that the request was cut off: the doubt before it shows the fault of the store.
 func latest(ctx context.Context, last, err error) error {
-	if last != nil && ctx.Err() != nil && doubtful(err) {
+	if last != nil && wait.Ended(ctx) && doubtful(err) {
 		return last
 	}
 	return err

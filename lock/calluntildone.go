@@ -120,7 +120,7 @@ func contextError(ctx context.Context, err error) error {
 	if !doubtful(err) {
 		return err
 	}
-	if deadline, some := ctx.Deadline(); some && ctx.Err() == nil && !time.Now().Before(deadline) {
+	if ctx.Err() == nil && wait.Ended(ctx) {
 		_ = wait.Sleep(ctx, undoGrace)
 	}
 	return withCause(ctx, err)
@@ -135,7 +135,7 @@ type noted struct {
 
 // note stores err. A doubt that comes with the end of ctx does not replace an answer: see latest.
 func (n *noted) note(err error) {
-	if n == nil || err == nil || n.last.Load() != nil && n.ctx.Err() != nil && doubtful(err) {
+	if n == nil || err == nil || n.last.Load() != nil && wait.Ended(n.ctx) && doubtful(err) {
 		return
 	}
 	n.last.Store(&err)

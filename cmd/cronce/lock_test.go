@@ -103,9 +103,9 @@ func TestLockHeld(t *testing.T) {
 		code  int
 	}{
 		{[]string{"--try"}, exit.Refused},
-		{[]string{"--wait", "1s"}, exit.Refused},
+		{[]string{"--wait", "4s"}, exit.Refused},
 		{[]string{"-n", "-E", "75"}, 75},
-		{[]string{"-w", "1s", "--conflict-exit-code", "0"}, 0},
+		{[]string{"-w", "4s", "--conflict-exit-code", "0"}, 0},
 	} {
 		r := cronce(t, under(url, c.flags, "echo ran")...)
 		r.want(t, c.code, "held by another owner")

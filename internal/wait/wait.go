@@ -12,6 +12,13 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
+// Ended reports whether ctx has ended, or its deadline has passed. A connection that has the deadline of ctx
+// may return a moment before ctx has ended, and its error means the same.
+func Ended(ctx context.Context) bool {
+	end, ends := ctx.Deadline()
+	return ctx.Err() != nil || ends && !time.Now().Before(end)
+}
+
 // Woken returns when d has passed, or earlier when ctx ends, or woken has a value or is closed. It
 // reports whether woken ended the wait.
 func Woken(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {

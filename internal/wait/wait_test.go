@@ -31,6 +31,40 @@ func TestSleep(t *testing.T) {
 	})
 }
 
+// A lagging context has a deadline that passed, but has not ended.
+type lagging struct{ context.Context }
+
+func (lagging) Err() error { return nil }
+
+func TestEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cancelled, cancel := context.WithCancel(t.Context())
+		bounded, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		for name, c := range map[string]struct {
+			ctx       context.Context
+			now, then bool
+		}{
+			"without an end":            {t.Context(), false, false},
+			"cancelled":                 {cancelled, false, true},
+			"with a deadline":           {bounded, false, true},
+			"not yet aware of its end":  {lagging{bounded}, false, true},
+			"without a deadline, alive": {lagging{cancelled}, false, false},
+		} {
+			if wait.Ended(c.ctx) != c.now {
+				t.Errorf("%s: ended, want alive", name)
+			}
+			defer func() {
+				if got := wait.Ended(c.ctx); got != c.then {
+					t.Errorf("%s: %v a minute later, want %v", name, got, c.then)
+				}
+			}()
+		}
+		cancel()
+		time.Sleep(time.Minute)
+	})
+}
+
 func TestWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := make(chan struct{}, 1)

@@ -257,7 +257,7 @@ func equal[T comparable](s *stand, what string, got, want T) {
 }
 
 var kinds = []string{"unknown", "granted", "over", "passed", "held", "early", "ahead", "gap", "orphan",
-	"expired", "skipped", "waiting", "missed", "paused"}
+	"expired", "skipped", "waiting", "missed", "paused", "operator"}
 
 func name(k series.Kind) string {
 	if int(k) < len(kinds) {

@@ -91,7 +91,7 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 			return g, nil
 		}
 		w.a.NoteRefusal(err)
-		if last == nil || ctx.Err() == nil { // else the end of ctx may have cut it off
+		if last == nil || !wait.Ended(ctx) { // else the end of ctx may have cut it off
 			last = err
 		}
 		w.sleep(ctx, w.untilProbe(err))

@@ -92,7 +92,7 @@ func (w *waiter) wait(ctx context.Context, last error) (driver.Grant, error) {
 			return g, nil
 		}
 		w.a.NoteRefusal(err)
-		if ctx.Err() == nil { // otherwise the answer before counts
+		if !wait.Ended(ctx) { // otherwise the answer before counts
 			last = err
 		}
 		if g := w.sleep(ctx, next); g.Fence != 0 && ctx.Err() == nil {

@@ -48,7 +48,7 @@ func TestUsualClaimMissesSilently(t *testing.T) {
 	for i := range 3 {
 		p := rig.NewProxy(t, c.Store.Addr())
 		p.Set(rig.Faults{Cut: 7})
-		c.Start(proof.Node{Name: fmt.Sprint("usual", i), Recipe: proof.ClaimTick, Jobs: jobs, Store: p.Addr(), Timeout: 300 * time.Millisecond})
+		c.Start(proof.Node{Name: fmt.Sprint("usual", i), Recipe: proof.ClaimTick, Jobs: jobs, Store: p.Addr(), Timeout: 3 * time.Second})
 	}
 	c.Warm(jobs...)
 	c.Pass(running())

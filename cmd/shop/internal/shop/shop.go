@@ -164,7 +164,7 @@ func (s *Shop) serveOnce(ctx context.Context, ready func() error, log *slog.Logg
 }
 
 // firstCompareTime bounds the first comparison with the database.
-const firstCompareTime = 5 * time.Second
+const firstCompareTime = 30 * time.Second
 
 // compareFirst refuses to serve a shop whose store belongs to another database, since its orders
 // would be split between the two. Other errors are logged by Sale.Watch.
