@@ -2,6 +2,7 @@ package ops
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 	"strings"
 	"time"
@@ -38,26 +39,50 @@ func (f *RunFilter) Lets(r *Run) bool {
 }
 
 // Newer orders runs: the latest recorded first.
-func Newer(a, b Run) int { return cmp.Or(b.Recorded.Compare(a.Recorded), cmp.Compare(b.ID, a.ID)) }
+func Newer(a, b Run) int { return newer(&a, &b) }
+
+func newer(a, b *Run) int {
+	if c := b.Recorded.Compare(a.Recorded); c != 0 {
+		return c
+	}
+	return cmp.Compare(b.ID, a.ID)
+}
 
 // Recent returns the newest verdicts of all jobs that let accepts, at most n, the newest first. It
 // only searches the lines that are kept in memory: see [Snapshot.Searched].
 func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
-	var all []Run
+	var newest oldestFirst
 	for _, j := range s.Jobs {
-		before := len(all)
 		for i := range j.Runs {
-			if let == nil || let(&j.Runs[i]) {
-				all = append(all, j.Runs[i])
+			r := &j.Runs[i]
+			switch {
+			case n < 1 || len(newest) == n && newer(newest[0], r) < 0 || let != nil && !let(r):
+			case len(newest) < n:
+				heap.Push(&newest, r)
+			default:
+				newest[0] = r
+				heap.Fix(&newest, 0)
 			}
 		}
-		if own := all[before:]; len(own) > n {
-			slices.SortFunc(own, Newer)
-			all = all[:before+n]
-		}
 	}
-	slices.SortFunc(all, Newer)
-	return all[:min(n, len(all))]
+	all := make([]Run, len(newest))
+	for i := range slices.Backward(all) {
+		all[i] = *heap.Pop(&newest).(*Run)
+	}
+	return all
+}
+
+// oldestFirst is a heap of runs, so that a list of the newest runs costs no copy of the others.
+type oldestFirst []*Run
+
+func (h oldestFirst) Len() int           { return len(h) }
+func (h oldestFirst) Less(i, j int) bool { return newer(h[i], h[j]) > 0 }
+func (h oldestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *oldestFirst) Push(r any)        { *h = append(*h, r.(*Run)) }
+func (h *oldestFirst) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }
 
 // Searched returns the instant from which on every verdict of the jobs is in memory: older lines of
