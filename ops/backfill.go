@@ -12,6 +12,9 @@ import (
 // backfill requests a backfill, or returns its plan if the request has no digest or is dry. Without an
 // interval it stops the backfill that goes on.
 func (c *Controller) backfill(ctx context.Context, old *series.Series, r *Request) Change {
+	if r.Scope = ""; r.Backfill != nil {
+		r.Scope = r.Backfill.scope(r.Anyway)
+	}
 	if a, known := c.repeated(ctx, old, r); known {
 		return a
 	}

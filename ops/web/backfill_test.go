@@ -114,6 +114,7 @@ func TestBackfillByProgram(t *testing.T) {
 	for range 2 {
 		wants(t, api("backfills", interval+digest, keyHeader, "key-1"), 200, `"outcome":"made"`)
 	}
+	wants(t, api("backfills", interval+digest+`,"only":"all"`, keyHeader, "key-1"), 422, "key-reused")
 	wants(t, api("backfills", interval+digest), http.StatusConflict, "problem:backfill-on")
 	wants(t, api("backfills/stop", "", keyHeader, "key-1"), 422, "key-reused")
 	wants(t, api("backfills/stop", ""), 200, `"outcome":"made"`)
