@@ -79,6 +79,8 @@ func (c *Controller) planned(ctx context.Context, now *series.Series, r *Request
 func (c *Controller) stopBackfill(ctx context.Context, old *series.Series, r *Request) (a Change) {
 	if a = r.foreseen(old); !r.Dry {
 		a = c.once(ctx, r)
+	} else if a.Outcome == ChangeStands {
+		a.Outcome, a.Text = ChangePlanned, fmt.Sprintf("the backfill of %s would be stopped, %s left", r.Key, plural(old.Left, "tick"))
 	}
 	if a.Outcome == ChangeRefused && a.Refusal == series.RefusedOver {
 		return r.stands(&a.Series, "no backfill of "+r.Key+" goes on")

@@ -146,6 +146,44 @@ func TestBackfillOfAUsedOperation(t *testing.T) {
 	}
 }
 
+// A dry stop names the backfill that goes on, whether a run of it waits or is alive, and stops nothing. Behind
+// the last run there is nothing left to stop.
+func TestBackfillDryStop(t *testing.T) {
+	o := newOutage(t)
+	stop := func(outcome ops.Outcome, text string) {
+		t.Helper()
+		old := o.ReadSeries(t.Context(), []string{"report"})[0]
+		r := ops.Request{Dry: true, Control: series.Control{Key: "report", Action: series.ActionBackfill, Op: "stop", Who: "ann", Reason: "enough"}}
+		if a := o.c.Make(t.Context(), &old, r); a.Outcome != outcome || a.Text != text || a.Change != 0 {
+			t.Errorf("%+v", a)
+		}
+		if is := o.ReadSeries(t.Context(), []string{"report"})[0]; is.Change != old.Change || is.Left != old.Left || len(is.Runs) != len(old.Runs) {
+			t.Errorf("the dry stop has made %+v of %+v", is, old)
+		}
+	}
+	starts := func() {
+		t.Helper()
+		waits := o.ReadSeries(t.Context(), []string{"report"})[0].Runs[0]
+		q := series.Claim{Key: "report", Owner: "n/0123456789abcdef0123", Number: waits.Number, From: waits.Fence, TTL: time.Minute,
+			Deadline: time.Hour, Attempts: 3, Latest: o.now.Add(time.Minute).UnixMilli()}
+		if a := o.Claim(t.Context(), []series.Claim{q})[0]; a.Kind != series.KindGranted {
+			t.Fatalf("%+v", a)
+		}
+	}
+	stop(ops.ChangeStands, "no backfill of report goes on")
+	b := o.interval(o.make(t, "plan", o.interval("")).Plan.Digest)
+	if a := o.make(t, "one", b); a.Outcome != ops.ChangeMade {
+		t.Fatalf("%+v", a)
+	}
+	stop(ops.ChangePlanned, "the backfill of report would be stopped, 4 ticks left")
+	starts()
+	stop(ops.ChangePlanned, "the backfill of report would be stopped, 4 ticks left")
+	if a := o.make(t, "stop", nil); a.Outcome != ops.ChangeMade {
+		t.Fatalf("%+v", a)
+	}
+	stop(ops.ChangeStands, "no backfill of report goes on")
+}
+
 // A request for a backfill whose plan has changed is refused, and its answer has the plan of now. So is
 // one of a paused job, of one that no live node has, and of one that was never opened. A plan without ticks
 // is no request.

@@ -73,7 +73,7 @@ type Outcome string
 const (
 	ChangeMade    Outcome = "made"    // by this request, or by an earlier one with the same Op
 	ChangeDated   Outcome = "dated"   // by an earlier request with the same Op, and another change was made since: see Latest
-	ChangePlanned Outcome = "planned" // the request for a backfill would be made with the digest of Plan: nothing was done
+	ChangePlanned Outcome = "planned" // the backfill would be made with the digest of Plan, or would be stopped: nothing was done
 	ChangeStands  Outcome = "stands"  // the job was in the requested state: nothing was done
 	ChangeRefused Outcome = "refused" // nothing was done: see Refusal
 	ChangeFailed  Outcome = "failed"  // this request did nothing: the store was not read, or it refuses the user; see Err
