@@ -12,6 +12,9 @@ import (
 // backfill requests a backfill, or returns its plan if the request has no digest or is dry. Without an
 // interval it stops the backfill that goes on.
 func (c *Controller) backfill(ctx context.Context, old *series.Series, r *Request) Change {
+	if r.Scope = ""; r.Backfill != nil {
+		r.Scope = r.Backfill.scope(r.Anyway)
+	}
 	if a, known := c.repeated(ctx, old, r); known {
 		return a
 	}
@@ -76,6 +79,8 @@ func (c *Controller) planned(ctx context.Context, now *series.Series, r *Request
 func (c *Controller) stopBackfill(ctx context.Context, old *series.Series, r *Request) (a Change) {
 	if a = r.foreseen(old); !r.Dry {
 		a = c.once(ctx, r)
+	} else if a.Outcome == ChangeStands {
+		a.Outcome, a.Text = ChangePlanned, fmt.Sprintf("the backfill of %s would be stopped, %s left", r.Key, plural(old.Left, "tick"))
 	}
 	if a.Outcome == ChangeRefused && a.Refusal == series.RefusedOver {
 		return r.stands(&a.Series, "no backfill of "+r.Key+" goes on")

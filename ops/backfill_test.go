@@ -89,9 +89,99 @@ func TestBackfillOnce(t *testing.T) {
 	for _, r := range ops.AuditViews(records) {
 		states = append(states, ops.StateText(r.After))
 	}
-	if got := strings.Join(states, ", "); !strings.Contains(got, "backfill of 5") || !strings.Contains(got, "stopped the backfill") {
+	if got := strings.Join(states, ", "); !strings.Contains(got, "backfill of 5: 2027-01-15T07:00:50Z to 2027-01-15T08:00:50Z, never-ran") || !strings.Contains(got, "stopped the backfill") {
 		t.Errorf("the audit has %s", got)
 	}
+}
+
+// The operation of a backfill stands for the whole request. Another request is refused, with the digest of the
+// plan or without it, and the same one is answered with the first.
+func TestBackfillOfAUsedOperation(t *testing.T) {
+	o := newOutage(t)
+	from, to := o.now.Add(-time.Hour), o.now
+	send := func(edit func(r *ops.Request)) ops.Change {
+		old := o.ReadSeries(t.Context(), []string{"report"})[0]
+		r := ops.Request{Named: true, Backfill: &ops.Backfill{From: from, To: to},
+			Control: series.Control{Key: "report", Action: series.ActionBackfill, Op: "one", Who: "ann", Reason: "the outage"}}
+		edit(&r)
+		return o.c.Make(t.Context(), &old, r)
+	}
+	plan := send(func(*ops.Request) {}).Plan
+	seen := func(r *ops.Request) {
+		r.Backfill.Digest, r.Backfill.Usual = plan.Digest, time.Duration(plan.RoomMs)*time.Millisecond
+	}
+	if a := send(seen); a.Outcome != ops.ChangeMade {
+		t.Fatalf("%+v", a)
+	}
+	for name, same := range map[string]func(r *ops.Request){
+		"as it was sent":          seen,
+		"without the plan":        func(*ops.Request) {},
+		"with the default":        func(r *ops.Request) { r.Backfill.Only = ops.NeverRan },
+		"with another zone":       func(r *ops.Request) { r.Backfill.From = from.In(time.FixedZone("", 3600)) },
+		"with another room shown": func(r *ops.Request) { r.Backfill.Usual = time.Minute },
+	} {
+		if a := send(same); a.Outcome != ops.ChangeMade || a.Change != 3 {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	for name, other := range map[string]func(r *ops.Request){
+		"from":         func(r *ops.Request) { r.Backfill.From = from.Add(time.Second) },
+		"to":           func(r *ops.Request) { r.Backfill.To = to.Add(time.Second) },
+		"only":         func(r *ops.Request) { r.Backfill.Only = ops.NotOK },
+		"room":         func(r *ops.Request) { r.Backfill.Room = time.Duration(plan.RoomMs) * time.Millisecond },
+		"while paused": func(r *ops.Request) { r.Anyway = true },
+		"who":          func(r *ops.Request) { r.Who = "bob" },
+		"reason":       func(r *ops.Request) { r.Reason = "another outage" },
+		"stop":         func(r *ops.Request) { r.Backfill = nil },
+	} {
+		for _, digest := range []string{"", plan.Digest} {
+			a := send(func(r *ops.Request) {
+				r.Backfill.Digest = digest
+				other(r)
+			})
+			if a.Outcome != ops.ChangeRefused || a.Refusal != series.RefusedOp || a.Text != "the operation one was used for another change of report: nothing was done" {
+				t.Errorf("%s: %+v", name, a)
+			}
+		}
+	}
+}
+
+// A dry stop names the backfill that goes on, whether a run of it waits or is alive, and stops nothing. Behind
+// the last run there is nothing left to stop.
+func TestBackfillDryStop(t *testing.T) {
+	o := newOutage(t)
+	stop := func(outcome ops.Outcome, text string) {
+		t.Helper()
+		old := o.ReadSeries(t.Context(), []string{"report"})[0]
+		r := ops.Request{Dry: true, Control: series.Control{Key: "report", Action: series.ActionBackfill, Op: "stop", Who: "ann", Reason: "enough"}}
+		if a := o.c.Make(t.Context(), &old, r); a.Outcome != outcome || a.Text != text || a.Change != 0 {
+			t.Errorf("%+v", a)
+		}
+		if is := o.ReadSeries(t.Context(), []string{"report"})[0]; is.Change != old.Change || is.Left != old.Left || len(is.Runs) != len(old.Runs) {
+			t.Errorf("the dry stop has made %+v of %+v", is, old)
+		}
+	}
+	starts := func() {
+		t.Helper()
+		waits := o.ReadSeries(t.Context(), []string{"report"})[0].Runs[0]
+		q := series.Claim{Key: "report", Owner: "n/0123456789abcdef0123", Number: waits.Number, From: waits.Fence, TTL: time.Minute,
+			Deadline: time.Hour, Attempts: 3, Latest: o.now.Add(time.Minute).UnixMilli()}
+		if a := o.Claim(t.Context(), []series.Claim{q})[0]; a.Kind != series.KindGranted {
+			t.Fatalf("%+v", a)
+		}
+	}
+	stop(ops.ChangeStands, "no backfill of report goes on")
+	b := o.interval(o.make(t, "plan", o.interval("")).Plan.Digest)
+	if a := o.make(t, "one", b); a.Outcome != ops.ChangeMade {
+		t.Fatalf("%+v", a)
+	}
+	stop(ops.ChangePlanned, "the backfill of report would be stopped, 4 ticks left")
+	starts()
+	stop(ops.ChangePlanned, "the backfill of report would be stopped, 4 ticks left")
+	if a := o.make(t, "stop", nil); a.Outcome != ops.ChangeMade {
+		t.Fatalf("%+v", a)
+	}
+	stop(ops.ChangeStands, "no backfill of report goes on")
 }
 
 // A request for a backfill whose plan has changed is refused, and its answer has the plan of now. So is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/internal/wait"
@@ -52,7 +53,7 @@ func NewController(store ControlStore) *Controller {
 
 // A Request is a request for one change of a job. Make sets Due, Revision and Replicas. With
 // AnySeen, Seen is the change that Make was given. Of a cancel, a run and a backfill Seen is ignored. Make
-// sets the Overlap of a run, and Numbers and Room of a backfill; a skip without Number skips the next tick.
+// sets the Overlap of a run, and Numbers, Room and Scope of a backfill; a skip without Number skips the next tick.
 type Request struct {
 	series.Control
 	Backfill *Backfill // the ticks of a backfill; nil in a backfill: the one that goes on is stopped
@@ -72,7 +73,7 @@ type Outcome string
 const (
 	ChangeMade    Outcome = "made"    // by this request, or by an earlier one with the same Op
 	ChangeDated   Outcome = "dated"   // by an earlier request with the same Op, and another change was made since: see Latest
-	ChangePlanned Outcome = "planned" // the request for a backfill would be made with the digest of Plan: nothing was done
+	ChangePlanned Outcome = "planned" // the backfill would be made with the digest of Plan, or would be stopped: nothing was done
 	ChangeStands  Outcome = "stands"  // the job was in the requested state: nothing was done
 	ChangeRefused Outcome = "refused" // nothing was done: see Refusal
 	ChangeFailed  Outcome = "failed"  // this request did nothing: the store was not read, or it refuses the user; see Err
@@ -200,7 +201,8 @@ func (r *Request) made(a *series.AuditRecord) bool {
 	case r.Action == series.ActionSkip:
 		return a.After == "skip "+strconv.FormatInt(r.Number, 10)
 	case r.Action == series.ActionBackfill:
-		return (a.After == stoppedBackfill) == (r.Backfill == nil)
+		_, scope, _ := strings.Cut(a.After, ": ")
+		return scope == r.Scope && (a.After == stoppedBackfill) == (r.Backfill == nil)
 	}
 	return r.Action == series.ActionRun || PausedUntil(a.After) == r.Until
 }

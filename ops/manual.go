@@ -114,7 +114,8 @@ func (r *Request) refused(old *series.Series, why series.Refusal) Change {
 
 // foreseen returns the answer that a request would get in the state old, by the rules of the store.
 func (r *Request) foreseen(old *series.Series) Change {
-	s := series.State{Mark: old.Mark, Fence: old.Fence, Change: old.Change, Paused: old.Paused, Pause: old.Pause, Runs: slices.Clone(old.Runs)}
+	s := series.State{Mark: old.Mark, Fence: old.Fence, Change: old.Change, Paused: old.Paused, Pause: old.Pause, Runs: slices.Clone(old.Runs),
+		Backfill: series.Backfill{Numbers: make([]int64, old.Left)}}
 	answer, _ := s.Control(old.Now*1000, &r.Control, 1, nowhere{})
 	answer.Made, answer.Change, answer.Audit, answer.Number, answer.Series = false, 0, 0, 0, *old
 	a := Change{ControlAnswer: answer, Outcome: ChangeStands, Request: r.Control}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -45,6 +46,19 @@ type Backfill struct {
 	Only     Only          // empty: NeverRan
 	Room     time.Duration // how long a run may take: none starts so shortly before the next tick of the spec. 0: from the journal
 	Digest   string        // of the plan that the caller has seen; empty: only the plan is wanted
+	Usual    time.Duration // the room of that plan, if Room is 0; 0: from the journal of now, which may have the end of another run
+}
+
+// scope returns the backfill in words that a repeated request has in common with the first one.
+func (b *Backfill) scope(anyway bool) string {
+	text := fmt.Sprintf("%s to %s, %s", b.From.UTC().Format(time.RFC3339Nano), b.To.UTC().Format(time.RFC3339Nano), cmp.Or(b.Only, NeverRan))
+	if b.Room != 0 {
+		text += ", room " + b.Room.String()
+	}
+	if anyway {
+		text += ", while paused"
+	}
+	return text
 }
 
 // Check returns an *ArgumentError for an interval, a selection or a room that no backfill can have.
@@ -56,6 +70,8 @@ func (b *Backfill) Check() error {
 		return driver.Refuse("to", b.To.Format(time.RFC3339), "not before from, "+b.From.Format(time.RFC3339))
 	case b.Only != "" && !slices.Contains(Onlys, b.Only):
 		return driver.Refuse("only", driver.Quote(string(b.Only)), fmt.Sprintf("one of %q", Onlys))
+	case b.Usual < 0 || b.Usual > MostRoom:
+		return driver.Refuse("usual", b.Usual.String(), fmt.Sprintf("at most %v", MostRoom))
 	case b.Room < 0 || b.Room > MostRoom || b.Room%time.Millisecond != 0:
 		return driver.Refuse("room", b.Room.String(), fmt.Sprintf("1ms to %v in whole milliseconds, or 0 for the usual time of a run", MostRoom))
 	}
@@ -122,10 +138,7 @@ func newPlanner(j *series.Journal, s *series.Series) *planner {
 // the plan then has their number up to that bound, and nothing else.
 func (p *planner) plan(b *Backfill) (plan Plan, ok bool) {
 	report := p.judge.Report()
-	plan = Plan{From: b.From.UTC(), To: b.To.UTC(), Only: b.Only, Ticks: []PlannedTick{}, Begins: report.Begins, Complete: report.Complete, Warnings: []string{}}
-	if plan.Only == "" {
-		plan.Only = NeverRan
-	}
+	plan = Plan{From: b.From.UTC(), To: b.To.UTC(), Only: cmp.Or(b.Only, NeverRan), Ticks: []PlannedTick{}, Begins: report.Begins, Complete: report.Complete, Warnings: []string{}}
 	ticks := p.named(b)
 	if plan.Count = len(ticks); plan.Count > mostExamined {
 		return plan, false
@@ -152,7 +165,7 @@ func (p *planner) plan(b *Backfill) (plan Plan, ok bool) {
 		plan.Ticks = append(plan.Ticks, PlannedTick{utc(ms), state})
 	}
 	plan.Count = len(plan.Ticks)
-	p.pace(&plan, b.Room)
+	p.pace(&plan, cmp.Or(b.Room, b.Usual))
 	for _, text := range report.Faults {
 		plan.Warnings = append(plan.Warnings, "the journal "+text)
 	}

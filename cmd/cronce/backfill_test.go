@@ -57,6 +57,7 @@ func TestBackfillCommand(t *testing.T) {
 	made := backfill("--room", "500ms", "--yes", "--op", "mine")
 	made.want(t, exit.Fine, append(plan, "the backfill of report is made, by ann: the outage")...)
 	backfill("--room", "500ms", "--yes", "--op", "mine").want(t, exit.Fine, "the backfill of report is made, by ann: the outage")
+	backfill("--room", "400ms", "--yes", "--op", "mine").want(t, exit.Refused, "the operation mine was used for another change of report")
 	backfill("--yes").want(t, exit.Refused, "report has a backfill that is not over")
 	left := regexp.MustCompile(`(?m)^backfill: [1-9]\d* left, and one for the tick of 20`)
 	if shown := cronce(t, "status", "jobs", "show", "report", "--store", url); !left.MatchString(shown.stdout) {

@@ -148,11 +148,15 @@ func badOthers(s *stand) {
 		"reason": func(c *series.Control) { c.Reason = "" },
 		"until":  func(c *series.Control) { c.Until = -1 },
 		"seen":   func(c *series.Control) { c.Seen = -2 },
+		"scope":  func(c *series.Control) { c.Scope = "an outage" },
 	} {
 		c := s.change(series.ActionPause)
 		change(&c)
 		s.refused(s.front().Control(s.done(), c).Err, argument)
 	}
+	c := s.change(series.ActionBackfill)
+	c.Scope = "a|b"
+	s.refused(s.front().Control(s.done(), c).Err, "scope")
 	for _, reason := range []string{"no", strings.Repeat("é", 501), "a\nb and c", "\x1b[31m red", "\xff\xff\xff", "left \u202e right"} {
 		c := s.change(series.ActionPause)
 		c.Reason = reason

@@ -83,12 +83,15 @@ func backfillRuns(s *stand) {
 func backfillOnce(s *stand) {
 	s.open()
 	c := s.fill(2)
+	c.Scope = "02:00 to 06:00, room 5s"
 	first := s.makes(c)
 	s.repeats(c, first)
 	for _, other := range []func(c *series.Control){
 		func(c *series.Control) { c.Numbers = c.Numbers[1:] },
 		func(c *series.Control) { c.Room = 1 },
 		func(c *series.Control) { c.Anyway = true },
+		func(c *series.Control) { c.Scope = "02:00 to 07:00, room 5s" },
+		func(c *series.Control) { c.Scope = "" },
 	} {
 		c := c
 		other(&c)
@@ -96,7 +99,7 @@ func backfillOnce(s *stand) {
 	}
 	records := s.audit()
 	equal(s, "records", len(records), 1)
-	equal(s, "the state after", records[0].After, "backfill of 2")
+	equal(s, "the state after", records[0].After, "backfill of 2: 02:00 to 06:00, room 5s")
 	if s.journaled == nil {
 		return
 	}

@@ -319,7 +319,7 @@ func (tw *twin) backfill(m *model, c *series.Control) {
 			c.Numbers = append(c.Numbers, n)
 		}
 	}
-	c.Room = one[int64](tw, 0, 100, 5000)
+	c.Room, c.Scope = one[int64](tw, 0, 100, 5000), one(tw, "", "an outage, room 5s")
 }
 
 // pairBackfill pairs the fences of a run of a backfill that the last step made.

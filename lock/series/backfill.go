@@ -50,6 +50,16 @@ func ReadBackfill(text string) (b Backfill, err error) {
 	return b, nil
 }
 
+// Backfilled returns the state after a backfill for its [AuditRecord]: "backfill of ", how many numbers it
+// has, and behind ": " its Scope, if it has one.
+func (c *Control) Backfilled() string {
+	text := "backfill of " + strconv.Itoa(len(c.Numbers))
+	if c.Scope != "" {
+		text += ": " + c.Scope
+	}
+	return text
+}
+
 // backfilling returns the run of a backfill that is not settled, or nil.
 func (s *State) backfilling() *Run {
 	for i := range s.Runs {
@@ -114,11 +124,18 @@ func checkBackfill(c *Control) error {
 			return driver.Refuse("numbers", fmt.Sprint(len(c.Numbers)), "none, but in a backfill")
 		case c.Room != 0:
 			return driver.Refuse("room", fmt.Sprint(c.Room), "0, but in a backfill")
+		case c.Scope != "":
+			return driver.Refuse("scope", driver.Quote(c.Scope), "empty, but in a backfill")
 		}
 		return nil
 	}
 	if len(c.Numbers) > MaxBackfill {
 		return driver.Refuse("numbers", fmt.Sprint(len(c.Numbers)), fmt.Sprintf("at most %d", MaxBackfill))
+	}
+	if c.Scope != "" {
+		if err := driver.CheckName("scope", c.Scope); err != nil {
+			return err
+		}
 	}
 	last := int64(0)
 	for _, n := range c.Numbers {

@@ -93,6 +93,7 @@ type Control struct {
 	Anyway   bool    // of a run and a backfill: also in a pause
 	Numbers  []int64 // of a backfill: numbers of the spec that are decided, in rising order, at most MaxBackfill
 	Room     int64   // of a backfill: how long a run of it may take, in ms. None is granted so shortly before the next number of the spec, unless runs may overlap
+	Scope    string  // of a backfill with Numbers: the interval and the choice that they were planned for, in 1 to 200 bytes as an owner, or empty. A repeated request has the same, and the audit keeps it
 	Replicas int     // how many replicas must have the change; with fewer it was made, and the answer is doubt with a *ReplicasError; 0: none
 
 	Seen int64 // the series' Change that the caller has read: if it has changed, the request is refused; AnySeen: any
@@ -106,7 +107,7 @@ func (c *Control) Body() string {
 		text += fmt.Sprintf("\x00%d\x00%d\x00%d\x00%v", c.Number, c.Fence, c.Overlap, c.Anyway)
 	}
 	if c.Action == ActionBackfill {
-		text += fmt.Sprintf("\x00%v\x00%d\x00%v", c.Numbers, c.Room, c.Anyway)
+		text += fmt.Sprintf("\x00%v\x00%d\x00%v\x00%s", c.Numbers, c.Room, c.Anyway, c.Scope)
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
@@ -179,7 +180,7 @@ type AuditRecord struct {
 	Key    string `json:"key"`
 	Change int64  `json:"change"` // its number in the series
 	Before string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
-	After  string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number; of a backfill: "backfill of " and how many numbers it has
+	After  string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number; of a backfill: see Control.Backfilled
 	Reason string `json:"reason,omitempty"`
 	Op     string `json:"op"`
 

@@ -55,11 +55,14 @@ type latest struct {
 // apiChange changes a job for a program.
 func (h *Handler) apiChange(action series.Action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		body, status, fault := bodyOf(r)
+		if h.limited(w, r, false, callerOf(r), fault != "" || !body.Dry) {
+			return
+		}
 		s, j := h.job(w, r)
 		if j == nil {
 			return
 		}
-		body, status, fault := bodyOf(r)
 		if fault != "" {
 			problem(w, r, status, "invalid", fault)
 			return

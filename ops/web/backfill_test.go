@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/ops/access"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // pauseSome lets the job have ticks that were paused, and returns an interval that has them.
@@ -50,7 +52,7 @@ func TestBackfillByForm(t *testing.T) {
 	form.Set("to", to)
 	form.Set("room", "250ms")
 	shown := pl.post("/jobs/report/backfills", form)
-	wants(t, shown, 200, "of report would be repeated, one after another", "<td>paused</td>", "No run starts within 250 ms before", "&lt;script&gt;alert(1)")
+	wants(t, shown, 200, "of report would be repeated, one after another", `paused.</p>`, `">20`, `</a></td><td data-label="Verdict">paused</td>`, "No run starts within 250 ms before", "&lt;script&gt;alert(1)")
 	if pl.changes(t, "report") != 2 || strings.Contains(shown.Body.String(), "<script>alert") {
 		t.Errorf("%d changes: %s", pl.changes(t, "report"), shown.Body)
 	}
@@ -84,6 +86,40 @@ func TestBackfillByForm(t *testing.T) {
 	wants(t, pl.do("GET", "/audit", pl.tokens[access.Viewer]), 200, "backfill of ", "stopped the backfill")
 }
 
+// The page of a plan has each tick of a short one with its verdict, and the first and the last ticks of a
+// long one with the number of the others.
+func TestPlanPage(t *testing.T) {
+	pl := newPlane(t, "")
+	began := time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
+	tick := func(i int) time.Time { return began.Add(time.Duration(i) * time.Minute) }
+	for _, c := range []struct {
+		n, rows int
+		more    string
+	}{{1, 1, ""}, {25, 25, ""}, {26, 25, "… 1 more"}, {1003, 25, "… 978 more"}} {
+		plan := &ops.Plan{Count: c.n, RoomMs: 5000}
+		for i := range c.n {
+			verdict := verify.TickMissed
+			if i == c.n-1 {
+				verdict = verify.TickLost
+			}
+			plan.Ticks = append(plan.Ticks, ops.PlannedTick{Tick: tick(i), Verdict: verdict})
+		}
+		b := changeBody{Job: "report", Title: "Backfill", Planned: true, Form: backfillForm("report", false)}
+		b.Form.Plan = plan
+		w := httptest.NewRecorder()
+		pl.Handler.showChange(w, httptest.NewRequest("POST", "/jobs/report/backfills", http.NoBody), pl.Handler.o.Projection.Snapshot(), 200, b)
+		last := `<a class="tick" href="` + tickPath("report", tick(c.n-1)) + `">` + ops.TickText(tick(c.n-1)) + `</a></td><td data-label="Verdict">lost</td>`
+		wants(t, w, 200, last, "1 lost.</p>", "No run starts within 5.0 s before", c.more)
+		body := w.Body.String()
+		if got := strings.Count(body, `<td data-label="Verdict">`); got != c.rows || c.more == "" && strings.Contains(body, "more</td>") {
+			t.Errorf("of %d ticks the page has %d: %s", c.n, got, body)
+		}
+		if c.n > 1 && !strings.Contains(body, ops.TickText(began)+`</a></td><td data-label="Verdict">missed</td>`) {
+			t.Errorf("the page lacks the first tick: %s", body)
+		}
+	}
+}
+
 // A program asks for a plan, and makes the backfill with its digest; another digest is refused with the plan
 // of now. Fields that belong to other requests are refused.
 func TestBackfillByProgram(t *testing.T) {
@@ -114,6 +150,7 @@ func TestBackfillByProgram(t *testing.T) {
 	for range 2 {
 		wants(t, api("backfills", interval+digest, keyHeader, "key-1"), 200, `"outcome":"made"`)
 	}
+	wants(t, api("backfills", interval+digest+`,"only":"all"`, keyHeader, "key-1"), 422, "key-reused")
 	wants(t, api("backfills", interval+digest), http.StatusConflict, "problem:backfill-on")
 	wants(t, api("backfills/stop", "", keyHeader, "key-1"), 422, "key-reused")
 	wants(t, api("backfills/stop", ""), 200, `"outcome":"made"`)

@@ -435,7 +435,7 @@ func TestChangeBodies(t *testing.T) {
 	}
 }
 
-// Changes have an allowance of their own, for each caller.
+// Changes have an allowance of their own, for each caller. Dry runs take none of it.
 func TestChangeAllowance(t *testing.T) {
 	pl := newPlane(t, "")
 	slow := 0
@@ -448,5 +448,23 @@ func TestChangeAllowance(t *testing.T) {
 		t.Errorf("%d of 15 changes were slowed down", slow)
 	}
 	wants(t, pl.do("GET", "/jobs", pl.tokens[access.Operator]), 200)
-	wants(t, pl.send(pl.Handler, pl.tokens[access.Admin], "/api/v1/jobs/report/pause", `{}`, "Content-Type", "application/json"), 400)
+	api := func(role access.Role, path, body string) *httptest.ResponseRecorder {
+		return pl.send(pl.Handler, pl.tokens[role], "/api/v1/jobs/report/"+path, body, "Content-Type", "application/json")
+	}
+	wants(t, api(access.Admin, "pause", `{}`), 400)
+	for range 15 {
+		wants(t, api(access.Operator, "runs", `{"reason":"by hand","dry_run":true}`), 200, `"outcome":"stands"`)
+		wants(t, api(access.Operator, "backfills", `{"reason":"by hand","from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:10Z","dry_run":true}`), 200)
+		wants(t, api(access.Operator, "pause", `{"reason":"by hand","dry_run":true}`), 400, "dry_run belong to a run or a backfill")
+	}
+	broken := 0
+	for range 15 { // a body that cannot be read is no dry run
+		if w := api(access.Operator, "runs", `{"dry_run":true`); w.Code == http.StatusTooManyRequests {
+			wants(t, w, http.StatusTooManyRequests, "problem:rate-limited", "too many changes")
+			broken++
+		}
+	}
+	if broken < 3 {
+		t.Errorf("%d of 15 broken requests were slowed down", broken)
+	}
 }

@@ -183,18 +183,12 @@ func (h *Handler) guarded(rt route) http.Handler {
 			problem(w, r, http.StatusUnauthorized, "unauthenticated", "a bearer token is missing, or not known")
 			return
 		case c.Role < rt.role:
-			h.refuse(w, r, &rt, c, http.StatusForbidden, "forbidden", "you are "+c.Role.String()+"; "+rt.role.String()+" may do this")
+			h.refuse(w, r, rt.page, c, http.StatusForbidden, "forbidden", "you are "+c.Role.String()+"; "+rt.role.String()+" may do this")
 			return
-		case rt.writes() && !h.o.Gate.MayChange(c):
-			w.Header().Set("Retry-After", "1")
-			h.refuse(w, r, &rt, c, http.StatusTooManyRequests, "rate-limited", "too many changes within a few seconds: nothing was done")
-			return
-		case !rt.writes() && !h.o.Gate.MayRead(c):
-			w.Header().Set("Retry-After", "1")
-			h.refuse(w, r, &rt, c, http.StatusTooManyRequests, "rate-limited", "too many requests within a second")
+		case (rt.page || !rt.writes()) && h.limited(w, r, rt.page, c, rt.writes()): // apiChange asks for itself: a dry run is no change
 			return
 		case rt.writes() && h.controller == nil:
-			h.refuse(w, r, &rt, c, http.StatusNotImplemented, "unsupported", "the store of this plane changes no job")
+			h.refuse(w, r, rt.page, c, http.StatusNotImplemented, "unsupported", "the store of this plane changes no job")
 			return
 		}
 		if rt.pattern != selectionRoute {
@@ -209,9 +203,24 @@ func with(r *http.Request, c access.Caller) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
 }
 
+// limited takes a change, or a read, from the allowance of a caller. If none is left, it refuses the request
+// and reports true.
+func (h *Handler) limited(w http.ResponseWriter, r *http.Request, page bool, c access.Caller, change bool) bool {
+	may, text := h.o.Gate.MayRead, "too many requests within a second"
+	if change {
+		may, text = h.o.Gate.MayChange, "too many changes within a few seconds: nothing was done"
+	}
+	if may(c) {
+		return false
+	}
+	w.Header().Set("Retry-After", "1")
+	h.refuse(w, r, page, c, http.StatusTooManyRequests, "rate-limited", text)
+	return true
+}
+
 // refuse answers a request that is not served: a page for a browser, or a problem.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, rt *route, c access.Caller, status int, kind, text string) {
-	if !rt.page {
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, page bool, c access.Caller, status int, kind, text string) {
+	if !page {
 		problem(w, r, status, kind, text)
 		return
 	}

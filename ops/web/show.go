@@ -43,7 +43,7 @@ var shows = template.FuncMap{
 	"selections": func() []end { return selections },
 	"tickText":   ops.TickText,
 	"room":       func(p *ops.Plan) *int64 { return &p.RoomMs },
-	"add":        func(a, b int) int { return a + b },
+	"planRows":   planRows,
 }
 
 // An end is a proposed end of a pause.
@@ -53,6 +53,32 @@ var ends = []end{{"", "someone resumes it"}, {"+1h", "1 hour from now"}, {"+4h",
 
 // selections are the ticks that a backfill may have.
 var selections = []end{{string(ops.NeverRan), "never ran"}, {string(ops.NotOK), "never ran or failed"}, {string(ops.AllTicks), "are in it, all of them"}}
+
+// The numbers of the first and of the last ticks of a plan that its page has.
+const (
+	firstPlanned = 20
+	lastPlanned  = 5
+)
+
+// A planRow is a tick of a plan, or the number of ticks that its page leaves out between two rows.
+type planRow struct {
+	ops.PlannedTick
+	More int // 0: the row is a tick
+}
+
+// planRows returns the rows of a plan on its page.
+func planRows(p *ops.Plan) (rows []planRow) {
+	more := len(p.Ticks) - firstPlanned - lastPlanned
+	for i := range p.Ticks {
+		switch {
+		case more <= 0 || i < firstPlanned || i >= firstPlanned+more:
+			rows = append(rows, planRow{PlannedTick: p.Ticks[i]})
+		case i == firstPlanned:
+			rows = append(rows, planRow{More: more})
+		}
+	}
+	return rows
+}
 
 // tickPath returns the address of the page of a tick.
 func tickPath(job string, tick time.Time) string {

@@ -148,7 +148,7 @@ func (f *backfillFlags) backfill(cmd *cobra.Command, job string) error {
 			if yes, err := f.agreed(ctx, cmd, a.Plan.Count); err != nil || !yes {
 				return err
 			}
-			b.Digest, b.Room = a.Plan.Digest, time.Duration(a.Plan.RoomMs)*time.Millisecond // runs that end meanwhile may change the usual room
+			b.Digest, b.Usual = a.Plan.Digest, time.Duration(a.Plan.RoomMs)*time.Millisecond
 			if a, done, err = send(); err != nil || done {
 				return err
 			}
