@@ -96,6 +96,16 @@ func TestDemo(t *testing.T) {
 	goneAll(t, pids)
 }
 
+// A demo ends by itself, with a report.
+func TestDemoEnds(t *testing.T) {
+	t.Parallel()
+	c := start(t, "demo", "--for", "1s", "--nodes", "1", "-o", "json")
+	code := c.code()
+	if _, _, report := demoEvents(t, c.stdout.String()); report.Proof == nil || report.OK != (code == exit.Fine) {
+		t.Errorf("exit code %d, report %+v", code, report)
+	}
+}
+
 // Ctrl-C drains the nodes and still verifies their work.
 func TestDemoInterrupted(t *testing.T) {
 	t.Parallel()
