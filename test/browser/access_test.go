@@ -57,7 +57,8 @@ func (b *browser) pauseAndResume(t *testing.T, address string) {
 		b.run(t, chromedp.Navigate(address), chromedp.WaitVisible("#act summary"), chromedp.Click("#act summary"),
 			chromedp.WaitVisible(`#act input[name="reason"]`), chromedp.SendKeys(`#act input[name="reason"]`, "maintenance"),
 			chromedp.Click(`#act form.change button`), chromedp.WaitVisible("#act .pause"),
-			chromedp.SendKeys(`#act input[name="reason"]`, "done"), chromedp.Click(`#act form.change button`), chromedp.WaitVisible("#act summary"))
+			chromedp.SendKeys(`#act input[name="reason"]`, "done"), chromedp.Click(`#act form.change button`),
+			chromedp.WaitNotPresent("#act .pause"), chromedp.WaitVisible("#act summary"))
 	}
 	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{}); err != nil {
 		t.Fatal(err)
