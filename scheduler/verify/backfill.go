@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -44,6 +45,13 @@ func (p *proof) fills(l *series.Line) {
 	if f.asked {
 		f.asked, f.goes = false, l.Verdict == series.VerdictUnreadable || isRequested(l) && l.For != 0
 	}
+}
+
+// precedes reports whether the first attempt of a line goes before the run of a backfill: no other run is open,
+// and the lease of that one can have ended.
+func (p *proof) precedes(l *series.Line) bool {
+	r := p.control.fill.run
+	return r != nil && r.state == open && p.states[open] == 1 && l.At-r.granted >= driver.MinTTL.Milliseconds()
 }
 
 // yields reports whether a run of a backfill waits for the next tick, which is due so soon that the run has

@@ -102,3 +102,29 @@ func TestBackfillIsOverdue(t *testing.T) {
 		}
 	}
 }
+
+// A tick goes before the run of a backfill whose node has died, and before one that another node was granted
+// and did not start. It goes before no run whose lease cannot have ended.
+func TestTicksGoBeforeTheRunOfABackfill(t *testing.T) {
+	rerun := policy{rerun: true}
+	s := opened()
+	s.run(rerun, 10)
+	s.now = at(11)
+	number := s.backfill(2000, at(10))
+	next := func(seconds float64) grant {
+		s.now = at(seconds)
+		return s.takeOver(rerun, number, s.state.Series(s.us(), "job").Runs[0].Fence)
+	}
+	next(16)
+	s.run(rerun, 20)
+	s.end(next(21), series.RunUnstarted, "")
+	s.run(rerun, 30)
+	s.ok(next(31))
+	if got := s.report(verify.Options{Exclusive: true}); !got.OK() || got.Once != 3 || got.Overlapped != 0 || got.Manual["ran"] != 1 {
+		t.Errorf("%+v", got)
+	}
+	s.lines[slices.IndexFunc(s.lines, func(l series.Line) bool { return l.To == number && l.Verdict == series.VerdictRan })].At = at(19.6)
+	if got := s.report(verify.Options{Exclusive: true}); got.Overlapped != 1 {
+		t.Errorf("a tick 400 ms after the grant of a run of a backfill: %+v", got)
+	}
+}

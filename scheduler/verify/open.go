@@ -11,7 +11,7 @@ import (
 
 // unsettled checks that no run was left that a claim must settle or start before it moves the mark:
 // grants that never started, and ticks that wait for nothing. While a run is open they may have to
-// wait for its end.
+// wait for its end. Ticks go before manual runs that have not started, and before the run of a backfill.
 func (p *proof) unsettled(l *series.Line) {
 	idleWait := p.whole
 	if p.states[open] > 0 || p.states[unstarted] == 0 && (p.states[waiting] == 0 || !idleWait) {
@@ -19,7 +19,7 @@ func (p *proof) unsettled(l *series.Line) {
 	}
 	for _, tick := range slices.Sorted(maps.Keys(p.runs)) {
 		r := p.runs[tick]
-		if !r.pending() && (r.state == unstarted || r.state == waiting && idleWait) {
+		if !r.pending() && r != p.control.fill.run && (r.state == unstarted || r.state == waiting && idleWait) {
 			p.violate("I4", tick, "was %s and got no verdict when %s was decided", r.state, stamp(l.To))
 			p.set(r, forgotten)
 		}

@@ -67,7 +67,7 @@ func (p *proof) start(l *series.Line) {
 	if l.Attempt != 1 {
 		p.violate("I1", l.To, "begins with attempt %d", l.Attempt)
 	}
-	if p.states[open] > 0 && !twice {
+	if p.states[open] > 0 && !twice && !p.precedes(l) {
 		p.overlapped(l)
 	}
 	p.grant(r, l)

@@ -11,7 +11,8 @@
 // line of a tick carries the fence of its grant.
 //
 // I3: no attempt is taken over or recorded as lost before its lease can have ended. With
-// Options.Exclusive, no tick starts while an earlier run has neither ended nor been settled.
+// Options.Exclusive, no tick starts while an earlier run has neither ended nor been settled, but for the run
+// of a backfill whose lease can have ended.
 //
 // I4: no tick is silently absent. Each line begins where the line before it moved the mark to,
 // gives a verdict to the ticks between, names a recorded revision and a tick of its spec, and
