@@ -81,6 +81,12 @@ func configuration(n Node) ([]byte, error) {
 	}, "", "  ")
 }
 
+// Command returns a command of the real binary at path that reads or changes the cluster's Redis. It is
+// killed at the end of the test.
+func (c *Cluster) Command(path string, args ...string) *exec.Cmd {
+	return exec.CommandContext(c.t.Context(), path, append(args, "--redis", "redis://"+c.addr, "--namespace", namespace)...)
+}
+
 // recordOf makes a record of a log line about a run.
 func recordOf(l *Line) (Record, bool) {
 	at, err := time.Parse(tickLayout, l.Str("ts"))

@@ -51,7 +51,8 @@ func (c *check) punctual(r *Record, j *Job) {
 		c.found(Early, r.Job, r.Tick, "%s started %v early", r.Node, r.Instant().Sub(r.At))
 	}
 	named := func(j Job) bool { return j.Name == r.Job && r.Tick%j.Every.Milliseconds() == 0 }
-	if !named(*j) && !slices.ContainsFunc(c.Also, named) {
+	requested := c.Requested != nil && c.Requested(r)
+	if !requested && !named(*j) && !slices.ContainsFunc(c.Also, named) {
 		c.found(Strange, r.Job, r.Tick, "%s ran an instant outside its spec", r.Node)
 	}
 }

@@ -26,6 +26,8 @@ type Evidence struct {
 
 	// Also has other specs that jobs had on some node. Their ticks may run, too.
 	Also []Job
+	// Requested reports whether a record is of a manual run that the scenario requested. Nil: it requested none.
+	Requested func(r *Record) bool
 	// Due overrides, by the name of a job, the ticks that must be accounted for.
 	Due map[string][]int64
 	// Allowed reports whether a tick may have a verdict other than ran. Nil: none may.

@@ -24,7 +24,8 @@ const (
 type Record struct {
 	Kind    Kind   `json:"kind"`
 	Job     string `json:"job"`
-	Tick    int64  `json:"tick"` // Unix milliseconds
+	Tick    int64  `json:"tick"`          // Unix milliseconds; of a manual run its own instant
+	For     int64  `json:"for,omitempty"` // of a run of a backfill: the earlier tick whose work it does
 	Fence   int64  `json:"fence"`
 	Attempt int    `json:"attempt"`
 	Try     int    `json:"try"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers pgx
 
@@ -74,6 +75,27 @@ func openStore(ctx context.Context, addr, namespace string) (store, func(), erro
 		return nil, nil, fmt.Errorf("proof: store: %w", err)
 	}
 	return d, func() { _ = client.Close() }, nil
+}
+
+// Begin opens a job in the cluster's Redis as a node did at an earlier instant that then died: no tick after
+// that instant is decided. The store writes its own clock into the line of the opening, so Begin replaces it.
+func (c *Cluster) Begin(j Job, at time.Time) {
+	c.t.Helper()
+	client := NewClient(c.addr)
+	defer client.Close()
+	d, err := redislock.New(client, redislock.Options{Namespace: namespace})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	o := series.OpenRequest{Key: j.Name, Node: "dead", Revision: "before", Spec: j.Spec(), Zone: "UTC", Begin: at.UnixMilli()}
+	if s := d.Open(c.t.Context(), []series.OpenRequest{o})[0]; s.Err != nil {
+		c.t.Fatal(s.Err)
+	}
+	journal := fmt.Sprintf("%s:v1:{%[1]s.0}:j:%s", namespace, j.Name)
+	_, rest, _ := strings.Cut(client.LIndex(c.t.Context(), journal, 0).Val(), "|")
+	if err := client.LSet(c.t.Context(), journal, 0, fmt.Sprintf("%d|%s", at.UnixMilli(), rest)).Err(); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func openZooKeeper(servers []string, namespace string) (store, func(), error) {

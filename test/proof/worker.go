@@ -3,6 +3,8 @@ package proof
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,10 +27,18 @@ func newWorker(j Job, w *Witness, die func(error)) *worker {
 
 // run reports the start and the end to the witness and does the work of the job.
 func (w *worker) run(ctx context.Context, run *scheduler.Run) error {
-	r := Record{Kind: Start, Job: run.Job, Tick: run.Tick.UnixMilli(), Fence: run.Fence, Attempt: run.Attempt, Node: run.Node}
+	_, at, _ := strings.Cut(run.ID, "@")
+	own, err := time.Parse(tickLayout, at)
+	if err != nil {
+		return fmt.Errorf("proof: the instant in the id of run %s: %w", run.ID, err)
+	}
+	r := Record{Kind: Start, Job: run.Job, Tick: own.UnixMilli(), Fence: run.Fence, Attempt: run.Attempt, Node: run.Node}
+	if run.Backfill {
+		r.For = run.Tick.UnixMilli()
+	}
 	r.Try = w.try(r.attempt())
 	w.tell(r)
-	err := w.work(ctx, r)
+	err = w.work(ctx, r)
 	r.Kind = End
 	if cause := context.Cause(ctx); cause != nil {
 		r.Cause = cause.Error()
