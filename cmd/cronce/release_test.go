@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -80,15 +79,13 @@ func TestReleaseSystems(t *testing.T) {
 	}
 }
 
-// The program compiles for each system of a release. No file of this module is for one architecture alone.
+// The program compiles for Windows, the system of a release that shares the fewest files with this one: what is
+// for Unix is compiled here, and what is for systems without Linux's calls is compiled there. No file of this
+// module is for macOS or for one architecture alone.
 func TestReleaseCompiles(t *testing.T) {
 	var r release
 	manifest(t, ".goreleaser.yaml", &r)
-	for _, system := range r.Builds[0].Goos {
-		if system != runtime.GOOS {
-			goFor(t, system, r.Builds[0].Goarch[0], "build", "-o", os.DevNull, r.Builds[0].Main)
-		}
-	}
+	goFor(t, "windows", r.Builds[0].Goarch[0], "build", "-o", os.DevNull, r.Builds[0].Main)
 }
 
 // goFor runs the command go for a system, in the root of the repository.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	repeated  = 300 // ticks in a backfill
+	repeated  = 120 // ticks in a backfill
 	stopAfter = 20  // runs of the second backfill that end before it is stopped
 	cluster   = 3   // nodes
 )
