@@ -85,7 +85,7 @@ func TestReleaseSystems(t *testing.T) {
 func TestReleaseCompiles(t *testing.T) {
 	var r release
 	manifest(t, ".goreleaser.yaml", &r)
-	goFor(t, "windows", r.Builds[0].Goarch[0], "build", "-o", os.DevNull, r.Builds[0].Main)
+	goFor(t, "windows", r.Builds[0].Goarch[0], "build", "-gcflags=all=-N -l", "-o", os.DevNull, r.Builds[0].Main) // what is not optimized compiles sooner
 }
 
 // goFor runs the command go for a system, in the root of the repository.
