@@ -160,7 +160,7 @@ func TestLaterShareOfDeadNodes(t *testing.T) {
 		for dead := range 2 {
 			c.nodes[dead].kill()
 			began := time.Now()
-			c.pass(time.Minute) // so many ticks that some are those of a dead node
+			c.pass(time.Minute) // so many ticks that a dead node is the first choice for some
 			late := 0
 			for _, r := range c.ran("a") {
 				took := r.began.Sub(r.Tick)

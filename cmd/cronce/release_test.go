@@ -79,13 +79,12 @@ func TestReleaseSystems(t *testing.T) {
 	}
 }
 
-// The program compiles for Windows, the system of a release that shares the fewest files with this one: what is
-// for Unix is compiled here, and what is for systems without Linux's calls is compiled there. No file of this
-// module is for macOS or for one architecture alone.
+// The program compiles for Windows. The tests compile the files for Unix themselves, and this build compiles the
+// files for systems other than Linux: no file is for macOS or for one architecture alone.
 func TestReleaseCompiles(t *testing.T) {
 	var r release
 	manifest(t, ".goreleaser.yaml", &r)
-	goFor(t, "windows", r.Builds[0].Goarch[0], "build", "-gcflags=all=-N -l", "-o", os.DevNull, r.Builds[0].Main) // what is not optimized compiles sooner
+	goFor(t, "windows", r.Builds[0].Goarch[0], "build", "-gcflags=all=-N -l", "-o", os.DevNull, r.Builds[0].Main) // without optimization it compiles sooner
 }
 
 // goFor runs the command go for a system, in the root of the repository.

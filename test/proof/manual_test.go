@@ -49,7 +49,7 @@ func manualRuns(t *testing.T, p proof.Program) {
 	oneMore(t, e, pulse, more)
 }
 
-// oneMore checks that the requested run came on top of those of the ticks: it ran once, in one attempt.
+// oneMore checks that the job had one run more than ticks: the requested run, in one attempt.
 func oneMore(t *testing.T, e *proof.Evidence, j proof.Job, requested int64) {
 	t.Helper()
 	due := j.Ticks(e.From, e.To)
