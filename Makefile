@@ -25,7 +25,7 @@ SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySeque
 
 # Long spans of simulated time, lists of many rows, and the contract by a clock that the test sets: other tests of their
 # packages race the same code in a shorter time.
-SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractSharded|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentShardAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell|TestLimitedJobs
+SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractPartitioned|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentPartitionAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell|TestLimitedJobs
 
 # Packages about servers, and single tests about processes and servers under faults elsewhere.
 RIGS = /internal/(redisserver|sqlserver|zkserver)$$

@@ -52,8 +52,8 @@ func measureWire(ctx context.Context, env *Env, a wireArgs) (wireResult, error) 
 		return wireCase.Run(ctx, a)
 	})
 	if err == nil {
-		env.logf("%d nodes x %d jobs every %v, %d shards: in %v sent %v, server counted %d scripts; %d runs, %d groups",
-			a.Nodes, a.Jobs, a.Every, a.Shards, a.Window, r.Sent, r.Server, r.Runs, r.Groups)
+		env.logf("%d nodes x %d jobs every %v, %d partitions: in %v sent %v, server counted %d scripts; %d runs, %d groups",
+			a.Nodes, a.Jobs, a.Every, a.Partitions, a.Window, r.Sent, r.Server, r.Runs, r.Groups)
 	}
 	return r, err
 }
@@ -61,22 +61,22 @@ func measureWire(ctx context.Context, env *Env, a wireArgs) (wireResult, error) 
 // perTick counts the commands of ticks with any number of jobs due.
 func perTick(ctx context.Context, env *Env) ([]Row, error) {
 	claims := Row{
-		What: "claims: round trips per tick and node, 3 nodes, any number of jobs due", Reach: "1 per shard, 2 with the later share",
+		What: "claims: round trips per tick and node, 3 nodes, any number of jobs due", Reach: "1 per partition, 2 with the later share",
 		Peer: "`SET NX`: 1 per job, and a `DEL` or EVALSHA per run", OK: true,
 	}
-	releases := Row{What: "releases: round trips per tick and node", Reach: "1 per shard for runs that end within 5 ms", OK: true}
-	for _, c := range []struct{ jobs, shards int }{{10, 1}, {100, 1}, {200, 1}, {200, 4}} {
+	releases := Row{What: "releases: round trips per tick and node", Reach: "1 per partition for runs that end within 5 ms", OK: true}
+	for _, c := range []struct{ jobs, partitions int }{{10, 1}, {100, 1}, {200, 1}, {200, 4}} {
 		ticks := either(env, 20, 5)
 		a := wireArgs{Window: time.Duration(ticks) * time.Second, Hold: 5 * time.Millisecond}
-		a.Setup = contend.Setup{Nodes: 3, Jobs: c.jobs, Every: time.Second, Aligned: true, Shards: c.shards}
+		a.Setup = contend.Setup{Nodes: 3, Jobs: c.jobs, Every: time.Second, Aligned: true, Partitions: c.partitions}
 		r, err := measureWire(ctx, env, a)
 		if err != nil {
 			return nil, err
 		}
 		per := func(n int) float64 { return float64(n) / float64(ticks*a.Nodes) }
-		claimed, released, least := per(r.Sent[wire.Claim]), per(r.Sent[wire.Release]), per(c.shards*r.Groups)
-		claims.also(claimed <= float64(2*c.shards), "%.2f at %d jobs, %d shards", claimed, c.jobs, c.shards)
-		releases.also(released <= least*slack, "%.2f (%.2f groups) at %d jobs, %d shards", released, per(r.Groups), c.jobs, c.shards)
+		claimed, released, least := per(r.Sent[wire.Claim]), per(r.Sent[wire.Release]), per(c.partitions*r.Groups)
+		claims.also(claimed <= float64(2*c.partitions), "%.2f at %d jobs, %d partitions", claimed, c.jobs, c.partitions)
+		releases.also(released <= least*slack, "%.2f (%.2f groups) at %d jobs, %d partitions", released, per(r.Groups), c.jobs, c.partitions)
 	}
 	return []Row{claims, releases}, nil
 }
@@ -148,7 +148,7 @@ func countWire(ctx context.Context, a wireArgs, counter *wire.Counter, ends *end
 func countedNode(a wireArgs, i int, counter *wire.Counter, ends *endings) (*scheduler.Node, error) {
 	client := contend.Client(a.Addr)
 	client.AddHook(counter)
-	store, err := redislock.New(client, redislock.Options{Shards: a.Shards})
+	store, err := redislock.New(client, redislock.Options{Partitions: a.Partitions})
 	if err != nil {
 		return nil, err
 	}

@@ -12,17 +12,17 @@ import (
 
 // An AuditView is a record of the audit, for machines.
 type AuditView struct {
-	Shard  int           `json:"shard"`
-	Number int64         `json:"number"`
-	At     time.Time     `json:"at,omitzero"`
-	Who    string        `json:"who"`
-	Action series.Action `json:"action"`
-	Job    string        `json:"job"`
-	Change int64         `json:"change"` // the number of the change in the job
-	Before string        `json:"before"`
-	After  string        `json:"after"`
-	Reason string        `json:"reason,omitempty"`
-	Op     string        `json:"op"`
+	Partition int           `json:"partition"`
+	Number    int64         `json:"number"`
+	At        time.Time     `json:"at,omitzero"`
+	Who       string        `json:"who"`
+	Action    series.Action `json:"action"`
+	Job       string        `json:"job"`
+	Change    int64         `json:"change"` // the number of the change in the job
+	Before    string        `json:"before"`
+	After     string        `json:"after"`
+	Reason    string        `json:"reason,omitempty"`
+	Op        string        `json:"op"`
 
 	Unreadable string `json:"unreadable,omitempty"`
 }
@@ -31,7 +31,7 @@ type AuditView struct {
 func AuditViews(records []series.AuditRecord) []AuditView {
 	views := make([]AuditView, len(records))
 	for i, r := range records {
-		views[i] = AuditView{r.Shard, r.Number, time.Time{}, r.Who, r.Action, r.Key, r.Change, r.Before, r.After, r.Reason, r.Op, r.Unreadable}
+		views[i] = AuditView{r.Partition, r.Number, time.Time{}, r.Who, r.Action, r.Key, r.Change, r.Before, r.After, r.Reason, r.Op, r.Unreadable}
 		if r.At != 0 {
 			views[i].At = time.UnixMicro(r.At).UTC()
 		}
@@ -41,12 +41,12 @@ func AuditViews(records []series.AuditRecord) []AuditView {
 
 // AuditGaps returns the first number that is missing in the newest records of a namespace, in words,
 // or "". Store is the store from which the records were read. Between the newest records of several
-// shards, and between the records of one job, numbers are missing.
+// partitions, and between the records of one job, numbers are missing.
 func AuditGaps(store any, job string, records []series.AuditRecord) string {
 	if front, ok := store.(series.Front); ok {
 		store = front.Driver
 	}
-	if sharded, ok := store.(series.Sharded); job != "" || ok && sharded.Shards() > 1 {
+	if partitioned, ok := store.(series.Partitioned); job != "" || ok && partitioned.Partitions() > 1 {
 		return "" // the numbers in between belong to other jobs
 	}
 	if gaps := verify.Gaps(records); len(gaps) > 0 {

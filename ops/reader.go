@@ -77,7 +77,7 @@ func (r *reader) list(ctx context.Context, next, last *Snapshot) error {
 		return nil
 	}
 	keys, err := r.o.Store.Keys(ctx)
-	if err != nil { // the jobs of a silent shard still exist
+	if err != nil { // the jobs of a silent partition still exist
 		next.Faults = append(next.Faults, "not all jobs are known: "+r.explain(err))
 		r.keys = slices.Compact(slices.Sorted(slices.Values(append(keys, r.keys...))))
 		return err

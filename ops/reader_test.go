@@ -13,12 +13,12 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A slowStore takes time for each journal, and has jobs whose shard does not answer.
+// A slowStore takes time for each journal, and has jobs whose partition does not answer.
 type slowStore struct {
 	*flakyStore
 	takes    time.Duration
 	journals atomic.Int32
-	gone     []string // jobs of the silent shard
+	gone     []string // jobs of the silent partition
 }
 
 func (s *slowStore) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
@@ -49,10 +49,10 @@ func (s *slowStore) ReadSeries(ctx context.Context, keys []string) []series.Seri
 	return all
 }
 
-// While one shard is silent its jobs keep their states, with their age: overdue ticks stay overdue,
+// While one partition is silent its jobs keep their states, with their age: overdue ticks stay overdue,
 // in the lists and for alerts, even if the list of jobs is read again. The status reports a
 // problem.
-func TestSilentShard(t *testing.T) {
+func TestSilentPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowStore{flakyStore: opened(t, "late", "report", "there")}
 		p := newProjection(s)

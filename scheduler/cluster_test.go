@@ -31,12 +31,12 @@ type world struct {
 	setup func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
 	nodes []*node
 
-	stopped time.Time
-	slack   time.Duration // age up to which the last ticks may have no verdict yet; 0: 100ms
-	shards  int           // shards of the store; 0: one
-	strange strangeness   // the parts that cannot be checked then
-	silent  bool          // lines of the logs are lost
-	stderr  io.Writer     // standard error of nodes; nil: their own
+	stopped    time.Time
+	slack      time.Duration // age up to which the last ticks may have no verdict yet; 0: 100ms
+	partitions int           // partitions of the store; 0: one
+	strange    strangeness   // the parts that cannot be checked then
+	silent     bool          // lines of the logs are lost
+	stderr     io.Writer     // standard error of nodes; nil: their own
 
 	mu      sync.Mutex
 	reached time.Time            // by the store's clock, before its last step

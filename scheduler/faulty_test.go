@@ -23,7 +23,7 @@ type wire struct {
 	down  bool                  // nothing arrives, and nothing is answered
 	fault func(op string) fault // returns the fate of the next request; may be nil
 
-	silent map[int]bool    // shards that do not answer
+	silent map[int]bool    // partitions that do not answer
 	foul   map[string]bool // keys under which the store has other data
 }
 
@@ -68,21 +68,21 @@ func (w *wire) spoil(f func(op string) fault) {
 	w.fault = f
 }
 
-// Shards and Shard make the store one with several shards.
-func (w *wire) Shards() int { return max(w.n.c.shards, 1) }
+// Partitions and Partition make the store one with several partitions.
+func (w *wire) Partitions() int { return max(w.n.c.partitions, 1) }
 
-func (w *wire) Shard(key string) int {
+func (w *wire) Partition(key string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))
-	return int(h.Sum32() % uint32(w.Shards()))
+	return int(h.Sum32() % uint32(w.Partitions()))
 }
 
-// silence makes only these shards silent from now on.
-func (w *wire) silence(shards ...int) {
+// silence makes only these partitions silent from now on.
+func (w *wire) silence(partitions ...int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.silent = map[int]bool{}
-	for _, s := range shards {
+	for _, s := range partitions {
 		w.silent[s] = true
 	}
 }
@@ -107,13 +107,13 @@ func (w *wire) unreadable(key string) error {
 	return nil
 }
 
-// next returns the fate of a request about these keys. A request to several shards waits for the
+// next returns the fate of a request about these keys. A request to several partitions waits for the
 // slowest of them.
 func (w *wire) next(op string, keys ...string) fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case slices.ContainsFunc(keys, func(k string) bool { return w.silent[w.Shard(k)] }), (op == "beat" || op == "leave") && w.silent[0]:
+	case slices.ContainsFunc(keys, func(k string) bool { return w.silent[w.Partition(k)] }), (op == "beat" || op == "leave") && w.silent[0]:
 		return fault{lost: lostRequest}
 	case w.down:
 		return fault{lost: lostRequest}

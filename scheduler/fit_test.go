@@ -270,7 +270,7 @@ func TestLayoutsOfNodes(t *testing.T) {
 	client := &redis.Options{Addr: s.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true}
 	logs, _ := onRedis(t, client, redislock.Options{})
 	comes(t, "a run", func() bool { return logs.FilterMessage("run started").Len() > 0 })
-	_, ended := onRedis(t, client, redislock.Options{Shards: 2})
+	_, ended := onRedis(t, client, redislock.Options{Partitions: 2})
 	if err := <-ended; !errors.Is(err, lock.ErrUnfit) || !strings.Contains(err.Error(), "same options") {
 		t.Errorf("run: %v", err)
 	}

@@ -26,8 +26,8 @@ func (m *monitor) Answered(p health.Part, err error) {
 }
 
 // EndAnswered is Answered for the requests that end runs.
-func (m *monitor) EndAnswered(shard int, err error) {
-	m.Answered(health.Part{Shard: shard, Kind: health.Ends}, err)
+func (m *monitor) EndAnswered(partition int, err error) {
+	m.Answered(health.Part{Partition: partition, Kind: health.Ends}, err)
 }
 
 // log logs the parts that are down if such a line is due, or that all are back.

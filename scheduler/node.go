@@ -59,11 +59,11 @@ type Node struct {
 func New(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	errs := cfg.faults()
-	shards := 1
-	if sharded, is := cfg.Store.(series.Sharded); is {
-		shards = max(sharded.Shards(), 1)
+	partitions := 1
+	if partitioned, is := cfg.Store.(series.Partitioned); is {
+		partitions = max(partitioned.Partitions(), 1)
 	}
-	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], registry: newRegistry(&cfg, shards), changed: signal.New(), unopened: reconcile.NewRequests()}
+	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], registry: newRegistry(&cfg, partitions), changed: signal.New(), unopened: reconcile.NewRequests()}
 	if _, err := n.registry.add(cfg.Jobs); err != nil {
 		errs = append(errs, err)
 	}
@@ -72,7 +72,7 @@ func New(cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("scheduler: configuration: %w", err)
 	}
 	n.cfg = cfg
-	n.connect(shards)
+	n.connect(partitions)
 	n.registry.start(n.dispatcher.Change)
 	for i, o := range cfg.Observers {
 		if w, is := o.(watcher); is {
@@ -85,10 +85,10 @@ func New(cfg Config) (*Node, error) {
 }
 
 // connect makes the parts of the node. Each gets the parts that it calls, which are made before it.
-func (n *Node) connect(shards int) {
+func (n *Node) connect(partitions int) {
 	cfg, revisions, early := &n.cfg, new(job.Revisions), signal.New()
 	n.events = newEvents(cfg.Logger, cfg.Observers, n.id, &n.clock)
-	n.monitor = &monitor{Health: health.New(cfg.Store, shards, time.Now()), events: n.events, early: early}
+	n.monitor = &monitor{Health: health.New(cfg.Store, partitions, time.Now()), events: n.events, early: early}
 	store := n.requests.Measure(cfg.Store)
 	if local, is := cfg.Store.(series.Local); is {
 		n.local = local.Local()
@@ -108,7 +108,7 @@ func (n *Node) connect(shards int) {
 	n.dispatcher = dispatch.New(dispatch.Config{
 		Runs: n.runs,
 		Claims: claims.Config{
-			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Shards: shards, Peek: peeks,
+			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Partitions: partitions, Peek: peeks,
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
 		Claimer: n.claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
@@ -119,11 +119,11 @@ func (n *Node) connect(shards int) {
 		controlled = nil
 	}
 	n.reconciler = reconcile.New(reconcile.Config{
-		Store: store, Control: controlled, Node: n.id, Shards: shards, Clock: &n.clock, Revisions: revisions, Requests: n.unopened, Dispatcher: n.dispatcher,
+		Store: store, Control: controlled, Node: n.id, Partitions: partitions, Clock: &n.clock, Revisions: revisions, Requests: n.unopened, Dispatcher: n.dispatcher,
 		Health: n.monitor, Events: n.events, Opened: n.runs.Opened, Timeout: cfg.StoreTimeout,
 	})
 	n.heart = heartbeat.New(heartbeat.Config{
-		Store: store, Node: n.id, Shards: shards, Clock: &n.clock, Health: n.monitor, Events: n.events,
+		Store: store, Node: n.id, Partitions: partitions, Clock: &n.clock, Health: n.monitor, Events: n.events,
 		Timeout: cfg.StoreTimeout, ClockWarn: cfg.ClockWarn, ClockOffset: cfg.ClockOffset, Early: early,
 		Nodes: n.setNodes, Joined: n.reconciler.Joined, Stepped: n.dispatcher.Shift, Idle: n.dispatcher.Idle,
 	})

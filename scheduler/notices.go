@@ -51,7 +51,7 @@ type auditReader struct {
 	store   series.Controlled // nil: there is no audit
 	timeout time.Duration
 	heed    func(job string)
-	known   map[int]int64 // the highest number of each shard that was read
+	known   map[int]int64 // the highest number of each partition that was read
 }
 
 // heeded are the actions that a node heeds at once.
@@ -74,8 +74,8 @@ func (a *auditReader) read(ctx context.Context) {
 	highest := map[int]int64{} // a store that lost its audit begins with 1 again
 	for i := range records {
 		r := &records[i]
-		highest[r.Shard] = max(highest[r.Shard], r.Number)
-		if heeded[r.Action] && r.Number > a.known[r.Shard] {
+		highest[r.Partition] = max(highest[r.Partition], r.Number)
+		if heeded[r.Action] && r.Number > a.known[r.Partition] {
 			a.heed(r.Key)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// everySecond returns n jobs that are due every second, distributed over a few shards.
+// everySecond returns n jobs that are due every second, distributed over a few partitions.
 func everySecond(n int) (jobs []scheduler.Job) {
 	for i := range n {
 		jobs = append(jobs, scheduler.Job{Name: fmt.Sprint("job", i), Spec: "@every 1s", Lease: 3 * time.Second, Func: takes(200 * time.Millisecond)})
@@ -18,18 +18,18 @@ func everySecond(n int) (jobs []scheduler.Job) {
 	return jobs
 }
 
-// One of three shards does not answer when a node starts, and for minutes. The jobs of the others
-// run on time, and no lease is lost. The node is not ready all the time, and names the shard
-// without an address or the driver's words. It is logged at once, once a minute, and when the shard
+// One of three partitions does not answer when a node starts, and for minutes. The jobs of the others
+// run on time, and no lease is lost. The node is not ready all the time, and names the partition
+// without an address or the driver's words. It is logged at once, once a minute, and when the partition
 // is back.
-func TestSilentShardAtStart(t *testing.T) {
-	for shard := range 3 { // the first has the list of nodes
-		t.Run(fmt.Sprint(shard), func(t *testing.T) {
+func TestSilentPartitionAtStart(t *testing.T) {
+	for partition := range 3 { // the first has the list of nodes
+		t.Run(fmt.Sprint(partition), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := plan(t, append(everySecond(12), scheduler.Job{Name: "long", Spec: "@every 1m", Lease: 3 * time.Second, Func: takes(30 * time.Second)})...)
-				c.shards = 3
+				c.partitions = 3
 				n := c.create(c.jobs...)
-				n.wire.silence(shard)
+				n.wire.silence(partition)
 				n.run()
 				c.pass(10 * time.Second)
 				ready := 0
@@ -40,7 +40,7 @@ func TestSilentShardAtStart(t *testing.T) {
 					c.pass(time.Second)
 				}
 				err := n.Ready()
-				if ready > 0 || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("shard %d of 3", shard+1)) {
+				if ready > 0 || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("partition %d of 3", partition+1)) {
 					t.Errorf("ready in %d of 230 looks; then %v", ready, err)
 				}
 				for _, raw := range []string{"deadline exceeded", "10.0.0", "node0"} {
@@ -54,8 +54,8 @@ func TestSilentShardAtStart(t *testing.T) {
 					if job == "long" {
 						want = 3
 					}
-					if of := n.wire.Shard(job); of == shard && ran > 0 || of != shard && ran < want {
-						t.Errorf("%s of shard %d ran %d times", job, of, ran)
+					if of := n.wire.Partition(job); of == partition && ran > 0 || of != partition && ran < want {
+						t.Errorf("%s of partition %d ran %d times", job, of, ran)
 					}
 				}
 				for i := range c.jobs {
@@ -88,12 +88,12 @@ func TestSilentShardAtStart(t *testing.T) {
 	}
 }
 
-// A shard falls silent when all jobs are open: the rota cannot read its jobs. The log names them as
+// A partition falls silent when all jobs are open: the rota cannot read its jobs. The log names them as
 // the remarks do, they are retried, and the log has a line when all have been read.
-func TestSilentShardOnTheRota(t *testing.T) {
+func TestSilentPartitionOnTheRota(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, everySecond(12)...)
-		c.shards = 3
+		c.partitions = 3
 		n := c.start()
 		c.pass(15 * time.Second)
 		if remarks := n.Remarks(); len(remarks) > 0 {

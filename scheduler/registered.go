@@ -135,7 +135,7 @@ func (r *registry) check(jobs []Job, middleware []error, named func(path string,
 
 // put makes a job with a number and keeps it and its function. The caller holds the mutex.
 func (r *registry) put(to *job.Job, j *Job, f Func, s *spec.Schedule, no uint32) *job.Job {
-	*to = job.New(j.Name, s, r.share(rulesOf(j)), no, r.shardOf(j.Name))
+	*to = job.New(j.Name, s, r.share(rulesOf(j)), no, r.partitionOf(j.Name))
 	*r.funcs.At(int(no)) = f
 	r.names[j.Name] = to
 	return to

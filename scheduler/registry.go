@@ -14,11 +14,11 @@ import (
 // A registry checks jobs and keeps the accepted ones with their functions. Jobs share equal specs
 // and policies. It is safe for concurrent use.
 type registry struct {
-	store  Store
-	shards int
-	zone   *time.Location
-	spread time.Duration
-	around []Middleware // wraps the functions of all jobs
+	store      Store
+	partitions int
+	zone       *time.Location
+	spread     time.Duration
+	around     []Middleware // wraps the functions of all jobs
 
 	mu      sync.Mutex
 	names   map[string]*job.Job // the jobs of the node
@@ -51,9 +51,9 @@ func (l *listed) String() string { return health.List(l.names, l.count) }
 
 type specKey struct{ text, zone string }
 
-func newRegistry(cfg *Config, shards int) *registry {
+func newRegistry(cfg *Config, partitions int) *registry {
 	return &registry{
-		store: cfg.Store, shards: shards, zone: cfg.Zone, spread: cfg.Spread, around: cfg.Middleware, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
+		store: cfg.Store, partitions: partitions, zone: cfg.Zone, spread: cfg.Spread, around: cfg.Middleware, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
 		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{}, intervals: map[*spec.Schedule]time.Duration{},
 	}
 }
@@ -131,12 +131,12 @@ func (r *registry) schedule(path string, j *Job) (*spec.Schedule, error) {
 	return s, nil
 }
 
-// shardOf returns the shard of the store that holds a job.
-func (r *registry) shardOf(name string) uint16 {
-	if r.shards <= 1 {
+// partitionOf returns the partition of the store that holds a job.
+func (r *registry) partitionOf(name string) uint16 {
+	if r.partitions <= 1 {
 		return 0
 	}
-	return uint16(r.store.(series.Sharded).Shard(name))
+	return uint16(r.store.(series.Partitioned).Partition(name))
 }
 
 // share returns the one copy of equal rules.

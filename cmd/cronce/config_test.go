@@ -127,7 +127,7 @@ func TestAllFaults(t *testing.T) {
 redis:
   url: redis://u:hunter2@h:1
   pasword_env: X
-  shards: 2000
+  partitions: 2000
   tls: {cert: a.pem}
 http: {address: ":8080"}
 log: {level: loud, format: xml}
@@ -159,7 +159,7 @@ scheduler: {grace: -1s}
 		`c.yaml:1:1: namespace: is "a b", must be`,
 		`c.yaml:3:3: redis.url: has a password, which may not stand here: set $CRONCE_REDIS_PASSWORD`,
 		`c.yaml:4:3: redis.pasword_env: unknown key, did you mean "password_env"?`,
-		`c.yaml:5:3: redis.shards: is 2000, must be 1 to 1024`,
+		`c.yaml:5:3: redis.partitions: is 2000, must be 1 to 1024`,
 		`c.yaml:6:3: redis.tls: has a cert without its key`,
 		`c.yaml:7:8: http.address: is ":8080", which other machines can reach`,
 		`c.yaml:8:7: log.level: is "loud"`,
@@ -192,28 +192,28 @@ scheduler: {grace: -1s}
 // Each key with a value that is too large or too small is reported by itself.
 func TestBounds(t *testing.T) {
 	for setting, want := range map[string]string{
-		"redis: {pool_size: 10001}":             "redis.pool_size: is 10001, must be 0 to 10000",
-		"redis: {pool_size: -1}":                "redis.pool_size: is -1, must be 0 to 10000",
-		"redis: {journal_lines: -1}":            "redis.journal_lines: is -1, must be 0 or more",
-		"redis: {journal_bytes: -2}":            "redis.journal_bytes: is -2, must be 0 or more",
-		"scheduler: {spread: 61s}":              "scheduler.spread: is 1m1s, must be up to 1m",
-		"scheduler: {store_timeout: 301s}":      "scheduler.store_timeout: is 5m1s, must be up to 5m",
-		"scheduler: {grace: 25h}":               "scheduler.grace: is 25h0m0s, must be up to 24h",
-		"scheduler: {cancel_grace: 25h}":        "scheduler.cancel_grace: is 25h0m0s, must be up to 24h",
-		"scheduler: {concurrency: -2}":          "scheduler.concurrency: is -2, must be 1 or more, 0 for the default, -1 for no bound",
-		"scheduler: {grace: 99999999h}":         `scheduler.grace: is "99999999h", which is too large, must be up to 2562047h`,
-		"scheduler: {grace: 20}":                "must be a duration with its unit",
-		"log: {level: fatal}":                   `log.level: is "fatal", must be debug, info, warn or error`,
-		"redis: {addresses: [one]}":             `redis.addresses: has "one", must be host:port`,
-		"redis: {addresses: ['one:']}":          `redis.addresses: has "one:", must be host:port`,
-		"redis: {addresses: ['u:p@one:1']}":     "redis.addresses: has an address with a user, must be host:port",
-		"redis: {pool_size: 10000}":             "",
-		"redis: {group_by: /}":                  "",
-		"redis: {group_by: 12345678901234567}":  `redis.group_by: is "12345678901234567", must be up to 16 bytes`,
-		"scheduler: {spread: 1m, grace: 24h}":   "",
-		"scheduler: {store_timeout: 5m}":        "",
-		"scheduler: {cancel_grace: 24h}":        "",
-		"redis: {journal_lines: 1, shards: 32}": "",
+		"redis: {pool_size: 10001}":                 "redis.pool_size: is 10001, must be 0 to 10000",
+		"redis: {pool_size: -1}":                    "redis.pool_size: is -1, must be 0 to 10000",
+		"redis: {journal_lines: -1}":                "redis.journal_lines: is -1, must be 0 or more",
+		"redis: {journal_bytes: -2}":                "redis.journal_bytes: is -2, must be 0 or more",
+		"scheduler: {spread: 61s}":                  "scheduler.spread: is 1m1s, must be up to 1m",
+		"scheduler: {store_timeout: 301s}":          "scheduler.store_timeout: is 5m1s, must be up to 5m",
+		"scheduler: {grace: 25h}":                   "scheduler.grace: is 25h0m0s, must be up to 24h",
+		"scheduler: {cancel_grace: 25h}":            "scheduler.cancel_grace: is 25h0m0s, must be up to 24h",
+		"scheduler: {concurrency: -2}":              "scheduler.concurrency: is -2, must be 1 or more, 0 for the default, -1 for no bound",
+		"scheduler: {grace: 99999999h}":             `scheduler.grace: is "99999999h", which is too large, must be up to 2562047h`,
+		"scheduler: {grace: 20}":                    "must be a duration with its unit",
+		"log: {level: fatal}":                       `log.level: is "fatal", must be debug, info, warn or error`,
+		"redis: {addresses: [one]}":                 `redis.addresses: has "one", must be host:port`,
+		"redis: {addresses: ['one:']}":              `redis.addresses: has "one:", must be host:port`,
+		"redis: {addresses: ['u:p@one:1']}":         "redis.addresses: has an address with a user, must be host:port",
+		"redis: {pool_size: 10000}":                 "",
+		"redis: {group_by: /}":                      "",
+		"redis: {group_by: 12345678901234567}":      `redis.group_by: is "12345678901234567", must be up to 16 bytes`,
+		"scheduler: {spread: 1m, grace: 24h}":       "",
+		"scheduler: {store_timeout: 5m}":            "",
+		"scheduler: {cancel_grace: 24h}":            "",
+		"redis: {journal_lines: 1, partitions: 32}": "",
 	} {
 		_, err := nodeConfig(t, "--config", file(t, "c.yaml", setting+"\njobs: [{kind: sleep, name: a, spec: '@daily'}]\n"))
 		switch n := len(config.Split(err)); {

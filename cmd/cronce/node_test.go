@@ -226,7 +226,7 @@ func TestNodesThatDiffer(t *testing.T) {
 	url := "redis://" + redisserver.Start(t).Addr()
 	n := startNode(t, url, everySecond)
 	eventually(t, "a run", func() bool { return len(n.logs("run started")) > 0 })
-	for _, option := range []string{"shards: 2", "group_by: /"} {
+	for _, option := range []string{"partitions: 2", "group_by: /"} {
 		other := startNode(t, url, "redis: {"+option+"}\n"+everySecond)
 		if code := other.code(); code != exit.Refused || !strings.Contains(other.stderr.String(), "same options") || strings.Contains(other.stderr.String(), "run started") {
 			t.Errorf("%s: exit code %d: %s", option, code, other.stderr.String())

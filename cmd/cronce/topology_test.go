@@ -45,5 +45,5 @@ func TestThroughSentinels(t *testing.T) {
 func TestOnCluster(t *testing.T) {
 	t.Parallel()
 	masters := redisserver.Cluster(t, 3, 0)
-	runsOn(t, fmt.Sprintf("redis:\n  addresses: %s\n  cluster: true\n  shards: 8\n", addresses(masters[:2])), "clock agrees", "1 jobs")
+	runsOn(t, fmt.Sprintf("redis:\n  addresses: %s\n  cluster: true\n  partitions: 8\n", addresses(masters[:2])), "clock agrees", "1 jobs")
 }

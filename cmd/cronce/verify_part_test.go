@@ -94,15 +94,15 @@ func TestVerifyOKIsTheExitCode(t *testing.T) {
 	cronce(t, "verify", "--redis", failed.url, "--fail-on", "failed").want(t, exit.Failed, "FAILED: the last attempt of 1 ticks has failed.")
 }
 
-// One of two shards cannot be listed: it is named, and the jobs of the other are proven.
-func TestVerifyOfOneShard(t *testing.T) {
+// One of two partitions cannot be listed: it is named, and the jobs of the other are proven.
+func TestVerifyOfOnePartition(t *testing.T) {
 	t.Parallel()
 	server, url := newRedis(t)
-	s := storeAt(t, url, func(c *config.Config) { c.Redis.Shards = 2 })
+	s := storeAt(t, url, func(c *config.Config) { c.Redis.Partitions = 2 })
 	proven := ""
 	for _, job := range []string{"a", "b", "c", "d", "e", "f"} {
 		opened(t, s, job)
-		if s.Driver.(series.Sharded).Shard(job) == 0 {
+		if s.Driver.(series.Partitioned).Partition(job) == 0 {
 			proven = job
 		}
 	}
@@ -110,9 +110,9 @@ func TestVerifyOfOneShard(t *testing.T) {
 	if err := server.Set("cronce:v1:{cronce.1}:all", "x"); err != nil {
 		t.Fatal(err)
 	}
-	config := file(t, "c.yaml", "redis: {shards: 2}\n")
-	cronce(t, "verify", "--redis", url, "--config", config).want(t, exit.NotKnown, "NOT KNOWN not all jobs are known: ", "shard 2 of 2", "\n"+proven+" ")
+	config := file(t, "c.yaml", "redis: {partitions: 2}\n")
+	cronce(t, "verify", "--redis", url, "--config", config).want(t, exit.NotKnown, "NOT KNOWN not all jobs are known: ", "partition 2 of 2", "\n"+proven+" ")
 	cronce(t, "verify", "--redis", url, "--config", config, "--job", proven).want(t, exit.Fine, "No tick was due.")
-	cronce(t, "doctor", "--redis", url, "--config", config).want(t, exit.Failed, "not all jobs are known: ", "shard 2 of 2")
-	cronce(t, "pause", "--redis", url, "--config", config, "--all", "--reason", "test").want(t, exit.NotKnown, "shard 2 of 2")
+	cronce(t, "doctor", "--redis", url, "--config", config).want(t, exit.Failed, "not all jobs are known: ", "partition 2 of 2")
+	cronce(t, "pause", "--redis", url, "--config", config, "--all", "--reason", "test").want(t, exit.NotKnown, "partition 2 of 2")
 }

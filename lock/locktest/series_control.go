@@ -77,7 +77,7 @@ func controlRecords(s *stand) {
 	}
 	for i, r := range records {
 		c, a := changes[i], answers[i]
-		want := series.AuditRecord{Shard: r.Shard, Number: int64(i) + 1, At: r.At, Who: c.Who, Action: c.Action, Key: s.key, Change: int64(i) + 1,
+		want := series.AuditRecord{Partition: r.Partition, Number: int64(i) + 1, At: r.At, Who: c.Who, Action: c.Action, Key: s.key, Change: int64(i) + 1,
 			Before: states[i], After: states[i+1], Reason: c.Reason, Op: c.Op}
 		if r != want || r.At/1000 != a.Series.Now || a.Audit != r.Number || a.Change != r.Change {
 			s.Errorf("record %d is %+v, want %+v; the answer was %+v", i, r, want, a)
@@ -385,10 +385,10 @@ func controlRace(s *stand) {
 	all := s.audit()
 	slices.SortFunc(all, func(a, b series.AuditRecord) int { return int(a.Number - b.Number) })
 	for _, r := range all {
-		if r.Number != last[r.Shard]+1 || r.At < ats[r.Shard] {
-			s.Errorf("shard %d: record %d at %d follows %d at %d", r.Shard, r.Number, r.At, last[r.Shard], ats[r.Shard])
+		if r.Number != last[r.Partition]+1 || r.At < ats[r.Partition] {
+			s.Errorf("partition %d: record %d at %d follows %d at %d", r.Partition, r.Number, r.At, last[r.Partition], ats[r.Partition])
 		}
-		last[r.Shard], ats[r.Shard] = r.Number, r.At
+		last[r.Partition], ats[r.Partition] = r.Number, r.At
 	}
 	equal(s, "records", len(all), rivals*changes)
 }
@@ -405,7 +405,7 @@ func controlAudit(s *stand) {
 	for i := range 6 {
 		s.key = keys[i%2]
 		s.pause()
-		s.env.Wait(time.Millisecond) // so that the records of several shards are in the order of their times
+		s.env.Wait(time.Millisecond) // so that the records of several partitions are in the order of their times
 	}
 	for _, c := range []struct {
 		key  string

@@ -347,10 +347,10 @@ func (tw *twin) sendChange(m *model, c *series.Control) {
 	got := tw.controlled.Control(tw.ctx, q)
 	tw.note("%+v\n      %+v", q, got)
 	now := got.Series.Now
-	shard := tw.shard(m.key)
-	want, _ := m.Control(now*1000, c, tw.audited[shard]+1, m)
+	partition := tw.partition(m.key)
+	want, _ := m.Control(now*1000, c, tw.audited[partition]+1, m)
 	if got.Made {
-		tw.audited[shard]++
+		tw.audited[partition]++
 	}
 	if want.Made && want.Number != 0 {
 		r := m.Runs[len(m.Runs)-1]

@@ -33,7 +33,7 @@ type stand struct {
 	mark       int64 // the mark of the series when it was opened
 	owners     int
 	ops        int
-	audited    map[int]int64 // how many records the model expects in the audit of each shard
+	audited    map[int]int64 // how many records the model expects in the audit of each partition
 }
 
 func newStand(t *testing.T, env Env) *stand {
@@ -47,10 +47,10 @@ func newStand(t *testing.T, env Env) *stand {
 // front returns the layer that validates requests before the driver gets them.
 func (s *stand) front() series.Front { return series.FrontOf(s.driver) }
 
-// shard returns the shard of a series.
-func (s *stand) shard(key string) int {
-	if sharded, ok := s.driver.(series.Sharded); ok {
-		return sharded.Shard(key)
+// partition returns the partition of a series.
+func (s *stand) partition(key string) int {
+	if partitioned, ok := s.driver.(series.Partitioned); ok {
+		return partitioned.Partition(key)
 	}
 	return 0
 }

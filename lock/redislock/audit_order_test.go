@@ -6,12 +6,12 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The clock of one server was put back between two records: the records of its shard stay in the
+// The clock of one server was put back between two records: the records of its partition stay in the
 // order of their numbers.
 func TestAuditAfterABackwardStep(t *testing.T) {
 	t.Parallel()
-	record := func(shard int, number, at int64) series.AuditRecord {
-		return series.AuditRecord{Shard: shard, Number: number, At: at}
+	record := func(partition int, number, at int64) series.AuditRecord {
+		return series.AuditRecord{Partition: partition, Number: number, At: at}
 	}
 	all := byInstant([][]series.AuditRecord{{record(0, 1, 10), record(0, 2, 30), record(0, 3, 20)}, nil, {record(2, 7, 15), record(2, 8, 25)}})
 	want := []series.AuditRecord{record(0, 1, 10), record(2, 7, 15), record(2, 8, 25), record(0, 2, 30), record(0, 3, 20)}

@@ -69,7 +69,7 @@ func cancelRun(t *testing.T, d *redislock.Driver, job string) {
 // closed the connection of a subscription, which then returns its error. Other changes are not.
 func TestCancelsAreNotified(t *testing.T) {
 	t.Parallel()
-	d, admin := realDriver(t, redislock.Options{Namespace: "ns", Shards: 4})
+	d, admin := realDriver(t, redislock.Options{Namespace: "ns", Partitions: 4})
 	keys, errs := notified(t, d)
 	subscribed(t, admin, 1)
 	for i, job := range []string{"a", "b|c;d {é}"} {

@@ -305,14 +305,14 @@ func (i *info) persistence() driver.Finding {
 const agreement = 90 * 24 * time.Hour
 
 // Agree makes sure that the processes of a namespace keep the same series and locks at the same
-// keys. The first process that calls it records Options.Shards and Options.GroupBy. Processes with
+// keys. The first process that calls it records Options.Partitions and Options.GroupBy. Processes with
 // other options then get a *RefusedError, until 90 days after the last call that agreed: they would
 // be granted locks and numbers that another process has. A server that does not answer, or may not
 // write, is a *RefusedError too. Call Agree once, before the Driver is used, as [Driver.CheckStore]
 // does; only processes that call it are compared.
 func (d *Driver) Agree(ctx context.Context) error {
-	key := d.keys.shards[0] + "layout"
-	own := fmt.Sprintf("shards %d, group by %q", len(d.keys.shards), d.keys.group)
+	key := d.keys.partitions[0] + "layout"
+	own := fmt.Sprintf("partitions %d, group by %q", len(d.keys.partitions), d.keys.group)
 	reply, err := d.run(ctx, d.scripts.agree, []string{key}, []any{own, agreement.Milliseconds()})
 	if err != nil {
 		return refusal([]driver.Finding{unrecorded(d.client, err)})

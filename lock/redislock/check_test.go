@@ -242,7 +242,7 @@ func TestAccessRulesAreComplete(t *testing.T) {
 
 func TestNamespaces(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{Namespace: "a"})
-	other := newDriver(t, c, redislock.Options{Namespace: "b.2", Shards: 3})
+	other := newDriver(t, c, redislock.Options{Namespace: "b.2", Partitions: 3})
 	open(t, d, c, "j1", "j2")
 	open(t, other, c, "j1", "j2", "j3")
 	acquire(t, d, "key", "n/1")
@@ -262,7 +262,7 @@ func TestNewRefuses(t *testing.T) {
 	c := client(t, "127.0.0.1:1")
 	for argument, o := range map[string]redislock.Options{
 		"Options.Namespace":    {Namespace: "a:b"},
-		"Options.Shards":       {Shards: 1025},
+		"Options.Partitions":   {Partitions: 1025},
 		"Options.JournalLines": {JournalLines: -1},
 		"Options.JournalBytes": {JournalBytes: -1},
 	} {

@@ -23,10 +23,10 @@ func TestLayoutsThatDiffer(t *testing.T) {
 	must(t, d.Agree(t.Context()))
 	must(t, newDriver(t, c, redislock.Options{GroupBy: "/", JournalLines: 5}).Agree(t.Context()))
 	must(t, newDriver(t, c, redislock.Options{Namespace: "cronce2"}).Agree(t.Context()))
-	for _, o := range []redislock.Options{{}, {GroupBy: ":"}, {GroupBy: "/", Shards: 2}} {
+	for _, o := range []redislock.Options{{}, {GroupBy: ":"}, {GroupBy: "/", Partitions: 2}} {
 		err := newDriver(t, c, o).Agree(t.Context())
 		e, is := errors.AsType[*redislock.RefusedError](err)
-		if !is || e.Findings[0].Topic != driver.TopicLayout || !strings.Contains(err.Error(), `shards 1, group by "/"`) {
+		if !is || e.Findings[0].Topic != driver.TopicLayout || !strings.Contains(err.Error(), `partitions 1, group by "/"`) {
 			t.Errorf("%+v: the error is %v", o, err)
 		}
 	}

@@ -41,7 +41,7 @@ func cluster(t *testing.T) []*redisserver.Server {
 }
 
 // On a Cluster of three masters, and with the minimal rights, series are spread
-// over shards, each request goes where its keys are, and locks are spread by key.
+// over partitions, each request goes where its keys are, and locks are spread by key.
 func TestCluster(t *testing.T) {
 	t.Parallel() // it waits for the servers to meet
 	servers := cluster(t)
@@ -52,7 +52,7 @@ func TestCluster(t *testing.T) {
 	c := client(t, servers[0].Addr(), func(o *redis.UniversalOptions) {
 		o.IsClusterMode, o.Username, o.Password = true, "worker", "secret"
 	})
-	d := newDriver(t, c, redislock.Options{Shards: 16})
+	d := newDriver(t, c, redislock.Options{Partitions: 16})
 	keys := names(100)
 	due := open(t, d, c, keys...)
 	cs := make([]series.Claim, len(keys))

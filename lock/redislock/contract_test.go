@@ -22,7 +22,9 @@ import (
 func TestContractSimulated(t *testing.T) { contractSimulated(t, redislock.Options{}, nil) }
 
 // The same with series spread over several slots.
-func TestContractSharded(t *testing.T) { contractSimulated(t, redislock.Options{Shards: 7}, ofSeries) }
+func TestContractPartitioned(t *testing.T) {
+	contractSimulated(t, redislock.Options{Partitions: 7}, ofSeries)
+}
 
 // ofSeries reports whether a part of the contract is about series.
 func ofSeries(part string) bool {

@@ -10,7 +10,7 @@
 //
 // All keys begin with the namespace and the version of the format. Locks and series are named by
 // their key, in which every byte outside [A-Za-z0-9._~:/-] is escaped as %XX: two names never share
-// a key, and a brace in a name cannot move a slot. All keys of the series in one shard have one
+// a key, and a brace in a name cannot move a slot. All keys of the series in one partition have one
 // hash tag.
 //
 //	<ns>:v1:l:{<lock>}             string  a plain lock; expires with its lease, or
@@ -21,15 +21,15 @@
 //	<ns>:v1:m:{<lock>}             zset    their limits; the same
 //	<ns>:v1:t:{<lock>}             hash    leases that were taken by force; as long as they had left
 //	<ns>:v1:f:{<lock>}             list    records of forced unlocks; 90 days
-//	<ns>:v1:{<ns>.<shard>}:s:<key> hash    the state of a series; 90 days
-//	<ns>:v1:{<ns>.<shard>}:j:<key> list    its journal; 90 days
-//	<ns>:v1:{<ns>.<shard>}:d:<key> hash    revisions of its spec; 90 days
-//	<ns>:v1:{<ns>.<shard>}:o:<key> hash    the ends of the outputs of its runs; 90 days after the latest
-//	<ns>:v1:{<ns>.<shard>}:all     set     the series of the shard; 90 days
-//	<ns>:v1:{<ns>.<shard>}:ch      zset    the same by the µs of their last change; 90 days
-//	<ns>:v1:{<ns>.<shard>}:jb      string  the bytes of the shard's journals; 90 days
+//	<ns>:v1:{<ns>.<partition>}:s:<key> hash    the state of a series; 90 days
+//	<ns>:v1:{<ns>.<partition>}:j:<key> list    its journal; 90 days
+//	<ns>:v1:{<ns>.<partition>}:d:<key> hash    revisions of its spec; 90 days
+//	<ns>:v1:{<ns>.<partition>}:o:<key> hash    the ends of the outputs of its runs; 90 days after the latest
+//	<ns>:v1:{<ns>.<partition>}:all     set     the series of the partition; 90 days
+//	<ns>:v1:{<ns>.<partition>}:ch      zset    the same by the µs of their last change; 90 days
+//	<ns>:v1:{<ns>.<partition>}:jb      string  the bytes of the partition's journals; 90 days
 //	<ns>:v1:{<ns>.0}:nodes         zset    nodes by when they are forgotten; 1 day
-//	<ns>:v1:{<ns>.0}:layout        string  shards and groups, see [Driver.Agree]; 90 days
+//	<ns>:v1:{<ns>.0}:layout        string  partitions and groups, see [Driver.Agree]; 90 days
 //	...:none                       -       never exists: a write to it proves a master
 //
 // The channels <ns>:v1:i:<id> are inboxes, one per Driver: see below.

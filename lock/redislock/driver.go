@@ -19,29 +19,29 @@ import (
 // The defaults of [Options].
 const (
 	DefaultNamespace    = driver.DefaultNamespace
-	DefaultShards       = 1
+	DefaultPartitions   = 1
 	DefaultJournalLines = 1000
 	DefaultJournalBytes = 256 << 20
 	DefaultAckTimeout   = 500 * time.Millisecond
 )
 
 const (
-	maxShards     = 1024
+	maxPartitions = 1024
 	maxAckTimeout = time.Minute
 )
 
 // Options say where a [Driver] keeps its data, and how much. All processes that share a namespace
-// must use the same options: with other shards, or another grouping, they keep the same series and
+// must use the same options: with other partitions, or another grouping, they keep the same series and
 // locks under other keys, and do not exclude each other. [Driver.Agree] notices this. The zero
 // value is ready to use.
 type Options struct {
 	// Namespace is the beginning of all keys: [A-Za-z0-9][A-Za-z0-9._-]{0,63}. Two applications on
 	// one server must choose different ones. Empty: DefaultNamespace.
 	Namespace string
-	// Shards is the number of hash slots over which series are spread, 1 to 1024. Zero:
-	// DefaultShards. More than one is of use in a Cluster only. It cannot change once series exist:
-	// they would be read from another shard.
-	Shards int
+	// Partitions is the number of hash slots over which series are spread, 1 to 1024. Zero:
+	// DefaultPartitions. More than one is of use in a Cluster only. It cannot change once series exist:
+	// they would be read from another partition.
+	Partitions int
 	// GroupBy puts plain locks into one hash slot if their keys are the same up to the last GroupBy
 	// in them, so that AcquireAll takes them in one step in a Cluster too. With "/" user/7/cart and
 	// user/7/wallet share a slot. It is at most 16 bytes that print. Empty: each lock has its own
@@ -50,7 +50,7 @@ type Options struct {
 	// JournalLines is how many verdicts are kept of each series; just after old ones were deleted,
 	// up to 1/16 fewer. Zero: DefaultJournalLines.
 	JournalLines int
-	// JournalBytes bounds the journals of the namespace together; each shard has an equal part.
+	// JournalBytes bounds the journals of the namespace together; each partition has an equal part.
 	// Above it, each new verdict deletes two old ones of its series, but never the newest. Zero:
 	// DefaultJournalBytes.
 	JournalBytes int64
@@ -76,7 +76,7 @@ type Driver struct {
 	scripts   *scripts
 	keys      layout
 	lines     string        // the bound of a journal
-	budget    int64         // the bound, in bytes, of the journals of a shard
+	budget    int64         // the bound, in bytes, of the journals of a partition
 	bytes     string        // the same as text
 	acks      time.Duration // how long a request waits for replicas
 	inbox     *inbox
@@ -105,7 +105,7 @@ var (
 	_ driver.Replicated    = (*Driver)(nil)
 	_ driver.StoreChecker  = (*Driver)(nil)
 	_ driver.Namespaced    = (*Driver)(nil)
-	_ series.Sharded       = (*Driver)(nil)
+	_ series.Partitioned   = (*Driver)(nil)
 	_ driver.Explainer     = (*Driver)(nil)
 	_ driver.Prompt        = (*Driver)(nil)
 )
@@ -121,7 +121,7 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 	if _, ring := client.(*redis.Ring); ring || client == nil {
 		return nil, driver.Refuse("client", fmt.Sprintf("%T", client), "a client of a single server, of Sentinel, or of a Cluster")
 	}
-	budget := max(o.JournalBytes/int64(o.Shards), 1)
+	budget := max(o.JournalBytes/int64(o.Partitions), 1)
 	return &Driver{
 		client:    client,
 		prompt:    prompt(client),
@@ -140,7 +140,7 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 
 func (o Options) withDefaults() Options {
 	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
-	o.Shards = cmp.Or(o.Shards, DefaultShards)
+	o.Partitions = cmp.Or(o.Partitions, DefaultPartitions)
 	o.JournalLines = cmp.Or(o.JournalLines, DefaultJournalLines)
 	o.JournalBytes = cmp.Or(o.JournalBytes, DefaultJournalBytes)
 	o.AckTimeout = cmp.Or(o.AckTimeout, DefaultAckTimeout)
@@ -152,8 +152,8 @@ func (o Options) check() error {
 		return err
 	}
 	switch {
-	case o.Shards < 1 || o.Shards > maxShards:
-		return driver.Refuse("Options.Shards", strconv.Itoa(o.Shards), "1 to 1024")
+	case o.Partitions < 1 || o.Partitions > maxPartitions:
+		return driver.Refuse("Options.Partitions", strconv.Itoa(o.Partitions), "1 to 1024")
 	case o.GroupBy != "" && (len(o.GroupBy) > 16 || driver.CheckKey(o.GroupBy) != nil):
 		return driver.Refuse("Options.GroupBy", strconv.Quote(o.GroupBy), "up to 16 bytes of printable UTF-8")
 	case o.AckTimeout < time.Millisecond || o.AckTimeout > maxAckTimeout:
@@ -196,11 +196,11 @@ func (d *Driver) Prompt() bool { return d.prompt }
 // Namespace returns Options.Namespace, or its default.
 func (d *Driver) Namespace() string { return d.ns }
 
-// Shards returns Options.Shards.
-func (d *Driver) Shards() int { return len(d.keys.shards) }
+// Partitions returns Options.Partitions.
+func (d *Driver) Partitions() int { return len(d.keys.partitions) }
 
-// Shard returns the shard of a series.
-func (d *Driver) Shard(key string) int { return d.keys.shard(key) }
+// Partition returns the partition of a series.
+func (d *Driver) Partition(key string) int { return d.keys.partition(key) }
 
 // defaultTimeout is the limit that Harden sets where none was set.
 const defaultTimeout = 2 * time.Second

@@ -17,40 +17,40 @@ import (
 
 // A layout names the keys of a namespace.
 type layout struct {
-	plain   string   // before the tag of a plain lock
-	queues  string   // before the tag of its queue
-	holders string   // before the tag of the owners that share it
-	ends    string   // before the tag of their deadlines
-	limits  string   // before the tag of their limits
-	takings string   // before the tag of the leases on it that were taken
-	forced  string   // before the tag of the records of forced unlocks
-	absent  string   // before the tag of the key that never exists
-	group   string   // see Options.GroupBy
-	runs    string   // the channel on which requests and cancels of runs are published
-	shards  []string // the beginning of the keys of each shard
+	plain      string   // before the tag of a plain lock
+	queues     string   // before the tag of its queue
+	holders    string   // before the tag of the owners that share it
+	ends       string   // before the tag of their deadlines
+	limits     string   // before the tag of their limits
+	takings    string   // before the tag of the leases on it that were taken
+	forced     string   // before the tag of the records of forced unlocks
+	absent     string   // before the tag of the key that never exists
+	group      string   // see Options.GroupBy
+	runs       string   // the channel on which requests and cancels of runs are published
+	partitions []string // the beginning of the keys of each partition
 }
 
 func newLayout(o *Options) layout {
-	l := layout{group: o.GroupBy, runs: o.Namespace + ":v1:i:runs", shards: make([]string, o.Shards)}
+	l := layout{group: o.GroupBy, runs: o.Namespace + ":v1:i:runs", partitions: make([]string, o.Partitions)}
 	for kind, prefix := range map[string]*string{
 		"l": &l.plain, "q": &l.queues, "h": &l.holders, "e": &l.ends, "m": &l.limits, "t": &l.takings, "f": &l.forced, "none": &l.absent,
 	} {
 		*prefix = o.Namespace + ":v1:" + kind + ":{"
 	}
-	for i := range l.shards {
-		l.shards[i] = o.Namespace + ":v1:{" + o.Namespace + "." + strconv.Itoa(i) + "}:"
+	for i := range l.partitions {
+		l.partitions[i] = o.Namespace + ":v1:{" + o.Namespace + "." + strconv.Itoa(i) + "}:"
 	}
 	return l
 }
 
-// shard returns the number of the shard of a series.
-func (l *layout) shard(key string) int {
-	if len(l.shards) == 1 {
+// partition returns the number of the partition of a series.
+func (l *layout) partition(key string) int {
+	if len(l.partitions) == 1 {
 		return 0
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // never fails
-	return int(h.Sum32() % uint32(len(l.shards)))
+	return int(h.Sum32() % uint32(len(l.partitions)))
 }
 
 // lock returns the key of a plain lock, none a key in its slot that never exists.

@@ -63,20 +63,20 @@ func TestOpenPassesOverAForgedSighting(t *testing.T) {
 	}
 }
 
-// One of two shards cannot be listed: the series of the other come with the error, which names it.
-func TestKeysOfTheShardsThatAnswer(t *testing.T) {
+// One of two partitions cannot be listed: the series of the other come with the error, which names it.
+func TestKeysOfThePartitionsThatAnswer(t *testing.T) {
 	t.Parallel()
-	d, admin := realDriver(t, redislock.Options{Namespace: "ns", Shards: 2})
+	d, admin := realDriver(t, redislock.Options{Namespace: "ns", Partitions: 2})
 	var want []string
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
 		must(t, d.Open(t.Context(), []series.OpenRequest{{Key: key, Node: "n"}})[0].Err)
-		if d.Shard(key) == 0 {
+		if d.Partition(key) == 0 {
 			want = append(want, key)
 		}
 	}
 	must(t, admin.Set(t.Context(), "ns:v1:{ns.1}:all", "x", 0).Err())
 	keys, err := d.Keys(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "shard 2 of 2") || !slices.Equal(keys, want) || len(want) == 0 || len(want) == 6 {
+	if err == nil || !strings.Contains(err.Error(), "partition 2 of 2") || !slices.Equal(keys, want) || len(want) == 0 || len(want) == 6 {
 		t.Errorf("got %v, %v, want %v", keys, err, want)
 	}
 }

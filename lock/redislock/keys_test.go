@@ -44,7 +44,7 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// With any namespaces and names, no key is shared, and all keys of one shard have one hash tag and
+// With any namespaces and names, no key is shared, and all keys of one partition have one hash tag and
 // so one slot.
 func TestKeysStayApart(t *testing.T) {
 	m := miniredis.RunT(t)
@@ -59,9 +59,9 @@ func TestKeysStayApart(t *testing.T) {
 		m.FlushAll()
 		names := some(r, 2, 6, []string{"a", "{a}", "}a", "a}", "{", "a:b", "a%3Ab", "s:a", "}:s:a", "a|b", "{cronce.0}:s:a", "键"})
 		spaces := some(r, 2, 3, []string{"n", "n.0", "N", "n-v1", "v1"})
-		shards := 1 + r.IntN(5)
+		partitions := 1 + r.IntN(5)
 		for _, space := range spaces {
-			if err := populate(c, space, names, shards); err != nil {
+			if err := populate(c, space, names, partitions); err != nil {
 				t.Fatalf("seed %d, round %d: %v", seed, round, err)
 			}
 		}
@@ -87,9 +87,9 @@ func TestKeysStayApart(t *testing.T) {
 }
 
 // populate opens and locks every name in a namespace.
-func populate(c redis.UniversalClient, space string, names []string, shards int) error {
+func populate(c redis.UniversalClient, space string, names []string, partitions int) error {
 	ctx := context.Background()
-	d, err := redislock.New(c, redislock.Options{Namespace: space, Shards: shards})
+	d, err := redislock.New(c, redislock.Options{Namespace: space, Partitions: partitions})
 	if err != nil {
 		return err
 	}

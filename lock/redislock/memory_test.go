@@ -136,7 +136,7 @@ func history(t *testing.T, d *redislock.Driver, c redis.UniversalClient, keys []
 	}
 }
 
-// weights returns the counter of a shard, the bytes of its journals' lines with the counter's
+// weights returns the counter of a partition, the bytes of its journals' lines with the counter's
 // overhead for each, and the number of lines.
 func weights(t *testing.T, c redis.UniversalClient, keys []string) (counted, bytes, lines int64) {
 	t.Helper()

@@ -180,7 +180,7 @@ func (a *acknowledged) send(ctx context.Context, whole bool) (asked, touched, wa
 // Attached returns how many replicas the server that judges the series has attached, including
 // those that lag or do not answer at the moment.
 func (d *Driver) Attached(ctx context.Context, series string) (int, error) {
-	node, err := d.master(ctx, d.keys.shards[d.keys.shard(series)])
+	node, err := d.master(ctx, d.keys.partitions[d.keys.partition(series)])
 	if err != nil {
 		return 0, fmt.Errorf("redislock: replicas: %w", err)
 	}

@@ -249,7 +249,7 @@ func TestReplicasInCluster(t *testing.T) {
 	t.Parallel() // it waits for the servers to meet
 	nodes := redisserver.Cluster(t, 3, 1)
 	c := client(t, nodes[0].Addr(), func(o *redis.UniversalOptions) { o.IsClusterMode = true })
-	d := newDriver(t, c, redislock.Options{Shards: 16})
+	d := newDriver(t, c, redislock.Options{Partitions: 16})
 	keys := names(12)
 	due := open(t, d, c, keys...)
 	stopped(t, nodes[3]) // the replica of the first master

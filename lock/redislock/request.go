@@ -16,7 +16,7 @@ import (
 // A request is the keys and the arguments of one run of a script. They are texts that share their
 // memory, because there are many short ones. A request is not safe for concurrent use.
 type request struct {
-	prefix string // the beginning of the shard's keys
+	prefix string // the beginning of the partition's keys
 	keys   texts
 	args   texts
 	all    []string // keys and arguments as separate strings
@@ -75,10 +75,10 @@ func (r *request) free() {
 	requests.Put(r)
 }
 
-// newRequest returns an empty request for a shard.
-func (d *Driver) newRequest(shard int) *request {
+// newRequest returns an empty request for a partition.
+func (d *Driver) newRequest(partition int) *request {
 	r := requests.Get().(*request)
-	r.prefix = d.keys.shards[shard]
+	r.prefix = d.keys.partitions[partition]
 	return r
 }
 
@@ -117,7 +117,7 @@ func requestOf(keys []string, args ...any) *request {
 	return r
 }
 
-// key adds the shard's key of a kind, for a series or alone.
+// key adds the partition's key of a kind, for a series or alone.
 func (r *request) key(kind, name string) {
 	r.keys.b = append(append(append(r.keys.b, r.prefix...), kind...), name...)
 	r.keys.end()

@@ -14,18 +14,18 @@ import (
 )
 
 // overlap is how far before a reading changes are read again: a server's clock that is put back by
-// less gives later steps an earlier instant. A larger step back is noticed: see shardPosition.covers.
+// less gives later steps an earlier instant. A larger step back is noticed: see partitionPosition.covers.
 const overlap = 5 * time.Second
 
-// mostChanges is how many changes of a shard one reading returns. To read so many series costs about
+// mostChanges is how many changes of a partition one reading returns. To read so many series costs about
 // as much as to read all.
 const mostChanges = 5000
 
-// A position has the latest reading of each shard.
-type position []shardPosition
+// A position has the latest reading of each partition.
+type position []partitionPosition
 
-// A shardPosition is a reading of the changes of a shard.
-type shardPosition struct {
+// A partitionPosition is a reading of the changes of a partition.
+type partitionPosition struct {
 	at   driver.ClockReading
 	some bool             // a change is on record
 	more bool             // there are more changes than one reading returns
@@ -33,12 +33,12 @@ type shardPosition struct {
 	keys []string         // changes that the reading before had not seen
 }
 
-// ChangedSince implements [series.Changes], with one request to each shard. A user without the right
+// ChangedSince implements [series.Changes], with one request to each partition. A user without the right
 // to INFO does not notice that the server was restarted or replaced.
 func (d *Driver) ChangedSince(ctx context.Context, since series.Position) (keys []string, now series.Position, complete bool, err error) {
 	before, complete := since.(position)
-	if complete = complete && len(before) == len(d.keys.shards); !complete {
-		before = make(position, len(d.keys.shards))
+	if complete = complete && len(before) == len(d.keys.partitions); !complete {
+		before = make(position, len(d.keys.partitions))
 	}
 	next, errs := make(position, len(before)), make([]error, len(before))
 	var wg sync.WaitGroup
@@ -57,9 +57,9 @@ func (d *Driver) ChangedSince(ctx context.Context, since series.Position) (keys 
 	return keys, next, complete, nil
 }
 
-// changedSince reads the changes of a shard.
-func (d *Driver) changedSince(ctx context.Context, shard int, before *shardPosition) (now shardPosition, err error) {
-	prefix := d.keys.shards[shard]
+// changedSince reads the changes of a partition.
+func (d *Driver) changedSince(ctx context.Context, partition int, before *partitionPosition) (now partitionPosition, err error) {
+	prefix := d.keys.partitions[partition]
 	sent, since := time.Now(), before.at.Time.Add(-overlap)
 	if before.at.Time.IsZero() {
 		since = time.Unix(0, 0)
@@ -73,7 +73,7 @@ func (d *Driver) changedSince(ctx context.Context, shard int, before *shardPosit
 		return now, unreadable("changes", reply)
 	}
 	r.Sent, r.Received = sent, time.Now()
-	now = shardPosition{at: r, some: rest[0] == "1", seen: make(map[string]int64), more: len(rest) > 2*mostChanges}
+	now = partitionPosition{at: r, some: rest[0] == "1", seen: make(map[string]int64), more: len(rest) > 2*mostChanges}
 	for pair := range slices.Chunk(rest[1:], 2) {
 		key, known := driver.Unescape(pair[0])
 		at, err := strconv.ParseFloat(pair[1], 64)
@@ -94,7 +94,7 @@ func (d *Driver) changedSince(ctx context.Context, shard int, before *shardPosit
 // covers reports whether a reading has all changes since the reading before. It has not if the
 // server is another, has lost its changes, or returned not all, or if its clock was put back by more
 // than the overlap: then less time has passed on it than on this process's clock.
-func (p *shardPosition) covers(before *shardPosition) bool {
+func (p *partitionPosition) covers(before *partitionPosition) bool {
 	passed, least := p.at.Time.Sub(before.at.Time), p.at.Sent.Sub(before.at.Received)-overlap
 	return p.at.Process == before.at.Process && (p.some || !before.some) && !p.more && passed >= max(0, least)
 }

@@ -38,7 +38,7 @@ var claims = operation[series.Claim, series.Answer]{
 	want:    func(c *series.Claim) (int, time.Duration) { return c.Replicas, c.TTL },
 }
 
-// Claim implements [series.Numbered]. It sends up to 200 claims of one shard with one script. An
+// Claim implements [series.Numbered]. It sends up to 200 claims of one partition with one script. An
 // answer with Err is doubt. KindUnknown without Err says that the series is not open.
 func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	answers := make([]series.Answer, len(cs))

@@ -124,17 +124,17 @@ func readControl(now instant, text string, c *series.Control) (series.ControlAns
 
 // Audit implements [series.Controlled].
 func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRecord, error) {
-	shards := make([]int, 0, len(d.keys.shards))
+	partitions := make([]int, 0, len(d.keys.partitions))
 	if key != "" {
-		shards = append(shards, d.keys.shard(key))
+		partitions = append(partitions, d.keys.partition(key))
 	} else {
-		for shard := range d.keys.shards {
-			shards = append(shards, shard)
+		for partition := range d.keys.partitions {
+			partitions = append(partitions, partition)
 		}
 	}
-	kept := make([][]series.AuditRecord, len(shards))
-	for i, shard := range shards {
-		some, err := d.shardAudit(ctx, shard, key, n)
+	kept := make([][]series.AuditRecord, len(partitions))
+	for i, partition := range partitions {
+		some, err := d.partitionAudit(ctx, partition, key, n)
 		if err != nil {
 			return nil, fmt.Errorf("redislock: audit: %w", err)
 		}
@@ -147,44 +147,44 @@ func (d *Driver) Audit(ctx context.Context, key string, n int) ([]series.AuditRe
 	return all, nil
 }
 
-// byInstant returns the records of several shards in the order of their instants. The records of
-// one shard stay in the order of their numbers, even if the clock of their server was put back
+// byInstant returns the records of several partitions in the order of their instants. The records of
+// one partition stay in the order of their numbers, even if the clock of their server was put back
 // between them.
-func byInstant(shards [][]series.AuditRecord) (all []series.AuditRecord) {
+func byInstant(partitions [][]series.AuditRecord) (all []series.AuditRecord) {
 	for {
-		shards = slices.DeleteFunc(shards, func(left []series.AuditRecord) bool { return len(left) == 0 })
-		if len(shards) == 0 {
+		partitions = slices.DeleteFunc(partitions, func(left []series.AuditRecord) bool { return len(left) == 0 })
+		if len(partitions) == 0 {
 			return all
 		}
 		first := 0
-		for i := range shards {
-			if shards[i][0].At < shards[first][0].At {
+		for i := range partitions {
+			if partitions[i][0].At < partitions[first][0].At {
 				first = i
 			}
 		}
-		all = append(all, shards[first][0])
-		shards[first] = shards[first][1:]
+		all = append(all, partitions[first][0])
+		partitions[first] = partitions[first][1:]
 	}
 }
 
 // auditPage is how many records one request reads.
 const auditPage = 500
 
-// shardAudit reads the newest n records of a shard, in pages from the newest on. A record that is
+// partitionAudit reads the newest n records of a partition, in pages from the newest on. A record that is
 // pushed meanwhile shifts the pages; the records that come twice are read once.
-func (d *Driver) shardAudit(ctx context.Context, shard int, key string, n int) (found []series.AuditRecord, err error) {
+func (d *Driver) partitionAudit(ctx context.Context, partition int, key string, n int) (found []series.AuditRecord, err error) {
 	least := int64(0) // the lowest number that was read
 	for from := 0; n <= 0 || len(found) < n; from += auditPage {
 		var page *redis.StringSliceCmd
 		_, err := bounded(ctx, d.prompt, func() ([]string, error) {
-			page = d.client.LRange(ctx, d.keys.shards[shard]+"au", int64(-from-auditPage), int64(-from-1))
+			page = d.client.LRange(ctx, d.keys.partitions[partition]+"au", int64(-from-auditPage), int64(-from-1))
 			return page.Result()
 		})
 		if err != nil {
 			return nil, err
 		}
 		for _, text := range slices.Backward(page.Val()) {
-			r := readRecord(shard, text)
+			r := readRecord(partition, text)
 			if least != 0 && r.Number >= least {
 				continue
 			}
@@ -204,14 +204,14 @@ func (d *Driver) shardAudit(ctx context.Context, shard int, key string, n int) (
 }
 
 // readRecord reads number|µs|who|action|series|change|before|after|reason|op.
-func readRecord(shard int, text string) series.AuditRecord {
+func readRecord(partition int, text string) series.AuditRecord {
 	f := fields{rest: text}
-	r := series.AuditRecord{Shard: shard, Number: f.count(f.text()), At: f.count(f.text()), Who: f.raw(f.text()), Action: series.Action(f.text())}
+	r := series.AuditRecord{Partition: partition, Number: f.count(f.text()), At: f.count(f.text()), Who: f.raw(f.text()), Action: series.Action(f.text())}
 	r.Key, r.Change = f.raw(f.text()), f.count(f.text())
 	r.Before, r.After = f.text(), f.text()
 	r.Reason, r.Op = f.raw(f.text()), f.raw(f.end())
 	if f.bad || r.Number == 0 {
-		return series.AuditRecord{Shard: shard, Unreadable: driver.Quote(text)}
+		return series.AuditRecord{Partition: partition, Unreadable: driver.Quote(text)}
 	}
 	return r
 }

@@ -23,7 +23,7 @@ var verdicts = map[byte]series.Verdict{
 // Journal implements [series.Journaled]. A line that cannot be read becomes a
 // [series.UnreadableLine], and other data that cannot be read is in the journal's faults.
 func (d *Driver) Journal(ctx context.Context, key string, n int) (series.Journal, error) {
-	prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
+	prefix, name := d.keys.partitions[d.keys.partition(key)], escape(key)
 	var lines *redis.StringSliceCmd
 	var some *redis.ScanCmd
 	var all *redis.MapStringStringCmd
@@ -158,7 +158,7 @@ func readSighting(name, text string) (series.RevisionUse, bool) {
 
 // Keys implements [series.Journaled]. It omits series that were not used for so long that the store
 // forgot them. It includes a series whose state cannot be read, and one whose state is gone but
-// whose journal or specs are left. If a shard does not answer, Keys returns the series of the
+// whose journal or specs are left. If a partition does not answer, Keys returns the series of the
 // others and an error.
 func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 	names, silent := d.allNames(ctx)
@@ -191,14 +191,14 @@ func (d *Driver) Keys(ctx context.Context) ([]string, error) {
 	return known, silent
 }
 
-// allNames returns the names in the keys of the series of all shards that answer.
+// allNames returns the names in the keys of the series of all partitions that answer.
 func (d *Driver) allNames(ctx context.Context) ([]string, error) {
-	names, errs := make([][]string, len(d.keys.shards)), make([]error, len(d.keys.shards))
+	names, errs := make([][]string, len(d.keys.partitions)), make([]error, len(d.keys.partitions))
 	var wg sync.WaitGroup
-	for shard := range d.keys.shards {
+	for partition := range d.keys.partitions {
 		wg.Go(func() {
-			if names[shard], errs[shard] = d.names(ctx, shard); errs[shard] != nil && len(names) > 1 {
-				errs[shard] = fmt.Errorf("shard %d of %d: %w", shard+1, len(names), errs[shard])
+			if names[partition], errs[partition] = d.names(ctx, partition); errs[partition] != nil && len(names) > 1 {
+				errs[partition] = fmt.Errorf("partition %d of %d: %w", partition+1, len(names), errs[partition])
 			}
 		})
 	}
@@ -213,7 +213,7 @@ func (d *Driver) remains(ctx context.Context, keys []string) (left []string, err
 		_, err := bounded(ctx, d.prompt, func() ([]redis.Cmder, error) {
 			return d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for i, key := range some {
-					prefix, name := d.keys.shards[d.keys.shard(key)], escape(key)
+					prefix, name := d.keys.partitions[d.keys.partition(key)], escape(key)
 					found[i] = p.Exists(ctx, prefix+"j:"+name, prefix+"d:"+name)
 				}
 				return nil
@@ -231,10 +231,10 @@ func (d *Driver) remains(ctx context.Context, keys []string) (left []string, err
 	return left, nil
 }
 
-// names returns the names in the keys of the series of a shard.
-func (d *Driver) names(ctx context.Context, shard int) ([]string, error) {
+// names returns the names in the keys of the series of a partition.
+func (d *Driver) names(ctx context.Context, partition int) ([]string, error) {
 	names, err := bounded(ctx, d.prompt, func() ([]string, error) {
-		return d.client.SMembers(ctx, d.keys.shards[shard]+"all").Result()
+		return d.client.SMembers(ctx, d.keys.partitions[partition]+"all").Result()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("redislock: keys: %w", err)
@@ -242,29 +242,29 @@ func (d *Driver) names(ctx context.Context, shard int) ([]string, error) {
 	return names, nil
 }
 
-// recount sets the counter of a shard to about the real size of its journals.
-func (d *Driver) recount(ctx context.Context, shard int) error {
-	names, err := d.names(ctx, shard)
+// recount sets the counter of a partition to about the real size of its journals.
+func (d *Driver) recount(ctx context.Context, partition int) error {
+	names, err := d.names(ctx, partition)
 	if err != nil {
 		return err
 	}
 	var bytes int64
 	for some := range slices.Chunk(names, maxBatch) {
-		n, err := d.weight(ctx, shard, some)
+		n, err := d.weight(ctx, partition, some)
 		if err != nil {
 			return fmt.Errorf("redislock: recount: %w", err)
 		}
 		bytes += n
 	}
 	_, err = bounded(ctx, d.prompt, func() (string, error) {
-		return d.client.Set(ctx, d.keys.shards[shard]+"jb", bytes, redis.KeepTTL).Result()
+		return d.client.Set(ctx, d.keys.partitions[partition]+"jb", bytes, redis.KeepTTL).Result()
 	})
 	return err
 }
 
 // weight returns about how many bytes the journals of some series are.
-func (d *Driver) weight(ctx context.Context, shard int, names []string) (int64, error) {
-	r := d.newRequest(shard)
+func (d *Driver) weight(ctx context.Context, partition int, names []string) (int64, error) {
+	r := d.newRequest(partition)
 	r.key("all", "")
 	r.key("ch", "")
 	for _, name := range names {

@@ -61,5 +61,5 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 	return roll, nil
 }
 
-// nodes returns the key of the list, which is in the first shard.
-func (d *Driver) nodes() string { return d.keys.shards[0] + "nodes" }
+// nodes returns the key of the list, which is in the first partition.
+func (d *Driver) nodes() string { return d.keys.partitions[0] + "nodes" }

@@ -40,7 +40,7 @@ var openings = operation[series.OpenRequest, series.Series]{
 	rest:  weigh,
 }
 
-// Open implements [series.Numbered]. It opens up to 200 series of one shard with one script. It
+// Open implements [series.Numbered]. It opens up to 200 series of one partition with one script. It
 // works on a server at maxmemory.
 func (d *Driver) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	return openings.send(ctx, d, os)
@@ -69,7 +69,7 @@ func (r *request) series(name string) {
 	}
 }
 
-// ReadSeries implements [series.Numbered]. It reads up to 200 series of one shard with one script.
+// ReadSeries implements [series.Numbered]. It reads up to 200 series of one partition with one script.
 // It changes only the expiry of keys that no node has used for a month.
 func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	return seriesReads.send(ctx, d, keys)
@@ -115,12 +115,12 @@ func readRuns(text string) (runs []series.Run, ok bool) {
 	return runs, true
 }
 
-// weigh recounts the journals of a shard if their counter shows too many bytes, or fewer than none:
+// weigh recounts the journals of a partition if their counter shows too many bytes, or fewer than none:
 // the counter does not notice keys that expire.
-func weigh(ctx context.Context, d *Driver, shard int, bytes string) {
+func weigh(ctx context.Context, d *Driver, partition int, bytes string) {
 	n, err := strconv.ParseInt(bytes, 10, 64)
 	if err == nil && 0 <= n && n <= d.budget {
 		return
 	}
-	_ = d.recount(ctx, shard) // the next Open tries again
+	_ = d.recount(ctx, partition) // the next Open tries again
 }

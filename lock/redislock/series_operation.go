@@ -26,16 +26,16 @@ type operation[Q, A any] struct {
 	refused func(error) error // wraps the error about a request that the script could not answer; nil: the script may have written something all the same
 }
 
-// A part is the requests of one run of a script, all of one shard. Requests with different numbers
+// A part is the requests of one run of a script, all of one partition. Requests with different numbers
 // of replicas are in different parts, so that one job's wait for its replicas delays no other.
 type part struct {
-	shard    int
-	replicas int           // that must have the writes
-	ttl      time.Duration // the shortest of the requests
-	at       []int
+	partition int
+	replicas  int           // that must have the writes
+	ttl       time.Duration // the shortest of the requests
+	at        []int
 }
 
-// send answers all requests, in their order: the requests of one shard share a script, and the
+// send answers all requests, in their order: the requests of one partition share a script, and the
 // scripts run concurrently.
 func (op *operation[Q, A]) send(ctx context.Context, d *Driver, qs []Q) []A {
 	answers := make([]A, len(qs))
@@ -59,20 +59,20 @@ func sideBySide(parts []part, serve func(part)) {
 // split sorts requests into parts.
 func (op *operation[Q, A]) split(d *Driver, qs []Q) []part {
 	var parts []part
-	filling := make([]int, len(d.keys.shards)) // 1 + the index of the shard's latest part without replicas
-	var others waitings                        // the same for parts with replicas
+	filling := make([]int, len(d.keys.partitions)) // 1 + the index of the partition's latest part without replicas
+	var others waitings                            // the same for parts with replicas
 	for i := range qs {
-		shard := d.keys.shard(op.key(&qs[i]))
+		partition := d.keys.partition(op.key(&qs[i]))
 		replicas, ttl := 0, time.Duration(0)
 		if op.want != nil {
 			replicas, ttl = op.want(&qs[i])
 		}
-		latest := &filling[shard]
+		latest := &filling[partition]
 		if replicas > 0 {
-			latest = others.of(shard, replicas)
+			latest = others.of(partition, replicas)
 		}
 		if *latest == 0 || len(parts[*latest-1].at) == maxBatch {
-			parts = append(parts, part{shard: shard, replicas: replicas, ttl: ttl, at: make([]int, 0, min(maxBatch, len(qs)-i))})
+			parts = append(parts, part{partition: partition, replicas: replicas, ttl: ttl, at: make([]int, 0, min(maxBatch, len(qs)-i))})
 			*latest = len(parts)
 		}
 		p := &parts[*latest-1]
@@ -81,16 +81,16 @@ func (op *operation[Q, A]) split(d *Driver, qs []Q) []part {
 	return parts
 }
 
-// waitings are the latest parts with replicas, by shard and number of replicas.
-type waitings []struct{ shard, replicas, latest int }
+// waitings are the latest parts with replicas, by partition and number of replicas.
+type waitings []struct{ partition, replicas, latest int }
 
-func (w *waitings) of(shard, replicas int) *int {
+func (w *waitings) of(partition, replicas int) *int {
 	for i := range *w {
-		if o := &(*w)[i]; o.shard == shard && o.replicas == replicas {
+		if o := &(*w)[i]; o.partition == partition && o.replicas == replicas {
 			return &o.latest
 		}
 	}
-	*w = append(*w, struct{ shard, replicas, latest int }{shard: shard, replicas: replicas})
+	*w = append(*w, struct{ partition, replicas, latest int }{partition: partition, replicas: replicas})
 	return &(*w)[len(*w)-1].latest
 }
 
@@ -115,14 +115,14 @@ func (op *operation[Q, A]) serve(ctx context.Context, d *Driver, p part, qs []Q,
 		answers[i] = op.answer(now, texts[1+k], &qs[i])
 	}
 	if err == nil && op.rest != nil {
-		op.rest(ctx, d, p.shard, texts[len(texts)-1])
+		op.rest(ctx, d, p.partition, texts[len(texts)-1])
 	}
 	return s
 }
 
 // request returns the request for the script of a part.
 func (op *operation[Q, A]) request(d *Driver, p part, qs []Q) *request {
-	r := d.newRequest(p.shard)
+	r := d.newRequest(p.partition)
 	op.begin(d, r)
 	for _, i := range p.at {
 		op.add(r, escape(op.key(&qs[i])), &qs[i])

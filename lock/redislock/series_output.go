@@ -16,7 +16,7 @@ const outputsStay = 90 * 24 * time.Hour
 
 // outputs returns the key of the outputs of a series.
 func (d *Driver) outputs(key string) string {
-	return d.keys.shards[d.keys.shard(key)] + "o:" + escape(key)
+	return d.keys.partitions[d.keys.partition(key)] + "o:" + escape(key)
 }
 
 // KeepOutput implements [series.OutputKeeper], with one request.

@@ -10,12 +10,12 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Peek implements [series.Peeker]. It peeks at up to 200 numbers of one shard with one script that
+// Peek implements [series.Peeker]. It peeks at up to 200 numbers of one partition with one script that
 // writes nothing. On each tick all nodes but one need only this, so it costs little: a settled run
 // is one letter, and equal ones share their answer.
 func (d *Driver) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
 	answers := make([]*series.Answer, len(ps))
-	if len(d.keys.shards) == 1 && len(ps) <= maxBatch {
+	if len(d.keys.partitions) == 1 && len(ps) <= maxBatch {
 		return answers, d.peekAt(ctx, part{at: inOrder[:len(ps)]}, ps, whole, answers)
 	}
 	var mu sync.Mutex
@@ -39,15 +39,15 @@ var inOrder = func() (at [maxBatch]int) {
 }()
 
 func (d *Driver) peekParts(ps []series.NumberRef) []part {
-	shards := make([][]int, len(d.keys.shards))
+	partitions := make([][]int, len(d.keys.partitions))
 	for i := range ps {
-		shard := d.keys.shard(ps[i].Key)
-		shards[shard] = append(shards[shard], i)
+		partition := d.keys.partition(ps[i].Key)
+		partitions[partition] = append(partitions[partition], i)
 	}
 	var parts []part
-	for shard, all := range shards {
+	for partition, all := range partitions {
 		for at := range slices.Chunk(all, maxBatch) {
-			parts = append(parts, part{shard: shard, at: at})
+			parts = append(parts, part{partition: partition, at: at})
 		}
 	}
 	return parts
@@ -70,7 +70,7 @@ func (d *Driver) peekAt(ctx context.Context, p part, ps []series.NumberRef, whol
 
 // peeked runs the script for a part.
 func (d *Driver) peeked(ctx context.Context, p part, ps []series.NumberRef, whole bool) (any, error) {
-	r := d.newRequest(p.shard)
+	r := d.newRequest(p.partition)
 	r.key("none", "")
 	for _, i := range p.at {
 		r.key("s:", escape(ps[i].Key))

@@ -53,11 +53,11 @@ func peeks(t *testing.T, d *redislock.Driver, number int64, keys ...string) []*s
 }
 
 // Of many numbers those that are decided are told, also by a server that forgot the
-// scripts, over several shards and batches, and for numbers that differ.
-func TestPeeksOverShards(t *testing.T) {
+// scripts, over several partitions and batches, and for numbers that differ.
+func TestPeeksOverPartitions(t *testing.T) {
 	eachServer(t, func(t *testing.T, c redis.UniversalClient, wait func(time.Duration)) {
-		for _, shards := range []int{1, 3} {
-			d := newDriver(t, c, redislock.Options{Namespace: fresh(), Shards: shards})
+		for _, partitions := range []int{1, 3} {
+			d := newDriver(t, c, redislock.Options{Namespace: fresh(), Partitions: partitions})
 			keys := names(230)
 			due := dueAfter(t, d, wait, keys)
 			first := make([]series.Claim, 120)
@@ -82,9 +82,9 @@ func TestPeeksOverShards(t *testing.T) {
 				}
 				switch {
 				case (a != nil) != (i < len(first)):
-					t.Fatalf("%d shards, peek %d: %+v", shards, i, a)
+					t.Fatalf("%d partitions, peek %d: %+v", partitions, i, a)
 				case a != nil && (a.Kind != series.KindPassed || a.Node != node || a.Number != ps[i].Number || a.Mark != due || a.Err != nil):
-					t.Fatalf("%d shards, peek %d: %+v, want passed by %q", shards, i, a, node)
+					t.Fatalf("%d partitions, peek %d: %+v, want passed by %q", partitions, i, a, node)
 				}
 			}
 		}

@@ -24,7 +24,7 @@ var renewals = operation[series.RunRef, series.RenewAnswer]{
 	want:  func(r *series.RunRef) (int, time.Duration) { return r.Replicas, r.TTL },
 }
 
-// RenewRuns implements [series.Numbered]. It renews up to 200 runs of one shard with one script. It
+// RenewRuns implements [series.Numbered]. It renews up to 200 runs of one partition with one script. It
 // works on a server at maxmemory.
 func (d *Driver) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
 	answers := make([]series.RenewAnswer, len(rs))
@@ -70,7 +70,7 @@ var endings = operation[series.EndRequest, series.EndAnswer]{
 	doubt: func(_ *series.EndRequest, err error) series.EndAnswer { return series.EndAnswer{Err: err} },
 }
 
-// ReleaseRuns implements [series.Numbered]. It ends up to 200 runs of one shard with one script. It
+// ReleaseRuns implements [series.Numbered]. It ends up to 200 runs of one partition with one script. It
 // works on a server at maxmemory.
 func (d *Driver) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	return endings.send(ctx, d, es)

@@ -34,10 +34,10 @@ func names(n int) []string {
 	return keys
 }
 
-// 201 claims of three shards go as one script per shard, and each answer stands
+// 201 claims of three partitions go as one script per partition, and each answer stands
 // in the place of its claim.
-func TestBatchOverShards(t *testing.T) {
-	d, c := realDriver(t, redislock.Options{Shards: 3})
+func TestBatchOverPartitions(t *testing.T) {
+	d, c := realDriver(t, redislock.Options{Partitions: 3})
 	keys := names(201)
 	due := open(t, d, c, keys...)
 	cs := make([]series.Claim, len(keys))
@@ -48,7 +48,7 @@ func TestBatchOverShards(t *testing.T) {
 	must(t, c.ConfigResetStat(t.Context()).Err())
 	as := d.Claim(t.Context(), cs)
 	if n := calls(t, c, "evalsha"); n != 3 {
-		t.Errorf("201 claims of 3 shards took %d scripts", n)
+		t.Errorf("201 claims of 3 partitions took %d scripts", n)
 	}
 	runs := make([]series.RunRef, len(cs))
 	fences := make(map[string]int64)
@@ -71,7 +71,7 @@ func TestBatchOverShards(t *testing.T) {
 	}
 }
 
-// A batch of one shard is cut at 200 claims: while a script runs, the server answers no other
+// A batch of one partition is cut at 200 claims: while a script runs, the server answers no other
 // request.
 func TestBatchIsBounded(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})

@@ -11,11 +11,11 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The keys that all series of a shard share may be tampered with: a counter that is no number, or
+// The keys that all series of a partition share may be tampered with: a counter that is no number, or
 // that cannot be increased, and keys of another type stop no series, and hide no node.
 func TestForgedSharedKeys(t *testing.T) {
 	t.Parallel()
-	const shard = "cronce:v1:{cronce.0}:"
+	const partition = "cronce:v1:{cronce.0}:"
 	for name, c := range map[string]struct {
 		key   string
 		value any // a list if it is a slice
@@ -40,12 +40,12 @@ func TestForgedSharedKeys(t *testing.T) {
 			must(t, d.Open(t.Context(), []series.OpenRequest{{Key: "old", Node: "n"}})[0].Err)
 			forge := func() {
 				t.Helper()
-				must(t, raw.Del(t.Context(), shard+c.key).Err())
+				must(t, raw.Del(t.Context(), partition+c.key).Err())
 				switch v := c.value.(type) {
 				case []any:
-					must(t, raw.RPush(t.Context(), shard+c.key, v...).Err())
+					must(t, raw.RPush(t.Context(), partition+c.key, v...).Err())
 				case string:
-					must(t, raw.Set(t.Context(), shard+c.key, v, 0).Err())
+					must(t, raw.Set(t.Context(), partition+c.key, v, 0).Err())
 				}
 			}
 			forge()
@@ -68,7 +68,7 @@ func TestForgedSharedKeys(t *testing.T) {
 			if keys, _, _, err := d.ChangedSince(t.Context(), nil); err != nil || !slices.Contains(keys, "new") {
 				t.Errorf("changes: %v, %v", keys, err)
 			}
-			if n, err := raw.Get(t.Context(), shard+"jb").Int(); err != nil || n < 0 || n > 10_000 {
+			if n, err := raw.Get(t.Context(), partition+"jb").Int(); err != nil || n < 0 || n > 10_000 {
 				t.Errorf("the bytes are counted as %d: %v", n, err)
 			}
 		})

@@ -23,8 +23,8 @@ type Controlled interface {
 	// Err is set is doubt: repeat the request, with the same Op.
 	Control(ctx context.Context, c Control) ControlAnswer
 	// Audit returns the newest n records (n <= 0: all that are kept) of a series, or of the
-	// namespace if key is empty, in the order of their instants; the records of one shard are in
-	// the order of their numbers. A store keeps the newest MaxAudit of each shard.
+	// namespace if key is empty, in the order of their instants; the records of one partition are in
+	// the order of their numbers. A store keeps the newest MaxAudit of each partition.
 	Audit(ctx context.Context, key string, n int) ([]AuditRecord, error)
 }
 
@@ -39,7 +39,7 @@ type RunNotifier interface {
 
 // The bounds of control changes and their records.
 const (
-	MaxAudit = 10_000 // records of one shard
+	MaxAudit = 10_000 // records of one partition
 	KeptOps  = 16     // operations of one series that are recognized when they are repeated
 
 	MaxRequested = 16     // manual runs of one series that have not started yet
@@ -136,7 +136,7 @@ const (
 type ControlAnswer struct {
 	Made    bool    // this request made the change; if Change is set and Made is not, an earlier request with the same Op did
 	Change  int64   // the number of the change that the Op made in its series; 0: none
-	Audit   int64   // the number of its record in the audit of its shard
+	Audit   int64   // the number of its record in the audit of its partition
 	Number  int64   // of a run, if Made: its number; of a backfill: of its first run
 	Refusal Refusal // why nothing was changed; "" if the change was made
 	Latest  Change  // the latest change of the series
@@ -172,19 +172,19 @@ func (p *Pause) Covers(ms int64) bool { return p.Until == 0 || ms <= p.Until }
 
 // An AuditRecord is the record of one control change.
 type AuditRecord struct {
-	Shard  int    `json:"-"`      // see Sharded; 0 if the store has none
-	Number int64  `json:"number"` // in the shard, from 1 on, without gaps
-	At     int64  `json:"at"`     // the store's clock, Unix µs
-	Who    string `json:"who"`
-	Action Action `json:"action"`
-	Key    string `json:"key"`
-	Change int64  `json:"change"` // its number in the series
-	Before string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
-	After  string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number; of a backfill: see Control.Backfilled
-	Reason string `json:"reason,omitempty"`
-	Op     string `json:"op"`
+	Partition int    `json:"-"`      // see Partitioned; 0 if the store has none
+	Number    int64  `json:"number"` // in the partition, from 1 on, without gaps
+	At        int64  `json:"at"`     // the store's clock, Unix µs
+	Who       string `json:"who"`
+	Action    Action `json:"action"`
+	Key       string `json:"key"`
+	Change    int64  `json:"change"` // its number in the series
+	Before    string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
+	After     string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number; of a backfill: see Control.Backfilled
+	Reason    string `json:"reason,omitempty"`
+	Op        string `json:"op"`
 
-	Unreadable string `json:"-"` // the stored text, cut, if it is no record; all other fields but Shard are zero then
+	Unreadable string `json:"-"` // the stored text, cut, if it is no record; all other fields but Partition are zero then
 }
 
 // condition returns the state of a series for an [AuditRecord].

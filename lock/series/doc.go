@@ -4,7 +4,7 @@
 //
 // A store of locks that carries a schedule implements [Numbered]. It declares further
 // abilities by also implementing [Peeker], [Controlled], [Journaled], [OutputKeeper],
-// [Membership], [Sharded] or [Local]. The package lock/locktest tests all of them.
+// [Membership], [Partitioned] or [Local]. The package lock/locktest tests all of them.
 //
 // # Rules
 //

@@ -221,18 +221,18 @@ func TestTracker(t *testing.T) {
 		want  []string
 	}
 	for name, steps := range map[string][]step{
-		"one tick":                      {{0, bad, nil}, {29 * time.Second, bad, nil}, {time.Second, bad, []string{"trigger " + late}}, {time.Hour, bad, nil}, {0, ok, []string{"resolve " + late}}, {0, ok, nil}},
-		"too short":                     {{0, ok, nil}, {0, bad, nil}, {29 * time.Second, ok, nil}, {time.Minute, ok, nil}},
-		"the store is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, silent, nil}, {time.Minute, silent, []string{"trigger " + store}}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
-		"its shard is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, half, nil}, {time.Minute, half, []string{"trigger " + store}}, {0, ok, []string{"resolve " + late, "resolve " + store}}},
-		"the fleet stands for its jobs": {{0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, bad, []string{"resolve " + fleet, "trigger " + late}}, {0, ok, []string{"resolve " + late}}},
-		"a job before its fleet":        {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, ok, []string{"resolve " + fleet, "resolve " + late}}},
-		"the nodes are not known":       {{0, ok, nil}, {0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, someNodes, nil}, {0, ok, []string{"resolve " + fleet}}},
-		"open at the start":             {{0, bad, nil}, {29 * time.Second, ok, []string{"resolve " + late}}, {0, bad, nil}, {29 * time.Second, ok, nil}},
-		"a part at the start":           {{0, dead, nil}, {0, ok, []string{"resolve " + fleet, "resolve " + late}}},
-		"silent at the start":           {{0, silent, nil}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
-		"half silent at the start":      {{0, half, nil}, {0, bad, []string{"resolve " + store, "resolve " + unknown}}, {0, ok, []string{"resolve " + late}}},
-		"many at the start":             {{0, crowd, nil}, {0, fewer, []string{"resolve shop/overdue"}}},
+		"one tick":                          {{0, bad, nil}, {29 * time.Second, bad, nil}, {time.Second, bad, []string{"trigger " + late}}, {time.Hour, bad, nil}, {0, ok, []string{"resolve " + late}}, {0, ok, nil}},
+		"too short":                         {{0, ok, nil}, {0, bad, nil}, {29 * time.Second, ok, nil}, {time.Minute, ok, nil}},
+		"the store is silent meanwhile":     {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, silent, nil}, {time.Minute, silent, []string{"trigger " + store}}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
+		"its partition is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, half, nil}, {time.Minute, half, []string{"trigger " + store}}, {0, ok, []string{"resolve " + late, "resolve " + store}}},
+		"the fleet stands for its jobs":     {{0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, bad, []string{"resolve " + fleet, "trigger " + late}}, {0, ok, []string{"resolve " + late}}},
+		"a job before its fleet":            {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, ok, []string{"resolve " + fleet, "resolve " + late}}},
+		"the nodes are not known":           {{0, ok, nil}, {0, dead, nil}, {time.Minute, dead, []string{"trigger " + fleet}}, {0, someNodes, nil}, {0, ok, []string{"resolve " + fleet}}},
+		"open at the start":                 {{0, bad, nil}, {29 * time.Second, ok, []string{"resolve " + late}}, {0, bad, nil}, {29 * time.Second, ok, nil}},
+		"a part at the start":               {{0, dead, nil}, {0, ok, []string{"resolve " + fleet, "resolve " + late}}},
+		"silent at the start":               {{0, silent, nil}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
+		"half silent at the start":          {{0, half, nil}, {0, bad, []string{"resolve " + store, "resolve " + unknown}}, {0, ok, []string{"resolve " + late}}},
+		"many at the start":                 {{0, crowd, nil}, {0, fewer, []string{"resolve shop/overdue"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := tracker{settle: settleTime, open: map[string]*opened{}}

@@ -120,17 +120,17 @@ func (p *proof) audited(job string) {
 	p.covered()
 	p.answered(nil)
 	p.lastIsTick()
-	from, through := map[int]int64{}, map[int]int64{} // the kept numbers, by shard
+	from, through := map[int]int64{}, map[int]int64{} // the kept numbers, by partition
 	var own []*series.AuditRecord
 	for i := range p.options.Audit {
 		r := &p.options.Audit[i]
 		if r.Unreadable != "" {
 			continue
 		}
-		if from[r.Shard] == 0 || r.Number < from[r.Shard] {
-			from[r.Shard] = r.Number
+		if from[r.Partition] == 0 || r.Number < from[r.Partition] {
+			from[r.Partition] = r.Number
 		}
-		through[r.Shard] = max(through[r.Shard], r.Number)
+		through[r.Partition] = max(through[r.Partition], r.Number)
 		if r.Key == job {
 			own = append(own, r)
 		}
@@ -147,11 +147,11 @@ func (p *proof) audited(job string) {
 		}
 	}
 	if len(own) == 0 {
-		return // the shard that has them is not known
+		return // the partition that has them is not known
 	}
-	shard := own[0].Shard
+	partition := own[0].Partition
 	for number, l := range p.control.seen {
-		if !recorded[number] && from[shard] <= number && number <= through[shard] {
+		if !recorded[number] && from[partition] <= number && number <= through[partition] {
 			p.violate("I10", l.To, "change %d, %s by %s, is not in the audit, where it has number %d", l.Change, l.Reason, l.Node, number)
 		}
 	}
@@ -170,7 +170,7 @@ func (p *proof) keeps(r *series.AuditRecord) bool {
 	return r.At/1000 > p.written
 }
 
-// Gaps returns the gaps in the numbers of an audit, which grow by one in each shard. It begins with
+// Gaps returns the gaps in the numbers of an audit, which grow by one in each partition. It begins with
 // the oldest kept record.
 func Gaps(records []series.AuditRecord) (found []Violation) {
 	last := map[int]*series.AuditRecord{}
@@ -178,13 +178,13 @@ func Gaps(records []series.AuditRecord) (found []Violation) {
 		r := &records[i]
 		if r.Unreadable != "" {
 			found = append(found, Violation{Invariant: "I10", Text: "a record of the audit cannot be read: " + r.Unreadable})
-			delete(last, r.Shard)
+			delete(last, r.Partition)
 			continue
 		}
-		if before := last[r.Shard]; before != nil && r.Number != before.Number+1 {
+		if before := last[r.Partition]; before != nil && r.Number != before.Number+1 {
 			found = append(found, Violation{Invariant: "I10", Tick: time.UnixMicro(r.At).UTC(), Text: fmt.Sprintf("number %d of the audit follows number %d", r.Number, before.Number)})
 		}
-		last[r.Shard] = r
+		last[r.Partition] = r
 	}
 	return found
 }

@@ -10,19 +10,19 @@ import (
 )
 
 func TestGaps(t *testing.T) {
-	record := func(shard int, number int64) series.AuditRecord {
-		return series.AuditRecord{Shard: shard, Number: number, At: epoch * 1000}
+	record := func(partition int, number int64) series.AuditRecord {
+		return series.AuditRecord{Partition: partition, Number: number, At: epoch * 1000}
 	}
 	for name, c := range map[string]struct {
 		records []series.AuditRecord
 		want    string // part of the first violation; empty: there is none
 	}{
-		"nothing":                {},
-		"begins anywhere":        {records: []series.AuditRecord{record(0, 7), record(0, 8)}},
-		"each shard has its own": {records: []series.AuditRecord{record(0, 7), record(1, 3), record(0, 8), record(1, 4)}},
-		"a gap":                  {records: []series.AuditRecord{record(0, 7), record(0, 9)}, want: "number 9 of the audit follows number 7"},
-		"twice":                  {records: []series.AuditRecord{record(0, 7), record(0, 7)}, want: "number 7 of the audit follows number 7"},
-		"unreadable":             {records: []series.AuditRecord{record(0, 7), {Unreadable: "?"}, record(0, 9)}, want: "cannot be read: ?"},
+		"nothing":                    {},
+		"begins anywhere":            {records: []series.AuditRecord{record(0, 7), record(0, 8)}},
+		"each partition has its own": {records: []series.AuditRecord{record(0, 7), record(1, 3), record(0, 8), record(1, 4)}},
+		"a gap":                      {records: []series.AuditRecord{record(0, 7), record(0, 9)}, want: "number 9 of the audit follows number 7"},
+		"twice":                      {records: []series.AuditRecord{record(0, 7), record(0, 7)}, want: "number 7 of the audit follows number 7"},
+		"unreadable":                 {records: []series.AuditRecord{record(0, 7), {Unreadable: "?"}, record(0, 9)}, want: "cannot be read: ?"},
 	} {
 		got := verify.Gaps(c.records)
 		if (len(got) == 0) != (c.want == "") || len(got) > 0 && !strings.Contains(got[0].Text, c.want) {

@@ -111,7 +111,7 @@ func TestExplain(t *testing.T) {
 			audit: []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance", After: fmt.Sprint("paused until ", at(18000))}},
 			state: why.Paused, want: "Paused by op@host since 2027-03-25 22:10:00 until 08:00:00: gateway maintenance. A node recorded it at 03:00:01."},
 		"paused by an operator, beside records of other changes": {lines: []series.Line{control(-600, "pause", "op@host", 1), {Verdict: series.VerdictPaused, At: at(1), From: at(-300), To: at(0), Revision: "r1"}},
-			audit: []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance"}, {Number: 1, Key: "of another shard", Change: 1, Reason: "other job"},
+			audit: []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "gateway maintenance"}, {Number: 1, Key: "of another partition", Change: 1, Reason: "other job"},
 				{Number: 1, Key: "report", Change: 2, Reason: "other change"}, {Number: 2, Key: "report", Change: 1, Reason: "other number"}},
 			state: why.Paused, want: "Paused by op@host since 02:50:00: gateway maintenance. A node recorded it at 03:00:01."},
 		"due in a pause that began on this day a year ago": {now: 2, mark: -300, paused: true, pause: series.Pause{Who: "op@host", Reason: "moved", Since: at(-365 * 86400)}, state: why.Paused,

@@ -26,15 +26,15 @@ var Peers = []string{Recipe, Redsync}
 
 // A Setup is a cluster to run.
 type Setup struct {
-	Contender string
-	Addr      string // of the Redis server
-	Nodes     int
-	Jobs      int
-	Every     time.Duration // how often each job is due
-	Aligned   bool          // due at whole multiples of Every by a cron spec, otherwise by "@every"
-	Skew      time.Duration // of the first node's clock
-	Stagger   time.Duration // between the starts of two nodes
-	Shards    int           // cronce only
+	Contender  string
+	Addr       string // of the Redis server
+	Nodes      int
+	Jobs       int
+	Every      time.Duration // how often each job is due
+	Aligned    bool          // due at whole multiples of Every by a cron spec, otherwise by "@every"
+	Skew       time.Duration // of the first node's clock
+	Stagger    time.Duration // between the starts of two nodes
+	Partitions int           // cronce only
 }
 
 // Work is a job's function. Its arguments are the node, the job and the tick, as that node

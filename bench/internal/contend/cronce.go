@@ -14,7 +14,7 @@ import (
 // startCronce returns one node of cronce.
 func startCronce(s Setup, node int, work Work) (func(context.Context) error, error) {
 	client := Client(s.Addr)
-	store, err := redislock.New(client, redislock.Options{Shards: s.Shards})
+	store, err := redislock.New(client, redislock.Options{Partitions: s.Partitions})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func RedisWith(c *config.Config, set func(*redis.UniversalOptions)) (redis.Unive
 // RedisDriver builds the store on a client of a Redis.
 func RedisDriver(c *config.Config, client redis.UniversalClient) (*redislock.Driver, error) {
 	d, err := redislock.New(client, redislock.Options{
-		Namespace: c.Namespace, Shards: c.Redis.Shards, GroupBy: c.Redis.GroupBy,
+		Namespace: c.Namespace, Partitions: c.Redis.Partitions, GroupBy: c.Redis.GroupBy,
 		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes, Check: CheckOptions(c),
 	})
 	if err != nil {

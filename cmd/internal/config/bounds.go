@@ -22,8 +22,8 @@ func (c *Config) sizeFaults(bad func(path, format string, args ...any)) {
 	if r.PoolSize < 0 || r.PoolSize > maxPoolSize {
 		bad("redis.pool_size", "is %d, must be 0 to %d", r.PoolSize, maxPoolSize)
 	}
-	if r.Shards < 0 || r.Shards > 1024 {
-		bad("redis.shards", "is %d, must be 1 to 1024", r.Shards)
+	if r.Partitions < 0 || r.Partitions > 1024 {
+		bad("redis.partitions", "is %d, must be 1 to 1024", r.Partitions)
 	}
 	if len(r.GroupBy) > 16 || r.GroupBy != "" && driver.CheckKey(r.GroupBy) != nil {
 		bad("redis.group_by", "is %s, must be up to 16 bytes of printable UTF-8", strictyaml.Quote(r.GroupBy))

@@ -52,7 +52,7 @@ type Redis struct {
 	SentinelPasswordFile string   `yaml:"sentinel_password_file"`
 	TLS                  TLS      `yaml:"tls"`
 	PoolSize             int      `yaml:"pool_size"`
-	Shards               int      `yaml:"shards"`
+	Partitions           int      `yaml:"partitions"`
 	GroupBy              string   `yaml:"group_by"`
 	JournalLines         int      `yaml:"journal_lines"`
 	JournalBytes         int64    `yaml:"journal_bytes"`

@@ -31,13 +31,13 @@ const (
 )
 
 // A Sharing is the properties that renewals must have in common to share a request, beside the TTL.
-// Leases on different servers or shards share no request, because a silent one would delay the
+// Leases on different servers or partitions share no request, because a silent one would delay the
 // others; and leases with different numbers of replicas do not, because one would wait for the
 // replicas of another.
 type Sharing struct {
-	Server   string
-	Shard    int
-	Replicas int
+	Server    string
+	Partition int
+	Replicas  int
 }
 
 // A sharing is a Sharing with the TTL: leases of different TTLs share no request, because a request

@@ -1,6 +1,6 @@
--- changes returns the series of a shard that have changed since an instant. It writes nothing.
+-- changes returns the series of a partition that have changed since an instant. It writes nothing.
 --
--- KEYS[1]  the series of the shard by their last change
+-- KEYS[1]  the series of the partition by their last change
 -- KEYS[2]  a key that never exists: the write to it proves that this is a master
 -- ARGV     the instant in µs, how many series are returned
 -- returns  {the store's µs, its process, 1 or 0 for no key of changes, then for each series its name

@@ -1,12 +1,12 @@
 -- claim claims numbers of series. The first rule that matches is the answer.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
--- KEYS[2]  the bytes of all journals of the shard
--- KEYS[3]  the series of the shard by their last change: see journal.lua
+-- KEYS[2]  the bytes of all journals of the partition
+-- KEYS[3]  the series of the partition by their last change: see journal.lua
 -- then for each claim
 --   KEYS   the state, the journal
 -- ARGV[1]  how many lines a journal may have
--- ARGV[2]  how many bytes the journals of the shard may have
+-- ARGV[2]  how many bytes the journals of the partition may have
 -- then for each claim
 --   ARGV   owner · number · number before it, or of a takeover the next number of the spec ·
 --          fence to take over from, or 0 ·

@@ -1,15 +1,15 @@
 -- control makes a change of a series for an operator: it changes the state, writes a line
--- into the journal and appends a record to the audit of the shard.
+-- into the journal and appends a record to the audit of the partition.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
--- KEYS[2]  the bytes of all journals of the shard
--- KEYS[3]  the series of the shard by their last change: see journal.lua
+-- KEYS[2]  the bytes of all journals of the partition
+-- KEYS[3]  the series of the partition by their last change: see journal.lua
 -- KEYS[4]  the state
 -- KEYS[5]  the journal
--- KEYS[6]  the audit of the shard, a list of
+-- KEYS[6]  the audit of the partition, a list of
 --          number|µs|who|action|series|change|before|after|reason|op
 -- ARGV[1]  how many lines a journal may have
--- ARGV[2]  how many bytes the journals of the shard may have
+-- ARGV[2]  how many bytes the journals of the partition may have
 -- ARGV[3]  the channel on which requests and cancels of runs are published
 -- ARGV[4]  action · op · digest of the body · the change that the caller has seen, -1 for any ·
 --          who · reason · until, or 0 · the series · how many records an audit may have ·

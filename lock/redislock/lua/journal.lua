@@ -6,10 +6,10 @@
 -- Before the lines are the exceptions that outlived their neighbours, each with an x before its
 -- text. A - before the first text means that older exceptions were deleted.
 --
--- KEYS[2]  the bytes of all journals of the shard
--- KEYS[3]  the series of the shard, each with the store's µs of the last step that changed it
+-- KEYS[2]  the bytes of all journals of the partition
+-- KEYS[3]  the series of the partition, each with the store's µs of the last step that changed it
 -- ARGV[1]  how many lines a journal may have
--- ARGV[2]  how many bytes the journals of the shard may have
+-- ARGV[2]  how many bytes the journals of the partition may have
 
 local LINES, BYTES = tonumber(ARGV[1]), tonumber(ARGV[2])
 local OVERHEAD = 4 -- bytes that a list needs beside a line
@@ -242,10 +242,10 @@ local function bytes(command, ...)
   return n
 end
 
--- full reports whether the journals of the shard have all the bytes that they may have.
+-- full reports whether the journals of the partition have all the bytes that they may have.
 local function full() return (bytes('GET') or 0) + grown >= BYTES end
 
--- weigh counts the bytes that were written. If the shard has too many bytes, each new line deletes
+-- weigh counts the bytes that were written. If the partition has too many bytes, each new line deletes
 -- two old ones of its own series.
 local function weigh()
   if (bytes('INCRBY', int(grown)) or 0) <= BYTES then return end

@@ -3,14 +3,14 @@
 -- retirement.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
--- KEYS[2]  the bytes of all journals of the shard
--- KEYS[3]  the series of the shard by their last change: see journal.lua
--- KEYS[4]  the set of all series of the shard
--- KEYS[5]  the audit of the shard, which is kept as long as nodes open series
+-- KEYS[2]  the bytes of all journals of the partition
+-- KEYS[3]  the series of the partition by their last change: see journal.lua
+-- KEYS[4]  the set of all series of the partition
+-- KEYS[5]  the audit of the partition, which is kept as long as nodes open series
 -- then for each series
 --   KEYS   the state, the journal, the revisions
 -- ARGV[1]  how many lines a journal may have
--- ARGV[2]  how many bytes the journals of the shard may have
+-- ARGV[2]  how many bytes the journals of the partition may have
 -- then for each series
 --   ARGV   name · node · revision · zone · policies · spec · mark · the longest time in ms for
 --          which the spec may not have been seen, while another was, without a break; 0: any time ·
@@ -145,7 +145,7 @@ local function sighted(revisions, who, revision, zone, policies, spec, mark, uns
 end
 
 -- enter adds a series to the set of all series. It deletes a key of another type in place of the
--- set: that key would stop every series of the shard, and series that are opened enter the set
+-- set: that key would stop every series of the partition, and series that are opened enter the set
 -- again.
 local function enter(name)
   local added = redis.pcall('SADD', KEYS[4], name)

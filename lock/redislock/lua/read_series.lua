@@ -2,8 +2,8 @@
 -- while a node reads them.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
--- KEYS[2]  the set of all series of the shard
--- KEYS[3]  the bytes of all journals of the shard
+-- KEYS[2]  the set of all series of the partition
+-- KEYS[3]  the bytes of all journals of the partition
 -- then for each series
 --   KEYS   the state, the journal, the revisions
 -- returns  lines: the store's µs, for each series 0||mark|fence|last|pause and its

@@ -1,8 +1,8 @@
 -- recount estimates the bytes of journals, and deletes from the set the series that have expired.
 -- The counter does not notice keys that expire.
 --
--- KEYS[1]  the set of all series of the shard
--- KEYS[2]  the series of the shard by their last change
+-- KEYS[1]  the set of all series of the partition
+-- KEYS[2]  the series of the partition by their last change
 -- then for each series
 --   KEYS   the state, the journal
 --   ARGV   name

@@ -2,12 +2,12 @@
 -- run, even after its deadline; a repetition gets the same answer. Each end of a cancelled run is final.
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
--- KEYS[2]  the bytes of all journals of the shard
--- KEYS[3]  the series of the shard by their last change: see journal.lua
+-- KEYS[2]  the bytes of all journals of the partition
+-- KEYS[3]  the series of the partition by their last change: see journal.lua
 -- then for each run
 --   KEYS   the state, the journal
 -- ARGV[1]  how many lines a journal may have
--- ARGV[2]  how many bytes the journals of the shard may have
+-- ARGV[2]  how many bytes the journals of the partition may have
 -- then for each run
 --   ARGV   number · owner · fence · how: k done and ok, d done, u never started,
 --          b given back · outcome · the error's text
@@ -31,7 +31,7 @@ local function ended(s)
   return '1|' .. number .. '|' .. fence
 end
 
--- fitting returns the error's text if there is room for it. In a full shard the series gives up two
+-- fitting returns the error's text if there is room for it. In a full partition the series gives up two
 -- old lines for the text; a series without two such lines keeps no text.
 local function fitting(j, why)
   if why == '' or not full() then return why end

@@ -17,11 +17,11 @@ import (
 // until they end. New starts no goroutine; a timer runs while leases are held, and for up to a minute
 // after. A Claimer is safe for concurrent use. Make one per process and store.
 type Claimer struct {
-	store   series.Front
-	sharded series.Sharded // the store, if it is one
-	owners  *renew.Owners
-	floors  renew.FenceFloors
-	keeper  *renew.Keeper[series.RunRef]
+	store       series.Front
+	partitioned series.Partitioned // the store, if it is one
+	owners      *renew.Owners
+	floors      renew.FenceFloors
+	keeper      *renew.Keeper[series.RunRef]
 }
 
 // A Lease is the lease of a granted run, whose Ref names the run in the store. Its context ends, with
@@ -52,7 +52,7 @@ type Claimed struct {
 // this process in the store; empty means a random name.
 func New(d driver.Driver, node string) *Claimer {
 	c := &Claimer{store: series.FrontOf(d), owners: renew.OwnersOf(node)}
-	c.sharded, _ = d.(series.Sharded)
+	c.partitioned, _ = d.(series.Partitioned)
 	c.keeper = renew.New(renew.Config[series.RunRef]{Share: c.share, Renew: c.renew})
 	return c
 }
@@ -127,8 +127,8 @@ func (c *Claimer) RenewNow(key string) {
 // share returns the properties of leases that are renewed together.
 func (c *Claimer) share(r series.RunRef) renew.Sharing {
 	with := renew.Sharing{Replicas: r.Replicas}
-	if c.sharded != nil {
-		with.Shard = c.sharded.Shard(r.Key)
+	if c.partitioned != nil {
+		with.Partition = c.partitioned.Partition(r.Key)
 	}
 	return with
 }

@@ -58,21 +58,21 @@ func TestRenewalsByTTL(t *testing.T) {
 	})
 }
 
-// sharded is a store whose series live in shards, by the last byte of their keys.
-type sharded struct{ *counted }
+// partitioned is a store whose series live in partitions, by the last byte of their keys.
+type partitioned struct{ *counted }
 
-func (s sharded) Shards() int          { return 256 }
-func (s sharded) Shard(key string) int { return int(key[len(key)-1]) }
+func (s partitioned) Partitions() int          { return 256 }
+func (s partitioned) Partition(key string) int { return int(key[len(key)-1]) }
 
-// Leases of one TTL in different shards share no request: one shard that is silent
+// Leases of one TTL in different partitions share no request: one partition that is silent
 // holds up no other.
-func TestRenewalsByShard(t *testing.T) {
+func TestRenewalsByPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := sharded{new(counted)}
+		store := partitioned{new(counted)}
 		leases := runs(t, claimer.New(store, "a"), store, time.Second, time.Second, time.Second)
 		time.Sleep(500 * time.Millisecond)
 		if n := store.renewals.Load(); n != 3 {
-			t.Errorf("%d renewal requests for three shards, want 3", n)
+			t.Errorf("%d renewal requests for three partitions, want 3", n)
 		}
 		letGo(leases)
 	})

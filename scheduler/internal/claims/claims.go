@@ -11,13 +11,13 @@ import (
 
 // Config has the dependencies and settings of Claims. All fields but Spread are required.
 type Config struct {
-	Slots     int           // number of runs that the node has at once
-	Spread    time.Duration // how long a tick is left to the node that is first for it
-	Timeout   time.Duration // of one request
-	Shards    int
-	Peek      bool // the store supports peeking
-	Nodes     rendezvous.Nodes
-	Revisions *job.Revisions
+	Slots      int           // number of runs that the node has at once
+	Spread     time.Duration // how long a tick is left to the node that is first for it
+	Timeout    time.Duration // of one request
+	Partitions int
+	Peek       bool // the store supports peeking
+	Nodes      rendezvous.Nodes
+	Revisions  *job.Revisions
 }
 
 // Claims are the timetable and the pending claims of a node. They are not safe for concurrent use.
@@ -95,7 +95,7 @@ type Fenced struct {
 // New returns Claims without jobs.
 func New(cfg Config) *Claims {
 	return &Claims{
-		cfg: cfg, nodes: cfg.Nodes, free: cfg.Slots, deferred: newDeferred(cfg.Shards),
+		cfg: cfg, nodes: cfg.Nodes, free: cfg.Slots, deferred: newDeferred(cfg.Partitions),
 		parked: map[*entry][]*Pending{}, stalled: map[*entry]*stall{}, probes: map[run]probe{}, changes: map[*entry]*change{},
 		fenced: map[*entry]struct{}{}, regressed: map[*entry]int64{},
 	}
@@ -187,7 +187,7 @@ func (c *Claims) Drain(now int64) {
 		c.unpark(e, now)
 	}
 	c.keepDoubts(now)
-	c.deferred = newDeferred(c.cfg.Shards)
+	c.deferred = newDeferred(c.cfg.Partitions)
 }
 
 // keepDoubts forgets the claims that hold no lease. Each of the others is sent once its earlier

@@ -6,7 +6,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A Share has deferred ticks of one shard: ticks for which other nodes are first. Nearly all of
+// A Share has deferred ticks of one partition: ticks for which other nodes are first. Nearly all of
 // them are decided by the time when this node peeks at them, so they are not claims yet. The node
 // peeks at them together and claims only the undecided ones.
 type Share struct {
@@ -19,16 +19,16 @@ type Share struct {
 // deferred holds the ticks that this node leaves to other nodes for a moment.
 type deferred struct {
 	shares []*Share
-	open   []*Share  // the shares that add fills, by shard
+	open   []*Share  // the shares that add fills, by partition
 	spare  []dueTick // empty, with the capacity of an answered share
 }
 
-func newDeferred(shards int) deferred { return deferred{open: make([]*Share, max(shards, 1))} }
+func newDeferred(partitions int) deferred { return deferred{open: make([]*Share, max(partitions, 1))} }
 
-// add defers a tick until at. Ticks of one shard that are added before the next close share the
+// add defers a tick until at. Ticks of one partition that are added before the next close share the
 // instant of the first.
 func (d *deferred) add(at int64, t dueTick) {
-	s := &d.open[t.job.Shard]
+	s := &d.open[t.job.Partition]
 	if *s == nil {
 		*s = &Share{at: at, ticks: d.spare}
 		d.spare = nil
@@ -80,13 +80,13 @@ func (d *deferred) shift(step int64) {
 	}
 }
 
-// Shard returns the shard of the store that the share goes to; ok is false for a share without
+// Partition returns the partition of the store that the share goes to; ok is false for a share without
 // ticks.
-func (s *Share) Shard() (shard int, ok bool) {
+func (s *Share) Partition() (partition int, ok bool) {
 	if len(s.ticks) == 0 {
 		return 0, false
 	}
-	return int(s.ticks[0].job.Shard), true
+	return int(s.ticks[0].job.Partition), true
 }
 
 // Peeked applies the answers to a share, in the order of its Peeks, and claims the ticks that are

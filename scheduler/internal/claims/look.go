@@ -32,7 +32,7 @@ func (c *Claims) takeLooks(now int64) []*Share {
 		return nil
 	}
 	c.lookAt = 0
-	looks := newDeferred(c.cfg.Shards)
+	looks := newDeferred(c.cfg.Partitions)
 	for r, p := range c.probes {
 		if p.look && !c.leaves(r.e) {
 			looks.add(now, dueTick{e: r.e, job: r.e.Job, Tick: timetable.Tick{Number: r.tick}, look: true})

@@ -80,8 +80,8 @@ func (p *Pending) spec() *spec.Schedule {
 	return p.job.Spec
 }
 
-// Shard returns the shard of the store that the claim goes to.
-func (p *Pending) Shard() int { return int(p.job.Shard) }
+// Partition returns the partition of the store that the claim goes to.
+func (p *Pending) Partition() int { return int(p.job.Partition) }
 
 // lease returns the length of the lease that a grant of the tick gets.
 func (p *Pending) lease() time.Duration {

@@ -34,7 +34,7 @@ func (d *Dispatcher) answered(r *request, answers []claimer.Claimed, took time.D
 	d.cfg.Runs.Start(d.life, d, granted, len(all))
 	d.apply(fx)
 	if reached || d.life.Err() == nil { // a request that was cut short by the end of the node proves nothing
-		d.cfg.Health.Answered(health.Part{Shard: all[0].Shard(), Kind: health.Claims}, failed)
+		d.cfg.Health.Answered(health.Part{Partition: all[0].Partition(), Kind: health.Claims}, failed)
 	}
 	for i, p := range all {
 		p.Report(answers[i].Answer, d.cfg.Events)

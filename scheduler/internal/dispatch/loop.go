@@ -121,10 +121,10 @@ func (d *Dispatcher) dispatch() {
 	}
 }
 
-// split makes requests of a batch, each for one shard and of a bounded size.
+// split makes requests of a batch, each for one partition and of a bounded size.
 func (d *Dispatcher) split(b claims.Batch) (requests []*request) {
-	for _, shard := range job.ByShard(d.cfg.Claims.Shards, b.Claims, (*claims.Pending).Shard) {
-		for part := range slices.Chunk(shard, batchMax) {
+	for _, partition := range job.ByPartition(d.cfg.Claims.Partitions, b.Claims, (*claims.Pending).Partition) {
+		for part := range slices.Chunk(partition, batchMax) {
 			requests = append(requests, &request{claims: part})
 		}
 	}

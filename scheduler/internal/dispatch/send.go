@@ -47,8 +47,8 @@ func (d *Dispatcher) peek(ctx context.Context, r *request) {
 // peeked applies the answers to a share, and claims the ticks that are not known to be decided.
 func (d *Dispatcher) peeked(r *request, answers []*series.Answer, err error) {
 	s := r.share
-	if shard, some := s.Shard(); some && d.life.Err() == nil { // a request that was cut short by the end of the node proves nothing
-		d.cfg.Health.Answered(health.Part{Shard: shard, Kind: health.Peeks}, err)
+	if partition, some := s.Partition(); some && d.life.Err() == nil { // a request that was cut short by the end of the node proves nothing
+		d.cfg.Health.Answered(health.Part{Partition: partition, Kind: health.Peeks}, err)
 	}
 	if err != nil {
 		answers = make([]*series.Answer, len(s.Peeks))

@@ -14,8 +14,8 @@ func (h *Health) Name(down []Fault) string {
 	names := make([]string, len(down))
 	for i, f := range down {
 		names[i] = kinds[f.Kind]
-		if h.shards > 1 {
-			names[i] += fmt.Sprintf(" of shard %d of %d", f.Shard+1, h.shards)
+		if h.partitions > 1 {
+			names[i] += fmt.Sprintf(" of partition %d of %d", f.Partition+1, h.partitions)
 		}
 		names[i] += ": " + h.Explain(f.Err)
 	}

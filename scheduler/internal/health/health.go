@@ -22,7 +22,7 @@ const (
 	Peeks
 	Openings
 	Ends
-	Nodes // the list of nodes, which is in the first shard
+	Nodes // the list of nodes, which is in the first partition
 	Check // the check of the whole store when a node starts
 )
 
@@ -30,8 +30,8 @@ var kinds = [...]string{"claims", "looks at ticks", "openings of jobs", "ends of
 
 // A Part is a part of the store that may fail or answer independently of the others.
 type Part struct {
-	Shard int
-	Kind  Kind
+	Partition int
+	Kind      Kind
 }
 
 // A Fault is a part that is down, with the error.
@@ -52,10 +52,10 @@ type failure struct {
 // until it has answered for a while without another: a store that answers every other request
 // counts as down all the time. Health is safe for concurrent use.
 type Health struct {
-	shards    int
-	explainer driver.Explainer // nil: the store is no Explainer
-	reached   atomic.Int64     // the latest answer, in nanoseconds since began
-	began     time.Time
+	partitions int
+	explainer  driver.Explainer // nil: the store is no Explainer
+	reached    atomic.Int64     // the latest answer, in nanoseconds since began
+	began      time.Time
 
 	mu       sync.Mutex
 	parts    map[Part]*failure
@@ -64,17 +64,17 @@ type Health struct {
 
 const (
 	calm  = 3 * time.Second  // time without a failure after which an answering part counts as up
-	stale = 30 * time.Second // age at which a failure no longer counts, if its shard answers
+	stale = 30 * time.Second // age at which a failure no longer counts, if its partition answers
 
 	// Reminder is the time between two log lines about the same fault.
 	Reminder = time.Minute
 )
 
-// New returns the Health of a store with this number of shards. All parts are up. If the store is a
+// New returns the Health of a store with this number of partitions. All parts are up. If the store is a
 // driver.Explainer, it explains its errors.
-func New(store any, shards int, now time.Time) *Health {
+func New(store any, partitions int, now time.Time) *Health {
 	explainer, _ := store.(driver.Explainer)
-	return &Health{shards: shards, explainer: explainer, began: now}
+	return &Health{partitions: partitions, explainer: explainer, began: now}
 }
 
 // Reached records an answer of the store without its part.
@@ -87,7 +87,7 @@ func (h *Health) Silence(now time.Time) time.Duration {
 
 // Answered records the answer of a part, or its failure if err is not nil. It reports whether the
 // caller should read the list of nodes before its time, because the list failed some time ago and
-// claims are answered in its shard.
+// claims are answered in its partition.
 func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 	if err == nil {
 		h.Reached(now)
@@ -100,7 +100,7 @@ func (h *Health) Answered(p Part, err error, now time.Time) (list bool) {
 	}
 	for of, f := range h.parts {
 		switch {
-		case of.Shard != p.Shard || !f.answered.IsZero():
+		case of.Partition != p.Partition || !f.answered.IsZero():
 		case of == p, of.Kind == Check, p.Kind == Claims && of.Kind != Nodes && of.Kind != Ends, now.Sub(f.last) > stale:
 			f.answered = now // an answered claim proves that peeks and openings work too
 		case p.Kind == Claims && of.Kind == Nodes && now.Sub(f.last) >= calm && !f.hinted:
@@ -157,6 +157,8 @@ func (h *Health) down(now time.Time) (all []Fault) {
 			all = append(all, Fault{p, f.err})
 		}
 	}
-	slices.SortFunc(all, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Kind, b.Kind)) })
+	slices.SortFunc(all, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Kind, b.Kind))
+	})
 	return all
 }

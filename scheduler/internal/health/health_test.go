@@ -25,9 +25,9 @@ type step struct {
 	err  error
 }
 
-// The parts of the tests, in the first shard or in the second.
+// The parts of the tests, in the first partition or in the second.
 var (
-	claims, claims2   = health.Part{Kind: health.Claims}, health.Part{Shard: 1, Kind: health.Claims}
+	claims, claims2   = health.Part{Kind: health.Claims}, health.Part{Partition: 1, Kind: health.Claims}
 	peeks, openings   = health.Part{Kind: health.Peeks}, health.Part{Kind: health.Openings}
 	ends, nodes, fits = health.Part{Kind: health.Ends}, health.Part{Kind: health.Nodes}, health.Part{Kind: health.Check}
 )
@@ -39,21 +39,21 @@ func TestDown(t *testing.T) {
 		at    int // seconds
 		want  []health.Part
 	}{
-		"all are up at first":                                                  {nil, 0, nil},
-		"a part that fails is down":                                            {[]step{{1, claims, errDown}}, 1, []health.Part{claims}},
-		"until it has answered for three seconds":                              {[]step{{1, claims, errDown}, {2, claims, nil}}, 3, []health.Part{claims}},
-		"without another failure":                                              {[]step{{1, claims, errDown}, {2, claims, nil}}, 4, nil},
-		"every other request fails: it stays down":                             {[]step{{1, claims, errDown}, {2, claims, nil}, {3, claims, errDown}, {4, claims, nil}}, 5, []health.Part{claims}},
-		"an answer of one shard says nothing of two":                           {[]step{{1, claims2, errDown}, {2, claims, nil}}, 60, []health.Part{claims2}},
-		"claims that are answered stand for peeks":                             {[]step{{1, peeks, errDown}, {2, claims, nil}}, 5, nil},
-		"and for openings":                                                     {[]step{{1, openings, errDown}, {2, claims, nil}}, 5, nil},
-		"not for ends":                                                         {[]step{{1, ends, errDown}, {2, claims, nil}}, 5, []health.Part{ends}},
-		"nor for the list of nodes":                                            {[]step{{1, nodes, errDown}, {2, claims, nil}}, 5, []health.Part{nodes}},
-		"any answer stands for the check at the start":                         {[]step{{1, fits, errDown}, {2, nodes, nil}}, 5, nil},
-		"peeks stand for nothing else":                                         {[]step{{1, claims, errDown}, {2, peeks, nil}}, 5, []health.Part{claims}},
-		"but a failure is forgotten after half a minute, if its shard answers": {[]step{{1, ends, errDown}, {40, claims, nil}}, 40, nil},
-		"it is not, if the shard does not answer":                              {[]step{{1, ends, errDown}}, 400, []health.Part{ends}},
-		"several are listed by shard and kind":                                 {[]step{{1, ends, errDown}, {1, claims2, errDown}, {1, claims, errDown}}, 1, []health.Part{claims, ends, claims2}},
+		"all are up at first":                                                      {nil, 0, nil},
+		"a part that fails is down":                                                {[]step{{1, claims, errDown}}, 1, []health.Part{claims}},
+		"until it has answered for three seconds":                                  {[]step{{1, claims, errDown}, {2, claims, nil}}, 3, []health.Part{claims}},
+		"without another failure":                                                  {[]step{{1, claims, errDown}, {2, claims, nil}}, 4, nil},
+		"every other request fails: it stays down":                                 {[]step{{1, claims, errDown}, {2, claims, nil}, {3, claims, errDown}, {4, claims, nil}}, 5, []health.Part{claims}},
+		"an answer of one partition says nothing of two":                           {[]step{{1, claims2, errDown}, {2, claims, nil}}, 60, []health.Part{claims2}},
+		"claims that are answered stand for peeks":                                 {[]step{{1, peeks, errDown}, {2, claims, nil}}, 5, nil},
+		"and for openings":                                                         {[]step{{1, openings, errDown}, {2, claims, nil}}, 5, nil},
+		"not for ends":                                                             {[]step{{1, ends, errDown}, {2, claims, nil}}, 5, []health.Part{ends}},
+		"nor for the list of nodes":                                                {[]step{{1, nodes, errDown}, {2, claims, nil}}, 5, []health.Part{nodes}},
+		"any answer stands for the check at the start":                             {[]step{{1, fits, errDown}, {2, nodes, nil}}, 5, nil},
+		"peeks stand for nothing else":                                             {[]step{{1, claims, errDown}, {2, peeks, nil}}, 5, []health.Part{claims}},
+		"but a failure is forgotten after half a minute, if its partition answers": {[]step{{1, ends, errDown}, {40, claims, nil}}, 40, nil},
+		"it is not, if the partition does not answer":                              {[]step{{1, ends, errDown}}, 400, []health.Part{ends}},
+		"several are listed by partition and kind":                                 {[]step{{1, ends, errDown}, {1, claims2, errDown}, {1, claims, errDown}}, 1, []health.Part{claims, ends, claims2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,17 +146,17 @@ func (explainer) Explain(err error) string {
 func TestName(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {
-		store  any
-		shards int
-		faults []health.Fault
+		store      any
+		partitions int
+		faults     []health.Fault
 	}{
-		"claims: the server refuses connections":                                   {explainer{}, 1, []health.Fault{{Part: claims, Err: errDown}}},
-		"claims: the request failed; the log has the error":                        {nil, 1, []health.Fault{{Part: claims, Err: errDown}}},
-		"claims: no answer in time":                                                {explainer{}, 1, []health.Fault{{Part: claims, Err: context.DeadlineExceeded}}},
-		"openings of jobs: the data of the job in the store cannot be read":        {nil, 1, []health.Fault{{Part: openings, Err: fmt.Errorf("job a: %w", driver.ErrUnreadable)}}},
-		"claims of shard 2 of 2: no answer in time; the list of nodes of shard 1 ": {nil, 2, []health.Fault{{Part: claims2, Err: context.Canceled}, {Part: nodes, Err: errDown}}},
+		"claims: the server refuses connections":                                           {explainer{}, 1, []health.Fault{{Part: claims, Err: errDown}}},
+		"claims: the request failed; the log has the error":                                {nil, 1, []health.Fault{{Part: claims, Err: errDown}}},
+		"claims: no answer in time":                                                        {explainer{}, 1, []health.Fault{{Part: claims, Err: context.DeadlineExceeded}}},
+		"openings of jobs: the data of the job in the store cannot be read":                {nil, 1, []health.Fault{{Part: openings, Err: fmt.Errorf("job a: %w", driver.ErrUnreadable)}}},
+		"claims of partition 2 of 2: no answer in time; the list of nodes of partition 1 ": {nil, 2, []health.Fault{{Part: claims2, Err: context.Canceled}, {Part: nodes, Err: errDown}}},
 	} {
-		got := health.New(c.store, c.shards, start).Name(c.faults)
+		got := health.New(c.store, c.partitions, start).Name(c.faults)
 		if !strings.HasPrefix(got, want) || strings.Contains(got, "10.0.0.7") {
 			t.Errorf("named as %q, want %q", got, want)
 		}

@@ -49,7 +49,7 @@ type Events interface {
 type Config struct {
 	Store       Store
 	Node        string
-	Shards      int
+	Partitions  int
 	Clock       *clock.Clock
 	Health      Health
 	Events      Events
@@ -117,7 +117,7 @@ func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	}
 	h.cfg.Health.Answered(health.Part{Kind: health.Nodes}, err)
 	if err != nil {
-		if h.cfg.Shards > 1 || !errors.Is(err, context.DeadlineExceeded) { // other shards may answer, or only the list may be refused
+		if h.cfg.Partitions > 1 || !errors.Is(err, context.DeadlineExceeded) { // other partitions may answer, or only the list may be refused
 			h.readClock(ctx)
 		}
 		return false

@@ -102,7 +102,7 @@ type node struct {
 func newNode(s *server, name string, change ...func(*heartbeat.Config)) *node {
 	n := &node{early: signal.New()}
 	c := heartbeat.Config{
-		Store: s, Node: name, Shards: 1, Clock: &n.clock, Health: n, Events: n, Timeout: 2 * time.Second, ClockWarn: 500 * time.Millisecond,
+		Store: s, Node: name, Partitions: 1, Clock: &n.clock, Health: n, Events: n, Timeout: 2 * time.Second, ClockWarn: 500 * time.Millisecond,
 		Early: n.early, Joined: func() { n.say("joined") }, Stepped: func(by time.Duration) { n.say("stepped %v", by) },
 		Nodes: func(all rendezvous.Nodes, joined bool) { n.say("%d nodes, %v", all.Count(), joined) },
 	}
@@ -230,18 +230,18 @@ func TestClockWithoutTheList(t *testing.T) {
 	})
 }
 
-// The store does not answer at all. A node with one shard sends no further request for the clock. A
+// The store does not answer at all. A node with one partition sends no further request for the clock. A
 // node with several does, because the others may answer.
-func TestClockOfASilentShard(t *testing.T) {
-	for shards, want := range map[int]int{1: 0, 4: 1} {
+func TestClockOfASilentPartition(t *testing.T) {
+	for partitions, want := range map[int]int{1: 0, 4: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer()
 			s.answer = make(chan struct{})
-			n := newNode(s, "a", func(c *heartbeat.Config) { c.Shards = shards })
+			n := newNode(s, "a", func(c *heartbeat.Config) { c.Partitions = partitions })
 			n.Beat(t.Context())
 			n.said(t, "no list: context deadline exceeded")
 			if s.reads != want {
-				t.Errorf("with %d shards the clock was read %d times, want %d", shards, s.reads, want)
+				t.Errorf("with %d partitions the clock was read %d times, want %d", partitions, s.reads, want)
 			}
 		})
 	}

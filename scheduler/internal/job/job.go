@@ -11,15 +11,15 @@ import (
 // A Job is a registered job. It is immutable. It is small, because a node may have hundreds of
 // thousands of jobs.
 type Job struct {
-	Name  string
-	Spec  *spec.Schedule // shared by jobs with the same text and zone
-	Rules *Rules         // shared by jobs with the same policies
-	Hash  uint64         // of the name
-	No    uint32         // in the order of registration, from 0
-	Shard uint16         // the shard of the store
+	Name      string
+	Spec      *spec.Schedule // shared by jobs with the same text and zone
+	Rules     *Rules         // shared by jobs with the same policies
+	Hash      uint64         // of the name
+	No        uint32         // in the order of registration, from 0
+	Partition uint16         // the partition of the store
 }
 
 // New returns a job with its hash.
-func New(name string, s *spec.Schedule, r *Rules, no uint32, shard uint16) Job {
-	return Job{Name: name, Spec: s, Rules: r, Hash: rendezvous.Hash(name), No: no, Shard: shard}
+func New(name string, s *spec.Schedule, r *Rules, no uint32, partition uint16) Job {
+	return Job{Name: name, Spec: s, Rules: r, Hash: rendezvous.Hash(name), No: no, Partition: partition}
 }

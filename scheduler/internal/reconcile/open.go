@@ -24,7 +24,7 @@ const markAhead = time.Second
 // often than this.
 const unseen = 2 * time.Minute
 
-// openDue opens the jobs that are due to be opened, separately for each shard, so that a shard that
+// openDue opens the jobs that are due to be opened, separately for each partition, so that a partition that
 // does not answer delays no other. It reports whether all jobs are open.
 func (r *Reconciler) openDue(ctx context.Context) bool {
 	r.mu.Lock()
@@ -32,16 +32,16 @@ func (r *Reconciler) openDue(ctx context.Context) bool {
 	jobs := r.openings.take(time.Now())
 	r.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, shard := range job.ByShard(r.cfg.Shards, jobs, shardOf) {
-		wg.Go(func() { r.openShard(ctx, shard) })
+	for _, partition := range job.ByPartition(r.cfg.Partitions, jobs, partitionOf) {
+		wg.Go(func() { r.openPartition(ctx, partition) })
 	}
 	wg.Wait()
 	return ctx.Err() != nil || r.logUnopened()
 }
 
-// openShard opens jobs of one shard. Once its requests have used up the time of two, it stops, and
+// openPartition opens jobs of one partition. Once its requests have used up the time of two, it stops, and
 // the rest comes first next time.
-func (r *Reconciler) openShard(ctx context.Context, jobs []*job.Job) {
+func (r *Reconciler) openPartition(ctx context.Context, jobs []*job.Job) {
 	began := time.Now()
 	for len(jobs) > 0 && ctx.Err() == nil {
 		if time.Since(began) >= r.cfg.Timeout {
@@ -56,7 +56,7 @@ func (r *Reconciler) openShard(ctx context.Context, jobs []*job.Job) {
 	}
 }
 
-// request registers jobs of one shard in the store and reads their state. A job that cannot be
+// request registers jobs of one partition in the store and reads their state. A job that cannot be
 // opened is retried later.
 func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Duration) {
 	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j *job.Job) bool { return !r.has(j) })
@@ -112,7 +112,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 	if reached {
 		err = nil
 	}
-	r.cfg.Health.Answered(health.Part{Shard: int(jobs[0].Shard), Kind: health.Openings}, err)
+	r.cfg.Health.Answered(health.Part{Partition: int(jobs[0].Partition), Kind: health.Openings}, err)
 }
 
 // begin returns the mark that a job with one tick gets if it is new to the store: its tick may have

@@ -71,7 +71,7 @@ type Config struct {
 	Store      Store
 	Control    series.Controlled // nil: removed jobs are not retired
 	Node       string
-	Shards     int
+	Partitions int
 	Clock      *clock.Clock
 	Revisions  *job.Revisions
 	Requests   *Requests
@@ -192,12 +192,12 @@ func (r *Reconciler) turn(now int64) []*job.Job {
 	return r.cursor.turn(r.cfg.Dispatcher, r.nodes.Count(), now)
 }
 
-// read reads the state of jobs, separately for each shard.
+// read reads the state of jobs, separately for each partition.
 func (r *Reconciler) read(ctx context.Context, jobs []*job.Job) {
 	var wg sync.WaitGroup
-	for _, shard := range job.ByShard(r.cfg.Shards, jobs, shardOf) {
+	for _, partition := range job.ByPartition(r.cfg.Partitions, jobs, partitionOf) {
 		wg.Go(func() {
-			for batch := range slices.Chunk(shard, batchMax) {
+			for batch := range slices.Chunk(partition, batchMax) {
 				r.request(ctx, batch, settling)
 			}
 		})
@@ -205,4 +205,4 @@ func (r *Reconciler) read(ctx context.Context, jobs []*job.Job) {
 	wg.Wait()
 }
 
-func shardOf(j *job.Job) int { return int(j.Shard) }
+func partitionOf(j *job.Job) int { return int(j.Partition) }

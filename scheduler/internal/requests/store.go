@@ -116,18 +116,18 @@ func (s *Store) Beat(ctx context.Context, node string, ttl time.Duration) (serie
 	return a, err
 }
 
-// Shards returns the number of shards of the driver, or 1 if it is not sharded.
-func (s *Store) Shards() int {
-	if sharded, is := s.Driver.(series.Sharded); is {
-		return max(sharded.Shards(), 1)
+// Partitions returns the number of partitions of the driver, or 1 if it is not partitioned.
+func (s *Store) Partitions() int {
+	if partitioned, is := s.Driver.(series.Partitioned); is {
+		return max(partitioned.Partitions(), 1)
 	}
 	return 1
 }
 
-// Shard returns the shard of a key, or 0 if the driver is not sharded.
-func (s *Store) Shard(key string) int {
-	if sharded, is := s.Driver.(series.Sharded); is {
-		return sharded.Shard(key)
+// Partition returns the partition of a key, or 0 if the driver is not partitioned.
+func (s *Store) Partition(key string) int {
+	if partitioned, is := s.Driver.(series.Partitioned); is {
+		return partitioned.Partition(key)
 	}
 	return 0
 }

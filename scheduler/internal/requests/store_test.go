@@ -92,7 +92,7 @@ func TestCapabilities(t *testing.T) {
 	if _, err := s.Replicas(t.Context(), "a"); !errors.Is(err, driver.ErrUnsupported) {
 		t.Errorf("replicas: %v, want unsupported", err)
 	}
-	if s.Shards() != 1 || s.Shard("a") != 0 || s.Refuses(errDown) {
-		t.Error("a store without shards has several, or refuses")
+	if s.Partitions() != 1 || s.Partition("a") != 0 || s.Refuses(errDown) {
+		t.Error("a store without partitions has several, or refuses")
 	}
 }

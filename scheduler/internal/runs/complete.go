@@ -24,7 +24,7 @@ func (a *Attempt) complete(e series.EndRequest) {
 		return
 	}
 	e.RunRef = a.Lease.Ref
-	r.ends.add(a.endingLife(), int(a.Job.Shard), e, a, hold)
+	r.ends.add(a.endingLife(), int(a.Job.Partition), e, a, hold)
 }
 
 // endingLife bounds the time in which the end is repeated: the life of the node, plus a while if

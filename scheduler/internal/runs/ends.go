@@ -18,24 +18,24 @@ type EndStore interface {
 	ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer
 }
 
-// ends is the queue of the ends of runs. The ends of each shard are sent separately, so that a
-// shard which does not answer delays no other shard. An end without an answer is kept and sent
+// ends is the queue of the ends of runs. The ends of each partition are sent separately, so that a
+// partition which does not answer delays no other partition. An end without an answer is kept and sent
 // again until the store has answered it or its context has ended.
 type ends struct {
 	store    EndStore
 	refuses  func(err error) bool // reports whether an error is the store's refusal of an end
-	answered func(shard int, err error)
+	answered func(partition int, err error)
 	timeout  time.Duration // of one request
 
-	mu     sync.Mutex
-	shards map[int]*shardEnds
+	mu         sync.Mutex
+	partitions map[int]*partitionEnds
 }
 
-// A shardEnds has the ends of one shard. Ends that arrive within a few milliseconds share one
+// A partitionEnds has the ends of one partition. Ends that arrive within a few milliseconds share one
 // request. Ends without an answer are sent again together, in one request at a time. So when a
-// store comes back after an outage, each node has one request in flight per shard, and sends
+// store comes back after an outage, each node has one request in flight per partition, and sends
 // several in turn if many ends are left.
-type shardEnds struct {
+type partitionEnds struct {
 	*ends
 	no int
 
@@ -75,7 +75,7 @@ const (
 	holdTime    = 250 * time.Millisecond // how long it waits while starts go first
 	maxBatch    = 200                    // the most ends in a request
 	minBatch    = 25                     // the least limit of a request with ends in doubt
-	maxRequests = 8                      // the most requests with fresh ends in flight, per shard
+	maxRequests = 8                      // the most requests with fresh ends in flight, per partition
 )
 
 // repeatPauses are the pauses before a repeat. They stay short, because later ends wait for it.
@@ -97,32 +97,32 @@ func (b *batch) cut(most int) *batch {
 	return first
 }
 
-// of returns the ends of a shard.
-func (e *ends) of(shard int) *shardEnds {
+// of returns the ends of a partition.
+func (e *ends) of(partition int) *partitionEnds {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.shards == nil {
-		e.shards = map[int]*shardEnds{}
+	if e.partitions == nil {
+		e.partitions = map[int]*partitionEnds{}
 	}
-	s := e.shards[shard]
+	s := e.partitions[partition]
 	if s == nil {
-		s = &shardEnds{ends: e, no: shard}
-		e.shards[shard] = s
+		s = &partitionEnds{ends: e, no: partition}
+		e.partitions[partition] = s
 	}
 	return s
 }
 
 // add queues an end. If hold is set it waits longer for other ends, so that starts go first.
-func (e *ends) add(ctx context.Context, shard int, r series.EndRequest, to addressee, hold bool) {
+func (e *ends) add(ctx context.Context, partition int, r series.EndRequest, to addressee, hold bool) {
 	r.Error = series.ErrorText(r.Error)
-	e.of(shard).add(r, end{ctx: ctx, to: to}, hold)
+	e.of(partition).add(r, end{ctx: ctx, to: to}, hold)
 }
 
 // flush sends the ends that still wait for other ends.
 func (e *ends) flush() {
 	e.mu.Lock()
-	all := make([]*shardEnds, 0, len(e.shards))
-	for _, s := range e.shards {
+	all := make([]*partitionEnds, 0, len(e.partitions))
+	for _, s := range e.partitions {
 		all = append(all, s)
 	}
 	e.mu.Unlock()
@@ -131,7 +131,7 @@ func (e *ends) flush() {
 	}
 }
 
-func (s *shardEnds) add(r series.EndRequest, to end, hold bool) {
+func (s *partitionEnds) add(r series.EndRequest, to end, hold bool) {
 	s.mu.Lock()
 	s.fresh.add(r, to)
 	full := !hold && len(s.fresh.requests) >= maxBatch
@@ -151,7 +151,7 @@ func (s *shardEnds) add(r series.EndRequest, to end, hold bool) {
 
 // depart sends the fresh ends, up to the limit of requests in flight. The rest is sent when one of
 // these requests returns.
-func (s *shardEnds) depart() {
+func (s *partitionEnds) depart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.departs = time.Time{}
@@ -163,7 +163,7 @@ func (s *shardEnds) depart() {
 }
 
 // returned records the return of a request with fresh ends, and sends the ends that waited for it.
-func (s *shardEnds) returned() {
+func (s *partitionEnds) returned() {
 	s.mu.Lock()
 	waited := s.requests == maxRequests && len(s.fresh.requests) > 0
 	s.requests--
@@ -176,7 +176,7 @@ func (s *shardEnds) returned() {
 // send sends a batch on this goroutine, which also handles the answers. If the request times out
 // before the store returns, another goroutine handles the ends as doubt. Afterwards done is called
 // once; its argument reports whether the store answered any end.
-func (s *shardEnds) send(b *batch, done func(bool)) {
+func (s *partitionEnds) send(b *batch, done func(bool)) {
 	ctx, stop := context.WithTimeout(b.ends[0].ctx, s.timeout)
 	defer stop()
 	first := context.AfterFunc(ctx, func() {
@@ -194,7 +194,7 @@ func (s *shardEnds) send(b *batch, done func(bool)) {
 
 // distribute passes the answers on, and keeps the ends in doubt to be sent again. It reports whether the
 // store answered any end.
-func (s *shardEnds) distribute(b *batch, answers []series.EndAnswer) bool {
+func (s *partitionEnds) distribute(b *batch, answers []series.EndAnswer) bool {
 	var again batch
 	var failed error
 	reached := false
@@ -232,7 +232,7 @@ func doubtful(err error) bool {
 }
 
 // keep adds ends in doubt.
-func (s *shardEnds) keep(again batch) {
+func (s *partitionEnds) keep(again batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubt.requests = append(s.doubt.requests, again.requests...)
@@ -242,7 +242,7 @@ func (s *shardEnds) keep(again batch) {
 
 // repeat schedules the next request with ends in doubt, unless one is scheduled. The caller holds
 // the mutex.
-func (s *shardEnds) repeat() {
+func (s *partitionEnds) repeat() {
 	switch {
 	case s.repeats:
 		return
@@ -269,7 +269,7 @@ func (s *shardEnds) repeat() {
 // adapt sets the number of ends in doubt that are sent next. After an outage a store may be too
 // slow to answer all of them within the timeout of one request, and a repeat of the same size would
 // never be answered in time. The caller holds the mutex.
-func (s *shardEnds) adapt(progress bool) {
+func (s *partitionEnds) adapt(progress bool) {
 	most := cmp.Or(s.most, maxBatch)
 	if !progress {
 		s.most = max(most/2, minBatch)

@@ -158,23 +158,23 @@ func TestEndingsAreKept(t *testing.T) {
 	}
 }
 
-// silentShard is a store with a shard for each last byte of a key. One of the shards does not
+// silentPartition is a store with a partition for each last byte of a key. One of the partitions does not
 // answer ends, or refuses them.
-type silentShard struct {
+type silentPartition struct {
 	*memlock.Store
-	shard   int
-	refuses bool
+	partition int
+	refuses   bool
 }
 
-func (s silentShard) Shard(key string) int   { return int(key[len(key)-1]) }
-func (s silentShard) Refuses(err error) bool { return errors.Is(err, errNotPermitted) }
+func (s silentPartition) Partition(key string) int { return int(key[len(key)-1]) }
+func (s silentPartition) Refuses(err error) bool   { return errors.Is(err, errNotPermitted) }
 
 var errNotPermitted = errors.New("no permission")
 
-func (s silentShard) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
+func (s silentPartition) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	for _, e := range es {
 		switch {
-		case s.Shard(e.Key) != s.shard:
+		case s.Partition(e.Key) != s.partition:
 		case s.refuses:
 			return slices.Repeat([]series.EndAnswer{{Err: errNotPermitted}}, len(es))
 		default:
@@ -194,32 +194,32 @@ type refusable struct {
 func (r *refusable) Ended(series.EndAnswer) { r.mu.Lock(); r.ended++; r.mu.Unlock() }
 func (r *refusable) Refused()               { r.mu.Lock(); r.refused++; r.mu.Unlock() }
 
-// Ends of different shards share no request: a shard that does not answer, or refuses, delays no
-// others. Each failure is reported with the shard and its error. A refused end is notified of each
+// Ends of different partitions share no request: a partition that does not answer, or refuses, delays no
+// others. Each failure is reported with the partition and its error. A refused end is notified of each
 // refusal, and one without an answer of none.
-func TestEndingsByShard(t *testing.T) {
+func TestEndingsByPartition(t *testing.T) {
 	for name, refuses := range map[string]bool{"silent": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := silentShard{Store: &memlock.Store{}, shard: '1', refuses: refuses}
+				store := silentPartition{Store: &memlock.Store{}, partition: '1', refuses: refuses}
 				q := newEnds(store)
 				q.refuses = store.Refuses
 				var mu sync.Mutex
 				failed, answered := map[int]int{}, map[int]int{}
-				q.answered = func(shard int, err error) {
+				q.answered = func(partition int, err error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
-						failed[shard]++
+						failed[partition]++
 					} else {
-						answered[shard]++
+						answered[partition]++
 					}
 				}
 				leases := open(t, store.Store, time.Minute, time.Minute, time.Minute)
 				ctx, stop := context.WithCancel(t.Context())
 				ends := make([]refusable, len(leases))
 				for i, s := range leases {
-					q.add(ctx, store.Shard(s.Key), done(s), &ends[i], false)
+					q.add(ctx, store.Partition(s.Key), done(s), &ends[i], false)
 				}
 				time.Sleep(20 * time.Second)
 				stop()
@@ -228,22 +228,22 @@ func TestEndingsByShard(t *testing.T) {
 				defer mu.Unlock()
 				silent := 0
 				for i, s := range leases {
-					shard := store.Shard(s.Key)
+					partition := store.Partition(s.Key)
 					e := &ends[i]
 					e.mu.Lock()
 					switch {
-					case shard != store.shard && (e.ended != 1 || e.refused != 0 || answered[shard] != 1 || failed[shard] != 0):
-						t.Errorf("shard %d: %d answers, %d refusals, notices of %d answers and %d failures", shard, e.ended, e.refused, answered[shard], failed[shard])
-					case shard == store.shard && (e.ended != 1 || (e.refused > 5) != refuses || failed[shard] < 5 || answered[shard] > 0):
-						t.Errorf("the shard: %d answers, %d refusals, notices of %d answers and %d failures", e.ended, e.refused, answered[shard], failed[shard])
+					case partition != store.partition && (e.ended != 1 || e.refused != 0 || answered[partition] != 1 || failed[partition] != 0):
+						t.Errorf("partition %d: %d answers, %d refusals, notices of %d answers and %d failures", partition, e.ended, e.refused, answered[partition], failed[partition])
+					case partition == store.partition && (e.ended != 1 || (e.refused > 5) != refuses || failed[partition] < 5 || answered[partition] > 0):
+						t.Errorf("the partition: %d answers, %d refusals, notices of %d answers and %d failures", e.ended, e.refused, answered[partition], failed[partition])
 					}
 					e.mu.Unlock()
-					if shard == store.shard {
+					if partition == store.partition {
 						silent++
 					}
 				}
 				if silent != 1 {
-					t.Fatalf("%d leases are of the shard", silent)
+					t.Fatalf("%d leases are of the partition", silent)
 				}
 			})
 		})

@@ -45,9 +45,9 @@ type Work interface {
 // Config has the dependencies and settings of Runs. All fields are required.
 type Config struct {
 	Store       EndStore
-	Refuses     func(err error) bool       // reports whether an error is the store's refusal of an end
-	EndAnswered func(shard int, err error) // is called after each request with ends; nil error: the store answered
-	EndTimeout  time.Duration              // of one request with ends
+	Refuses     func(err error) bool           // reports whether an error is the store's refusal of an end
+	EndAnswered func(partition int, err error) // is called after each request with ends; nil error: the store answered
+	EndTimeout  time.Duration                  // of one request with ends
 	Events      Events
 	Work        func(a *Attempt) Work // prepares the work of an attempt
 	Open        func(j *job.Job)      // requests that a job be opened soon
