@@ -126,6 +126,20 @@ func TestNodesAgree(t *testing.T) {
 	}
 }
 
+// Two nodes whose names have the same hash are two nodes, in the same order for each node.
+func TestEqualHashes(t *testing.T) {
+	t.Parallel()
+	nodes := []string{"8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ", "node"} // the first two have the same FNV-1a hash
+	reversed := []string{nodes[2], nodes[1], nodes[0], nodes[1], nodes[0]}
+	for shards := range 20 {
+		table := spread.Of("report", shards, nodes, nodes[0])
+		check(t, table, shards, nodes, nodes[0])
+		if got := spread.Of("report", shards, reversed, nodes[1]).First; !slices.Equal(got, table.First) {
+			t.Errorf("%s has first choices %q, another node %q", nodes[1], got, table.First)
+		}
+	}
+}
+
 // When a node leaves, or comes, most shards stay where they are.
 func TestMostShardsStay(t *testing.T) {
 	t.Parallel()
