@@ -104,7 +104,8 @@ func TestDashboardExpressions(t *testing.T) {
 }
 
 // A plane has all metrics of planes that are documented. It and a node have each metric of the
-// dashboard, with the labels by which it is grouped.
+// dashboard and of the alerts, with the labels by which it is grouped, and with the values by which
+// it is selected.
 func TestMetricsOfPlane(t *testing.T) {
 	t.Parallel()
 	_, url := newRedis(t)
@@ -120,20 +121,18 @@ func TestMetricsOfPlane(t *testing.T) {
 	eventually(t, "both know a run that ended ok", func() bool {
 		_, ofNode = get(t, "http://"+node.logs("health served")[0].Text("address")+"/metrics")
 		_, ofPlane = get(t, "http://"+plane.logs("ops served")[0].Text("address")+"/metrics", strings.TrimSpace(made.stdout))
-		return measures(ofNode, "cronce_runs_total", "outcome") && !strings.Contains(ofNode, "\ncronce_runs_total{outcome=\"ok\"} 0\n") &&
-			measures(ofPlane, "cronce_job_last_success_timestamp_seconds", "job")
+		return measures(ofNode, "cronce_runs_total", "outcome=") && !strings.Contains(ofNode, "\ncronce_runs_total{outcome=\"ok\"} 0\n") &&
+			measures(ofPlane, "cronce_job_last_success_timestamp_seconds", "job=")
 	})
 	for _, name := range ruleFiles(t)["ops"] {
 		if !measures(ofPlane, name) {
 			t.Errorf("%s was not measured", name)
 		}
 	}
-	term := regexp.MustCompile(`by \(([^)]*)\) .*?(cronce_\w+)`)
-	for _, expr := range expressions(dashboard(t)) {
-		for _, m := range term.FindAllStringSubmatch(expr, -1) {
-			labels := slices.DeleteFunc(strings.Split(m[1], ", "), func(l string) bool { return strings.HasSuffix(l, "job") }) // of the scrape
-			if !measures(ofNode+ofPlane, m[2], labels...) {
-				t.Errorf("%s: %s with the labels %q was not measured", expr, m[2], labels)
+	for _, expr := range append(expressions(dashboard(t)), alertExpressions(t)...) {
+		for _, s := range seriesOf(expr) {
+			if !measures(ofNode+ofPlane, s[0], s[1:]...) {
+				t.Errorf("%s: %s with the labels %q was not measured", expr, s[0], s[1:])
 			}
 		}
 	}
@@ -145,11 +144,40 @@ func TestMetricsOfPlane(t *testing.T) {
 	}
 }
 
-// measures reports whether the text of metrics has a series with a name and with labels.
+// seriesOf returns the series that an expression needs, each as a name and what its labels must
+// have: name= of a label by which it is grouped, and name="value" of one by which it is selected.
+// The scrape makes the labels job and instance.
+func seriesOf(expr string) (needed [][]string) {
+	for _, m := range regexp.MustCompile(`by \(([^)]*)\) .*?(cronce_\w+)`).FindAllStringSubmatch(expr, -1) {
+		series := []string{m[2]}
+		for label := range strings.SplitSeq(m[1], ", ") {
+			if !strings.HasSuffix(label, "job") {
+				series = append(series, label+"=")
+			}
+		}
+		needed = append(needed, series)
+	}
+	for _, m := range regexp.MustCompile(`(cronce_\w+)\{([^}]*)\}`).FindAllStringSubmatch(expr, -1) {
+		for _, label := range regexp.MustCompile(`(\w+)=~?"([^"]*)"`).FindAllStringSubmatch(m[2], -1) {
+			for value := range strings.SplitSeq(label[2], "|") {
+				if label[1] != "job" {
+					needed = append(needed, []string{m[1], label[1] + `="` + value + `"`})
+				}
+			}
+		}
+	}
+	if strings.Contains(expr, "process_start_time_seconds") {
+		needed = append(needed, []string{"process_start_time_seconds"})
+	}
+	return needed
+}
+
+// measures reports whether the text of metrics has a series with a name and with these beginnings
+// of labels.
 func measures(text, name string, labels ...string) bool {
 	for line := range strings.Lines(text) {
 		if rest, is := strings.CutPrefix(line, name); is && strings.IndexAny(rest, "{ ") == 0 || is && strings.HasPrefix(rest, "_bucket{") {
-			if !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(rest, l+"=\"") }) {
+			if !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(rest, l) }) {
 				return true
 			}
 		}

@@ -76,6 +76,19 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// alertExpressions returns the expressions of all alerts.
+func alertExpressions(t *testing.T) (all []string) {
+	t.Helper()
+	for file := range ruleFiles(t) {
+		var rules alertRules
+		manifest(t, "deploy/prometheus/"+file+".rules.yaml", &rules)
+		for _, rule := range rules.Groups[0].Rules {
+			all = append(all, rule.Expr)
+		}
+	}
+	return all
+}
+
 // ruleCases returns the alerts of a file that have a case in which they fire, and those that have
 // one in which they do not.
 func ruleCases(t *testing.T, file string) (fires, silent map[string]bool) {

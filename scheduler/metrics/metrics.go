@@ -74,7 +74,7 @@ func (m *Metrics) begin() {
 	for _, reason := range []string{"deadline", "misfire", "lost", "respecified"} {
 		m.missed.WithLabelValues(reason)
 	}
-	for _, reason := range []string{"overlap", "superseded", "paused"} {
+	for _, reason := range []string{"overlap", "superseded", "paused", "operator"} {
 		m.skipped.WithLabelValues(reason)
 	}
 	for _, kind := range storeEvents {

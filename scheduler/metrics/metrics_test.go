@@ -63,6 +63,7 @@ cronce_runs_total{outcome="timeout"} 0
 cronce_slots 5
 # HELP cronce_ticks_skipped_total Ticks that this node recorded as skipped, superseded or paused.
 # TYPE cronce_ticks_skipped_total counter
+cronce_ticks_skipped_total{reason="operator"} 0
 cronce_ticks_skipped_total{reason="overlap"} 1
 cronce_ticks_skipped_total{reason="paused"} 0
 cronce_ticks_skipped_total{reason="superseded"} 0
