@@ -75,7 +75,7 @@ func TestTLSServer(t *testing.T) {
 	t.Cleanup(m.Close)
 	with := "redis:\n  tls: {ca: " + cert + ", cert: " + cert + ", key: " + key + "}\n"
 	cronce(t, "lock", "key", "--show", "--redis", "rediss://"+m.Addr(), "--config", file(t, "with.yaml", with)).want(t, exit.Fine)
-	cronce(t, "lock", "key", "--show", "--redis", "rediss://"+m.Addr()).want(t, exit.NotKnown, "certificate")
+	cronce(t, "lock", "key", "--show", "--redis", "rediss://"+m.Addr()).want(t, exit.NotKnown, "rediss://"+m.Addr())
 	without := "redis:\n  tls: {ca: " + cert + "}\n"
 	cronce(t, "lock", "key", "--show", "--redis", "redis://"+m.Addr(), "--config", file(t, "without.yaml", without)).want(t, exit.NotKnown, "redis://"+m.Addr())
 }

@@ -3,6 +3,7 @@ package redislock
 import (
 	"errors"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -81,10 +82,20 @@ func explain(client redis.UniversalClient, err error) string {
 		return "the server closes connections, as a TLS port does with a client that does not speak TLS"
 	case why == late && speaks(client, true):
 		return late + ", as one does that does not speak TLS with a client that does"
+	case why == "" && handshake(err) != "":
+		return "the server refuses the TLS connection, " + handshake(err)
 	case why == "" && errors.Is(err, errUnreadable):
 		return "the data under a key of the job cannot be read"
 	}
 	return why
+}
+
+// handshake returns the alert of crypto/tls with which a server ended a handshake, or "".
+func handshake(err error) string {
+	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "remote error" {
+		return strings.TrimPrefix(op.Err.Error(), "tls: ")
+	}
+	return ""
 }
 
 // late is the explanation of a missing answer.

@@ -33,6 +33,8 @@ func TestExplain(t *testing.T) {
 	cert, key := certificate(t)
 	s := redisserver.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
 	admin := client(t, s.Addr())
+	mutual := freePort(t)
+	redisserver.Start(t, "--tls-port", mutual, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "yes")
 	secured := redisserver.Start(t, "--requirepass", "s3cr3t")
 	full := redisserver.Start(t, "--maxmemory", "1")
 	must(t, admin.ACLSetUser(t.Context(), "reader", "on", ">pw", "~*", "+get").Err())
@@ -51,7 +53,10 @@ func TestExplain(t *testing.T) {
 			o.TLSConfig, o.ReadTimeout, o.DialTimeout = &tls.Config{InsecureSkipVerify: true}, 300*time.Millisecond, 300*time.Millisecond
 		}, "does not speak TLS with a client that does"},
 		"an unknown certificate": {"127.0.0.1:" + port, func(o *redis.UniversalOptions) { o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} }, "not trusted"},
-		"nothing there":          {"127.0.0.1:" + freePort(t), func(*redis.UniversalOptions) {}, "refuses connections"},
+		"no client certificate": {"127.0.0.1:" + mutual, func(o *redis.UniversalOptions) {
+			o.TLSConfig, o.ReadTimeout, o.DialTimeout = &tls.Config{InsecureSkipVerify: true}, time.Minute, time.Minute
+		}, "certificate"},
+		"nothing there": {"127.0.0.1:" + freePort(t), func(*redis.UniversalOptions) {}, "refuses connections"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDriver(t, client(t, test.addr, test.change), foul)
