@@ -66,13 +66,16 @@ func StateText(state string) string {
 	if state == stoppedBackfill {
 		return "stopped the backfill"
 	}
-	word, text, _ := strings.Cut(state, " ")
+	head, scope, scoped := strings.Cut(state, ": ")
+	word, text, _ := strings.Cut(head, " ")
 	number, err := strconv.ParseInt(text, 10, 64)
 	tick := TickText(utc(number))
 	switch {
 	case err != nil:
 	case word == "cancelled":
 		return "cancelled the run of " + tick
+	case word == string(series.ActionRun) && scoped:
+		return "requested the manual run of " + tick + ": " + scope
 	case word == string(series.ActionRun):
 		return "requested the manual run of " + tick
 	case word == string(series.ActionSkip) && number == 0:

@@ -53,7 +53,7 @@ func NewController(store ControlStore) *Controller {
 
 // A Request is a request for one change of a job. Make sets Due, Revision and Replicas. With
 // AnySeen, Seen is the change that Make was given. Of a cancel, a run and a backfill Seen is ignored. Make
-// sets the Overlap of a run, and Numbers, Room and Scope of a backfill; a skip without Number skips the next tick.
+// sets Overlap and Scope of a run, and Numbers, Room and Scope of a backfill; a skip without Number skips the next tick.
 type Request struct {
 	series.Control
 	Backfill *Backfill // the ticks of a backfill; nil in a backfill: the one that goes on is stopped
@@ -200,11 +200,14 @@ func (r *Request) made(a *series.AuditRecord) bool {
 		return a.After == "cancelled "+strconv.FormatInt(r.Number, 10)
 	case r.Action == series.ActionSkip:
 		return a.After == "skip "+strconv.FormatInt(r.Number, 10)
+	case r.Action == series.ActionRun:
+		_, scope, _ := strings.Cut(a.After, ": ")
+		return scope == r.Scope
 	case r.Action == series.ActionBackfill:
 		_, scope, _ := strings.Cut(a.After, ": ")
 		return scope == r.Scope && (a.After == stoppedBackfill) == (r.Backfill == nil)
 	}
-	return r.Action == series.ActionRun || PausedUntil(a.After) == r.Until
+	return PausedUntil(a.After) == r.Until
 }
 
 // dated returns the answer to a request that was made before another change.

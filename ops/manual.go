@@ -36,6 +36,7 @@ type listed interface {
 
 // manual requests a manual run, or with r.Dry returns the answer that the request would get now.
 func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request) Change {
+	r.Scope = runScope(r.Queue, r.Anyway)
 	if a, known := c.repeated(ctx, old, r); known {
 		return a
 	}
@@ -60,6 +61,20 @@ func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request)
 		return r.foreseen(old)
 	}
 	return c.once(ctx, r)
+}
+
+// runScope returns a request for a run in words that a repeated one has in common with the first one; "" if it
+// neither waits for an alive run nor starts in a pause. How long it waits for its start is no part of it: copies
+// of one request may name different ends.
+func runScope(queue, anyway bool) string {
+	var words []string
+	if queue {
+		words = append(words, "queue")
+	}
+	if anyway {
+		words = append(words, whilePaused)
+	}
+	return strings.Join(words, ", ")
 }
 
 // repeated returns the answer to a request that an earlier one with the same Op has made, or that cannot
@@ -100,7 +115,8 @@ func (c *Controller) requested(old *series.Series, r *Request, record *series.Au
 
 // numberOf returns the number of the run that a record is about; 0 if it is about none.
 func numberOf(record *series.AuditRecord) int64 {
-	_, number, _ := strings.Cut(record.After, " ")
+	state, _, _ := strings.Cut(record.After, ": ")
+	_, number, _ := strings.Cut(state, " ")
 	n, _ := strconv.ParseInt(number, 10, 64)
 	return n
 }

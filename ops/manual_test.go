@@ -104,6 +104,8 @@ func TestManualInstants(t *testing.T) {
 		{TickClock(byHand, tick), "10:15:03.417"},
 		{TickClock(tick, tick), "10:15:03"},
 		{StateText(fmt.Sprint("run ", byHand.UnixMilli())), "requested the manual run of 2026-11-26T10:15:03.417Z"},
+		{StateText(fmt.Sprintf("run %d: queue, while paused", byHand.UnixMilli())), "requested the manual run of 2026-11-26T10:15:03.417Z: queue, while paused"},
+		{StateText("backfill of 2: an outage"), "backfill of 2: an outage"},
 		{StateText(fmt.Sprint("cancelled ", byHand.UnixMilli())), "cancelled the run of 2026-11-26T10:15:03.417Z"},
 		{StateText(fmt.Sprint("skip ", tick.UnixMilli())), "skips the tick of 2026-11-26T10:15:03Z"},
 		{StateText("skip 0"), "skips no tick"},

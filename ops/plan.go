@@ -49,6 +49,9 @@ type Backfill struct {
 	Usual    time.Duration // the room of that plan, if Room is 0; 0: from the journal of now, which may have the end of another run
 }
 
+// whilePaused is the word in a scope for a run or a backfill that starts in a pause.
+const whilePaused = "while paused"
+
 // scope returns the backfill in words that a repeated request has in common with the first one.
 func (b *Backfill) scope(anyway bool) string {
 	text := fmt.Sprintf("%s to %s, %s", b.From.UTC().Format(time.RFC3339Nano), b.To.UTC().Format(time.RFC3339Nano), cmp.Or(b.Only, NeverRan))
@@ -56,7 +59,7 @@ func (b *Backfill) scope(anyway bool) string {
 		text += ", room " + b.Room.String()
 	}
 	if anyway {
-		text += ", while paused"
+		text += ", " + whilePaused
 	}
 	return text
 }

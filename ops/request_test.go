@@ -2,6 +2,8 @@ package ops_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,5 +52,73 @@ func TestCopiesOfARequestForARun(t *testing.T) {
 	}
 	if is := s.ReadSeries(t.Context(), []string{"report"})[0]; len(is.Runs) != 1 || is.Change != 1 {
 		t.Errorf("the series is %+v", is)
+	}
+}
+
+// The operation of a run stands for the whole request, also once only the audit keeps it. Another choice is
+// refused, another end is none, and a record without a choice is of a request without one.
+func TestRunOfAUsedOperation(t *testing.T) {
+	s := memlock.New(memlock.Options{})
+	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+	if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	c := ops.NewController(s)
+	send := func(op string, queue, anyway bool, until int64) ops.Change {
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		r := ops.Request{Named: true, Queue: queue, Control: series.Control{Key: "report", Action: series.ActionRun, Op: op, Who: "ann", Reason: "by hand", Until: old.Now + until, Anyway: anyway}}
+		return c.Make(t.Context(), &old, r)
+	}
+	choices := []struct {
+		op            string
+		queue, anyway bool
+		scope         string
+	}{
+		{"plain", false, false, ""},
+		{"queue", true, false, ": queue"},
+		{"anyway", false, true, ": while paused"},
+		{"both", true, true, ": queue, while paused"},
+	}
+	numbers := map[string]int64{}
+	ended := func(number int64) {
+		cancel := series.Control{Key: "report", Action: series.ActionCancel, Number: number, Op: fmt.Sprint("cancel ", number), Who: "ann", Reason: "enough", Seen: series.AnySeen}
+		if a := s.Control(t.Context(), cancel); !a.Made {
+			t.Fatalf("%+v", a)
+		}
+	}
+	for _, x := range choices {
+		a := send(x.op, x.queue, x.anyway, 60_000)
+		if a.Outcome != ops.ChangeMade || a.Number == 0 {
+			t.Fatalf("%s: %+v", x.op, a)
+		}
+		numbers[x.op] = a.Number
+		ended(a.Number)
+	}
+	checked := func() {
+		t.Helper()
+		for _, x := range choices {
+			for _, again := range choices {
+				a := send(x.op, again.queue, again.anyway, 90_000)
+				if same := again == x; same && (a.Outcome != ops.ChangeMade || a.Number != numbers[x.op]) ||
+					!same && (a.Refusal != series.RefusedOp || a.Text != "the operation "+x.op+" was used for another change of report: nothing was done") {
+					t.Errorf("%s, repeated as %s: %+v", x.op, again.op, a)
+				}
+			}
+		}
+	}
+	checked()
+	for i := range series.KeptOps { // the series keeps only later operations
+		ended(send(fmt.Sprint("later ", i), false, false, 60_000).Number)
+	}
+	checked()
+	records, err := s.Audit(t.Context(), "report", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range choices {
+		i := slices.IndexFunc(records, func(r series.AuditRecord) bool { return r.Op == x.op })
+		if want := fmt.Sprintf("run %d%s", numbers[x.op], x.scope); i < 0 || records[i].After != want {
+			t.Errorf("%s: the records are %+v, want one with %q", x.op, records, want)
+		}
 	}
 }

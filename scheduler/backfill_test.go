@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -74,7 +75,23 @@ func TestBackfill(t *testing.T) {
 		}
 		c.wantAtOnce("a", 1)
 		c.wantTally("a", "ran ok 56")
-		c.wantLogged(1, "run started", "tick", first.Format("2006-01-02T15:04:05.000Z"), "for", want[0].Format("2006-01-02T15:04:05.000Z"))
+		for _, message := range []string{"run started", "run finished"} {
+			c.wantLogged(1, message, "tick", first.Format("2006-01-02T15:04:05.000Z"), "for", want[0].Format("2006-01-02T15:04:05.000Z"))
+		}
+		for _, kind := range []scheduler.EventKind{scheduler.EventRunStarted, scheduler.EventRunFinished} {
+			var worked []time.Time
+			for _, n := range c.nodes {
+				for _, e := range n.observed(kind) {
+					if !e.For.IsZero() {
+						worked = append(worked, e.For)
+					}
+				}
+			}
+			slices.SortFunc(worked, time.Time.Compare)
+			if !slices.Equal(worked, want) {
+				t.Errorf("the events %q are of runs for %v, want %v", kind, worked, want)
+			}
+		}
 	})
 }
 

@@ -162,7 +162,7 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 			slog.Int64("fence", r.Lease.Ref.Fence), slog.String("stack", string(f.Stack)))
 	}
 	e.write(level, "run finished", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Ref.Fence),
-		slog.String("outcome", outcome), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("err", f.Text()))
+		slog.String("outcome", outcome), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("err", f.Text()), workOf(r))
 }
 
 // TryFailed logs a failed try that is followed by another one. The end of the run reports the last
@@ -323,6 +323,9 @@ func (e *events) ClockStepped(d time.Duration) {
 // addRun queues an event of an attempt for the Observers.
 func (e *events) addRun(r *runs.Attempt, event Event) {
 	event.Attempt, event.Fence = r.Attempt, r.Lease.Ref.Fence
+	if r.For != 0 {
+		event.For = time.UnixMilli(r.For).UTC()
+	}
 	e.addTick(r.Job, r.Tick, event)
 }
 

@@ -64,7 +64,7 @@ var shapes = map[string][]string{
 	"node stopped":            {"info: node"},
 	"drain waits":             {"info: claim_names claims ends node run_names runs"},
 	"run started":             {"info: attempt fence job late_ms node tick", "info: attempt fence for job late_ms node tick", "debug: attempt fence job late_ms node tick"},
-	"run finished":            {"debug: attempt err fence job node outcome tick took_ms", "info: attempt err fence job node outcome tick took_ms", "error: attempt err fence job node outcome tick took_ms"},
+	"run finished":            {"debug: attempt err fence job node outcome tick took_ms", "info: attempt err fence job node outcome tick took_ms", "info: attempt err fence for job node outcome tick took_ms", "error: attempt err fence job node outcome tick took_ms", "error: attempt err fence for job node outcome tick took_ms"},
 	"try failed":              {"warn: attempt err fence job node tick try"},
 	"run panicked":            {"error: attempt fence job node stack tick"},
 	"run ignores its context": {"warn: attempt cause fence job node tick"},

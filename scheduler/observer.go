@@ -36,6 +36,9 @@ type Event struct {
 	Job string
 	// Tick is in UTC. For an event about several ticks, it is the last of them.
 	Tick time.Time
+	// For is the earlier tick whose work a run of a backfill does, in UTC. Tick is then the run's own
+	// instant. It is zero in events of other runs.
+	For time.Time
 	// Attempt, from 1, and Fence belong to the run.
 	Attempt int
 	Fence   int64

@@ -154,9 +154,14 @@ func badOthers(s *stand) {
 		change(&c)
 		s.refused(s.front().Control(s.done(), c).Err, argument)
 	}
-	c := s.change(series.ActionBackfill)
-	c.Scope = "a|b"
-	s.refused(s.front().Control(s.done(), c).Err, "scope")
+	for _, action := range []series.Action{series.ActionRun, series.ActionBackfill} {
+		c := s.change(action)
+		c.Scope = "a|b"
+		if action == series.ActionRun {
+			c.Until = 1
+		}
+		s.refused(s.front().Control(s.done(), c).Err, "scope")
+	}
 	for _, reason := range []string{"no", strings.Repeat("é", 501), "a\nb and c", "\x1b[31m red", "\xff\xff\xff", "left \u202e right"} {
 		c := s.change(series.ActionPause)
 		c.Reason = reason

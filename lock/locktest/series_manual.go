@@ -76,6 +76,7 @@ func manualRuns(s *stand) {
 func manualOnce(s *stand) {
 	s.open()
 	c := s.request(series.OverlapQueue)
+	c.Scope = "queue"
 	first := s.makes(c)
 	s.repeats(c, first)
 	if first.Number%1000 == 0 || first.Number < first.Series.Now {
@@ -85,6 +86,8 @@ func manualOnce(s *stand) {
 		func(c *series.Control) { c.Until++ },
 		func(c *series.Control) { c.Overlap = series.OverlapAllow },
 		func(c *series.Control) { c.Anyway = true },
+		func(c *series.Control) { c.Scope = "queue, while paused" },
+		func(c *series.Control) { c.Scope = "" },
 	} {
 		c := c
 		other(&c)
@@ -98,7 +101,8 @@ func manualOnce(s *stand) {
 	equal(s, "records", len(records), 2)
 	r := records[0]
 	equal(s, "the record", fmt.Sprint(r.Number, r.Who, r.Action, r.Key, r.Change, r.Before, r.After, r.Reason, r.Op),
-		fmt.Sprint(1, c.Who, c.Action, s.key, 1, "running", fmt.Sprint("run ", first.Number), c.Reason, c.Op))
+		fmt.Sprint(1, c.Who, c.Action, s.key, 1, "running", fmt.Sprintf("run %d: queue", first.Number), c.Reason, c.Op))
+	equal(s, "the state after a run without a scope", records[1].After, fmt.Sprint("run ", second.Number))
 	if s.journaled == nil {
 		return
 	}

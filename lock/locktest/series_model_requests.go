@@ -286,6 +286,7 @@ func (tw *twin) change(m *model) {
 	if tw.chance(25) {
 		c.Action, c.Reason, c.Until, c.Number, c.Fence = series.ActionRun, "by hand", tw.lookAt(m.key).Now+one[int64](tw, 5, 100, 3000, 3000, 3000), 0, 0
 		c.Overlap, c.Anyway = one(tw, series.OverlapSkip, series.OverlapQueue, series.OverlapAllow, series.OverlapReplace), tw.chance(50)
+		c.Scope = one(tw, "", "queue, while paused")
 	} else if tw.chance(15) {
 		c.Action, c.Reason, c.Until, c.Number, c.Fence = series.ActionSkip, "not tonight", 0, max(0, m.Mark+one[int64](tw, -1, 0, 1, 2, 5, 20, 100)), 0
 	}

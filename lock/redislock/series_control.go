@@ -48,8 +48,8 @@ var controls = operation[series.Control, series.ControlAnswer]{
 			last = c.Numbers[n-1]
 		}
 		r.text(rest.String())
-		r.number(last)
-		r.text(c.Backfilled())
+		r.number(last, int64(len(c.Numbers)))
+		r.text(c.Scope)
 	},
 	read:  readControl,
 	doubt: func(_ *series.Control, err error) series.ControlAnswer { return series.ControlAnswer{Err: err} },

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,16 +49,6 @@ func ReadBackfill(text string) (b Backfill, err error) {
 		b.Numbers = append(b.Numbers, last*second)
 	}
 	return b, nil
-}
-
-// Backfilled returns the state after a backfill for its [AuditRecord]: "backfill of ", how many numbers it
-// has, and behind ": " its Scope, if it has one.
-func (c *Control) Backfilled() string {
-	text := "backfill of " + strconv.Itoa(len(c.Numbers))
-	if c.Scope != "" {
-		text += ": " + c.Scope
-	}
-	return text
 }
 
 // backfilling returns the run of a backfill that is not settled, or nil.
@@ -124,18 +115,13 @@ func checkBackfill(c *Control) error {
 			return driver.Refuse("numbers", fmt.Sprint(len(c.Numbers)), "none, but in a backfill")
 		case c.Room != 0:
 			return driver.Refuse("room", fmt.Sprint(c.Room), "0, but in a backfill")
-		case c.Scope != "":
-			return driver.Refuse("scope", driver.Quote(c.Scope), "empty, but in a backfill")
+		case c.Scope != "" && c.Action != ActionRun:
+			return driver.Refuse("scope", driver.Quote(c.Scope), "empty, but in a run or a backfill")
 		}
 		return nil
 	}
 	if len(c.Numbers) > MaxBackfill {
 		return driver.Refuse("numbers", fmt.Sprint(len(c.Numbers)), fmt.Sprintf("at most %d", MaxBackfill))
-	}
-	if c.Scope != "" {
-		if err := driver.CheckName("scope", c.Scope); err != nil {
-			return err
-		}
 	}
 	last := int64(0)
 	for _, n := range c.Numbers {
@@ -144,5 +130,5 @@ func checkBackfill(c *Control) error {
 		}
 		last = n
 	}
-	return driver.CheckRange("room", c.Room, 0)
+	return cmp.Or(driver.CheckRange("room", c.Room, 0), checkScope(c))
 }

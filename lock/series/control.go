@@ -32,9 +32,9 @@ func (s *State) Control(us int64, c *Control, audit int64, w Writer) (ControlAns
 	case ActionSkip:
 		after = "skip " + strconv.FormatInt(c.Number, 10)
 	case ActionRun:
-		after = "run " + strconv.FormatInt(s.Manual, 10)
+		after = c.scoped("run " + strconv.FormatInt(s.Manual, 10))
 	case ActionBackfill:
-		after = c.Backfilled()
+		after = c.scoped("backfill of " + strconv.Itoa(len(c.Numbers)))
 	}
 	return a, &AuditRecord{Number: a.Audit, At: us, Who: c.Who, Action: c.Action, Key: c.Key, Change: a.Change,
 		Before: condition(before.PausedAt(us/1000), before.Pause.Until), After: after, Reason: c.Reason, Op: c.Op}

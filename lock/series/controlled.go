@@ -93,7 +93,7 @@ type Control struct {
 	Anyway   bool    // of a run and a backfill: also in a pause
 	Numbers  []int64 // of a backfill: numbers of the spec that are decided, in rising order, at most MaxBackfill
 	Room     int64   // of a backfill: how long a run of it may take, in ms. None is granted so shortly before the next number of the spec, unless runs may overlap
-	Scope    string  // of a backfill with Numbers: the interval and the choice that they were planned for, in 1 to 200 bytes as an owner, or empty. A repeated request has the same, and the audit keeps it
+	Scope    string  // of a run: the request beside its Until; of a backfill with Numbers: the interval and the choice that they were planned for; in 1 to 200 bytes as an owner, or empty. A repeated request has the same, and the audit keeps it
 	Replicas int     // how many replicas must have the change; with fewer it was made, and the answer is doubt with a *ReplicasError; 0: none
 
 	Seen int64 // the series' Change that the caller has read: if it has changed, the request is refused; AnySeen: any
@@ -105,6 +105,9 @@ func (c *Control) Body() string {
 	text := string(c.Action) + "\x00" + c.Who + "\x00" + c.Reason + "\x00" + strconv.FormatInt(c.Until, 10)
 	if c.Number != 0 || c.Fence != 0 || c.Action == ActionRun {
 		text += fmt.Sprintf("\x00%d\x00%d\x00%d\x00%v", c.Number, c.Fence, c.Overlap, c.Anyway)
+	}
+	if c.Action == ActionRun && c.Scope != "" {
+		text += "\x00" + c.Scope
 	}
 	if c.Action == ActionBackfill {
 		text += fmt.Sprintf("\x00%v\x00%d\x00%v\x00%s", c.Numbers, c.Room, c.Anyway, c.Scope)
@@ -180,11 +183,19 @@ type AuditRecord struct {
 	Key       string `json:"key"`
 	Change    int64  `json:"change"` // its number in the series
 	Before    string `json:"before"` // the state of the series before: "running", "retired", "paused", or "paused until " and the instant in Unix ms
-	After     string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number; of a backfill: see Control.Backfilled
+	After     string `json:"after"`  // and after; of a cancel: "cancelled " and the number of the run; of a run and a skip: the action and the number; of a backfill: "backfill of " and how many numbers it has; behind ": " the Scope of a run or a backfill, if it has one
 	Reason    string `json:"reason,omitempty"`
 	Op        string `json:"op"`
 
 	Unreadable string `json:"-"` // the stored text, cut, if it is no record; all other fields but Partition are zero then
+}
+
+// scoped returns the state after a run or a backfill for its [AuditRecord]: a text, and the Scope behind it.
+func (c *Control) scoped(text string) string {
+	if c.Scope == "" {
+		return text
+	}
+	return text + ": " + c.Scope
 }
 
 // condition returns the state of a series for an [AuditRecord].
@@ -243,13 +254,21 @@ func checkNumber(c *Control) error {
 func checkRequested(c *Control) error {
 	switch {
 	case c.Action == ActionRun:
-		return checkOverlap(c.Overlap)
+		return cmp.Or(checkOverlap(c.Overlap), checkScope(c))
 	case c.Overlap != 0:
 		return driver.Refuse("overlap", fmt.Sprint(c.Overlap), "0, but in a run")
 	case c.Anyway && c.Action != ActionBackfill:
 		return driver.Refuse("anyway", "true", "false, but in a run or a backfill")
 	}
 	return nil
+}
+
+// checkScope returns an *ArgumentError for a Scope that no run and no backfill can have.
+func checkScope(c *Control) error {
+	if c.Scope == "" {
+		return nil
+	}
+	return driver.CheckName("scope", c.Scope)
 }
 
 func checkReason(c *Control) error {

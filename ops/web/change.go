@@ -61,7 +61,7 @@ type wish struct {
 
 // request returns the request of a wish for a job, or a sentence about a value that is not allowed.
 func (x *wish) request(c access.Caller, job string, now time.Time) (r ops.Request, fault string) {
-	r.Control = series.Control{Key: job, Action: x.Action, Op: cmp.Or(x.Op, rand.Text()), Who: c.ID + "@web", Reason: strings.TrimSpace(x.Reason), Seen: x.Seen}
+	r.Control = series.Control{Key: job, Action: x.Action, Op: cmp.Or(x.Op, rand.Text()), Who: whoOf(c.ID), Reason: strings.TrimSpace(x.Reason), Seen: x.Seen}
 	r.Named = x.Op != ""
 	r.Queue, r.Anyway, r.Dry, r.Back = x.Queue, x.Anyway, x.Dry, x.Back
 	if x.Action == series.ActionCancel || x.Action == series.ActionSkip {
@@ -145,12 +145,17 @@ func endOf(text string, now time.Time) (until time.Time, relative bool, fault st
 	return until, false, fmt.Sprintf("until is %q, must be how long from now (+8h), RFC 3339, or an instant in UTC (2026-01-31 02:00)", clip(text))
 }
 
-// change reads the state of a job and requests a change of it.
+// change reads the state of a job and requests a change of it. A refusal is logged, but not that of a dry run.
 func (h *Handler) change(ctx context.Context, r ops.Request) ops.Change {
 	ctx, stop := context.WithTimeout(ctx, changeTimeout)
 	defer stop()
 	old := h.o.Store.ReadSeries(ctx, []string{r.Key})[0]
-	return h.controller.Make(ctx, &old, r)
+	a := h.controller.Make(ctx, &old, r)
+	if a.Outcome == ops.ChangeRefused && !r.Dry {
+		_, kind, _ := statusOf(&a)
+		h.refusals.add(refusal{r.Who, string(r.Action), r.Key, kind})
+	}
+	return a
 }
 
 // fresh returns a snapshot in which a job has a change. If the store does not answer soon, the

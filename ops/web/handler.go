@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -30,6 +32,8 @@ type Options struct {
 	Hosts []string
 	// Metrics serves /metrics. Nil: it is not served.
 	Metrics http.Handler
+	// Log gets a line about an action that is refused. Nil: there is none.
+	Log *slog.Logger
 }
 
 // A Handler serves the plane over HTTP. It is safe for concurrent use.
@@ -40,6 +44,8 @@ type Handler struct {
 	roles map[string]access.Role // by the pattern of a route
 
 	controller *ops.Controller // nil: the store changes nothing
+
+	refusals refusals
 
 	views *http.ServeMux // the pages that a stream follows, for a caller that is a viewer at least
 
@@ -58,6 +64,7 @@ type route struct {
 // New makes the handler.
 func New(o Options) (*Handler, error) {
 	h := &Handler{o: o, views: http.NewServeMux(), roles: map[string]access.Role{}}
+	h.refusals = refusals{log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), lines: map[[2]string]refusedLine{}}
 	if h.o.Gate == nil {
 		h.o.Gate = access.NewGate(access.Options{Tokens: func() []access.Token { return nil }, Cookie: "cronce"})
 	}
@@ -218,8 +225,11 @@ func (h *Handler) limited(w http.ResponseWriter, r *http.Request, page bool, c a
 	return true
 }
 
-// refuse answers a request that is not served: a page for a browser, or a problem.
+// refuse answers a request that is not served: a page for a browser, or a problem. An action is logged.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, page bool, c access.Caller, status int, kind, text string) {
+	if action := actionOf(r.Pattern); action != "" {
+		h.refusals.add(refusal{whoOf(c.ID), action, r.PathValue("job"), kind})
+	}
 	if !page {
 		problem(w, r, status, kind, text)
 		return

@@ -25,7 +25,7 @@ var keys = map[string]string{
 }
 
 // optional are the fields that some of these lines have in addition: the tick whose work a run of a backfill does.
-var optional = map[string]string{"run started": "for"}
+var optional = map[string]string{"run started": "for", "run finished": "for"}
 
 // logs compares the logs of the nodes with the ledger. A run has one line for its start and one for
 // its end, both on the node that ran it. Log lines go through a queue, so a process that is killed

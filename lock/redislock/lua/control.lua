@@ -17,7 +17,7 @@
 --          of a cancel: the number of the run, and its fence, or 0 for any; of a skip: the number ·
 --          of a run: the overlap, and of a run or a backfill 1 if it may start in a pause · how many may be
 --          requested · of a backfill: the rest as it is stored, or nothing to end one, its last number,
---          and the state after it for the audit
+--          and how many numbers it has · of a run or a backfill: its scope for the audit, or nothing
 -- returns  lines: the store's µs, then kind|refusal|change|audit|number of a run that it made, #, the latest change, #, and
 --          the series: 0||mark|fence|last|pause and its runs
 -- kinds    d done, r repeated, n refused
@@ -32,7 +32,7 @@ local channel, action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonu
 local who, reason, till, name = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
 local MOST, KEPT, due, revision = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14], ARGV[15]
 local number, fence, overlap, anyway, MANY_REQUESTED = ARGV[16], ARGV[17], ARGV[18], ARGV[19] == '1', tonumber(ARGV[20])
-local rest, highest, backfilled = ARGV[21], ARGV[22], ARGV[23]
+local rest, highest, count, scope = ARGV[21], ARGV[22], ARGV[23], ARGV[24]
 local SKIP, REPLACE = '0', '3'
 
 local function answer(s, kind, refusal, change, audit, requested)
@@ -69,12 +69,14 @@ local function requested(s)
   return n
 end
 
+local function scoped(text) return scope == '' and text or text .. ': ' .. scope end
+
 -- after returns the state of a series after the change, for the audit.
 local function after(s)
   if action == 'cancel' then return 'cancelled ' .. number end
   if action == 'skip' then return 'skip ' .. number end
-  if action == 'run' then return 'run ' .. s.manual end
-  if action == 'backfill' then return backfilled end
+  if action == 'run' then return scoped('run ' .. s.manual) end
+  if action == 'backfill' then return scoped('backfill of ' .. count) end
   return condition(s)
 end
 

@@ -187,7 +187,7 @@ func serve(ctx context.Context, s *clients.Store, o plane) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics.New(p), alerts,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "cronce_ops_tokens", Help: "Tokens that this plane accepts."}, func() float64 { return float64(o.gate.Tokens()) }))
-	handler, err := web.New(web.Options{Projection: p, Store: s.Front(), Gate: o.gate, Hosts: o.hosts,
+	handler, err := web.New(web.Options{Projection: p, Store: s.Front(), Gate: o.gate, Hosts: o.hosts, Log: o.log,
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})})
 	if err != nil {
 		_ = o.listener.Close()
