@@ -19,6 +19,7 @@ var _ interface {
 	driver.Inspector
 	driver.Forcer
 	series.Numbered
+	series.Sharder
 	series.Controlled
 	series.Journaled
 	series.OutputKeeper

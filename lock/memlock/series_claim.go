@@ -6,6 +6,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
+// MostShards implements [series.Sharder].
+func (s *Store) MostShards() int { return series.MaxShards }
+
 // Claim implements [series.Numbered]. It judges the whole batch at one instant.
 func (s *Store) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 	out := make([]series.Answer, len(cs))

@@ -43,8 +43,8 @@ type journal struct {
 	changed int64 // the step of the pen that changed the series last
 }
 
-// An errorText is the text of an error in a journal. Fence is the fence of the run, which ended
-// once.
+// An errorText is the text of an error in a journal, or the sheet of a sharded run, whose end has no
+// error. Fence is the fence of the run, which ended once.
 type errorText struct {
 	fence int64
 	text  string
@@ -141,18 +141,19 @@ func (j *journal) exceptions(v *vocabulary) []series.Line {
 	return lines
 }
 
-// keepText keeps the text of the error in a line. If the texts of all journals are too many bytes,
+// keepText keeps the text of the error in a line, or its sheet. If the texts of all journals are too many bytes,
 // it first deletes the older texts of this journal.
 func (p *pen) keepText(l *series.Line) {
-	if l.Error == "" {
+	text := l.Error + l.Sheet
+	if text == "" {
 		return
 	}
 	j := p.to
-	for len(j.texts) > 0 && p.bytes+len(l.Error) > p.budget*textBytes {
+	for len(j.texts) > 0 && p.bytes+len(text) > p.budget*textBytes {
 		p.dropText(j.texts[0].fence)
 	}
-	j.texts = append(j.texts, errorText{l.Fence, strings.Clone(l.Error)})
-	p.bytes += len(l.Error)
+	j.texts = append(j.texts, errorText{l.Fence, strings.Clone(text)})
+	p.bytes += len(text)
 }
 
 // dropText deletes the error text of the run with this fence, if there is one.
@@ -191,8 +192,12 @@ func (j *journal) giveTexts(lines []series.Line) {
 		texts[t.fence] = t.text
 	}
 	for i := range lines {
-		if lines[i].Ended != 0 {
-			lines[i].Error = texts[lines[i].Fence]
+		switch l := &lines[i]; {
+		case l.Ended == 0:
+		case l.Shards > 0:
+			l.Sheet = texts[l.Fence]
+		default:
+			l.Error = texts[l.Fence]
 		}
 	}
 }

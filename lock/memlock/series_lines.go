@@ -6,12 +6,13 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A line is a series.Line in its stored form, without the text of an error. There may be millions:
+// A line is a series.Line in its stored form, without the text of an error or the sheet. There may be millions:
 // its words are numbers, so that it is small and the garbage collector need not scan it.
 type line struct {
 	at, from, to, fence, ended      int64
 	blocker, blockerFence           int64
 	attempt                         int32
+	shards                          int32
 	reason, node, revision, outcome uint32
 	verdict, between                uint16
 }
@@ -74,7 +75,7 @@ func (v *vocabulary) pack(l *series.Line) line {
 		blocker = l.For
 	}
 	return line{
-		at: l.At, from: l.From, to: l.To, fence: l.Fence, ended: l.Ended, attempt: int32(l.Attempt),
+		at: l.At, from: l.From, to: l.To, fence: l.Fence, ended: l.Ended, attempt: int32(l.Attempt), shards: int32(l.Shards),
 		blocker: blocker, blockerFence: blockerFence,
 		reason: v.reasons.number(l.Reason), node: v.nodes.number(l.Node),
 		revision: v.revs.number(l.Revision), outcome: v.outcomes.number(l.Outcome),
@@ -85,7 +86,7 @@ func (v *vocabulary) pack(l *series.Line) line {
 
 func (v *vocabulary) unpack(l *line) series.Line {
 	line := series.Line{
-		At: l.at, From: l.from, To: l.to, Fence: l.fence, Ended: l.ended, Attempt: int(l.attempt),
+		At: l.at, From: l.from, To: l.to, Fence: l.fence, Ended: l.ended, Attempt: int(l.attempt), Shards: int(l.shards),
 		Blocker: l.blocker, BlockerFence: l.blockerFence,
 		Reason: v.reasons.text(l.reason), Node: v.nodes.text(l.node),
 		Revision: v.revs.text(l.revision), Outcome: v.outcomes.text(l.outcome),

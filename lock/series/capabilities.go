@@ -10,6 +10,13 @@ type Partitioned interface {
 	Partition(key string) int
 }
 
+// Sharder is a Numbered driver that divides numbers into shards: it accepts a claim with a [Sharding], and
+// renewals and ends of shards. Each other driver refuses them with ErrUnsupported.
+type Sharder interface {
+	// MostShards returns how many shards a number may have, 1 to MaxShards.
+	MostShards() int
+}
+
 // Local is a Driver whose store is in the process of its callers and uses their clock, so that no
 // node can end unseen and no clock steps. A scheduler sends it no request while nothing can happen.
 type Local interface {

@@ -40,18 +40,21 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	case c.From != 0:
 		return s.takeOver(us, c, w)
 	case c.Number <= s.Mark || s.manual(c.Number):
+		if r := s.run(c.Number); c.Sharding != nil && s.sheetOf(r) {
+			return s.share(us, c, r, w)
+		}
 		return s.passed(ms, c.Number)
 	case s.Mark < c.After:
 		return Answer{Kind: KindGap}
 	}
-	orphan, settled := s.sweep(ms, c, w)
+	orphan, settled, sum := s.sweep(ms, c, w)
 	if orphan != nil {
 		a := about(KindOrphan, orphan, ms)
 		a.Settled = settled
-		return a
+		return s.describe(a, ms, c, orphan)
 	}
 	a := s.fresh(us, c, w)
-	a.Settled = append(settled, a.Settled...)
+	a.Settled, a.Sum = append(settled, a.Settled...), sum
 	return a
 }
 
@@ -62,7 +65,10 @@ func (s *State) repeated(ms int64, c *Claim) (Answer, bool) {
 		return s.spent(ms), true
 	}
 	r := s.run(c.Number)
-	if r == nil || r.Owner != c.Owner || r.State == RunWaiting {
+	switch {
+	case r != nil && r.Shards > 0:
+		return s.repeatedShards(ms, c, r)
+	case r == nil || r.Owner != c.Owner || r.State == RunWaiting:
 		return Answer{}, false
 	}
 	if !alive(r, ms) || r.Cancelled { // invariant I12: a cancelled run does not start
@@ -88,6 +94,12 @@ func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 	r := s.run(c.Number)
 	if r == nil || r.Fence != c.From || r.State >= RunDone {
 		return s.passed(ms, c.Number)
+	}
+	if s.sheetOf(r) {
+		if c.Sharding == nil {
+			return s.passed(ms, c.Number)
+		}
+		return s.share(us, c, r, w)
 	}
 	h := s.blocker(r, c, ms)
 	switch {
@@ -121,19 +133,23 @@ func (s *State) blocker(r *Run, c *Claim, ms int64) *Run {
 // may run again, but only after the end of an alive run, is left as it is: the claim is judged by
 // the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
 // the spec goes first.
-func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled) {
+func (s *State) sweep(ms int64, c *Claim, w Writer) (orphan *Run, settled []Settled, sum *Sum) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		switch {
+		case s.sheetOf(r):
+			if sum = s.sweepSheet(ms, c, r, w); sum == nil && s.startableShards(ms, c, r) > 0 {
+				return r, settled, nil
+			}
 		case !s.over(r, ms):
 		case s.bars(r) || !mayRun(r, c, ms):
 			settled = append(settled, s.settle(r, ms, w))
 		case r.pending(), r.For != 0:
 		case s.blocker(r, c, ms) == nil:
-			return r, settled
+			return r, settled, sum
 		}
 	}
-	return nil, settled
+	return nil, settled, sum
 }
 
 // fresh decides a number above the mark. Every result but Held and Early moves the mark.
@@ -240,17 +256,25 @@ func (s *State) grant(us int64, c *Claim, r *Run, w Writer) Answer {
 	}
 	a := granted(r, ms)
 	a.From = from
+	if r.Shards > 0 {
+		a.Shards = s.grantShards(us, c, r)
+		a = s.describe(a, ms, c, r)
+	}
 	return a
 }
 
 func (s *State) open(us int64, c *Claim, r *Run, line *Line) {
+	sharded := c.Sharding != nil && r.Attempt == 0
 	if r.Attempt == 0 {
 		r.Granted = us / 1000
 	}
 	r.Owner, r.Fence, r.State = c.Owner, s.nextFence(us, c.Fence), RunOpen
 	r.Attempt++
 	r.Until = us/1000 + c.TTL.Milliseconds()
-	line.Verdict, line.Fence, line.Attempt = VerdictRan, r.Fence, r.Attempt
+	if sharded {
+		s.openSheet(c, r)
+	}
+	line.Verdict, line.Fence, line.Attempt, line.Shards = VerdictRan, r.Fence, r.Attempt, r.Shards
 }
 
 // move raises the mark, and returns the line with the verdict of every number that the mark passes
@@ -296,22 +320,27 @@ func mayRun(r *Run, c *Claim, ms int64) bool {
 // settle gives a run that is over its final verdict. A run that never started is not lost; in a
 // pause its verdict is paused, because the pause keeps it from starting.
 func (s *State) settle(r *Run, ms int64, w Writer) Settled {
-	v, reason := VerdictLost, ReasonLost
-	switch {
-	case r.Attempt == 0 && r.Cancelled:
-		v, reason = VerdictSuperseded, ReasonCancelled
-	case r.Cancelled:
-		reason = ReasonCancelled
-	case r.Attempt == 0 && r.Replaced:
-		v, reason = VerdictSuperseded, ""
-	case r.Attempt == 0 && s.bars(r):
-		v, reason = VerdictPaused, ""
-	case r.Attempt == 0:
-		v, reason = VerdictMissed, ReasonDeadline
-	}
+	v, reason := s.lastVerdict(r, r.Attempt)
 	r.State = RunLost
 	w.Append(Line{At: ms, Verdict: v, From: r.Number, To: r.Number, Reason: reason, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt})
 	return Settled{Number: r.Number, Fence: r.Fence, Attempt: r.Attempt, Verdict: v}
+}
+
+// lastVerdict returns the final verdict of a run that is over, or of a shard of it, with its attempt.
+func (s *State) lastVerdict(r *Run, attempt int) (Verdict, string) {
+	switch {
+	case attempt == 0 && r.Cancelled:
+		return VerdictSuperseded, ReasonCancelled
+	case r.Cancelled:
+		return VerdictLost, ReasonCancelled
+	case attempt == 0 && r.Replaced:
+		return VerdictSuperseded, ""
+	case attempt == 0 && s.bars(r):
+		return VerdictPaused, ""
+	case attempt == 0:
+		return VerdictMissed, ReasonDeadline
+	}
+	return VerdictLost, ReasonLost
 }
 
 func early(ms int64, c *Claim) Answer {

@@ -60,7 +60,7 @@ func (s *State) control(us int64, c *Control, audit int64, w Writer) ControlAnsw
 		return refused(RefusedNotPaused)
 	case c.Until != 0 && c.Until <= ms:
 		return refused(RefusedPast)
-	case c.Action == ActionRetire && (s.alive(ms) != nil || s.requested(ms) > 0):
+	case c.Action == ActionRetire && (s.held(ms) || s.requested(ms) > 0):
 		return refused(RefusedAlive)
 	case c.Action == ActionSkip && c.Number != 0 && c.Number <= s.Mark:
 		return refused(RefusedOver)
@@ -143,7 +143,10 @@ func (s *State) cancel(ms int64, c *Control, w Writer) (Refusal, *Run) {
 		return RefusedCancelled, nil
 	}
 	r.Cancelled = true
-	if !alive(r, ms) {
+	switch {
+	case s.sheetOf(r):
+		s.clearSheet(ms, r, w)
+	case !alive(r, ms):
 		s.settle(r, ms, w)
 	}
 	return "", r
@@ -173,8 +176,11 @@ func (s *State) resume(ms int64, w Writer) {
 // clear settles the runs that are over, but no manual run that may still start.
 func (s *State) clear(ms int64, w Writer) {
 	for i := range s.Runs {
-		if s.over(&s.Runs[i], ms) && !s.startable(&s.Runs[i], ms) {
-			s.settle(&s.Runs[i], ms, w)
+		switch r := &s.Runs[i]; {
+		case s.sheetOf(r):
+			s.clearSheet(ms, r, w)
+		case s.over(r, ms) && !s.startable(r, ms):
+			s.settle(r, ms, w)
 		}
 	}
 	s.prune(0)

@@ -9,8 +9,11 @@ import (
 // Renew moves the deadline of a run that is alive under this owner and fence.
 func (s *State) Renew(us int64, ref *RunRef) RenewAnswer {
 	ms := us / 1000
+	if ref.Shards > 0 {
+		return s.renewShard(ms, ref)
+	}
 	r := s.run(ref.Number)
-	if r == nil || r.Owner != ref.Owner || r.Fence != ref.Fence || !alive(r, ms) {
+	if r == nil || r.Owner != ref.Owner || r.Fence != ref.Fence || r.Shards > 0 || !alive(r, ms) {
 		return RenewAnswer{}
 	}
 	r.Until = ms + ref.TTL.Milliseconds()
@@ -21,8 +24,11 @@ func (s *State) Renew(us int64, ref *RunRef) RenewAnswer {
 // deadline. A repeated release gets the same answer. Each release of a cancelled run is final.
 func (s *State) Release(us int64, e *EndRequest, w Writer) EndAnswer {
 	ms := us / 1000
+	if e.Shards > 0 {
+		return s.releaseShard(us, e, w)
+	}
 	r := s.run(e.Number)
-	if r == nil || r.Owner != e.Owner || r.Fence != e.Fence {
+	if r == nil || r.Owner != e.Owner || r.Fence != e.Fence || r.Shards > 0 {
 		return EndAnswer{}
 	}
 	after, result := e.stateAfter(), outcome(e)

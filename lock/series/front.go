@@ -3,6 +3,7 @@ package series
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -28,9 +29,27 @@ func (f Front) Open(ctx context.Context, os []OpenRequest) []Series {
 // Claim implements [Numbered].
 func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
 	d, can := driver.As[Numbered](f.Driver)
-	return batch.Send(cs, func(c *Claim) error { return cmp.Or(can, c.Check(), f.CheckReplicas(c.Replicas)) },
+	return batch.Send(cs,
+		func(c *Claim) error {
+			return cmp.Or(can, c.Check(), f.checkShards(c.Sharding), f.CheckReplicas(c.Replicas))
+		},
 		func(cs []Claim) []Answer { return d.Claim(ctx, cs) },
 		func(out *Answer, _ *Claim, err error) { out.Err = err })
+}
+
+// checkShards returns an error for a number that the store cannot divide.
+func (f Front) checkShards(h *Sharding) error {
+	if h == nil {
+		return nil
+	}
+	d, can := driver.As[Sharder](f.Driver)
+	if can != nil {
+		return can
+	}
+	if most := d.MostShards(); h.Shards > most {
+		return driver.Refuse("shards", fmt.Sprint(h.Shards), fmt.Sprintf("1 to %d on this store", most))
+	}
+	return nil
 }
 
 // RenewRuns implements [Numbered].

@@ -8,7 +8,7 @@ func (l *Line) Fold(next Line) bool {
 		if l.Verdict != VerdictRan || l.To != next.To || l.Fence != next.Fence || l.Outcome != "" {
 			return false
 		}
-		l.Outcome, l.Ended, l.Error = next.Outcome, next.Ended, next.Error
+		l.Outcome, l.Ended, l.Error, l.Sheet = next.Outcome, next.Ended, next.Error, next.Sheet
 		return true
 	case VerdictSkipped, VerdictMissed, VerdictPaused:
 		return extend(l, next)

@@ -77,6 +77,11 @@ type Line struct {
 	Blocker      int64 `json:"blocker,omitempty"` // its number
 	BlockerFence int64 `json:"blockerFence,omitempty"`
 
+	// Of VerdictRan and VerdictEnded of a sharded run: how many shards it has, and once they are settled
+	// what became of each: see [ReadSheet].
+	Shards int    `json:"shards,omitempty"`
+	Sheet  string `json:"sheet,omitempty"`
+
 	For int64 `json:"for,omitempty"` // of VerdictWaiting of a run of a backfill: the number whose work it does
 
 	// Of VerdictControl, where From and To are the mark and Node is the operator. Of a cancel, Fence

@@ -27,6 +27,7 @@ type Kept struct {
 	SpentAs    string      `json:"spentAs,omitempty"`
 	SpentFence int64       `json:"spentFence,omitempty"`
 	Runs       []keptRun   `json:"runs,omitempty"`
+	Sheet      *keptSheet  `json:"sheet,omitempty"`
 }
 
 type keptRun struct {
@@ -43,6 +44,26 @@ type keptRun struct {
 	StartBy   int64 `json:"startBy,omitempty"`
 	For       int64 `json:"for,omitempty"`
 	Room      int64 `json:"room,omitempty"`
+	Shards    int   `json:"shards,omitempty"`
+}
+
+// A keptSheet is the shards of the run that is sharded.
+type keptSheet struct {
+	Params  []string    `json:"params,omitempty"`
+	FailAll bool        `json:"failAll,omitempty"`
+	Shards  []keptShard `json:"shards"`
+}
+
+type keptShard struct {
+	State   string `json:"state,omitempty"` // "": free
+	Owner   string `json:"owner,omitempty"`
+	Fence   int64  `json:"fence,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	Granted int64  `json:"granted,omitempty"`
+	Until   int64  `json:"until,omitempty"`
+	Ended   int64  `json:"ended,omitempty"`
+	Outcome string `json:"outcome,omitempty"`
+	OK      bool   `json:"ok,omitempty"`
 }
 
 // A keptChange is a pause, or the latest change.
@@ -63,13 +84,15 @@ var (
 )
 
 // Format is the latest format of a [Kept] that this version reads.
-const Format = 3
+const Format = 4
 
 // Format returns the lowest format that can keep all of s, so that nodes of an older version can
 // read series that no operator has changed. An older node would grant a run of a backfill without its
-// earlier number, and store the state without the rest of the backfill.
+// earlier number, and store the state without the rest of the backfill, or without the shards.
 func (s *State) Format() int {
 	switch {
+	case len(s.Sheet.Shards) > 0:
+		return 4
 	case len(s.Backfill.Numbers) > 0 || s.backfilling() != nil:
 		return 3
 	case s.Change > 0:
@@ -91,8 +114,9 @@ func (s *State) Keep() Kept {
 		k.SpentBy, k.SpentAs, k.SpentFence = s.SpentBy, spendings[s.SpentAs], s.SpentFence
 	}
 	for _, v := range s.Runs {
-		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced, v.Cancelled, v.StartBy, v.For, v.Room})
+		k.Runs = append(k.Runs, keptRun{v.Number, states[v.State], v.Owner, v.Fence, v.Attempt, v.Granted, v.Until, v.Replaced, v.Cancelled, v.StartBy, v.For, v.Room, v.Shards})
 	}
+	k.Sheet = s.Sheet.keep()
 	return k
 }
 
@@ -122,7 +146,39 @@ func (k *Kept) State() (State, error) {
 			return State{}, err
 		}
 		s.Runs = append(s.Runs, Run{Number: v.Number, State: RunState(state), Owner: v.Owner,
-			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced, Cancelled: v.Cancelled, StartBy: v.StartBy, For: v.For, Room: v.Room})
+			Fence: v.Fence, Attempt: v.Attempt, Granted: v.Granted, Until: v.Until, Replaced: v.Replaced, Cancelled: v.Cancelled, StartBy: v.StartBy, For: v.For, Room: v.Room, Shards: v.Shards})
+	}
+	if k.Sheet != nil {
+		if s.Sheet, err = k.Sheet.sheet(); err != nil {
+			return State{}, err
+		}
+	}
+	return s, nil
+}
+
+// keep returns the sheet in its stored form, or nil if there is none.
+func (s *Sheet) keep() *keptSheet {
+	if len(s.Shards) == 0 {
+		return nil
+	}
+	k := &keptSheet{Params: s.Params, FailAll: s.FailAll, Shards: make([]keptShard, len(s.Shards))}
+	for i, h := range s.Shards {
+		k.Shards[i] = keptShard{states[h.State], h.Owner, h.Fence, h.Attempt, h.Granted, h.Until, h.Ended, h.Outcome, h.OK}
+	}
+	return k
+}
+
+func (k *keptSheet) sheet() (Sheet, error) {
+	s := Sheet{Params: k.Params, FailAll: k.FailAll, Shards: make([]Shard, len(k.Shards))}
+	for i, h := range k.Shards {
+		state := 0
+		if h.State != "" {
+			var err error
+			if state, err = number(states, h.State); err != nil {
+				return Sheet{}, err
+			}
+		}
+		s.Shards[i] = Shard{RunState(state), h.Owner, h.Fence, h.Attempt, h.Granted, h.Until, h.Ended, h.Outcome, h.OK}
 	}
 	return s, nil
 }

@@ -74,11 +74,12 @@ type Claim struct {
 	Rerun    bool          // whether a run whose node died may have another attempt
 	Window   time.Duration // how long after Number another attempt may be granted; 0: no bound
 	Overlap  Overlap
-	Backlog  bool   // never spend Number because of an alive run: answer Held
-	Latest   int64  // the latest store instant, Unix ms, at which an answer is of use; if it is past, the claim only returns whether this owner was granted
-	Fence    int64  // the highest fence of this key that the caller has seen
-	Revision string // of the caller's spec
-	Replicas int    // how many replicas must have a grant; with fewer it is undone, and the answer is doubt with a *ReplicasError; 0: none
+	Backlog  bool      // never spend Number because of an alive run: answer Held
+	Latest   int64     // the latest store instant, Unix ms, at which an answer is of use; if it is past, the claim only returns whether this owner was granted
+	Fence    int64     // the highest fence of this key that the caller has seen
+	Revision string    // of the caller's spec
+	Sharding *Sharding // nil: the number is not sharded
+	Replicas int       // how many replicas must have a grant; with fewer it is undone, and the answer is doubt with a *ReplicasError; 0: none
 }
 
 // Kind is the kind of an answer.
@@ -129,6 +130,10 @@ type Answer struct {
 	Now     int64         // the store's clock, Unix ms
 	From    int64         // if this step moved the mark: the mark before; else 0
 	Settled []Settled     // other numbers that this step settled
+	Of      int           // of a sharded run: how many shards it has
+	Free    int           // and how many of them may be granted; Left is then how long no further one of them can be over
+	Shards  []ShardGrant  // of KindGranted of a sharded run: the shards that this owner has; there may be none
+	Sum     *Sum          // the sharded run that this step settled, because its last shard had its end or may not run again
 	Err     error         // why Kind is KindUnknown
 }
 

@@ -36,6 +36,7 @@ func (c *Claim) Check() error {
 		checkPolicy(c),
 		driver.CheckWord("late", c.Late),
 		driver.CheckWord("revision", c.Revision),
+		checkSharding(c),
 		driver.CheckReplicas(c.Replicas),
 	)
 }
@@ -74,6 +75,7 @@ func checkRun(r *RunRef) error {
 		driver.CheckName("owner", r.Owner),
 		driver.CheckRange("number", r.Number, 1),
 		driver.CheckRange("fence", r.Fence, 1),
+		checkShard(r),
 	)
 }
 
@@ -100,6 +102,42 @@ func checkBeat(node string, ttl time.Duration) error {
 func notNegative(argument string, d time.Duration) error {
 	if d < 0 {
 		return driver.Refuse(argument, d.String(), "0 or more")
+	}
+	return nil
+}
+
+func checkSharding(c *Claim) error {
+	h := c.Sharding
+	if h == nil {
+		return nil
+	}
+	if h.Shards < 1 || h.Shards > MaxShards {
+		return driver.Refuse("shards", fmt.Sprint(h.Shards), fmt.Sprintf("1 to %d", MaxShards))
+	}
+	if c.Overlap == OverlapAllow {
+		return driver.Refuse("overlap", "allow", "another policy for a sharded number")
+	}
+	bytes := 0
+	for _, p := range h.Params {
+		if len(p) > MaxParam || !driver.Printable(p) {
+			return driver.Refuse("params", driver.Quote(p), fmt.Sprintf("at most %d bytes of printable UTF-8", MaxParam))
+		}
+		bytes += len(p)
+	}
+	if len(h.Params) > h.Shards || bytes > MaxParams {
+		return driver.Refuse("params", fmt.Sprintf("%d of %d bytes", len(h.Params), bytes), fmt.Sprintf("one for each shard, together at most %d bytes", MaxParams))
+	}
+	for _, i := range h.Want {
+		if i < 0 || i >= MaxShards {
+			return driver.Refuse("want", fmt.Sprint(i), fmt.Sprintf("0 to %d", MaxShards-1))
+		}
+	}
+	return driver.CheckRange("most", int64(h.Most), 1)
+}
+
+func checkShard(r *RunRef) error {
+	if r.Shards < 0 || r.Shards > MaxShards || r.Shard < 0 || r.Shard >= max(r.Shards, 1) {
+		return driver.Refuse("shard", fmt.Sprintf("%d of %d", r.Shard, r.Shards), fmt.Sprintf("below the number of shards, which is at most %d", MaxShards))
 	}
 	return nil
 }

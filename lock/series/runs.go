@@ -39,6 +39,10 @@ type Run struct {
 	// For is the earlier number of the spec whose work the run does, for a backfill, and Room is the Room
 	// of that backfill; 0: no run of a backfill. See [ActionBackfill].
 	For, Room int64
+
+	// Shards is how many shards the run has, from the grant on that opened its sheet: Until is the latest
+	// instant then at which a free shard may start. 0: the run is not sharded.
+	Shards int
 }
 
 // Manual reports whether an operator requested the run: see [ActionRun] and [ActionBackfill].
@@ -57,6 +61,7 @@ type Series struct {
 	Left   int           // how many numbers of a backfill have no run yet: see [ActionBackfill]
 	Skip   int64         // a number above the mark that is skipped for an operator when it is due; 0: none
 	Runs   []Run         // not settled, waiting ones included, by number
+	Sheet  Sheet         // of the run that is sharded
 	Other  string        // a revision other than the caller's that another node used since the caller's was first seen; "" if none
 	Since  int64         // the start of the time in which the caller's spec has been in force without a break, by its text and zone, under any revision; Unix ms (Open only)
 	Former []RevisionUse // the uses of other specs, and of this one before a break, whose numbers after Mark may be undecided, by First; Since of each is the start of its use (Open only)
@@ -78,6 +83,8 @@ type RunRef struct {
 	TTL    time.Duration
 
 	Replicas int // how many replicas must have a renewal; with fewer the answer is doubt with a *ReplicasError; 0: none
+
+	Shard, Shards int // of a shard: its index, and how many there are; the fence is that of the shard. Shards 0: the whole run
 }
 
 // A RenewAnswer is the answer to the renewal of a run.
@@ -104,5 +111,6 @@ type EndAnswer struct {
 	Ended   bool  // false with Err nil: lost, another step has settled the run
 	Waiting int64 // the number that waits for this end; 0 if none
 	Fence   int64 // the fence to take it over with
+	Sum     *Sum  // the end of the number, if this was its last shard
 	Err     error // doubt
 }

@@ -32,6 +32,8 @@ type State struct {
 	SpentAs    Kind
 	SpentFence int64
 
+	Sheet Sheet // of the run that is sharded; without one, none
+
 	Runs []Run // in the order in which they were decided: runs that are not settled, and runs that were settled since the last grant
 }
 
@@ -58,6 +60,9 @@ func (s *State) Series(us int64, key string) Series {
 	for _, run := range s.Runs {
 		if run.State < RunDone {
 			r.Runs = append(r.Runs, run)
+			if run.Shards > 0 {
+				r.Sheet = s.Sheet.clone()
+			}
 		}
 	}
 	slices.SortFunc(r.Runs, func(a, b Run) int { return cmp.Compare(a.Number, b.Number) })
@@ -77,7 +82,7 @@ func (s *State) run(n int64) *Run {
 // alive returns a run that is alive, or nil.
 func (s *State) alive(ms int64) *Run {
 	for i := range s.Runs {
-		if alive(&s.Runs[i], ms) {
+		if s.lives(&s.Runs[i], ms) {
 			return &s.Runs[i]
 		}
 	}
@@ -91,7 +96,7 @@ func alive(r *Run, ms int64) bool { return r.State == RunOpen && ms < r.Until }
 func (s *State) over(r *Run, ms int64) bool {
 	switch r.State {
 	case RunOpen:
-		return ms >= r.Until
+		return !s.lives(r, ms)
 	case RunGivenBack, RunUnstarted:
 		return true
 	case RunWaiting:
@@ -115,13 +120,16 @@ func (s *State) prune(keep int64) {
 	for _, r := range s.Runs {
 		if r.State < RunDone || r.Number == keep {
 			kept = append(kept, r)
+		} else if r.Shards > 0 {
+			s.Sheet = Sheet{}
 		}
 	}
 	s.Runs = kept
 }
 
+// left returns how long a run stays alive; of a sharded one, which a takeover does not end, 0.
 func left(r *Run, ms int64) time.Duration {
-	if !alive(r, ms) {
+	if r.Shards > 0 || !alive(r, ms) {
 		return 0
 	}
 	return time.Duration(r.Until-ms) * time.Millisecond

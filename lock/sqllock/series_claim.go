@@ -13,6 +13,12 @@ var claims = operation[series.Claim, series.Answer]{
 	doubt: func(_ *series.Claim, err error) series.Answer { return series.Answer{Err: err} },
 }
 
+// mostShards bounds the text of a state, because each step on a shard writes it whole.
+const mostShards = 200
+
+// MostShards implements [series.Sharder].
+func (d *Driver) MostShards() int { return mostShards }
+
 // Claim claims numbers, up to 200 in one transaction, which locks the rows of their series in the
 // order of their keys and judges them at one instant.
 func (d *Driver) Claim(ctx context.Context, cs []series.Claim) []series.Answer {

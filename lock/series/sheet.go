@@ -1,0 +1,365 @@
+package series
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// A sharded number is divided into shards, and each of them is granted once, with a fence of its own. The
+// claim that decides the number opens its sheet, and thereby fixes how many shards there are. The step that settles the last
+// shard settles the number. A series has at most one open sheet, because an older number that is not settled
+// is alive: see State.lives.
+
+// The bounds of a sharded number.
+const (
+	MaxShards = 1000
+	MaxParam  = 64   // bytes of the parameter of one shard
+	MaxParams = 8192 // bytes of all parameters
+)
+
+// A Sharding is the part of a [Claim] that is about a sharded number.
+type Sharding struct {
+	Shards int      // how many shards the number has if this claim opens its sheet: 1 to MaxShards
+	Params []string // the parameters of the first shards by their index, if this claim opens the sheet
+	// FailAll lets the number fail only if none of its shards was ok, if this claim opens the sheet.
+	FailAll bool
+	Want    []int // the shards that the caller takes, in the order of its choice; those that the number does not have are ignored
+	Most    int   // how many of them it takes at once, at least 1
+}
+
+// A Sheet is the shards of the latest sharded number. The zero Sheet is none.
+type Sheet struct {
+	Shards  []Shard
+	Params  []string // by the index of the shard; shards behind the last one have no parameter
+	FailAll bool     // the number fails only if none of its shards was ok
+}
+
+// A Shard is a part of a sharded number.
+type Shard struct {
+	State   RunState // RunNone: it is free, since no node was granted it; RunDone and RunLost: it is settled
+	Owner   string
+	Fence   int64
+	Attempt int
+	Granted int64  // when its first attempt was granted, Unix ms
+	Until   int64  // its deadline, Unix ms
+	Ended   int64  // when it was settled, Unix ms
+	Outcome string // if it is settled: one of the outcomes, or a verdict if it ended without one
+	OK      bool   // Outcome is a success
+}
+
+// A ShardGrant is one granted shard.
+type ShardGrant struct {
+	Shard   int // its index
+	Fence   int64
+	Attempt int
+	Left    time.Duration // how long its lease stays alive
+	Param   string
+}
+
+// A Sum is the end of a sharded number: how many of its shards ended in which way. A shard that was not granted in time, in a pause or after a cancel is not Lost.
+type Sum struct {
+	Number  int64
+	Fence   int64  // of its opening
+	Outcome string // OutcomeOK, OutcomeFailed, OutcomeLost or OutcomeCancelled
+	Shards  int
+	OK      int
+	Failed  int
+	Lost    int
+	Missed  int // shards that never started
+	Took    time.Duration
+}
+
+func (h *Shard) settled() bool { return h.State >= RunDone }
+
+func (h *Shard) alive(ms int64) bool { return h.State == RunOpen && ms < h.Until }
+
+// sheetOf reports whether the run, or nil, has the open sheet.
+func (s *State) sheetOf(r *Run) bool { return r != nil && r.Shards > 0 && r.State == RunOpen }
+
+// lives reports whether a run is alive. A sharded one also is while a shard of it may start: up to its
+// deadline.
+func (s *State) lives(r *Run, ms int64) bool {
+	if !s.sheetOf(r) {
+		return alive(r, ms)
+	}
+	return ms <= r.Until || s.leased(ms)
+}
+
+// held reports whether a lease of the series is alive, of a run or of a shard.
+func (s *State) held(ms int64) bool {
+	for i := range s.Runs {
+		if r := &s.Runs[i]; !s.sheetOf(r) && alive(r, ms) {
+			return true
+		}
+	}
+	return s.leased(ms)
+}
+
+// leased reports whether the lease of a shard is alive.
+func (s *State) leased(ms int64) bool {
+	for i := range s.Sheet.Shards {
+		if s.Sheet.Shards[i].alive(ms) {
+			return true
+		}
+	}
+	return false
+}
+
+// openSheet divides a run that was just granted. A free shard may start until the window has passed.
+func (s *State) openSheet(c *Claim, r *Run) {
+	r.Shards = c.Sharding.Shards
+	r.Until = driver.MaxNumber
+	if c.Window > 0 {
+		r.Until = max(r.Number, r.Granted) + c.Window.Milliseconds()
+	}
+	s.Sheet = Sheet{make([]Shard, r.Shards), c.Sharding.Params, c.Sharding.FailAll}
+}
+
+// share grants shards of an open sheet, first ones and further attempts.
+func (s *State) share(us int64, c *Claim, r *Run, w Writer) Answer {
+	ms := us / 1000
+	sum := s.sweepSheet(ms, c, r, w)
+	if sum != nil {
+		a := s.passed(ms, c.Number)
+		a.Sum = sum
+		return a
+	}
+	a := about(KindPassed, r, ms)
+	if a.Shards = s.grantShards(us, c, r); len(a.Shards) > 0 {
+		a.Kind = KindGranted
+	}
+	return s.describe(a, ms, c, r)
+}
+
+// grantShards grants the caller at most as many shards as it takes at once.
+func (s *State) grantShards(us int64, c *Claim, r *Run) (grants []ShardGrant) {
+	ms := us / 1000
+	for _, i := range c.Sharding.Want {
+		if len(grants) == c.Sharding.Most {
+			break
+		}
+		if i >= r.Shards || !s.mayStart(&s.Sheet.Shards[i], r, c, ms) {
+			continue
+		}
+		h := &s.Sheet.Shards[i]
+		if h.Attempt == 0 {
+			h.Granted = ms
+		}
+		h.State, h.Owner, h.Fence = RunOpen, c.Owner, s.nextFence(us, c.Fence)
+		h.Attempt++
+		h.Until = ms + c.TTL.Milliseconds()
+		grants = append(grants, s.shardGrant(i, ms))
+	}
+	slices.SortFunc(grants, func(a, b ShardGrant) int { return cmp.Compare(a.Shard, b.Shard) }) // as to a repeated claim
+	return grants
+}
+
+func (s *State) shardGrant(i int, ms int64) ShardGrant {
+	h := &s.Sheet.Shards[i]
+	g := ShardGrant{Shard: i, Fence: h.Fence, Attempt: h.Attempt, Left: time.Duration(h.Until-ms) * time.Millisecond}
+	if i < len(s.Sheet.Params) {
+		g.Param = s.Sheet.Params[i]
+	}
+	return g
+}
+
+// describe adds how many shards the run has, how many of them may start, and when the first lease of the
+// others ends. It adds nothing to an answer about
+// another run.
+func (s *State) describe(a Answer, ms int64, c *Claim, r *Run) Answer {
+	a.Of = r.Shards
+	if !s.sheetOf(r) {
+		return a
+	}
+	a.Free = s.startableShards(ms, c, r)
+	for i := range s.Sheet.Shards {
+		h := &s.Sheet.Shards[i]
+		if left := time.Duration(h.Until-ms) * time.Millisecond; h.alive(ms) && (a.Left == 0 || left < a.Left) {
+			a.Left = left
+		}
+	}
+	return a
+}
+
+// startableShards returns how many shards may be granted.
+func (s *State) startableShards(ms int64, c *Claim, r *Run) (n int) {
+	for i := range s.Sheet.Shards {
+		if s.mayStart(&s.Sheet.Shards[i], r, c, ms) {
+			n++
+		}
+	}
+	return n
+}
+
+// mayStart reports whether a shard may be granted: it is free, or over and may have another attempt.
+func (s *State) mayStart(h *Shard, r *Run, c *Claim, ms int64) bool {
+	return !h.settled() && !h.alive(ms) && !s.bars(r) && mayRunShard(h, r, c, ms)
+}
+
+// mayRunShard is mayRun for a shard. Its first attempt is bound by the deadline of the open sheet.
+func mayRunShard(h *Shard, r *Run, c *Claim, ms int64) bool {
+	if h.Attempt == 0 {
+		return !r.Replaced && !r.Cancelled && ms <= r.Until
+	}
+	return mayRun(&Run{Number: r.Number, State: h.State, Attempt: h.Attempt, Replaced: r.Replaced, Cancelled: r.Cancelled}, c, ms)
+}
+
+// sweepSheet settles the shards that are over and may not run again, and the free ones that may not start.
+func (s *State) sweepSheet(ms int64, c *Claim, r *Run, w Writer) *Sum {
+	for i := range s.Sheet.Shards {
+		h := &s.Sheet.Shards[i]
+		if !h.settled() && !h.alive(ms) && (s.bars(r) || !mayRunShard(h, r, c, ms)) {
+			s.settleShard(h, r, ms)
+		}
+	}
+	return s.sum(ms, r, w)
+}
+
+// clearSheet settles all shards that are not alive.
+func (s *State) clearSheet(ms int64, r *Run, w Writer) *Sum {
+	for i := range s.Sheet.Shards {
+		if h := &s.Sheet.Shards[i]; !h.settled() && !h.alive(ms) {
+			s.settleShard(h, r, ms)
+		}
+	}
+	return s.sum(ms, r, w)
+}
+
+func (s *State) settleShard(h *Shard, r *Run, ms int64) {
+	v, reason := s.lastVerdict(r, h.Attempt)
+	h.State, h.Ended, h.Outcome = RunLost, ms, string(v)
+	if reason == ReasonCancelled {
+		h.Outcome = OutcomeCancelled
+	}
+}
+
+// sum settles the number if all its shards are settled, and returns nil otherwise.
+func (s *State) sum(ms int64, r *Run, w Writer) *Sum {
+	sum := s.Sheet.count()
+	if sum == nil {
+		return nil
+	}
+	sum.Number, sum.Fence, sum.Took = r.Number, r.Fence, time.Duration(ms-r.Granted)*time.Millisecond
+	r.State = RunDone
+	if sum.Outcome == OutcomeOK && !r.Manual() {
+		s.Last = max(s.Last, r.Number)
+	}
+	w.Append(Line{At: ms, Verdict: VerdictEnded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt,
+		Outcome: sum.Outcome, Ended: ms, Shards: r.Shards, Sheet: s.Sheet.text(r.Fence, r.Granted)})
+	return sum
+}
+
+// count counts the shards, or returns nil if one of them is not settled.
+func (s *Sheet) count() *Sum {
+	sum := Sum{Shards: len(s.Shards)}
+	cancelled := 0
+	for i := range s.Shards {
+		switch h := &s.Shards[i]; {
+		case !h.settled():
+			return nil
+		case h.OK:
+			sum.OK++
+		case h.State == RunDone:
+			sum.Failed++
+		case h.Attempt == 0:
+			sum.Missed++
+		default:
+			sum.Lost++
+		}
+		if s.Shards[i].Outcome == OutcomeCancelled {
+			cancelled++
+		}
+	}
+	sum.Outcome = s.outcome(&sum, cancelled)
+	return &sum
+}
+
+func (s *Sheet) outcome(sum *Sum, cancelled int) string {
+	switch {
+	case sum.OK == sum.Shards, s.FailAll && sum.OK > 0:
+		return OutcomeOK
+	case cancelled > 0:
+		return OutcomeCancelled
+	case sum.Failed == 0 && sum.Lost > 0:
+		return OutcomeLost
+	}
+	return OutcomeFailed
+}
+
+// repeatedShards answers a repeated claim of shards: with the same shards and fences, less those that are over. An owner
+// that was granted none asks as if for the first time.
+func (s *State) repeatedShards(ms int64, c *Claim, r *Run) (Answer, bool) {
+	a, mine := about(KindOver, r, ms), false
+	for i := range s.Sheet.Shards {
+		h := &s.Sheet.Shards[i]
+		if h.Owner != c.Owner {
+			continue
+		}
+		mine = true
+		if h.alive(ms) && !r.Cancelled { // invariant I12: a cancelled run does not start
+			a.Kind = KindGranted
+			a.Shards = append(a.Shards, s.shardGrant(i, ms))
+		}
+	}
+	return s.describe(a, ms, c, r), mine
+}
+
+// shard returns the shard of a request and its run, or nil if its owner does not have it under this fence.
+func (s *State) shard(ref *RunRef) (*Shard, *Run) {
+	r := s.run(ref.Number)
+	if r == nil || r.Shards != ref.Shards || ref.Shard >= r.Shards {
+		return nil, nil
+	}
+	if h := &s.Sheet.Shards[ref.Shard]; h.Owner == ref.Owner && h.Fence == ref.Fence {
+		return h, r
+	}
+	return nil, nil
+}
+
+// renewShard moves the deadline of a shard that is alive.
+func (s *State) renewShard(ms int64, ref *RunRef) RenewAnswer {
+	h, r := s.shard(ref)
+	if h == nil || !h.alive(ms) {
+		return RenewAnswer{}
+	}
+	h.Until = ms + ref.TTL.Milliseconds()
+	return RenewAnswer{Alive: true, Left: time.Duration(h.Until-ms) * time.Millisecond, Replaced: r.Replaced, Cancelled: r.Cancelled}
+}
+
+// releaseShard ends a shard, and settles the number if it was the last one.
+func (s *State) releaseShard(us int64, e *EndRequest, w Writer) EndAnswer {
+	ms := us / 1000
+	h, r := s.shard(&e.RunRef)
+	if h == nil {
+		return EndAnswer{}
+	}
+	after, result := e.stateAfter(), outcome(e)
+	if r.Cancelled && after != RunDone {
+		after, result = RunDone, OutcomeCancelled
+	}
+	switch h.State {
+	case after:
+		return s.releaseAnswer(ms)
+	case RunOpen:
+	default:
+		return EndAnswer{}
+	}
+	h.State = after
+	switch after {
+	case RunUnstarted:
+		h.Attempt-- // an unstarted attempt does not count
+	case RunDone:
+		h.Ended, h.Outcome, h.OK = ms, cmp.Or(result, OutcomeOK), e.OK
+	}
+	sum := s.sum(ms, r, w)
+	if sum != nil {
+		s.prune(r.Number)
+		s.refill(us, w)
+	}
+	a := s.releaseAnswer(ms)
+	a.Sum = sum
+	return a
+}

@@ -1,0 +1,89 @@
+package series
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cronce/cronce/lock/driver"
+)
+
+// clone returns a copy that shares no memory with s.
+func (s *Sheet) clone() Sheet {
+	return Sheet{slices.Clone(s.Shards), slices.Clone(s.Params), s.FailAll}
+}
+
+// text returns the settled shards for a journal: the nodes, and for each shard its outcome, attempt, the index of its node, and how far its
+// fence lies after the one of the opening, its first grant after the opening, and its end after that. A shard that was never granted has its outcome alone.
+func (s *Sheet) text(fence, granted int64) string {
+	var nodes []string
+	var shards strings.Builder
+	for i := range s.Shards {
+		h := &s.Shards[i]
+		if i > 0 {
+			shards.WriteByte(';')
+		}
+		shards.WriteString(h.Outcome)
+		if h.OK {
+			shards.WriteByte('+')
+		}
+		if h.Fence == 0 {
+			continue
+		}
+		node := driver.NodeOf(h.Owner)
+		at := slices.Index(nodes, node)
+		if at < 0 {
+			at, nodes = len(nodes), append(nodes, node)
+		}
+		fmt.Fprintf(&shards, ",%d,%d,%d,%d,%d", h.Attempt, at, h.Fence-fence, h.Granted-granted, h.Ended-h.Granted)
+	}
+	return strings.Join(nodes, ";") + "|" + shards.String()
+}
+
+// ReadSheet returns the shards of a line of a journal, with the fence of its run and the instant of its first grant. The
+// owner of a shard is its node with nothing behind the stroke. An error quotes a text that is no sheet.
+func ReadSheet(text string, fence, granted int64) ([]Shard, error) {
+	head, body, found := strings.Cut(text, "|")
+	nodes := strings.Split(head, ";")
+	fields := strings.Split(body, ";")
+	if !found || len(fields) > MaxShards {
+		return nil, fmt.Errorf("%s is no sheet", driver.Quote(text))
+	}
+	shards := make([]Shard, len(fields))
+	for i, field := range fields {
+		if !shards[i].read(field, nodes, fence, granted) {
+			return nil, fmt.Errorf("%s is no sheet", driver.Quote(text))
+		}
+	}
+	return shards, nil
+}
+
+func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
+	parts := strings.Split(field, ",")
+	h.Outcome, h.OK = strings.CutSuffix(parts[0], "+")
+	h.State = RunLost
+	if !slices.Contains([]string{"", OutcomeCancelled, string(VerdictLost), string(VerdictMissed), string(VerdictPaused), string(VerdictSuperseded)}, h.Outcome) {
+		h.State = RunDone
+	}
+	if len(parts) == 1 {
+		return h.Outcome != ""
+	}
+	var n [5]int64
+	if len(parts) != len(n)+1 || h.Outcome == "" {
+		return false
+	}
+	for i := range n {
+		var err error
+		if n[i], err = strconv.ParseInt(parts[i+1], 10, 64); err != nil || n[i] < 0 || n[i] > driver.MaxNumber {
+			return false
+		}
+	}
+	if n[1] >= int64(len(nodes)) {
+		return false
+	}
+	h.Attempt, h.Owner, h.Fence = int(n[0]), nodes[n[1]]+"/", fence+n[2]
+	h.Granted = granted + n[3]
+	h.Ended = h.Granted + n[4]
+	return true
+}
