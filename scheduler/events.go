@@ -135,7 +135,7 @@ func (e *events) RunStarted(r *runs.Attempt) {
 		return
 	}
 	e.write(level, "run started", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Ref.Fence),
-		slog.Float64("late_ms", float64(late.Microseconds())/1000), workOf(r))
+		slog.Float64("late_ms", float64(late.Microseconds())/1000), workOf(r), shardOf(r))
 }
 
 func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f *runs.Failure) {
@@ -159,10 +159,10 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 	}
 	if f != nil && f.Stack != nil { // not in the outcome's line, whose keys are constant
 		e.write(slog.LevelError, "run panicked", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
-			slog.Int64("fence", r.Lease.Ref.Fence), slog.String("stack", string(f.Stack)))
+			slog.Int64("fence", r.Lease.Ref.Fence), slog.String("stack", string(f.Stack)), shardOf(r))
 	}
 	e.write(level, "run finished", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Ref.Fence),
-		slog.String("outcome", outcome), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("err", f.Text()), workOf(r))
+		slog.String("outcome", outcome), slog.Float64("took_ms", float64(took.Microseconds())/1000), slog.String("err", f.Text()), workOf(r), shardOf(r))
 }
 
 // TryFailed logs a failed try that is followed by another one. The end of the run reports the last
@@ -170,25 +170,25 @@ func (e *events) RunFinished(r *runs.Attempt, outcome string, began time.Time, f
 func (e *events) TryFailed(r *runs.Attempt, try int, f *runs.Failure) {
 	e.addRun(r, Event{Kind: EventTryFailed, Err: f.Text()})
 	e.write(slog.LevelWarn, "try failed", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
-		slog.Int64("fence", r.Lease.Ref.Fence), slog.Int("try", try), slog.String("err", f.Text()))
+		slog.Int64("fence", r.Lease.Ref.Fence), slog.Int("try", try), slog.String("err", f.Text()), shardOf(r))
 }
 
 // RenewalLate logs a run whose lease ends soon because no renewal was answered.
 func (e *events) RenewalLate(r *runs.Attempt, left time.Duration) {
 	e.addRun(r, Event{Kind: EventRenewalLate, Left: left})
 	e.write(slog.LevelWarn, "renewal late", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Lease.Ref.Fence),
-		slog.Int64("left_ms", left.Milliseconds()))
+		slog.Int64("left_ms", left.Milliseconds()), shardOf(r))
 }
 
 func (e *events) LeaseLost(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventLeaseLost, Err: errorText(r.Cause())})
-	e.write(slog.LevelError, "lease lost", jobKey(r.Job), tick(r.Tick), slog.Int64("fence", r.Lease.Ref.Fence), cause(r))
+	e.write(slog.LevelError, "lease lost", jobKey(r.Job), tick(r.Tick), slog.Int64("fence", r.Lease.Ref.Fence), cause(r), shardOf(r))
 }
 
 func (e *events) IgnoresContext(r *runs.Attempt) {
 	e.addRun(r, Event{Kind: EventIgnoresContext, Err: errorText(r.Cause())})
 	e.write(slog.LevelWarn, "run ignores its context", jobKey(r.Job), tick(r.Tick), slog.Int("attempt", r.Attempt),
-		slog.Int64("fence", r.Lease.Ref.Fence), cause(r))
+		slog.Int64("fence", r.Lease.Ref.Fence), cause(r), shardOf(r))
 }
 
 func (e *events) Passed(j *job.Job, t int64, winner string) {
@@ -217,6 +217,17 @@ func (e *events) Skipped(j *job.Job, t int64, reason string) {
 func (e *events) Missed(j *job.Job, t int64, count int, reason string) {
 	e.addTick(j, t, Event{Kind: EventTickMissed, Count: count, Reason: reason})
 	e.write(slog.LevelWarn, "tick missed", jobKey(j), tick(t), slog.Int("count", count), slog.String("reason", reason))
+}
+
+// TickFinished logs the end of a tick that was divided into shards, on the node that made it.
+func (e *events) TickFinished(j *job.Job, s *series.Sum) {
+	e.addTick(j, s.Number, Event{Kind: EventTickFinished, Outcome: s.Outcome, Shards: s.Shards, Took: s.Took, Fence: s.Fence})
+	level := slog.LevelInfo
+	if s.Outcome != series.OutcomeOK {
+		level = slog.LevelError
+	}
+	e.write(level, "tick finished", jobKey(j), tick(s.Number), slog.String("outcome", s.Outcome), slog.Int("shards", s.Shards), slog.Int("ok", s.OK),
+		slog.Int("failed", s.Failed), slog.Int("lost", s.Lost), slog.Int("missed", s.Missed), slog.Int64("took_ms", s.Took.Milliseconds()))
 }
 
 // MarkAhead logs, once, a mark that is ahead of the store's clock. The job does not run until the
@@ -326,6 +337,7 @@ func (e *events) addRun(r *runs.Attempt, event Event) {
 	if r.For != 0 {
 		event.For = time.UnixMilli(r.For).UTC()
 	}
+	event.Shard, event.Shards = r.Lease.Ref.Shard, r.Lease.Ref.Shards
 	e.addTick(r.Job, r.Tick, event)
 }
 
@@ -364,6 +376,16 @@ func workOf(r *runs.Attempt) slog.Attr {
 		return slog.Attr{}
 	}
 	return slog.String("for", text.Tick(r.For))
+}
+
+// shardOf names the shard that an attempt is; an empty attribute for any other attempt.
+func shardOf(r *runs.Attempt) slog.Attr { return shardKey(r.Lease.Ref.Shard, r.Lease.Ref.Shards) }
+
+func shardKey(shard, shards int) slog.Attr {
+	if shards == 0 {
+		return slog.Attr{}
+	}
+	return slog.Int("shard", shard)
 }
 
 // cause returns the cause with which the context of an attempt ended, or an empty attribute if it

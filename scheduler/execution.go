@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,10 @@ func (x *executions) work(a *runs.Attempt) runs.Work {
 		ID:  x.namespace + "/" + a.Job.Name + "@" + x.tickText(a.Tick),
 		Job: a.Job.Name, Node: x.node, Tick: time.UnixMilli(cmp.Or(a.For, a.Tick)).UTC(), Fence: a.Lease.Ref.Fence, Attempt: a.Attempt,
 		Backfill: a.For != 0, number: a.Tick, logger: x.logger, lease: a.Lease,
+	}
+	if ref := &a.Lease.Ref; ref.Shards > 0 {
+		e.run.ID += "#" + strconv.Itoa(ref.Shard)
+		e.run.Shard, e.run.Shards, e.run.Param, e.run.TickFence = ref.Shard, ref.Shards, a.Param, a.TickFence
 	}
 	if x.outputs != nil {
 		e.run.output = &e.output

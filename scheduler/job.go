@@ -74,6 +74,16 @@ type Job struct {
 	// tick too. Replicas makes it less likely that a failover loses a claim, but cannot exclude it.
 	// The store must be a driver.Replicated. Zero: the node waits for no replica.
 	Replicas int
+	// Shards divides each tick into so many parts, which the nodes run at the same time: Func is called once
+	// for each, with its number in Run.Shard. Each has its own lease, fence, attempts and takeover, and the tick ends with the
+	// last of them. At most 1,000; the store must be a series.Sharder. OverlapAllow is refused. The node that
+	// decides a tick fixes its number of shards: a change moves later ticks only. Zero: a tick is one run.
+	Shards int
+	// ShardParams are texts for the first shards, which get them as Run.Param: each at most 64 bytes that print, all together
+	// at most 8 KiB. Empty: none.
+	ShardParams []string
+	// ShardFail decides when a tick of a job with Shards has failed. Zero: FailAny.
+	ShardFail ShardFail
 	// Quiet makes the node log the start of a run, and its end if it is ok, at level debug in place
 	// of info. Other ends and all warnings are logged at their usual level.
 	Quiet bool
@@ -132,10 +142,19 @@ const (
 	InterruptedLost                     // it is recorded as done, with the outcome interrupted
 )
 
+// ShardFail decides when a tick that is divided into shards has failed.
+type ShardFail uint8
+
+// The policies for failed shards.
+const (
+	FailAny ShardFail = iota // if a shard was not ok
+	FailAll                  // if no shard was ok
+)
+
 // A Run describes to a job's function the tick that it runs and the lease that it runs under. A manual
 // run, which an operator requested, belongs to no tick: see Run.Manual.
 type Run struct {
-	ID      string    // namespace/job@tick, the same for each attempt: the idempotency key for other systems. A manual run has an instant of its own in place of the tick
+	ID      string    // namespace/job@tick, the same for each attempt: the idempotency key for other systems. A manual run has an instant of its own in place of the tick. A shard has #shard behind it
 	Job     string    // the job's name
 	Node    string    // this node
 	Tick    time.Time // the scheduled instant, UTC, before jitter. Of a run of a backfill: the earlier tick whose work it does. Of any other manual run: the instant of the request
@@ -145,6 +164,11 @@ type Run struct {
 	// Backfill reports that the run does the work of Tick for a backfill: an operator requested the work of
 	// ticks that are decided, and each gets a manual run. Select data by Tick, and recognize a repeated attempt by ID.
 	Backfill bool
+	// Shard is the index of the shard of a job with Job.Shards, Shards how many its tick has, and Param its text. Fence is that of
+	// the shard, and higher than all of earlier ticks. TickFence is that of the tick, and the same for all of its shards.
+	Shard, Shards int
+	Param         string
+	TickFence     int64
 
 	number int64 // Unix ms: the tick, or the own instant of a manual run, as in ID; 0 if a test made the Run
 	logger *slog.Logger
@@ -161,7 +185,7 @@ func (r *Run) Logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return r.logger.With(slog.String("job", r.Job),
-		tick(cmp.Or(r.number, r.Tick.UnixMilli())), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Fence))
+		tick(cmp.Or(r.number, r.Tick.UnixMilli())), slog.Int("attempt", r.Attempt), slog.Int64("fence", r.Fence), shardKey(r.Shard, r.Shards))
 }
 
 // Manual reports whether an operator requested the run. The instant in its ID then has a part of a

@@ -42,6 +42,9 @@ type Event struct {
 	// Attempt, from 1, and Fence belong to the run.
 	Attempt int
 	Fence   int64
+	// Shard is the index of the shard that a run is, and Shards how many its tick has; Shards is 0 if the tick is
+	// not divided. Of EventTickFinished: how many there are.
+	Shard, Shards int
 	// Late is how long after its tick a run started, on the store's clock.
 	Late time.Duration
 	// Took is how long a run's function ran, including repeats on error.
@@ -86,8 +89,9 @@ const (
 	EventLeaseLost      EventKind = "lease lost"              // the run's context has ended
 	EventIgnoresContext EventKind = "run ignores its context" // its context ended CancelGrace ago
 
-	EventTickSkipped EventKind = "tick skipped" // with its Reason
-	EventTickMissed  EventKind = "tick missed"  // Count ticks, with their Reason
+	EventTickSkipped  EventKind = "tick skipped"  // with its Reason
+	EventTickMissed   EventKind = "tick missed"   // Count ticks, with their Reason
+	EventTickFinished EventKind = "tick finished" // the last of its Shards ended, or was given up; Outcome ok, failed, lost or cancelled
 
 	EventUnreplicated     EventKind = "claim not replicated" // too few replicas have confirmed the claim
 	EventStoreUnreachable EventKind = "store unreachable"    // repeated each minute while a part of the store fails

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/text"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -125,12 +126,28 @@ func (r *registry) check(jobs []Job, middleware []error, named func(path string,
 		if _, can := r.store.(driver.Replicated); j.Replicas > 0 && !can && r.store != nil {
 			err = errors.Join(err, fmt.Errorf("%s.replicas: is %d, but the store cannot wait for replicas", path, j.Replicas))
 		}
+		err = errors.Join(err, r.shardFault(path, j))
 		if err != nil {
 			errs = append(errs, err)
 		}
 		seen[j.Name] = j.Name != ""
 	}
 	return specs, errs
+}
+
+// shardFault returns an error if the store cannot divide a job's ticks.
+func (r *registry) shardFault(path string, j *Job) error {
+	if j.Shards == 0 || r.store == nil {
+		return nil
+	}
+	s, can := r.store.(series.Sharder)
+	switch {
+	case !can:
+		return fmt.Errorf("%s.shards: is %d, but the store keeps no shards: Redis, PostgreSQL, MySQL, MariaDB, SQLite and the store in memory do", path, j.Shards)
+	case j.Shards > s.MostShards():
+		return fmt.Errorf("%s.shards: is %d, must be at most %d on this store", path, j.Shards, s.MostShards())
+	}
+	return nil
 }
 
 // put makes a job with a number and keeps it and its function. The caller holds the mutex.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -34,6 +35,7 @@ func rulesOf(j *Job) job.Rules {
 		Rerun: j.Takeover == TakeoverRerun, GiveBack: j.Interrupted == InterruptedRerun,
 		Attempts: cmp.Or(j.Attempts, defaultAttempts), Window: orDefault(j.Window, defaultWindow),
 		Timeout: j.Timeout, Lease: j.Lease, Replicas: j.Replicas, Quiet: j.Quiet,
+		Shards: j.Shards, Params: strings.Join(j.ShardParams, "\n"), FailAll: j.ShardFail == FailAll,
 	}
 	wait := orDefault(j.Retry.Wait, defaultWait)
 	r.Retry = job.Retry{Tries: j.Retry.Tries, Wait: wait, Max: orDefault(j.Retry.Max, max(time.Minute, wait)),
@@ -67,6 +69,7 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	}
 	j.boundFaults(bad)
 	j.policyFaults(bad)
+	j.shardFaults(bad)
 	if j.Takeover == TakeoverRerun {
 		j.takeoverFaults(bad, s)
 	}
@@ -155,6 +158,34 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	}
 	if j.Retry.Wait > 0 && j.Retry.Max > 0 && j.Retry.Wait > j.Retry.Max {
 		bad("retry.wait", "is %v, must be up to retry.max, %v", j.Retry.Wait, j.Retry.Max)
+	}
+}
+
+// shardFaults checks how ticks are divided.
+func (j *Job) shardFaults(bad func(field, format string, args ...any)) {
+	if j.Shards < 0 || j.Shards > series.MaxShards {
+		bad("shards", "is %d, must be 1 to %d, or 0 for a job without shards", j.Shards, series.MaxShards)
+	}
+	if j.ShardFail > FailAll {
+		bad("shard_fail", "is %d, must be 0 or 1", j.ShardFail)
+	}
+	if j.Shards == 0 && (len(j.ShardParams) > 0 || j.ShardFail != FailAny) {
+		bad("shards", "is 0, but shard_params or shard_fail is set: they are about shards")
+	}
+	if len(j.ShardParams) > max(j.Shards, 0) && j.Shards != 0 {
+		bad("shard_params", "has %d texts, must have at most %d, one for each shard", len(j.ShardParams), j.Shards)
+	}
+	all := 0
+	for i, p := range j.ShardParams {
+		if all += len(p); len(p) > series.MaxParam || !driver.Printable(p) {
+			bad(fmt.Sprintf("shard_params[%d]", i), "is %s, must be at most %d bytes that print", text.Quote(p), series.MaxParam)
+		}
+	}
+	if all > series.MaxParams {
+		bad("shard_params", "has %d bytes, must have at most %d", all, series.MaxParams)
+	}
+	if j.Shards > 0 && j.Overlap == OverlapAllow {
+		bad("overlap", "is allow, must be skip, queue or replace for a job with shards: one tick is divided at a time")
 	}
 }
 

@@ -42,10 +42,12 @@ var ErrReplaced = errors.New("lock: replaced by a newer number")
 // is still held: end it soon.
 var ErrCancelled = errors.New("lock: cancelled by an operator")
 
-// A Claimed is the answer to a claim. Lease is the lease of a granted run, and nil otherwise.
+// A Claimed is the answer to a claim. Lease is the lease of a granted run that is not sharded, and nil
+// otherwise. Leases are the leases of its Shards.
 type Claimed struct {
 	*series.Answer // never nil
 	Lease          *Lease
+	Leases         []*Lease
 }
 
 // New returns a Claimer on a store, which should be [series.Numbered], without a request. Node names
@@ -103,19 +105,37 @@ func (c *Claimer) keep(base context.Context, cs []series.Claim, answers []series
 		if a.Kind != series.KindGranted {
 			continue
 		}
-		if err := driver.CheckFence(a.Fence, a.Now*1000+999); err != nil {
+		if err := driver.CheckFence(highest(a), a.Now*1000+999); err != nil {
 			*a = series.Answer{Err: fmt.Errorf("lock: claim %q: %w", q.Key, err)}
 			continue
 		}
-		c.floors.Raise(q.Key, a.Fence)
-		s := new(Lease)
-		c.keeper.Begin(&s.Lease, base,
-			series.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas},
-			renew.Grant{TTL: q.TTL, Left: a.Left, Sent: sent})
-		all[i].Lease, leases = s, append(leases, &s.Lease)
+		c.floors.Raise(q.Key, highest(a))
+		ref := series.RunRef{Key: q.Key, Number: q.Number, Owner: q.Owner, Fence: a.Fence, TTL: q.TTL, Replicas: q.Replicas, Shards: a.Of}
+		begin := func(left time.Duration) *Lease {
+			s := new(Lease)
+			c.keeper.Begin(&s.Lease, base, ref, renew.Grant{TTL: q.TTL, Left: left, Sent: sent})
+			leases = append(leases, &s.Lease)
+			return s
+		}
+		if a.Of == 0 {
+			all[i].Lease = begin(a.Left)
+		}
+		for _, g := range a.Shards {
+			ref.Shard, ref.Fence = g.Shard, g.Fence
+			all[i].Leases = append(all[i].Leases, begin(g.Left))
+		}
 	}
 	c.keeper.Add(c.keeper.Now(), leases...)
 	return all
+}
+
+// highest returns the highest fence that an answer grants.
+func highest(a *series.Answer) int64 {
+	fence := a.Fence
+	for i := range a.Shards {
+		fence = max(fence, a.Shards[i].Fence)
+	}
+	return fence
 }
 
 // RenewNow renews the leases on a series at once, so that their holders learn of a cancel before the

@@ -8,9 +8,9 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// Answer applies the answer to a claim. It reports whether a run starts; the run then owns the slot
+// Answer applies the answer to a claim. It returns how many runs start; each of them then owns a slot
 // of the claim.
-func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
+func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (starts int) {
 	c.learn(p, a, now)
 	do := decide(c.situation(p), a)
 	switch do.step {
@@ -34,15 +34,16 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (start bool) {
 		p.after, p.between = a.Mark, c.missed(p.e, p.job.Spec, a.Mark, p.tick)
 		c.retries.add(now, p) // the claim keeps its slot
 	case stepTakeOver:
-		first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, purpose: forTakeOver, slot: p.slot}
-		p.slot = false
+		first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, purpose: forTakeOver, slots: p.slots, free: a.Free, of: a.Of}
+		p.slots = 0
 		c.retries.add(now, first, p)
 	}
 	c.proceed(p, a, do, now)
 	if do.start {
-		c.free-- // may become negative: a lease that exists counts even above the bound
+		starts = granted(a)
+		c.free -= starts // may become negative: a lease that exists counts even above the bound
 	}
-	return do.start
+	return starts
 }
 
 // countLimit bounds the recorded number of missed ticks.
@@ -122,10 +123,12 @@ func (c *Claims) proceed(p *Pending, a *series.Answer, do actions, now int64) {
 	if do.settles {
 		c.granted(e, p.after, a)
 	}
-	switch do.watch {
-	case watchRun:
+	switch {
+	case a.Of > 0 && do.watch != watchNothing && do.watch != watchWaiting:
+		c.watchShards(p, a, now)
+	case do.watch == watchRun:
 		c.watch(e, a, now)
-	case watchWaiting:
+	case do.watch == watchWaiting:
 		c.watchWaiting(e, a, now)
 	}
 	if do.begin || do.follow && p.purpose == forBacklog {

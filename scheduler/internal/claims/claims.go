@@ -6,6 +6,7 @@ import (
 
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+	"github.com/cronce/cronce/scheduler/internal/spread"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
@@ -38,6 +39,7 @@ type Claims struct {
 	draining  bool
 	fenced    map[*entry]struct{} // jobs that have a fence more than a day ahead
 	regressed map[*entry]int64    // the highest mark that this node has seen and the store has forgotten
+	divisions map[layout]*spread.Table
 	effects   Effects
 }
 
@@ -120,7 +122,7 @@ func (c *Claims) Restart(now int64) {
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 
 // Nodes sets the list of live nodes.
-func (c *Claims) Nodes(nodes rendezvous.Nodes) { c.nodes = nodes }
+func (c *Claims) Nodes(nodes rendezvous.Nodes) { c.nodes, c.divisions = nodes, nil }
 
 // FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of
 // up to most of them.

@@ -53,7 +53,11 @@ type actions struct {
 func decide(s situation, a *series.Answer) actions {
 	switch a.Kind {
 	case series.KindGranted:
-		return actions{step: stepEnd, start: true, settles: true, follow: s.overlap == series.OverlapAllow}
+		do := actions{step: stepEnd, start: true, settles: true, follow: s.overlap == series.OverlapAllow}
+		if a.Of > 0 { // others may have further shards
+			do.watch = watchRun
+		}
+		return do
 	case series.KindOver, series.KindPassed:
 		return actions{step: stepDrop, settles: true, watch: watchRun, follow: true}
 	case series.KindWaiting:

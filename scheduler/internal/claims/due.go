@@ -47,6 +47,8 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 		later := max(now, t.Number) + c.cfg.Spread.Milliseconds()
 		switch {
 		case !ok:
+		case t.e.Rules.Shards > 0:
+			b.Claims = c.takeSharded(b.Claims, &t, later)
 		case c.cfg.Spread == 0 || c.nodes.First(t.e.Hash, t.Number, ""):
 			b.Claims = append(b.Claims, t.claim())
 		case !c.cfg.Peek:
@@ -153,11 +155,11 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 		c.park(p, now)
 		c.sendInPlace(p.e, now)
 		return false
-	case given || p.reply == replyOpen || p.slot || p.purpose == forVerdict: // the first two may already hold a lease
+	case given || p.reply == replyOpen || p.slots > 0 || p.purpose == forVerdict: // the first two may already hold a lease
 		return true
 	case c.free > 0:
-		c.free--
-		p.slot = true
+		p.slots = min(c.free, c.most(p))
+		c.free -= p.slots
 		return true
 	}
 	c.waiting.push(p)
@@ -165,10 +167,8 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 }
 
 func (c *Claims) freeSlot(p *Pending) {
-	if p.slot {
-		p.slot = false
-		c.free++
-	}
+	c.free += p.slots
+	p.slots = 0
 }
 
 // Vacate frees the slot of a run. It reports whether claims wait for a slot.

@@ -32,7 +32,10 @@ type Pending struct {
 	failed  bool // its last completed request was not answered, and the entry counts it
 	freed   bool // a run ended since the claim was sent, so the run that blocked it may be gone
 	stale   bool // a newer tick replaced it: send it only to find out whether it was granted
-	slot    bool // it has one of the node's slots for runs
+	slots   int  // how many of the node's slots for runs it has
+	free    int  // of a claim of an open sheet: how many of its shards may start
+	of      int  // and how many there are; 0: as many as the rules say
+	wave    int  // and how many claims of this node found shards that may start, one after the other
 }
 
 // A purpose is the reason for a claim.
@@ -144,6 +147,7 @@ func (c *Claims) Send(p *Pending, owner func() string, now int64) series.Claim {
 	if p.purpose == forProbe {
 		q.Next = p.e.Due()
 	}
+	q.Sharding = c.sharding(p)
 	if p.former != nil {
 		q.Late, q.Revision = series.ReasonRespecified, p.former.Revision
 	}

@@ -83,8 +83,8 @@ func TestLeaveTheLine(t *testing.T) {
 	c.cancel(w)
 	c.supersede(stale, 0)
 	c.supersede(unsure, 0)
-	if sent := c.admit(c.retries.take(0), 0); c.waiting.count() != 0 || !slices.Equal(sent, []*Pending{unsure}) || unsure.slot {
-		t.Errorf("%d asks wait, %d are sent, one with a slot: %v", c.waiting.count(), len(sent), unsure.slot)
+	if sent := c.admit(c.retries.take(0), 0); c.waiting.count() != 0 || !slices.Equal(sent, []*Pending{unsure}) || unsure.slots != 0 {
+		t.Errorf("%d asks wait, %d are sent, one with %d slots", c.waiting.count(), len(sent), unsure.slots)
 	}
 }
 

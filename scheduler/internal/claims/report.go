@@ -11,6 +11,7 @@ type Events interface {
 	Waiting(j *job.Job, tick int64)
 	Skipped(j *job.Job, tick int64, reason string)
 	Missed(j *job.Job, tick int64, count int, reason string)
+	TickFinished(j *job.Job, s *series.Sum)
 	MarkAhead(j *job.Job, mark int64)
 }
 
@@ -19,6 +20,9 @@ type Events interface {
 func (p *Pending) Report(a *series.Answer, log Events) {
 	for _, s := range a.Settled {
 		reportSettled(p.job, s, log)
+	}
+	if a.Sum != nil {
+		log.TickFinished(p.job, a.Sum)
 	}
 	if a.From != 0 && p.between > 0 {
 		p.reportBetween(a, log)

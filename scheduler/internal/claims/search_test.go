@@ -100,7 +100,7 @@ var errTimeout = errors.New("timeout")
 func (w *world) answer(a series.Answer) {
 	f := w.sent[0]
 	w.sent = w.sent[1:]
-	if w.c.Answer(f.p, &a, w.now) {
+	if w.c.Answer(f.p, &a, w.now) > 0 {
 		f.run, f.fence = w.c.Run(f.p), a.Fence
 		w.runs = append(w.runs, f)
 		if gone := w.removed || w.c.draining && f.claim.Latest == past; gone != f.run.Void {
@@ -285,9 +285,7 @@ func (w *world) check() error {
 	}
 	slots, failed := c.free+len(w.runs), 0
 	for p := range places {
-		if p.slot {
-			slots++
-		}
+		slots += p.slots
 		if p.failed {
 			failed++
 		}

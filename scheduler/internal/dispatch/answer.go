@@ -21,8 +21,8 @@ func (d *Dispatcher) answered(r *request, answers []claimer.Claimed, took time.D
 	for i, p := range all {
 		a := &answers[i]
 		d.answers[min(a.Kind, series.KindOperator)]++
-		if d.claims.Answer(p, a.Answer, now) {
-			granted = append(granted, d.attempt(p, a))
+		if d.claims.Answer(p, a.Answer, now) > 0 {
+			granted = d.attempts(granted, p, a)
 		}
 	}
 	if reached {
@@ -58,11 +58,18 @@ func verdict(answers []claimer.Claimed) (reached bool, failed error) {
 	return false, failed
 }
 
-// attempt makes an attempt of a grant. The caller holds the mutex.
-func (d *Dispatcher) attempt(p *claims.Pending, a *claimer.Claimed) *runs.Attempt {
-	return &runs.Attempt{Grant: runs.Grant{
-		Run: d.claims.Run(p), Lease: a.Lease, Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last, For: a.For,
-	}}
+// attempts appends an attempt of a grant, or one for each granted shard. The caller holds the mutex.
+func (d *Dispatcher) attempts(all []*runs.Attempt, p *claims.Pending, a *claimer.Claimed) []*runs.Attempt {
+	g := runs.Grant{Run: d.claims.Run(p), Lease: a.Lease, Attempt: a.Attempt, Wait: a.Wait, LastOK: a.Last, For: a.For}
+	if a.Lease != nil {
+		return append(all, &runs.Attempt{Grant: g})
+	}
+	g.TickFence = a.Fence
+	for i, s := range a.Shards {
+		g.Lease, g.Attempt, g.Param = a.Leases[i], s.Attempt, s.Param
+		all = append(all, &runs.Attempt{Grant: g})
+	}
+	return all
 }
 
 // apply performs the actions outside of the claims that answers require.
@@ -111,6 +118,9 @@ func (d *Dispatcher) Vacated() {
 
 // Ended starts the claims that waited for the end of a run.
 func (d *Dispatcher) Ended(a *runs.Attempt, e series.EndAnswer) {
+	if e.Sum != nil {
+		d.cfg.Events.TickFinished(a.Job, e.Sum)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.claims.Ended(a.Job, a.Tick, a.Lease.Ref.Fence, a.Backlog, e, d.cfg.Clock.Ms())

@@ -30,6 +30,7 @@ func Hash(name string) uint64 {
 type Nodes struct {
 	self   uint64
 	hashes []uint64 // of all nodes, including self, sorted
+	names  []string // of the nodes, including self, in no order
 }
 
 // maxNodes bounds the number of nodes that share the work, because First compares each tick with
@@ -39,7 +40,7 @@ const maxNodes = 1000
 // Of returns the nodes with these names, as the node self sees them. The result includes self
 // whether it is listed or not.
 func Of(self string, names []string) Nodes {
-	n := Nodes{self: Hash(self), hashes: make([]uint64, 0, len(names)+1)}
+	n := Nodes{self: Hash(self), hashes: make([]uint64, 0, len(names)+1), names: append(slices.Clone(names[:min(len(names), maxNodes)]), self)}
 	for _, name := range names {
 		n.hashes = append(n.hashes, Hash(name))
 	}
@@ -54,6 +55,9 @@ func Of(self string, names []string) Nodes {
 
 // Count returns the number of nodes.
 func (n *Nodes) Count() int { return len(n.hashes) }
+
+// Names returns the names of the nodes, this one's last, of which it may also be an earlier one.
+func (n *Nodes) Names() []string { return n.names }
 
 // Self reports whether name is this node's name.
 func (n *Nodes) Self(name string) bool { return Hash(name) == n.self }

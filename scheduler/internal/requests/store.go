@@ -50,6 +50,14 @@ func (c *Counts) noteOne(op Op, began time.Time, err error) {
 	c.add(op, r, time.Since(began))
 }
 
+// MostShards implements [series.Sharder]. It returns 0 if the driver does not.
+func (s *Store) MostShards() int {
+	if d, can := s.Driver.(series.Sharder); can {
+		return d.MostShards()
+	}
+	return 0
+}
+
 // Open implements [series.Numbered].
 func (s *Store) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	began := time.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/cronce/cronce/internal/wait"
@@ -36,7 +37,13 @@ type Grant struct {
 	Wait    time.Duration // time until the tick
 	LastOK  int64         // the latest tick that ended ok; 0: none
 	For     int64         // the earlier tick whose work it does, for a backfill; 0: its own
+
+	TickFence int64  // of a shard: the fence of its tick; Lease.Ref has its index
+	Param     string // of a shard
 }
+
+// Sharded reports whether the grant is one shard of its tick.
+func (g *Grant) Sharded() bool { return g.Lease.Ref.Shards > 0 }
 
 // An Attempt is one attempt of a tick on this node, from the grant to its end.
 type Attempt struct {
@@ -59,8 +66,14 @@ type Attempt struct {
 	cancelled   time.Time // when its context was first seen to have ended
 }
 
-// String returns the attempt's tick as job@tick.
-func (a *Attempt) String() string { return a.Job.Name + "@" + text.Tick(a.Tick) }
+// String returns the attempt's tick as job@tick, and a shard as job@tick#shard.
+func (a *Attempt) String() string {
+	name := a.Job.Name + "@" + text.Tick(a.Tick)
+	if a.Sharded() {
+		name += "#" + strconv.Itoa(a.Lease.Ref.Shard)
+	}
+	return name
+}
 
 // Cause returns the cause with which the context of the attempt ended, or nil if it has not.
 func (a *Attempt) Cause() error { return context.Cause(a.Lease.Context()) }

@@ -1,0 +1,123 @@
+package claims
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/internal/wait"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/internal/spread"
+)
+
+// The shards of a tick are claimed in waves, which need no communication between nodes. At the tick each
+// node claims the shards for which it is first. While shards are left, each node with a free slot then claims a part of
+// them, after pauses that double. A wrong list of nodes costs a pause, and never runs a shard twice.
+
+// A layout names a division of a job's ticks.
+type layout struct {
+	e      *entry
+	shards int
+}
+
+// takeSharded claims the shards for which this node is first. If there is none, it leaves the tick to the
+// other nodes for a moment.
+func (c *Claims) takeSharded(claims []*Pending, t *dueTick, later int64) []*Pending {
+	if len(c.division(t.e, t.e.Rules.Shards).Own) > 0 {
+		return append(claims, t.claim())
+	}
+	c.retries.add(later, t.claim())
+	return claims
+}
+
+// division returns which node is first for each shard. It is kept until the list of nodes changes.
+func (c *Claims) division(e *entry, shards int) *spread.Table {
+	key := layout{e, shards}
+	if t := c.divisions[key]; t != nil {
+		return t
+	}
+	names := c.nodes.Names()
+	t := spread.Of(e.Name, shards, names, names[len(names)-1])
+	if c.divisions == nil {
+		c.divisions = map[layout]*spread.Table{}
+	}
+	c.divisions[key] = &t
+	return &t
+}
+
+// shardsOf returns how many shards a claim is about; 0: it is about a tick that is not sharded.
+func (p *Pending) shardsOf() int {
+	if p.of > 0 {
+		return p.of
+	}
+	return p.job.Rules.Shards
+}
+
+// sharding returns the part of a request that is about shards, or nil. A claim of an open sheet takes any shards, its own
+// ones first.
+func (c *Claims) sharding(p *Pending) *series.Sharding {
+	n := p.shardsOf()
+	if n == 0 {
+		return nil
+	}
+	t, r := c.division(p.e, n), p.job.Rules
+	h := &series.Sharding{Shards: n, FailAll: r.FailAll, Want: t.Own, Most: max(1, p.slots)}
+	if r.Params != "" && n == r.Shards {
+		h.Params = strings.Split(r.Params, "\n")
+	}
+	if p.from != 0 || len(t.Own) == 0 {
+		h.Want = slices.Concat(t.Own, t.Others)
+	}
+	return h
+}
+
+// most returns how many slots a claim may use: one for each shard for which this node is first, or for each shard of
+// its part of those that are left.
+func (c *Claims) most(p *Pending) int {
+	switch n := p.shardsOf(); {
+	case n == 0:
+		return 1
+	case p.from != 0:
+		nodes := c.nodes.Count()
+		return max(1, (p.free+nodes-1)/nodes)
+	default:
+		return max(1, len(c.division(p.e, n).Own))
+	}
+}
+
+// granted returns how many runs start with a grant.
+func granted(a *series.Answer) int {
+	if a.Of > 0 {
+		return len(a.Shards)
+	}
+	return 1
+}
+
+// waves are the pauses between the claims of one node for the shards of a tick that are left.
+var waves = wait.Backoff{First: 25 * time.Millisecond, Longest: time.Second}
+
+// watchShards claims further shards of an open sheet: soon while some may start, and otherwise when the
+// first lease of another node is over.
+func (c *Claims) watchShards(p *Pending, a *series.Answer, now int64) {
+	r := run{p.e, a.Number}
+	if a.State != series.RunOpen || c.leaves(p.e) {
+		c.cancel(r)
+		return
+	}
+	next := &Pending{e: r.e, job: r.e.Job, tick: r.tick, after: r.tick - 1, from: a.Fence, purpose: forProbe, free: a.Free, of: a.Of}
+	at := now + time.Second.Milliseconds()
+	switch {
+	case a.Free > 0:
+		next.wave = p.wave + 1
+		at = now + waves.After(next.wave).Milliseconds()
+	case a.Left > 0 && !c.nodes.Among(lookers, r.e.Hash, a.Number, ""): // two nodes find shards that were given back
+		at = onGrid(now+a.Left.Milliseconds()+1, probeGrid)
+	case a.Left > 0:
+		at = min(at, onGrid(now+a.Left.Milliseconds()+1, probeGrid))
+	}
+	if old := c.probes[r]; old.of(a.Fence) && old.at <= at {
+		return
+	}
+	c.plan(r, probe{claim: next, at: at})
+	c.retries.add(at, next)
+}
