@@ -32,7 +32,8 @@ type Command struct {
 	Dir string
 	// Env has variables, as name=value, in addition to those that every command gets: PATH, HOME,
 	// USER, LANG, LC_*, TMPDIR and SSL_CERT_* of the node, and CRONCE_JOB, CRONCE_TICK (Run.Tick,
-	// RFC 3339, UTC), CRONCE_RUN_ID, CRONCE_FENCE and CRONCE_ATTEMPT. A command gets no other variable of the
+	// RFC 3339, UTC), CRONCE_RUN_ID, CRONCE_FENCE and CRONCE_ATTEMPT, and of a shard CRONCE_SHARD,
+	// CRONCE_SHARDS and CRONCE_PARAM. A command gets no other variable of the
 	// node.
 	Env []string
 	// Stdin is the standard input, up to 64 KiB. Empty: /dev/null.

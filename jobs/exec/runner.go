@@ -113,6 +113,9 @@ func (e *ExitError) Error() string {
 func runEnv(run *scheduler.Run) []string {
 	env := []string{"CRONCE_JOB=" + run.Job, "CRONCE_TICK=" + run.Tick.UTC().Format("2006-01-02T15:04:05.000Z"), RunIDEnv + "=" + run.ID,
 		"CRONCE_FENCE=" + strconv.FormatInt(run.Fence, 10), "CRONCE_ATTEMPT=" + strconv.Itoa(run.Attempt)}
+	if run.Shards > 0 {
+		env = append(env, "CRONCE_SHARD="+strconv.Itoa(run.Shard), "CRONCE_SHARDS="+strconv.Itoa(run.Shards), "CRONCE_PARAM="+run.Param)
+	}
 	return env
 }
 

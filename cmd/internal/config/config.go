@@ -108,7 +108,10 @@ type Job struct {
 	Runbook     string            `yaml:"runbook"`
 	Labels      map[string]string `yaml:"labels"`
 	Policies
-	Replicas *int `yaml:"replicas"`
+	Replicas    *int       `yaml:"replicas"`
+	Shards      int        `yaml:"shards"`
+	ShardParams []string   `yaml:"shard_params"`
+	ShardFail   *shardFail `yaml:"shard_fail"`
 
 	Exec  *Exec  `yaml:"exec"`
 	Sleep *Sleep `yaml:"sleep"`

@@ -11,6 +11,7 @@ var choices = map[reflect.Type][]string{
 	reflect.TypeFor[misfire]():     misfires,
 	reflect.TypeFor[takeover]():    takeovers,
 	reflect.TypeFor[interrupted](): interruptions,
+	reflect.TypeFor[shardFail]():   shardFails,
 	reflect.TypeFor[runLog]():      runLogs,
 }
 

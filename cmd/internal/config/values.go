@@ -36,6 +36,7 @@ type (
 	misfire     scheduler.Misfire
 	takeover    scheduler.Takeover
 	interrupted scheduler.Interrupted
+	shardFail   scheduler.ShardFail
 	runLog      uint8 // 1: quiet
 )
 
@@ -45,6 +46,7 @@ var (
 	misfires      = []string{"once", "skip", "all"}
 	takeovers     = []string{"lost", "rerun"}
 	interruptions = []string{"rerun", "lost"}
+	shardFails    = []string{"any", "all"}
 	runLogs       = []string{"normal", "quiet"}
 )
 
@@ -62,6 +64,10 @@ func (p *takeover) UnmarshalText(text []byte) error {
 
 func (p *interrupted) UnmarshalText(text []byte) error {
 	return choose(p, text, interruptions)
+}
+
+func (p *shardFail) UnmarshalText(text []byte) error {
+	return choose(p, text, shardFails)
 }
 
 func (p *runLog) UnmarshalText(text []byte) error {

@@ -122,6 +122,8 @@ func setPolicies(job *scheduler.Job, j *config.Job) {
 	replace(&job.Jitter, j.Jitter)
 	replace(&job.Lease, j.Lease)
 	replace(&job.Replicas, j.Replicas)
+	job.Shards, job.ShardParams = j.Shards, j.ShardParams
+	replace(&job.ShardFail, j.ShardFail)
 	job.Quiet = j.Quiet()
 	if r := j.Retry; r != nil {
 		job.Retry = scheduler.Retry{Tries: r.Tries, Wait: time.Duration(r.Wait), Max: time.Duration(r.Max), Jitter: r.Jitter, For: time.Duration(r.For)}
