@@ -34,9 +34,9 @@ func modelRounds(s *stand) {
 		}
 	}
 	seed := rand.Uint64()
-	seen := make(map[series.Kind]int)
+	seen, rules := make(map[string]int), s.rules()
 	exact := rounds >= exactRounds
-	for round := 0; round < rounds || exact && round < 10*rounds && !seenAll(seen); round++ {
+	for round := 0; round < rounds || exact && round < 10*rounds && !seenAll(seen, rules); round++ {
 		tw := newTwin(s, seed, uint64(round))
 		tw.seen = seen
 		for range roundSteps {
@@ -46,22 +46,28 @@ func modelRounds(s *stand) {
 			}
 		}
 	}
-	for k := series.KindUnknown; k <= series.KindOperator; k++ {
-		s.Logf("%s: %d answers", name(k), seen[k])
-		if seen[k] == 0 && exact {
-			s.Errorf("no answer was %s: the sequences do not reach every rule", name(k))
+	for _, rule := range rules {
+		s.Logf("%s: %d answers", rule, seen[rule])
+		if seen[rule] == 0 && exact {
+			s.Errorf("no answer was %s: the sequences do not reach every rule", rule)
 		}
 	}
 }
 
-// seenAll reports whether each kind of answer was seen: the rare ones may need more rounds.
-func seenAll(seen map[series.Kind]int) bool {
+// rules lists the answers that the sequences must reach: each kind, and for a store that divides numbers each step of a sheet.
+func (s *stand) rules() (all []string) {
 	for k := series.KindUnknown; k <= series.KindOperator; k++ {
-		if seen[k] == 0 {
-			return false
-		}
+		all = append(all, name(k))
 	}
-	return true
+	if s.shards() {
+		all = append(all, sheetSteps...)
+	}
+	return all
+}
+
+// seenAll reports whether each rule was seen: the rare ones may need more rounds.
+func seenAll(seen map[string]int, rules []string) bool {
+	return !slices.ContainsFunc(rules, func(rule string) bool { return seen[rule] == 0 })
 }
 
 // A twin is a store and the rules in parallel, over two series.
@@ -71,8 +77,8 @@ type twin struct {
 	seed   string
 	models []*model
 	log    []string
-	last   func()              // sends the last request again
-	seen   map[series.Kind]int // the answers of all rounds
+	last   func()         // sends the last request again
+	seen   map[string]int // the answers of all rounds
 }
 
 // A model is one series as the rules keep it.
@@ -88,11 +94,14 @@ type model struct {
 	controls []series.Control // all changes that were ever sent
 }
 
-// A modelRun identifies a run, with the fence that the rules gave it.
+// A modelRun identifies a run, or a shard of it, with the fence that the rules gave it.
 type modelRun struct {
 	number int64
 	owner  string
 	fence  int64
+
+	shard, shards int
+	of            int64 // of a shard: the fence of its run
 }
 
 // A modelClaim is a claim with fences of the rules, and the corresponding fences of the store.
@@ -156,6 +165,8 @@ func (tw *twin) step() bool {
 		tw.opening(m)
 	case m.Paused && n < 25:
 		tw.change(m)
+	case m.divided() && n < 15:
+		tw.ending(m)
 	case n < 42:
 		tw.claims()
 	case n < 52:
@@ -199,7 +210,9 @@ const margin = 100 // ms
 func (tw *twin) near(from, to int64) bool {
 	return slices.ContainsFunc(tw.models, func(m *model) bool {
 		return slices.ContainsFunc(m.Runs, func(r series.Run) bool {
-			return r.State == series.RunOpen && r.Until > from && r.Until <= to
+			return r.State == series.RunOpen && r.Until >= from && r.Until <= to
+		}) || slices.ContainsFunc(m.Sheet.Shards, func(h series.Shard) bool {
+			return h.State == series.RunOpen && h.Until >= from && h.Until <= to
 		}) || m.Paused && m.Pause.Until >= from && m.Pause.Until <= to
 	})
 }
@@ -228,6 +241,9 @@ func (tw *twin) compare(m *model) {
 	for i := range want.Runs {
 		want.Runs[i].Fence = m.store[want.Runs[i].Fence]
 	}
+	for i := range want.Sheet.Shards {
+		want.Sheet.Shards[i].Fence = m.store[want.Sheet.Shards[i].Fence]
+	}
 	if !reflect.DeepEqual(got, want) {
 		tw.fail("the store keeps %+v\nthe rules      %+v", got, want)
 	}
@@ -244,6 +260,9 @@ func (tw *twin) compareLines(m *model) {
 	}
 	want := slices.Clone(m.lines)
 	for i := range want {
+		if i < len(j.Lines) {
+			tw.compareSheets(m, &j.Lines[i], &want[i])
+		}
 		want[i].Fence, want[i].BlockerFence = m.store[want[i].Fence], m.store[want[i].BlockerFence]
 	}
 	if !slices.Equal(j.Lines, want) {

@@ -1,8 +1,10 @@
 package locktest
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,10 +79,12 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 	}
 	for i, got := range tw.numbered.Claim(tw.ctx, cs) {
 		m := of[i]
-		tw.seen[got.Kind]++
+		tw.seen[name(got.Kind)]++
 		want := m.Claim(got.Now*1000, &batch[i].Claim, m)
 		tw.note("claim %+v\n      %+v", cs[i], got)
+		tw.sawSheet(m, &got)
 		tw.pair(m, want.Fence, got.Fence)
+		tw.pairShards(m, &want, &got)
 		tw.pairBackfill(m)
 		want.Fence = got.Fence
 		for k := range want.Settled {
@@ -96,7 +100,8 @@ func (tw *twin) send(of []*model, batch []modelClaim) {
 			tw.fail("the store answers %+v\nthe rules          %+v", got, want)
 		}
 		if fence := m.ruleFence(got.Fence); got.Kind == series.KindGranted || got.Kind == series.KindWaiting {
-			m.runs = append(m.runs, modelRun{got.Number, cs[i].Owner, fence})
+			m.runs = append(m.runs, modelRun{number: got.Number, owner: cs[i].Owner, fence: fence})
+			m.keepShards(&got, cs[i].Owner, fence)
 		}
 	}
 }
@@ -132,6 +137,7 @@ func (tw *twin) randomClaim(m *model) modelClaim {
 		c.Owner = one(tw, m.asked...).Owner // the owner of another claim
 	}
 	tw.randomFences(m, &c)
+	tw.divides(m, &c)
 	c.After = max(0, min(c.Number-1, m.Mark+one[int64](tw, 0, 0, 0, 0, 0, -5, -1000, 4)))
 	return c
 }
@@ -148,7 +154,7 @@ func (tw *twin) randomNumber(m *model, now int64) int64 {
 func (tw *twin) randomFences(m *model, c *modelClaim) {
 	if len(m.runs) > 0 && tw.chance(35) {
 		r := one(tw, m.runs[max(0, len(m.runs)-4):]...)
-		c.Number, c.From = r.number, r.fence
+		c.Number, c.From = r.number, cmp.Or(r.of, r.fence)
 		if tw.chance(10) {
 			c.From = one(tw, m.runs...).fence
 		}
@@ -170,11 +176,19 @@ func (tw *twin) randomRun(m *model) (store, rules series.RunRef) {
 		r = m.runs[len(m.runs)-1]
 		if tw.chance(30) {
 			r = one(tw, m.runs...)
+		} else if r.shards > 0 {
+			r = one(tw, m.runs[max(0, len(m.runs)-5):]...)
 		}
 	}
-	store = series.RunRef{Key: m.key, Number: r.number, Owner: r.owner, TTL: one(tw, driver.MinTTL, 2*time.Second)}
+	store = series.RunRef{Key: m.key, Number: r.number, Owner: r.owner, TTL: one(tw, driver.MinTTL, 2*time.Second), Shard: r.shard, Shards: r.shards}
 	if tw.chance(5) {
 		store.Owner = "other/1"
+	}
+	if r.shards > 0 && tw.chance(5) {
+		store.Shards = one(tw, 0, r.shards+1, series.MaxShards)
+		store.Shard = tw.rnd.IntN(max(store.Shards, 1))
+	} else if r.shards > 0 && tw.chance(5) {
+		store.Shard = tw.rnd.IntN(r.shards)
 	}
 	rules = store
 	rules.Fence, store.Fence = r.fence, m.store[r.fence]
@@ -200,6 +214,9 @@ func (tw *twin) renewal(m *model) {
 func (tw *twin) until(m *model, ref series.RunRef, alive bool) int64 {
 	tw.Helper()
 	is := tw.lookAt(m.key)
+	if alive && ref.Shards > 0 {
+		return is.Sheet.Shards[ref.Shard].Until - ref.TTL.Milliseconds()
+	}
 	for _, r := range is.Runs {
 		if alive && r.Number == ref.Number {
 			return r.Until - ref.TTL.Milliseconds()
@@ -224,22 +241,34 @@ func (tw *twin) ending(m *model) {
 func (tw *twin) sendEnding(m *model, e series.EndRequest, fence int64) {
 	tw.Helper()
 	got := tw.numbered.ReleaseRuns(tw.ctx, []series.EndRequest{e})[0]
-	now := tw.endedAt(m)
+	now := tw.endedAt(m, &e.RunRef)
 	tw.note("end   %+v\n      %+v at %d", e, got, now)
+	tw.sawSum(got.Sum, "an end")
 	e.Fence = fence
 	want := m.Release(now*1000, &e, m)
 	tw.pairBackfill(m)
 	want.Fence = m.store[want.Fence]
-	if got != want {
+	m.mapSum(want.Sum)
+	if !reflect.DeepEqual(got, want) {
 		tw.fail("the store answers %+v\nthe rules          %+v", got, want)
 	}
 }
 
-// endedAt returns the time at which an ending was judged: only its line shows it.
-func (tw *twin) endedAt(m *model) int64 {
+// endedAt returns the time at which an ending was judged: only its line shows it, or the sheet.
+func (tw *twin) endedAt(m *model, ref *series.RunRef) int64 {
 	tw.Helper()
-	now := tw.lookAt(m.key).Now
-	if tw.env.exact() || tw.journaled == nil {
+	is := tw.lookAt(m.key)
+	now := is.Now
+	if tw.env.exact() {
+		return now
+	}
+	if i := slices.IndexFunc(is.Runs, func(r series.Run) bool { return r.Number == ref.Number && r.Shards > 0 }); i >= 0 {
+		if ref.Shard < is.Runs[i].Shards && is.Sheet.Shards[ref.Shard].Ended != 0 {
+			return is.Sheet.Shards[ref.Shard].Ended
+		}
+		return now
+	}
+	if tw.journaled == nil {
 		return now
 	}
 	j, err := tw.journaled.Journal(tw.ctx, m.key, 2)
@@ -255,7 +284,9 @@ func (tw *twin) endedAt(m *model) int64 {
 		last = m.lines[n-1]
 		last.Fence, last.BlockerFence = m.store[last.Fence], m.store[last.BlockerFence]
 	}
-	if l := j.Lines[0]; l != last && l.Ended != 0 {
+	l := j.Lines[0]
+	l.Sheet, last.Sheet = "", "" // with fences of the store, and of the rules
+	if l != last && l.Ended != 0 {
 		return l.Ended
 	}
 	return now
@@ -334,7 +365,7 @@ func (tw *twin) pairBackfill(m *model) {
 		for _, s := range tw.lookAt(m.key).Runs {
 			if s.Number == r.Number {
 				tw.pair(m, r.Fence, s.Fence)
-				m.runs = append(m.runs, modelRun{r.Number, "", r.Fence})
+				m.runs = append(m.runs, modelRun{number: r.Number, fence: r.Fence})
 			}
 		}
 	}
@@ -349,14 +380,18 @@ func (tw *twin) sendChange(m *model, c *series.Control) {
 	tw.note("%+v\n      %+v", q, got)
 	now := got.Series.Now
 	partition := tw.partition(m.key)
+	divided := m.divided()
 	want, _ := m.Control(now*1000, c, tw.audited[partition]+1, m)
+	if divided && !m.divided() {
+		tw.seen["a sum by a "+string(c.Action)]++
+	}
 	if got.Made {
 		tw.audited[partition]++
 	}
 	if want.Made && want.Number != 0 {
 		r := m.Runs[len(m.Runs)-1]
 		tw.pair(m, r.Fence, got.Series.Fence)
-		m.runs = append(m.runs, modelRun{r.Number, "", r.Fence})
+		m.runs = append(m.runs, modelRun{number: r.Number, fence: r.Fence})
 	}
 	got.Series, want.Series = series.Series{}, series.Series{} // compared after each step
 	if !reflect.DeepEqual(got, want) {

@@ -94,6 +94,7 @@ var (
 	_ driver.Inspector     = (*Driver)(nil)
 	_ driver.Forcer        = (*Driver)(nil)
 	_ series.Numbered      = (*Driver)(nil)
+	_ series.Sharder       = (*Driver)(nil)
 	_ series.Controlled    = (*Driver)(nil)
 	_ series.RunNotifier   = (*Driver)(nil)
 	_ series.Peeker        = (*Driver)(nil)

@@ -19,6 +19,7 @@ var claims = operation[series.Claim, series.Answer]{
 	add: func(r *request, name string, c *series.Claim) {
 		r.key("s:", name)
 		r.key("j:", name)
+		r.key("t:", name)
 		between := ""
 		if c.Between > 0 {
 			between = "m"
@@ -61,12 +62,25 @@ func (d *Driver) undoShort(ctx context.Context, p part, cs []series.Claim, answe
 		if a.Kind != series.KindGranted {
 			continue
 		}
-		undone = append(undone, series.EndRequest{State: series.RunUnstarted, RunRef: series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}})
+		undone = append(undone, unstarted(c, a)...)
 		a.Kind, a.Err = series.KindUnknown, fmt.Errorf("redislock: claim: %w", s.short(c.Key, c.Replicas))
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer stop()
 	d.ReleaseRuns(ctx, undone) // their deadline ends them otherwise
+}
+
+// unstarted returns the ends of all that an answer grants.
+func unstarted(c *series.Claim, a *series.Answer) (ends []series.EndRequest) {
+	run := series.RunRef{Key: c.Key, Number: c.Number, Owner: c.Owner, Fence: a.Fence}
+	if a.Of == 0 {
+		return []series.EndRequest{{State: series.RunUnstarted, RunRef: run}}
+	}
+	for _, g := range a.Shards {
+		run.Fence, run.Shard, run.Shards = g.Fence, g.Shard, a.Of
+		ends = append(ends, series.EndRequest{State: series.RunUnstarted, RunRef: run})
+	}
+	return ends
 }
 
 // beginVerdicts adds the first keys and arguments of the scripts that write verdicts.
@@ -108,6 +122,9 @@ func (r *request) terms(c *series.Claim) {
 		r.last, r.packed = t, t.pack(r.packed[:0])
 	}
 	r.args.b = append(r.args.b, r.packed...)
+	if c.Sharding != nil {
+		r.args.b = appendSharding(r.args.b, c.Sharding)
+	}
 	r.args.end()
 }
 
@@ -140,9 +157,10 @@ var kinds = map[byte]series.Kind{
 }
 
 // readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer is about a run, then
-// +number|fence|attempt|verdict for each settled number. It reports whether the text is an answer
-// to c.
+// +number|fence|attempt|verdict for each settled number, then what readShares reads. It reports whether the
+// text is an answer to c.
 func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) {
+	text, shares, sharded := strings.Cut(text, "#")
 	head, settled, settles := strings.Cut(text, "+")
 	head, about, hasRun := strings.Cut(head, ";")
 	f := fields{rest: head}
@@ -173,6 +191,9 @@ func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) 
 		a.Settled, good = readSettled(settled)
 		ok = ok && good
 	}
+	if sharded {
+		ok = readShares(&a, shares, c, at) && ok
+	}
 	switch {
 	case letter == 'y':
 		a.Wait = time.Duration(c.Next-now) * time.Millisecond
@@ -185,12 +206,13 @@ func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) 
 // fits reports whether an answer of this kind may be about r. An answer that permits a run must be
 // right in every part.
 func fits(kind series.Kind, r *series.Run, c *series.Claim, at instant) bool {
+	mine := r.Number == c.Number && (r.Owner == c.Owner || r.Shards > 0) // of the shards that are granted see readShares
 	switch kind {
 	case series.KindGranted:
-		return r.Number == c.Number && r.Owner == c.Owner && r.State == series.RunOpen && r.Until > at.ms() &&
+		return mine && r.State == series.RunOpen && (r.Until > at.ms() || r.Shards > 0) &&
 			r.Fence > 0 && driver.CheckFence(r.Fence, int64(at)) == nil
 	case series.KindOver:
-		return r.Number == c.Number && r.Owner == c.Owner
+		return mine
 	case series.KindPassed:
 		return r.Number == c.Number
 	}
@@ -221,7 +243,7 @@ func speaksOfNumber(kind series.Kind) bool {
 func speak(a *series.Answer, r *series.Run, now int64) {
 	a.Number, a.Node, a.Fence, a.Attempt, a.State = r.Number, driver.NodeOf(r.Owner), r.Fence, r.Attempt, r.State
 	a.For = r.For
-	if r.State == series.RunOpen && r.Until > now {
+	if r.State == series.RunOpen && r.Until > now && r.Shards == 0 {
 		a.Left = time.Duration(r.Until-now) * time.Millisecond
 	}
 }

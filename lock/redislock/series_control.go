@@ -27,6 +27,7 @@ var controls = operation[series.Control, series.ControlAnswer]{
 	add: func(r *request, name string, c *series.Control) {
 		r.key("s:", name)
 		r.key("j:", name)
+		r.key("t:", name)
 		r.key("au", "")
 		r.text(string(c.Action))
 		r.escaped(c.Op)

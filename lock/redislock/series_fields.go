@@ -106,9 +106,15 @@ func readRun(s string) (series.Run, bool) {
 	r.Attempt = int(f.count(f.text()))
 	r.Granted = f.count(f.text())
 	r.Until = f.count(f.text())
-	end, request, manual := strings.Cut(f.rest, "|")
-	var ok bool
-	r.Replaced, r.Cancelled, ok = readEnd(f.letter(end))
+	rest, shards, sharded := strings.Cut(f.rest, "*")
+	end, request, manual := strings.Cut(rest, "|")
+	ok := true
+	if sharded {
+		r.Shards, ok = readCount(shards)
+	}
+	var good bool
+	r.Replaced, r.Cancelled, good = readEnd(f.letter(end))
+	ok = ok && good
 	if manual {
 		ok = ok && readRequest(&r, request)
 	}

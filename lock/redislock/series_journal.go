@@ -107,7 +107,8 @@ func readJournal(key string, lines []string, revisions map[string]string) series
 }
 
 // readLine reads at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker,
-// where the blocker is "number+fence" or empty; of a waiting run of a backfill it is "for+0".
+// where the blocker is "number+fence" or empty; of a waiting run of a backfill it is "for+0". Of a sharded run
+// |shards follows, and with its end |sheet.
 func readLine(text string) (series.Line, bool) {
 	f := fields{rest: text}
 	l := series.Line{At: f.count(f.text()), Verdict: verdicts[f.letter(f.text())]}
@@ -119,7 +120,12 @@ func readLine(text string) (series.Line, bool) {
 	l.Reason, l.Node, l.Revision = f.raw(f.text()), f.raw(f.text()), f.raw(f.text())
 	l.Fence, l.Attempt = f.optional(f.text()), int(f.optional(f.text()))
 	l.Outcome, l.Ended, l.Error = f.raw(f.text()), f.optional(f.text()), f.raw(f.text())
-	if blocker := f.end(); blocker != "" {
+	blocker, sharded, isSharded := strings.Cut(f.rest, "|")
+	if isSharded {
+		shards, sheet, _ := strings.Cut(sharded, "|")
+		l.Shards, l.Sheet = int(f.count(shards)), f.raw(sheet)
+	}
+	if blocker != "" {
 		number, fence, _ := strings.Cut(blocker, "+")
 		l.Blocker, l.BlockerFence = f.count(number), f.count(fence)
 	}

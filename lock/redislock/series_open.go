@@ -64,7 +64,7 @@ func beginRead(_ *Driver, r *request) {
 
 // series adds all keys of a series.
 func (r *request) series(name string) {
-	for _, kind := range []string{"s:", "j:", "d:"} {
+	for _, kind := range []string{"s:", "j:", "d:", "t:"} {
 		r.key(kind, name)
 	}
 }
@@ -76,8 +76,9 @@ func (d *Driver) ReadSeries(ctx context.Context, keys []string) []series.Series 
 }
 
 // readSeries reads since|other|mark|fence|last, the pause as change|end|skip|ms|op|who|reason, then ;run
-// for each stored run.
+// for each stored run, then +sheet: see readSheet.
 func readSeries(now instant, text, key string) (series.Series, bool) {
+	text, sheet, sharded := strings.Cut(text, "+")
 	head, rest, some := strings.Cut(text, ";")
 	f := fields{rest: head}
 	s := series.Series{Key: key, Now: now.ms()}
@@ -96,6 +97,11 @@ func readSeries(now instant, text, key string) (series.Series, bool) {
 	ok := true
 	if some {
 		s.Runs, ok = readRuns(rest)
+	}
+	if sharded {
+		var good bool
+		s.Sheet, good = readSheet(sheet)
+		ok = ok && good
 	}
 	return s, ok && !f.bad
 }

@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -15,7 +16,10 @@ var renewals = operation[series.RunRef, series.RenewAnswer]{
 	begin:  func(_ *Driver, r *request) { r.key("none", "") },
 	add: func(r *request, name string, ref *series.RunRef) {
 		r.key("s:", name)
-		r.number(ref.Number)
+		if ref.Shards > 0 {
+			r.key("t:", name)
+		}
+		r.named(ref)
 		r.escaped(ref.Owner)
 		r.number(ref.Fence, ref.TTL.Milliseconds())
 	},
@@ -59,8 +63,9 @@ var endings = operation[series.EndRequest, series.EndAnswer]{
 	add: func(r *request, name string, e *series.EndRequest) {
 		r.key("s:", name)
 		r.key("j:", name)
+		r.key("t:", name)
 		how, outcome := ending(e)
-		r.number(e.Number)
+		r.named(&e.RunRef)
 		r.escaped(e.Owner)
 		r.number(e.Fence)
 		r.text(how)
@@ -89,13 +94,20 @@ func ending(e *series.EndRequest) (how, outcome string) {
 	return "d", e.Outcome
 }
 
-// readEnded reads 1|waiting|fence, or 0.
-func readEnded(_ instant, text string, _ *series.EndRequest) (series.EndAnswer, bool) {
+// readEnded reads 1|waiting|fence, and #sum after the last shard of a number, or 0.
+func readEnded(_ instant, text string, q *series.EndRequest) (series.EndAnswer, bool) {
 	if text == "0" {
 		return series.EndAnswer{}, true
 	}
+	text, sum, summed := strings.Cut(text, "#")
 	f := fields{rest: text}
 	accepted := f.letter(f.text())
 	e := series.EndAnswer{Ended: true, Waiting: f.count(f.text()), Fence: f.count(f.end())}
-	return e, !f.bad && accepted == '1' && (e.Waiting == 0) == (e.Fence == 0)
+	ok := !f.bad && accepted == '1' && (e.Waiting == 0) == (e.Fence == 0)
+	if summed {
+		var good bool
+		e.Sum, good = readSum(sum)
+		ok = ok && good && e.Sum.Number == q.Number
+	}
+	return e, ok
 }

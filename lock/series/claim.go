@@ -50,7 +50,7 @@ func (s *State) decide(us int64, c *Claim, w Writer) Answer {
 	orphan, settled, sum := s.sweep(ms, c, w)
 	if orphan != nil {
 		a := about(KindOrphan, orphan, ms)
-		a.Settled = settled
+		a.Settled, a.Sum = settled, sum
 		return s.describe(a, ms, c, orphan)
 	}
 	a := s.fresh(us, c, w)
@@ -88,19 +88,29 @@ func (s *State) spent(ms int64) Answer {
 	return a
 }
 
-// takeOver judges the run itself: it does not consult the mark.
+// takeOver judges the run itself: it does not consult the mark. It first settles the shards of another number that may not
+// start any more, so that the run waits for those alone that do.
 func (s *State) takeOver(us int64, c *Claim, w Writer) Answer {
 	ms := us / 1000
 	r := s.run(c.Number)
-	if r == nil || r.Fence != c.From || r.State >= RunDone {
+	switch other := s.sharded(); {
+	case r == nil || r.Fence != c.From || r.State >= RunDone:
+		return s.passed(ms, c.Number)
+	case other == nil:
+		return s.takeOverRun(us, c, r, w)
+	case other != r:
+		sum := s.sweepSheet(ms, c, other, w)
+		a := s.takeOverRun(us, c, r, w)
+		a.Sum = sum
+		return a
+	case c.Sharding == nil:
 		return s.passed(ms, c.Number)
 	}
-	if s.sheetOf(r) {
-		if c.Sharding == nil {
-			return s.passed(ms, c.Number)
-		}
-		return s.share(us, c, r, w)
-	}
+	return s.share(us, c, r, w)
+}
+
+func (s *State) takeOverRun(us int64, c *Claim, r *Run, w Writer) Answer {
+	ms := us / 1000
 	h := s.blocker(r, c, ms)
 	switch {
 	case !s.over(r, ms) && r.State != RunWaiting:
@@ -251,6 +261,10 @@ func (s *State) grant(us int64, c *Claim, r *Run, w Writer) Answer {
 		w.Append(line)
 	} else {
 		line := Line{At: ms, From: c.Number, To: c.Number, Node: driver.NodeOf(c.Owner), Revision: c.Revision}
+		if c.opens(r) { // the sheet before it has a settled run
+			s.prune(0)
+			r = s.run(c.Number)
+		}
 		s.open(us, c, r, &line)
 		w.Append(line)
 	}
@@ -263,15 +277,18 @@ func (s *State) grant(us int64, c *Claim, r *Run, w Writer) Answer {
 	return a
 }
 
+// opens reports whether a grant of r to the claim opens a sheet: a number is divided by its first attempt.
+func (c *Claim) opens(r *Run) bool { return c.Sharding != nil && r.Attempt == 0 }
+
 func (s *State) open(us int64, c *Claim, r *Run, line *Line) {
-	sharded := c.Sharding != nil && r.Attempt == 0
+	opens := c.opens(r)
 	if r.Attempt == 0 {
 		r.Granted = us / 1000
 	}
 	r.Owner, r.Fence, r.State = c.Owner, s.nextFence(us, c.Fence), RunOpen
 	r.Attempt++
 	r.Until = us/1000 + c.TTL.Milliseconds()
-	if sharded {
+	if opens {
 		s.openSheet(c, r)
 	}
 	line.Verdict, line.Fence, line.Attempt, line.Shards = VerdictRan, r.Fence, r.Attempt, r.Shards
@@ -353,10 +370,16 @@ func about(k Kind, r *Run, ms int64) Answer {
 
 func granted(r *Run, ms int64) Answer {
 	a := about(KindGranted, r, ms)
-	if !r.Manual() {
-		a.Wait = time.Duration(max(0, r.Number-ms)) * time.Millisecond
-	}
+	a.Wait = r.wait(ms)
 	return a
+}
+
+// wait returns how long the node that was granted r waits before it starts.
+func (r *Run) wait(ms int64) time.Duration {
+	if r.Manual() {
+		return 0
+	}
+	return time.Duration(max(0, r.Number-ms)) * time.Millisecond
 }
 
 func reasonOr(reason, fallback string) string {

@@ -153,6 +153,11 @@ func (k *Kept) State() (State, error) {
 			return State{}, err
 		}
 	}
+	for i := range s.Runs {
+		if n := s.Runs[i].Shards; n > 0 && n != len(s.Sheet.Shards) {
+			return State{}, fmt.Errorf("the run of %d has %d shards, and its sheet %d", s.Runs[i].Number, n, len(s.Sheet.Shards))
+		}
+	}
 	return s, nil
 }
 

@@ -3,6 +3,7 @@ package series
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -84,7 +85,15 @@ func (e *EndRequest) Check() error {
 	if s := e.stateAfter(); s != RunDone && s != RunUnstarted && s != RunGivenBack {
 		return driver.Refuse("state", fmt.Sprint(e.State), "RunDone, RunUnstarted or RunGivenBack")
 	}
-	return cmp.Or(checkRun(&e.RunRef), driver.CheckWord("outcome", e.Outcome), checkErrorText(e.Error))
+	return cmp.Or(checkRun(&e.RunRef), checkOutcome(e), checkErrorText(e.Error))
+}
+
+// checkOutcome refuses for a shard what the text of a sheet uses between its fields.
+func checkOutcome(e *EndRequest) error {
+	if e.Shards > 0 && strings.ContainsAny(e.Outcome, ",+") {
+		return driver.Refuse("outcome", driver.Quote(e.Outcome), "no comma and no plus in the outcome of a shard")
+	}
+	return driver.CheckWord("outcome", e.Outcome)
 }
 
 func checkErrorText(text string) error {

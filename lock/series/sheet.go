@@ -79,13 +79,23 @@ func (h *Shard) alive(ms int64) bool { return h.State == RunOpen && ms < h.Until
 // sheetOf reports whether the run, or nil, has the open sheet.
 func (s *State) sheetOf(r *Run) bool { return r != nil && r.Shards > 0 && r.State == RunOpen }
 
-// lives reports whether a run is alive. A sharded one also is while a shard of it may start: up to its
-// deadline.
+// sharded returns the run that has the open sheet, or nil.
+func (s *State) sharded() *Run {
+	for i := range s.Runs {
+		if r := &s.Runs[i]; s.sheetOf(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// lives reports whether a run is alive. The one with the open sheet is, until a step has settled all its shards: a claim first
+// settles those that may not start any more. Once it is replaced or cancelled none may, so it is alive with its leases only.
 func (s *State) lives(r *Run, ms int64) bool {
 	if !s.sheetOf(r) {
 		return alive(r, ms)
 	}
-	return ms <= r.Until || s.leased(ms)
+	return !r.Replaced && !r.Cancelled || s.leased(ms)
 }
 
 // held reports whether a lease of the series is alive, of a run or of a shard.
@@ -115,7 +125,7 @@ func (s *State) openSheet(c *Claim, r *Run) {
 	if c.Window > 0 {
 		r.Until = max(r.Number, r.Granted) + c.Window.Milliseconds()
 	}
-	s.Sheet = Sheet{make([]Shard, r.Shards), c.Sharding.Params, c.Sharding.FailAll}
+	s.Sheet = Sheet{make([]Shard, r.Shards), slices.Clone(c.Sharding.Params), c.Sharding.FailAll}
 }
 
 // share grants shards of an open sheet, first ones and further attempts.
@@ -129,7 +139,7 @@ func (s *State) share(us int64, c *Claim, r *Run, w Writer) Answer {
 	}
 	a := about(KindPassed, r, ms)
 	if a.Shards = s.grantShards(us, c, r); len(a.Shards) > 0 {
-		a.Kind = KindGranted
+		a.Kind, a.Wait = KindGranted, r.wait(ms)
 	}
 	return s.describe(a, ms, c, r)
 }
@@ -300,7 +310,7 @@ func (s *State) repeatedShards(ms int64, c *Claim, r *Run) (Answer, bool) {
 		}
 		mine = true
 		if h.alive(ms) && !r.Cancelled { // invariant I12: a cancelled run does not start
-			a.Kind = KindGranted
+			a.Kind, a.Wait = KindGranted, r.wait(ms)
 			a.Shards = append(a.Shards, s.shardGrant(i, ms))
 		}
 	}
@@ -337,8 +347,13 @@ func (s *State) releaseShard(us int64, e *EndRequest, w Writer) EndAnswer {
 		return EndAnswer{}
 	}
 	after, result := e.stateAfter(), outcome(e)
-	if r.Cancelled && after != RunDone {
+	switch {
+	case r.Cancelled && after != RunDone:
 		after, result = RunDone, OutcomeCancelled
+	case result == "" && e.OK:
+		result = OutcomeOK
+	case result == "":
+		result = OutcomeFailed
 	}
 	switch h.State {
 	case after:
@@ -352,7 +367,7 @@ func (s *State) releaseShard(us int64, e *EndRequest, w Writer) EndAnswer {
 	case RunUnstarted:
 		h.Attempt-- // an unstarted attempt does not count
 	case RunDone:
-		h.Ended, h.Outcome, h.OK = ms, cmp.Or(result, OutcomeOK), e.OK
+		h.Ended, h.Outcome, h.OK = ms, result, e.OK
 	}
 	sum := s.sum(ms, r, w)
 	if sum != nil {

@@ -75,7 +75,8 @@ func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
 	}
 	for i := range n {
 		var err error
-		if n[i], err = strconv.ParseInt(parts[i+1], 10, 64); err != nil || n[i] < 0 || n[i] > driver.MaxNumber {
+		n[i], err = strconv.ParseInt(parts[i+1], 10, 64)
+		if back := i > 2; err != nil || n[i] < 0 && !back || max(n[i], -n[i]) > driver.MaxNumber { // the store's clock may have gone back
 			return false
 		}
 	}

@@ -4,7 +4,7 @@
 -- KEYS[2]  the bytes of all journals of the partition
 -- KEYS[3]  the series of the partition by their last change: see journal.lua
 -- then for each claim
---   KEYS   the state, the journal
+--   KEYS   the state, the journal, the sheet
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the partition may have
 -- then for each claim
@@ -15,10 +15,13 @@
 -- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|node:
 --          times in ms, window -1 for none, late a reason (with "respecified" the
 --          number is never granted), flags 0 or 1, latest the last instant; one
---          text for many claims
+--          text for many claims. Of a sharded number follow |shards|fail all|most|want,want|params,
+--          each of these with a ; behind it
 -- returns  lines: the store's µs, then for each claim
 --          kind|mark|last|from|fence|node, the stored text of the run that it describes,
---          +number|fence|attempt|verdict for each number that was settled
+--          +number|fence|attempt|verdict for each number that was settled; of a sharded run
+--          #shards|free|left#shard,fence,attempt,left,param for each granted shard, a ; between them,
+--          #the sum, see sum.lua
 -- kinds    g granted, o over, p passed, h held, e early, y early for the next number of the spec, a ahead, G gap,
 --          O orphan, x expired, s skipped, k skipped for an operator, w waiting, m missed,
 --          z paused, u not open, f the fence in it is more than a day ahead: doubt
@@ -26,6 +29,7 @@
 -- include: state.lua
 -- include: journal.lua
 -- include: answer.lua
+-- include: sum.lua
 
 local DAY = 86400000
 local FURTHEST = int(us + 1000 * DAY) -- the highest valid fence
@@ -39,32 +43,6 @@ local function spent(s)
   return reply(s, kind, h and text(h), '0', fence)
 end
 
--- again answers a repeated claim of the same owner. A cancelled run does not start.
-local function again(s, about, owner, number)
-  if s.mark == number and find(s.spent, owner .. '|', 1, true) == 1 then return spent(s) end
-  if not find(about, '|' .. owner .. '|', 1, true) then return end
-  local r = run(s, number)
-  if r.owner ~= owner or r.state == 'w' then return end
-  return reply(s, alive(r) and not cancelled(r) and 'g' or 'o', about)
-end
-
-local TERMS = '^(%d+)|(%d+)|([^|]*)|(%d+)|(%d)|(%-?%d+)|(%d)|(%d)|(%d+)|(.*)$'
-local known = {}
-
--- terms reads the parameters that many claims share.
-local function terms(packed)
-  local t = known[packed]
-  if t then return t end
-  local ttl, deadline, late, attempts, rerun, window, overlap, backlog, latest, by = match(packed, TERMS)
-  t = {
-    till = int(ms + tonumber(ttl)), deadline = tonumber(deadline), late = late, attempts = tonumber(attempts),
-    rerun = rerun == '1', window = tonumber(window), overlap = tonumber(overlap), backlog = backlog == '1',
-    latest = tonumber(latest), node = by,
-  }
-  known[packed] = t
-  return t
-end
-
 -- mayrun reports whether a run that is over may have another attempt. The deadline binds the first
 -- attempt only; a replaced or cancelled run may have none.
 local function mayrun(r, c)
@@ -75,6 +53,96 @@ local function mayrun(r, c)
   if r.state == 'o' and not c.terms.rerun then return false end
   local window = c.terms.window
   return tonumber(r.attempt) < c.terms.attempts and (window < 0 or late <= window)
+end
+
+-- mayrunshard is mayrun for a shard. Its first attempt is bound by the deadline of the open sheet.
+local function mayrunshard(h, r, c)
+  if h.attempt == '0' then return r.must == '0' and ms <= tonumber(r.till) end
+  return mayrun({ number = r.number, state = h.state, attempt = h.attempt, must = r.must, start = '' }, c)
+end
+
+-- startable returns the shards that may be granted, as a set of their places, and how many they are: those
+-- that are free, or over and may have another attempt.
+local function startable(s, r, c)
+  local set, n, barred = {}, 0, bars(s, r)
+  for i, h in ipairs(sheet(s, r)) do
+    if not barred and not settled(h) and not alive(h) and mayrunshard(h, r, c) then set[i], n = true, n + 1 end
+  end
+  return set, n
+end
+
+local function free(s, r, c)
+  local _, n = startable(s, r, c)
+  return n
+end
+
+-- describe adds to the answer how many shards the run has, how many of them may start, when the first
+-- lease of the others ends, and the shards that were granted.
+local function describe(s, r, c, granted)
+  local left, list = 0, {}
+  if sharded(r) then
+    for _, h in ipairs(sheet(s, r)) do
+      local rest = alive(h) and tonumber(h.till) - ms or 0
+      if rest > 0 and (left == 0 or rest < left) then left = rest end
+    end
+  end
+  local params, at = {}, 0
+  for p in string.gmatch(#granted > 0 and s.params or '', '([^;]*);') do
+    at = at + 1
+    params[at] = p
+  end
+  for k, i in ipairs(granted) do
+    local h = s.sheet[i]
+    list[k] = i - 1 .. ',' .. h.fence .. ',' .. h.attempt .. ',' .. int(tonumber(h.till) - ms) .. ',' .. (params[i] or '')
+  end
+  s.shares = r.shards .. '|' .. (sharded(r) and free(s, r, c) or 0) .. '|' .. int(left) .. '#' .. table.concat(list, ';')
+end
+
+-- shardsof returns the shards of an owner that are alive, and whether it was granted any. A cancelled run
+-- does not start.
+local function shardsof(s, r, owner)
+  local mine, list = false, {}
+  for i, h in ipairs(sheet(s, r)) do
+    if h.owner == owner then
+      mine = true
+      if alive(h) and not cancelled(r) then list[#list + 1] = i end
+    end
+  end
+  return list, mine
+end
+
+-- again answers a repeated claim of the same owner. A cancelled run does not start. An owner that was
+-- granted no shard asks as if for the first time.
+local function again(s, about, owner, number, t)
+  if s.mark == number and find(s.spent, owner .. '|', 1, true) == 1 then return spent(s) end
+  if find(about, '*', 1, true) then
+    local r = run(s, number)
+    local list, mine = shardsof(s, r, owner)
+    if not mine then return end
+    describe(s, r, { terms = t }, list)
+    return reply(s, #list > 0 and 'g' or 'o', about)
+  end
+  if not find(about, '|' .. owner .. '|', 1, true) then return end
+  local r = run(s, number)
+  if r.owner ~= owner or r.state == 'w' then return end
+  return reply(s, alive(r) and not cancelled(r) and 'g' or 'o', about)
+end
+
+local TERMS = '^(%d+)|(%d+)|([^|]*)|(%d+)|(%d)|(%-?%d+)|(%d)|(%d)|(%d+)|([^|]*)(.*)$'
+local known = {}
+
+-- terms reads the parameters that many claims share.
+local function terms(packed)
+  local t = known[packed]
+  if t then return t end
+  local ttl, deadline, late, attempts, rerun, window, overlap, backlog, latest, by, sharding = match(packed, TERMS)
+  t = {
+    till = int(ms + tonumber(ttl)), deadline = tonumber(deadline), late = late, attempts = tonumber(attempts),
+    rerun = rerun == '1', window = tonumber(window), overlap = tonumber(overlap), backlog = backlog == '1',
+    latest = tonumber(latest), node = by, sharding = sharding ~= '' and sharding,
+  }
+  known[packed] = t
+  return t
 end
 
 -- beyond reports whether fences above this one are invalid. It compares texts if it can: texts of
@@ -103,8 +171,39 @@ end
 local function waiting(c)
   return {
     number = c.number, state = 'w', owner = c.owner, fence = '0',
-    attempt = '0', granted = now, till = '0', must = '0', start = '', work = '', room = '',
+    attempt = '0', granted = now, till = '0', must = '0', start = '', work = '', room = '', shards = '',
   }
+end
+
+local SHARDING = '^|(%d+)|(%d)|(%d+)|([^|]*)|(.*)$'
+
+-- grantshards grants the caller at most as many shards as it takes at once, and returns them in rising
+-- order.
+local function grantshards(s, r, c)
+  local _, _, most, want = match(c.terms.sharding, SHARDING)
+  local may, list = startable(s, r, c), {}
+  for index in string.gmatch(want, '%d+') do
+    local i = tonumber(index) + 1
+    if may[i] and #list < tonumber(most) then
+      local h = s.sheet[i]
+      if h.attempt == '0' then h.granted = now end
+      h.state, h.owner, h.fence, h.attempt, h.till = 'o', c.owner, nextfence(s, c.seen), int(h.attempt + 1), c.terms.till
+      may[i] = nil
+      list[#list + 1] = i
+      s.written[#s.written + 1] = i
+    end
+  end
+  table.sort(list)
+  s.dirty = s.dirty or #list > 0
+  return list
+end
+
+-- divide divides a run that was just granted. A free shard may start until the window has passed.
+local function divide(s, r, c)
+  local shards, failall, _, _, params = match(c.terms.sharding, SHARDING)
+  r.shards = shards
+  r.till = c.terms.window < 0 and RETIRED or int(max(tonumber(r.number), tonumber(r.granted)) + c.terms.window)
+  opensheet(s, r, failall, params)
 end
 
 -- grant grants the number to the owner: the first attempt if r is nil, else the next attempt of r.
@@ -112,16 +211,22 @@ local function grant(s, c, r)
   local from, between = c.number, ''
   if not r then
     from, between = move(s, c), c.between
-    if s.quiet then s.runs = {} else prune(s) end
+    if s.quiet and not find(s.text, '*', 1, true) then s.runs = {} else prune(s) end
     r = waiting(c)
     s.runs[#s.runs + 1] = r
-  elseif r.attempt == '0' then
+  elseif c.terms.sharding and r.attempt == '0' then
+    prune(s) -- the sheet before it has a settled run
+  end
+  if r.attempt == '0' then
     r.granted = now
   end
   r.owner, r.state = c.owner, 'o'
   r.fence, r.attempt, r.till = nextfence(s, c.seen), r.attempt == '0' and '1' or int(r.attempt + 1), c.terms.till
   s.dirty = true
-  push(s.journal, line('r', from, c.number, between, '', c.terms.node, c.revision, r.fence, r.attempt))
+  local opens = c.terms.sharding and r.attempt == '1'
+  if opens then divide(s, r, c) end
+  push(s.journal, line('r', from, c.number, between, '', c.terms.node, c.revision, r.fence, r.attempt) .. (opens and '|' .. r.shards or ''))
+  if opens then describe(s, r, c, grantshards(s, r, c)) end
   return reply(s, 'g', text(r), from ~= c.number and from or '0')
 end
 
@@ -183,13 +288,32 @@ local function blocker(s, c, r)
   if h and h.number ~= r.number then return h end
 end
 
+-- sweepsheet settles the shards that are over and may not run again, and the free ones that may not start.
+local function sweepsheet(s, r, c)
+  local barred = bars(s, r)
+  for i, h in ipairs(sheet(s, r)) do
+    if not settled(h) and not alive(h) and (barred or not mayrunshard(h, r, c)) then settleshard(s, r, i) end
+  end
+  return sumup(s, r)
+end
+
+-- share grants shards of an open sheet, first ones and further attempts.
+local function share(s, r, c)
+  if sweepsheet(s, r, c) then return passed(s, c.number, text(r)) end
+  local list = grantshards(s, r, c)
+  describe(s, r, c, list)
+  return reply(s, #list > 0 and 'g' or 'p', text(r))
+end
+
 -- sweep settles runs that are over and may not run again, and returns a run that may. A run that
 -- may run again, but only after the end of an alive run, is left as it is: the claim is judged by
 -- the alive run. So is a manual run that has not started, and a run of a backfill, because a number of
 -- the spec goes first.
 local function sweep(s, c)
   for _, r in ipairs(runs(s)) do
-    if over(s, r) then
+    if sharded(r) then
+      if not sweepsheet(s, r, c) and free(s, r, c) > 0 then return r end
+    elseif over(s, r) then
       if bars(s, r) or not mayrun(r, c) then
         settle(s, r)
       elseif not pending(r) and r.work == '' and not blocker(s, c, r) then
@@ -207,10 +331,17 @@ local function yields(c, r)
   return away > 0 and away <= reads(r.room)
 end
 
--- takeover judges the run itself: it does not consult the mark.
+-- takeover judges the run itself: it does not consult the mark. It first settles the shards of another number that may
+-- not start any more, so that the run waits for those alone that do.
 local function takeover(s, c, about)
   local r = run(s, c.number)
   if not r or r.fence ~= c.from or r.state == 'd' or r.state == 'l' then return passed(s, c.number, about) end
+  local divided = unsettled(s)
+  if divided == r then
+    if not c.terms.sharding then return passed(s, c.number, about) end
+    return share(s, r, c)
+  end
+  if divided then sweepsheet(s, divided, c) end
   local ended, h = over(s, r), blocker(s, c, r)
   if not ended and r.state ~= 'w' then return passed(s, c.number, about) end
   if ended and (bars(s, r) or not mayrun(r, c)) then
@@ -224,10 +355,14 @@ end
 
 local function decide(s, c, about)
   if c.from ~= '0' then return takeover(s, c, about) end
+  if about ~= '' then return share(s, run(s, c.number), c) end
   if tonumber(s.mark) < tonumber(c.after) then return reply(s, 'G') end
   s.quiet = not find(s.text, '|[obuw]|') -- all runs are settled
   local orphan = not s.quiet and sweep(s, c)
-  if orphan then return reply(s, 'O', text(orphan)) end
+  if orphan then
+    if sharded(orphan) then describe(s, orphan, c, {}) end
+    return reply(s, 'O', text(orphan))
+  end
   return fresh(s, c)
 end
 
@@ -238,23 +373,25 @@ local function save(s, before)
   if floor(before / DAY) ~= floor(tonumber(s.mark) / DAY) then
     call('PEXPIRE', s.key, LIFE)
     call('PEXPIRE', s.journal, LIFE)
+    call('PEXPIRE', s.sheetkey, LIFE)
     call('PEXPIRE', KEYS[2], LIFE)
     call('PEXPIRE', KEYS[3], LIFE)
   end
+  putsheet(s)
+  if s.sum then put(s, 'l', s.last) end
   put(s, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
 end
 
-local function claim(i)
+local function judge(s, i)
   local at = 8 * i - 6
   local owner, number, from, seen, t = ARGV[at + 1], ARGV[at + 2], ARGV[at + 4], ARGV[at + 5], terms(ARGV[at + 8])
-  local s = read(KEYS[2 * i + 2], KEYS[2 * i + 3])
   local mark, n, about = tonumber(s.mark), tonumber(number), ''
   if mark == 0 then return reply(s, 'u') end
   if beyond(s.fence) then return reply(s, 'f', '', '0', s.fence) end
   if beyond(seen) then return reply(s, 'f', '', '0', seen) end
   if n <= mark or find(s.text, ';' .. number .. '|', 1, true) then -- only manual runs are above the mark
     about = stored(s, number)
-    local same = again(s, about, owner, number)
+    local same = again(s, about, owner, number, t)
     if same then return same end
   end
   if ms > t.latest then return reply(s, 'x') end
@@ -265,7 +402,7 @@ local function claim(i)
     call('HSET', s.key, 'p', packedpause(s))
   end
   local answer
-  if from == '0' and (n <= tonumber(s.mark) or about ~= '') then
+  if from == '0' and (n <= tonumber(s.mark) or about ~= '') and not (t.sharding and find(about, '^;%d+|o|.*%*')) then
     answer = passed(s, number, about)
   else
     answer = decide(s, {
@@ -278,4 +415,11 @@ local function claim(i)
   return answer
 end
 
-return verdicts((#KEYS - 3) / 2, claim)
+local function claim(i)
+  local s = read(KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3])
+  local answer = judge(s, i)
+  if not s.shares and not s.sum then return answer end
+  return answer .. '#' .. (s.shares or '0|0|0#') .. '#' .. (s.sum or '')
+end
+
+return verdicts((#KEYS - 3) / 3, claim)

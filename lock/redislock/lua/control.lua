@@ -6,7 +6,8 @@
 -- KEYS[3]  the series of the partition by their last change: see journal.lua
 -- KEYS[4]  the state
 -- KEYS[5]  the journal
--- KEYS[6]  the audit of the partition, a list of
+-- KEYS[6]  the sheet
+-- KEYS[7]  the audit of the partition, a list of
 --          number|µs|who|action|series|change|before|after|reason|op
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the partition may have
@@ -19,7 +20,7 @@
 --          requested · of a backfill: the rest as it is stored, or nothing to end one, its last number,
 --          and how many numbers it has · of a run or a backfill: its scope for the audit, or nothing
 -- returns  lines: the store's µs, then kind|refusal|change|audit|number of a run that it made, #, the latest change, #, and
---          the series: 0||mark|fence|last|pause and its runs
+--          the series: 0||mark|fence|last|pause, its runs and its sheet
 -- kinds    d done, r repeated, n refused
 --
 -- Two fields of the state are only read here: k is the latest change "action|op|who|reason|ms", and o
@@ -27,6 +28,7 @@
 
 -- include: state.lua
 -- include: journal.lua
+-- include: sum.lua
 
 local channel, action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local who, reason, till, name = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
@@ -83,9 +85,21 @@ end
 -- clear settles the runs that are over, but no manual run that may still start.
 local function clear(s)
   for _, r in ipairs(runs(s)) do
-    if over(s, r) and not startable(s, r) then settle(s, r) end
+    if sharded(r) then
+      clearsheet(s, r)
+    elseif over(s, r) and not startable(s, r) then
+      settle(s, r)
+    end
   end
   prune(s)
+end
+
+-- held reports whether a lease is alive, of a run or of a shard.
+local function held(s)
+  for _, r in ipairs(runs(s)) do
+    if sharded(r) and leased(s, r) or not sharded(r) and alive(r) then return true end
+  end
+  return false
 end
 
 -- unfit returns why a manual run is refused.
@@ -164,12 +178,16 @@ end
 -- settled.
 local function cancel(s, r)
   r.must = r.must == '1' and '3' or '2'
-  if not alive(r) then settle(s, r) end
+  if sharded(r) then
+    clearsheet(s, r)
+  elseif not alive(r) then
+    settle(s, r)
+  end
 end
 
 -- following returns the number of the next record.
 local function following()
-  local last = call('LINDEX', KEYS[6], -1)
+  local last = call('LINDEX', KEYS[7], -1)
   if not last then return '1' end
   local number = match(last, '^(%d+)|')
   if not number then error('an audit record in an unknown format') end
@@ -185,14 +203,14 @@ end
 
 -- append appends a record. Its number is one more than the number of the newest record.
 local function append(audit, change, before, after)
-  local n = call('RPUSH', KEYS[6], audit .. '|' .. instant .. '|' .. who .. '|' .. action .. '|' .. name .. '|' .. change
+  local n = call('RPUSH', KEYS[7], audit .. '|' .. instant .. '|' .. who .. '|' .. action .. '|' .. name .. '|' .. change
     .. '|' .. before .. '|' .. after .. '|' .. reason .. '|' .. op)
-  if n > MOST then call('LPOP', KEYS[6], n - MOST) end
-  call('PEXPIRE', KEYS[6], LIFE)
+  if n > MOST then call('LPOP', KEYS[7], n - MOST) end
+  call('PEXPIRE', KEYS[7], LIFE)
 end
 
 local function control()
-  local s = read(KEYS[4], KEYS[5])
+  local s = read(KEYS[4], KEYS[5], KEYS[6])
   local h = call('HMGET', s.key, 'k', 'o', 'c', 'n', 'q')
   s.latest, s.ops, s.manual, s.rest = h[1] or '||||0', h[2] or '', h[4] or '0', h[5] or ''
   if s.pause > 0 then s.why = h[3] end
@@ -206,7 +224,7 @@ local function control()
   if seen >= 0 and seen ~= math.abs(s.pause) then return refused(s, 'changed') end
   if action == 'resume' and not s.paused then return refused(s, 'not-paused') end
   if till ~= '0' and tonumber(till) <= ms then return refused(s, 'past') end
-  if action == 'retire' and (lively(s) or requested(s) > 0) then return refused(s, 'alive') end
+  if action == 'retire' and (held(s) or requested(s) > 0) then return refused(s, 'alive') end
   if action == 'skip' and number ~= '0' and tonumber(number) <= tonumber(s.mark) then return refused(s, 'over') end
   local target, refusal
   if action == 'cancel' then
@@ -241,7 +259,8 @@ local function control()
   if action == 'run' then request(s, target.fence) end
   append(audit, change, before, after(s))
   local filled = refill(s)
-  put(s, 'm', s.mark, 'b', s.by, 'f', s.fence, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops, 'r', packed(s))
+  putsheet(s)
+  put(s, 'm', s.mark, 'b', s.by, 'f', s.fence, 'l', s.last, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops, 'r', packed(s))
   if target or filled then redis.pcall('PUBLISH', channel, name) end
   return answer(s, 'd', '', change, audit, (filled or action == 'run') and s.manual)
 end

@@ -1,5 +1,6 @@
 -- The second part of the scripts that write verdicts: the journal, a list of
 --   at|verdict|from|to|between|reason|node|revision|fence|attempt|outcome|ended|error|blocker
+-- and of a sharded run |shards behind it, and with the end |sheet: see Sheet.text of the package series,
 -- where the blocker is the run that blocks the number, "number+fence", or nothing; in a line of
 -- the verdict c it is "change+number in the audit", and of w of a run of a backfill "for+0". The verdicts are c control, o opened, r ran,
 -- e ended, s skipped, w waiting, u superseded, m missed, p paused, l lost.
@@ -126,17 +127,22 @@ end
 
 local function blocked(r) return r.number .. '+' .. r.fence end
 
--- settle gives a run that is over its final verdict. A run that never started is not lost; in a
--- pause its verdict is paused, because the pause keeps it from starting.
-local function settle(s, r)
+-- lastverdict returns the final verdict of a run that is over, or of a shard of it, with its attempt. A run
+-- that never started is not lost; in a pause its verdict is paused, because the pause keeps it from starting.
+local function lastverdict(s, r, attempt)
   local verdict, reason = 'l', 'lost'
-  if r.attempt == '0' then
+  if attempt == '0' then
     verdict, reason = 'm', 'deadline'
     if bars(s, r) then verdict, reason = 'p', '' end
     if r.must == '1' then verdict, reason = 'u', '' end
     if cancelled(r) then verdict = 'u' end
   end
   if cancelled(r) then reason = 'cancelled' end
+  return verdict, reason
+end
+
+local function settle(s, r)
+  local verdict, reason = lastverdict(s, r, r.attempt)
   r.state = 'l'
   push(s.journal, line(verdict, r.number, r.number, '', reason, node(r.owner), '', r.fence, r.attempt))
   s.settled = s.settled .. '+' .. r.number .. '|' .. r.fence .. '|' .. r.attempt .. '|' .. verdict
@@ -150,7 +156,7 @@ local function waits(s, fence, start, work, room)
   s.manual = int(n)
   local r = {
     number = s.manual, state = 'w', owner = '', fence = fence,
-    attempt = '0', granted = now, till = '0', must = '0', start = start, work = work, room = room,
+    attempt = '0', granted = now, till = '0', must = '0', start = start, work = work, room = room, shards = '',
   }
   s.runs[#s.runs + 1] = r
   push(s.journal, line('w', r.number, r.number, '', '', '', '', fence, '') .. (work == '' and '' or work .. '+0'))
@@ -244,6 +250,28 @@ end
 
 -- full reports whether the journals of the partition have all the bytes that they may have.
 local function full() return (bytes('GET') or 0) + grown >= BYTES end
+
+-- fitting returns the error's text, or a sheet, if there is room for it. In a full partition the series gives up two
+-- old lines for the text; a series without two such lines keeps no text.
+local function fitting(j, why)
+  if why == '' or not full() then return why end
+  if call('LLEN', j) <= 2 then return '' end
+  pushed[#pushed + 1] = j
+  return why
+end
+
+-- note writes the end of r into the line of its grant, if that is the last line: while r is open,
+-- no other line has its fence. The end of a sharded run has its sheet in place of an error.
+local function note(j, r, outcome, why, shards)
+  local last, of = call('LINDEX', j, -1) or '', r.shards == '' and '' or '|' .. r.shards
+  local tail = '|' .. r.fence .. '|' .. r.attempt .. '||||'
+  local ending = outcome .. '|' .. now .. '|' .. fitting(j, why) .. '|' .. of .. (shards and '|' .. fitting(j, shards) or '')
+  if sub(last, -#tail - #of) == tail .. of and match(last, '^%-?%d+|(%a)|') == 'r' then
+    replace(j, last, sub(last, 1, -4 - #of) .. ending)
+  else
+    push(j, sub(line('e', r.number, r.number, '', '', node(r.owner), '', r.fence, r.attempt), 1, -4) .. ending)
+  end
+end
 
 -- weigh counts the bytes that were written. If the partition has too many bytes, each new line deletes
 -- two old ones of its own series.

@@ -8,7 +8,7 @@
 -- KEYS[4]  the set of all series of the partition
 -- KEYS[5]  the audit of the partition, which is kept as long as nodes open series
 -- then for each series
---   KEYS   the state, the journal, the revisions
+--   KEYS   the state, the journal, the revisions, the sheet
 -- ARGV[1]  how many lines a journal may have
 -- ARGV[2]  how many bytes the journals of the partition may have
 -- then for each series
@@ -16,7 +16,7 @@
 --          which the spec may not have been seen, while another was, without a break; 0: any time ·
 --          the begin of a series that is new; 0: the store's now
 -- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause,
---          its stored runs, and #name|value for each use of a former spec whose numbers
+--          its stored runs and its sheet, and #name|value for each use of a former spec whose numbers
 --          after the mark may be undecided; then the bytes of all journals
 --
 -- A revision is stored as first|last|node|zone|policies|spec, where first may be "first,since":
@@ -159,7 +159,7 @@ local function open(i)
   local at = 9 * i - 7
   local name, who, revision = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   enter(name)
-  local s, revisions = read(KEYS[3 * i + 3], KEYS[3 * i + 4]), KEYS[3 * i + 5]
+  local s, revisions = read(KEYS[4 * i + 2], KEYS[4 * i + 3], KEYS[4 * i + 5]), KEYS[4 * i + 4]
   call('PEXPIRE', s.key, LIFE)
   local begin = tonumber(ARGV[at + 9])
   if s.mark == '0' then
@@ -179,7 +179,7 @@ local function open(i)
 end
 
 call('PEXPIRE', KEYS[4], LIFE)
-local out = verdicts((#KEYS - 5) / 3, open)
+local out = verdicts((#KEYS - 5) / 4, open)
 call('PEXPIRE', KEYS[2], LIFE)
 call('PEXPIRE', KEYS[3], LIFE)
 call('PEXPIRE', KEYS[4], LIFE)

@@ -24,6 +24,7 @@ local letters, lines = {}, {}
 local function part(text, head)
   local state, owner, fence, attempt, till = match(text, '^(%a)|([^|;]*)|(%d+)|(%d+)|%d+|(%d+)|', head + 1)
   if state ~= 'd' and state ~= 'l' then
+    if find(text, '^[^;]*%*', head + 1) then till = '0' end -- sharded: a takeover does not end with it
     lines[#lines + 1] = attempt .. '|' .. fence .. '|' .. till .. '|' .. owner
   end
   return state

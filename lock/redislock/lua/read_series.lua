@@ -5,22 +5,22 @@
 -- KEYS[2]  the set of all series of the partition
 -- KEYS[3]  the bytes of all journals of the partition
 -- then for each series
---   KEYS   the state, the journal, the revisions
--- returns  lines: the store's µs, for each series 0||mark|fence|last|pause and its
---          stored runs
+--   KEYS   the state, the journal, the revisions, the sheet
+-- returns  lines: the store's µs, for each series 0||mark|fence|last|pause, its
+--          stored runs and its sheet
 
 -- include: state.lua
 
 local SOON = LIFE * 2 / 3
 
 local function one(i)
-  local s = read(KEYS[3 * i + 1])
+  local s = read(KEYS[4 * i], nil, KEYS[4 * i + 3])
   local left = call('PTTL', s.key)
   if left >= 0 and left < SOON then
-    for k = 3 * i + 1, 3 * i + 3 do redis.pcall('PEXPIRE', KEYS[k], LIFE) end -- a user that only reads may not
+    for k = 4 * i, 4 * i + 3 do redis.pcall('PEXPIRE', KEYS[k], LIFE) end -- a user that only reads may not
     for k = 2, 3 do redis.pcall('PEXPIRE', KEYS[k], LIFE) end
   end
   return series(s)
 end
 
-return answers((#KEYS - 3) / 3, one)
+return answers((#KEYS - 3) / 4, one)

@@ -2,8 +2,8 @@
 --
 -- KEYS[1]  a key that never exists: the write to it proves that this is a master
 -- then for each run
---   KEYS   the state
---   ARGV   number · owner · fence · TTL in ms
+--   KEYS   the state, and of a shard the sheet
+--   ARGV   number, or of a shard number*index*shards · owner · fence · TTL in ms
 -- returns  lines: the store's µs, for each run "1|ms left|end", or "0": lost;
 --          the end is the one of the run: see state.lua
 --
@@ -11,15 +11,35 @@
 
 -- include: state.lua
 
+local keys = 1 -- how many were used
+
+-- renewshard writes one field of the sheet alone.
+local function renewshard(s, at)
+  local number, index, shards = match(ARGV[at + 1], '^(%d+)%*(%d+)%*(%d+)$')
+  local r = run(s, number)
+  local h = r and r.shards == shards and shard(s, r, index, ARGV[at + 2], ARGV[at + 3])
+  if not h or not alive(h) then return '0' end
+  h.till = int(ms + tonumber(ARGV[at + 4]))
+  call('PEXPIRE', s.key, LIFE)
+  call('PEXPIRE', s.sheetkey, LIFE)
+  call('HSET', s.sheetkey, index, packedshard(h))
+  return '1|' .. ARGV[at + 4] .. '|' .. r.must
+end
+
 local function renew(i)
-  local at = 4 * i - 4
-  local s = read(KEYS[i + 1])
+  local at, key = 4 * i - 4, KEYS[keys + 1]
+  if find(ARGV[at + 1], '*', 1, true) then
+    keys = keys + 2
+    return renewshard(read(key, nil, KEYS[keys]), at)
+  end
+  keys = keys + 1
+  local s = read(key)
   local r = run(s, ARGV[at + 1])
-  if not r or r.owner ~= ARGV[at + 2] or r.fence ~= ARGV[at + 3] or not alive(r) then return '0' end
+  if not r or r.owner ~= ARGV[at + 2] or r.fence ~= ARGV[at + 3] or r.shards ~= '' or not alive(r) then return '0' end
   r.till = int(ms + tonumber(ARGV[at + 4]))
   call('PEXPIRE', s.key, LIFE)
   call('HSET', s.key, 'r', packed(s))
   return '1|' .. ARGV[at + 4] .. '|' .. r.must
 end
 
-return answers(#KEYS - 1, renew)
+return answers(#ARGV / 4, renew)

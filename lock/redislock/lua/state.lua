@@ -9,10 +9,11 @@
 --   ;number|state|owner|fence|attempt|granted|until|end
 -- with the states o open, b given back, u unstarted, w waiting, d done, l lost. The end is why its
 -- holder must end it: 0 it need not, 1 replaced, 2 cancelled, 3 both. The run is manual if the ms by
--- which it must start follows: "|start by", and it is of a backfill if "|for|room" follow. Two fields are
+-- which it must start follows: "|start by", and it is of a backfill if "|for|room" follow. It is sharded if
+-- "*shards" is the last part: until is then the latest instant at which a free shard may start. Two fields are
 -- read only where they are needed: n is the number of the latest manual run, and q the rest of a
 -- backfill: "room|second,distance,distance".
--- Text from callers is escaped before it is sent: it has no ; | + in it.
+-- Text from callers is escaped before it is sent: it has no ; | + * # in it.
 --
 -- Numbers stay in their stored text and become numbers only to be compared. A double
 -- holds them exactly, but Lua's default text of it loses digits. Converting a text takes
@@ -54,11 +55,11 @@ local function ending(s, p)
   s.paused = s.pause > 0 and (till == '' or ms <= tonumber(till))
 end
 
-local function read(key, journal)
+local function read(key, journal, sheetkey)
   local h = call('HMGET', key, 'm', 'b', 'f', 'l', 'p', 's', 'r')
   if h[7] and #h[7] > MANY then error('more runs than one step reads') end
   local s = {
-    key = key, journal = journal, settled = '',
+    key = key, journal = journal, sheetkey = sheetkey, settled = '',
     mark = h[1] or '0', by = h[2] or '', fence = h[3] or '0', last = h[4] or '0',
     pause = h[5] and tonumber(h[5]) or 0, till = '', skip = '', spent = h[6] or '', text = h[7] or '',
   }
@@ -71,18 +72,18 @@ local function packedpause(s)
   return int(s.pause) .. (s.till == '' and '' or '|' .. s.till) .. (s.skip == '' and '' or '!' .. s.skip)
 end
 
-local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([0-3])|?(%d*)|?(%d*)|?(%d*)'
+local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([0-3])|?(%d*)|?(%d*)|?(%d*)%*?(%d*)'
 
 -- runs reads the runs of a state when they are first needed.
 local function runs(s)
   if s.runs then return s.runs end
   local pos, list = 1, {}
   while pos <= #s.text do
-    local _, last, number, state, owner, fence, attempt, granted, till, must, start, work, room = find(s.text, RUN, pos)
-    if not last then error('a run in an unknown format') end
+    local _, last, number, state, owner, fence, attempt, granted, till, must, start, work, room, shards = find(s.text, RUN, pos)
+    if not last or #shards > 4 then error('a run in an unknown format') end
     list[#list + 1] = {
       number = number, state = state, owner = owner, fence = fence,
-      attempt = attempt, granted = granted, till = till, must = must, start = start, work = work, room = room,
+      attempt = attempt, granted = granted, till = till, must = must, start = start, work = work, room = room, shards = shards,
     }
     pos = last + 1
   end
@@ -93,7 +94,7 @@ end
 local function text(r)
   return ';' .. r.number .. '|' .. r.state .. '|' .. r.owner .. '|' .. r.fence .. '|' .. r.attempt
     .. '|' .. r.granted .. '|' .. r.till .. '|' .. r.must .. (r.start == '' and '' or '|' .. r.start)
-    .. (r.work == '' and '' or '|' .. r.work .. '|' .. r.room)
+    .. (r.work == '' and '' or '|' .. r.work .. '|' .. r.room) .. (r.shards == '' and '' or '*' .. r.shards)
 end
 
 local function packed(s)
@@ -117,9 +118,11 @@ local function alive(r)
   return left > 0 and left <= LONGEST
 end
 
+-- include: sheet.lua
+
 local function lively(s)
   for _, r in ipairs(runs(s)) do
-    if alive(r) then return r end
+    if lives(s, r) then return r end
   end
 end
 
@@ -128,7 +131,7 @@ local function cancelled(r) return r.must >= '2' end
 
 -- over reports whether a run may be taken over or settled.
 local function over(s, r)
-  if r.state == 'o' then return not alive(r) end
+  if r.state == 'o' then return not lives(s, r) end
   if r.state == 'w' then return r.start ~= '' or not lively(s) end
   return r.state == 'b' or r.state == 'u'
 end
@@ -148,7 +151,11 @@ local function pending(r) return r.start ~= '' and r.attempt == '0' and (r.state
 local function prune(s, keep)
   local kept = {}
   for _, r in ipairs(runs(s)) do
-    if (r.state ~= 'd' and r.state ~= 'l') or r.number == keep then kept[#kept + 1] = r end
+    if (r.state ~= 'd' and r.state ~= 'l') or r.number == keep then
+      kept[#kept + 1] = r
+    elseif r.shards ~= '' then
+      drop(s)
+    end
   end
   s.runs = kept
 end
@@ -170,12 +177,13 @@ local function left(s)
   return int(commas + 1)
 end
 
--- series returns the state for a reader, with its pause: change|end|skip|left|ms|op|who|reason.
+-- series returns the state for a reader, with its pause: change|end|skip|left|ms|op|who|reason, its runs, and the
+-- sheet of the one that is sharded: see listed.
 local function series(s, since, other)
   local why = '|||'
   if s.pause > 0 then why = s.why or call('HMGET', s.key, 'c')[1] or why end
   return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
-    .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. s.skip .. '|' .. left(s) .. '|' .. why .. packed(s)
+    .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. s.skip .. '|' .. left(s) .. '|' .. why .. packed(s) .. listed(s)
 end
 
 -- prove fails unless this is a master: it writes, and changes nothing. The data of a replica is

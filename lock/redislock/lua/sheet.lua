@@ -1,0 +1,116 @@
+-- The part of the state that is about the sheet of a sharded run: a hash with a field for each shard
+-- that is not free, by its index, as
+--   state|owner|fence|attempt|granted|until|ended|outcome|ok
+-- with the states of runs; f is the fence of the run, n how many shards are settled, a 1 if
+-- the number fails only if no shard was ok, and p the parameters, each with a ; behind it. A series has at
+-- most one sheet.
+
+local SHARD = '^(%a)|([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)|([01])$'
+local FREE = { state = '', owner = '', fence = '0', attempt = '0', granted = '0', till = '0', ended = '0', outcome = '', ok = '0' }
+
+-- sharded reports whether a run has a sheet with shards that are not settled.
+local function sharded(r) return r.shards ~= '' and r.state == 'o' end
+
+-- unsettled returns the run that is sharded and not settled.
+local function unsettled(s)
+  for _, r in ipairs(runs(s)) do
+    if sharded(r) then return r end
+  end
+end
+
+local function settled(h) return h.state == 'd' or h.state == 'l' end
+
+-- shardof reads a stored shard.
+local function shardof(stored)
+  local h = {}
+  if not stored then
+    for k, v in pairs(FREE) do h[k] = v end
+    return h
+  end
+  h.state, h.owner, h.fence, h.attempt, h.granted, h.till, h.ended, h.outcome, h.ok = match(stored, SHARD)
+  if not h.state then error('a shard in an unknown format') end
+  return h
+end
+
+local function packedshard(h)
+  if h.state == '' then return '' end
+  return h.state .. '|' .. h.owner .. '|' .. h.fence .. '|' .. h.attempt .. '|' .. h.granted .. '|' .. h.till
+    .. '|' .. h.ended .. '|' .. h.outcome .. '|' .. h.ok
+end
+
+-- sheet reads the shards of a run, by their index, when they are first needed. If the sheet of the run is
+-- gone, nobody knows which shards were granted: all are lost.
+local function sheet(s, r)
+  if s.sheet then return s.sheet end
+  local fields, list = {'f', 'a', 'p'}, {}
+  for i = 1, r.shards do fields[i + 3] = i - 1 end
+  local h = call('HMGET', s.sheetkey, unpack(fields))
+  for i = 1, r.shards do list[i] = shardof(h[1] == r.fence and h[i + 3]) end
+  if h[1] ~= r.fence then
+    for _, x in ipairs(list) do x.state, x.outcome = 'l', 'lost' end
+  end
+  s.sheet, s.failall, s.params, s.written = list, h[2] or '0', h[3] or '', {}
+  return list
+end
+
+-- shard reads one shard of a run, and how many are settled. It returns nothing if the owner does not have
+-- it under this fence.
+local function shard(s, r, index, owner, fence)
+  local h = call('HMGET', s.sheetkey, 'f', 'n', index)
+  local x = h[1] == r.fence and h[3] and shardof(h[3])
+  if x and x.owner == owner and x.fence == fence then return x, tonumber(h[2] or '0') end
+end
+
+-- leased reports whether the lease of a shard is alive.
+local function leased(s, r)
+  for _, h in ipairs(sheet(s, r)) do
+    if alive(h) then return true end
+  end
+  return false
+end
+
+-- lives reports whether a run is alive. A sharded one is, until a step has settled all its shards; but once it
+-- is replaced or cancelled no shard may start, so it is alive with its leases only.
+local function lives(s, r)
+  if not sharded(r) then return alive(r) end
+  return r.must == '0' or leased(s, r)
+end
+
+-- drop forgets the sheet, whose run is pruned.
+local function drop(s) s.sheet, s.dropped = nil, true end
+
+-- opensheet makes a sheet of free shards in place of the one before it.
+local function opensheet(s, r, failall, params)
+  drop(s)
+  s.sheet, s.failall, s.params, s.written = {}, failall, params, {}
+  for i = 1, r.shards do s.sheet[i] = shardof() end
+  s.opened = r.fence
+end
+
+-- putsheet writes the shards that this step has changed. The caller writes the state after it.
+local function putsheet(s)
+  if s.dropped then call('DEL', s.sheetkey) end
+  if s.opened then call('HSET', s.sheetkey, 'f', s.opened, 'a', s.failall, 'p', s.params) end
+  if s.sheet and (s.opened or #s.written > 0) then call('PEXPIRE', s.sheetkey, LIFE) end
+  if not s.sheet or #s.written == 0 then return end
+  local n, fields = 0, {}
+  for _, h in ipairs(s.sheet) do
+    if settled(h) then n = n + 1 end
+  end
+  for _, i in ipairs(s.written) do
+    fields[#fields + 1] = i - 1
+    fields[#fields + 1] = packedshard(s.sheet[i])
+  end
+  call('HSET', s.sheetkey, 'n', n, unpack(fields))
+end
+
+-- listed returns the sheet of a run that is not settled, for a reader: +fail all+parameters, and +shard
+-- for each shard, with nothing behind the + of a free one.
+local function listed(s)
+  local r = unsettled(s)
+  if not r then return '' end
+  local list = sheet(s, r)
+  local parts = {'', s.failall, s.params}
+  for i, h in ipairs(list) do parts[i + 3] = packedshard(h) end
+  return table.concat(parts, '+')
+end

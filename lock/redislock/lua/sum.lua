@@ -1,0 +1,72 @@
+-- The part of the scripts that settle shards: each settled shard has an outcome or, if it ended without one,
+-- its verdict, and the step that settles the last one settles the number.
+
+local WORDS = { l = 'lost', m = 'missed', p = 'paused', u = 'superseded' }
+
+-- settleshard gives a shard with this index, that is not alive, its final verdict.
+local function settleshard(s, r, i)
+  local h = s.sheet[i]
+  local verdict, reason = lastverdict(s, r, h.attempt)
+  h.state, h.ended, h.outcome = 'l', now, reason == 'cancelled' and reason or WORDS[verdict]
+  s.written[#s.written + 1] = i
+  s.dirty = true
+end
+
+-- counted counts the shards, or returns nothing if one of them is not settled.
+local function counted(list)
+  local n = { ok = 0, failed = 0, lost = 0, missed = 0, cancelled = 0 }
+  for _, h in ipairs(list) do
+    if not settled(h) then return end
+    local how = h.ok == '1' and 'ok' or h.state == 'd' and 'failed' or h.attempt == '0' and 'missed' or 'lost'
+    n[how] = n[how] + 1
+    if h.outcome == 'cancelled' then n.cancelled = n.cancelled + 1 end
+  end
+  return n
+end
+
+local function outcomeof(s, r, n)
+  if n.ok == tonumber(r.shards) or s.failall == '1' and n.ok > 0 then return 'ok' end
+  if n.cancelled > 0 then return 'cancelled' end
+  return n.failed == 0 and n.lost > 0 and 'lost' or 'failed'
+end
+
+-- sheettext is Sheet.text of the package series, with escaped names.
+local function sheettext(s, r)
+  local nodes, index, parts = {}, {}, {}
+  for i, h in ipairs(s.sheet) do
+    local part = h.outcome .. (h.ok == '1' and '+' or '')
+    if h.fence ~= '0' then
+      local name = node(h.owner)
+      if not index[name] then
+        index[name] = #nodes
+        nodes[#nodes + 1] = name
+      end
+      part = part .. ',' .. h.attempt .. ',' .. index[name] .. ',' .. int(tonumber(h.fence) - tonumber(r.fence))
+        .. ',' .. int(tonumber(h.granted) - tonumber(r.granted)) .. ',' .. int(tonumber(h.ended) - tonumber(h.granted))
+    end
+    parts[i] = part
+  end
+  return table.concat(nodes, ';') .. '|' .. table.concat(parts, ';')
+end
+
+-- sumup settles the number if all its shards are settled: s.sum is then
+-- number|fence|outcome|shards|ok|failed|lost|missed|ms from the opening. It reports whether it did.
+local function sumup(s, r)
+  local n = counted(sheet(s, r))
+  if not n then return false end
+  local outcome = outcomeof(s, r, n)
+  r.state, s.dirty, s.refills = 'd', true, s.refills or r.work ~= ''
+  if outcome == 'ok' and r.start == '' and tonumber(r.number) > tonumber(s.last) then s.last = r.number end
+  note(s.journal, r, outcome, '', sheettext(s, r))
+  s.sum = r.number .. '|' .. r.fence .. '|' .. outcome .. '|' .. r.shards .. '|' .. n.ok .. '|' .. n.failed
+    .. '|' .. n.lost .. '|' .. n.missed .. '|' .. int(ms - tonumber(r.granted))
+  return true
+end
+
+-- clearsheet settles all shards that are not alive.
+local function clearsheet(s, r)
+  for i, h in ipairs(sheet(s, r)) do
+    if not settled(h) and not alive(h) then settleshard(s, r, i) end
+  end
+  return sumup(s, r)
+end
