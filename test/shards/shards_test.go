@@ -30,7 +30,7 @@ func scaleOf() scale {
 	if os.Getenv("CRONCE_SOAK") != "" {
 		return scale{nodes: 10, shards: 100, ticks: 120, every: 5 * time.Second, faults: 20 * time.Second}
 	}
-	return scale{nodes: 4, shards: 24, ticks: 8, every: 4 * time.Second, faults: 6 * time.Second}
+	return scale{nodes: 4, shards: 24, ticks: 6, every: 4 * time.Second, faults: 6 * time.Second}
 }
 
 // While nodes are killed and others are stopped for longer than a lease, each shard of each tick is done, by one
@@ -135,7 +135,7 @@ func newCluster(t *testing.T, addr string) *cluster {
 }
 
 func (c *cluster) settings(shards int, every time.Duration) settings {
-	return settings{Addr: c.addr, Dir: c.dir, Every: every, Work: every / 8, Shards: shards}
+	return settings{Addr: c.addr, Dir: c.dir, Every: every, Work: every * 5 / 8, Shards: shards}
 }
 
 func (c *cluster) start(shards int, every time.Duration) {

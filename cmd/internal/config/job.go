@@ -50,6 +50,9 @@ func (c *Config) jobFaults() (errs []error) {
 			errs = append(errs, c.Fault("jobs["+strconv.Itoa(i)+"]."+key, format, args...))
 		}
 		j.setZone(bad)
+		if c.Address().Kind == StoreZooKeeper && j.Shards > 0 {
+			bad("shards", "is %d, but ZooKeeper keeps no shards: use Redis, PostgreSQL, MySQL, MariaDB or SQLite", j.Shards)
+		}
 		for key, text := range map[string]string{"description": j.Description, "owner": j.Owner, "runbook": j.Runbook} {
 			if len(text) > maxAbout {
 				bad(key, "is %d bytes long, must be up to %d", len(text), maxAbout)
