@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ var argumentTests = []test{
 	{"bad claims are refused by the argument's name and nothing is sent", badClaims},
 	{"bad renewals and endings are refused by the argument's name", badRuns},
 	{"bad openings, looks and changes are refused by the argument's name", badOthers},
+	{"bad claims of shards are refused by the argument's name, and all by a store that divides no number", badShards},
 	{"a refused request leaves its batch alone", badAmongGood},
 }
 
@@ -66,6 +68,30 @@ var badRun = []spoilt[series.RunRef]{
 	{"fence", func(r *series.RunRef) { r.Fence = driver.MaxNumber + 1 }},
 }
 
+var badSharding = []spoilt[series.Claim]{
+	{"shards", func(c *series.Claim) { c.Sharding.Shards = 0 }},
+	{"shards", func(c *series.Claim) { c.Sharding.Shards = series.MaxShards + 1 }},
+	{"params", func(c *series.Claim) { c.Sharding.Params = []string{"a", "b", "c"} }},
+	{"params", func(c *series.Claim) { c.Sharding.Params = []string{strings.Repeat("x", series.MaxParam+1)} }},
+	{"params", func(c *series.Claim) { c.Sharding.Params = []string{"a\nb"} }},
+	{"params", func(c *series.Claim) {
+		c.Sharding.Shards = series.MaxShards
+		c.Sharding.Params = slices.Repeat([]string{strings.Repeat("x", series.MaxParam)}, series.MaxParams/series.MaxParam+1)
+	}},
+	{"want", func(c *series.Claim) { c.Sharding.Want = []int{0, -1} }},
+	{"want", func(c *series.Claim) { c.Sharding.Want = []int{series.MaxShards} }},
+	{"most", func(c *series.Claim) { c.Sharding.Most = 0 }},
+	{"overlap", func(c *series.Claim) { c.Overlap = series.OverlapAllow }},
+}
+
+var badShard = []spoilt[series.RunRef]{
+	{"shard", func(r *series.RunRef) { r.Shard = -1 }},
+	{"shard", func(r *series.RunRef) { r.Shard = 2 }},
+	{"shard", func(r *series.RunRef) { r.Shard, r.Shards = 1, 0 }},
+	{"shard", func(r *series.RunRef) { r.Shards = -1 }},
+	{"shard", func(r *series.RunRef) { r.Shards = series.MaxShards + 1 }},
+}
+
 // andKeys adds the bad keys to the other bad arguments.
 func andKeys[T any](all []spoilt[T], set func(of *T, key string)) []spoilt[T] {
 	for _, key := range badKeys {
@@ -113,6 +139,39 @@ func badRuns(s *stand) {
 	equal(s, "ended", e.Ended, true)
 	equal(s, "the last success", s.look().Last, run.Number)
 	equal(s, "ended again as done", s.ended(run, series.RunDone).Ended, true)
+}
+
+func badShards(s *stand) {
+	s.open()
+	ref := series.RunRef{Key: s.key, Number: s.due(1), Owner: s.owner(), Fence: 1, TTL: long, Shards: 2}
+	s.unchanged(func() {
+		for _, b := range badSharding {
+			c := s.divide(1, 2, 0)
+			b.spoil(&c)
+			s.refused(s.front().Claim(s.done(), []series.Claim{c})[0].Err, b.argument)
+		}
+		for _, b := range badShard {
+			r := ref
+			b.spoil(&r)
+			s.refused(s.front().RenewRuns(s.done(), []series.RunRef{r})[0].Err, b.argument)
+			s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: r}})[0].Err, b.argument)
+		}
+		for _, outcome := range []string{"a,b", "ok+", "a|b"} {
+			s.refused(s.front().ReleaseRuns(s.done(), []series.EndRequest{{RunRef: ref, Outcome: outcome}})[0].Err, "outcome")
+		}
+		if s.shards() {
+			return
+		}
+		for what, err := range map[string]error{
+			"a claim of shards":      s.front().Claim(s.ctx, []series.Claim{s.divide(1, 2, 0)})[0].Err,
+			"the renewal of a shard": s.front().RenewRuns(s.ctx, []series.RunRef{ref})[0].Err,
+			"the end of a shard":     s.front().ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: ref}})[0].Err,
+		} {
+			if !errors.Is(err, driver.ErrUnsupported) {
+				s.Errorf("%s: %v, want ErrUnsupported", what, err)
+			}
+		}
+	})
 }
 
 func badOthers(s *stand) {

@@ -6,6 +6,7 @@
 package locktest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -82,7 +83,7 @@ type test struct {
 }
 
 // A need is a requirement of a part on the driver and on the Env.
-type need uint16
+type need uint32
 
 const (
 	needNumbered need = 1 << iota
@@ -101,6 +102,7 @@ const (
 	needRenewer
 	needOutputs
 	needChanges
+	needSharder
 )
 
 var parts = []part{
@@ -126,6 +128,7 @@ var parts = []part{
 	{"manual runs", needNumbered, manualTests},
 	{"backfills", needNumbered, backfillTests},
 	{"control", needNumbered, controlTests},
+	{"shards", needNumbered | needSharder, slices.Concat(shardTests, shardEndTests)},
 	{"fences", needNumbered, fenceTests},
 	{"asked again", needNumbered, againTests},
 	{"batches", needNumbered, batchTests},
@@ -170,6 +173,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 	_, changes := d.(series.Changes)
 	_, peeker := d.(series.Peeker)
 	_, forcer := d.(driver.Forcer)
+	_, sharder := d.(series.Sharder)
 	for _, c := range []struct {
 		need need
 		has  bool
@@ -189,6 +193,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needOutputs, outputs, "series.OutputKeeper"},
 		{needChanges, changes, "series.Changes"},
 		{needForcer, forcer, "lock.Forcer"},
+		{needSharder, sharder, "series.Sharder"},
 		{needSetClock, env.SetClock != nil, "Env.SetClock"},
 		{needForget, env.Forget != nil, "Env.Forget"},
 	} {

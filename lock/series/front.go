@@ -31,23 +31,30 @@ func (f Front) Claim(ctx context.Context, cs []Claim) []Answer {
 	d, can := driver.As[Numbered](f.Driver)
 	return batch.Send(cs,
 		func(c *Claim) error {
-			return cmp.Or(can, c.Check(), f.checkShards(c.Sharding), f.CheckReplicas(c.Replicas))
+			return cmp.Or(can, c.Check(), f.checkSharding(c.Sharding), f.CheckReplicas(c.Replicas))
 		},
 		func(cs []Claim) []Answer { return d.Claim(ctx, cs) },
 		func(out *Answer, _ *Claim, err error) { out.Err = err })
 }
 
-// checkShards returns an error for a number that the store cannot divide.
-func (f Front) checkShards(h *Sharding) error {
+func (f Front) checkSharding(h *Sharding) error {
 	if h == nil {
+		return nil
+	}
+	return f.checkShards(h.Shards)
+}
+
+// checkShards returns an error for a number that the store cannot divide into n shards.
+func (f Front) checkShards(n int) error {
+	if n == 0 {
 		return nil
 	}
 	d, can := driver.As[Sharder](f.Driver)
 	if can != nil {
 		return can
 	}
-	if most := d.MostShards(); h.Shards > most {
-		return driver.Refuse("shards", fmt.Sprint(h.Shards), fmt.Sprintf("1 to %d on this store", most))
+	if most := d.MostShards(); n > most {
+		return driver.Refuse("shards", fmt.Sprint(n), fmt.Sprintf("1 to %d on this store", most))
 	}
 	return nil
 }
@@ -55,7 +62,9 @@ func (f Front) checkShards(h *Sharding) error {
 // RenewRuns implements [Numbered].
 func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
 	d, can := driver.As[Numbered](f.Driver)
-	return batch.Send(rs, func(r *RunRef) error { return cmp.Or(can, r.Check(), f.CheckReplicas(r.Replicas)) },
+	return batch.Send(rs, func(r *RunRef) error {
+		return cmp.Or(can, r.Check(), f.checkShards(r.Shards), f.CheckReplicas(r.Replicas))
+	},
 		func(rs []RunRef) []RenewAnswer { return d.RenewRuns(ctx, rs) },
 		func(out *RenewAnswer, _ *RunRef, err error) { out.Err = err })
 }
@@ -63,7 +72,7 @@ func (f Front) RenewRuns(ctx context.Context, rs []RunRef) []RenewAnswer {
 // ReleaseRuns implements [Numbered].
 func (f Front) ReleaseRuns(ctx context.Context, es []EndRequest) []EndAnswer {
 	d, can := driver.As[Numbered](f.Driver)
-	return batch.Send(es, func(e *EndRequest) error { return cmp.Or(can, e.Check()) },
+	return batch.Send(es, func(e *EndRequest) error { return cmp.Or(can, e.Check(), f.checkShards(e.Shards)) },
 		func(es []EndRequest) []EndAnswer { return d.ReleaseRuns(ctx, es) },
 		func(out *EndAnswer, _ *EndRequest, err error) { out.Err = err })
 }

@@ -43,6 +43,51 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// The stored form of a state with a sheet, in the fourth format.
+func TestKeptSheet(t *testing.T) {
+	s := series.State{Mark: 7, Fence: 9,
+		Sheet: series.Sheet{Params: []string{"north", "south"}, FailAll: true, Shards: []series.Shard{
+			{}, {State: series.RunOpen, Owner: "a/1", Fence: 8, Attempt: 1, Granted: 2, Until: 9}, {State: series.RunGivenBack, Attempt: 1}, {State: series.RunUnstarted},
+			{State: series.RunDone, Owner: "a/1", Fence: 9, Attempt: 2, Granted: 2, Until: 9, Ended: 4, Outcome: series.OutcomeOK, OK: true},
+			{State: series.RunLost, Ended: 5, Outcome: string(series.VerdictMissed)},
+		}},
+		Runs: []series.Run{{Number: 7, State: series.RunOpen, Owner: "a/1", Fence: 7, Attempt: 1, Granted: 1, Until: 99, Shards: 6}}}
+	if s.Format() != 4 {
+		t.Errorf("the format is %d, want 4", s.Format())
+	}
+	text, err := json.Marshal(s.Keep())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"mark":7,"fence":9,"runs":[{"number":7,"state":"open","owner":"a/1","fence":7,"attempt":1,"granted":1,"until":99,"shards":6}],` +
+		`"sheet":{"params":["north","south"],"failAll":true,"shards":[{},{"state":"open","owner":"a/1","fence":8,"attempt":1,"granted":2,"until":9},` +
+		`{"state":"given back","attempt":1},{"state":"unstarted"},` +
+		`{"state":"done","owner":"a/1","fence":9,"attempt":2,"granted":2,"until":9,"ended":4,"outcome":"ok","ok":true},{"state":"lost","ended":5,"outcome":"missed"}]}}`
+	if string(text) != want {
+		t.Errorf("kept is\n%s, want\n%s", text, want)
+	}
+	var k series.Kept
+	if err := json.Unmarshal(text, &k); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := k.State(); err != nil || !reflect.DeepEqual(got, s) {
+		t.Errorf("read back it is %+v, %v; want %+v", got, err, s)
+	}
+}
+
+// A run without its shards is an error: the steps on a shard would not find it.
+func TestKeptSheetOfAnotherRun(t *testing.T) {
+	for _, sheet := range []string{``, `,"sheet":{"shards":[{}]}`, `,"sheet":{"shards":[{},{},{}]}`} {
+		var k series.Kept
+		if err := json.Unmarshal([]byte(`{"mark":1,"runs":[{"number":1,"state":"open","owner":"a/1","fence":1,"shards":2}]`+sheet+`}`), &k); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := k.State(); err == nil || !strings.Contains(err.Error(), "2 shards") {
+			t.Errorf("%s is read as %+v, %v", sheet, s, err)
+		}
+	}
+}
+
 // An unknown word is an error, with any other fields: a newer version may have written it with a
 // meaning.
 func TestKeptWords(t *testing.T) {
@@ -51,6 +96,7 @@ func TestKeptWords(t *testing.T) {
 		`{"mark":1,"runs":[{"number":1}]}`,
 		`{"mark":1,"spentBy":"a/1","spentAs":"granted"}`,
 		`{"mark":1,"spentBy":"a/1"}`,
+		`{"mark":1,"sheet":{"shards":[{"state":"asleep"}]}}`,
 	} {
 		var k series.Kept
 		if err := json.Unmarshal([]byte(text), &k); err != nil {
@@ -68,6 +114,7 @@ func TestFormat(t *testing.T) {
 		1: {Mark: 1, Runs: []series.Run{{Number: 1, State: series.RunOpen}}},
 		2: {Mark: 1, Change: 1, Runs: []series.Run{{Number: 2, State: series.RunDone, StartBy: 9, For: 1}}},
 		3: {Mark: 1, Change: 1, Runs: []series.Run{{Number: 2, State: series.RunWaiting, StartBy: 9, For: 1}}},
+		4: {Mark: 1, Change: 1, Sheet: series.Sheet{Shards: make([]series.Shard, 1)}, Runs: []series.Run{{Number: 2, State: series.RunDone, StartBy: 9, For: 1, Shards: 1}}},
 	} {
 		if got := s.Format(); got != want {
 			t.Errorf("the format of %+v is %d, want %d", s, got, want)

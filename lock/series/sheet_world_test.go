@@ -1,7 +1,6 @@
 package series_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -202,6 +201,14 @@ func (w *sheetWorld) ask(c series.Claim) series.Answer {
 	return a
 }
 
+// takeover returns the claim of a waiting tick that takes it over.
+func (w *sheetWorld) takeover(r *series.Run) series.Claim {
+	k, _ := index(r.Number)
+	c := w.claim(k, 1, false, sheetShards-k%2) // of another layout than the tick before it
+	c.From = r.Fence
+	return c
+}
+
 func (w *sheetWorld) grantsOf(owner string) (refs []series.RunRef) {
 	for _, r := range w.held {
 		if r.Owner == owner {
@@ -387,6 +394,10 @@ func (w *sheetWorld) check() string {
 			w.broken("S3 all shards of tick %d are settled, and the tick is not", k)
 		}
 	}
+	sharded := slices.DeleteFunc(slices.Clone(w.Runs), func(r series.Run) bool { return r.Shards == 0 })
+	if len(sharded) > 1 || len(sharded) == 1 && sharded[0].Shards != len(w.Sheet.Shards) {
+		w.broken("S4 the runs %+v share a sheet of %d shards", sharded, len(w.Sheet.Shards))
+	}
 	if w.Last != last {
 		w.broken("S7 the last success is %d, want %d", w.Last, last)
 	}
@@ -394,8 +405,18 @@ func (w *sheetWorld) check() string {
 	return w.fault
 }
 
-// progress checks I6 for shards: while a shard of the open tick may start, a claim of the tick by anyone is granted it.
+// progress checks I6: while a shard of the open tick may start, a claim of the tick by anyone is granted it, and a waiting tick is
+// opened by whoever takes it over, unless a shard of the older tick is alive or may start.
 func (w *sheetWorld) progress() {
+	for i := range w.Runs {
+		r := &w.Runs[i]
+		if k, _ := index(r.Number); r.State == series.RunWaiting && !w.Paused && w.ms <= due(k)+2*interval && !w.blocked(k) {
+			c := w.clone()
+			if a := c.Claim(w.ms*1000, ptr(c.takeover(r)), discard{}); a.Kind != series.KindGranted {
+				w.broken("I6 no shard blocks the waiting tick %d, and its takeover is answered %+v", k, a)
+			}
+		}
+	}
 	for k := 1; k <= sheetTicks; k++ {
 		t := &w.ticks[k]
 		if t.shards == 0 || t.summed || w.Paused {
@@ -417,117 +438,21 @@ func (w *sheetWorld) progress() {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
-// moves are the steps from a state, each with its name.
-func (w *sheetWorld) moves() (ms []sheetMove) {
-	add := func(name string, do func(w *sheetWorld)) { ms = append(ms, sheetMove{name, do}) }
-	layouts := []int{sheetShards}
-	if w.layouts {
-		layouts = append(layouts, sheetShards-1)
-	}
-	for k := 1; k <= sheetTicks; k++ {
-		if due(k) > w.ms {
+// blocked reports whether a shard of a tick before the k-th is alive, or may start.
+func (w *sheetWorld) blocked(k int) bool {
+	for j := 1; j < k; j++ {
+		t := &w.ticks[j]
+		if t.shards == 0 || t.summed {
 			continue
 		}
-		for _, n := range layouts {
-			add(fmt.Sprintf("claim one of %d shards of %d", n, k), func(w *sheetWorld) { w.ask(w.claim(k, 1, false, n)) })
-			add(fmt.Sprintf("claim two of %d shards of %d from the last", n, k), func(w *sheetWorld) { w.ask(w.claim(k, 2, true, n)) })
-		}
-	}
-	if w.asked.Owner != "" {
-		add("ask again", func(w *sheetWorld) { w.ask(w.asked) })
-	}
-	for i, r := range w.held {
-		name := fmt.Sprintf("shard %d with the fence %d", r.Shard, r.Fence)
-		add("renew "+name, func(w *sheetWorld) { w.renew(w.held[i]) })
-		add("end "+name, func(w *sheetWorld) { w.end(w.held[i], series.RunDone, true) })
-		add("fail "+name, func(w *sheetWorld) { w.end(w.held[i], series.RunDone, false) })
-		add("give back "+name, func(w *sheetWorld) { w.end(w.held[i], series.RunGivenBack, false) })
-		add("leave unstarted "+name, func(w *sheetWorld) { w.end(w.held[i], series.RunUnstarted, false) })
-	}
-	if w.ms < base+sheetSpan {
-		add("an interval passes", func(w *sheetWorld) { w.ms += interval })
-	}
-	if w.pauses > 0 && !w.Paused {
-		add("pause", func(w *sheetWorld) { w.pauses--; w.operate(series.ActionPause) })
-	}
-	if w.Paused {
-		add("resume", func(w *sheetWorld) { w.operate(series.ActionResume) })
-	}
-	if w.cancels > 0 && len(w.Runs) > 0 && w.Runs[len(w.Runs)-1].State < series.RunDone {
-		add("cancel", func(w *sheetWorld) { w.cancels--; w.operate(series.ActionCancel) })
-	}
-	return ms
-}
-
-type sheetMove struct {
-	name string
-	do   func(w *sheetWorld)
-}
-
-// key is all that two worlds must share to have the same future. Fences are named by their order.
-func (w *sheetWorld) key(b []byte) []byte {
-	fences := []int64{0}
-	for k := range w.ticks {
-		fences = append(fences, w.ticks[k].fence)
-		for i := range w.ticks[k].facts {
-			fences = append(fences, w.ticks[k].facts[i].fence)
-		}
-	}
-	for i := range w.Runs {
-		fences = append(fences, w.Runs[i].Fence)
-	}
-	fences = append(fences, w.SpentFence)
-	slices.Sort(fences)
-	fences = slices.Compact(fences)
-	put := func(values ...int64) {
-		for _, v := range values {
-			b = binary.AppendVarint(b, v)
-		}
-	}
-	fence := func(f int64) {
-		i, _ := slices.BinarySearch(fences, f)
-		put(int64(i))
-	}
-	put(w.ms, w.Mark, w.Last, int64(w.pauses), int64(w.cancels), int64(flag(w.Paused)), w.Pause.Since, int64(w.SpentAs))
-	b = append(b, w.SpentBy...)
-	fence(w.SpentFence)
-	for i := range w.Runs {
-		r := &w.Runs[i]
-		put(r.Number, int64(r.State), int64(r.Attempt), r.Until, int64(flag(r.Replaced)), int64(flag(r.Cancelled)), int64(r.Shards), r.Granted)
-		b = append(b, r.Owner...)
-		fence(r.Fence)
-	}
-	put(-1)
-	for i := range w.Sheet.Shards {
-		h := &w.Sheet.Shards[i]
-		put(int64(h.State), int64(h.Attempt), h.Until, int64(flag(h.OK)))
-		b = append(b, h.Owner...)
-		fence(h.Fence)
-	}
-	put(-2)
-	for k := range w.ticks {
-		t := &w.ticks[k]
-		put(int64(t.shards), int64(flag(t.summed)), int64(flag(t.ok)))
-		for i := range t.facts {
-			f := &t.facts[i]
-			put(int64(f.attempt), int64(flag(f.open)), int64(flag(f.ended)), int64(flag(f.ok)))
-			if f.open {
-				put(f.until)
+		barred := slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.Number == due(j) && (r.Cancelled || r.Replaced) })
+		for i := range t.shards {
+			if f := &t.facts[i]; f.open && w.ms < f.until || !barred && w.mayStart(j, f) {
+				return true
 			}
-			fence(f.fence)
 		}
 	}
-	for i := range w.held {
-		put(w.held[i].Number, int64(w.held[i].Shard))
-		b = append(b, w.held[i].Owner...)
-		fence(w.held[i].Fence)
-	}
-	put(-3, w.asked.Number)
-	b = append(b, w.asked.Owner...)
-	if c := w.asked.Sharding; c != nil {
-		put(int64(c.Shards), int64(c.Most))
-	}
-	return b
+	return false
 }
+
+func ptr[T any](v T) *T { return &v }

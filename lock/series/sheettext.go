@@ -76,7 +76,11 @@ func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
 	for i := range n {
 		var err error
 		n[i], err = strconv.ParseInt(parts[i+1], 10, 64)
-		if back := i > 2; err != nil || n[i] < 0 && !back || max(n[i], -n[i]) > driver.MaxNumber { // the store's clock may have gone back
+		least := int64(0)
+		if i > 2 { // the store's clock may have gone back
+			least = -driver.MaxNumber
+		}
+		if err != nil || n[i] < least || n[i] > driver.MaxNumber {
 			return false
 		}
 	}

@@ -38,7 +38,7 @@ func TestContract(t *testing.T) {
 			Open: func(t *testing.T) driver.Driver {
 				d = newDriver(t, db, on.dialect, sqllock.Options{Namespace: fresh()})
 				d.ClockFrom("(" + began + " + ({clock} - " + began + ") {divide} 10 + (SELECT us FROM skipped))")
-				return alone{d, d, d, d, d, d, d, d, d, d, d, d}
+				return alone{d, d, d, d, d, d, d, d, d, d, d, d, d}
 			},
 			Desert: func(a driver.Acquisition) error { return d.Desert(context.Background(), a) },
 			Wait: func(some time.Duration) {
@@ -98,6 +98,7 @@ type alone struct {
 	driver.MultiRenewer
 	driver.Inspector
 	series.Numbered
+	series.Sharder
 	series.Controlled
 	series.Peeker
 	series.Journaled

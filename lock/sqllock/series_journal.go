@@ -41,16 +41,16 @@ func (b *batch) write(r *record, lines *rows) error {
 // size returns how many lines and exceptions a journal has.
 func (r *record) size() int64 { return r.exceptions + r.next - r.first }
 
-// forgo drops the text of an error that was added to the newest line of the table, if all journals
+// forgo drops the text of an error, or the sheet, that was added to the newest line of the table, if all journals
 // together are too large and this journal has no two older lines to remove for it.
 func (d *Driver) forgo(r *record) {
 	if r.grown > 0 && d.maintenance.full.Load() && r.size() <= 2 {
-		r.newest.Error, r.grown = "", 0
+		r.newest.Error, r.newest.Sheet, r.grown = "", "", 0
 	}
 }
 
 // excess returns how many lines a journal has too many. If all journals together are too large, each
-// new line costs two, but never the newest. The text of an error counts as a line.
+// new line costs two, but never the newest. The text of an error counts as a line, and so does a sheet.
 func (d *Driver) excess(r *record) int64 {
 	fresh := int64(len(r.written))
 	if r.grown > 0 {

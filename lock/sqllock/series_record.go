@@ -28,7 +28,7 @@ type record struct {
 	since      int64 // when the newest exception was written that was deleted, Unix ms; 0: none was
 
 	folded  bool          // the newest line of the table was changed
-	grown   int64         // how many bytes of an error's text were added to it
+	grown   int64         // how many bytes of an error's text or of a sheet were added to it
 	written []series.Line // lines that are not in the table yet
 	err     error         // why the row cannot be read
 }
@@ -93,6 +93,6 @@ func (r *record) Append(line series.Line) {
 		r.written = append(r.written, line)
 	case len(r.written) == 0:
 		r.folded = true
-		r.grown += int64(len(line.Error))
+		r.grown += int64(len(line.Error) + len(line.Sheet))
 	}
 }
