@@ -204,4 +204,15 @@ func TestSheets(t *testing.T) {
 			Latest: driver.MaxNumber, Sharding: &series.Sharding{Shards: 3, Want: []int{0}, Most: 1}}})[0]
 		w.want(a.Kind == series.KindPassed && a.Sum != nil && a.Sum.OK == 0, "no shard that runs twice", a)
 	})
+	t.Run("a sheet that is left of a state that is gone", func(t *testing.T) {
+		t.Parallel()
+		w := newSheetPair(t)
+		w.claim("a/1", 1, 3)
+		must(t, w.client.Del(t.Context(), "cronce:v1:{cronce.0}:s:job").Err())
+		opened := w.redis.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "a"}})[0]
+		w.server.wait(time.Second)
+		a := w.redis.Claim(t.Context(), []series.Claim{{Key: "job", Owner: "b/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Second, Deadline: time.Minute,
+			Attempts: 1, Latest: driver.MaxNumber, Sharding: &series.Sharding{Shards: 3, Want: []int{0}, Most: 1}}})[0]
+		w.want(a.Kind == series.KindGranted && a.Free == 2, "a sheet of free shards", a)
+	})
 }
