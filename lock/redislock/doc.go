@@ -24,6 +24,7 @@
 //	<ns>:v1:{<ns>.<partition>}:s:<key> hash    the state of a series; 90 days
 //	<ns>:v1:{<ns>.<partition>}:j:<key> list    its journal; 90 days
 //	<ns>:v1:{<ns>.<partition>}:d:<key> hash    revisions of its spec; 90 days
+//	<ns>:v1:{<ns>.<partition>}:t:<key> hash    the shards of its latest sharded run; until that run is pruned
 //	<ns>:v1:{<ns>.<partition>}:o:<key> hash    the ends of the outputs of its runs; 90 days after the latest
 //	<ns>:v1:{<ns>.<partition>}:all     set     the series of the partition; 90 days
 //	<ns>:v1:{<ns>.<partition>}:ch      zset    the same by the µs of their last change; 90 days

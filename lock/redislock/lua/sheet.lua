@@ -43,9 +43,9 @@ end
 local function sheet(s, r)
   if s.sheet then return s.sheet end
   local fields, list = {'f', 'a', 'p'}, {}
-  for i = 1, r.shards do fields[i + 3] = i - 1 end
+  for i = 1, tonumber(r.shards) do fields[i + 3] = i - 1 end
   local h = call('HMGET', s.sheetkey, unpack(fields))
-  for i = 1, r.shards do list[i] = shardof(h[1] == r.fence and h[i + 3]) end
+  for i = 1, tonumber(r.shards) do list[i] = shardof(h[1] == r.fence and h[i + 3]) end
   if h[1] ~= r.fence then
     for _, x in ipairs(list) do x.state, x.outcome = 'l', 'lost' end
   end
@@ -83,7 +83,7 @@ local function drop(s) s.sheet, s.dropped = nil, true end
 local function opensheet(s, r, failall, params)
   drop(s)
   s.sheet, s.failall, s.params, s.written = {}, failall, params, {}
-  for i = 1, r.shards do s.sheet[i] = shardof() end
+  for i = 1, tonumber(r.shards) do s.sheet[i] = shardof() end
   s.opened = r.fence
 end
 
