@@ -69,7 +69,7 @@ func (j *Job) at(s series.Series, nodes *NodeList) *Job {
 			for i := range later.Runs {
 				for k := range s.Runs {
 					if s.Runs[k].Number == later.Runs[i].Tick.UnixMilli() {
-						later.Runs[i].stands(&s.Runs[k], s.Now)
+						later.Runs[i].stands(&s.Runs[k], &s)
 					}
 				}
 			}

@@ -65,6 +65,10 @@ type Run struct {
 	For       time.Time `json:"for,omitzero"`        // for a run of a backfill: the earlier tick whose work it does; Tick is then the run's own instant
 	Cancelled bool      `json:"cancelled,omitempty"` // for a run that has not ended: an operator cancelled it
 
+	// Shards counts the shards of a tick that is divided into them; nil: it is not. Node is then the node that opened the
+	// tick, and LeftMs the time until the last lease of a shard ends.
+	Shards *ShardCount `json:"shards,omitempty"`
+
 	revision string // of the spec under which it was decided first
 }
 
@@ -110,7 +114,7 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	for i := range s.Runs {
 		left[s.Runs[i].Number] = true
 		if r := byTick[s.Runs[i].Number]; r != nil {
-			r.stands(&s.Runs[i], s.Now)
+			r.stands(&s.Runs[i], s)
 		}
 	}
 	for tick, r := range byTick {
@@ -142,6 +146,9 @@ func (r *Run) read(l *series.Line) {
 		r.Granted, r.Recorded = utc(l.At), utc(l.At)
 		r.Outcome, r.Error, r.Ended, r.TookMs = "", "", time.Time{}, nil
 		r.Node, r.Attempt, r.Fence = l.Node, l.Attempt, l.Fence
+		if l.Shards > 0 {
+			r.Shards = &ShardCount{Of: l.Shards}
+		}
 		if l.Outcome != "" {
 			r.end(l, l.Ended)
 		}
@@ -174,6 +181,9 @@ func (r *Run) end(l *series.Line, at int64) {
 	}
 	if !r.Granted.IsZero() {
 		r.TookMs = new(r.Ended.Sub(r.Granted).Milliseconds())
+	}
+	if l.Shards > 0 {
+		r.Shards = settledShards(l)
 	}
 }
 
@@ -215,14 +225,18 @@ func stateOf(r *Run) State {
 func (r *Run) between() State { return stateOf(&Run{Verdict: r.Between}) }
 
 // stands applies the store's state of an unsettled run.
-func (r *Run) stands(s *series.Run, now int64) {
-	r.Cancelled, r.Behind, r.For = s.Cancelled, nil, utc(s.For)
-	switch s.State {
+func (r *Run) stands(run *series.Run, s *series.Series) {
+	r.Cancelled, r.Behind, r.For = run.Cancelled, nil, utc(run.For)
+	if run.Shards > 0 {
+		r.Shards = countShards(&s.Sheet, s.Now)
+	}
+	switch run.State {
 	case series.RunOpen:
 		if r.Outcome == "" {
 			r.State = Running
-			r.LeftMs = new(max(0, s.Until-now))
-			if s.Until <= now {
+			left := s.Until(run) - s.Now
+			r.LeftMs = new(max(0, left))
+			if left <= 0 {
 				r.State = Waiting // for a node that settles it or takes it over
 			}
 		}

@@ -242,7 +242,7 @@ func unlisted(namespace string, listed map[int64]*Run, s *series.Series) (runs [
 		if r.State == series.RunWaiting {
 			run.Verdict, run.Granted = string(series.VerdictWaiting), time.Time{}
 		}
-		run.stands(r, s.Now)
+		run.stands(r, s)
 		runs = append(runs, run)
 	}
 	return runs

@@ -1,35 +1,80 @@
 package main
 
 import (
-	"strings"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"testing"
+	"time"
 
-	"github.com/cronce/cronce/cmd/cronce/internal/node"
+	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
 )
 
-// Each setting of shards that cannot be is reported with its key and what is allowed.
-func TestShardSettings(t *testing.T) {
-	for settings, want := range map[string]string{
-		"shards: 1001":                      "jobs[0].shards: is 1001, must be 1 to 1000, or 0 for a job without shards",
-		"shards: -1":                        "jobs[0].shards: is -1, must be 1 to 1000",
-		"shards: 1, shard_params: [a, b]":   "jobs[0].shard_params: has 2 texts, must have at most 1, one for each shard",
-		`shards: 1, shard_params: ["a\nb"]`: `jobs[0].shard_params[0]: is "a\nb", must be at most 64 bytes that print`,
-		"shard_params: [a]":                 "jobs[0].shards: is 0, but shard_params or shard_fail is set",
-		"shard_fail: all":                   "jobs[0].shards: is 0, but shard_params or shard_fail is set",
-		"shards: 2, shard_fail: some":       `jobs[0].shard_fail: is "some", must be any, all`,
-		"shards: 2, overlap: allow":         "jobs[0].overlap: is allow, must be skip, queue or replace for a job with shards",
-		"shards: 2, shard_params: [a], shard_fail: all, overlap: queue": "",
-	} {
-		c, err := nodeConfig(t, "--config", file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@daily', "+settings+"}]\n"))
-		if err == nil {
-			_, _, err = node.DryRun(c)
-		}
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", settings, err, want)
+// A sharded tick is listed with its shards while it goes on, and when it has ended.
+func TestShardsOfATick(t *testing.T) {
+	t.Parallel()
+	at := "--store=sqlite:" + filepath.Join(t.TempDir(), "cronce.db")
+	cronce(t, "migrate", at).want(t, exit.Fine)
+	c, err := config.Read(config.Source{}, nil, func(c *config.Config) { c.Store = at[len("--store="):] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := clients.NewStore(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	tick := time.Now().Add(-time.Minute).Truncate(time.Minute)
+	ms := tick.UnixMilli()
+	for _, job := range []string{"rows", "plain"} {
+		if o := s.Front().Open(t.Context(), []series.OpenRequest{{Key: job, Node: "a", Revision: "r", Spec: "* * * * *", Zone: "UTC", Begin: ms - 1}})[0]; o.Err != nil {
+			t.Fatal(o.Err)
 		}
 	}
-	_, err := nodeConfig(t, "--config", file(t, "c.yaml", "store: zookeeper://localhost\njobs: [{kind: sleep, name: a, spec: '@daily', shards: 2}]\n"))
-	if want := "jobs[0].shards: is 2, but ZooKeeper keeps no shards"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("on ZooKeeper: %v, want %q", err, want)
+	claim := series.Claim{Key: "plain", Owner: "a/1", Number: ms, After: ms - 1, TTL: time.Minute, Deadline: time.Hour, Attempts: 1, Latest: ms + time.Hour.Milliseconds(), Revision: "r"}
+	sharded := claim
+	sharded.Key, sharded.Sharding = "rows", &series.Sharding{Shards: 4, Params: []string{"north", "south"}, Want: []int{0, 1, 2}, Most: 4}
+	answers := s.Front().Claim(t.Context(), []series.Claim{claim, sharded})
+	if answers[0].Kind != series.KindGranted || len(answers[1].Shards) != 3 {
+		t.Fatalf("%+v", answers)
+	}
+	sharded.Owner, sharded.Sharding.Want = "b/1", []int{3}
+	last := s.Front().Claim(t.Context(), []series.Claim{sharded})[0]
+	end := func(owner string, h series.ShardGrant, outcome string) {
+		t.Helper()
+		ref := series.RunRef{Key: "rows", Number: ms, Owner: owner, Fence: h.Fence, Shard: h.Shard, Shards: 4}
+		if a := s.Front().ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: outcome, OK: outcome == series.OutcomeOK}})[0]; !a.Ended {
+			t.Fatalf("%+v", a)
+		}
+	}
+	shards := append(answers[1].Shards, last.Shards...)
+	end("a/1", shards[0], series.OutcomeOK)
+	end("a/1", shards[1], series.OutcomeFailed)
+	name := "rows@" + tick.UTC().Format(time.RFC3339)
+	cronce(t, "runs", name, at).want(t, exit.Fine, name[:4]+", tick "+name[5:]+": running, 1 of 4 shards ok, 1 failed, 2 running", "SHARD  VERDICT  NODE  ATTEMPT", "PARAM", "0      ok       a     1 ", "3      running  b     1 ", "south")
+	cronce(t, "why", name, at).want(t, exit.Fine, "Divided into 4 shards on 2 nodes: 1 ok, 1 failed (1), 2 running on a and b.")
+
+	end("a/1", shards[2], series.OutcomeOK)
+	end("b/1", shards[3], series.OutcomeTimeout)
+	cronce(t, "runs", "cronce/"+name, at, "-o", "wide").want(t, exit.Fine, ": failed, 2 of 4 shards ok, 2 failed", "FENCE", "3      timeout  b     1 ", fmt.Sprint(shards[3].Fence))
+	cronce(t, "runs", "rows@"+tick.UTC().Format("15:04"), at, "-o", "name").want(t, exit.Fine, "cronce/rows@")
+	cronce(t, "runs", "rows", at).want(t, exit.Fine, "REMARK", "2 of 4 shards ok, 2 failed")
+	cronce(t, "why", name, at).want(t, exit.Fine, "Divided into 4 shards on 2 nodes: 2 ok, 1 failed (1), 1 timeout (3).", "See: cronce runs "+name)
+	cronce(t, "runs", "plain"+name[4:], at).want(t, exit.Fine, "REMARK", "running")
+	cronce(t, "runs", "rows@noon", at).want(t, exit.WrongUsage, `runs: time is "noon", must be RFC 3339`)
+	cronce(t, "runs", name, at, "--since", "1h").want(t, exit.WrongUsage, "names one tick: leave out --since and --until")
+	cronce(t, "runs", "row"+name[4:], at).want(t, exit.WrongUsage, `did you mean "rows"?`)
+	var l struct {
+		Items  []ops.Run      `json:"items"`
+		Shards []ops.ShardRun `json:"shards"`
+	}
+	r := cronce(t, "runs", name, at, "-o", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &l); err != nil || len(l.Items) != 1 || *l.Items[0].Shards != (ops.ShardCount{Of: 4, OK: 2, Failed: 2}) ||
+		len(l.Shards) != 4 || l.Shards[3].Verdict != series.OutcomeTimeout || l.Shards[3].Fence != shards[3].Fence || l.Shards[3].LateMs == nil || l.Shards[3].TookMs == nil {
+		t.Errorf("%v: %s", err, r.stdout)
 	}
 }

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -73,6 +74,19 @@ func (s *Series) PausedAt(ms int64) bool { return s.Paused && s.Pause.Covers(ms)
 
 // Retired reports whether the series is retired: see [ActionRetire].
 func (s *Series) Retired() bool { return s.Paused && s.Pause.Retired() }
+
+// Until returns the deadline of an open run of the series, Unix ms. A sharded run has the latest deadline of the shards
+// that were granted and are not settled; without any, the latest instant at which a free shard may start.
+func (s *Series) Until(r *Run) (ms int64) {
+	if r.Shards > 0 {
+		for i := range s.Sheet.Shards {
+			if h := &s.Sheet.Shards[i]; !h.settled() && h.Fence != 0 {
+				ms = max(ms, h.Until)
+			}
+		}
+	}
+	return cmp.Or(ms, r.Until)
+}
 
 // A RunRef identifies a granted run.
 type RunRef struct {

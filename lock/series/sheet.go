@@ -248,8 +248,8 @@ func (s *State) settleShard(h *Shard, r *Run, ms int64) {
 
 // sum settles the number if all its shards are settled, and returns nil otherwise.
 func (s *State) sum(ms int64, r *Run, w Writer) *Sum {
-	sum := s.Sheet.count()
-	if sum == nil {
+	sum := s.Sheet.Count()
+	if sum.Outcome == "" {
 		return nil
 	}
 	sum.Number, sum.Fence, sum.Took = r.Number, r.Fence, time.Duration(ms-r.Granted)*time.Millisecond
@@ -259,17 +259,21 @@ func (s *State) sum(ms int64, r *Run, w Writer) *Sum {
 	}
 	w.Append(Line{At: ms, Verdict: VerdictEnded, From: r.Number, To: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt,
 		Outcome: sum.Outcome, Ended: ms, Shards: r.Shards, Sheet: s.Sheet.text(r.Fence, r.Granted)})
-	return sum
+	return &sum
 }
 
-// count counts the shards, or returns nil if one of them is not settled.
-func (s *Sheet) count() *Sum {
+// Count counts the settled shards by how they ended. The Outcome of the Sum is empty unless all shards are settled; it
+// has neither the number nor the fence of the run.
+func (s *Sheet) Count() Sum {
 	sum := Sum{Shards: len(s.Shards)}
-	cancelled := 0
+	settled, cancelled := 0, 0
 	for i := range s.Shards {
-		switch h := &s.Shards[i]; {
-		case !h.settled():
-			return nil
+		h := &s.Shards[i]
+		if !h.settled() {
+			continue
+		}
+		settled++
+		switch {
 		case h.OK:
 			sum.OK++
 		case h.State == RunDone:
@@ -279,12 +283,14 @@ func (s *Sheet) count() *Sum {
 		default:
 			sum.Lost++
 		}
-		if s.Shards[i].Outcome == OutcomeCancelled {
+		if h.Outcome == OutcomeCancelled {
 			cancelled++
 		}
 	}
-	sum.Outcome = s.outcome(&sum, cancelled)
-	return &sum
+	if settled == sum.Shards {
+		sum.Outcome = s.outcome(&sum, cancelled)
+	}
+	return sum
 }
 
 func (s *Sheet) outcome(sum *Sum, cancelled int) string {
@@ -317,10 +323,11 @@ func (s *State) repeatedShards(ms int64, c *Claim, r *Run) (Answer, bool) {
 	return s.describe(a, ms, c, r), mine
 }
 
-// shard returns the shard of a request and its run, or nil if its owner does not have it under this fence.
+// shard returns the shard of a request and its run, or nil if its owner does not have it under this fence. The sheet
+// may be that of a later run, with fewer shards.
 func (s *State) shard(ref *RunRef) (*Shard, *Run) {
 	r := s.run(ref.Number)
-	if r == nil || r.Shards != ref.Shards || ref.Shard >= r.Shards {
+	if r == nil || r.Shards != ref.Shards || ref.Shard >= min(r.Shards, len(s.Sheet.Shards)) {
 		return nil, nil
 	}
 	if h := &s.Sheet.Shards[ref.Shard]; h.Owner == ref.Owner && h.Fence == ref.Fence {

@@ -114,17 +114,19 @@ func (s *State) nextFence(us, seen int64) int64 {
 }
 
 // prune deletes settled runs, but not the run of the number to keep, which must still answer a
-// repeated release.
+// repeated release. The sheet goes with the last sharded run.
 func (s *State) prune(keep int64) {
-	kept := s.Runs[:0]
+	kept, sharded := s.Runs[:0], false
 	for _, r := range s.Runs {
 		if r.State < RunDone || r.Number == keep {
 			kept = append(kept, r)
-		} else if r.Shards > 0 {
-			s.Sheet = Sheet{}
+			sharded = sharded || r.Shards > 0
 		}
 	}
 	s.Runs = kept
+	if !sharded {
+		s.Sheet = Sheet{}
+	}
 }
 
 // left returns how long a run stays alive; of a sharded one, which a takeover does not end, 0.

@@ -10,7 +10,7 @@ import (
 // counted are the metrics that events change.
 func (m *Metrics) counted() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.runs, m.missed, m.skipped, m.storeEvents, m.takeovers, m.tries, m.late, m.lost, m.clockSteps, m.unreplicated, m.dropped,
+		m.runs, m.divided, m.missed, m.skipped, m.storeEvents, m.takeovers, m.tries, m.late, m.lost, m.clockSteps, m.unreplicated, m.dropped,
 		m.lateness, m.duration,
 	}
 }

@@ -26,7 +26,7 @@ import (
 type Metrics struct {
 	node atomic.Pointer[scheduler.Node]
 
-	runs, missed, skipped, storeEvents                              *prometheus.CounterVec
+	runs, divided, missed, skipped, storeEvents                     *prometheus.CounterVec
 	takeovers, tries, late, lost, clockSteps, unreplicated, dropped prometheus.Counter
 	lateness, duration                                              prometheus.Histogram
 
@@ -37,6 +37,7 @@ type Metrics struct {
 func New() *Metrics {
 	m := &Metrics{
 		runs:         counters("runs_total", "Runs of this node that have ended, by their outcome.", "outcome"),
+		divided:      counters("sharded_ticks_total", "Ticks of jobs with shards whose last shard this node settled, by their outcome.", "outcome"),
 		missed:       counters("ticks_missed_total", "Ticks that this node recorded as missed or lost.", "reason"),
 		skipped:      counters("ticks_skipped_total", "Ticks that this node recorded as skipped, superseded or paused.", "reason"),
 		storeEvents:  counters("store_events_total", "Events of the store that this node has noticed: unreachable, forgot, risk, and others.", "event"),
@@ -70,6 +71,9 @@ func New() *Metrics {
 func (m *Metrics) begin() {
 	for _, outcome := range []string{"ok", "skipped", "failed", "panic", "timeout", "lost", "replaced", "cancelled", "interrupted"} {
 		m.runs.WithLabelValues(outcome)
+	}
+	for _, outcome := range []string{"ok", "failed", "lost", "cancelled"} {
+		m.divided.WithLabelValues(outcome)
 	}
 	for _, reason := range []string{"deadline", "misfire", "lost", "respecified"} {
 		m.missed.WithLabelValues(reason)
@@ -134,6 +138,8 @@ func (m *Metrics) Observe(e scheduler.Event) {
 	case scheduler.EventRunFinished:
 		m.duration.Observe(e.Took.Seconds())
 		m.runs.WithLabelValues(e.Outcome).Inc()
+	case scheduler.EventTickFinished:
+		m.divided.WithLabelValues(e.Outcome).Inc()
 	case scheduler.EventTryFailed:
 		m.tries.Inc()
 	case scheduler.EventRenewalLate:

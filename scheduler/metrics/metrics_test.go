@@ -142,6 +142,7 @@ func TestEventsAreCounted(t *testing.T) {
 		{scheduler.Event{Kind: scheduler.EventRunStarted, Attempt: 1, Late: 20 * time.Millisecond}, "cronce_start_lateness_seconds"},
 		{scheduler.Event{Kind: scheduler.EventRunStarted, Attempt: 2}, "cronce_start_lateness_seconds cronce_takeovers_total"},
 		{scheduler.Event{Kind: scheduler.EventRunFinished, Outcome: "panic", Took: time.Second}, "cronce_run_duration_seconds cronce_runs_total{panic}"},
+		{scheduler.Event{Kind: scheduler.EventTickFinished, Outcome: "lost", Shards: 3}, "cronce_sharded_ticks_total{lost}"},
 		{scheduler.Event{Kind: scheduler.EventTryFailed}, "cronce_tries_failed_total"},
 		{scheduler.Event{Kind: scheduler.EventRenewalLate}, "cronce_renewals_late_total"},
 		{scheduler.Event{Kind: scheduler.EventLeaseLost}, "cronce_leases_lost_total"},

@@ -186,7 +186,7 @@ func (p *proof) waitsBefore(r *revision) int64 {
 func (p *proof) alive() (alive bool, granted int64) {
 	if s := p.options.State; s != nil {
 		for i := range s.Runs {
-			if r := &s.Runs[i]; r.State == series.RunOpen && p.now < r.Until && !p.beyond(r.Granted) {
+			if r := &s.Runs[i]; r.State == series.RunOpen && p.now < s.Until(r) && !p.beyond(r.Granted) {
 				alive, granted = true, max(granted, r.Granted)
 			}
 		}
@@ -209,10 +209,10 @@ func (p *proof) left(s *series.Series) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		p.addManual(r)
-		over, was := r.Until, open
+		over, was := s.Until(r), open
 		switch r.State {
 		case series.RunOpen:
-			if p.now < r.Until {
+			if p.now < over {
 				p.open[r.Number] = open
 				continue
 			}
@@ -245,7 +245,7 @@ func (p *proof) left(s *series.Series) {
 func (p *proof) lastLease(s *series.Series) (until int64) {
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.State == series.RunOpen {
-			until = max(until, r.Until)
+			until = max(until, s.Until(r))
 		}
 	}
 	return until

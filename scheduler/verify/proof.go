@@ -20,19 +20,20 @@ type proof struct {
 	after, through int64 // ticks in (after, through] are counted
 	begins         int64 // decisions up to here are not known
 
-	mark    int64           // the highest decided instant, according to the lines
-	marked  bool            // a line has set mark
-	high    int64           // the highest counted instant; above mark if the mark went back, below it after a line that is ahead
-	fence   int64           // the highest fence granted so far
-	latest  int64           // when the latest record was written
-	written int64           // when the first line was written
-	lapsed  int64           // when the latest pause with an end was found to have ended
-	passed  int64           // the highest decided instant, according to the lines and the state
-	open    map[int64]state // the states of ticks with unsettled runs in the store
-	runs    map[int64]*run
-	states  [states]int // the number of runs in each state
-	control control
-	whole   bool // every open run has been seen
+	mark       int64           // the highest decided instant, according to the lines
+	marked     bool            // a line has set mark
+	high       int64           // the highest counted instant; above mark if the mark went back, below it after a line that is ahead
+	fence      int64           // the highest fence that a tick was granted so far
+	shardFence int64           // the highest fence that a shard was granted so far
+	latest     int64           // when the latest record was written
+	written    int64           // when the first line was written
+	lapsed     int64           // when the latest pause with an end was found to have ended
+	passed     int64           // the highest decided instant, according to the lines and the state
+	open       map[int64]state // the states of ticks with unsettled runs in the store
+	runs       map[int64]*run
+	states     [states]int // the number of runs in each state
+	control    control
+	whole      bool // every open run has been seen
 
 	warned bool       // a line that is ahead of the store's clock was reported
 	blind  bool       // a line that may have moved the mark could not be read

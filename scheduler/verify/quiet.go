@@ -16,7 +16,7 @@ func QuietUntil(j *series.Journal, s *series.Series) int64 {
 		if s.Runs[i].State != series.RunOpen {
 			return 0
 		}
-		until = min(until, s.Runs[i].Until+grace)
+		until = min(until, s.Until(&s.Runs[i])+grace)
 	}
 	for _, uses := range readRevisions(j).byName {
 		for _, r := range uses {

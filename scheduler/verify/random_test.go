@@ -37,6 +37,9 @@ func draw(r *rand.Rand, specs ...string) *play {
 		backlog:  r.IntN(2) == 0,
 		deadline: rig.OneOf(r, time.Second, 10*time.Second, time.Hour),
 	}
+	if base.overlap != series.OverlapAllow {
+		base.shards = rig.OneOf(r, 0, 0, 3)
+	}
 	for _, text := range specs {
 		base.spec = text
 		p.policies = append(p.policies, base)
@@ -95,7 +98,7 @@ func (p *play) requestRun(r *rand.Rand, who policy) {
 	runs := p.state.Series(p.us(), "job").Runs
 	i := slices.IndexFunc(runs, func(r series.Run) bool { return r.Number == number })
 	if g := p.takeOver(who, number, runs[i].Fence); g.Kind == series.KindGranted {
-		p.live = append(p.live, g)
+		p.live = append(p.live, g.parts()...)
 	}
 }
 
@@ -115,7 +118,7 @@ func (p *play) claim(who policy, tick int64) {
 	g := p.ask(who, tick)
 	switch g.Kind {
 	case series.KindGranted:
-		p.live = append(p.live, g)
+		p.live = append(p.live, g.parts()...)
 	case series.KindSkipped:
 		p.skipped++
 	}
@@ -141,7 +144,7 @@ func (p *play) adopt(r *rand.Rand, who policy) {
 	}
 	orphan := rig.OneOf(r, runs...)
 	if g := p.takeOver(who, orphan.Number, orphan.Fence); g.Kind == series.KindGranted {
-		p.live = append(p.live, g)
+		p.live = append(p.live, g.parts()...)
 	}
 }
 

@@ -78,7 +78,7 @@ func (r *Report) Broken(invariant string) (n int) {
 
 // A Violation is one broken invariant.
 type Violation struct {
-	Invariant string    `json:"invariant"` // I1, I2, I3, I4, I7, I9, I10 or I12
+	Invariant string    `json:"invariant"` // I1, I2, I3, I4, I7, I9, I10, I12, S2, S3, S4 or S5
 	Tick      time.Time `json:"tick"`      // the tick, or the end of the range, at which it was noticed
 	Text      string    `json:"text"`      // describes the violation
 }

@@ -39,6 +39,7 @@ type run struct {
 	outcome string
 	reason  string
 	again   bool // granted again without permission
+	shards  int  // how many shards it was opened with; 0: none, or its opening is not known
 
 	cancelled int64 // the number of the change that cancelled it; 0: none did
 }
@@ -98,25 +99,29 @@ func (p *proof) grant(r *run, l *series.Line) {
 	if r.cancelled != 0 {
 		p.violate("I12", l.To, "attempt %d is granted to %s after change %d, which cancelled the run", l.Attempt, l.Node, r.cancelled)
 	}
-	r.fence, r.attempt, r.granted, r.node, r.outcome = l.Fence, l.Attempt, l.At, l.Node, ""
+	r.fence, r.attempt, r.granted, r.node, r.outcome, r.shards = l.Fence, l.Attempt, l.At, l.Node, "", l.Shards
 	p.set(r, open)
 	if l.Outcome != "" {
-		p.finish(r, l.Outcome)
+		p.finish(r, l)
 	}
 }
 
-// fences checks that the fence of a grant is above all earlier fences.
+// fences checks that the fence of a grant is above all earlier fences, also the fences of shards.
 func (p *proof) fences(l *series.Line) {
 	if l.Fence <= p.fence {
 		p.violate("I2", l.To, "fence %d is not above %d, which was granted before", l.Fence, p.fence)
+	}
+	if l.Fence <= p.shardFence {
+		p.violate("S4", l.To, "fence %d is not above %d, which a shard of an earlier tick was granted", l.Fence, p.shardFence)
 	}
 	p.fence = max(p.fence, l.Fence)
 }
 
 // finish records the end of an attempt.
-func (p *proof) finish(r *run, outcome string) {
-	r.outcome = outcome
-	switch outcome {
+func (p *proof) finish(r *run, l *series.Line) {
+	r.outcome = l.Outcome
+	p.summed(r, l)
+	switch l.Outcome {
 	case series.OutcomeUnstarted:
 		r.attempt--
 		p.set(r, unstarted)

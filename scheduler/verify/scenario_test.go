@@ -247,7 +247,7 @@ func unstartedSecond(s *store) {
 	c := p.claim(s, at(20))
 	s.now = at(20)
 	c.After, c.Attempts, c.Latest = at(10), 1, at(21)
-	s.ok(grant{s.state.Claim(s.us(), &c, s), c.Owner})
+	s.ok(grant{Answer: s.state.Claim(s.us(), &c, s), owner: c.Owner})
 }
 
 func givenBack(s *store) {

@@ -99,7 +99,7 @@ func (p *proof) end(r *run, l *series.Line) {
 	if l.Outcome == "" {
 		p.violate("I4", l.To, "ended without an outcome")
 	}
-	p.finish(r, l.Outcome)
+	p.finish(r, l)
 }
 
 // settle reads the verdict of a tick that was left without an end.

@@ -76,6 +76,7 @@ type policy struct {
 	backlog  bool
 	rerun    bool
 	deadline time.Duration
+	shards   int
 }
 
 func (p policy) claim(s *store, tick int64) series.Claim {
@@ -83,9 +84,13 @@ func (p policy) claim(s *store, tick int64) series.Claim {
 	if deadline == 0 {
 		deadline = 10 * time.Second
 	}
-	return series.Claim{Key: "job", Owner: s.owner(), Number: tick, After: tick - 1, TTL: 3 * time.Second, Deadline: deadline,
+	c := series.Claim{Key: "job", Owner: s.owner(), Number: tick, After: tick - 1, TTL: 3 * time.Second, Deadline: deadline,
 		Attempts: 3, Rerun: p.rerun, Window: time.Hour, Overlap: p.overlap, Backlog: p.backlog,
 		Latest: s.now + 1000, Revision: p.text()}
+	if p.shards > 0 {
+		c.Sharding = &series.Sharding{Shards: p.shards, Want: []int{2, 0, 1}, Most: 2}
+	}
+	return c
 }
 
 func (p policy) text() string {
@@ -107,10 +112,24 @@ func (p policy) schedule() *spec.Schedule {
 type grant struct {
 	series.Answer
 	owner string
+	shard int
 }
 
 func (g grant) ref() series.RunRef {
-	return series.RunRef{Key: "job", Number: g.Number, Owner: g.owner, Fence: g.Fence, TTL: 3 * time.Second}
+	return series.RunRef{Key: "job", Number: g.Number, Owner: g.owner, Fence: g.Fence, TTL: 3 * time.Second, Shard: g.shard, Shards: g.Of}
+}
+
+// parts returns a grant for each granted shard, or the grant itself.
+func (g grant) parts() (all []grant) {
+	if g.Of == 0 {
+		return []grant{g}
+	}
+	for _, h := range g.Shards {
+		part := g
+		part.Fence, part.shard = h.Fence, h.Shard
+		all = append(all, part)
+	}
+	return all
 }
 
 // ask claims a tick as a node does: a gap is covered, an orphan taken over first.
@@ -129,10 +148,10 @@ func (s *store) ask(p policy, tick int64) grant {
 			s.takeOver(p, a.Number, a.Fence)
 			c.Owner = s.owner()
 		default:
-			return grant{a, c.Owner}
+			return grant{Answer: a, owner: c.Owner}
 		}
 	}
-	return grant{a, c.Owner}
+	return grant{Answer: a, owner: c.Owner}
 }
 
 func (s *store) first(revision string) int64 {
@@ -148,7 +167,7 @@ func (s *store) first(revision string) int64 {
 func (s *store) takeOver(p policy, tick, fence int64) grant {
 	c := p.claim(s, tick)
 	c.From, c.Next = fence, p.schedule().NextMilli(s.now)
-	return grant{s.state.Claim(s.us(), &c, s), c.Owner}
+	return grant{Answer: s.state.Claim(s.us(), &c, s), owner: c.Owner}
 }
 
 func (s *store) end(g grant, how series.RunState, outcome string) series.EndAnswer {

@@ -40,6 +40,19 @@
 //
 // I12: no attempt of a run is granted after its cancel.
 //
+// S2: the fences of the shards of a tick are distinct, and above the fence of the tick.
+//
+// S3: a sharded tick that has ended has a verdict for each of its shards, and they give its outcome.
+//
+// S4: each grant has a fence above the fences of all shards whose ticks have ended before.
+//
+// S5: the number of shards of a tick does not change.
+//
+// A sharded tick counts once, by its own outcome. The journal has the verdicts of its shards only when it has
+// ended. If they are gone, nothing about them is judged. While the tick goes on, it is overdue once
+// all leases of its shards are over and it was left for longer than the grace, like a run; before the first one is granted,
+// from the instant on until which a free shard may start.
+//
 // A mark, or a line, in the future of the store's clock is reported: the clock was ahead for a
 // while. It gives no verdict to the ticks up to now, which are overdue if no other line covers
 // them.

@@ -17,6 +17,7 @@ func (c *tickCase) explain() (State, string, string) {
 		return NotKnown, "Not known: the state of the job cannot be read.", "cronce doctor"
 	}
 	text, next := c.sentence()
+	text += c.divided()
 	if c.cancel != nil {
 		text += " " + c.cancelledBy()
 	}
@@ -33,7 +34,11 @@ func (c *tickCase) sentence() (text, next string) {
 	case Ran:
 		return c.ended(), ""
 	case Failed:
-		return c.ended(), "cronce runs " + c.Journal.Key
+		next = "cronce runs " + c.Journal.Key
+		if c.shardsOf() > 0 {
+			next += "@" + time.UnixMilli(c.ms).UTC().Format(time.RFC3339Nano)
+		}
+		return c.ended(), next
 	case Running:
 		return c.running(), ""
 	case Waiting:
@@ -243,7 +248,10 @@ func (c *tickCase) granted() (earlier, where string, last attempt) {
 	}
 	last = attempts[len(attempts)-1]
 	where = fmt.Sprintf("on %s as attempt %d", last.Node, last.Attempt)
-	if last.At != 0 {
+	switch {
+	case c.shardsOf() > 0 && last.At != 0: // nodes share it
+		where = c.after(last.At)
+	case last.At != 0:
 		where += ", " + c.after(last.At)
 	}
 	return earlier, where, last
@@ -252,7 +260,9 @@ func (c *tickCase) granted() (earlier, where string, last attempt) {
 // running explains a tick whose last attempt has no end.
 func (c *tickCase) running() string {
 	earlier, where, last := c.granted()
-	if r := c.run; r != nil {
+	if r := c.run; r != nil && r.Shards > 0 {
+		return c.says(fmt.Sprintf("it was opened %s (fence %d).", where, r.Fence))
+	} else if r != nil {
 		return c.says(earlier + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more%s.", where, r.Fence, -c.ago(r.Until), c.seen(last.Node)))
 	}
 	return c.says(earlier + "it was granted " + where + ", and the journal has no end of it.")
@@ -265,6 +275,9 @@ func (c *tickCase) left() string {
 	switch c.run.State {
 	case series.RunOpen:
 		text, does = fmt.Sprintf("it was granted %s; that lease ended %v ago%s", where, c.ago(c.run.Until), c.seen(last.Node)), "settles the "+c.noun()+" or takes it over"
+		if c.run.Shards > 0 {
+			text = fmt.Sprintf("it was opened %s; for %v no shard of it was alive", where, c.ago(c.State.Until(c.run)))
+		}
 	case series.RunUnstarted:
 		text, does = "it was granted "+where+", and never began", "starts it"
 	case series.RunGivenBack:

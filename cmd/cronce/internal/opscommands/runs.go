@@ -32,18 +32,19 @@ type runFlags struct {
 func RunsCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "runs [job]",
+		Use:   "runs [job | job@tick]",
 		Short: "List the newest ticks with their verdicts, of one job or of all",
 		Long: "List the newest ticks with their verdicts, the newest first: which node ran each, how late, for how long, or why it did not\n" +
 			"run. The whole journals are searched, and the last line has the time from which on they are on record. Exceptions, which\n" +
 			"are ticks that failed, were lost, missed, paused or taken over, are on record longer than others. With --watch only the\n" +
 			"newest lines of each job are searched, on a terminal all lines of a job that is named. Where the output is no terminal,\n" +
 			"each run that begins or changes is a line of JSON. cronce why explains one tick.\n\n" +
+			"job@tick lists the run of one tick, with its shards if it is divided into them; the tick is a time as cronce why reads it.\n\n" +
 			"Exit code 4: the store does not answer, a line of a journal cannot be read, or no job is on record.",
-		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs --since 2h --until 1h -o json\n  cronce runs --watch >> runs.jsonl",
+		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs report@03:00\n  cronce runs --since 2h --until 1h -o json\n  cronce runs --watch >> runs.jsonl",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(args); err != nil {
 				return err
 			}
 			if f.watch && !terminal.IsTerminal(cmd.OutOrStdout()) {
@@ -66,7 +67,10 @@ func RunsCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *runFlags) check() error {
+func (f *runFlags) check(args []string) error {
+	if strings.Contains(strings.Join(args, ""), "@") && (f.since != "" || f.until != "") {
+		return exit.Usagef("runs: %s names one tick: leave out --since and --until", strictyaml.Quote(args[0]))
+	}
 	if f.verdict != "" && !slices.Contains(ops.Verdicts, f.verdict) {
 		return exit.Usagef("runs: --verdict is %s, must be one of %s", strictyaml.Quote(f.verdict), strings.Join(ops.Verdicts, ", "))
 	}
@@ -110,15 +114,15 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 	if err := unreached(ctx, s, now); err != nil {
 		return listing{}, err
 	}
-	filter, err := f.filter(now.AsOf)
+	j, filter, err := f.target(ctx, s, now, args)
 	if err != nil {
 		return listing{}, err
 	}
 	var found search
-	if len(args) == 0 {
+	if j == nil {
 		found, err = f.ofAll(ctx, s, now, &filter)
 	} else {
-		found, err = f.ofJob(ctx, s, now, args[0], &filter)
+		found, err = f.ofJob(ctx, s, j, &filter)
 	}
 	if err != nil {
 		return listing{}, err
@@ -135,7 +139,7 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 				found.from.Format(time.RFC3339), found.exceptions.Format(time.RFC3339))
 		}
 	}
-	if j := now.Job(strings.Join(args, "")); j != nil && j.Series.Skip != 0 {
+	if j != nil && j.Series.Skip != 0 {
 		l.foot = skips(j.Series.Skip) + " " + l.foot
 	}
 	if len(runs) == f.n {
@@ -155,6 +159,10 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 		return l, nil
 	}
 	l.table = func(wide bool) row { return runRows(runs, now.AsOf, wide, true) }
+	if len(found.shards) > 0 && len(runs) == 1 {
+		l.shards(&runs[0], found.shards)
+		value["shards"] = found.shards
+	}
 	return l, nil
 }
 
@@ -164,7 +172,8 @@ type search struct {
 	from       time.Time // from when on every verdict is found; zero: from the first one on
 	exceptions time.Time // from when on every exception is found, if whole journals were searched
 	whole      bool
-	unreadable int // lines that cannot be read
+	unreadable int            // lines that cannot be read
+	shards     []ops.ShardRun // of the tick of the search, if it is for one tick
 }
 
 // add records that a journal was searched.
@@ -201,16 +210,14 @@ func (r *search) read(ctx context.Context, s *clients.Store, j *ops.Job, filter 
 			r.runs = append(r.runs, runs[i])
 		}
 	}
+	if tick := filter.From; !tick.IsZero() && tick.Equal(filter.To) {
+		r.shards = ops.Shards(&journal, &state, tick.UnixMilli())
+	}
 	return nil
 }
 
 // ofJob searches the whole journal of a job.
-func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, now *ops.Snapshot, name string, filter *ops.RunFilter) (search, error) {
-	j, err := known(ctx, s, now, name)
-	if err != nil {
-		return search{}, err
-	}
-	var r search
+func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, j *ops.Job, filter *ops.RunFilter) (r search, err error) {
 	err = r.read(ctx, s, j, filter)
 	r.runs = r.runs[:min(f.n, len(r.runs))]
 	return r, err
@@ -247,14 +254,9 @@ func (f *runFlags) stream(cmd *cobra.Command, args []string) error {
 		if err := unreached(ctx, s, now); err != nil {
 			return listing{}, err
 		}
-		filter, err := f.filter(now.AsOf)
+		j, filter, err := f.target(ctx, s, now, args)
 		if err != nil {
 			return listing{}, err
-		}
-		if len(args) > 0 {
-			if _, err := known(ctx, s, now, args[0]); err != nil {
-				return listing{}, err
-			}
 		}
 		l := listing{items: []item{}, most: maxRuns}
 		if len(read) == 0 {
@@ -265,7 +267,7 @@ func (f *runFlags) stream(cmd *cobra.Command, args []string) error {
 			if r.Ended.After(at) {
 				at = r.Ended
 			}
-			return (len(args) == 0 || r.Job == args[0]) && filter.Lets(r) && !at.Before(time.UnixMilli(read[r.Job]).Add(-changing))
+			return (j == nil || r.Job == j.Name) && filter.Lets(r) && !at.Before(time.UnixMilli(read[r.Job]).Add(-changing))
 		})
 		for _, j := range now.Jobs {
 			if j.Series.Err == nil {
@@ -325,8 +327,13 @@ func number(n int64) string {
 // remark describes the remaining recorded facts of a tick.
 func remark(r *ops.Run, now time.Time) string {
 	var parts []string
+	if r.Shards != nil {
+		parts = append(parts, r.Shards.String())
+	}
 	if r.LeftMs != nil && r.Outcome == "" {
-		parts = append(parts, fmt.Sprintf("lease for %d ms more", *r.LeftMs))
+		if r.Shards == nil {
+			parts = append(parts, fmt.Sprintf("lease for %d ms more", *r.LeftMs))
+		}
 		if r.Alive() {
 			parts = append(parts, fmt.Sprintf("alive since %s (%s)", ops.Clock(r.Granted, now), ops.Short(now.Sub(r.Granted))))
 		}

@@ -1,4 +1,4 @@
-package inspect
+package command
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 )
 
 // A time is RFC 3339, local in the zone of the spec, a duration before now, last or next.
-func TestTickNamed(t *testing.T) {
+func TestParseTick(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -39,7 +39,7 @@ func TestTickNamed(t *testing.T) {
 		{"noon", "", "", `is "noon", must be RFC 3339`},
 		{"25:00", "", "", `is "25:00", must be RFC 3339`},
 	} {
-		got, note, err := tickNamed(c.text, s, now)
+		got, note, err := ParseTick(c.text, s, now)
 		switch {
 		case c.fault != "":
 			if err == nil || !strings.HasPrefix(err.Error(), c.fault) {

@@ -1,0 +1,65 @@
+package opscommands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/command"
+	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/ops"
+)
+
+// target returns the job that the arguments name, or nil, and the filter of its runs. Behind an @ an argument has the one
+// tick that is listed.
+func (f *runFlags) target(ctx context.Context, s *clients.Store, now *ops.Snapshot, args []string) (*ops.Job, ops.RunFilter, error) {
+	filter, err := f.filter(now.AsOf)
+	if err != nil || len(args) == 0 {
+		return nil, filter, err
+	}
+	name, at, named := strings.Cut(args[0], "@")
+	j, err := known(ctx, s, now, strings.TrimPrefix(name, s.Config.Namespace+"/"))
+	if err != nil || !named {
+		return j, filter, err
+	}
+	tick, _, err := command.ParseTick(at, j.Schedule, now.AsOf)
+	if err != nil {
+		return nil, filter, exit.Usagef("runs: time %w", err)
+	}
+	filter.From, filter.To = tick.UTC(), tick.UTC()
+	return j, filter, nil
+}
+
+// shards makes the shards of a tick the table of the listing.
+func (l *listing) shards(r *ops.Run, shards []ops.ShardRun) {
+	l.text = fmt.Sprintf("%s, tick %s: %s, %s", r.Job, r.Tick.Format(time.RFC3339Nano), verdictOf(r), r.Shards)
+	l.key = append(l.key, l.text)
+	l.table = func(wide bool) row { return shardRows(shards, wide) }
+}
+
+func shardRows(shards []ops.ShardRun, wide bool) row {
+	head := []any{"SHARD", "VERDICT", "NODE", "ATTEMPT", "LATE", "TOOK"}
+	params := slices.ContainsFunc(shards, func(h ops.ShardRun) bool { return h.Param != "" })
+	if params {
+		head = append(head, "PARAM")
+	}
+	if wide {
+		head = append(head, "FENCE")
+	}
+	rows := row{head}
+	for i := range shards {
+		h := &shards[i]
+		cells := []any{h.Shard, h.Verdict, dash(h.Node), number(int64(h.Attempt)), ms(h.LateMs), ms(h.TookMs)}
+		if params {
+			cells = append(cells, dash(h.Param))
+		}
+		if wide {
+			cells = append(cells, number(h.Fence))
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}

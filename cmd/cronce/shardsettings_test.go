@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/cmd/cronce/internal/node"
+)
+
+// Each setting of shards that cannot be is reported with its key and what is allowed.
+func TestShardSettings(t *testing.T) {
+	for settings, want := range map[string]string{
+		"shards: 1001":                      "jobs[0].shards: is 1001, must be 1 to 1000, or 0 for a job without shards",
+		"shards: -1":                        "jobs[0].shards: is -1, must be 1 to 1000",
+		"shards: 1, shard_params: [a, b]":   "jobs[0].shard_params: has 2 texts, must have at most 1, one for each shard",
+		`shards: 1, shard_params: ["a\nb"]`: `jobs[0].shard_params[0]: is "a\nb", must be at most 64 bytes that print`,
+		"shard_params: [a]":                 "jobs[0].shards: is 0, but shard_params or shard_fail is set",
+		"shard_fail: all":                   "jobs[0].shards: is 0, but shard_params or shard_fail is set",
+		"shards: 2, shard_fail: some":       `jobs[0].shard_fail: is "some", must be any, all`,
+		"shards: 2, overlap: allow":         "jobs[0].overlap: is allow, must be skip, queue or replace for a job with shards",
+		"shards: 2, shard_params: [a], shard_fail: all, overlap: queue": "",
+	} {
+		c, err := nodeConfig(t, "--config", file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@daily', "+settings+"}]\n"))
+		if err == nil {
+			_, _, err = node.DryRun(c)
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", settings, err, want)
+		}
+	}
+	_, err := nodeConfig(t, "--config", file(t, "c.yaml", "store: zookeeper://localhost\njobs: [{kind: sleep, name: a, spec: '@daily', shards: 2}]\n"))
+	if want := "jobs[0].shards: is 2, but ZooKeeper keeps no shards"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("on ZooKeeper: %v, want %q", err, want)
+	}
+}

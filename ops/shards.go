@@ -1,0 +1,123 @@
+package ops
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A ShardCount counts the shards of a tick by how they stand. Only Of is known if the store does not have them any more.
+type ShardCount struct {
+	Of      int `json:"of"`
+	OK      int `json:"ok,omitempty"`
+	Failed  int `json:"failed,omitempty"`
+	Lost    int `json:"lost,omitempty"`
+	Missed  int `json:"missed,omitempty"` // they never started
+	Running int `json:"running,omitempty"`
+	Waiting int `json:"waiting,omitempty"` // for a node that starts them, takes them over or settles them
+}
+
+// String returns the counts in words, as "98 of 100 shards ok, 1 failed, 1 lost".
+func (c *ShardCount) String() string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{c.Failed, "failed"}, {c.Lost, "lost"}, {c.Missed, "missed"}, {c.Running, "running"}, {c.Waiting, "waiting"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
+		}
+	}
+	if c.OK == 0 && len(parts) == 0 {
+		return plural(c.Of, "shard")
+	}
+	return strings.Join(append([]string{fmt.Sprintf("%d of %s ok", c.OK, plural(c.Of, "shard"))}, parts...), ", ")
+}
+
+// countShards counts the shards of a tick. Now is the store's clock.
+func countShards(s *series.Sheet, now int64) *ShardCount {
+	sum := s.Count()
+	c := ShardCount{Of: sum.Shards, OK: sum.OK, Failed: sum.Failed, Lost: sum.Lost, Missed: sum.Missed}
+	for i := range s.Shards {
+		switch h := &s.Shards[i]; {
+		case h.State >= series.RunDone:
+		case h.State == series.RunOpen && now < h.Until:
+			c.Running++
+		default:
+			c.Waiting++
+		}
+	}
+	return &c
+}
+
+// settledShards counts the shards by the line with the end of their tick.
+func settledShards(l *series.Line) *ShardCount {
+	shards, err := series.ReadSheet(l.Sheet, l.Fence, 0)
+	if err != nil {
+		return &ShardCount{Of: l.Shards}
+	}
+	return countShards(&series.Sheet{Shards: shards}, 0)
+}
+
+// A ShardRun is the result of one shard of a tick.
+type ShardRun struct {
+	Shard   int    `json:"shard"`
+	Verdict string `json:"verdict"` // its outcome, or the reason why it has none; running or waiting: it has not ended
+	Node    string `json:"node,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	Fence   int64  `json:"fence,omitempty"`
+	LateMs  *int64 `json:"late_ms,omitempty"` // from the tick, or from the request of a manual run, to its first grant
+	TookMs  *int64 `json:"took_ms,omitempty"` // from its first grant to its end
+	Param   string `json:"param,omitempty"`   // only known while the tick goes on
+}
+
+// Shards returns the shards of a tick in their order: while it goes on, from the state of the job, and then from its
+// journal. It returns nil if they are not known.
+func Shards(j *series.Journal, s *series.Series, number int64) []ShardRun {
+	for i := range s.Runs {
+		if r := &s.Runs[i]; r.Number == number && r.Shards > 0 {
+			return shardRuns(&s.Sheet, number, s.Now)
+		}
+	}
+	granted := int64(0)
+	for _, l := range j.All() {
+		if l.To != number || l.Shards == 0 {
+			continue
+		}
+		if l.Verdict == series.VerdictRan {
+			granted = l.At
+		}
+		if shards, err := series.ReadSheet(l.Sheet, l.Fence, granted); err == nil {
+			return shardRuns(&series.Sheet{Shards: shards}, number, s.Now)
+		}
+	}
+	return nil
+}
+
+func shardRuns(s *series.Sheet, number, now int64) []ShardRun {
+	runs := make([]ShardRun, len(s.Shards))
+	for i := range s.Shards {
+		h := &s.Shards[i]
+		r := ShardRun{Shard: i, Verdict: h.Outcome, Node: driver.NodeOf(h.Owner), Attempt: h.Attempt, Fence: h.Fence}
+		switch {
+		case h.Outcome != "":
+		case h.State == series.RunOpen && now < h.Until:
+			r.Verdict = string(Running)
+		default:
+			r.Verdict = string(Waiting)
+		}
+		if h.Granted >= number-earlyGrant { // otherwise it was not granted, or the line of the opening is gone
+			r.LateMs = new(max(0, h.Granted-number))
+		}
+		if h.Ended != 0 && h.Fence != 0 {
+			r.TookMs = new(h.Ended - h.Granted)
+		}
+		if i < len(s.Params) {
+			r.Param = s.Params[i]
+		}
+		runs[i] = r
+	}
+	return runs
+}
