@@ -214,5 +214,7 @@ func TestSheets(t *testing.T) {
 		a := w.redis.Claim(t.Context(), []series.Claim{{Key: "job", Owner: "b/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Second, Deadline: time.Minute,
 			Attempts: 1, Latest: driver.MaxNumber, Sharding: &series.Sharding{Shards: 3, Want: []int{0}, Most: 1}}})[0]
 		w.want(a.Kind == series.KindGranted && a.Free == 2, "a sheet of free shards", a)
+		shards := w.redis.ReadSeries(t.Context(), []string{"job"})[0].Sheet.Shards
+		w.want(len(shards) == 3 && shards[2] == series.Shard{}, "free shards in the store", shards)
 	})
 }
