@@ -78,7 +78,7 @@ type Line struct {
 	BlockerFence int64 `json:"blockerFence,omitempty"`
 
 	// Of VerdictRan and VerdictEnded of a sharded run: how many shards it has, and once they are settled
-	// what became of each: see [ReadSheet].
+	// the end of each: see [ReadSheet].
 	Shards int    `json:"shards,omitempty"`
 	Sheet  string `json:"sheet,omitempty"`
 

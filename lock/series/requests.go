@@ -88,7 +88,7 @@ func (e *EndRequest) Check() error {
 	return cmp.Or(checkRun(&e.RunRef), checkOutcome(e), checkErrorText(e.Error))
 }
 
-// checkOutcome refuses for a shard what the text of a sheet uses between its fields.
+// checkOutcome refuses the characters that separate the fields of a sheet.
 func checkOutcome(e *EndRequest) error {
 	if e.Shards > 0 && strings.ContainsAny(e.Outcome, ",+") {
 		return driver.Refuse("outcome", driver.Quote(e.Outcome), "no comma and no plus in the outcome of a shard")

@@ -98,7 +98,7 @@ type RunRef struct {
 
 	Replicas int // how many replicas must have a renewal; with fewer the answer is doubt with a *ReplicasError; 0: none
 
-	Shard, Shards int // of a shard: its index, and how many there are; the fence is that of the shard. Shards 0: the whole run
+	Shard, Shards int // its index and the number of shards, if it is a shard: Fence is then the fence of the shard. Shards 0: the whole run
 }
 
 // A RenewAnswer is the answer to the renewal of a run.

@@ -323,8 +323,8 @@ func (s *State) repeatedShards(ms int64, c *Claim, r *Run) (Answer, bool) {
 	return s.describe(a, ms, c, r), mine
 }
 
-// shard returns the shard of a request and its run, or nil if its owner does not have it under this fence. The sheet
-// may be that of a later run, with fewer shards.
+// shard returns the shard of a request and its run, or nil if its owner does not have it under this fence. A later
+// run may have the sheet by now, with fewer shards.
 func (s *State) shard(ref *RunRef) (*Shard, *Run) {
 	r := s.run(ref.Number)
 	if r == nil || r.Shards != ref.Shards || ref.Shard >= min(r.Shards, len(s.Sheet.Shards)) {

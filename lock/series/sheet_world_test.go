@@ -412,7 +412,7 @@ func (w *sheetWorld) progress() {
 		r := &w.Runs[i]
 		if k, _ := index(r.Number); r.State == series.RunWaiting && !w.Paused && w.ms <= due(k)+2*interval && !w.blocked(k) {
 			c := w.clone()
-			if a := c.Claim(w.ms*1000, ptr(c.takeover(r)), discard{}); a.Kind != series.KindGranted {
+			if a := c.Claim(w.ms*1000, new(c.takeover(r)), discard{}); a.Kind != series.KindGranted {
 				w.broken("I6 no shard blocks the waiting tick %d, and its takeover is answered %+v", k, a)
 			}
 		}
