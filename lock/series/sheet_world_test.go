@@ -412,7 +412,7 @@ func (w *sheetWorld) progress() {
 		r := &w.Runs[i]
 		if k, _ := index(r.Number); r.State == series.RunWaiting && !w.Paused && w.ms <= due(k)+2*interval && !w.blocked(k) {
 			c := w.clone()
-			if a := c.Claim(w.ms*1000, ptr(c.takeover(r)), discard{}); a.Kind != series.KindGranted {
+			if a := c.Claim(w.ms*1000, new(c.takeover(r)), discard{}); a.Kind != series.KindGranted {
 				w.broken("I6 no shard blocks the waiting tick %d, and its takeover is answered %+v", k, a)
 			}
 		}
@@ -432,7 +432,7 @@ func (w *sheetWorld) progress() {
 			}
 		}
 		c := w.clone()
-		if a := c.Claim(w.ms*1000, ptr(c.claim(k, sheetShards, false, sheetShards)), discard{}); len(a.Shards) != free {
+		if a := c.Claim(w.ms*1000, new(c.claim(k, sheetShards, false, sheetShards)), discard{}); len(a.Shards) != free {
 			w.broken("I6 %d shards of tick %d may start, and a claim is answered %+v", free, k, a)
 		}
 	}
@@ -454,5 +454,3 @@ func (w *sheetWorld) blocked(k int) bool {
 	}
 	return false
 }
-
-func ptr[T any](v T) *T { return &v }
