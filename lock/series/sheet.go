@@ -228,7 +228,7 @@ func (s *State) sweepSheet(ms int64, c *Claim, r *Run, w Writer) *Sum {
 	return s.sum(ms, r, w)
 }
 
-// clearSheet settles all shards that are not alive.
+// clearSheet settles all shards that are not alive, and the number if it has no other.
 func (s *State) clearSheet(ms int64, r *Run, w Writer) {
 	for i := range s.Sheet.Shards {
 		if h := &s.Sheet.Shards[i]; !h.settled() && !h.alive(ms) {
