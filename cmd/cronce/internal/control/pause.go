@@ -281,7 +281,7 @@ func because(reason string) string {
 // alive returns the number of runs that continue.
 func alive(s *series.Series) (n int) {
 	for i := range s.Runs {
-		if r := &s.Runs[i]; r.State == series.RunOpen && r.Until > s.Now {
+		if r := &s.Runs[i]; r.State == series.RunOpen && s.Until(r) > s.Now {
 			n++
 		}
 	}

@@ -35,7 +35,7 @@ func killedAttempts(lines []series.Line, s *series.Series) map[int]string {
 	}
 	for i := range s.Runs {
 		r := &s.Runs[i]
-		if at, is := open[r.Number]; is && r.State == series.RunOpen && r.Until <= s.Now && lines[at].Fence == r.Fence {
+		if at, is := open[r.Number]; is && r.State == series.RunOpen && r.Shards == 0 && r.Until <= s.Now && lines[at].Fence == r.Fence {
 			killed[at] = fmt.Sprintf("killed or cut off: its lease is over since %s, and no node has taken it over", terminal.RFC3339(r.Until))
 		}
 	}

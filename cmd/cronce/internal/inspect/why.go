@@ -69,7 +69,7 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	if state.Err != nil {
 		return s.Failed(state.Err)
 	}
-	tick, note, err := command.ParseTick(at, why.InForce(j.Revisions), terminal.UTC(state.Now))
+	tick, note, err := ParseTick(at, why.InForce(j.Revisions), terminal.UTC(state.Now))
 	if err != nil {
 		return exit.Usagef("why: time %w", err)
 	}

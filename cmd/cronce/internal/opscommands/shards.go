@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/cmd/internal/clients"
-	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/ops"
 )
@@ -25,7 +25,7 @@ func (f *runFlags) target(ctx context.Context, s *clients.Store, now *ops.Snapsh
 	if err != nil || !named {
 		return j, filter, err
 	}
-	tick, _, err := command.ParseTick(at, j.Schedule, now.AsOf)
+	tick, _, err := inspect.ParseTick(at, j.Schedule, now.AsOf)
 	if err != nil {
 		return nil, filter, exit.Usagef("runs: time %w", err)
 	}

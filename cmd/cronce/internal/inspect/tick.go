@@ -1,10 +1,11 @@
-package command
+package inspect
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -41,11 +42,11 @@ func localTime(text string, zone *time.Location, now time.Time) (at time.Time, n
 	_, seconds := time.Parse(time.TimeOnly, text)
 	if minutes == nil || seconds == nil {
 		full = now.In(zone).Format("2006-01-02 ") + text
-		if t, err := ParseTime(full, zone); err == nil && t.After(now) {
+		if t, err := command.ParseTime(full, zone); err == nil && t.After(now) {
 			full = now.In(zone).AddDate(0, 0, -1).Format("2006-01-02 ") + text
 		}
 	}
-	if at, err = ParseTime(full, zone); err != nil {
+	if at, err = command.ParseTime(full, zone); err != nil {
 		return at, "", fmt.Errorf("is %s, must be RFC 3339 (2026-03-29T01:00:00Z), a local time (2026-03-29 01:00 or 01:00), last, next, or how long ago (2h)", strictyaml.Quote(text))
 	}
 	if _, err := time.Parse(time.RFC3339, full); err == nil {
