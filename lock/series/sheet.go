@@ -324,7 +324,7 @@ func (s *State) repeatedShards(ms int64, c *Claim, r *Run) (Answer, bool) {
 }
 
 // shard returns the shard of a request and its run, or nil if its owner does not have it under this fence. The sheet
-// may be that of a later run, with fewer shards.
+// may belong to a later run, with fewer shards.
 func (s *State) shard(ref *RunRef) (*Shard, *Run) {
 	r := s.run(ref.Number)
 	if r == nil || r.Shards != ref.Shards || ref.Shard >= min(r.Shards, len(s.Sheet.Shards)) {
