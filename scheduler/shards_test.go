@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/memlock"
@@ -25,6 +26,7 @@ type cuttable struct {
 	off  atomic.Bool
 	drop atomic.Int64 // each n-th answer to a claim or an end is lost; 0: none
 	sent atomic.Int64
+	asks atomic.Int64 // claims
 }
 
 func (s *cuttable) lost() bool {
@@ -36,6 +38,7 @@ func (s *cuttable) Claim(ctx context.Context, cs []series.Claim) []series.Answer
 	if s.off.Load() {
 		return slices.Repeat([]series.Answer{{Err: errCut}}, len(cs))
 	}
+	s.asks.Add(int64(len(cs)))
 	if as := s.Store.Claim(ctx, cs); !s.lost() {
 		return as
 	}
@@ -407,4 +410,60 @@ func TestShardsWithLostReplies(t *testing.T) {
 			}
 		}
 	})
+}
+
+// All nodes die in the middle of a tick of a rare job. Nodes that start later run its shards, although no other tick is due.
+func TestShardsAfterTheFleetDied(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := share(t, scheduler.Job{Spec: "@daily", Shards: 6, Takeover: scheduler.TakeoverRerun, Lease: 5 * time.Second})
+		c.work = takes(20 * time.Second)
+		time.Sleep(24*time.Hour - time.Minute)
+		c.start()
+		c.start()
+		time.Sleep(time.Minute + 2*time.Second)
+		for _, n := range c.nodes {
+			n.kill()
+		}
+		time.Sleep(time.Minute)
+		began := time.Now()
+		c.start()
+		time.Sleep(time.Minute)
+		c.end()
+		again := 0
+		for i, r := range c.runs {
+			if r.Attempt == 2 {
+				if again++; c.starts[i].Sub(began) > 3*time.Second {
+					t.Errorf("%s ran again %v after the start of a node", r.ID, c.starts[i].Sub(began))
+				}
+			}
+		}
+		if sums := c.sums(); again != 6 || len(sums) != 1 || sums[0].Outcome != series.OutcomeOK {
+			t.Errorf("%d shards ran again, want 6; the tick is settled as %+v", again, sums)
+		}
+	})
+}
+
+// A tick that must wait for the shards of an earlier one is claimed about once a second, not all the time.
+func TestTickBehindShards(t *testing.T) {
+	for _, job := range []scheduler.Job{
+		{Spec: "@every 10s", Shards: 3, Misfire: scheduler.MisfireAll},
+		{Spec: "@every 10s", Shards: 3, Overlap: scheduler.OverlapQueue},
+		{Spec: "@every 10s", Shards: 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := share(t, job)
+			c.work = takes(35 * time.Second)
+			c.start()
+			c.start()
+			time.Sleep(5*time.Minute + 5*time.Second)
+			asks := c.nodes[0].wire.asks.Load() + c.nodes[1].wire.asks.Load()
+			c.end()
+			if asks > 5*60*2*3 {
+				t.Errorf("%d claims in five minutes under overlap %d and misfire %d", asks, job.Overlap, job.Misfire)
+			}
+			if sums := c.sums(); len(sums) < 6 {
+				t.Errorf("%d ticks ran in five minutes, want each 40 s", len(sums))
+			}
+		})
+	}
 }

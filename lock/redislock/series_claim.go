@@ -242,7 +242,7 @@ func speaksOfNumber(kind series.Kind) bool {
 
 func speak(a *series.Answer, r *series.Run, now int64) {
 	a.Number, a.Node, a.Fence, a.Attempt, a.State = r.Number, driver.NodeOf(r.Owner), r.Fence, r.Attempt, r.State
-	a.For = r.For
+	a.For, a.Of = r.For, r.Shards
 	if r.State == series.RunOpen && r.Until > now && r.Shards == 0 {
 		a.Left = time.Duration(r.Until-now) * time.Millisecond
 	}

@@ -53,7 +53,8 @@ func readShares(a *series.Answer, text string, c *series.Claim, at instant) bool
 	head, rest, _ := strings.Cut(text, "#")
 	grants, sum, more := strings.Cut(rest, "#")
 	f := fields{rest: head}
-	a.Of, a.Free = int(f.count(f.text())), int(f.count(f.text()))
+	of, free := int(f.count(f.text())), int(f.count(f.text()))
+	a.Of, a.Free = max(a.Of, of), free
 	if left := f.count(f.end()); a.Of > 0 {
 		a.Left = time.Duration(left) * time.Millisecond
 	}
@@ -70,7 +71,7 @@ func readShares(a *series.Answer, text string, c *series.Claim, at instant) bool
 		a.Sum, good = readSum(sum)
 		ok = ok && good
 	}
-	return ok && (len(a.Shards) == 0 || a.Kind == series.KindGranted && c.Sharding != nil && len(a.Shards) <= c.Sharding.Most)
+	return ok && (len(a.Shards) == 0 || a.Kind == series.KindGranted && (c.Sharding == nil || len(a.Shards) <= c.Sharding.Most))
 }
 
 // readGrant reads shard,fence,attempt,left,param.

@@ -365,7 +365,7 @@ func early(ms int64, c *Claim) Answer {
 }
 
 func about(k Kind, r *Run, ms int64) Answer {
-	return Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, For: r.For, Left: left(r, ms)}
+	return Answer{Kind: k, Number: r.Number, Node: driver.NodeOf(r.Owner), Fence: r.Fence, Attempt: r.Attempt, State: r.State, For: r.For, Left: left(r, ms), Of: r.Shards}
 }
 
 func granted(r *Run, ms int64) Answer {

@@ -176,11 +176,9 @@ func (s *State) shardGrant(i int, ms int64) ShardGrant {
 	return g
 }
 
-// describe adds how many shards the run has, how many of them may start, and when the first lease of the
-// others ends. It adds nothing to an answer about
-// another run.
+// describe adds how many shards of the run may start, and when the first lease of the others ends. It adds
+// nothing to an answer about another run.
 func (s *State) describe(a Answer, ms int64, c *Claim, r *Run) Answer {
-	a.Of = r.Shards
 	if !s.sheetOf(r) {
 		return a
 	}

@@ -108,6 +108,10 @@ func (c *Claims) Opened(j *job.Job, s *series.Series, former []job.Former, sent,
 // found schedules a probe of a run that the store returned: for the end of its lease, or for now if
 // the run was given back, or is manual and waits for no other run.
 func (c *Claims) found(e *entry, r *series.Run, s *series.Series, now int64) {
+	if r.Shards > 0 && r.State == series.RunOpen { // its nodes may all be dead
+		c.watchShards(&Pending{e: e, job: e.Job}, &series.Answer{Number: r.Number, Fence: r.Fence, State: r.State, Of: r.Shards, Free: 1}, now)
+		return
+	}
 	until := int64(0)
 	waits := r.State == series.RunWaiting && !(r.Manual() && e.Rules.Overlap == series.OverlapAllow)
 	for i := range s.Runs {

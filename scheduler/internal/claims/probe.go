@@ -1,6 +1,8 @@
 package claims
 
 import (
+	"time"
+
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -122,7 +124,10 @@ func (c *Claims) probeAnswered(p *Pending) {
 // probeAt returns the time to probe a run: the end of its lease, rounded up to a grid that many
 // probes share. The node that is first for the tick, not counting the run's own node, probes first.
 func (c *Claims) probeAt(e *entry, a *series.Answer, now int64) int64 {
-	if a.Left == 0 {
+	switch {
+	case a.Of > 0: // shards may end, or be given back, at any time
+		return onGrid(now+time.Second.Milliseconds(), probeGrid)
+	case a.Left == 0:
 		return now
 	}
 	at := onGrid(now+a.Left.Milliseconds()+1, probeGrid)
