@@ -21,7 +21,7 @@ SERVERS = modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory modernc
 UNWATCHED = $(foreach server,$(SERVERS),-gcflags=$(server)=-race=false)
 
 # Searches by one goroutine, in which there is nothing to race: they go ten times as far without the detector.
-SEARCHES = TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel
+SEARCHES = TestEverySheet|TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel
 
 # Long spans of simulated time, lists of many rows, and the contract by a clock that the test sets: other tests of their
 # packages race the same code in a shorter time.
