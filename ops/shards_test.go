@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// The words for counts leave out what there is none of.
+// The words for counts leave out each count of zero.
 func TestShardCountInWords(t *testing.T) {
 	for want, c := range map[string]ShardCount{
 		"100 of 100 shards ok":                             {Of: 100, OK: 100},

@@ -164,8 +164,8 @@ type Run struct {
 	// Backfill reports that the run does the work of Tick for a backfill: an operator requested the work of
 	// ticks that are decided, and each gets a manual run. Select data by Tick, and recognize a repeated attempt by ID.
 	Backfill bool
-	// Shard is the index of the shard of a job with Job.Shards, Shards how many its tick has, and Param its text. Fence is that of
-	// the shard, and higher than all of earlier ticks. TickFence is that of the tick, and the same for all of its shards.
+	// Of a job with Job.Shards: the index of the shard, how many shards the tick has, and the shard's text. Each shard has its own
+	// Fence, higher than every fence of earlier ticks. TickFence is the same for all shards of a tick, and lower than their fences.
 	Shard, Shards int
 	Param         string
 	TickFence     int64

@@ -144,7 +144,7 @@ func TestMetricsOfPlane(t *testing.T) {
 	}
 }
 
-// seriesOf returns the series that an expression needs, each as a name and what its labels must
+// seriesOf returns the series that an expression needs, each as a name and the labels that it must
 // have: name= of a label by which it is grouped, and name="value" of one by which it is selected.
 // The scrape makes the labels job and instance.
 func seriesOf(expr string) (needed [][]string) {

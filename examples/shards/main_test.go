@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,11 +10,9 @@ import (
 
 // The test binary is also the program that the example starts as a node.
 func TestMain(m *testing.M) {
-	for _, arg := range os.Args[1:] {
-		if arg == "-node" {
-			main()
-			return
-		}
+	if slices.Contains(os.Args[1:], "-node") {
+		main()
+		return
 	}
 	os.Exit(m.Run())
 }

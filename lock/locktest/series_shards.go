@@ -297,7 +297,7 @@ func shardWindow(s *stand) {
 	c.Window = time.Second
 	opening, one := s.takesOne(c)
 	s.env.Wait(time.Second - time.Duration(s.look().Now-opening.Now)*time.Millisecond)
-	c = s.divide(1, 3, 1) // the window is that of the opening
+	c = s.divide(1, 3, 1) // the opening fixed the window
 	c.Window = time.Hour
 	a, two := s.takesOne(c)
 	equal(s, "after the opening", a.Now-opening.Now, 1000)

@@ -157,7 +157,7 @@ var kinds = map[byte]series.Kind{
 }
 
 // readAnswer reads kind|mark|last|from|fence|node, then ;run if the answer is about a run, then
-// +number|fence|attempt|verdict for each settled number, then what readShares reads. It reports whether the
+// +number|fence|attempt|verdict for each settled number, then the text for readShares. It reports whether the
 // text is an answer to c.
 func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) {
 	text, shares, sharded := strings.Cut(text, "#")

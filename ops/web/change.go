@@ -145,7 +145,7 @@ func endOf(text string, now time.Time) (until time.Time, relative bool, fault st
 	return until, false, fmt.Sprintf("until is %q, must be how long from now (+8h), RFC 3339, or an instant in UTC (2026-01-31 02:00)", clip(text))
 }
 
-// change reads the state of a job and requests a change of it. A refusal is logged, but not that of a dry run.
+// change reads the state of a job and requests a change of it. A refusal is logged, unless it is the refusal of a dry run.
 func (h *Handler) change(ctx context.Context, r ops.Request) ops.Change {
 	ctx, stop := context.WithTimeout(ctx, changeTimeout)
 	defer stop()

@@ -35,7 +35,7 @@ func (pl *plane) logged(t *testing.T) *bytes.Buffer {
 
 // An action that is refused by the role of its caller, or by the state of its job, has a line with its caller,
 // action, job and reason: one a minute for each caller and reason, with the number of refusals since the line
-// before. An action that is made, a dry run and a request of nobody have none.
+// before. An action that is made, a dry run and a request without a caller have none.
 func TestRefusedActionsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlane(t, "")

@@ -23,7 +23,7 @@ const (
 	lease = 3 * time.Second
 )
 
-// settings are those of one node, in the environment of its process.
+// settings configure one node, through the environment of its process.
 type settings struct {
 	Addr   string
 	Dir    string // where it records its runs

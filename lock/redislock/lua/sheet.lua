@@ -39,7 +39,7 @@ local function packedshard(h)
 end
 
 -- sheet reads the shards of a run, by their index, when they are first needed. If the sheet of the run is
--- gone, nobody knows which shards were granted: all are lost.
+-- gone, it is not known which shards were granted: all are lost.
 local function sheet(s, r)
   if s.sheet then return s.sheet end
   local fields, list = {'f', 'a', 'p'}, {}

@@ -56,7 +56,7 @@ func Of(self string, names []string) Nodes {
 // Count returns the number of nodes.
 func (n *Nodes) Count() int { return len(n.hashes) }
 
-// Names returns the names of the nodes, this one's last, of which it may also be an earlier one.
+// Names returns the names of the nodes. This node's name is the last, and may stand among the others too.
 func (n *Nodes) Names() []string { return n.names }
 
 // Self reports whether name is this node's name.
