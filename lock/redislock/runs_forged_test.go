@@ -41,7 +41,7 @@ func TestForgedRuns(t *testing.T) {
 		var cs []series.Claim
 		for i, key := range keys {
 			cs = append(cs, series.Claim{Key: key, Owner: "n/1", Number: opened[i].Mark + 1, After: opened[i].Mark, TTL: time.Minute,
-				Deadline: time.Minute, Attempts: 1, Latest: driver.MaxNumber})
+				Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber})
 		}
 		waitOn(t, raw, 2*time.Millisecond) // the numbers are due then
 		as := d.Claim(t.Context(), cs)

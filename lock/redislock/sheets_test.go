@@ -65,7 +65,7 @@ func same[A any](w *sheetPair, ask func(series.Numbered) A) A {
 // claim claims the number that is after ms after the opening, and all shards of three at most.
 func (w *sheetPair) claim(owner string, after int64, most int, change ...func(*series.Claim)) series.Answer {
 	w.Helper()
-	c := series.Claim{Key: "job", Owner: owner, Number: w.start + after, TTL: time.Second, Deadline: time.Minute, Attempts: 2, Rerun: true,
+	c := series.Claim{Key: "job", Owner: owner, Number: w.start + after, TTL: time.Second, Deadline: time.Hour, Attempts: 2, Rerun: true,
 		Window: time.Minute, Latest: driver.MaxNumber,
 		Sharding: &series.Sharding{Shards: 3, Params: []string{"p|;,+#*%", "", "é"}, Want: []int{2, 0, 1}, Most: most}}
 	for _, f := range change {
@@ -200,7 +200,7 @@ func TestSheets(t *testing.T) {
 		w.claim("a/1", 1, 3)
 		w.want(w.client.PTTL(t.Context(), sheetKey).Val() > 89*24*time.Hour, "a sheet that is kept as long as the state", nil)
 		must(t, w.client.Del(t.Context(), sheetKey).Err())
-		a := w.redis.Claim(t.Context(), []series.Claim{{Key: "job", Owner: "b/1", Number: w.start + 1, TTL: time.Second, Deadline: time.Minute, Attempts: 9,
+		a := w.redis.Claim(t.Context(), []series.Claim{{Key: "job", Owner: "b/1", Number: w.start + 1, TTL: time.Second, Deadline: time.Hour, Attempts: 9,
 			Latest: driver.MaxNumber, Sharding: &series.Sharding{Shards: 3, Want: []int{0}, Most: 1}}})[0]
 		w.want(a.Kind == series.KindPassed && a.Sum != nil && a.Sum.OK == 0, "no shard that runs twice", a)
 	})
@@ -211,7 +211,7 @@ func TestSheets(t *testing.T) {
 		must(t, w.client.Del(t.Context(), "cronce:v1:{cronce.0}:s:job").Err())
 		opened := w.redis.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "a"}})[0]
 		w.server.wait(time.Second)
-		a := w.redis.Claim(t.Context(), []series.Claim{{Key: "job", Owner: "b/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Second, Deadline: time.Minute,
+		a := w.redis.Claim(t.Context(), []series.Claim{{Key: "job", Owner: "b/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Second, Deadline: time.Hour,
 			Attempts: 1, Latest: driver.MaxNumber, Sharding: &series.Sharding{Shards: 3, Want: []int{0}, Most: 1}}})[0]
 		w.want(a.Kind == series.KindGranted && a.Free == 2, "a sheet of free shards", a)
 		shards := w.redis.ReadSeries(t.Context(), []string{"job"})[0].Sheet.Shards

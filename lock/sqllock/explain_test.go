@@ -224,7 +224,7 @@ func begun(t *testing.T, on database) series.RunRef {
 	opened := d.Open(t.Context(), []series.OpenRequest{{Key: "job", Node: "n"}})[0]
 	must(t, opened.Err)
 	waitOn(t, d, 5*time.Millisecond)
-	c := series.Claim{Key: "job", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Hour, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber}
+	c := series.Claim{Key: "job", Owner: "n/1", Number: opened.Mark + 1, After: opened.Mark, TTL: time.Hour, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber}
 	a := d.Claim(t.Context(), []series.Claim{c})[0]
 	if a.Kind != series.KindGranted {
 		t.Fatalf("the answer is %+v", a)

@@ -129,7 +129,7 @@ func TestJournalBytes(t *testing.T) {
 // of an error at the end of a run also costs its series old lines. The newest line is never lost.
 func TestJournalsOfErrors(t *testing.T) {
 	each(t, func(t *testing.T, on database) {
-		const budget, writers, rounds = 20_000, 4, 30
+		const budget, writers, rounds = 20_000, 4, 12
 		db := on.connect(t)
 		d := newDriver(t, db, on.dialect, sqllock.Options{JournalBytes: budget})
 		var keys []string
@@ -149,14 +149,14 @@ func TestJournalsOfErrors(t *testing.T) {
 			var cs []series.Claim
 			for i, key := range keys {
 				mark := marks[i].Mark + round
-				cs = append(cs, series.Claim{Key: key, Owner: fmt.Sprint("n/", round), Number: mark + 1, After: mark, TTL: minute, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber})
+				cs = append(cs, series.Claim{Key: key, Owner: fmt.Sprint("n/", round), Number: mark + 1, After: mark, TTL: time.Hour, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber})
 			}
 			var es []series.EndRequest
 			for i, a := range d.Claim(t.Context(), cs) {
 				if a.Kind != series.KindGranted {
 					t.Fatalf("the answer is %+v", a)
 				}
-				es = append(es, series.EndRequest{RunRef: series.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: minute},
+				es = append(es, series.EndRequest{RunRef: series.RunRef{Key: keys[i], Number: cs[i].Number, Owner: cs[i].Owner, Fence: a.Fence, TTL: time.Hour},
 					Outcome: series.OutcomeFailed, Error: strings.Repeat(fmt.Sprint(round%10), series.MaxErrorText)})
 			}
 			for _, e := range d.ReleaseRuns(t.Context(), es) {
@@ -203,7 +203,7 @@ func TestErrorTextCostsLines(t *testing.T) {
 			waitOn(t, d, 10*time.Millisecond)
 			var run series.RunRef
 			for i := range r.runs {
-				c := series.Claim{Key: r.key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: minute, Deadline: minute, Attempts: 1, Latest: driver.MaxNumber, Overlap: series.OverlapAllow}
+				c := series.Claim{Key: r.key, Owner: fmt.Sprint("n/", i), Number: mark + i + 1, After: mark + i, TTL: minute, Deadline: time.Hour, Attempts: 1, Latest: driver.MaxNumber, Overlap: series.OverlapAllow}
 				a := d.Claim(t.Context(), []series.Claim{c})[0]
 				if a.Kind != series.KindGranted {
 					t.Fatalf("the answer is %+v", a)

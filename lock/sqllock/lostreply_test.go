@@ -57,7 +57,7 @@ func (s *stage) open() {
 	s.Helper()
 	is := s.d.Open(s.Context(), []series.OpenRequest{{Key: s.key, Node: "n", Revision: "r"}})[0]
 	must(s, is.Err)
-	s.claim = series.Claim{Key: s.key, Owner: "n/1", Number: is.Mark + 1, After: is.Mark, TTL: minute, Deadline: minute,
+	s.claim = series.Claim{Key: s.key, Owner: "n/1", Number: is.Mark + 1, After: is.Mark, TTL: minute, Deadline: time.Hour,
 		Attempts: 1, Latest: driver.MaxNumber, Revision: "r"}
 	waitOn(s, s.d, 2*time.Millisecond)
 }

@@ -139,7 +139,7 @@ func upgradedSeries(t *testing.T, d *sqllock.Driver, us int64) {
 	if e := d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, Outcome: "ok"}})[0]; e.Err != nil || !e.Ended {
 		t.Errorf("the end of the run is %+v", e)
 	}
-	c := series.Claim{Key: "job", Owner: "new/1", Number: ms + 60, After: ms + 20, TTL: minute, Attempts: 1, Deadline: minute, Latest: driver.MaxNumber, Revision: "r1"}
+	c := series.Claim{Key: "job", Owner: "new/1", Number: ms + 60, After: ms + 20, TTL: minute, Attempts: 1, Deadline: time.Hour, Latest: driver.MaxNumber, Revision: "r1"}
 	if a := d.Claim(t.Context(), []series.Claim{c})[0]; a.Kind != series.KindGranted || a.Fence <= run.Fence {
 		t.Errorf("the claim of the next number is %+v", a)
 	}
