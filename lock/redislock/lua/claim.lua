@@ -210,7 +210,7 @@ end
 local function sweep(s, c)
   for _, r in ipairs(runs(s)) do
     if sharded(r) then
-      if not sweepsheet(s, r, c) and free(s, r, c) > 0 then return r end
+      if not sweepsheet(s, r, c) and survey(s, r, c).free > 0 then return r end
     elseif over(s, r) then
       if bars(s, r) or not mayrun(r, c) then
         settle(s, r)

@@ -43,13 +43,15 @@ end
 
 -- store writes the state in which r was settled, if it was.
 local function store(s, r)
-  if settled(r) then
+  if settled(r.state) then
     prune(s, r.number)
     if r.work ~= '' then refill(s) end
   end
   putsheet(s)
   put(s, 'f', s.fence, 'l', s.last, 'r', packed(s))
 end
+
+local divided -- the state of the series whose shards end, until a step changes it: many shards in a row have one series
 
 -- releaseshard ends a shard, and settles the number if it was the last one.
 local function releaseshard(s, r, index, owner, fence, how, state, outcome)
@@ -64,15 +66,19 @@ local function releaseshard(s, r, index, owner, fence, how, state, outcome)
   if state == 'd' then
     h.ended, h.outcome, h.ok, n = now, outcome, how == 'k' and '1' or '0', n + 1
   end
-  call('PEXPIRE', s.sheetkey, LIFE)
+  if divided ~= s then call('PEXPIRE', s.sheetkey, LIFE) end
   call('HSET', s.sheetkey, index, packedshard(h), 'n', n)
-  if state == 'd' and n >= tonumber(r.shards) and sumup(s, r) then store(s, r) end
+  s.sheet = nil -- it is read again if it is needed
+  local last = state == 'd' and n >= tonumber(r.shards)
+  divided = not last and s
+  if last and sumup(s, r) then store(s, r) end
   return ended(s)
 end
 
 local function release(i)
   local at = 6 * i - 4
-  local s, how, outcome = read(KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3]), ARGV[at + 4], ARGV[at + 5]
+  local key, how, outcome = KEYS[3 * i + 1], ARGV[at + 4], ARGV[at + 5]
+  local s = divided and divided.key == key and divided or read(key, KEYS[3 * i + 2], KEYS[3 * i + 3])
   local number, index, shards = match(ARGV[at + 1], '^(%d+)%*?(%d*)%*?(%d*)$')
   local r = run(s, number)
   if not r or r.shards ~= shards then return '0' end
@@ -83,6 +89,7 @@ local function release(i)
   if r.state == state then return ended(s) end
   if r.state ~= 'o' then return '0' end
   begin(s)
+  divided = nil
   note(s.journal, r, outcome, ARGV[at + 6])
   r.state = state
   if how == 'u' then r.attempt = int(r.attempt - 1) end

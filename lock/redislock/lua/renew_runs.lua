@@ -13,15 +13,22 @@
 
 local keys = 1 -- how many were used
 
+local divided -- the state of the series whose shards are renewed: many shards in a row have one series
+
 -- renewshard writes one field of the sheet alone.
-local function renewshard(s, at)
+local function renewshard(key, sheetkey, at)
+  local s = divided
+  if not s or s.key ~= key then
+    s = read(key, nil, sheetkey)
+    call('PEXPIRE', key, LIFE)
+    call('PEXPIRE', sheetkey, LIFE)
+    divided = s
+  end
   local number, index, shards = match(ARGV[at + 1], '^(%d+)%*(%d+)%*(%d+)$')
   local r = run(s, number)
   local h = r and r.shards == shards and shard(s, r, index, ARGV[at + 2], ARGV[at + 3])
   if not h or not alive(h) then return '0' end
   h.till = int(ms + tonumber(ARGV[at + 4]))
-  call('PEXPIRE', s.key, LIFE)
-  call('PEXPIRE', s.sheetkey, LIFE)
   call('HSET', s.sheetkey, index, packedshard(h))
   return '1|' .. ARGV[at + 4] .. '|' .. r.must
 end
@@ -30,7 +37,7 @@ local function renew(i)
   local at, key = 4 * i - 4, KEYS[keys + 1]
   if find(ARGV[at + 1], '*', 1, true) then
     keys = keys + 2
-    return renewshard(read(key, nil, KEYS[keys]), at)
+    return renewshard(key, KEYS[keys], at)
   end
   keys = keys + 1
   local s = read(key)

@@ -1,56 +1,60 @@
 -- The part of claim that grants the shards of a run.
 
--- mayrunshard is mayrun for a shard. Its first attempt is bound by the deadline of the open sheet.
+-- mayrunshard is mayrun for a shard that is over. Its first attempt is bound by the deadline of the open sheet.
 local function mayrunshard(h, r, c)
   if h.attempt == '0' then return r.must == '0' and ms <= tonumber(r.till) end
   return mayrun({ number = r.number, state = h.state, attempt = h.attempt, must = r.must, start = '' }, c)
 end
 
--- startable returns the shards that may be granted, as a set of their places, and how many they are: those
--- that are free, or over and may have another attempt.
-local function startable(s, r, c)
-  local set, n, barred = {}, 0, bars(s, r)
-  for i, h in ipairs(sheet(s, r)) do
-    if not barred and not settled(h) and not alive(h) and mayrunshard(h, r, c) then set[i], n = true, n + 1 end
+-- survey reads the shards of an open sheet once for a claim, and keeps the result: which may be granted and how many
+-- they are, which are over and may not run again, and for how many ms the first lease of the others is alive.
+local function survey(s, r, c)
+  if s.survey then return s.survey end
+  local v = { may = {}, free = 0, barred = {}, left = 0 }
+  local barred, fresh = bars(s, r), mayrunshard(shardof(''), r, c)
+  for i, stored in ipairs(sheet(s, r)) do
+    local left = leftof(stored)
+    if left > 0 then
+      if v.left == 0 or left < v.left then v.left = left end
+    elseif not settled(stored) then
+      local may = fresh
+      if stored ~= '' then may = mayrunshard(shardof(stored), r, c) end
+      if may and not barred then
+        v.may[i], v.free = true, v.free + 1
+      else
+        v.barred[#v.barred + 1] = i
+      end
+    end
   end
-  return set, n
-end
-
-local function free(s, r, c)
-  local _, n = startable(s, r, c)
-  return n
+  s.survey = v
+  return v
 end
 
 -- describe adds to the answer how many shards the run has, how many of them may start, when the first
 -- lease of the others ends, and the shards that were granted.
 local function describe(s, r, c, granted)
-  local left, list = 0, {}
-  if sharded(r) then
-    for _, h in ipairs(sheet(s, r)) do
-      local rest = alive(h) and tonumber(h.till) - ms or 0
-      if rest > 0 and (left == 0 or rest < left) then left = rest end
-    end
-  end
-  local params, at = {}, 0
+  local params, list, at = {}, {}, 0
   for p in string.gmatch(#granted > 0 and s.params or '', '([^;]*);') do
     at = at + 1
     params[at] = p
   end
   for k, i in ipairs(granted) do
-    local h = s.sheet[i]
+    local h = shardof(s.sheet[i])
     list[k] = i - 1 .. ',' .. h.fence .. ',' .. h.attempt .. ',' .. int(tonumber(h.till) - ms) .. ',' .. (params[i] or '')
   end
-  s.shares = r.shards .. '|' .. (sharded(r) and free(s, r, c) or 0) .. '|' .. int(left) .. '#' .. table.concat(list, ';')
+  local v = sharded(r) and survey(s, r, c) or { free = 0, left = 0 }
+  s.shares = r.shards .. '|' .. v.free .. '|' .. int(v.left) .. '#' .. table.concat(list, ';')
 end
 
 -- shardsof returns the shards of an owner that are alive, and whether it was granted any. A cancelled run
 -- does not start.
 local function shardsof(s, r, owner)
-  local mine, list = false, {}
-  for i, h in ipairs(sheet(s, r)) do
-    if h.owner == owner then
+  local mine, list, held = false, {}, '|' .. owner .. '|'
+  if not find(table.concat(sheet(s, r)), held, 1, true) then return list, false end
+  for i, stored in ipairs(s.sheet) do
+    if find(stored, held, 1, true) == 2 then
       mine = true
-      if alive(h) and not cancelled(r) then list[#list + 1] = i end
+      if leftof(stored) > 0 and not cancelled(r) then list[#list + 1] = i end
     end
   end
   return list, mine
@@ -62,20 +66,22 @@ local SHARDING = '^|(%d+)|(%d)|(%d+)|([^|]*)|(.*)$'
 -- order.
 local function grantshards(s, r, c)
   local _, _, most, want = match(c.terms.sharding, SHARDING)
-  local may, list = startable(s, r, c), {}
+  local v, list = survey(s, r, c), {}
+  if v.free == 0 then return list end
   for index in string.gmatch(want, '%d+') do
     local i = tonumber(index) + 1
-    if may[i] and #list < tonumber(most) then
-      local h = s.sheet[i]
+    if v.may[i] and #list < tonumber(most) then
+      local h = shardof(s.sheet[i])
       if h.attempt == '0' then h.granted = now end
       h.state, h.owner, h.fence, h.attempt, h.till = 'o', c.owner, nextfence(s, c.seen), int(h.attempt + 1), c.terms.till
-      may[i] = nil
+      write(s, i, h)
+      v.may[i], v.free = nil, v.free - 1
       list[#list + 1] = i
-      s.written[#s.written + 1] = i
     end
   end
+  local left = #list > 0 and tonumber(c.terms.till) - ms or 0
+  if left > 0 and (v.left == 0 or left < v.left) then v.left = left end
   table.sort(list)
-  s.dirty = s.dirty or #list > 0
   return list
 end
 
@@ -89,10 +95,7 @@ end
 
 -- sweepsheet settles the shards that are over and may not run again, and the free ones that may not start.
 local function sweepsheet(s, r, c)
-  local barred = bars(s, r)
-  for i, h in ipairs(sheet(s, r)) do
-    if not settled(h) and not alive(h) and (barred or not mayrunshard(h, r, c)) then settleshard(s, r, i) end
-  end
+  for _, i in ipairs(survey(s, r, c).barred) do settleshard(s, r, i) end
   return sumup(s, r)
 end
 

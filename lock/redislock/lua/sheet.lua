@@ -6,7 +6,8 @@
 -- most one sheet.
 
 local SHARD = '^(%a)|([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)|([01])$'
-local FREE = { state = '', owner = '', fence = '0', attempt = '0', granted = '0', till = '0', ended = '0', outcome = '', ok = '0' }
+local GONE = 'l||0|0|0|0|0|lost|0'
+local UNTIL = '^o|[^|]*|%d+|%d+|%d+|(%d+)'
 
 -- sharded reports whether a run has a sheet with shards that are not settled.
 local function sharded(r) return r.shards ~= '' and r.state == 'o' end
@@ -18,39 +19,38 @@ local function unsettled(s)
   end
 end
 
-local function settled(h) return h.state == 'd' or h.state == 'l' end
-
--- shardof reads a stored shard.
+-- shardof reads a stored shard. A free one is stored as nothing.
 local function shardof(stored)
-  local h = {}
-  if not stored then
-    for k, v in pairs(FREE) do h[k] = v end
-    return h
-  end
+  local h = { state = '', owner = '', fence = '0', attempt = '0', granted = '0', till = '0', ended = '0', outcome = '', ok = '0' }
+  if stored == '' then return h end
   h.state, h.owner, h.fence, h.attempt, h.granted, h.till, h.ended, h.outcome, h.ok = match(stored, SHARD)
   if not h.state then error('a shard in an unknown format') end
   return h
 end
 
 local function packedshard(h)
-  if h.state == '' then return '' end
   return h.state .. '|' .. h.owner .. '|' .. h.fence .. '|' .. h.attempt .. '|' .. h.granted .. '|' .. h.till
     .. '|' .. h.ended .. '|' .. h.outcome .. '|' .. h.ok
 end
 
--- sheet reads the shards of a run, by their index, when they are first needed. If the sheet of the run is
+-- sheet reads the stored shards of a run, by their index, when they are first needed: most steps parse few of them. If the sheet of the run is
 -- gone, it is not known which shards were granted: all are lost.
 local function sheet(s, r)
   if s.sheet then return s.sheet end
   local fields, list = {'f', 'a', 'p'}, {}
   for i = 1, tonumber(r.shards) do fields[i + 3] = i - 1 end
   local h = call('HMGET', s.sheetkey, unpack(fields))
-  for i = 1, tonumber(r.shards) do list[i] = shardof(h[1] == r.fence and h[i + 3]) end
-  if h[1] ~= r.fence then
-    for _, x in ipairs(list) do x.state, x.outcome = 'l', 'lost' end
-  end
+  local found = h[1] == r.fence
+  for i = 1, tonumber(r.shards) do list[i] = found and h[i + 3] or found and '' or GONE end
   s.sheet, s.failall, s.params, s.written = list, h[2] or '0', h[3] or '', {}
   return list
+end
+
+-- write changes one shard of the sheet.
+local function write(s, i, h)
+  s.sheet[i] = packedshard(h)
+  s.written[#s.written + 1] = i
+  s.dirty = true
 end
 
 -- shard reads one shard of a run, and how many are settled. It returns nothing if the owner does not have
@@ -61,10 +61,20 @@ local function shard(s, r, index, owner, fence)
   if x and x.owner == owner and x.fence == fence then return x, tonumber(h[2] or '0') end
 end
 
+-- leftof returns for how many ms the lease of a stored shard is still alive, or 0.
+local function leftof(stored)
+  local till = match(stored, UNTIL)
+  local left = till and tonumber(till) - ms or 0
+  return left > 0 and left <= LONGEST and left or 0
+end
+
+-- settled reports whether a run or a shard has its verdict, by its state or its stored text.
+local function settled(state) return find(state, '^[dl]') ~= nil end
+
 -- leased reports whether the lease of a shard is alive.
 local function leased(s, r)
-  for _, h in ipairs(sheet(s, r)) do
-    if alive(h) then return true end
+  for _, stored in ipairs(sheet(s, r)) do
+    if leftof(stored) > 0 then return true end
   end
   return false
 end
@@ -77,13 +87,13 @@ local function lives(s, r)
 end
 
 -- drop forgets the sheet, whose run is pruned.
-local function drop(s) s.sheet, s.dropped = nil, true end
+local function drop(s) s.sheet, s.survey, s.dropped = nil, nil, true end
 
 -- opensheet makes a sheet of free shards in place of the one before it.
 local function opensheet(s, r, failall, params)
   drop(s)
   s.sheet, s.failall, s.params, s.written = {}, failall, params, {}
-  for i = 1, tonumber(r.shards) do s.sheet[i] = shardof() end
+  for i = 1, tonumber(r.shards) do s.sheet[i] = '' end
   s.opened = r.fence
 end
 
@@ -94,12 +104,12 @@ local function putsheet(s)
   if s.sheet and (s.opened or #s.written > 0) then call('PEXPIRE', s.sheetkey, LIFE) end
   if not s.sheet or #s.written == 0 then return end
   local n, fields = 0, {}
-  for _, h in ipairs(s.sheet) do
-    if settled(h) then n = n + 1 end
+  for _, stored in ipairs(s.sheet) do
+    if settled(stored) then n = n + 1 end
   end
   for _, i in ipairs(s.written) do
     fields[#fields + 1] = i - 1
-    fields[#fields + 1] = packedshard(s.sheet[i])
+    fields[#fields + 1] = s.sheet[i]
   end
   call('HSET', s.sheetkey, 'n', n, unpack(fields))
 end
@@ -109,8 +119,6 @@ end
 local function listed(s)
   local r = unsettled(s)
   if not r then return '' end
-  local list = sheet(s, r)
-  local parts = {'', s.failall, s.params}
-  for i, h in ipairs(list) do parts[i + 3] = packedshard(h) end
-  return table.concat(parts, '+')
+  local shards = table.concat(sheet(s, r), '+')
+  return '+' .. s.failall .. '+' .. s.params .. '+' .. shards
 end

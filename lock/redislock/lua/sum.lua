@@ -5,23 +5,25 @@ local WORDS = { l = 'lost', m = 'missed', p = 'paused', u = 'superseded' }
 
 -- settleshard gives a shard with this index, that is not alive, its final verdict.
 local function settleshard(s, r, i)
-  local h = s.sheet[i]
+  local h = shardof(s.sheet[i])
   local verdict, reason = lastverdict(s, r, h.attempt)
   h.state, h.ended, h.outcome = 'l', now, reason == 'cancelled' and reason or WORDS[verdict]
-  s.written[#s.written + 1] = i
-  s.dirty = true
+  write(s, i, h)
 end
 
--- counted counts the shards, or returns nothing if one of them is not settled.
-local function counted(list)
-  local n = { ok = 0, failed = 0, lost = 0, missed = 0, cancelled = 0 }
-  for _, h in ipairs(list) do
-    if not settled(h) then return end
+-- counted returns the shards and counts them, or nothing if one of them is not settled.
+local function counted(s, r)
+  local n, list = { ok = 0, failed = 0, lost = 0, missed = 0, cancelled = 0 }, {}
+  for _, stored in ipairs(sheet(s, r)) do
+    if not settled(stored) then return end
+  end
+  for i, stored in ipairs(s.sheet) do
+    local h = shardof(stored)
     local how = h.ok == '1' and 'ok' or h.state == 'd' and 'failed' or h.attempt == '0' and 'missed' or 'lost'
-    n[how] = n[how] + 1
+    n[how], list[i] = n[how] + 1, h
     if h.outcome == 'cancelled' then n.cancelled = n.cancelled + 1 end
   end
-  return n
+  return list, n
 end
 
 local function outcomeof(s, r, n)
@@ -31,9 +33,9 @@ local function outcomeof(s, r, n)
 end
 
 -- sheettext is Sheet.text of the package series, with escaped names.
-local function sheettext(s, r)
+local function sheettext(list, r)
   local nodes, index, parts = {}, {}, {}
-  for i, h in ipairs(s.sheet) do
+  for i, h in ipairs(list) do
     local part = h.outcome .. (h.ok == '1' and '+' or '')
     if h.fence ~= '0' then
       local name = node(h.owner)
@@ -52,12 +54,12 @@ end
 -- sumup settles the number if all its shards are settled: s.sum is then
 -- number|fence|outcome|shards|ok|failed|lost|missed|ms from the opening. It reports whether it did.
 local function sumup(s, r)
-  local n = counted(sheet(s, r))
-  if not n then return false end
+  local list, n = counted(s, r)
+  if not list then return false end
   local outcome = outcomeof(s, r, n)
   r.state, s.dirty, s.refills = 'd', true, s.refills or r.work ~= ''
   if outcome == 'ok' and r.start == '' and tonumber(r.number) > tonumber(s.last) then s.last = r.number end
-  note(s.journal, r, outcome, '', sheettext(s, r))
+  note(s.journal, r, outcome, '', sheettext(list, r))
   s.sum = r.number .. '|' .. r.fence .. '|' .. outcome .. '|' .. r.shards .. '|' .. n.ok .. '|' .. n.failed
     .. '|' .. n.lost .. '|' .. n.missed .. '|' .. int(ms - tonumber(r.granted))
   return true
@@ -65,8 +67,8 @@ end
 
 -- clearsheet settles all shards that are not alive.
 local function clearsheet(s, r)
-  for i, h in ipairs(sheet(s, r)) do
-    if not settled(h) and not alive(h) then settleshard(s, r, i) end
+  for i, stored in ipairs(sheet(s, r)) do
+    if not settled(stored) and leftof(stored) == 0 then settleshard(s, r, i) end
   end
   return sumup(s, r)
 end
