@@ -12,16 +12,12 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Every request of a node goes through its wire: no method of the store is promoted past it, except
-// the methods of plain leases, which a node does not use.
+// Every request of a node goes through its wire: no method of the store is promoted past it.
 func TestEachRequestGoesThroughTheWire(t *testing.T) {
-	plain, wired := reflect.TypeFor[driver.Driver](), reflect.TypeFor[*wire]()
+	wired := reflect.TypeFor[*wire]()
 	for _, asked := range []reflect.Type{reflect.TypeFor[scheduler.Store](), reflect.TypeFor[series.Peeker](), reflect.TypeFor[series.Controlled](),
-		reflect.TypeFor[series.OutputKeeper]()} {
+		reflect.TypeFor[series.OutputKeeper](), reflect.TypeFor[driver.Waiter](), reflect.TypeFor[driver.MultiRenewer]()} {
 		for method := range asked.Methods() {
-			if _, is := plain.MethodByName(method.Name); is {
-				continue
-			}
 			own, ok := wired.MethodByName(method.Name)
 			if !ok {
 				t.Errorf("the wire has no %s", method.Name)
