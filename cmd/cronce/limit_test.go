@@ -47,7 +47,7 @@ func TestLimitOnRedis(t *testing.T) {
 	}
 	alive := map[string]string{} // the ids of the runs, by job
 	eventually(t, "a run of each job is alive", func() bool {
-		for _, id := range strings.Fields(cronce(t, "runs", "--alive", "-o", "name", at).stdout) {
+		for id := range strings.FieldsSeq(cronce(t, "runs", "--alive", "-o", "name", at).stdout) {
 			job, _, _ := strings.Cut(strings.TrimPrefix(id, "cronce/"), "@")
 			alive[job] = id
 		}
