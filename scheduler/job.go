@@ -84,6 +84,12 @@ type Job struct {
 	ShardParams []string
 	// ShardFail decides when a tick of a job with Shards has failed. Zero: FailAny.
 	ShardFail ShardFail
+	// Limit bounds how many runs go on at once, over all jobs that name the same limit and all nodes. Each
+	// try, and each shard, has a place of its own: it waits for one before Func is called, inside all
+	// Middleware, and gives it back when Func returns. A run that waits has begun: it has a slot of its
+	// node, its lease is renewed, and Timeout and a drain end its wait. If a run loses its place, the context of Func
+	// ends with lock.ErrLost. Above 1 the store must be a driver.Sharer. Zero: no limit.
+	Limit Limit
 	// Quiet makes the node log the start of a run, and its end if it is ok, at level debug in place
 	// of info. Other ends and all warnings are logged at their usual level.
 	Quiet bool

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Middleware wraps the functions of jobs, for a need that several jobs share: a trace, a limit, a
+// A Middleware wraps the functions of jobs, for a need that several jobs share: a trace, a check, a
 // transaction. It is called once for each job, when the node gets the job. The function that it
 // returns is called for each try of each run, in place of the function that it was given. The same
 // rules hold as for a job's function: it returns soon after its context ended, a panic is
@@ -13,14 +13,17 @@ import (
 // including Skip, Permanent and RetryAfter, and may wrap them.
 type Middleware = func(Func) Func
 
-// wrap returns the functions of jobs in their middleware, with the node's outermost, and the faults
-// of the jobs' middleware. It calls user code, so no mutex may be held.
-func wrap(jobs []Job, node []Middleware) (funcs []Func, errs []error) {
+// wrap returns the functions of jobs in their limits and in their middleware, with the node's
+// outermost, and the faults of the jobs' middleware. It calls user code, so no mutex may be held.
+func wrap(jobs []Job, node []Middleware, limits *places) (funcs []Func, errs []error) {
 	funcs = make([]Func, len(jobs))
 	for i := range jobs {
 		f := jobs[i].Func
 		if f == nil {
 			continue // reported as a fault of the job
+		}
+		if jobs[i].Limit != (Limit{}) {
+			f = limits.around(&jobs[i], f)
 		}
 		inside := func(path string, all []Middleware) {
 			for k := len(all) - 1; k >= 0 && f != nil; k-- {

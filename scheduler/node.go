@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cronce/cronce/internal/wait"
+	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/lock/series/claimer"
@@ -47,6 +48,7 @@ type Node struct {
 	reconciler *reconcile.Reconciler // opens jobs, and finds undecided ticks and abandoned runs
 	heart      *heartbeat.Heart      // reports that the node is alive, and reads the clock
 	requests   requests.Counts       // to the store
+	places     *places               // takes the places of runs in limits
 	outputs    *outputs              // sends the outputs of runs to the store; nil: the store keeps none
 	changed    signal.Signal         // raised in a drain when quiet may have changed
 	local      bool                  // the store is a series.Local
@@ -63,7 +65,9 @@ func New(cfg Config) (*Node, error) {
 	if partitioned, is := cfg.Store.(series.Partitioned); is {
 		partitions = max(partitioned.Partitions(), 1)
 	}
-	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], registry: newRegistry(&cfg, partitions), changed: signal.New(), unopened: reconcile.NewRequests()}
+	n := &Node{id: cfg.Name + "-" + uuid.NewString()[:8], changed: signal.New(), unopened: reconcile.NewRequests()}
+	n.places = &places{locker: lock.New(cfg.Store, n.id), timeout: cfg.StoreTimeout}
+	n.registry = newRegistry(&cfg, partitions, n.places)
 	if _, err := n.registry.add(cfg.Jobs); err != nil {
 		errs = append(errs, err)
 	}
@@ -185,6 +189,7 @@ func (n *Node) run(ctx context.Context) error {
 	n.wg.Go(func() { n.heedNotices(life) })
 	<-ctx.Done()
 	err := n.drain()
+	n.places.end()
 	n.dispatcher.Stop()
 	n.heart.Leave(life)
 	n.outputs.end()

@@ -15,7 +15,7 @@ import (
 
 // add checks jobs and keeps them, all or none. Its error joins every fault.
 func (r *registry) add(jobs []Job) (added []*job.Job, err error) {
-	funcs, wrong := wrap(jobs, r.around)
+	funcs, wrong := wrap(jobs, r.around, r.places)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	specs, errs := r.check(jobs, wrong, func(path string, j *Job, twice bool) error {
@@ -47,7 +47,7 @@ func (r *registry) add(jobs []Job) (added []*job.Job, err error) {
 // that were replaced and the jobs that replaced them. A job that differs only in its function is in
 // neither list.
 func (r *registry) replace(jobs []Job) (former, replaced []*job.Job, err error) {
-	funcs, wrong := wrap(jobs, r.around)
+	funcs, wrong := wrap(jobs, r.around, r.places)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	specs, errs := r.check(jobs, wrong, func(path string, j *Job, twice bool) error {
@@ -116,7 +116,7 @@ func (r *registry) unknown(path, name string, twice bool) error {
 // check returns the specs of jobs and all faults, including the given faults of their middleware
 // and the faults of their names, which named returns. The caller holds the mutex.
 func (r *registry) check(jobs []Job, middleware []error, named func(path string, j *Job, twice bool) error) (specs []*spec.Schedule, errs []error) {
-	errs = append(r.late(), middleware...)
+	errs = slices.Concat(r.late(), middleware, r.limitFaults(jobs))
 	specs, seen := make([]*spec.Schedule, len(jobs)), make(map[string]bool, len(jobs))
 	for i := range jobs {
 		path, j := fmt.Sprintf("jobs[%d]", i), &jobs[i]

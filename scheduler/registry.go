@@ -19,6 +19,7 @@ type registry struct {
 	zone       *time.Location
 	spread     time.Duration
 	around     []Middleware // wraps the functions of all jobs
+	places     *places      // of their runs in limits
 
 	mu      sync.Mutex
 	names   map[string]*job.Job // the jobs of the node
@@ -51,9 +52,9 @@ func (l *listed) String() string { return health.List(l.names, l.count) }
 
 type specKey struct{ text, zone string }
 
-func newRegistry(cfg *Config, partitions int) *registry {
+func newRegistry(cfg *Config, partitions int, runs *places) *registry {
 	return &registry{
-		store: cfg.Store, partitions: partitions, zone: cfg.Zone, spread: cfg.Spread, around: cfg.Middleware, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
+		store: cfg.Store, partitions: partitions, zone: cfg.Zone, spread: cfg.Spread, around: cfg.Middleware, places: runs, names: make(map[string]*job.Job, len(cfg.Jobs)), removed: map[string]*job.Job{},
 		specs: map[specKey]*spec.Schedule{}, rules: map[job.Rules]*job.Rules{}, intervals: map[*spec.Schedule]time.Duration{},
 	}
 }

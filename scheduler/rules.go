@@ -30,7 +30,7 @@ func rulesOf(j *Job) job.Rules {
 		Policy: policy.Record{
 			Overlap:  [...]string{policy.Skip, policy.Queue, policy.Allow, policy.Replace}[j.Overlap],
 			Misfire:  [...]string{policy.Once, policy.Skip, policy.All}[j.Misfire],
-			Deadline: j.Deadline, Jitter: j.Jitter, Timeout: j.Timeout,
+			Deadline: j.Deadline, Jitter: j.Jitter, Timeout: j.Timeout, Limit: j.Limit,
 		},
 		Rerun: j.Takeover == TakeoverRerun, GiveBack: j.Interrupted == InterruptedRerun,
 		Attempts: cmp.Or(j.Attempts, defaultAttempts), Window: orDefault(j.Window, defaultWindow),
@@ -70,6 +70,7 @@ func (j *Job) faults(path string, zone *time.Location) (s *spec.Schedule, err er
 	j.boundFaults(bad)
 	j.policyFaults(bad)
 	j.shardFaults(bad)
+	j.limitFaults(bad)
 	if j.Takeover == TakeoverRerun {
 		j.takeoverFaults(bad, s)
 	}

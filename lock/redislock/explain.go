@@ -136,8 +136,8 @@ func ClusterAccessRules() []string {
 	return []string{"+cluster|slots", "+cluster|shards", "+readonly", "+asking", "+command"}
 }
 
-// ReadRules returns the rights of a user that only reads series, as the arguments of ACL SETUSER:
-// their states, journals, outputs, nodes and audit. The last argument is a selector, which needs
+// ReadRules returns the rights of a user that only reads, as the arguments of ACL SETUSER: the
+// states, journals, outputs, nodes and audit of series, and the holders of locks. The last argument is a selector, which needs
 // Redis 7.0: it permits the write that proves a master, to keys that never exist. The user can
 // change nothing else.
 func ReadRules(namespace string) []string {
@@ -146,6 +146,6 @@ func ReadRules(namespace string) []string {
 		"+ping", "+hello", "+auth", "+select", "+client|setname",
 		"+eval", "+evalsha", "+time", "+info",
 		"+get", "+exists", "+pttl", "+hmget", "+hgetall", "+hscan", "+llen", "+lrange", "+smembers", "+zrange",
-		"(~" + namespace + ":v1:{" + namespace + ".*}:none +pexpire)", // a brace in the name of a job is escaped
+		"(~" + namespace + ":v1:{" + namespace + ".*}:none ~" + namespace + ":v1:none:* +pexpire)", // a brace in the name of a job is escaped
 	}
 }

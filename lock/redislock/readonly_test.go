@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
@@ -29,6 +30,8 @@ func TestReadRules(t *testing.T) {
 	if a := series.FrontOf(d).Control(t.Context(), series.Control{Key: "job}:none", Op: "op", Who: "bob", Action: series.ActionPause, Reason: "gateway"}); a.Err != nil {
 		t.Fatal(a.Err)
 	}
+	_, err = d.Acquire(t.Context(), driver.Acquisition{Key: "limit/reports", Owner: "node/1", TTL: time.Minute, Limit: 2})
+	must(t, err)
 	keys, err := admin.Keys(t.Context(), "*:none").Result()
 	must(t, err)
 	for _, key := range keys {
@@ -54,6 +57,9 @@ func TestReadRules(t *testing.T) {
 	}
 	if keys, _, _, err := r.ChangedSince(t.Context(), nil); err != nil || len(keys) != 1 {
 		t.Errorf("the changes are %q, %v", keys, err)
+	}
+	if all, err := r.Holders(t.Context(), "limit/reports"); err != nil || len(all) != 1 {
+		t.Errorf("the holders of a limit are %+v, %v", all, err)
 	}
 	if a, err := r.Audit(t.Context(), "", 0); err != nil || len(a) != 1 {
 		t.Errorf("the audit is %+v, %v", a, err)

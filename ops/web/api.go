@@ -280,9 +280,12 @@ type auditor interface {
 
 // explain explains a tick, as cronce why does.
 func (h *Handler) explain(ctx context.Context, s *ops.Snapshot, q why.Question) why.Answer {
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	if shared, ok := h.o.Store.(ops.Holders); ok {
+		q.Places = ops.Places(ctx, shared, &q.Journal)
+	}
 	if a, ok := h.o.Store.(auditor); ok {
-		ctx, stop := context.WithTimeout(ctx, 5*time.Second)
-		defer stop()
 		q.Audit, _ = a.Audit(ctx, q.Journal.Key, 0) // without it the sentence lacks the reason of a pause
 	}
 	return ops.Why(q, s.Nodes)

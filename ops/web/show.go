@@ -131,6 +131,7 @@ func factsOf(j *ops.Job) (facts []fact) {
 	}
 	add("Jitter", length(p.Jitter))
 	add("Timeout", length(p.Timeout))
+	add("Limit", p.Limit.String())
 	if p.Crontab {
 		add("Claimed by", "crontabs")
 	}

@@ -1,6 +1,7 @@
-// Package policy records the policies that decide when a tick is too late. Nodes write them next to
-// the spec, so that any reader of the journal can judge an undecided tick without the job's
-// configuration. The package is pure.
+// Package policy records the policies that decide when a tick is too late, and the limit that a job
+// shares with others. Nodes write them next to the spec, so that any reader of the journal can judge
+// an undecided tick, or explain a run that waits, without the job's configuration. The package is
+// pure.
 package policy
 
 import (
@@ -39,6 +40,7 @@ type Record struct {
 	Deadline time.Duration // as configured; 0: derived from the interval
 	Jitter   time.Duration
 	Timeout  time.Duration // of a run, with all its tries; 0: none
+	Limit    Limit         // shared with other jobs; zero: none
 
 	// Crontab is set if commands in crontabs claim the ticks, and no node does. A tick that no
 	// command claims is then not overdue.
@@ -99,6 +101,9 @@ func (r Record) String() string {
 	if r.Timeout > 0 {
 		add("timeout", r.Timeout.String())
 	}
+	if r.Limit != (Limit{}) {
+		add("limit", r.Limit.String())
+	}
 	if r.Crontab {
 		add("callers", callersCrontab)
 	}
@@ -121,6 +126,8 @@ func Parse(text string) (r Record, err error) {
 			r.Jitter, err = duration(part, value, err)
 		case "timeout":
 			r.Timeout, err = duration(part, value, err)
+		case "limit":
+			r.Limit, err = parseLimit(part, value, err)
 		case "callers":
 			r.Crontab = value == callersCrontab
 		}

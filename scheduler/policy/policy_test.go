@@ -44,6 +44,7 @@ func TestText(t *testing.T) {
 		{policy.Record{}, ""},
 		{policy.Record{Overlap: policy.Skip, Misfire: policy.Once}, "overlap:skip/misfire:once"},
 		{policy.Record{Overlap: policy.Skip, Timeout: 2 * time.Second}, "overlap:skip/timeout:2s"},
+		{policy.Record{Overlap: policy.Skip, Limit: policy.Limit{Name: "reports", Of: 3}}, "overlap:skip/limit:reports*3"},
 		{policy.Record{Overlap: policy.Skip, Crontab: true}, "overlap:skip/callers:crontab"},
 		{policy.Record{Overlap: policy.Allow, Misfire: policy.All, Deadline: 90 * time.Second, Jitter: 1500 * time.Millisecond},
 			"overlap:allow/misfire:all/deadline:1m30s/jitter:1.5s"},
@@ -58,7 +59,7 @@ func TestText(t *testing.T) {
 	if got, err := policy.Parse("new:1/overlap:queue/what"); got != (policy.Record{Overlap: policy.Queue}) || err != nil {
 		t.Errorf("of a newer version: got %+v, %v", got, err)
 	}
-	for _, text := range []string{"deadline:", "deadline:soon/jitter:1s", "overlap:skip/jitter:-1s", "deadline:x/deadline:1s"} {
+	for _, text := range []string{"deadline:", "deadline:soon/jitter:1s", "overlap:skip/jitter:-1s", "deadline:x/deadline:1s", "limit:", "limit:a", "limit:a*0", "limit:a*x", "limit:*3"} {
 		if _, err := policy.Parse(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		}

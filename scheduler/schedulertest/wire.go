@@ -82,6 +82,34 @@ func request[T any](ctx context.Context, w *wire, send func() (T, error)) (T, er
 	return r.value, r.err
 }
 
+// The requests about the places of runs in limits.
+
+func (w *wire) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	return request(ctx, w, func() (driver.Grant, error) { return w.Store.Acquire(ctx, a) })
+}
+
+func (w *wire) Wait(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
+	return request(ctx, w, func() (driver.Grant, error) {
+		alive, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(w.dead, stop)()
+		return w.Store.Wait(alive, a)
+	})
+}
+
+func (w *wire) Renew(ctx context.Context, h driver.LeaseRef) (driver.Grant, error) {
+	return request(ctx, w, func() (driver.Grant, error) { return w.Store.Renew(ctx, h) })
+}
+
+func (w *wire) RenewAll(ctx context.Context, hs []driver.LeaseRef) []driver.Renewal {
+	return through(ctx, w, func() []driver.Renewal { return w.Store.RenewAll(ctx, hs) },
+		each(len(hs), func(r *driver.Renewal, err error) { r.Err = err }))
+}
+
+func (w *wire) Release(ctx context.Context, h driver.LeaseRef) error {
+	return through(ctx, w, func() error { return w.Store.Release(ctx, h) }, func(err error) error { return err })
+}
+
 func (w *wire) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	return through(ctx, w, func() []series.Series { return w.Store.Open(ctx, os) },
 		each(len(os), func(s *series.Series, err error) { s.Err = err }))

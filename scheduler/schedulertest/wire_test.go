@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,16 +13,12 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Every request of a node goes through its wire: no method of the store is promoted past it, except
-// the methods of plain leases, which a node does not use.
+// Every request of a node goes through its wire: no method of the store is promoted past it.
 func TestEachRequestGoesThroughTheWire(t *testing.T) {
-	plain, wired := reflect.TypeFor[driver.Driver](), reflect.TypeFor[*wire]()
+	wired := reflect.TypeFor[*wire]()
 	for _, asked := range []reflect.Type{reflect.TypeFor[scheduler.Store](), reflect.TypeFor[series.Peeker](), reflect.TypeFor[series.Controlled](),
-		reflect.TypeFor[series.OutputKeeper]()} {
+		reflect.TypeFor[series.OutputKeeper](), reflect.TypeFor[driver.Waiter](), reflect.TypeFor[driver.MultiRenewer]()} {
 		for method := range asked.Methods() {
-			if _, is := plain.MethodByName(method.Name); is {
-				continue
-			}
 			own, ok := wired.MethodByName(method.Name)
 			if !ok {
 				t.Errorf("the wire has no %s", method.Name)
@@ -58,5 +55,36 @@ func TestOutputOfAKilledNode(t *testing.T) {
 		}
 		c.Node(job)
 		c.Advance(time.Minute)
+	})
+}
+
+// The place of a killed node in a limit is not renewed, and not given back: a run of another node
+// that waits for it has it when the lease of the place is over.
+func TestPlaceOfAKilledNode(t *testing.T) {
+	Run(t, time.Time{}, func(c *Cluster) {
+		at := time.Now().Truncate(time.Minute).Add(time.Minute)
+		limit := scheduler.Limit{Name: "reports", Of: 1}
+		holds := func(ctx context.Context, _ *scheduler.Run) error {
+			<-ctx.Done()
+			return nil
+		}
+		var began atomic.Pointer[time.Time]
+		waits := func(context.Context, *scheduler.Run) error {
+			began.Store(new(time.Now()))
+			return nil
+		}
+		n := c.Node(scheduler.Job{Name: "holds", At: at, Lease: 10 * time.Second, Limit: limit, Func: holds})
+		c.Node(scheduler.Job{Name: "waits", At: at.Add(5 * time.Second), Limit: limit, Func: waits})
+		c.Advance(time.Until(at) + 8*time.Second)
+		killed := time.Now()
+		n.Kill()
+		c.Advance(5 * time.Second)
+		if begin := began.Load(); begin != nil {
+			t.Errorf("the other run has the place %v after the kill, before the lease is over", begin.Sub(killed))
+		}
+		c.Advance(10 * time.Second)
+		if began.Load() == nil {
+			t.Error("the other run has no place after the lease of the killed node")
+		}
 	})
 }

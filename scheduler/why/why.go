@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
@@ -27,6 +28,9 @@ type Question struct {
 	Cause string
 	Alive func(node string) bool      // reports whether a node is alive. Nil: not known
 	Seen  func(node string) time.Time // returns when a node was last seen; zero: not known. Nil: not known for any node
+	// Places are the holders of the lock of the job's limit: see LimitOf and policy.Limit. They must
+	// be read after the state. Nil: not known.
+	Places []driver.Holder
 	// Removed reports that the job was just removed from all nodes that had it, as for package verify.
 	Removed bool
 }
@@ -41,6 +45,9 @@ type Answer struct {
 	Sentence string    `json:"sentence"`
 	// Next is the next step that an operator can take; empty: none.
 	Next string `json:"next_step,omitempty"`
+	// Limit says how the run stands to the limit of its job. Nil: no run of the tick is alive, or the
+	// job has no limit.
+	Limit *Limited `json:"limit,omitempty"`
 	// Evidence has the indexes of the lines from which the sentence follows, in the list of all lines
 	// of the journal that Journal.All returns.
 	Evidence []int `json:"-"`
@@ -104,6 +111,8 @@ func explain(q Question) Answer {
 		a.Zone, a.Spec = c.schedule.Zone().String(), c.schedule.Text()
 	}
 	a.State, a.Sentence, a.Next = c.explain()
+	a.Limit = c.limited()
+	a.Sentence += a.Limit.sentence(c.shardsOf() > 0)
 	if judge != nil {
 		a.Sentence += c.repeated(judge)
 	}

@@ -112,6 +112,7 @@ type Job struct {
 	Shards      int        `yaml:"shards"`
 	ShardParams []string   `yaml:"shard_params"`
 	ShardFail   *shardFail `yaml:"shard_fail"`
+	Limit       *Limit     `yaml:"limit"`
 
 	Exec  *Exec  `yaml:"exec"`
 	Sleep *Sleep `yaml:"sleep"`
@@ -133,6 +134,12 @@ type Policies struct {
 	Jitter      *Duration    `yaml:"jitter"`
 	Lease       *Duration    `yaml:"lease"`
 	Log         *runLog      `yaml:"log"`
+}
+
+// Limit names a limit that jobs share, and its number of places.
+type Limit struct {
+	Name string `yaml:"name"`
+	Of   int    `yaml:"of"`
 }
 
 // Retry has the tries of a run and the waits between them.

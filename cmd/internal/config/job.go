@@ -44,6 +44,7 @@ func (j *Job) About() (lines []string) {
 // jobFaults writes the zones of jobs before their specs, and returns the faults of zones and of the
 // texts about jobs.
 func (c *Config) jobFaults() (errs []error) {
+	limits := map[string]*Job{} // the first job with each limit
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		bad := func(key, format string, args ...any) {
@@ -53,6 +54,7 @@ func (c *Config) jobFaults() (errs []error) {
 		if c.Address().Kind == StoreZooKeeper && j.Shards > 0 {
 			bad("shards", "is %d, but ZooKeeper keeps no shards: use Redis, PostgreSQL, MySQL, MariaDB or SQLite", j.Shards)
 		}
+		j.limitFaults(limits, bad)
 		for key, text := range map[string]string{"description": j.Description, "owner": j.Owner, "runbook": j.Runbook} {
 			if len(text) > maxAbout {
 				bad(key, "is %d bytes long, must be up to %d", len(text), maxAbout)
@@ -68,6 +70,23 @@ func (c *Config) jobFaults() (errs []error) {
 		}
 	}
 	return errs
+}
+
+// limitFaults checks the limit against the first job with the same limit.
+func (j *Job) limitFaults(first map[string]*Job, bad func(key, format string, args ...any)) {
+	if j.Limit == nil {
+		return
+	}
+	if *j.Limit == (Limit{}) {
+		bad("limit", "is empty, must have name and of, such as {name: reports, of: 3}")
+		return
+	}
+	name := j.Limit.Name
+	if first[name] == nil {
+		first[name] = j
+	} else if want := first[name].Limit.Of; j.Limit.Of != want {
+		bad("limit.of", "is %d, must be %d for the limit %s, as in the job %s", j.Limit.Of, want, strictyaml.Quote(name), strictyaml.Quote(cmp.Or(first[name].Name, first[name].Kind)))
+	}
 }
 
 func (j *Job) limits() spec.Limits {

@@ -74,7 +74,7 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 		return exit.Usagef("why: time %w", err)
 	}
 	nodes, _ := s.readNodes(ctx) // an unknown list reports its error itself
-	answer := ops.Why(why.Question{Tick: tick, Journal: j, State: state, Audit: audit}, nodes)
+	answer := ops.Why(why.Question{Tick: tick, Journal: j, State: state, Audit: audit, Places: ops.Places(ctx, s.Front(), &j)}, nodes)
 	report := whyReport{Answer: answer, Note: note}
 	kept, err := s.Front().Output(ctx, job, tick.UnixMilli())
 	if report.Output = kept.Text; err != nil {

@@ -124,6 +124,9 @@ func setPolicies(job *scheduler.Job, j *config.Job) {
 	replace(&job.Replicas, j.Replicas)
 	job.Shards, job.ShardParams = j.Shards, j.ShardParams
 	replace(&job.ShardFail, j.ShardFail)
+	if j.Limit != nil {
+		job.Limit = scheduler.Limit{Name: j.Limit.Name, Of: j.Limit.Of}
+	}
 	job.Quiet = j.Quiet()
 	if r := j.Retry; r != nil {
 		job.Retry = scheduler.Retry{Tries: r.Tries, Wait: time.Duration(r.Wait), Max: time.Duration(r.Max), Jitter: r.Jitter, For: time.Duration(r.For)}
