@@ -25,7 +25,7 @@ SEARCHES = TestEverySheet|TestOracle|TestOracleBySecond|TestRareEqualsBruteForce
 
 # Long spans of simulated time, lists of many rows, and the contract by a clock that the test sets: other tests of their
 # packages race the same code in a shorter time.
-SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractPartitioned|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentPartitionAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell|TestLimitedJobs
+SPANS = TestWeek|TestWrongClock|TestContractSimulated|TestContractPartitioned|TestContractExact|TestContractRealExact|TestMillion|TestAnHourOfRefusalsLosesNothing|TestObserverGetsCountOfDropped|TestLogThatFlowsAgain|TestUnsureAsksAreBounded|TestSilentPartitionAtStart|TestLongOutage|TestRotaLeavesOutWhatTicksTell|TestLimitedJobs|TestNewNodeHasAnotherSpecOfBusyJob|TestLongRun|TestSlotsAfterFailures
 
 # Packages about servers, and single tests about processes and servers under faults elsewhere.
 RIGS = /internal/(redisserver|sqlserver|zkserver)$$
@@ -75,9 +75,9 @@ soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -race -cpu 1 -count=1 -timeout 1h -run '^(TestWeek|TestChaos|TestLongSequences)$$' ./scheduler ./lock/series
 	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
 	CRONCE_STOCK_ROUNDS=200 go test -race -count=1 -timeout 1h -run '^TestLosses$$' -v ./jobs/stock
-	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^TestHeldLeases$$' -v ./lock/redislock ./lock/sqllock
+	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^(TestHeldLeases|TestExceptionsOfRandomHistories)$$' -v ./lock/redislock ./lock/sqllock
 	$(MAKE) million
-	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^TestEveryCluster$$' -v ./lock/series
+	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^(TestEverySheet|TestEveryCluster)$$' -v ./lock/series
 
 million: install ## hold each script of an outbox with a million messages to 5 ms: a minute or two, on a machine that does nothing else
 	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^TestMillion$$' -v ./jobs/sms

@@ -73,8 +73,8 @@ func TestSpecComesBack(t *testing.T) {
 		ran    string
 		missed string
 	}{
-		"a day": {scheduler.Job{Deadline: 12 * hour}, []phase{{"0 9 * * *", 8 * hour, 0}, {"0 18 * * *", 4 * hour, 0}, {"0 9 * * *", 22 * hour, 0}},
-			"33h0m0s+0s", "map[]"},
+		"hours": {scheduler.Job{Deadline: 12 * hour}, []phase{{"0 9,15 * * *", 8 * hour, 0}, {"0 18 * * *", 4 * hour, 0}, {"0 9,15 * * *", 4 * hour, 0}},
+			"15h0m0s+0s", "map[]"},
 		"soon": {scheduler.Job{}, []phase{{"0 9 * * *", 8*hour + 50*time.Minute, 0}, {"0 18 * * *", 40 * time.Minute, 0}, {"0 9 * * *", 2 * hour, 0}},
 			"", "map[]"},
 		"once": {scheduler.Job{}, []phase{{"0 * * * *", 90 * time.Minute, 0}, {"0 3 * * *", 7*hour + 20*time.Minute, 0}, {"0 * * * *", 90 * time.Minute, 0}},

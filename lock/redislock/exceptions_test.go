@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +16,10 @@ import (
 // lines, and before them the latest exceptions, at most a fifth. It says since when they are complete,
 // and the counter has its bytes.
 func TestExceptionsOfRandomHistories(t *testing.T) {
+	most := 150
+	if os.Getenv("CRONCE_SOAK") != "" {
+		most = 300
+	}
 	for _, o := range []redislock.Options{
 		{JournalLines: 16}, {JournalLines: 4}, {JournalLines: 100, JournalBytes: 3000}, {JournalLines: 10, JournalBytes: 700}, {JournalBytes: 1},
 		{JournalLines: 20, JournalBytes: 300}, {JournalLines: 20, JournalBytes: 450}, {JournalLines: 1},
@@ -28,7 +33,7 @@ func TestExceptionsOfRandomHistories(t *testing.T) {
 				next := open(t, d, c, "job")
 				waitOn(t, c, 400*time.Millisecond)
 				all := []series.Line{journalOf(t, d).Lines[0]}
-				for rnd := rand.New(rand.NewPCG(seed, 0)); len(all) < 300; next++ {
+				for rnd := rand.New(rand.NewPCG(seed, 0)); len(all) < most; next++ {
 					asked := claimOf("job", fmt.Sprint("n/", next), next)
 					asked.Revision = fmt.Sprint("r", next%2) // no line folds
 					outcome := series.OutcomeOK

@@ -3,4 +3,4 @@
 package series_test
 
 // mostStates bounds the search of each world.
-const mostStates = 10_000
+const mostStates = 4_000

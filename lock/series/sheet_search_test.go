@@ -14,7 +14,7 @@ import (
 // pauses, cancels and deaths of nodes: three nodes, two ticks, three shards, two attempts. Each world is searched
 // breadth first up to a number of states, with CRONCE_SOAK to its end or to five million states.
 func TestEverySheet(t *testing.T) {
-	most := 40_000
+	most := 12_000
 	if os.Getenv("CRONCE_SOAK") != "" {
 		most = 5_000_000
 	}

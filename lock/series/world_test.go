@@ -54,23 +54,26 @@ func (w *world) clone() *world {
 	return &c
 }
 
-// key is all that two worlds must share to have the same future.
-func (w *world) key() any {
-	k := struct {
-		mark, fence, last, change, ms int64
-		by                            string
-		paused                        bool
-		until                         int64
-		spentBy                       string
-		spentAs                       series.Kind
-		spentFence                    int64
-		runs                          [10]series.Run
-		manual, skip                  int64
-		requests, skips               int
-		held                          [keptLeases]series.RunRef
-		asked                         series.Claim
-		ledger                        ledger
-	}{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.SpentBy, w.SpentAs, w.SpentFence, [10]series.Run{}, w.Manual, w.State.Skip, w.requests, w.skips, [keptLeases]series.RunRef{}, w.asked, w.ledger}
+// A worldKey is all that two worlds must share to have the same future. It has a type of its own, because its hash is
+// compiled then.
+type worldKey struct {
+	mark, fence, last, change, ms int64
+	by                            string
+	paused                        bool
+	until                         int64
+	spentBy                       string
+	spentAs                       series.Kind
+	spentFence                    int64
+	runs                          [10]series.Run
+	manual, skip                  int64
+	requests, skips               int
+	held                          [keptLeases]series.RunRef
+	asked                         series.Claim
+	ledger                        ledger
+}
+
+func (w *world) key() worldKey {
+	k := worldKey{w.Mark, w.State.Fence, w.Last, w.change, w.ms, w.By, w.Paused, w.State.Pause.Until, w.SpentBy, w.SpentAs, w.SpentFence, [10]series.Run{}, w.Manual, w.State.Skip, w.requests, w.skips, [keptLeases]series.RunRef{}, w.asked, w.ledger}
 	copy(k.runs[:], w.Runs)
 	copy(k.held[:], w.held)
 	return k

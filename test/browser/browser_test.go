@@ -129,9 +129,7 @@ func TestPagesInABrowser(t *testing.T) {
 		{"selection", "/changes?action=pause&job=takeover", "form.change"}, {"missing", missingPage, "main"},
 	} {
 		for _, width := range []int64{1440, 1024, 390} {
-			for _, theme := range []string{"light", "dark"} {
-				b.look(t, base, p.name, p.path, p.ready, width, theme)
-			}
+			b.look(t, p.name, width, chromedp.Navigate(base+p.path), chromedp.WaitVisible(p.ready))
 		}
 	}
 
@@ -141,8 +139,7 @@ func TestPagesInABrowser(t *testing.T) {
 	eventually(t, "the page goes on by itself", func() bool { return evaluated(t, b, chromedp.Evaluate[string](newest)) != first })
 	b.live(t)
 	b.pauseAndResume(t, base+"/jobs/takeover")
-	b.refusedWith(t, base, http.StatusTooManyRequests)
-	b.refusedWith(t, base, http.StatusServiceUnavailable)
+	b.refusedWith(t, base, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("complaints: %q", bad)
 	}
@@ -166,19 +163,35 @@ func (b *browser) live(t *testing.T) {
 	eventually(t, "the page is live", func() bool { return b.says(`document.getElementById("live")?.textContent ?? ""`) == "live" })
 }
 
-// look opens a page in a width and a theme, and keeps its picture if requested.
-func (b *browser) look(t *testing.T, base, name, path, ready string, width int64, theme string) {
+// look opens a page in a width, and checks it in each theme.
+func (b *browser) look(t *testing.T, name string, width int64, open ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	height := map[int64]int64{390: 844, 1024: 768, 1440: 900}[width]
-	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+	b.theme(t, "light")
+	b.run(t, append([]chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(width, height)}, open...)...)
+	if width != 1440 {
+		evaluated(t, b, chromedp.Evaluate[int](axe+"; 0"))
+	}
+	b.check(t, name, width, "light")
+	b.theme(t, "dark")
+	b.check(t, name, width, "dark")
+}
+
+// theme sets the theme that the user prefers.
+func (b *browser) theme(t *testing.T, name string) {
+	t.Helper()
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}}
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		t.Fatal(err)
 	}
-	b.run(t, chromedp.EmulateViewport(width, height), chromedp.Navigate(base+path), chromedp.WaitVisible(ready))
+}
+
+// check checks the page that is open, and keeps its picture if requested.
+func (b *browser) check(t *testing.T, name string, width int64, theme string) {
+	t.Helper()
 	wide := evaluated(t, b, chromedp.Evaluate[int](`Math.ceil(document.documentElement.scrollWidth)`))
 	broken := evaluated(t, b, chromedp.Evaluate[string](brokenWords))
 	styled := evaluated(t, b, chromedp.Evaluate[int](`document.querySelectorAll("[style], style, script:not([src])").length`))
-	picture := evaluated(t, b, chromedp.CaptureScreenshot())
 	if wide > int(width) {
 		t.Errorf("%s is %d wide in a window of %d", name, wide, width)
 	}
@@ -195,6 +208,7 @@ func (b *browser) look(t *testing.T, base, name, path, ready string, width int64
 		t.Errorf("%s at %d, %s: %s", name, width, theme, bad)
 	}
 	if dir := os.Getenv(picturesEnv); dir != "" {
+		picture := evaluated(t, b, chromedp.CaptureScreenshot())
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("ops-%s-%d-%s.png", name, width, theme)), picture, 0o600); err != nil {
 			t.Error(err)
 		}

@@ -102,7 +102,7 @@ func running() time.Duration {
 	case testing.Short():
 		return 8 * time.Second
 	}
-	return 14 * time.Second
+	return 10 * time.Second
 }
 
 // acquit fails the test for each violation in the evidence.
