@@ -78,6 +78,12 @@ var badSharding = []spoilt[series.Claim]{
 		c.Sharding.Shards = series.MaxShards
 		c.Sharding.Params = slices.Repeat([]string{strings.Repeat("x", series.MaxParam)}, series.MaxParams/series.MaxParam+1)
 	}},
+	{"params", func(c *series.Claim) { c.Sharding.Broadcast, c.Sharding.Params = true, []string{"a"} }},
+	{"params", func(c *series.Claim) { c.Sharding.Broadcast, c.Sharding.Params = true, []string{"a", "a"} }},
+	{"params", func(c *series.Claim) { c.Sharding.Broadcast, c.Sharding.Params = true, []string{"a", "b;c"} }},
+	{"most", func(c *series.Claim) {
+		c.Sharding.Broadcast, c.Sharding.Params, c.Sharding.Most = true, []string{"a", "b"}, 0
+	}},
 	{"want", func(c *series.Claim) { c.Sharding.Want = []int{0, -1} }},
 	{"want", func(c *series.Claim) { c.Sharding.Want = []int{series.MaxShards} }},
 	{"most", func(c *series.Claim) { c.Sharding.Most = 0 }},

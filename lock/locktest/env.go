@@ -128,7 +128,7 @@ var parts = []part{
 	{"manual runs", needNumbered, manualTests},
 	{"backfills", needNumbered, backfillTests},
 	{"control", needNumbered, controlTests},
-	{"shards", needNumbered | needSharder, slices.Concat(shardTests, shardEndTests)},
+	{"shards", needNumbered | needSharder, slices.Concat(shardTests, shardEndTests, broadcastTests)},
 	{"fences", needNumbered, fenceTests},
 	{"asked again", needNumbered, againTests},
 	{"batches", needNumbered, batchTests},

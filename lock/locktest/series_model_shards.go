@@ -6,11 +6,12 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
 // sheetSteps lists the steps of a sheet that the sequences must reach.
-var sheetSteps = []string{"an opening", "a share", "an orphan with shards", "a sum by an end", "a sum by a share", "a sum by a sweep", "a sum by a cancel", "a sum by a resume"}
+var sheetSteps = []string{"an opening", "a share", "a share of a broadcast", "an orphan with shards", "a sum by an end", "a sum by a share", "a sum by a sweep", "a sum by a cancel", "a sum by a resume"}
 
 // shards reports whether the store divides numbers into shards.
 func (s *stand) shards() bool {
@@ -35,6 +36,9 @@ func (tw *twin) divides(m *model, c *modelClaim) {
 		if c.From, c.storeFrom = 0, 0; tw.chance(20) {
 			c.From, c.storeFrom = m.Runs[i].Fence, m.store[m.Runs[i].Fence]
 		}
+		if m.Sheet.Broadcast && tw.chance(80) {
+			c.Owner = fmt.Sprintf("%s/%d", one(tw, m.Sheet.Params...), tw.rnd.IntN(3))
+		}
 	}
 	if !tw.chance(50) && (!open || !tw.chance(80)) {
 		return
@@ -46,6 +50,9 @@ func (tw *twin) divides(m *model, c *modelClaim) {
 	h.Want = h.Want[:tw.rnd.IntN(8)]
 	for i := range tw.rnd.IntN(h.Shards + 1) {
 		h.Params = append(h.Params, fmt.Sprintf("part %d of %d \"é|;\"", i, h.Shards))
+	}
+	if tw.chance(30) {
+		h.Broadcast, h.Params = true, []string{driver.NodeOf(c.Owner), "a", "é+,*#", "b/1", "c"}[:h.Shards]
 	}
 	c.Sharding = h
 }
@@ -88,6 +95,8 @@ func (tw *twin) sawSheet(m *model, a *series.Answer) {
 	switch {
 	case a.Kind == series.KindGranted && a.Of > 0 && m.ruleFence(a.Fence) == 0:
 		tw.seen["an opening"]++
+	case a.Kind == series.KindGranted && m.Sheet.Broadcast && len(a.Shards) > 0 && m.ruleFence(a.Shards[0].Fence) == 0:
+		tw.seen["a share of a broadcast"]++
 	case a.Kind == series.KindGranted && slices.ContainsFunc(a.Shards, func(g series.ShardGrant) bool { return m.ruleFence(g.Fence) == 0 }):
 		tw.seen["a share"]++
 	case a.Kind == series.KindOrphan && a.Of > 0:

@@ -23,10 +23,10 @@ func (r *request) named(ref *series.RunRef) {
 	r.args.end()
 }
 
-// appendSharding appends |shards|fail all|most|want,want|params, each of these with a ; behind it.
+// appendSharding appends |shards|mode|most|want,want|params, each of these with a ; behind it: see sheet.lua.
 func appendSharding(b []byte, h *series.Sharding) []byte {
 	b = strconv.AppendInt(append(b, '|'), int64(h.Shards), 10)
-	b = append(b, '|', flag(h.FailAll), '|')
+	b = append(b, '|', mode(h.FailAll, h.Broadcast), '|')
 	b = append(strconv.AppendInt(b, int64(h.Most), 10), '|')
 	for i, n := range h.Want {
 		if i > 0 {
@@ -94,14 +94,24 @@ func readSum(text string) (*series.Sum, bool) {
 	return s, !f.bad && s.OK+s.Failed+s.Lost+s.Missed == s.Shards
 }
 
-// readSheet reads fail all+parameters, each with a ; behind it, then +shard for each shard.
+// mode is 1 if the number fails only if no shard was ok, plus 2 in a broadcast.
+func mode(failAll, broadcast bool) byte {
+	m := flag(failAll)
+	if broadcast {
+		m += 2
+	}
+	return m
+}
+
+// readSheet reads mode+parameters, each with a ; behind it, then +shard for each shard.
 func readSheet(text string) (series.Sheet, bool) {
 	parts := strings.Split(text, "+")
 	if len(parts) < 3 || len(parts) > 2+series.MaxShards {
 		return series.Sheet{}, false
 	}
 	var f fields
-	s := series.Sheet{FailAll: parts[0] == "1", Shards: make([]series.Shard, len(parts)-2)}
+	s := series.Sheet{Shards: make([]series.Shard, len(parts)-2)}
+	s.FailAll, s.Broadcast = parts[0] == "1" || parts[0] == "3", parts[0] == "2" || parts[0] == "3"
 	for p := range strings.SplitAfterSeq(parts[1], ";") {
 		if p, whole := strings.CutSuffix(p, ";"); whole {
 			s.Params = append(s.Params, f.raw(p))
@@ -112,7 +122,7 @@ func readSheet(text string) (series.Sheet, bool) {
 			return series.Sheet{}, false
 		}
 	}
-	return s, !f.bad
+	return s, !f.bad && (!s.Broadcast || len(s.Params) == len(s.Shards))
 }
 
 // readShard reads state|owner|fence|attempt|granted|until|ended|outcome|ok.

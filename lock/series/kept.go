@@ -49,9 +49,10 @@ type keptRun struct {
 
 // A keptSheet is the shards of the run that is sharded.
 type keptSheet struct {
-	Params  []string    `json:"params,omitempty"`
-	FailAll bool        `json:"failAll,omitempty"`
-	Shards  []keptShard `json:"shards"`
+	Params    []string    `json:"params,omitempty"`
+	FailAll   bool        `json:"failAll,omitempty"`
+	Broadcast bool        `json:"broadcast,omitempty"`
+	Shards    []keptShard `json:"shards"`
 }
 
 type keptShard struct {
@@ -166,7 +167,7 @@ func (s *Sheet) keep() *keptSheet {
 	if len(s.Shards) == 0 {
 		return nil
 	}
-	k := &keptSheet{Params: s.Params, FailAll: s.FailAll, Shards: make([]keptShard, len(s.Shards))}
+	k := &keptSheet{Params: s.Params, FailAll: s.FailAll, Broadcast: s.Broadcast, Shards: make([]keptShard, len(s.Shards))}
 	for i, h := range s.Shards {
 		k.Shards[i] = keptShard{states[h.State], h.Owner, h.Fence, h.Attempt, h.Granted, h.Until, h.Ended, h.Outcome, h.OK}
 	}
@@ -174,7 +175,10 @@ func (s *Sheet) keep() *keptSheet {
 }
 
 func (k *keptSheet) sheet() (Sheet, error) {
-	s := Sheet{Params: k.Params, FailAll: k.FailAll, Shards: make([]Shard, len(k.Shards))}
+	s := Sheet{Params: k.Params, FailAll: k.FailAll, Broadcast: k.Broadcast, Shards: make([]Shard, len(k.Shards))}
+	if k.Broadcast && len(k.Params) != len(k.Shards) {
+		return Sheet{}, fmt.Errorf("a broadcast to %d nodes has %d shards", len(k.Params), len(k.Shards))
+	}
 	for i, h := range k.Shards {
 		state := 0
 		if h.State != "" {

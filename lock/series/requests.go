@@ -126,6 +126,9 @@ func checkSharding(c *Claim) error {
 	if c.Overlap == OverlapAllow {
 		return driver.Refuse("overlap", "allow", "another policy for a sharded number")
 	}
+	if h.Broadcast {
+		return checkBroadcast(h)
+	}
 	bytes := 0
 	for _, p := range h.Params {
 		if len(p) > MaxParam || !driver.Printable(p) {
@@ -140,6 +143,24 @@ func checkSharding(c *Claim) error {
 		if i < 0 || i >= MaxShards {
 			return driver.Refuse("want", fmt.Sprint(i), fmt.Sprintf("0 to %d", MaxShards-1))
 		}
+	}
+	return driver.CheckRange("most", int64(h.Most), 1)
+}
+
+// checkBroadcast checks that each shard has a node of its own.
+func checkBroadcast(h *Sharding) error {
+	if len(h.Params) != h.Shards {
+		return driver.Refuse("params", fmt.Sprintf("%d nodes", len(h.Params)), fmt.Sprintf("one for each of %d shards of a broadcast", h.Shards))
+	}
+	seen := make(map[string]bool, len(h.Params))
+	for _, node := range h.Params {
+		if err := driver.CheckName("params", node); err != nil {
+			return err
+		}
+		if seen[node] {
+			return driver.Refuse("params", driver.Quote(node), "each node once")
+		}
+		seen[node] = true
 	}
 	return driver.CheckRange("most", int64(h.Most), 1)
 }

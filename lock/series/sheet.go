@@ -26,15 +26,19 @@ type Sharding struct {
 	Params []string // the parameters of the first shards by their index, if this claim opens the sheet
 	// FailAll lets the number fail only if none of its shards was ok, if this claim opens the sheet.
 	FailAll bool
-	Want    []int // the shards that the caller takes, in the order of its choice; those that the number does not have are ignored
-	Most    int   // how many of them it takes at once, at least 1
+	// Broadcast lets each shard run on the node alone that its parameter names, until the deadline, if this claim opens the
+	// sheet. Want and Most then do not matter.
+	Broadcast bool
+	Want      []int // the shards that the caller takes, in the order of its choice; those that the number does not have are ignored
+	Most      int   // how many of them it takes at once, at least 1
 }
 
 // A Sheet is the shards of the latest sharded number. The zero Sheet is none.
 type Sheet struct {
-	Shards  []Shard
-	Params  []string // by the index of the shard; shards behind the last one have no parameter
-	FailAll bool     // the number fails only if none of its shards was ok
+	Shards    []Shard
+	Params    []string // by the index of the shard; shards behind the last one have no parameter
+	FailAll   bool     // the number fails only if none of its shards was ok
+	Broadcast bool     // each shard runs on the node alone that its parameter names
 }
 
 // A Shard is a part of a sharded number.
@@ -118,14 +122,20 @@ func (s *State) leased(ms int64) bool {
 	return false
 }
 
-// openSheet divides a run that was just granted. A free shard may start until the window has passed.
+// openSheet divides a run that was just granted. A free shard may start until the window has passed; one of a broadcast, which
+// waits for its node alone, until the deadline has, so that a dead node does not keep the next number from its runs.
 func (s *State) openSheet(c *Claim, r *Run) {
-	r.Shards = c.Sharding.Shards
-	r.Until = driver.MaxNumber
-	if c.Window > 0 {
-		r.Until = max(r.Number, r.Granted) + c.Window.Milliseconds()
+	h, opened := c.Sharding, max(r.Number, r.Granted)
+	r.Shards = h.Shards
+	switch {
+	case h.Broadcast:
+		r.Until = opened + max(c.Deadline.Milliseconds(), 1) - 1
+	case c.Window > 0:
+		r.Until = opened + c.Window.Milliseconds()
+	default:
+		r.Until = driver.MaxNumber
 	}
-	s.Sheet = Sheet{make([]Shard, r.Shards), slices.Clone(c.Sharding.Params), c.Sharding.FailAll}
+	s.Sheet = Sheet{make([]Shard, r.Shards), slices.Clone(h.Params), h.FailAll, h.Broadcast}
 }
 
 // share grants shards of an open sheet, first ones and further attempts.
@@ -146,12 +156,15 @@ func (s *State) share(us int64, c *Claim, r *Run, w Writer) Answer {
 
 // grantShards grants the caller at most as many shards as it takes at once.
 func (s *State) grantShards(us int64, c *Claim, r *Run) (grants []ShardGrant) {
-	ms := us / 1000
-	for _, i := range c.Sharding.Want {
+	ms, want := us/1000, c.Sharding.Want
+	if s.Sheet.Broadcast {
+		want = []int{slices.Index(s.Sheet.Params, driver.NodeOf(c.Owner))}
+	}
+	for _, i := range want {
 		if len(grants) == c.Sharding.Most {
 			break
 		}
-		if i >= r.Shards || !s.mayStart(&s.Sheet.Shards[i], r, c, ms) {
+		if i < 0 || i >= r.Shards || !s.mayStart(i, r, c, ms) {
 			continue
 		}
 		h := &s.Sheet.Shards[i]
@@ -176,8 +189,8 @@ func (s *State) shardGrant(i int, ms int64) ShardGrant {
 	return g
 }
 
-// describe adds how many shards of the run may start, and when the first lease of the others ends. It adds
-// nothing to an answer about another run.
+// describe adds how many shards of the run the caller's node may start, and when the first lease of the others ends, or the
+// time of other nodes for their shards of a broadcast. It adds nothing to an answer about another run.
 func (s *State) describe(a Answer, ms int64, c *Claim, r *Run) Answer {
 	if !s.sheetOf(r) {
 		return a
@@ -185,26 +198,40 @@ func (s *State) describe(a Answer, ms int64, c *Claim, r *Run) Answer {
 	a.Free = s.startableShards(ms, c, r)
 	for i := range s.Sheet.Shards {
 		h := &s.Sheet.Shards[i]
-		if left := time.Duration(h.Until-ms) * time.Millisecond; h.alive(ms) && (a.Left == 0 || left < a.Left) {
+		end := h.Until
+		switch {
+		case h.alive(ms):
+		case !s.belongs(i, c) && h.Attempt == 0 && !h.settled() && !s.bars(r) && mayRunShard(h, r, c, ms):
+			end = r.Until + 1
+		default:
+			continue
+		}
+		if left := time.Duration(end-ms) * time.Millisecond; a.Left == 0 || left < a.Left {
 			a.Left = left
 		}
 	}
 	return a
 }
 
-// startableShards returns how many shards may be granted.
+// startableShards returns how many shards the caller's node may be granted.
 func (s *State) startableShards(ms int64, c *Claim, r *Run) (n int) {
 	for i := range s.Sheet.Shards {
-		if s.mayStart(&s.Sheet.Shards[i], r, c, ms) {
+		if s.mayStart(i, r, c, ms) {
 			n++
 		}
 	}
 	return n
 }
 
-// mayStart reports whether a shard may be granted: it is free, or over and may have another attempt.
-func (s *State) mayStart(h *Shard, r *Run, c *Claim, ms int64) bool {
-	return !h.settled() && !h.alive(ms) && !s.bars(r) && mayRunShard(h, r, c, ms)
+// mayStart reports whether a shard may be granted to the caller's node: it is free, or over and may have another attempt.
+func (s *State) mayStart(i int, r *Run, c *Claim, ms int64) bool {
+	h := &s.Sheet.Shards[i]
+	return s.belongs(i, c) && !h.settled() && !h.alive(ms) && !s.bars(r) && mayRunShard(h, r, c, ms)
+}
+
+// belongs reports whether a shard may run on the caller's node.
+func (s *State) belongs(i int, c *Claim) bool {
+	return !s.Sheet.Broadcast || s.Sheet.Params[i] == driver.NodeOf(c.Owner)
 }
 
 // mayRunShard is mayRun for a shard. Its first attempt is bound by the deadline of the open sheet.

@@ -20,6 +20,12 @@ func (w *sheetWorld) moves() (ms []sheetMove) {
 			continue
 		}
 		for _, n := range layouts {
+			if w.broadcast {
+				for _, node := range sheetNodes {
+					add(fmt.Sprintf("claim %d for %d nodes on %s", k, n, node), func(w *sheetWorld) { w.ask(w.broadcasts(k, node, n)) })
+				}
+				continue
+			}
 			add(fmt.Sprintf("claim one of %d shards of %d", n, k), func(w *sheetWorld) { w.ask(w.claim(k, 1, false, n)) })
 			add(fmt.Sprintf("claim two of %d shards of %d from the last", n, k), func(w *sheetWorld) { w.ask(w.claim(k, 2, true, n)) })
 		}

@@ -25,6 +25,10 @@ func TestEverySheet(t *testing.T) {
 			"pause":  {rerun: true, pauses: 1},
 			"cancel": {rerun: true, cancels: 1},
 			"layout": {rerun: true, layouts: true},
+
+			"broadcast":        {broadcast: true, cancels: 1},
+			"broadcast-rerun":  {broadcast: true, rerun: true, failAll: true, pauses: 1},
+			"broadcast-layout": {broadcast: true, layouts: true},
 		} {
 			p.overlap = overlap
 			t.Run(fmt.Sprintf("%d-%s", overlap, name), func(t *testing.T) {

@@ -23,9 +23,13 @@ type sheetPolicy struct {
 	rerun   bool
 	failAll bool
 	layouts bool // callers have two layouts, as in a rolling deploy
-	pauses  int
-	cancels int
+	// broadcast: each shard belongs to one of the nodes.
+	broadcast bool
+	pauses    int
+	cancels   int
 }
+
+var sheetNodes = []string{"a", "b", "c"}
 
 // A sheetFact is the knowledge of the checker about one shard, which it learned from answers.
 type sheetFact struct {
@@ -154,9 +158,9 @@ type endingNow struct {
 
 var noEnd = endingNow{}
 
-func (w *sheetWorld) owner() string {
+func (w *sheetWorld) owner(node string) string {
 	for n := 1; ; n++ {
-		owner := fmt.Sprintf("n/%d", n)
+		owner := fmt.Sprintf("%s/%d", node, n)
 		known := w.SpentBy == owner || w.asked.Owner == owner ||
 			slices.ContainsFunc(w.held, func(r series.RunRef) bool { return r.Owner == owner }) ||
 			slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.Owner == owner }) ||
@@ -167,15 +171,25 @@ func (w *sheetWorld) owner() string {
 	}
 }
 
+// broadcasts returns a claim of the k-th tick by a node that lets each of the nodes run once.
+func (w *sheetWorld) broadcasts(k int, node string, shards int) series.Claim {
+	c := w.claim(k, sheetShards, false, shards)
+	c.Owner = w.owner(node)
+	return c
+}
+
 // claim returns a claim of the k-th tick by a new owner that takes the shards in the order of want.
 func (w *sheetWorld) claim(k, most int, backwards bool, shards int) series.Claim {
 	want := []int{0, 1, 2}
 	if backwards {
 		slices.Reverse(want)
 	}
-	c := series.Claim{Key: "job", Owner: w.owner(), Number: due(k), After: due(k - 1), TTL: sheetTTL * time.Millisecond, Deadline: 2 * interval * time.Millisecond,
+	c := series.Claim{Key: "job", Owner: w.owner("a"), Number: due(k), After: due(k - 1), TTL: sheetTTL * time.Millisecond, Deadline: 2 * interval * time.Millisecond,
 		Attempts: 2, Rerun: w.rerun, Window: 3 * interval * time.Millisecond, Overlap: w.overlap, Latest: driver.MaxNumber,
 		Sharding: &series.Sharding{Shards: shards, Params: []string{fmt.Sprint(shards)}, FailAll: w.failAll, Want: want, Most: most}}
+	if w.broadcast {
+		c.Sharding.Broadcast, c.Sharding.Params = true, sheetNodes[:shards]
+	}
 	if c.After > w.Mark {
 		c.After = w.Mark
 		c.Between = k - 1
@@ -236,7 +250,7 @@ func (w *sheetWorld) granted(c *series.Claim, a *series.Answer, before []series.
 			}
 			continue
 		}
-		w.grantedShard(k, g, fences)
+		w.grantedShard(k, g, fences, driver.NodeOf(c.Owner))
 		w.fence = max(w.fence, g.Fence)
 		if len(w.held) == sheetHeld {
 			w.held = w.held[1:]
@@ -245,9 +259,13 @@ func (w *sheetWorld) granted(c *series.Claim, a *series.Answer, before []series.
 	}
 }
 
-func (w *sheetWorld) grantedShard(k int, g series.ShardGrant, fence int64) {
+func (w *sheetWorld) grantedShard(k int, g series.ShardGrant, fence int64, node string) {
 	t := &w.ticks[k]
 	f := &t.facts[g.Shard]
+	param := map[bool]string{true: fmt.Sprint(t.shards)}[g.Shard == 0]
+	if w.broadcast {
+		param = sheetNodes[g.Shard]
+	}
 	last := w.lastStart(k, g.Attempt == 1)
 	switch {
 	case g.Shard >= t.shards || t.summed || f.ended:
@@ -262,7 +280,9 @@ func (w *sheetWorld) grantedShard(k int, g series.ShardGrant, fence int64) {
 		w.broken("S2 shard %d is granted with the fence %d after %d", g.Shard, g.Fence, fence)
 	case w.ms > last || w.Paused && w.State.Pause.Covers(w.ms):
 		w.broken("S6 shard %d of tick %d is granted at %d, paused: %v", g.Shard, k, w.ms, w.Paused)
-	case g.Param != map[bool]string{true: fmt.Sprint(t.shards)}[g.Shard == 0]:
+	case w.broadcast && node != param:
+		w.broken("S9 shard %d of tick %d belongs to %s, and is granted to %s", g.Shard, k, param, node)
+	case g.Param != param:
 		w.broken("S5 shard %d of %d has the parameter %q", g.Shard, t.shards, g.Param)
 	}
 	for j := k + 1; j <= sheetTicks; j++ {
@@ -276,8 +296,12 @@ func (w *sheetWorld) grantedShard(k int, g series.ShardGrant, fence int64) {
 	*f = sheetFact{fence: g.Fence, attempt: g.Attempt, until: w.ms + g.Left.Milliseconds(), open: true}
 }
 
-// lastStart is the end of the window: for a first attempt since the opening of the tick, which may be late.
+// lastStart is the end of the window: for a first attempt since the opening of the tick, which may be late. In a broadcast it is
+// the end of the deadline.
 func (w *sheetWorld) lastStart(k int, first bool) int64 {
+	if first && w.broadcast {
+		return w.ticks[k].opened + 2*interval - 1
+	}
 	if first {
 		return w.ticks[k].opened + 3*interval
 	}
@@ -405,7 +429,7 @@ func (w *sheetWorld) check() string {
 	return w.fault
 }
 
-// progress checks I6: while a shard of the open tick may start, a claim of the tick by anyone is granted it, and a waiting tick is
+// progress checks I6: while a shard of the open tick may start, a claim of the tick by anyone, or in a broadcast by its node, is granted it, and a waiting tick is
 // opened by whoever takes it over, unless a shard of the older tick is alive or may start.
 func (w *sheetWorld) progress() {
 	for i := range w.Runs {
@@ -425,16 +449,26 @@ func (w *sheetWorld) progress() {
 		if slices.ContainsFunc(w.Runs, func(r series.Run) bool { return r.Cancelled || r.Replaced }) {
 			continue
 		}
-		free := 0
-		for i := range t.shards {
-			if w.mayStart(k, &t.facts[i]) {
-				free++
-			}
+		if !w.broadcast {
+			w.progressOf(k, new(w.claim(k, sheetShards, false, sheetShards)), 0, t.shards)
+			continue
 		}
-		c := w.clone()
-		if a := c.Claim(w.ms*1000, new(c.claim(k, sheetShards, false, sheetShards)), discard{}); len(a.Shards) != free {
-			w.broken("I6 %d shards of tick %d may start, and a claim is answered %+v", free, k, a)
+		for i, node := range sheetNodes[:t.shards] {
+			w.progressOf(k, new(w.broadcasts(k, node, sheetShards)), i, i+1)
 		}
+	}
+}
+
+// progressOf checks that a claim is granted those shards between first and end that may start.
+func (w *sheetWorld) progressOf(k int, claim *series.Claim, first, end int) {
+	free := 0
+	for i := first; i < end; i++ {
+		if w.mayStart(k, &w.ticks[k].facts[i]) {
+			free++
+		}
+	}
+	if a := w.clone().Claim(w.ms*1000, claim, discard{}); len(a.Shards) != free {
+		w.broken("I6 %d shards of tick %d may start, and a claim is answered %+v", free, k, a)
 	}
 }
 

@@ -11,14 +11,21 @@ import (
 
 // clone returns a copy that shares no memory with s.
 func (s *Sheet) clone() Sheet {
-	return Sheet{slices.Clone(s.Shards), slices.Clone(s.Params), s.FailAll}
+	return Sheet{slices.Clone(s.Shards), slices.Clone(s.Params), s.FailAll, s.Broadcast}
 }
 
 // text returns the settled shards for a journal: the nodes, and for each shard its outcome, attempt, the index of its node, and how far its
-// fence lies after the one of the opening, its first grant after the opening, and its end after that. A shard that was never granted has its outcome alone.
+// fence lies after the one of the opening, its first grant after the opening, and its end after that. A shard that was never granted has its
+// outcome alone, and in a broadcast the index of its node.
 func (s *Sheet) text(fence, granted int64) string {
 	var nodes []string
 	var shards strings.Builder
+	index := func(node string) int {
+		if slices.Index(nodes, node) < 0 {
+			nodes = append(nodes, node)
+		}
+		return slices.Index(nodes, node)
+	}
 	for i := range s.Shards {
 		h := &s.Shards[i]
 		if i > 0 {
@@ -28,15 +35,12 @@ func (s *Sheet) text(fence, granted int64) string {
 		if h.OK {
 			shards.WriteByte('+')
 		}
-		if h.Fence == 0 {
-			continue
+		switch {
+		case h.Fence != 0:
+			fmt.Fprintf(&shards, ",%d,%d,%d,%d,%d", h.Attempt, index(driver.NodeOf(h.Owner)), h.Fence-fence, h.Granted-granted, h.Ended-h.Granted)
+		case s.Broadcast:
+			fmt.Fprintf(&shards, ",%d", index(s.Params[i]))
 		}
-		node := driver.NodeOf(h.Owner)
-		at := slices.Index(nodes, node)
-		if at < 0 {
-			at, nodes = len(nodes), append(nodes, node)
-		}
-		fmt.Fprintf(&shards, ",%d,%d,%d,%d,%d", h.Attempt, at, h.Fence-fence, h.Granted-granted, h.Ended-h.Granted)
 	}
 	return strings.Join(nodes, ";") + "|" + shards.String()
 }
@@ -66,7 +70,15 @@ func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
 	if !slices.Contains([]string{"", OutcomeCancelled, string(VerdictLost), string(VerdictMissed), string(VerdictPaused), string(VerdictSuperseded)}, h.Outcome) {
 		h.State = RunDone
 	}
-	if len(parts) == 1 {
+	switch len(parts) {
+	case 1:
+		return h.Outcome != ""
+	case 2:
+		at, err := strconv.Atoi(parts[1])
+		if err != nil || at < 0 || at >= len(nodes) {
+			return false
+		}
+		h.Owner = nodes[at] + "/"
 		return h.Outcome != ""
 	}
 	var n [5]int64

@@ -15,7 +15,7 @@
 -- terms    ttl|deadline|late|attempts|rerun|window|overlap|backlog|latest|node:
 --          times in ms, window -1 for none, late a reason (with "respecified" the
 --          number is never granted), flags 0 or 1, latest the last instant; one
---          text for many claims. Of a sharded number follow |shards|fail all|most|want,want|params,
+--          text for many claims. Of a sharded number follow |shards|mode|most|want,want|params,
 --          each of these with a ; behind it
 -- returns  lines: the store's µs, then for each claim
 --          kind|mark|last|from|fence|node, the stored text of the run that it describes,
@@ -80,7 +80,7 @@ local function again(s, about, owner, number, t)
     local r = run(s, number)
     local list, mine = shardsof(s, r, owner)
     if not mine then return end
-    describe(s, r, { terms = t }, list)
+    describe(s, r, { owner = owner, terms = t }, list)
     return reply(s, #list > 0 and 'g' or 'o', about)
   end
   if not find(about, '|' .. owner .. '|', 1, true) then return end

@@ -6,25 +6,39 @@ local function mayrunshard(h, r, c)
   return mayrun({ number = r.number, state = h.state, attempt = h.attempt, must = r.must, start = '' }, c)
 end
 
--- survey reads the shards of an open sheet once for a claim, and keeps the result: which may be granted and how many
--- they are, which are over and may not run again, and for how many ms the first lease of the others is alive.
+-- ownof returns the place of the shard that belongs to the caller's node in a broadcast, 0 if it has none.
+local function ownof(s, c)
+  if not broadcast(s) then return end
+  local name = node(c.owner)
+  for i, p in ipairs(listof(s.params)) do
+    if p == name then return i end
+  end
+  return 0
+end
+
+-- survey reads the shards of an open sheet once for a claim, and keeps the result: which the caller's node may be granted
+-- and how many they are, which are over and may not run again, and for how many ms the first lease of the others is alive, or
+-- another node may start its shard of a broadcast.
 local function survey(s, r, c)
   if s.survey then return s.survey end
-  local v = { may = {}, free = 0, barred = {}, left = 0 }
+  local list = sheet(s, r)
+  local v = { may = {}, free = 0, barred = {}, left = 0, own = ownof(s, c) }
   local barred, fresh = bars(s, r), mayrunshard(shardof(''), r, c)
-  for i, stored in ipairs(sheet(s, r)) do
+  for i, stored in ipairs(list) do
     local left = leftof(stored)
-    if left > 0 then
-      if v.left == 0 or left < v.left then v.left = left end
-    elseif not settled(stored) then
+    if left == 0 and not settled(stored) then
+      local h = stored ~= '' and shardof(stored)
       local may = fresh
-      if stored ~= '' then may = mayrunshard(shardof(stored), r, c) end
-      if may and not barred then
-        v.may[i], v.free = true, v.free + 1
-      else
+      if h then may = mayrunshard(h, r, c) end
+      if barred or not may then
         v.barred[#v.barred + 1] = i
+      elseif not v.own or v.own == i then
+        v.may[i], v.free = true, v.free + 1
+      elseif not h or h.attempt == '0' then
+        left = tonumber(r.till) + 1 - ms
       end
     end
+    if left > 0 and (v.left == 0 or left < v.left) then v.left = left end
   end
   s.survey = v
   return v
@@ -33,11 +47,7 @@ end
 -- describe adds to the answer how many shards the run has, how many of them may start, when the first
 -- lease of the others ends, and the shards that were granted.
 local function describe(s, r, c, granted)
-  local params, list, at = {}, {}, 0
-  for p in string.gmatch(#granted > 0 and s.params or '', '([^;]*);') do
-    at = at + 1
-    params[at] = p
-  end
+  local params, list = #granted > 0 and listof(s.params), {}
   for k, i in ipairs(granted) do
     local h = shardof(s.sheet[i])
     list[k] = i - 1 .. ',' .. h.fence .. ',' .. h.attempt .. ',' .. int(tonumber(h.till) - ms) .. ',' .. (params[i] or '')
@@ -68,6 +78,7 @@ local function grantshards(s, r, c)
   local _, _, most, want = match(c.terms.sharding, SHARDING)
   local v, list = survey(s, r, c), {}
   if v.free == 0 then return list end
+  if v.own then want = int(v.own - 1) end
   for index in string.gmatch(want, '%d+') do
     local i = tonumber(index) + 1
     if v.may[i] and #list < tonumber(most) then
@@ -85,12 +96,14 @@ local function grantshards(s, r, c)
   return list
 end
 
--- divide divides a run that was just granted. A free shard may start until the window has passed.
+-- divide divides a run that was just granted. A free shard may start until the window has passed, and one of a broadcast
+-- until the deadline has.
 local function divide(s, r, c)
-  local shards, failall, _, _, params = match(c.terms.sharding, SHARDING)
+  local shards, mode, _, _, params = match(c.terms.sharding, SHARDING)
+  local window = mode >= '2' and max(c.terms.deadline, 1) - 1 or c.terms.window
   r.shards = shards
-  r.till = c.terms.window < 0 and RETIRED or int(max(tonumber(r.number), tonumber(r.granted)) + c.terms.window)
-  opensheet(s, r, failall, params)
+  r.till = window < 0 and RETIRED or int(max(tonumber(r.number), tonumber(r.granted)) + window)
+  opensheet(s, r, mode, params)
 end
 
 -- sweepsheet settles the shards that are over and may not run again, and the free ones that may not start.

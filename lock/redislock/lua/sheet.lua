@@ -1,8 +1,9 @@
 -- The part of the state that is about the sheet of a sharded run: a hash with a field for each shard
 -- that is not free, by its index, as
 --   state|owner|fence|attempt|granted|until|ended|outcome|ok
--- with the states of runs; f is the fence of the run, n how many shards are settled, a 1 if
--- the number fails only if no shard was ok, and p the parameters, each with a ; behind it. A series has at
+-- with the states of runs; f is the fence of the run, n how many shards are settled, p the parameters, each
+-- with a ; behind it, and a the mode: 1 if the number fails only if no shard was ok, plus 2 in a broadcast, whose
+-- shards belong to the nodes that the parameters name. A series has at
 -- most one sheet.
 
 local SHARD = '^(%a)|([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)|([01])$'
@@ -42,7 +43,7 @@ local function sheet(s, r)
   local h = call('HMGET', s.sheetkey, unpack(fields))
   local found = h[1] == r.fence
   for i = 1, tonumber(r.shards) do list[i] = found and h[i + 3] or found and '' or GONE end
-  s.sheet, s.failall, s.params, s.written = list, h[2] or '0', h[3] or '', {}
+  s.sheet, s.mode, s.params, s.written = list, h[2] or '0', h[3] or '', {}
   return list
 end
 
@@ -59,6 +60,15 @@ local function shard(s, r, index, owner, fence)
   local h = call('HMGET', s.sheetkey, 'f', 'n', index)
   local x = h[1] == r.fence and h[3] and shardof(h[3])
   if x and x.owner == owner and x.fence == fence then return x, tonumber(h[2] or '0') end
+end
+
+local function broadcast(s) return s.mode >= '2' end
+
+-- listof returns the parameters.
+local function listof(params)
+  local list = {}
+  for p in string.gmatch(params, '([^;]*);') do list[#list + 1] = p end
+  return list
 end
 
 -- leftof returns for how many ms the lease of a stored shard is still alive, or 0.
@@ -90,9 +100,9 @@ end
 local function drop(s) s.sheet, s.survey, s.dropped = nil, nil, true end
 
 -- opensheet makes a sheet of free shards in place of the one before it.
-local function opensheet(s, r, failall, params)
+local function opensheet(s, r, mode, params)
   drop(s)
-  s.sheet, s.failall, s.params, s.written = {}, failall, params, {}
+  s.sheet, s.mode, s.params, s.written = {}, mode, params, {}
   for i = 1, tonumber(r.shards) do s.sheet[i] = '' end
   s.opened = r.fence
 end
@@ -100,7 +110,7 @@ end
 -- putsheet writes the shards that this step has changed. The caller writes the state after it.
 local function putsheet(s)
   if s.dropped then call('DEL', s.sheetkey) end
-  if s.opened then call('HSET', s.sheetkey, 'f', s.opened, 'a', s.failall, 'p', s.params) end
+  if s.opened then call('HSET', s.sheetkey, 'f', s.opened, 'a', s.mode, 'p', s.params) end
   if s.sheet and (s.opened or #s.written > 0) then call('PEXPIRE', s.sheetkey, LIFE) end
   if not s.sheet or #s.written == 0 then return end
   local n, fields = 0, {}
@@ -114,11 +124,11 @@ local function putsheet(s)
   call('HSET', s.sheetkey, 'n', n, unpack(fields))
 end
 
--- listed returns the sheet of a run that is not settled, for a reader: +fail all+parameters, and +shard
+-- listed returns the sheet of a run that is not settled, for a reader: +mode+parameters, and +shard
 -- for each shard, with nothing behind the + of a free one.
 local function listed(s)
   local r = unsettled(s)
   if not r then return '' end
   local shards = table.concat(sheet(s, r), '+')
-  return '+' .. s.failall .. '+' .. s.params .. '+' .. shards
+  return '+' .. s.mode .. '+' .. s.params .. '+' .. shards
 end

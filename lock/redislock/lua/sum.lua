@@ -27,24 +27,28 @@ local function counted(s, r)
 end
 
 local function outcomeof(s, r, n)
-  if n.ok == tonumber(r.shards) or s.failall == '1' and n.ok > 0 then return 'ok' end
+  if n.ok == tonumber(r.shards) or (s.mode == '1' or s.mode == '3') and n.ok > 0 then return 'ok' end
   if n.cancelled > 0 then return 'cancelled' end
   return n.failed == 0 and n.lost > 0 and 'lost' or 'failed'
 end
 
 -- sheettext is Sheet.text of the package series, with escaped names.
-local function sheettext(list, r)
-  local nodes, index, parts = {}, {}, {}
+local function sheettext(s, list, r)
+  local nodes, index, parts, to = {}, {}, {}, broadcast(s) and listof(s.params) or {}
+  local function at(name)
+    if not index[name] then
+      index[name] = #nodes
+      nodes[#nodes + 1] = name
+    end
+    return index[name]
+  end
   for i, h in ipairs(list) do
     local part = h.outcome .. (h.ok == '1' and '+' or '')
     if h.fence ~= '0' then
-      local name = node(h.owner)
-      if not index[name] then
-        index[name] = #nodes
-        nodes[#nodes + 1] = name
-      end
-      part = part .. ',' .. h.attempt .. ',' .. index[name] .. ',' .. int(tonumber(h.fence) - tonumber(r.fence))
+      part = part .. ',' .. h.attempt .. ',' .. at(node(h.owner)) .. ',' .. int(tonumber(h.fence) - tonumber(r.fence))
         .. ',' .. int(tonumber(h.granted) - tonumber(r.granted)) .. ',' .. int(tonumber(h.ended) - tonumber(h.granted))
+    elseif to[i] then
+      part = part .. ',' .. at(to[i])
     end
     parts[i] = part
   end
@@ -59,7 +63,7 @@ local function sumup(s, r)
   local outcome = outcomeof(s, r, n)
   r.state, s.dirty, s.refills = 'd', true, s.refills or r.work ~= ''
   if outcome == 'ok' and r.start == '' and tonumber(r.number) > tonumber(s.last) then s.last = r.number end
-  note(s.journal, r, outcome, '', sheettext(list, r))
+  note(s.journal, r, outcome, '', sheettext(s, list, r))
   s.sum = r.number .. '|' .. r.fence .. '|' .. outcome .. '|' .. r.shards .. '|' .. n.ok .. '|' .. n.failed
     .. '|' .. n.lost .. '|' .. n.missed .. '|' .. int(ms - tonumber(r.granted))
   return true
