@@ -114,7 +114,11 @@ func shardRuns(s *series.Sheet, number, now int64) []ShardRun {
 		if h.Ended != 0 && h.Fence != 0 {
 			r.TookMs = new(h.Ended - h.Granted)
 		}
-		if i < len(s.Params) {
+		switch {
+		case i >= len(s.Params):
+		case s.Broadcast:
+			r.Node = s.Params[i] // also of a shard that has not started
+		default:
 			r.Param = s.Params[i]
 		}
 		runs[i] = r

@@ -71,6 +71,17 @@ func TestShardsInAJournal(t *testing.T) {
 	}
 }
 
+// A live broadcast lists each node that it expects, also those that have not started.
+func TestShardsOfABroadcast(t *testing.T) {
+	const t0 = 1_000_000
+	sheet := series.Sheet{Shards: []series.Shard{{State: series.RunOpen, Owner: "web-1/x", Fence: 8, Attempt: 1, Until: t0 + 1000}, {}}, Params: []string{"web-1", "web-2"}, Broadcast: true}
+	s := &series.Series{Runs: []series.Run{{Number: t0, State: series.RunOpen, Shards: 2}}, Sheet: sheet, Now: t0}
+	shards := Shards(&series.Journal{}, s, t0)
+	if len(shards) != 2 || shards[0].Node != "web-1" || shards[0].Verdict != "running" || shards[1].Node != "web-2" || shards[1].Verdict != "waiting" || shards[0].Param+shards[1].Param != "" {
+		t.Errorf("%+v", shards)
+	}
+}
+
 // While a tick goes on, each refresh counts its shards as they are then. The tick is alive while a lease of a shard is.
 func TestShardsOfATickThatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

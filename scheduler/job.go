@@ -82,7 +82,13 @@ type Job struct {
 	// ShardParams are texts for the first shards, which get them as Run.Param: each at most 64 bytes that print, all together
 	// at most 8 KiB. Empty: none.
 	ShardParams []string
-	// ShardFail decides when a tick of a job with Shards has failed. Zero: FailAny.
+	// Broadcast lets each live node run each tick once: a node that is in the store's list of nodes when the tick is due.
+	// Each runs a shard of its own: Run.Shards is how many nodes are expected, and Run.Param the node. A node that dies is not
+	// replaced: the tick names it as lost, or as missed if it did not start by the Deadline, which is at most a minute by default. At most
+	// 1,000 nodes; the store must be a series.Sharder. Shards, Window, Attempts, TakeoverRerun, MisfireAll and OverlapAllow are refused, and an
+	// interrupted run is not repeated. False: one node runs a tick, or each shard of it.
+	Broadcast bool
+	// ShardFail decides when a tick of a job with Shards or Broadcast has failed. Zero: FailAny.
 	ShardFail ShardFail
 	// Limit bounds how many runs go on at once, over all jobs that name the same limit and all nodes. Each
 	// try, and each shard, has a place of its own: it waits for one before Func is called, inside all

@@ -116,7 +116,7 @@ func (n *Node) connect(partitions int) {
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
 		Claimer: n.claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
-		Open: n.unopened.Add, ReadClock: early, Changed: n.changed, Local: n.local,
+		Open: n.unopened.Add, Beat: early, Changed: n.changed, Local: n.local,
 	})
 	controlled, _ := cfg.Store.(series.Controlled)
 	if n.local { // nodes of a local store need not open a job for as long as a removal may take

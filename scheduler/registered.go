@@ -137,11 +137,13 @@ func (r *registry) check(jobs []Job, middleware []error, named func(path string,
 
 // shardFault returns an error if the store cannot divide a job's ticks.
 func (r *registry) shardFault(path string, j *Job) error {
-	if j.Shards == 0 || r.store == nil {
+	if j.Shards == 0 && !j.Broadcast || r.store == nil {
 		return nil
 	}
 	s, can := r.store.(series.Sharder)
 	switch {
+	case !can && j.Broadcast:
+		return fmt.Errorf("%s.broadcast: is true, but the store keeps no shards: Redis, PostgreSQL, MySQL, MariaDB, SQLite and the store in memory do", path)
 	case !can:
 		return fmt.Errorf("%s.shards: is %d, but the store keeps no shards: Redis, PostgreSQL, MySQL, MariaDB, SQLite and the store in memory do", path, j.Shards)
 	case j.Shards > s.MostShards():

@@ -30,12 +30,15 @@ func rulesOf(j *Job) job.Rules {
 		Policy: policy.Record{
 			Overlap:  [...]string{policy.Skip, policy.Queue, policy.Allow, policy.Replace}[j.Overlap],
 			Misfire:  [...]string{policy.Once, policy.Skip, policy.All}[j.Misfire],
-			Deadline: j.Deadline, Jitter: j.Jitter, Timeout: j.Timeout, Limit: j.Limit,
+			Deadline: j.Deadline, Jitter: j.Jitter, Timeout: j.Timeout, Limit: j.Limit, Broadcast: j.Broadcast,
 		},
 		Rerun: j.Takeover == TakeoverRerun, GiveBack: j.Interrupted == InterruptedRerun,
 		Attempts: cmp.Or(j.Attempts, defaultAttempts), Window: orDefault(j.Window, defaultWindow),
 		Timeout: j.Timeout, Lease: j.Lease, Replicas: j.Replicas, Quiet: j.Quiet,
 		Shards: j.Shards, Params: strings.Join(j.ShardParams, "\n"), FailAll: j.ShardFail == FailAll,
+	}
+	if j.Broadcast { // no other node runs the shard of a node
+		r.GiveBack, r.Attempts = false, 1
 	}
 	wait := orDefault(j.Retry.Wait, defaultWait)
 	r.Retry = job.Retry{Tries: j.Retry.Tries, Wait: wait, Max: orDefault(j.Retry.Max, max(time.Minute, wait)),
@@ -170,8 +173,11 @@ func (j *Job) shardFaults(bad func(field, format string, args ...any)) {
 	if j.ShardFail > FailAll {
 		bad("shard_fail", "is %d, must be 0 or 1", j.ShardFail)
 	}
-	if j.Shards == 0 && (len(j.ShardParams) > 0 || j.ShardFail != FailAny) {
+	if j.Shards == 0 && (len(j.ShardParams) > 0 || j.ShardFail != FailAny && !j.Broadcast) {
 		bad("shards", "is 0, but shard_params or shard_fail is set: they are about shards")
+	}
+	if j.Broadcast {
+		j.broadcastFaults(bad)
 	}
 	if len(j.ShardParams) > max(j.Shards, 0) && j.Shards != 0 {
 		bad("shard_params", "has %d texts, must have at most %d, one for each shard", len(j.ShardParams), j.Shards)
@@ -185,8 +191,28 @@ func (j *Job) shardFaults(bad func(field, format string, args ...any)) {
 	if all > series.MaxParams {
 		bad("shard_params", "has %d bytes, must have at most %d", all, series.MaxParams)
 	}
-	if j.Shards > 0 && j.Overlap == OverlapAllow {
-		bad("overlap", "is allow, must be skip, queue or replace for a job with shards: one tick is divided at a time")
+	if (j.Shards > 0 || j.Broadcast) && j.Overlap == OverlapAllow {
+		bad("overlap", "is allow, must be skip, queue or replace for a job with shards or a broadcast: one tick is divided at a time")
+	}
+}
+
+// broadcastFaults checks for settings that a job cannot have which each node runs.
+func (j *Job) broadcastFaults(bad func(field, format string, args ...any)) {
+	const alone = "but no other node runs the part of a node in a broadcast"
+	if j.Shards != 0 {
+		bad("shards", "is %d, but a broadcast has a shard for each node: set one of the two", j.Shards)
+	}
+	if j.Takeover == TakeoverRerun {
+		bad("takeover", "is rerun, %s", alone)
+	}
+	if j.Attempts > 1 {
+		bad("attempts", "is %d, %s", j.Attempts, alone)
+	}
+	if j.Window > 0 {
+		bad("window", "is %v, %s: deadline bounds its start", j.Window, alone)
+	}
+	if j.Misfire == MisfireAll {
+		bad("misfire", "is all, must be once or skip for a broadcast")
 	}
 }
 

@@ -62,6 +62,14 @@ func (s *cuttable) ReleaseRuns(ctx context.Context, es []series.EndRequest) []se
 	return slices.Repeat([]series.EndAnswer{{Err: errCut}}, len(es))
 }
 
+// Leave does nothing for a node that is cut off: it is expected until its last beat is old.
+func (s *cuttable) Leave(ctx context.Context, node string) error {
+	if s.off.Load() {
+		return errCut
+	}
+	return s.Store.Leave(ctx, node)
+}
+
 // Local makes nodes beat, as they do on a store that other processes share.
 func (s *cuttable) Local() bool { return false }
 

@@ -19,6 +19,15 @@ func TestShardSettings(t *testing.T) {
 		"shards: 2, shard_fail: some":       `jobs[0].shard_fail: is "some", must be any, all`,
 		"shards: 2, overlap: allow":         "jobs[0].overlap: is allow, must be skip, queue or replace for a job with shards",
 		"shards: 2, shard_params: [a], shard_fail: all, overlap: queue": "",
+		"broadcast: true, shard_fail: all, overlap: queue":              "",
+		"broadcast: true, shards: 2":                                    "jobs[0].shards: is 2, but a broadcast has a shard for each node",
+		"broadcast: true, shard_params: [a]":                            "jobs[0].shards: is 0, but shard_params or shard_fail is set",
+		"broadcast: true, overlap: allow":                               "jobs[0].overlap: is allow, must be skip, queue or replace for a job with shards or a broadcast",
+		"broadcast: true, takeover: rerun":                              "jobs[0].takeover: is rerun, but no other node runs the part of a node",
+		"broadcast: true, attempts: 2":                                  "jobs[0].attempts: is 2, but no other node",
+		"broadcast: true, window: 1m":                                   "jobs[0].window: is 1m0s, but no other node",
+		"broadcast: true, misfire: all":                                 "jobs[0].misfire: is all, must be once or skip for a broadcast",
+		"broadcast: sometimes":                                          "broadcast",
 	} {
 		c, err := nodeConfig(t, "--config", file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@daily', "+settings+"}]\n"))
 		if err == nil {
@@ -28,8 +37,13 @@ func TestShardSettings(t *testing.T) {
 			t.Errorf("%s: %v, want %q", settings, err, want)
 		}
 	}
-	_, err := nodeConfig(t, "--config", file(t, "c.yaml", "store: zookeeper://localhost\njobs: [{kind: sleep, name: a, spec: '@daily', shards: 2}]\n"))
-	if want := "jobs[0].shards: is 2, but ZooKeeper keeps no shards"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("on ZooKeeper: %v, want %q", err, want)
+	for setting, want := range map[string]string{
+		"shards: 2":       "jobs[0].shards: is 2, but ZooKeeper keeps no shards",
+		"broadcast: true": "jobs[0].broadcast: is true, but ZooKeeper keeps no shards",
+	} {
+		_, err := nodeConfig(t, "--config", file(t, "c.yaml", "store: zookeeper://localhost\njobs: [{kind: sleep, name: a, spec: '@daily', "+setting+"}]\n"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("on ZooKeeper: %v, want %q", err, want)
+		}
 	}
 }

@@ -14,6 +14,7 @@ var broadcastTests = []test{
 	{"the nodes of a broadcast are those of its first claim", broadcastLayout},
 	{"the shard of a dead node is lost, and no other node is granted it", broadcastDead},
 	{"a node that does not start its shard of a broadcast by the deadline misses it", broadcastMissed},
+	{"half the deadline is left of a broadcast that was opened late", broadcastLate},
 	{"shards that wait for other nodes do not keep a node from the next number longer than the deadline", broadcastNext},
 	{"a cancel ends a broadcast", broadcastCancelled},
 }
@@ -112,11 +113,11 @@ func broadcastMissed(s *stand) {
 	c := s.broadcasts(1, "a")
 	c.Deadline = time.Second
 	opening, one := s.takesOne(c)
-	s.within("left", opening.Left, time.Second) // of the other nodes
-	s.env.Wait(999*time.Millisecond - time.Duration(s.look().Now-opening.Now)*time.Millisecond)
+	equal(s, "left for the other nodes", opening.Left, time.Duration(1000-(opening.Now-c.Number))*time.Millisecond)
+	s.env.Wait(999*time.Millisecond - time.Duration(s.look().Now-c.Number)*time.Millisecond)
 	c = s.broadcasts(1, "c-1") // the opening fixed the deadline
 	a, two := s.takesOne(c)
-	equal(s, "after the opening", a.Now-opening.Now, 999)
+	equal(s, "after the number was due", a.Now-c.Number, 999)
 	s.ended(one, series.RunDone)
 	s.ended(two, series.RunDone)
 	s.env.Wait(time.Millisecond)
@@ -126,6 +127,24 @@ func broadcastMissed(s *stand) {
 		equal(s, "the outcome of the second node", sheet[1].Outcome, string(series.VerdictMissed))
 		equal(s, "its name", sheet[1].Owner, broadcastNodes[1]+"/")
 	}
+}
+
+func broadcastLate(s *stand) {
+	if !s.env.exact() {
+		return
+	}
+	s.open()
+	c := s.broadcasts(1, "a")
+	c.Deadline = time.Second
+	s.env.Wait(900*time.Millisecond - time.Duration(s.look().Now-c.Number)*time.Millisecond)
+	_, one := s.takesOne(c)
+	s.env.Wait(500 * time.Millisecond)
+	_, two := s.takesOne(s.broadcasts(1, "c-1"))
+	s.ended(one, series.RunDone)
+	s.ended(two, series.RunDone)
+	s.env.Wait(time.Millisecond)
+	sum := s.claimed(s.broadcasts(1, broadcastNodes[1]), series.KindPassed).Sum
+	s.summed(sum, series.Sum{Number: c.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Missed: 1})
 }
 
 func broadcastNext(s *stand) {
@@ -143,7 +162,7 @@ func broadcastNext(s *stand) {
 		return c
 	}
 	s.unchanged(func() { equal(s, "its free shards", s.claimed(s.broadcasts(1, "a"), series.KindPassed).Free, 0) })
-	s.env.Wait(time.Second - time.Duration(s.look().Now-opening.Now)*time.Millisecond)
+	s.env.Wait(time.Second - time.Duration(s.look().Now-c.Number)*time.Millisecond)
 	a, _ := s.shared(next())
 	s.hasShards(a, 0)
 	s.summed(a.Sum, series.Sum{Number: opening.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 1, Missed: 2})

@@ -123,15 +123,16 @@ func (s *State) leased(ms int64) bool {
 }
 
 // openSheet divides a run that was just granted. A free shard may start until the window has passed; one of a broadcast, which
-// waits for its node alone, until the deadline has, so that a dead node does not keep the next number from its runs.
+// waits for its node alone, until the deadline has, so that a dead node does not keep the others from the next number. If the
+// number was opened late, half the deadline is left.
 func (s *State) openSheet(c *Claim, r *Run) {
-	h, opened := c.Sharding, max(r.Number, r.Granted)
+	h, deadline := c.Sharding, c.Deadline.Milliseconds()
 	r.Shards = h.Shards
 	switch {
 	case h.Broadcast:
-		r.Until = opened + max(c.Deadline.Milliseconds(), 1) - 1
+		r.Until = max(r.Number+deadline-1, r.Granted+deadline/2)
 	case c.Window > 0:
-		r.Until = opened + c.Window.Milliseconds()
+		r.Until = max(r.Number, r.Granted) + c.Window.Milliseconds()
 	default:
 		r.Until = driver.MaxNumber
 	}

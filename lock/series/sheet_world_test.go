@@ -300,7 +300,7 @@ func (w *sheetWorld) grantedShard(k int, g series.ShardGrant, fence int64, node 
 // the end of the deadline.
 func (w *sheetWorld) lastStart(k int, first bool) int64 {
 	if first && w.broadcast {
-		return w.ticks[k].opened + 2*interval - 1
+		return max(due(k)+2*interval-1, w.ticks[k].opened+interval)
 	}
 	if first {
 		return w.ticks[k].opened + 3*interval

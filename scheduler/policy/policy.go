@@ -30,6 +30,8 @@ const (
 	Punctual    = time.Second
 	minDeadline = time.Second
 	maxDeadline = time.Hour
+	// listed is the longest default of a broadcast's deadline: the tick ends with it if a node that it expects is dead.
+	listed = time.Minute
 )
 
 // A Record is the recorded part of a job's policies. The zero Record means that no policy was
@@ -45,9 +47,15 @@ type Record struct {
 	// Crontab is set if commands in crontabs claim the ticks, and no node does. A tick that no
 	// command claims is then not overdue.
 	Crontab bool
+	// Broadcast is set if each live node runs the tick once.
+	Broadcast bool
 }
 
-const callersCrontab = "crontab" // the value of callers in a Record of a crontab
+// Values of a Record.
+const (
+	callersCrontab = "crontab" // of callers, in a crontab
+	allNodes       = "all"     // of nodes, in a broadcast
+)
 
 // Within returns how late the first attempt of a tick may start. The interval is the distance to
 // the next tick. It is 0 if there is none, as after the last year of a spec; then the deadline is
@@ -64,7 +72,11 @@ func (r Record) Within(interval time.Duration) time.Duration {
 	case r.Misfire == All:
 		return bounded.Sum(r.Jitter, bounded.Times(Backlog, max(interval, minDeadline)))
 	}
-	return bounded.Sum(r.Jitter, min(max(interval, minDeadline), maxDeadline))
+	longest := maxDeadline
+	if r.Broadcast {
+		longest = listed
+	}
+	return bounded.Sum(r.Jitter, min(max(interval, minDeadline), longest))
 }
 
 // DueAt returns the time to claim a tick of a job: its instant plus the jitter, in Unix milliseconds.
@@ -107,6 +119,9 @@ func (r Record) String() string {
 	if r.Crontab {
 		add("callers", callersCrontab)
 	}
+	if r.Broadcast {
+		add("nodes", allNodes)
+	}
 	return strings.Join(parts, "/")
 }
 
@@ -130,6 +145,8 @@ func Parse(text string) (r Record, err error) {
 			r.Limit, err = parseLimit(part, value, err)
 		case "callers":
 			r.Crontab = value == callersCrontab
+		case "nodes":
+			r.Broadcast = value == allNodes
 		}
 	}
 	return r, err

@@ -23,6 +23,9 @@ func TestWithin(t *testing.T) {
 		{"as configured", policy.Record{Deadline: 5 * time.Second}, minute, 5 * time.Second},
 		{"jitter comes on top of the interval", policy.Record{Jitter: 7 * time.Second}, minute, minute + 7*time.Second},
 		{"and of what is configured", policy.Record{Deadline: time.Second, Jitter: 7 * time.Second}, minute, 8 * time.Second},
+		{"of a broadcast", policy.Record{Broadcast: true}, 10 * time.Second, 10 * time.Second},
+		{"of a broadcast, at most a minute", policy.Record{Broadcast: true, Jitter: time.Second}, 2 * minute, minute + time.Second},
+		{"of a broadcast, as configured", policy.Record{Broadcast: true, Deadline: 2 * minute}, minute, 2 * minute},
 		{"misfire skip", policy.Record{Misfire: policy.Skip, Jitter: 7 * time.Second}, minute, 8 * time.Second},
 		{"misfire all", policy.Record{Misfire: policy.All, Jitter: time.Second}, minute, 10*minute + time.Second},
 		{"misfire all, often", policy.Record{Misfire: policy.All}, 100 * time.Millisecond, 10 * time.Second},
@@ -46,6 +49,7 @@ func TestText(t *testing.T) {
 		{policy.Record{Overlap: policy.Skip, Timeout: 2 * time.Second}, "overlap:skip/timeout:2s"},
 		{policy.Record{Overlap: policy.Skip, Limit: policy.Limit{Name: "reports", Of: 3}}, "overlap:skip/limit:reports*3"},
 		{policy.Record{Overlap: policy.Skip, Crontab: true}, "overlap:skip/callers:crontab"},
+		{policy.Record{Overlap: policy.Skip, Broadcast: true}, "overlap:skip/nodes:all"},
 		{policy.Record{Overlap: policy.Allow, Misfire: policy.All, Deadline: 90 * time.Second, Jitter: 1500 * time.Millisecond},
 			"overlap:allow/misfire:all/deadline:1m30s/jitter:1.5s"},
 	} {

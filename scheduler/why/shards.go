@@ -100,7 +100,7 @@ func (c *tickCase) shardWord(h *series.Shard) string {
 	return shardOver
 }
 
-// shardDetail returns on which nodes shards run, or which of them did not end ok.
+// shardDetail returns on which nodes shards run, or which of them did not end ok, each with its node.
 func shardDetail(word string, of []int, shards []series.Shard) string {
 	switch word {
 	case series.OutcomeOK, shardFree:
@@ -118,7 +118,11 @@ func shardDetail(word string, of []int, shards []series.Shard) string {
 	}
 	var texts []string
 	for _, i := range of[:min(mostShards, len(of))] {
-		texts = append(texts, fmt.Sprint(i))
+		text := fmt.Sprint(i)
+		if node := driver.NodeOf(shards[i].Owner); node != "" {
+			text += " on " + node
+		}
+		texts = append(texts, text)
 	}
 	text := strings.Join(texts, ", ")
 	if more := len(of) - len(texts); more > 0 {

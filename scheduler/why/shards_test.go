@@ -51,25 +51,27 @@ func TestExplainShards(t *testing.T) {
 		next   string
 	}{
 		"failed": {lines: []series.Line{ends(100, "failed", pods+strings.Join(hundred, ";"))}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
-			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 100 shards on 10 nodes: 98 ok, 1 failed (17), 1 lost (3)."},
+			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 100 shards on 10 nodes: 98 ok, 1 failed (17 on p7), 1 lost (3 on p3)."},
 		"ok, in two lines": {lines: []series.Line{opens(2), own}, state: why.Ran,
 			want: "Ran 3ms after the tick, ok in 8.997s (fence 7). Divided into 2 shards on 1 node: 2 ok."},
 		"ok, its opening is gone": {lines: []series.Line{own}, state: why.Ran,
 			want: "Its run on a node that is not recorded, attempt 1, ended as ok at 03:00:09 (fence 7); the line of its grant is gone from the journal. Divided into 2 shards on 1 node: 2 ok."},
 		"some never started": {lines: []series.Line{ends(12, "failed", "pod-a|timeout,1,0,1,0,5;no rows,1,0,2,0,5"+strings.Repeat(";missed", 10))}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
-			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 12 shards on 1 node: 1 timeout (0), 10 missed (2, 3, 4, 5, 6, 7, 8, 9 and 2 more), 1 no rows (1)."},
+			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 12 shards on 1 node: 1 timeout (0 on pod-a), 10 missed (2, 3, 4, 5, 6, 7, 8, 9 and 2 more), 1 no rows (1 on pod-a)."},
+		"broadcast": {lines: []series.Line{ends(3, "failed", "pod-a;pod-b;pod-c|ok+,1,0,1,0,5;missed,1;lost,1,2,2,0,9")}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
+			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 3 shards on 2 nodes: 1 ok, 1 lost (2 on pod-c), 1 missed (1 on pod-b)."},
 		"not on record": {lines: []series.Line{ends(3, "lost", "")}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
 			want: "Ran 3ms after the tick, and ended as lost after 9.1s. Divided into 3 shards, whose verdicts are not on record."},
 		"goes on": {lines: []series.Line{opens(7)}, runs: open(3600, 7), state: why.Running,
 			shards: []series.Shard{done("ok"), runs("pod-c", 25), runs("pod-b", 25), runs("pod-c", 25), runs("pod-a", 19), done("failed"), {}},
-			want:   opened3 + "7 shards on 3 nodes: 1 ok, 1 failed (5), 3 running on pod-b and pod-c, 1 over (4), 1 free."},
+			want:   opened3 + "7 shards on 3 nodes: 1 ok, 1 failed (5 on pod-b), 3 running on pod-b and pod-c, 1 over (4 on pod-a), 1 free."},
 		"runs on many nodes": {lines: []series.Line{opens(6)}, runs: open(3600, 6), state: why.Running,
 			shards: []series.Shard{runs("a", 25), runs("b", 25), runs("c", 25), runs("d", 25), runs("e", 25), runs("f", 25)},
 			want:   opened3 + "6 shards on 6 nodes: 6 running on 6 nodes."},
 		"all leases are over": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Waiting, shards: []series.Shard{runs("pod-a", 16), {}},
-			want: "It was opened 3ms after the tick; for 4s no shard of it was alive; a node settles the tick or takes it over soon. Divided into 2 shards on 1 node: 1 over (0), 1 free."},
+			want: "It was opened 3ms after the tick; for 4s no shard of it was alive; a node settles the tick or takes it over soon. Divided into 2 shards on 1 node: 1 over (0 on pod-a), 1 free."},
 		"it was left": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Overdue, shards: []series.Shard{runs("pod-a", 6), {}}, cause: "no node lives", next: "cronce status overdue --job report",
-			want: "It was opened 3ms after the tick; for 14s no shard of it was alive, and no node has settled the tick or taken it over: no node lives. Divided into 2 shards on 1 node: 1 over (0), 1 free."},
+			want: "It was opened 3ms after the tick; for 14s no shard of it was alive, and no node has settled the tick or taken it over: no node lives. Divided into 2 shards on 1 node: 1 over (0 on pod-a), 1 free."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := tc.lines

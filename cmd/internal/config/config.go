@@ -112,6 +112,7 @@ type Job struct {
 	Shards      int        `yaml:"shards"`
 	ShardParams []string   `yaml:"shard_params"`
 	ShardFail   *shardFail `yaml:"shard_fail"`
+	Broadcast   bool       `yaml:"broadcast"`
 	Limit       *Limit     `yaml:"limit"`
 
 	Exec  *Exec  `yaml:"exec"`

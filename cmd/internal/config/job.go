@@ -51,8 +51,14 @@ func (c *Config) jobFaults() (errs []error) {
 			errs = append(errs, c.Fault("jobs["+strconv.Itoa(i)+"]."+key, format, args...))
 		}
 		j.setZone(bad)
-		if c.Address().Kind == StoreZooKeeper && j.Shards > 0 {
-			bad("shards", "is %d, but ZooKeeper keeps no shards: use Redis, PostgreSQL, MySQL, MariaDB or SQLite", j.Shards)
+		if c.Address().Kind == StoreZooKeeper {
+			const needs = "but ZooKeeper keeps no shards: use Redis, PostgreSQL, MySQL, MariaDB or SQLite"
+			if j.Shards > 0 {
+				bad("shards", "is %d, %s", j.Shards, needs)
+			}
+			if j.Broadcast {
+				bad("broadcast", "is true, %s", needs)
+			}
 		}
 		j.limitFaults(limits, bad)
 		for key, text := range map[string]string{"description": j.Description, "owner": j.Owner, "runbook": j.Runbook} {

@@ -97,12 +97,13 @@ local function grantshards(s, r, c)
 end
 
 -- divide divides a run that was just granted. A free shard may start until the window has passed, and one of a broadcast
--- until the deadline has.
+-- until the deadline has. If the number was opened late, half the deadline is left.
 local function divide(s, r, c)
   local shards, mode, _, _, params = match(c.terms.sharding, SHARDING)
-  local window = mode >= '2' and max(c.terms.deadline, 1) - 1 or c.terms.window
+  local number, granted, window, deadline = tonumber(r.number), tonumber(r.granted), c.terms.window, c.terms.deadline
   r.shards = shards
-  r.till = window < 0 and RETIRED or int(max(tonumber(r.number), tonumber(r.granted)) + window)
+  r.till = window < 0 and RETIRED or int(max(number, granted) + window)
+  if mode >= '2' then r.till = int(max(number + deadline - 1, granted + floor(deadline / 2))) end
   opensheet(s, r, mode, params)
 end
 

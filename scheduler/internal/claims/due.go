@@ -15,6 +15,7 @@ type Batch struct {
 	Claims []*Pending
 	Peeks  []*Share
 	More   bool // more fresh ticks are due
+	Beat   bool // the list of nodes is needed now, for a broadcast
 }
 
 // A dueTick is a tick that the timetable has handed out.
@@ -47,6 +48,9 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 		later := max(now, t.Number) + c.cfg.Spread.Milliseconds()
 		switch {
 		case !ok:
+		case t.e.Rules.Policy.Broadcast:
+			b.Beat = true
+			c.retries.add(max(now, t.Number)+listing, t.claim())
 		case t.e.Rules.Shards > 0:
 			b.Claims = c.takeSharded(b.Claims, &t, later)
 		case c.cfg.Spread == 0 || c.nodes.First(t.e.Hash, t.Number, ""):

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -45,27 +46,43 @@ func (c *Claims) division(e *entry, shards int) *spread.Table {
 	return &t
 }
 
-// shardsOf returns how many shards a claim is about; 0: it is about a tick that is not sharded.
-func (p *Pending) shardsOf() int {
-	if p.of > 0 {
-		return p.of
+// listing is how many ms a node leaves to its heartbeat, which reads the list of nodes, before it claims the tick of a broadcast.
+const listing = 25
+
+// broadcast returns the part of a request for a tick that each live node runs, as far as this node knows them.
+func (c *Claims) broadcast() *series.Sharding {
+	names := c.nodes.Names()
+	self := names[len(names)-1]
+	nodes := slices.Compact(slices.Sorted(slices.Values(names)))
+	if most := series.MaxShards; len(nodes) > most {
+		nodes = nodes[:most]
+		if !slices.Contains(nodes, self) {
+			nodes[most-1] = self
+		}
 	}
-	return p.job.Rules.Shards
+	return &series.Sharding{Shards: len(nodes), Params: nodes, Broadcast: true}
 }
 
 // sharding returns the part of a request that is about shards, or nil. A claim of an open sheet takes any shards, its own
 // ones first.
 func (c *Claims) sharding(p *Pending) *series.Sharding {
-	n := p.shardsOf()
-	if n == 0 {
+	r := p.job.Rules
+	n := cmp.Or(p.of, r.Shards)
+	if n == 0 && !r.Policy.Broadcast {
 		return nil
 	}
-	t, r := c.division(p.e, n), p.job.Rules
-	h := &series.Sharding{Shards: n, FailAll: r.FailAll, Want: t.Own, Most: max(1, p.slots)}
-	if r.Params != "" && n == r.Shards {
+	h := &series.Sharding{Shards: n}
+	if r.Policy.Broadcast {
+		h = c.broadcast()
+	} else if r.Params != "" && n == r.Shards {
 		h.Params = strings.Split(r.Params, "\n")
 	}
-	if p.from != 0 || len(t.Own) == 0 {
+	h.FailAll, h.Most = r.FailAll, max(1, p.slots)
+	if n == 0 { // its own shard of a broadcast
+		return h
+	}
+	t := c.division(p.e, n)
+	if h.Want = t.Own; p.from != 0 || len(t.Own) == 0 {
 		h.Want = slices.Concat(t.Own, t.Others)
 	}
 	return h
@@ -74,7 +91,7 @@ func (c *Claims) sharding(p *Pending) *series.Sharding {
 // most returns how many slots a claim may use: one for each shard for which this node is first, or for each shard of
 // its part of those that are left.
 func (c *Claims) most(p *Pending) int {
-	switch n := p.shardsOf(); {
+	switch n := cmp.Or(p.of, p.job.Rules.Shards); {
 	case n == 0:
 		return 1
 	case p.from != 0:

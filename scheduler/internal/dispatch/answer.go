@@ -81,7 +81,7 @@ func (d *Dispatcher) apply(fx claims.Effects) {
 		d.cfg.Runs.Replace(r.Job, r.Newer)
 	}
 	if fx.ReadClock {
-		d.cfg.ReadClock.Raise()
+		d.cfg.Beat.Raise()
 	}
 	for _, s := range fx.Short {
 		d.cfg.Events.Unreplicated(s)

@@ -45,18 +45,18 @@ type Events interface {
 
 // Config has the dependencies and settings of a Dispatcher. All fields but Peeker are required.
 type Config struct {
-	Runs      Runs
-	Claims    claims.Config
-	Claimer   *claimer.Claimer
-	Peeker    series.Peeker // nil: the store does not support peeking
-	Clock     *clock.Clock
-	Health    Health
-	Events    Events
-	Open      func(j *job.Job)    // requests that a job be opened soon
-	Maintain  func(now time.Time) // is called whenever the dispatcher wakes; must not block
-	ReadClock signal.Signal       // raised when the clock may be behind the store's
-	Local     bool                // the store is a series.Local
-	Changed   signal.Signal       // raised in a drain when InDoubt may have changed
+	Runs     Runs
+	Claims   claims.Config
+	Claimer  *claimer.Claimer
+	Peeker   series.Peeker // nil: the store does not support peeking
+	Clock    *clock.Clock
+	Health   Health
+	Events   Events
+	Open     func(j *job.Job)    // requests that a job be opened soon
+	Maintain func(now time.Time) // is called whenever the dispatcher wakes; must not block
+	Beat     signal.Signal       // raised when the clock may be behind the store's, or the list of nodes is needed
+	Local    bool                // the store is a series.Local
+	Changed  signal.Signal       // raised in a drain when InDoubt may have changed
 }
 
 // A Dispatcher sends claims when they are due. It is safe for concurrent use.

@@ -104,6 +104,9 @@ func (d *Dispatcher) dispatch() {
 	d.timer.at, d.timer.more = time.Time{}, batch.More
 	d.arm()
 	d.mu.Unlock()
+	if batch.Beat {
+		d.cfg.Beat.Raise()
+	}
 	d.changed()
 	d.cfg.Runs.Expect(len(batch.Claims))
 	if batch.More {

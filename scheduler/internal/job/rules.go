@@ -21,7 +21,7 @@ type Rules struct {
 	Lease    time.Duration // 0: derived from the interval, see LeaseOf
 	Replicas int
 	Quiet    bool   // runs that end ok are logged at level debug
-	Shards   int    // how many parts a tick has; 0: it is not sharded
+	Shards   int    // how many parts a tick has; 0: it is not sharded, or a broadcast
 	Params   string // the parameters of the first shards, one in each line
 	FailAll  bool   // a sharded tick fails only if none of its shards is ok
 }

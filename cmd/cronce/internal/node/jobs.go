@@ -122,7 +122,7 @@ func setPolicies(job *scheduler.Job, j *config.Job) {
 	replace(&job.Jitter, j.Jitter)
 	replace(&job.Lease, j.Lease)
 	replace(&job.Replicas, j.Replicas)
-	job.Shards, job.ShardParams = j.Shards, j.ShardParams
+	job.Shards, job.ShardParams, job.Broadcast = j.Shards, j.ShardParams, j.Broadcast
 	replace(&job.ShardFail, j.ShardFail)
 	if j.Limit != nil {
 		job.Limit = scheduler.Limit{Name: j.Limit.Name, Of: j.Limit.Of}

@@ -1,0 +1,177 @@
+package scheduler_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler"
+)
+
+// broadcast is a cluster of three nodes that run each tick once each.
+func broadcast(t *testing.T, job scheduler.Job, work scheduler.Func) *sharing {
+	job.Broadcast, job.Spec = true, "@every 1m"
+	c := share(t, job)
+	c.work = work
+	for range 3 {
+		c.start()
+	}
+	return c
+}
+
+// on returns the nodes of the runs of a tick, each with how often it ran.
+func (c *sharing) on(tick time.Time) map[string]int {
+	count := map[string]int{}
+	for _, r := range c.runs {
+		if r.Tick.Equal(tick) {
+			name, _, _ := strings.Cut(r.Node, "-")
+			count[name]++
+		}
+	}
+	return count
+}
+
+// verdicts returns the outcome of each node of a settled tick.
+func (c *sharing) verdicts(l *series.Line) map[string]string {
+	c.t.Helper()
+	shards, err := series.ReadSheet(l.Sheet, l.Fence, l.At)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	of := map[string]string{}
+	for _, h := range shards {
+		name, _, _ := strings.Cut(h.Owner, "-")
+		of[name] = h.Outcome
+	}
+	return of
+}
+
+func (c *sharing) wantVerdicts(l *series.Line, outcome string, want map[string]string) {
+	c.t.Helper()
+	got := c.verdicts(l)
+	if l.Outcome != outcome || len(got) != len(want) {
+		c.t.Errorf("the tick is %s with %v, want %s with %v", l.Outcome, got, outcome, want)
+	}
+	for name, word := range want {
+		if got[name] != word {
+			c.t.Errorf("%s has the verdict %q, want %q", name, got[name], word)
+		}
+	}
+}
+
+// Each of three nodes runs each tick once, in the instant of the tick, and the tick ends with the last of them.
+func TestBroadcast(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := broadcast(t, scheduler.Job{}, takes(5*time.Second))
+		time.Sleep(5*time.Minute + 30*time.Second)
+		c.end()
+		c.wantOnce(5, 3)
+		for i, r := range c.runs {
+			if late := c.starts[i].Sub(r.Tick); late > 100*time.Millisecond || r.Param != r.Node {
+				t.Errorf("%s started %v late on %s, for %s", r.ID, late, r.Node, r.Param)
+			}
+		}
+		for i := range c.sums() {
+			c.wantVerdicts(&c.sums()[i], series.OutcomeOK, map[string]string{"node0": "ok", "node1": "ok", "node2": "ok"})
+		}
+	})
+}
+
+// A node that joined or left just before a tick counts, because each node reads the list of nodes again for each tick.
+func TestBroadcastKnowsWhoIsThere(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := broadcast(t, scheduler.Job{}, nothing)
+		begin := time.Now().Truncate(time.Minute)
+		time.Sleep(58 * time.Second)
+		c.nodes[0].stop()
+		c.start()
+		time.Sleep(time.Minute)
+		c.end()
+		sums := c.sums()
+		if len(sums) != 1 {
+			t.Fatalf("%d ticks are settled, want 1", len(sums))
+		}
+		c.wantVerdicts(&sums[0], series.OutcomeOK, map[string]string{"node1": "ok", "node2": "ok", "node3": "ok"})
+		if on := c.on(begin.Add(time.Minute)); on["node0"] != 0 || on["node3"] != 1 {
+			t.Errorf("the tick ran on %v", on)
+		}
+	})
+}
+
+// The run of a node that dies is lost within its lease and two seconds, and no other node repeats it. The next tick does not expect
+// the node any more.
+func TestBroadcastOfADeadNode(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := broadcast(t, scheduler.Job{Lease: 5 * time.Second}, takes(20*time.Second))
+		time.Sleep(time.Minute + 2*time.Second)
+		c.nodes[0].kill()
+		time.Sleep(time.Minute + 28*time.Second)
+		c.end()
+		sums := c.sums()
+		if len(sums) != 2 {
+			t.Fatalf("%d ticks are settled, want 2", len(sums))
+		}
+		c.wantVerdicts(&sums[0], series.OutcomeLost, map[string]string{"node0": "lost", "node1": "ok", "node2": "ok"})
+		c.wantVerdicts(&sums[1], series.OutcomeOK, map[string]string{"node1": "ok", "node2": "ok"})
+	})
+}
+
+// A node that died just before a tick is expected, misses it by the deadline, and keeps no other node from the next tick.
+func TestBroadcastMissed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := broadcast(t, scheduler.Job{}, nothing)
+		time.Sleep(58 * time.Second)
+		c.nodes[0].kill()
+		time.Sleep(time.Minute + 30*time.Second)
+		c.end()
+		sums := c.sums()
+		if len(sums) != 2 {
+			t.Fatalf("%d ticks are settled, want 2: %+v", len(sums), sums)
+		}
+		c.wantVerdicts(&sums[0], series.OutcomeFailed, map[string]string{"node0": "missed", "node1": "ok", "node2": "ok"})
+		c.wantVerdicts(&sums[1], series.OutcomeOK, map[string]string{"node1": "ok", "node2": "ok"})
+	})
+}
+
+// A tick has failed if it failed on one node, and with FailAll only if it was ok on none.
+func TestBroadcastFails(t *testing.T) {
+	for _, p := range []struct {
+		fail scheduler.ShardFail
+		want string
+	}{{scheduler.FailAny, series.OutcomeFailed}, {scheduler.FailAll, series.OutcomeOK}} {
+		t.Run(p.want, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := broadcast(t, scheduler.Job{ShardFail: p.fail}, func(_ context.Context, r *scheduler.Run) error {
+					if strings.HasPrefix(r.Node, "node1-") {
+						return errBroken
+					}
+					return nil
+				})
+				time.Sleep(time.Minute + 10*time.Second)
+				c.end()
+				c.wantVerdicts(&c.sums()[0], p.want, map[string]string{"node0": "ok", "node1": "failed", "node2": "ok"})
+			})
+		})
+	}
+}
+
+// A node that drains ends its own run as interrupted, and no other node repeats it.
+func TestBroadcastDrains(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := broadcast(t, scheduler.Job{}, takes(40*time.Second))
+		time.Sleep(time.Minute + 5*time.Second)
+		c.nodes[0].stop()
+		time.Sleep(50 * time.Second)
+		c.end()
+		sums := c.sums()
+		if len(sums) != 1 {
+			t.Fatalf("%d ticks are settled, want 1", len(sums))
+		}
+		c.wantVerdicts(&sums[0], series.OutcomeFailed, map[string]string{"node0": "interrupted", "node1": "ok", "node2": "ok"})
+		if on := c.on(c.runs[0].Tick); len(c.runs) != 3 || on["node0"] != 1 {
+			t.Errorf("the tick ran on %v", on)
+		}
+	})
+}
