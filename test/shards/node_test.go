@@ -29,7 +29,7 @@ type settings struct {
 	Dir    string // where it records its runs
 	Every  time.Duration
 	Work   time.Duration
-	Shards int
+	Shards int // 0: each node runs each tick once
 }
 
 const nodeEnv = "CRONCE_TEST_SHARDS"
@@ -86,25 +86,27 @@ func node(text string) error {
 	for i := range params {
 		params[i] = fmt.Sprintf("%d of %d", i, s.Shards)
 	}
-	n, err := scheduler.New(scheduler.Config{Store: store, Logger: slog.New(slog.DiscardHandler), Jobs: []scheduler.Job{{
-		Name: job, Spec: "@every " + s.Every.String(), Shards: s.Shards, ShardParams: params, Lease: lease, Takeover: scheduler.TakeoverRerun, Attempts: 100,
-		Overlap: scheduler.OverlapQueue, Deadline: time.Minute,
-		Func: func(ctx context.Context, r *scheduler.Run) error {
-			if err := write(r, false, time.Now()); err != nil {
-				return err
-			}
-			select {
-			case <-time.After(s.Work):
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-			at := time.Now() // before the check: the process may be stopped behind it
-			if err := r.Check(); err != nil {
-				return err
-			}
-			return write(r, true, at)
-		},
-	}}})
+	policies := scheduler.Job{Shards: s.Shards, ShardParams: params, Takeover: scheduler.TakeoverRerun, Attempts: 100, Overlap: scheduler.OverlapQueue, Deadline: time.Minute}
+	if s.Shards == 0 {
+		policies = scheduler.Job{Broadcast: true, Deadline: s.Every / 2}
+	}
+	policies.Name, policies.Spec, policies.Lease = job, "@every "+s.Every.String(), lease
+	policies.Func = func(ctx context.Context, r *scheduler.Run) error {
+		if err := write(r, false, time.Now()); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(s.Work):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		at := time.Now() // before the check: the process may be stopped behind it
+		if err := r.Check(); err != nil {
+			return err
+		}
+		return write(r, true, at)
+	}
+	n, err := scheduler.New(scheduler.Config{Store: store, Logger: slog.New(slog.DiscardHandler), Jobs: []scheduler.Job{policies}})
 	if err != nil {
 		return err
 	}
