@@ -41,6 +41,7 @@ type PolicyView struct {
 	JitterMs   int64  `json:"jitter_ms,omitempty"`
 	TimeoutMs  int64  `json:"timeout_ms,omitempty"`
 	Limit      string `json:"limit,omitempty"` // name*places, such as reports*3
+	Broadcast  bool   `json:"broadcast,omitempty"`
 }
 
 // A PauseView describes the pause of a job.
@@ -62,7 +63,7 @@ type RevisionView struct {
 }
 
 func policyView(r policy.Record) PolicyView {
-	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds(), r.Timeout.Milliseconds(), r.Limit.String()}
+	return PolicyView{r.Overlap, r.Misfire, r.Deadline.Milliseconds(), r.Jitter.Milliseconds(), r.Timeout.Milliseconds(), r.Limit.String(), r.Broadcast}
 }
 
 // asOf returns when the state of a job was as it is in the snapshot. The store names the jobs that

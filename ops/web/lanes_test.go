@@ -202,6 +202,7 @@ func TestFactsOfAJob(t *testing.T) {
 		"overlap:allow/misfire:all/deadline:1m30s/jitter:2s":          "Overlap allow, Misfire all, Deadline 1 min 30 s, Jitter 2.0 s",
 		"overlap:queue/misfire:skip/jitter:2s/timeout:3s":             "Overlap queue, Misfire skip, Deadline 1.0 s, Jitter 2.0 s, Timeout 3.0 s",
 		"overlap:skip/misfire:once/deadline:7s/callers:crontab/new:1": "Overlap skip, Misfire once, Deadline 7.0 s, Claimed by crontabs",
+		"overlap:skip/misfire:once/deadline:7s/limit:a*3/nodes:all":   "Overlap skip, Misfire once, Deadline 7.0 s, Limit a*3, Runs on each node",
 	} {
 		j := jobOf(t, "@every 5s")
 		j.Policies, _ = recorded.Parse(text)

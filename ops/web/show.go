@@ -132,6 +132,9 @@ func factsOf(j *ops.Job) (facts []fact) {
 	add("Jitter", length(p.Jitter))
 	add("Timeout", length(p.Timeout))
 	add("Limit", p.Limit.String())
+	if p.Broadcast {
+		add("Runs on", "each node")
+	}
 	if p.Crontab {
 		add("Claimed by", "crontabs")
 	}
