@@ -73,6 +73,7 @@ soak: install ## the long searches, whole: hours
 	cd test && CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./proof
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^TestContract$$' ./lock/sqllock
 	CRONCE_SOAK=1 go test -race -cpu 1 -count=1 -timeout 1h -run '^(TestWeek|TestChaos|TestLongSequences)$$' ./scheduler ./lock/series
+	cd test && CRONCE_SOAK=1 go test -count=1 -timeout 1h ./shards
 	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
 	CRONCE_STOCK_ROUNDS=200 go test -race -count=1 -timeout 1h -run '^TestLosses$$' -v ./jobs/stock
 	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^(TestHeldLeases|TestExceptionsOfRandomHistories)$$' -v ./lock/redislock ./lock/sqllock

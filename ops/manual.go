@@ -40,7 +40,7 @@ func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request)
 	if a, known := c.repeated(ctx, old, r); known {
 		return a
 	}
-	j, err := c.store.Journal(ctx, r.Key, 1)
+	j, err := c.store.Journal(ctx, r.Key, deciders)
 	if err != nil {
 		return c.unsent(r, err)
 	}
@@ -156,8 +156,11 @@ type nowhere struct{}
 
 func (nowhere) Append(series.Line) {}
 
-// holder returns a live node that has opened a job lately, or "" if there is none. If the store has no
-// list of nodes, it returns the node that was seen last.
+// deciders is how many lines of a journal are read to find a live node that has the job.
+const deciders = 20
+
+// holder returns a live node that has opened a job lately, or has decided one of its ticks, or "" if there is none. The store has the
+// node alone that opened the job last, and that one may have died. If the store has no list of nodes, holder returns the node that was seen last.
 func (c *Controller) holder(ctx context.Context, j *series.Journal) (string, error) {
 	list, err := driver.As[listed](c.driver)
 	if err != nil {
@@ -171,7 +174,23 @@ func (c *Controller) holder(ctx context.Context, j *series.Journal) (string, err
 		return "", err
 	}
 	node, _ := Holder(&members, j)
+	if node == "" {
+		node = decider(&members, j.Lines)
+	}
 	return node, nil
+}
+
+// decider returns a live node that has decided a tick of a job lately, or "".
+func decider(members *series.MemberList, lines []series.Line) string {
+	for i := range members.Members {
+		m := &members.Members[i]
+		if m.Alive(members.Now) && slices.ContainsFunc(lines, func(l series.Line) bool {
+			return l.Verdict != series.VerdictControl && l.Node == m.Node && members.Now-l.At < series.SightedWithin.Milliseconds()
+		}) {
+			return m.Node
+		}
+	}
+	return ""
 }
 
 // Holder returns a live node that has opened a job lately, and when, Unix ms; "" if there is none. It

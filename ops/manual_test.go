@@ -129,3 +129,27 @@ func TestViewOfASkip(t *testing.T) {
 		t.Errorf("the tick to skip is %v", v.Skip)
 	}
 }
+
+// A live node that has decided a tick lately has the job, though another node opened it last and died. A node that only changed the
+// job, has left, or decided a tick long ago, does not count.
+func TestDecider(t *testing.T) {
+	const now = 1_800_000_000_000
+	members := series.MemberList{Now: now, Members: []series.Member{{Node: "dead", Until: now - 1}, {Node: "left", Left: now - 1}, {Node: "live", Until: now + 1}}}
+	line := func(v series.Verdict, node string, ago time.Duration) series.Line {
+		return series.Line{Verdict: v, Node: node, At: now - ago.Milliseconds()}
+	}
+	for name, c := range map[string]struct {
+		lines []series.Line
+		want  string
+	}{
+		"no lines":   {nil, ""},
+		"live":       {[]series.Line{line(series.VerdictRan, "live", time.Minute), line(series.VerdictSkipped, "dead", 0)}, "live"},
+		"dead, left": {[]series.Line{line(series.VerdictRan, "dead", 0), line(series.VerdictRan, "left", 0)}, ""},
+		"long ago":   {[]series.Line{line(series.VerdictRan, "live", series.SightedWithin)}, ""},
+		"a change":   {[]series.Line{line(series.VerdictControl, "live", 0)}, ""},
+	} {
+		if got := decider(&members, c.lines); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

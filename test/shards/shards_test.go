@@ -167,11 +167,13 @@ func (c *cluster) end() {
 
 func (c *cluster) await(what string, reached func() bool) {
 	c.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
+	s := scaleOf()
+	limit := 5*time.Minute + 2*time.Duration(s.ticks)*s.every
+	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	for !reached() {
 		if wait.Sleep(ctx, 50*time.Millisecond) != nil {
-			c.t.Fatalf("within 5 minutes not reached: %s", what)
+			c.t.Fatalf("within %v not reached: %s", limit, what)
 		}
 	}
 }
