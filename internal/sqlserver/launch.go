@@ -37,7 +37,7 @@ func durable(ctx context.Context, k *kind, args ...string) (*Launched, error) {
 		return nil, fmt.Errorf("sqlserver: start %s: %w", k.program, err)
 	}
 	l := &Launched{server: s}
-	if l.database, err = s.create(ctx); err != nil {
+	if l.database, err = s.create(ctx, ""); err != nil {
 		l.End()
 		return nil, fmt.Errorf("sqlserver: create a database: %w", err)
 	}

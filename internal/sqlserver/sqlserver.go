@@ -82,21 +82,22 @@ var databases atomic.Int64
 // Create creates an empty database and returns its name. The database is removed with the server.
 func (s *Server) Create(t testing.TB) string {
 	t.Helper()
-	name, err := s.create(t.Context())
+	name, err := s.create(t.Context(), "")
 	if err != nil {
 		t.Fatalf("sqlserver: create a database: %v", err)
 	}
 	return name
 }
 
-func (s *Server) create(ctx context.Context) (name string, err error) {
+// create creates a database, with options behind its name.
+func (s *Server) create(ctx context.Context, options string) (name string, err error) {
 	db, err := sql.Open(s.kind.driver, s.DSN(s.kind.admin))
 	if err != nil {
 		return "", err
 	}
 	defer db.Close()
 	name = fmt.Sprint("test", databases.Add(1))
-	_, err = db.ExecContext(ctx, "CREATE DATABASE "+name)
+	_, err = db.ExecContext(ctx, "CREATE DATABASE "+name+options)
 	return name, err
 }
 

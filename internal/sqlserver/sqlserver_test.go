@@ -38,6 +38,33 @@ func rows(t *testing.T, db *sql.DB) (n int) {
 	return n
 }
 
+// A copy of a database has its tables and rows, and is changed alone.
+func TestCopy(t *testing.T) {
+	for _, c := range servers {
+		t.Run(c.name, func(t *testing.T) {
+			s := c.shared(t)
+			first := s.Create(t)
+			db := sqlserver.Connect(t, s.Driver(), s.DSN(first))
+			do(t, db, "CREATE TABLE u (i INT PRIMARY KEY)")
+			do(t, db, "CREATE TABLE t (i INT REFERENCES u (i))")
+			do(t, db, "INSERT INTO u VALUES (1)")
+			do(t, db, "INSERT INTO t VALUES (1)")
+			_ = db.Close()
+			second := sqlserver.Connect(t, s.Driver(), s.DSN(s.Copy(t, first)))
+			if _, err := second.ExecContext(t.Context(), "INSERT INTO t VALUES (2)"); err == nil {
+				t.Error("the copy has a row whose key refers to nothing")
+			}
+			do(t, second, "INSERT INTO t SELECT i FROM u")
+			if n := rows(t, second); n != 2 {
+				t.Errorf("the copy has %d rows, want 2", n)
+			}
+			if n := rows(t, sqlserver.Connect(t, s.Driver(), s.DSN(first))); n != 1 {
+				t.Errorf("the first database has %d rows, want 1", n)
+			}
+		})
+	}
+}
+
 // Committed data survives a crash, and the server restarts with its arguments.
 func TestRestart(t *testing.T) {
 	for _, c := range servers {

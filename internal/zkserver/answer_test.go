@@ -4,6 +4,7 @@ import "testing"
 
 // Another server that has the port is not mistaken for this one.
 func TestAnswersForItself(t *testing.T) {
+	t.Parallel()
 	s := Start(t)
 	if !answers(s.Port(), s.Dir()) {
 		t.Error("the server does not answer")

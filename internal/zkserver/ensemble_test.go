@@ -12,6 +12,7 @@ import (
 // The leader is killed: the others elect another one, which has the acknowledged data, and the
 // first follows it when it is restarted.
 func TestEnsembleElectsALeader(t *testing.T) {
+	t.Parallel()
 	e := zkserver.StartEnsemble(t)
 	first := e.Leader()
 	if _, err := connect(t, first).Create("/k", []byte("v"), 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -34,6 +35,7 @@ func TestEnsembleElectsALeader(t *testing.T) {
 
 // A server without a majority does not serve.
 func TestWithoutMajority(t *testing.T) {
+	t.Parallel()
 	e := zkserver.StartEnsemble(t)
 	leader := e.Leader()
 	for _, s := range e.Others(leader) {

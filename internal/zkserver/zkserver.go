@@ -28,7 +28,7 @@ const Tick = 200 * time.Millisecond
 const (
 	jar      = "/usr/share/java/zookeeper.jar" // names its dependencies
 	packages = "default-jre-headless zookeeper"
-	patience = 60 * time.Second // a loaded machine starts slowly
+	patience = 2 * time.Minute // a loaded machine starts slowly
 )
 
 // A Server is a running ZooKeeper. Addr and Port may be called from any goroutine, the other

@@ -26,6 +26,7 @@ func (silent) Printf(string, ...any) {}
 
 // Acknowledged data is available again after a crash.
 func TestKillKeepsWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	s := zkserver.Start(t)
 	c := connect(t, s)
 	if _, err := c.Create("/k", []byte("v"), 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -39,6 +40,7 @@ func TestKillKeepsWhatWasAcknowledged(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	s := zkserver.Start(t, "tickTime=123")
 	if conf := s.Ask("conf"); !strings.Contains(conf, "tickTime=123\n") {
 		t.Errorf("the settings are %s", conf)

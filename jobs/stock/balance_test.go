@@ -114,7 +114,7 @@ func TestLoweredTotal(t *testing.T) {
 // Tables of the first version, some of whose rows never balanced, are brought up to date, also by two
 // nodes one after the other. Items that were oversold before count as put in.
 func TestUpgrade(t *testing.T) {
-	onDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
+	onEmptyDatabases(t, func(t *testing.T, client redis.UniversalClient, p place) {
 		tables, err := stock.FirstTables(p.dialect)
 		if err != nil {
 			t.Fatal(err)

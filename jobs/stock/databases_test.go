@@ -2,7 +2,9 @@ package stock_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -22,18 +24,26 @@ type place struct {
 	dialect stock.Dialect
 }
 
-// onDatabases runs a test on a real redis-server and an empty SQLite, PostgreSQL
-// and MariaDB, beside other tests.
+// onDatabases runs a test on a real redis-server and an SQLite, PostgreSQL and MariaDB whose tables are
+// empty, beside other tests.
 func onDatabases(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
 	onServers(t, test)
 	onDatabase(t, "sqlite", sqlite, test)
 }
 
-// onServers is onDatabases without SQLite.
-func onServers(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
+// onEmptyDatabases is onDatabases without the tables.
+func onEmptyDatabases(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
 	t.Parallel()
 	onDatabase(t, "postgres", func(t testing.TB) place { return newPlace(t, sqlserver.SharedPostgres(t).Open(t), stock.PostgreSQL) }, test)
 	onDatabase(t, "mariadb", func(t testing.TB) place { return newPlace(t, sqlserver.SharedMariaDB(t).Open(t), stock.MySQL) }, test)
+	onDatabase(t, "sqlite", emptySQLite, test)
+}
+
+// onServers is onDatabases without SQLite.
+func onServers(t *testing.T, test func(t *testing.T, client redis.UniversalClient, p place)) {
+	t.Parallel()
+	onDatabase(t, "postgres", func(t testing.TB) place { return copied(t, sqlserver.SharedPostgres(t), stock.PostgreSQL) }, test)
+	onDatabase(t, "mariadb", func(t testing.TB) place { return copied(t, sqlserver.SharedMariaDB(t), stock.MySQL) }, test)
 }
 
 func onDatabase(t *testing.T, name string, open func(t testing.TB) place, test func(t *testing.T, client redis.UniversalClient, p place)) {
@@ -43,9 +53,64 @@ func onDatabase(t *testing.T, name string, open func(t testing.TB) place, test f
 	})
 }
 
-func sqlite(t testing.TB) place {
+func emptySQLite(t testing.TB) place {
 	t.Helper()
 	return newPlace(t, sqlserver.Connect(t, "sqlite", sqliteDSN(filepath.Join(t.TempDir(), "db"))), stock.SQLite)
+}
+
+// sqlite is an SQLite with the tables.
+func sqlite(t testing.TB) place {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "db")
+	if err := os.WriteFile(path, template(t, stock.SQLite, func() []byte {
+		made := filepath.Join(t.TempDir(), "made")
+		migrated(t, "sqlite", sqliteDSN(made), stock.SQLite)
+		text, err := os.ReadFile(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return newPlace(t, sqlserver.Connect(t, "sqlite", sqliteDSN(path)), stock.SQLite)
+}
+
+// copied is a database of a server with the tables.
+func copied(t testing.TB, s *sqlserver.Server, d stock.Dialect) place {
+	t.Helper()
+	name := template(t, d, func() []byte {
+		name := s.Create(t)
+		migrated(t, s.Driver(), s.DSN(name), d)
+		return []byte(name)
+	})
+	return newPlace(t, sqlserver.Connect(t, s.Driver(), s.DSN(s.Copy(t, string(name)))), d)
+}
+
+// templates are a file of SQLite and the names of databases of the shared servers, from which tests
+// copy the tables: to migrate an empty database takes longer than most tests.
+var templates = struct {
+	mu   sync.Mutex
+	made map[stock.Dialect][]byte
+}{made: map[stock.Dialect][]byte{}}
+
+func template(t testing.TB, d stock.Dialect, made func() []byte) []byte {
+	t.Helper()
+	templates.mu.Lock()
+	defer templates.mu.Unlock()
+	if templates.made[d] == nil {
+		templates.made[d] = made()
+	}
+	return templates.made[d]
+}
+
+// migrated makes the tables in a database, and leaves it.
+func migrated(t testing.TB, driver, dsn string, d stock.Dialect) {
+	t.Helper()
+	db := sqlserver.Connect(t, driver, dsn)
+	if err := errors.Join(newPlace(t, db, d).Migrate(t.Context()), db.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func sqliteDSN(path string) string {

@@ -20,7 +20,7 @@ func TestUpgradeFromEachVersion(t *testing.T) {
 	slices.Sort(files)
 	for n := 1; n <= len(files); n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			p := sqlite(t)
+			p := emptySQLite(t)
 			execute(t, p, "CREATE TABLE stock_schema (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))",
 				"INSERT INTO stock_schema (version_id, is_applied) VALUES (0, 1)")
 			for i, f := range files[:n] {

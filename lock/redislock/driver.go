@@ -127,7 +127,7 @@ func New(client redis.UniversalClient, o Options) (*Driver, error) {
 		client:    client,
 		prompt:    prompt(client),
 		pipelines: newPipelines(client, defaultTimeout),
-		scripts:   embedded,
+		scripts:   embedded(),
 		keys:      newLayout(&o),
 		lines:     strconv.Itoa(o.JournalLines),
 		budget:    budget,

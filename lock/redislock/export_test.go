@@ -85,12 +85,12 @@ func (d *Driver) LateAfter(late time.Duration) { d.pipelines.only.late = late }
 func (d *Driver) NeverLate()                   { d.LateAfter(1000 * time.Hour) }
 
 // AcquireHash names the script that serves calls that ask for a lock.
-func AcquireHash() string { return embedded.acquire.hash }
+func AcquireHash() string { return embedded().acquire.hash }
 
 // Acquire runs the script for some locks, with four arguments for each, and returns its
 // reply to each.
 func AcquireReplies(ctx context.Context, client redis.UniversalClient, keys []string, args ...any) ([]any, error) {
-	return client.Eval(ctx, embedded.acquire.source, keys, args...).Slice()
+	return client.Eval(ctx, embedded().acquire.source, keys, args...).Slice()
 }
 
 // The bounds of batches in flight.

@@ -6,8 +6,8 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -247,12 +247,15 @@ type scripts struct {
 	now, agree, touch, unknown                      *script
 }
 
-var embedded = load(func(name string) string {
-	src, err := sources.ReadFile("lua/" + name + ".lua")
-	if err != nil {
-		panic(err) // an embedded file is missing
-	}
-	return string(src)
+// embedded are the scripts, made when the first driver is: a program that uses no Redis does not wait for them.
+var embedded = sync.OnceValue(func() *scripts {
+	return load(func(name string) string {
+		src, err := sources.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic(err) // an embedded file is missing
+		}
+		return string(src)
+	})
 })
 
 // load makes the scripts from their files.
@@ -298,11 +301,14 @@ func load(source func(name string) string) *scripts {
 	}
 }
 
-var included = regexp.MustCompile(`(?m)^-- include: (\w+)\.lua$`)
-
 // include returns the text of a file, in which other files replace the lines that name them.
 func include(source func(name string) string, name string) string {
-	return included.ReplaceAllStringFunc(source(name), func(line string) string {
-		return include(source, included.FindStringSubmatch(line)[1])
-	})
+	var text strings.Builder
+	for line := range strings.Lines(source(name)) {
+		if file, ok := strings.CutPrefix(line, "-- include: "); ok {
+			line = include(source, strings.TrimSuffix(file, ".lua\n")) + "\n"
+		}
+		text.WriteString(line)
+	}
+	return text.String()
 }

@@ -109,7 +109,7 @@ func disabled(err error) bool {
 // all, or the user may not check that.
 func checkCommands(ctx context.Context, c redis.UniversalClient) *driver.Finding {
 	unknown, err := bounded(ctx, prompt(c), func() ([]string, error) {
-		return c.Eval(ctx, embedded.unknown.source, nil, needed()...).StringSlice()
+		return c.Eval(ctx, embedded().unknown.source, nil, needed()...).StringSlice()
 	})
 	switch {
 	case disabled(err):
