@@ -21,9 +21,9 @@ var broadcastTests = []test{
 
 var broadcastNodes = []string{"a", "é+,*#%", "c-1"}
 
-// broadcasts returns the claim of due(i) by a node that lets each of the nodes run once.
-func (s *stand) broadcasts(i int64, node string) series.Claim {
-	c := s.next(i)
+// broadcasts returns the claim of due(1) by a node that lets each of the nodes run once.
+func (s *stand) broadcasts(node string) series.Claim {
+	c := s.next(1)
 	s.owners++
 	c.Owner = fmt.Sprintf("%s/%d", node, s.owners)
 	c.Attempts = 1
@@ -35,7 +35,7 @@ func broadcastGranted(s *stand) {
 	s.open()
 	var refs []series.RunRef
 	for _, i := range []int{1, 0, 2} {
-		a, ref := s.takesOne(s.broadcasts(1, broadcastNodes[i]))
+		a, ref := s.takesOne(s.broadcasts(broadcastNodes[i]))
 		s.hasShards(a, i)
 		equal(s, "shards", a.Of, 3)
 		equal(s, "free ones of this node", a.Free, 0)
@@ -48,44 +48,44 @@ func broadcastGranted(s *stand) {
 		s.Fatalf("the nodes are %q, want %q", is.Sheet.Params, broadcastNodes)
 	}
 	s.unchanged(func() {
-		equal(s, "free ones", s.claimed(s.broadcasts(1, "a"), series.KindPassed).Free, 0)
+		equal(s, "free ones", s.claimed(s.broadcasts("a"), series.KindPassed).Free, 0)
 	})
 	s.ended(refs[0], series.RunDone)
 	s.fails(refs[1])
-	s.unchanged(func() { s.claimed(s.broadcasts(1, broadcastNodes[1]), series.KindPassed) })
+	s.unchanged(func() { s.claimed(s.broadcasts(broadcastNodes[1]), series.KindPassed) })
 	sum := s.ended(refs[2], series.RunDone).Sum
 	s.summed(sum, series.Sum{Number: s.due(1), Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Failed: 1})
 }
 
 func broadcastUnlisted(s *stand) {
 	s.open()
-	opening := s.claimed(s.broadcasts(1, "stranger"), series.KindGranted)
+	opening := s.claimed(s.broadcasts("stranger"), series.KindGranted)
 	equal(s, "granted shards", len(opening.Shards), 0)
 	equal(s, "shards", opening.Of, 3)
 	s.unchanged(func() {
 		for _, owner := range []string{"stranger", "A", "c", "c-1/1"} { // the last is the node c-1/1
-			c := s.broadcasts(1, owner)
+			c := s.broadcasts(owner)
 			c.Sharding.Want, c.Sharding.Most = []int{0, 1, 2}, 3
 			equal(s, "free ones", s.claimed(c, series.KindPassed).Free, 0)
 		}
 	})
-	s.takesOne(s.broadcasts(1, "c-1"))
+	s.takesOne(s.broadcasts("c-1"))
 }
 
 func broadcastLayout(s *stand) {
 	s.open()
-	s.takesOne(s.broadcasts(1, "a"))
-	c := s.broadcasts(1, "c-1")
+	s.takesOne(s.broadcasts("a"))
+	c := s.broadcasts("c-1")
 	c.Sharding = &series.Sharding{Shards: 2, Params: []string{"c-1", "d"}, Broadcast: true, FailAll: true, Most: 1}
 	a, _ := s.takesOne(c)
 	s.hasShards(a, 2)
 	equal(s, "shards", a.Of, 3)
 	s.unchanged(func() {
-		c := s.broadcasts(1, "d")
+		c := s.broadcasts("d")
 		c.Sharding = &series.Sharding{Shards: 4, Want: []int{0, 1, 2, 3}, Most: 4} // as by a node of another version
 		equal(s, "free ones", s.claimed(c, series.KindPassed).Free, 0)
 	})
-	c = s.broadcasts(1, broadcastNodes[1])
+	c = s.broadcasts(broadcastNodes[1])
 	c.Sharding = &series.Sharding{Shards: 4, Want: []int{0, 3}, Most: 4}
 	a, _ = s.takesOne(c)
 	s.hasShards(a, 1)
@@ -93,12 +93,12 @@ func broadcastLayout(s *stand) {
 
 func broadcastDead(s *stand) {
 	s.open()
-	_, dead := s.takesOne(s.broadcasts(1, "a"))
-	_, two := s.takesOne(s.broadcasts(1, broadcastNodes[1]))
-	_, back := s.takesOne(s.broadcasts(1, "c-1"))
+	_, dead := s.takesOne(s.broadcasts("a"))
+	_, two := s.takesOne(s.broadcasts(broadcastNodes[1]))
+	_, back := s.takesOne(s.broadcasts("c-1"))
 	s.dies(dead)
 	s.ended(back, series.RunGivenBack)
-	equal(s, "granted shards", len(s.claimed(s.broadcasts(1, broadcastNodes[1]), series.KindPassed).Shards), 0)
+	equal(s, "granted shards", len(s.claimed(s.broadcasts(broadcastNodes[1]), series.KindPassed).Shards), 0)
 	is := s.look()
 	equal(s, "the shard of the dead node", is.Sheet.Shards[0].Outcome, string(series.VerdictLost))
 	equal(s, "the shard that was given back", is.Sheet.Shards[2].Outcome, string(series.VerdictLost))
@@ -110,18 +110,18 @@ func broadcastMissed(s *stand) {
 		return
 	}
 	s.open()
-	c := s.broadcasts(1, "a")
+	c := s.broadcasts("a")
 	c.Deadline = time.Second
 	opening, one := s.takesOne(c)
 	equal(s, "left for the other nodes", opening.Left, time.Duration(1000-(opening.Now-c.Number))*time.Millisecond)
 	s.env.Wait(999*time.Millisecond - time.Duration(s.look().Now-c.Number)*time.Millisecond)
-	c = s.broadcasts(1, "c-1") // the opening fixed the deadline
+	c = s.broadcasts("c-1") // the opening fixed the deadline
 	a, two := s.takesOne(c)
 	equal(s, "after the number was due", a.Now-c.Number, 999)
 	s.ended(one, series.RunDone)
 	s.ended(two, series.RunDone)
 	s.env.Wait(time.Millisecond)
-	sum := s.claimed(s.broadcasts(1, broadcastNodes[1]), series.KindPassed).Sum
+	sum := s.claimed(s.broadcasts(broadcastNodes[1]), series.KindPassed).Sum
 	s.summed(sum, series.Sum{Number: c.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Missed: 1})
 	if sheet := s.sheet(c.Number, 3); sheet != nil {
 		equal(s, "the outcome of the second node", sheet[1].Outcome, string(series.VerdictMissed))
@@ -134,16 +134,16 @@ func broadcastLate(s *stand) {
 		return
 	}
 	s.open()
-	c := s.broadcasts(1, "a")
+	c := s.broadcasts("a")
 	c.Deadline = time.Second
 	s.env.Wait(900*time.Millisecond - time.Duration(s.look().Now-c.Number)*time.Millisecond)
 	_, one := s.takesOne(c)
 	s.env.Wait(500 * time.Millisecond)
-	_, two := s.takesOne(s.broadcasts(1, "c-1"))
+	_, two := s.takesOne(s.broadcasts("c-1"))
 	s.ended(one, series.RunDone)
 	s.ended(two, series.RunDone)
 	s.env.Wait(time.Millisecond)
-	sum := s.claimed(s.broadcasts(1, broadcastNodes[1]), series.KindPassed).Sum
+	sum := s.claimed(s.broadcasts(broadcastNodes[1]), series.KindPassed).Sum
 	s.summed(sum, series.Sum{Number: c.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Missed: 1})
 }
 
@@ -152,16 +152,16 @@ func broadcastNext(s *stand) {
 		return
 	}
 	s.open()
-	c := s.broadcasts(1, "a")
+	c := s.broadcasts("a")
 	c.Deadline = time.Second
 	opening, one := s.takesOne(c)
 	s.ended(one, series.RunDone)
 	next := func() series.Claim {
-		c := s.broadcasts(1, "a")
+		c := s.broadcasts("a")
 		c.Number, c.After = s.look().Now, s.due(1)
 		return c
 	}
-	s.unchanged(func() { equal(s, "its free shards", s.claimed(s.broadcasts(1, "a"), series.KindPassed).Free, 0) })
+	s.unchanged(func() { equal(s, "its free shards", s.claimed(s.broadcasts("a"), series.KindPassed).Free, 0) })
 	s.env.Wait(time.Second - time.Duration(s.look().Now-c.Number)*time.Millisecond)
 	a, _ := s.shared(next())
 	s.hasShards(a, 0)
@@ -170,9 +170,9 @@ func broadcastNext(s *stand) {
 
 func broadcastCancelled(s *stand) {
 	s.open()
-	_, one := s.takesOne(s.broadcasts(1, "a"))
+	_, one := s.takesOne(s.broadcasts("a"))
 	s.makes(s.cancel(one.Number))
-	equal(s, "granted shards", len(s.claimed(s.broadcasts(1, "c-1"), series.KindPassed).Shards), 0)
+	equal(s, "granted shards", len(s.claimed(s.broadcasts("c-1"), series.KindPassed).Shards), 0)
 	sum := s.ended(one, series.RunDone).Sum
 	s.summed(sum, series.Sum{Number: one.Number, Outcome: series.OutcomeCancelled, Shards: 3, OK: 1, Missed: 2})
 }
