@@ -46,7 +46,7 @@ func TestShardsOfKilledNodes(t *testing.T) {
 	faults := 0
 	for next := time.Now().Add(s.faults / 2); c.summed(from) < s.ticks; {
 		if time.Now().After(next) {
-			next = next.Add(s.faults)
+			next = next.Add(s.faults/2 + rand.N(s.faults)) // at each moment of a tick
 			c.kill(s.shards, s.every)
 			c.stop()
 			faults++
