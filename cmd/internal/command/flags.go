@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,10 +67,20 @@ func Caller(name string) string {
 	return name
 }
 
-// ParseRun parses the id of a run, job@tick, with or without the namespace before the job. Named is
-// false if the text is not the id of a run: job is the text then.
+// TickOf returns the id of the run whose shard an id names, job@tick#shard, and whether it names one; id itself if not.
+func TickOf(id string) (run string, shard bool) {
+	run, index, found := strings.Cut(id, "#")
+	if _, err := strconv.ParseUint(index, 10, 16); !found || err != nil {
+		return id, false
+	}
+	return run, true
+}
+
+// ParseRun parses the id of a run, job@tick, with or without the namespace before the job, or of a shard of it. Named is
+// false if the text is neither: job is the text then.
 func ParseRun(text, namespace string) (job string, tick time.Time, named bool) {
-	before, after, found := strings.Cut(text, "@")
+	id, _ := TickOf(text)
+	before, after, found := strings.Cut(id, "@")
 	tick, err := time.Parse(time.RFC3339, after)
 	if !found || err != nil {
 		return text, time.Time{}, false

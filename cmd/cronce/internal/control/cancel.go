@@ -104,6 +104,9 @@ func (f *cancelFlags) cancel(cmd *cobra.Command, name string) error {
 // named returns the job and the number of the run that the argument and the operation name. The number
 // is 0 if neither does.
 func (f *cancelFlags) named(name, namespace string) (job string, number int64, err error) {
+	if run, shard := command.TickOf(name); shard {
+		return "", 0, exit.Usagef("cancel: %s is a shard, and a cancel ends all shards of a tick: give %s", strictyaml.Quote(name), run)
+	}
 	job, tick, named := command.ParseRun(name, namespace)
 	if named {
 		number = tick.UnixMilli()

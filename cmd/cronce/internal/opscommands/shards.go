@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/cronce/internal/inspect"
 	"github.com/cronce/cronce/cmd/internal/clients"
+	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/ops"
 )
@@ -20,7 +21,8 @@ func (f *runFlags) target(ctx context.Context, s *clients.Store, now *ops.Snapsh
 	if err != nil || len(args) == 0 {
 		return nil, filter, err
 	}
-	name, at, named := strings.Cut(args[0], "@")
+	id, _ := command.TickOf(args[0])
+	name, at, named := strings.Cut(id, "@")
 	j, err := known(ctx, s, now, strings.TrimPrefix(name, s.Config.Namespace+"/"))
 	if err != nil || !named {
 		return j, filter, err
