@@ -40,6 +40,7 @@ type Claims struct {
 	fenced    map[*entry]struct{} // jobs that have a fence more than a day ahead
 	regressed map[*entry]int64    // the highest mark that this node has seen and the store has forgotten
 	divisions map[layout]*spread.Table
+	lists     bool // a claim waits for the list of nodes
 	effects   Effects
 }
 

@@ -49,6 +49,11 @@ func (c *Claims) division(e *entry, shards int) *spread.Table {
 // listing is how many ms a node leaves to its heartbeat, which reads the list of nodes, before it claims the tick of a broadcast.
 const listing = 25
 
+// needsList reports whether a claim may decide which nodes a broadcast expects, and the list of nodes was not read for it.
+func (c *Claims) needsList(p *Pending) bool {
+	return p.job.Rules.Policy.Broadcast && p.of == 0 && !p.listed && p.purpose != forVerdict
+}
+
 // broadcast returns the part of a request for a tick that each live node runs, as far as this node knows them.
 func (c *Claims) broadcast() *series.Sharding {
 	names := c.nodes.Names()
