@@ -175,6 +175,26 @@ func TestBroadcastByHand(t *testing.T) {
 	})
 }
 
+// If more nodes live than the store lets a tick have shards, it expects the first ones by their names, and each tick is decided.
+func TestBroadcastToMoreThanTheStoreKeeps(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := share(t, scheduler.Job{Broadcast: true, Spec: "@every 1m"})
+		c.shards = 2
+		for range 3 {
+			c.start()
+		}
+		time.Sleep(time.Minute + 10*time.Second)
+		c.end()
+		sums := c.sums()
+		if len(sums) != 1 {
+			t.Fatalf("%d ticks are settled, want 1", len(sums))
+		}
+		if got := c.verdicts(&sums[0]); len(got) != 2 || sums[0].Outcome != series.OutcomeOK {
+			t.Errorf("the tick is %s with %v, want two nodes that are ok", sums[0].Outcome, got)
+		}
+	})
+}
+
 // A tick has failed if it failed on one node, and with FailAll only if it was ok on none.
 func TestBroadcastFails(t *testing.T) {
 	for _, p := range []struct {

@@ -54,12 +54,13 @@ func (c *Claims) needsList(p *Pending) bool {
 	return p.job.Rules.Policy.Broadcast && p.of == 0 && !p.listed && p.purpose != forVerdict
 }
 
-// broadcast returns the part of a request for a tick that each live node runs, as far as this node knows them.
+// broadcast returns the part of a request for a tick that each live node runs, as far as this node knows them. If there are more than
+// the store can keep, it leaves the last ones out: a claim with all of them would be refused, and no tick decided.
 func (c *Claims) broadcast() *series.Sharding {
 	names := c.nodes.Names()
 	self := names[len(names)-1]
 	nodes := slices.Compact(slices.Sorted(slices.Values(names)))
-	if most := series.MaxShards; len(nodes) > most {
+	if most := c.cfg.Shards; len(nodes) > most {
 		nodes = nodes[:most]
 		if !slices.Contains(nodes, self) {
 			nodes[most-1] = self
