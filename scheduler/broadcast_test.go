@@ -135,6 +135,66 @@ func TestBroadcastMissed(t *testing.T) {
 	})
 }
 
+// A node that died just before a tick keeps no other node from the next one, also if its jitter is shorter than that of the tick before.
+func TestBroadcastMissedWithJitter(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := broadcast(t, scheduler.Job{Jitter: 20 * time.Second}, nothing)
+		time.Sleep(58 * time.Second)
+		c.nodes[0].kill()
+		time.Sleep(time.Minute + 30*time.Second)
+		c.end()
+		sums := c.sums()
+		if len(sums) != 2 {
+			t.Fatalf("%d ticks are settled, want 2: %+v", len(sums), sums)
+		}
+		c.wantVerdicts(&sums[0], series.OutcomeFailed, map[string]string{"node0": "missed", "node1": "ok", "node2": "ok"})
+		c.wantVerdicts(&sums[1], series.OutcomeOK, map[string]string{"node1": "ok", "node2": "ok"})
+	})
+}
+
+// The list of nodes is read for a manual run, too: it expects no node that has stopped since the last heartbeat.
+func TestBroadcastByHand(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := broadcast(t, scheduler.Job{}, nothing)
+		time.Sleep(70 * time.Second)
+		c.nodes[0].stop()
+		c.start()
+		time.Sleep(2 * time.Second)
+		now := time.Now()
+		request := series.Control{Key: "rows", Action: series.ActionRun, Op: "by-hand", Who: "ann", Reason: "by hand", Until: now.Add(10 * time.Second).UnixMilli()}
+		if a := c.store.Control(context.Background(), request); a.Err != nil || a.Refusal != "" {
+			t.Fatalf("the request got %+v", a)
+		}
+		time.Sleep(10 * time.Second)
+		c.end()
+		sums := c.sums()
+		if len(sums) != 2 {
+			t.Fatalf("%d runs are settled, want the tick and the manual run: %+v", len(sums), sums)
+		}
+		c.wantVerdicts(&sums[1], series.OutcomeOK, map[string]string{"node1": "ok", "node2": "ok", "node3": "ok"})
+	})
+}
+
+// If more nodes live than the store lets a tick have shards, it expects the first ones by their names, and each tick is decided.
+func TestBroadcastToMoreThanTheStoreKeeps(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := share(t, scheduler.Job{Broadcast: true, Spec: "@every 1m"})
+		c.shards = 2
+		for range 3 {
+			c.start()
+		}
+		time.Sleep(time.Minute + 10*time.Second)
+		c.end()
+		sums := c.sums()
+		if len(sums) != 1 {
+			t.Fatalf("%d ticks are settled, want 1", len(sums))
+		}
+		if got := c.verdicts(&sums[0]); len(got) != 2 || sums[0].Outcome != series.OutcomeOK {
+			t.Errorf("the tick is %s with %v, want two nodes that are ok", sums[0].Outcome, got)
+		}
+	})
+}
+
 // A tick has failed if it failed on one node, and with FailAll only if it was ok on none.
 func TestBroadcastFails(t *testing.T) {
 	for _, p := range []struct {

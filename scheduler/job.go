@@ -55,7 +55,7 @@ type Job struct {
 	// Interrupted decides about a run that a drain ended. Zero: InterruptedRerun.
 	Interrupted Interrupted
 	// Deadline is how late a tick's first attempt may start. Zero: the distance to the next tick,
-	// at least 1s and at most 1h; under MisfireAll ten times that.
+	// at least 1s and at most 1h; under MisfireAll ten times that; with Broadcast at most 1m.
 	Deadline time.Duration
 	// Timeout bounds all tries of one attempt together. Zero: no timeout.
 	Timeout time.Duration

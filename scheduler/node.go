@@ -109,10 +109,14 @@ func (n *Node) connect(partitions int) {
 		Reached: n.monitor.Reached, Changed: n.changed, CancelGrace: cfg.CancelGrace,
 	})
 	n.claimer = claimer.New(store, n.id)
+	most := 0
+	if sharder, can := cfg.Store.(series.Sharder); can {
+		most = sharder.MostShards()
+	}
 	n.dispatcher = dispatch.New(dispatch.Config{
 		Runs: n.runs,
 		Claims: claims.Config{
-			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Partitions: partitions, Peek: peeks,
+			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Partitions: partitions, Shards: most, Peek: peeks,
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
 		Claimer: n.claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,10 @@ type cuttable struct {
 	drop atomic.Int64 // each n-th answer to a claim or an end is lost; 0: none
 	sent atomic.Int64
 	asks atomic.Int64 // claims
+	most int          // shards of a tick; 0: as many as the store in memory keeps
 }
+
+func (s *cuttable) MostShards() int { return cmp.Or(s.most, s.Store.MostShards()) }
 
 func (s *cuttable) lost() bool {
 	n := s.drop.Load()
@@ -81,6 +85,7 @@ type sharing struct {
 	work   func(ctx context.Context, r *scheduler.Run) error
 	setup  func(cfg *scheduler.Config)
 	nodes  []*sharer
+	shards int // that the store lets a tick have; 0: as many as it keeps
 	mu     sync.Mutex
 	runs   []scheduler.Run
 	alive  int
@@ -102,7 +107,7 @@ func share(t *testing.T, job scheduler.Job) *sharing {
 }
 
 func (c *sharing) start() *sharer {
-	n := &sharer{wire: &cuttable{Store: c.store}, ended: make(chan error, 1)}
+	n := &sharer{wire: &cuttable{Store: c.store, most: c.shards}, ended: make(chan error, 1)}
 	j := c.job
 	j.Func = func(ctx context.Context, r *scheduler.Run) error {
 		if n.dead.Load() {

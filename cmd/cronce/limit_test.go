@@ -17,11 +17,11 @@ func TestLimitSettings(t *testing.T) {
 		"limit: {}":                       "jobs[0].limit: is empty, must have name and of",
 		"limit: {name: reports}":          "jobs[0].limit.of: is 0, must be 1 to 10000",
 		"limit: {of: 3}":                  `jobs[0].limit.name: is "", must be ^[A-Za-z0-9]`,
-		"limit: {name: reports, of: 3.5}": "jobs[0].limit.of: is",
+		"limit: {name: reports, of: 3.5}": `jobs[0].limit.of: is "3.5", must be a whole number`,
 		"limit: {name: a/b, of: 3}":       `jobs[0].limit.name: is "a/b", must be ^[A-Za-z0-9]`,
 		"limit: {name: reports, most: 3}": "jobs[0].limit.most: unknown key",
 		"limit: {name: reports, of: 3}":   "",
-		"limit: {name: reports, of: 3}}, {kind: sleep, name: b, spec: '@daily', limit: {name: reports, of: 2}": `jobs[1].limit.of: is 2, must be 3 for the limit "reports", as in the job "a"`,
+		"limit: {name: reports, of: 3}}, {kind: sleep, name: b, spec: '@daily', limit: {name: reports, of: 2}": "jobs[1].limit.of: is 2, must be 3 for the limit reports, as in the job a",
 	} {
 		c, err := nodeConfig(t, "--config", file(t, "c.yaml", "jobs: [{kind: sleep, name: a, spec: '@daily', "+settings+"}]\n"))
 		if err == nil {
@@ -29,6 +29,9 @@ func TestLimitSettings(t *testing.T) {
 		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", settings, err, want)
+		}
+		if err != nil && strings.Count(err.Error(), want) > 1 {
+			t.Errorf("%s: the fault is reported twice: %v", settings, err)
 		}
 	}
 }

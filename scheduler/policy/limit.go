@@ -14,7 +14,7 @@ import (
 // A Limit bounds how many runs go on at once, over all jobs that name it and all nodes. Its places
 // are leases of one shared lock: see Key. The zero Limit is none.
 type Limit struct {
-	// Name is the identity of the limit in the cluster: [A-Za-z0-9][A-Za-z0-9._-]{0,59}.
+	// Name is the identity of the limit in the cluster: [A-Za-z0-9][A-Za-z0-9._-]{0,49}.
 	Name string `json:"name"`
 	// Of is the number of places, 1 to 10,000. All jobs of a node must give a limit the same number.
 	// While nodes of a rolling deploy give it different ones, the smallest number among the holders
@@ -22,8 +22,8 @@ type Limit struct {
 	Of int `json:"of"`
 }
 
-// limitName leaves room for the other policies in the recorded text.
-var limitName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$`)
+// limitName leaves room for all other policies in the recorded text, which has at most driver.MaxKey bytes.
+var limitName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$`)
 
 // maxPlaces is the largest Limit.Of: stores read so many holders of a lock in one step.
 const maxPlaces = 10_000

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -15,8 +16,8 @@ func TestLimitFaults(t *testing.T) {
 	}{
 		{policy.Limit{}, ""},
 		{policy.Limit{Name: "reports", Of: 1}, ""},
-		{policy.Limit{Name: strings.Repeat("a", 60), Of: 10_000}, ""},
-		{policy.Limit{Name: strings.Repeat("a", 61), Of: 10_001}, "name of"},
+		{policy.Limit{Name: strings.Repeat("a", 50), Of: 10_000}, ""},
+		{policy.Limit{Name: strings.Repeat("a", 51), Of: 10_001}, "name of"},
 		{policy.Limit{Name: "reports"}, "of"},
 		{policy.Limit{Name: "reports", Of: -1}, "of"},
 		{policy.Limit{Of: 3}, "name"},
@@ -28,6 +29,15 @@ func TestLimitFaults(t *testing.T) {
 		if got := strings.Join(fields, " "); got != c.want {
 			t.Errorf("%+v: faults in %q, want %q", c.limit, got, c.want)
 		}
+	}
+}
+
+// The longest record is a word that every store accepts.
+func TestTheLongestRecord(t *testing.T) {
+	r := policy.Record{Overlap: policy.Replace, Misfire: policy.Once, Deadline: math.MaxInt64, Jitter: math.MaxInt64, Timeout: math.MaxInt64,
+		Limit: policy.Limit{Name: strings.Repeat("a", 50), Of: 10_000}, Broadcast: true}
+	if err := driver.CheckWord("policies", r.String()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 	Punctual    = time.Second
 	minDeadline = time.Second
 	maxDeadline = time.Hour
-	// listed is the longest default of a broadcast's deadline: the tick ends with it if a node that it expects is dead.
+	// listed is the longest default of a broadcast's deadline, without the jitter: the tick ends with it if a node that it expects is dead.
 	listed = time.Minute
 )
 
@@ -72,11 +72,10 @@ func (r Record) Within(interval time.Duration) time.Duration {
 	case r.Misfire == All:
 		return bounded.Sum(r.Jitter, bounded.Times(Backlog, max(interval, minDeadline)))
 	}
-	longest := maxDeadline
-	if r.Broadcast {
-		longest = listed
+	if r.Broadcast { // a dead node is waited for until then, but not beyond the next tick, which may have no jitter
+		return max(bounded.Sum(r.Jitter, minDeadline), min(interval, bounded.Sum(r.Jitter, listed)))
 	}
-	return bounded.Sum(r.Jitter, min(max(interval, minDeadline), longest))
+	return bounded.Sum(r.Jitter, min(max(interval, minDeadline), maxDeadline))
 }
 
 // DueAt returns the time to claim a tick of a job: its instant plus the jitter, in Unix milliseconds.

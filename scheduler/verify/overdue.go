@@ -126,7 +126,7 @@ func (p *proof) over(r *revision, after, through, before int64) (upTo int64, but
 	but = map[int64]bool{}
 	least := r.policies.Within(time.Second).Milliseconds()
 	upTo = max(after, min(through, before-least-1))
-	if r.policies.Within(time.Minute) == r.policies.Within(time.Second) { // it is not derived from the interval
+	if r.policies.Within(math.MaxInt64) == r.policies.Within(time.Second) { // it is not derived from the interval
 		return upTo, but
 	}
 	jitter := r.policies.Jitter.Milliseconds()

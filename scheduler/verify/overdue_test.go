@@ -26,6 +26,11 @@ func TestOverdue(t *testing.T) {
 	waiting := series.Run{Number: at(20), State: series.RunWaiting, Owner: "b/1", Fence: fence(20), Granted: at(20)}
 	over := func(r series.Run, s series.RunState) series.Run { r.State = s; return r }
 	crontab := "overlap:skip/callers:crontab"
+	hourly := func(policies string) series.Journal {
+		j := hasPolicies(journal(), policies)
+		j.Revisions[0].Spec = "0 0 * * * *"
+		return j
+	}
 	all, once := "overlap:skip/misfire:all/deadline:5s", "overlap:skip/misfire:once/deadline:5s"
 	for _, c := range []struct {
 		name    string
@@ -46,6 +51,8 @@ func TestOverdue(t *testing.T) {
 		{"and then", hasPolicies(journal(), "jitter:7s"), 37.001, nil, "1 0 0 0 0; 10 1 27 undecided"},
 		{"misfire skip, with jitter", hasPolicies(journal(), "misfire:skip/jitter:2s"), 23, nil, "0 0 0 0 0"},
 		{"and then it is late", hasPolicies(journal(), "misfire:skip/jitter:2s"), 23.001, nil, "1 0 0 0 0; 10 1 13 undecided"},
+		{"a broadcast with jitter has a minute more", hourly("jitter:2m/nodes:all"), 3790, nil, "0 0 0 0 0"},
+		{"and no more", hourly("jitter:2m/nodes:all"), 3790.001, nil, "1 0 0 0 0; 3600 1 3780 undecided"},
 		{"misfire all has ten intervals", hasPolicies(journal(), "misfire:all"), 120, nil, "0 0 0 0 0"},
 		{"and no more", hasPolicies(journal(), "misfire:all"), 120.001, nil, "1 0 0 0 0; 10 1 110 undecided"},
 

@@ -44,7 +44,6 @@ func (j *Job) About() (lines []string) {
 // jobFaults writes the zones of jobs before their specs, and returns the faults of zones and of the
 // texts about jobs.
 func (c *Config) jobFaults() (errs []error) {
-	limits := map[string]*Job{} // the first job with each limit
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		bad := func(key, format string, args ...any) {
@@ -60,7 +59,9 @@ func (c *Config) jobFaults() (errs []error) {
 				bad("broadcast", "is true, %s", needs)
 			}
 		}
-		j.limitFaults(limits, bad)
+		if j.Limit != nil && *j.Limit == (Limit{}) {
+			bad("limit", "is empty, must have name and of, such as {name: reports, of: 3}")
+		}
 		for key, text := range map[string]string{"description": j.Description, "owner": j.Owner, "runbook": j.Runbook} {
 			if len(text) > maxAbout {
 				bad(key, "is %d bytes long, must be up to %d", len(text), maxAbout)
@@ -76,23 +77,6 @@ func (c *Config) jobFaults() (errs []error) {
 		}
 	}
 	return errs
-}
-
-// limitFaults checks the limit against the first job with the same limit.
-func (j *Job) limitFaults(first map[string]*Job, bad func(key, format string, args ...any)) {
-	if j.Limit == nil {
-		return
-	}
-	if *j.Limit == (Limit{}) {
-		bad("limit", "is empty, must have name and of, such as {name: reports, of: 3}")
-		return
-	}
-	name := j.Limit.Name
-	if first[name] == nil {
-		first[name] = j
-	} else if want := first[name].Limit.Of; j.Limit.Of != want {
-		bad("limit.of", "is %d, must be %d for the limit %s, as in the job %s", j.Limit.Of, want, strictyaml.Quote(name), strictyaml.Quote(cmp.Or(first[name].Name, first[name].Kind)))
-	}
 }
 
 func (j *Job) limits() spec.Limits {

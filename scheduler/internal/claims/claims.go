@@ -10,12 +10,13 @@ import (
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
 
-// Config has the dependencies and settings of Claims. All fields but Spread are required.
+// Config has the dependencies and settings of Claims. All fields but Spread and Shards are required.
 type Config struct {
 	Slots      int           // number of runs that the node has at once
 	Spread     time.Duration // how long a tick is left to the node that is first for it
 	Timeout    time.Duration // of one request
 	Partitions int
+	Shards     int  // how many shards the store lets a tick have; 0: none
 	Peek       bool // the store supports peeking
 	Nodes      rendezvous.Nodes
 	Revisions  *job.Revisions
@@ -40,6 +41,7 @@ type Claims struct {
 	fenced    map[*entry]struct{} // jobs that have a fence more than a day ahead
 	regressed map[*entry]int64    // the highest mark that this node has seen and the store has forgotten
 	divisions map[layout]*spread.Table
+	lists     bool // a claim waits for the list of nodes
 	effects   Effects
 }
 

@@ -49,8 +49,7 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 		switch {
 		case !ok:
 		case t.e.Rules.Policy.Broadcast:
-			b.Beat = true
-			c.retries.add(max(now, t.Number)+listing, t.claim())
+			b.Claims = append(b.Claims, t.claim())
 		case t.e.Rules.Shards > 0:
 			b.Claims = c.takeSharded(b.Claims, &t, later)
 		case c.cfg.Spread == 0 || c.nodes.First(t.e.Hash, t.Number, ""):
@@ -65,6 +64,7 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 	b.Peeks = append(c.deferred.take(now), c.takeLooks(now)...)
 	b.Claims = c.admit(append(b.Claims, c.retries.take(now)...), now)
 	b.More = c.ticksDue(now + lead)
+	b.Beat, c.lists = c.lists, false
 	return b
 }
 
@@ -158,6 +158,10 @@ func (c *Claims) admits(p *Pending, now int64) bool {
 	case !given && c.waitsForOlder(p):
 		c.park(p, now)
 		c.sendInPlace(p.e, now)
+		return false
+	case !given && c.needsList(p):
+		p.listed, c.lists = true, true
+		c.waitUntil(p, max(now, p.tick)+listing)
 		return false
 	case given || p.reply == replyOpen || p.slots > 0 || p.purpose == forVerdict: // the first two may already hold a lease
 		return true

@@ -32,6 +32,7 @@ type Pending struct {
 	failed  bool // its last completed request was not answered, and the entry counts it
 	freed   bool // a run ended since the claim was sent, so the run that blocked it may be gone
 	stale   bool // a newer tick replaced it: send it only to find out whether it was granted
+	listed  bool // of a claim of a broadcast: the list of nodes was read for it
 	slots   int  // how many of the node's slots for runs it has
 	free    int  // of a claim of an open sheet: how many of its shards may start
 	of      int  // and how many there are; 0: as many as the rules say

@@ -49,12 +49,18 @@ func (c *Claims) division(e *entry, shards int) *spread.Table {
 // listing is how many ms a node leaves to its heartbeat, which reads the list of nodes, before it claims the tick of a broadcast.
 const listing = 25
 
-// broadcast returns the part of a request for a tick that each live node runs, as far as this node knows them.
+// needsList reports whether a claim may decide which nodes a broadcast expects, and the list of nodes was not read for it.
+func (c *Claims) needsList(p *Pending) bool {
+	return p.job.Rules.Policy.Broadcast && p.of == 0 && !p.listed && p.purpose != forVerdict
+}
+
+// broadcast returns the part of a request for a tick that each live node runs, as far as this node knows them. If there are more than
+// the store can keep, it leaves the last ones out: a claim with all of them would be refused, and no tick decided.
 func (c *Claims) broadcast() *series.Sharding {
 	names := c.nodes.Names()
 	self := names[len(names)-1]
 	nodes := slices.Compact(slices.Sorted(slices.Values(names)))
-	if most := series.MaxShards; len(nodes) > most {
+	if most := c.cfg.Shards; len(nodes) > most {
 		nodes = nodes[:most]
 		if !slices.Contains(nodes, self) {
 			nodes[most-1] = self
