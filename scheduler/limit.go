@@ -88,7 +88,9 @@ func (r *registry) limitFaults(jobs []Job) (errs []error) {
 	first := map[string]*Job{} // by the limit's name
 	for i := range jobs {
 		j := &jobs[i]
-		if j.Limit.Name == "" {
+		fits := j.Limit.Name != ""
+		j.limitFaults(func(string, string, ...any) { fits = false })
+		if !fits {
 			continue
 		}
 		if len(first) == 0 {

@@ -204,6 +204,14 @@ func TestSheets(t *testing.T) {
 			Latest: driver.MaxNumber, Sharding: &series.Sharding{Shards: 3, Want: []int{0}, Most: 1}}})[0]
 		w.want(a.Kind == series.KindPassed && a.Sum != nil && a.Sum.OK == 0, "no shard that runs twice", a)
 	})
+	t.Run("a sheet of another run, a broadcast", func(t *testing.T) {
+		t.Parallel()
+		w := newSheetPair(t)
+		w.claim("a/1", 1, 3)
+		must(t, w.client.HSet(t.Context(), sheetKey, "f", "7", "a", "2", "p", "a;b;c;d;").Err())
+		is := w.redis.ReadSeries(t.Context(), []string{"job"})[0]
+		w.want(is.Err == nil && !is.Sheet.Broadcast && len(is.Sheet.Params) == 0 && is.Sheet.Shards[0].State == series.RunLost, "lost shards", is)
+	})
 	t.Run("a sheet that is left of a state that is gone", func(t *testing.T) {
 		t.Parallel()
 		w := newSheetPair(t)

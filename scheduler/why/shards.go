@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (c *tickCase) shardsOf() int {
 // not on record.
 func (c *tickCase) shards() []series.Shard {
 	if c.run != nil && c.run.Shards > 0 {
-		return c.State.Sheet.Shards
+		return named(&c.State.Sheet)
 	}
 	for _, l := range c.own {
 		if shards, err := series.ReadSheet(l.Sheet, l.Fence, l.At); err == nil {
@@ -55,6 +56,18 @@ func (c *tickCase) shards() []series.Shard {
 		}
 	}
 	return nil
+}
+
+// named returns the shards of a live tick. A shard of a broadcast that has not started has its node too.
+func named(s *series.Sheet) []series.Shard {
+	if !s.Broadcast {
+		return s.Shards
+	}
+	shards := slices.Clone(s.Shards)
+	for i := range shards {
+		shards[i].Owner = cmp.Or(shards[i].Owner, s.Params[i]+"/")
+	}
+	return shards
 }
 
 // divided returns the sentence about the shards of the tick, or "".
@@ -103,8 +116,12 @@ func (c *tickCase) shardWord(h *series.Shard) string {
 // shardDetail returns on which nodes shards run, or which of them did not end ok, each with its node.
 func shardDetail(word string, of []int, shards []series.Shard) string {
 	switch word {
-	case series.OutcomeOK, shardFree:
+	case series.OutcomeOK:
 		return ""
+	case shardFree:
+		if shards[of[0]].Owner == "" { // any node may start it
+			return ""
+		}
 	case shardRunning:
 		var nodes []string
 		for _, i := range of {

@@ -45,6 +45,7 @@ func TestExplainShards(t *testing.T) {
 		lines  []series.Line
 		runs   []series.Run
 		shards []series.Shard
+		to     []string // the nodes of a broadcast
 		cause  string
 		state  why.State
 		want   string
@@ -65,6 +66,8 @@ func TestExplainShards(t *testing.T) {
 		"goes on": {lines: []series.Line{opens(7)}, runs: open(3600, 7), state: why.Running,
 			shards: []series.Shard{done("ok"), runs("pod-c", 25), runs("pod-b", 25), runs("pod-c", 25), runs("pod-a", 19), done("failed"), {}},
 			want:   opened3 + "7 shards on 3 nodes: 1 ok, 1 failed (5 on pod-b), 3 running on pod-b and pod-c, 1 over (4 on pod-a), 1 free."},
+		"broadcast goes on": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Running, shards: []series.Shard{runs("pod-a", 25), {}}, to: []string{"pod-a", "pod-b"},
+			want: opened3 + "2 shards on 1 node: 1 running on pod-a, 1 free (1 on pod-b)."},
 		"runs on many nodes": {lines: []series.Line{opens(6)}, runs: open(3600, 6), state: why.Running,
 			shards: []series.Shard{runs("a", 25), runs("b", 25), runs("c", 25), runs("d", 25), runs("e", 25), runs("f", 25)},
 			want:   opened3 + "6 shards on 6 nodes: 6 running on 6 nodes."},
@@ -81,7 +84,7 @@ func TestExplainShards(t *testing.T) {
 				lines[1].From = at(-1800)
 			}
 			got := why.Explain(why.Question{Tick: tick, Cause: tc.cause,
-				State: series.Series{Key: "report", Now: at(20), Mark: at(0), Runs: tc.runs, Sheet: series.Sheet{Shards: tc.shards}},
+				State: series.Series{Key: "report", Now: at(20), Mark: at(0), Runs: tc.runs, Sheet: series.Sheet{Shards: tc.shards, Params: tc.to, Broadcast: tc.to != nil}},
 				Journal: series.Journal{Key: "report", Truncated: lines[0].Verdict != series.VerdictOpened, Lines: lines,
 					Revisions: []series.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(20)}}}})
 			if got.State != tc.state || got.Sentence != tc.want || got.Next != tc.next {

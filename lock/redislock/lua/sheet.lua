@@ -41,8 +41,9 @@ local function sheet(s, r)
   local fields, list = {'f', 'a', 'p'}, {}
   for i = 1, tonumber(r.shards) do fields[i + 3] = i - 1 end
   local h = call('HMGET', s.sheetkey, unpack(fields))
-  local found = h[1] == r.fence
-  for i = 1, tonumber(r.shards) do list[i] = found and h[i + 3] or found and '' or GONE end
+  local free = ''
+  if h[1] ~= r.fence then h, free = {}, GONE end
+  for i = 1, tonumber(r.shards) do list[i] = h[i + 3] or free end
   s.sheet, s.mode, s.params, s.written = list, h[2] or '0', h[3] or '', {}
   return list
 end
