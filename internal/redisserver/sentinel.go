@@ -50,7 +50,7 @@ func watch(master *Server, dir string, port int) string {
 		"bind 127.0.0.1",
 		"dir " + dir,
 		fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", MasterName, master.Port()),
-		fmt.Sprintf("sentinel down-after-milliseconds %s %d", MasterName, time.Second.Milliseconds()),
+		fmt.Sprintf("sentinel down-after-milliseconds %s %d", MasterName, (4 * time.Second).Milliseconds()), // a replica that lost its master ten times as long ago is never promoted
 		fmt.Sprintf("sentinel failover-timeout %s %d", MasterName, (10 * time.Second).Milliseconds()),
 		"",
 	}, "\n")

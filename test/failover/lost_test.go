@@ -28,7 +28,7 @@ func TestLostWrites(t *testing.T) {
 		at.master.CutReplicas()
 
 		undone := at.replicasAreLacking(t, before, mark)
-		first, err := lock.New(before, "a").TryAcquire(t.Context(), at.lock, lock.Options{TTL: time.Minute})
+		first, err := lock.New(before, "a").TryAcquire(t.Context(), at.lock, lock.Options{TTL: time.Hour}) // it is not renewed while the master is replaced
 		must(t, err)
 		c := claim("a/1", mark)
 		c.From = undone.Fence
