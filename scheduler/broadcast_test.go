@@ -80,7 +80,7 @@ func TestBroadcast(t *testing.T) {
 }
 
 // A node that joined or left just before a tick counts, because each node reads the list of nodes again for each tick.
-func TestBroadcastKnowsWhoIsThere(t *testing.T) {
+func TestBroadcastReadsTheListOfNodes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := broadcast(t, scheduler.Job{}, nothing)
 		begin := time.Now().Truncate(time.Minute)
@@ -118,38 +118,26 @@ func TestBroadcastOfADeadNode(t *testing.T) {
 	})
 }
 
-// A node that died just before a tick is expected, misses it by the deadline, and keeps no other node from the next tick.
+// A node that died just before a tick is expected, misses it by the deadline, and keeps no other node from the next tick, also if the
+// jitter of that one is shorter.
 func TestBroadcastMissed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := broadcast(t, scheduler.Job{}, nothing)
-		time.Sleep(58 * time.Second)
-		c.nodes[0].kill()
-		time.Sleep(time.Minute + 30*time.Second)
-		c.end()
-		sums := c.sums()
-		if len(sums) != 2 {
-			t.Fatalf("%d ticks are settled, want 2: %+v", len(sums), sums)
-		}
-		c.wantVerdicts(&sums[0], series.OutcomeFailed, map[string]string{"node0": "missed", "node1": "ok", "node2": "ok"})
-		c.wantVerdicts(&sums[1], series.OutcomeOK, map[string]string{"node1": "ok", "node2": "ok"})
-	})
-}
-
-// A node that died just before a tick keeps no other node from the next one, also if its jitter is shorter than that of the tick before.
-func TestBroadcastMissedWithJitter(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := broadcast(t, scheduler.Job{Jitter: 20 * time.Second}, nothing)
-		time.Sleep(58 * time.Second)
-		c.nodes[0].kill()
-		time.Sleep(time.Minute + 30*time.Second)
-		c.end()
-		sums := c.sums()
-		if len(sums) != 2 {
-			t.Fatalf("%d ticks are settled, want 2: %+v", len(sums), sums)
-		}
-		c.wantVerdicts(&sums[0], series.OutcomeFailed, map[string]string{"node0": "missed", "node1": "ok", "node2": "ok"})
-		c.wantVerdicts(&sums[1], series.OutcomeOK, map[string]string{"node1": "ok", "node2": "ok"})
-	})
+	for _, jitter := range []time.Duration{0, 20 * time.Second} {
+		t.Run(jitter.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := broadcast(t, scheduler.Job{Jitter: jitter}, nothing)
+				time.Sleep(58 * time.Second)
+				c.nodes[0].kill()
+				time.Sleep(time.Minute + 30*time.Second)
+				c.end()
+				sums := c.sums()
+				if len(sums) != 2 {
+					t.Fatalf("%d ticks are settled, want 2: %+v", len(sums), sums)
+				}
+				c.wantVerdicts(&sums[0], series.OutcomeFailed, map[string]string{"node0": "missed", "node1": "ok", "node2": "ok"})
+				c.wantVerdicts(&sums[1], series.OutcomeOK, map[string]string{"node1": "ok", "node2": "ok"})
+			})
+		})
+	}
 }
 
 // The list of nodes is read for a manual run, too: it expects no node that has stopped since the last heartbeat.

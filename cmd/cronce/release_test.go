@@ -86,8 +86,8 @@ func TestReleaseSystems(t *testing.T) {
 	}
 }
 
-// The program compiles for Windows. Its own files are checked as the compiler checks them, and of its dependencies only what they
-// declare: to compile those takes minutes. The tests compile the files for Unix themselves, and this test checks the files for
+// The program compiles for Windows. Its own files are checked as the compiler checks them, and only the
+// declarations of its dependencies: to compile these takes minutes. The tests compile the files for Unix themselves, and this test checks the files for
 // systems other than Linux: no file is for macOS or for one architecture alone.
 func TestReleaseCompiles(t *testing.T) {
 	t.Parallel()

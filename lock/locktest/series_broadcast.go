@@ -11,7 +11,7 @@ import (
 var broadcastTests = []test{
 	{"each node of a broadcast is granted its own shard, once", broadcastGranted},
 	{"a node that a broadcast does not list is granted nothing", broadcastUnlisted},
-	{"the nodes of a broadcast are those of its first claim", broadcastLayout},
+	{"the first claim of a broadcast names its nodes", broadcastLayout},
 	{"the shard of a dead node is lost, and no other node is granted it", broadcastDead},
 	{"a node that does not start its shard of a broadcast by the deadline misses it", broadcastMissed},
 	{"half the deadline is left of a broadcast that was opened late", broadcastLate},

@@ -13,7 +13,7 @@ var shardTests = []test{
 	{"claims of one batch share the shards of a number", shardBatch},
 	{"a repeated claim of shards gets the same shards and fences", shardRepeated},
 	{"an owner that was granted no shard asks as if for the first time", shardNone},
-	{"the layout of a number is that of its first claim", shardLayout},
+	{"the first claim of a number fixes its layout", shardLayout},
 	{"a store divides a number into as many shards as it says", shardMost},
 	{"a shard that is granted before its number is due waits for it", shardEarly},
 	{"a shard whose node died is taken over with a higher fence, or is lost", shardDead},
