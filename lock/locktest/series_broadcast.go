@@ -105,6 +105,17 @@ func broadcastDead(s *stand) {
 	s.summed(s.ended(two, series.RunDone).Sum, series.Sum{Number: two.Number, Outcome: series.OutcomeLost, Shards: 3, OK: 1, Lost: 2})
 }
 
+// secondMisses ends the shards of the first and the last node, and fails the test unless the second one has missed its shard a
+// millisecond later.
+func (s *stand) secondMisses(first, last series.RunRef) {
+	s.Helper()
+	s.ended(first, series.RunDone)
+	s.ended(last, series.RunDone)
+	s.env.Wait(time.Millisecond)
+	sum := s.claimed(s.broadcasts(broadcastNodes[1]), series.KindPassed).Sum
+	s.summed(sum, series.Sum{Number: first.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Missed: 1})
+}
+
 func broadcastMissed(s *stand) {
 	if !s.env.exact() {
 		return
@@ -118,11 +129,7 @@ func broadcastMissed(s *stand) {
 	c = s.broadcasts("c-1") // the opening fixed the deadline
 	a, two := s.takesOne(c)
 	equal(s, "after the number was due", a.Now-c.Number, 999)
-	s.ended(one, series.RunDone)
-	s.ended(two, series.RunDone)
-	s.env.Wait(time.Millisecond)
-	sum := s.claimed(s.broadcasts(broadcastNodes[1]), series.KindPassed).Sum
-	s.summed(sum, series.Sum{Number: c.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Missed: 1})
+	s.secondMisses(one, two)
 	if sheet := s.sheet(c.Number, 3); sheet != nil {
 		equal(s, "the outcome of the second node", sheet[1].Outcome, string(series.VerdictMissed))
 		equal(s, "its name", sheet[1].Owner, broadcastNodes[1]+"/")
@@ -140,11 +147,7 @@ func broadcastLate(s *stand) {
 	_, one := s.takesOne(c)
 	s.env.Wait(500 * time.Millisecond)
 	_, two := s.takesOne(s.broadcasts("c-1"))
-	s.ended(one, series.RunDone)
-	s.ended(two, series.RunDone)
-	s.env.Wait(time.Millisecond)
-	sum := s.claimed(s.broadcasts(broadcastNodes[1]), series.KindPassed).Sum
-	s.summed(sum, series.Sum{Number: c.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 2, Missed: 1})
+	s.secondMisses(one, two)
 }
 
 func broadcastNext(s *stand) {
@@ -156,14 +159,11 @@ func broadcastNext(s *stand) {
 	c.Deadline = time.Second
 	opening, one := s.takesOne(c)
 	s.ended(one, series.RunDone)
-	next := func() series.Claim {
-		c := s.broadcasts("a")
-		c.Number, c.After = s.look().Now, s.due(1)
-		return c
-	}
 	s.unchanged(func() { equal(s, "its free shards", s.claimed(s.broadcasts("a"), series.KindPassed).Free, 0) })
 	s.env.Wait(time.Second - time.Duration(s.look().Now-c.Number)*time.Millisecond)
-	a, _ := s.shared(next())
+	next := s.broadcasts("a")
+	next.Number, next.After = s.look().Now, s.due(1)
+	a, _ := s.shared(next)
 	s.hasShards(a, 0)
 	s.summed(a.Sum, series.Sum{Number: opening.Number, Outcome: series.OutcomeFailed, Shards: 3, OK: 1, Missed: 2})
 }
