@@ -186,7 +186,7 @@ func (n *Node) run(ctx context.Context) error {
 		n.heart.Leave(life)
 		return nil
 	}
-	n.wg.Go(func() { n.heart.Run(life) })
+	quiet := n.beat(life)
 	n.wg.Go(func() { n.reconciler.Run(life) })
 	n.wg.Go(func() { n.reconciler.Retire(life) })
 	n.wg.Go(func() { n.dispatcher.Run(life) })
@@ -195,9 +195,25 @@ func (n *Node) run(ctx context.Context) error {
 	err := n.drain()
 	n.places.end()
 	n.dispatcher.Stop()
+	quiet()
 	n.heart.Leave(life)
 	n.outputs.end()
 	return err
+}
+
+// beat starts the heartbeats, and returns a function that ends them: no one is on its way when it returns, so none lists the node
+// after it has left.
+func (n *Node) beat(life context.Context) (quiet func()) {
+	ctx, stop := context.WithCancel(life)
+	ended := make(chan struct{})
+	n.wg.Go(func() {
+		defer close(ended)
+		n.heart.Run(ctx)
+	})
+	return func() {
+		stop()
+		<-ended
+	}
 }
 
 // join waits for the store, reads its clock and opens as many jobs as possible; the reconciler

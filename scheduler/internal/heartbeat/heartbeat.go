@@ -109,11 +109,12 @@ func (h *Heart) interval() time.Duration {
 func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	next := h.interval()
 	h.next = next
-	a, err := wait.CallWithin(ctx, h.cfg.Timeout, func(ctx context.Context) (series.BeatAnswer, error) { // the call may outlive this method
+	whole := context.WithoutCancel(ctx) // a request that is cut short may reach the store after Leave, and list the node again
+	a, err := wait.CallWithin(whole, h.cfg.Timeout, func(ctx context.Context) (series.BeatAnswer, error) { // the call may outlive this method
 		return h.cfg.Store.Beat(ctx, h.cfg.Node, next+ttl-Every)
 	})
 	if ctx.Err() != nil {
-		return false // the node stops: a request that was cut short proves nothing about the store
+		return false // the node stops
 	}
 	h.cfg.Health.Answered(health.Part{Kind: health.Nodes}, err)
 	if err != nil {

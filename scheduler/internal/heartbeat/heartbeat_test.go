@@ -63,6 +63,8 @@ func (s *server) Beat(ctx context.Context, node string, ttl time.Duration) (seri
 		select {
 		case <-answer:
 		case <-ctx.Done():
+			late := context.WithoutCancel(ctx) // the server has the request
+			time.AfterFunc(3*time.Second, func() { _, _ = s.Store.Beat(late, node, ttl) })
 			return series.BeatAnswer{}, ctx.Err()
 		}
 	}
@@ -195,6 +197,32 @@ func TestNodesLeave(t *testing.T) {
 		a.said(t, "2 nodes, false", "2 nodes, false")
 		time.Sleep(7 * time.Second)
 		a.said(t, "1 nodes, false")
+	})
+}
+
+// A node leaves while its heartbeat is on its way: Run returns when the store has answered it, so that it cannot list the node again.
+func TestLastHeartbeatIsBeforeTheLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		answer := make(chan struct{})
+		s.answer = answer
+		n := newNode(s, "a")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			n.Run(ctx)
+		}()
+		n.early.Raise()
+		synctest.Wait()
+		stop()
+		time.AfterFunc(time.Second, func() { close(answer) })
+		<-ended
+		n.Leave(t.Context())
+		time.Sleep(5 * time.Second)
+		if a, err := s.Members(t.Context()); err != nil || len(a.Members) != 1 || a.Members[0].Left == 0 {
+			t.Errorf("the store has %+v (%v), want one node that left", a.Members, err)
+		}
 	})
 }
 
