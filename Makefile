@@ -21,7 +21,7 @@ SERVERS = modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory modernc
 UNWATCHED = $(foreach server,$(SERVERS),-gcflags=$(server)=-race=false)
 
 # Searches by one goroutine, in which there is nothing to race: they go ten times as far without the detector.
-SEARCHES = TestEverySheet|TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel
+SEARCHES = TestSimulation|TestEverySheet|TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel
 
 # Long spans of simulated time, lists of many rows, and the contract by a clock that the test sets: other tests of their
 # packages race the same code in a shorter time.
@@ -73,7 +73,7 @@ stops: ## print how many functions run for one tick, one acquired lock and one o
 soak: install ## the long searches, whole: hours
 	cd test && CRONCE_SOAK=1 go test -race -count=1 -timeout 1h ./proof
 	CRONCE_SOAK=1 go test -race -count=1 -timeout 1h -run '^TestContract$$' ./lock/sqllock
-	CRONCE_SOAK=1 go test -race -cpu 1 -count=1 -timeout 1h -run '^(TestWeek|TestChaos|TestLongSequences)$$' ./scheduler ./lock/series
+	CRONCE_SOAK=1 go test -race -cpu 1 -count=1 -timeout 1h -run '^(TestWeek|TestChaos|TestSimulation|TestLongSequences)$$' ./scheduler ./lock/series
 	cd test && CRONCE_SOAK=1 go test -count=1 -timeout 1h ./shards
 	CRONCE_STOCK_SOAK=60s go test -race -count=1 -timeout 1h -run '^TestChaos$$' ./jobs/stock
 	CRONCE_STOCK_ROUNDS=200 go test -race -count=1 -timeout 1h -run '^TestLosses$$' -v ./jobs/stock

@@ -86,7 +86,7 @@ func TestRemoveLetsRunsEnd(t *testing.T) {
 		}
 		c.pass(50 * time.Second)
 		c.jobs[0].Spec = "@every 1m"
-		c.strange = mixedSpecs // later ticks are left undecided
+		c.mixed = true // later ticks are left undecided
 		c.wantTally("a", "ran ok 1")
 	})
 }
@@ -178,7 +178,7 @@ func TestReplaceSpec(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				job := scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing}
 				c := cluster(t, 3, job)
-				c.strange = mixedSpecs
+				c.mixed = true
 				for _, spec := range []string{"*/20 * * * * *", "0 3 * * *", "* * * * *", "CRON_TZ=Asia/Tokyo * * * * *"} {
 					c.pass(5*time.Minute + at)
 					job.Spec = spec
@@ -311,7 +311,7 @@ func TestReplaceComesBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		job := scheduler.Job{Name: "a", Spec: "0 9 * * *", Deadline: 12 * time.Hour, Func: nothing}
 		c := cluster(t, 1, job)
-		c.strange = mixedSpecs
+		c.mixed = true
 		for _, change := range []struct {
 			after time.Duration
 			spec  string
@@ -335,7 +335,7 @@ func TestReplaceWhileATickWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "busy", Spec: "30 9 * * *", Func: takes(20 * time.Minute)}, scheduler.Job{Name: "a", Spec: "40 9 * * *", Func: nothing})
 		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = 1 }
-		c.strange = mixedSpecs
+		c.mixed = true
 		n := c.start()
 		c.pass(9*time.Hour + 45*time.Minute)
 		if err := n.Replace(n.recording([]scheduler.Job{{Name: "a", Spec: "0 12 * * *", Func: nothing}})...); err != nil {

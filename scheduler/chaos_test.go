@@ -31,11 +31,19 @@ func TestChaos(t *testing.T) {
 // A storm is chaos drawn from a seed.
 type storm struct {
 	*world
-	mu  sync.Mutex
-	rnd *rand.Rand
+	mu      sync.Mutex
+	rnd     *rand.Rand
+	strikes func() // draws the next event
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
+	s := drawStorm(t, seed)
+	s.begin()
+	return s
+}
+
+// drawStorm draws a storm that has not begun.
+func drawStorm(t *testing.T, seed uint64) *storm {
 	s := &storm{world: plan(t), rnd: rand.New(rand.NewPCG(seed, 1))}
 	for i := range 6 {
 		s.jobs = append(s.jobs, s.job(i))
@@ -49,17 +57,22 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	case 4:
 		s.strange = storeForgot
 	}
+	s.strikes = s.strike
+	return s
+}
+
+// begin starts the first nodes.
+func (s *storm) begin() {
 	for range 3 + s.n(3) {
 		s.start()
 	}
-	return s
 }
 
 // rage lets the storm continue for d, followed by five minutes of calm.
 func (s *storm) rage(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		s.pass(time.Duration(1+s.n(60_000)) * time.Millisecond)
-		s.strike()
+		s.strikes()
 	}
 	for _, n := range s.alive() {
 		n.heal()

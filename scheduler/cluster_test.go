@@ -35,6 +35,7 @@ type world struct {
 	slack      time.Duration // age up to which the last ticks may have no verdict yet; 0: 100ms
 	partitions int           // partitions of the store; 0: one
 	strange    strangeness   // the parts that cannot be checked then
+	mixed      bool          // journals have ticks of several specs
 	silent     bool          // lines of the logs are lost, or are about runs whose functions were not called
 	stderr     io.Writer     // standard error of nodes; nil: their own
 

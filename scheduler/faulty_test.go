@@ -280,6 +280,7 @@ type grant struct {
 	fence   int64
 	attempt int
 	at      time.Time
+	shard   int
 }
 
 // given returns the grants of a job, in their order.
@@ -297,8 +298,14 @@ func (c *world) granted(cs []series.Claim, as []series.Answer) {
 		if a.Kind != series.KindGranted {
 			continue
 		}
-		job := cs[i].Key
-		c.grants[job] = append(c.grants[job], grant{cs[i].Number, cs[i].Owner, a.Fence, a.Attempt, time.Now()})
+		job, g := cs[i].Key, grant{number: cs[i].Number, owner: cs[i].Owner, fence: a.Fence, attempt: a.Attempt, at: time.Now()}
+		if a.Of == 0 {
+			c.grants[job] = append(c.grants[job], g)
+		}
+		for _, shard := range a.Shards {
+			g.fence, g.attempt, g.shard = shard.Fence, shard.Attempt, shard.Shard
+			c.grants[job] = append(c.grants[job], g)
+		}
 	}
 }
 

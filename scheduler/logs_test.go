@@ -44,9 +44,10 @@ func (l *line) has(pairs []any) bool {
 	return true
 }
 
-// shape returns a line's level and sorted keys, on which programs that read lines depend.
+// shape returns a line's level and sorted keys, on which programs that read lines depend. Each line about a run may have a shard.
 func (l *line) shape() string {
-	return l.Level.String() + ": " + strings.Join(slices.Sorted(maps.Keys(l.keys)), " ")
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(l.keys)), func(key string) bool { return key == "shard" && l.keys["fence"] != nil })
+	return l.Level.String() + ": " + strings.Join(keys, " ")
 }
 
 // wantLogged compares the number of matching lines of all nodes.
@@ -68,6 +69,7 @@ var shapes = map[string][]string{
 	"try failed":              {"warn: attempt err fence job node tick try"},
 	"run panicked":            {"error: attempt fence job node stack tick"},
 	"run ignores its context": {"warn: attempt cause fence job node tick"},
+	"tick finished":           {"info: failed job lost missed node ok outcome shards tick took_ms", "error: failed job lost missed node ok outcome shards tick took_ms"},
 	"tick passed":             {"debug: job node tick winner"},
 	"tick waiting":            {"debug: job node tick"},
 	"store forgot":            {"error: job mark node seen"},

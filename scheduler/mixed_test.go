@@ -16,7 +16,7 @@ func TestMixedSpecs(t *testing.T) {
 		old := scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing}
 		changed := scheduler.Job{Name: "a", Spec: "@every 15s", Func: nothing}
 		c := cluster(t, 3, old)
-		c.strange = mixedSpecs
+		c.mixed = true
 		c.pass(10 * time.Minute)
 		first := c.nodes
 		for _, n := range first { // one node leaves and one joins, two minutes apart

@@ -55,7 +55,7 @@ func TestTicksBeforeTheSpecAreNone(t *testing.T) {
 			fresh := old
 			fresh.Spec = "*/10 * * * *"
 			c := cluster(t, 1, old)
-			c.strange = mixedSpecs
+			c.mixed = true
 			c.pass(2*time.Hour + 25*time.Minute)
 			if err := c.nodes[0].drain(); err != nil {
 				t.Error(err)

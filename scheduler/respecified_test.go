@@ -21,7 +21,7 @@ type phase struct {
 
 // phases runs nodes one after the other; the last one stays.
 func (c *world) phases(job scheduler.Job, all ...phase) {
-	c.strange = mixedSpecs
+	c.mixed = true
 	c.jobs = []scheduler.Job{job}
 	for i, p := range all {
 		job.Spec = p.spec
@@ -166,7 +166,7 @@ func TestTickOfBothSpecs(t *testing.T) {
 func TestRollingDeployKeepsBoth(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t)
-		c.strange = mixedSpecs
+		c.mixed = true
 		job := scheduler.Job{Name: "a", Func: nothing}
 		with := func(spec string) *node {
 			job.Spec = spec

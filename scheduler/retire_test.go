@@ -32,7 +32,7 @@ func TestRemovedJobIsRetired(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				a := scheduler.Job{Name: "a", Spec: "@every 1m", Func: nothing}
 				c := cluster(t, 2, a, other)
-				c.strange = mixedSpecs
+				c.mixed = true
 				c.pass(10 * time.Minute)
 				first := c.nodes
 				for range first {
@@ -73,7 +73,7 @@ func TestJobOfAnotherFleetStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := plan(t, scheduler.Job{Name: "monthly", Spec: "@monthly", Func: nothing}, scheduler.Job{Name: "b", Spec: "@every 1m", Func: nothing},
 			scheduler.Job{Name: "paused", Spec: "@daily", Func: nothing})
-		c.strange = mixedSpecs
+		c.mixed = true
 		c.startWith(c.jobs[0])
 		second := c.startWith(c.jobs[0])
 		c.startWith(c.jobs[1])

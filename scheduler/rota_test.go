@@ -34,7 +34,7 @@ func TestRotaLeavesOutWhatTicksTell(t *testing.T) {
 func TestNewNodeHasAnotherSpecOfBusyJob(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, busy(10)...)
-		c.strange = mixedSpecs
+		c.mixed = true
 		for at := range 10 { // at each position of the others between two heartbeats
 			c.pass(40*time.Second - time.Since(start)%(10*time.Second) + time.Duration(at)*time.Second + 100*time.Millisecond)
 			changed := busy(10)

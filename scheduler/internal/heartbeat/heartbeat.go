@@ -109,7 +109,7 @@ func (h *Heart) interval() time.Duration {
 func (h *Heart) Beat(ctx context.Context) (joined bool) {
 	next := h.interval()
 	h.next = next
-	whole := context.WithoutCancel(ctx) // a request that is cut short may reach the store after Leave, and list the node again
+	whole := context.WithoutCancel(ctx)                                                                    // a request that is cut short may reach the store after Leave, and list the node again
 	a, err := wait.CallWithin(whole, h.cfg.Timeout, func(ctx context.Context) (series.BeatAnswer, error) { // the call may outlive this method
 		return h.cfg.Store.Beat(ctx, h.cfg.Node, next+ttl-Every)
 	})

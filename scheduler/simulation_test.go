@@ -1,0 +1,264 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
+)
+
+// Half an hour of a cluster in which nodes, wires and clocks fail, as in TestChaos, while deploys change specs and shards, take jobs
+// away and bring them back, and operators pause, resume, run, cancel, skip, backfill and retire jobs. Five minutes after that no tick
+// is overdue, each journal is sound, its readers agree on each tick, and each run has a verdict that allows it. Each call draws other
+// seeds. That of a failure is in the test's name, and CRONCE_SEED repeats it.
+func TestSimulation(t *testing.T) {
+	first, count := uint64(time.Now().Unix()), uint64(40)
+	if os.Getenv("CRONCE_SOAK") != "" {
+		count = 1000
+	}
+	if text := os.Getenv("CRONCE_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("CRONCE_SEED: %v", err)
+		}
+		first, count = seed, 1
+	}
+	for seed := range count {
+		t.Run(fmt.Sprintf("seed %d", first+seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T) { newSimulation(t, first+seed).play(30 * time.Minute) })
+		})
+	}
+}
+
+// A simulation is a storm with deploys and operators.
+type simulation struct {
+	*storm
+	control *ops.Controller
+	release []scheduler.Job // of the latest deploy
+	changes int
+}
+
+func newSimulation(t *testing.T, seed uint64) *simulation {
+	s := &simulation{storm: drawStorm(t, seed)}
+	for _, name := range []string{"parts", "everywhere"} {
+		s.jobs = append(s.jobs, s.divided(name))
+	}
+	s.control = ops.NewController(s.store)
+	s.release = slices.Clone(s.jobs)
+	s.mixed = true
+	s.strikes = s.act
+	s.begin()
+	return s
+}
+
+// divided draws a job with shards, or one that runs on each node.
+func (s *simulation) divided(name string) scheduler.Job {
+	j := s.job(0)
+	j.Name, j.Misfire = name, j.Misfire&scheduler.MisfireSkip
+	if j.Overlap == scheduler.OverlapAllow {
+		j.Overlap = scheduler.OverlapSkip
+	}
+	if name == "everywhere" {
+		j.Broadcast, j.Takeover = true, scheduler.TakeoverLost
+	} else {
+		j.Shards = 1 + s.n(6)
+	}
+	return j
+}
+
+// act is a fault, a deploy, or a change by an operator.
+func (s *simulation) act() {
+	switch s.n(5) {
+	case 0:
+		s.strike()
+	case 1:
+		s.change()
+		s.deploy()
+	default:
+		for range 1 + s.n(4) {
+			s.operate()
+			s.pass(time.Duration(s.n(4000)) * time.Millisecond)
+		}
+	}
+	for _, j := range s.jobs {
+		s.judge(j.Name)
+	}
+}
+
+// play lets time pass for d, followed by five minutes of calm with the jobs of the beginning.
+func (s *simulation) play(d time.Duration) {
+	s.rage(d)
+	s.release = s.jobs
+	s.deploy()
+	s.pass(5*time.Minute + 500*time.Millisecond)
+	for _, j := range s.jobs {
+		s.compare(j.Name)
+	}
+}
+
+// deploy replaces all nodes, one after the other, by nodes with the latest release.
+func (s *simulation) deploy() {
+	for _, n := range s.alive() {
+		n.stop()
+		s.startWith(s.release...)
+		s.pass(time.Duration(s.n(5000)) * time.Millisecond)
+	}
+}
+
+// change changes the spec of a job, takes the job away, or brings it back.
+func (s *simulation) change() {
+	job := s.jobs[s.n(len(s.jobs))]
+	i := slices.IndexFunc(s.release, func(j scheduler.Job) bool { return j.Name == job.Name })
+	switch {
+	case i < 0:
+		s.release = append(s.release, job)
+	case s.n(3) == 0 && len(s.release) > 2:
+		s.release = slices.Delete(slices.Clone(s.release), i, i+1)
+	case s.release[i].Spec != job.Spec:
+		s.release = slices.Clone(s.release)
+		s.release[i].Spec = job.Spec
+	default:
+		s.release = slices.Clone(s.release)
+		if s.release[i].Shards > 0 {
+			s.release[i].Shards = 1 + s.n(6)
+		}
+		s.release[i].Spec = fmt.Sprintf("@every %ds", 1+2*int(job.Jitter.Seconds())+5+s.n(115))
+	}
+}
+
+// operate makes one change of a job.
+func (s *simulation) operate() {
+	s.changes++
+	key := s.jobs[s.n(len(s.jobs))].Name
+	old := s.store.ReadSeries(context.Background(), []string{key})[0]
+	r := ops.Request{Control: series.Control{Key: key, Op: fmt.Sprint("op", s.changes), Who: "operator", Reason: "as drawn", Seen: series.AnySeen}}
+	later := func(most int) int64 { return old.Now + int64(s.n(most)) + 1000 }
+	switch s.n(9) {
+	case 0:
+		r.Action = series.ActionPause
+		if s.n(3) > 0 {
+			r.Until = later(180_000)
+		}
+	case 1, 2:
+		r.Action, r.Reason = series.ActionResume, ""
+	case 3, 4:
+		r.Action, r.Until, r.Queue, r.Anyway = series.ActionRun, later(60_000), s.n(2) == 0, s.n(2) == 0
+	case 5:
+		r.Action = series.ActionCancel
+		if len(old.Runs) == 0 {
+			return
+		}
+		r.Number = old.Runs[s.n(len(old.Runs))].Number
+	case 6:
+		r.Action, r.Back = series.ActionSkip, s.n(3) == 0
+	case 7:
+		s.backfill(&old, r)
+		return
+	case 8:
+		r.Action = series.ActionRetire
+	}
+	s.request(&old, r)
+}
+
+func (s *simulation) request(old *series.Series, r ops.Request) ops.Change {
+	a := s.control.Make(context.Background(), old, r)
+	if a.Outcome == ops.ChangeFailed && old.Err == nil || a.Outcome == ops.ChangeDoubt {
+		s.t.Errorf("%s of %s: %s: %v", r.Action, r.Key, a.Text, a.Err)
+	}
+	return a
+}
+
+// backfill plans a backfill of the latest minutes, and makes it if it has ticks.
+func (s *simulation) backfill(old *series.Series, r ops.Request) {
+	now := time.UnixMilli(old.Now)
+	r.Action, r.Backfill = series.ActionBackfill, &ops.Backfill{From: now.Add(-time.Duration(s.n(600)) * time.Second), To: now}
+	r.Anyway = s.n(2) == 0
+	plan := s.request(old, r)
+	if plan.Plan == nil || plan.Outcome != ops.ChangePlanned {
+		return
+	}
+	r.Backfill.Digest = plan.Plan.Digest
+	s.request(old, r)
+}
+
+// judge wants the journal of a job to be sound. It returns the judge of all that the store has about the job now.
+func (s *simulation) judge(key string) (*verify.Judge, why.Question) {
+	s.t.Helper()
+	ctx := context.Background()
+	q := why.Question{Journal: s.journal(key), State: s.store.ReadSeries(ctx, []string{key})[0]}
+	var err error
+	if q.Audit, err = s.store.Audit(ctx, key, 1000); err != nil || q.State.Err != nil {
+		s.t.Fatal(err, q.State.Err)
+	}
+	judge := verify.NewJudge(q.Journal, verify.Options{State: &q.State, Audit: q.Audit})
+	for _, v := range judge.Report().Violations {
+		if v.Invariant == "I3" && s.strange == clockStepped {
+			continue // its instants belong to a clock that went back
+		}
+		s.t.Errorf("journal of %s at %v: %v", key, time.Now().UTC(), v)
+	}
+	return judge, q
+}
+
+// compare wants no tick of a job to be overdue, the readers to agree on each tick, and the runs to be those that the journal has.
+func (s *simulation) compare(key string) {
+	s.t.Helper()
+	judge, q := s.judge(key)
+	for _, o := range judge.Report().Late {
+		s.t.Errorf("%s is overdue: %+v", key, o)
+	}
+	ran := map[int64]bool{}
+	for _, r := range s.ran(key) {
+		ran[r.number()] = true
+		switch tick, _ := judge.Tick(time.UnixMilli(r.number())); {
+		case tick == why.Ran, tick == why.Failed, tick == why.Lost, tick == why.Running, s.strange == storeForgot:
+		default:
+			s.t.Errorf("%s ran on %s, and is judged as %s", r.ID, r.node.ID(), tick)
+		}
+	}
+	for _, run := range ops.Runs("", &q.Journal, &q.State) {
+		q.Tick = run.Tick
+		s.agree(judge, q, run.State)
+		if run.State == ops.OK && !ran[run.Tick.UnixMilli()] {
+			s.t.Errorf("%s %v is listed as ok, and did not run", key, run.Tick.UTC())
+		}
+	}
+}
+
+// agree compares the verdict of a tick in the list of runs with those of the judge and of the explanation.
+func (s *simulation) agree(judge *verify.Judge, q why.Question, listed ops.State) {
+	s.t.Helper()
+	state, _ := judge.Tick(q.Tick)
+	if state == verify.TickPassedOver {
+		state = why.Missed
+	}
+	a := why.Explain(q)
+	if a.State != state || a.Sentence == "" {
+		s.t.Errorf("%s %v: judged as %s, explained as %s: %s", q.Journal.Key, q.Tick.UTC(), state, a.State, a.Sentence)
+	}
+	if want := stateOf(state); listed != want {
+		s.t.Errorf("%s %v: judged as %s, listed as %s: %s", q.Journal.Key, q.Tick.UTC(), state, listed, a.Sentence)
+	}
+}
+
+// stateOf returns the word of lists for a state of a tick.
+func stateOf(s why.State) ops.State {
+	switch s {
+	case why.Ran:
+		return ops.OK
+	case why.Failed:
+		return ops.Failing
+	case why.Overdue:
+		return ops.Waiting
+	}
+	return ops.State(s)
+}
