@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -34,7 +35,7 @@ func TestSimulation(t *testing.T) {
 	}
 	for seed := range count {
 		t.Run(fmt.Sprintf("seed %d", first+seed), func(t *testing.T) {
-			bubble(t, func(t *testing.T) { newSimulation(t, first+seed).play(30 * time.Minute) })
+			synctest.Test(t, func(t *testing.T) { newSimulation(t, first+seed).play(30 * time.Minute) })
 		})
 	}
 }
@@ -43,7 +44,8 @@ func TestSimulation(t *testing.T) {
 type simulation struct {
 	*storm
 	control *ops.Controller
-	release []scheduler.Job // of the latest deploy
+	release []scheduler.Job          // of the latest deploy
+	read    map[string]series.Series // what an operator has read of a job, lately or not
 	changes int
 }
 
@@ -52,7 +54,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	for _, name := range []string{"parts", "everywhere"} {
 		s.jobs = append(s.jobs, s.divided(name))
 	}
-	s.control = ops.NewController(s.store)
+	s.control, s.read = ops.NewController(s.store), map[string]series.Series{}
 	s.release = slices.Clone(s.jobs)
 	s.mixed = true
 	s.strikes = s.act
@@ -135,12 +137,15 @@ func (s *simulation) change() {
 	}
 }
 
-// operate makes one change of a job.
+// operate makes one change of a job, for an operator who may have read its state long ago.
 func (s *simulation) operate() {
 	s.changes++
 	key := s.jobs[s.n(len(s.jobs))].Name
-	old := s.store.ReadSeries(context.Background(), []string{key})[0]
-	r := ops.Request{Control: series.Control{Key: key, Op: fmt.Sprint("op", s.changes), Who: "operator", Reason: "as drawn", Seen: series.AnySeen}}
+	if _, known := s.read[key]; !known || s.n(3) > 0 {
+		s.read[key] = s.store.ReadSeries(context.Background(), []string{key})[0]
+	}
+	old := s.read[key]
+	r := ops.Request{Control: series.Control{Key: key, Op: fmt.Sprint("op", s.changes), Who: "operator", Reason: "as drawn", Seen: old.Change}}
 	later := func(most int) int64 { return old.Now + int64(s.n(most)) + 1000 }
 	switch s.n(9) {
 	case 0:
@@ -169,10 +174,19 @@ func (s *simulation) operate() {
 	s.request(&old, r)
 }
 
+// request makes a change. None is made of a state that has changed since the operator read it, but those that name what they are
+// about.
 func (s *simulation) request(old *series.Series, r ops.Request) ops.Change {
+	now := s.store.ReadSeries(context.Background(), []string{r.Key})[0]
 	a := s.control.Make(context.Background(), old, r)
-	if a.Outcome == ops.ChangeFailed && old.Err == nil || a.Outcome == ops.ChangeDoubt {
+	if a.Outcome == ops.ChangeFailed || a.Outcome == ops.ChangeDoubt {
 		s.t.Errorf("%s of %s: %s: %v", r.Action, r.Key, a.Text, a.Err)
+	}
+	switch r.Action {
+	case series.ActionPause, series.ActionResume, series.ActionSkip, series.ActionRetire:
+		if a.Outcome == ops.ChangeMade && old.Change != now.Change {
+			s.t.Errorf("%s of %s was made of change %d, after change %d", r.Action, r.Key, old.Change, now.Change)
+		}
 	}
 	return a
 }
