@@ -1,4 +1,4 @@
-.PHONY: help test proof rigs losses searches soak million mutants weigh stops lint fuzz bench build install tidy vuln sbom pin
+.PHONY: help test proof rigs losses searches chaos soak million mutants weigh stops lint fuzz bench build install tidy vuln sbom pin
 
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.7.0
@@ -80,6 +80,9 @@ soak: install ## the long searches, whole: hours
 	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^(TestHeldLeases|TestExceptionsOfRandomHistories)$$' -v ./lock/redislock ./lock/sqllock
 	$(MAKE) million
 	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^(TestEverySheet|TestEveryCluster)$$' -v ./lock/series
+
+chaos: install ## run each store under faults, two minutes each, and write the table of docs/chaos.md
+	cd test && CRONCE_CHAOS=2m go test -count=1 -timeout 1h -run '^TestUpheaval$$' -v ./proof
 
 million: install ## hold each script of an outbox with a million messages to 5 ms: a minute or two, on a machine that does nothing else
 	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^TestMillion$$' -v ./jobs/sms

@@ -27,7 +27,9 @@ type Cluster struct {
 	Store *redisserver.Server // nil on another Backend
 
 	t       testing.TB
-	addr    string // of the store
+	addr    string           // of the store
+	version string           // of the store
+	strike  func(c *Cluster) // a fault of the store; nil: the scenario has its own
 	program Program
 	witness *redisserver.Server
 	teller  *Witness
@@ -43,7 +45,8 @@ func NewCluster(t testing.TB, program Program, storeArgs ...string) *Cluster {
 	c := &Cluster{Board: newBoard(), Meter: rig.NewMeter(t), t: t, program: program}
 	c.witness = redisserver.Start(t)
 	if program.backend != nil {
-		c.addr = program.backend.start(t)
+		c.addr, c.strike = program.backend.start(t)
+		c.version = versionOf(t, c.addr)
 	} else {
 		c.Store = redisserver.Start(t, storeArgs...)
 		c.addr = c.Store.Addr()
@@ -150,6 +153,9 @@ func (c *Cluster) Warm(jobs ...Job) time.Time {
 
 // Pass waits for d. It is the duration of a scenario, and never a wait for a condition.
 func (c *Cluster) Pass(d time.Duration) { <-time.After(d) }
+
+// Strike disturbs the store, and returns when it can serve again.
+func (c *Cluster) Strike() { c.strike(c) }
 
 // Alive returns the processes that have not ended.
 func (c *Cluster) Alive() (alive []*Process) {

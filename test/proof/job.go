@@ -26,6 +26,7 @@ type Job struct {
 	Timeout     time.Duration
 	Retry       scheduler.Retry
 	Lease       time.Duration
+	Replicas    int
 
 	Work   time.Duration // the duration of the function
 	Deaf   bool          // the function ignores its context
@@ -56,6 +57,7 @@ func (j *Job) scheduled(f scheduler.Func) scheduler.Job {
 	return scheduler.Job{
 		Name: j.Name, Spec: j.Spec(), Func: f, Overlap: j.Overlap, Misfire: j.Misfire, Takeover: j.Takeover,
 		Attempts: j.Attempts, Interrupted: j.Interrupted, Deadline: j.Deadline, Timeout: j.Timeout, Retry: j.Retry, Lease: j.Lease,
+		Replicas: j.Replicas,
 	}
 }
 

@@ -8,13 +8,16 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/cronce/cronce/internal/redisserver"
 	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -43,7 +46,8 @@ func again(n Node, _ string) (*exec.Cmd, error) {
 // RunMember runs the node that text describes until ctx ends. It logs to out. die must end the
 // process.
 func RunMember(ctx context.Context, text string, out zapcore.WriteSyncer, die func(error)) error {
-	redis.SetLogger(silence{}) // its messages also come back as errors
+	redis.SetLogger(silence{})     // its messages also come back as errors
+	_ = mysql.SetLogger(silence{}) // so do the messages of this driver
 	var n Node
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return fmt.Errorf("proof: member: %w", err)
@@ -94,8 +98,10 @@ func (m *member) run(ctx context.Context) error {
 	return node.Run(ctx)
 }
 
-// silence discards the messages of the client.
+// silence discards the messages of clients.
 type silence struct{}
+
+func (silence) Print(...any) {}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
@@ -103,6 +109,12 @@ func (silence) Printf(context.Context, string, ...any) {}
 // its requests end with their context.
 func NewClient(addr string) redis.UniversalClient {
 	o := &redis.UniversalOptions{Addrs: []string{addr}, DialTimeout: time.Second}
+	if servers, found := strings.CutPrefix(addr, sentinel); found {
+		o.Addrs, o.MasterName = strings.Split(servers, ","), redisserver.MasterName
+	}
+	if servers, found := strings.CutPrefix(addr, cluster); found {
+		o.Addrs, o.IsClusterMode = strings.Split(servers, ","), true
+	}
 	redislock.Harden(o)
 	return redis.NewUniversalClient(o)
 }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // registers pgx
 
+	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/serverprocess"
 	"github.com/cronce/cronce/internal/sqlserver"
 	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock/redislock"
@@ -24,28 +28,57 @@ import (
 type Backend struct {
 	Name string
 
-	start func(t testing.TB) (addr string)
+	start func(t testing.TB) (addr string, strike func(c *Cluster))
 }
 
-// PostgreSQL is one database with numbered leases in its tables.
-var PostgreSQL = Backend{Name: "PostgreSQL", start: func(t testing.TB) string {
-	s := sqlserver.Postgres(t)
-	return s.DSN(s.Create(t))
-}}
+// PostgreSQL and MariaDB are one database with numbered leases in its tables. A strike kills the server and starts it again.
+var (
+	PostgreSQL = Backend{Name: "PostgreSQL", start: func(t testing.TB) (string, func(*Cluster)) {
+		s := sqlserver.Postgres(t)
+		return s.DSN(s.Create(t)), crash(s.Server)
+	}}
+	MariaDB = Backend{Name: "MariaDB", start: func(t testing.TB) (string, func(*Cluster)) {
+		s := sqlserver.MariaDB(t)
+		return mariadb + s.DSN(s.Create(t)), crash(s.Server)
+	}}
+)
 
 // ZooKeeper is one server that keeps the numbered leases in its nodes.
-var ZooKeeper = Backend{Name: "ZooKeeper", start: func(t testing.TB) string {
-	return zookeeper + zkserver.Start(t).Addr()
+var ZooKeeper = Backend{Name: "ZooKeeper", start: func(t testing.TB) (string, func(*Cluster)) {
+	return zookeeper + zkserver.Start(t).Addr(), nil
 }}
 
-// InEnsemble returns the backend of an ensemble that the test has started and may disturb.
+// InEnsemble returns the backend of an ensemble that the test has started and may disturb. A strike kills its leader.
 func InEnsemble(e *zkserver.Ensemble) Backend {
-	return Backend{Name: "an ensemble of ZooKeeper", start: func(testing.TB) string {
-		return zookeeper + strings.Join(e.Addrs(), ",")
+	strike := func(c *Cluster) {
+		leader := e.Leader()
+		leader.Kill()
+		e.Leader()
+		c.Pass(3 * time.Second)
+		leader.Restart()
+		e.Whole()
+	}
+	return Backend{Name: "ZooKeeper, three servers,", start: func(testing.TB) (string, func(*Cluster)) {
+		return zookeeper + strings.Join(e.Addrs(), ","), strike
 	}}
 }
 
-const zookeeper = "zookeeper://" // the prefix of an address of ZooKeeper
+// crash returns a strike that kills a server, whose data lasts, and starts it again two seconds later.
+func crash(s *serverprocess.Server) func(c *Cluster) {
+	return func(c *Cluster) {
+		s.Kill()
+		c.Pass(2 * time.Second)
+		s.Restart()
+	}
+}
+
+// The prefixes of addresses of other stores than one Redis and PostgreSQL.
+const (
+	zookeeper = "zookeeper://"
+	mariadb   = "mariadb://"
+	sentinel  = "sentinel://"
+	cluster   = "cluster://"
+)
 
 // On returns the program for another store than Redis. Only members support others.
 func (p Program) On(b Backend) Program {
@@ -60,11 +93,14 @@ type store interface {
 	series.Journaled
 }
 
-// openStore opens the store at an address: the DSN of a PostgreSQL, zookeeper://
-// and the host:port of each server of a ZooKeeper, or host:port of a Redis.
+// openStore opens the store at an address, which is the DSN of a PostgreSQL, mariadb:// and the DSN of a MariaDB, host:port of a Redis, or
+// zookeeper://, sentinel:// or cluster:// and host:port of each server, Sentinel or node.
 func openStore(ctx context.Context, addr, namespace string) (store, func(), error) {
 	if strings.HasPrefix(addr, "postgres://") {
-		return openPostgres(ctx, addr, namespace)
+		return openDatabase(ctx, "pgx", addr, sqllock.PostgreSQL, namespace)
+	}
+	if dsn, found := strings.CutPrefix(addr, mariadb); found {
+		return openDatabase(ctx, "mysql", dsn, sqllock.MySQL, namespace)
 	}
 	if servers, found := strings.CutPrefix(addr, zookeeper); found {
 		return openZooKeeper(strings.Split(servers, ","), namespace)
@@ -75,6 +111,55 @@ func openStore(ctx context.Context, addr, namespace string) (store, func(), erro
 		return nil, nil, fmt.Errorf("proof: store: %w", err)
 	}
 	return d, func() { _ = client.Close() }, nil
+}
+
+// versionOf returns the version of the server at an address.
+func versionOf(t testing.TB, addr string) string {
+	t.Helper()
+	var version string
+	var err error
+	switch servers, isZooKeeper := strings.CutPrefix(addr, zookeeper); {
+	case isZooKeeper:
+		first, _, _ := strings.Cut(servers, ",")
+		version, err = zooKeeperVersion(first)
+	case strings.HasPrefix(addr, "postgres://"):
+		err = queryRow(addr, "pgx", "SHOW server_version", &version)
+		version, _, _ = strings.Cut(version, " ")
+	case strings.HasPrefix(addr, mariadb):
+		err = queryRow(strings.TrimPrefix(addr, mariadb), "mysql", "SELECT version()", &version)
+		version, _, _ = strings.Cut(version, "-")
+	default:
+		version = redisserver.Version()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
+}
+
+// zooKeeperVersion reads the version from the reply to a four-letter word.
+func zooKeeperVersion(addr string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, patience)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return "", err
+	}
+	reply, err := io.ReadAll(conn)
+	_, rest, _ := strings.Cut(string(reply), "version: ")
+	version, _, _ := strings.Cut(rest, "-")
+	return version, err
+}
+
+func queryRow(dsn, driver, query string, value *string) error {
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.QueryRow(query).Scan(value)
 }
 
 // Begin opens a job in the cluster's Redis as a node did at an earlier instant that then died: no tick after
@@ -106,12 +191,12 @@ func openZooKeeper(servers []string, namespace string) (store, func(), error) {
 	return d, func() { _ = d.Close() }, nil
 }
 
-func openPostgres(ctx context.Context, dsn, namespace string) (store, func(), error) {
-	db, err := sql.Open("pgx", dsn)
+func openDatabase(ctx context.Context, driver, dsn string, dialect sqllock.Dialect, namespace string) (store, func(), error) {
+	db, err := sql.Open(driver, dsn)
 	if err != nil {
 		return nil, nil, fmt.Errorf("proof: store: %w", err)
 	}
-	d, err := sqllock.New(db, sqllock.PostgreSQL, sqllock.Options{Namespace: namespace})
+	d, err := sqllock.New(db, dialect, sqllock.Options{Namespace: namespace})
 	if err == nil {
 		err = d.CreateTables(ctx)
 	}

@@ -122,6 +122,9 @@ type cluster struct {
 	store *redislock.Driver
 	nodes []*process
 	hurt  map[int]bool // processes that were killed or stopped, by their ids
+
+	killed    map[int]time.Time // processes that were killed and not stopped before
+	takeovers []time.Duration   // from such a kill to the next attempt of a shard that ran then
 }
 
 func newCluster(t *testing.T, addr string) *cluster {
@@ -131,7 +134,7 @@ func newCluster(t *testing.T, addr string) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{t: t, addr: addr, dir: t.TempDir(), store: store, hurt: map[int]bool{}}
+	return &cluster{t: t, addr: addr, dir: t.TempDir(), store: store, hurt: map[int]bool{}, killed: map[int]time.Time{}}
 }
 
 func (c *cluster) settings(shards int, every time.Duration) settings {
@@ -145,7 +148,11 @@ func (c *cluster) start(shards int, every time.Duration) {
 // kill kills a node and starts another one in its place.
 func (c *cluster) kill(shards int, every time.Duration) {
 	i := rand.IntN(len(c.nodes))
-	c.hurt[c.nodes[i].Process.Pid] = true
+	pid := c.nodes[i].Process.Pid
+	if !c.hurt[pid] {
+		c.killed[pid] = time.Now()
+	}
+	c.hurt[pid] = true
 	c.nodes[i].kill()
 	c.nodes[i] = start(c.t, c.settings(shards, every))
 }
@@ -242,6 +249,10 @@ func (c *cluster) check(from int64, allowed func(shards int) bool) {
 		}
 	}
 	c.t.Logf("%d ticks, %d attempts after the first", ticks, reruns)
+	slices.Sort(c.takeovers)
+	if n := len(c.takeovers); n > 0 {
+		c.t.Logf("%d takeovers after a kill: median %v, the slowest %v, with a lease of %v", n, c.takeovers[n/2], c.takeovers[n-1], lease)
+	}
 }
 
 // shard checks the records of one shard, and returns how many attempts it had after the first.
@@ -268,6 +279,9 @@ func (c *cluster) shard(l series.Line, i int, all []record) (reruns int) {
 		if attempt > 0 {
 			if reruns++; !c.hurt[pid] {
 				c.t.Errorf("shard %d of the tick %d: %+v follows attempt %d, whose node lives", i, l.To, r, attempt)
+			}
+			if at := c.killed[pid]; !at.IsZero() && last.Before(at) {
+				c.takeovers = append(c.takeovers, r.At.Sub(at))
 			}
 		}
 		ends, fence, attempt, pid, last = 0, r.Fence, r.Attempt, r.Pid, r.At

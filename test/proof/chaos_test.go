@@ -1,0 +1,131 @@
+package proof_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/internal/zkserver"
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/test/proof"
+)
+
+// Nodes are killed, stopped for longer than their leases and replaced, and their store crashes or fails over, all in a random
+// order. With CRONCE_CHAOS, how long it lasts on each store, the scenario runs on all of them, and writes the page about it.
+func TestUpheaval(t *testing.T) {
+	t.Parallel()
+	text := os.Getenv("CRONCE_CHAOS")
+	if text == "" {
+		upheaval(t, proof.Redis, running())
+		return
+	}
+	lasts, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("CRONCE_CHAOS: %v", err)
+	}
+	var all []proof.Outcome
+	for _, b := range []proof.Backend{proof.Redis, proof.Sentinel, proof.RedisCluster, proof.PostgreSQL, proof.MariaDB, {Name: "ZooKeeper, three servers"}} {
+		t.Run(b.Name, func(t *testing.T) {
+			if b.Name == "ZooKeeper, three servers" {
+				b = proof.InEnsemble(zkserver.StartEnsemble(t))
+			}
+			all = append(all, upheaval(t, b, lasts))
+		})
+	}
+	if err := proof.WriteOutcomes("../../docs/chaos.md", all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// durable are jobs whose ticks all run, however late, and some whose ticks are lost with their node. The longest standstill of a store,
+// a failover, is shorter than ten intervals of the former, the longest backlog of a job.
+func durable(replicas int) (jobs []proof.Job) {
+	for i := range 12 {
+		jobs = append(jobs, proof.Job{Name: fmt.Sprint("each", i), Every: 3 * time.Second, Lease: 10 * time.Second,
+			Overlap: scheduler.OverlapAllow, Misfire: scheduler.MisfireAll, Deadline: 10 * time.Minute, Takeover: scheduler.TakeoverRerun, Attempts: 100})
+	}
+	for i := range 8 {
+		jobs = append(jobs, proof.Job{Name: fmt.Sprint("rerun", i), Every: 10 * time.Second, Work: 3 * time.Second, Lease: lease,
+			Misfire: scheduler.MisfireAll, Deadline: 10 * time.Minute, Takeover: scheduler.TakeoverRerun, Attempts: 100})
+	}
+	for i := range 4 {
+		jobs = append(jobs, proof.Job{Name: fmt.Sprint("lost", i), Every: 2 * time.Second, Work: time.Second, Lease: lease})
+	}
+	for i := range jobs {
+		jobs[i].Replicas = replicas
+	}
+	return jobs
+}
+
+func upheaval(t *testing.T, b proof.Backend, lasts time.Duration) proof.Outcome {
+	c := proof.NewCluster(t, proof.Member.On(b))
+	replicas := 0
+	if b.Name == proof.Sentinel.Name || b.Name == proof.RedisCluster.Name {
+		replicas = 1
+	}
+	jobs := durable(replicas)
+	node := proof.Node{Jobs: jobs, Grace: 5 * time.Second}
+	startNodes(c, 4, node)
+	c.Warm(jobs...)
+	u := &upheavals{Cluster: c, node: node, started: 4}
+	begun := time.Now()
+	for round := 0; time.Since(begun) < lasts || round < 4; round++ {
+		u.disturb(round)
+		c.Pass(time.Duration(rand.IntN(2000)) * time.Millisecond)
+	}
+	c.Settle(jobs...)
+	e := c.Finish(jobs...)
+	e.Allowed = explainedByUpheaval
+	acquit(t, e)
+	o := c.Outcome(e)
+	o.Lasted, o.Deploys, o.Strikes = time.Since(begun), u.deploys, u.strikes
+	return o
+}
+
+// upheavals are the faults of one run.
+type upheavals struct {
+	*proof.Cluster
+	node             proof.Node
+	started          int
+	deploys, strikes int
+}
+
+// disturb makes one fault. Each of four in a row is another one.
+func (u *upheavals) disturb(round int) {
+	alive := u.Alive()
+	n := alive[rand.IntN(len(alive))]
+	switch round % 4 {
+	case 0:
+		killBusiest(u.Cluster, isRerun)
+		u.start()
+	case 1:
+		n.Pause()
+		u.Pass(lease * 3 / 2)
+		n.Continue()
+	case 2:
+		u.deploys++
+		n.Terminate()
+		u.start()
+	case 3:
+		u.strikes++
+		u.Strike()
+	}
+}
+
+func (u *upheavals) start() {
+	n := u.node
+	n.Name = fmt.Sprint("n", u.started)
+	u.started++
+	u.Start(n)
+}
+
+// explainedByUpheaval: a dead node's run is in the way of later ticks until its lease is over, and is lost then if its job says so.
+// A job without a backlog misses ticks while the store does not answer.
+func explainedByUpheaval(j *proof.Job, _ int64, v series.Verdict, reason string) bool {
+	return j.Overlap != scheduler.OverlapAllow && v == series.VerdictSkipped && reason == series.ReasonOverlap ||
+		j.Takeover == scheduler.TakeoverLost && v == series.VerdictLost ||
+		j.Misfire != scheduler.MisfireAll && v == series.VerdictMissed
+}
