@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -283,11 +284,11 @@ type grant struct {
 	shard   int
 }
 
-// given returns the grants of a job, in their order.
+// given returns the grants of a job, in their order. Of two in one instant it is not known which one the store granted first.
 func (c *world) given(job string) []grant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.grants[job])
+	return slices.SortedStableFunc(slices.Values(c.grants[job]), func(a, b grant) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.fence, b.fence)) })
 }
 
 // granted records the grants of a batch. A repeated request of an owner is no new grant.
