@@ -5,6 +5,3 @@ package scheduler_test
 // storms is the number of storms in TestChaos. The race detector makes them six times slower, and
 // each runs the same code: see norace_test.go.
 const storms = uint64(8)
-
-// simulations is the number of simulations in TestSimulation.
-const simulations = uint64(4)

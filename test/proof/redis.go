@@ -2,7 +2,6 @@ package proof
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -93,7 +92,7 @@ func (c *Cluster) until(what string, cond func() bool) {
 	c.t.Helper()
 	for begun := time.Now(); !cond(); <-time.After(probeEvery) {
 		if time.Since(begun) > patience {
-			c.t.Fatal(fmt.Sprintf("not within %v: %s", patience, what))
+			c.t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
 }
