@@ -86,8 +86,9 @@ func (s *simulation) act() {
 		s.change()
 		s.deploy()
 	default:
-		for range 1 + s.n(4) {
-			s.operate()
+		key := s.jobs[s.n(len(s.jobs))].Name
+		for range 1 + s.n(5) {
+			s.operate(key)
 			s.pass(time.Duration(s.n(4000)) * time.Millisecond)
 		}
 	}
@@ -138,9 +139,8 @@ func (s *simulation) change() {
 }
 
 // operate makes one change of a job, for an operator who may have read its state long ago.
-func (s *simulation) operate() {
+func (s *simulation) operate(key string) {
 	s.changes++
-	key := s.jobs[s.n(len(s.jobs))].Name
 	if _, known := s.read[key]; !known || s.n(3) > 0 {
 		s.read[key] = s.store.ReadSeries(context.Background(), []string{key})[0]
 	}
@@ -195,7 +195,7 @@ func (s *simulation) request(old *series.Series, r ops.Request) ops.Change {
 func (s *simulation) backfill(old *series.Series, r ops.Request) {
 	now := time.UnixMilli(old.Now)
 	r.Action, r.Backfill = series.ActionBackfill, &ops.Backfill{From: now.Add(-time.Duration(s.n(600)) * time.Second), To: now}
-	r.Anyway = s.n(2) == 0
+	r.Backfill.Only, r.Anyway = ops.Onlys[s.n(len(ops.Onlys))], s.n(2) == 0
 	plan := s.request(old, r)
 	if plan.Plan == nil || plan.Outcome != ops.ChangePlanned {
 		return

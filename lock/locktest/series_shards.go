@@ -154,6 +154,8 @@ func shardRepeated(s *stand) {
 	again(1, 3)
 	c.Sharding.Want, c.Sharding.Most = []int{0, 1, 2, 3}, 4
 	again(1, 3)
+	c.Sharding.Most = 1 // the caller has given its slots to others meanwhile
+	again(1, 3)
 	s.ended(refs[0], series.RunGivenBack)
 	again(3)
 	s.ended(refs[1], series.RunDone)

@@ -192,7 +192,7 @@ func readAnswer(at instant, text string, c *series.Claim) (series.Answer, bool) 
 		ok = ok && good
 	}
 	if sharded {
-		ok = readShares(&a, shares, c, at) && ok
+		ok = readShares(&a, shares, at) && ok
 	}
 	switch {
 	case letter == 'y':

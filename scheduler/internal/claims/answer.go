@@ -34,9 +34,7 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (starts int) {
 		p.after, p.between = a.Mark, c.missed(p.e, p.job.Spec, a.Mark, p.tick)
 		c.retries.add(now, p) // the claim keeps its slot
 	case stepTakeOver:
-		first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, purpose: forTakeOver, slots: p.slots, free: a.Free, of: a.Of}
-		p.slots = 0
-		c.retries.add(now, first, p)
+		c.takeOver(p, a, now)
 	}
 	c.proceed(p, a, do, now)
 	if do.start {
@@ -44,6 +42,18 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (starts int) {
 		c.free -= starts // may become negative: a lease that exists counts even above the bound
 	}
 	return starts
+}
+
+// takeOver claims the run that keeps a tick from its grant, and the tick after it: a claim that is repeated before that would get the
+// same answer again.
+func (c *Claims) takeOver(p *Pending, a *series.Answer, now int64) {
+	first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, purpose: forTakeOver, slots: p.slots, free: a.Free, of: a.Of}
+	p.slots = 0
+	c.retries.add(now, first)
+	if c.needsList(first) {
+		now = max(now, first.tick) + 2*listing
+	}
+	c.retries.add(now, p)
 }
 
 // countLimit bounds the recorded number of missed ticks.

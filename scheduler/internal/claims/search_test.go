@@ -53,7 +53,7 @@ func (drop) Append(series.Line) {}
 func newWorld(schedule *spec.Schedule, rules *job.Rules, slots int) *world {
 	w := &world{now: 1_000_000_000_000, slots: slots}
 	w.job = &job.Job{Name: "job", Spec: schedule, Rules: rules}
-	w.c = New(Config{Slots: slots, Timeout: 2 * time.Second, Partitions: 1, Nodes: rendezvous.Of("a", nil), Revisions: new(job.Revisions)})
+	w.c = New(Config{Slots: slots, Timeout: 2 * time.Second, Partitions: 1, Nodes: rendezvous.Of("a", nil), Shards: series.MaxShards, Revisions: new(job.Revisions)})
 	w.c.Add(w.job, w.now)
 	w.open()
 	return w
