@@ -51,12 +51,7 @@ func TestLeaderOfTheStoreIsKilled(t *testing.T) {
 	c.Warm(jobs...)
 	for range 2 {
 		c.Pass(3 * time.Second)
-		leader := e.Leader()
-		leader.Kill()
-		e.Leader()
-		c.Pass(3 * time.Second)
-		leader.Restart()
-		e.Whole()
+		c.Strike()
 	}
 	c.Settle(jobs...)
 	found := c.Finish(jobs...)
