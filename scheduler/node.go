@@ -201,8 +201,8 @@ func (n *Node) run(ctx context.Context) error {
 	return err
 }
 
-// beat starts the heartbeats, and returns a function that ends them: no one is on its way when it returns, so none lists the node
-// after it has left.
+// beat starts the heartbeats, and returns a function that ends them and waits for the answer to the last one, at most
+// Config.StoreTimeout: it would otherwise list the node again after it has left.
 func (n *Node) beat(life context.Context) (quiet func()) {
 	ctx, stop := context.WithCancel(life)
 	ended := make(chan struct{})

@@ -21,7 +21,7 @@ var (
 		s := redisserver.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 		return s.Addr(), crash(s.Server)
 	}}
-	Sentinel = Backend{Name: "Redis with Sentinels", start: func(t testing.TB) (string, func(*Cluster)) {
+	Sentinel = Backend{Name: "Redis with Sentinels", Replicas: 1, start: func(t testing.TB) (string, func(*Cluster)) {
 		master := redisserver.Start(t)
 		servers := []*redisserver.Server{master, redisserver.Replica(t, master)}
 		sentinels := redisserver.Sentinels(t, master, 1)
@@ -35,7 +35,7 @@ var (
 			return net.JoinHostPort(at[0], at[1]), nil
 		})
 	}}
-	RedisCluster = Backend{Name: "Redis Cluster", start: func(t testing.TB) (string, func(*Cluster)) {
+	RedisCluster = Backend{Name: "Redis Cluster", Replicas: 1, start: func(t testing.TB) (string, func(*Cluster)) {
 		servers := redisserver.Cluster(t, 3, 1)
 		addr := cluster + addresses(servers)
 		return addr, failover(servers, func(ctx context.Context) (string, error) {

@@ -26,7 +26,8 @@ import (
 // A Backend is a kind of store that scenarios run on. Its servers are real, and stop at the end of the
 // test.
 type Backend struct {
-	Name string
+	Name     string
+	Replicas int // of each master: a grant that one of them does not have may be lost in a strike
 
 	start func(t testing.TB) (addr string, strike func(c *Cluster))
 }
@@ -48,9 +49,10 @@ var ZooKeeper = Backend{Name: "ZooKeeper", start: func(t testing.TB) (string, fu
 	return zookeeper + zkserver.Start(t).Addr(), nil
 }}
 
-// InEnsemble returns the backend of an ensemble that the test has started and may disturb. A strike kills its leader.
-func InEnsemble(e *zkserver.Ensemble) Backend {
-	strike := func(c *Cluster) {
+// Ensemble is three servers of ZooKeeper. A strike kills their leader, and starts it again three seconds after the others have one.
+var Ensemble = Backend{Name: "Ensemble of ZooKeeper", start: func(t testing.TB) (string, func(*Cluster)) {
+	e := zkserver.StartEnsemble(t)
+	return zookeeper + strings.Join(e.Addrs(), ","), func(c *Cluster) {
 		leader := e.Leader()
 		leader.Kill()
 		e.Leader()
@@ -58,10 +60,7 @@ func InEnsemble(e *zkserver.Ensemble) Backend {
 		leader.Restart()
 		e.Whole()
 	}
-	return Backend{Name: "ZooKeeper, three servers,", start: func(testing.TB) (string, func(*Cluster)) {
-		return zookeeper + strings.Join(e.Addrs(), ","), strike
-	}}
-}
+}}
 
 // crash returns a strike that kills a server, whose data lasts, and starts it again two seconds later.
 func crash(s *serverprocess.Server) func(c *Cluster) {

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cronce/cronce/internal/zkserver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 	"github.com/cronce/cronce/test/proof"
@@ -41,8 +40,7 @@ func TestOtherStores(t *testing.T) {
 // lost.
 func TestLeaderOfTheStoreIsKilled(t *testing.T) {
 	t.Parallel()
-	e := zkserver.StartEnsemble(t)
-	c := proof.NewCluster(t, proof.Member.On(proof.InEnsemble(e)))
+	c := proof.NewCluster(t, proof.Member.On(proof.Ensemble))
 	jobs := []proof.Job{
 		{Name: "brief", Every: time.Second, Lease: 20 * time.Second, Misfire: scheduler.MisfireAll, Overlap: scheduler.OverlapAllow, Deadline: 10 * time.Minute},
 		{Name: "long", Every: 3 * time.Second, Work: 2 * time.Second, Lease: 20 * time.Second, Misfire: scheduler.MisfireAll, Overlap: scheduler.OverlapAllow, Deadline: 10 * time.Minute},

@@ -78,7 +78,7 @@ func New(cfg Config) *Heart {
 	return &Heart{cfg: cfg, nodes: rendezvous.Of(cfg.Node, nil)}
 }
 
-// Run sends heartbeats until ctx ends.
+// Run sends heartbeats until ctx ends, and returns when the store has answered the last one or its time is over.
 func (h *Heart) Run(ctx context.Context) {
 	t := time.NewTimer(handshake)
 	defer t.Stop()
