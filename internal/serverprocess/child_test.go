@@ -52,6 +52,12 @@ func serve(manner, port string) error {
 		return child("plain", port).Run()
 	case "dying":
 		return die(port)
+	case "breeder":
+		go func() {
+			for {
+				_ = (&exec.Cmd{Path: "/bin/sleep", Args: []string{"bred on " + port, "60"}}).Start()
+			}
+		}()
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,7 +41,7 @@ func (s *Server) launch() error {
 	}()
 	s.proc = p
 	if err := s.ready(); err != nil {
-		s.Kill()
+		p.kill(s.program.Patience)
 		return fmt.Errorf("%w; it printed:\n%s", err, s.Log())
 	}
 	return nil
@@ -77,36 +78,61 @@ func (p *process) terminate(program Program) bool {
 // signal sends a signal to the process and to the processes that it started: PostgreSQL has one for
 // each connection, which would serve on for a moment.
 func (p *process) signal(sig os.Signal) {
-	select {
-	case <-p.gone:
+	if p.ended() {
 		return // the process id may belong to another process
-	default:
 	}
-	for _, pid := range p.family() {
+	for _, pid := range append([]int{p.cmd.Process.Pid}, children(p.cmd.Process.Pid)...) {
 		if process, err := os.FindProcess(pid); err == nil {
 			_ = process.Signal(sig) // an error means that it has already ended
 		}
 	}
 }
 
-// family returns the ids of the process and of the processes that it started.
-func (p *process) family() []int {
-	pid := p.cmd.Process.Pid
-	return append([]int{pid}, children(pid)...)
+// freeze stops the process and those that it started, and reports whether they stand still. A
+// process that was started after the list of processes was read gets its signal in a later round.
+func (p *process) freeze(patience time.Duration) bool {
+	give := time.Now().Add(patience)
+	for p.signal(freeze); p.moves(); p.signal(freeze) {
+		if time.Now().After(give) {
+			return false
+		}
+		<-time.After(time.Millisecond)
+	}
+	return true
+}
+
+// kill ends the process and those that it started, and waits until it has ended. They are frozen
+// first: a process that was started in between would live on.
+func (p *process) kill(patience time.Duration) {
+	p.freeze(patience)
+	p.signal(syscall.SIGKILL)
+	<-p.gone
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 // moves reports whether a thread of the process, or of a process that it started, may still run, as
-// far as the system reports. A thread stops some time after the signal.
+// far as the system reports. A thread stops some time after the signal. The process is read before
+// the list of those that it started: once it stands still, it starts no more.
 func (p *process) moves() bool {
-	for _, pid := range p.family() {
-		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-		for _, path := range stats {
-			if fields := statusOf(path); len(fields) > 0 && !strings.Contains("TtZX", fields[0]) {
-				return true
-			}
-		}
-	}
-	return false
+	pid := p.cmd.Process.Pid
+	return !p.ended() && (runs(pid) || slices.ContainsFunc(children(pid), runs))
+}
+
+// runs reports whether a thread of a process may run.
+func runs(pid int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	return slices.ContainsFunc(stats, func(path string) bool {
+		fields := statusOf(path)
+		return len(fields) > 0 && !strings.Contains("TtZX", fields[0])
+	})
 }
 
 // statusOf returns the fields of a stat file of the system: state, parent, ... It returns nil if

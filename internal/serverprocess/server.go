@@ -105,17 +105,14 @@ func (s *Server) Stop() {
 
 // Kill ends the server, and the processes that it started, as a crash would (SIGKILL), and waits
 // until it has ended.
-func (s *Server) Kill() {
-	s.proc.signal(syscall.SIGKILL)
-	<-s.proc.gone
-}
+func (s *Server) Kill() { s.proc.kill(s.program.Patience) }
 
 // Freeze stops the server and all processes that it started (SIGSTOP), and waits until they stand
 // still: the connections stay open and the server does not answer. Thaw lets it continue.
 func (s *Server) Freeze() {
-	s.proc.signal(freeze)
-	for give := time.Now().Add(s.program.Patience); s.proc.moves() && time.Now().Before(give); {
-		<-time.After(time.Millisecond)
+	s.t.Helper()
+	if !s.proc.freeze(s.program.Patience) {
+		s.t.Errorf("serverprocess: %s: a process of pid %d still runs %v after the signal to stop", s.program.Name, s.Pid(), s.program.Patience)
 	}
 }
 

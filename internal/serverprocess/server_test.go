@@ -2,7 +2,10 @@ package serverprocess
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -81,6 +84,28 @@ func TestFreezeThaw(t *testing.T) {
 	until(t, s.Port(), true)
 	s.Kill()
 	until(t, s.Port(), false)
+}
+
+// A server that starts processes all the time stands still when it is frozen, and leaves none of
+// them behind when it is killed.
+func TestFreezeAndKillWhileItStartsOthers(t *testing.T) {
+	s := Start(t, t.TempDir(), program("breeder"))
+	s.Freeze()
+	if s.proc.moves() {
+		t.Error("something of a frozen server runs")
+	}
+	s.Thaw()
+	until(t, s.Port(), true)
+	s.Kill()
+	folders, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range folders {
+		if line, _ := os.ReadFile(filepath.Join(path, "cmdline")); strings.HasPrefix(string(line), fmt.Sprint("bred on ", s.Port())) {
+			t.Errorf("%s outlives its server", path)
+		}
+	}
 }
 
 func TestStopFrozenAndTwice(t *testing.T) {

@@ -138,7 +138,7 @@ func TestFrozen(t *testing.T) {
 		select {
 		case <-lease.Context().Done():
 		case <-time.After(patience):
-			t.Fatal("the holder is not told")
+			t.Fatal("the holder is not notified")
 		}
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrLost) {
 			t.Errorf("the cause is %v, want lock.ErrLost", cause)
