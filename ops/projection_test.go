@@ -190,7 +190,7 @@ func TestSuspected(t *testing.T) {
 
 // A projection is refreshed every 10 seconds, each second while it is watched, and each second for
 // half a minute after a read.
-func TestPace(t *testing.T) {
+func TestRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := opened(t)
 		p := newProjection(s)

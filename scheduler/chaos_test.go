@@ -16,7 +16,7 @@ import (
 // Twenty minutes of all possible faults: jobs with all policies and bad behaviour on three to five
 // nodes that are killed, drained and replaced, on wires that lose, delay, break and hang. The
 // promise is checked at the end. The seed of a failure is in the test's name.
-func TestChaos(t *testing.T) {
+func TestStorms(t *testing.T) {
 	seeds := storms
 	if os.Getenv("CRONCE_SOAK") != "" {
 		seeds = 1000

@@ -12,7 +12,7 @@ import (
 
 // Requests and replies suffer various faults on their way. Each tick still runs once, and none
 // inside its deadline is missed.
-func TestDoubt(t *testing.T) {
+func TestLossyWires(t *testing.T) {
 	for name, spoil := range map[string]func(seed uint64) func(string) fault{
 		"every third reply lost":        nth(3, fault{lost: lostReply}),
 		"every second reply cut off":    nth(2, fault{lost: lostReply, reset: true}),

@@ -11,7 +11,7 @@ import (
 
 // The store loses all data. The series are opened again with the highest mark that a node has seen,
 // no tick runs twice, and the next ticks run.
-func TestStoreForgets(t *testing.T) {
+func TestForgottenSeries(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing},
 			scheduler.Job{Name: "b", Spec: "@every 20s", Takeover: scheduler.TakeoverRerun, Func: takes(15 * time.Second)})

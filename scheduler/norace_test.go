@@ -2,5 +2,5 @@
 
 package scheduler_test
 
-// storms is the number of storms in TestChaos.
+// storms is the number of storms in TestStorms.
 const storms = uint64(50)

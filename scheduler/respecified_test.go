@@ -65,7 +65,7 @@ func (c *world) report(job string) verify.Report {
 }
 
 // A spec that comes back runs or misses no tick of the time in which another one was in force.
-func TestSpecComesBack(t *testing.T) {
+func TestSpecReturns(t *testing.T) {
 	const hour = time.Hour
 	for name, test := range map[string]struct {
 		job    scheduler.Job

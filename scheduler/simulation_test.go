@@ -17,7 +17,7 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// Half an hour of a cluster in which nodes, wires and clocks fail, as in TestChaos, while deploys change specs and shards, take jobs
+// Half an hour of a cluster in which nodes, wires and clocks fail, as in TestStorms, while deploys change specs and shards, take jobs
 // away and bring them back, and operators pause, resume, run, cancel, skip, backfill and retire jobs. Five minutes after that no tick
 // is overdue for long, each journal is sound, its readers agree on each tick, and each run has a verdict that allows it. Each call draws other
 // seeds. That of a failure is in the test's name, and CRONCE_SEED repeats it.

@@ -88,7 +88,7 @@ func TestShareOfAnUnknownNode(t *testing.T) {
 }
 
 // A forged list of nodes costs no more than a long one.
-func TestForgedNodes(t *testing.T) {
+func TestForgedList(t *testing.T) {
 	t.Parallel()
 	nodes := make([]string, 300_000)
 	for i := range nodes {
