@@ -36,12 +36,12 @@ PROOFS = $(shell grep '^Test' .ci/proof | paste -s -d '|')
 # Three packages at once, each on one processor, and four tests of each, keep two processors busy: many tests wait. Those packages
 # that take longest begin first. Lint vets. The module test has whole processes, histories of clients, and the tests that need a browser; its list of mutants, the exported names and the words of the code are checked with the unit tests.
 LONGEST = ./scheduler ./cmd/cronce ./jobs/stock ./lock/redislock ./lock/zklock ./lock/sqllock
-GOTEST = go test -trimpath -ldflags=-w -vet=off -shuffle=on
+GOTEST = go test -vet=off -shuffle=on
 # A process runs its goroutines on one processor, because in a bubble of testing/synctest the runtime may fire two timers at
 # once in one context of the race detector, which then crashes (golang/go#78156). Races are found by the order of
 # events, which needs no second processor. A process that ends well does not wait a second more for a race, as the detector
 # otherwise lets it: the tests end hundreds of them.
-RACED = GORACE=atexit_sleep_ms=0 GOFLAGS="$$(go env GOFLAGS) $(UNWATCHED)" $(GOTEST) -race -cpu 1 -p 3 -parallel 4
+RACED = GORACE=atexit_sleep_ms=0 $(GOTEST) -ldflags=-w $(UNWATCHED) -race -cpu 1 -p 3 -parallel 4
 
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
 	@$(RACED) -timeout 30m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')
@@ -52,10 +52,10 @@ proof: install ## what make test leaves out: processes and servers under faults,
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
 
 # The rigs wait most of the time: one package with servers at once, then two of the module test, beside the losses. The searches
-# fill what is left.
+# fill what is left. The processes of the rigs are what users run, and go without the detector; make soak races ./proof.
 rigs:
-	@$(RACED) -p 1 -parallel 6 -timeout 20m -skip '^($(SEARCHES)|$(SPANS))$$' $$(go list ./... | grep -E '$(RIGS)')
-	@cd test && $(RACED) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./shards ./history/...
+	@$(GOTEST) -p 1 -parallel 6 -timeout 20m $$(go list ./... | grep -E '$(RIGS)')
+	@cd test && $(GOTEST) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./shards ./history/...
 
 losses:
 	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./jobs/... ./lock/...
