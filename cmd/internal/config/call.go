@@ -33,7 +33,7 @@ func (c *Config) CallHeaders(at string, call *Call, dry bool) (plain map[string]
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(call.Headers)) {
 		path, text := at+".headers."+name, call.Headers[name]
-		value, secrets, err := c.Expand(path, text, dry)
+		value, secrets, err := c.ExpandNonempty(path, text, dry)
 		values = append(values, secrets...)
 		_, twice := call.HeaderFile[name]
 		switch {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -61,5 +62,15 @@ func (c *Config) Expand(path, text string, dry bool) (expanded string, secrets [
 		secrets = append(secrets, value)
 		return value
 	})
+	return expanded, secrets, err
+}
+
+// ExpandNonempty is Expand for texts that are sent to another machine: a variable that is set but
+// empty is a fault, because the request would be sent without its token.
+func (c *Config) ExpandNonempty(path, text string, dry bool) (expanded string, secrets []string, err error) {
+	expanded, secrets, err = c.Expand(path, text, dry)
+	if err == nil && slices.Contains(secrets, "") {
+		err = c.Fault(path, "names a variable that is set but empty")
+	}
 	return expanded, secrets, err
 }

@@ -67,7 +67,7 @@ func (c *Config) OpsWebhookURL() (string, error) {
 }
 
 func (c *Config) notifyURL(path, raw string, private bool) (string, error) {
-	url, values, err := c.Expand(path, raw, false)
+	url, values, err := c.ExpandNonempty(path, raw, false)
 	if err != nil {
 		return "", err
 	}

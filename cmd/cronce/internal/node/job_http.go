@@ -51,7 +51,7 @@ func notAgain(c *config.Config, at string, j *config.Job) error {
 func httpRequest(c *config.Config, at string, h *config.Call, p resources) (jobhttp.Request, error) {
 	request := jobhttp.Request{Method: h.Method, SecretHeaders: map[string]func() string{}, Body: h.Body, Expect: h.Expect,
 		Timeout: time.Duration(h.Timeout), Idempotent: h.Idempotent, AllowPrivate: h.AllowPrivate, Proxy: h.Proxy}
-	url, secrets, err1 := c.Expand(at+".url", h.URL, p.dry)
+	url, secrets, err1 := c.ExpandNonempty(at+".url", h.URL, p.dry)
 	plain, secret, values, err2 := c.CallHeaders(at, h, p.dry)
 	if err := errors.Join(err1, err2); err != nil {
 		return request, err

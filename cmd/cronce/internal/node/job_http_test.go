@@ -96,6 +96,8 @@ func TestHTTPVariablesAreMasked(t *testing.T) {
 func TestHTTPSecrets(t *testing.T) {
 	for setting, want := range map[string]string{
 		"headers: {Authorization: '${TOKEN}'}":                          "c.yaml:2:63: jobs[0].http.headers.Authorization: names the variable TOKEN, which is not set",
+		"headers: {Authorization: 'Bearer ${EMPTY}'}":                   "c.yaml:2:63: jobs[0].http.headers.Authorization: names a variable that is set but empty",
+		"url: 'https://example.com/${EMPTY}'":                           "jobs[0].http.url: names a variable that is set but empty",
 		"headers: {X-A: '${a b}'}":                                      "c.yaml:2:63: jobs[0].http.headers.X-A: has \"${\" without a name and \"}\", must be ${NAME}",
 		"url: 'https://${TOKEN}/'":                                      "jobs[0].http.url: names the variable TOKEN, which is not set",
 		"header_file: {Authorization: /nowhere/token}":                  "c.yaml:2:67: jobs[0].http.header_file.Authorization: names a file that cannot be used",
@@ -111,7 +113,7 @@ func TestHTTPSecrets(t *testing.T) {
 		}
 		data := "plaintext: refuse\njobs: [{kind: http, name: a, spec: '@daily', http: {" + setting + "}}]\n"
 		env := func(name string) (string, bool) {
-			value, ok := map[string]string{"SET": "hunter22", "HOST": "http://example.com/", "NAME": "example.com:80", "HOOK": "http://example.com?hunter22"}[name]
+			value, ok := map[string]string{"SET": "hunter22", "EMPTY": "", "HOST": "http://example.com/", "NAME": "example.com:80", "HOOK": "http://example.com?hunter22"}[name]
 			return value, ok
 		}
 		c, err := config.Read(config.Source{Name: "c.yaml", Data: []byte(data), Env: env}, nil, nil)
