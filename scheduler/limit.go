@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cronce/cronce/lock"
@@ -20,6 +21,10 @@ type Limit = policy.Limit
 type places struct {
 	locker  *lock.Locker
 	timeout time.Duration // of the requests that give a place back
+
+	mu      sync.Mutex
+	ended   bool           // the node waits for those requests, or has ended
+	freeing sync.WaitGroup // the requests on their way
 }
 
 // around returns a function that calls f with a place in a job's limit, for each try a new one. The
@@ -44,19 +49,32 @@ func (p *places) around(j *Job, f Func) Func {
 	}
 }
 
-// free gives a place back. Its error is no error of the run, whose work is done: the place is free
-// when its lease is over.
+// free gives a place back, beside the run: a store that does not answer would otherwise delay the end of a run, whose work is
+// done, until its lease is lost. An error of the request is no error of the run: the place is free when its lease is over, as
+// after a run that outlives its node.
 func (p *places) free(ctx context.Context, place *lock.Lease) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), p.timeout)
-	defer stop()
-	_ = place.Release(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		place.Abandon(lock.ErrReleased)
+		return
+	}
+	p.freeing.Go(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), p.timeout)
+		defer stop()
+		_ = place.Release(ctx)
+	})
 }
 
-// end waits until the places that were given up are given back, for a bounded time.
+// end waits until the places are given back, for a bounded time.
 func (p *places) end() {
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
 	ctx, stop := context.WithTimeout(context.Background(), p.timeout)
 	defer stop()
 	_ = p.locker.Wait(ctx)
+	p.freeing.Wait()
 }
 
 // A waitError is the error of a try that got no place.

@@ -86,6 +86,46 @@ func TestLimitOfShards(t *testing.T) {
 	})
 }
 
+// A silent wire does not answer the release of a place.
+type silentWire struct {
+	*wire
+	silent atomic.Bool
+}
+
+func (w *silentWire) Release(ctx context.Context, h driver.LeaseRef) error {
+	if w.silent.Load() {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return w.wire.Release(ctx, h)
+}
+
+// A run succeeds while the store is silent. Its end does not wait until its place is given back, so the run does not lose its
+// lease over that.
+func TestEndDoesNotWaitForItsPlace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 3 * time.Second, Limit: scheduler.Limit{Name: "reports", Of: 1}, Func: takes(2900 * time.Millisecond)})
+		var w silentWire
+		c.setup = func(_ int, cfg *scheduler.Config) {
+			w.wire = cfg.Store.(*wire)
+			cfg.Store = &w
+		}
+		n := c.start()
+		c.pass(time.Hour + 1500*time.Millisecond)
+		n.partition()
+		w.silent.Store(true)
+		c.pass(6 * time.Second)
+		w.silent.Store(false)
+		n.heal()
+		c.pass(10 * time.Second)
+		c.wantTally("a", "ran ok 1")
+		c.wantLogged(0, "lease lost")
+		if left := c.holders("reports"); len(left) > 0 {
+			t.Errorf("%q hold places after all runs", left)
+		}
+	})
+}
+
 // The timeout of a run ends its wait for a place. The error names the limit, the middleware sees it,
 // and the function is not called. The run's lease was renewed while it waited.
 func TestTimeoutOfAWait(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
@@ -156,5 +157,31 @@ func TestOrphanWithOneSlot(t *testing.T) {
 			next.kill()
 		}
 		c.wantAtOnceAnywhere(1)
+	})
+}
+
+// Some shards find nothing to do: the tick is ok, and each shard has its own outcome.
+func TestSkippedShards(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 2, scheduler.Job{Name: "rows", Spec: "@hourly", Shards: 3, Func: func(_ context.Context, r *scheduler.Run) error {
+			if r.Shard > 0 {
+				return scheduler.Skip("no rows")
+			}
+			return nil
+		}})
+		c.pass(time.Hour + 10*time.Second)
+		if ls := c.logged("tick finished", "outcome", series.OutcomeOK, "ok", int64(3), "failed", int64(0)); len(ls) != 1 {
+			t.Errorf("the log has %v", c.logged("tick finished"))
+		}
+		var outcomes []string
+		for _, l := range c.journal("rows").Lines {
+			shards, err := series.ReadSheet(l.Sheet, l.Fence, 0)
+			for i := range shards {
+				outcomes = append(outcomes, fmt.Sprint(shards[i].Outcome, " ", shards[i].OK, " ", err))
+			}
+		}
+		if want := []string{"ok true <nil>", "skipped true <nil>", "skipped true <nil>"}; !slices.Equal(outcomes, want) {
+			t.Errorf("the shards are %q, want %q", outcomes, want)
+		}
 	})
 }

@@ -69,6 +69,7 @@ func TestShardsOfATick(t *testing.T) {
 	cronce(t, "runs", "rows", at).want(t, exit.Fine, "REMARK", "2 of 4 shards ok, 2 failed")
 	cronce(t, "why", name, at).want(t, exit.Fine, "Divided into 4 shards on 2 nodes: 2 ok, 1 failed (1 on a), 1 timeout (3 on b).", "See: cronce runs "+name)
 	cronce(t, "runs", "plain"+name[4:], at).want(t, exit.Fine, "REMARK", "running")
+	cronce(t, "runs", "@last", at).want(t, exit.WrongUsage, `runs: "@last" has no job, must be JOB@TICK`)
 	cronce(t, "runs", "rows@noon", at).want(t, exit.WrongUsage, `runs: time is "noon", must be RFC 3339`)
 	cronce(t, "runs", name, at, "--since", "1h").want(t, exit.WrongUsage, "names one tick: leave out --since and --until")
 	cronce(t, "runs", "row"+name[4:], at).want(t, exit.WrongUsage, `did you mean "rows"?`)

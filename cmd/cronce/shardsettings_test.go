@@ -37,13 +37,15 @@ func TestShardSettings(t *testing.T) {
 			t.Errorf("%s: %v, want %q", settings, err, want)
 		}
 	}
-	for setting, want := range map[string]string{
-		"shards: 2":       "jobs[0].shards: is 2, but ZooKeeper keeps no shards",
-		"broadcast: true": "jobs[0].broadcast: is true, but ZooKeeper keeps no shards",
+	for _, on := range []struct{ store, setting, want string }{
+		{"zookeeper://localhost", "shards: 2", "jobs[0].shards: is 2, but ZooKeeper keeps no shards"},
+		{"zookeeper://localhost", "broadcast: true", "jobs[0].broadcast: is true, but ZooKeeper keeps no shards"},
+		{"postgres://localhost/app", "shards: 201", "jobs[0].shards: is 201, must be at most 200 on a database"},
+		{"sqlite:app.db", "shards: 201", "jobs[0].shards: is 201, must be at most 200 on a database"},
 	} {
-		_, err := nodeConfig(t, "--config", file(t, "c.yaml", "store: zookeeper://localhost\njobs: [{kind: sleep, name: a, spec: '@daily', "+setting+"}]\n"))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("on ZooKeeper: %v, want %q", err, want)
+		_, err := nodeConfig(t, "--config", file(t, "c.yaml", "store: "+on.store+"\njobs: [{kind: sleep, name: a, spec: '@daily', "+on.setting+"}]\n"))
+		if err == nil || !strings.Contains(err.Error(), on.want) {
+			t.Errorf("on %s: %v, want %q", on.store, err, on.want)
 		}
 	}
 }

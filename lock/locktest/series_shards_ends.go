@@ -9,6 +9,7 @@ import (
 var shardEndTests = []test{
 	{"the last end settles the number, with its sum in the journal", shardSummed},
 	{"a number fails if any shard failed, or with FailAll only if none was ok", shardFailed},
+	{"a shard that was skipped is no failure", shardSkipped},
 	{"a repeated end of a shard gets the same answer after the sum", shardEndedTwice},
 	{"a renewal moves the deadline of its shard alone", shardRenewed},
 	{"a renewal or an end under another owner, fence or shard is lost and changes nothing", shardByOther},
@@ -148,6 +149,20 @@ func shardFailed(s *stand) {
 			last = q.Number
 		}
 		equal(s, "the last success", s.look().Last, last)
+	}
+}
+
+func shardSkipped(s *stand) {
+	s.open()
+	q := s.divide(1, 2, 0, 1)
+	_, refs := s.shared(q)
+	s.ended(refs[0], series.RunDone)
+	e := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: refs[1], Outcome: series.OutcomeSkipped, OK: true}})[0]
+	s.summed(e.Sum, series.Sum{Number: q.Number, Outcome: series.OutcomeOK, Shards: 2, OK: 2})
+	lines := s.lines()
+	shards, err := series.ReadSheet(lines[len(lines)-1].Sheet, 0, 0)
+	if err != nil || len(shards) != 2 || shards[1].Outcome != series.OutcomeSkipped || !shards[1].OK {
+		s.Fatalf("the journal has the shards %+v, %v", shards, err)
 	}
 }
 

@@ -161,7 +161,7 @@ func (c *tickCase) willSkip() string {
 // after returns the time from the tick, from the request of a manual run, or from the turn of a run of a
 // backfill, to an instant, in words.
 func (c *tickCase) after(ms int64) string {
-	since := time.Duration(ms-c.ms) * time.Millisecond
+	since := time.Duration(max(0, ms-c.ms)) * time.Millisecond // a claim may be granted a moment before its tick
 	if c.work() != 0 {
 		return fmt.Sprintf("%v after its turn", since)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cronce/cronce/cmd/internal/strictyaml"
+	"github.com/cronce/cronce/lock/sqllock"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -50,7 +51,12 @@ func (c *Config) jobFaults() (errs []error) {
 			errs = append(errs, c.Fault("jobs["+strconv.Itoa(i)+"]."+key, format, args...))
 		}
 		j.setZone(bad)
-		if c.Address().Kind == StoreZooKeeper {
+		switch c.Address().Kind {
+		case StorePostgres, StoreMySQL, StoreSQLite:
+			if most := new(sqllock.Driver).MostShards(); j.Shards > most {
+				bad("shards", "is %d, must be at most %d on a database", j.Shards, most)
+			}
+		case StoreZooKeeper:
 			const needs = "but ZooKeeper keeps no shards: use Redis, PostgreSQL, MySQL, MariaDB or SQLite"
 			if j.Shards > 0 {
 				bad("shards", "is %d, %s", j.Shards, needs)

@@ -185,8 +185,13 @@ func (a *Attempt) finish(began time.Time, f *Failure) {
 	case outcome == series.OutcomeInterrupted && a.Job.Rules.GiveBack:
 		a.complete(series.EndRequest{State: series.RunGivenBack, Outcome: outcome, Error: f.Text()})
 	default:
-		a.complete(series.EndRequest{State: series.RunDone, Outcome: outcome, OK: outcome == series.OutcomeOK, Error: f.Text()})
+		a.complete(series.EndRequest{State: series.RunDone, Outcome: outcome, OK: a.succeeded(outcome), Error: f.Text()})
 	}
+}
+
+// succeeded reports whether an outcome is a success. A shard that found nothing to do does not make its tick fail.
+func (a *Attempt) succeeded(outcome string) bool {
+	return outcome == series.OutcomeOK || outcome == series.OutcomeSkipped && a.Sharded()
 }
 
 // outcome returns how the run ended, for log and journal.

@@ -68,7 +68,11 @@ func RunsCommand() *cobra.Command {
 }
 
 func (f *runFlags) check(args []string) error {
-	if strings.Contains(strings.Join(args, ""), "@") && (f.since != "" || f.until != "") {
+	name, _, named := strings.Cut(strings.Join(args, ""), "@")
+	switch {
+	case named && name == "":
+		return exit.Usagef("runs: %s has no job, must be JOB@TICK", strictyaml.Quote(args[0]))
+	case named && (f.since != "" || f.until != ""):
 		return exit.Usagef("runs: %s names one tick: leave out --since and --until", strictyaml.Quote(args[0]))
 	}
 	if f.verdict != "" && !slices.Contains(ops.Verdicts, f.verdict) {
