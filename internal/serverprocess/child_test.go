@@ -54,8 +54,8 @@ func serve(manner, port string) error {
 		return die(port)
 	case "breeder":
 		go func() {
-			for {
-				_ = (&exec.Cmd{Path: "/bin/sleep", Args: []string{"bred on " + port, "60"}}).Start()
+			for ; ; <-time.After(2 * time.Millisecond) {
+				_ = (&exec.Cmd{Path: "/bin/sleep", Args: []string{"bred on " + port, "600"}}).Start()
 			}
 		}()
 	case "stubborn":

@@ -97,15 +97,30 @@ func TestFreezeAndKillWhileItStartsOthers(t *testing.T) {
 	s.Thaw()
 	until(t, s.Port(), true)
 	s.Kill()
+	for give := time.Now().Add(2 * time.Minute); ; <-time.After(pause) { // a killed process ends a moment later
+		left := bredOn(t, s.Port())
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(give) {
+			t.Fatalf("%d processes outlive their server: %v", len(left), left)
+		}
+	}
+}
+
+// bredOn returns the folders of the processes that the server on a port has started.
+func bredOn(t *testing.T, port int) (found []string) {
+	t.Helper()
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range folders {
-		if line, _ := os.ReadFile(filepath.Join(path, "cmdline")); strings.HasPrefix(string(line), fmt.Sprint("bred on ", s.Port())) {
-			t.Errorf("%s outlives its server", path)
+		if line, _ := os.ReadFile(filepath.Join(path, "cmdline")); strings.HasPrefix(string(line), fmt.Sprint("bred on ", port)) {
+			found = append(found, path)
 		}
 	}
+	return found
 }
 
 func TestStopFrozenAndTwice(t *testing.T) {

@@ -77,8 +77,9 @@ func TestLostReplyOfWhoGivesUp(t *testing.T) {
 	op := operator(t, addr)
 	p := newProxy(t, addr)
 	d := newDriver(t, p.addr(), zklock.Options{Session: time.Minute})
-	req := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Second}
+	req := driver.Acquisition{Key: "k", Owner: "a/1", TTL: time.Minute}
 	must(t, d.Release(t.Context(), holding(req, settled(t, func() (driver.Grant, error) { return d.Acquire(t.Context(), req) }))))
+	req.TTL = 10 * time.Second // long enough to count the places
 	lose(t, p, 2, func() error { _, err := d.Acquire(t.Context(), req); return err })
 	if n := len(places(t, op, d, "k")); n != 1 {
 		t.Fatalf("%d places after the lost reply, want 1", n)
