@@ -126,6 +126,23 @@ func TestEndDoesNotWaitForItsPlace(t *testing.T) {
 	})
 }
 
+// A function returns after its node has ended. Its place is not renewed any more, and is free soon.
+func TestPlaceOfARunThatOutlivesItsNode(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 3 * time.Second, Limit: scheduler.Limit{Name: "reports", Of: 1}, Func: ignores(10 * time.Minute)})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Grace = time.Second }
+		n := c.start()
+		c.pass(time.Hour + time.Second)
+		if err := n.drain(); err == nil {
+			t.Error("the node ended without its run")
+		}
+		c.pass(10*time.Minute + 5*time.Second)
+		if left := c.holders("reports"); len(left) > 0 {
+			t.Errorf("%q hold places after all runs", left)
+		}
+	})
+}
+
 // The timeout of a run ends its wait for a place. The error names the limit, the middleware sees it,
 // and the function is not called. The run's lease was renewed while it waited.
 func TestTimeoutOfAWait(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 func TestOpsIsClosed(t *testing.T) {
 	t.Setenv("HOOK_URL", "hunter22hunter22")
 	t.Setenv("A_KEY", "s3cr3t")
+	t.Setenv("EMPTY", "")
 	tokens := file(t, "tokens", cronce(t, "ops", "token", "new", "me").stderr)
 	for yaml, want := range map[string]string{
 		"":                                "so nothing is served",
@@ -32,6 +33,7 @@ func TestOpsIsClosed(t *testing.T) {
 		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, webhook: {url: \"https://me:hunter22@h\"}}":                                "ops.webhook.url: is one with a user or password",
 		"ops: {address: \"127.0.0.1:0\", tokens_file: /tokens, heartbeat: {url: \"http://10.0.0.1/\"}}":                                   "ops.heartbeat.url: is one with the address 10.0.0.1, must be one with a public address",
 		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", heartbeat: {url: \"https://h/${NO_SUCH}\"}}":                        "ops.heartbeat.url: names the variable NO_SUCH, which is not set",
+		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", heartbeat: {url: \"https://h/${EMPTY}\"}}":                          "ops.heartbeat.url: names a variable that is set but empty",
 		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", webhook: {url: \"${HOOK_URL}\"}}":                                   "ops.webhook.url: is of another scheme",
 		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", webhook: {url: \"https://h\", secret_env: A_KEY}}":                  "ops.webhook.secret_env: names a secret of 6 characters, must have 16 or more",
 		"ops: {address: \"127.0.0.1:0\", tokens_file: " + tokens + ", webhook: {url: \"https://h\", secret_env: A_KEY, secret_file: /k}}": "ops.webhook.secret_env: and ops.webhook.secret_file are both set",
