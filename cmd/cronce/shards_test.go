@@ -71,6 +71,12 @@ func TestShardsOfATick(t *testing.T) {
 	cronce(t, "runs", "plain"+name[4:], at).want(t, exit.Fine, "REMARK", "running")
 	cronce(t, "runs", "@last", at).want(t, exit.WrongUsage, `runs: "@last" has no job, must be JOB@TICK`)
 	cronce(t, "runs", "rows@noon", at).want(t, exit.WrongUsage, `runs: time is "noon", must be RFC 3339`)
+	later := tick.Add(time.Hour).UTC()
+	between := "rows@" + later.Add(30*time.Second).Format(time.RFC3339)
+	for _, flags := range [][]string{nil, {"--watch"}} {
+		args := append([]string{"runs", between, at}, flags...)
+		cronce(t, args...).want(t, exit.WrongUsage, "runs: time is \""+between[5:]+"\", must be a tick of the job", "The nearest: ", later.Format("2006-01-02 15:04:05 -07:00"))
+	}
 	cronce(t, "runs", name, at, "--since", "1h").want(t, exit.WrongUsage, "names one tick: leave out --since and --until")
 	cronce(t, "runs", "row"+name[4:], at).want(t, exit.WrongUsage, `did you mean "rows"?`)
 	var l struct {

@@ -11,7 +11,9 @@ import (
 	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/strictyaml"
 	"github.com/cronce/cronce/ops"
+	"github.com/cronce/cronce/scheduler/why"
 )
 
 // target returns the job that the arguments name, or nil, and the filter of its runs. Behind an @ an argument has the one
@@ -30,6 +32,9 @@ func (f *runFlags) target(ctx context.Context, s *clients.Store, now *ops.Snapsh
 	tick, _, err := inspect.ParseTick(at, j.Schedule, now.AsOf)
 	if err != nil {
 		return nil, filter, exit.Usagef("runs: time %w", err)
+	}
+	if answer := why.Explain(why.Question{Tick: tick, Journal: j.Journal, State: j.Series}); answer.State == why.NotATick {
+		return nil, filter, exit.Usagef("runs: time is %s, must be a tick of the job, or the instant of a manual run. %s", strictyaml.Quote(at), answer.Sentence)
 	}
 	filter.From, filter.To = tick.UTC(), tick.UTC()
 	return j, filter, nil
