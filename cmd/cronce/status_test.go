@@ -123,6 +123,11 @@ func TestRunsFindsWhatIsOnRecord(t *testing.T) {
 	}
 	cronce(t, "runs", at, "-n", "3").want(t, exit.Fine, "The newest 3 are listed: there may be more. Searched: the verdicts from ")
 	cronce(t, "runs", at, "--verdict", "lots").want(t, exit.WrongUsage, `--verdict is "lots"`, "lost")
+	for _, flag := range []string{"--since", "--until"} {
+		for _, text := range []string{"-1h", "0s", "noon"} {
+			cronce(t, "runs", at, flag, text).want(t, exit.WrongUsage, "runs: "+flag+" is \""+text+"\", must be how long ago, more than 0 (1h), RFC 3339 (2026-03-29T01:00:00Z), or a time in UTC")
+		}
+	}
 	cronce(t, "status", "jobs", at, "--state", "lots").want(t, exit.WrongUsage, `--state is "lots"`, "lost")
 
 	if err := cl.Client.LTrim(t.Context(), key, 50, -1).Err(); err != nil {

@@ -111,7 +111,11 @@ func instant(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return now.Add(-d), nil
 	}
-	return command.ParseTime(text, time.UTC)
+	at, err := command.ParseTime(text, time.UTC)
+	if err != nil {
+		err = fmt.Errorf("is %s, must be how long ago, more than 0 (1h), RFC 3339 (2026-03-29T01:00:00Z), or a time in UTC (2026-03-29 01:00)", strictyaml.Quote(text))
+	}
+	return at, err
 }
 
 func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snapshot, args []string) (listing, error) {
