@@ -23,6 +23,9 @@ func TestImport(t *testing.T) {
 		{[]string{"crontab", file(t, "machine", "0 3 * * * true\n")}, exit.Fine, "is the zone of this machine"},
 		{[]string{"k8s", file(t, "cronjob", cronJob)}, exit.Fine, "1 imported, 0 not"},
 		{[]string{"k8s", file(t, "pod", "kind: Pod\n")}, exit.Failed, `is a "Pod", must be a CronJob`},
+		{[]string{"crontab", file(t, "empty", "")}, exit.WrongUsage, "empty has no jobs, must have at least one"},
+		{[]string{"crontab", file(t, "comments", "# 0 3 * * * true\n\nPATH=/bin\n")}, exit.WrongUsage, "comments has no jobs"},
+		{[]string{"k8s", file(t, "list", "kind: List\nitems: []\n")}, exit.WrongUsage, "list has no jobs"},
 		{[]string{"k8s", file(t, "no", "kind: [\n")}, exit.WrongUsage, "no:"},
 		{[]string{"crontab", filepath.Join(t.TempDir(), "absent")}, exit.WrongUsage, "no such file"},
 		{[]string{"crontab", "x", "--zone", "Mars"}, exit.WrongUsage, "--zone"},
@@ -31,6 +34,9 @@ func TestImport(t *testing.T) {
 		r := cronce(t, append([]string{"import"}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.stderr) {
 			t.Errorf("import %q: %d %s", c.args, r.code, r.stderr)
+		}
+		if c.code == exit.WrongUsage && r.stdout != "" {
+			t.Errorf("import %q prints %s", c.args, r.stdout)
 		}
 		if !strings.Contains(r.stdout, "kind: exec") {
 			continue

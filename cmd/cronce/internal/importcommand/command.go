@@ -22,7 +22,7 @@ func Command() *cobra.Command {
 
 const ending = "\n\nThe configuration is printed; cronce node --check accepts it. Each job has its origin, and remarks on differences, as comments;\n" +
 	"remarks are printed to stderr, too. What is not imported is named with its reason. Nothing is run.\n\n" +
-	"Exit code: 0 all was imported, 1 some was not, 2 the input cannot be read."
+	"Exit code: 0 all was imported, 1 some was not, 2 the input cannot be read, or has no jobs."
 
 func crontabCommand() *cobra.Command {
 	var o crontabOptions
@@ -86,6 +86,9 @@ func run(cmd *cobra.Command, name, zone string, read func(name string, data []by
 	r, err := read(name, data)
 	if err != nil {
 		return exit.Usagef("import: %w", err)
+	}
+	if len(r.jobs) == 0 {
+		return exit.Usagef("import: %s has no jobs, must have at least one", name)
 	}
 	text, err := r.configuration()
 	if err != nil {
