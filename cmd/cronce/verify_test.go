@@ -286,7 +286,7 @@ func foreignKeys(t *testing.T, cl *clients.Store, url, ticks string) {
 func TestWhy(t *testing.T) {
 	cl := newCluster(t, 20, 0)
 	last := time.UnixMilli(cl.last).UTC().Format("2006-01-02T15:04:05Z")
-	cronce(t, "why", "job", last, "--redis", cl.url).want(t, exit.Fine, "job, tick ", "on n as attempt 1, 0s after the tick", "VERDICT", "ran ", "in 0µs")
+	cronce(t, "why", "job", last, "--redis", cl.url).want(t, exit.Fine, "job, tick ", "on n as attempt 1, 0s after the tick", "TICK, UTC", "VERDICT", "ran ", "in 0µs")
 	cl.server.SetTime(time.Now().Add(2 * time.Minute))
 	r := cronce(t, "why", "job", "1m", "--redis", cl.url)
 	r.want(t, exit.Failed, ": overdue", "Overdue: it was due 1m", "and no node has decided it: no node lives: n was the last to be seen with this job", "See: cronce status overdue --job job")

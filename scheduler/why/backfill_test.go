@@ -11,7 +11,7 @@ import (
 // A run of a backfill names the tick whose work it does, and that tick names the latest run that did its
 // work.
 func TestExplainBackfill(t *testing.T) {
-	const asked = "A run of a backfill, for the tick of 02:55:00, requested by ann at 03:00:03 (the data was wrong)"
+	const asked = "A run of a backfill, for the tick of 02:55:00Z, requested by ann at 03:00:03Z (the data was wrong)"
 	audit := []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "the data was wrong."}}
 	missed := series.Line{Verdict: series.VerdictMissed, At: at(-200), From: at(-600), To: at(-300), Reason: series.ReasonMisfire, Node: "pod-a", Revision: "r1"}
 	waits := manual(series.VerdictWaiting, 0, 0, 7)
@@ -21,7 +21,7 @@ func TestExplainBackfill(t *testing.T) {
 	ok := with(granted(.003, "pod-b", 1, 8), "ok", .212, "")
 	stopped := manual(series.VerdictSuperseded, 2, 0, 7)
 	stopped.Reason = series.ReasonCancelled
-	const was = "Missed: no node claimed it before 02:56:40, and the job's misfire policy did not run it later."
+	const was = "Missed: no node claimed it before 02:56:40Z, and the job's misfire policy did not run it later."
 	for name, tc := range map[string]struct {
 		lines []series.Line
 		runs  []series.Run
@@ -34,15 +34,15 @@ func TestExplainBackfill(t *testing.T) {
 		"ran": {lines: []series.Line{opened(), missed, request, waits, ok}, tick: byHand, state: why.Ran,
 			want: asked + ", ran on pod-b as attempt 1, 3ms after its turn, ok in 212ms (fence 8)."},
 		"ran, its request is gone": {lines: []series.Line{missed, waits, ok}, tick: byHand, state: why.Ran,
-			want: "A run of a backfill, for the tick of 02:55:00, whose request is gone from the journal, ran on pod-b as attempt 1, 3ms after its turn, ok in 212ms (fence 8)."},
+			want: "A run of a backfill, for the tick of 02:55:00Z, whose request is gone from the journal, ran on pod-b as attempt 1, 3ms after its turn, ok in 212ms (fence 8)."},
 		"ended before it began": {lines: []series.Line{opened(), missed, request, waits, stopped, control(5.417, "backfill", "bob", 2)}, tick: byHand, state: why.Superseded,
 			want: asked + ", was cancelled before it began."},
 		"its tick": {lines: []series.Line{opened(), missed, request, waits, ok}, tick: -300, state: why.Missed,
-			want: was + " Its work was done later by the run of 03:00:03.417, for a backfill (ok)."},
+			want: was + " Its work was done later by the run of 03:00:03.417Z, for a backfill (ok)."},
 		"the tick of a run that waits": {lines: []series.Line{opened(), missed, request, waits}, runs: []series.Run{run}, tick: -300, state: why.Missed,
-			want: was + " A backfill gave its work to the run of 03:00:03.417 (waiting)."},
+			want: was + " A backfill gave its work to the run of 03:00:03.417Z (waiting)."},
 		"the tick of a run that did not begin": {lines: []series.Line{opened(), missed, request, waits, stopped}, tick: -300, state: why.Missed,
-			want: was + " A backfill gave its work to the run of 03:00:03.417 (superseded)."},
+			want: was + " A backfill gave its work to the run of 03:00:03.417Z (superseded)."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := why.Explain(why.Question{Tick: time.UnixMilli(at(tc.tick)), Audit: audit,

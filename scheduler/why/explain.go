@@ -456,7 +456,7 @@ func (c *tickCase) unended() string {
 	return fmt.Sprintf("%s was granted it at %s as attempt %d, and did not end it before its lease was over", last.Node, c.clock(last.At), last.Attempt)
 }
 
-// clock formats an instant in the zone of the spec, with the day if it is not the tick's.
+// clock formats an instant in the zone of the spec and with its offset, with the day if it is not the tick's.
 func (c *tickCase) clock(ms int64) string {
 	zone := time.UTC
 	if c.schedule != nil {
@@ -470,7 +470,7 @@ func (c *tickCase) clock(ms int64) string {
 	if ms%1000 != 0 {
 		layout += ".000"
 	}
-	return at.Format(layout)
+	return at.Format(layout + "Z07:00")
 }
 
 // sentence capitalizes the text, unless it begins with the name of a node.

@@ -31,7 +31,7 @@ func granted(after float64, node string, attempt int, fence int64) series.Line {
 }
 
 func TestExplainManualRun(t *testing.T) {
-	const asked = "A manual run, requested by ann at 03:00:03.417 (the report was wrong)"
+	const asked = "A manual run, requested by ann at 03:00:03.417Z (the report was wrong)"
 	audit := []series.AuditRecord{{Number: 1, Key: "report", Change: 1, Reason: "the report was wrong."}}
 	waits := series.Run{Number: at(byHand), State: series.RunWaiting, Fence: 7, StartBy: at(63.417)}
 	open := series.Run{Number: at(byHand), State: series.RunOpen, Owner: "pod-b/1", Fence: 8, Attempt: 1, Until: at(28), StartBy: at(63.417)}
@@ -53,15 +53,15 @@ func TestExplainManualRun(t *testing.T) {
 		next      string
 	}{
 		"waits for a node": {runs: []series.Run{waits}, now: 4, state: why.Waiting,
-			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417."},
+			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417Z."},
 		"waits for a run": {lines: []series.Line{ran(0, "pod-a", 0, 1, 6)}, runs: []series.Run{other, waits}, now: 10, state: why.Waiting,
-			want: asked + ", waits for the end of the run of 03:00:00 on pod-a; it may start until 03:01:03.417."},
+			want: asked + ", waits for the end of the run of 03:00:00Z on pod-a; it may start until 03:01:03.417Z."},
 		"waits beside a run": {lines: []series.Line{ran(0, "pod-a", 0, 1, 6)}, runs: []series.Run{other, waits}, now: 10, policies: "overlap:allow", state: why.Waiting,
-			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417."},
+			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417Z."},
 		"waits in an earlier pause": {runs: []series.Run{waits}, now: 10, paused: true, pause: series.Pause{Who: "op@host", Reason: "moved", Since: at(-60)}, state: why.Waiting,
-			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417."},
+			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417Z."},
 		"waits in a later pause": {lines: []series.Line{later}, runs: []series.Run{waits}, now: 10, paused: true, pause: series.Pause{Who: "op@host", Reason: "moved", Since: at(5)}, state: why.Waiting,
-			want: asked + ", waits, and the job was paused after the request. Paused by op@host since 03:00:05: moved. The next claim, or the end of the pause, records the run as paused.", next: "cronce resume report"},
+			want: asked + ", waits, and the job was paused after the request. Paused by op@host since 03:00:05Z: moved. The next claim, or the end of the pause, records the run as paused.", next: "cronce resume report"},
 		"its time is over": {runs: []series.Run{waits}, now: 64, state: why.Overdue, cause: "no node lives",
 			want: asked + ", was to start, and no node has started or settled it: no node lives.", next: "cronce status overdue --job report"},
 		"ran": {lines: []series.Line{with(granted(.003, "pod-b", 1, 8), "ok", .212, "")}, state: why.Ran,
@@ -77,15 +77,15 @@ func TestExplainManualRun(t *testing.T) {
 		"its node died": {lines: []series.Line{granted(.003, "pod-b", 1, 8)}, runs: []series.Run{open}, now: 40, state: why.Overdue,
 			want: asked + ": it was granted on pod-b as attempt 1, 3ms after the request; that lease ended 12s ago, and no node has settled the run or taken it over.", next: "cronce status overdue --job report"},
 		"taken over": {lines: []series.Line{granted(.003, "pod-a", 1, 8), with(granted(10.9, "pod-c", 2, 9), "ok", 1, "")}, state: why.Ran,
-			want: asked + ": pod-a was granted it at 03:00:03.420 and did not end it before its lease was over; ran on pod-c as attempt 2, 10.9s after the request, ok in 1s (fence 9)."},
+			want: asked + ": pod-a was granted it at 03:00:03.420Z and did not end it before its lease was over; ran on pod-c as attempt 2, 10.9s after the request, ok in 1s (fence 9)."},
 		"lost": {lines: []series.Line{granted(.003, "pod-a", 1, 8), manual(series.VerdictLost, 12, 1, 8)}, state: why.Lost,
-			want: asked + ", was lost: pod-a was granted it at 03:00:03.420 as attempt 1, and did not end it before its lease was over, and no other node may run it again."},
+			want: asked + ", was lost: pod-a was granted it at 03:00:03.420Z as attempt 1, and did not end it before its lease was over, and no other node may run it again."},
 		"missed": {lines: []series.Line{manual(series.VerdictMissed, 61, 0, 7)}, now: 70, state: why.Missed,
-			want: asked + ", was missed: no node had started it in time, and a node recorded that at 03:01:04.417.", next: "cronce runs report"},
+			want: asked + ", was missed: no node had started it in time, and a node recorded that at 03:01:04.417Z.", next: "cronce runs report"},
 		"paused": {lines: []series.Line{later, manual(series.VerdictPaused, 5, 0, 7)}, now: 70, paused: true, pause: series.Pause{Who: "op@host", Reason: "moved", Since: at(5)}, state: why.Paused,
-			want: asked + ", was not started. Paused by op@host since 03:00:05: moved. It was recorded at 03:00:08.417."},
+			want: asked + ", was not started. Paused by op@host since 03:00:05Z: moved. It was recorded at 03:00:08.417Z."},
 		"cancelled": {lines: []series.Line{manual(series.VerdictSuperseded, 4.583, 0, 7), cancel}, state: why.Superseded,
-			want: asked + ", was cancelled before it began. Cancelled by op@host at 03:00:08."},
+			want: asked + ", was cancelled before it began. Cancelled by op@host at 03:00:08Z."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := tc.now
@@ -151,17 +151,17 @@ func TestExplainSkippedTick(t *testing.T) {
 		want  string
 	}{
 		"skipped": {lines: []series.Line{opened(), skips, skipped, later}, audit: audit, state: why.Skipped,
-			want: "Skipped for an operator: ann requested that at 02:58:30: a holiday."},
+			want: "Skipped for an operator: ann requested that at 02:58:30Z: a holiday."},
 		"skipped, without the audit": {lines: []series.Line{opened(), skips, skipped}, state: why.Skipped,
-			want: "Skipped for an operator: ann requested that at 02:58:30."},
+			want: "Skipped for an operator: ann requested that at 02:58:30Z."},
 		"skipped, and the change is gone": {lines: []series.Line{skipped}, state: why.Skipped,
 			want: "Skipped for an operator: an operator requested that."},
 		"will be skipped": {lines: []series.Line{opened(), skips}, skip: 300, tick: 300, audit: audit, state: why.Future,
-			want: "Due in 4m20s. It will be skipped: ann requested that at 02:58:30: a holiday."},
+			want: "Due in 4m20s. It will be skipped: ann requested that at 02:58:30Z: a holiday."},
 		"another one will be skipped": {lines: []series.Line{opened(), skips}, skip: 300, tick: 600, audit: audit, state: why.Future,
 			want: "Due in 9m20s."},
 		"due, and will be skipped": {lines: []series.Line{opened(), skips}, skip: 30, tick: 30, audit: audit, state: why.Undecided,
-			want: "Not decided yet: it was due 10s ago, and its deadline is not over. It will be skipped: ann requested that at 02:58:30: a holiday."},
+			want: "Not decided yet: it was due 10s ago, and its deadline is not over. It will be skipped: ann requested that at 02:58:30Z: a holiday."},
 	} {
 		skip := int64(0)
 		if tc.skip != 0 {

@@ -56,7 +56,7 @@ func TestExplainShards(t *testing.T) {
 		"ok, in two lines": {lines: []series.Line{opens(2), own}, state: why.Ran,
 			want: "Ran 3ms after the tick, ok in 8.997s (fence 7). Divided into 2 shards on 1 node: 2 ok."},
 		"ok, its opening is gone": {lines: []series.Line{own}, state: why.Ran,
-			want: "Its run on a node that is not recorded, attempt 1, ended as ok at 03:00:09 (fence 7); the line of its grant is gone from the journal. Divided into 2 shards on 1 node: 2 ok."},
+			want: "Its run on a node that is not recorded, attempt 1, ended as ok at 03:00:09Z (fence 7); the line of its grant is gone from the journal. Divided into 2 shards on 1 node: 2 ok."},
 		"some never started": {lines: []series.Line{ends(12, "failed", "pod-a|timeout,1,0,1,0,5;no rows,1,0,2,0,5"+strings.Repeat(";missed", 10))}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
 			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 12 shards on 1 node: 1 timeout (0 on pod-a), 10 missed (2, 3, 4, 5, 6, 7, 8, 9 and 2 more), 1 no rows (1 on pod-a)."},
 		"broadcast": {lines: []series.Line{ends(3, "failed", "pod-a;pod-b;pod-c|ok+,1,0,1,0,5;missed,1;lost,1,2,2,0,9")}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",

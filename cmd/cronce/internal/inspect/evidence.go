@@ -31,7 +31,7 @@ func evidenceOf(j *series.Journal, state *series.Series, indexes []int) (lines [
 // printLines writes lines of a journal as a table for a person.
 func printLines(w io.Writer, lines []shownLine) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "WRITTEN, UTC\tTICK\tLATE\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
+	fmt.Fprintln(table, "WRITTEN, UTC\tTICK, UTC\tLATE\tVERDICT\tNODE\tATTEMPT\tFENCE\tREMARK")
 	for i := range lines {
 		l := &lines[i]
 		if l.Verdict == series.VerdictUnreadable {
@@ -75,12 +75,12 @@ func remark(l *shownLine) string {
 		parts = append(parts, l.Reason)
 	}
 	if l.For != 0 {
-		parts = append(parts, "for the tick of "+ops.TickClock(terminal.UTC(l.For), terminal.UTC(l.At)))
+		parts = append(parts, "for the tick of "+ops.TickClock(terminal.UTC(l.For), terminal.UTC(l.At))+"Z")
 	}
 	if l.Blocker != 0 {
-		parts = append(parts, fmt.Sprintf("because of the run of %s with fence %d", ops.TickClock(terminal.UTC(l.Blocker), terminal.UTC(l.At)), l.BlockerFence))
+		parts = append(parts, fmt.Sprintf("because of the run of %sZ with fence %d", ops.TickClock(terminal.UTC(l.Blocker), terminal.UTC(l.At)), l.BlockerFence))
 	}
-	from := terminal.ShortTime(terminal.UTC(l.From), terminal.UTC(l.At))
+	from := terminal.ShortTime(terminal.UTC(l.From), terminal.UTC(l.At)) + "Z"
 	switch l.Between {
 	case "":
 	case l.Verdict:
