@@ -69,7 +69,7 @@ type ShardRun struct {
 	Attempt int    `json:"attempt,omitempty"`
 	Fence   int64  `json:"fence,omitempty"`
 	LateMs  *int64 `json:"late_ms,omitempty"` // from the tick, or from the request of a manual run, to its first grant
-	TookMs  *int64 `json:"took_ms,omitempty"` // from its first grant to its end
+	TookMs  *int64 `json:"took_ms,omitempty"` // from its grant to its end; not known after the first attempt, since only the first grant is on record
 	Param   string `json:"param,omitempty"`   // only known while the tick goes on
 }
 
@@ -111,7 +111,7 @@ func shardRuns(s *series.Sheet, number, now int64) []ShardRun {
 		if h.Granted >= number-earlyGrant { // otherwise it was not granted, or the line of the opening is gone
 			r.LateMs = new(max(0, h.Granted-number))
 		}
-		if h.Ended != 0 && h.Fence != 0 {
+		if h.Ended != 0 && h.Attempt == 1 {
 			r.TookMs = new(h.Ended - h.Granted)
 		}
 		switch {

@@ -24,7 +24,7 @@ func TestShardCountInWords(t *testing.T) {
 }
 
 // The shards of a tick that has ended come from its line, wherever its end was written. Without the line of its opening
-// it is not known how late they were.
+// it is not known how late they were. It is known how long a first attempt took, and of no later one.
 func TestShardsInAJournal(t *testing.T) {
 	const t0 = 1_800_000_000_000
 	opens := series.Line{Verdict: series.VerdictRan, At: t0 + 5, From: t0 - 1000, To: t0, Node: "a", Attempt: 1, Fence: 70, Shards: 3}
@@ -59,7 +59,10 @@ func TestShardsInAJournal(t *testing.T) {
 			continue
 		}
 		h := shards[1]
-		if h.Verdict != "timeout" || h.Node != "b" || h.Attempt != 2 || h.Fence != 79 || *h.TookMs != 60 || (h.LateMs != nil) != c.late || c.late && *h.LateMs != 8 {
+		if h.Verdict != "timeout" || h.Node != "b" || h.Attempt != 2 || h.Fence != 79 || h.TookMs != nil || (h.LateMs != nil) != c.late || c.late && *h.LateMs != 8 {
+			t.Errorf("%s: %+v", name, h)
+		}
+		if h := shards[0]; h.Attempt != 1 || h.TookMs == nil || *h.TookMs != 50 {
 			t.Errorf("%s: %+v", name, h)
 		}
 		if h := shards[2]; h.Verdict != "missed" || h.Node != "" || h.LateMs != nil || h.TookMs != nil {
