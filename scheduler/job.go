@@ -50,7 +50,7 @@ type Job struct {
 	Takeover Takeover
 	// Attempts limits the attempts of one tick after takeovers and drains. Zero: 3.
 	Attempts int
-	// Window is how long after its instant a further attempt of a tick may start. Zero: 1h.
+	// Window is how long after its instant a further attempt of a tick, or a shard, may start. Zero: 1h.
 	Window time.Duration
 	// Interrupted decides about a run that a drain ended. Zero: InterruptedRerun.
 	Interrupted Interrupted

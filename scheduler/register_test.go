@@ -227,6 +227,9 @@ func TestJobPolicies(t *testing.T) {
 			j.Spec, j.Takeover, j.Window = "* * * * * *", scheduler.TakeoverRerun, 4*time.Second
 		}, // a lease of 3 s by default
 		func(j *scheduler.Job) { j.Window = time.Second }, // of drains
+		func(j *scheduler.Job) {
+			j.Window, j.Shards, j.Interrupted = time.Second, 2, scheduler.InterruptedLost
+		}, // of the shards that have not started
 	} {
 		j := scheduler.Job{Name: "a", Spec: "* * * * *", Func: nothing}
 		change(&j)

@@ -146,10 +146,11 @@ func (j *Job) policyFaults(bad func(field, format string, args ...any)) {
 	if j.Misfire == MisfireSkip && j.Deadline > 0 {
 		bad("deadline", "is %v, but misfire skip never starts a late tick: use misfire once", j.Deadline)
 	}
-	if once := j.Takeover == TakeoverLost && j.Interrupted == InterruptedLost; once && j.Window > 0 {
-		bad("window", "is %v, but takeover lost and interrupted lost allow no further attempts", j.Window)
+	const again = "but takeover lost and interrupted lost allow no further attempts: set one of them to rerun"
+	if once := j.Takeover == TakeoverLost && j.Interrupted == InterruptedLost; once && j.Window > 0 && j.Shards == 0 {
+		bad("window", "is %v, %s", j.Window, again)
 	} else if once && j.Attempts > 1 {
-		bad("attempts", "is %d, but takeover lost and interrupted lost allow no further attempts", j.Attempts)
+		bad("attempts", "is %d, %s", j.Attempts, again)
 	}
 	if wait := orDefault(j.Retry.Wait, defaultWait); j.Retry.Tries > 1 && j.Timeout > 0 && j.Timeout <= wait {
 		bad("timeout", "is %v, must be more than retry.wait, %v: it bounds all tries together", j.Timeout, wait)
