@@ -38,7 +38,10 @@ func TestDeniedJob(t *testing.T) {
 	if line(d.stdout, `refuse  marks     the state of job "job"`) != "" {
 		t.Errorf("doctor cannot read a job that the user may read: %s", d.stdout)
 	}
-	cronce(t, "runs", "secret", "--redis", url, "--config", config).want(t, exit.Refused, "NOPERM")
+	for _, command := range []string{"runs secret", "status", "status jobs"} {
+		args := append(strings.Fields(command), "--redis", url, "--config", config)
+		cronce(t, args...).want(t, exit.Refused, "the user has no permission")
+	}
 	if err := admin.Client.Set(t.Context(), prefix+"s:foreign", "x", 0).Err(); err != nil {
 		t.Fatal(err)
 	}

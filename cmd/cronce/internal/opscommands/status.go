@@ -3,6 +3,7 @@ package opscommands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,13 +23,13 @@ func StatusCommand() *cobra.Command {
 		Long: "Report problems, the worst first, each with the next step: overdue ticks, jobs that are stuck because of a run that is too\n" +
 			"old, jobs whose newest tick failed, was lost or was missed, jobs without a success for too long, and a namespace without a\n" +
 			"live node. It needs no live node. Jobs with one cause are one line.\n\n" +
-			"Exit code 1: there is a problem; 4: that is not known, because the store does not answer, a part of it cannot be read, or\n" +
-			"no job is on record. A paused job is named, and is no problem.",
+			"Exit code 1: there is a problem; 3: that is not known, because the user may not read a job; 4: it is not known, because the\n" +
+			"store does not answer, a part of it cannot be read, or no job is on record. A paused job is named, and is no problem.",
 		Example: "  cronce status\n  cronce status --watch\n  cronce status -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, func(_ context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
-				return statusListing(s, now, each), nil
+			return f.run(cmd, func(ctx context.Context, s *clients.Store, now *ops.Snapshot) (listing, error) {
+				return statusListing(ctx, s, now, each), nil
 			})
 		},
 	}
@@ -41,7 +42,7 @@ func StatusCommand() *cobra.Command {
 // mostCauses bounds the lines of a status.
 const mostCauses = 50
 
-func statusListing(s *clients.Store, now *ops.Snapshot, each bool) listing {
+func statusListing(ctx context.Context, s *clients.Store, now *ops.Snapshot, each bool) listing {
 	st := now.Status()
 	l := listing{value: st, text: st.Sentence}
 	if !now.Known() {
@@ -80,11 +81,21 @@ func statusListing(s *clients.Store, now *ops.Snapshot, each bool) listing {
 	switch st.State {
 	case ops.OK:
 	case ops.Unknown:
-		l.fault = exit.Printed(exit.NotKnown, "not known")
+		l.fault = exit.Printed(unknownCode(ctx, s, now), "not known")
 	default:
 		l.fault = exit.Printed(exit.Failed, "something is wrong")
 	}
 	return l
+}
+
+// unknownCode returns the exit code for a namespace whose state is not known: that the user may not read a job, or else doubt.
+func unknownCode(ctx context.Context, s *clients.Store, now *ops.Snapshot) int {
+	refused := func(err error) bool { return err != nil && exit.Code(err, true) == exit.Refused }
+	unread := func(j *ops.Job) bool { return j.Series.Err != nil && refused(s.Failed(j.Series.Err)) }
+	if refused(unreached(ctx, s, now)) || now.Known() && slices.ContainsFunc(now.Jobs, unread) {
+		return exit.Refused
+	}
+	return exit.NotKnown
 }
 
 // cut shortens a text to at most n characters.
