@@ -9,6 +9,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -33,6 +34,7 @@ func TestVerifyStateGone(t *testing.T) {
 	cl := newCluster(t, 10, 0)
 	cl.server.Del(keysOf + "s:job")
 	cronce(t, "verify", "--redis", cl.url, "--job", "job").want(t, exit.NotKnown, "10   10 ", "job: NOT KNOWN it is listed among the jobs, and has no state")
+	cronce(t, "why", "job@"+terminal.RFC3339(cl.last), "--redis", cl.url).want(t, exit.Fine, "on n as attempt 1", "The store has no state of the job any more: the store lost it, or it was deleted.")
 	cl.server.SetTime(time.Now().Add(time.Hour))
 	cronce(t, "verify", "--redis", cl.url).want(t, exit.Failed, "OVERDUE", "has no state")
 	cronce(t, "doctor", "--redis", cl.url).want(t, exit.Failed, `not known of job "job": it is listed among the jobs, and has no state`)

@@ -17,7 +17,7 @@ func (c *tickCase) explain() (State, string, string) {
 		return NotKnown, "Not known: the state of the job cannot be read.", "cronce doctor"
 	}
 	text, next := c.sentence()
-	text += c.divided()
+	text += c.divided() + c.forgotten()
 	if c.cancel != nil {
 		text += " " + c.cancelledBy()
 	}
@@ -356,7 +356,11 @@ func (c *tickCase) future() string {
 
 func (c *tickCase) notATick() string {
 	if c.report.Complete && !c.Tick.After(c.report.Begins) {
-		return fmt.Sprintf("Not due: the job was opened at %s, and has no ticks before.", c.clock(c.report.Begins.UnixMilli()))
+		text := fmt.Sprintf("Not due: the job was opened at %s, and has no ticks before.", c.clock(c.report.Begins.UnixMilli()))
+		if c.schedule != nil && c.schedule.NextMilli(c.ms-1) == c.ms {
+			text += " If it ran ticks before, the store has lost their records since: nodes then opened it again."
+		}
+		return text
 	}
 	if c.manual() {
 		return "Not a tick, and no manual run: ticks have whole seconds, and no manual run of the job has that instant."

@@ -209,6 +209,14 @@ func (c *tickCase) crontab() bool {
 	return policies.Crontab
 }
 
+// forgotten describes the loss of the state of a job whose journal or specs are left, as a sentence of its own.
+func (c *tickCase) forgotten() string {
+	if c.State.Mark != 0 || len(c.Journal.Lines)+len(c.Journal.Revisions) == 0 {
+		return ""
+	}
+	return " The store has no state of the job any more: the store lost it, or it was deleted. A node that has the job opens it again, and until then no tick runs."
+}
+
 // InForce returns the spec that was used last, or nil if no valid spec is recorded. Its zone is the
 // zone of an operator's local times.
 func InForce(uses []series.RevisionUse) *spec.Schedule {

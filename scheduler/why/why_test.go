@@ -156,11 +156,12 @@ func TestExplain(t *testing.T) {
 		"future": {tick: 300, now: 50, state: why.Future, want: "Due in 4m10s."},
 		"future of a paused job": {tick: 300, now: 50, paused: true, state: why.Future,
 			want: "Due in 4m10s. The job is paused. Unless the job is resumed before, the tick is recorded as paused."},
-		"future after the end of a pause": {tick: 300, now: 50, paused: true, pause: series.Pause{Who: "op@host", Since: at(-60), Until: at(200)}, state: why.Future, want: "Due in 4m10s."},
-		"at the opening of the job":       {tick: -1800, state: why.NotATick, want: "Not due: the job was opened at 02:30:00Z, and has no ticks before."},
-		"at the beginning of the proof":   {tick: -1800, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00Z. Of the older lines it has the exceptions, and none is about this tick."},
-		"before the job was opened":       {tick: -3600, state: why.NotATick, want: "Not due: the job was opened at 02:30:00Z, and has no ticks before."},
-		"before the proof":                {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00Z. Of the older lines it has the exceptions, and none is about this tick."},
+		"future after the end of a pause":          {tick: 300, now: 50, paused: true, pause: series.Pause{Who: "op@host", Since: at(-60), Until: at(200)}, state: why.Future, want: "Due in 4m10s."},
+		"at the opening of the job":                {tick: -1800, state: why.NotATick, want: "Not due: the job was opened at 02:30:00Z, and has no ticks before. If it ran ticks before, the store has lost their records since: nodes then opened it again."},
+		"at the beginning of the proof":            {tick: -1800, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00Z. Of the older lines it has the exceptions, and none is about this tick."},
+		"before the job was opened":                {tick: -3600, state: why.NotATick, want: "Not due: the job was opened at 02:30:00Z, and has no ticks before. If it ran ticks before, the store has lost their records since: nodes then opened it again."},
+		"between ticks, before the job was opened": {tick: -3601, state: why.NotATick, want: "Not due: the job was opened at 02:30:00Z, and has no ticks before."},
+		"before the proof":                         {tick: -3600, truncated: true, state: why.NotKnown, want: "Not known: the journal begins at 02:30:00Z. Of the older lines it has the exceptions, and none is about this tick."},
 		"a line cannot be read": {lines: []series.Line{series.UnreadableLine("?")}, now: 20,
 			state: why.NotKnown, want: "Not known: a line of the journal cannot be read, and it may be about this tick."},
 		"a line cannot be read, and the mark is before the tick": {lines: []series.Line{series.UnreadableLine("?")}, now: 20, mark: -300,
@@ -355,6 +356,27 @@ func TestSkippedBehindADeadNode(t *testing.T) {
 			State: series.Series{Key: "report", Now: at(20), Mark: at(0), Runs: tc.runs}})
 		if got.State != why.Skipped || got.Sentence != tc.want {
 			t.Errorf("%s: %s\nwant %s", name, got.Sentence, tc.want)
+		}
+	}
+}
+
+// A job whose state the store has lost is explained by its journal and specs, and the answer says that the state is lost.
+func TestExplainLostState(t *testing.T) {
+	const lost = " The store has no state of the job any more: the store lost it, or it was deleted. A node that has the job opens it again, and until then no tick runs."
+	use := series.RevisionUse{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(20)}
+	for name, tc := range map[string]struct {
+		tick  float64
+		state why.State
+		want  string
+	}{
+		"decided": {0, why.Ran, "Ran on pod-a as attempt 1, 4ms after the tick, ok in 2s (fence 7)."},
+		"due":     {300, why.Overdue, "Overdue: it was due 11m40s ago, and no node has decided it."},
+		"future":  {1200, why.Future, "Due in 3m20s."},
+	} {
+		got := why.Explain(why.Question{Tick: time.UnixMilli(at(tc.tick)), State: series.Series{Key: "report", Now: at(1000)},
+			Journal: series.Journal{Key: "report", Revisions: []series.RevisionUse{use}, Lines: []series.Line{opened(), with(ran(0, "pod-a", .004, 1, 7), "ok", 2, "")}}})
+		if got.State != tc.state || got.Sentence != tc.want+lost {
+			t.Errorf("%s: %s: %s\nwant %s: %s", name, got.State, got.Sentence, tc.state, tc.want+lost)
 		}
 	}
 }
