@@ -128,7 +128,7 @@ func (q *queueRun) drivers(n int, listens bool) (all []driver.Driver, stop func(
 
 // listener listens on a connection of the pool.
 func listener(db *sql.DB) sqllock.Listener {
-	return func(ctx context.Context, channel string, heard func(string)) error {
+	return func(ctx context.Context, channel string, received func(string)) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err
@@ -139,13 +139,13 @@ func listener(db *sql.DB) sqllock.Listener {
 			if _, err := pg.Exec(ctx, "LISTEN "+channel); err != nil {
 				return err
 			}
-			heard("")
+			received("")
 			for {
 				n, err := pg.WaitForNotification(ctx)
 				if err != nil {
 					return err
 				}
-				heard(n.Payload)
+				received(n.Payload)
 			}
 		})
 	}

@@ -224,7 +224,7 @@ func backInTime(t *testing.T, l *lock.Locker, ask func(context.Context, *lock.Lo
 	}
 	_, held := errors.AsType[*lock.HeldError](err)
 	if !errors.Is(err, want) || held != (meanwhile != nil) {
-		t.Errorf("it was told: %v", err)
+		t.Errorf("it returned: %v", err)
 	}
 }
 

@@ -60,7 +60,7 @@ func wantEvents(t *testing.T, all []lock.Event, want ...string) {
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Fatalf("the observer was told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Fatalf("the observer was called with\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -175,12 +175,12 @@ func TestOneEventForAWait(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			wantErr(t, "release", held.Release(t.Context()), nil)
 			wg.Wait()
-			told := make(map[lock.EventKind]int)
+			counts := make(map[lock.EventKind]int)
 			for _, e := range d.take(t, l) {
-				told[e.Kind]++
+				counts[e.Kind]++
 			}
-			if want := map[lock.EventKind]int{lock.EventWaits: 2, lock.EventAcquired: 2, lock.EventReleased: 2}; !maps.Equal(told, want) {
-				t.Errorf("%s: the reported events are %v, want %v", name, told, want)
+			if want := map[lock.EventKind]int{lock.EventWaits: 2, lock.EventAcquired: 2, lock.EventReleased: 2}; !maps.Equal(counts, want) {
+				t.Errorf("%s: the reported events are %v, want %v", name, counts, want)
 			}
 		}
 	})
@@ -250,7 +250,7 @@ func TestEventsThatWait(t *testing.T) {
 		}
 		for i, e := range all {
 			if want := map[int]int{1024: 3}[i]; e.Dropped != want {
-				t.Errorf("event %d tells that %d were dropped, want %d", i, e.Dropped, want)
+				t.Errorf("event %d reports %d as dropped, want %d", i, e.Dropped, want)
 			}
 		}
 	})
@@ -315,7 +315,7 @@ func TestBadObservers(t *testing.T) {
 				dropped += e.Dropped
 			}
 			if len(all) < 1024 || dropped != 2000-len(all) {
-				t.Errorf("%d of 2000 events were told, and that %d were dropped", len(all), dropped)
+				t.Errorf("%d of 2000 events were reported, and %d as dropped", len(all), dropped)
 			}
 		})
 	})

@@ -29,7 +29,7 @@ func wantErr(t *testing.T, what string, got, want error) {
 	}
 }
 
-// One owner has a key; another is told so, and gets it after the release, with a
+// One owner has a key; another is refused, and gets it after the release, with a
 // higher fence.
 func TestOneOwnerAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestRenewalSurvivesAShortOutage(t *testing.T) {
 }
 
 // A store that answers "lost" ends the context at once.
-func TestLostIsToldAtOnce(t *testing.T) {
+func TestLostEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}
 		lease := acquire(t, lock.New(store, "a"), "k", lock.Options{TTL: 30 * time.Second})
@@ -140,7 +140,7 @@ func TestLostIsToldAtOnce(t *testing.T) {
 		began := time.Now()
 		<-lease.Context().Done()
 		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("told after %v, want at the next renewal", took)
+			t.Errorf("the context ended after %v, want at the next renewal", took)
 		}
 		wantErr(t, "cause", context.Cause(lease.Context()), lock.ErrLost)
 	})

@@ -351,7 +351,7 @@ func ExampleLocker_Holders() {
 	// <nil> true true
 }
 
-// A reader that would write is told at once: it would wait for itself.
+// A reader that would write is refused at once: it would wait for itself.
 func ExampleUpgradeError() {
 	locker := lock.New(&memlock.Store{}, "pod-1") // in a program by lock.Open
 	err := locker.Do(context.Background(), "catalogue", lock.Options{Limit: lock.NoLimit}, func(ctx context.Context, _ *lock.Lease) error {

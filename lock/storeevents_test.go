@@ -22,17 +22,17 @@ func noticed(l *lock.Locker) <-chan lock.StoreEvent {
 	return all
 }
 
-// A store that has forgotten a lease before its time is told, with the lease's
+// A store that has forgotten a lease before its time is reported, with the lease's
 // end; one that was only silent is not.
-func TestForgottenLeaseIsTold(t *testing.T) {
+func TestForgottenLeaseIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(memlock.Store)
 		l := lock.New(store, "a")
-		told := noticed(l)
+		events := noticed(l)
 		all := append(runs(t, store, 0, 3*time.Second), acquire(t, l, "plain", lock.Options{TTL: 3 * time.Second}))
 		time.Sleep(10 * time.Second)
-		if len(told) != 0 {
-			t.Errorf("without a reason it told of %v", <-told)
+		if len(events) != 0 {
+			t.Errorf("without a reason it reported %v", <-events)
 		}
 		store.Forget()
 		for _, lease := range all {
@@ -42,11 +42,11 @@ func TestForgottenLeaseIsTold(t *testing.T) {
 			wantErr(t, "check", lease.Check(), lock.ErrLost)
 		}
 		synctest.Wait()
-		if len(told) != 1 {
-			t.Fatalf("it told %d times, want of the plain lease", len(told))
+		if len(events) != 1 {
+			t.Fatalf("it reported %d events, want of the plain lease", len(events))
 		}
-		if got := <-told; got.Key != "plain" || got.Fence == 0 || got.Step != 0 {
-			t.Errorf("it told of %+v", got)
+		if got := <-events; got.Key != "plain" || got.Fence == 0 || got.Step != 0 {
+			t.Errorf("it reported %+v", got)
 		}
 	})
 }
@@ -56,7 +56,7 @@ func TestSilenceIsNotForgetting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFaulty()
 		l := lock.New(store, "a")
-		told := noticed(l)
+		events := noticed(l)
 		store.before = func(op string) {
 			if op == "renew" {
 				time.Sleep(time.Hour)
@@ -66,36 +66,36 @@ func TestSilenceIsNotForgetting(t *testing.T) {
 		<-lease.Context().Done()
 		cause := context.Cause(lease.Context())
 		wantErr(t, "cause", cause, lock.ErrLost)
-		if errors.Is(cause, lock.ErrForgotten) || len(told) != 0 {
-			t.Errorf("the cause is %v, it told %d times", cause, len(told))
+		if errors.Is(cause, lock.ErrForgotten) || len(events) != 0 {
+			t.Errorf("the cause is %v, it reported %d events", cause, len(events))
 		}
 		time.Sleep(2 * time.Hour) // the renewals return
 	})
 }
 
-// A store's clock that jumps is told with how far, once; drift, and a slow answer,
+// A store's clock that jumps is reported with how far, once; drift, and a slow answer,
 // are not.
-func TestClockStepIsTold(t *testing.T) {
+func TestClockStepIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ahead atomic.Int64
 		l := lock.New(memlock.New(memlock.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}), "a")
-		told := noticed(l)
+		events := noticed(l)
 		lease := acquire(t, l, "k", lock.Options{TTL: 30 * time.Second})
 		for range 20 { // 100 ms in each ten seconds
 			time.Sleep(10 * time.Second)
 			ahead.Add(int64(100 * time.Millisecond))
 		}
-		if len(told) != 0 {
-			t.Errorf("of drift it told %v", <-told)
+		if len(events) != 0 {
+			t.Errorf("drift was reported as %v", <-events)
 		}
 		for _, step := range []time.Duration{-time.Hour, 5 * time.Second} {
 			ahead.Add(int64(step))
 			time.Sleep(time.Minute)
-			if len(told) != 1 {
-				t.Fatalf("of a step by %v it told %d times", step, len(told))
+			if len(events) != 1 {
+				t.Fatalf("of a step by %v it reported %d events", step, len(events))
 			}
-			if got := <-told; (got.Step-step).Abs() > time.Second || got.Key != "" || got.Server == "" {
-				t.Errorf("of a step by %v it told %+v", step, got)
+			if got := <-events; (got.Step-step).Abs() > time.Second || got.Key != "" || got.Server == "" {
+				t.Errorf("of a step by %v it reported %+v", step, got)
 			}
 		}
 		wantErr(t, "release", lease.Release(t.Context()), nil)
@@ -123,14 +123,14 @@ func (s *restarted) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	return all, nil
 }
 
-// A server that was restarted, or that another took the place of, is told once,
+// A server that was restarted, or that another took the place of, is reported once,
 // and its leases live on. A master that is new and took nobody's place, one that
 // left, and one that does not tell are not.
-func TestReplacedServerIsTold(t *testing.T) {
+func TestReplacedServerIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &restarted{Store: &memlock.Store{}}
 		l := lock.New(store, "a")
-		told := noticed(l)
+		events := noticed(l)
 		become := func(processes map[string]string) {
 			store.processes.Store(&processes)
 			time.Sleep(time.Minute)
@@ -139,7 +139,7 @@ func TestReplacedServerIsTold(t *testing.T) {
 		lease := acquire(t, l, "k", lock.Options{TTL: 30 * time.Second})
 		for _, step := range []struct {
 			masters map[string]string
-			want    string // the server that is told
+			want    string // the server that is reported
 		}{
 			{map[string]string{"x": "1"}, ""},
 			{map[string]string{"x": "2"}, "x"},
@@ -157,14 +157,14 @@ func TestReplacedServerIsTold(t *testing.T) {
 		} {
 			become(step.masters)
 			switch {
-			case len(told) != min(1, len(step.want)):
-				t.Fatalf("of %v it told %d times", step.masters, len(told))
+			case len(events) != min(1, len(step.want)):
+				t.Fatalf("of %v it reported %d events", step.masters, len(events))
 			case step.want == "":
 				continue
 			}
-			got := <-told
+			got := <-events
 			if want := (lock.StoreEvent{Server: step.want, Replaced: true}); got != want || !strings.Contains(got.String(), "replaced") {
-				t.Errorf("of %v it told %+v, %v", step.masters, got, got)
+				t.Errorf("of %v it reported %+v, %v", step.masters, got, got)
 			}
 		}
 		wantErr(t, "check", lease.Check(), nil)
@@ -179,10 +179,10 @@ func TestStoreEventsThatWait(t *testing.T) {
 		const n = 1100
 		store := new(memlock.Store)
 		l := lock.New(store, "a")
-		var told []lock.StoreEvent
+		var events []lock.StoreEvent
 		release := make(chan struct{})
 		l.OnStoreEvent(func(e lock.StoreEvent) {
-			if told = append(told, e); len(told) == 1 {
+			if events = append(events, e); len(events) == 1 {
 				<-release
 			}
 		})
@@ -203,11 +203,11 @@ func TestStoreEventsThatWait(t *testing.T) {
 		close(release)
 		wantErr(t, "the wait for the function", l.Wait(t.Context()), nil)
 		dropped := 0
-		for _, e := range told {
+		for _, e := range events {
 			dropped += e.Dropped
 		}
-		if waited := len(told) - 1; waited != 1024 && waited != 1023 || dropped != n-len(told) { // the first may still wait when the others come
-			t.Errorf("%d events, %d dropped, of %d", len(told), dropped, n)
+		if waited := len(events) - 1; waited != 1024 && waited != 1023 || dropped != n-len(events) { // the first may still wait when the others come
+			t.Errorf("%d events, %d dropped, of %d", len(events), dropped, n)
 		}
 		_ = kept.Release(t.Context())
 	})

@@ -123,7 +123,7 @@ func TestStopWaiting(t *testing.T) {
 }
 
 // The end of waiting says whether the key was held.
-func TestEndOfWaitingTellsWhy(t *testing.T) {
+func TestEndOfWaitingHasItsCause(t *testing.T) {
 	for name, wrap := range map[string]func(driver.Driver) driver.Driver{
 		"queued": func(d driver.Driver) driver.Driver { return d },
 		"polled": func(d driver.Driver) driver.Driver { return plainOnly{d} },

@@ -128,7 +128,7 @@ func (c *world) checkTrust(job string) {
 // trusted returns how long a run trusted its lease.
 func (r *run) trusted() time.Time {
 	until := r.began.Add(1000 * time.Hour)
-	for _, t := range []time.Time{r.over, r.told, r.node.killed} {
+	for _, t := range []time.Time{r.over, r.contextEnd, r.node.killed} {
 		if !t.IsZero() && t.Before(until) {
 			until = t
 		}
@@ -227,7 +227,7 @@ func (a *account) add(l *series.Line) {
 	}
 	a.mark = l.To
 	if a.spec.PrevMilli(l.To) == l.To { // otherwise it is the end of a pause
-		a.ticks[l.To] = told(l)
+		a.ticks[l.To] = verdictOf(l)
 	}
 }
 
@@ -240,10 +240,10 @@ func (a *account) again(l *series.Line) {
 	if l.Verdict == series.VerdictEnded && !strings.HasPrefix(old, "ran") {
 		a.fault("line %+v ends a tick whose verdict is %q", *l, old)
 	}
-	a.ticks[l.To] = told(l)
+	a.ticks[l.To] = verdictOf(l)
 }
 
-func told(l *series.Line) string {
+func verdictOf(l *series.Line) string {
 	v := string(l.Verdict)
 	switch {
 	case l.Verdict == series.VerdictEnded, l.Outcome != "":

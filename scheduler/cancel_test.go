@@ -33,8 +33,8 @@ func TestCancel(t *testing.T) {
 		c.cancel("a", r.Tick)
 		c.pass(lease)
 		r = c.later(r)
-		if !errors.Is(r.cause, scheduler.ErrCancelled) || r.told.Sub(at) > lease/3+50*time.Millisecond {
-			t.Errorf("the run ended with %v, %v after the cancel", r.cause, r.told.Sub(at))
+		if !errors.Is(r.cause, scheduler.ErrCancelled) || r.contextEnd.Sub(at) > lease/3+50*time.Millisecond {
+			t.Errorf("the run ended with %v, %v after the cancel", r.cause, r.contextEnd.Sub(at))
 		}
 		c.pass(2 * time.Hour)
 		c.wantTally("a", "ran 1, ran cancelled 1, ran ok 1")

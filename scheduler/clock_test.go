@@ -97,7 +97,7 @@ func (c *world) wantSteps(d time.Duration) {
 	for _, n := range c.nodes {
 		ls := n.logged("clock stepped")
 		if len(ls) != 1 || time.Duration(ls[0].keys["step_ms"].(float64)*1e6).Round(time.Second) != d {
-			c.t.Errorf("steps told: %v, want one of %v", ls, d)
+			c.t.Errorf("steps logged: %v, want one of %v", ls, d)
 		}
 	}
 }
@@ -169,8 +169,8 @@ func TestReadingsThatNeverAgree(t *testing.T) {
 			t.Errorf("%d beats and %d readings in ten minutes", beats, reads)
 		}
 		c.wantTally("a", "ran ok 66")
-		if told := len(n.logged("clock unsteady")); told < 9 || told > 11 {
-			t.Errorf("the log has it %d times in ten minutes", told)
+		if lines := len(n.logged("clock unsteady")); lines < 9 || lines > 11 {
+			t.Errorf("the log has it %d times in ten minutes", lines)
 		}
 		c.mu.Lock()
 		c.jumpy = nil

@@ -63,10 +63,10 @@ func TestStartsGoBeforeEnds(t *testing.T) {
 			go func() { ended <- n.Run(ctx) }()
 			time.Sleep(time.Until(due.Add(10 * time.Second)))
 			if got := time.UnixMilli(store.ended.Load()).Sub(due); got != c.after {
-				t.Errorf("%d jobs: the first end was told after %v, want %v", c.jobs, got, c.after)
+				t.Errorf("%d jobs: the store got the first end after %v, want %v", c.jobs, got, c.after)
 			}
 			if got := store.ends.Load(); got != int64(c.jobs) {
-				t.Errorf("%d of %d ends were told", got, c.jobs)
+				t.Errorf("the store got %d of %d ends", got, c.jobs)
 			}
 			stop()
 			if err := <-ended; err != nil {

@@ -75,15 +75,15 @@ type node struct {
 // A run is one attempt of a tick as its function saw it.
 type run struct {
 	scheduler.Run
-	node    *node
-	tries   int
-	began   time.Time
-	shown   time.Time // the latest time that the store's clock had shown by then
-	over    time.Time // when the function returned; zero: not yet
-	told    time.Time // when the context ended; zero: not while the function ran
-	cause   error     // why the context ended
-	err     error
-	overlap bool // runs of the job may overlap
+	node       *node
+	tries      int
+	began      time.Time
+	shown      time.Time // the latest time that the store's clock had shown by then
+	over       time.Time // when the function returned; zero: not yet
+	contextEnd time.Time // when the context ended; zero: not while the function ran
+	cause      error     // why the context ended
+	err        error
+	overlap    bool // runs of the job may overlap
 }
 
 // plan returns a world that has not been started, for tests that change it first.
@@ -278,8 +278,8 @@ func (c *world) write(n *node, ctx context.Context, r *scheduler.Run, overlap bo
 
 // tell records the cause with which the run's context ended.
 func (r *run) tell(ctx context.Context) {
-	if r.told.IsZero() && ctx.Err() != nil {
-		r.told, r.cause = time.Now(), context.Cause(ctx)
+	if r.contextEnd.IsZero() && ctx.Err() != nil {
+		r.contextEnd, r.cause = time.Now(), context.Cause(ctx)
 	}
 }
 

@@ -68,8 +68,8 @@ func TestDrainCancels(t *testing.T) {
 			t.Errorf("drain: %v", err)
 		}
 		r := c.ran("a")[0]
-		if !errors.Is(r.cause, scheduler.ErrDrained) || r.told.Sub(r.Tick) != 8*time.Second {
-			t.Errorf("the context ended with %v after %v, want ErrDrained after 8s", r.cause, r.told.Sub(r.Tick))
+		if !errors.Is(r.cause, scheduler.ErrDrained) || r.contextEnd.Sub(r.Tick) != 8*time.Second {
+			t.Errorf("the context ended with %v after %v, want ErrDrained after 8s", r.cause, r.contextEnd.Sub(r.Tick))
 		}
 		c.wantTally("a", "ran interrupted 1")
 	})

@@ -47,8 +47,8 @@ func TestForgedFenceIsOfOneJob(t *testing.T) {
 		if remarks := strings.Join(n.Remarks(), "; "); !strings.Contains(remarks, "1 jobs have a fence") || !strings.Contains(remarks, ": a") {
 			t.Errorf("remarks: %s", remarks)
 		}
-		if told := len(c.logged("fence ahead", "job", "a")); told < 4 || told > 6 {
-			t.Errorf("the log has it %d times", told)
+		if lines := len(c.logged("fence ahead", "job", "a")); lines < 4 || lines > 6 {
+			t.Errorf("the log has it %d times", lines)
 		}
 		c.wantLogged(0, "store unreachable")
 		is.Store(false)

@@ -21,8 +21,8 @@ func TestForgottenSeries(t *testing.T) {
 			c.store.Forget()
 		}
 		c.pass(5 * time.Minute)
-		if told := len(c.logged("store forgot")); told == 0 || told > 30 { // a node whose rota comes before the tick logs nothing
-			t.Errorf("three nodes told %d times of ten losses", told)
+		if lines := len(c.logged("store forgot")); lines == 0 || lines > 30 { // a node whose rota comes before the tick logs nothing
+			t.Errorf("three nodes logged ten losses %d times", lines)
 		}
 		ticks := map[time.Time]bool{}
 		for _, r := range c.ran("a") {
@@ -44,7 +44,7 @@ func TestForgottenSeries(t *testing.T) {
 
 // A store that was emptied has lost the marks of all jobs. A node logs this once, not once for each
 // job.
-func TestEmptiedStoreIsToldOnce(t *testing.T) {
+func TestEmptiedStoreIsLoggedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var jobs []scheduler.Job
 		for i := range 40 {
@@ -55,8 +55,8 @@ func TestEmptiedStoreIsToldOnce(t *testing.T) {
 		c.pass(62 * time.Second)
 		c.store.Forget()
 		c.pass(30 * time.Second)
-		if told := len(c.logged("store forgot")); told != 1 {
-			t.Errorf("told %d times, want once", told)
+		if lines := len(c.logged("store forgot")); lines != 1 {
+			t.Errorf("logged %d times, want once", lines)
 		}
 	})
 }
@@ -92,17 +92,17 @@ func TestStoreKnowsAnOlderMark(t *testing.T) {
 		c := cluster(t, 1, scheduler.Job{Name: "a", Spec: "@every 10s", Func: nothing})
 		c.strange = storeForgot
 		c.pass(10 * time.Minute)
-		if told := c.logged("store forgot"); len(told) != 0 {
-			t.Fatalf("it told %d times without a reason", len(told))
+		if lines := c.logged("store forgot"); len(lines) != 0 {
+			t.Fatalf("it was logged %d times without a reason", len(lines))
 		}
 		c.store.Forget()
 		c.step(-5 * time.Minute) // the clock is behind as well, so a job opened now has an older mark
 		old := c.store.Open(t.Context(), []series.OpenRequest{{Key: "a", Node: "other"}})[0]
 		c.step(5 * time.Minute)
 		c.pass(2 * time.Minute)
-		told := c.logged("store forgot")
-		if len(told) != 1 || told[0].keys["mark"] == told[0].keys["seen"] || told[0].keys["job"] != "a" {
-			t.Errorf("of the mark %v it told %v", time.UnixMilli(old.Mark).UTC(), told)
+		lines := c.logged("store forgot")
+		if len(lines) != 1 || lines[0].keys["mark"] == lines[0].keys["seen"] || lines[0].keys["job"] != "a" {
+			t.Errorf("of the mark %v the log has %v", time.UnixMilli(old.Mark).UTC(), lines)
 		}
 	})
 }

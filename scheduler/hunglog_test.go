@@ -156,9 +156,9 @@ func TestBadLoggerCostsLines(t *testing.T) {
 				if ran := len(c.ran("job0")); ran < 59 {
 					t.Errorf("%d runs", ran)
 				}
-				written, told := log.lines()
+				written, dropped := log.lines()
 				total := int64(0)
-				for _, count := range told {
+				for _, count := range dropped {
 					total += count
 				}
 				if lost := n.Stats().LinesLost; written+int(lost) != len(n.events.all) || total != lost {

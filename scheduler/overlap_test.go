@@ -84,12 +84,12 @@ func TestOverlapReplace(t *testing.T) {
 		rs := c.ran("a")
 		for i, r := range rs[:len(rs)-1] {
 			newer := rs[i+1]
-			switch told := r.told.Sub(newer.Tick); {
+			switch after := r.contextEnd.Sub(newer.Tick); {
 			case !errors.Is(r.cause, scheduler.ErrReplaced):
 				t.Errorf("the run of %v ended with %v, want ErrReplaced", r.Tick, r.cause)
-			case told < 0 || told > lease/3+50*time.Millisecond:
-				t.Errorf("the run of %v was told %v after the newer tick", r.Tick, told)
-			case told < 100*time.Millisecond:
+			case after < 0 || after > lease/3+50*time.Millisecond:
+				t.Errorf("the context of the run of %v ended %v after the newer tick", r.Tick, after)
+			case after < 100*time.Millisecond:
 				local++
 			default:
 				renewed++
@@ -99,7 +99,7 @@ func TestOverlapReplace(t *testing.T) {
 			}
 		}
 		if local == 0 || renewed == 0 {
-			t.Errorf("%d runs were told by their own node and %d by a renewal, want both", local, renewed)
+			t.Errorf("%d runs were replaced by their own node and %d by a renewal, want both", local, renewed)
 		}
 		c.wantLogged(119, "run finished", "outcome", "replaced")
 		c.wantAtOnce("a", 1)

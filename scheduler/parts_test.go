@@ -45,7 +45,7 @@ func TestSilentPartitionAtStart(t *testing.T) {
 				}
 				for _, raw := range []string{"deadline exceeded", "10.0.0", "node0"} {
 					if strings.Contains(err.Error(), raw) {
-						t.Errorf("%v tells %q", err, raw)
+						t.Errorf("%v contains %q", err, raw)
 					}
 				}
 				for i := range c.jobs {
@@ -136,10 +136,10 @@ func TestSlowOpenings(t *testing.T) {
 				})
 				n.run()
 				c.pass(3500 * time.Millisecond) // two requests were answered, or one was not and the next is on its way
-				remarks, told := strings.Join(n.Remarks(), "\n"), c.logged("jobs not open")
+				remarks, lines := strings.Join(n.Remarks(), "\n"), c.logged("jobs not open")
 				if name == "slow" {
-					if remarks != "952 jobs are still to be opened" || len(told) > 0 {
-						t.Errorf("remarks %q, in the log %d times", remarks, len(told))
+					if remarks != "952 jobs are still to be opened" || len(lines) > 0 {
+						t.Errorf("remarks %q, in the log %d times", remarks, len(lines))
 					}
 					c.pass(9 * time.Second)
 					c.wantLogged(0, "jobs not open")
@@ -148,8 +148,8 @@ func TestSlowOpenings(t *testing.T) {
 					if !strings.HasPrefix(remarks, "1024 jobs cannot be opened: ") || !strings.HasSuffix(remarks, "\n1976 jobs are still to be opened") {
 						t.Errorf("remarks %q", remarks)
 					}
-					if len(told) != 1 || told[0].keys["count"] != int64(1024) {
-						t.Errorf("the log has %+v", told)
+					if len(lines) != 1 || lines[0].keys["count"] != int64(1024) {
+						t.Errorf("the log has %+v", lines)
 					}
 					n.wire.spoil(nil)
 					c.pass(75 * time.Second)
@@ -197,8 +197,8 @@ func TestUnreadableJobs(t *testing.T) {
 					c.wantTally(job, "ran ok 300")
 				}
 				c.wantTally("added", "ran ok 240")
-				if told := c.logged("jobs not open"); len(told) < 4 || len(told) > 6 || told[0].keys["count"] != int64(foul) {
-					t.Errorf("the log has it %d times", len(told))
+				if lines := c.logged("jobs not open"); len(lines) < 4 || len(lines) > 6 || lines[0].keys["count"] != int64(foul) {
+					t.Errorf("the log has it %d times", len(lines))
 				}
 				c.wantLogged(0, "store unreachable")
 				n.wire.spoilKeys()

@@ -25,18 +25,18 @@ func TestLeaseLost(t *testing.T) {
 		cut := time.Now()
 		c.pass(lease + time.Second)
 		first = c.later(first)
-		if !errors.Is(first.cause, lock.ErrLost) || first.told.Sub(cut) > lease {
-			t.Errorf("the context ended %v after the cut with %v, want ErrLost within %v", first.told.Sub(cut), first.cause, lease)
+		if !errors.Is(first.cause, lock.ErrLost) || first.contextEnd.Sub(cut) > lease {
+			t.Errorf("the context ended %v after the cut with %v, want ErrLost within %v", first.contextEnd.Sub(cut), first.cause, lease)
 		}
 		if first.Check() == nil {
 			t.Error("Check believes in a lease that was lost")
 		}
-		if r := c.running("a"); r == nil || r.Attempt != 2 || r.began.Before(first.told) {
+		if r := c.running("a"); r == nil || r.Attempt != 2 || r.began.Before(first.contextEnd) {
 			t.Errorf("%v after the cut runs %+v, want attempt 2", lease+time.Second, r)
 		}
 		c.pass(time.Second)
-		if ls := c.logged("lease lost", "tick", stamp(first.Tick), "fence", first.Fence); len(ls) != 1 || ls[0].Time.Sub(first.told) > 1100*time.Millisecond {
-			t.Errorf("lines of the lost lease: %v, want one soon after %v", ls, first.told)
+		if ls := c.logged("lease lost", "tick", stamp(first.Tick), "fence", first.Fence); len(ls) != 1 || ls[0].Time.Sub(first.contextEnd) > 1100*time.Millisecond {
+			t.Errorf("lines of the lost lease: %v, want one soon after %v", ls, first.contextEnd)
 		}
 		c.pass(40 * time.Second)
 		c.wantLogged(1, "lease lost")
@@ -59,7 +59,7 @@ func TestSuccessAfterTheLoss(t *testing.T) {
 		c.pass(5 * time.Second) // a second after the function returned
 		c.nodes[0].heal()
 		c.pass(10 * time.Minute)
-		if rs := c.ran("a"); len(rs) != 1 || rs[0].told.IsZero() || rs[0].err != nil {
+		if rs := c.ran("a"); len(rs) != 1 || rs[0].contextEnd.IsZero() || rs[0].err != nil {
 			t.Errorf("ran %v, want one run that lost its lease and succeeded", rs)
 		}
 		c.wantLogged(1, "run finished", "outcome", "lost")
@@ -264,7 +264,7 @@ func TestJitterOfCloseTicks(t *testing.T) {
 
 // A run knows its job, tick, fence and attempt, an id that is the same for each
 // attempt, and the tick that last ended ok.
-func TestRunTells(t *testing.T) {
+func TestRunKnowsItself(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		fail := false
 		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1m", Func: func(_ context.Context, r *scheduler.Run) error {

@@ -119,7 +119,7 @@ func TestCodesOfTheStore(t *testing.T) {
 
 // With all nodes dead verify and doctor report the overdue ticks, with their age and the cause, and
 // a pause ends that.
-func TestOverdueIsTold(t *testing.T) {
+func TestOverdueIsReported(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 20, 0)
 	must := func(err error) {

@@ -305,7 +305,7 @@ func TestPauseEndsWithAllNodesDead(t *testing.T) {
 }
 
 // A pattern names several jobs. A script changes them at once; on a terminal the command lists them
-// first, and does nothing unless it is told yes.
+// first, and does nothing unless the answer is yes.
 func TestPauseSeveral(t *testing.T) {
 	t.Parallel()
 	cl := newCluster(t, 1, 0)

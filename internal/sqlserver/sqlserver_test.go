@@ -81,9 +81,9 @@ func TestRestart(t *testing.T) {
 			if n := rows(t, db); n != 1 {
 				t.Errorf("%d rows after a crash, want 1", n)
 			}
-			var heard bool
-			if err := db.QueryRowContext(t.Context(), c.asked).Scan(&heard); err != nil || !heard {
-				t.Errorf("%s = %t, %v after a start with %s", c.asked, heard, err, c.arg)
+			var applied bool
+			if err := db.QueryRowContext(t.Context(), c.asked).Scan(&applied); err != nil || !applied {
+				t.Errorf("%s = %t, %v after a start with %s", c.asked, applied, err, c.arg)
 			}
 			s.Stop() // with a client connected
 		})

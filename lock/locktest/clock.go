@@ -9,7 +9,7 @@ import (
 )
 
 var clockTests = []test{
-	{"the clock names its server and tells when it was asked", clockReads},
+	{"the clock names its server and returns when it was asked", clockReads},
 	{"the clock is the one that judges leases", clockJudges},
 	{"the clock of a context that has ended is doubt", clockDoubt},
 }

@@ -240,7 +240,7 @@ func (s *stand) forcedCause(l *lock.Locker, o lock.Options) bool {
 
 func forceServes(s *stand) {
 	_, can := s.driver.(driver.Waiter)
-	if _, tells := s.driver.(driver.Inspector); !can || !tells {
+	if _, inspects := s.driver.(driver.Inspector); !can || !inspects {
 		return
 	}
 	_, h := s.acquire(s.acquisition(long))
@@ -254,7 +254,7 @@ func forceServes(s *stand) {
 }
 
 func forceKept(s *stand) {
-	if _, tells := s.driver.(driver.Inspector); !tells || s.env.Desert == nil {
+	if _, inspects := s.driver.(driver.Inspector); !inspects || s.env.Desert == nil {
 		return
 	}
 	h, dead := s.desert()

@@ -8,7 +8,7 @@ import (
 
 var inspectTests = []test{
 	{"a free key has no owner", inspectFree},
-	{"a held key tells its owner, fence and time left", inspectHeld},
+	{"an inspection of a held key returns its owner, fence and time left", inspectHeld},
 	{"an expired key is free", inspectExpired},
 	{"a bad key is refused", inspectArguments},
 }

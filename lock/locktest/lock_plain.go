@@ -10,7 +10,7 @@ import (
 
 var plainTests = []test{
 	{"a free key is granted for its time to live", plainFree},
-	{"another owner is told that the key is held, and for how long", plainHeld},
+	{"another owner is refused with how long the key is held", plainHeld},
 	{"the same owner asking again gets the same fence and no longer lease", plainAgain},
 	{"a released key is free at once", plainReleased},
 	{"a key is free when its deadline has passed", plainExpired},
@@ -19,8 +19,8 @@ var plainTests = []test{
 	{"a renewal under another owner or fence is lost and changes nothing", plainRenewedByOther},
 	{"a release by another owner is lost and changes nothing", plainReleasedByOther},
 	{"a release asked again is no error, or the key is forgotten", plainReleasedTwice},
-	{"the release of a key that the store forgot is told so", plainReleasedForgotten},
-	{"the release of an expired key frees nothing, and is told so unless no other owner had it", plainReleasedExpired},
+	{"the release of a key that the store forgot reports that", plainReleasedForgotten},
+	{"the release of an expired key frees nothing, and reports that unless no other owner had it", plainReleasedExpired},
 	{"a release that knows no fence frees what its owner was granted", plainReleasedUnknown},
 	{"an old renewal or release touches nothing of the next owner's lease", plainABA},
 	{"a context that has ended is doubt, and nothing is done", plainDoubt},

@@ -75,8 +75,8 @@ func fencesAboveFloor(s *stand) {
 // fencesOverSteps needs a clock that is put back, and owners that have seen no fence, like the
 // owners of a process that has just started.
 func fencesOverSteps(s *stand) {
-	clock, tells := s.driver.(driver.Clocked)
-	if !s.env.exact() || !tells {
+	clock, timed := s.driver.(driver.Clocked)
+	if !s.env.exact() || !timed {
 		return
 	}
 	for i, back := range []time.Duration{time.Microsecond, time.Millisecond, time.Second, 9 * time.Second} {

@@ -25,9 +25,9 @@ var sharingTests = []test{
 	{"a renewal or release by who does not hold the key is lost and changes nothing", sharingByOther},
 	{"a release asked again is no error once the key is free, or the key is forgotten", sharingReleasedTwice},
 	{"a release that knows no fence frees what its owner was granted", sharingReleasedUnknown},
-	{"a holding that tells another limit than was granted is served the same", sharingWrongLimit},
-	{"the holders are told, the earliest first", sharingHolders},
-	{"the note of a lease is told with its holder, and is nothing else", sharingNote},
+	{"a holding that names another limit than was granted is served the same", sharingWrongLimit},
+	{"the holders are listed, the earliest first", sharingHolders},
+	{"the note of a lease is listed with its holder, and is nothing else", sharingNote},
 	{"of many owners asking at once so many are granted as the limit says", sharingRace},
 	{"a context that has ended is doubt, and nothing is done", sharingDoubt},
 	{"a bad limit is refused by name", sharingArguments},
@@ -276,12 +276,12 @@ func sharingWrongLimit(s *stand) {
 func sharingHolders(s *stand) {
 	equal(s, "holders of a free key", len(s.holders()), 0)
 	alone := s.taken(0)
-	s.told(alone)
+	s.lists(alone)
 	s.release(alone)
 	hs := []driver.LeaseRef{s.taken(3), s.taken(driver.NoLimit), s.taken(3)}
 	hs[0].TTL = long / 2
 	s.renewed(hs[0]) // the earliest holder is the one with the earliest grant, not with the next deadline
-	s.told(hs...)
+	s.lists(hs...)
 	if i, ok := s.driver.(driver.Inspector); ok {
 		at, err := i.Inspect(s.ctx, "key")
 		if err != nil || at.Owner != hs[0].Owner || at.Fence != hs[0].Fence {
@@ -290,11 +290,11 @@ func sharingHolders(s *stand) {
 		s.within("left", at.Left, hs[0].TTL)
 	}
 	s.release(hs[1])
-	s.told(hs[0], hs[2])
+	s.lists(hs[0], hs[2])
 }
 
-// told fails the test unless these leases are the holders.
-func (s *stand) told(hs ...driver.LeaseRef) {
+// lists fails the test unless these leases are the holders.
+func (s *stand) lists(hs ...driver.LeaseRef) {
 	s.Helper()
 	all := s.holders()
 	equal(s, "holders", len(all), len(hs))
@@ -338,8 +338,8 @@ func sharingDoubt(s *stand) {
 	cancel()
 	_, acquired := s.driver.Acquire(ctx, s.sharing(2))
 	_, renewed := s.driver.Renew(ctx, h)
-	_, told := s.driver.(driver.Sharer).Holders(ctx, "key")
-	for _, err := range []error{acquired, renewed, s.driver.Release(ctx, h), told} {
+	_, listed := s.driver.(driver.Sharer).Holders(ctx, "key")
+	for _, err := range []error{acquired, renewed, s.driver.Release(ctx, h), listed} {
 		if !errors.Is(err, context.Canceled) {
 			s.Errorf("the error is %v, want context.Canceled", err)
 		}

@@ -10,7 +10,7 @@ import (
 
 var waitTests = []test{
 	{"a free key is granted without waiting", waitFree},
-	{"the first refusal is told while the waiter waits on", waitRefused},
+	{"the first refusal is reported while the waiter waits on", waitRefused},
 	{"an owner that has the key already gets the same fence", waitAgain},
 	{"waiters get the key in the order in which they came, with growing fences", waitOrder},
 	{"a key that is handed on is trusted from when its new owner confirmed", waitTrust},
@@ -110,24 +110,24 @@ func waitFree(s *stand) {
 }
 
 func waitRefused(s *stand) {
-	told := make(chan *driver.HeldError, 9)
+	refusals := make(chan *driver.HeldError, 9)
 	free := s.acquisition(long)
-	free.Refused = func(e *driver.HeldError) { told <- e }
+	free.Refused = func(e *driver.HeldError) { refusals <- e }
 	h := s.served(s.await(free))
-	equal(s, "refusals of a free key", len(told), 0)
+	equal(s, "refusals of a free key", len(refusals), 0)
 	a := s.acquisition(long)
 	a.Refused = free.Refused
 	w := s.queued(a)
 	select {
-	case e := <-told:
+	case e := <-refusals:
 		equal(s, "the refused key", e.Key, a.Key)
 	case <-time.After(patience):
-		s.Fatal("the refusal is not told")
+		s.Fatal("the refusal is not reported")
 	}
 	s.waiting(w)
 	s.release(h)
 	s.served(w)
-	equal(s, "refusals told again", len(told), 0)
+	equal(s, "refusals reported again", len(refusals), 0)
 }
 
 func waitFloor(s *stand) {

@@ -15,7 +15,7 @@ var againTests = []test{
 	{"each answer to a claim is given again", againClaims},
 	{"a renewal, an ending, an opening, a pause and a resume are answered again", againOthers},
 	{"after a grant its owner is answered so whatever others ask meanwhile", againBetween},
-	{"a late claim is expired, and only a granted owner is told", againLate},
+	{"a late claim is expired, and only a granted owner gets its grant", againLate},
 	{"a context that has ended is doubt in each answer, and nothing is done", againDoubt},
 }
 

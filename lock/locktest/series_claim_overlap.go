@@ -52,7 +52,7 @@ func rowQueued(s *stand) {
 		s.Fatalf("the fence to take it over with is %d, that of the run %d", a.Fence, run.Fence)
 	}
 	s.last(series.VerdictWaiting, s.due(1), c.Number)
-	equal(s, "told to end", s.renew(run).Replaced, false)
+	equal(s, "replaced", s.renew(run).Replaced, false)
 	s.unchanged(func() {
 		again := s.claimed(c, series.KindWaiting)
 		equal(s, "the fence asked for again", again.Fence, a.Fence)
@@ -63,7 +63,7 @@ func rowReplaced(s *stand) {
 	run, c := s.beside(series.OverlapReplace)
 	s.claimed(c, series.KindWaiting)
 	s.last(series.VerdictWaiting, s.due(1), c.Number)
-	equal(s, "told to end", s.renew(run).Replaced, true)
+	equal(s, "replaced", s.renew(run).Replaced, true)
 }
 
 func rowHeld(s *stand) {
@@ -89,7 +89,7 @@ func rowDueBefore(s *stand) {
 		c.Overlap = o
 		fence := s.claimed(c, series.KindWaiting).Fence
 		s.last(series.VerdictWaiting, s.due(1), c.Number)
-		equal(s, "told to end", s.renew(run).Replaced, o == series.OverlapReplace)
+		equal(s, "replaced", s.renew(run).Replaced, o == series.OverlapReplace)
 		e := s.ended(run, series.RunDone)
 		equal(s, "what waits", e.Waiting, c.Number)
 		s.granted(s.takes(c, fence))

@@ -12,7 +12,7 @@ var instantTests = []test{
 	{"a lease is renewed until the millisecond at which it ends", renewInstants},
 	{"a resume covers what is after the mark, and nothing at it", resumeInstants},
 	{"a number due at the grant of the alive run is skipped, one due before it is held", grantInstants},
-	{"a revision that another node used at the instant of an opening is told", openInstants},
+	{"a revision that another node used at the instant of an opening is returned", openInstants},
 }
 
 // An instant is a limit of the rules. Its scene prepares a series and returns a claim and the

@@ -10,11 +10,11 @@ import (
 )
 
 var memberTests = []test{
-	{"a beat tells of the nodes that are alive, sorted, the asker included", memberBeats},
+	{"a beat returns the nodes that are alive, sorted, the asker included", memberBeats},
 	{"a node that does not beat is forgotten after its time", memberDies},
 	{"a node that leaves is forgotten at once", memberLeaves},
 	{"a beat comes with the clock", memberClock},
-	{"the list tells which nodes live, which left and when, and which fell silent, and reading it changes nothing", memberRoll},
+	{"the list has which nodes live, which left and when, and which fell silent, and reading it changes nothing", memberRoll},
 	{"a node that left and beats again lives", memberReturns},
 	{"bad beats are refused, and a context that has ended is doubt", memberRefused},
 }

@@ -12,7 +12,7 @@ var openingTests = []test{
 	{"an opening creates the mark at the highest mark the node has seen, if that is later", openAtMark},
 	{"a series begins in the past if it is new and the opening asks for that", openBegin},
 	{"an opening asked again moves nothing", openAgain},
-	{"an opening tells since when its revision is in use, and of another node's", openRevisions},
+	{"an opening returns since when its revision is in use, and of another node's", openRevisions},
 	{"an opening without a revision is not recorded as one", openNoRevision},
 	{"a look reads and opens nothing", openLook},
 }

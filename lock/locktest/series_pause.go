@@ -8,7 +8,7 @@ import (
 )
 
 var pauseTests = []test{
-	{"a pause is done once per change, and tells the change", pauseOnce},
+	{"a pause is done once per change, and returns the change", pauseOnce},
 	{"a pause leaves a run alone", pauseRun},
 	{"a pause starts nothing, takeovers included", pauseStartsNothing},
 	{"a resume covers all since the mark as paused, once", pauseResumed},

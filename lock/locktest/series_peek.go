@@ -10,7 +10,7 @@ import (
 
 var peekTests = []test{
 	{"a peek is answered as a claim would be if that has passed, else not at all, and changes nothing", peekSame},
-	{"a peek at a run that is settled tells its state, and at another all of it", peekPart},
+	{"a peek at a run that is settled returns its state, and at another all of it", peekPart},
 	{"peeks are answered in their order", peekOrder},
 	{"a peek is not answered while the mark lies in the future", peekAhead},
 	{"a peek whose context has ended is doubt", peekDoubt},

@@ -16,7 +16,7 @@ var queueTests = []test{
 	{"a waiting number waits for all runs that are alive", queueAll},
 	{"while paused a waiting number is not named and not granted", queuePaused},
 	{"its owner, asking again after it was taken over, is not granted", queueAgain},
-	{"a run told to end may take its time; what waits runs after it", queueReplaced},
+	{"a replaced run may take its time; what waits runs after it", queueReplaced},
 }
 
 // wait records a number that waits for the run of due(1), and returns its claim and the fence with
@@ -174,10 +174,10 @@ func queueReplaced(s *stand) {
 	for range 3 {
 		r := s.renew(run)
 		equal(s, "alive", r.Alive, true)
-		equal(s, "told to end", r.Replaced, true)
+		equal(s, "replaced", r.Replaced, true)
 	}
 	e := s.ended(run, series.RunDone)
 	equal(s, "what waits", e.Waiting, c.Number)
 	_, second := s.granted(s.takes(c, fence))
-	equal(s, "told to end", s.renew(second).Replaced, false)
+	equal(s, "replaced", s.renew(second).Replaced, false)
 }

@@ -210,7 +210,7 @@ func TestBatchKeepsTimesApart(t *testing.T) {
 		}
 		held, refused := errors.AsType[*driver.HeldError](errs[len(minutes)+i])
 		if !refused || held.Left <= least || held.Left > most {
-			t.Errorf("who asks for key %d is told %+v, want that it is held for nearly %v", i, held, most)
+			t.Errorf("the refusal of key %d is %+v, want that it is held for nearly %v", i, held, most)
 		}
 	}
 }

@@ -122,21 +122,21 @@ func (a aged) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func TestCheckRestricted(t *testing.T) {
 	admin := client(t, redisserver.Start(t).Addr())
 	c := restricted(t, admin, "cronce")
-	const told = "client=ok connection=ok eviction=ok persistence=warn role=ok version=ok"
+	const reported = "client=ok connection=ok eviction=ok persistence=warn role=ok version=ok"
 	found, err := redislock.Check(t.Context(), c, redislock.CheckOptions{})
-	checked(t, found, err, told, "")
+	checked(t, found, err, reported, "")
 	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{Strict: true})
-	checked(t, found, err, strings.Replace(told, "=warn", "=refuse", 1), "does not report")
+	checked(t, found, err, strings.Replace(reported, "=warn", "=refuse", 1), "does not report")
 
 	c = restricted(t, admin, "cronce", "-info")
-	const untold = "client=ok connection=ok eviction=warn persistence=warn role=warn version=warn"
+	const unreported = "client=ok connection=ok eviction=warn persistence=warn role=warn version=warn"
 	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{})
-	checked(t, found, err, untold, "")
+	checked(t, found, err, unreported, "")
 	found, err = redislock.Check(t.Context(), c, redislock.CheckOptions{Strict: true})
-	checked(t, found, err, strings.NewReplacer("=warn", "=refuse").Replace(untold), "does not report")
+	checked(t, found, err, strings.NewReplacer("=warn", "=refuse").Replace(unreported), "does not report")
 }
 
-// A server in this process tells little: it can be used, and not strictly.
+// A server in this process reports little: it can be used, and not strictly.
 func TestCheckSimulated(t *testing.T) {
 	c := client(t, simulated(t).Addr())
 	found, err := redislock.Check(t.Context(), c, redislock.CheckOptions{})

@@ -54,12 +54,12 @@ func TestFit(t *testing.T) {
 
 // For a user with only the documented rights, or without INFO, the store is fit at a risk; and so
 // is a server in this process.
-func TestFitUntold(t *testing.T) {
+func TestFitUnreported(t *testing.T) {
 	admin := client(t, redisserver.Start(t).Addr())
-	const untold = "eviction persistence role version"
+	const unreported = "eviction persistence role version"
 	for want, c := range map[string]redis.UniversalClient{
 		"persistence": restricted(t, admin, "cronce"),
-		untold:        client(t, simulated(t).Addr()),
+		unreported:    client(t, simulated(t).Addr()),
 	} {
 		risks, err := newDriver(t, c, redislock.Options{}).CheckStore(t.Context())
 		if err != nil || topics(risks) != want {
@@ -68,8 +68,8 @@ func TestFitUntold(t *testing.T) {
 	}
 	c := restricted(t, admin, "cronce", "-info")
 	risks, err := newDriver(t, c, redislock.Options{}).CheckStore(t.Context())
-	if err != nil || topics(risks) != untold {
-		t.Errorf("risks %s, %v, want %s", topics(risks), err, untold)
+	if err != nil || topics(risks) != unreported {
+		t.Errorf("risks %s, %v, want %s", topics(risks), err, unreported)
 	}
 	_, err = newDriver(t, c, redislock.Options{Check: redislock.CheckOptions{Strict: true}}).CheckStore(t.Context())
 	if !errors.Is(err, driver.ErrUnfit) {

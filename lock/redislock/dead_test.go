@@ -109,7 +109,7 @@ func TestIdleWaiterAsksRarely(t *testing.T) {
 }
 
 // The first in line is stopped: its connection is there, so the key is kept for it.
-// The next one, which looks rarely, is told, and passes over it after two seconds.
+// The next one, which looks rarely, is notified, and passes over it after two seconds.
 func TestStoppedWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	addr := redisserver.Start(t).Addr()

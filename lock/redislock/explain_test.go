@@ -74,7 +74,7 @@ func TestExplain(t *testing.T) {
 			}
 			for _, secret := range []string{"127.0.0.1", "reader", "guess", "s3cr3t"} {
 				if strings.Contains(got, secret) {
-					t.Errorf("%q tells %q", got, secret)
+					t.Errorf("%q contains %q", got, secret)
 				}
 			}
 		})

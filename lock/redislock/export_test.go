@@ -66,7 +66,7 @@ func (d *Driver) unsure(a *driver.Acquisition) *waiter {
 	return &waiter{driver: d, a: a, seat: seat{inbox: d.inbox.channel}}
 }
 
-// Inbox is the channel on which waiters are told.
+// Inbox is the channel on which waiters are notified.
 func (d *Driver) Inbox() string { return d.inbox.channel }
 
 // GiveUp does the same as a waiter that gives up.

@@ -19,7 +19,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// A cutter passes connections on to a server. When it is told to, it waits for
+// A cutter passes connections on to a server. When a test asks for it, it waits for
 // the server's next reply and cuts the connection instead of passing it on.
 type cutter struct {
 	net.Listener

@@ -48,7 +48,7 @@ func TestForgedNodes(t *testing.T) {
 		for _, node := range []string{"a", "b"} {
 			p, err := d.Beat(t.Context(), node, 25*time.Second)
 			if err != nil || !slices.Contains(p.Nodes, node) || !slices.Contains(p.Nodes, "a") || len(p.Nodes) > series.MaxNodes {
-				t.Errorf("forged nodes that %s: %d nodes are told to %s, %v", name, len(p.Nodes), node, err)
+				t.Errorf("forged nodes that %s: %d nodes are returned to %s, %v", name, len(p.Nodes), node, err)
 			}
 		}
 		roll, err := d.Members(t.Context())
@@ -105,7 +105,7 @@ func TestGoneNodesAreRemembered(t *testing.T) {
 	roll, err = d.Members(t.Context())
 	must(t, err)
 	if !slices.ContainsFunc(roll.Members, func(m series.Member) bool { return m.Node == "silent" }) {
-		t.Error("the latest node that fell silent is not told")
+		t.Error("the latest node that fell silent is not returned")
 	}
 }
 
@@ -117,7 +117,7 @@ func TestBoundsOfNodes(t *testing.T) {
 	must(t, c.ZAdd(t.Context(), nodesKey, redis.Z{Score: now + 60_000, Member: long}, redis.Z{Score: now + 60_000, Member: long + "x"}).Err())
 	p, err := d.Beat(t.Context(), "a", time.Minute)
 	if err != nil || len(p.Nodes) != 2 || !slices.Contains(p.Nodes, long) {
-		t.Errorf("%d nodes are told, %v", len(p.Nodes), err)
+		t.Errorf("%d nodes are returned, %v", len(p.Nodes), err)
 	}
 	must(t, c.Del(t.Context(), nodesKey).Err())
 	forge(t, c, 9999, func(i int) float64 { return now - 1000 })
@@ -149,13 +149,13 @@ func TestForgedNames(t *testing.T) {
 	}
 }
 
-// With more nodes than are told, the asker is among those that are.
-func TestMoreNodesThanAreTold(t *testing.T) {
+// With more nodes than are returned, the asker is among those that are.
+func TestMoreNodesThanAreReturned(t *testing.T) {
 	d, c := realDriver(t, redislock.Options{})
 	now := float64(time.Now().UnixMilli())
 	forge(t, c, series.MaxNodes, func(i int) float64 { return now + 20_000 + float64(i) })
 	p, err := d.Beat(t.Context(), "a", time.Hour)
 	if err != nil || len(p.Nodes) != series.MaxNodes || !slices.Contains(p.Nodes, "a") {
-		t.Errorf("%d nodes are told, %v", len(p.Nodes), err)
+		t.Errorf("%d nodes are returned, %v", len(p.Nodes), err)
 	}
 }

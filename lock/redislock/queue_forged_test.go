@@ -47,7 +47,7 @@ func TestForgedQueue(t *testing.T) {
 			_, _ = d.Acquire(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: time.Minute, Limit: c.waiter}) // held, or not
 			must(t, d.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence, Limit: a.Limit}))
 			if n := published(raw.Info(t.Context(), "commandstats").Val()); n > 4*2001 {
-				t.Errorf("%d inboxes were told", n)
+				t.Errorf("%d inboxes were notified", n)
 			}
 			left := raw.LLen(t.Context(), "cronce:v1:q:{key}").Val()
 			if left >= many || left < many-4*2001 {

@@ -52,7 +52,7 @@ func peeks(t *testing.T, d *redislock.Driver, number int64, keys ...string) []*s
 	return answers
 }
 
-// Of many numbers those that are decided are told, also by a server that forgot the
+// Of many numbers a peek returns those that are decided, also by a server that forgot the
 // scripts, over several partitions and batches, and for numbers that differ.
 func TestPeeksOverPartitions(t *testing.T) {
 	eachServer(t, func(t *testing.T, c redis.UniversalClient, wait func(time.Duration)) {

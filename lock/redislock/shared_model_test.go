@@ -30,7 +30,7 @@ type line struct {
 	holders []*asker
 	queue   []*asker
 	head    *asker        // the first of the queue, when it kept others waiting
-	heard   time.Duration // when that was last heard of
+	seen    time.Duration // the last sign of life of that
 }
 
 func (l *line) pass(d time.Duration) {
@@ -58,7 +58,7 @@ func (l *line) fits(limit int) bool {
 }
 
 // serve keeps the lock for as many of the queue as fit, and passes over a first
-// one that keeps others waiting and was not heard of for 5 seconds.
+// one that keeps others waiting and gave no sign of life for 5 seconds.
 func (l *line) serve() {
 	for len(l.queue) > 0 {
 		a := l.queue[0]
@@ -69,9 +69,9 @@ func (l *line) serve() {
 		case l.holders[0].limit <= 1:
 			return
 		case l.head != a:
-			l.head, l.heard = a, l.now
+			l.head, l.seen = a, l.now
 			return
-		case l.now-l.heard <= 5*time.Second:
+		case l.now-l.seen <= 5*time.Second:
 			return
 		}
 		l.queue = l.queue[1:]
@@ -84,7 +84,7 @@ func (l *line) ask(a *asker, inLine, barge bool) bool {
 		return true
 	}
 	if inLine && len(l.queue) > 0 && l.queue[0] == a && len(l.holders) > 0 && l.holders[0].limit > 1 {
-		l.head, l.heard = a, l.now
+		l.head, l.seen = a, l.now
 	}
 	if barge {
 		l.barge(a)

@@ -74,7 +74,7 @@ func TestCallersOfAStoppedServerReturn(t *testing.T) {
 					t.Errorf("%s was back %v after the end of its context", name, late)
 				}
 				if want := context.Cause(ctx); !errors.Is(err, want) {
-					t.Errorf("%s was told %v, want %v", name, err, want)
+					t.Errorf("%s returned %v, want %v", name, err, want)
 				}
 			})
 		}

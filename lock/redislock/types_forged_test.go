@@ -77,7 +77,7 @@ func TestForgedSharedKeys(t *testing.T) {
 
 // The last sign of life of the first in a queue is judged by the clock: one in the future, forged
 // or from before a clock was put back, keeps readers waiting no longer than any other.
-func TestForgedHeard(t *testing.T) {
+func TestForgedSignOfLife(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"99999999999999", "1" + fmt.Sprintf("%0400d", 0)} {
 		d, raw := realDriver(t, redislock.Options{})
@@ -99,7 +99,7 @@ func TestForgedHeard(t *testing.T) {
 		text, err := raw.HGet(t.Context(), "cronce:v1:h:{key}", "").Result()
 		must(t, err)
 		if _, err := fmt.Sscanf(text, "%d|", &ms); err != nil || ms > time.Now().UnixMilli()+1000 {
-			t.Errorf("heard of at %q: %v", text, err)
+			t.Errorf("the sign of life is at %q: %v", text, err)
 		}
 		seen(fmt.Sprint(ms - 6000)) // as it is 6 seconds later
 		must(t, read("n/3"))

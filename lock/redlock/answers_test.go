@@ -113,7 +113,7 @@ func TestAnswersOfOneServer(t *testing.T) {
 			{op: "release", owner: "a", attempt: 4, fence: 400, code: yes, most: 400},
 			{op: "acquire", owner: "b", attempt: 5, fence: 100, code: yes, given: 502},
 		}},
-		{"told of a lease after it was released, and after a later one", []step{
+		{"asked about a lease after it was released, and after a later one", []step{
 			{op: "acquire", owner: "a", attempt: 1, fence: 100, code: yes, given: 100},
 			{op: "release", owner: "a", attempt: 3, fence: 100, code: yes},
 			{op: "put", owner: "a", attempt: 2, fence: 100, code: no},
@@ -122,7 +122,7 @@ func TestAnswersOfOneServer(t *testing.T) {
 			{op: "release", owner: "b", attempt: 5, fence: 200, code: yes},
 			{op: "put", owner: "a", attempt: 2, fence: 100, code: no},
 		}},
-		{"told of a lease that is free here", []step{
+		{"asked about a lease that is free here", []step{
 			{op: "put", owner: "a", attempt: 1, fence: 100, code: yes, given: 100},
 			{op: "acquire", owner: "b", attempt: 2, fence: 200, code: no},
 			{op: "renew", owner: "a", attempt: 3, fence: 100, code: yes, given: 100},

@@ -213,7 +213,7 @@ func TestTimeIsReadOnce(t *testing.T) {
 
 // When the servers no longer answer their time, the known one is used; without a known time an
 // acquisition is doubt.
-func TestTimeIsNotTold(t *testing.T) {
+func TestTimeIsNotReturned(t *testing.T) {
 	t.Parallel()
 	_, cs := servers(t, 3)
 	d := newDriver(t, cs, redlock.Options{Namespace: "untimed", NodeTimeout: slow})

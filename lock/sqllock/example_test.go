@@ -39,10 +39,10 @@ func Example() {
 	}
 	fmt.Println("held:", lease.Check() == nil, lease.Fence() > 0)
 	_, err = store.Acquire(ctx, driver.Acquisition{Key: "report", Owner: "other/1", TTL: time.Minute})
-	fmt.Println("another is told:", err != nil)
+	fmt.Println("another is refused:", err != nil)
 	fmt.Println("released:", lease.Release(ctx))
 	// Output:
 	// held: true true
-	// another is told: true
+	// another is refused: true
 	// released: <nil>
 }

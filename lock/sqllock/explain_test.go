@@ -56,7 +56,7 @@ func explained(t *testing.T, name string, e explanation) {
 	}
 	for _, secret := range []string{"127.0.0.1", "reader", "guess", "a new key", os.TempDir()} {
 		if strings.Contains(got, secret) {
-			t.Errorf("%s: %q tells %q", name, got, secret)
+			t.Errorf("%s: %q contains %q", name, got, secret)
 		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // A Listener listens on a channel of PostgreSQL, as LISTEN does, on its own connection, until ctx
-// ends or the connection breaks. It calls heard with an empty payload once it listens, and then
+// ends or the connection breaks. It calls received with an empty payload once it listens, and then
 // with the payload of each notification. The channel needs no quotes. A Driver calls the Listener
 // while owners wait, calls it again after a pause when it has returned, and never has two calls at
 // once.
-type Listener func(ctx context.Context, channel string, heard func(payload string)) error
+type Listener func(ctx context.Context, channel string, received func(payload string)) error
 
 const (
 	linger    = 5 * time.Second // a busy key soon has another waiter

@@ -17,9 +17,9 @@ import (
 )
 
 // listener returns a Listener that uses a connection of a pool, and copies each notification to
-// heard.
-func listener(db *sql.DB, heard chan<- string) sqllock.Listener {
-	return func(ctx context.Context, channel string, hear func(string)) error {
+// received.
+func listener(db *sql.DB, received chan<- string) sqllock.Listener {
+	return func(ctx context.Context, channel string, receive func(string)) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err
@@ -29,8 +29,8 @@ func listener(db *sql.DB, heard chan<- string) sqllock.Listener {
 			pg := c.(*stdlib.Conn).Conn()
 			_, err := pg.Exec(ctx, "LISTEN "+channel)
 			for payload := ""; err == nil; {
-				hear(payload)
-				heard <- payload
+				receive(payload)
+				received <- payload
 				n, failed := pg.WaitForNotification(ctx)
 				if err = failed; err == nil {
 					payload = n.Payload
@@ -45,9 +45,9 @@ func listener(db *sql.DB, heard chan<- string) sqllock.Listener {
 func TestListen(t *testing.T) {
 	t.Parallel()
 	on := postgres(t)
-	heard := make(chan string, 10)
+	received := make(chan string, 10)
 	db := on.connect(t)
-	far := newDriver(t, db, on.dialect, sqllock.Options{Listen: listener(db, heard)})
+	far := newDriver(t, db, on.dialect, sqllock.Options{Listen: listener(db, received)})
 	near := newDriver(t, on.connect(t), on.dialect, sqllock.Options{Listen: listener(on.connect(t), make(chan string, 10))})
 	a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
 	g, err := near.Acquire(t.Context(), a)
@@ -57,8 +57,8 @@ func TestListen(t *testing.T) {
 		_, err := far.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
 		served <- err
 	}()
-	if first := <-heard; first != "" {
-		t.Fatalf("the first that is heard is %q", first)
+	if first := <-received; first != "" {
+		t.Fatalf("the first payload is %q", first)
 	}
 	eventually(t, "it waits", func() bool {
 		at, err := near.Inspect(t.Context(), "key")
@@ -67,7 +67,7 @@ func TestListen(t *testing.T) {
 	must(t, near.Release(t.Context(), driver.LeaseRef{Key: "key", Owner: a.Owner, Fence: g.Fence}))
 	must(t, <-served)
 	select {
-	case owner := <-heard:
+	case owner := <-received:
 		if owner != "n/2" {
 			t.Errorf("%q is notified, want n/2", owner)
 		}
@@ -159,13 +159,13 @@ func TestLostNotification(t *testing.T) {
 	t.Parallel()
 	on := postgres(t)
 	for name, lose := range map[string]struct {
-		listener func(db *sql.DB, heard chan<- string) sqllock.Listener
+		listener func(db *sql.DB, received chan<- string) sqllock.Listener
 		cut      string
 	}{
-		"dropped": {func(_ *sql.DB, heard chan<- string) sqllock.Listener {
-			return func(ctx context.Context, _ string, hear func(string)) error {
-				hear("")
-				heard <- ""
+		"dropped": {func(_ *sql.DB, received chan<- string) sqllock.Listener {
+			return func(ctx context.Context, _ string, receive func(string)) error {
+				receive("")
+				received <- ""
 				<-ctx.Done()
 				return ctx.Err()
 			}
@@ -174,10 +174,10 @@ func TestLostNotification(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			heard := make(chan string, 10)
+			received := make(chan string, 10)
 			namespace := fresh()
 			asks, sent := on.lossyOn(t)
-			far := newDriver(t, asks, on.dialect, sqllock.Options{Namespace: namespace, Listen: lose.listener(on.connect(t), heard)})
+			far := newDriver(t, asks, on.dialect, sqllock.Options{Namespace: namespace, Listen: lose.listener(on.connect(t), received)})
 			db := on.connect(t)
 			near := newDriver(t, db, on.dialect, sqllock.Options{Namespace: namespace, Listen: listener(on.connect(t), make(chan string, 10))})
 			a := driver.Acquisition{Key: "key", Owner: "n/1", TTL: minute}
@@ -188,7 +188,7 @@ func TestLostNotification(t *testing.T) {
 				_, err := far.Wait(t.Context(), driver.Acquisition{Key: "key", Owner: "n/2", TTL: minute})
 				served <- err
 			}()
-			<-heard // it listens, or assumes so
+			<-received // it listens, or assumes so
 			eventually(t, "it waits", func() bool {
 				at, err := near.Inspect(t.Context(), "key")
 				return err == nil && at.Waiting == 1

@@ -60,7 +60,7 @@ func TestExplain(t *testing.T) {
 			}
 			for _, secret := range []string{"127.0.0.1", "user:", "guess", "/v1"} {
 				if got := d.Explain(err); strings.Contains(got, secret) {
-					t.Errorf("%q tells %q", got, secret)
+					t.Errorf("%q contains %q", got, secret)
 				}
 			}
 		})

@@ -127,13 +127,13 @@ func TestRevisionsOfOneText(t *testing.T) {
 	seen := []series.RevisionUse{last, next}
 	silent := of(ran(50), "next")
 	silent.From = at(20) // no line covers the ticks at 30 and 40
-	told := silent
-	told.Between = series.VerdictMissed
+	covered := silent
+	covered.Between = series.VerdictMissed
 	open := of(opening(), "last")
 	for name, c := range map[string]struct {
 		line              series.Line
 		undecided, broken int
-	}{"said": {told, 0, 0}, "silent": {silent, 2, 1}} {
+	}{"covered": {covered, 0, 0}, "silent": {silent, 2, 1}} {
 		j := series.Journal{Key: "job", Lines: []series.Line{open, of(ran(10), "last"), of(ran(20), "last"), c.line, of(ran(60), "next")}, Revisions: seen}
 		got := verify.Job(j, verify.Options{})
 		if got.Due != 6 || got.Undecided != c.undecided || got.Broken("I4") != c.broken || len(got.Violations) != c.broken {

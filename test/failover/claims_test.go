@@ -11,7 +11,7 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// node starts a node with a job that runs every second and tells its runs. It
+// node starts a node with a job that runs every second and reports its runs. It
 // ends with the test.
 func node(t *testing.T, o redis.UniversalOptions, name string, runs chan<- scheduler.Run) {
 	t.Helper()

@@ -44,7 +44,7 @@ func restarting(t *testing.T) *topology {
 }
 
 // A server is restarted with all its data, or another takes its place: that is
-// told, once, though the lease that is held lives on. Nothing is told before.
+// reported, once, though the lease that is held lives on. Nothing is reported before.
 func TestServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) *topology{"restarted": restarting, "by Sentinel": bySentinel, "in a Cluster": inCluster} {
@@ -57,10 +57,10 @@ func TestServerIsReplaced(t *testing.T) {
 
 func replaced(t *testing.T, at *topology) {
 	d := &looked{Driver: newDriver(t, at.before)}
-	l, told := lock.New(d, "a"), make(chan lock.StoreEvent, 100)
+	l, events := lock.New(d, "a"), make(chan lock.StoreEvent, 100)
 	l.OnStoreEvent(func(of lock.StoreEvent) {
 		if of.Replaced {
-			told <- of
+			events <- of
 		}
 	})
 	lease, err := l.Acquire(t.Context(), at.lock, lock.Options{TTL: 2 * time.Minute}) // longer than an election takes on a busy machine
@@ -71,18 +71,18 @@ func replaced(t *testing.T, at *topology) {
 	if at.replica != nil {
 		at.copied(t, d.Driver)
 	}
-	if len(told) != 0 {
-		t.Fatalf("without a reason it told of %v", <-told)
+	if len(events) != 0 {
+		t.Fatalf("without a reason it reported %v", <-events)
 	}
 	at.promote()
-	if of := rig.Soon(t, told); of.Server == "" || of.Key != "" {
-		t.Errorf("it told of %+v", of)
+	if of := rig.Soon(t, events); of.Server == "" || of.Key != "" {
+		t.Errorf("it reported %+v", of)
 	}
 	_, err = l.Acquire(t.Context(), "often renewed too", lock.Options{TTL: 3 * time.Second})
 	must(t, err)
 	d.more(t, 2)
-	if len(told) != 0 {
-		t.Errorf("it told again, of %v", <-told)
+	if len(events) != 0 {
+		t.Errorf("it reported again %v", <-events)
 	}
 	must(t, lease.Check())
 	must(t, lease.Release(t.Context()))

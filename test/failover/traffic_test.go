@@ -197,7 +197,7 @@ func move(t *testing.T, masters []*redisserver.Server, name string) {
 	before := refusals(t, "MOVED", source)
 	lostTo(t, old, name)
 	if refusals(t, "MOVED", source) == before {
-		t.Errorf("who knew the slot of %s at %s was not told that it has moved", name, source.Addr())
+		t.Errorf("a client with the slot of %s at %s got no answer that it has moved", name, source.Addr())
 	}
 }
 

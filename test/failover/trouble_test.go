@@ -22,9 +22,9 @@ import (
 func watched(t *testing.T, s *redisserver.Server) (*lock.Locker, <-chan lock.StoreEvent) {
 	t.Helper()
 	l := lock.New(newDriver(t, redis.UniversalOptions{Addrs: []string{s.Addr()}}), "a")
-	told := make(chan lock.StoreEvent, 100)
-	l.OnStoreEvent(func(of lock.StoreEvent) { told <- of })
-	return l, told
+	events := make(chan lock.StoreEvent, 100)
+	l.OnStoreEvent(func(of lock.StoreEvent) { events <- of })
+	return l, events
 }
 
 const holdTTL = 6 * time.Second
@@ -38,7 +38,7 @@ func held(t *testing.T, l *lock.Locker) *lock.Lease {
 
 // A server that was emptied, and one that came back without its data, have
 // forgotten a lease that is held: its context ends with the next renewal, long
-// before its time, and it is told.
+// before its time, and it is reported.
 func TestServerForgets(t *testing.T) {
 	t.Parallel()
 	for name, forget := range map[string]func(*redisserver.Server){
@@ -48,12 +48,12 @@ func TestServerForgets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redisserver.Start(t)
-			l, told := watched(t, s)
+			l, events := watched(t, s)
 			lease := held(t, l)
 			forget(s)
-			of := rig.Soon(t, told)
+			of := rig.Soon(t, events)
 			if of.Key != "key" || of.Fence != lease.Fence() {
-				t.Errorf("it told of %+v", of)
+				t.Errorf("it reported %+v", of)
 			}
 			if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrForgotten) {
 				t.Errorf("the lease ended with %v", cause)
@@ -63,11 +63,11 @@ func TestServerForgets(t *testing.T) {
 }
 
 // The wall clock of a running server is moved: its leases last longer, or end
-// early. Either is told, with how far it was; a lease that ended early is told
+// early. Either is reported, with how far it was; a lease that ended early is reported
 // too.
 func TestServerClockSteps(t *testing.T) {
 	s, step := steppable(t)
-	l, told := watched(t, s)
+	l, events := watched(t, s)
 	lease := held(t, l)
 	for range 2 { // the clock has been read when the second comes
 		until := lease.Deadline()
@@ -75,7 +75,7 @@ func TestServerClockSteps(t *testing.T) {
 	}
 	step(-time.Hour)
 	stepped := time.Now()
-	wantStep(t, rig.Soon(t, told), -time.Hour)
+	wantStep(t, rig.Soon(t, events), -time.Hour)
 	must(t, lease.Check())
 	// The reading that found the step may have come with a renewal from before the
 	// step. The lease ends early only if it was renewed by the clock that was set back.
@@ -83,21 +83,21 @@ func TestServerClockSteps(t *testing.T) {
 
 	step(0)
 	// The reading that belongs to the last renewal from before this step may come after
-	// it. Then the step is told before the lease.
-	of, late := rig.Soon(t, told), false
+	// it. Then the step is reported before the lease.
+	of, late := rig.Soon(t, events), false
 	if of.Key == "" {
 		wantStep(t, of, time.Hour)
-		of, late = rig.Soon(t, told), true
+		of, late = rig.Soon(t, events), true
 	}
 	if of.Key != "key" {
-		t.Errorf("of a lease that ended early it told %+v", of)
+		t.Errorf("of a lease that ended early it reported %+v", of)
 	}
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrForgotten) {
 		t.Errorf("the lease ended with %v", cause)
 	}
 	next := held(t, l)
 	if !late {
-		wantStep(t, rig.Soon(t, told), time.Hour)
+		wantStep(t, rig.Soon(t, events), time.Hour)
 	}
 	if next.Fence() <= lease.Fence() {
 		t.Errorf("the fence is %d after %d", next.Fence(), lease.Fence())
@@ -108,7 +108,7 @@ func TestServerClockSteps(t *testing.T) {
 func wantStep(t *testing.T, of lock.StoreEvent, d time.Duration) {
 	t.Helper()
 	if of.Key != "" || (of.Step-d).Abs() > 2*time.Second {
-		t.Errorf("of a step of %v it told %+v", d, of)
+		t.Errorf("of a step of %v it reported %+v", d, of)
 	}
 }
 

@@ -74,7 +74,7 @@ type backward struct {
 	mu    sync.Mutex
 	count int
 	real  map[string]int64 // by owner
-	told  map[string]int64
+	given map[string]int64
 }
 
 const tenSeconds = 10_000_000 // as a difference of fences, in µs
@@ -87,15 +87,15 @@ func (d *backward) Acquire(ctx context.Context, a driver.Acquisition) (driver.Gr
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.real == nil {
-		d.real, d.told = map[string]int64{}, map[string]int64{}
+		d.real, d.given = map[string]int64{}, map[string]int64{}
 	}
 	if _, known := d.real[a.Owner]; !known {
-		d.real[a.Owner], d.told[a.Owner] = g.Fence, g.Fence
+		d.real[a.Owner], d.given[a.Owner] = g.Fence, g.Fence
 		if d.count++; d.count%8 == 0 {
-			d.told[a.Owner] -= tenSeconds
+			d.given[a.Owner] -= tenSeconds
 		}
 	}
-	g.Fence = d.told[a.Owner]
+	g.Fence = d.given[a.Owner]
 	return g, nil
 }
 

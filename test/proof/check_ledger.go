@@ -11,7 +11,7 @@ import (
 // ledger checks each run alone and against the run before: no run happened twice, early, or at an instant
 // outside the spec, and fences increased.
 func (c *check) ledger() {
-	c.twiceTold()
+	c.recordedTwice()
 	starts := map[attempt]int{}
 	highest := map[string]int64{}
 	for i := range c.Records {
@@ -34,15 +34,15 @@ func (c *check) ledger() {
 	}
 }
 
-// twiceTold checks that no record arrived twice. Otherwise the counts of records mean nothing.
-func (c *check) twiceTold() {
-	told := map[[2]int64]bool{}
+// recordedTwice checks that no record arrived twice. Otherwise the counts of records mean nothing.
+func (c *check) recordedTwice() {
+	seen := map[[2]int64]bool{}
 	for _, r := range c.Records {
 		id := [2]int64{int64(r.Pid), r.Seq}
-		if told[id] && r.Seq != 0 {
+		if seen[id] && r.Seq != 0 {
 			c.found(Logs, r.Job, r.Tick, "the ledger has this record twice")
 		}
-		told[id] = true
+		seen[id] = true
 	}
 }
 

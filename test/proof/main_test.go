@@ -84,7 +84,7 @@ func member(text string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if err := proof.RunMember(ctx, text, os.Stdout, die); err != nil {
-		return 1 // its log tells why
+		return 1 // its log has the reason
 	}
 	return 0
 }

@@ -53,7 +53,7 @@ func pauseWinner(t *testing.T, c *proof.Cluster, j proof.Job) {
 		t.Errorf("another node wrote %v after the winner was stopped, with a lease of %v", took, j.Lease)
 	}
 	continued := victim.Continue()
-	c.Must("the old run is told that its lease is lost", func(v proof.View) bool {
+	c.Must("the old run ends because its lease is lost", func(v proof.View) bool {
 		return len(v.Find(func(r *proof.Record) bool {
 			return r.Kind == proof.End && strings.HasPrefix(r.Cause, lock.ErrLost.Error())
 		}, of(old))) == 1 &&

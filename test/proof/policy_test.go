@@ -90,7 +90,7 @@ func queued(t *testing.T, e *proof.Evidence, j proof.Job) {
 	}
 }
 
-// replaced: every run but the last was told that a newer tick waits, by the renewal
+// replaced: every run but the last ended for a newer tick, at the renewal
 // that comes within a third of its lease, and then the newer tick ran.
 func replaced(t *testing.T, e *proof.Evidence, j proof.Job) {
 	t.Helper()

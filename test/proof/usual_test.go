@@ -39,7 +39,7 @@ func TestUsualLockRunsTwice(t *testing.T) {
 }
 
 // The usual recipe with one key per tick, through a proxy that loses every
-// seventh reply: the client asks again and is told that the key is taken, by
+// seventh reply: the client asks again and gets the answer that the key is taken, by
 // itself. The checker must report that ticks are silently missing.
 func TestUsualClaimMissesSilently(t *testing.T) {
 	t.Parallel()

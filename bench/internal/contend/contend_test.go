@@ -11,7 +11,7 @@ var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // The board distinguishes a tick that ran twice, a tick that never ran and a tick outside the
 // window.
-func TestBoardTellsTwiceFromMissed(t *testing.T) {
+func TestBoardSeparatesTwiceFromMissed(t *testing.T) {
 	b := NewBoard(Setup{Nodes: 2, Jobs: 2, Every: time.Second}, midnight, 2)
 	for _, r := range []struct {
 		node, job int

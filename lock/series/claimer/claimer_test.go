@@ -83,7 +83,7 @@ func TestRunsShareRequests(t *testing.T) {
 
 // A run that a newer number waits for learns of it by its renewal; its lease is
 // kept until it ends.
-func TestReplacedIsTold(t *testing.T) {
+func TestReplacedContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memlock.Store{}
 		l := claimer.New(store, "a")
@@ -138,7 +138,7 @@ func (d deaf) Claim(_ context.Context, cs []series.Claim) []series.Answer {
 }
 
 // Each batch is answered once, at the latest when its context ends: a grant that
-// comes after the doubt is nobody's, and the same owner is told of it when it asks
+// comes after the doubt is nobody's, and the same owner learns of it when it asks
 // again.
 func TestClaimThenAnswersOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,7 +61,7 @@ type Attempt struct {
 	replaced    bool      // a newer tick waits for its end
 	named       bool      // the log has named it as ignoring its context
 	renewalLate bool      // the log has its late renewal, and no renewal has succeeded since
-	lossTold    bool      // the log has its lost lease
+	lossLogged  bool      // the log has its lost lease
 	place       int       // index among the attempts that are alive
 	cancelled   time.Time // when its context was first seen to have ended
 }
@@ -175,7 +175,7 @@ func (a *Attempt) try(ctx context.Context, work Work) (f *Failure) {
 // late reports its success, unless another node already has the tick.
 func (a *Attempt) finish(began time.Time, f *Failure) {
 	outcome := a.outcome(f)
-	if outcome == series.OutcomeLost && a.tellLoss() {
+	if outcome == series.OutcomeLost && a.logsLoss() {
 		a.runs.cfg.Events.LeaseLost(a)
 	}
 	a.runs.cfg.Events.RunFinished(a, outcome, began, f)
@@ -220,13 +220,13 @@ func (a *Attempt) outcome(f *Failure) string {
 // lost reports whether the lease is lost, even if another cause ended its context first.
 func (a *Attempt) lost() bool { return errors.Is(a.Lease.Check(), lock.ErrLost) }
 
-// tellLoss reports whether the lost lease is due in the log. It returns true once.
-func (a *Attempt) tellLoss() bool {
+// logsLoss reports whether the lost lease is due in the log. It returns true once.
+func (a *Attempt) logsLoss() bool {
 	a.runs.mu.Lock()
 	defer a.runs.mu.Unlock()
-	told := a.lossTold
-	a.lossTold = true
-	return !told
+	logged := a.lossLogged
+	a.lossLogged = true
+	return !logged
 }
 
 // abandon frees the slot and leaves the lease to expire.

@@ -131,8 +131,8 @@ func (a *Attempt) inspect(now time.Time) (lines []func(), abandon bool) {
 	if a.cancelled.IsZero() {
 		a.cancelled = now
 	}
-	if !a.lossTold && a.lost() {
-		a.lossTold = true
+	if !a.lossLogged && a.lost() {
+		a.lossLogged = true
 		lines = append(lines, func() { a.runs.cfg.Events.LeaseLost(a) })
 	}
 	if now.Sub(a.cancelled) < a.runs.cfg.CancelGrace {
