@@ -64,23 +64,23 @@ func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request)
 	} else {
 		a = c.once(ctx, r)
 	}
-	if node != "" && (a.Outcome == ChangeMade || a.Outcome == ChangeStands) {
-		a.Text = strings.TrimPrefix(a.Text+"; "+hadText(node, at, old.Now), "; ")
+	if a.Outcome == ChangeMade || a.Outcome == ChangeStands {
+		a.Text = strings.TrimPrefix(a.Text+unseen(node, at, old.Now), "; ")
 	}
 	return a
 }
 
-// reopened is the time in which most nodes open each of their jobs again.
-const reopened = 2 * time.Minute
+// reopened is the time in which most nodes decide a tick of each of their jobs, or open it again.
+const reopened = time.Minute
 
-// hadText returns which node had the job, and when. A node that has not been seen with the job for a while
-// may have removed it in a reload.
-func hadText(node string, at, now int64) string {
-	text := fmt.Sprintf("%s had the job at %s", node, stamp(at))
-	if now-at >= reopened.Milliseconds() {
-		text += ", and may have removed it in a reload since: then nothing starts"
+// unseen returns the part of an answer about a node that has not been seen with the job since an instant, or "" if
+// that is not long ago.
+func unseen(node string, at, now int64) string {
+	if node == "" || now-at < reopened.Milliseconds() {
+		return ""
 	}
-	return text
+	return fmt.Sprintf("; %s had the job at %s, and may have removed it in a reload since, which is known from %s on: then nothing starts",
+		node, stamp(at), HadUntil(at).Format(time.RFC3339))
 }
 
 // runScope returns a request for a run in words that a repeated one has in common with the first one; "" if it
@@ -193,8 +193,9 @@ func (c *Controller) holder(ctx context.Context, j *series.Journal) (node string
 	if err != nil {
 		return "", 0, err
 	}
-	if node, at = Holder(&members, j); node == "" {
-		node, at = decider(&members, j.Lines)
+	node, at = Holder(&members, j)
+	if other, later := decider(&members, j.Lines); later > at {
+		return other, later, nil
 	}
 	return node, at, nil
 }

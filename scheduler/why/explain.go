@@ -305,7 +305,7 @@ func (c *tickCase) left() string {
 	return c.says(earlier + text + "; a node " + does + " soon.")
 }
 
-// retires tells which node settles a tick of a job that was removed, as a part of a sentence.
+// retires returns which node settles a tick of a job that was removed, as a part of a sentence.
 func (c *tickCase) retires() string {
 	return "; the job was removed from every node that had it, and the node that retires it settles the " + c.noun()
 }
