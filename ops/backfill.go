@@ -33,7 +33,7 @@ func (c *Controller) backfill(ctx context.Context, old *series.Series, r *Reques
 		return c.unsent(r, now.Err)
 	}
 	plan, ok := newPlanner(&j, &now).plan(r.Backfill)
-	node, err := c.holder(ctx, &j)
+	node, _, err := c.holder(ctx, &j)
 	switch {
 	case err != nil:
 		return c.unsent(r, err)

@@ -93,7 +93,7 @@ const (
 type Change struct {
 	series.ControlAnswer
 	Outcome Outcome
-	Text    string         // the answer in words, without its own period; empty if the change was made or the store failed
+	Text    string         // the answer in words, without its own period; empty if the store failed, or if the change was made, but for a run that perhaps no node starts
 	Request series.Control // as it was sent
 	Plan    *Plan          // of a backfill: its ticks now; nil: it was not judged
 }

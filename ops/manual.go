@@ -51,16 +51,36 @@ func (c *Controller) manual(ctx context.Context, old *series.Series, r *Request)
 	if r.Queue && r.Overlap == series.OverlapSkip {
 		r.Overlap = series.OverlapQueue
 	}
-	node, err := c.holder(ctx, &j)
+	node, at, err := c.holder(ctx, &j)
 	switch {
 	case err != nil:
 		return c.unsent(r, err)
 	case node == "" && old.Mark != 0:
 		return r.refused(old, RefusedNoNode)
-	case r.Dry:
-		return r.foreseen(old)
 	}
-	return c.once(ctx, r)
+	a := Change{}
+	if r.Dry {
+		a = r.foreseen(old)
+	} else {
+		a = c.once(ctx, r)
+	}
+	if a.Outcome == ChangeMade || a.Outcome == ChangeStands {
+		a.Text = strings.TrimPrefix(a.Text+unseen(node, at, old.Now), "; ")
+	}
+	return a
+}
+
+// reopened is the time in which most nodes decide a tick of each of their jobs, or open it again.
+const reopened = time.Minute
+
+// unseen returns the part of an answer about a node that has not been seen with the job since an instant, or "" if
+// that is not long ago.
+func unseen(node string, at, now int64) string {
+	if node == "" || now-at < reopened.Milliseconds() {
+		return ""
+	}
+	return fmt.Sprintf("; %s had the job at %s, and may have removed it in a reload since, which is known from %s on: then nothing starts",
+		node, stamp(at), HadUntil(at).Format(time.RFC3339))
 }
 
 // runScope returns a request for a run in words that a repeated one has in common with the first one; "" if it
@@ -159,42 +179,49 @@ func (nowhere) Append(series.Line) {}
 // deciders is how many lines of a journal are read to find a live node that has the job.
 const deciders = 20
 
-// holder returns a live node that has opened a job lately, or has decided one of its ticks, or "" if there is none. The store has the
+// holder returns a live node that has opened a job lately, or has decided one of its ticks, and when, or "" if there is none. The store has the
 // node alone that opened the job last, and that one may have died. If the store has no list of nodes, holder returns the node that was seen last.
-func (c *Controller) holder(ctx context.Context, j *series.Journal) (string, error) {
+func (c *Controller) holder(ctx context.Context, j *series.Journal) (node string, at int64, err error) {
 	list, err := driver.As[listed](c.driver)
 	if err != nil {
 		if last := why.LastUsed(j.Revisions); last != nil {
-			return last.Node, nil
+			return last.Node, last.Last, nil
 		}
-		return "", nil
+		return "", 0, nil
 	}
 	members, err := list.Members(ctx)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	node, _ := Holder(&members, j)
-	if node == "" {
-		node = decider(&members, j.Lines)
+	node, at = Holder(&members, j)
+	if other, later := decider(&members, j.Lines); later > at {
+		return other, later, nil
 	}
-	return node, nil
+	return node, at, nil
 }
 
-// decider returns a live node that has decided a tick of a job lately, or "".
-func decider(members *series.MemberList, lines []series.Line) string {
+// decider returns a live node that has decided a tick of a job lately, the latest one, and when, or "".
+func decider(members *series.MemberList, lines []series.Line) (node string, at int64) {
 	for i := range members.Members {
 		m := &members.Members[i]
-		if m.Alive(members.Now) && slices.ContainsFunc(lines, func(l series.Line) bool {
-			return l.Verdict != series.VerdictControl && l.Node == m.Node && members.Now-l.At < series.SightedWithin.Milliseconds()
-		}) {
-			return m.Node
+		for k := range lines {
+			l := &lines[k]
+			if l.Verdict != series.VerdictControl && l.Node == m.Node && l.At > at && m.Alive(members.Now) && members.Now-l.At < series.SightedWithin.Milliseconds() {
+				node, at = m.Node, l.At
+			}
 		}
 	}
-	return ""
+	return node, at
+}
+
+// HadUntil returns until when a live node that had a job at an instant, in Unix ms, looks as if it had the job,
+// although a reload may have removed it: a whole second.
+func HadUntil(at int64) time.Time {
+	return utc(at).Add(series.SightedWithin + time.Second - 1).Truncate(time.Second)
 }
 
 // Holder returns a live node that has opened a job lately, and when, Unix ms; "" if there is none. It
-// reads the revisions of the journal alone.
+// reads the revisions of the journal alone. A node that has removed the job in a reload still counts until [HadUntil].
 func Holder(members *series.MemberList, j *series.Journal) (node string, at int64) {
 	for i := range members.Members {
 		m := &members.Members[i]

@@ -148,8 +148,8 @@ func TestDecider(t *testing.T) {
 		"long ago":   {[]series.Line{line(series.VerdictRan, "live", series.SightedWithin)}, ""},
 		"a change":   {[]series.Line{line(series.VerdictControl, "live", 0)}, ""},
 	} {
-		if got := decider(&members, c.lines); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		if got, at := decider(&members, c.lines); got != c.want || (at != 0) != (c.want != "") {
+			t.Errorf("%s: %q at %d, want %q", name, got, at, c.want)
 		}
 	}
 }

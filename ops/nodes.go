@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/verify"
+	"github.com/cronce/cronce/scheduler/why"
 )
 
 // A NodeList is the list of nodes of a namespace, as the store has it. It is immutable.
@@ -102,6 +104,21 @@ func (f *NodeList) Removed(j *series.Journal, s *series.Series) bool {
 	return removed && s.Now-at < retiredWithin.Milliseconds()
 }
 
+// NoneHas returns a sentence if it is known that no live node has a job that is not retired, or "": the nodes are known, and
+// each that had the job has not been seen with it within series.SightedWithin, or does not live. The state
+// must have been read after the journal.
+func (f *NodeList) NoneHas(j *series.Journal, s *series.Series) string {
+	last := why.LastUsed(j.Revisions)
+	if f.err != nil || last == nil || s.Err != nil || s.Retired() {
+		return ""
+	}
+	policies, _ := policy.Parse(last.Policies)
+	if policies.Crontab || len(f.alive) > 0 && f.Now < HadUntil(max(last.Last, s.Mark)).UnixMilli() {
+		return ""
+	}
+	return fmt.Sprintf("No live node has this job, of %s: %s was the last to be seen with it, at %s.", plural(len(f.alive), "node"), last.Node, stamp(last.Last))
+}
+
 // misses reports whether a node on the list of live nodes has missed a heartbeat.
 func (f *NodeList) misses(node string) bool {
 	return utc(f.Now).Sub(f.Seen(node)) > series.MemberEvery*3/2
@@ -131,8 +148,9 @@ func (f *NodeList) cause(r *verify.Report, s *series.Series) string {
 		return "no node lives"
 	case f.alive[r.SeenOn] && f.misses(r.SeenOn):
 		return fmt.Sprintf("%s has this job, and was last seen at %s: it misses its beats", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
-	case f.alive[r.SeenOn]:
-		return fmt.Sprintf("%s has this job, and was last seen at %s: see its log and its /readyz for the cause", r.SeenOn, f.Seen(r.SeenOn).Format(time.RFC3339))
+	case f.alive[r.SeenOn] && f.Now < HadUntil(r.Seen.UnixMilli()).UnixMilli():
+		return fmt.Sprintf("%s had this job at %s, and was last seen at %s: see its log and its /readyz for the cause; if a reload has removed the job from it, that is known from %s on",
+			r.SeenOn, r.Seen.Format(time.RFC3339), f.Seen(r.SeenOn).Format(time.RFC3339), HadUntil(r.Seen.UnixMilli()).Format(time.RFC3339))
 	case seen == "":
 		return fmt.Sprintf("no node has this job: %d nodes live, and none was seen with it; %s", len(f.alive), removed)
 	}

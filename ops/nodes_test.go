@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -40,19 +41,65 @@ func TestMarkAheadToTheMillisecond(t *testing.T) {
 // A node that is on the list and misses its heartbeats is not reported as alive: its last heartbeat
 // is named.
 func TestMissedBeats(t *testing.T) {
+	const advice = "see its log and its /readyz for the cause; if a reload has removed the job from it, that is known from 2027-01-15T08:14:00Z on"
 	now := time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		ago  time.Duration
 		want string
 	}{
-		{0, "a has this job, and was last seen at 2027-01-15T08:00:00Z: see its log and its /readyz for the cause"},
-		{15 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:45Z: see its log and its /readyz for the cause"},
+		{0, "a had this job at 2027-01-15T07:59:00Z, and was last seen at 2027-01-15T08:00:00Z: " + advice},
+		{15 * time.Second, "a had this job at 2027-01-15T07:59:00Z, and was last seen at 2027-01-15T07:59:45Z: " + advice},
 		{16 * time.Second, "a has this job, and was last seen at 2027-01-15T07:59:44Z: it misses its beats"},
 		{26 * time.Second, "no node lives: a was last seen at 2027-01-15T07:59:34Z (killed, or cut off from the store)"},
 	} {
 		list := NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: []series.Member{{Node: "a", Until: now.Add(series.MemberFor - c.ago).UnixMilli()}}}, nil)
-		if got := list.cause(&verify.Report{SeenOn: "a"}, &series.Series{Now: now.UnixMilli()}); got != c.want {
+		if got := list.cause(&verify.Report{SeenOn: "a", Seen: now.Add(-time.Minute)}, &series.Series{Now: now.UnixMilli()}); got != c.want {
 			t.Errorf("%v ago: %s", c.ago, got)
+		}
+	}
+}
+
+// A node that removed a job in a reload lives on. It counts as having the job until it has not been seen with it for
+// long enough. Then all tools say that no node has the job, and who was the last.
+func TestRemovedInAReload(t *testing.T) {
+	t.Parallel()
+	opened := time.Date(2027, 1, 15, 8, 0, 0, 1e6, time.UTC)
+	const known = "2027-01-15T08:15:01Z"
+	if got := HadUntil(opened.UnixMilli()).Format(time.RFC3339); got != known {
+		t.Errorf("it counts until %s", got)
+	}
+	j := series.Journal{Key: "a", Revisions: []series.RevisionUse{
+		{Revision: "r", Spec: "* * * * *", Zone: "UTC", Node: "n", First: opened.UnixMilli(), Since: opened.UnixMilli(), Last: opened.UnixMilli()}}}
+	for name, c := range map[string]struct {
+		after   time.Duration
+		lives   bool
+		unread  error
+		retired bool
+		cause   string // begins so
+		none    string
+	}{
+		"at once": {time.Minute, true, nil, false, "n had this job at 2027-01-15T08:00:00Z, and was last seen at 2027-01-15T08:01:00Z: see its log and its /readyz for the cause; " +
+			"if a reload has removed the job from it, that is known from " + known + " on", ""},
+		"known": {series.SightedWithin + time.Second, true, nil, false, "no node has this job: 1 nodes live, and none was seen with it of late: n was the last",
+			"No live node has this job, of 1 node: n was the last to be seen with it, at 2027-01-15T08:00:00Z."},
+		"retired":       {time.Hour, true, nil, true, "no node has this job", ""},
+		"no node lives": {time.Minute, false, nil, false, "no node lives", "No live node has this job, of 0 nodes: n was the last to be seen with it, at 2027-01-15T08:00:00Z."},
+		"not known":     {time.Hour, false, errNotRead, false, "which nodes live is not known", ""},
+	} {
+		now := opened.Add(c.after).UnixMilli()
+		list := series.MemberList{Now: now}
+		if c.lives {
+			list.Members = []series.Member{{Node: "n", Until: now + series.MemberFor.Milliseconds()}}
+		}
+		nodes, s := NewNodeList(list, c.unread), series.Series{Key: "a", Now: now, Mark: opened.UnixMilli()}
+		if c.retired {
+			s.Paused, s.Pause.Until = true, driver.MaxNumber
+		}
+		if got := nodes.cause(&verify.Report{SeenOn: "n", Seen: opened}, &s); !strings.HasPrefix(got, c.cause) {
+			t.Errorf("%s: the cause is %s", name, got)
+		}
+		if got := nodes.NoneHas(&j, &s); got != c.none {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/memlock"
@@ -53,6 +54,40 @@ func TestCopiesOfARequestForARun(t *testing.T) {
 	if is := s.ReadSeries(t.Context(), []string{"report"})[0]; len(is.Runs) != 1 || is.Change != 1 {
 		t.Errorf("the series is %+v", is)
 	}
+}
+
+// Once a node has not been seen with its job for a while, it may have removed the job in a reload. The answer to a request
+// for a run says so, and later the request is refused.
+func TestRunOfAJobThatAReloadRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memlock.New(memlock.Options{Now: time.Now})
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+		c := ops.NewController(s)
+		send := func(op string, dry bool) ops.Change {
+			if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			old := s.ReadSeries(t.Context(), []string{"report"})[0]
+			return c.Make(t.Context(), &old, ops.Request{Dry: dry, Queue: true,
+				Control: series.Control{Key: "report", Action: series.ActionRun, Op: op, Who: "ann", Reason: "by hand", Until: old.Now + 60_000}})
+		}
+		const removed = "n had the job at 2000-01-01T00:00:00Z, and may have removed it in a reload since, which is known from 2000-01-01T00:15:00Z on: then nothing starts"
+		time.Sleep(time.Minute - time.Millisecond)
+		if a := send("a", false); a.Outcome != ops.ChangeMade || a.Text != "" {
+			t.Errorf("%s: %s", a.Outcome, a.Text)
+		}
+		time.Sleep(time.Millisecond)
+		if a := send("b", true); a.Outcome != ops.ChangeStands || a.Text != "report would start at once; "+removed {
+			t.Errorf("%s: %s", a.Outcome, a.Text)
+		}
+		if a := send("c", false); a.Outcome != ops.ChangeMade || a.Text != removed {
+			t.Errorf("%s: %s", a.Outcome, a.Text)
+		}
+		time.Sleep(series.SightedWithin)
+		if a := send("d", false); a.Refusal != ops.RefusedNoNode {
+			t.Errorf("%s %s: %s", a.Outcome, a.Refusal, a.Text)
+		}
+	})
 }
 
 // The operation of a run stands for the whole request, also once only the audit keeps it. Another choice is

@@ -28,14 +28,13 @@ func Places(ctx context.Context, store Holders, j *series.Journal) []driver.Hold
 	return append([]driver.Holder{}, all...)
 }
 
-// Why explains a tick. If the tick is overdue it adds the cause, which the question lacks. The
+// Why explains a tick. It adds the reason why no node decides the tick, which the question lacks. The
 // state in the question must have been read after the journal.
 func Why(q why.Question, nodes *NodeList) why.Answer {
 	if q.State.Err == nil {
 		q.Alive, q.Seen, q.Removed = nodes.Known(), nodes.Seen, nodes.Removed(&q.Journal, &q.State)
-		if _, late := Judge(q.Journal, &q.State, verify.Options{}, nodes); len(late) > 0 {
-			q.Cause = late[0].Cause
-		}
+		r, _ := Judge(q.Journal, &q.State, verify.Options{}, nodes)
+		q.Cause = nodes.cause(&r, &q.State)
 	}
 	return why.Explain(q)
 }

@@ -1,9 +1,12 @@
 package scheduler_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
@@ -65,6 +68,44 @@ func TestRemovedJobIsRetired(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A sharded tick whose job is removed in its middle is settled when a node retires the job, although the node
+// that opened the tick lives. Its free shards are missed.
+func TestRemovedShardedJobIsRetired(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memlock.New(memlock.Options{Now: time.Now})
+		n, err := scheduler.New(scheduler.Config{Store: &cuttable{Store: store}, Concurrency: 1, Jobs: []scheduler.Job{
+			{Name: "rows", Spec: "@every 1h", Shards: 3, Func: takes(10 * time.Second)}, {Name: "other", Spec: "@every 30m", Func: nothing}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Run(ctx) }()
+		time.Sleep(time.Hour + 5*time.Second)
+		if err := n.Remove("rows"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(series.SightedWithin - time.Minute)
+		s := store.ReadSeries(t.Context(), []string{"rows"})[0]
+		if sum := s.Sheet.Count(); s.Retired() || len(s.Runs) != 1 || sum.OK != 1 || sum.Outcome != "" {
+			t.Fatalf("%+v", s)
+		}
+		tick := s.Runs[0].Number
+		time.Sleep(10 * time.Minute)
+		if s = store.ReadSeries(t.Context(), []string{"rows"})[0]; !s.Retired() || len(s.Runs) != 0 {
+			t.Errorf("it is not retired, or its tick is not settled: %+v", s)
+		}
+		j, err := store.Journal(t.Context(), "rows", 0)
+		if err != nil || !slices.ContainsFunc(j.Lines, func(l series.Line) bool { return l.To == tick && l.Shards == 3 && l.Outcome == series.OutcomeFailed }) {
+			t.Errorf("%v: the journal has no end of the tick: %+v", err, j.Lines)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A job that one node still has, however rare it is, stays, and so does a job that an operator

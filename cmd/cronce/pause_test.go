@@ -117,7 +117,7 @@ func TestRetireRefused(t *testing.T) {
 	n := startNode(t, url, everySecond, "--name", "one")
 	eventually(t, "a tick has run", func() bool { return strings.Contains(n.stderr.String()+n.stdout.String(), "run finished") })
 	job := strings.TrimSpace(cronce(t, "status", "jobs", "-o", "name", "--redis", url).stdout)
-	cronce(t, "retire", job, "--redis", url, "--reason", "it was removed").want(t, exit.Refused, "the node one-", " lives, and has opened it at ")
+	cronce(t, "retire", job, "--redis", url, "--reason", "it was removed").want(t, exit.Refused, "the node one-", " lives, and has opened it at ", "; if a reload has removed it there, cronce retire works from 20")
 	n.signal(os.Interrupt)
 	<-n.gone
 	cronce(t, "retire", job, "--redis", url, "--reason", "it was removed").want(t, exit.Fine, job+" is retired, by ")

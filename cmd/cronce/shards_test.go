@@ -66,7 +66,7 @@ func TestShardsOfATick(t *testing.T) {
 	cronce(t, "why", name+"#3", at).want(t, exit.Fine, "1 timeout (3 on b)")
 	cronce(t, "cancel", name+"#3", "--reason", "enough", at).want(t, exit.WrongUsage, `is a shard, and a cancel ends all shards of a tick: give `+name)
 	cronce(t, "runs", name+"#x", at).want(t, exit.WrongUsage, `Z#x", must be RFC 3339`)
-	cronce(t, "runs", "rows", at).want(t, exit.Fine, "REMARK", "2 of 4 shards ok, 2 failed")
+	cronce(t, "runs", "rows", at).want(t, exit.Fine, "REMARK", "2 of 4 shards ok, 2 failed", "No live node has this job, of 0 nodes: ")
 	cronce(t, "why", name, at).want(t, exit.Fine, "Divided into 4 shards on 2 nodes: 2 ok, 1 failed (1 on a), 1 timeout (3 on b).", "See: cronce runs "+name)
 	cronce(t, "runs", "plain"+name[4:], at).want(t, exit.Fine, "REMARK", "running")
 	cronce(t, "runs", "@last", at).want(t, exit.WrongUsage, `runs: "@last" has no job, must be JOB@TICK`)

@@ -14,7 +14,8 @@ const SightedWithin = 15 * time.Minute
 // Removed reports whether a series was removed from the nodes that had it, as by a deploy, and
 // when. Each node that opened it last has left the list since, or is alive and has neither opened
 // it nor decided a number within [SightedWithin]. A node that fell silent may have died, and
-// removed nothing. Removed returns false while no node is alive, or if a number was decided later.
+// removed nothing. Removed returns false while no node is alive, if a number was decided later, or
+// if a run or a shard is open whose node has not left. A free shard has no node.
 //
 // The series must have been read after the list; uses are the uses in its journal.
 func (l *MemberList) Removed(s *Series, uses []RevisionUse) (at int64, removed bool) {
@@ -39,13 +40,24 @@ func (l *MemberList) Removed(s *Series, uses []RevisionUse) (at int64, removed b
 		}
 	}
 	for i := range s.Runs {
-		if r := &s.Runs[i]; r.State == RunOpen {
-			if m := l.member(driver.NodeOf(r.Owner)); m == nil || m.Left == 0 {
-				return 0, false
-			}
+		switch r := &s.Runs[i]; {
+		case r.Shards > 0: // the node that opened it need not have a shard of it
+		case r.State == RunOpen && !l.left(r.Owner):
+			return 0, false
+		}
+	}
+	for i := range s.Sheet.Shards {
+		if h := &s.Sheet.Shards[i]; h.State == RunOpen && !l.left(h.Owner) {
+			return 0, false
 		}
 	}
 	return at, latest != 0 && s.Mark <= at && l.lives()
+}
+
+// left reports whether the node of an owner has left the list.
+func (l *MemberList) left(owner string) bool {
+	m := l.member(driver.NodeOf(owner))
+	return m != nil && m.Left != 0
 }
 
 // member returns the member with this name, or nil.

@@ -261,7 +261,7 @@ func (c *tickCase) granted() (earlier, where string, last attempt) {
 func (c *tickCase) running() string {
 	earlier, where, last := c.granted()
 	if r := c.run; r != nil && r.Shards > 0 {
-		return c.says(fmt.Sprintf("it was opened %s (fence %d).", where, r.Fence))
+		return c.says(fmt.Sprintf("it was opened %s (fence %d)%s.", where, r.Fence, c.unshared()))
 	} else if r != nil {
 		return c.says(earlier + fmt.Sprintf("it runs %s (fence %d); its lease lives %v more%s.", where, r.Fence, -c.ago(r.Until), c.seen(last.Node)))
 	}
@@ -300,9 +300,14 @@ func (c *tickCase) left() string {
 		return c.says(earlier + text + "; the next call of a crontab settles the " + c.noun() + ".")
 	}
 	if c.Removed {
-		return c.says(earlier + text + "; the job was removed from every node that had it, and the node that retires it settles the " + c.noun() + ".")
+		return c.says(earlier + text + c.retires() + ".")
 	}
 	return c.says(earlier + text + "; a node " + does + " soon.")
+}
+
+// retires returns which node settles a tick of a job that was removed, as a part of a sentence.
+func (c *tickCase) retires() string {
+	return "; the job was removed from every node that had it, and the node that retires it settles the " + c.noun()
 }
 
 // waits explains a tick that waits.

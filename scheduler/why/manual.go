@@ -76,6 +76,8 @@ func (c *tickCase) waitsForStart() string {
 		return c.says("was to start, and no node has started or settled it" + c.cause() + ".")
 	case c.halted():
 		return c.says("waits, and the job was paused after the request. ") + c.pausedNow() + " The next claim, or the end of the pause, records the run as paused."
+	case c.Removed:
+		return c.says("waits for a node that starts it" + c.retires() + ".")
 	case now > c.run.StartBy:
 		return c.says(fmt.Sprintf("was to start by %s, and no node started it. A node records that soon.", c.clock(c.run.StartBy)))
 	}

@@ -48,6 +48,7 @@ func TestExplainManualRun(t *testing.T) {
 		policies  string
 		cause     string
 		truncated bool // the lines of the request are gone
+		removed   bool
 		state     why.State
 		want      string
 		next      string
@@ -60,6 +61,10 @@ func TestExplainManualRun(t *testing.T) {
 			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417Z."},
 		"waits in an earlier pause": {runs: []series.Run{waits}, now: 10, paused: true, pause: series.Pause{Who: "op@host", Reason: "moved", Since: at(-60)}, state: why.Waiting,
 			want: asked + ", waits for a node that starts it; it may start until 03:01:03.417Z."},
+		"the job is removed": {runs: []series.Run{waits}, now: 64, state: why.Waiting, removed: true,
+			want: asked + ", waits for a node that starts it; the job was removed from every node that had it, and the node that retires it settles the run."},
+		"a reload has removed the job": {runs: []series.Run{waits}, now: 20, state: why.Overdue, cause: "pod-a had this job", next: "cronce status overdue --job report",
+			want: asked + ", was to start, and no node has started or settled it: pod-a had this job."},
 		"waits in a later pause": {lines: []series.Line{later}, runs: []series.Run{waits}, now: 10, paused: true, pause: series.Pause{Who: "op@host", Reason: "moved", Since: at(5)}, state: why.Waiting,
 			want: asked + ", waits, and the job was paused after the request. Paused by op@host since 03:00:05Z: moved. The next claim, or the end of the pause, records the run as paused.", next: "cronce resume report"},
 		"its time is over": {runs: []series.Run{waits}, now: 64, state: why.Overdue, cause: "no node lives",
@@ -97,7 +102,7 @@ func TestExplainManualRun(t *testing.T) {
 				lines = tc.lines
 			}
 			got := why.Explain(why.Question{
-				Tick: time.UnixMilli(at(byHand)), Audit: audit, Cause: tc.cause,
+				Tick: time.UnixMilli(at(byHand)), Audit: audit, Cause: tc.cause, Removed: tc.removed,
 				Journal: series.Journal{Key: "report", Lines: lines, Truncated: tc.truncated,
 					Revisions: []series.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Policies: tc.policies, Node: "pod-a", First: at(-1800), Last: at(now)}}},
 				State: series.Series{Key: "report", Now: at(now), Mark: at(0), Paused: tc.paused, Pause: tc.pause, Runs: tc.runs},

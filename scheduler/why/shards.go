@@ -8,6 +8,7 @@ import (
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/verify"
 )
 
 // The words for shards that have not ended.
@@ -98,6 +99,25 @@ func (c *tickCase) divided() string {
 	}
 	slices.Sort(all)
 	return fmt.Sprintf(" Divided into %s on %s: %s.", counted(n, "shard"), counted(len(slices.Compact(all)), "node"), strings.Join(parts, ", "))
+}
+
+// unshared returns why no shard of the tick runs although some are free, as a part of a sentence, or "".
+func (c *tickCase) unshared() string {
+	latest := c.run.Granted
+	for i := range c.State.Sheet.Shards {
+		h := &c.State.Sheet.Shards[i]
+		if c.shardWord(h) == shardRunning {
+			return ""
+		}
+		latest = max(latest, h.Ended)
+	}
+	switch {
+	case c.State.Sheet.Broadcast, c.ago(latest) <= verify.DefaultGrace: // it waits for the named nodes, or between two shards
+		return ""
+	case c.Removed:
+		return ", and no shard of it is alive" + c.retires()
+	}
+	return ", and no shard of it is alive" + c.cause()
 }
 
 // shardWord returns how a shard ended, or how it stands.

@@ -40,16 +40,22 @@ func TestExplainShards(t *testing.T) {
 	done := func(outcome string) series.Shard {
 		return series.Shard{State: series.RunDone, Owner: "pod-b/1", Fence: 9, Attempt: 1, Outcome: outcome, OK: outcome == "ok"}
 	}
+	ended := func(after float64) series.Shard {
+		h := done("ok")
+		h.Ended = at(after)
+		return h
+	}
 	const opened3 = "It was opened 3ms after the tick (fence 7). Divided into "
 	for name, tc := range map[string]struct {
-		lines  []series.Line
-		runs   []series.Run
-		shards []series.Shard
-		to     []string // the nodes of a broadcast
-		cause  string
-		state  why.State
-		want   string
-		next   string
+		lines   []series.Line
+		runs    []series.Run
+		shards  []series.Shard
+		to      []string // the nodes of a broadcast
+		cause   string
+		removed bool
+		state   why.State
+		want    string
+		next    string
 	}{
 		"failed": {lines: []series.Line{ends(100, "failed", pods+strings.Join(hundred, ";"))}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
 			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 100 shards on 10 nodes: 98 ok, 1 failed (17 on p7), 1 lost (3 on p3)."},
@@ -71,6 +77,14 @@ func TestExplainShards(t *testing.T) {
 		"runs on many nodes": {lines: []series.Line{opens(6)}, runs: open(3600, 6), state: why.Running,
 			shards: []series.Shard{runs("a", 25), runs("b", 25), runs("c", 25), runs("d", 25), runs("e", 25), runs("f", 25)},
 			want:   opened3 + "6 shards on 6 nodes: 6 running on 6 nodes."},
+		"the free ones wait for a moment": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Running, shards: []series.Shard{ended(10), {}}, cause: "pod-a had this job",
+			want: opened3 + "2 shards on 1 node: 1 ok, 1 free."},
+		"the free ones wait": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Running, shards: []series.Shard{ended(9.999), {}}, cause: "pod-a had this job",
+			want: "It was opened 3ms after the tick (fence 7), and no shard of it is alive: pod-a had this job. Divided into 2 shards on 1 node: 1 ok, 1 free."},
+		"the job was removed": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Running, shards: []series.Shard{ended(9), {}}, cause: "pod-a had this job", removed: true,
+			want: "It was opened 3ms after the tick (fence 7), and no shard of it is alive; the job was removed from every node that had it, and the node that retires it settles the tick. Divided into 2 shards on 1 node: 1 ok, 1 free."},
+		"a node is gone from a broadcast": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Running, shards: []series.Shard{ended(9), {}}, to: []string{"pod-b", "pod-c"}, cause: "pod-a had this job",
+			want: opened3 + "2 shards on 1 node: 1 ok, 1 free (1 on pod-c)."},
 		"all leases are over": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Waiting, shards: []series.Shard{runs("pod-a", 16), {}},
 			want: "It was opened 3ms after the tick; for 4s no shard of it was alive; a node settles the tick or takes it over soon. Divided into 2 shards on 1 node: 1 over (0 on pod-a), 1 free."},
 		"it was left": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Overdue, shards: []series.Shard{runs("pod-a", 6), {}}, cause: "no node lives", next: "cronce status overdue --job report",
@@ -83,7 +97,7 @@ func TestExplainShards(t *testing.T) {
 				lines[1] = with(lines[1], "ok", 1, "")
 				lines[1].From = at(-1800)
 			}
-			got := why.Explain(why.Question{Tick: tick, Cause: tc.cause,
+			got := why.Explain(why.Question{Tick: tick, Cause: tc.cause, Removed: tc.removed,
 				State: series.Series{Key: "report", Now: at(20), Mark: at(0), Runs: tc.runs, Sheet: series.Sheet{Shards: tc.shards, Params: tc.to, Broadcast: tc.to != nil}},
 				Journal: series.Journal{Key: "report", Truncated: lines[0].Verdict != series.VerdictOpened, Lines: lines,
 					Revisions: []series.RevisionUse{{Revision: "r1", Spec: "*/5 * * * *", Zone: "UTC", Node: "pod-a", First: at(-1800), Last: at(20)}}}})

@@ -23,8 +23,8 @@ type Question struct {
 	Journal series.Journal
 	State   series.Series        // must be read after the journal
 	Audit   []series.AuditRecord // of the job's control changes: they have the reasons of pauses. Nil: not known
-	// Cause is the reason why no node decides the job's ticks. The answer about an overdue tick
-	// contains it. Empty: not known.
+	// Cause is the reason why no node decides the job's ticks, if none does. The answer about an overdue tick
+	// contains it, and so does the answer about a sharded tick without an alive shard. Empty: not known.
 	Cause string
 	Alive func(node string) bool      // reports whether a node is alive. Nil: not known
 	Seen  func(node string) time.Time // returns when a node was last seen; zero: not known. Nil: not known for any node

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +75,8 @@ func unused(ctx context.Context, s *clients.Store, job string) error {
 		return s.Failed(err)
 	}
 	if node, at := ops.Holder(&members, &journal); node != "" {
-		return exit.With(exit.Refused, fmt.Errorf("%s: the node %s lives, and has opened it at %s: remove the job from each node first", job, node, terminal.RFC3339(at)))
+		return exit.With(exit.Refused, fmt.Errorf("%s: the node %s lives, and has opened it at %s: remove the job from each node first; if a reload has removed it there, cronce retire works from %s on",
+			job, node, terminal.RFC3339(at), ops.HadUntil(at).Format(time.RFC3339)))
 	}
 	return nil
 }

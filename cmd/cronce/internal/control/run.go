@@ -87,6 +87,9 @@ func (f *runFlags) run(cmd *cobra.Command, job string) error {
 		}
 		c.Number = a.Number
 		fmt.Fprintf(w, "%s is requested, by %s%s\n", terminal.Printable(ops.RunName(job, c.Number)), terminal.Printable(c.Who), because(c.Reason))
+		if a.Text != "" {
+			fmt.Fprintf(w, "  %s\n", terminal.Printable(a.Text))
+		}
 		if f.wait == 0 {
 			fmt.Fprintf(w, "  it starts by %s on a node that has the job: see cronce runs %s\n", terminal.RFC3339(c.Until), terminal.Printable(job))
 			return nil

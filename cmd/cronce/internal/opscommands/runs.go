@@ -130,7 +130,7 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 	if j == nil {
 		found, err = f.ofAll(ctx, s, now, &filter)
 	} else {
-		found, err = f.ofJob(ctx, s, j, &filter)
+		found, err = f.ofJob(ctx, s, now.Nodes, j, &filter)
 	}
 	if err != nil {
 		return listing{}, err
@@ -149,6 +149,9 @@ func (f *runFlags) listing(ctx context.Context, s *clients.Store, now *ops.Snaps
 	}
 	if j != nil && j.Series.Skip != 0 {
 		l.foot = skips(j.Series.Skip) + " " + l.foot
+	}
+	if j != nil && found.none != "" {
+		value["no_node"], l.foot = found.none, found.none+" "+l.foot
 	}
 	if len(runs) == f.n {
 		l.foot = fmt.Sprintf("The newest %d are listed: there may be more. %s", f.n, l.foot)
@@ -182,6 +185,7 @@ type search struct {
 	whole      bool
 	unreadable int            // lines that cannot be read
 	shards     []ops.ShardRun // of the tick of the search, if it is for one tick
+	none       string         // that no live node has the job that was read last, if that is known
 }
 
 // add records that a journal was searched.
@@ -197,7 +201,7 @@ func (r *search) add(j *series.Journal) {
 }
 
 // read searches the whole journal of a job, and adds the runs that the filter selects.
-func (r *search) read(ctx context.Context, s *clients.Store, j *ops.Job, filter *ops.RunFilter) error {
+func (r *search) read(ctx context.Context, s *clients.Store, nodes *ops.NodeList, j *ops.Job, filter *ops.RunFilter) error {
 	journal, err := s.Front().Journal(ctx, j.Name, 0)
 	if err != nil {
 		return s.Failed(err)
@@ -209,7 +213,7 @@ func (r *search) read(ctx context.Context, s *clients.Store, j *ops.Job, filter 
 	runs := ops.Runs(s.Config.Namespace, &journal, &state)
 	j.Pace.Count(runs, time.UnixMilli(state.Now))
 	r.add(&journal)
-	r.whole = true
+	r.whole, r.none = true, nodes.NoneHas(&journal, &state)
 	if from := ops.SearchedExceptions(&journal); from.After(r.exceptions) {
 		r.exceptions = from
 	}
@@ -225,8 +229,8 @@ func (r *search) read(ctx context.Context, s *clients.Store, j *ops.Job, filter 
 }
 
 // ofJob searches the whole journal of a job.
-func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, j *ops.Job, filter *ops.RunFilter) (r search, err error) {
-	err = r.read(ctx, s, j, filter)
+func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, nodes *ops.NodeList, j *ops.Job, filter *ops.RunFilter) (r search, err error) {
+	err = r.read(ctx, s, nodes, j, filter)
 	r.runs = r.runs[:min(f.n, len(r.runs))]
 	return r, err
 }
@@ -243,7 +247,7 @@ func (f *runFlags) ofAll(ctx context.Context, s *clients.Store, now *ops.Snapsho
 	}
 	r = search{}
 	for _, j := range now.Jobs {
-		if err := r.read(ctx, s, j, filter); err != nil {
+		if err := r.read(ctx, s, now.Nodes, j, filter); err != nil {
 			return r, err
 		}
 	}
