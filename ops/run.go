@@ -57,7 +57,7 @@ type Run struct {
 	JitterMs *int64    `json:"jitter_ms,omitempty"` // of LateMs, the part that the recorded jitter asked for
 	TookMs   *int64    `json:"took_ms,omitempty"`   // duration of the last attempt
 	LeftMs   *int64    `json:"left_ms,omitempty"`   // remaining lease of a run that is alive
-	Behind   *int      `json:"behind,omitempty"`    // for a run that is alive, or a sharded tick that has not ended: the number of ticks since its own
+	Behind   *int      `json:"behind,omitempty"`    // for a run that is alive: the number of ticks since its own
 	Error    string    `json:"error,omitempty"`
 	Blocker  time.Time `json:"blocker,omitzero"` // the tick of the run that blocked this one
 
@@ -235,12 +235,9 @@ func (r *Run) stands(run *series.Run, s *series.Series) {
 		if r.Outcome == "" {
 			r.State = Running
 			left := s.Until(run) - s.Now
-			if run.Shards > 0 && r.Shards.Running == 0 {
-				left = 0 // its free shards have no lease
-			}
 			r.LeftMs = new(max(0, left))
 			if left <= 0 {
-				r.State = Waiting // for a node that settles it, takes it over, or starts its free shards
+				r.State = Waiting // for a node that settles it or takes it over
 			}
 		}
 	case series.RunGivenBack, series.RunUnstarted, series.RunWaiting:
@@ -248,11 +245,5 @@ func (r *Run) stands(run *series.Run, s *series.Series) {
 	}
 }
 
-// blocks reports whether ticks may be skipped because of the run: it is alive, or it is a sharded tick that
-// has not ended.
-func (r *Run) blocks() bool {
-	return r.Alive() || r.Shards != nil && r.State == Waiting && !r.Granted.IsZero()
-}
-
-// Alive reports whether the run's lease has not expired. A sharded tick is alive while the lease of a shard is.
+// Alive reports whether the run's lease has not expired.
 func (r *Run) Alive() bool { return r.State == Running && r.LeftMs != nil && *r.LeftMs > 0 }

@@ -5,9 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
-	"github.com/cronce/cronce/scheduler/why"
 )
 
 // The words for counts leave out each count of zero.
@@ -117,23 +115,4 @@ func TestShardsOfATickThatGoesOn(t *testing.T) {
 		time.Sleep(5 * time.Second) // the lease of the other one is over
 		stands(ShardCount{Of: 3, OK: 1, Waiting: 2}, Waiting)
 	})
-}
-
-// A sharded tick without the lease of a shard is not alive, until whenever its free shards may start, and waits. Ticks may
-// be skipped because of it, so that it makes its job stuck.
-func TestFreeShardsAreNotAlive(t *testing.T) {
-	t.Parallel()
-	const t0 = 1_800_000_000_000
-	s := series.Series{Key: "job", Now: t0 + 600_000, Mark: t0, Runs: []series.Run{{Number: t0, State: series.RunOpen, Owner: "n/1", Fence: 7, Attempt: 1, Granted: t0, Until: driver.MaxNumber, Shards: 2}},
-		Sheet: series.Sheet{Shards: []series.Shard{{State: series.RunDone, Owner: "n/1", Fence: 8, Attempt: 1, Outcome: series.OutcomeOK, OK: true}, {}}}}
-	runs := Runs("shop", &series.Journal{}, &s)
-	if r := runs[0]; r.State != Waiting || r.Alive() || *r.LeftMs != 0 || (&RunFilter{State: "alive"}).Lets(&r) || *r.Shards != (ShardCount{Of: 2, OK: 1, Waiting: 1}) {
-		t.Errorf("%+v", r)
-	}
-	now := utc(s.Now)
-	p := Pace{Schedule: why.InForce([]series.RevisionUse{{Spec: "* * * * *", Zone: "UTC"}}), Since: now}
-	stall := p.judge(&s, append(runs, Run{Tick: utc(t0 + 60_000), State: Skipped}))
-	if n := stall.Need("job", now); n.State != Stuck || n.Text != "The run of 08:00:00 is open since 08:00:00 (10 min 0 s) on n, and ticks are skipped behind it: 10 ticks went by" {
-		t.Errorf("%s", n.Text)
-	}
 }

@@ -35,7 +35,7 @@ type Pace struct {
 
 // A Stall describes how a job is blocked. The zero Stall means that it is not.
 type Stall struct {
-	Stuck   *Run      // the oldest run, or sharded tick that has not ended, that is too old and causes ticks to be skipped
+	Stuck   *Run      // the oldest run that is too old and causes ticks to be skipped
 	Starved time.Time // when a tick last ended ok or found nothing to do, if that is too long ago
 }
 
@@ -60,7 +60,7 @@ func (p *Pace) Stall(runs []Run, now time.Time) (s Stall) {
 	}
 	for i := range runs {
 		r := &runs[i]
-		if !r.blocks() || !skipped.After(r.Tick) || s.Stuck != nil && s.Stuck.Tick.Before(r.Tick) {
+		if !r.Alive() || !skipped.After(r.Tick) || s.Stuck != nil && s.Stuck.Tick.Before(r.Tick) {
 			continue
 		}
 		if age := now.Sub(r.Granted); age > p.most(r.Tick) || p.Timeout > 0 && age > p.Timeout+verify.DefaultGrace {
@@ -171,10 +171,10 @@ func durations(runs []Run) (took []int64) {
 // percentile returns the greatest of the given percentage of values, which are in rising order.
 func percentile(values []int64, percent int) int64 { return values[(len(values)*percent-1)/100] }
 
-// Count sets, for each run that may block ticks, the number of ticks since its own.
+// Count sets, for each run that is alive, the number of ticks since its own.
 func (p *Pace) Count(runs []Run, now time.Time) {
 	for i := range runs {
-		if r := &runs[i]; r.blocks() && p.Schedule != nil {
+		if r := &runs[i]; r.Alive() && p.Schedule != nil {
 			r.Behind = new(p.Schedule.Count(r.Tick.UnixMilli(), now.UnixMilli(), mostBehind))
 		}
 	}
@@ -186,12 +186,8 @@ func (s *Stall) Need(job string, now time.Time) (n Need) {
 	case s.Stuck != nil:
 		r := s.Stuck
 		n = Need{State: Stuck, Job: job, Tick: r.Tick, Next: "cronce runs " + job + " --alive"}
-		word := "alive"
-		if !r.Alive() {
-			word = "open"
-		}
-		n.Text = fmt.Sprintf("The run of %s is %s since %s (%s) on %s, and ticks are skipped behind it",
-			TickClock(r.Tick, now), word, Clock(r.Granted, now), Short(now.Sub(r.Granted)), cmp.Or(r.Node, "its node"))
+		n.Text = fmt.Sprintf("The run of %s is alive since %s (%s) on %s, and ticks are skipped behind it",
+			TickClock(r.Tick, now), Clock(r.Granted, now), Short(now.Sub(r.Granted)), cmp.Or(r.Node, "its node"))
 		if r.Behind != nil {
 			n.Text += fmt.Sprintf(": %s went by", plural(*r.Behind, "tick"))
 		}
