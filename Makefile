@@ -49,6 +49,7 @@ test: install ## unit tests, simulated clusters, the contract of each store on i
 	@cd examples && $(RACED) ./...
 
 proof: install ## what make test leaves out: processes and servers under faults, chaos, losses, browsers, searches, long spans
+	@go build ./... && cd test && go build ./... # once: two commands at the same time would each compile all of it
 	@$(MAKE) --no-print-directory -j 2 rigs losses searches
 
 # The rigs wait most of the time: one package with servers at once, then two of the module test, beside the losses. The searches
@@ -58,7 +59,7 @@ rigs:
 	@cd test && $(GOTEST) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./shards ./history/...
 
 losses:
-	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./jobs/... ./lock/...
+	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
 
 searches:
 	@$(GOTEST) -run '^($(SEARCHES)|$(SPANS))$$' ./lock/series ./scheduler ./scheduler/spec ./scheduler/verify ./scheduler/internal/claims ./ops ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
