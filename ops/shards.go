@@ -10,13 +10,14 @@ import (
 
 // A ShardCount counts the shards of a tick by how they stand. Only Of is known if the store does not have them any more.
 type ShardCount struct {
-	Of      int `json:"of"`
-	OK      int `json:"ok,omitempty"`
-	Failed  int `json:"failed,omitempty"`
-	Lost    int `json:"lost,omitempty"`
-	Missed  int `json:"missed,omitempty"` // they never started
-	Running int `json:"running,omitempty"`
-	Waiting int `json:"waiting,omitempty"` // for a node that starts them, takes them over or settles them
+	Of        int `json:"of"`
+	OK        int `json:"ok,omitempty"`
+	Failed    int `json:"failed,omitempty"`
+	Lost      int `json:"lost,omitempty"`
+	Missed    int `json:"missed,omitempty"`    // they never started
+	Cancelled int `json:"cancelled,omitempty"` // also those that had not started
+	Running   int `json:"running,omitempty"`
+	Waiting   int `json:"waiting,omitempty"` // for a node that starts them, takes them over or settles them
 }
 
 // String returns the counts in words, as "98 of 100 shards ok, 1 failed, 1 lost".
@@ -25,7 +26,7 @@ func (c *ShardCount) String() string {
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{c.Failed, "failed"}, {c.Lost, "lost"}, {c.Missed, "missed"}, {c.Running, "running"}, {c.Waiting, "waiting"}} {
+	}{{c.Failed, "failed"}, {c.Lost, "lost"}, {c.Missed, "missed"}, {c.Cancelled, "cancelled"}, {c.Running, "running"}, {c.Waiting, "waiting"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
 		}
@@ -39,7 +40,7 @@ func (c *ShardCount) String() string {
 // countShards counts the shards of a tick. Now is the store's clock.
 func countShards(s *series.Sheet, now int64) *ShardCount {
 	sum := s.Count()
-	c := ShardCount{Of: sum.Shards, OK: sum.OK, Failed: sum.Failed, Lost: sum.Lost, Missed: sum.Missed}
+	c := ShardCount{Of: sum.Shards, OK: sum.OK, Failed: sum.Failed, Lost: sum.Lost, Missed: sum.Missed, Cancelled: sum.Cancelled}
 	for i := range s.Shards {
 		switch h := &s.Shards[i]; {
 		case h.State >= series.RunDone:

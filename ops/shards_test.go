@@ -14,6 +14,7 @@ func TestShardCountInWords(t *testing.T) {
 		"100 of 100 shards ok":                             {Of: 100, OK: 100},
 		"98 of 100 shards ok, 1 failed, 1 lost":            {Of: 100, OK: 98, Failed: 1, Lost: 1},
 		"0 of 1 shard ok, 1 missed":                        {Of: 1, Missed: 1},
+		"1 of 4 shards ok, 1 lost, 2 cancelled":            {Of: 4, OK: 1, Lost: 1, Cancelled: 2},
 		"2 of 9 shards ok, 1 failed, 4 running, 2 waiting": {Of: 9, OK: 2, Failed: 1, Running: 4, Waiting: 2},
 		"9 shards": {Of: 9},
 	} {

@@ -63,17 +63,19 @@ type ShardGrant struct {
 	Param   string
 }
 
-// A Sum is the end of a sharded number: how many of its shards ended in which way. A shard that was not granted in time, in a pause or after a cancel is not Lost.
+// A Sum is the end of a sharded number: how many of its shards ended in which way. The Outcome of a shard alone decides where
+// it counts, whoever settled it: a reader of the journal has no more than that.
 type Sum struct {
-	Number  int64
-	Fence   int64  // of its opening
-	Outcome string // OutcomeOK, OutcomeFailed, OutcomeLost or OutcomeCancelled
-	Shards  int
-	OK      int
-	Failed  int
-	Lost    int
-	Missed  int // shards that never started
-	Took    time.Duration
+	Number    int64
+	Fence     int64  // of its opening
+	Outcome   string // OutcomeOK, OutcomeFailed, OutcomeLost or OutcomeCancelled
+	Shards    int
+	OK        int
+	Failed    int // in any other way than these
+	Lost      int // their node was gone, or had lost their lease
+	Missed    int // they never started: not in time, in a pause, or behind a later number
+	Cancelled int // an operator cancelled them, whether they had started or not
+	Took      time.Duration
 }
 
 func (h *Shard) settled() bool { return h.State >= RunDone }
@@ -292,38 +294,41 @@ func (s *State) sum(ms int64, r *Run, w Writer) *Sum {
 // has neither the number nor the fence of the run.
 func (s *Sheet) Count() Sum {
 	sum := Sum{Shards: len(s.Shards)}
-	settled, cancelled := 0, 0
+	settled := 0
 	for i := range s.Shards {
 		h := &s.Shards[i]
-		if !h.settled() {
-			continue
-		}
-		settled++
-		switch {
-		case h.OK:
-			sum.OK++
-		case h.State == RunDone:
-			sum.Failed++
-		case h.Attempt == 0:
-			sum.Missed++
-		default:
-			sum.Lost++
-		}
-		if h.Outcome == OutcomeCancelled {
-			cancelled++
+		if h.settled() {
+			*sum.counter(h)++
+			settled++
 		}
 	}
 	if settled == sum.Shards {
-		sum.Outcome = s.outcome(&sum, cancelled)
+		sum.Outcome = s.outcome(&sum)
 	}
 	return sum
 }
 
-func (s *Sheet) outcome(sum *Sum, cancelled int) string {
+// counter returns the count to which a settled shard belongs.
+func (sum *Sum) counter(h *Shard) *int {
+	if h.OK {
+		return &sum.OK
+	}
+	switch h.Outcome {
+	case OutcomeLost:
+		return &sum.Lost
+	case OutcomeCancelled:
+		return &sum.Cancelled
+	case string(VerdictMissed), string(VerdictPaused), string(VerdictSuperseded):
+		return &sum.Missed
+	}
+	return &sum.Failed
+}
+
+func (s *Sheet) outcome(sum *Sum) string {
 	switch {
 	case sum.OK == sum.Shards, s.FailAll && sum.OK > 0:
 		return OutcomeOK
-	case cancelled > 0:
+	case sum.Cancelled > 0:
 		return OutcomeCancelled
 	case sum.Failed == 0 && sum.Lost > 0:
 		return OutcomeLost

@@ -46,7 +46,7 @@ func (s *Sheet) text(fence, granted int64) string {
 }
 
 // ReadSheet returns the shards of a line of a journal, with the fence of its run and the instant of its first grant. The
-// owner of a shard is its node with nothing behind the stroke. An error quotes a text that is no sheet.
+// owner of a shard is its node with nothing behind the stroke, and its state is RunDone. An error quotes a text that is no sheet.
 func ReadSheet(text string, fence, granted int64) ([]Shard, error) {
 	head, body, found := strings.Cut(text, "|")
 	nodes := strings.Split(head, ";")
@@ -66,10 +66,7 @@ func ReadSheet(text string, fence, granted int64) ([]Shard, error) {
 func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
 	parts := strings.Split(field, ",")
 	h.Outcome, h.OK = strings.CutSuffix(parts[0], "+")
-	h.State = RunLost
-	if !slices.Contains([]string{"", OutcomeCancelled, string(VerdictLost), string(VerdictMissed), string(VerdictPaused), string(VerdictSuperseded)}, h.Outcome) {
-		h.State = RunDone
-	}
+	h.State = RunDone // the text does not have who settled it
 	switch len(parts) {
 	case 1:
 		return h.Outcome != ""

@@ -30,20 +30,22 @@ func TestSheetText(t *testing.T) {
 	readBack(t, &s, text)
 }
 
-// readBack fails the test unless a sheet is read back from its text: with the owner's node alone, and of a shard that was
-// never granted the outcome alone.
+// readBack fails the test unless a sheet is read back from its text, with the same counts: with the owner's node alone, and of a
+// shard that was never granted the outcome alone.
 func readBack(t *testing.T, s *Sheet, text string) {
 	t.Helper()
 	want := make([]Shard, len(s.Shards))
 	for i, h := range s.Shards {
-		want[i] = Shard{State: h.State, Outcome: h.Outcome, OK: h.OK}
+		want[i] = Shard{State: RunDone, Outcome: h.Outcome, OK: h.OK}
 		if h.Fence != 0 {
-			h.Owner, h.Until = driver.NodeOf(h.Owner)+"/", 0
+			h.State, h.Owner, h.Until = RunDone, driver.NodeOf(h.Owner)+"/", 0
 			want[i] = h
 		}
 	}
 	if got, err := ReadSheet(text, openedFence, openedAt); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s is read as\n%+v, %v, want\n%+v", text, got, err, want)
+	} else if count := (&Sheet{Shards: got}).Count(); count != s.Count() {
+		t.Errorf("%s counts as %+v, and the sheet as %+v", text, count, s.Count())
 	}
 }
 
@@ -69,7 +71,7 @@ func randomSheet(r *rand.Rand) Sheet {
 		case 1:
 			h.State, h.Outcome = RunLost, string(VerdictLost)
 		case 2:
-			h.State, h.Outcome = RunDone, []string{OutcomeFailed, OutcomePanic, "a word of a caller"}[r.IntN(3)]
+			h.State, h.Outcome = RunDone, []string{OutcomeFailed, OutcomePanic, OutcomeLost, OutcomeCancelled, "a word of a caller"}[r.IntN(5)]
 		case 3:
 			h.State, h.Outcome, h.OK = RunDone, OutcomeOK, true
 		}
