@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -53,13 +54,17 @@ func countShards(s *series.Sheet, now int64) *ShardCount {
 	return &c
 }
 
-// settledShards counts the shards by the line with the end of their tick.
-func settledShards(l *series.Line) *ShardCount {
+// settledShards counts the shards by the line with the end of their tick, and returns the first error of them.
+func settledShards(l *series.Line) (*ShardCount, string) {
 	shards, err := series.ReadSheet(l.Sheet, l.Fence, 0)
 	if err != nil {
-		return &ShardCount{Of: l.Shards}
+		return &ShardCount{Of: l.Shards}, ""
 	}
-	return countShards(&series.Sheet{Shards: shards}, 0)
+	failure := ""
+	if i := slices.IndexFunc(shards, func(h series.Shard) bool { return h.Error != "" }); i >= 0 {
+		failure = fmt.Sprintf("shard %d: %s", i, shards[i].Error)
+	}
+	return countShards(&series.Sheet{Shards: shards}, 0), failure
 }
 
 // A ShardRun is the result of one shard of a tick.
@@ -71,7 +76,26 @@ type ShardRun struct {
 	Fence   int64  `json:"fence,omitempty"`
 	LateMs  *int64 `json:"late_ms,omitempty"` // from the tick, or from the request of a manual run, to its first grant
 	TookMs  *int64 `json:"took_ms,omitempty"` // from its first grant to its end
+	Error   string `json:"error,omitempty"`   // of the first shards that ended badly
 	Param   string `json:"param,omitempty"`   // only known while the tick goes on
+}
+
+// GrantedWith returns the shard that was granted last with this fence, or nil. The output of a tick has such a fence.
+func GrantedWith(fence int64, shards []ShardRun) *ShardRun {
+	i := slices.IndexFunc(shards, func(h ShardRun) bool { return h.Fence == fence && fence != 0 })
+	if i < 0 {
+		return nil
+	}
+	return &shards[i]
+}
+
+// String returns the shard in words, as "shard 3 on web-1, failed".
+func (h *ShardRun) String() string {
+	text := fmt.Sprintf("shard %d", h.Shard)
+	if h.Node != "" {
+		text += " on " + h.Node
+	}
+	return text + ", " + h.Verdict
 }
 
 // Shards returns the shards of a tick in their order: while it goes on, from the state of the job, and then from its
@@ -101,7 +125,7 @@ func shardRuns(s *series.Sheet, number, now int64) []ShardRun {
 	runs := make([]ShardRun, len(s.Shards))
 	for i := range s.Shards {
 		h := &s.Shards[i]
-		r := ShardRun{Shard: i, Verdict: h.Outcome, Node: driver.NodeOf(h.Owner), Attempt: h.Attempt, Fence: h.Fence}
+		r := ShardRun{Shard: i, Verdict: h.Outcome, Node: driver.NodeOf(h.Owner), Attempt: h.Attempt, Fence: h.Fence, Error: h.Error}
 		switch {
 		case h.Outcome != "":
 		case h.State == series.RunOpen && now < h.Until:

@@ -30,7 +30,7 @@ func TestShardsInAJournal(t *testing.T) {
 	const t0 = 1_800_000_000_000
 	opens := series.Line{Verdict: series.VerdictRan, At: t0 + 5, From: t0 - 1000, To: t0, Node: "a", Attempt: 1, Fence: 70, Shards: 3}
 	ends := series.Line{Verdict: series.VerdictEnded, At: t0 + 105, From: t0, To: t0, Node: "a", Attempt: 1, Fence: 70, Shards: 3, Outcome: "failed", Ended: t0 + 105,
-		Sheet: "a;b|ok+,1,0,1,0,50;timeout,2,1,9,3,60;missed"}
+		Sheet: "a;b|ok+,1,0,1,0,50;timeout,2,1,9,3,60,no route;missed"}
 	folded := opens
 	if !folded.Fold(ends) {
 		t.Fatal("not folded")
@@ -60,7 +60,7 @@ func TestShardsInAJournal(t *testing.T) {
 			continue
 		}
 		h := shards[1]
-		if h.Verdict != "timeout" || h.Node != "b" || h.Attempt != 2 || h.Fence != 79 || *h.TookMs != 60 || (h.LateMs != nil) != c.late || c.late && *h.LateMs != 8 {
+		if h.Verdict != "timeout" || h.Node != "b" || h.Attempt != 2 || h.Fence != 79 || *h.TookMs != 60 || h.Error != "no route" || run.Error != "shard 1: no route" || (h.LateMs != nil) != c.late || c.late && *h.LateMs != 8 {
 			t.Errorf("%s: %+v", name, h)
 		}
 		if h := shards[2]; h.Verdict != "missed" || h.Node != "" || h.LateMs != nil || h.TookMs != nil {

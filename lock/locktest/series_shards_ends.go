@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cronce/cronce/lock/series"
 )
@@ -11,6 +12,7 @@ var shardEndTests = []test{
 	{"a number fails if any shard failed, or with FailAll only if none was ok", shardFailed},
 	{"a shard that was skipped is no failure", shardSkipped},
 	{"a shard counts by its outcome, whoever settled it", shardCounted},
+	{"the errors of the first shards that end badly are kept", shardErrors},
 	{"a repeated end of a shard gets the same answer after the sum", shardEndedTwice},
 	{"a renewal moves the deadline of its shard alone", shardRenewed},
 	{"a renewal or an end under another owner, fence or shard is lost and changes nothing", shardByOther},
@@ -168,6 +170,39 @@ func shardCounted(s *stand) {
 		e := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: refs[1], Outcome: outcome}})[0]
 		want.Number, want.Shards, want.OK = s.due(1), 2, 1
 		s.summed(e.Sum, want)
+	}
+}
+
+func shardErrors(s *stand) {
+	s.open()
+	const n = series.MaxShardErrors + 3
+	var want []int
+	for i := range n {
+		want = append(want, i)
+	}
+	_, refs := s.shared(s.divide(1, n, want...))
+	texts := make([]string, n)
+	for i, r := range refs {
+		e := series.EndRequest{RunRef: r, Outcome: series.OutcomeFailed, OK: i == 1, Error: fmt.Sprintf("shard %d: a|b;c,d+e %%7C\n\"é\"", i)}
+		switch i {
+		case 0:
+			e.Error = strings.Repeat("é", series.MaxErrorText/2)
+			texts[i] = strings.Repeat("é", series.MaxShardErrorText/2)
+		case 1, n - 2, n - 1: // it is ok, or one of those behind the first
+		default:
+			texts[i] = e.Error
+		}
+		if i == n-1 {
+			for k, h := range s.look().Sheet.Shards {
+				equal(s, fmt.Sprintf("the error of shard %d", k), h.Error, texts[k])
+			}
+		}
+		if a := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{e})[0]; !a.Ended {
+			s.Fatalf("the end of shard %d: %+v", i, a)
+		}
+	}
+	for k, h := range s.sheet(s.due(1), n) {
+		equal(s, fmt.Sprintf("the error of shard %d in the journal", k), h.Error, texts[k])
 	}
 }
 

@@ -125,13 +125,14 @@ func readSheet(text string) (series.Sheet, bool) {
 	return s, !f.bad && (!s.Broadcast || len(s.Params) == len(s.Shards))
 }
 
-// readShard reads state|owner|fence|attempt|granted|until|ended|outcome|ok.
+// readShard reads state|owner|fence|attempt|granted|until|ended|outcome|ok|error, or without the error what an older node wrote.
 func readShard(h *series.Shard, text string) bool {
 	f := fields{rest: text}
 	h.State = states[f.letter(f.text())]
 	h.Owner, h.Fence, h.Attempt = f.raw(f.text()), f.count(f.text()), int(f.count(f.text()))
 	h.Granted, h.Until, h.Ended = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	h.Outcome = f.raw(f.text())
-	h.OK = f.letter(f.end()) == '1'
+	ok, why, _ := strings.Cut(f.rest, "|")
+	h.OK, h.Error = f.letter(ok) == '1', f.raw(f.raw(why))
 	return !f.bad && h.State != series.RunNone
 }

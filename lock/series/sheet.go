@@ -52,6 +52,7 @@ type Shard struct {
 	Ended   int64  // when it was settled, Unix ms
 	Outcome string // if it is settled: one of the outcomes, or a verdict if it ended without one
 	OK      bool   // Outcome is a success
+	Error   string // why it ended badly, if it is one of the first MaxShardErrors: at most MaxShardErrorText bytes, escape it before you show it
 }
 
 // A ShardGrant is one granted shard.
@@ -336,6 +337,20 @@ func (s *Sheet) outcome(sum *Sum) string {
 	return OutcomeFailed
 }
 
+// errorOf returns what the sheet keeps of the error with which a shard ends.
+func (s *Sheet) errorOf(e *EndRequest) string {
+	kept := 0
+	for i := range s.Shards {
+		if s.Shards[i].Error != "" {
+			kept++
+		}
+	}
+	if kept == MaxShardErrors {
+		return ""
+	}
+	return e.ShardError()
+}
+
 // repeatedShards answers a repeated claim of shards: with the same shards and fences, less those that are over. An owner
 // that was granted none asks as if for the first time.
 func (s *State) repeatedShards(ms int64, c *Claim, r *Run) (Answer, bool) {
@@ -405,7 +420,7 @@ func (s *State) releaseShard(us int64, e *EndRequest, w Writer) EndAnswer {
 	case RunUnstarted:
 		h.Attempt-- // an unstarted attempt does not count
 	case RunDone:
-		h.Ended, h.Outcome, h.OK = ms, result, e.OK
+		h.Ended, h.Outcome, h.OK, h.Error = ms, result, e.OK, s.Sheet.errorOf(e)
 	}
 	sum := s.sum(ms, r, w)
 	if sum != nil {

@@ -49,6 +49,7 @@ local function sheettext(s, list, r)
     if h.fence ~= '0' then
       part = part .. ',' .. h.attempt .. ',' .. at(node(h.owner)) .. ',' .. int(tonumber(h.fence) - tonumber(r.fence))
         .. ',' .. int(tonumber(h.granted) - tonumber(r.granted)) .. ',' .. int(tonumber(h.ended) - tonumber(h.granted))
+        .. (h.err ~= '' and ',' .. h.err or '')
     elseif to[i] then
       part = part .. ',' .. at(to[i])
     end
