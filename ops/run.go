@@ -183,7 +183,7 @@ func (r *Run) end(l *series.Line, at int64) {
 		r.TookMs = new(r.Ended.Sub(r.Granted).Milliseconds())
 	}
 	if l.Shards > 0 {
-		r.Shards = settledShards(l)
+		r.Shards, r.Error = settledShards(l)
 	}
 }
 

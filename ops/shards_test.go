@@ -14,6 +14,7 @@ func TestShardCountInWords(t *testing.T) {
 		"100 of 100 shards ok":                             {Of: 100, OK: 100},
 		"98 of 100 shards ok, 1 failed, 1 lost":            {Of: 100, OK: 98, Failed: 1, Lost: 1},
 		"0 of 1 shard ok, 1 missed":                        {Of: 1, Missed: 1},
+		"1 of 4 shards ok, 1 lost, 2 cancelled":            {Of: 4, OK: 1, Lost: 1, Cancelled: 2},
 		"2 of 9 shards ok, 1 failed, 4 running, 2 waiting": {Of: 9, OK: 2, Failed: 1, Running: 4, Waiting: 2},
 		"9 shards": {Of: 9},
 	} {
@@ -29,7 +30,7 @@ func TestShardsInAJournal(t *testing.T) {
 	const t0 = 1_800_000_000_000
 	opens := series.Line{Verdict: series.VerdictRan, At: t0 + 5, From: t0 - 1000, To: t0, Node: "a", Attempt: 1, Fence: 70, Shards: 3}
 	ends := series.Line{Verdict: series.VerdictEnded, At: t0 + 105, From: t0, To: t0, Node: "a", Attempt: 1, Fence: 70, Shards: 3, Outcome: "failed", Ended: t0 + 105,
-		Sheet: "a;b|ok+,1,0,1,0,50;timeout,2,1,9,3,60;missed"}
+		Sheet: "a;b|ok+,1,0,1,0,50;timeout,2,1,9,3,60,no route;missed"}
 	folded := opens
 	if !folded.Fold(ends) {
 		t.Fatal("not folded")
@@ -59,7 +60,7 @@ func TestShardsInAJournal(t *testing.T) {
 			continue
 		}
 		h := shards[1]
-		if h.Verdict != "timeout" || h.Node != "b" || h.Attempt != 2 || h.Fence != 79 || h.TookMs != nil || (h.LateMs != nil) != c.late || c.late && *h.LateMs != 8 {
+		if h.Verdict != "timeout" || h.Node != "b" || h.Attempt != 2 || h.Fence != 79 || h.TookMs != nil || h.Error != "no route" || run.Error != "shard 1: no route" || (h.LateMs != nil) != c.late || c.late && *h.LateMs != 8 {
 			t.Errorf("%s: %+v", name, h)
 		}
 		if h := shards[0]; h.Attempt != 1 || h.TookMs == nil || *h.TookMs != 50 {

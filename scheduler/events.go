@@ -227,7 +227,7 @@ func (e *events) TickFinished(j *job.Job, s *series.Sum) {
 		level = slog.LevelError
 	}
 	e.write(level, "tick finished", jobKey(j), tick(s.Number), slog.String("outcome", s.Outcome), slog.Int("shards", s.Shards), slog.Int("ok", s.OK),
-		slog.Int("failed", s.Failed), slog.Int("lost", s.Lost), slog.Int("missed", s.Missed), slog.Int64("took_ms", s.Took.Milliseconds()))
+		slog.Int("failed", s.Failed), slog.Int("lost", s.Lost), slog.Int("missed", s.Missed), slog.Int("cancelled", s.Cancelled), slog.Int64("took_ms", s.Took.Milliseconds()))
 }
 
 // MarkAhead logs, once, a mark that is ahead of the store's clock. The job does not run until the

@@ -25,12 +25,12 @@ type execution struct {
 func (x *execution) Do(ctx context.Context) error { return x.fn(ctx, &x.run) }
 
 // Ended queues the output that the function has given. An empty output replaces the output of an
-// earlier attempt, so the first attempt sends none.
-func (x *execution) Ended() {
+// earlier attempt, so the first attempt sends none, and a shard neither, whose earlier output may be that of another shard.
+func (x *execution) Ended(failed bool) {
 	x.output.mu.Lock()
 	defer x.output.mu.Unlock()
-	if x.output.given && (x.output.text != "" || x.run.Attempt > 1) {
-		x.outputs.add(series.Output{Key: x.run.Job, Number: x.run.number, Fence: x.run.Fence, Text: x.output.text})
+	if x.output.given && (x.output.text != "" || x.run.Attempt > 1 && x.run.Shards == 0) {
+		x.outputs.add(series.Output{Key: x.run.Job, Number: x.run.number, Fence: x.run.Fence, Failed: failed, Text: x.output.text})
 	}
 }
 

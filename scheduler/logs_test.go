@@ -69,7 +69,7 @@ var shapes = map[string][]string{
 	"try failed":              {"warn: attempt err fence job node tick try"},
 	"run panicked":            {"error: attempt fence job node stack tick"},
 	"run ignores its context": {"warn: attempt cause fence job node tick"},
-	"tick finished":           {"info: failed job lost missed node ok outcome shards tick took_ms", "error: failed job lost missed node ok outcome shards tick took_ms"},
+	"tick finished":           {"info: cancelled failed job lost missed node ok outcome shards tick took_ms", "error: cancelled failed job lost missed node ok outcome shards tick took_ms"},
 	"tick passed":             {"debug: job node tick winner"},
 	"tick waiting":            {"debug: job node tick"},
 	"store forgot":            {"error: job mark node seen"},

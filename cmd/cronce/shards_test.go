@@ -47,8 +47,12 @@ func TestShardsOfATick(t *testing.T) {
 	end := func(owner string, h series.ShardGrant, outcome string) {
 		t.Helper()
 		ref := series.RunRef{Key: "rows", Number: ms, Owner: owner, Fence: h.Fence, Shard: h.Shard, Shards: 4}
-		if a := s.Front().ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: outcome, OK: outcome == series.OutcomeOK}})[0]; !a.Ended {
+		failed := outcome != series.OutcomeOK
+		if a := s.Front().ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: outcome, OK: !failed, Error: "why " + outcome}})[0]; !a.Ended {
 			t.Fatalf("%+v", a)
+		}
+		if err := s.Front().KeepOutput(t.Context(), series.Output{Key: "rows", Number: ms, Fence: h.Fence, Failed: failed, Text: "printed by " + owner}); err != nil {
+			t.Fatal(err)
 		}
 	}
 	shards := append(answers[1].Shards, last.Shards...)
@@ -56,18 +60,18 @@ func TestShardsOfATick(t *testing.T) {
 	end("a/1", shards[1], series.OutcomeFailed)
 	name := "rows@" + tick.UTC().Format(time.RFC3339)
 	cronce(t, "runs", name, at).want(t, exit.Fine, name[:4]+", tick "+name[5:]+": running, 1 of 4 shards ok, 1 failed, 2 running", "SHARD  VERDICT  NODE  ATTEMPT", "PARAM", "0      ok       a     1 ", "3      running  b     1 ", "south")
-	cronce(t, "why", name, at).want(t, exit.Fine, "Divided into 4 shards on 2 nodes: 1 ok, 1 failed (1 on a), 2 running on a and b.")
+	cronce(t, "why", name, at).want(t, exit.Fine, "Divided into 4 shards on 2 nodes: 1 ok, 1 failed (1 on a: why failed), 2 running on a and b.", "Output of shard 1 on a, failed:", "printed by a/1")
 
 	end("a/1", shards[2], series.OutcomeOK)
 	end("b/1", shards[3], series.OutcomeTimeout)
-	cronce(t, "runs", "cronce/"+name, at, "-o", "wide").want(t, exit.Fine, ": failed, 2 of 4 shards ok, 2 failed", "FENCE", "3      timeout  b     1 ", fmt.Sprint(shards[3].Fence))
+	cronce(t, "runs", "cronce/"+name, at, "-o", "wide").want(t, exit.Fine, ": failed, 2 of 4 shards ok, 2 failed", "ERROR", "why timeout", "FENCE", "3      timeout  b     1 ", fmt.Sprint(shards[3].Fence))
 	cronce(t, "runs", "rows@"+tick.UTC().Format("15:04"), at, "-o", "name").want(t, exit.Fine, "cronce/rows@")
 	cronce(t, "runs", "cronce/"+name+"#3", at).want(t, exit.Fine, "2 of 4 shards ok, 2 failed")
-	cronce(t, "why", name+"#3", at).want(t, exit.Fine, "1 timeout (3 on b)")
+	cronce(t, "why", name+"#3", at).want(t, exit.Fine, "1 timeout (3 on b: why timeout)")
 	cronce(t, "cancel", name+"#3", "--reason", "enough", at).want(t, exit.WrongUsage, `is a shard, and a cancel ends all shards of a tick: give `+name)
 	cronce(t, "runs", name+"#x", at).want(t, exit.WrongUsage, `Z#x", must be RFC 3339`)
-	cronce(t, "runs", "rows", at).want(t, exit.Fine, "REMARK", "2 of 4 shards ok, 2 failed", "No live node has this job, of 0 nodes: ")
-	cronce(t, "why", name, at).want(t, exit.Fine, "Divided into 4 shards on 2 nodes: 2 ok, 1 failed (1 on a), 1 timeout (3 on b).", "See: cronce runs "+name)
+	cronce(t, "runs", "rows", at).want(t, exit.Fine, "REMARK", "2 of 4 shards ok, 2 failed; shard 1: why failed", "No live node has this job, of 0 nodes: ")
+	cronce(t, "why", name, at).want(t, exit.Fine, "Divided into 4 shards on 2 nodes: 2 ok, 1 failed (1 on a: why failed), 1 timeout (3 on b: why timeout).", "Output of shard 3 on b, timeout:", "printed by b/1", "See: cronce runs "+name)
 	cronce(t, "runs", "plain"+name[4:], at).want(t, exit.Fine, "REMARK", "running")
 	cronce(t, "runs", "@last", at).want(t, exit.WrongUsage, `runs: "@last" has no job, must be JOB@TICK`)
 	cronce(t, "runs", "rows@noon", at).want(t, exit.WrongUsage, `runs: time is "noon", must be RFC 3339`)

@@ -174,5 +174,5 @@ func broadcastCancelled(s *stand) {
 	s.makes(s.cancel(one.Number))
 	equal(s, "granted shards", len(s.claimed(s.broadcasts("c-1"), series.KindPassed).Shards), 0)
 	sum := s.ended(one, series.RunDone).Sum
-	s.summed(sum, series.Sum{Number: one.Number, Outcome: series.OutcomeCancelled, Shards: 3, OK: 1, Missed: 2})
+	s.summed(sum, series.Sum{Number: one.Number, Outcome: series.OutcomeCancelled, Shards: 3, OK: 1, Cancelled: 2})
 }

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ var outputTests = []test{
 	{"an output is kept as it is, whatever its bytes, and belongs to its series and number", outputKept},
 	{"of an output that is too long the end is kept, in whole characters", outputCut},
 	{"a later output of a number takes the place of the earlier one, one of a lower fence does not", outputNewest},
+	{"the output of a shard that failed stays before those of shards that did not", outputFailed},
 	{"of too many outputs, or of too many bytes, those of the lowest numbers go", outputBudget},
 	{"outputs of one series that several nodes keep at once are all kept", outputTogether},
 	{"no output changes a series, its journal or its list", outputDecidesNothing},
@@ -91,6 +93,22 @@ func outputNewest(s *stand) {
 	equal(s, "the output", s.output(1), series.Output{Key: s.key, Number: 1, Fence: 6, Text: "taken over"})
 	s.keep(1, driver.MaxNumber, "")
 	equal(s, "the output", s.output(1), series.Output{Key: s.key, Number: 1, Fence: driver.MaxNumber})
+}
+
+func outputFailed(s *stand) {
+	s.open()
+	for _, c := range []struct {
+		fence  int64
+		failed bool
+		stays  int64
+	}{{5, false, 5}, {4, true, 4}, {9, false, 4}, {3, true, 4}, {4, true, 4}, {7, true, 7}, {driver.MaxNumber, false, 7}, {driver.MaxNumber, true, driver.MaxNumber}} {
+		o := series.Output{Key: s.key, Number: 1, Fence: c.fence, Failed: c.failed, Text: fmt.Sprint(c.fence)}
+		if err := s.front().KeepOutput(s.ctx, o); err != nil {
+			s.Fatalf("keep an output: %v", err)
+		}
+		equal(s, "the output", s.output(1), series.Output{Key: s.key, Number: 1, Fence: c.stays, Failed: c.stays != 5, Text: fmt.Sprint(c.stays)})
+	}
+	s.has(2, 1)
 }
 
 func outputBudget(s *stand) {

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cronce/cronce/lock/series"
 )
@@ -10,6 +11,8 @@ var shardEndTests = []test{
 	{"the last end settles the number, with its sum in the journal", shardSummed},
 	{"a number fails if any shard failed, or with FailAll only if none was ok", shardFailed},
 	{"a shard that was skipped is no failure", shardSkipped},
+	{"a shard counts by its outcome, whoever settled it", shardCounted},
+	{"the errors of the first shards that end badly are kept", shardErrors},
 	{"a repeated end of a shard gets the same answer after the sum", shardEndedTwice},
 	{"a renewal moves the deadline of its shard alone", shardRenewed},
 	{"a renewal or an end under another owner, fence or shard is lost and changes nothing", shardByOther},
@@ -44,22 +47,10 @@ func (s *stand) summed(got *series.Sum, want series.Sum) {
 	if sheet == nil {
 		return
 	}
-	ok, failed, missed := 0, 0, 0
-	for _, h := range sheet {
-		switch {
-		case h.OK:
-			ok++
-		case h.State == series.RunDone:
-			failed++
-		case h.Attempt == 0:
-			missed++
-		}
-	}
-	if want.Outcome != series.OutcomeCancelled { // a shard that was ended by its cancel has that outcome alone
-		equal(s, "shards that failed, in the journal", failed, want.Failed)
-	}
-	equal(s, "shards that are ok, in the journal", ok, want.OK)
-	equal(s, "shards that never started, in the journal", missed, want.Missed)
+	count := (&series.Sheet{Shards: sheet}).Count()
+	count.Number, count.Fence, count.Took = want.Number, want.Fence, want.Took
+	count.Outcome = want.Outcome // the journal does not have whether one good shard is enough
+	equal(s, "the sum of the shards in the journal", count, want)
 	for _, l := range s.lines() {
 		if l.To == want.Number && l.Sheet != "" {
 			equal(s, "the outcome in the journal", l.Outcome, want.Outcome)
@@ -163,6 +154,55 @@ func shardSkipped(s *stand) {
 	shards, err := series.ReadSheet(lines[len(lines)-1].Sheet, 0, 0)
 	if err != nil || len(shards) != 2 || shards[1].Outcome != series.OutcomeSkipped || !shards[1].OK {
 		s.Fatalf("the journal has the shards %+v, %v", shards, err)
+	}
+}
+
+func shardCounted(s *stand) {
+	for outcome, want := range map[string]series.Sum{
+		series.OutcomeLost:      {Outcome: series.OutcomeLost, Lost: 1},
+		series.OutcomeCancelled: {Outcome: series.OutcomeCancelled, Cancelled: 1},
+		series.OutcomeTimeout:   {Outcome: series.OutcomeFailed, Failed: 1},
+	} {
+		s.key = outcome
+		s.open()
+		_, refs := s.shared(s.divide(1, 2, 0, 1))
+		s.ended(refs[0], series.RunDone)
+		e := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{{RunRef: refs[1], Outcome: outcome}})[0]
+		want.Number, want.Shards, want.OK = s.due(1), 2, 1
+		s.summed(e.Sum, want)
+	}
+}
+
+func shardErrors(s *stand) {
+	s.open()
+	const n = series.MaxShardErrors + 3
+	var want []int
+	for i := range n {
+		want = append(want, i)
+	}
+	_, refs := s.shared(s.divide(1, n, want...))
+	texts := make([]string, n)
+	for i, r := range refs {
+		e := series.EndRequest{RunRef: r, Outcome: series.OutcomeFailed, OK: i == 1, Error: fmt.Sprintf("shard %d: a|b;c,d+e %%7C\n\"é\"", i)}
+		switch i {
+		case 0:
+			e.Error = strings.Repeat("é", series.MaxErrorText/2)
+			texts[i] = strings.Repeat("é", series.MaxShardErrorText/2)
+		case 1, n - 2, n - 1: // it is ok, or one of those behind the first
+		default:
+			texts[i] = e.Error
+		}
+		if i == n-1 {
+			for k, h := range s.look().Sheet.Shards {
+				equal(s, fmt.Sprintf("the error of shard %d", k), h.Error, texts[k])
+			}
+		}
+		if a := s.numbered.ReleaseRuns(s.ctx, []series.EndRequest{e})[0]; !a.Ended {
+			s.Fatalf("the end of shard %d: %+v", i, a)
+		}
+	}
+	for k, h := range s.sheet(s.due(1), n) {
+		equal(s, fmt.Sprintf("the error of shard %d in the journal", k), h.Error, texts[k])
 	}
 }
 
@@ -282,7 +322,7 @@ func shardCancelled(s *stand) {
 	equal(s, "cancelled", s.renew(refs[0]).Cancelled, true)
 	s.ended(refs[0], series.RunDone) // its end is accepted as it is
 	e := s.ended(refs[1], series.RunGivenBack)
-	s.summed(e.Sum, series.Sum{Number: c.Number, Outcome: series.OutcomeCancelled, Shards: 4, OK: 1, Failed: 1, Lost: 1, Missed: 1})
+	s.summed(e.Sum, series.Sum{Number: c.Number, Outcome: series.OutcomeCancelled, Shards: 4, OK: 1, Cancelled: 3})
 	s.unchanged(func() { s.ended(refs[1], series.RunGivenBack) })
 	s.key = "free"
 	s.open()

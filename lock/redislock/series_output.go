@@ -21,8 +21,9 @@ func (d *Driver) outputs(key string) string {
 
 // KeepOutput implements [series.OutputKeeper], with one request.
 func (d *Driver) KeepOutput(ctx context.Context, o series.Output) error {
+	fence, least, most := o.Signed()
 	_, err := d.run(ctx, d.scripts.keepOutput, []string{d.outputs(o.Key)},
-		[]any{o.Number, o.Fence, o.Text, series.MaxOutputs, series.OutputBytes, outputsStay.Milliseconds()})
+		[]any{o.Number, fence, o.Text, series.MaxOutputs, series.OutputBytes, outputsStay.Milliseconds(), least, most})
 	if err != nil {
 		return fmt.Errorf("redislock: keep output: %w", err)
 	}
@@ -46,5 +47,7 @@ func (d *Driver) Output(ctx context.Context, key string, number int64) (series.O
 	if err != nil {
 		return series.Output{}, fmt.Errorf("redislock: output of %q: %w", key, driver.ErrUnreadable)
 	}
-	return series.Output{Key: key, Number: number, Fence: fence, Text: series.OutputText(text)}, nil
+	o := series.Output{Key: key, Number: number, Text: series.OutputText(text)}
+	o.SetSigned(fence)
+	return o, nil
 }

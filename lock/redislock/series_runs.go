@@ -69,7 +69,11 @@ var endings = operation[series.EndRequest, series.EndAnswer]{
 		r.escaped(e.Owner)
 		r.number(e.Fence)
 		r.text(how)
-		r.escaped(outcome, e.Error)
+		if e.Shards > 0 {
+			r.escaped(outcome, escape(e.ShardError()))
+		} else {
+			r.escaped(outcome, e.Error)
+		}
 	},
 	read:  readEnded,
 	doubt: func(_ *series.EndRequest, err error) series.EndAnswer { return series.EndAnswer{Err: err} },

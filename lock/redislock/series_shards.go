@@ -83,15 +83,15 @@ func readGrant(text string, at instant) (series.ShardGrant, bool) {
 	return g, !f.bad && g.Fence > 0 && g.Attempt > 0 && g.Left > 0 && driver.CheckFence(g.Fence, int64(at)) == nil
 }
 
-// readSum reads number|fence|outcome|shards|ok|failed|lost|missed|ms.
+// readSum reads number|fence|outcome|shards|ok|failed|lost|missed|cancelled|ms.
 func readSum(text string) (*series.Sum, bool) {
 	f := fields{rest: text}
 	s := &series.Sum{Number: f.count(f.text()), Fence: f.count(f.text()), Outcome: f.raw(f.text())}
-	for _, n := range []*int{&s.Shards, &s.OK, &s.Failed, &s.Lost, &s.Missed} {
+	for _, n := range []*int{&s.Shards, &s.OK, &s.Failed, &s.Lost, &s.Missed, &s.Cancelled} {
 		*n = int(f.count(f.text()))
 	}
 	s.Took = time.Duration(f.number(f.end())) * time.Millisecond
-	return s, !f.bad && s.OK+s.Failed+s.Lost+s.Missed == s.Shards
+	return s, !f.bad && s.OK+s.Failed+s.Lost+s.Missed+s.Cancelled == s.Shards
 }
 
 // mode is 1 if the number fails only if no shard was ok, plus 2 in a broadcast.
@@ -125,13 +125,14 @@ func readSheet(text string) (series.Sheet, bool) {
 	return s, !f.bad && (!s.Broadcast || len(s.Params) == len(s.Shards))
 }
 
-// readShard reads state|owner|fence|attempt|granted|until|ended|outcome|ok.
+// readShard reads state|owner|fence|attempt|granted|until|ended|outcome|ok|error, or without the error what an older node wrote.
 func readShard(h *series.Shard, text string) bool {
 	f := fields{rest: text}
 	h.State = states[f.letter(f.text())]
 	h.Owner, h.Fence, h.Attempt = f.raw(f.text()), f.count(f.text()), int(f.count(f.text()))
 	h.Granted, h.Until, h.Ended = f.count(f.text()), f.count(f.text()), f.count(f.text())
 	h.Outcome = f.raw(f.text())
-	h.OK = f.letter(f.end()) == '1'
+	ok, why, _ := strings.Cut(f.rest, "|")
+	h.OK, h.Error = f.letter(ok) == '1', f.raw(f.raw(why))
 	return !f.bad && h.State != series.RunNone
 }

@@ -77,7 +77,7 @@ func (w *sheetPair) claim(owner string, after int64, most int, change ...func(*s
 func (w *sheetPair) end(owner string, a series.Answer, i int, state series.RunState, outcome string) series.EndAnswer {
 	w.Helper()
 	g := a.Shards[i]
-	e := series.EndRequest{State: state, Outcome: outcome, OK: outcome == series.OutcomeOK,
+	e := series.EndRequest{State: state, Outcome: outcome, OK: outcome == series.OutcomeOK, Error: outcome + " p|;,+#*%é",
 		RunRef: series.RunRef{Key: "job", Number: a.Number, Owner: owner, Fence: g.Fence, TTL: time.Second, Shard: g.Shard, Shards: a.Of}}
 	same(w, func(d series.Numbered) series.RenewAnswer {
 		return d.RenewRuns(context.Background(), []series.RunRef{e.RunRef})[0]
@@ -140,7 +140,7 @@ func TestSheets(t *testing.T) {
 			w.control(series.Control{Action: series.ActionCancel, Number: a.Number})
 			w.want(w.claim("a/1", 1, 1).Kind == series.KindOver, "no start", a)
 			e := w.end("a/1", a, 0, series.RunGivenBack, "")
-			w.want(e.Sum != nil && e.Sum.Outcome == series.OutcomeCancelled && e.Sum.Missed == 2, "a cancelled sum", e.Sum)
+			w.want(e.Sum != nil && e.Sum.Outcome == series.OutcomeCancelled && e.Sum.Cancelled == 3, "a cancelled sum", e.Sum)
 		},
 		"paused and resumed": func(w *sheetPair) {
 			a := w.claim("a/1", 1, 1)
@@ -202,7 +202,7 @@ func TestSheets(t *testing.T) {
 		must(t, w.client.Del(t.Context(), sheetKey).Err())
 		a := w.redis.Claim(t.Context(), []series.Claim{{Key: "job", Owner: "b/1", Number: w.start + 1, TTL: time.Second, Deadline: time.Hour, Attempts: 9,
 			Latest: driver.MaxNumber, Sharding: &series.Sharding{Shards: 3, Want: []int{0}, Most: 1}}})[0]
-		w.want(a.Kind == series.KindPassed && a.Sum != nil && a.Sum.OK == 0, "no shard that runs twice", a)
+		w.want(a.Kind == series.KindPassed && a.Sum != nil && a.Sum.Lost == 3, "no shard that runs twice", a)
 	})
 	t.Run("a sheet of another run, a broadcast", func(t *testing.T) {
 		t.Parallel()

@@ -65,6 +65,7 @@ type keptShard struct {
 	Ended   int64  `json:"ended,omitempty"`
 	Outcome string `json:"outcome,omitempty"`
 	OK      bool   `json:"ok,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // A keptChange is a pause, or the latest change.
@@ -169,7 +170,7 @@ func (s *Sheet) keep() *keptSheet {
 	}
 	k := &keptSheet{Params: s.Params, FailAll: s.FailAll, Broadcast: s.Broadcast, Shards: make([]keptShard, len(s.Shards))}
 	for i, h := range s.Shards {
-		k.Shards[i] = keptShard{states[h.State], h.Owner, h.Fence, h.Attempt, h.Granted, h.Until, h.Ended, h.Outcome, h.OK}
+		k.Shards[i] = keptShard{states[h.State], h.Owner, h.Fence, h.Attempt, h.Granted, h.Until, h.Ended, h.Outcome, h.OK, h.Error}
 	}
 	return k
 }
@@ -187,7 +188,7 @@ func (k *keptSheet) sheet() (Sheet, error) {
 				return Sheet{}, err
 			}
 		}
-		s.Shards[i] = Shard{RunState(state), h.Owner, h.Fence, h.Attempt, h.Granted, h.Until, h.Ended, h.Outcome, h.OK}
+		s.Shards[i] = Shard{RunState(state), h.Owner, h.Fence, h.Attempt, h.Granted, h.Until, h.Ended, h.Outcome, h.OK, h.Error}
 	}
 	return s, nil
 }

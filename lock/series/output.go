@@ -14,7 +14,7 @@ import (
 type OutputKeeper interface {
 	// KeepOutput stores an output, and replaces an earlier one of its number. It changes nothing if
 	// the store has an output of the number with a higher fence, or if outputs of higher numbers
-	// take all the room. A store may keep no output for a series that was never opened.
+	// take all the room. One that failed is above all that did not. A store may keep no output for a series that was never opened.
 	KeepOutput(ctx context.Context, o Output) error
 	// Output returns the output of a number, or the zero Output if none is kept.
 	Output(ctx context.Context, key string, number int64) (Output, error)
@@ -31,9 +31,22 @@ const (
 type Output struct {
 	Key    string `json:"-"`
 	Number int64  `json:"number"`
-	Fence  int64  `json:"fence"` // of the run
-	Text   string `json:"text"`  // at most MaxOutput bytes of UTF-8, with any characters: escape it before you show it
+	Fence  int64  `json:"fence"`            // of the run, or of the shard
+	Failed bool   `json:"failed,omitempty"` // of a shard that failed, which the outputs of other shards do not replace
+	Text   string `json:"text"`             // at most MaxOutput bytes of UTF-8, with any characters: escape it before you show it
 }
+
+// Signed returns the fence with a minus before it if the output failed, for stores that keep both as one number, and the
+// least and the greatest of these numbers whose outputs it replaces.
+func (o *Output) Signed() (fence, least, most int64) {
+	if o.Failed {
+		return -o.Fence, -o.Fence, driver.MaxNumber
+	}
+	return o.Fence, 0, o.Fence
+}
+
+// SetSigned sets the fence and whether the output failed from a number that Signed has returned.
+func (o *Output) SetSigned(fence int64) { o.Fence, o.Failed = max(fence, -fence), fence < 0 }
 
 // OutputText returns the end of a text that is kept: the last MaxOutput bytes, cut between
 // characters. Bytes that are not UTF-8 become U+FFFD.

@@ -13,7 +13,7 @@ func (all *Outputs) Keep(o Output) bool {
 	at, known := all.find(o.Number)
 	o.Key = ""
 	switch {
-	case known && ((*all)[at].Fence > o.Fence || (*all)[at] == o):
+	case known && ((*all)[at].above(&o) || (*all)[at] == o):
 		return false
 	case known:
 		(*all)[at] = o
@@ -26,6 +26,14 @@ func (all *Outputs) Keep(o Output) bool {
 	}
 	*all = slices.Delete(*all, KeptOutputs(sizes), len(*all))
 	return true
+}
+
+// above reports whether the output stays when another one of its number comes.
+func (o *Output) above(other *Output) bool {
+	if o.Failed != other.Failed {
+		return o.Failed
+	}
+	return o.Fence > other.Fence
 }
 
 // Of returns the output of a number, or the zero Output if there is none.

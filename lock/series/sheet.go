@@ -52,6 +52,7 @@ type Shard struct {
 	Ended   int64  // when it was settled, Unix ms
 	Outcome string // if it is settled: one of the outcomes, or a verdict if it ended without one
 	OK      bool   // Outcome is a success
+	Error   string // why it ended badly, if it is one of the first MaxShardErrors: at most MaxShardErrorText bytes, escape it before you show it
 }
 
 // A ShardGrant is one granted shard.
@@ -63,17 +64,19 @@ type ShardGrant struct {
 	Param   string
 }
 
-// A Sum is the end of a sharded number: how many of its shards ended in which way. A shard that was not granted in time, in a pause or after a cancel is not Lost.
+// A Sum is the end of a sharded number: how many of its shards ended in which way. The Outcome of a shard alone decides where
+// it counts, whoever settled it: a reader of the journal has no more than that.
 type Sum struct {
-	Number  int64
-	Fence   int64  // of its opening
-	Outcome string // OutcomeOK, OutcomeFailed, OutcomeLost or OutcomeCancelled
-	Shards  int
-	OK      int
-	Failed  int
-	Lost    int
-	Missed  int // shards that never started
-	Took    time.Duration
+	Number    int64
+	Fence     int64  // of its opening
+	Outcome   string // OutcomeOK, OutcomeFailed, OutcomeLost or OutcomeCancelled
+	Shards    int
+	OK        int
+	Failed    int // in any other way than these
+	Lost      int // their node was gone, or had lost their lease
+	Missed    int // they never started: not in time, in a pause, or behind a later number
+	Cancelled int // an operator cancelled them, whether they had started or not
+	Took      time.Duration
 }
 
 func (h *Shard) settled() bool { return h.State >= RunDone }
@@ -292,43 +295,60 @@ func (s *State) sum(ms int64, r *Run, w Writer) *Sum {
 // has neither the number nor the fence of the run.
 func (s *Sheet) Count() Sum {
 	sum := Sum{Shards: len(s.Shards)}
-	settled, cancelled := 0, 0
+	settled := 0
 	for i := range s.Shards {
 		h := &s.Shards[i]
-		if !h.settled() {
-			continue
-		}
-		settled++
-		switch {
-		case h.OK:
-			sum.OK++
-		case h.State == RunDone:
-			sum.Failed++
-		case h.Attempt == 0:
-			sum.Missed++
-		default:
-			sum.Lost++
-		}
-		if h.Outcome == OutcomeCancelled {
-			cancelled++
+		if h.settled() {
+			*sum.counter(h)++
+			settled++
 		}
 	}
 	if settled == sum.Shards {
-		sum.Outcome = s.outcome(&sum, cancelled)
+		sum.Outcome = s.outcome(&sum)
 	}
 	return sum
 }
 
-func (s *Sheet) outcome(sum *Sum, cancelled int) string {
+// counter returns the count to which a settled shard belongs.
+func (sum *Sum) counter(h *Shard) *int {
+	if h.OK {
+		return &sum.OK
+	}
+	switch h.Outcome {
+	case OutcomeLost:
+		return &sum.Lost
+	case OutcomeCancelled:
+		return &sum.Cancelled
+	case string(VerdictMissed), string(VerdictPaused), string(VerdictSuperseded):
+		return &sum.Missed
+	}
+	return &sum.Failed
+}
+
+func (s *Sheet) outcome(sum *Sum) string {
 	switch {
 	case sum.OK == sum.Shards, s.FailAll && sum.OK > 0:
 		return OutcomeOK
-	case cancelled > 0:
+	case sum.Cancelled > 0:
 		return OutcomeCancelled
 	case sum.Failed == 0 && sum.Lost > 0:
 		return OutcomeLost
 	}
 	return OutcomeFailed
+}
+
+// errorOf returns what the sheet keeps of the error with which a shard ends.
+func (s *Sheet) errorOf(e *EndRequest) string {
+	kept := 0
+	for i := range s.Shards {
+		if s.Shards[i].Error != "" {
+			kept++
+		}
+	}
+	if kept == MaxShardErrors {
+		return ""
+	}
+	return e.ShardError()
 }
 
 // repeatedShards answers a repeated claim of shards: with the same shards and fences, less those that are over. An owner
@@ -400,7 +420,7 @@ func (s *State) releaseShard(us int64, e *EndRequest, w Writer) EndAnswer {
 	case RunUnstarted:
 		h.Attempt-- // an unstarted attempt does not count
 	case RunDone:
-		h.Ended, h.Outcome, h.OK = ms, result, e.OK
+		h.Ended, h.Outcome, h.OK, h.Error = ms, result, e.OK, s.Sheet.errorOf(e)
 	}
 	sum := s.sum(ms, r, w)
 	if sum != nil {

@@ -14,8 +14,11 @@ func (s *Sheet) clone() Sheet {
 	return Sheet{slices.Clone(s.Shards), slices.Clone(s.Params), s.FailAll, s.Broadcast}
 }
 
+// errorBytes escapes the errors in the text of a sheet, and with them all that separates its parts.
+var errorBytes = driver.NewEscaping("._~:/-")
+
 // text returns the settled shards for a journal: the nodes, and for each shard its outcome, attempt, the index of its node, and how far its
-// fence lies after the one of the opening, its first grant after the opening, and its end after that. A shard that was never granted has its
+// fence lies after the one of the opening, its first grant after the opening, its end after that, and its error if it has one. A shard that was never granted has its
 // outcome alone, and in a broadcast the index of its node.
 func (s *Sheet) text(fence, granted int64) string {
 	var nodes []string
@@ -38,6 +41,9 @@ func (s *Sheet) text(fence, granted int64) string {
 		switch {
 		case h.Fence != 0:
 			fmt.Fprintf(&shards, ",%d,%d,%d,%d,%d", h.Attempt, index(driver.NodeOf(h.Owner)), h.Fence-fence, h.Granted-granted, h.Ended-h.Granted)
+			if h.Error != "" {
+				shards.WriteString("," + errorBytes.Escape(h.Error))
+			}
 		case s.Broadcast:
 			fmt.Fprintf(&shards, ",%d", index(s.Params[i]))
 		}
@@ -46,7 +52,7 @@ func (s *Sheet) text(fence, granted int64) string {
 }
 
 // ReadSheet returns the shards of a line of a journal, with the fence of its run and the instant of its first grant. The
-// owner of a shard is its node with nothing behind the stroke. An error quotes a text that is no sheet.
+// owner of a shard is its node with nothing behind the stroke, and its state is RunDone. An error quotes a text that is no sheet.
 func ReadSheet(text string, fence, granted int64) ([]Shard, error) {
 	head, body, found := strings.Cut(text, "|")
 	nodes := strings.Split(head, ";")
@@ -66,10 +72,7 @@ func ReadSheet(text string, fence, granted int64) ([]Shard, error) {
 func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
 	parts := strings.Split(field, ",")
 	h.Outcome, h.OK = strings.CutSuffix(parts[0], "+")
-	h.State = RunLost
-	if !slices.Contains([]string{"", OutcomeCancelled, string(VerdictLost), string(VerdictMissed), string(VerdictPaused), string(VerdictSuperseded)}, h.Outcome) {
-		h.State = RunDone
-	}
+	h.State = RunDone // the text does not have who settled it
 	switch len(parts) {
 	case 1:
 		return h.Outcome != ""
@@ -82,7 +85,15 @@ func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
 		return h.Outcome != ""
 	}
 	var n [5]int64
-	if len(parts) != len(n)+1 || h.Outcome == "" {
+	if len(parts) == len(n)+2 {
+		var whole bool
+		if h.Error, whole = driver.Unescape(parts[len(n)+1]); !whole || h.Error == "" {
+			return false
+		}
+	} else if len(parts) != len(n)+1 {
+		return false
+	}
+	if h.Outcome == "" {
 		return false
 	}
 	for i := range n {

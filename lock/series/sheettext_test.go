@@ -19,31 +19,33 @@ const (
 func TestSheetText(t *testing.T) {
 	s := Sheet{Shards: []Shard{
 		{State: RunDone, Owner: "a/1", Fence: openedFence + 1, Attempt: 1, Granted: openedAt, Ended: openedAt + 70, Outcome: OutcomeOK, OK: true},
-		{State: RunDone, Owner: "b,+/2", Fence: openedFence + 9, Attempt: 2, Granted: openedAt + 40, Ended: openedAt + 90, Outcome: OutcomeFailed},
+		{State: RunDone, Owner: "b,+/2", Fence: openedFence + 9, Attempt: 2, Granted: openedAt + 40, Ended: openedAt + 90, Outcome: OutcomeFailed, Error: "no route, é"},
 		{State: RunLost, Ended: openedAt + 99, Outcome: string(VerdictMissed)},
 		{State: RunLost, Owner: "a/3", Fence: openedFence + 5, Attempt: 1, Granted: openedAt - 20, Ended: openedAt - 30, Outcome: string(VerdictLost)}, // the clock went back
 	}}
 	text := s.text(openedFence, openedAt)
-	if want := "a;b,+|ok+,1,0,1,0,70;failed,2,1,9,40,50;missed;lost,1,0,5,-20,-10"; text != want {
+	if want := "a;b,+|ok+,1,0,1,0,70;failed,2,1,9,40,50,no%20route%2C%20%C3%A9;missed;lost,1,0,5,-20,-10"; text != want {
 		t.Errorf("the text is\n%s, want\n%s", text, want)
 	}
 	readBack(t, &s, text)
 }
 
-// readBack fails the test unless a sheet is read back from its text: with the owner's node alone, and of a shard that was
-// never granted the outcome alone.
+// readBack fails the test unless a sheet is read back from its text, with the same counts: with the owner's node alone, and of a
+// shard that was never granted the outcome alone.
 func readBack(t *testing.T, s *Sheet, text string) {
 	t.Helper()
 	want := make([]Shard, len(s.Shards))
 	for i, h := range s.Shards {
-		want[i] = Shard{State: h.State, Outcome: h.Outcome, OK: h.OK}
+		want[i] = Shard{State: RunDone, Outcome: h.Outcome, OK: h.OK}
 		if h.Fence != 0 {
-			h.Owner, h.Until = driver.NodeOf(h.Owner)+"/", 0
+			h.State, h.Owner, h.Until = RunDone, driver.NodeOf(h.Owner)+"/", 0
 			want[i] = h
 		}
 	}
 	if got, err := ReadSheet(text, openedFence, openedAt); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s is read as\n%+v, %v, want\n%+v", text, got, err, want)
+	} else if count := (&Sheet{Shards: got}).Count(); count != s.Count() {
+		t.Errorf("%s counts as %+v, and the sheet as %+v", text, count, s.Count())
 	}
 }
 
@@ -69,9 +71,12 @@ func randomSheet(r *rand.Rand) Sheet {
 		case 1:
 			h.State, h.Outcome = RunLost, string(VerdictLost)
 		case 2:
-			h.State, h.Outcome = RunDone, []string{OutcomeFailed, OutcomePanic, "a word of a caller"}[r.IntN(3)]
+			h.State, h.Outcome = RunDone, []string{OutcomeFailed, OutcomePanic, OutcomeLost, OutcomeCancelled, "a word of a caller"}[r.IntN(5)]
 		case 3:
 			h.State, h.Outcome, h.OK = RunDone, OutcomeOK, true
+		}
+		if !h.OK && h.State == RunDone {
+			h.Error = []string{"", "no route", ",;|+%\x00\né"}[r.IntN(3)]
 		}
 		h.Owner = fmt.Sprintf("node %d,+é/%d", r.IntN(3), i)
 		h.Fence, h.Attempt = openedFence+1+r.Int64N(1000), r.IntN(4)
@@ -84,7 +89,7 @@ func randomSheet(r *rand.Rand) Sheet {
 // A text that is no sheet is an error, which quotes it.
 func TestReadSheetRefuses(t *testing.T) {
 	for _, text := range []string{
-		"", "a", "a|", "a|;", "a|+", "|ok+,1,1,1,0,0", "a|ok+,1,0,1,0", "a|ok+,1,0,1,0,0,0", "a|,1,0,1,0,0", "a|ok+,1,1,1,0,0", "a|ok+,-1,0,1,0,0",
+		"", "a", "a|", "a|;", "a|+", "|ok+,1,1,1,0,0", "a|ok+,1,0,1,0", "a|ok+,1,0,1,0,0,", "a|ok+,1,0,1,0,0,%", "a|ok+,1,0,1,0,0,0,0", "a|,1,0,1,0,0", "a|ok+,1,1,1,0,0", "a|ok+,-1,0,1,0,0",
 		"a|ok+,1,-1,1,0,0", "a|ok+,1,0,-1,0,0", "a|ok+,x,0,1,0,0", "a|ok+,1,0,9007199254740993,0,0", "a|ok+,1,0,1,-9007199254740993,0", "a|ok+,1,0,1,-9223372036854775808,0",
 		"|missed" + strings.Repeat(";missed", MaxShards),
 	} {
@@ -101,6 +106,7 @@ func FuzzReadSheet(f *testing.F) {
 	f.Add("a|lost,1,0,5,-20,-10")
 	f.Add("a;a|ok,1,1,0,0,0")
 	f.Add("|")
+	f.Add("a|failed,1,0,5,0,9,no route%2C %C3%A9")
 	f.Fuzz(func(t *testing.T, text string) {
 		shards, err := ReadSheet(text, openedFence, openedAt)
 		if err != nil {

@@ -18,7 +18,8 @@ func (d *Driver) keepOutput(ctx context.Context, s session, o *series.Output) er
 	if _, err := exec(ctx, s, d.texts.insertOutput, d.ns, o.Key, o.Number, []byte{}); err != nil {
 		return err
 	}
-	if _, err := exec(ctx, s, d.texts.putOutput, o.Fence, []byte(o.Text), d.ns, o.Key, o.Number, o.Fence); err != nil {
+	fence, least, most := o.Signed()
+	if _, err := exec(ctx, s, d.texts.putOutput, fence, []byte(o.Text), d.ns, o.Key, o.Number, least, most); err != nil {
 		return err
 	}
 	rows, err := s.QueryContext(ctx, d.texts.outputSizes, d.ns, o.Key)
@@ -49,11 +50,13 @@ func (d *Driver) keepOutput(ctx context.Context, s session, o *series.Output) er
 func (d *Driver) Output(ctx context.Context, key string, number int64) (series.Output, error) {
 	o, err := withSession(ctx, d, func(s session) (series.Output, error) {
 		o := series.Output{Key: key, Number: number}
+		var fence int64
 		var text []byte
-		err := s.QueryRowContext(ctx, d.texts.output, d.ns, key, number).Scan(&o.Fence, &text)
+		err := s.QueryRowContext(ctx, d.texts.output, d.ns, key, number).Scan(&fence, &text)
 		if errors.Is(err, sql.ErrNoRows) {
 			return series.Output{}, nil
 		}
+		o.SetSigned(fence)
 		o.Text = series.OutputText(string(text))
 		return o, err
 	})

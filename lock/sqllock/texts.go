@@ -121,7 +121,7 @@ func (g *grammar) texts() texts {
 		auditOf:    g.text("SELECT record FROM cronce_audit WHERE ns = ? AND name = ? AND n > 0 ORDER BY n DESC LIMIT ?"),
 
 		insertOutput: g.text("INSERT INTO cronce_outputs (ns, name, number, fence, output) VALUES (?, ?, ?, 0, ?){nothing}"),
-		putOutput:    g.text("UPDATE cronce_outputs SET fence = ?, output = ? WHERE ns = ? AND name = ? AND number = ? AND fence <= ?"),
+		putOutput:    g.text("UPDATE cronce_outputs SET fence = ?, output = ? WHERE ns = ? AND name = ? AND number = ? AND fence BETWEEN ? AND ?"),
 		outputSizes:  g.text("SELECT number, length(output) FROM cronce_outputs WHERE ns = ? AND name = ? ORDER BY number DESC"),
 		cutOutputs:   g.text("DELETE FROM cronce_outputs WHERE ns = ? AND name = ? AND number <= ?"),
 		output:       g.text("SELECT fence, output FROM cronce_outputs WHERE ns = ? AND name = ? AND number = ?"),

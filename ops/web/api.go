@@ -330,21 +330,27 @@ func (h *Handler) apiJobRuns(w http.ResponseWriter, r *http.Request) {
 // A tickAnswer explains a tick, with the lines from which the explanation follows.
 type tickAnswer struct {
 	why.Answer
-	Evidence      []ops.Run `json:"evidence"`
-	Output        string    `json:"output,omitempty"`         // the end of the output of its run, if the store keeps it
-	OutputUnknown bool      `json:"output_unknown,omitempty"` // the store did not answer
+	Evidence []ops.Run `json:"evidence"`
+	tickOutput
 }
 
-// output reads the end of the output of a tick's run; empty: the store keeps none.
-func (h *Handler) output(ctx context.Context, job string, tick time.Time) (text string, known bool) {
+// A tickOutput is the end of the output of a tick's run.
+type tickOutput struct {
+	Output        string        `json:"output,omitempty"`         // empty: the store keeps none
+	OutputOf      *ops.ShardRun `json:"output_of,omitempty"`      // the shard whose output it is, of a tick with shards
+	OutputUnknown bool          `json:"output_unknown,omitempty"` // the store did not answer
+}
+
+// output reads the end of the output of a tick's run.
+func (h *Handler) output(ctx context.Context, tick time.Time, j *series.Journal, s *series.Series) tickOutput {
 	store, ok := h.o.Store.(series.OutputKeeper)
 	if !ok {
-		return "", true
+		return tickOutput{}
 	}
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
-	o, err := store.Output(ctx, job, tick.UnixMilli())
-	return o.Text, err == nil
+	o, err := store.Output(ctx, s.Key, tick.UnixMilli())
+	return tickOutput{o.Text, ops.GrantedWith(o.Fence, ops.Shards(j, s, tick.UnixMilli())), err != nil}
 }
 
 func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
@@ -363,8 +369,7 @@ func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := h.explain(r.Context(), s, why.Question{Tick: tick, Journal: journal, State: state})
-	text, known := h.output(r.Context(), j.Name, tick)
-	answer(w, tickAnswer{Answer: a, Evidence: evidence(s.Namespace, journal, state, a.Evidence), Output: text, OutputUnknown: !known})
+	answer(w, tickAnswer{a, evidence(s.Namespace, journal, state, a.Evidence), h.output(r.Context(), tick, &journal, &state)})
 }
 
 // evidence returns the runs of the lines with these indexes.

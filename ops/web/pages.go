@@ -217,9 +217,8 @@ type tickBody struct {
 	Evidence []series.Line
 	Earlier  time.Time
 	Later    time.Time
-	Output   string
-	Unknown  bool  // whether there is an output is not known
-	Form     *form // cancels the run, skips the tick or lets it run; nil: there is none, or the caller may not
+	tickOutput
+	Form *form // cancels the run, skips the tick or lets it run; nil: there is none, or the caller may not
 }
 
 func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
@@ -246,8 +245,7 @@ func (h *Handler) tickPage(w http.ResponseWriter, r *http.Request) {
 			b.Form = tickForm(series.ActionSkip, j.Name, tick, state.Change)
 			b.Form.Back = state.Skip == tick.UnixMilli()
 		}
-		text, known := h.output(r.Context(), j.Name, tick)
-		b.Output, b.Unknown = text, !known
+		b.tickOutput = h.output(r.Context(), tick, &journal, &state)
 	}
 	b.State = stateOf(b.Answer.State)
 	if j.Schedule != nil {

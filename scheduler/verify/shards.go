@@ -55,10 +55,11 @@ func (p *proof) sums(l *series.Line, shards []series.Shard) {
 	strict, lenient := series.Sheet{Shards: shards}, series.Sheet{Shards: shards, FailAll: true}
 	sum := strict.Count()
 	allowed := []string{sum.Outcome, lenient.Count().Outcome}
-	if sum.Outcome == series.OutcomeLost { // its node may have found that a shard had lost its lease: this one has failed
+	if sum.Outcome == series.OutcomeLost { // an earlier version had counted a shard as failed whose own node found its lease lost
 		allowed = append(allowed, series.OutcomeFailed)
 	}
 	if !slices.Contains(allowed, l.Outcome) {
-		p.violate("S3", l.To, "ended %s, and of its %d shards %d are ok, %d failed, %d lost and %d missed", l.Outcome, sum.Shards, sum.OK, sum.Failed, sum.Lost, sum.Missed)
+		p.violate("S3", l.To, "ended %s, and of its %d shards %d are ok, %d failed, %d lost, %d missed and %d cancelled",
+			l.Outcome, sum.Shards, sum.OK, sum.Failed, sum.Lost, sum.Missed, sum.Cancelled)
 	}
 }

@@ -38,7 +38,7 @@ func TestShardsAreChecked(t *testing.T) {
 		"none was granted":             {journal(sharded(10, "failed", "|missed;missed;paused")), ""},
 		"not on record":                {journal(sharded(10, "ok", "")), ""},
 
-		"ok, and a shard is not":   {journal(sharded(10, "ok", "a|failed,1,0,1,0,5;missed;missed")), "S3 ended ok, and of its 3 shards 0 are ok, 1 failed, 0 lost and 2 missed"},
+		"ok, and a shard is not":   {journal(sharded(10, "ok", "a|failed,1,0,1,0,5;missed;missed")), "S3 ended ok, and of its 3 shards 0 are ok, 1 failed, 0 lost, 2 missed and 0 cancelled"},
 		"failed, and all are ok":   {journal(sharded(10, "failed", good)), "S3 ended failed, and of its 3 shards 3 are ok"},
 		"lost, and a shard failed": {journal(sharded(10, "lost", mixed)), "S3 ended lost"},
 		"cancelled, and none is":   {journal(sharded(10, "cancelled", mixed)), "S3 ended cancelled"},

@@ -159,6 +159,9 @@ func shardDetail(word string, of []int, shards []series.Shard) string {
 		if node := driver.NodeOf(shards[i].Owner); node != "" {
 			text += " on " + node
 		}
+		if why := shards[i].Error; why != "" {
+			text += ": " + why
+		}
 		texts = append(texts, text)
 	}
 	text := strings.Join(texts, ", ")

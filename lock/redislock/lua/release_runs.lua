@@ -10,7 +10,7 @@
 -- ARGV[2]  how many bytes the journals of the partition may have
 -- then for each run
 --   ARGV   number, or of a shard number*index*shards · owner · fence · how: k done and ok, d done, u never started,
---          b given back · outcome · the error's text
+--          b given back · outcome · the error's text, of a shard see sheet.lua
 -- returns  lines: the store's µs, for each run "1|the number that waits for this
 --          end, or 0|the fence to take it over with", and #the sum if it was the last shard, see
 --          sum.lua; or "0": lost
@@ -20,6 +20,8 @@
 -- include: state.lua
 -- include: journal.lua
 -- include: sum.lua
+
+local MOST_ERRORS = 16 -- MaxShardErrors of the package series
 
 -- ended names the number that waits for this end. A run of a backfill that is over waits too, because
 -- no claim of another number is offered it.
@@ -54,8 +56,8 @@ end
 local divided -- the state of the series whose shards end, until a step changes it: many shards in a row have one series
 
 -- releaseshard ends a shard, and settles the number if it was the last one.
-local function releaseshard(s, r, index, owner, fence, how, state, outcome)
-  local h, n = shard(s, r, index, owner, fence)
+local function releaseshard(s, r, index, owner, fence, how, state, outcome, err)
+  local h, n, errors = shard(s, r, index, owner, fence)
   if not h then return '0' end
   if h.state == state then return ended(s) end
   if h.state ~= 'o' then return '0' end
@@ -65,6 +67,10 @@ local function releaseshard(s, r, index, owner, fence, how, state, outcome)
   if how == 'u' then h.attempt = int(h.attempt - 1) end -- an unstarted attempt does not count
   if state == 'd' then
     h.ended, h.outcome, h.ok, n = now, outcome, how == 'k' and '1' or '0', n + 1
+    if err ~= '' and errors < MOST_ERRORS then
+      h.err = err
+      call('HSET', s.sheetkey, 'e', errors + 1)
+    end
   end
   if divided ~= s then call('PEXPIRE', s.sheetkey, LIFE) end
   call('HSET', s.sheetkey, index, packedshard(h), 'n', n)
@@ -84,7 +90,7 @@ local function release(i)
   if not r or r.shards ~= shards then return '0' end
   if cancelled(r) and (how == 'u' or how == 'b') then how, outcome = 'd', 'cancelled' end
   local state = how == 'k' and 'd' or how
-  if shards ~= '' then return releaseshard(s, r, index, ARGV[at + 2], ARGV[at + 3], how, state, outcome) end
+  if shards ~= '' then return releaseshard(s, r, index, ARGV[at + 2], ARGV[at + 3], how, state, outcome, ARGV[at + 6]) end
   if r.owner ~= ARGV[at + 2] or r.fence ~= ARGV[at + 3] then return '0' end
   if r.state == state then return ended(s) end
   if r.state ~= 'o' then return '0' end

@@ -1,12 +1,13 @@
 -- The part of the state that is about the sheet of a sharded run: a hash with a field for each shard
 -- that is not free, by its index, as
---   state|owner|fence|attempt|granted|until|ended|outcome|ok
--- with the states of runs; f is the fence of the run, n how many shards are settled, p the parameters, each
+--   state|owner|fence|attempt|granted|until|ended|outcome|ok|error
+-- with the states of runs; the error is escaped twice, since the text of a sheet is escaped once more, and older nodes wrote none. f is
+-- the fence of the run, n how many shards are settled, e how many of them have an error, p the parameters, each
 -- with a ; behind it, and a the mode: 1 if the number fails only if no shard was ok, plus 2 in a broadcast, whose
 -- shards belong to the nodes that the parameters name. A series has at
 -- most one sheet.
 
-local SHARD = '^(%a)|([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)|([01])$'
+local SHARD = '^(%a)|([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)|([01])|?([^|]*)$'
 local GONE = 'l||0|0|0|0|0|lost|0'
 local UNTIL = '^o|[^|]*|%d+|%d+|%d+|(%d+)'
 
@@ -22,16 +23,16 @@ end
 
 -- shardof reads a stored shard. A free one is stored as nothing.
 local function shardof(stored)
-  local h = { state = '', owner = '', fence = '0', attempt = '0', granted = '0', till = '0', ended = '0', outcome = '', ok = '0' }
+  local h = { state = '', owner = '', fence = '0', attempt = '0', granted = '0', till = '0', ended = '0', outcome = '', ok = '0', err = '' }
   if stored == '' then return h end
-  h.state, h.owner, h.fence, h.attempt, h.granted, h.till, h.ended, h.outcome, h.ok = match(stored, SHARD)
+  h.state, h.owner, h.fence, h.attempt, h.granted, h.till, h.ended, h.outcome, h.ok, h.err = match(stored, SHARD)
   if not h.state then error('a shard in an unknown format') end
   return h
 end
 
 local function packedshard(h)
   return h.state .. '|' .. h.owner .. '|' .. h.fence .. '|' .. h.attempt .. '|' .. h.granted .. '|' .. h.till
-    .. '|' .. h.ended .. '|' .. h.outcome .. '|' .. h.ok
+    .. '|' .. h.ended .. '|' .. h.outcome .. '|' .. h.ok .. '|' .. h.err
 end
 
 -- sheet reads the stored shards of a run, by their index, when they are first needed: most steps parse few of them. If the sheet of the run is
@@ -55,12 +56,12 @@ local function write(s, i, h)
   s.dirty = true
 end
 
--- shard reads one shard of a run, and how many are settled. It returns nothing if the owner does not have
+-- shard reads one shard of a run, how many are settled, and how many have an error. It returns nothing if the owner does not have
 -- it under this fence.
 local function shard(s, r, index, owner, fence)
-  local h = call('HMGET', s.sheetkey, 'f', 'n', index)
+  local h = call('HMGET', s.sheetkey, 'f', 'n', index, 'e')
   local x = h[1] == r.fence and h[3] and shardof(h[3])
-  if x and x.owner == owner and x.fence == fence then return x, tonumber(h[2] or '0') end
+  if x and x.owner == owner and x.fence == fence then return x, tonumber(h[2] or '0'), tonumber(h[4] or '0') end
 end
 
 local function broadcast(s) return s.mode >= '2' end

@@ -3,6 +3,9 @@
 
 local WORDS = { l = 'lost', m = 'missed', p = 'paused', u = 'superseded' }
 
+-- COUNTED is where the outcomes of shards that are not ok count: see Sum.counter of the package series. All others are failures.
+local COUNTED = { lost = 'lost', cancelled = 'cancelled', missed = 'missed', paused = 'missed', superseded = 'missed' }
+
 -- settleshard gives a shard with this index, that is not alive, its final verdict.
 local function settleshard(s, r, i)
   local h = shardof(s.sheet[i])
@@ -19,9 +22,8 @@ local function counted(s, r)
   end
   for i, stored in ipairs(s.sheet) do
     local h = shardof(stored)
-    local how = h.ok == '1' and 'ok' or h.state == 'd' and 'failed' or h.attempt == '0' and 'missed' or 'lost'
+    local how = h.ok == '1' and 'ok' or COUNTED[h.outcome] or 'failed'
     n[how], list[i] = n[how] + 1, h
-    if h.outcome == 'cancelled' then n.cancelled = n.cancelled + 1 end
   end
   return list, n
 end
@@ -47,6 +49,7 @@ local function sheettext(s, list, r)
     if h.fence ~= '0' then
       part = part .. ',' .. h.attempt .. ',' .. at(node(h.owner)) .. ',' .. int(tonumber(h.fence) - tonumber(r.fence))
         .. ',' .. int(tonumber(h.granted) - tonumber(r.granted)) .. ',' .. int(tonumber(h.ended) - tonumber(h.granted))
+        .. (h.err ~= '' and ',' .. h.err or '')
     elseif to[i] then
       part = part .. ',' .. at(to[i])
     end
@@ -56,7 +59,7 @@ local function sheettext(s, list, r)
 end
 
 -- sumup settles the number if all its shards are settled: s.sum is then
--- number|fence|outcome|shards|ok|failed|lost|missed|ms from the opening. It reports whether it did.
+-- number|fence|outcome|shards|ok|failed|lost|missed|cancelled|ms from the opening. It reports whether it did.
 local function sumup(s, r)
   local list, n = counted(s, r)
   if not list then return false end
@@ -65,7 +68,7 @@ local function sumup(s, r)
   if outcome == 'ok' and r.start == '' and tonumber(r.number) > tonumber(s.last) then s.last = r.number end
   note(s.journal, r, outcome, '', sheettext(s, list, r))
   s.sum = r.number .. '|' .. r.fence .. '|' .. outcome .. '|' .. r.shards .. '|' .. n.ok .. '|' .. n.failed
-    .. '|' .. n.lost .. '|' .. n.missed .. '|' .. int(ms - tonumber(r.granted))
+    .. '|' .. n.lost .. '|' .. n.missed .. '|' .. n.cancelled .. '|' .. int(ms - tonumber(r.granted))
   return true
 end
 

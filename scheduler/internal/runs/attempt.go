@@ -111,7 +111,8 @@ func (a *Attempt) call() (f *Failure) {
 		defer context.AfterFunc(ctx, func() { a.Lease.Cancel(context.Cause(ctx)) })()
 	}
 	work, began := a.runs.cfg.Work(a), time.Now()
-	defer work.Ended()
+	f = goexit // unless a try returns
+	defer func() { work.Ended(a.failedShard(f)) }()
 	pauses := wait.Backoff{First: rules.Retry.Wait, Longest: rules.Retry.Max}
 	for try := 1; ; try++ {
 		f = a.try(ctx, work)
@@ -215,6 +216,15 @@ func (a *Attempt) outcome(f *Failure) string {
 		return series.OutcomeInterrupted
 	}
 	return series.OutcomeFailed
+}
+
+// failedShard reports whether the attempt was a shard that failed, and not one that others take over or an operator ended.
+func (a *Attempt) failedShard(f *Failure) bool {
+	switch a.outcome(f) {
+	case series.OutcomeOK, series.OutcomeSkipped, series.OutcomeLost, series.OutcomeCancelled, series.OutcomeInterrupted:
+		return false
+	}
+	return a.Sharded()
 }
 
 // lost reports whether the lease is lost, even if another cause ended its context first.

@@ -36,10 +36,10 @@ type Events interface {
 
 // A Work is the work of an attempt. Do may be called several times, one after the other. Ended is
 // called once after the last call, even if that call panicked or ended its goroutine; it must not
-// block.
+// block. Failed is whether it was a shard that failed for good.
 type Work interface {
 	Do(ctx context.Context) error
-	Ended()
+	Ended(failed bool)
 }
 
 // Config has the dependencies and settings of Runs. All fields are required.

@@ -77,6 +77,7 @@ func (s inspector) why(ctx context.Context, w io.Writer, job, at, output string)
 	answer := ops.Why(why.Question{Tick: tick, Journal: j, State: state, Audit: audit, Places: ops.Places(ctx, s.Front(), &j)}, nodes)
 	report := whyReport{Answer: answer, Note: note}
 	kept, err := s.Front().Output(ctx, job, tick.UnixMilli())
+	report.OutputOf = ops.GrantedWith(kept.Fence, ops.Shards(&j, &state, tick.UnixMilli()))
 	if report.Output = kept.Text; err != nil {
 		report.OutputUnknown = s.Failed(err).Error()
 	}
@@ -98,6 +99,7 @@ type whyReport struct {
 	Note          string        `json:"note,omitempty"`
 	Evidence      []journalLine `json:"evidence"`
 	Output        string        `json:"output,omitempty"`         // the end of the output, if the store keeps it
+	OutputOf      *ops.ShardRun `json:"output_of,omitempty"`      // the shard whose output it is, of a tick with shards
 	OutputUnknown string        `json:"output_unknown,omitempty"` // why it could not be read
 }
 
@@ -139,12 +141,15 @@ func printOutput(w io.Writer, r *whyReport) {
 		return
 	}
 	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(r.Output, "\t", "    "), "\n"), "\n")
-	head := "Output:"
+	head := "Output"
+	if r.OutputOf != nil {
+		head += " of " + terminal.Printable(r.OutputOf.String())
+	}
 	if more := len(lines) - shownLines; more > 0 {
-		head = fmt.Sprintf("Output, the last %d lines; -o json has %d more:", shownLines, more)
+		head += fmt.Sprintf(", the last %d lines; -o json has %d more", shownLines, more)
 		lines = lines[more:]
 	}
-	fmt.Fprintf(w, "\n%s\n", head)
+	fmt.Fprintf(w, "\n%s:\n", head)
 	for _, line := range lines {
 		fmt.Fprintf(w, "  %s\n", terminal.Printable(line))
 	}

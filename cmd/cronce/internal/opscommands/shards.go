@@ -53,6 +53,10 @@ func shardRows(shards []ops.ShardRun, wide bool) row {
 	if params {
 		head = append(head, "PARAM")
 	}
+	errors := slices.ContainsFunc(shards, func(h ops.ShardRun) bool { return h.Error != "" })
+	if errors {
+		head = append(head, "ERROR")
+	}
 	if wide {
 		head = append(head, "FENCE")
 	}
@@ -62,6 +66,9 @@ func shardRows(shards []ops.ShardRun, wide bool) row {
 		cells := []any{h.Shard, h.Verdict, dash(h.Node), number(int64(h.Attempt)), ms(h.LateMs), ms(h.TookMs)}
 		if params {
 			cells = append(cells, dash(h.Param))
+		}
+		if errors {
+			cells = append(cells, dash(h.Error))
 		}
 		if wide {
 			cells = append(cells, number(h.Fence))
