@@ -258,7 +258,7 @@ func TestConfigHidesPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := c.RedisOptions()
+	o, err := config.RedisOptions(c)
 	if err != nil || o.Password != "hunter2" || o.Username != "u" {
 		t.Errorf("the client does not get the password: %v", err)
 	}
@@ -290,7 +290,7 @@ func TestPasswords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := conf.RedisOptions()
+			o, err := config.RedisOptions(conf)
 			switch {
 			case c.fault == "" && (err != nil || o.Password != c.want):
 				t.Errorf("got %v, want %q", err, c.want)
@@ -318,7 +318,7 @@ jobs: [{kind: sleep, name: a, spec: '@daily'}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := c.RedisOptions()
+	o, err := config.RedisOptions(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := c.RedisOptions()
+		o, err := config.RedisOptions(c)
 		if err != nil || (o.TLSConfig != nil) != want || want && (o.TLSConfig.MinVersion != 0x0303 || o.TLSConfig.InsecureSkipVerify) {
 			t.Errorf("%s: %v, %v", yaml, o.TLSConfig, err)
 		}
@@ -350,7 +350,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = c.RedisOptions(); err == nil || !strings.Contains(err.Error(), "redis.tls.ca: names a file that has no certificate") {
+	if _, err = config.RedisOptions(c); err == nil || !strings.Contains(err.Error(), "redis.tls.ca: names a file that has no certificate") {
 		t.Error(err)
 	}
 }

@@ -113,7 +113,7 @@ func openDemo(url string, embedded, pages bool) (*demo.Cluster, error) {
 		return nil, err
 	}
 	cluster := &demo.Cluster{
-		Namespace: c.Namespace, RedisName: c.RedisName(), Client: s.Client, Outbox: outbox, Failed: s.Failed, Prove: func(ctx context.Context) (demo.Proof, error) { return proveDemo(ctx, s) },
+		Namespace: c.Namespace, RedisName: c.RedisName(), Client: s.Client, Close: s.Close, Outbox: outbox, Failed: s.Failed, Prove: func(ctx context.Context) (demo.Proof, error) { return proveDemo(ctx, s) },
 		Node: func(name string) *exec.Cmd {
 			node := exec.Command(self, "node", "--demo", "--name", name, "--redis", c.Redis.URL, "--namespace", c.Namespace)
 			node.Env = config.NodeEnv(os.Environ(), embedded)

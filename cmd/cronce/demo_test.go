@@ -140,7 +140,7 @@ func TestDemoEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, err := c.RedisOptions(); err != nil || o.Password != want {
+		if o, err := config.RedisOptions(c); err != nil || o.Password != want {
 			t.Errorf("inside %v: password %q, %v", embedded, o.Password, err)
 		}
 	}

@@ -80,7 +80,7 @@ func TestPairsWithURL(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 			continue
 		}
-		o, err := c.RedisOptions()
+		o, err := config.RedisOptions(c)
 		if err != nil || o.DB != want.db || o.Username != want.user || (o.TLSConfig != nil) != want.tls || len(o.Addrs) != 1 || o.MasterName != "" {
 			t.Errorf("%s: %v, database %d, user %q, TLS %v, want %+v", url, err, o.DB, o.Username, o.TLSConfig != nil, want)
 		}
@@ -104,7 +104,7 @@ func TestUsers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = conf.RedisOptions()
+			_, err = config.RedisOptions(conf)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}

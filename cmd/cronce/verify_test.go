@@ -73,16 +73,18 @@ func storeAt(t *testing.T, url string, set func(*config.Config)) *clients.Store 
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = s.Client.Close()
-	if s.Client, err = clients.RedisWith(c, func(o *redis.UniversalOptions) {
+	s.Close()
+	client, err := clients.RedisWith(c, func(o *redis.UniversalOptions) {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = time.Minute, time.Minute, time.Minute, time.Minute
-	}); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Driver, err = clients.RedisDriver(c, s.Client); err != nil {
+	s.Client = client
+	if s.Driver, err = clients.RedisDriver(c, client); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Client.Close() })
+	t.Cleanup(func() { _ = client.Close() })
 	return s
 }
 

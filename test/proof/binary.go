@@ -26,7 +26,7 @@ type Program struct {
 // Build builds the real binary into dir and returns its path.
 func Build(dir string, race bool) (string, error) {
 	path := filepath.Join(dir, "cronce")
-	args := []string{"build", "-trimpath", "-o", path}
+	args := []string{"build", "-o", path} // with the flags of other builds, whose packages it takes from the cache
 	if race {
 		args = append(args, "-race")
 	}

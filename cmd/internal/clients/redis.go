@@ -7,6 +7,7 @@ import (
 
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/redislock"
 )
 
@@ -21,7 +22,7 @@ func Redis(c *config.Config) (redis.UniversalClient, error) {
 
 // RedisWith builds a client. The function set may change its options.
 func RedisWith(c *config.Config, set func(*redis.UniversalOptions)) (redis.UniversalClient, error) {
-	o, err := c.RedisOptions()
+	o, err := config.RedisOptions(c)
 	if err != nil {
 		return nil, exit.Usage(err)
 	}
@@ -34,7 +35,7 @@ func RedisWith(c *config.Config, set func(*redis.UniversalOptions)) (redis.Unive
 func RedisDriver(c *config.Config, client redis.UniversalClient) (*redislock.Driver, error) {
 	d, err := redislock.New(client, redislock.Options{
 		Namespace: c.Namespace, Partitions: c.Redis.Partitions, GroupBy: c.Redis.GroupBy,
-		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes, Check: CheckOptions(c),
+		JournalLines: c.Redis.JournalLines, JournalBytes: c.Redis.JournalBytes, Check: checkOptions(c),
 	})
 	if err != nil {
 		return nil, exit.Usage(err)
@@ -42,8 +43,18 @@ func RedisDriver(c *config.Config, client redis.UniversalClient) (*redislock.Dri
 	return d, nil
 }
 
-// CheckOptions returns the options for the check of a configuration's server.
-func CheckOptions(c *config.Config) redislock.CheckOptions {
+// CheckRedis checks the Redis of the store, without a trace in the namespace.
+func (s *Store) CheckRedis(ctx context.Context) ([]driver.Finding, error) {
+	return redislock.Check(ctx, s.Client.(redis.UniversalClient), checkOptions(s.Config))
+}
+
+// RedisNamespaces returns the namespaces in the Redis of the store: see [redislock.Namespaces].
+func (s *Store) RedisNamespaces(ctx context.Context) (found []redislock.Namespace, more bool, err error) {
+	return redislock.Namespaces(ctx, s.Client.(redis.UniversalClient), 0)
+}
+
+// checkOptions returns the options for the check of a configuration's server.
+func checkOptions(c *config.Config) redislock.CheckOptions {
 	return redislock.CheckOptions{Strict: c.Redis.Strict, AllowEviction: c.Redis.AllowEviction}
 }
 

@@ -44,7 +44,7 @@ type Driver interface {
 type Store struct {
 	Config *config.Config
 	Driver Driver
-	Client redis.UniversalClient // the client of a Redis; nil: the store is another one
+	Client redis.Cmdable // the client of a Redis; nil: the store is another one
 
 	close  func()
 	memory *memlock.Store // the store of a node without a cluster; then Driver is nil

@@ -40,7 +40,7 @@ func (c *Config) InPlain(path, text string) error {
 }
 
 // redisInPlain checks whether a password would be sent to a Redis, or to Sentinels, without TLS.
-func (c *Config) redisInPlain(o *redis.UniversalOptions) error {
+func redisInPlain(c *Config, o *redis.UniversalOptions) error {
 	secret := o.Password != "" || o.CredentialsProvider != nil || o.SentinelPassword != ""
 	if !secret || o.TLSConfig != nil || !slices.ContainsFunc(o.Addrs, remote) {
 		return nil

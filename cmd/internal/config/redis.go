@@ -14,8 +14,9 @@ import (
 	"github.com/cronce/cronce/cmd/internal/boundedfile"
 )
 
-// RedisOptions returns the options of the client. It reads secrets and certificates.
-func (c *Config) RedisOptions() (*redis.UniversalOptions, error) {
+// RedisOptions returns the options of the client for a configuration. It reads secrets and certificates. It is no method, so
+// that the package of a command that has a Config compiles none of the client's methods.
+func RedisOptions(c *Config) (*redis.UniversalOptions, error) {
 	r := &c.Redis
 	password, sentinel, err := c.passwords()
 	if err != nil {
@@ -27,27 +28,27 @@ func (c *Config) RedisOptions() (*redis.UniversalOptions, error) {
 		SentinelUsername: r.SentinelUsername, SentinelPassword: sentinel.Text(),
 	}
 	if r.URL != "" {
-		c.endpoint.fill(o)
+		fill(o, c.endpoint)
 	}
 	if !c.embedded {
-		if err = c.userFaults(o); err != nil {
+		if err = userFaults(c, o); err != nil {
 			return nil, err
 		}
 	}
 	if c.endpoint.tls || r.TLS.on() {
-		if err = c.encrypt(o); err != nil {
+		if err = encrypt(c, o); err != nil {
 			return nil, err
 		}
 	}
-	if err = c.reread(o); err != nil {
+	if err = reread(c, o); err != nil {
 		return nil, err
 	}
-	return o, c.redisInPlain(o)
+	return o, redisInPlain(c, o)
 }
 
 // reread sets the options to read a password file for each new connection. The password of the
 // Sentinels is read once, because the client accepts no function for it.
-func (c *Config) reread(o *redis.UniversalOptions) error {
+func reread(c *Config, o *redis.UniversalOptions) error {
 	name := c.Redis.PasswordFile
 	if name == "" || c.embedded || c.endpoint.hasPassword() {
 		return nil
@@ -62,7 +63,7 @@ func (c *Config) reread(o *redis.UniversalOptions) error {
 }
 
 // encrypt sets the options to use the current certificates for each new connection.
-func (c *Config) encrypt(o *redis.UniversalOptions) error {
+func encrypt(c *Config, o *redis.UniversalOptions) error {
 	t := &c.Redis.TLS
 	var files []string
 	for _, name := range []string{t.CA, t.Cert, t.Key} {
@@ -101,7 +102,7 @@ func (c *Config) passwords() (password, sentinel Secret, err error) {
 }
 
 // fill copies the parts that a URL has; the others stay unchanged.
-func (e endpoint) fill(o *redis.UniversalOptions) {
+func fill(o *redis.UniversalOptions, e endpoint) {
 	o.Addrs = []string{e.address}
 	if e.username != "" {
 		o.Username = e.username
@@ -122,7 +123,7 @@ func (c *Config) database() int {
 
 // userFaults refuses users and passwords without effect. The client logs in as the default user
 // where a user has no password.
-func (c *Config) userFaults(o *redis.UniversalOptions) error {
+func userFaults(c *Config, o *redis.UniversalOptions) error {
 	if other, _ := c.variable(PasswordEnv); c.endpoint.hasPassword() && other != "" && other != c.endpoint.password.Text() {
 		return c.Fault("redis.url", "has another password than $%s, give one of them", PasswordEnv)
 	}

@@ -43,8 +43,9 @@ type Options struct {
 // A Cluster is the environment of a demo: a namespace of its own in a Redis.
 type Cluster struct {
 	Namespace string
-	RedisName string                                   // without any secret
-	Client    redis.UniversalClient                    // the demo closes it
+	RedisName string // without any secret
+	Client    redis.Cmdable
+	Close     func()                                   // closes the client
 	Outbox    *sms.Outbox                              // the outbox of the namespace
 	Node      func(name string) *exec.Cmd              // returns a process of a node with File
 	Prove     func(ctx context.Context) (Proof, error) // verifies that each tick has one verdict

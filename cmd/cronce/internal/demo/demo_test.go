@@ -13,7 +13,8 @@ import (
 func TestDemoStoreClock(t *testing.T) {
 	d, err := openStore("", func(url string, _ bool) (*Cluster, error) {
 		o, err := redis.ParseURL(url)
-		return &Cluster{Client: redis.NewClient(o)}, err
+		client := redis.NewClient(o)
+		return &Cluster{Client: client, Close: func() { _ = client.Close() }}, err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func (s *store) close() {
 		_ = s.clean(ctx) // keys that cannot be removed expire
 	}
 	if s.Cluster != nil {
-		_ = s.Client.Close()
+		s.Close()
 	}
 }
 

@@ -12,14 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cronce/cronce/cmd/internal/clients"
 	"github.com/cronce/cronce/cmd/internal/command"
 	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/redislock"
 )
 
 // DoctorCommand returns the command doctor.
@@ -122,7 +120,7 @@ func (s inspector) check(ctx context.Context) ([]driver.Finding, error) {
 	ctx, stop := context.WithTimeout(ctx, checkTimeout)
 	defer stop()
 	if s.Client != nil {
-		return redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config))
+		return s.CheckRedis(ctx)
 	}
 	return s.checkOther(ctx)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/cronce/cronce/cmd/internal/terminal"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/lock/series"
 )
 
@@ -124,7 +123,7 @@ func shortly(d time.Duration) string {
 
 // namespaces lists the other namespaces that use the server.
 func (s inspector) namespaces(ctx context.Context) driver.Finding {
-	found, more, err := redislock.Namespaces(ctx, s.Client, 0)
+	found, more, err := s.RedisNamespaces(ctx)
 	if err != nil {
 		return driver.Finding{Level: driver.LevelWarn, Topic: topicNamespaces, Text: "the server does not report which are in use: " + err.Error(),
 			Fix: "let the user ask SCAN, or make sure that no other application uses " + strictyaml.Quote(s.Config.Namespace)}

@@ -24,7 +24,6 @@ import (
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/lock"
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/redislock"
 	"github.com/cronce/cronce/scheduler/spec"
 )
 
@@ -307,7 +306,7 @@ func (s lockStore) fitForLocks(ctx context.Context) error {
 // check requests the faults of the store.
 func (s lockStore) check(ctx context.Context) error {
 	if s.Client != nil {
-		_, err := redislock.Check(ctx, s.Client, clients.CheckOptions(s.Config))
+		_, err := s.CheckRedis(ctx)
 		return err
 	}
 	_, err := s.Driver.CheckStore(ctx)

@@ -21,7 +21,7 @@ import (
 
 // resources are the inputs of the kinds of jobs.
 type resources struct {
-	client redis.UniversalClient
+	client redis.Scripter
 	out    io.Writer // output of jobs
 	demo   bool      // kind sms is known
 	runner *jobexec.Runner

@@ -21,7 +21,7 @@ func TestPlaintext(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = c.RedisOptions()
+			_, err = config.RedisOptions(c)
 			return err
 		}
 	}
