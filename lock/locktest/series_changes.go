@@ -129,11 +129,9 @@ func changeBatch(s *stand) {
 
 func changeEnds(s *stand) {
 	s.open()
-	c := s.change(series.ActionPause)
-	c.Until = s.look().Now + 5
-	s.makes(c)
+	until := s.pausedUntil(5 * time.Millisecond)
 	r := s.reader()
-	s.env.Wait(10 * time.Millisecond)
+	s.passed(until)
 	s.claimed(s.next(1), series.KindPassed)
 	r.want("a pause that reached its end", s.key)
 	s.makes(s.change(series.ActionRetire))

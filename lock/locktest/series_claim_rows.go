@@ -111,7 +111,7 @@ func rowExpired(s *stand) {
 	c := s.next(1)
 	c.Latest = s.look().Now - 10
 	s.unchanged(func() { s.claimed(c, series.KindExpired) })
-	c.Latest = s.look().Now + 1000
+	c.Latest = s.look().Now + time.Minute.Milliseconds()
 	if s.env.exact() {
 		c.Latest = s.look().Now
 	}

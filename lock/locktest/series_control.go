@@ -221,18 +221,24 @@ func controlPast(s *stand) {
 	s.refuses(c, series.RefusedPast)
 }
 
-// pausedUntil pauses the series for a while, and returns the end. If the store's clock runs and has
-// passed that end before the pause arrives, the pause is refused, and pausedUntil tries an end
-// further ahead.
-func (s *stand) pausedUntil(d time.Duration) int64 {
+// madeUntil makes a change with an end after a while, and returns it. If the store's clock runs and has
+// passed that end before the change arrives, it is refused, and madeUntil tries an end further ahead.
+func (s *stand) madeUntil(change func() series.Control, d time.Duration) (series.Control, series.ControlAnswer) {
 	s.Helper()
-	for c := s.change(series.ActionPause); ; c, d = s.change(series.ActionPause), 2*d {
+	for ; ; d *= 2 {
+		c := change()
 		c.Until = s.look().Now + d.Milliseconds()
 		if a := s.control(c); s.env.exact() || a.Refusal != series.RefusedPast {
-			s.made(c, a)
-			return c.Until
+			return c, s.made(c, a)
 		}
 	}
+}
+
+// pausedUntil pauses the series for a while, and returns the end.
+func (s *stand) pausedUntil(d time.Duration) int64 {
+	s.Helper()
+	c, _ := s.madeUntil(func() series.Control { return s.change(series.ActionPause) }, d)
+	return c.Until
 }
 
 // passed waits until the store's clock is past a time.

@@ -163,17 +163,14 @@ func manualDead(s *stand) {
 
 func manualLate(s *stand) {
 	s.open()
-	c := s.request(series.OverlapSkip)
-	c.Until = s.look().Now + 300
-	a := s.makes(c)
+	request := func() series.Control { return s.request(series.OverlapSkip) }
+	c, a := s.madeUntil(request, 300*time.Millisecond)
 	waits := series.RunRef{Key: s.key, Number: a.Number, Fence: a.Series.Fence}
-	s.env.Wait(300*time.Millisecond + slack)
+	s.passed(c.Until)
 	s.settles(s.after(waits), waits, series.VerdictMissed)
 	s.reason(s.last(series.VerdictMissed, waits.Number, waits.Number), series.ReasonDeadline)
-	c = s.request(series.OverlapSkip)
-	c.Until = s.look().Now + 300
-	s.makes(c)
-	s.env.Wait(300*time.Millisecond + slack)
+	c, _ = s.madeUntil(request, 300*time.Millisecond)
+	s.passed(c.Until)
 	equal(s, "settled by a number of the spec", len(s.claimed(s.next(1), series.KindGranted).Settled), 1)
 	c.Op = "past"
 	s.refuses(c, series.RefusedPast)
