@@ -59,7 +59,7 @@ rigs:
 	@cd test && $(GOTEST) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./shards ./history/...
 
 losses:
-	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
+	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./internal/readme ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
 
 searches:
 	@$(GOTEST) -run '^($(SEARCHES)|$(SPANS))$$' ./lock/series ./scheduler ./scheduler/spec ./scheduler/verify ./scheduler/internal/claims ./ops ./lock/sqllock ./lock/zklock ./lock/redislock ./lock/redlock ./jobs/sms
