@@ -60,7 +60,7 @@ func TestMissedBeats(t *testing.T) {
 }
 
 // A node that removed a job in a reload lives on. It counts as having the job until it has not been seen with it for
-// long enough. Then all tools say that no node has the job, and who was the last.
+// long enough. Then all tools say that no node has the job, and name the last one.
 func TestRemovedInAReload(t *testing.T) {
 	t.Parallel()
 	opened := time.Date(2027, 1, 15, 8, 0, 0, 1e6, time.UTC)

@@ -25,7 +25,7 @@ type execution struct {
 func (x *execution) Do(ctx context.Context) error { return x.fn(ctx, &x.run) }
 
 // Ended queues the output that the function has given. An empty output replaces the output of an
-// earlier attempt, so the first attempt sends none, and a shard neither, whose earlier output may be that of another shard.
+// earlier attempt, so the first attempt sends none, and neither does a shard, because the earlier output may belong to another shard.
 func (x *execution) Ended(failed bool) {
 	x.output.mu.Lock()
 	defer x.output.mu.Unlock()

@@ -125,7 +125,7 @@ func readSheet(text string) (series.Sheet, bool) {
 	return s, !f.bad && (!s.Broadcast || len(s.Params) == len(s.Shards))
 }
 
-// readShard reads state|owner|fence|attempt|granted|until|ended|outcome|ok|error, or without the error what an older node wrote.
+// readShard reads state|owner|fence|attempt|granted|until|ended|outcome|ok|error, and also the format of older nodes, without the error.
 func readShard(h *series.Shard, text string) bool {
 	f := fields{rest: text}
 	h.State = states[f.letter(f.text())]

@@ -337,7 +337,7 @@ func (s *Sheet) outcome(sum *Sum) string {
 	return OutcomeFailed
 }
 
-// errorOf returns what the sheet keeps of the error with which a shard ends.
+// errorOf returns the part of a shard's error that the sheet keeps.
 func (s *Sheet) errorOf(e *EndRequest) string {
 	kept := 0
 	for i := range s.Shards {

@@ -72,7 +72,7 @@ func ReadSheet(text string, fence, granted int64) ([]Shard, error) {
 func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
 	parts := strings.Split(field, ",")
 	h.Outcome, h.OK = strings.CutSuffix(parts[0], "+")
-	h.State = RunDone // the text does not have who settled it
+	h.State = RunDone // the text does not name the node that settled it
 	switch len(parts) {
 	case 1:
 		return h.Outcome != ""
