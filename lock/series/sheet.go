@@ -339,6 +339,10 @@ func (s *Sheet) outcome(sum *Sum) string {
 
 // errorOf returns the part of a shard's error that the sheet keeps.
 func (s *Sheet) errorOf(e *EndRequest) string {
+	text := e.ShardError()
+	if text == "" {
+		return "" // most shards end well: the others are not counted for them
+	}
 	kept := 0
 	for i := range s.Shards {
 		if s.Shards[i].Error != "" {
@@ -348,7 +352,7 @@ func (s *Sheet) errorOf(e *EndRequest) string {
 	if kept == MaxShardErrors {
 		return ""
 	}
-	return e.ShardError()
+	return text
 }
 
 // repeatedShards answers a repeated claim of shards: with the same shards and fences, less those that are over. An owner

@@ -185,7 +185,7 @@ type search struct {
 	whole      bool
 	unreadable int            // lines that cannot be read
 	shards     []ops.ShardRun // of the tick of the search, if it is for one tick
-	none       string         // that no live node has the job that was read last, if that is known
+	none       string         // that no live node has the job of the search, if it is for one job and that is known
 }
 
 // add records that a journal was searched.
@@ -200,20 +200,18 @@ func (r *search) add(j *series.Journal) {
 	}
 }
 
-// read searches the whole journal of a job, and adds the runs that the filter selects.
-func (r *search) read(ctx context.Context, s *clients.Store, nodes *ops.NodeList, j *ops.Job, filter *ops.RunFilter) error {
-	journal, err := s.Front().Journal(ctx, j.Name, 0)
-	if err != nil {
-		return s.Failed(err)
+// read searches the whole journal of a job, and adds the runs that the filter selects. It returns the journal, and the state that it read after it.
+func (r *search) read(ctx context.Context, s *clients.Store, j *ops.Job, filter *ops.RunFilter) (journal series.Journal, state series.Series, err error) {
+	if journal, err = s.Front().Journal(ctx, j.Name, 0); err != nil {
+		return journal, state, s.Failed(err)
 	}
-	state := s.Front().ReadSeries(ctx, []string{j.Name})[0]
-	if state.Err != nil {
-		return s.Failed(state.Err)
+	if state = s.Front().ReadSeries(ctx, []string{j.Name})[0]; state.Err != nil {
+		return journal, state, s.Failed(state.Err)
 	}
 	runs := ops.Runs(s.Config.Namespace, &journal, &state)
 	j.Pace.Count(runs, time.UnixMilli(state.Now))
 	r.add(&journal)
-	r.whole, r.none = true, nodes.NoneHas(&journal, &state)
+	r.whole = true
 	if from := ops.SearchedExceptions(&journal); from.After(r.exceptions) {
 		r.exceptions = from
 	}
@@ -222,17 +220,21 @@ func (r *search) read(ctx context.Context, s *clients.Store, nodes *ops.NodeList
 			r.runs = append(r.runs, runs[i])
 		}
 	}
-	if tick := filter.From; !tick.IsZero() && tick.Equal(filter.To) {
-		r.shards = ops.Shards(&journal, &state, tick.UnixMilli())
-	}
-	return nil
+	return journal, state, nil
 }
 
 // ofJob searches the whole journal of a job.
 func (f *runFlags) ofJob(ctx context.Context, s *clients.Store, nodes *ops.NodeList, j *ops.Job, filter *ops.RunFilter) (r search, err error) {
-	err = r.read(ctx, s, nodes, j, filter)
+	journal, state, err := r.read(ctx, s, j, filter)
+	if err != nil {
+		return r, err
+	}
+	r.none = nodes.NoneHas(&journal, &state)
 	r.runs = r.runs[:min(f.n, len(r.runs))]
-	return r, err
+	if tick := filter.From; !tick.IsZero() && tick.Equal(filter.To) {
+		r.shards = ops.Shards(&journal, &state, tick.UnixMilli())
+	}
+	return r, nil
 }
 
 // ofAll searches the lines of all jobs in the snapshot. If these have too few runs, it searches the
@@ -247,7 +249,7 @@ func (f *runFlags) ofAll(ctx context.Context, s *clients.Store, now *ops.Snapsho
 	}
 	r = search{}
 	for _, j := range now.Jobs {
-		if err := r.read(ctx, s, now.Nodes, j, filter); err != nil {
+		if _, _, err := r.read(ctx, s, j, filter); err != nil {
 			return r, err
 		}
 	}
