@@ -93,3 +93,43 @@ func TestShardsOfATick(t *testing.T) {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
 }
+
+// An instant between two ticks is refused also if they are older than the lines that a listing reads first.
+func TestRunsOfNoTickLongAgo(t *testing.T) {
+	t.Parallel()
+	at := "--store=sqlite:" + filepath.Join(t.TempDir(), "cronce.db")
+	cronce(t, "migrate", at).want(t, exit.Fine)
+	c, err := config.Read(config.Source{}, nil, func(c *config.Config) { c.Store = at[len("--store="):] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := clients.NewStore(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const ticks = 100
+	first := time.Now().Add(-ticks * time.Minute).Truncate(time.Minute)
+	if o := s.Front().Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "a", Revision: "r", Spec: "* * * * *", Zone: "UTC", Begin: first.UnixMilli() - 1}})[0]; o.Err != nil {
+		t.Fatal(o.Err)
+	}
+	after := first.UnixMilli() - 1
+	for n := range ticks {
+		tick := first.Add(time.Duration(n) * time.Minute).UnixMilli()
+		claim := series.Claim{Key: "report", Owner: "a/1", Number: tick, After: after, TTL: time.Minute, Deadline: 24 * time.Hour, Attempts: 1, Latest: tick + 24*time.Hour.Milliseconds(), Revision: "r"}
+		a := s.Front().Claim(t.Context(), []series.Claim{claim})[0]
+		if a.Kind != series.KindGranted {
+			t.Fatalf("%+v", a)
+		}
+		ref := series.RunRef{Key: "report", Number: tick, Owner: "a/1", Fence: a.Fence}
+		if e := s.Front().ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, Outcome: series.OutcomeOK, OK: true}})[0]; !e.Ended {
+			t.Fatalf("%+v", e)
+		}
+		after = tick
+	}
+	cronce(t, "runs", "report@"+first.Add(time.Minute).UTC().Format(time.RFC3339), at).want(t, exit.Fine, "report  ok ")
+	between := first.Add(90 * time.Second).UTC().Format(time.RFC3339)
+	for _, flags := range [][]string{nil, {"--watch"}} {
+		cronce(t, append([]string{"runs", "report@" + between, at}, flags...)...).want(t, exit.WrongUsage, "must be a tick of the job", "Not due: ")
+	}
+}

@@ -33,7 +33,15 @@ func (f *runFlags) target(ctx context.Context, s *clients.Store, now *ops.Snapsh
 	if err != nil {
 		return nil, filter, exit.Usagef("runs: time %w", err)
 	}
-	if answer := why.Explain(why.Question{Tick: tick, Journal: j.Journal, State: j.Series}); answer.State == why.NotATick {
+	question := why.Question{Tick: tick, Journal: j.Journal, State: j.Series}
+	answer := why.Explain(question)
+	if answer.State == why.NotKnown { // by the newest lines
+		if question.Journal, err = s.Front().Journal(ctx, j.Name, 0); err != nil {
+			return nil, filter, s.Failed(err)
+		}
+		answer = why.Explain(question)
+	}
+	if answer.State == why.NotATick {
 		return nil, filter, exit.Usagef("runs: time is %s, must be a tick of the job, or the instant of a manual run. %s", strictyaml.Quote(at), answer.Sentence)
 	}
 	filter.From, filter.To = tick.UTC(), tick.UTC()
