@@ -125,6 +125,7 @@ type cluster struct {
 
 	killed    map[int]time.Time // processes that were killed and not stopped before
 	takeovers []time.Duration   // from such a kill to the next attempt of a shard that ran then
+	starts    []time.Duration   // from a tick to the first attempt of each of its shards
 }
 
 func newCluster(t *testing.T, addr string) *cluster {
@@ -249,9 +250,15 @@ func (c *cluster) check(from int64, allowed func(shards int) bool) {
 		}
 	}
 	c.t.Logf("%d ticks, %d attempts after the first", ticks, reruns)
-	slices.Sort(c.takeovers)
-	if n := len(c.takeovers); n > 0 {
-		c.t.Logf("%d takeovers after a kill: median %v, the slowest %v, with a lease of %v", n, c.takeovers[n/2], c.takeovers[n-1], lease)
+	c.logDelays("first attempts after their tick", c.starts)
+	c.logDelays(fmt.Sprintf("takeovers after a kill, with a lease of %v", lease), c.takeovers)
+}
+
+// logDelays logs delays, which depend on the machine and decide no verdict.
+func (c *cluster) logDelays(of string, all []time.Duration) {
+	slices.Sort(all)
+	if n := len(all); n > 0 {
+		c.t.Logf("%d %s: median %v, the 99th of 100 %v, the slowest %v", n, of, all[n/2], all[n*99/100], all[n-1])
 	}
 }
 
@@ -283,6 +290,8 @@ func (c *cluster) shard(l series.Line, i int, all []record) (reruns int) {
 			if at := c.killed[pid]; !at.IsZero() && last.Before(at) {
 				c.takeovers = append(c.takeovers, r.At.Sub(at))
 			}
+		} else {
+			c.starts = append(c.starts, r.At.Sub(time.UnixMilli(l.To)))
 		}
 		ends, fence, attempt, pid, last = 0, r.Fence, r.Attempt, r.Pid, r.At
 	}
