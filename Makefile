@@ -19,8 +19,13 @@ install: ## install what the tests need and is missing (Debian, as root); elsewh
 # that, and waiters also recheck by time.
 SERVERS = modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory modernc.org/mathutil github.com/yuin/gopher-lua/... github.com/go-zookeeper/zk
 
-# A stack has its lines without the tables of a debugger, which take a tenth of the time of a first build.
 UNWATCHED = -gcflags=all=-dwarf=false $(foreach server,$(SERVERS),'-gcflags=$(server)=-race=false -dwarf=false')
+
+# Most of a first run compiles. A stack has its lines without the tables of a debugger, and one compilation serves what is built
+# for all targets. A compiler that collects its garbage seldom takes a fifth less time; the tests and their nodes inherit that.
+test proof rigs losses searches lint: export GOFLAGS += -gcflags=all=-dwarf=false -ldflags=-w
+test proof rigs losses searches lint: export GOGC = 400
+test proof rigs losses searches lint: export GOMEMLIMIT = 2GiB
 
 # Searches by one goroutine, in which there is nothing to race: they go ten times as far without the detector.
 SEARCHES = TestSimulation|TestEverySheet|TestOracle|TestOracleBySecond|TestRareEqualsBruteForce|TestEverySequence|TestEverySequenceOfFences|TestLongSequences|TestEveryCluster|TestClusterSearchFindsMistakes|TestSharedQueueModel|TestExceptionsOfRandomHistories|TestEveryClaim|TestLongClaims|TestReadersAgree|TestChangesShowTheSame
@@ -41,7 +46,7 @@ GOTEST = go test -vet=off -shuffle=on
 # once in one context of the race detector, which then crashes (golang/go#78156). Races are found by the order of
 # events, which needs no second processor. A process that ends well does not wait a second more for a race, as the detector
 # otherwise lets it: the tests end hundreds of them.
-RACED = GORACE=atexit_sleep_ms=0 $(GOTEST) -ldflags=-w $(UNWATCHED) -race -cpu 1 -p 3 -parallel 4
+RACED = GORACE=atexit_sleep_ms=0 $(GOTEST) $(UNWATCHED) -race -cpu 1 -p 3 -parallel 4
 
 test: install ## unit tests, simulated clusters, the contract of each store on its real server, each command once: raced, a few minutes
 	@$(RACED) -timeout 30m -skip '^($(SEARCHES)|$(SPANS)|$(PROOFS))$$' $$(go list $(LONGEST); go list ./... | grep -vE '$(RIGS)')

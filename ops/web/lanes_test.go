@@ -175,7 +175,7 @@ func TestAxis(t *testing.T) {
 	}
 }
 
-// The states that a lane has differ in shape, and the legend of the page has each of them.
+// The states of ticks differ in shape, and the legend of the page has each of them.
 func TestShapes(t *testing.T) {
 	pl := newPlane(t, "")
 	body := pl.do("GET", "/nodes", pl.tokens[access.Viewer]).Body.String()
@@ -185,7 +185,7 @@ func TestShapes(t *testing.T) {
 		if found == nil {
 			t.Fatalf("%s has no shape", state)
 		}
-		if other, taken := shapes[found[1]]; taken && state != ops.Superseded {
+		if other, taken := shapes[found[1]]; taken {
 			t.Errorf("%s has the shape of %s", state, other)
 		}
 		shapes[found[1]] = state

@@ -138,6 +138,7 @@ func TestPagesInABrowser(t *testing.T) {
 	first := evaluated(t, b, chromedp.Evaluate[string](newest))
 	eventually(t, "the page goes on by itself", func() bool { return evaluated(t, b, chromedp.Evaluate[string](newest)) != first })
 	b.live(t)
+	b.shapes(t)
 	b.pauseAndResume(t, base+"/jobs/takeover")
 	b.refusedWith(t, base, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	if bad := b.complaints(); len(bad) > 0 {
