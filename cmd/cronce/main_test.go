@@ -14,7 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/cronce/cronce/cmd/internal/childprocess"
-	"github.com/cronce/cronce/cmd/internal/config"
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // actAsMain makes the test binary act as cronce: demo starts nodes of its own binary, and some
@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(syscall.SIGHUP) { // by nohup, say: processes of tests would ignore it too, unless it is caught here
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	for _, o := range config.NodeOverrides { // the machine's environment must not affect the tests
-		_ = os.Unsetenv(o.Env)
+	for _, variable := range os.Environ() { // the machine's variables must not reach the tests
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "CRONCE_") && name != serverprocess.Require {
+			_ = os.Unsetenv(name)
+		}
 	}
-	_ = os.Unsetenv(config.FileEnv)
-	_ = os.Unsetenv(config.PasswordEnv)
 	os.Exit(m.Run())
 }
 

@@ -12,9 +12,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/cronce/cronce/cmd/internal/config"
 	"github.com/cronce/cronce/cmd/internal/terminal"
-	"github.com/cronce/cronce/cmd/shop/internal/settings"
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // actAsMain makes the test binary be the program: oversell starts workers of its own binary, and some
@@ -25,11 +24,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(actAsMain) == "1" {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	for _, o := range config.NodeOverrides { // the machine's variables must not reach the tests
-		_ = os.Unsetenv(o.Env)
-	}
-	for _, name := range append(settings.TokenEnvs, settings.DSNEnv, config.FileEnv, config.PasswordEnv) {
-		_ = os.Unsetenv(name)
+	for _, variable := range os.Environ() { // the machine's variables must not reach the tests
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "CRONCE_") && name != serverprocess.Require {
+			_ = os.Unsetenv(name)
+		}
 	}
 	os.Exit(m.Run())
 }

@@ -19,10 +19,13 @@ import (
 
 	"github.com/cronce/cronce/cmd/internal/exit"
 	"github.com/cronce/cronce/internal/redisserver"
+	"github.com/cronce/cronce/internal/serverprocess"
 )
 
 // The file of the folder has no fault, and each of its lines that is a comment is a setting.
 func TestExample(t *testing.T) {
+	t.Setenv(serverprocess.Require, "") // restored at the end
+	os.Unsetenv(serverprocess.Require)  // the program would name it
 	text, err := os.ReadFile("shop.yaml")
 	if err != nil {
 		t.Fatal(err)
