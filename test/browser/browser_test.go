@@ -124,10 +124,11 @@ func TestPagesInABrowser(t *testing.T) {
 		return tick != ""
 	})
 	for _, p := range []struct{ name, path, ready string }{
-		{"jobs", "/jobs", "table.jobs"}, {"job", "/jobs/takeover", "#runs"}, {"tick", tick, "#evidence"},
+		{"jobs", "/jobs", "table.jobs"}, {"tick", tick, "#evidence"},
 		{"runs", "/runs", "#runs"}, {"jobruns", "/jobs/takeover/runs", "#runs"}, {"nodes", "/nodes", "#nodes"}, {"audit", "/audit", "#audit"},
 		{"selection", "/changes?action=pause&job=takeover", "form.change"}, {"missing", missingPage, "main"},
-		{"overview", "/", "#hero"}, // last: its picture has a minute of runs, and nodes that were killed
+		// These come last: their pictures have a minute of runs, and nodes that were killed.
+		{"job", "/jobs/takeover", "#runs"}, {"overview", "/", "#hero"},
 	} {
 		for _, width := range []int64{1440, 1024, 390} {
 			b.look(t, p.name, width, chromedp.Navigate(base+p.path), chromedp.WaitVisible(p.ready))
