@@ -49,6 +49,9 @@ type Handler struct {
 
 	views *http.ServeMux // the pages that a stream follows, for a caller that is a viewer at least
 
+	overviews shared[overviewBody]
+	nodes     shared[nodesBody]
+
 	mu      sync.Mutex
 	streams []*stream // the oldest first
 }

@@ -79,6 +79,10 @@ type soon struct {
 
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
+	h.show(w, r, http.StatusOK, "overview", view{Title: "Overview", Nav: "overview", S: s, Body: h.overviews.from(s, overviewOf), Refresh: true})
+}
+
+func overviewOf(s *ops.Snapshot) overviewBody {
 	b := overviewBody{Status: s.Status(), Recent: s.Recent(12, nil), Lanes: lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 5*time.Minute))}
 	b.Causes, b.Left = ops.Causes(b.Status.Needs, mostCauses)
 	counts := s.Count()
@@ -92,7 +96,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 			b.Soon = append(b.Soon, soon{j, at})
 		}
 	}
-	h.show(w, r, http.StatusOK, "overview", view{Title: "Overview", Nav: "overview", S: s, Body: b, Refresh: true})
+	return b
 }
 
 // A jobsBody is the body of the list of jobs.
@@ -269,9 +273,16 @@ func stateOf(s why.State) ops.State {
 	return ops.State(s)
 }
 
+type nodesBody struct {
+	Nodes []ops.NodeView
+	Lanes lanes
+}
+
 func (h *Handler) nodesPage(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
-	body := map[string]any{"Nodes": s.NodeViews(), "Lanes": lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 15*time.Minute))}
+	body := h.nodes.from(s, func(s *ops.Snapshot) nodesBody {
+		return nodesBody{s.NodeViews(), lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 15*time.Minute))}
+	})
 	h.show(w, r, http.StatusOK, "nodes", view{Title: "Nodes", Nav: "nodes", S: s, Body: body, Refresh: true})
 }
 
