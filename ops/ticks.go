@@ -18,28 +18,51 @@ const verdictOverdue = "overdue"
 // yet: overdue ticks, and the tick that waits for its jitter. Several overdue ticks are one range. A run
 // that was left, and is overdue for that reason, has the state Overdue.
 func (j *Job) Listed() []Run {
-	delayed := j.delayed()
-	if len(j.Overdue) == 0 && delayed == nil {
+	if len(j.Overdue) == 0 && j.delayed() == nil {
 		return j.Runs
 	}
-	runs := slices.Clone(j.Runs)
-	if delayed != nil {
-		runs = append(runs, *delayed)
-	}
-	for i := range j.Overdue {
-		l := &j.Overdue[i]
-		if at := slices.IndexFunc(runs, func(r Run) bool { return r.Tick.Equal(l.Tick) }); at >= 0 {
-			runs[at].State = Overdue
-			continue
-		}
-		r := Run{Job: j.Name, Tick: l.Tick, State: Overdue, Verdict: verdictOverdue, Reason: l.Cause, Recorded: l.Since}
-		if l.Ticks > 1 {
-			r.Tick, r.From, r.Between = l.Last, l.Tick.Add(-time.Millisecond), verdictOverdue
-		}
-		runs = append(runs, r)
+	runs := make([]Run, 0, len(j.Runs)+len(j.Overdue)+1)
+	for r := range j.Ticks() {
+		runs = append(runs, *r)
 	}
 	slices.SortStableFunc(runs, func(a, b Run) int { return b.Tick.Compare(a.Tick) })
 	return runs
+}
+
+// Ticks yields the runs that Listed returns, in no order. Callers must not change them. A picture of 10,000 jobs of a dead fleet
+// has a list of each job, and needs no copies of them.
+func (j *Job) Ticks() iter.Seq[*Run] {
+	return func(yield func(*Run) bool) {
+		var left []time.Time // the overdue ticks that have a run
+		for i := range j.Runs {
+			r := &j.Runs[i]
+			if !slices.ContainsFunc(left, r.Tick.Equal) && slices.ContainsFunc(j.Overdue, func(l OverdueTick) bool { return r.Tick.Equal(l.Tick) }) {
+				left = append(left, r.Tick)
+				r = new(*r)
+				r.State = Overdue
+			}
+			if !yield(r) {
+				return
+			}
+		}
+		if r := j.delayed(); r != nil && !yield(r) {
+			return
+		}
+		for i := range j.Overdue {
+			if l := &j.Overdue[i]; !slices.ContainsFunc(left, l.Tick.Equal) && !yield(j.overdue(l)) {
+				return
+			}
+		}
+	}
+}
+
+// overdue returns overdue ticks that have no run.
+func (j *Job) overdue(l *OverdueTick) *Run {
+	r := &Run{Job: j.Name, Tick: l.Tick, State: Overdue, Verdict: verdictOverdue, Reason: l.Cause, Recorded: l.Since}
+	if l.Ticks > 1 {
+		r.Tick, r.From, r.Between = l.Last, l.Tick.Add(-time.Millisecond), verdictOverdue
+	}
+	return r
 }
 
 // delayed returns the latest tick if it waits for its jitter, or else nil.

@@ -57,9 +57,8 @@ func lanesOf(s *ops.Snapshot, jobs []*ops.Job, span time.Duration) lanes {
 	p := newPicture(s.AsOf, span, len(jobs) > 1)
 	ranges := 0
 	for _, j := range jobs {
-		listed := j.Listed()
-		for i := range listed {
-			if r := &listed[i]; p.shows(r) {
+		for r := range j.Ticks() {
+			if p.shows(r) {
 				p.ticks += j.CountIn(r, p.begin, mostTicks+1)
 				if r.Between != "" {
 					ranges++
@@ -72,10 +71,9 @@ func lanesOf(s *ops.Snapshot, jobs []*ops.Job, span time.Duration) lanes {
 		p.cell, step = 1, span*time.Duration(max(1, ranges))/mostSteps
 	}
 	for _, j := range jobs {
-		listed := j.Listed()
-		for i := range listed {
-			if p.shows(&listed[i]) {
-				p.draw(j, &listed[i], step)
+		for r := range j.Ticks() {
+			if p.shows(r) {
+				p.draw(j, r, step)
 			}
 		}
 	}
