@@ -29,8 +29,8 @@ func (j *Job) Listed() []Run {
 	return runs
 }
 
-// Ticks yields the runs that Listed returns, in no order. Callers must not change them. A picture of 10,000 jobs of a dead fleet
-// has a list of each job, and needs no copies of them.
+// Ticks yields the runs that Listed returns, in no order. Callers must not change them. For a picture of a dead fleet, Listed would
+// copy the runs of each job.
 func (j *Job) Ticks() iter.Seq[*Run] {
 	return func(yield func(*Run) bool) {
 		var left []time.Time // the overdue ticks that have a run

@@ -6,8 +6,8 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
-// A shared is a part of a page that is made once for each snapshot, for all callers. Each stream that follows a page makes it anew
-// each second, and with 10,000 jobs a picture of their ticks takes some 50 ms.
+// A shared is a part of a page that is made once for each snapshot, for all callers: each stream that follows the page needs it once
+// a second, and with 10,000 jobs a picture of their ticks takes some 50 ms.
 type shared[T any] struct {
 	mu   sync.Mutex
 	of   *ops.Snapshot
