@@ -101,10 +101,10 @@ func TestCleanProcess(t *testing.T) {
 	go func() { done <- run(t, ctx, r, exec.Command{Args: []string{"sleep", m}}) }()
 	eventually(t, "sleep", func() bool { return len(alive("sleep\x00"+m)) == 1 })
 	dir := "/proc/" + alive("sleep\x00" + m)[0]
-	entries, _ := os.ReadDir(dir + "/fd")
-	if len(entries) != 3 {
-		t.Errorf("it has the descriptors %v, want 0 1 2", entries)
-	}
+	eventually(t, "with the descriptors 0 1 2 alone", func() bool { // the loader has a library open at first; an inherited one stays
+		entries, _ := os.ReadDir(dir + "/fd")
+		return len(entries) == 3
+	})
 	if in, _ := os.Readlink(dir + "/fd/0"); in != "/dev/null" {
 		t.Errorf("its input is %s", in)
 	}
