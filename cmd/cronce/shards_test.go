@@ -14,20 +14,26 @@ import (
 	"github.com/cronce/cronce/ops"
 )
 
+// newSQLite returns a new store in a file, and the flag that names it.
+func newSQLite(t *testing.T) (s *clients.Store, flag string) {
+	t.Helper()
+	flag = "--store=sqlite:" + filepath.Join(t.TempDir(), "cronce.db")
+	cronce(t, "migrate", flag).want(t, exit.Fine)
+	c, err := config.Read(config.Source{}, nil, func(c *config.Config) { c.Store = flag[len("--store="):] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = clients.NewStore(c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, flag
+}
+
 // A sharded tick is listed with its shards while it goes on, and when it has ended.
 func TestShardsOfATick(t *testing.T) {
 	t.Parallel()
-	at := "--store=sqlite:" + filepath.Join(t.TempDir(), "cronce.db")
-	cronce(t, "migrate", at).want(t, exit.Fine)
-	c, err := config.Read(config.Source{}, nil, func(c *config.Config) { c.Store = at[len("--store="):] })
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := clients.NewStore(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s, at := newSQLite(t)
 	tick := time.Now().Add(-time.Minute).Truncate(time.Minute)
 	ms := tick.UnixMilli()
 	for _, job := range []string{"rows", "plain"} {
@@ -97,17 +103,7 @@ func TestShardsOfATick(t *testing.T) {
 // An instant between two ticks is refused also if they are older than the lines that a listing reads first.
 func TestRunsOfNoTickLongAgo(t *testing.T) {
 	t.Parallel()
-	at := "--store=sqlite:" + filepath.Join(t.TempDir(), "cronce.db")
-	cronce(t, "migrate", at).want(t, exit.Fine)
-	c, err := config.Read(config.Source{}, nil, func(c *config.Config) { c.Store = at[len("--store="):] })
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := clients.NewStore(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s, at := newSQLite(t)
 	const ticks = 100
 	first := time.Now().Add(-ticks * time.Minute).Truncate(time.Minute)
 	if o := s.Front().Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "a", Revision: "r", Spec: "* * * * *", Zone: "UTC", Begin: first.UnixMilli() - 1}})[0]; o.Err != nil {
