@@ -260,15 +260,21 @@ var embedded = sync.OnceValue(func() *scripts {
 
 // load makes the scripts from their files.
 func load(source func(name string) string) *scripts {
-	read := func(name string) *script {
-		text := include(source, name)
+	made := func(text string) *script {
 		sum := sha1.Sum([]byte(text))
 		return &script{source: text, hash: hex.EncodeToString(sum[:])}
 	}
+	read := func(name string) *script { return made(include(source, name)) }
 	joining := func(name string) *script {
 		s := read(name)
 		s.joins = true
 		return s
+	}
+	// Lua 5.1 makes the functions of a script anew in each call. For each variable around a function that it uses, luaF_findupval
+	// walks through a list of all such variables, unless the function around it has the variable from outside: the
+	// names that most functions use are outside.
+	step := func(name string) *script {
+		return made(include(source, "base") + "local function step()\n" + include(source, name) + "end\nreturn step()")
 	}
 	return &scripts{
 		acquire:       joining("acquire"),
@@ -282,14 +288,14 @@ func load(source func(name string) string) *scripts {
 		forcings:      read("forcings"),
 		why:           read("why"),
 		inspect:       read("inspect"),
-		open:          read("open"),
-		claim:         read("claim"),
-		peek:          read("peek"),
-		readSeries:    read("read_series"),
-		control:       read("control"),
+		open:          step("open"),
+		claim:         step("claim"),
+		peek:          step("peek"),
+		readSeries:    step("read_series"),
+		control:       step("control"),
 		recount:       read("recount"),
-		renewRuns:     read("renew_runs"),
-		releaseRuns:   read("release_runs"),
+		renewRuns:     step("renew_runs"),
+		releaseRuns:   step("release_runs"),
 		keepOutput:    read("keep_output"),
 		beat:          read("beat"),
 		members:       read("members"),

@@ -135,6 +135,15 @@ func TestSheets(t *testing.T) {
 			c := w.claim("c/1", 2, 3)
 			w.want(c.Sum != nil && c.Sum.Outcome == series.OutcomeLost && c.Kind == series.KindGranted, "the sum, and the next number", c)
 		},
+		"given back, and taken by two": func(w *sheetPair) {
+			a := w.claim("a/1", 1, 3)
+			w.want(w.claim("b/1", 1, 3).Free == 0, "no shard that may start", a)
+			w.end("a/1", a, 0, series.RunGivenBack, "")
+			w.end("a/1", a, 1, series.RunUnstarted, "")
+			b := w.claim("b/2", 1, 1)
+			c := w.claim("c/1", 1, 1)
+			w.want(len(b.Shards) == 1 && len(c.Shards) == 1 && c.Free == 0, "a shard each", c)
+		},
 		"cancelled": func(w *sheetPair) {
 			a := w.claim("a/1", 1, 1)
 			w.control(series.Control{Action: series.ActionCancel, Number: a.Number})

@@ -29,7 +29,6 @@
 -- include: state.lua
 -- include: journal.lua
 -- include: answer.lua
--- include: sum.lua
 
 local DAY = 86400000
 local FURTHEST = int(us + 1000 * DAY) -- the highest valid fence
@@ -62,7 +61,15 @@ local function nextfence(s, seen)
   return s.fence
 end
 
+function makesheets()
+-- include: sheet.lua
+-- include: sum.lua
 -- include: share.lua
+  return {
+    leased = leased, put = putsheet, divide = divide, grant = grantshards, describe = describe, of = shardsof,
+    survey = survey, sweep = sweepsheet, share = share,
+  }
+end
 
 -- spent repeats the answer of the latest spending. The answer to a waiter names the run that it
 -- waits for.
@@ -78,9 +85,9 @@ local function again(s, about, owner, number, t)
   if s.mark == number and find(s.spent, owner .. '|', 1, true) == 1 then return spent(s) end
   if find(about, '*', 1, true) then
     local r = run(s, number)
-    local list, mine = shardsof(s, r, owner)
+    local list, mine = sheets().of(s, r, owner)
     if not mine then return end
-    describe(s, r, { owner = owner, terms = t }, list)
+    sheets().describe(s, r, { owner = owner, terms = t }, list)
     return reply(s, #list > 0 and 'g' or 'o', about)
   end
   if not find(about, '|' .. owner .. '|', 1, true) then return end
@@ -139,9 +146,9 @@ local function grant(s, c, r)
   r.fence, r.attempt, r.till = nextfence(s, c.seen), r.attempt == '0' and '1' or int(r.attempt + 1), c.terms.till
   s.dirty = true
   local opens = c.terms.sharding and r.attempt == '1'
-  if opens then divide(s, r, c) end
+  if opens then sheets().divide(s, r, c) end
   push(s.journal, line('r', from, c.number, between, '', c.terms.node, c.revision, r.fence, r.attempt) .. (opens and '|' .. r.shards or ''))
-  if opens then describe(s, r, c, grantshards(s, r, c)) end
+  if opens then sheets().describe(s, r, c, sheets().grant(s, r, c)) end
   return reply(s, 'g', text(r), from ~= c.number and from or '0')
 end
 
@@ -210,7 +217,7 @@ end
 local function sweep(s, c)
   for _, r in ipairs(runs(s)) do
     if sharded(r) then
-      if not sweepsheet(s, r, c) and survey(s, r, c).free > 0 then return r end
+      if not sheets().sweep(s, r, c) and sheets().survey(s, r, c).free > 0 then return r end
     elseif over(s, r) then
       if bars(s, r) or not mayrun(r, c) then
         settle(s, r)
@@ -237,9 +244,9 @@ local function takeover(s, c, about)
   local divided = unsettled(s)
   if divided == r then
     if not c.terms.sharding then return passed(s, c.number, about) end
-    return share(s, r, c)
+    return sheets().share(s, r, c)
   end
-  if divided then sweepsheet(s, divided, c) end
+  if divided then sheets().sweep(s, divided, c) end
   local ended, h = over(s, r), blocker(s, c, r)
   if not ended and r.state ~= 'w' then return passed(s, c.number, about) end
   if ended and (bars(s, r) or not mayrun(r, c)) then
@@ -253,12 +260,12 @@ end
 
 local function decide(s, c, about)
   if c.from ~= '0' then return takeover(s, c, about) end
-  if about ~= '' then return share(s, run(s, c.number), c) end
+  if about ~= '' then return sheets().share(s, run(s, c.number), c) end
   if tonumber(s.mark) < tonumber(c.after) then return reply(s, 'G') end
   s.quiet = not find(s.text, '|[obuw]|') -- all runs are settled
   local orphan = not s.quiet and sweep(s, c)
   if orphan then
-    if sharded(orphan) then describe(s, orphan, c, {}) end
+    if sharded(orphan) then sheets().describe(s, orphan, c, {}) end
     return reply(s, 'O', text(orphan))
   end
   return fresh(s, c)
@@ -275,7 +282,7 @@ local function save(s, before)
     call('PEXPIRE', KEYS[2], LIFE)
     call('PEXPIRE', KEYS[3], LIFE)
   end
-  putsheet(s)
+  if s.sheet or s.dropped then sheets().put(s) end
   if s.sum then put(s, 'l', s.last) end
   put(s, 'm', s.mark, 'b', s.by, 'f', s.fence, 's', s.spent, 'r', packed(s))
 end

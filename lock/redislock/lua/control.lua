@@ -28,7 +28,12 @@
 
 -- include: state.lua
 -- include: journal.lua
+
+function makesheets()
+-- include: sheet.lua
 -- include: sum.lua
+  return { leased = leased, put = putsheet, clear = clearsheet, listed = listed }
+end
 
 local channel, action, op, body, seen = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local who, reason, till, name = ARGV[8], ARGV[9], ARGV[10], ARGV[11]
@@ -56,7 +61,7 @@ end
 local function condition(s)
   if not s.paused then return 'running' end
   if s.till == RETIRED then return 'retired' end
-  return s.till == '' and 'paused' or 'paused until ' .. s.till
+  return (s.till or '') == '' and 'paused' or 'paused until ' .. s.till
 end
 
 -- startable reports whether a run is manual and may still start.
@@ -86,7 +91,7 @@ end
 local function clear(s)
   for _, r in ipairs(runs(s)) do
     if sharded(r) then
-      clearsheet(s, r)
+      sheets().clear(s, r)
     elseif over(s, r) and not startable(s, r) then
       settle(s, r)
     end
@@ -97,7 +102,7 @@ end
 -- held reports whether a lease is alive, of a run or of a shard.
 local function held(s)
   for _, r in ipairs(runs(s)) do
-    if sharded(r) and leased(s, r) or not sharded(r) and alive(r) then return true end
+    if sharded(r) and sheets().leased(s, r) or not sharded(r) and alive(r) then return true end
   end
   return false
 end
@@ -179,7 +184,7 @@ end
 local function cancel(s, r)
   r.must = r.must == '1' and '3' or '2'
   if sharded(r) then
-    clearsheet(s, r)
+    sheets().clear(s, r)
   elseif not alive(r) then
     settle(s, r)
   end
@@ -259,7 +264,7 @@ local function control()
   if action == 'run' then request(s, target.fence) end
   append(audit, change, before, after(s))
   local filled = refill(s)
-  putsheet(s)
+  if s.sheet or s.dropped then sheets().put(s) end
   put(s, 'm', s.mark, 'b', s.by, 'f', s.fence, 'l', s.last, 'p', packedpause(s), 'c', s.why or '', 'k', s.latest, 'o', s.ops, 'r', packed(s))
   if target or filled then redis.pcall('PUBLISH', channel, name) end
   return answer(s, 'd', '', change, audit, (filled or action == 'run') and s.manual)

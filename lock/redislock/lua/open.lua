@@ -28,6 +28,11 @@
 -- include: state.lua
 -- include: journal.lua
 
+function makesheets()
+-- include: sheet.lua
+  return { leased = leased, listed = listed }
+end
+
 local REVISIONS = 32 -- how many revisions of a series are kept
 local SCANNED = 200  -- about how many are read: there are more only if the key was tampered with
 

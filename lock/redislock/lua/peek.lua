@@ -16,6 +16,11 @@
 -- include: state.lua
 -- include: answer.lua
 
+function makesheets()
+-- include: sheet.lua
+  return { leased = leased }
+end
+
 local whole = ARGV[1] == '1'
 local one = not ARGV[3] and ARGV[2]
 local letters, lines = {}, {}

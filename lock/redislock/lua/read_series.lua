@@ -11,6 +11,11 @@
 
 -- include: state.lua
 
+function makesheets()
+-- include: sheet.lua
+  return { listed = listed }
+end
+
 local SOON = LIFE * 2 / 3
 
 local function one(i)

@@ -19,7 +19,12 @@
 
 -- include: state.lua
 -- include: journal.lua
+
+function makesheets()
+-- include: sheet.lua
 -- include: sum.lua
+  return { leased = leased, put = putsheet, shard = shard, packed = packedshard, sum = sumup }
+end
 
 local MOST_ERRORS = 16 -- MaxShardErrors of the package series
 
@@ -49,7 +54,7 @@ local function store(s, r)
     prune(s, r.number)
     if r.work ~= '' then refill(s) end
   end
-  putsheet(s)
+  if s.sheet or s.dropped then sheets().put(s) end
   put(s, 'f', s.fence, 'l', s.last, 'r', packed(s))
 end
 
@@ -57,7 +62,7 @@ local divided -- the state of the series whose shards end, until a step changes 
 
 -- releaseshard ends a shard, and settles the number if it was the last one.
 local function releaseshard(s, r, index, owner, fence, how, state, outcome, err)
-  local h, n, errors = shard(s, r, index, owner, fence)
+  local h, n, errors = sheets().shard(s, r, index, owner, fence)
   if not h then return '0' end
   if h.state == state then return ended(s) end
   if h.state ~= 'o' then return '0' end
@@ -71,13 +76,15 @@ local function releaseshard(s, r, index, owner, fence, how, state, outcome, err)
       h.err = err
       call('HSET', s.sheetkey, 'e', errors + 1)
     end
+  else
+    call('HSET', s.sheetkey, 'w', 0) -- the shard may start
   end
   if divided ~= s then call('PEXPIRE', s.sheetkey, LIFE) end
-  call('HSET', s.sheetkey, index, packedshard(h), 'n', n)
+  call('HSET', s.sheetkey, index, sheets().packed(h), 'n', n)
   s.sheet = nil -- it is read again if it is needed
   local last = state == 'd' and n >= tonumber(r.shards)
   divided = not last and s
-  if last and sumup(s, r) then store(s, r) end
+  if last and sheets().sum(s, r) then store(s, r) end
   return ended(s)
 end
 

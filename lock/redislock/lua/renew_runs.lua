@@ -11,6 +11,11 @@
 
 -- include: state.lua
 
+function makesheets()
+-- include: sheet.lua
+  return { shard = shard, packed = packedshard }
+end
+
 local keys = 1 -- how many were used
 
 local divided -- the state of the series whose shards are renewed: many shards in a row have one series
@@ -26,10 +31,12 @@ local function renewshard(key, sheetkey, at)
   end
   local number, index, shards = match(ARGV[at + 1], '^(%d+)%*(%d+)%*(%d+)$')
   local r = run(s, number)
-  local h = r and r.shards == shards and shard(s, r, index, ARGV[at + 2], ARGV[at + 3])
+  local h = r and r.shards == shards and sheets().shard(s, r, index, ARGV[at + 2], ARGV[at + 3])
   if not h or not alive(h) then return '0' end
-  h.till = int(ms + tonumber(ARGV[at + 4]))
-  call('HSET', s.sheetkey, index, packedshard(h))
+  local till = ms + tonumber(ARGV[at + 4])
+  if till < tonumber(h.till) then call('HSET', s.sheetkey, 'w', 0) end
+  h.till = int(till)
+  call('HSET', s.sheetkey, index, sheets().packed(h))
   return '1|' .. ARGV[at + 4] .. '|' .. r.must
 end
 

@@ -17,28 +17,36 @@ local function ownof(s, c)
 end
 
 -- survey reads the shards of an open sheet once for a claim, and keeps the result: which the caller's node may be granted
--- and how many they are, which are over and may not run again, and for how many ms the first lease of the others is alive, or
--- another node may start its shard of a broadcast.
+-- and how many they are, how many of them are not free, which are over and may not run again, and for how many ms at least the
+-- leases of the others are alive, or another node may start its shard of a broadcast.
 local function survey(s, r, c)
   if s.survey then return s.survey end
   local list = sheet(s, r)
-  local v = { may = {}, free = 0, barred = {}, left = 0, own = ownof(s, c) }
+  local v = { may = {}, free = 0, again = 0, barred = {}, left = 0, own = ownof(s, c) }
   local barred, fresh = bars(s, r), mayrunshard(shardof(''), r, c)
-  for i, stored in ipairs(list) do
-    local left = leftof(stored)
-    if left == 0 and not settled(stored) then
-      local h = stored ~= '' and shardof(stored)
-      local may = fresh
-      if h then may = mayrunshard(h, r, c) end
-      if barred or not may then
-        v.barred[#v.barred + 1] = i
-      elseif not v.own or v.own == i then
-        v.may[i], v.free = true, v.free + 1
-      elseif not h or h.attempt == '0' then
-        left = tonumber(r.till) + 1 - ms
-      end
+  -- examine judges a shard that is neither alive nor settled, and returns for how many ms it belongs to another node.
+  local function examine(i, stored)
+    local h = stored ~= '' and shardof(stored)
+    local may = fresh
+    if h then may = mayrunshard(h, r, c) end
+    if barred or not may then
+      v.barred[#v.barred + 1] = i
+    elseif not v.own or v.own == i then
+      v.may[i], v.free, v.again = true, v.free + 1, v.again + (h and 1 or 0)
+    elseif not h or h.attempt == '0' then
+      return tonumber(r.till) + 1 - ms
     end
-    if left > 0 and (v.left == 0 or left < v.left) then v.left = left end
+    return 0
+  end
+  -- While no shard may wake, only the free ones are read.
+  local asleep = s.wake - ms > 0 and s.wake - ms <= LONGEST
+  if asleep then v.left = s.wake - ms end
+  for i, stored in ipairs(list) do
+    if stored == '' or not asleep then
+      local left = stored == '' and 0 or leftof(stored)
+      if left == 0 and not settled(stored) then left = examine(i, stored) end
+      if left > 0 and (v.left == 0 or left < v.left) then v.left = left end
+    end
   end
   s.survey = v
   return v
@@ -47,10 +55,10 @@ end
 -- describe adds to the answer how many shards the run has, how many of them may start, when the first
 -- lease of the others ends, and the shards that were granted.
 local function describe(s, r, c, granted)
-  local params, list = #granted > 0 and listof(s.params), {}
+  local params, list = paramsof(s.params, granted), {}
   for k, i in ipairs(granted) do
     local h = shardof(s.sheet[i])
-    list[k] = i - 1 .. ',' .. h.fence .. ',' .. h.attempt .. ',' .. int(tonumber(h.till) - ms) .. ',' .. (params[i] or '')
+    list[k] = i - 1 .. ',' .. h.fence .. ',' .. h.attempt .. ',' .. int(tonumber(h.till) - ms) .. ',' .. params[k]
   end
   local v = sharded(r) and survey(s, r, c) or { free = 0, left = 0 }
   s.shares = r.shards .. '|' .. v.free .. '|' .. int(v.left) .. '#' .. table.concat(list, ';')
@@ -83,6 +91,7 @@ local function grantshards(s, r, c)
     local i = tonumber(index) + 1
     if v.may[i] and #list < tonumber(most) then
       local h = shardof(s.sheet[i])
+      if h.state ~= '' then v.again = v.again - 1 end
       if h.attempt == '0' then h.granted = now end
       h.state, h.owner, h.fence, h.attempt, h.till = 'o', c.owner, nextfence(s, c.seen), int(h.attempt + 1), c.terms.till
       write(s, i, h)
@@ -92,6 +101,7 @@ local function grantshards(s, r, c)
   end
   local left = #list > 0 and tonumber(c.terms.till) - ms or 0
   if left > 0 and (v.left == 0 or left < v.left) then v.left = left end
+  s.wake = v.again == 0 and not v.own and ms + v.left or 0
   table.sort(list)
   return list
 end

@@ -4,22 +4,13 @@
 -- with the states of runs; the error is escaped twice, since the text of a sheet is escaped once more, and older nodes wrote none. f is
 -- the fence of the run, n how many shards are settled, e how many of them have an error, p the parameters, each
 -- with a ; behind it, and a the mode: 1 if the number fails only if no shard was ok, plus 2 in a broadcast, whose
--- shards belong to the nodes that the parameters name. A series has at
--- most one sheet.
+-- shards belong to the nodes that the parameters name. Before the ms w no shard that is not free may start: its lease is
+-- alive, or it is settled. w is 0 if that is not known: a shard was given back, or renewed for a shorter time, or the shards are of
+-- a broadcast. A series has at most one sheet.
 
 local SHARD = '^(%a)|([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)|([01])|?([^|]*)$'
 local GONE = 'l||0|0|0|0|0|lost|0'
 local UNTIL = '^o|[^|]*|%d+|%d+|%d+|(%d+)'
-
--- sharded reports whether a run has a sheet with shards that are not settled.
-local function sharded(r) return r.shards ~= '' and r.state == 'o' end
-
--- unsettled returns the run that is sharded and not settled.
-local function unsettled(s)
-  for _, r in ipairs(runs(s)) do
-    if sharded(r) then return r end
-  end
-end
 
 -- shardof reads a stored shard. A free one is stored as nothing.
 local function shardof(stored)
@@ -39,13 +30,14 @@ end
 -- gone, it is not known which shards were granted: all are lost.
 local function sheet(s, r)
   if s.sheet then return s.sheet end
-  local fields, list = {'f', 'a', 'p'}, {}
-  for i = 1, tonumber(r.shards) do fields[i + 3] = i - 1 end
+  local fields, list = {'f', 'a', 'p', 'n', 'w'}, {}
+  for i = 1, tonumber(r.shards) do fields[i + 5] = i - 1 end
   local h = call('HMGET', s.sheetkey, unpack(fields))
   local free = ''
-  if h[1] ~= r.fence then h, free = {}, GONE end
-  for i = 1, tonumber(r.shards) do list[i] = h[i + 3] or free end
+  if h[1] ~= r.fence then h, free = {[4] = r.shards}, GONE end
+  for i = 1, tonumber(r.shards) do list[i] = h[i + 5] or free end
   s.sheet, s.mode, s.params, s.written = list, h[2] or '0', h[3] or '', {}
+  s.ended, s.wake = tonumber(h[4] or '0'), tonumber(h[5] or '0')
   return list
 end
 
@@ -73,15 +65,25 @@ local function listof(params)
   return list
 end
 
+-- paramsof returns the parameters of some shards, by their places in rising order, and '' for a shard that has none.
+local function paramsof(params, places)
+  local list, at, place = {}, 1, 1
+  for k, i in ipairs(places) do
+    while at and place < i do
+      local semicolon = find(params, ';', at, true)
+      at, place = semicolon and semicolon + 1, place + 1
+    end
+    list[k] = at and match(params, '^([^;]*);', at) or ''
+  end
+  return list
+end
+
 -- leftof returns for how many ms the lease of a stored shard is still alive, or 0.
 local function leftof(stored)
   local till = match(stored, UNTIL)
   local left = till and tonumber(till) - ms or 0
   return left > 0 and left <= LONGEST and left or 0
 end
-
--- settled reports whether a run or a shard has its verdict, by its state or its stored text.
-local function settled(state) return find(state, '^[dl]') ~= nil end
 
 -- leased reports whether the lease of a shard is alive.
 local function leased(s, r)
@@ -91,20 +93,10 @@ local function leased(s, r)
   return false
 end
 
--- lives reports whether a run is alive. A sharded one is, until a step has settled all its shards; but once it
--- is replaced or cancelled no shard may start, so it is alive with its leases only.
-local function lives(s, r)
-  if not sharded(r) then return alive(r) end
-  return r.must == '0' or leased(s, r)
-end
-
--- drop forgets the sheet, whose run is pruned.
-local function drop(s) s.sheet, s.survey, s.dropped = nil, nil, true end
-
 -- opensheet makes a sheet of free shards in place of the one before it.
 local function opensheet(s, r, mode, params)
   drop(s)
-  s.sheet, s.mode, s.params, s.written = {}, mode, params, {}
+  s.sheet, s.mode, s.params, s.written, s.ended, s.wake = {}, mode, params, {}, 0, 0
   for i = 1, tonumber(r.shards) do s.sheet[i] = '' end
   s.opened = r.fence
 end
@@ -115,22 +107,17 @@ local function putsheet(s)
   if s.opened then call('HSET', s.sheetkey, 'f', s.opened, 'a', s.mode, 'p', s.params) end
   if s.sheet and (s.opened or #s.written > 0) then call('PEXPIRE', s.sheetkey, LIFE) end
   if not s.sheet or #s.written == 0 then return end
-  local n, fields = 0, {}
-  for _, stored in ipairs(s.sheet) do
-    if settled(stored) then n = n + 1 end
-  end
+  local fields = {}
   for _, i in ipairs(s.written) do
     fields[#fields + 1] = i - 1
     fields[#fields + 1] = s.sheet[i]
   end
-  call('HSET', s.sheetkey, 'n', n, unpack(fields))
+  call('HSET', s.sheetkey, 'n', s.ended, 'w', int(s.wake), unpack(fields))
 end
 
--- listed returns the sheet of a run that is not settled, for a reader: +mode+parameters, and +shard
--- for each shard, with nothing behind the + of a free one.
-local function listed(s)
-  local r = unsettled(s)
-  if not r then return '' end
+-- listed returns the sheet of a run for a reader: +mode+parameters, and +shard for each shard, with nothing behind the + of a
+-- free one.
+local function listed(s, r)
   local shards = table.concat(sheet(s, r), '+')
   return '+' .. s.mode .. '+' .. s.params .. '+' .. shards
 end

@@ -1,5 +1,4 @@
--- The first part of every script on series: the store's clock, read once, and
--- the state of a series.
+-- The first part of every script on series: the state of a series.
 --
 -- A state is a hash: m mark, b the node that decided it, f last fence, l latest
 -- number that ended ok, p pause ("change" while paused, "-change" after it, followed by
@@ -14,34 +13,6 @@
 -- read only where they are needed: n is the number of the latest manual run, and q the rest of a
 -- backfill: "room|second,distance,distance".
 -- Text from callers is escaped before it is sent: it has no ; | + * # in it.
---
--- Numbers stay in their stored text and become numbers only to be compared. A double
--- holds them exactly, but Lua's default text of it loses digits. Converting a text takes
--- as long as a small command, and many series have the same texts: each is converted
--- once.
-
-local call, find, match, sub = redis.call, string.find, string.match, string.sub
-local floor, max = math.floor, math.max
-local numbers, reads = {}, tonumber
-local function tonumber(text)
-  if not text then return nil end
-  local n = numbers[text]
-  if not n then
-    n = reads(text)
-    numbers[text] = n
-  end
-  return n
-end
-
-local LIFE = 7776000000 -- ms for which an unused key is kept: 90 days
-local LONGEST = 172800000 -- ms by which a deadline may lie ahead: the longest TTL, and as much again for a clock put back
-
-local clock = call('TIME')
-local us = clock[1] * 1000000 + clock[2]
-local ms = floor(us / 1000)
-
-local function int(x) return string.format('%.0f', x) end
-local now, instant = int(ms), int(us)
 
 local RETIRED = '9007199254740991' -- the end of a retirement's pause: the next opening ends it
 
@@ -58,10 +29,10 @@ end
 local function read(key, journal, sheetkey)
   local h = call('HMGET', key, 'm', 'b', 'f', 'l', 'p', 's', 'r')
   if h[7] and #h[7] > MANY then error('more runs than one step reads') end
-  local s = {
+  local s = { -- with what a claim adds, 16 fields: Lua doubles a table for one more
     key = key, journal = journal, sheetkey = sheetkey, settled = '',
     mark = h[1] or '0', by = h[2] or '', fence = h[3] or '0', last = h[4] or '0',
-    pause = h[5] and tonumber(h[5]) or 0, till = '', skip = '', spent = h[6] or '', text = h[7] or '',
+    pause = h[5] and tonumber(h[5]) or 0, spent = h[6] or '', text = h[7] or '',
   }
   s.paused = s.pause > 0
   if h[5] and find(h[5], '[|!]') then ending(s, h[5]) end
@@ -69,7 +40,7 @@ local function read(key, journal, sheetkey)
 end
 
 local function packedpause(s)
-  return int(s.pause) .. (s.till == '' and '' or '|' .. s.till) .. (s.skip == '' and '' or '!' .. s.skip)
+  return int(s.pause) .. ((s.till or '') == '' and '' or '|' .. s.till) .. ((s.skip or '') == '' and '' or '!' .. s.skip)
 end
 
 local RUN = '^;(%d+)|(%a)|([^|;]*)|(%d+)|(%d+)|(%d+)|(%d+)|([0-3])|?(%d*)|?(%d*)|?(%d*)%*?(%d*)'
@@ -118,7 +89,36 @@ local function alive(r)
   return left > 0 and left <= LONGEST
 end
 
--- include: sheet.lua
+-- sheets returns the functions about sheets. Each script makes those that it uses when it first needs one: a script makes its
+-- functions anew in each call, and most calls are about runs without shards.
+local makesheets, made
+local function sheets()
+  made = made or makesheets()
+  return made
+end
+
+-- sharded reports whether a run has a sheet with shards that are not settled.
+local function sharded(r) return r.shards ~= '' and r.state == 'o' end
+
+-- unsettled returns the run that is sharded and not settled.
+local function unsettled(s)
+  for _, r in ipairs(runs(s)) do
+    if sharded(r) then return r end
+  end
+end
+
+-- settled reports whether a run or a shard has its verdict, by its state or its stored text.
+local function settled(state) return find(state, '^[dl]') ~= nil end
+
+-- lives reports whether a run is alive. A sharded one is, until a step has settled all its shards; but once it
+-- is replaced or cancelled no shard may start, so it is alive with its leases only.
+local function lives(s, r)
+  if not sharded(r) then return alive(r) end
+  return r.must == '0' or sheets().leased(s, r)
+end
+
+-- drop forgets the sheet, whose run is pruned.
+local function drop(s) s.sheet, s.survey, s.dropped = nil, nil, true end
 
 local function lively(s)
   for _, r in ipairs(runs(s)) do
@@ -182,8 +182,10 @@ end
 local function series(s, since, other)
   local why = '|||'
   if s.pause > 0 then why = s.why or call('HMGET', s.key, 'c')[1] or why end
+  local divided = unsettled(s)
   return (since or '0') .. '|' .. (other or '') .. '|' .. s.mark .. '|' .. s.fence .. '|' .. s.last
-    .. '|' .. int(s.pause) .. '|' .. s.till .. '|' .. s.skip .. '|' .. left(s) .. '|' .. why .. packed(s) .. listed(s)
+    .. '|' .. int(s.pause) .. '|' .. (s.till or '') .. '|' .. (s.skip or '') .. '|' .. left(s) .. '|' .. why .. packed(s)
+    .. (divided and sheets().listed(s, divided) or '')
 end
 
 -- prove fails unless this is a master: it writes, and changes nothing. The data of a replica is

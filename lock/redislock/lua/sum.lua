@@ -11,6 +11,7 @@ local function settleshard(s, r, i)
   local h = shardof(s.sheet[i])
   local verdict, reason = lastverdict(s, r, h.attempt)
   h.state, h.ended, h.outcome = 'l', now, reason == 'cancelled' and reason or WORDS[verdict]
+  s.ended = s.ended + 1
   write(s, i, h)
 end
 
