@@ -19,15 +19,16 @@ type ShardCount struct {
 	Cancelled int `json:"cancelled,omitempty"` // also those that had not started
 	Running   int `json:"running,omitempty"`
 	Waiting   int `json:"waiting,omitempty"` // for a node that starts them, takes them over or settles them
+	Rerun     int `json:"rerun,omitempty"`   // of all these: they had another attempt, since their node had died or had given them back
 }
 
-// String returns the counts in words, as "98 of 100 shards ok, 1 failed, 1 lost".
+// String returns the counts in words, as "98 of 100 shards ok, 1 failed, 1 lost, 2 needed another attempt".
 func (c *ShardCount) String() string {
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{c.Failed, "failed"}, {c.Lost, "lost"}, {c.Missed, "missed"}, {c.Cancelled, "cancelled"}, {c.Running, "running"}, {c.Waiting, "waiting"}} {
+	}{{c.Failed, "failed"}, {c.Lost, "lost"}, {c.Missed, "missed"}, {c.Cancelled, "cancelled"}, {c.Running, "running"}, {c.Waiting, "waiting"}, {c.Rerun, "needed another attempt"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
 		}
@@ -43,7 +44,11 @@ func countShards(s *series.Sheet, now int64) *ShardCount {
 	sum := s.Count()
 	c := ShardCount{Of: sum.Shards, OK: sum.OK, Failed: sum.Failed, Lost: sum.Lost, Missed: sum.Missed, Cancelled: sum.Cancelled}
 	for i := range s.Shards {
-		switch h := &s.Shards[i]; {
+		h := &s.Shards[i]
+		if h.Attempt > 1 {
+			c.Rerun++
+		}
+		switch {
 		case h.State >= series.RunDone:
 		case h.State == series.RunOpen && now < h.Until:
 			c.Running++

@@ -16,6 +16,7 @@ func TestShardCountInWords(t *testing.T) {
 		"0 of 1 shard ok, 1 missed":                        {Of: 1, Missed: 1},
 		"1 of 4 shards ok, 1 lost, 2 cancelled":            {Of: 4, OK: 1, Lost: 1, Cancelled: 2},
 		"2 of 9 shards ok, 1 failed, 4 running, 2 waiting": {Of: 9, OK: 2, Failed: 1, Running: 4, Waiting: 2},
+		"3 of 3 shards ok, 2 needed another attempt":       {Of: 3, OK: 3, Rerun: 2},
 		"9 shards": {Of: 9},
 	} {
 		if got := c.String(); got != want {
@@ -55,7 +56,7 @@ func TestShardsInAJournal(t *testing.T) {
 			}
 			continue
 		}
-		if run.State != Failing || *run.Shards != (ShardCount{Of: 3, OK: 1, Failed: 1, Missed: 1}) || len(shards) != 3 {
+		if run.State != Failing || *run.Shards != (ShardCount{Of: 3, OK: 1, Failed: 1, Missed: 1, Rerun: 1}) || len(shards) != 3 {
 			t.Errorf("%s: %s %+v, %+v", name, run.State, run.Shards, shards)
 			continue
 		}
@@ -115,5 +116,10 @@ func TestShardsOfATickThatGoesOn(t *testing.T) {
 		stands(ShardCount{Of: 3, OK: 1, Running: 1, Waiting: 1}, Running)
 		time.Sleep(5 * time.Second) // the lease of the other one is over
 		stands(ShardCount{Of: 3, OK: 1, Waiting: 2}, Waiting)
+		c.Owner = "web-2/x"
+		if a = s.Claim(t.Context(), []series.Claim{c})[0]; len(a.Shards) != 1 || a.Shards[0].Attempt != 2 {
+			t.Fatalf("%+v", a)
+		}
+		stands(ShardCount{Of: 3, OK: 1, Running: 1, Waiting: 1, Rerun: 1}, Running)
 	})
 }

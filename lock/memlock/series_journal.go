@@ -110,7 +110,11 @@ func (p *pen) Append(line series.Line) {
 // are such exceptions. It reports whether the journal has one line less now.
 func (p *pen) retire(old line) bool {
 	j := p.to
-	if l := p.words.unpack(&old); !l.Exception() {
+	l := p.words.unpack(&old)
+	if l.Ended != 0 && l.Shards > 0 { // the shards of its sheet are judged too
+		l.Sheet = j.text(l.Fence)
+	}
+	if !l.Exception() {
 		p.forget(&old)
 		return true
 	}
@@ -180,6 +184,16 @@ func (j *journal) newest(n int, v *vocabulary) []series.Line {
 	}
 	j.giveTexts(lines)
 	return lines
+}
+
+// text returns the error text of the run with this fence, or "".
+func (j *journal) text(fence int64) string {
+	for _, t := range j.texts {
+		if t.fence == fence {
+			return t.text
+		}
+	}
+	return ""
 }
 
 // giveTexts fills in the error texts of lines with an end.

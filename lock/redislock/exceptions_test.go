@@ -12,7 +12,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 )
 
-// After each step of a random history of missed, good and failed numbers, a journal has the newest
+// After each step of a random history of missed, good, failed and divided numbers, a journal has the newest
 // lines, and before them the latest exceptions, at most a fifth. It says since when they are complete,
 // and the counter has its bytes.
 func TestExceptionsOfRandomHistories(t *testing.T) {
@@ -43,9 +43,12 @@ func TestExceptionsOfRandomHistories(t *testing.T) {
 							asked.Deadline = 0
 						}
 					}
-					if asked.Deadline == 0 {
+					switch {
+					case asked.Deadline == 0:
 						claim(t, d, asked, series.KindMissed)
-					} else {
+					case rnd.IntN(3) == 0:
+						divided(t, d, asked, rnd, outcome)
+					default:
 						run := runOf(asked, claim(t, d, asked, series.KindGranted))
 						e := d.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: run, Outcome: outcome, OK: outcome == series.OutcomeOK}})[0]
 						must(t, e.Err)
@@ -63,6 +66,30 @@ func TestExceptionsOfRandomHistories(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// divided divides a number. Its shards end with this outcome, some of them after they were given back, up to ten times.
+func divided(t *testing.T, d *redislock.Driver, c series.Claim, rnd *rand.Rand, outcome string) {
+	t.Helper()
+	c.Attempts = 12
+	owner, shards := c.Owner, 1+rnd.IntN(4)
+	for i := range shards {
+		c.Sharding = &series.Sharding{Shards: shards, Want: []int{i}, Most: 1}
+		backs := max(0, rnd.IntN(40)-29)
+		for n := range backs + 1 {
+			c.Owner = fmt.Sprintf("%s.%d.%d", owner, i, n)
+			granted := claim(t, d, c, series.KindGranted)
+			run := runOf(c, granted)
+			run.Shard, run.Shards, run.Fence = i, shards, granted.Shards[0].Fence
+			end := series.EndRequest{RunRef: run, Outcome: outcome, OK: outcome == series.OutcomeOK}
+			if n < backs {
+				end = series.EndRequest{RunRef: run, State: series.RunGivenBack}
+			}
+			if e := d.ReleaseRuns(t.Context(), []series.EndRequest{end})[0]; e.Err != nil || !e.Ended {
+				t.Fatalf("shard %d: %+v", i, e)
+			}
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (l *Line) Exception() bool {
 		case OutcomeFailed, OutcomePanic, OutcomeTimeout, OutcomeLost, OutcomeCancelled:
 			return true
 		}
-		return l.Attempt > 1 // a takeover: its grant and its end
+		return l.Attempt > 1 || l.RerunShards() > 0 // a takeover: its grant and its end
 	}
 	return false
 }

@@ -69,6 +69,20 @@ func ReadSheet(text string, fence, granted int64) ([]Shard, error) {
 	return shards, nil
 }
 
+// RerunShards returns how many shards of a sharded run that has ended had another attempt after the first: their node had died, or
+// had given them back. It is 0 if the line has no sheet.
+func (l *Line) RerunShards() (n int) {
+	_, body, _ := strings.Cut(l.Sheet, "|")
+	for shard := range strings.SplitSeq(body, ";") {
+		_, grant, _ := strings.Cut(shard, ",")
+		attempt, _, granted := strings.Cut(grant, ",")
+		if granted && attempt != "0" && attempt != "1" {
+			n++
+		}
+	}
+	return n
+}
+
 func (h *Shard) read(field string, nodes []string, fence, granted int64) bool {
 	parts := strings.Split(field, ",")
 	h.Outcome, h.OK = strings.CutSuffix(parts[0], "+")

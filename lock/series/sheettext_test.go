@@ -42,10 +42,37 @@ func readBack(t *testing.T, s *Sheet, text string) {
 			want[i] = h
 		}
 	}
+	again := 0
+	for i := range want {
+		if want[i].Attempt > 1 {
+			again++
+		}
+	}
+	if n := (&Line{Sheet: text}).RerunShards(); n != again {
+		t.Errorf("%d shards of %s had another attempt, want %d", n, text, again)
+	}
 	if got, err := ReadSheet(text, openedFence, openedAt); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s is read as\n%+v, %v, want\n%+v", text, got, err, want)
 	} else if count := (&Sheet{Shards: got}).Count(); count != s.Count() {
 		t.Errorf("%s counts as %+v, and the sheet as %+v", text, count, s.Count())
+	}
+}
+
+// The shards with a later attempt are counted from the text, whatever else it has.
+func TestRerunShards(t *testing.T) {
+	for text, want := range map[string]int{
+		"":                                      0,
+		"a|ok+,1,0,1,0,70":                      0,
+		"a;b;c|missed,2;paused,1;ok+,1,2,3,4,5": 0, // the shards of a broadcast that never started have their node alone
+		"|missed;missed":                        0,
+		"a|missed,0,0,7,8,9":                    0,
+		"a,2,b;c|ok+,1,0,2,3,4":                 0,
+		"a;b,+|ok+,2,0,1,0,70;failed,1,1,9,40,50,no%20route;lost,12,0,2,-3,4;ok,3,0,4,5,6": 3,
+		"a|failed,1,0,5,0,9,2": 0,
+	} {
+		if got := (&Line{Sheet: text}).RerunShards(); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ type laneMark struct {
 	X     string // in percent of the lane
 	W     string // the length of its run, in percent of the lane; empty: too short to be seen
 	State ops.State
-	Again bool // the run was taken over
+	Again bool // the run was taken over, or a shard of it
 	Path  string
 	Title string
 }
@@ -128,7 +128,15 @@ func (p *picture) nodes(alive map[string]bool) []string {
 
 // mark returns the mark of a spot.
 func (p *picture) mark(t *spot) laneMark {
-	m := laneMark{X: percent(t.x), State: t.state, Again: t.run.Attempt > 1 && t.tick.Equal(t.run.Tick), Path: tickPath(t.run.Job, t.tick)}
+	again := ""
+	switch {
+	case !t.tick.Equal(t.run.Tick):
+	case t.run.Attempt > 1:
+		again = fmt.Sprintf(", attempt %d", t.run.Attempt)
+	case t.run.Shards != nil && t.run.Shards.Rerun > 0:
+		again = fmt.Sprintf(", %d of its shards again", t.run.Shards.Rerun)
+	}
+	m := laneMark{X: percent(t.x), State: t.state, Again: again != "", Path: tickPath(t.run.Job, t.tick)}
 	if t.w >= leastBar {
 		m.W = percent(t.w)
 	}
@@ -136,10 +144,7 @@ func (p *picture) mark(t *spot) laneMark {
 	if t.tick.Equal(t.run.Tick) {
 		word = verdict(*t.run)
 	}
-	m.Title = ops.Clock(t.tick, p.end) + " " + plain(word)
-	if m.Again {
-		m.Title += fmt.Sprintf(", attempt %d", t.run.Attempt)
-	}
+	m.Title = ops.Clock(t.tick, p.end) + " " + plain(word) + again
 	if p.named {
 		m.Title = plain(t.run.Job) + " " + m.Title
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/cronce/cronce/ops/access"
 )
 
-// The run of a sharded tick has the counts of its shards in the API, and on the pages.
+// The run of a sharded tick has the counts of its shards in the API, and on the pages. Shards that needed another attempt are marked there.
 func TestShards(t *testing.T) {
 	pl := newPlane(t, "")
 	mark := pl.store.ReadSeries(t.Context(), []string{"report"})[0].Mark
@@ -33,4 +33,14 @@ func TestShards(t *testing.T) {
 		wants(t, pl.do("GET", page, viewer), 200, "1 of 3 shards ok, 1 running, 1 waiting")
 	}
 	wants(t, pl.do("GET", tickPath("report", time.UnixMilli(tick)), viewer), 200, "Divided into 3 shards on 1 node: 1 ok, 1 running on web-1, 1 free.")
+
+	ref.Shard, ref.Fence = 0, a.Shards[0].Fence
+	pl.store.ReleaseRuns(t.Context(), []series.EndRequest{{RunRef: ref, State: series.RunGivenBack}})
+	claim.Owner, claim.Attempts, claim.Window, claim.Sharding.Want = "web-2/x", 2, time.Hour, []int{0}
+	if a := pl.store.Claim(t.Context(), []series.Claim{claim})[0]; len(a.Shards) != 1 {
+		t.Fatalf("%+v", a)
+	}
+	pl.p.Refresh(t.Context())
+	wants(t, pl.do("GET", "/api/v1/runs", viewer), 200, `"shards":{"of":3,"ok":1,"running":1,"waiting":1,"rerun":1}`)
+	wants(t, pl.do("GET", "/runs", viewer), 200, `<use href="#m-takeover"/></svg></b> <span class="soft">1 of 3 shards ok, 1 running, 1 waiting, 1 needed another attempt</span>`)
 }

@@ -54,6 +54,10 @@ type Report struct {
 	Unstarted  int `json:"unstarted"`  // granted, and never started
 	Overlapped int `json:"overlapped"` // a first attempt, granted while an earlier run was open
 
+	// RerunShards counts the shards that had another attempt, of the sharded ticks that have ended. The journal does not
+	// have whether the node of the previous attempt died, or a drain interrupted it.
+	RerunShards int `json:"rerun_shards"`
+
 	Late       []Overdue   `json:"late,omitempty"`       // the overdue ticks
 	Violations []Violation `json:"violations,omitempty"` // in the order of the journal
 	Faults     []string    `json:"faults,omitempty"`     // data that could not be read or counted: nothing is proven there

@@ -22,6 +22,9 @@ func (p *proof) summed(r *run, l *series.Line) {
 		p.fault("the shards of the tick %s cannot be read: %v", stamp(l.To), err)
 		return
 	}
+	if p.counted(r.tick) {
+		p.report.RerunShards += l.RerunShards()
+	}
 	p.shardFences(l, shards)
 	if len(shards) != l.Shards {
 		p.violate("S3", l.To, "ended %s with the verdicts of %d shards, and has %d", l.Outcome, len(shards), l.Shards)

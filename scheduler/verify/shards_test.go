@@ -60,6 +60,23 @@ func TestShardsAreChecked(t *testing.T) {
 	}
 }
 
+// The shards that had another attempt count once they are settled, if their tick counts.
+func TestRerunShardsCount(t *testing.T) {
+	const again = "a;b|ok+,2,0,1,0,5;ok+,1,1,2,1,4;failed,3,0,9,0,5"
+	opens := with(granted(20), func(l *series.Line) { l.Shards = 3 })
+	lines := journal(sharded(10, "failed", again), opens, with(word(series.VerdictEnded, 25, opens, series.OutcomeFailed), func(l *series.Line) { l.Shards, l.Sheet = 3, again }),
+		sharded(30, "ok", "a|ok+,1,0,1,0,5;ok+,1,0,2,0,5;ok+,1,0,3,0,5"), sharded(40, "ok", ""))
+	for since, want := range map[float64]int{0: 4, 15: 2, 30: 0} {
+		got := verify.Job(lines, verify.Options{Since: time.UnixMilli(at(since)), Exclusive: true})
+		if !got.OK() || got.RerunShards != want || got.TakenOver != 0 {
+			t.Errorf("since %v: %d shards, want %d: %+v", since, got.RerunShards, want, got)
+		}
+	}
+	if total := verify.Sum(verify.Job(lines, verify.Options{}), verify.Job(lines, verify.Options{})).Total; total.RerunShards != 8 {
+		t.Errorf("%d shards of two jobs, want 8", total.RerunShards)
+	}
+}
+
 // Shards that cannot be read are a fault of the data, and break no invariant.
 func TestUnreadableShards(t *testing.T) {
 	got := verify.Job(journal(sharded(10, "ok", "a|ok+,1,7,1,0,5;ok;ok")), verify.Options{Exclusive: true})

@@ -60,7 +60,7 @@ func (r *Report) add(o *Report) {
 func (r *Report) counts() []*int {
 	return []*int{
 		&r.Due, &r.Once, &r.Again, &r.Running, &r.Waiting, &r.Superseded, &r.Paused, &r.Lost,
-		&r.PassedOver, &r.Undecided, &r.Overdue, &r.Unknown, &r.Failed, &r.TakenOver, &r.GivenBack, &r.Unstarted, &r.Overlapped,
+		&r.PassedOver, &r.Undecided, &r.Overdue, &r.Unknown, &r.Failed, &r.TakenOver, &r.GivenBack, &r.Unstarted, &r.Overlapped, &r.RerunShards,
 	}
 }
 

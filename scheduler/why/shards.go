@@ -81,6 +81,7 @@ func (c *tickCase) divided() string {
 		return fmt.Sprintf(" Divided into %s, whose verdicts are not on record.", counted(n, "shard"))
 	}
 	words, by, all := slices.Clone(shardWords), map[string][]int{}, []string{}
+	again := 0 // shards whose node had died, or had given them back
 	for i := range shards {
 		word := c.shardWord(&shards[i])
 		if len(by[word]) == 0 && !slices.Contains(words, word) {
@@ -90,6 +91,9 @@ func (c *tickCase) divided() string {
 		if shards[i].Fence != 0 {
 			all = append(all, driver.NodeOf(shards[i].Owner))
 		}
+		if shards[i].Attempt > 1 {
+			again++
+		}
 	}
 	var parts []string
 	for _, word := range words {
@@ -98,7 +102,11 @@ func (c *tickCase) divided() string {
 		}
 	}
 	slices.Sort(all)
-	return fmt.Sprintf(" Divided into %s on %s: %s.", counted(n, "shard"), counted(len(slices.Compact(all)), "node"), strings.Join(parts, ", "))
+	text := fmt.Sprintf(" Divided into %s on %s: %s.", counted(n, "shard"), counted(len(slices.Compact(all)), "node"), strings.Join(parts, ", "))
+	if again > 0 {
+		text += fmt.Sprintf(" %d of them needed another attempt.", again)
+	}
+	return text
 }
 
 // unshared returns why no shard of the tick runs although some are free, as a part of a sentence, or "".

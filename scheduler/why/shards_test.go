@@ -40,6 +40,7 @@ func TestExplainShards(t *testing.T) {
 	done := func(outcome string) series.Shard {
 		return series.Shard{State: series.RunDone, Owner: "pod-b/1", Fence: 9, Attempt: 1, Outcome: outcome, OK: outcome == "ok"}
 	}
+	again := func(h series.Shard) series.Shard { h.Attempt++; return h }
 	ended := func(after float64) series.Shard {
 		h := done("ok")
 		h.Ended = at(after)
@@ -67,11 +68,15 @@ func TestExplainShards(t *testing.T) {
 			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 12 shards on 1 node: 1 timeout (0 on pod-a: no route), 10 missed (2, 3, 4, 5, 6, 7, 8, 9 and 2 more), 1 no rows (1 on pod-a)."},
 		"broadcast": {lines: []series.Line{ends(3, "failed", "pod-a;pod-b;pod-c|ok+,1,0,1,0,5;missed,1;lost,1,2,2,0,9")}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
 			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 3 shards on 2 nodes: 1 ok, 1 lost (2 on pod-c), 1 missed (1 on pod-b)."},
+		"taken over": {lines: []series.Line{ends(3, "failed", "pod-a;pod-b|ok+,2,1,5,0,5;ok+,1,0,2,0,5;lost,3,0,9,0,5")}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
+			want: "Ran 3ms after the tick, and ended as failed after 9.1s. Divided into 3 shards on 2 nodes: 2 ok, 1 lost (2 on pod-a). 2 of them needed another attempt."},
 		"not on record": {lines: []series.Line{ends(3, "lost", "")}, state: why.Failed, next: "cronce runs report@2027-03-26T03:00:00Z",
 			want: "Ran 3ms after the tick, and ended as lost after 9.1s. Divided into 3 shards, whose verdicts are not on record."},
 		"goes on": {lines: []series.Line{opens(7)}, runs: open(3600, 7), state: why.Running,
 			shards: []series.Shard{done("ok"), runs("pod-c", 25), runs("pod-b", 25), runs("pod-c", 25), runs("pod-a", 19), done("failed"), {}},
 			want:   opened3 + "7 shards on 3 nodes: 1 ok, 1 failed (5 on pod-b), 3 running on pod-b and pod-c, 1 over (4 on pod-a), 1 free."},
+		"goes on, and was taken over": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Running, shards: []series.Shard{again(done("ok")), runs("pod-c", 25)},
+			want: opened3 + "2 shards on 2 nodes: 1 ok, 1 running on pod-c. 1 of them needed another attempt."},
 		"broadcast goes on": {lines: []series.Line{opens(2)}, runs: open(3600, 2), state: why.Running, shards: []series.Shard{runs("pod-a", 25), {}}, to: []string{"pod-a", "pod-b"},
 			want: opened3 + "2 shards on 1 node: 1 running on pod-a, 1 free (1 on pod-b)."},
 		"runs on many nodes": {lines: []series.Line{opens(6)}, runs: open(3600, 6), state: why.Running,

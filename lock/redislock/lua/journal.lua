@@ -20,6 +20,15 @@ local pushed = {} -- the journal of each new line
 
 local FAILED = { failed = true, panic = true, timeout = true, lost = true, cancelled = true }
 
+-- reran reports whether a shard in the sheet of a line had another attempt: see Line.RerunShards. A line
+-- without a sheet ends with a part that has no comma.
+local function reran(text)
+  for attempt in string.gmatch(';' .. match(text, '^.*|(.*)$'), ';[^,;]*,(%d+),') do
+    if reads(attempt) > 1 then return true end
+  end
+  return false
+end
+
 -- exceptional is Line.Exception of the package series.
 local function exceptional(text)
   local v, from, to, between, reason, attempt, outcome =
@@ -27,7 +36,7 @@ local function exceptional(text)
   if v == 'l' or v == 'm' or v == 'p' then return true end
   if v == 's' then return reason == 'operator' or between == 's' and reads(to) - reads(from) >= 60000 end
   if v ~= 'r' and v ~= 'e' then return false end
-  return FAILED[outcome] or attempt ~= '' and reads(attempt) > 1
+  return FAILED[outcome] or attempt ~= '' and reads(attempt) > 1 or reran(text)
 end
 
 -- outlived returns how many exceptions are before the lines of a journal.

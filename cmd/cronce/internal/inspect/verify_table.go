@@ -77,7 +77,7 @@ func printOverdue(w io.Writer, p *Proof) {
 func printJob(w io.Writer, r *verify.Report, now time.Time) {
 	terminal.PrintRow(w, r.Job, r.Due, r.Once, r.Failed, r.Again,
 		byReason(r.Skipped, reason{"superseded", r.Superseded}, reason{"paused", r.Paused}), byReason(r.Missed), r.Lost, r.Overdue, r.TakenOver,
-		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}, reason{"unknown", r.Unknown}, reason{"manual", total(r.Manual)}),
+		byReason(nil, reason{"running", r.Running}, reason{"waiting", r.Waiting}, reason{"passed over", r.PassedOver}, reason{"undecided", r.Undecided}, reason{"unknown", r.Unknown}, reason{"manual", total(r.Manual)}, reason{"shards rerun", r.RerunShards}),
 		fences(r), terminal.ShortTime(r.Begins, now))
 }
 

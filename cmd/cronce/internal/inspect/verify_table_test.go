@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -20,6 +22,19 @@ func TestSentenceNamesManualRuns(t *testing.T) {
 	} {
 		if got := sentence(&Proof{Summary: verify.Summary{Total: c.report}, OK: true}, 0); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// The row of a job has the shards that had another attempt beside its other counts, and none of a job that has no such shards.
+func TestRowNamesRerunShards(t *testing.T) {
+	for want, r := range map[string]verify.Report{
+		"\t1\t1 running, 2 shards rerun\tin order\t": {Job: "a", Running: 1, TakenOver: 1, RerunShards: 2, Begins: time.Unix(1, 0)},
+		"\t0\t-\tin order\t":                         {Job: "a", Begins: time.Unix(1, 0)},
+	} {
+		var b strings.Builder
+		if printJob(&b, &r, time.Unix(1, 0)); !strings.Contains(b.String(), want) {
+			t.Errorf("%q lacks %q", b.String(), want)
 		}
 	}
 }

@@ -36,9 +36,9 @@ func RunsCommand() *cobra.Command {
 		Short: "List the newest ticks with their verdicts, of one job or of all",
 		Long: "List the newest ticks with their verdicts, the newest first: which node ran each, how late, for how long, or why it did not\n" +
 			"run. The whole journals are searched, and the last line has the time from which on they are on record. Exceptions, which\n" +
-			"are ticks that failed, were lost, missed, paused or taken over, are on record longer than others. With --watch only the\n" +
-			"newest lines of each job are searched, on a terminal all lines of a job that is named. Where the output is no terminal,\n" +
-			"each run that begins or changes is a line of JSON. cronce why explains one tick.\n\n" +
+			"are ticks that failed, were lost, missed, paused or taken over, as a whole or in a shard, are on record longer than\n" +
+			"others. With --watch only the newest lines of each job are searched, on a terminal all lines of a job that is named.\n" +
+			"Where the output is no terminal, each run that begins or changes is a line of JSON. cronce why explains one tick.\n\n" +
 			"job@tick lists the run of one tick, with its shards if it is divided into them; the tick is a time as cronce why reads it.\n\n" +
 			"Exit code 4: the store does not answer, a line of a journal cannot be read, or no job is on record.",
 		Example: "  cronce runs --alive\n  cronce runs sendSms --verdict missed --since 1h\n  cronce runs report@03:00\n  cronce runs --since 2h --until 1h -o json\n  cronce runs --watch >> runs.jsonl",
