@@ -57,7 +57,7 @@ end
 local function describe(s, r, c, granted)
   local params, list = paramsof(s.params, granted), {}
   for k, i in ipairs(granted) do
-    local h = shardof(s.sheet[i])
+    local h = s.shared and s.shared[i] or shardof(s.sheet[i])
     list[k] = i - 1 .. ',' .. h.fence .. ',' .. h.attempt .. ',' .. int(tonumber(h.till) - ms) .. ',' .. params[k]
   end
   local v = sharded(r) and survey(s, r, c) or { free = 0, left = 0 }
@@ -68,8 +68,7 @@ end
 -- does not start.
 local function shardsof(s, r, owner)
   local mine, list, held = false, {}, '|' .. owner .. '|'
-  if not find(table.concat(sheet(s, r)), held, 1, true) then return list, false end
-  for i, stored in ipairs(s.sheet) do
+  for i, stored in ipairs(sheet(s, r)) do
     if find(stored, held, 1, true) == 2 then
       mine = true
       if leftof(stored) > 0 and not cancelled(r) then list[#list + 1] = i end
@@ -87,6 +86,7 @@ local function grantshards(s, r, c)
   local v, list = survey(s, r, c), {}
   if v.free == 0 then return list end
   if v.own then want = int(v.own - 1) end
+  s.shared = {}
   for index in string.gmatch(want, '%d+') do
     local i = tonumber(index) + 1
     if v.may[i] and #list < tonumber(most) then
@@ -95,7 +95,7 @@ local function grantshards(s, r, c)
       if h.attempt == '0' then h.granted = now end
       h.state, h.owner, h.fence, h.attempt, h.till = 'o', c.owner, nextfence(s, c.seen), int(h.attempt + 1), c.terms.till
       write(s, i, h)
-      v.may[i], v.free = nil, v.free - 1
+      s.shared[i], v.may[i], v.free = h, nil, v.free - 1
       list[#list + 1] = i
     end
   end

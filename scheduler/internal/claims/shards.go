@@ -116,8 +116,9 @@ func granted(a *series.Answer) int {
 	return 1
 }
 
-// waves are the pauses between the claims of one node for the shards of a tick that are left.
-var waves = wait.Backoff{First: 25 * time.Millisecond, Longest: time.Second}
+// waves are the pauses between the claims of one node for the shards of a tick that are left. The first one is long enough for a
+// node that is late by a busy processor to claim its own shards, and for the others to find that none is left.
+var waves = wait.Backoff{First: 100 * time.Millisecond, Longest: time.Second}
 
 // watchShards claims further shards of an open sheet: soon while some may start, and otherwise when the
 // first lease of another node is over.
