@@ -104,7 +104,7 @@ func (c *Claims) cancel(r run) {
 // granted cancels the probe of the previous tick's run if an answer shows that this tick was
 // granted: where runs do not overlap, the grant settled the run before.
 func (c *Claims) granted(e *entry, before int64, a *series.Answer) {
-	if e.Rules.Overlap == series.OverlapSkip && (a.State == series.RunOpen || a.State == series.RunDone) {
+	if e.Rules.Overlap != series.OverlapAllow && (a.State == series.RunOpen || a.State == series.RunDone) {
 		c.cancel(run{e, before})
 	}
 }
