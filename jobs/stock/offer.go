@@ -115,7 +115,7 @@ func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, erro
 		p, err = stocked(sku, 0, answer)
 	}
 	if err == nil {
-		err = s.awaitProduct(ctx, at, sku)
+		err = s.await(ctx, entry{sku: sku, at: at})
 	}
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: offer %q: %w", sku, err)

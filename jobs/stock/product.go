@@ -41,7 +41,7 @@ func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error
 		p, err = stocked(sku, total, answer)
 	}
 	if err == nil {
-		err = s.awaitProduct(ctx, at, sku)
+		err = s.await(ctx, entry{sku: sku, at: at})
 	}
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: put %q: %w", sku, err)

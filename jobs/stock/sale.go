@@ -67,13 +67,12 @@ type Options struct {
 // A Sale keeps the stock of some products and the orders for them in Redis. It may
 // be used concurrently, and by many processes at once.
 type Sale struct {
-	client        redis.UniversalClient
-	options       Options
-	prefix        string
-	process       string // random id, which distinguishes this Sale from the Sales of other processes
-	shelf         shelf
-	orderWriter   bookWriter // writes orders into the book
-	productWriter bookWriter // writes sellers' changes into the book
+	client  redis.UniversalClient
+	options Options
+	prefix  string
+	process string // random id, which distinguishes this Sale from the Sales of other processes
+	shelf   shelf
+	writer  bookWriter
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)

@@ -150,7 +150,7 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	}
 	done, err := s.write(ctx, &got)
 	if err != nil {
-		return batch{}, 0, err
+		return batch{}, 0, fmt.Errorf("stock: %w", err)
 	}
 	if err := s.work.may(ctx, "mark"); err != nil {
 		return batch{}, 0, err
