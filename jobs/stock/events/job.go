@@ -12,12 +12,6 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Name and spec of the job that Job returns.
-const (
-	jobName = "deliverEvents"
-	jobSpec = "* * * * * ?" // every second
-)
-
 const (
 	lease = 5 * time.Second // short, so that another node soon continues the work of a dead one
 
@@ -55,7 +49,7 @@ func Job(s *stock.Sale, o Options) (scheduler.Job, error) {
 	}
 	w := newWebhook(o)
 	return scheduler.Job{
-		Name: jobName, Spec: jobSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: "deliverEvents", Spec: "* * * * * ?", Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
 			err := (&delivery{sale: s, webhook: w, run: run, log: run.Logger()}).deliver(ctx)
 			if err != nil {
