@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,12 +47,8 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Concurrency == 0 {
-		o.Concurrency = defaultConcurrency
-	}
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
 	return o
 }
 
