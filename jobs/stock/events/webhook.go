@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,21 +81,17 @@ func checkSecrets(secrets []string) error {
 
 // checkURL checks a URL. Its error does not repeat the URL, which may contain a secret.
 func checkURL(raw string, plain bool) error {
-	fault := func(value string) error {
-		return &stock.FieldError{Field: "url", Value: value, Allowed: "an https URL, or http to a loopback address, with a host and without user or password"}
-	}
-	u, err := url.Parse(raw)
+	u, fault := outbound.ParseURL(raw)
 	switch {
-	case err != nil:
-		return fault("not a URL")
-	case u.User != nil || strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@"):
-		return fault("one with a user or password, or an @ behind its host")
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return fault("of another scheme, or without a host")
+	case fault != "":
+	case strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@"):
+		fault = "one with an @ behind its host"
 	case u.Scheme == "http" && !plain && !loopback(u.Hostname()):
-		return fault("http to another machine")
+		fault = "http to another machine"
+	default:
+		return nil
 	}
-	return nil
+	return &stock.FieldError{Field: "url", Value: fault, Allowed: "an https URL, or http to a loopback address, with a host and without user or password"}
 }
 
 func loopback(host string) bool {
