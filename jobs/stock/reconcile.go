@@ -35,7 +35,7 @@ func (s *Sale) reconcile(ctx context.Context, w work) error {
 	if err := w.may(ctx, "migrate"); err != nil {
 		return err
 	}
-	if err := s.options.Book.Migrate(ctx); err != nil {
+	if _, err := s.options.Book.book(ctx, s.ID()); err != nil { // it creates the book
 		return err
 	}
 	if err := s.options.Book.sweepEvents(ctx, s.ID(), s.options.EventRetention); err != nil {

@@ -120,7 +120,7 @@ func (d *delivery) pass(ctx context.Context) (more bool, err error) {
 	switch {
 	case skipped:
 		e := &all[0]
-		d.log.Error("event skipped", slog.Int64("seq", e.Seq), slog.String("event", e.ID()), slog.String("err", failed.Error()))
+		d.log.Error("event skipped", slog.Int64("seq", e.Seq), slog.String("event", e.ID), slog.String("err", failed.Error()))
 	case failed != nil:
 		return false, fmt.Errorf("event %d, posted again in %v: %w", next.Seq+1, next.Wait.Round(time.Millisecond), failed)
 	}

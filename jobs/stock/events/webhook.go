@@ -218,7 +218,7 @@ func (w *webhook) request(ctx context.Context, e *stock.Event, now time.Time) (*
 		return nil, outbound.Bare(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", e.ID())
+	request.Header.Set("Idempotency-Key", e.ID)
 	request.Header.Set("Cronce-Signature", Sign(now, e.Payload, secrets...))
 	return request, nil
 }
