@@ -151,7 +151,7 @@ func runBacklog(ctx context.Context, a backlogArgs) (r backlogResult, err error)
 	}
 	watched := watchMemory(ctx, client, int64(a.Orders), &r)
 	began := time.Now()
-	job := stock.SettleOrders(sale, 0)
+	job := stock.SettleOrders(sale)
 	err = job.Func(ctx, &scheduler.Run{ID: "bench", Job: job.Name, Fence: time.Now().UnixMicro()})
 	r.Took = time.Since(began)
 	watched()

@@ -175,7 +175,7 @@ func openShop(a shopArgs) (*benchShop, error) {
 
 // settle runs settleOrders once.
 func (s *benchShop) settle(ctx context.Context) error {
-	job := stock.SettleOrders(s.sale, 0)
+	job := stock.SettleOrders(s.sale)
 	return job.Func(ctx, &scheduler.Run{ID: "bench", Job: job.Name, Fence: time.Now().UnixMicro()})
 }
 

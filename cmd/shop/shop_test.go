@@ -49,7 +49,6 @@ func TestShopConfig(t *testing.T) {
 		{"retention", "shop: {retention: 1s}", "shop.retention: is 1s"},
 		{"replicas", "shop: {replicas: 10}", "shop.replicas: is 10"},
 		{"patience", "shop: {replica_timeout: 1m}", "shop.replica_timeout: is 1m0s"},
-		{"batch", "shop: {batch: 100000}", "shop.batch: is 100000"},
 		{"restore", "shop: {restore: always}", "shop.restore: is \"always\", must be manual or auto"},
 		{"durability", "shop: {durability: paid}", "shop.durability: is \"paid\", must be reserved or settled"},
 		{"a webhook without a secret", "shop: {events: {webhook: {url: 'https://h/s3cr3t'}}}", "shop.events.webhook.secret_env: and secret_file are both missing"},

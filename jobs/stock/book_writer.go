@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,7 @@ var errClosed = errors.New("the sale is closed")
 // calls are executed by the store and then return ErrUnsettled. Close does nothing for a sale
 // without Options.Book. It may be called again. It closes neither the client nor the database.
 func (s *Sale) Close() {
-	s.orderWriter.close()
-	s.productWriter.close()
+	s.writer.close()
 }
 
 func (c *bookWriter) close() {
@@ -65,24 +65,20 @@ func (s *Sale) epoch() string {
 	return s.shelf.seen.epoch
 }
 
-// awaitRecord returns nil when the book has the record, or a later state of the order. The point is
-// from the store's answer: after a rebuild the shelf may lack the record, and then the book must
-// not get it.
-func (s *Sale) awaitRecord(ctx context.Context, at point, r Record) error {
-	if !s.options.Settled {
+// await returns nil when the book has the entry, or a later state of it, so that no loss of the store
+// can undo it. The entry's point is from the store's answer: after a rebuild the shelf may lack the
+// entry, and then the book must not get it. While the book has no room for the entry, await repeats
+// the write. It returns at once for a sale without a book and, without Options.Settled, for a record.
+func (s *Sale) await(ctx context.Context, e entry) error {
+	if s.options.Book == nil || e.sku == "" && !s.options.Settled {
 		return nil
 	}
-	return s.await(ctx, &s.orderWriter, entry{record: r, at: at}, s.writeRecords)
-}
-
-// await writes an entry, and repeats that while the book has no room for it.
-func (s *Sale) await(ctx context.Context, c *bookWriter, e entry, writeEntries func(context.Context, []*entry)) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
 	for {
 		try := e
 		try.done = make(chan struct{})
-		err := c.write(ctx, &try, writeEntries)
+		err := s.writer.write(ctx, &try, s.writeEntries)
 		if err == nil || errors.Is(err, errConflict) {
 			return err
 		}
@@ -155,59 +151,61 @@ func (c *bookWriter) writeAll(ctx context.Context, writeEntries func(context.Con
 	}
 }
 
-// writeRecords writes entries in one transaction. If the database refuses that because totals are
+// writeEntries writes entries in one transaction. If the database refuses that because totals are
 // still on their way to it, the totals are written first. If it refuses again, each entry gets a
 // transaction of its own.
-func (s *Sale) writeRecords(ctx context.Context, entries []*entry) {
-	err := s.writeRecordsOnce(ctx, entries, false)
+func (s *Sale) writeEntries(ctx context.Context, entries []*entry) {
+	err := s.writeOnce(ctx, entries, false)
 	_, bring := unbalanced(err)
 	if bring {
-		err = s.writeRecordsOnce(ctx, entries, true)
+		err = s.writeOnce(ctx, entries, true)
 	}
 	if err == nil || len(entries) == 1 {
 		return
 	}
 	for i := range entries {
-		_ = s.writeRecordsOnce(ctx, entries[i:i+1], bring) // the entry has its error
+		_ = s.writeOnce(ctx, entries[i:i+1], bring) // the entry has its error
 	}
 }
 
-func (s *Sale) writeRecordsOnce(ctx context.Context, entries []*entry, bring bool) error {
-	records := make([]Record, 0, len(entries))
-	seen := map[string]bool{}
-	for _, e := range entries {
-		if !seen[e.record.ID] {
-			seen[e.record.ID] = true
-			records = append(records, e.record)
-		}
-	}
-	instead := map[string]bool{}
-	to, err := together(entries)
+func (s *Sale) writeOnce(ctx context.Context, entries []*entry, bring bool) error {
+	got := batch{records: recordsOf(entries), skus: productsOf(entries, bring)}
+	got.numbered = len(got.skus) == 0
+	var done []settlement
+	var later []string
+	seen, err := together(entries)
 	if err == nil {
-		err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
-			if err := tx.moveBook(ctx, position{epoch: to.epoch, changes: to.changes}); err != nil {
-				return err
-			}
-			if bring { // lower totals are written for their seller, or by the settlement
-				if _, err := s.writePutIn(ctx, tx, to, productsOf(entries)); err != nil {
-					return err
-				}
-			}
-			found, err := tx.find(ctx, ids(records))
-			if err != nil {
-				return err
-			}
-			p := plan(records, found)
-			for _, d := range p.done {
-				instead[d.id] = d.instead != ""
-			}
-			return tx.writePlan(ctx, p)
-		})
+		got.seen = seen
+		done, later, err = s.settle(ctx, 0, &got)
+	}
+	otherwise, waiting := map[string]error{}, map[string]error{}
+	for _, d := range done {
+		if d.instead != "" {
+			otherwise[d.id] = fmt.Errorf("the book has it otherwise: %w", errConflict)
+		}
+	}
+	for _, sku := range later {
+		waiting[sku] = &unbalancedError{sku, "its ended orders are on their way to the book"}
 	}
 	for _, e := range entries {
-		if e.err = err; err == nil && instead[e.record.ID] {
-			e.err = fmt.Errorf("the book has it otherwise: %w", errConflict)
-		}
+		e.err = cmp.Or(err, got.bad[e.sku], waiting[e.sku], otherwise[e.record.ID])
 	}
 	return err
+}
+
+// recordsOf returns the records of entries, and of each order only the latest one.
+func recordsOf(entries []*entry) (records []Record) {
+	at := map[string]int{}
+	for _, e := range entries {
+		i, known := at[e.record.ID]
+		switch {
+		case e.sku != "":
+		case !known:
+			at[e.record.ID] = len(records)
+			records = append(records, e.record)
+		case rowOf(records[i]).before(e.record):
+			records[i] = e.record
+		}
+	}
+	return records
 }

@@ -51,3 +51,16 @@ func TestCloseEndsWriting(t *testing.T) {
 		}
 	})
 }
+
+// A buyer reserves an order again while it is paid, and both calls wait for the same transaction:
+// it writes the payment, whichever call came first.
+func TestWriterTakesTheLatestRecord(t *testing.T) {
+	at := time.UnixMilli(1795207852937)
+	reserved := Record{Order: Order{ID: "o-1"}, State: Reserved, Placed: at}
+	paid := Record{Order: Order{ID: "o-1"}, State: Paid, Placed: at, Payments: []Payment{{Kind: kindPaid}}}
+	for _, both := range [][]*entry{{{record: reserved}, {record: paid}}, {{record: paid}, {record: reserved}}} {
+		if got := recordsOf(append(both, &entry{sku: "tea"})); len(got) != 1 || got[0].State != Paid {
+			t.Errorf("%v, want one that is paid", got)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
 // An EventCursor is how far the events of a sale were delivered.
@@ -59,21 +61,15 @@ func (s *Sale) FollowEvents(ctx context.Context, fence int64) (EventCursor, erro
 	if b == nil {
 		return EventCursor{}, fmt.Errorf("stock: follow events: %w", errNoBook)
 	}
-	if err := b.Migrate(ctx); err != nil {
+	if _, err := b.book(ctx, s.ID()); err != nil { // it creates the book
 		return EventCursor{}, err
 	}
 	c, seen, err := b.eventCursor(ctx, s.ID())
-	if err == nil && seen < seenEvery {
-		return c, nil
-	}
-	if err == nil || errors.Is(err, sql.ErrNoRows) {
-		_, err = b.book(ctx, s.ID()) // it creates the book
-	}
-	if err == nil {
+	if errors.Is(err, sql.ErrNoRows) || err == nil && seen >= seenEvery {
 		err = b.transact(ctx, s.ID(), func(tx *transaction) error { return tx.followEvents(ctx, fence) })
-	}
-	if err == nil {
-		c, _, err = b.eventCursor(ctx, s.ID())
+		if err == nil {
+			c, _, err = b.eventCursor(ctx, s.ID())
+		}
 	}
 	if err != nil {
 		return EventCursor{}, fmt.Errorf("stock: follow events: %w", err)
@@ -90,18 +86,12 @@ func (tx *transaction) followEvents(ctx context.Context, fence int64) error {
 		return err
 	}
 	now := tx.dialect.Now()
-	done, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_cursor SET seen_at = "+now+" WHERE sale = ?"), tx.sale)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	insert := "INSERT INTO stock_cursor (sale, seq, seen_at, next_at, failures, passed, skipped) VALUES (?, ?, " + now + ", 0, 0, 0, 0)"
+	insert := "INSERT INTO stock_cursor (sale, seq, seen_at, next_at, failures, passed, skipped) VALUES (?, ?, " + now + ", 0, 0, 0, 0)" +
+		sqltext.Upsert(tx.dialect, "sale", []string{"seen_at"})
 	if _, err := tx.tx.ExecContext(ctx, tx.dialect.Bind(insert), tx.sale, tx.events.seq); err != nil {
 		return err
 	}
-	_, err = tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = TRUE WHERE sale = ?"), tx.sale)
+	_, err := tx.tx.ExecContext(ctx, tx.dialect.Bind("UPDATE stock_book SET events = TRUE WHERE sale = ?"), tx.sale)
 	return err
 }
 
@@ -109,11 +99,7 @@ func (tx *transaction) followEvents(ctx context.Context, fence int64) error {
 // Failures, Passed and Wait of c. It refuses with ErrFenced if a run with a higher fence was there,
 // so that a run whose node was stopped cannot move the cursor back. It needs Options.Book.
 func (s *Sale) MoveEvents(ctx context.Context, fence int64, c EventCursor) error {
-	b := s.options.Book
-	if b == nil {
-		return fmt.Errorf("stock: move the event cursor: %w", errNoBook)
-	}
-	err := b.transact(ctx, s.ID(), func(tx *transaction) error {
+	err := s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
 		if err := tx.enter(ctx, delivering, fence); err != nil {
 			return err
 		}
@@ -164,13 +150,6 @@ func (b *Database) sweepSome(ctx context.Context, sale string, retention time.Du
 
 // forgetCursor deletes a cursor that was not followed for the time of retention.
 func (b *Database) forgetCursor(ctx context.Context, sale string, retention time.Duration) error {
-	_, seen, err := b.eventCursor(ctx, sale)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && seen <= retention {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	return b.transact(ctx, sale, func(tx *transaction) error {
 		if _, err := tx.lockBook(ctx); err != nil {
 			return err

@@ -15,20 +15,16 @@ const eventVersion = 1
 // An Event is a new state of an order in the book. It is written in the transaction that writes the
 // order. Each state of each order has one event.
 type Event struct {
-	Seq    int64     // number of the event in its sale, from 1, without gaps
-	Kind   State     // the new state
-	Order  string    // the order's id
-	Placed time.Time // when the order was placed; distinguishes orders that use the same id after Options.Retention
-	At     time.Time // time of the state change, by the store's clock
+	Seq   int64  // number of the event in its sale, from 1, without gaps
+	ID    string // identifies the event: it is the same in each delivery
+	Kind  State  // the new state
+	Order string // the order's id
 	// Payload is the event as JSON, which does not name the receiver. See docs/stock.md.
 	Payload []byte
-
-	sale string
 }
 
-// ID identifies the event: it is the same in each delivery.
-func (e *Event) ID() string { return eventID(e.sale, e.Order, e.Placed, e.Kind) }
-
+// eventID returns the id of an event. The time at which the order was placed distinguishes orders
+// that use the same id after Options.Retention.
 func eventID(sale, order string, placed time.Time, kind State) string {
 	return sale + "/" + order + "/" + strconv.FormatInt(placed.UnixMilli(), 10) + "/" + string(kind)
 }

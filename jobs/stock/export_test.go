@@ -14,7 +14,7 @@ import (
 // Release is one run of releaseExpired, with a lease and steps that the test
 // decides about.
 func Release(ctx context.Context, s *Sale, fence int64, step func(string) error) error {
-	return (&releaser{sale: s, work: testWork(fence, step)}).run(ctx)
+	return s.release(ctx, testWork(fence, step))
 }
 
 func testWork(fence int64, step func(string) error) work {
@@ -35,7 +35,7 @@ func Reconciliation(ctx context.Context, s *Sale, b *Database, fence int64, step
 	if log != nil {
 		w.log = log
 	}
-	return (&reconciler{sale: withBook(s, b), work: w}).run(ctx)
+	return withBook(s, b).reconcile(ctx, w)
 }
 
 // Enter begins a transaction of settleOrders with a fence, and calls f in the

@@ -92,7 +92,7 @@ func member(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	jobs := []scheduler.Job{stock.SettleOrders(sale, 200), stock.ReleaseExpired(sale), stock.Reconcile(sale)}
+	jobs := []scheduler.Job{stock.SettleOrders(sale), stock.ReleaseExpired(sale), stock.Reconcile(sale)}
 	if c.Hook != "" {
 		deliver, err := events.Job(sale, events.Options{URL: c.Hook, Secrets: func() []string { return []string{"0123456789abcdef"} }})
 		if err != nil {

@@ -101,24 +101,8 @@ func parseOffer(line string) (o Offer, err error) {
 // An unknown product is created with nothing put in. It refuses with a *FieldError, or too-many-products
 // beyond 10,000. It may be called again.
 func (s *Sale) SetOffer(ctx context.Context, sku string, o Offer) (Product, error) {
-	err := checkSKU("sku", sku)
-	if err == nil {
-		err = o.validate()
-	}
-	if err != nil {
+	if err := o.validate(); err != nil {
 		return Product{}, fmt.Errorf("stock: offer: %w", err)
 	}
-	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
-	answer, at, err := s.change(ctx, offerScript, keys, sku, o.line(), maxProducts)
-	var p Product
-	if err == nil {
-		p, err = stocked(sku, 0, answer)
-	}
-	if err == nil {
-		err = s.awaitProduct(ctx, at, sku)
-	}
-	if err != nil {
-		return Product{}, fmt.Errorf("stock: offer %q: %w", sku, err)
-	}
-	return p, nil
+	return s.put(ctx, sku, "", o.line())
 }

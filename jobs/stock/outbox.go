@@ -47,16 +47,13 @@ func (tx *transaction) writeEvents(ctx context.Context, moves []transition) erro
 // still kept. It needs Options.Book.
 func (s *Sale) Events(ctx context.Context, after int64, n int) ([]Event, error) {
 	b := s.options.Book
-	if b == nil {
-		return nil, fmt.Errorf("stock: read events: %w", errNoBook)
-	}
 	var events []Event
-	query := "SELECT seq, order_id, placed_at, kind, at, payload FROM stock_event WHERE sale = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(max(0, n))
+	query := "SELECT seq, order_id, placed_at, kind, payload FROM stock_event WHERE sale = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(max(0, n))
 	err := eachRow(ctx, b.db, b.dialect, query, []any{s.ID(), after}, func(row *sql.Rows) error {
-		e := Event{sale: s.ID()}
-		var placed, at int64
-		err := row.Scan(&e.Seq, &e.Order, &placed, &e.Kind, &at, &e.Payload)
-		e.Placed, e.At = time.UnixMilli(placed).UTC(), time.UnixMilli(at).UTC()
+		var e Event
+		var placed int64
+		err := row.Scan(&e.Seq, &e.Order, &placed, &e.Kind, &e.Payload)
+		e.ID = eventID(s.ID(), e.Order, time.UnixMilli(placed), e.Kind)
 		events = append(events, e)
 		return err
 	})

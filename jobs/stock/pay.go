@@ -113,7 +113,7 @@ func (s *Sale) closeAsked(ctx context.Context, id string, script *redis.Script, 
 	if r, refusal, err = closed(id, answer); err != nil || r.ID == "" {
 		return r, refusal, err
 	}
-	return r, refusal, s.awaitRecord(ctx, at, r)
+	return r, refusal, s.await(ctx, entry{record: r, at: at})
 }
 
 // recall restores an order from the book into the store, in its last state.

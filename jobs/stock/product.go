@@ -27,38 +27,38 @@ type Product struct {
 // too-many-products beyond 10,000. It may be called again; see also ErrUnsettled. If two sellers read a
 // total and then put a higher one, the second overwrites the first.
 func (s *Sale) Put(ctx context.Context, sku string, total int64) (Product, error) {
-	if err := checkSKU("sku", sku); err != nil {
-		return Product{}, fmt.Errorf("stock: put: %w", err)
-	}
 	if total < 0 || total > maxTotal {
 		return Product{}, fmt.Errorf("stock: put: %w",
 			&FieldError{"total", strconv.FormatInt(total, 10), fmt.Sprintf("0 to %d", int64(maxTotal))})
 	}
+	return s.put(ctx, sku, strconv.FormatInt(total, 10), "")
+}
+
+// put sets the total or the offer of a product; an empty text leaves it as it is.
+func (s *Sale) put(ctx context.Context, sku, total, offer string) (p Product, err error) {
+	if err := checkSKU("sku", sku); err != nil {
+		return Product{}, fmt.Errorf("stock: put: %w", err)
+	}
 	keys := s.keys(keyPut, keyStock, keyReserved, keySold, keyRestocked, keyOffer)
-	answer, at, err := s.change(ctx, putScript, keys, sku, total, maxProducts)
-	var p Product
-	if err == nil {
-		p, err = stocked(sku, total, answer)
+	answer, at, err := s.change(ctx, putScript, keys, sku, total, offer, maxProducts)
+	switch {
+	case err != nil:
+	case is(answer, "ok", 6):
+		p, err = parseProduct(sku, answer[1:])
+	case is(answer, "low", 3):
+		err = fmt.Errorf("%s, with %s reserved and %s sold: %w", total, answer[1], answer[2], errTooLow)
+	case is(answer, "full", 1):
+		err = errFull
+	default:
+		err = unknownAnswer(answer)
 	}
 	if err == nil {
-		err = s.awaitProduct(ctx, at, sku)
+		err = s.await(ctx, entry{sku: sku, at: at})
 	}
 	if err != nil {
 		return Product{}, fmt.Errorf("stock: put %q: %w", sku, err)
 	}
 	return p, nil
-}
-
-func stocked(sku string, total int64, answer []string) (Product, error) {
-	switch {
-	case is(answer, "ok", 6):
-		return parseProduct(sku, answer[1:])
-	case is(answer, "low", 3):
-		return Product{}, fmt.Errorf("%d, with %s reserved and %s sold: %w", total, answer[1], answer[2], errTooLow)
-	case is(answer, "full", 1):
-		return Product{}, errFull
-	}
-	return Product{}, unknownAnswer(answer)
 }
 
 // Product returns a product, or ErrUnknownSKU.

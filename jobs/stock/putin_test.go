@@ -117,6 +117,11 @@ func TestLowerTotalWaitsForItsOrders(t *testing.T) {
 			_, err := s.Put(t.Context(), "tea", 2)
 			answer <- err
 		}()
+		select {
+		case err := <-answer:
+			t.Fatalf("the seller has an answer before the book has the cancellation: %v", err)
+		case <-time.After(300 * time.Millisecond):
+		}
 		settle(t, s, p, 2, 1)
 		if err := <-answer; err != nil {
 			t.Error(err)

@@ -8,16 +8,10 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Name and spec of the job that Reconcile returns.
-const (
-	reconcileName = "reconcile"
-	reconcileSpec = "0 * * * * ?" // every minute
-)
-
 // maxLogged bounds the findings that one run logs one by one.
 const maxLogged = 20
 
-// Reconcile returns the job reconcile. Each run compares the store with the book, as
+// Reconcile returns the job reconcile. Each run, every minute, compares the store with the book, as
 // Sale.Differences does, but leaves out closed orders. It fails, and logs, if they differ, and
 // repairs nothing. If the store has lost an order that the book has, the run closes the sale: see
 // Options.Book.
@@ -29,47 +23,42 @@ func Reconcile(s *Sale) scheduler.Job {
 		panic("stock: Reconcile needs a sale with a book")
 	}
 	return scheduler.Job{
-		Name: reconcileName, Spec: reconcileSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: "reconcile", Spec: "0 * * * * ?", Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
-			return (&reconciler{sale: s, work: workOf(run)}).run(ctx)
+			return s.reconcile(ctx, workOf(run))
 		},
 	}
 }
 
-// A reconciler is one run of reconcile.
-type reconciler struct {
-	sale *Sale
-	work work
-}
-
-func (r *reconciler) run(ctx context.Context) error {
-	if err := r.work.may(ctx, "migrate"); err != nil {
+// reconcile is one run of the job reconcile.
+func (s *Sale) reconcile(ctx context.Context, w work) error {
+	if err := w.may(ctx, "migrate"); err != nil {
 		return err
 	}
-	if err := r.sale.options.Book.Migrate(ctx); err != nil {
+	if _, err := s.options.Book.book(ctx, s.ID()); err != nil { // it creates the book
 		return err
 	}
-	if err := r.sale.options.Book.sweepEvents(ctx, r.sale.ID(), r.sale.options.EventRetention); err != nil {
+	if err := s.options.Book.sweepEvents(ctx, s.ID(), s.options.EventRetention); err != nil {
 		return err
 	}
-	if err := r.work.may(ctx, "compare"); err != nil {
+	if err := w.may(ctx, "compare"); err != nil {
 		return err
 	}
-	epoch := r.sale.epoch() // of the shelf that is compared, or of one before it
-	found, v, err := r.sale.differences(ctx, 0)
+	epoch := s.epoch() // of the shelf that is compared, or of one before it
+	found, v, err := s.differences(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("stock: reconcile: %w", err)
 	}
-	for _, sku := range r.sale.Halted() {
+	for _, sku := range s.Halted() {
 		found = append(found, Difference{SKU: sku, Store: "it closed", Book: "counts that do not balance"})
 	}
-	if err := r.work.may(ctx, "report"); err != nil {
+	if err := w.may(ctx, "report"); err != nil {
 		return err
 	}
-	if err := r.report(ctx, epoch, found); err != nil {
+	if err := s.report(ctx, w, epoch, found); err != nil {
 		return err
 	}
-	r.work.log.Info("stock reconciled", slog.Int("products", len(v.after.products)), slog.Int64("unsettled", v.after.unsettled),
+	w.log.Info("stock reconciled", slog.Int("products", len(v.after.products)), slog.Int64("unsettled", v.after.unsettled),
 		slog.Bool("exact", v.still()), slog.Int("broken", len(found)))
 	if len(found) > 0 {
 		return fmt.Errorf("stock: reconcile: store and book differ about %d orders and products, the first: %s", len(found), found[0])
@@ -79,19 +68,19 @@ func (r *reconciler) run(ctx context.Context) error {
 
 // report logs the differences, ends the run in the store, and closes the compared shelf if it has
 // lost orders.
-func (r *reconciler) report(ctx context.Context, epoch string, found []Difference) error {
+func (s *Sale) report(ctx context.Context, w work, epoch string, found []Difference) error {
 	lost := false
 	for i, d := range found {
 		lost = lost || d.lost
 		if i < maxLogged {
-			r.work.log.Error("stock broken", slog.String("order", d.Order), slog.String("sku", d.SKU), slog.String("text", d.String()))
+			w.log.Error("stock broken", slog.String("order", d.Order), slog.String("sku", d.SKU), slog.String("text", d.String()))
 		}
 	}
 	why := ""
 	if lost {
 		why = "behind"
 	}
-	if _, err := r.sale.fenced(ctx, comparedScript, r.sale.keys(keyFence+reconciling, keyShelf), r.work.fence, epoch, why); err != nil {
+	if _, err := s.fenced(ctx, comparedScript, s.keys(keyFence+reconciling, keyShelf), w.fence, epoch, why); err != nil {
 		return fmt.Errorf("stock: end the run of reconcile: %w", err)
 	}
 	return nil

@@ -9,17 +9,11 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Name and spec of the job that ReleaseExpired returns.
-const (
-	releaseExpiredName = "releaseExpired"
-	releaseExpiredSpec = "0/5 * * * * ?" // every five seconds
-)
-
 // lease is short, so that another node soon continues the work of a dead one.
 const lease = 5 * time.Second
 
-// ReleaseExpired returns the job releaseExpired. Each run closes the orders that were not paid in
-// time, and puts their items back in stock once. The job's fields may be changed before it is
+// ReleaseExpired returns the job releaseExpired. Each run, every five seconds, closes the orders that
+// were not paid in time, and puts their items back in stock once. The job's fields may be changed before it is
 // registered. A tick is skipped while the previous run works. The tick of a dead node is run again,
 // since both runs do the same work. It panics without a sale.
 func ReleaseExpired(s *Sale) scheduler.Job {
@@ -27,9 +21,9 @@ func ReleaseExpired(s *Sale) scheduler.Job {
 		panic("stock: ReleaseExpired needs a sale")
 	}
 	return scheduler.Job{
-		Name: releaseExpiredName, Spec: releaseExpiredSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: "releaseExpired", Spec: "0/5 * * * * ?", Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
-			return (&releaser{sale: s, work: workOf(run)}).run(ctx)
+			return s.release(ctx, workOf(run))
 		},
 	}
 }
@@ -63,41 +57,36 @@ func (w work) may(ctx context.Context, step string) error {
 	return nil
 }
 
-// A releaser is one run of releaseExpired.
-type releaser struct {
-	sale *Sale
-	work work
-}
-
-func (r *releaser) run(ctx context.Context) error {
+// release is one run of releaseExpired.
+func (s *Sale) release(ctx context.Context, w work) error {
 	released, missing := 0, 0
 	defer func() {
 		if released > 0 {
-			r.work.log.Info("orders expired", slog.Int("orders", released))
+			w.log.Info("orders expired", slog.Int("orders", released))
 		}
 	}()
 	for {
-		if err := r.work.may(ctx, "overdue"); err != nil {
+		if err := w.may(ctx, "overdue"); err != nil {
 			return err
 		}
-		ids, err := r.sale.overdue(ctx, r.work.fence, maxBatch)
+		ids, err := s.overdue(ctx, w.fence, maxBatch)
 		if err != nil {
 			return err
 		}
 		if len(ids) == 0 {
 			break
 		}
-		if err := r.work.may(ctx, "expire"); err != nil {
+		if err := w.may(ctx, "expire"); err != nil {
 			return err
 		}
-		expired, lost, err := r.sale.expire(ctx, r.work.fence, ids)
+		expired, lost, err := s.expire(ctx, w.fence, ids)
 		released += expired
 		if err != nil {
 			return err
 		}
 		for _, id := range lost {
 			missing++
-			r.work.log.Error("order lost", slog.String("order", id))
+			w.log.Error("order lost", slog.String("order", id))
 		}
 	}
 	if missing > 0 {

@@ -39,7 +39,7 @@ func (s *Sale) Reserve(ctx context.Context, o Order) (r Record, fresh bool, err 
 		r, fresh, err = s.reservation(o, answer)
 	}
 	if err == nil {
-		err = s.awaitRecord(ctx, at, r)
+		err = s.await(ctx, entry{record: r, at: at})
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("stock: reserve %q: %w", o.ID, err)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cronce/cronce/jobs/stock/internal/format"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -120,8 +119,6 @@ func (s *Sale) step(ctx context.Context, script *redis.Script, keys []string, ar
 		return nil
 	case is(answer, "over", 1):
 		return errOver
-	case is(answer, "open", 1):
-		return ErrNothingToRestore
 	}
 	return unknownAnswer(answer)
 }
@@ -138,12 +135,8 @@ func (s *Sale) begin(ctx context.Context, before book, epoch string, silence tim
 		return ErrNothingToRestore
 	case is(answer, "foreign", 2):
 		return foreign(before, answer[1])
-	case is(answer, "restoring", 3):
-		var since, silent int64
-		if err := parseNumbers(answer[1:], &since, &silent); err != nil {
-			return unknownAnswer(answer)
-		}
-		return fmt.Errorf("%w since %s, with its last step %d ms ago", ErrUnderWay, format.Time(time.UnixMilli(since)), silent)
+	case is(answer, "restoring", 2):
+		return fmt.Errorf("%w, with its last step %s ms ago", ErrUnderWay, answer[1])
 	}
 	return unknownAnswer(answer)
 }

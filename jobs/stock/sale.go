@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -67,13 +68,12 @@ type Options struct {
 // A Sale keeps the stock of some products and the orders for them in Redis. It may
 // be used concurrently, and by many processes at once.
 type Sale struct {
-	client        redis.UniversalClient
-	options       Options
-	prefix        string
-	process       string // random id, which distinguishes this Sale from the Sales of other processes
-	shelf         shelf
-	orderWriter   bookWriter // writes orders into the book
-	productWriter bookWriter // writes sellers' changes into the book
+	client  redis.UniversalClient
+	options Options
+	prefix  string
+	process string // random id, which distinguishes this Sale from the Sales of other processes
+	shelf   shelf
+	writer  bookWriter
 }
 
 var namePattern = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`)
@@ -100,20 +100,13 @@ func NewSale(client redis.UniversalClient, options Options) (*Sale, error) {
 func (s *Sale) ID() string { return s.options.Namespace + ":" + s.options.Name }
 
 func (o Options) filled() Options {
-	fill(&o.Namespace, defaultNamespace)
-	fill(&o.Name, defaultName)
-	fill(&o.Hold, defaultHold)
-	fill(&o.Retention, defaultRetention)
-	fill(&o.ReplicaTimeout, defaultReplicaTimeout)
-	fill(&o.EventRetention, defaultEventRetention)
+	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
+	o.Name = cmp.Or(o.Name, defaultName)
+	o.Hold = cmp.Or(o.Hold, defaultHold)
+	o.Retention = cmp.Or(o.Retention, defaultRetention)
+	o.ReplicaTimeout = cmp.Or(o.ReplicaTimeout, defaultReplicaTimeout)
+	o.EventRetention = cmp.Or(o.EventRetention, defaultEventRetention)
 	return o
-}
-
-func fill[T comparable](value *T, otherwise T) {
-	var zero T
-	if *value == zero {
-		*value = otherwise
-	}
 }
 
 func (o Options) faults() (faults []error) {

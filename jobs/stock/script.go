@@ -24,7 +24,6 @@ var (
 	cancelScript  = onShelf("order", "cancel")
 
 	putScript           = onShelf("put")
-	offerScript         = onShelf("offer")
 	numberScript        = onShelf("guard", "number")
 	recordScript        = script("order", "record")
 	productScript       = script("product")

@@ -11,20 +11,14 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Name and spec of the job that SettleOrders returns, and bounds of its batch.
-const (
-	settleOrdersName = "settleOrders"
-	settleOrdersSpec = "* * * * * ?" // every second
-	defaultBatch     = 1000
-	maxSettled       = 10_000
-)
+// maxSettled is the number of orders that a run of settleOrders holds in memory and writes in one
+// transaction.
+const maxSettled = 1000
 
-// SettleOrders returns the job settleOrders. Each run writes the new and changed orders into the
-// book, one batch after the other, until none is left. Batch is the number of orders that it
-// holds in memory and writes in one transaction: 1 to 10,000, and a value outside is moved to the
-// nearest bound. Zero: 1000. The job's fields may be changed before it is registered. A
-// tick is skipped while the previous run works. The tick of a dead node is run again, since both
-// runs do the same work.
+// SettleOrders returns the job settleOrders. Each run, every second, writes the new and changed
+// orders into the book, one batch after the other, until none is left. The job's fields may be
+// changed before it is registered. A tick is skipped while the previous run works. The tick of a
+// dead node is run again, since both runs do the same work.
 //
 // An order that the database refuses, or whose record cannot be read, does not delay the others: it
 // is kept back and logged, the run fails, and the next run tries it again. The same holds for a
@@ -34,18 +28,14 @@ const (
 // Options.Restore allows it to rebuild the shelf.
 //
 // It panics without a sale with Options.Book.
-func SettleOrders(s *Sale, batch int) scheduler.Job {
+func SettleOrders(s *Sale) scheduler.Job {
 	if s == nil || s.options.Book == nil {
 		panic("stock: SettleOrders needs a sale with a book")
 	}
-	if batch == 0 {
-		batch = defaultBatch
-	}
-	batch = min(max(1, batch), maxSettled)
 	return scheduler.Job{
-		Name: settleOrdersName, Spec: settleOrdersSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: "settleOrders", Spec: "* * * * * ?", Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
-			return newSettler(s, batch, workOf(run)).run(ctx)
+			return newSettler(s, maxSettled, workOf(run)).run(ctx)
 		},
 	}
 }
@@ -150,7 +140,7 @@ func (s *settler) next(ctx context.Context) (got batch, moved int, err error) {
 	}
 	done, err := s.write(ctx, &got)
 	if err != nil {
-		return batch{}, 0, err
+		return batch{}, 0, fmt.Errorf("stock: %w", err)
 	}
 	if err := s.work.may(ctx, "mark"); err != nil {
 		return batch{}, 0, err

@@ -204,33 +204,27 @@ func (s *Sale) Probe(ctx context.Context) error {
 	if s.options.Book == nil {
 		return nil
 	}
-	_, err := s.probe(ctx)
-	return err
-}
-
-// probe is Probe of a sale with a book, and returns the book.
-func (s *Sale) probe(ctx context.Context) (book, error) {
 	select {
 	case s.shelf.comparing <- struct{}{}:
 		defer func() { <-s.shelf.comparing }()
 	case <-ctx.Done():
-		return book{}, fmt.Errorf("stock: probe: %w", context.Cause(ctx))
+		return fmt.Errorf("stock: probe: %w", context.Cause(ctx))
 	}
 	const tries = 3 // the shelf may be rebuilt between the book and the store
 	for try := 1; ; try++ {
 		b, err := s.options.Book.book(ctx, s.ID())
 		if err != nil {
-			return b, s.uncompared(err)
+			return s.uncompared(err)
 		}
 		changes, err := s.compare(ctx, b)
 		if errors.Is(err, errOtherEpoch) && try < tries {
 			continue
 		}
 		if err != nil && !errors.Is(err, ErrStockUnknown) {
-			return b, s.uncompared(err)
+			return s.uncompared(err)
 		}
 		s.shelf.found(b.epoch, changes, err)
-		return b, err
+		return err
 	}
 }
 

@@ -8,20 +8,22 @@ import (
 	"github.com/cronce/cronce/jobs/stock/internal/sqltext"
 )
 
-// settle writes a batch in one transaction: see transaction.settle. It refuses if a run with a higher
-// fence has written before. Until it ends it locks the rows of the fence and of the book, so that no
-// run with a lower fence can write afterwards. It may be called again with the same orders or with
-// later states of them.
+// settle writes a batch in one transaction: see transaction.settle. The fence is of the run that
+// settles, or 0. It refuses if a run with a higher fence has written before. Until it ends it locks
+// the rows of the fence and of the book, so that no run with a lower fence can write afterwards. It
+// may be called again with the same orders or with later states of them.
 func (s *Sale) settle(ctx context.Context, fence int64, got *batch) (done []settlement, later []string, err error) {
 	err = s.options.Book.transact(ctx, s.ID(), func(tx *transaction) (err error) {
-		if err := tx.moveBook(ctx, position{epoch: got.seen.epoch}); err != nil {
+		if err := tx.moveBook(ctx, position{epoch: got.seen.epoch, changes: got.seen.changes}); err != nil {
 			return err
 		}
-		if err := tx.enter(ctx, settling, fence); err != nil {
-			return err
+		if fence > 0 {
+			if err := tx.enter(ctx, settling, fence); err != nil {
+				return err
+			}
 		}
 		if !got.numbered {
-			if err := s.number(ctx, tx, nil, fence, got); err != nil {
+			if err := s.number(ctx, tx, fence, got); err != nil {
 				return err
 			}
 		}
@@ -29,7 +31,7 @@ func (s *Sale) settle(ctx context.Context, fence int64, got *batch) (done []sett
 		return err
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("stock: settle in the database: %w", err)
+		return nil, nil, fmt.Errorf("settle in the database: %w", err)
 	}
 	return done, later, nil
 }
@@ -73,6 +75,10 @@ type planned struct {
 	items  []Record         // orders whose items are new
 	shifts map[string]shift // by product
 	moves  []transition     // orders with a new state
+}
+
+func rowOf(r Record) row {
+	return row{status: r.State, placed: r.Placed.UnixMilli(), payments: int64(len(r.Payments))}
 }
 
 // same reports whether a row and a record are of the same order, and not of two orders that used

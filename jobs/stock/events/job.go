@@ -12,12 +12,6 @@ import (
 	"github.com/cronce/cronce/scheduler"
 )
 
-// Name and spec of the job that Job returns.
-const (
-	jobName = "deliverEvents"
-	jobSpec = "* * * * * ?" // every second
-)
-
 const (
 	lease = 5 * time.Second // short, so that another node soon continues the work of a dead one
 
@@ -55,7 +49,7 @@ func Job(s *stock.Sale, o Options) (scheduler.Job, error) {
 	}
 	w := newWebhook(o)
 	return scheduler.Job{
-		Name: jobName, Spec: jobSpec, Takeover: scheduler.TakeoverRerun, Lease: lease,
+		Name: "deliverEvents", Spec: "* * * * * ?", Takeover: scheduler.TakeoverRerun, Lease: lease,
 		Func: func(ctx context.Context, run *scheduler.Run) error {
 			err := (&delivery{sale: s, webhook: w, run: run, log: run.Logger()}).deliver(ctx)
 			if err != nil {
@@ -126,7 +120,7 @@ func (d *delivery) pass(ctx context.Context) (more bool, err error) {
 	switch {
 	case skipped:
 		e := &all[0]
-		d.log.Error("event skipped", slog.Int64("seq", e.Seq), slog.String("event", e.ID()), slog.String("err", failed.Error()))
+		d.log.Error("event skipped", slog.Int64("seq", e.Seq), slog.String("event", e.ID), slog.String("err", failed.Error()))
 	case failed != nil:
 		return false, fmt.Errorf("event %d, posted again in %v: %w", next.Seq+1, next.Wait.Round(time.Millisecond), failed)
 	}

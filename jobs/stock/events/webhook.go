@@ -2,13 +2,13 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,12 +46,8 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Concurrency == 0 {
-		o.Concurrency = defaultConcurrency
-	}
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Concurrency = cmp.Or(o.Concurrency, defaultConcurrency)
 	return o
 }
 
@@ -85,21 +81,17 @@ func checkSecrets(secrets []string) error {
 
 // checkURL checks a URL. Its error does not repeat the URL, which may contain a secret.
 func checkURL(raw string, plain bool) error {
-	fault := func(value string) error {
-		return &stock.FieldError{Field: "url", Value: value, Allowed: "an https URL, or http to a loopback address, with a host and without user or password"}
-	}
-	u, err := url.Parse(raw)
+	u, fault := outbound.ParseURL(raw)
 	switch {
-	case err != nil:
-		return fault("not a URL")
-	case u.User != nil || strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@"):
-		return fault("one with a user or password, or an @ behind its host")
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return fault("of another scheme, or without a host")
+	case fault != "":
+	case strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@"):
+		fault = "one with an @ behind its host"
 	case u.Scheme == "http" && !plain && !loopback(u.Hostname()):
-		return fault("http to another machine")
+		fault = "http to another machine"
+	default:
+		return nil
 	}
-	return nil
+	return &stock.FieldError{Field: "url", Value: fault, Allowed: "an https URL, or http to a loopback address, with a host and without user or password"}
 }
 
 func loopback(host string) bool {
@@ -226,7 +218,7 @@ func (w *webhook) request(ctx context.Context, e *stock.Event, now time.Time) (*
 		return nil, outbound.Bare(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", e.ID())
+	request.Header.Set("Idempotency-Key", e.ID)
 	request.Header.Set("Cronce-Signature", Sign(now, e.Payload, secrets...))
 	return request, nil
 }

@@ -45,7 +45,7 @@ func TestWebhook(t *testing.T) {
 		s.must(t, err)
 	}
 	// A return is settled by the job settleOrders.
-	s.must(t, stock.SettleOrders(s.Sale, 0).Func(t.Context(), &scheduler.Run{Fence: fences.Add(1)}))
+	s.must(t, stock.SettleOrders(s.Sale).Func(t.Context(), &scheduler.Run{Fence: fences.Add(1)}))
 	s.hook.answers(func(_ http.ResponseWriter, kind, order string) int {
 		if kind == "paid" {
 			return 500

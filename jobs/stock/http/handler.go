@@ -44,7 +44,8 @@ type Handler struct {
 	shed   atomic.Int64 // requests without a place
 
 	timeout time.Duration
-	lanes   [lanes]*lane
+	wait    time.Duration // for which a request waits for a place
+	lanes   [lanes]lane
 }
 
 // Options are the options of a Handler. The zero value is valid.
@@ -72,12 +73,13 @@ func NewHandler(s *stock.Sale, options Options) *Handler {
 	if s == nil {
 		panic("stockhttp: NewHandler needs a sale")
 	}
-	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens, timeout: cmp.Or(options.Timeout, 800*time.Millisecond)}
+	h := &Handler{sale: s, log: options.Log, tokens: options.Tokens,
+		timeout: cmp.Or(options.Timeout, 800*time.Millisecond), wait: cmp.Or(options.Wait, 100*time.Millisecond)}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	for i := range h.lanes {
-		h.lanes[i] = newLane(max(1, cmp.Or(options.InFlight, 64)), cmp.Or(options.Wait, 100*time.Millisecond))
+		h.lanes[i] = make(lane, max(1, cmp.Or(options.InFlight, 64)))
 	}
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -144,7 +146,7 @@ func (h *Handler) serve(route route) http.HandlerFunc {
 		ctx, stop := context.WithTimeout(r.Context(), h.timeout)
 		defer stop()
 		l := h.lanes[route.lane()]
-		if !l.enter(ctx) {
+		if !l.enter(ctx, h.wait) {
 			h.shed.Add(1)
 			overloaded().write(w)
 			return
@@ -166,10 +168,6 @@ func (a reply) write(w http.ResponseWriter) {
 		w.Header().Set("Location", a.location)
 	}
 	w.WriteHeader(cmp.Or(a.status, http.StatusOK))
-	if a.raw != nil {
-		_, _ = w.Write(a.raw)
-		return
-	}
 	_ = json.NewEncoder(w).Encode(a.view) // an error means that the client has disconnected
 }
 

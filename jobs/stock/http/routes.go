@@ -2,6 +2,7 @@ package stockhttp
 
 import (
 	_ "embed" // the description
+	"encoding/json"
 	"errors"
 	"net/http"
 	"reflect"
@@ -36,7 +37,6 @@ func routes() []route {
 // A reply is the reply to a successful request.
 type reply struct {
 	view     any
-	raw      []byte // JSON, instead of a view
 	status   int    // 0: 200
 	location string // path of the created order; empty: none
 }
@@ -136,7 +136,7 @@ func returnOrder(s *stock.Sale, r *http.Request, form returnForm) (reply, error)
 // compares.
 //
 //go:embed openapi.json
-var openAPI []byte
+var openAPI json.RawMessage
 
 // describe serves the description without a token: it contains nothing of a sale.
-func describe(_ *stock.Sale, _ *http.Request) (reply, error) { return reply{raw: openAPI}, nil }
+func describe(_ *stock.Sale, _ *http.Request) (reply, error) { return reply{view: openAPI}, nil }

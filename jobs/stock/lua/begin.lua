@@ -6,10 +6,10 @@
 --       rebuild must have made no step
 --
 -- Returns {'ok'}, {'foreign', identity} when another database keeps the shelf,
--- {'open'} when there is nothing wrong with it, or {'restoring', since when, for how many ms it has made no step} when
+-- {'open'} when there is nothing wrong with it, or {'restoring', for how many ms it has made no step} when
 -- another rebuild has made a step since. Otherwise a rebuild that was begun before is over: each of its steps names its
 -- epoch, and is refused.
-local has = redis.call('HMGET', KEYS[1], 'book', 'epoch', 'mark', 'closed', 'changes', 'stepped', 'begun')
+local has = redis.call('HMGET', KEYS[1], 'book', 'epoch', 'mark', 'closed', 'changes', 'stepped')
 if has[1] and has[1] ~= ARGV[1] then return {'foreign', has[1]} end
 if has[2] == ARGV[3] and not has[4] and tonumber(has[3]) >= tonumber(ARGV[4]) and tonumber(has[5]) >= tonumber(ARGV[5]) then
   return {'open'}
@@ -18,9 +18,8 @@ local t = redis.call('TIME')
 local at = t[1] * 1000 + math.floor(t[2] / 1000)
 local silent = at - tonumber(has[6] or 0)
 if has[4] == 'restoring' and silent >= 0 and silent < tonumber(ARGV[6]) then
-  return {'restoring', has[7] or has[6], string.format('%.0f', silent)}
+  return {'restoring', string.format('%.0f', silent)}
 end
-local when = string.format('%.0f', at)
 redis.call('HSET', KEYS[1], 'book', ARGV[1], 'epoch', ARGV[2], 'mark', ARGV[4], 'changes', '0', 'closed', 'restoring',
-  'begun', when, 'stepped', when)
+  'stepped', string.format('%.0f', at))
 return {'ok'}

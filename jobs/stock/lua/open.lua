@@ -4,5 +4,5 @@
 -- ARGV  1 epoch
 --
 -- Returns {'ok'}, or {'over'}.
-redis.call('HDEL', KEYS[1], 'closed', 'begun', 'stepped')
+redis.call('HDEL', KEYS[1], 'closed', 'stepped')
 return {'ok'}

@@ -4,7 +4,7 @@
 -- The last key is the shelf, a hash: book (identity of the database that keeps it),
 -- epoch (a random id, new with each rebuild), mark (the highest number that a
 -- settlement was given), changes (how many changes were acknowledged in this epoch),
--- closed (why nothing may be changed; absent: it may), and, while it is rebuilt, begun and stepped (when that began, and when the
+-- closed (why nothing may be changed; absent: it may), and, while it is rebuilt, stepped (when the
 -- last step was made, Unix ms). The key before it counts the
 -- changes that were acknowledged to this caller in the epoch: others may have made up
 -- for changes that the store has lost, but only the caller makes its own. The last

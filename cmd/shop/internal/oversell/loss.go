@@ -99,7 +99,7 @@ func (e *Env) keepBook(ctx context.Context, s *stock.Sale) error {
 	if err := s.Probe(ctx); err != nil {
 		return err
 	}
-	job := stock.SettleOrders(s, 0)
+	job := stock.SettleOrders(s)
 	return job.Func(ctx, &scheduler.Run{ID: e.Run, Job: job.Name, Fence: time.Now().UnixMicro()})
 }
 

@@ -40,9 +40,6 @@ func (f *File) faults() (errs []error) {
 		}
 	}
 	s.gateFaults(bad)
-	if s.Batch < 0 || s.Batch > maxBatch {
-		bad("shop.batch", "is %d, must be 1 to %d", s.Batch, maxBatch)
-	}
 	if !slices.Contains([]string{"", restoreManual, RestoreAuto}, s.Restore) {
 		bad("shop.restore", "is %s, must be manual or auto", strictyaml.Quote(s.Restore))
 	}
@@ -120,7 +117,6 @@ func (f *File) Webhook() *Webhook { return f.Shop.webhook() }
 const (
 	maxInFlight = 4096
 	maxShopWait = 5 * time.Second
-	maxBatch    = 10_000
 )
 
 // Gate returns the options that limit the requests to a shop.

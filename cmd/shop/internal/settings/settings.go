@@ -28,7 +28,6 @@ type Shop struct {
 	Retention      config.Duration `yaml:"retention"`
 	Replicas       int             `yaml:"replicas"`
 	ReplicaTimeout config.Duration `yaml:"replica_timeout"`
-	Batch          int             `yaml:"batch"`
 	Restore        string          `yaml:"restore"`
 	Durability     string          `yaml:"durability"`
 	Database       Database        `yaml:"database"`

@@ -13,7 +13,7 @@ import (
 
 // jobs returns the jobs of a shop. Its error joins the faults of their settings.
 func (s *Shop) jobs(f *settings.File, out io.Writer, client redis.UniversalClient) ([]scheduler.Job, error) {
-	all := []scheduler.Job{stock.SettleOrders(s.Sale, f.Shop.Batch), stock.ReleaseExpired(s.Sale), stock.Reconcile(s.Sale)}
+	all := []scheduler.Job{stock.SettleOrders(s.Sale), stock.ReleaseExpired(s.Sale), stock.Reconcile(s.Sale)}
 	var faults []error
 	add := func(job scheduler.Job, err error) {
 		all, faults = append(all, job), append(faults, err)
