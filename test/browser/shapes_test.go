@@ -24,39 +24,59 @@ const marks = `JSON.stringify([...document.querySelectorAll(".legend li")].map((
 // alike is the share of their area that two marks may have in common at most. A disc of the same size as a square has 0.79.
 const alike = 0.85
 
+// A mark is one of the legend, and its place on the page.
+type mark struct {
+	Word                string
+	X, Y, Width, Height float64
+}
+
 // shapes checks that a person who sees no colours, or not all of them, can tell each mark of the legend from every other one.
 func (b *browser) shapes(t *testing.T) {
 	t.Helper()
-	var all []struct {
-		Word                string
-		X, Y, Width, Height float64
-	}
-	if err := json.Unmarshal([]byte(evaluated(t, b, chromedp.Evaluate[string](marks))), &all); err != nil || len(all) < 10 {
-		t.Fatalf("%d marks: %v", len(all), err)
-	}
 	for _, sight := range []emulation.SetEmulatedVisionDeficiencyType{"achromatopsia", "deuteranopia"} {
 		b.sight(t, sight)
-		inks := make([][]float64, len(all))
-		for i, m := range all {
-			clip := page.Viewport{X: m.X, Y: m.Y, Width: m.Width, Height: m.Height, Scale: 4}
-			beyond := true
-			shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Clip: &clip, CaptureBeyondViewport: &beyond})
-			if err != nil {
-				t.Fatal(err)
-			}
-			picture, err := png.Decode(bytes.NewReader(shot.Data))
-			if err != nil {
-				t.Fatal(err)
-			}
-			inks[i] = ink(picture)
-			for k := range i {
-				if share := overlap(inks[i], inks[k]); share > alike {
-					t.Errorf("%s: the marks of %s and %s have %.2f of their area in common, must have at most %.2f", sight, m.Word, all[k].Word, share, alike)
+		var words []string
+		var inks [][]float64
+		for i := range b.legend(t) {
+			m, picture := b.picture(t, i)
+			drawn := ink(picture)
+			for k := range inks {
+				if share := overlap(drawn, inks[k]); share > alike {
+					t.Errorf("%s: the marks of %s and %s have %.2f of their area in common, must have at most %.2f", sight, m.Word, words[k], share, alike)
 				}
 			}
+			words, inks = append(words, m.Word), append(inks, drawn)
 		}
 	}
 	b.sight(t, "none")
+}
+
+func (b *browser) legend(t *testing.T) (all []mark) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(evaluated(t, b, chromedp.Evaluate[string](marks))), &all); err != nil || len(all) < 10 {
+		t.Fatalf("%d marks: %v", len(all), err)
+	}
+	return all
+}
+
+// picture returns a mark and its picture. The page is live, so that the legend may move while the picture is taken: it is then taken
+// once more.
+func (b *browser) picture(t *testing.T, i int) (m mark, picture image.Image) {
+	t.Helper()
+	eventually(t, "the legend stands still", func() bool {
+		m = b.legend(t)[i]
+		clip := page.Viewport{X: m.X, Y: m.Y, Width: m.Width, Height: m.Height, Scale: 4}
+		beyond := true
+		shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Clip: &clip, CaptureBeyondViewport: &beyond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if picture, err = png.Decode(bytes.NewReader(shot.Data)); err != nil {
+			t.Fatal(err)
+		}
+		return b.legend(t)[i] == m
+	})
+	return m, picture
 }
 
 func (b *browser) sight(t *testing.T, sight emulation.SetEmulatedVisionDeficiencyType) {
