@@ -116,9 +116,12 @@ func granted(a *series.Answer) int {
 	return 1
 }
 
-// waves are the pauses between the claims of one node for the shards of a tick that are left. The first one is long enough for a
-// node that is late by a busy processor to claim its own shards, and for the others to find that none is left.
-var waves = wait.Backoff{First: 100 * time.Millisecond, Longest: time.Second}
+// firstPause is how long a node leaves the shards of others to them at the tick: long enough for a node that is late by a busy
+// processor to claim its own shards, so that the others find none left.
+const firstPause = 100 * time.Millisecond
+
+// waves are the pauses between the later claims of one node for the shards of a tick that are left.
+var waves = wait.Backoff{First: 25 * time.Millisecond, Longest: time.Second}
 
 // watchShards claims further shards of an open sheet: soon while some may start, and otherwise when the
 // first lease of another node is over.
@@ -131,6 +134,8 @@ func (c *Claims) watchShards(p *Pending, a *series.Answer, now int64) {
 	next := &Pending{e: r.e, job: r.e.Job, tick: r.tick, after: r.tick - 1, from: a.Fence, purpose: forProbe, free: a.Free, of: a.Of}
 	at := now + time.Second.Milliseconds()
 	switch {
+	case a.Free > 0 && p.from == 0:
+		at = now + firstPause.Milliseconds()
 	case a.Free > 0:
 		next.wave = p.wave + 1
 		at = now + waves.After(next.wave).Milliseconds()
