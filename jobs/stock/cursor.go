@@ -99,7 +99,11 @@ func (tx *transaction) followEvents(ctx context.Context, fence int64) error {
 // Failures, Passed and Wait of c. It refuses with ErrFenced if a run with a higher fence was there,
 // so that a run whose node was stopped cannot move the cursor back. It needs Options.Book.
 func (s *Sale) MoveEvents(ctx context.Context, fence int64, c EventCursor) error {
-	err := s.options.Book.transact(ctx, s.ID(), func(tx *transaction) error {
+	b := s.options.Book
+	if b == nil {
+		return fmt.Errorf("stock: move the event cursor: %w", errNoBook)
+	}
+	err := b.transact(ctx, s.ID(), func(tx *transaction) error {
 		if err := tx.enter(ctx, delivering, fence); err != nil {
 			return err
 		}

@@ -47,6 +47,9 @@ func (tx *transaction) writeEvents(ctx context.Context, moves []transition) erro
 // still kept. It needs Options.Book.
 func (s *Sale) Events(ctx context.Context, after int64, n int) ([]Event, error) {
 	b := s.options.Book
+	if b == nil {
+		return nil, fmt.Errorf("stock: read events: %w", errNoBook)
+	}
 	var events []Event
 	query := "SELECT seq, order_id, placed_at, kind, payload FROM stock_event WHERE sale = ? AND seq > ? ORDER BY seq LIMIT " + strconv.Itoa(max(0, n))
 	err := eachRow(ctx, b.db, b.dialect, query, []any{s.ID(), after}, func(row *sql.Rows) error {
