@@ -70,6 +70,7 @@ type node struct {
 	dead     context.Context // ends when the node is killed
 	die      context.CancelFunc
 	killed   time.Time
+	peeks    atomic.Int64 // number of ticks that it has peeked at
 }
 
 // A run is one attempt of a tick as its function saw it.

@@ -212,8 +212,18 @@ func (w *wire) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 func (w *wire) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
 	return result(through(ctx, w, "peek", func(ctx context.Context) reply[[]*series.Answer] {
 		w.n.c.peeked(len(ps))
+		w.n.peeks.Add(int64(len(ps)))
 		return replied(w.Store.Peek(ctx, ps, whole))
 	}, failed[[]*series.Answer], keysOf(ps, func(p series.NumberRef) string { return p.Key })...))
+}
+
+func (w *wire) Decided(ctx context.Context, g series.Group) (bool, error) {
+	w.n.c.asked()
+	return result(through(ctx, w, "decided", func(ctx context.Context) reply[bool] { return replied(w.Store.Decided(ctx, g)) }, failed[bool]))
+}
+
+func (w *wire) KeepDecided(ctx context.Context, g series.Group) error {
+	return through(ctx, w, "keep", func(ctx context.Context) error { return w.Store.KeepDecided(ctx, g) }, func(err error) error { return err })
 }
 
 func (w *wire) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {

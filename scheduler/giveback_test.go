@@ -10,7 +10,7 @@ import (
 // A run that a drain interrupted starts again on another node within a second, however long its
 // lease is.
 func TestGivenBackRunsAtOnce(t *testing.T) {
-	for name, nodes := range map[string]int{"one other": 2, "two others": 3, "many": 8} {
+	for name, nodes := range map[string]int{"one other": 2, "two others": 3, "many": 8, "a large fleet": 20} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				c := plan(t, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 10 * time.Minute, Func: takes(7 * time.Minute)})

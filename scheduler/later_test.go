@@ -15,6 +15,7 @@ type count struct {
 	late   int // claims that were sent as late as a later share, or later
 	peeks  int
 	opens  int
+	asks   int // whether a group of ticks is decided
 }
 
 func (c *world) claimed(cs []series.Claim) {
@@ -40,6 +41,12 @@ func (c *world) opened(n int) {
 	c.sent.opens += n
 }
 
+func (c *world) asked() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent.asks++
+}
+
 // counted returns the requests that nodes send during f.
 func (c *world) counted(f func()) count {
 	c.mu.Lock()
@@ -48,7 +55,7 @@ func (c *world) counted(f func()) count {
 	f()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return count{c.sent.claims - before.claims, c.sent.late - before.late, c.sent.peeks - before.peeks, c.sent.opens - before.opens}
+	return count{c.sent.claims - before.claims, c.sent.late - before.late, c.sent.peeks - before.peeks, c.sent.opens - before.opens, c.sent.asks - before.asks}
 }
 
 // peekless hides that a store supports peeking.

@@ -101,6 +101,10 @@ func (n *Node) connect(partitions int) {
 	if peeks {
 		peeker = n.requests.MeasurePeeks(peeker)
 	}
+	groups, keeps := cfg.Store.(series.GroupPeeker)
+	if keeps {
+		groups = n.requests.MeasureGroups(groups)
+	}
 	n.outputs = newOutputs(cfg.Store, cfg.StoreTimeout)
 	work := &executions{namespace: cfg.Namespace, node: n.id, logger: slog.New(n.events.log), registry: n.registry, outputs: n.outputs}
 	n.runs = runs.New(runs.Config{
@@ -116,10 +120,10 @@ func (n *Node) connect(partitions int) {
 	n.dispatcher = dispatch.New(dispatch.Config{
 		Runs: n.runs,
 		Claims: claims.Config{
-			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Partitions: partitions, Shards: most, Peek: peeks,
+			Slots: cfg.Concurrency, Spread: cfg.Spread, Timeout: cfg.StoreTimeout, Partitions: partitions, Shards: most, Peek: peeks, Groups: keeps,
 			Nodes: rendezvous.Of(n.id, nil), Revisions: revisions,
 		},
-		Claimer: n.claimer, Peeker: peeker, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
+		Claimer: n.claimer, Peeker: peeker, Groups: groups, Clock: &n.clock, Health: n.monitor, Events: n.events, Maintain: n.maintain,
 		Open: n.unopened.Add, Beat: early, Changed: n.changed, Local: n.local,
 	})
 	controlled, _ := cfg.Store.(series.Controlled)

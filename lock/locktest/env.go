@@ -103,6 +103,7 @@ const (
 	needOutputs
 	needChanges
 	needSharder
+	needGroups
 )
 
 var parts = []part{
@@ -121,6 +122,7 @@ var parts = []part{
 	{"claims", needNumbered, claimTests},
 	{"exact instants", needNumbered | needSetClock, instantTests},
 	{"peeks", needNumbered | needPeeker, peekTests},
+	{"groups", needGroups, groupTests},
 	{"runs", needNumbered, runTests},
 	{"queues", needNumbered, queueTests},
 	{"pauses", needNumbered, pauseTests},
@@ -172,6 +174,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 	_, outputs := d.(series.OutputKeeper)
 	_, changes := d.(series.Changes)
 	_, peeker := d.(series.Peeker)
+	_, groups := d.(series.GroupPeeker)
 	_, forcer := d.(driver.Forcer)
 	_, sharder := d.(series.Sharder)
 	for _, c := range []struct {
@@ -190,6 +193,7 @@ func (p *part) missing(d driver.Driver, env *Env) string {
 		{needClock, clocked, "lock.Clocked"},
 		{needMembership, membership, "lock.Membership"},
 		{needPeeker, peeker, "lock.Peeker"},
+		{needGroups, groups, "series.GroupPeeker"},
 		{needOutputs, outputs, "series.OutputKeeper"},
 		{needChanges, changes, "series.Changes"},
 		{needForcer, forcer, "lock.Forcer"},

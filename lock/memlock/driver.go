@@ -58,7 +58,8 @@ type Store struct {
 	nodes   map[string]member
 	pen     pen
 	audit   audit
-	losses  int // how often the store lost its data
+	groups  map[series.Group]int64 // until when each is kept, in Unix ms
+	losses  int                    // how often the store lost its data
 	notices map[*notices]struct{}
 }
 
@@ -84,6 +85,7 @@ func (s *Store) Forget() {
 	s.opened, s.latest = nil, nil
 	s.sweepAt, s.fences, s.pen = 0, fences{}, pen{}
 	s.books, s.audit = books{}, audit{}
+	s.groups = nil
 	s.losses++
 }
 

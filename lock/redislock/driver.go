@@ -97,7 +97,7 @@ var (
 	_ series.Sharder       = (*Driver)(nil)
 	_ series.Controlled    = (*Driver)(nil)
 	_ series.RunNotifier   = (*Driver)(nil)
-	_ series.Peeker        = (*Driver)(nil)
+	_ series.GroupPeeker   = (*Driver)(nil)
 	_ series.Journaled     = (*Driver)(nil)
 	_ series.OutputKeeper  = (*Driver)(nil)
 	_ driver.Clocked       = (*Driver)(nil)

@@ -3,7 +3,7 @@
 // decides numbers.
 //
 // A store of locks that carries a schedule implements [Numbered]. It declares further
-// abilities by also implementing [Peeker], [Controlled], [Journaled], [OutputKeeper],
+// abilities by also implementing [Peeker], [GroupPeeker], [Controlled], [Journaled], [OutputKeeper],
 // [Membership], [Partitioned] or [Local]. The package lock/locktest tests all of them.
 //
 // # Rules

@@ -156,6 +156,34 @@ type Peeker interface {
 	Peek(ctx context.Context, ps []NumberRef, whole bool) ([]*Answer, error)
 }
 
+// A GroupPeeker is a Peeker that keeps for a few seconds which groups of numbers are decided. In a large
+// fleet, a few nodes peek at each number of a group. All other nodes ask whether one of those found
+// that all numbers of the group are decided, which costs the same for one number and for a thousand.
+type GroupPeeker interface {
+	Peeker
+	// Decided reports whether KeepDecided was called for the group within GroupLife. The answer false
+	// proves nothing, and neither does an error: then peek.
+	Decided(ctx context.Context, g Group) (bool, error)
+	// KeepDecided keeps for GroupLife that all numbers of the group are decided. If the store
+	// forgets decisions, it has forgotten the groups that were kept after them too.
+	KeepDecided(ctx context.Context, g Group) error
+}
+
+// A Group is a set of numbers of the series of one partition. Callers choose the values so that sets that
+// differ have different ones.
+type Group struct {
+	Partition int // see [Partitioned]; 0 if the store has one partition
+	At        int64
+	Count     int
+	Sum       uint64
+}
+
+// String returns the name by which stores keep the group within its partition.
+func (g *Group) String() string { return fmt.Sprintf("%d.%d.%x", g.At, g.Count, g.Sum) }
+
+// GroupLife is the time for which a group is kept, by the store's clock.
+const GroupLife = 10 * time.Second
+
 // A NumberRef names one number of a series.
 type NumberRef struct {
 	Key    string

@@ -139,6 +139,14 @@ func (w *wire) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*
 	return request(ctx, w, func() ([]*series.Answer, error) { return w.Store.Peek(ctx, ps, whole) })
 }
 
+func (w *wire) Decided(ctx context.Context, g series.Group) (bool, error) {
+	return request(ctx, w, func() (bool, error) { return w.Store.Decided(ctx, g) })
+}
+
+func (w *wire) KeepDecided(ctx context.Context, g series.Group) error {
+	return through(ctx, w, func() error { return w.Store.KeepDecided(ctx, g) }, func(err error) error { return err })
+}
+
 func (w *wire) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	return request(ctx, w, func() ([]driver.ClockReading, error) { return w.Store.Now(ctx) })
 }

@@ -99,6 +99,16 @@ func (s Store) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*
 	return s.Store.(series.Peeker).Peek(mark(ctx, Claim), ps, whole)
 }
 
+// Decided marks its request as a claim.
+func (s Store) Decided(ctx context.Context, g series.Group) (bool, error) {
+	return s.Store.(series.GroupPeeker).Decided(mark(ctx, Claim), g)
+}
+
+// KeepDecided marks its request as a claim.
+func (s Store) KeepDecided(ctx context.Context, g series.Group) error {
+	return s.Store.(series.GroupPeeker).KeepDecided(mark(ctx, Claim), g)
+}
+
 // ReleaseRuns marks its request as a release.
 func (s Store) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
 	return s.Store.ReleaseRuns(mark(ctx, Release), es)

@@ -18,6 +18,7 @@ type Config struct {
 	Partitions int
 	Shards     int  // how many shards the store lets a tick have; 0: none
 	Peek       bool // the store supports peeking
+	Groups     bool // and keeps which groups are decided
 	Nodes      rendezvous.Nodes
 	Revisions  *job.Revisions
 }
@@ -35,6 +36,8 @@ type Claims struct {
 	lookAt    int64              // when runs are looked at next; 0: never
 	changes   map[*entry]*change // jobs with undecided ticks of former specs
 	deferred  deferred
+	groups    []*group
+	watching  []*rendezvous.Nodes // the watchers of each partition; nil: not known yet
 	nodes     rendezvous.Nodes
 	free      int // free slots
 	draining  bool
@@ -124,7 +127,7 @@ func (c *Claims) Restart(now int64) {
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 
 // Nodes sets the list of live nodes.
-func (c *Claims) Nodes(nodes rendezvous.Nodes) { c.nodes, c.divisions = nodes, nil }
+func (c *Claims) Nodes(nodes rendezvous.Nodes) { c.nodes, c.divisions, c.watching = nodes, nil, nil }
 
 // FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of
 // up to most of them.
@@ -173,6 +176,9 @@ func (c *Claims) Shift(step int64) {
 		c.lookAt += step
 	}
 	c.deferred.shift(step)
+	for _, g := range c.groups {
+		g.at += step
+	}
 	for r, p := range c.probes {
 		p.at += step
 		c.probes[r] = p
@@ -191,7 +197,7 @@ func (c *Claims) Drain(now int64) {
 		c.unpark(e, now)
 	}
 	c.keepDoubts(now)
-	c.deferred = newDeferred(c.cfg.Partitions)
+	c.deferred, c.groups = newDeferred(c.cfg.Partitions), nil
 }
 
 // keepDoubts forgets the claims that hold no lease. Each of the others is sent once its earlier

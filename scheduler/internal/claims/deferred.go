@@ -11,9 +11,11 @@ import (
 // peeks at them together and claims only the undecided ones.
 type Share struct {
 	Peeks []series.NumberRef // the ticks to peek at
+	Group series.Group       // which the store may have as decided: then no peek is needed; its Count is 0 if there is none
 
 	at    int64
 	ticks []dueTick // in the order of Peeks
+	whole bool      // the other ticks of the group are known to be decided
 }
 
 // deferred holds the ticks that this node leaves to other nodes for a moment.
@@ -30,8 +32,7 @@ func newDeferred(partitions int) deferred { return deferred{open: make([]*Share,
 func (d *deferred) add(at int64, t dueTick) {
 	s := &d.open[t.job.Partition]
 	if *s == nil {
-		*s = &Share{at: at, ticks: d.spare}
-		d.spare = nil
+		*s = &Share{at: at, ticks: d.reuse()}
 		d.shares = append(d.shares, *s)
 	}
 	(*s).ticks = append((*s).ticks, t)
@@ -51,12 +52,31 @@ func (d *deferred) take(now int64) (due []*Share) {
 	})
 	for _, s := range due {
 		s.ticks = slices.DeleteFunc(s.ticks, func(t dueTick) bool { return !t.open() })
-		s.Peeks = make([]series.NumberRef, 0, len(s.ticks))
-		for _, t := range s.ticks {
-			s.Peeks = append(s.Peeks, series.NumberRef{Key: t.job.Name, Number: t.Number})
-		}
+		s.list()
 	}
 	return due
+}
+
+// list lists the ticks to peek at.
+func (s *Share) list() {
+	s.Peeks = make([]series.NumberRef, 0, len(s.ticks))
+	for _, t := range s.ticks {
+		s.Peeks = append(s.Peeks, series.NumberRef{Key: t.job.Name, Number: t.Number})
+	}
+}
+
+// reuse returns an empty list of ticks. In a large cluster a node defers nearly all ticks. If each share
+// grew from empty, it would be a tenth of the memory that 50 nodes allocate for a tick.
+func (d *deferred) reuse() []dueTick {
+	ticks := d.spare
+	d.spare = nil
+	return ticks
+}
+
+// recycle keeps the list of an answered share for the next one.
+func (d *deferred) recycle(s *Share) {
+	clear(s.ticks)
+	d.spare, s.ticks = s.ticks[:0], nil
 }
 
 // open reports whether the tick is still the latest of its job and has no claim, or is a look.
@@ -91,8 +111,10 @@ func (s *Share) Partition() (partition int, ok bool) {
 
 // Peeked applies the answers to a share, in the order of its Peeks, and claims the ticks that are
 // not known to be decided, whose answers are nil. It is called once for a share. A request that was
-// given up may still read the share's Peeks afterwards.
-func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) {
+// given up may still read the share's Peeks afterwards. It reports whether all ticks of the share's
+// group are decided.
+func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) (decided bool) {
+	decided = s.Group.Count > 0 && s.whole && !slices.Contains(answers, nil)
 	for i := range s.ticks {
 		t, a := &s.ticks[i], answers[i]
 		switch {
@@ -106,8 +128,6 @@ func (c *Claims) Peeked(s *Share, answers []*series.Answer, now int64) {
 			c.retries.add(now, t.claim())
 		}
 	}
-	// In a large cluster a node defers nearly all ticks. If each share grew from empty, it would be
-	// a tenth of the memory that 50 nodes allocate for a tick.
-	clear(s.ticks)
-	c.deferred.spare, s.ticks = s.ticks[:0], nil
+	c.deferred.recycle(s)
+	return decided
 }

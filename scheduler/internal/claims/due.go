@@ -3,6 +3,7 @@ package claims
 import (
 	"slices"
 
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 )
@@ -14,8 +15,9 @@ const freshMax = 1024
 type Batch struct {
 	Claims []*Pending
 	Peeks  []*Share
-	More   bool // more fresh ticks are due
-	Beat   bool // the list of nodes is needed now, for a broadcast
+	Keeps  []series.Group // are decided
+	More   bool           // more fresh ticks are due
+	Beat   bool           // the list of nodes is needed now, for a broadcast
 }
 
 // A dueTick is a tick that the timetable has handed out.
@@ -38,7 +40,7 @@ func (t *dueTick) claim() *Pending {
 //
 // If this node is first for a tick, the tick is claimed at once. Otherwise Take leaves the tick to
 // the first node for a moment. Then this node peeks at it, or claims it if the store does not
-// support peeking.
+// support peeking. In a large fleet only some nodes peek: see group.go.
 func (c *Claims) Take(now, lead int64) (b Batch) {
 	for range freshMax {
 		if !c.ticksDue(now + lead) {
@@ -56,12 +58,13 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 			b.Claims = append(b.Claims, t.claim())
 		case !c.cfg.Peek:
 			c.retries.add(later, t.claim())
-		default:
+		case c.watches(t.job.Partition):
 			c.deferred.add(later, t)
 		}
 	}
 	c.deferred.close()
-	b.Peeks = append(c.deferred.take(now), c.takeLooks(now)...)
+	b.Peeks, b.Keeps = c.takeGroups(now)
+	b.Peeks = append(append(b.Peeks, c.deferred.take(now)...), c.takeLooks(now)...)
 	b.Claims = c.admit(append(b.Claims, c.retries.take(now)...), now)
 	b.More = c.ticksDue(now + lead)
 	b.Beat, c.lists = c.lists, false
@@ -81,7 +84,7 @@ func (c *Claims) Next(now, lead int64) int64 {
 		return now
 	}
 	next := c.retries.next()
-	for _, at := range []int64{c.deferred.next(), c.lookAt} {
+	for _, at := range []int64{c.deferred.next(), c.nextGroup(), c.lookAt} {
 		if at != 0 && (next == 0 || at < next) {
 			next = at
 		}
@@ -100,6 +103,8 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 	if !ok || !e.open { // a tick that becomes due before its job is open is claimed when the job is opened
 		return t, false
 	}
+	t = dueTick{e: e, job: e.Job, Tick: tick}
+	c.group(&t)
 	switch old := e.latest; {
 	case old == nil:
 	case old.state == stateQueued:
@@ -108,7 +113,7 @@ func (c *Claims) handOut(now int64) (t dueTick, ok bool) {
 	default:
 		old.stale, e.latest = true, nil
 	}
-	return dueTick{e: e, job: e.Job, Tick: tick}, true
+	return t, true
 }
 
 // replaceQueued puts a newer tick in the place of an older one that waits for a slot, so that a job

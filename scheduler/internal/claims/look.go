@@ -17,7 +17,7 @@ const (
 // A drain may give the run back, and no store notifies other nodes of that. looks also schedules
 // the next look.
 func (c *Claims) looks(e *entry, a *series.Answer, now int64) bool {
-	if !c.cfg.Peek || a.Left == 0 || c.nodes.Self(a.Node) || !c.nodes.Among(lookers, e.Hash, a.Number, a.Node) {
+	if !c.cfg.Peek || a.Left == 0 || c.nodes.Self(a.Node) || !c.watchers(e.Partition).Among(lookers, e.Hash, a.Number, a.Node) {
 		return false
 	}
 	if c.lookAt == 0 {

@@ -122,7 +122,7 @@ func (c *Claims) probeAnswered(p *Pending) {
 }
 
 // probeAt returns the time to probe a run: the end of its lease, rounded up to a grid that many
-// probes share. The node that is first for the tick, not counting the run's own node, probes first.
+// probes share. The watcher that is first for the tick, not counting the run's own node, probes first.
 func (c *Claims) probeAt(e *entry, a *series.Answer, now int64) int64 {
 	switch {
 	case a.Of > 0: // shards may end, or be given back, at any time
@@ -131,7 +131,7 @@ func (c *Claims) probeAt(e *entry, a *series.Answer, now int64) int64 {
 		return now
 	}
 	at := onGrid(now+a.Left.Milliseconds()+1, probeGrid)
-	if !c.nodes.First(e.Hash, a.Number, a.Node) {
+	if !c.watchers(e.Partition).First(e.Hash, a.Number, a.Node) {
 		at += max(c.cfg.Spread.Milliseconds(), retryGrid)
 	}
 	return at

@@ -43,12 +43,13 @@ type Events interface {
 	FenceAhead(f claims.Fenced)
 }
 
-// Config has the dependencies and settings of a Dispatcher. All fields but Peeker are required.
+// Config has the dependencies and settings of a Dispatcher. All fields but Peeker and Groups are required.
 type Config struct {
 	Runs     Runs
 	Claims   claims.Config
 	Claimer  *claimer.Claimer
-	Peeker   series.Peeker // nil: the store does not support peeking
+	Peeker   series.Peeker      // nil: the store does not support peeking
+	Groups   series.GroupPeeker // nil: the store does not keep groups
 	Clock    *clock.Clock
 	Health   Health
 	Events   Events

@@ -99,7 +99,7 @@ func (d *Dispatcher) dispatch() {
 	for _, r := range requests {
 		d.sending[r] = struct{}{}
 	}
-	d.wg.Add(len(requests))
+	d.wg.Add(len(requests) + len(batch.Keeps))
 	d.woke = time.Now()
 	d.timer.at, d.timer.more = time.Time{}, batch.More
 	d.arm()
@@ -108,6 +108,9 @@ func (d *Dispatcher) dispatch() {
 		d.cfg.Beat.Raise()
 	}
 	d.changed()
+	for _, g := range batch.Keeps {
+		go d.keep(g)
+	}
 	d.cfg.Runs.Expect(len(batch.Claims))
 	if batch.More {
 		go func() {

@@ -35,9 +35,17 @@ func (r *request) send(d *Dispatcher) {
 	d.cfg.Claimer.ClaimThen(ctx, wire, func(answers []claimer.Claimed) { d.answered(r, answers, time.Since(sent)) })
 }
 
-// peek reads which ticks of a share are decided.
+// peek reads which ticks of a share are decided, unless the store has its whole group as decided.
 func (d *Dispatcher) peek(ctx context.Context, r *request) {
 	first := context.AfterFunc(ctx, func() { d.peeked(r, nil, ctx.Err()) })
+	if r.share.Group.Count > 0 {
+		if decided, err := d.cfg.Groups.Decided(ctx, r.share.Group); decided && err == nil { // after an error the peek decides
+			if first() {
+				d.decided(r)
+			}
+			return
+		}
+	}
 	answers, err := d.cfg.Peeker.Peek(ctx, r.share.Peeks, d.cfg.Events.NamesWinners())
 	if first() {
 		d.peeked(r, answers, err)
@@ -57,10 +65,34 @@ func (d *Dispatcher) peeked(r *request, answers []*series.Answer, err error) {
 		s.Report(answers, d.cfg.Events)
 	}
 	d.mu.Lock()
-	d.claims.Peeked(s, answers, d.cfg.Clock.Ms())
+	decided := d.claims.Peeked(s, answers, d.cfg.Clock.Ms())
 	d.arm()
 	d.mu.Unlock()
+	if decided {
+		d.wg.Add(1)
+		go d.keep(s.Group)
+	}
 	d.returned(r)
+}
+
+// decided applies the answer that all ticks of a share's group are decided.
+func (d *Dispatcher) decided(r *request) {
+	d.mu.Lock()
+	d.claims.Decided(r.share)
+	d.mu.Unlock()
+	d.returned(r)
+}
+
+// keep keeps in the store that a group is decided. If that fails, other nodes peek at its ticks. The caller has
+// added it to wg.
+func (d *Dispatcher) keep(g series.Group) {
+	ctx, stop := context.WithTimeout(d.life, d.cfg.Claims.Timeout)
+	defer stop()
+	first := context.AfterFunc(ctx, d.wg.Done)
+	_ = d.cfg.Groups.KeepDecided(ctx, g)
+	if first() {
+		d.wg.Done()
+	}
 }
 
 // returned removes a request from those without an answer.

@@ -5,6 +5,7 @@
 package rendezvous
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 )
@@ -81,6 +82,25 @@ func (n *Nodes) Joined(earlier *Nodes) bool {
 func (n *Nodes) First(job uint64, tick int64, without string) bool {
 	return n.Among(1, job, tick, without)
 }
+
+// FirstOf returns the first most nodes for a key, as this node sees them, without their names. This node
+// need not be one of them: see Has.
+func (n *Nodes) FirstOf(most int, key uint64) Nodes {
+	hashes := slices.Clone(n.hashes)
+	slices.SortFunc(hashes, func(a, b uint64) int { return cmp.Compare(Mix(key^b), Mix(key^a)) })
+	hashes = slices.Clip(hashes[:min(len(hashes), most)])
+	slices.Sort(hashes)
+	return Nodes{self: n.self, hashes: hashes}
+}
+
+// Has reports whether this node is one of the nodes.
+func (n *Nodes) Has() bool {
+	_, found := slices.BinarySearch(n.hashes, n.self)
+	return found
+}
+
+// Spread returns a number from 0 to below, which is this node's own.
+func (n *Nodes) Spread(below int64) int64 { return int64(n.self % uint64(below)) }
 
 // Among reports whether this node is among the first most nodes for a tick; see First.
 func (n *Nodes) Among(most int, job uint64, tick int64, without string) bool {

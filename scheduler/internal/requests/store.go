@@ -172,3 +172,28 @@ func (p *peeker) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([
 	p.counts.noteOne(Peek, began, err)
 	return all, err
 }
+
+// A groupPeeker measures peeks, and requests about groups as peeks.
+type groupPeeker struct {
+	series.GroupPeeker
+	counts *Counts
+}
+
+// MeasureGroups returns a peeker that counts its requests in c.
+func (c *Counts) MeasureGroups(p series.GroupPeeker) series.GroupPeeker { return &groupPeeker{p, c} }
+
+// Decided implements [series.GroupPeeker].
+func (p *groupPeeker) Decided(ctx context.Context, g series.Group) (bool, error) {
+	began := time.Now()
+	decided, err := p.GroupPeeker.Decided(ctx, g)
+	p.counts.noteOne(Peek, began, err)
+	return decided, err
+}
+
+// KeepDecided implements [series.GroupPeeker].
+func (p *groupPeeker) KeepDecided(ctx context.Context, g series.Group) error {
+	began := time.Now()
+	err := p.GroupPeeker.KeepDecided(ctx, g)
+	p.counts.noteOne(Peek, began, err)
+	return err
+}

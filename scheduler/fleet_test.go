@@ -1,0 +1,148 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/scheduler"
+)
+
+// fleet starts n nodes that have jobs each second, and waits until they know each other.
+func fleet(t *testing.T, n, jobs int) *world {
+	var all []scheduler.Job
+	for i := range jobs {
+		all = append(all, scheduler.Job{Name: fmt.Sprintf("job%d", i), Spec: "@every 1s", Func: takes(0)})
+	}
+	c := cluster(t, n, all...)
+	c.pass(30 * time.Second)
+	return c
+}
+
+// watchers returns the nodes that have peeked at ticks during f.
+func (c *world) watchers(f func()) (all []*node) {
+	before := map[*node]int64{}
+	for _, n := range c.nodes {
+		before[n] = n.peeks.Load()
+	}
+	f()
+	for _, n := range c.nodes {
+		if n.peeks.Load() > before[n] {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// slowest returns how long after its tick the latest first attempt began, of the ticks of all jobs from an
+// instant on, and how many there were.
+func (c *world) slowest(from time.Time) (late time.Duration, n int) {
+	for _, r := range c.ranAny() {
+		if r.Attempt == 1 && !r.Tick.Before(from) {
+			late, n = max(late, r.began.Sub(r.Tick)), n+1
+		}
+	}
+	return late, n
+}
+
+// In a fleet of 30 nodes, eight watch: each of them peeks at the ticks of other nodes, and each of the
+// other 22 asks once for all ticks of a second, however many jobs there are.
+func TestFewNodesPeekInALargeFleet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := fleet(t, 30, 10)
+		var sent count
+		watchers := c.watchers(func() { sent = c.counted(func() { c.pass(20 * time.Second) }) })
+		if len(watchers) != 8 || sent.peeks > 8*10*20 || sent.asks < 22*20-1 || sent.asks > 22*20 || sent.claims < 10*20 || sent.claims > 10*20+20 {
+			t.Errorf("in 20 ticks of 10 jobs %d of 30 nodes peeked, and all sent %+v; want 8, at most 1600 peeks, 440 asks and about 200 claims", len(watchers), sent)
+		}
+	})
+}
+
+// If all watchers die, freeze, or do not reach the store for claims and peeks, the other nodes decide each tick
+// within a second.
+func TestTicksWithoutWatchers(t *testing.T) {
+	unreached := func(op string) fault {
+		if op == "claim" || op == "peek" {
+			return fault{lost: lostRequest}
+		}
+		return fault{}
+	}
+	for name, fail := range map[string]func(n *node){
+		"dead":      (*node).kill,
+		"cut off":   (*node).partition,
+		"half deaf": func(n *node) { n.wire.spoil(unreached) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := fleet(t, 30, 5)
+				watchers := c.watchers(func() { c.pass(10 * time.Second) })
+				for _, n := range watchers {
+					fail(n)
+				}
+				began := time.Now()
+				c.pass(10 * time.Second) // the list of nodes still has them
+				late, n := c.slowest(began)
+				if n < 5*9 || late > time.Second {
+					t.Errorf("without the %d watchers %d ticks ran, the latest after %v; want at least 45, within a second", len(watchers), n, late)
+				}
+				t.Logf("the latest of %d ticks began after %v", n, late)
+				for _, w := range watchers {
+					if name == "cut off" {
+						w.heal()
+					}
+					w.wire.spoil(nil)
+				}
+			})
+		})
+	}
+}
+
+// The halves of a large fleet differ in one job each, as in a rolling deployment. The watchers of one half die:
+// a group that the others keep is not one of the ticks of this half, which are decided within a second.
+func TestGroupsOfDifferentJobs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		jobs := map[string]scheduler.Job{}
+		for _, name := range []string{"a", "b", "c"} {
+			jobs[name] = scheduler.Job{Name: name, Spec: "@every 1s", Func: takes(0)}
+		}
+		c := plan(t, jobs["a"], jobs["b"], jobs["c"])
+		half := map[*node]bool{}
+		for i := range 24 {
+			half[c.startWith(jobs["a"], jobs[[]string{"b", "c"}[i%2]])] = i%2 == 1
+		}
+		c.pass(30500 * time.Millisecond)
+		dead := 0
+		for _, n := range c.watchers(func() { c.pass(5 * time.Second) }) {
+			if half[n] {
+				n.kill()
+				dead++
+			}
+		}
+		if dead == 0 || dead == 12 {
+			t.Fatalf("%d of 12 nodes with a job watched", dead)
+		}
+		began := time.Now()
+		c.pass(20 * time.Second)
+		if late, n := c.slowest(began); n < 3*19 || late > time.Second {
+			t.Errorf("%d ticks ran, the latest after %v; want at least 57, within a second", n, late)
+		}
+	})
+}
+
+// A run whose node dies is taken over in time in a large fleet, also if the nodes have watched earlier ticks of its job.
+func TestTakeoverInALargeFleet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := cluster(t, 30, scheduler.Job{Name: "a", Spec: "@every 10s", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(3 * time.Second)})
+		c.pass(31 * time.Second)
+		for range 5 {
+			n := c.holder("a")
+			n.kill()
+			died := time.Now()
+			c.pass(4100 * time.Millisecond)
+			if r := c.running("a"); r == nil || r.Attempt != 2 || r.began.Sub(died) > 4*time.Second {
+				t.Fatalf("4.1s after its node died, %+v runs; want attempt 2 within the lease and a second", r)
+			}
+			c.pass(10*time.Second - 4100*time.Millisecond)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package claims
+
+import (
+	"slices"
+
+	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/internal/rendezvous"
+)
+
+// In a large fleet, requests of each node about each tick would cost more than the ticks. So a few nodes
+// of a partition, its watchers, peek at the ticks for which other nodes are first, and watch the runs.
+// All other nodes ask once for a group of ticks whether it is decided, which a watcher has kept in the
+// store. Without that, as if all watchers are dead, each of them peeks like a watcher.
+const (
+	watchersMost = 8   // number of watchers of a partition
+	groupSpan    = 500 // ms: ticks that become due between two multiples of it are a group
+	keepAfter    = 200 // ms after the end of a group: by then the watchers' peeks are usually answered
+	askAfter     = 350 // ms after the end of a group
+	askSpread    = 100 // ms over which the nodes are spread that ask
+)
+
+// A group has the ticks of a partition that become due within a span.
+type group struct {
+	series.Group
+	at    int64 // when this node keeps it, or asks
+	ticks []dueTick
+}
+
+// watchers returns the nodes that peek at the ticks of a partition and watch its runs.
+func (c *Claims) watchers(partition uint16) *rendezvous.Nodes {
+	if !c.cfg.Groups || c.nodes.Count() <= watchersMost {
+		return &c.nodes
+	}
+	if c.watching == nil {
+		c.watching = make([]*rendezvous.Nodes, max(c.cfg.Partitions, 1))
+	}
+	w := &c.watching[partition]
+	if *w == nil {
+		*w = new(c.nodes.FirstOf(watchersMost, rendezvous.Mix(uint64(partition)+1)))
+	}
+	return *w
+}
+
+// watches reports whether this node peeks at the ticks of a partition.
+func (c *Claims) watches(partition uint16) bool { return c.watchers(partition).Has() }
+
+// group adds a tick to its group, unless each node peeks at it or claims it.
+func (c *Claims) group(t *dueTick) {
+	if !c.cfg.Groups || c.cfg.Spread == 0 || c.nodes.Count() <= watchersMost || t.e.Rules.Policy.Broadcast || t.e.Rules.Shards > 0 {
+		return
+	}
+	g := c.groupAt(onGrid(t.e.DueAt(t.Number), groupSpan), t.job.Partition)
+	g.Count++
+	g.Sum += rendezvous.Mix(t.e.Hash ^ rendezvous.Mix(uint64(t.Number)))
+	g.ticks = append(g.ticks, *t)
+}
+
+// groupAt returns the group of a partition that ends at an instant.
+func (c *Claims) groupAt(end int64, partition uint16) *group {
+	for _, g := range c.groups {
+		if g.At == end && g.Partition == int(partition) {
+			return g
+		}
+	}
+	g := &group{Group: series.Group{Partition: int(partition), At: end}, at: end + keepAfter, ticks: c.deferred.reuse()}
+	if !c.watches(partition) {
+		g.at = end + askAfter + c.nodes.Spread(askSpread)
+	}
+	c.groups = append(c.groups, g)
+	return g
+}
+
+// takeGroups returns the groups that are due at now: those about which this node asks, as shares, and those
+// that this node knows to be decided, if it is a watcher.
+func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
+	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool {
+		if g.at > now {
+			return false
+		}
+		s := &Share{Group: g.Group, at: g.at, ticks: g.ticks, whole: true}
+		s.ticks = slices.DeleteFunc(s.ticks, func(t dueTick) bool {
+			undecided, drop := t.e.mark < t.Number, !t.open()
+			s.whole = s.whole && !(undecided && drop)
+			return drop || !undecided
+		})
+		switch watches := c.watches(uint16(g.Partition)); {
+		case watches && s.whole && len(s.ticks) == 0:
+			keep = append(keep, g.Group)
+		case !watches && len(s.ticks) > 0:
+			s.list()
+			ask = append(ask, s)
+			return true
+		}
+		c.deferred.recycle(s)
+		return true
+	})
+	return ask, keep
+}
+
+// nextGroup returns when the first group is due; 0: there is none.
+func (c *Claims) nextGroup() (at int64) {
+	for _, g := range c.groups {
+		if at == 0 || g.at < at {
+			at = g.at
+		}
+	}
+	return at
+}
+
+// Decided applies the answer that all ticks of a share's group are decided. The watchers watch their runs,
+// and those that a tick left alive: this node need not.
+func (c *Claims) Decided(s *Share) {
+	for i := range s.ticks {
+		t := &s.ticks[i]
+		t.e.mark = max(t.e.mark, t.Number)
+		c.granted(t.e, t.After, &series.Answer{State: series.RunDone})
+	}
+	c.deferred.recycle(s)
+}
