@@ -20,6 +20,7 @@ var suites = []Suite{
 	{"every", every},
 	{"commands", commands},
 	{"cpu", cpu},
+	{"scale", scale},
 	{"timetable", timetable},
 	{"burst", burst},
 	{"rate", rate},

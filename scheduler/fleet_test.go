@@ -58,6 +58,25 @@ func TestFewNodesPeekInALargeFleet(t *testing.T) {
 	})
 }
 
+// Jobs that are due at one instant are claimed in at most as many calls as there are bundles, by most of the nodes
+// in turn.
+func TestClaimsAreBundledInALargeFleet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := fleet(t, 40, 100)
+		began := time.Now()
+		sent := c.counted(func() { c.pass(20 * time.Second) })
+		ran := map[*node]bool{}
+		for _, r := range c.ranAny() {
+			if r.began.After(began) {
+				ran[r.node] = true
+			}
+		}
+		if sent.claims != 100*20 || sent.calls > 16*20+20 || len(ran) < 36 {
+			t.Errorf("in 20 ticks of 100 jobs 40 nodes sent %+v, and %d of them ran some; want 2000 claims in at most 340 calls, and at least 36", sent, len(ran))
+		}
+	})
+}
+
 // If all watchers die, freeze, or do not reach the store for claims and peeks, the other nodes decide each tick
 // within a second.
 func TestTicksWithoutWatchers(t *testing.T) {

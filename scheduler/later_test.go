@@ -11,6 +11,7 @@ import (
 
 // A count has the numbers of claims, peeks and openings that were sent.
 type count struct {
+	calls  int // with claims
 	claims int
 	late   int // claims that were sent as late as a later share, or later
 	peeks  int
@@ -21,6 +22,7 @@ type count struct {
 func (c *world) claimed(cs []series.Claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sent.calls++
 	c.sent.claims += len(cs)
 	for i := range cs {
 		if c.now().Sub(time.UnixMilli(cs[i].Number)) >= 25*time.Millisecond {
@@ -55,7 +57,7 @@ func (c *world) counted(f func()) count {
 	f()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return count{c.sent.claims - before.claims, c.sent.late - before.late, c.sent.peeks - before.peeks, c.sent.opens - before.opens, c.sent.asks - before.asks}
+	return count{c.sent.calls - before.calls, c.sent.claims - before.claims, c.sent.late - before.late, c.sent.peeks - before.peeks, c.sent.opens - before.opens, c.sent.asks - before.asks}
 }
 
 // peekless hides that a store supports peeking.

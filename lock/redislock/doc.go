@@ -136,7 +136,7 @@
 //	+ping +hello +auth +select +client|setname +eval +evalsha +time +info
 //	+get +mget +set +del +incrby +exists +pexpire +pttl +hmget +hset +hdel +hgetall +hscan
 //	+rpush +lpush +lpop +lindex +llen +lrange +lset +lpos +lrem
-//	+sadd +smembers +srem +zadd +zcard +zrange +zrem +zremrangebyscore
+//	+sadd +smembers +srem +zadd +zcard +zcount +zscore +zrange +zrem +zremrangebyscore
 //	+publish +subscribe +wait
 //
 // Without +info everything works, but no process notices that the server was restarted or replaced,

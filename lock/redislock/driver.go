@@ -80,6 +80,7 @@ type Driver struct {
 	bytes     string        // the same as text
 	acks      time.Duration // how long a request waits for replicas
 	inbox     *inbox
+	roll      roll
 	ns        string
 	check     CheckOptions
 }

@@ -126,7 +126,7 @@ func AccessRules(namespace string) []string {
 		"+hmget", "+hset", "+hdel", "+hgetall", "+hscan",
 		"+rpush", "+lpush", "+lpop", "+lindex", "+llen", "+lrange", "+lset", "+lpos", "+lrem",
 		"+sadd", "+smembers", "+srem",
-		"+zadd", "+zcard", "+zrange", "+zrem", "+zremrangebyscore",
+		"+zadd", "+zcard", "+zcount", "+zscore", "+zrange", "+zrem", "+zremrangebyscore",
 		"+publish", "+subscribe", "+wait",
 	}
 }

@@ -159,3 +159,66 @@ func TestMoreNodesThanAreReturned(t *testing.T) {
 		t.Errorf("%d nodes are returned, %v", len(p.Nodes), err)
 	}
 }
+
+// A driver that has the list gets it again only if other nodes live: also if one came as another one went, for
+// each way to come and to go.
+func TestListOfNodesIsReturnedWhenItChanges(t *testing.T) {
+	first, c := realDriver(t, redislock.Options{})
+	second, err := redislock.New(c, redislock.Options{})
+	must(t, err)
+	beat := func(d *redislock.Driver, node string, want ...string) {
+		t.Helper()
+		if a, err := d.Beat(t.Context(), node, time.Minute); err != nil || !slices.Equal(a.Nodes, want) {
+			t.Fatalf("a beat of %s returns %q, %v; want %q", node, a.Nodes, err, want)
+		}
+	}
+	dies := func(node string) {
+		must(t, c.ZAdd(t.Context(), nodesKey, redis.Z{Score: float64(time.Now().Add(-time.Second).UnixMilli()), Member: node}).Err())
+	}
+	beat(second, "b", "b")
+	beat(first, "a", "a", "b")
+	dies("b")
+	beat(second, "c", "a", "c") // a new node comes
+	beat(first, "a", "a", "c")
+	must(t, second.Leave(t.Context(), "c"))
+	beat(second, "b", "a", "b") // one that was silent comes back
+	beat(first, "a", "a", "b")
+	dies("b")
+	beat(second, "c", "a", "c") // one that left comes back
+	beat(first, "a", "a", "c")
+	must(t, c.FlushAll(t.Context()).Err())
+	beat(second, "b", "b")
+	beat(first, "a", "a", "b")
+
+	before := repliesOf(t, c)
+	for range 100 {
+		beat(first, "a", "a", "b")
+	}
+	forge(t, c, 500, func(i int) float64 { return float64(time.Now().Add(time.Minute).UnixMilli()) })
+	known := repliesOf(t, c) - before
+	if a, err := first.Beat(t.Context(), "a", time.Minute); err != nil || len(a.Nodes) != 502 {
+		t.Fatalf("%d nodes, %v; want 502", len(a.Nodes), err)
+	}
+	before = repliesOf(t, c)
+	for range 100 {
+		if a, err := first.Beat(t.Context(), "a", time.Minute); err != nil || len(a.Nodes) != 502 {
+			t.Fatalf("%d nodes, %v; want 502", len(a.Nodes), err)
+		}
+	}
+	if many := repliesOf(t, c) - before; many > 2*known {
+		t.Errorf("100 beats to a list of 502 nodes that has not changed cost %d bytes, to one of 2 nodes %d", many, known)
+	}
+}
+
+// repliesOf returns the number of bytes that a server has sent.
+func repliesOf(t *testing.T, c redis.UniversalClient) (n int64) {
+	t.Helper()
+	for line := range strings.Lines(c.Info(t.Context(), "stats").Val()) {
+		if value, is := strings.CutPrefix(line, "total_net_output_bytes:"); is {
+			if _, err := fmt.Sscan(value, &n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return n
+}

@@ -6,33 +6,58 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 )
 
+// A roll is the list of live nodes as a server returned it last. A driver asks only for another version of it: the
+// list of a thousand nodes, sent to each of them every few seconds, would cost a server more than their ticks.
+type roll struct {
+	mu      sync.Mutex
+	version string
+	nodes   []string
+}
+
 // Beat implements [series.Membership]. Its reading is the clock of the server with the list, in a
 // Cluster one of several.
 func (d *Driver) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
+	known, nodes := d.roll.get()
 	sent := time.Now()
-	reply, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, ttl.Milliseconds()})
+	reply, err := d.run(ctx, d.scripts.beat, d.nodeKeys(), []any{node, ttl.Milliseconds(), known})
 	if err != nil {
 		return series.BeatAnswer{}, fmt.Errorf("redislock: beat: %w", err)
 	}
-	r, nodes, ok := readReading(reply)
-	if !ok || len(nodes) == 0 {
+	r, rest, ok := readReading(reply)
+	if !ok || len(rest) == 0 || len(rest) == 1 && rest[0] != known {
 		return series.BeatAnswer{}, unreadable("beat", reply)
 	}
 	r.Server, r.Sent, r.Received = address(d.client), sent, time.Now()
-	nodes = slices.DeleteFunc(nodes, func(n string) bool { return driver.CheckName("node", n) != nil })
-	slices.Sort(nodes)
-	return series.BeatAnswer{Nodes: nodes, Readings: []driver.ClockReading{r}}, nil
+	if len(rest) > 1 {
+		nodes = slices.DeleteFunc(rest[1:], func(n string) bool { return driver.CheckName("node", n) != nil })
+		slices.Sort(nodes)
+		d.roll.set(rest[0], nodes)
+	}
+	return series.BeatAnswer{Nodes: slices.Clone(nodes), Readings: []driver.ClockReading{r}}, nil
+}
+
+func (l *roll) get() (version string, nodes []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.version, l.nodes
+}
+
+func (l *roll) set(version string, nodes []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version, l.nodes = version, nodes
 }
 
 // Leave implements [series.Membership].
 func (d *Driver) Leave(ctx context.Context, node string) error {
-	if _, err := d.run(ctx, d.scripts.beat, []string{d.nodes()}, []any{node, 0}); err != nil {
+	if _, err := d.run(ctx, d.scripts.beat, d.nodeKeys(), []any{node, 0, ""}); err != nil {
 		return fmt.Errorf("redislock: leave: %w", err)
 	}
 	return nil
@@ -63,3 +88,5 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 
 // nodes returns the key of the list, which is in the first partition.
 func (d *Driver) nodes() string { return d.keys.partitions[0] + "nodes" }
+
+func (d *Driver) nodeKeys() []string { return []string{d.nodes(), d.keys.partitions[0] + "came"} }

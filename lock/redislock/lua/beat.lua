@@ -1,8 +1,10 @@
 -- beat records that a node is alive and returns all live nodes, or records that a node leaves.
 --
 -- KEYS[1]  the nodes
--- ARGV     node, ms for which it is alive, or 0 if it leaves
--- returns  {the store's µs, its process, then the nodes}; 1 if the node leaves
+-- KEYS[2]  how many times a node came
+-- ARGV     node, ms for which it is alive, or 0 if it leaves, and the version of the list that it has
+-- returns  {the store's µs, its process, the version of the list, then the nodes unless the node has that
+--          version}; 1 if the node leaves
 
 -- include: nodes.lua
 
@@ -39,9 +41,23 @@ if not ok then -- a key of another type would hide all nodes from each other
   if not string.find(type(err) == 'table' and err.err or tostring(err), 'WRONGTYPE', 1, true) then error(err) end
   call('DEL', KEYS[1])
 end
+
+-- version returns a text that differs from each earlier one if the live nodes differ: fewer are alive
+-- once one has gone, until another one comes.
+local function version()
+  local ok, came = pcall(call, 'GET', KEYS[2])
+  return call('ZCOUNT', KEYS[1], '(' .. int(ms), int(ms + DAY)) .. '.' .. (ok and came or '')
+end
+
+local before = call('ZSCORE', KEYS[1], ARGV[1])
 call('ZADD', KEYS[1], int(ms + ARGV[2]), ARGV[1])
 call('PEXPIRE', KEYS[1], 2 * DAY)
-local out, odd, listed = {int(us), process()}, {}, false
+if not before or tonumber(before) <= ms then
+  if not pcall(call, 'INCRBY', KEYS[2], 1) then call('SET', KEYS[2], int(us)) end -- it was tampered with
+  call('PEXPIRE', KEYS[2], 2 * DAY)
+end
+local out, odd, listed = {int(us), process(), version()}, {}, false
+if out[3] == ARGV[3] then return out end
 local all = living()
 for i = 1, #all, 2 do
   if #all[i] > NAME then
@@ -52,5 +68,5 @@ for i = 1, #all, 2 do
   end
 end
 drop(odd)
-if not listed then out[math.min(#out + 1, LIVING + 2)] = ARGV[1] end
+if not listed then out[math.min(#out + 1, LIVING + 3)] = ARGV[1] end
 return out

@@ -37,6 +37,7 @@ type Claims struct {
 	changes   map[*entry]*change // jobs with undecided ticks of former specs
 	deferred  deferred
 	groups    []*group
+	bundles   bundles             // nil: the list of nodes has changed
 	watching  []*rendezvous.Nodes // the watchers of each partition; nil: not known yet
 	nodes     rendezvous.Nodes
 	free      int // free slots
@@ -127,7 +128,9 @@ func (c *Claims) Restart(now int64) {
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 
 // Nodes sets the list of live nodes.
-func (c *Claims) Nodes(nodes rendezvous.Nodes) { c.nodes, c.divisions, c.watching = nodes, nil, nil }
+func (c *Claims) Nodes(nodes rendezvous.Nodes) {
+	c.nodes, c.divisions, c.watching, c.bundles = nodes, nil, nil, nil
+}
 
 // FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of
 // up to most of them.

@@ -54,7 +54,7 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 			b.Claims = append(b.Claims, t.claim())
 		case t.e.Rules.Shards > 0:
 			b.Claims = c.takeSharded(b.Claims, &t, later)
-		case c.cfg.Spread == 0 || c.nodes.First(t.e.Hash, t.Number, ""):
+		case c.cfg.Spread == 0 || c.first(&t):
 			b.Claims = append(b.Claims, t.claim())
 		case !c.cfg.Peek:
 			c.retries.add(later, t.claim())

@@ -99,8 +99,8 @@ func (n *Nodes) Has() bool {
 	return found
 }
 
-// Spread returns a number from 0 to below, which is this node's own.
-func (n *Nodes) Spread(below int64) int64 { return int64(n.self % uint64(below)) }
+// Draw returns a number from 0 to below. A key gives each node another one.
+func (n *Nodes) Draw(key uint64, below int) int { return int(Mix(key^n.self) % uint64(below)) }
 
 // Among reports whether this node is among the first most nodes for a tick; see First.
 func (n *Nodes) Among(most int, job uint64, tick int64, without string) bool {
