@@ -14,7 +14,7 @@ import (
 )
 
 // Twenty minutes of all possible faults: jobs with all policies and bad behaviour on three to five
-// nodes that are killed, drained and replaced, on wires that lose, delay, break and hang. The
+// nodes, or eleven to thirteen, that are killed, drained and replaced, on wires that lose, delay, break and hang. The
 // promise is checked at the end. The seed of a failure is in the test's name.
 func TestStorms(t *testing.T) {
 	seeds := storms
@@ -34,6 +34,7 @@ type storm struct {
 	mu      sync.Mutex
 	rnd     *rand.Rand
 	strikes func() // draws the next event
+	large   bool   // more nodes than watch the ticks of others
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
@@ -44,7 +45,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 
 // drawStorm draws a storm that has not begun.
 func drawStorm(t *testing.T, seed uint64) *storm {
-	s := &storm{world: plan(t), rnd: rand.New(rand.NewPCG(seed, 1))}
+	s := &storm{world: plan(t), rnd: rand.New(rand.NewPCG(seed, 1)), large: seed%7 == 6}
 	for i := range 6 {
 		s.jobs = append(s.jobs, s.job(i))
 	}
@@ -63,7 +64,11 @@ func drawStorm(t *testing.T, seed uint64) *storm {
 
 // begin starts the first nodes.
 func (s *storm) begin() {
-	for range 3 + s.n(3) {
+	nodes := 3 + s.n(3)
+	if s.large {
+		nodes += 8
+	}
+	for range nodes {
 		s.start()
 	}
 }
