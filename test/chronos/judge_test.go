@@ -64,7 +64,8 @@ func (p plan) target(i int) time.Time { return p.start.Add(time.Duration(i) * p.
 type verdict struct {
 	targets   int // whose windows have closed
 	satisfied int
-	excused   int // not satisfied, and their windows meet a fault
+	shaken    int // whose windows meet a fault
+	excused   int // of the shaken ones those that are not satisfied
 	late      int // runs that satisfy no target, during a fault
 	runs      int // first attempts
 	takeovers int
@@ -102,10 +103,11 @@ func (v *verdict) one(p plan, begins []time.Time, faults []span, closed time.Tim
 		return slices.ContainsFunc(faults, func(f span) bool { return f.meets(from, to) })
 	}
 	unsatisfied, extra := match(p, begins)
-	for i := range p.count {
-		if !p.target(i).Add(p.epsilon).After(closed) {
-			v.targets++
-			v.satisfied++
+	for i := 0; i < p.count && !p.target(i).Add(p.epsilon).After(closed); i++ {
+		v.targets++
+		v.satisfied++
+		if excused(p.target(i), p.target(i).Add(p.epsilon)) {
+			v.shaken++
 		}
 	}
 	for _, t := range unsatisfied {
@@ -121,7 +123,7 @@ func (v *verdict) one(p plan, begins []time.Time, faults []span, closed time.Tim
 		v.violate("%s did not begin within %v of %s", p.job, p.epsilon, stamp(t))
 	}
 	for _, b := range extra {
-		if excused(b, b) {
+		if excused(b.Add(-p.epsilon), b) { // what was late when the fault was over may need as long as a run in time
 			v.late++
 			continue
 		}

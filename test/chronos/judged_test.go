@@ -107,18 +107,18 @@ func TestJudge(t *testing.T) {
 		{"an open window is not judged", []run{first}, nil, 11, verdict{targets: 1, satisfied: 1, runs: 1}, ""},
 		{"a run of an open window is no extra run", []run{first, ran(10, 10, 0, 1, 6)}, nil, 11, verdict{targets: 1, satisfied: 1, runs: 2}, ""},
 		{"silent", []run{first}, nil, 12, verdict{targets: 2, satisfied: 1, runs: 1}, "did not begin"},
-		{"silent in a fault", []run{first}, fault, 12, verdict{targets: 2, satisfied: 1, excused: 1, runs: 1}, ""},
-		{"late in a fault", []run{first, ran(10, 13, 14, 1, 6)}, fault, 15, verdict{targets: 2, satisfied: 1, excused: 1, late: 1, runs: 2}, ""},
-		{"late after a fault", []run{first, ran(10, 26, 27, 1, 6), ran(20, 20, 21, 1, 7)}, fault, 28,
-			verdict{targets: 3, satisfied: 2, excused: 1, runs: 3}, "no target is left"},
-		{"a fault does not excuse what is after it", []run{first}, fault, 32, verdict{targets: 4, satisfied: 1, excused: 2, runs: 1}, "00:00:30"},
+		{"silent in a fault", []run{first}, fault, 12, verdict{targets: 2, satisfied: 1, shaken: 1, excused: 1, runs: 1}, ""},
+		{"late in a fault", []run{first, ran(10, 13, 14, 1, 6)}, fault, 15, verdict{targets: 2, satisfied: 1, shaken: 1, excused: 1, late: 1, runs: 2}, ""},
+		{"late after a fault", []run{first, ran(10, 27.5, 28, 1, 6), ran(20, 20, 21, 1, 7)}, fault, 29,
+			verdict{targets: 3, satisfied: 2, shaken: 2, excused: 1, runs: 3}, "no target is left"},
+		{"a fault does not excuse what is after it", []run{first}, fault, 32, verdict{targets: 4, satisfied: 1, shaken: 2, excused: 2, runs: 1}, "00:00:30"},
 		{"a takeover", []run{first, ran(10, 10, 0, 1, 6), ran(10, 14, 15, 2, 7)}, nil, 16, verdict{targets: 2, satisfied: 2, runs: 2, takeovers: 1}, ""},
 		{"an attempt ran twice", []run{first, ran(10, 10, 11, 1, 6), ran(10, 10.5, 11, 1, 7)}, fault, 16,
-			verdict{targets: 2, satisfied: 2, runs: 2, twice: 1}, "ran twice"},
+			verdict{targets: 2, satisfied: 2, shaken: 1, runs: 2, twice: 1}, "ran twice"},
 		{"a fence twice", []run{first, ran(10, 10, 11, 1, 6), ran(10, 14, 15, 2, 6)}, fault, 16,
-			verdict{targets: 2, satisfied: 2, runs: 2, twice: 1}, "ran twice"},
+			verdict{targets: 2, satisfied: 2, shaken: 1, runs: 2, twice: 1}, "ran twice"},
 		{"two attempts at once", []run{first, ran(10, 10, 14.5, 1, 6), ran(10, 14, 15, 2, 7)}, fault, 16,
-			verdict{targets: 2, satisfied: 2, runs: 2, twice: 1}, "after the begin of attempt 2"},
+			verdict{targets: 2, satisfied: 2, shaken: 1, runs: 2, twice: 1}, "after the begin of attempt 2"},
 		{"another job", []run{first, {job: "k"}}, nil, 5, verdict{targets: 1, satisfied: 1, runs: 1}, "no plan has it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,6 +135,6 @@ func TestJudge(t *testing.T) {
 }
 
 func equal(a, b *verdict) bool {
-	return [7]int{a.targets, a.satisfied, a.excused, a.late, a.runs, a.takeovers, a.twice} ==
-		[7]int{b.targets, b.satisfied, b.excused, b.late, b.runs, b.takeovers, b.twice}
+	return [8]int{a.targets, a.satisfied, a.shaken, a.excused, a.late, a.runs, a.takeovers, a.twice} ==
+		[8]int{b.targets, b.satisfied, b.shaken, b.excused, b.late, b.runs, b.takeovers, b.twice}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,26 +18,38 @@ import (
 	"github.com/cronce/cronce/internal/sqlserver"
 )
 
-// A store is what the nodes ask. It runs on hosts of the network.
+// A store is where the nodes claim their ticks. It runs on hosts of the network.
 type store struct {
 	name     string
 	url      string
-	replicas int           // that must have a claim
-	failover time.Duration // until another server takes the place of one that was cut off
+	replicas int  // that must have a claim
+	migrated bool // its tables are made before nodes start
 	master   func() *host
+
+	// serves returns how long after a cut schedules may take to be back, and whether they can be before the heal.
+	serves func(away []*host) (back time.Duration, while bool)
 }
+
+// A node that was cut off keeps its ticks until their leases are over. A Sentinel sees that a master is gone after two
+// seconds, and two of them promote another server, which needs the other replica again.
+const (
+	takeover = lease + time.Second
+	failover = 5 * time.Second
+)
 
 // onSentinels starts a master with two replicas on three hosts, each with a Sentinel beside it: the side of a cut with most
 // Sentinels is then the side with most copies of the data, and a claim counts when two servers have it.
 func onSentinels(t *testing.T, n *network) store {
 	cli := serverprocess.Find(t, "redis-cli", "redis-tools")
 	hosts := n.hosts[:3]
-	master := hosts[0].redis(t)
-	hosts[1].redis(t, "--replicaof", hosts[0].addr, strconv.Itoa(master.Port()))
-	hosts[2].redis(t, "--replicaof", hosts[0].addr, strconv.Itoa(master.Port()))
+	servers := map[*host]*redisserver.Server{hosts[0]: hosts[0].redis(t)}
+	first := strconv.Itoa(servers[hosts[0]].Port())
+	for _, h := range hosts[1:] {
+		servers[h] = h.redis(t, "--replicaof", hosts[0].addr, first)
+	}
 	var sentinels []string
 	for _, h := range hosts {
-		s := h.sentinel(t, net.JoinHostPort(hosts[0].addr, strconv.Itoa(master.Port())))
+		s := h.sentinel(t, hosts[0].addr+" "+first)
 		sentinels = append(sentinels, net.JoinHostPort(h.addr, strconv.Itoa(s.Port())))
 		rig.Eventually(t, "the Sentinel on "+h.name+" knows the replicas", func() bool {
 			out, _ := h.command(cli, "-p", strconv.Itoa(s.Port()), "info", "sentinel")
@@ -48,18 +61,30 @@ func onSentinels(t *testing.T, n *network) store {
 		out, _ := hosts[0].command(cli, "-p", port, "sentinel", "ckquorum", redisserver.MasterName)
 		return strings.HasPrefix(out, "OK 3")
 	})
+	where := func() *host {
+		out, err := hosts[0].command(cli, "-p", port, "sentinel", "get-master-addr-by-name", redisserver.MasterName)
+		for _, h := range hosts {
+			if h.addr == strings.Fields(out + " ?")[0] {
+				return h
+			}
+		}
+		t.Fatalf("the master is %q, %v", out, err)
+		return nil
+	}
 	return store{
-		name: "Redis " + redisserver.Version() + " with Sentinels", replicas: 1, failover: 5 * time.Second,
+		name: "Redis " + redisserver.Version() + " with Sentinels", replicas: 1, master: where,
 		url: "redis-sentinel://" + strings.Join(sentinels, ",") + "/" + redisserver.MasterName,
-		master: func() *host {
-			out, err := hosts[0].command(cli, "-p", port, "sentinel", "get-master-addr-by-name", redisserver.MasterName)
-			for _, h := range hosts {
-				if h.addr == strings.Fields(out + " ?")[0] {
-					return h
+		serves: func(away []*host) (time.Duration, bool) {
+			m := where()
+			info, _ := m.command(cli, "-p", strconv.Itoa(servers[m].Port()), "info", "replication")
+			for line := range strings.Lines(info) {
+				for _, h := range hosts {
+					if strings.Contains(line, "ip="+h.addr+",") && strings.Contains(line, "state=online") && slices.Contains(away, h) == slices.Contains(away, m) {
+						return takeover, true
+					}
 				}
 			}
-			t.Fatalf("the master is %q, %v", out, err)
-			return nil
+			return takeover + failover, false // not while: Sentinels that split their votes wait, and so does a master that was cut off before
 		},
 	}
 }
@@ -67,7 +92,7 @@ func onSentinels(t *testing.T, n *network) store {
 func (h *host) redis(t *testing.T, args ...string) (s *redisserver.Server) {
 	h.inside(func() {
 		s = redisserver.Start(t, append([]string{"--bind", "0.0.0.0", "--protected-mode", "no", "--appendonly", "yes",
-			"--repl-diskless-sync-delay", "0", "--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"}, args...)...)
+			"--repl-diskless-sync-delay", "0"}, args...)...)
 	})
 	return s
 }
@@ -80,7 +105,7 @@ func (h *host) sentinel(t *testing.T, master string) (s *serverprocess.Server) {
 		s = serverprocess.Start(t, dir, serverprocess.Program{
 			Name: "redis-sentinel", Patience: time.Minute,
 			Prepare: func(port int) error {
-				return os.WriteFile(conf, []byte(watch(port, dir, strings.Replace(master, ":", " ", 1))), 0o600)
+				return os.WriteFile(conf, []byte(watch(port, dir, master)), 0o600)
 			},
 			Command: func(int) *exec.Cmd { return exec.Command(path, conf, "--sentinel") },
 			Answers: func(s *serverprocess.Server) bool { return strings.Contains(s.Log(), "+monitor master") },
@@ -117,10 +142,16 @@ func onPostgres(t *testing.T, n *network) store {
 		t.Fatal(err)
 	}
 	var s store
+	var version string
 	h.inside(func() {
 		server := sqlserver.Postgres(t, "-c", "listen_addresses=*", "-c", "hba_file="+access)
 		s.url = server.DSNAt(net.JoinHostPort(h.addr, strconv.Itoa(server.Port())), server.Create(t))
+		if err := server.Open(t).QueryRow("SHOW server_version").Scan(&version); err != nil {
+			t.Fatal(err)
+		}
 	})
-	s.name, s.master = "PostgreSQL", func() *host { return h }
+	version, _, _ = strings.Cut(version, " ")
+	s.name, s.migrated, s.master = "PostgreSQL "+version, true, func() *host { return h }
+	s.serves = func(away []*host) (time.Duration, bool) { return takeover, len(away) > 1 || away[0] != h }
 	return s
 }
