@@ -33,7 +33,7 @@ type span struct{ from, to time.Time }
 func (s span) meets(from, to time.Time) bool { return !s.to.Before(from) && !to.Before(s.from) }
 
 // match gives each run of one job at most one target, and each target at most one run, so that as many targets as possible are
-// satisfied. It knows the begins alone, and believes nobody about which tick a run was for.
+// satisfied. It knows the begins alone, and does not trust a run about its tick.
 //
 // All windows are equally long: the earliest of those that are open at a begin is the first to close. Each run, in the
 // order of the begins, takes that one. No other choice satisfies more: if a matching gives this target to a later run, or
@@ -62,10 +62,10 @@ func (p plan) target(i int) time.Time { return p.start.Add(time.Duration(i) * p.
 
 // A verdict counts how targets and runs fared, and names each violation.
 type verdict struct {
-	targets   int // whose windows have closed
+	targets   int // with closed windows
 	satisfied int
-	shaken    int // whose windows meet a fault
-	excused   int // of the shaken ones those that are not satisfied
+	shaken    int // targets whose windows meet a fault
+	excused   int // shaken targets that are not satisfied
 	late      int // runs that satisfy no target, during a fault
 	runs      int // first attempts
 	takeovers int

@@ -77,16 +77,24 @@ func onSentinels(t *testing.T, n *network) store {
 		serves: func(away []*host) (time.Duration, bool) {
 			m := where()
 			info, _ := m.command(cli, "-p", strconv.Itoa(servers[m].Port()), "info", "replication")
-			for line := range strings.Lines(info) {
-				for _, h := range hosts {
-					if strings.Contains(line, "ip="+h.addr+",") && strings.Contains(line, "state=online") && slices.Contains(away, h) == slices.Contains(away, m) {
-						return takeover, true
-					}
-				}
+			if slices.ContainsFunc(hosts, func(h *host) bool {
+				return slices.Contains(away, h) == slices.Contains(away, m) && replicates(info, h)
+			}) {
+				return takeover, true
 			}
-			return takeover + failover, false // not while: Sentinels that split their votes wait, and so does a master that was cut off before
+			return takeover + failover, false // Sentinels that split their votes wait, as does a master whose only replica is away
 		},
 	}
+}
+
+// replicates reports whether a master has a replica on this host, by its INFO.
+func replicates(info string, h *host) bool {
+	for line := range strings.Lines(info) {
+		if strings.Contains(line, "ip="+h.addr+",") && strings.Contains(line, "state=online") {
+			return true
+		}
+	}
+	return false
 }
 
 func (h *host) redis(t *testing.T, args ...string) (s *redisserver.Server) {
