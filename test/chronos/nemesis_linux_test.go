@@ -29,8 +29,8 @@ const (
 	one    = "one host"
 )
 
-// disturb cuts the network for a while.
-func (x *nemesis) disturb(t *testing.T) {
+// disturb cuts the network for a while, and returns how long after that schedules may take to be back.
+func (x *nemesis) disturb(t *testing.T) time.Duration {
 	c := cut{kind: []string{master, halves, one}[len(x.cuts)%3]}
 	away := slices.Clone(x.hosts)
 	rand.Shuffle(len(away), func(i, j int) { away[i], away[j] = away[j], away[i] })
@@ -58,6 +58,7 @@ func (x *nemesis) disturb(t *testing.T) {
 		names = append(names, h.name)
 	}
 	t.Logf("%s: %s away from %s to %s", c.kind, strings.Join(names, " "), stamp(c.from), stamp(c.to))
+	return back
 }
 
 // between returns a random number of seconds.

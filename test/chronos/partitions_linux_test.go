@@ -60,9 +60,9 @@ func partitions(t *testing.T, n *network, path string, start func(*testing.T, *n
 	}
 	begun := c.warm()
 	x := &nemesis{network: n, store: s}
-	for time.Since(begun) < lasts {
-		<-time.After(takeover + between(2, 6))
-		x.disturb(t)
+	for back := takeover; time.Since(begun) < lasts; {
+		<-time.After(back + between(2, 6))
+		back = x.disturb(t)
 	}
 	<-time.After(takeover + failover + 2*c.slowest())
 	closed := c.stop()
