@@ -27,7 +27,23 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, path string, s store, plans []plan) *cluster {
-	return &cluster{t: t, path: path, dir: t.TempDir(), store: s, plans: plans}
+	c := &cluster{t: t, path: path, dir: t.TempDir(), store: s, plans: plans}
+	t.Cleanup(c.dump)
+	return c
+}
+
+// dump writes the warnings of the nodes to the log of a failed test.
+func (c *cluster) dump() {
+	if !c.t.Failed() {
+		return
+	}
+	for i, node := range c.nodes {
+		for line := range strings.Lines(node.Log()) {
+			if !strings.Contains(line, `"level":"info"`) {
+				c.t.Logf("h%d: %s", i+1, line)
+			}
+		}
+	}
 }
 
 // start starts the node of a host.
