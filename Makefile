@@ -62,7 +62,7 @@ proof: install ## what make test leaves out: processes and servers under faults,
 # fill what is left. The processes of the rigs are what users run, and go without the detector; make soak races ./proof.
 rigs:
 	@$(GOTEST) -p 1 -parallel 6 -timeout 20m $$(go list ./... | grep -E '$(RIGS)')
-	@cd test && $(GOTEST) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./shards ./history/...
+	@cd test && $(GOTEST) -p 2 -parallel 6 -timeout 20m ./proof ./failover ./browser ./shards ./chronos ./history/...
 
 losses:
 	@$(RACED) -timeout 20m -run '^($(PROOFS))$$' ./jobs/stock ./lock/sqllock ./cmd/cronce ./cmd/shop ./internal/readme ./jobs/sms ./lock ./lock/redislock ./lock/redlock ./lock/zklock
@@ -90,8 +90,8 @@ soak: install ## the long searches, whole: hours
 	$(MAKE) million
 	CRONCE_SOAK=1 go test -count=1 -timeout 12h -run '^(TestEverySheet|TestEveryCluster)$$' -v ./lock/series
 
-chaos: install ## run each store under faults, two minutes each, and write the table of docs/chaos.md
-	cd test && CRONCE_CHAOS=2m go test -count=1 -timeout 1h -run '^TestUpheaval$$' -v ./proof
+chaos: install ## run each store under faults, and two under partitions (as root), two minutes each, and write the tables of docs/chaos.md
+	cd test && CRONCE_CHAOS=2m go test -p 1 -count=1 -timeout 1h -run '^(TestUpheaval|TestPartitions)$$' -v ./proof ./chronos
 
 million: install ## hold each script of an outbox with a million messages to 5 ms: a minute or two, on a machine that does nothing else
 	CRONCE_SOAK=1 go test -count=1 -timeout 1h -run '^TestMillion$$' -v ./jobs/sms

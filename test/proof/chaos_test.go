@@ -33,7 +33,7 @@ func TestUpheaval(t *testing.T) {
 	if len(all) < len(backends) {
 		t.Fatal("the page is not written: it would not have the stores whose scenario did not come to its end")
 	}
-	if err := proof.WriteOutcomes("../../docs/chaos.md", all); err != nil {
+	if err := proof.WriteTable("../../docs/chaos.md", "upheaval", proof.Table(all)); err != nil {
 		t.Fatal(err)
 	}
 }

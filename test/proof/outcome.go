@@ -1,7 +1,6 @@
 package proof
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -56,27 +55,23 @@ func (c *Cluster) Outcome(e *Evidence) Outcome {
 	return o
 }
 
-// The comments of the page between which its table is.
-const (
-	tableBegins = "<!-- table -->\n"
-	tableEnds   = "<!-- end of the table -->"
-)
-
-// WriteOutcomes replaces the table of a page.
-func WriteOutcomes(path string, all []Outcome) error {
+// WriteTable replaces the table of a page that is between the comments <!-- name --> and <!-- end of name -->.
+func WriteTable(path, name, table string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, begins := bytes.Cut(page, []byte(tableBegins))
-	_, after, ends := bytes.Cut(rest, []byte(tableEnds))
+	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+	before, rest, begins := strings.Cut(string(page), begin)
+	_, after, ends := strings.Cut(rest, end)
 	if !begins || !ends {
-		return fmt.Errorf("proof: %s has no table between %q and %q", path, tableBegins, tableEnds)
+		return fmt.Errorf("proof: %s has no table between %q and %q", path, begin, end)
 	}
-	return os.WriteFile(path, slices.Concat(before, []byte(tableBegins+table(all)+tableEnds), after), 0o644)
+	return os.WriteFile(path, []byte(before+begin+table+end+after), 0o644)
 }
 
-func table(all []Outcome) string {
+// Table returns the table of outcomes.
+func Table(all []Outcome) string {
 	var b strings.Builder
 	b.WriteString("| Store | Lasted | Nodes killed, stopped, replaced | Faults of the store | Ticks | Runs | Twice | Silent | Other violations | Takeovers: count, median, slowest |\n")
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
