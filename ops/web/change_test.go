@@ -456,9 +456,12 @@ func TestChangeAllowance(t *testing.T) {
 		wants(t, api(access.Admin, "pause", `{}`), 400)
 		for range 15 {
 			wants(t, api(access.Operator, "runs", `{"reason":"by hand","dry_run":true}`), 200, `"outcome":"stands"`)
-			wants(t, api(access.Operator, "backfills", `{"reason":"by hand","from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:10Z","dry_run":true}`), 200)
 			wants(t, api(access.Operator, "pause", `{"reason":"by hand","dry_run":true}`), 400, "dry_run belong to a run or a backfill")
 		}
+		const plan = `{"reason":"by hand","from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:10Z","dry_run":true}`
+		wants(t, api(access.Operator, "backfills", plan), http.StatusTooManyRequests, "too many changes")
+		time.Sleep(time.Second)
+		wants(t, api(access.Operator, "backfills", plan), 200)
 		broken := 0
 		for range 15 { // a body that cannot be read is no dry run
 			if w := api(access.Operator, "runs", `{"dry_run":true`); w.Code == http.StatusTooManyRequests {
