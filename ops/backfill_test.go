@@ -202,6 +202,10 @@ func TestBackfillRefused(t *testing.T) {
 	if a := o.make(t, "empty", empty); a.Outcome != ops.ChangeStands || a.Change != 0 {
 		t.Errorf("%+v", a)
 	}
+	empty.Digest = "0123456789abcdef" // of a plan that had ticks
+	if a := o.make(t, "emptied", empty); a.Refusal != ops.RefusedPlan {
+		t.Errorf("%+v", a)
+	}
 	old := o.ReadSeries(t.Context(), []string{"none"})[0]
 	none := ops.Request{Backfill: o.interval(""), Control: series.Control{Key: "none", Action: series.ActionBackfill, Op: "none", Who: "ann", Reason: "the outage"}}
 	if a := o.c.Make(t.Context(), &old, none); a.Refusal != series.RefusedNotOpen {

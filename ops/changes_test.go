@@ -15,16 +15,23 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// A countingStore keeps the names of the jobs whose states are read, and may fail to name the changes.
+// A countingStore keeps the names of the jobs whose states are read, and may fail to name the changes or to read a job.
 type countingStore struct {
 	*flakyStore
 	read  []string
 	fails error
+	gone  string // a job that cannot be read
 }
 
 func (s *countingStore) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	s.read = append(s.read, keys...)
-	return s.flakyStore.ReadSeries(ctx, keys)
+	all := s.flakyStore.ReadSeries(ctx, keys)
+	for i := range all {
+		if all[i].Key == s.gone {
+			all[i] = series.Series{Key: s.gone, Err: errSilent}
+		}
+	}
+	return all
 }
 
 func (s *countingStore) ChangedSince(ctx context.Context, since series.Position) ([]string, series.Position, bool, error) {
@@ -64,10 +71,10 @@ func TestOnlyChangedJobsAreRead(t *testing.T) {
 		}
 		want("at first", all...)
 		want("nothing has changed")
-		s.pause(t, all[7], time.Now().Add(30*time.Second))
+		s.pause(t, all[7], time.Now().Add(20*time.Second))
 		s.pause(t, all[9], time.Time{})
 		want("two are paused", all[7], all[9])
-		time.Sleep(29 * time.Second)
+		time.Sleep(19 * time.Second)
 		s.spec(t, all[3], "@every 1h", "n2")
 		s.spec(t, all[5], "@every 2h", "n2")
 		s.spec(t, "new", "@every 1h", "n1")
@@ -85,6 +92,53 @@ func TestOnlyChangedJobsAreRead(t *testing.T) {
 		s.spec(t, all[0], "@every 1h", "n1")
 		if s.reads(t, p); len(s.read) < 100 {
 			t.Errorf("after a loss: read %q", s.read)
+		}
+	})
+}
+
+// Each change of a state that has lines of its own makes the journal old. The time alone does not, nor does a lease
+// that is renewed.
+func TestChangedState(t *testing.T) {
+	state := func(edit func(s *series.Series, r *series.Run)) *series.Series {
+		s := &series.Series{Key: "job", Now: 9, Mark: 5, Fence: 7, Last: 4, Change: 2, Runs: []series.Run{{Number: 5, State: series.RunOpen, Fence: 7, Attempt: 1, Until: 20}}}
+		edit(s, &s.Runs[0])
+		return s
+	}
+	same := func(*series.Series, *series.Run) {}
+	for name, c := range map[string]struct {
+		edit func(s *series.Series, r *series.Run)
+		want bool
+	}{
+		"nothing":    {same, false},
+		"the time":   {func(s *series.Series, _ *series.Run) { s.Now++ }, false},
+		"a renewal":  {func(_ *series.Series, r *series.Run) { r.Until++ }, false},
+		"the mark":   {func(s *series.Series, _ *series.Run) { s.Mark++ }, true},
+		"the fence":  {func(s *series.Series, _ *series.Run) { s.Fence++ }, true},
+		"a success":  {func(s *series.Series, _ *series.Run) { s.Last++ }, true},
+		"a pause":    {func(s *series.Series, _ *series.Run) { s.Paused = true }, true},
+		"a change":   {func(s *series.Series, _ *series.Run) { s.Change++ }, true},
+		"a run ends": {func(s *series.Series, _ *series.Run) { s.Runs = nil }, true},
+		"its state":  {func(_ *series.Series, r *series.Run) { r.State = series.RunGivenBack }, true},
+		"its fence":  {func(_ *series.Series, r *series.Run) { r.Fence++ }, true},
+		"its number": {func(_ *series.Series, r *series.Run) { r.Number++ }, true},
+		"an attempt": {func(_ *series.Series, r *series.Run) { r.Attempt++ }, true},
+	} {
+		if got := (&Job{Series: *state(same)}).changed(state(c.edit)); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A job that is new, and that cannot be read yet, is listed: the store names its change once.
+func TestNewJobThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &countingStore{flakyStore: opened(t, "report")}
+		p := newProjection(s)
+		p.Refresh(t.Context())
+		s.spec(t, "new", "@every 1h", "n1")
+		s.gone = "new"
+		if j := p.Refresh(t.Context()).Job("new"); j == nil || j.State != Unknown {
+			t.Errorf("it is listed as %+v", j)
 		}
 	})
 }

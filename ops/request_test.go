@@ -2,6 +2,7 @@ package ops_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -51,9 +52,85 @@ func TestCopiesOfARequestForARun(t *testing.T) {
 	if first.Outcome != ops.ChangeMade || second.Outcome != ops.ChangeMade || first.Number == 0 || second.Number != first.Number {
 		t.Errorf("the first copy is answered %+v, the second %+v", first, second)
 	}
+	if a := send(60_000, true); a.Outcome == ops.ChangeMade || a.Number != 0 {
+		t.Errorf("a dry run with the operation of a run is answered %+v", a)
+	}
 	if is := s.ReadSeries(t.Context(), []string{"report"})[0]; len(is.Runs) != 1 || is.Change != 1 {
 		t.Errorf("the series is %+v", is)
 	}
+}
+
+// A store without journals cannot read any.
+type withoutJournals struct{ *memlock.Store }
+
+func (withoutJournals) Journal(context.Context, string, int) (series.Journal, error) {
+	return series.Journal{}, errors.New("the journal cannot be read")
+}
+
+// A pause is not made while the journal cannot be read, because it would hide the ticks of an outage. A resume needs
+// no journal.
+func TestChangesWithoutAJournal(t *testing.T) {
+	s := withoutJournals{memlock.New(memlock.Options{})}
+	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+	send := func(action series.Action) ops.Change {
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		return ops.NewController(s).Make(t.Context(), &old, ops.Request{Control: series.Control{Key: "report", Action: action, Op: string(action), Who: "ann", Reason: "by hand", Seen: series.AnySeen}})
+	}
+	if a := send(series.ActionPause); a.Outcome != ops.ChangeFailed || a.Err == nil {
+		t.Errorf("the pause is answered %+v", a)
+	}
+	if a := s.Control(t.Context(), series.Control{Key: "report", Action: series.ActionPause, Op: "before", Who: "ann", Reason: "by hand", Seen: series.AnySeen}); !a.Made {
+		t.Fatalf("%+v", a)
+	}
+	if a := send(series.ActionResume); a.Outcome != ops.ChangeMade || a.Series.Paused {
+		t.Errorf("the resume is answered %+v", a)
+	}
+}
+
+// A deaf store makes each change, and its caller does not hear so many of the replies.
+type deaf struct {
+	*memlock.Store
+	lose int
+}
+
+func (s *deaf) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	a := s.Store.Control(ctx, c)
+	if s.lose > 0 {
+		s.lose--
+		return series.ControlAnswer{Err: errors.New("the reply was lost")}
+	}
+	return a
+}
+
+// A request for a run whose first reply is lost is sent again, and its answer has the instant of the run. A skip that
+// is repeated by its caller is the same change. From another caller the tick is to be skipped already.
+func TestRequestsThatAreSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now})}
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+		if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		c := ops.NewController(s)
+		send := func(action series.Action, named bool, until int64) ops.Change {
+			old := s.ReadSeries(t.Context(), []string{"report"})[0]
+			return c.Make(t.Context(), &old, ops.Request{Named: named,
+				Control: series.Control{Key: "report", Action: action, Op: string(action), Who: "ann", Reason: "by hand", Until: until, Seen: series.AnySeen}})
+		}
+		s.lose = 1
+		a := send(series.ActionRun, false, time.Now().Add(time.Minute).UnixMilli())
+		if is := s.ReadSeries(t.Context(), []string{"report"})[0]; a.Outcome != ops.ChangeMade || len(is.Runs) != 1 || a.Number != is.Runs[0].Number {
+			t.Errorf("the answer is %+v, the series %+v", a, is)
+		}
+		for range 2 {
+			if a := send(series.ActionSkip, true, 0); a.Outcome != ops.ChangeMade || a.Change != 2 || a.Series.Skip != time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() {
+				t.Errorf("%+v", a)
+			}
+		}
+		if a := send(series.ActionSkip, false, 0); a.Outcome != ops.ChangeStands || a.Text != "report@2001-01-01T00:00:00Z is to be skipped already" {
+			t.Errorf("%+v", a)
+		}
+	})
 }
 
 // Once a node has not been seen with its job for a while, it may have removed the job in a reload. The answer to a request

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -209,6 +210,9 @@ func TestListed(t *testing.T) {
 	if len(runs) != 3 || runs[0].Tick != at(50) || runs[1].Tick != at(20) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
 		t.Fatalf("%+v", runs)
 	}
+	if n := j.CountIn(&runs[0], at(0), 100); n != 3 {
+		t.Errorf("the range of the overdue ticks has %d", n)
+	}
 	var ticks []time.Time
 	for tick, state := range j.TicksIn(&runs[0], at(35), 0) {
 		if ticks = append(ticks, tick); state != Overdue {
@@ -217,5 +221,52 @@ func TestListed(t *testing.T) {
 	}
 	if n := j.CountIn(&runs[0], at(35), 100); !slices.Equal(ticks, []time.Time{at(40), at(50)}) || n != 2 {
 		t.Errorf("%v, counted %d", ticks, n)
+	}
+}
+
+// Nodes disagree about a spec if its text or its zone differs. A node that died, or that has not been seen with its
+// spec for long, does not count.
+func TestInForce(t *testing.T) {
+	const now = 1_800_000_000_000
+	use := func(node, spec, zone string, ago time.Duration) series.RevisionUse {
+		return series.RevisionUse{Revision: node, Spec: spec, Zone: zone, Node: node, Last: now - ago.Milliseconds()}
+	}
+	nodes := NewNodeList(series.MemberList{Now: now, Members: []series.Member{{Node: "last", Until: now + 1}, {Node: "other", Until: now + 1}, {Node: "dead", Until: now}}}, nil)
+	for name, c := range map[string]struct {
+		use  series.RevisionUse
+		want int
+	}{
+		"the same spec":   {use("other", "@daily", "UTC", time.Minute), 1},
+		"another spec":    {use("other", "@hourly", "UTC", time.Minute), 2},
+		"another zone":    {use("other", "@daily", "Europe/Berlin", time.Minute), 2},
+		"seen long ago":   {use("other", "@hourly", "UTC", sightedWithin+time.Millisecond), 1},
+		"of a dead node":  {use("dead", "@hourly", "UTC", time.Minute), 1},
+		"of the same one": {use("last", "@hourly", "UTC", time.Minute), 1},
+	} {
+		j := newJob("shop", series.Journal{Revisions: []series.RevisionUse{c.use, use("last", "@daily", "UTC", 0)}}, series.Series{Key: "job", Now: now, Mark: now}, nodes, nil)
+		if uses := j.InForce(nodes); len(uses) != c.want || uses[0].Node != "last" {
+			t.Errorf("%s: %+v", name, uses)
+		}
+	}
+}
+
+// Of the time between a tick and its grant, the jitter is the part that the recorded policies ask for. A grant may
+// come a little early. One that came clearly before the end of the jitter has none that is known.
+func TestJitterOfARun(t *testing.T) {
+	const tick = 1_800_000_000_000
+	use := series.RevisionUse{Revision: "r", Spec: "@hourly", Zone: "UTC", Policies: "jitter:30m"}
+	delay := policy.Record{Jitter: 30 * time.Minute}.DueAt("job", tick, tick+time.Hour.Milliseconds()) - tick
+	if delay < 1000 {
+		t.Fatalf("the jitter is %d ms", delay)
+	}
+	for late, want := range map[int64]int64{delay + 7: delay, delay: delay, delay - earlyGrant: delay - earlyGrant, delay - earlyGrant - 1: -1} {
+		j := series.Journal{Revisions: []series.RevisionUse{use}, Lines: []series.Line{{Verdict: series.VerdictRan, At: tick + late, From: tick - 1, To: tick, Attempt: 1, Revision: "r"}}}
+		got := int64(-1)
+		if r := Runs("shop", &j, &series.Series{Key: "job"})[0]; r.JitterMs != nil {
+			got = *r.JitterMs
+		}
+		if got != want {
+			t.Errorf("%d ms late: the jitter is %d ms, want %d", late, got, want)
+		}
 	}
 }

@@ -1,11 +1,13 @@
 package ops
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -65,6 +67,35 @@ func TestStall(t *testing.T) {
 	}
 	if got := (&Pace{Since: tick}).Stall(alive(Skipped), tick.Add(hour)); got != (Stall{}) {
 		t.Errorf("without a schedule: %+v", got)
+	}
+}
+
+// A job with several problems has the state of the worst one. An operator's pause silences the others, but for a tick
+// that is overdue and for data that cannot be read.
+func TestWorstState(t *testing.T) {
+	tick := utc(1_800_000_000_000)
+	j := &Job{Fault: "its journal cannot be read", Overdue: []OverdueTick{{}}, Series: series.Series{Now: tick.UnixMilli(), Paused: true, Pause: series.Pause{Until: driver.MaxNumber}},
+		Stall: Stall{Stuck: &Run{}, Starved: tick}, Runs: []Run{{State: Running, LeftMs: new(int64(1))}, {State: Lost, Recorded: tick}, {State: Failing}, {State: Missed}}}
+	for _, c := range []struct {
+		want State
+		mend func()
+	}{
+		{Overdue, func() { j.Overdue = nil }},
+		{Unknown, func() { j.Fault = "" }},
+		{Retired, func() { j.Series.Pause.Until = 0 }},
+		{Paused, func() { j.Series.Paused = false }},
+		{Stuck, func() { j.Stall.Stuck = nil }},
+		{Lost, func() { j.Runs = slices.Delete(j.Runs, 1, 2) }},
+		{Failing, func() { j.Runs = slices.Delete(j.Runs, 1, 2) }},
+		{Missed, func() { j.Runs = j.Runs[:1] }},
+		{Starved, func() { j.Stall.Starved = time.Time{} }},
+		{Running, func() { j.Runs = nil }},
+		{OK, func() {}},
+	} {
+		if got := j.word(); got != c.want {
+			t.Errorf("the state is %s, want %s", got, c.want)
+		}
+		c.mend()
 	}
 }
 
