@@ -211,12 +211,17 @@ func TestBackfillRefused(t *testing.T) {
 	if a := o.c.Make(t.Context(), &old, none); a.Refusal != series.RefusedNotOpen {
 		t.Errorf("%+v", a)
 	}
+	before := o.ReadSeries(t.Context(), []string{"report"})[0]
 	pause := series.Control{Key: "report", Action: series.ActionPause, Op: "night", Who: "bob", Reason: "for the night", Seen: series.AnySeen}
 	if a := o.Control(t.Context(), pause); !a.Made {
 		t.Fatalf("%+v", a)
 	}
 	if a := o.make(t, "paused", o.interval("")); a.Refusal != series.RefusedPaused || !strings.Contains(a.Text, "for the night") || a.Plan == nil {
 		t.Errorf("%+v", a)
+	}
+	stale := ops.Request{Backfill: o.interval(""), Control: series.Control{Key: "report", Action: series.ActionBackfill, Op: "stale", Who: "ann", Reason: "the outage"}}
+	if a := o.c.Make(t.Context(), &before, stale); a.Refusal != series.RefusedPaused {
+		t.Errorf("judged by the state of before: %+v", a)
 	}
 	if err := o.Leave(t.Context(), "n"); err != nil {
 		t.Fatal(err)
@@ -245,5 +250,9 @@ func TestBackfillOfTooManyTicks(t *testing.T) {
 	b := &ops.Backfill{From: o.now.Add(-long), To: o.now}
 	if a := o.make(t, "many", b); a.Refusal != ops.RefusedTicks || !strings.Contains(a.Text, "has 10001 such ticks in the interval, and a backfill has at most 10000") {
 		t.Errorf("%+v", a)
+	}
+	b.From = b.From.Add(outageTick)
+	if a := o.make(t, "most", b); a.Refusal == ops.RefusedTicks || a.Plan.Count != series.MaxBackfill {
+		t.Errorf("%s: %s", a.Refusal, a.Text)
 	}
 }

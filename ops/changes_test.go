@@ -129,16 +129,29 @@ func TestChangedState(t *testing.T) {
 	}
 }
 
-// A job that is new, and that cannot be read yet, is listed: the store names its change once.
-func TestNewJobThatCannotBeRead(t *testing.T) {
+// The store names each change once. A job that cannot be read then is listed, and not as known before if it is new.
+// Its journal is read as soon as it can be, since the change may be there alone.
+func TestChangeThatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &countingStore{flakyStore: opened(t, "report")}
+		s := &countingStore{flakyStore: opened(t)}
+		s.spec(t, "report", "@every 1h", "n1")
 		p := newProjection(s)
 		p.Refresh(t.Context())
 		s.spec(t, "new", "@every 1h", "n1")
 		s.gone = "new"
-		if j := p.Refresh(t.Context()).Job("new"); j == nil || j.State != Unknown {
-			t.Errorf("it is listed as %+v", j)
+		now := p.Refresh(t.Context())
+		if j := now.Job("new"); j == nil || j.State != Unknown || len(now.Faults) > 0 {
+			t.Errorf("%q, the new job is %+v", now.Faults, j)
+		}
+		s.gone = "report"
+		s.spec(t, "report", "@every 2h", "n1")
+		if now := p.Refresh(t.Context()); now.Job("report").State != OK || len(now.Faults) != 1 {
+			t.Errorf("%q, %+v", now.Faults, now.Job("report"))
+		}
+		s.gone = ""
+		now = p.Refresh(t.Context())
+		if use := why.LastUsed(now.Job("report").Journal.Revisions); use.Spec != "@every 2h" || now.Job("new").State != OK || len(now.Faults) > 0 {
+			t.Errorf("%q, the spec is %s", now.Faults, use.Spec)
 		}
 	})
 }

@@ -127,6 +127,11 @@ func TestRequestsThatAreSentAgain(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 		}
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		old.Mark = old.Skip // the next tick is decided already
+		if a := c.Make(t.Context(), &old, ops.Request{Control: series.Control{Key: "report", Action: series.ActionSkip, Op: "later", Who: "ann", Reason: "by hand"}}); a.Request.Number != time.Date(2002, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() {
+			t.Errorf("%+v", a)
+		}
 		if a := send(series.ActionSkip, false, 0); a.Outcome != ops.ChangeStands || a.Text != "report@2001-01-01T00:00:00Z is to be skipped already" {
 			t.Errorf("%+v", a)
 		}

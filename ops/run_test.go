@@ -145,7 +145,7 @@ func TestRunsOfAPause(t *testing.T) {
 func TestShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0 s", 5 * time.Millisecond: "5 ms", 1500 * time.Millisecond: "1.5 s", 42 * time.Second: "42 s",
-		90 * time.Second: "1 min 30 s", 3*time.Hour + 5*time.Minute: "3 h 5 min", 72 * time.Hour: "3 days",
+		90 * time.Second: "1 min 30 s", 3*time.Hour + 5*time.Minute: "3 h 5 min", 48*time.Hour - 1: "47 h 59 min", 48 * time.Hour: "2 days",
 	} {
 		if got := Short(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)

@@ -65,6 +65,15 @@ func TestStall(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
+	pace := Pace{Since: tick}
+	pace.Schedule, _ = spec.Parse("@every 1s", time.UTC)
+	older, newer := alive(Skipped)[1], alive(Skipped)[1]
+	newer.Tick = tick.Add(second)
+	for _, both := range [][]Run{{older, newer}, {newer, older}} {
+		if got := pace.Stall(append(both, Run{Tick: tick.Add(2 * second), State: Skipped}), tick.Add(hour)); got.Stuck == nil || !got.Stuck.Tick.Equal(tick) {
+			t.Errorf("of two runs, %+v is the oldest that blocks", got.Stuck)
+		}
+	}
 	if got := (&Pace{Since: tick}).Stall(alive(Skipped), tick.Add(hour)); got != (Stall{}) {
 		t.Errorf("without a schedule: %+v", got)
 	}
@@ -209,5 +218,12 @@ func TestSinceWhenASuccessIsExpected(t *testing.T) {
 		if p := paceOf(&j, &series.Series{Last: c.last}, nil, c.before); p.Since.UnixMilli() != c.want {
 			t.Errorf("%s: expected since %d, want %d", name, p.Since.UnixMilli(), c.want)
 		}
+	}
+}
+
+// An attempt that was given back, and that a node runs again, is no measure of how long a run takes.
+func TestDurations(t *testing.T) {
+	if got := durations([]Run{{State: OK, TookMs: new(int64(9))}, {State: Waiting, TookMs: new(int64(5))}, {State: Failing, TookMs: new(int64(3))}, {State: Running}}); !slices.Equal(got, []int64{3, 9}) {
+		t.Errorf("%v", got)
 	}
 }

@@ -27,6 +27,7 @@ import (
 // accepts.
 type receiver struct {
 	answer func() int // the status; 0: no reply. Nil: 200
+	header http.Header
 
 	mu    sync.Mutex
 	tries int
@@ -45,7 +46,7 @@ func (r *receiver) RoundTrip(request *http.Request) (*http.Response, error) {
 	if status == 0 {
 		return nil, errRefused
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+	return &http.Response{StatusCode: status, Header: r.header, Body: http.NoBody, Request: request}, nil
 }
 
 func (r *receiver) take(request *http.Request) int {

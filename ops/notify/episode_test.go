@@ -251,6 +251,21 @@ func TestTracker(t *testing.T) {
 	}
 }
 
+// The triggers of open episodes that were left to another replica are taken from it once. The end of an episode, and
+// one that has ended, are not.
+func TestTaken(t *testing.T) {
+	tr := tracker{open: map[string]*opened{}}
+	bad := tr.next(snapshot(overdue("a"), overdue("b")), three)
+	tr.leave(bad)
+	tr.leave(tr.next(snapshot(overdue("a"), job("b", ops.OK)), three))
+	if got := tr.taken(); len(bad) != 2 || len(got) != 1 || got[0].Key != "shop/overdue/a" || got[0].Action != trigger {
+		t.Errorf("%+v of %+v", got, bad)
+	}
+	if got := tr.taken(); len(got) != 0 {
+		t.Errorf("taken again: %+v", got)
+	}
+}
+
 // A heartbeat says that all is decided.
 func TestBeatable(t *testing.T) {
 	dead, silent, old := snapshot(job("report", ops.OK)), snapshot(job("report", ops.OK)), snapshot(job("report", ops.OK))
