@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
@@ -91,15 +92,34 @@ func TestChangesWithoutAJournal(t *testing.T) {
 type deaf struct {
 	*memlock.Store
 	lose int
+	then error // the answer to later requests; nil: that of the store
 }
 
 func (s *deaf) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	if s.lose == 0 && s.then != nil {
+		return series.ControlAnswer{Err: s.then}
+	}
 	a := s.Store.Control(ctx, c)
 	if s.lose > 0 {
 		s.lose--
 		return series.ControlAnswer{Err: errors.New("the reply was lost")}
 	}
 	return a
+}
+
+// A refusal answers a request only if no earlier copy of it may have been made.
+func TestRefusedAfterALostReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for lost, want := range []ops.Outcome{ops.ChangeFailed, ops.ChangeDoubt, ops.ChangeDoubt} {
+			s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now}), lose: lost, then: driver.ErrUnsupported}
+			s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+			old := s.ReadSeries(t.Context(), []string{"report"})[0]
+			r := ops.Request{Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
+			if a := ops.NewController(s).Make(t.Context(), &old, r); a.Outcome != want || !errors.Is(a.Err, driver.ErrUnsupported) {
+				t.Errorf("%d lost: %s %v", lost, a.Outcome, a.Err)
+			}
+		}
+	})
 }
 
 // A request for a run whose first reply is lost is sent again, and its answer has the instant of the run. A skip that

@@ -458,7 +458,7 @@ func TestChangeAllowance(t *testing.T) {
 		pl := newPlane(t, "")
 		slow := 0
 		for range 15 {
-			if w := pl.post("/jobs/report/pause", url.Values{}); w.Code == http.StatusTooManyRequests {
+			if w := pl.post("/jobs/report/pause", url.Values{}); w.Code == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "1" {
 				slow++
 			}
 		}
