@@ -3,6 +3,7 @@ package access
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,4 +132,40 @@ func TestAllowances(t *testing.T) {
 			t.Errorf("a second later %d changes and %d reads", changes, reads)
 		}
 	})
+}
+
+// Behind TLS the session cookie is bound to its host, and never sent without TLS.
+func TestSecureCookie(t *testing.T) {
+	token, text, err := NewToken("ann", Operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for secure, name := range map[bool]string{true: "__Host-cronce", false: "cronce"} {
+		g := NewGate(Options{Tokens: func() []Token { return []Token{token} }, Cookie: "cronce", Secure: secure})
+		w := httptest.NewRecorder()
+		if ok, _ := g.Begin(w, httptest.NewRequest("POST", "/login", nil), text); !ok {
+			t.Fatal("no session was begun")
+		}
+		if c := w.Result().Cookies()[0]; c.Name != name || c.Secure != secure || c.Path != "/" || !c.HttpOnly {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// Each address may guess a few times, and a bounded number of addresses is remembered.
+func TestGuesses(t *testing.T) {
+	g, _ := newGate(t)
+	for i := range failuresFree + 1 {
+		if may := g.mayGuess("first"); may != (i < failuresFree) {
+			t.Errorf("guess %d: %v", i, may)
+		}
+	}
+	for i := range mostAddresses {
+		if !g.mayGuess(strconv.Itoa(i)) {
+			t.Fatalf("the first guess of address %d is refused", i)
+		}
+	}
+	if len(g.failures) > mostAddresses {
+		t.Errorf("%d addresses are remembered", len(g.failures))
+	}
 }

@@ -183,10 +183,12 @@ func (s *cluster) tick(ctx context.Context, t *testing.T) {
 type silentLocks struct {
 	driver.Driver
 	silent *atomic.Bool
+	asked  atomic.Int32 // how often a silent store was asked for a lock
 }
 
 func (s *silentLocks) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if s.silent.Load() {
+		s.asked.Add(1)
 		return driver.Grant{}, errRefused
 	}
 	return s.Driver.Acquire(ctx, a)

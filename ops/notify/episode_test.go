@@ -115,6 +115,18 @@ func TestEpisodes(t *testing.T) {
 	}
 }
 
+// The episode of many jobs names the first of them, and has the number of the others.
+func TestSummaryOfMany(t *testing.T) {
+	s := snapshot()
+	for i := range many + 2 {
+		s.Jobs = append(s.Jobs, overdue(fmt.Sprintf("job-%02d", i)))
+	}
+	got := episodesOf(s)[0].Summary
+	if !strings.HasPrefix(got, "22 jobs are overdue: job-00, job-01, ") || !strings.HasSuffix(got, ", job-18 and 3 more") {
+		t.Error(got)
+	}
+}
+
 // keys returns the keys of the last n of many overdue jobs.
 func keys(n int, format string) (all []string) {
 	for i := many - n; i < many; i++ {

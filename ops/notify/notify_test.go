@@ -52,7 +52,7 @@ func TestTwoReplicas(t *testing.T) {
 // While the store is silent, each replica reports it, with one key.
 func TestSilentStore(t *testing.T) {
 	bubble(t, func(t *testing.T, s *cluster) {
-		hook, locks := &receiver{}, &silentLocks{s.Store, &s.silent}
+		hook, locks := &receiver{}, &silentLocks{Driver: s.Store, silent: &s.silent}
 		a, b := s.replica(t, lock.New(locks, "a"), hook, nil), s.replica(t, lock.New(locks, "b"), hook, nil)
 		defer a.stop()
 		defer b.stop()
@@ -60,6 +60,9 @@ func TestSilentStore(t *testing.T) {
 		s.silent.Store(true)
 		time.Sleep(2 * time.Minute)
 		hook.want(t, "trigger shop/store", "trigger shop/store")
+		if n := locks.asked.Load(); n > 100 { // each replica asks a few times, and then rests for half a minute
+			t.Errorf("the silent store was asked %d times for the lock", n)
+		}
 		s.silent.Store(false)
 		time.Sleep(2 * time.Minute)
 		got, _ := hook.requests()
@@ -133,6 +136,18 @@ func TestReceiverIsAway(t *testing.T) {
 			t.Errorf("%v events were given up", got)
 		}
 	})
+}
+
+// A replica that is to send, because the lock does not answer, sends the events that wait at once.
+func TestRoleWakes(t *testing.T) {
+	n := New(Options{Projection: ops.New(ops.Options{Namespace: "shop"}), Log: slog.New(slog.DiscardHandler)})
+	n.role = second
+	if !n.become(free) || len(n.queue.wake) != 1 {
+		t.Error("the events wait on")
+	}
+	if n.become(free) {
+		t.Error("the role has not changed")
+	}
 }
 
 // Only a status of success accepts an event. A receiver may ask for a pause, of an hour at most.
