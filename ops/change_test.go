@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/cronce/cronce/lock/driver"
@@ -43,7 +44,7 @@ func TestStands(t *testing.T) {
 		"a resume of a job whose pause ended": {paused(now - 1), resume, ChangeStands, ""},
 		"a resume of a paused job":            {paused(0), resume, "", ""},
 	} {
-		if a := stands(c.old, &c.request); a.Outcome != c.outcome || a.Refusal != c.refusal || (a.Text != "") != (c.outcome != "") {
+		if a := stands(c.old, &c.request); a.Outcome != c.outcome || a.Refusal != c.refusal || (a.Text != "") != (c.outcome != "") || strings.Contains(a.Text, " until ") != (c.old.Pause.Until == end && c.outcome != "") {
 			t.Errorf("%s: %s %s: %s", name, a.Outcome, a.Refusal, a.Text)
 		}
 	}

@@ -10,13 +10,14 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// Of nodes that left, the latest is named first, however it left. A node that left was last seen when it did.
+// Of nodes that left, the latest is named first, however it left. A node that left was last seen when it did,
+// and none is seen later than now.
 func TestGone(t *testing.T) {
 	f := NewNodeList(series.MemberList{Now: 10_000, Members: []series.Member{
-		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 10_001}, {Node: "between", Until: 5000},
+		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 40_000}, {Node: "between", Until: 5000},
 	}}, nil)
-	if left, none := f.Seen("late"), f.Seen("none"); left.UnixMilli() != 9000 || !none.IsZero() {
-		t.Errorf("the node that left was seen at %v, one that is not listed at %v", left, none)
+	if left, lives, none := f.Seen("late"), f.Seen("lives"), f.Seen("none"); left.UnixMilli() != 9000 || lives.UnixMilli() != 10_000 || !none.IsZero() {
+		t.Errorf("the node that left was seen at %v, one that lives at %v, one that is not listed at %v", left, lives, none)
 	}
 	var names []string
 	for _, m := range f.Gone() {

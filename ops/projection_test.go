@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/policy"
 )
 
 // A flakyStore is a store that can be silent, and counts how often it is read.
@@ -292,6 +293,7 @@ func TestLostStays(t *testing.T) {
 		{[]Run{run(OK, 1), run(Failing, 2)}, whole, OK, ""},
 		{[]Run{run(OK, 1), run(Failing, 2), run(Lost, 3)}, whole, Lost, "later ones ended ok"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute), run(OK, time.Hour)}, cut, Failing, "not ok since 07:59:00 (2 ticks)"},
+		{[]Run{run(Failing, time.Second), run(Skipped, time.Minute), run(Failing, 2*time.Minute), run(OK, time.Hour)}, whole, Failing, "not ok since 07:58:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (2 ticks or more)"},
 		{[]Run{run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (1 tick or more)"},
@@ -301,6 +303,11 @@ func TestLostStays(t *testing.T) {
 		n, _ := j.need(now)
 		if j.State != c.state || !strings.Contains(n.Text, c.text) || c.text == "" && n.Text != "" {
 			t.Errorf("%v: %s, %q; want %s, %q", c.runs, j.State, n.Text, c.state, c.text)
+		}
+	}
+	for state, want := range map[State]State{Missed: OK, Lost: Lost, Failing: Failing} { // a crontab command need not claim each tick
+		if j := (&Job{Runs: []Run{run(state, 1)}, Policies: policy.Record{Crontab: true}}); j.word() != want {
+			t.Errorf("of crontab commands, and %s: %s", state, j.word())
 		}
 	}
 }

@@ -107,6 +107,48 @@ func (s *deaf) Control(ctx context.Context, c series.Control) series.ControlAnsw
 	return a
 }
 
+// Without the state of the job nothing was done, but by an earlier request with the same operation, if there may be one.
+func TestChangesOfAnUnreadState(t *testing.T) {
+	silent := errors.New("no answer")
+	for _, c := range []struct {
+		named bool
+		err   error
+		want  ops.Outcome
+	}{{false, silent, ops.ChangeFailed}, {true, silent, ops.ChangeDoubt}, {true, driver.ErrUnsupported, ops.ChangeFailed}} {
+		r := ops.Request{Named: c.named, Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
+		if a := ops.NewController(memlock.New(memlock.Options{})).Make(t.Context(), &series.Series{Key: "report", Err: c.err}, r); a.Outcome != c.want || !errors.Is(a.Err, c.err) {
+			t.Errorf("named %v, %v: %s", c.named, c.err, a.Outcome)
+		}
+	}
+}
+
+// A store with replicas makes a change on one of them too, however many are attached.
+type replicated struct{ *memlock.Store }
+
+func (replicated) Attached(context.Context, string) (int, error) { return 3, nil }
+
+// A run has the overlap of its job. One that may wait does not skip, and stays beside another run if the job allows that.
+func TestOverlapOfARun(t *testing.T) {
+	for policies, want := range map[string][2]series.Overlap{
+		"overlap:skip":  {series.OverlapSkip, series.OverlapQueue},
+		"overlap:queue": {series.OverlapQueue, series.OverlapQueue},
+		"overlap:allow": {series.OverlapAllow, series.OverlapAllow},
+	} {
+		s := replicated{memlock.New(memlock.Options{})}
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC", Policies: policies}})
+		if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		for i, queue := range []bool{false, true} {
+			r := ops.Request{Queue: queue, Control: series.Control{Key: "report", Action: series.ActionRun, Op: fmt.Sprint(policies, queue), Who: "ann", Reason: "by hand", Until: old.Now + 60_000}}
+			if a := ops.NewController(s).Make(t.Context(), &old, r); a.Request.Overlap != want[i] || a.Request.Replicas != 1 {
+				t.Errorf("%s, queue %v: sent %+v", policies, queue, a.Request)
+			}
+		}
+	}
+}
+
 // A refusal answers a request only if no earlier copy of it may have been made.
 func TestRefusedAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -154,6 +196,11 @@ func TestRequestsThatAreSentAgain(t *testing.T) {
 		}
 		if a := send(series.ActionSkip, false, 0); a.Outcome != ops.ChangeStands || a.Text != "report@2001-01-01T00:00:00Z is to be skipped already" {
 			t.Errorf("%+v", a)
+		}
+		now := s.ReadSeries(t.Context(), []string{"report"})[0]
+		back := ops.Request{Back: true, Control: series.Control{Key: "report", Action: series.ActionSkip, Number: now.Skip, Op: "back", Who: "ann", Reason: "by hand", Seen: series.AnySeen}}
+		if a := c.Make(t.Context(), &now, back); a.Outcome != ops.ChangeMade || a.Series.Skip != 0 {
+			t.Errorf("the skip is taken back: %+v", a)
 		}
 	})
 }
