@@ -136,6 +136,10 @@ func TestOverdueAndUnknown(t *testing.T) {
 		if !strings.HasPrefix(st.Sentence, "Not known: connection refused. The last answer is of 2000-01-01T") {
 			t.Error(st.Sentence)
 		}
+		time.Sleep(time.Minute)
+		if later := p.Refresh(t.Context()); !later.DownSince.Equal(now.DownSince) || !now.DownSince.Equal(now.Read) {
+			t.Errorf("it is silent since %v, and later since %v", now.DownSince, later.DownSince)
+		}
 		s.silent.Store(false)
 		if job := p.Refresh(t.Context()).Job("report"); job.State != Overdue {
 			t.Errorf("%s", job.State)
@@ -156,8 +160,11 @@ func TestNothingKnown(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 		s.silent.Store(true)
-		if st := newProjection(s).Refresh(t.Context()).Status(); st.State != Unknown || st.Sentence != "Not known: connection refused." {
-			t.Errorf("%+v", st)
+		for text, want := range map[string]string{"": "Not known: connection refused.", "no answer from db:1": "Not known: no answer from db:1."} {
+			p := New(Options{Store: s, Explain: func(error) string { return text }})
+			if st := p.Refresh(t.Context()).Status(); st.State != Unknown || st.Sentence != want {
+				t.Errorf("%+v", st)
+			}
 		}
 	})
 }

@@ -189,7 +189,7 @@ func TestHungRun(t *testing.T) {
 func TestUnlistedRun(t *testing.T) {
 	s := &series.Series{Key: "report", Now: 100_000, Runs: []series.Run{{Number: 5000, State: series.RunOpen, Owner: "web-1/a.b", Fence: 7, Attempt: 1, Granted: 5100, Until: 101_000}}}
 	runs := Runs("shop", &series.Journal{Lines: []series.Line{{At: 99_000, Verdict: series.VerdictSkipped, From: 5000, To: 99_000, Between: series.VerdictSkipped, Blocker: 5000}}}, s)
-	if len(runs) != 2 || !runs[1].Alive() || runs[1].Granted.UnixMilli() != 5100 || !strings.HasSuffix(runs[1].ID, "report@1970-01-01T00:00:05.000Z") {
+	if len(runs) != 2 || !runs[1].Alive() || runs[1].Granted.UnixMilli() != 5100 || !runs[0].Blocker.Equal(runs[1].Tick) || !strings.HasSuffix(runs[1].ID, "report@1970-01-01T00:00:05.000Z") {
 		t.Errorf("%+v", runs)
 	}
 }
