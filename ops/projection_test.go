@@ -114,6 +114,30 @@ func TestStatus(t *testing.T) {
 	})
 }
 
+// The sentence counts the jobs that are not retired, and the problems that no operator has requested.
+func TestSentence(t *testing.T) {
+	now := utc(1_800_000_000_000)
+	nodes := NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: []series.Member{{Node: "n", Until: now.UnixMilli() + 1}}}, nil)
+	for want, states := range map[string][]State{
+		"The job is decided; 1 node.":           {OK, Retired},
+		"All 2 jobs decided; 1 node; 1 paused.": {OK, Retired, Paused},
+		"1 thing needs a person, of 2 jobs.":    {Failing, Paused, Retired},
+		"2 things need a person, of 3 jobs.":    {Failing, Lost, Paused},
+	} {
+		s := &Snapshot{AsOf: now, Read: time.Now(), Nodes: nodes}
+		for i, state := range states {
+			j := &Job{Name: string(rune('a' + i)), State: state, Series: series.Series{Now: now.UnixMilli(), Mark: 1}}
+			if state == Failing || state == Lost {
+				j.Runs = []Run{{Tick: now, State: state}}
+			}
+			s.Jobs = append(s.Jobs, j)
+		}
+		if got := s.Status().Sentence; got != want {
+			t.Errorf("%v: %s, want %s", states, got, want)
+		}
+	}
+}
+
 // With all nodes dead a tick is overdue once its deadline and the grace are over, with the cause.
 // While the store is silent nothing is overdue and nothing is fine, and the known data is kept.
 // When the store answers again, the states are known again.
@@ -308,7 +332,7 @@ func TestLostStays(t *testing.T) {
 		j := &Job{Name: "a", Runs: c.runs, Journal: series.Journal{Lines: c.lines}, Series: series.Series{Now: now.UnixMilli()}}
 		j.State = j.word()
 		n, _ := j.need(now)
-		if j.State != c.state || !strings.Contains(n.Text, c.text) || c.text == "" && n.Text != "" {
+		if j.State != c.state || !strings.Contains(n.Text, c.text) || c.text == "" && n.Text != "" || c.state == Lost && n.cause != "a" {
 			t.Errorf("%v: %s, %q; want %s, %q", c.runs, j.State, n.Text, c.state, c.text)
 		}
 	}

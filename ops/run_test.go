@@ -88,6 +88,15 @@ func TestRunsOfExceptions(t *testing.T) {
 	}
 }
 
+// A node is selected by the beginning of its name.
+func TestRunsOfANode(t *testing.T) {
+	for node, want := range map[string]bool{"": true, "web": true, "web-1": true, "web-10": false, "1": false} {
+		if f := (RunFilter{Node: node}); f.Lets(&Run{Node: "web-1"}) != want {
+			t.Errorf("%q: %v", node, !want)
+		}
+	}
+}
+
 // A range is selected by the state of its ticks.
 func TestRangesByState(t *testing.T) {
 	r := Run{Tick: time.UnixMilli(5000), From: time.UnixMilli(1000), State: OK, Verdict: "ran", Outcome: "ok", Between: "missed"}
@@ -210,8 +219,8 @@ func TestListed(t *testing.T) {
 	if len(runs) != 3 || runs[0].Tick != at(50) || runs[1].Tick != at(20) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
 		t.Fatalf("%+v", runs)
 	}
-	if n := j.CountIn(&runs[0], at(0), 100); n != 3 {
-		t.Errorf("the range of the overdue ticks has %d", n)
+	if n, few := j.CountIn(&runs[0], at(0), 100), j.CountIn(&runs[0], at(0), 2); n != 3 || few != 2 {
+		t.Errorf("the range of the overdue ticks has %d, counted up to two %d", n, few)
 	}
 	var ticks []time.Time
 	for tick, state := range j.TicksIn(&runs[0], at(35), 0) {
@@ -267,6 +276,73 @@ func TestJitterOfARun(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%d ms late: the jitter is %d ms, want %d", late, got, want)
+		}
+	}
+}
+
+// A tick that waits for its jitter is listed until it is decided.
+func TestDelayed(t *testing.T) {
+	const tick = 1_800_000_000_000
+	schedule, err := spec.Parse("@hourly", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := policy.Record{Jitter: 30 * time.Minute}
+	due := policies.DueAt("job", tick, tick+time.Hour.Milliseconds())
+	for name, c := range map[string]struct {
+		now, mark int64
+		want      bool
+	}{
+		"it waits":      {due - 1, tick - 1, true},
+		"it is due":     {due, tick - 1, false},
+		"it is decided": {due - 1, tick, false},
+	} {
+		j := &Job{Name: "job", Schedule: schedule, Policies: policies, State: OK, Series: series.Series{Now: c.now, Mark: c.mark}}
+		if r := j.delayed(); (r != nil) != c.want || r != nil && (r.State != Waiting || r.Tick.UnixMilli() != tick) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// A job never ran if it is on record, the store still has all of its verdicts, and none of them is a grant.
+func TestNeverRan(t *testing.T) {
+	const t0 = 1_800_000_000_000
+	whole, cut := []series.Line{{Verdict: series.VerdictOpened, At: t0}}, []series.Line{{Verdict: series.VerdictSkipped, At: t0}}
+	for name, c := range map[string]struct {
+		state series.Series
+		lines []series.Line
+		runs  []Run
+		want  bool
+	}{
+		"never":         {series.Series{Mark: t0}, whole, []Run{{State: Missed}}, true},
+		"not on record": {series.Series{}, nil, nil, false},
+		"it ended ok":   {series.Series{Mark: t0, Last: t0}, whole, nil, false},
+		"it failed":     {series.Series{Mark: t0}, whole, []Run{{State: Failing, Granted: utc(t0)}}, false},
+		"not known":     {series.Series{Mark: t0}, cut, nil, false},
+	} {
+		if got := (&Job{Series: c.state, Journal: series.Journal{Lines: c.lines}, Runs: c.runs}).NeverRan(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A gap in the audit of a namespace is named. Between the records of one job the numbers of the others are missing.
+func TestAuditGaps(t *testing.T) {
+	records := []series.AuditRecord{{Number: 4}, {Number: 2}, {Number: 1}}
+	if all, one := AuditGaps(nil, "", records), AuditGaps(nil, "report", records); all == "" || one != "" {
+		t.Errorf("%q, and of one job %q", all, one)
+	}
+}
+
+// A job that is listed and has no state is a fault, whether its journal is there or not.
+func TestLostState(t *testing.T) {
+	for name, j := range map[string]series.Journal{
+		"without a journal": {Key: "job"},
+		"with a journal":    {Key: "job", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC"}}},
+	} {
+		r, _ := Judge(j, &series.Series{Key: "job", Now: 1_800_000_000_000}, verify.Options{}, NewNodeList(series.MemberList{}, nil))
+		if n := len(r.Faults); r.Job != "job" || n == 0 || r.Faults[n-1] != "it is listed among the jobs, and has no state: the store lost it, or it was deleted" {
+			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }

@@ -211,6 +211,8 @@ func TestSinceWhenASuccessIsExpected(t *testing.T) {
 		"a pause that begins":   {control(series.ActionPause), 7000, nil, 7000},
 		"a cancel":              {control(series.ActionCancel), 7000, nil, 7000},
 		"the end of a pause":    {control(series.ActionResume), 7000, nil, 100_000},
+		"a pause that lapses":   {control(series.ActionLapse), 7000, nil, 100_000},
+		"a retired job":         {control(series.ActionRetire), 7000, nil, 100_000},
 		"what was known before": {nil, 7000, &Pace{Since: time.UnixMilli(90_000)}, 90_000},
 		"older than that":       {nil, 7000, &Pace{Since: time.UnixMilli(6000)}, 7000},
 	} {

@@ -76,7 +76,7 @@ func TestSessionsEnd(t *testing.T) {
 		g, text := newGate(t)
 		begin := func() string {
 			return cookieOf(t, func(w http.ResponseWriter) bool {
-				ok, _ := g.Begin(w, httptest.NewRequest("POST", "/login", nil), text)
+				ok, _ := g.Begin(w, httptest.NewRequest("POST", "/login", nil), text+"\n") // as it was copied
 				return ok
 			})
 		}
@@ -105,6 +105,24 @@ func TestSessionsEnd(t *testing.T) {
 			t.Errorf("%d sessions that have ended are remembered", len(g.ended))
 		}
 	})
+}
+
+// A session ends with its token, also if another token of the same owner takes its place.
+func TestSessionOfAReplacedToken(t *testing.T) {
+	first, text, _ := NewToken("ann", Operator)
+	second, _, _ := NewToken("ann", Operator)
+	tokens := []Token{first}
+	g := NewGate(Options{Tokens: func() []Token { return tokens }, Cookie: "cronce"})
+	session := cookieOf(t, func(w http.ResponseWriter) bool {
+		ok, _ := g.Begin(w, httptest.NewRequest("POST", "/login", nil), text)
+		return ok
+	})
+	if c := g.caller("Cookie", session); c.Role != Operator {
+		t.Errorf("%v", c)
+	}
+	if tokens[0] = second; g.caller("Cookie", session).Role != None {
+		t.Error("the session goes on without its token")
+	}
 }
 
 // Reads and changes have allowances of their own, and each caller has its own. They come back with time.

@@ -234,6 +234,7 @@ func TestTracker(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"one tick":                          {{0, bad, nil}, {29 * time.Second, bad, nil}, {time.Second, bad, []string{"trigger " + late}}, {time.Hour, bad, nil}, {0, ok, []string{"resolve " + late}}, {0, ok, nil}},
+		"another problem follows":           {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, snapshot(job("report", ops.Failing, run(9, ops.Failing))), []string{"resolve " + late}}},
 		"too short":                         {{0, ok, nil}, {0, bad, nil}, {29 * time.Second, ok, nil}, {time.Minute, ok, nil}},
 		"the store is silent meanwhile":     {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, silent, nil}, {time.Minute, silent, []string{"trigger " + store}}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
 		"its partition is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, half, nil}, {time.Minute, half, []string{"trigger " + store}}, {0, ok, []string{"resolve " + late, "resolve " + store}}},
