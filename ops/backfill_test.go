@@ -202,17 +202,26 @@ func TestBackfillRefused(t *testing.T) {
 	if a := o.make(t, "empty", empty); a.Outcome != ops.ChangeStands || a.Change != 0 {
 		t.Errorf("%+v", a)
 	}
+	empty.Digest = "0123456789abcdef" // of a plan that had ticks
+	if a := o.make(t, "emptied", empty); a.Refusal != ops.RefusedPlan {
+		t.Errorf("%+v", a)
+	}
 	old := o.ReadSeries(t.Context(), []string{"none"})[0]
 	none := ops.Request{Backfill: o.interval(""), Control: series.Control{Key: "none", Action: series.ActionBackfill, Op: "none", Who: "ann", Reason: "the outage"}}
 	if a := o.c.Make(t.Context(), &old, none); a.Refusal != series.RefusedNotOpen {
 		t.Errorf("%+v", a)
 	}
+	before := o.ReadSeries(t.Context(), []string{"report"})[0]
 	pause := series.Control{Key: "report", Action: series.ActionPause, Op: "night", Who: "bob", Reason: "for the night", Seen: series.AnySeen}
 	if a := o.Control(t.Context(), pause); !a.Made {
 		t.Fatalf("%+v", a)
 	}
 	if a := o.make(t, "paused", o.interval("")); a.Refusal != series.RefusedPaused || !strings.Contains(a.Text, "for the night") || a.Plan == nil {
 		t.Errorf("%+v", a)
+	}
+	stale := ops.Request{Backfill: o.interval(""), Control: series.Control{Key: "report", Action: series.ActionBackfill, Op: "stale", Who: "ann", Reason: "the outage"}}
+	if a := o.c.Make(t.Context(), &before, stale); a.Refusal != series.RefusedPaused {
+		t.Errorf("judged by the state of before: %+v", a)
 	}
 	if err := o.Leave(t.Context(), "n"); err != nil {
 		t.Fatal(err)
@@ -225,21 +234,35 @@ func TestBackfillRefused(t *testing.T) {
 	}
 }
 
-// An interval with more ticks than a backfill may have is refused with their number.
+// An interval with more ticks than a backfill may have is refused with their number, and one with more than a plan
+// judges is too, whether a node has the job or not.
 func TestBackfillOfTooManyTicks(t *testing.T) {
-	o := newOutage(t)
-	long := (series.MaxBackfill + 1) * outageTick
-	o.now = o.now.Add(long).Add(time.Millisecond)
-	if _, err := o.Beat(t.Context(), "n", time.Minute); err != nil {
-		t.Fatal(err)
+	after := func(ticks time.Duration) (*outage, *ops.Backfill) {
+		o, long := newOutage(t), ticks*outageTick
+		o.now = o.now.Add(long).Add(time.Millisecond)
+		if _, err := o.Beat(t.Context(), "n", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		o.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@every 10s", Zone: "UTC"}})
+		due := series.Control{Key: "report", Action: series.ActionPause, Op: "long", Who: "ann", Reason: "the outage", Due: o.now.Truncate(outageTick).UnixMilli(), Revision: "r", Seen: series.AnySeen}
+		if a := o.Control(t.Context(), due); !a.Made {
+			t.Fatalf("%+v", a)
+		}
+		return o, &ops.Backfill{From: o.now.Add(-long), To: o.now}
 	}
-	o.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@every 10s", Zone: "UTC"}})
-	due := series.Control{Key: "report", Action: series.ActionPause, Op: "long", Who: "ann", Reason: "the outage", Due: o.now.Truncate(outageTick).UnixMilli(), Revision: "r", Seen: series.AnySeen}
-	if a := o.Control(t.Context(), due); !a.Made {
-		t.Fatalf("%+v", a)
-	}
-	b := &ops.Backfill{From: o.now.Add(-long), To: o.now}
+	o, b := after(series.MaxBackfill + 1)
 	if a := o.make(t, "many", b); a.Refusal != ops.RefusedTicks || !strings.Contains(a.Text, "has 10001 such ticks in the interval, and a backfill has at most 10000") {
 		t.Errorf("%+v", a)
+	}
+	b.From = b.From.Add(outageTick)
+	if a := o.make(t, "most", b); a.Refusal == ops.RefusedTicks || a.Plan.Count != series.MaxBackfill {
+		t.Errorf("%s: %s", a.Refusal, a.Text)
+	}
+	o, b = after(100_001)
+	if err := o.Leave(t.Context(), "n"); err != nil {
+		t.Fatal(err)
+	}
+	if a := o.make(t, "all", b); a.Refusal != ops.RefusedTicks || !strings.Contains(a.Text, "has more than 100000 ticks in the interval") {
+		t.Errorf("%s: %s", a.Refusal, a.Text)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Needs with one cause are one line with their number, the worst first; a few of one cause are listed one
+// Needs of one state with one cause are one line with their number, the worst first; a few of one cause are listed one
 // by one. Lines that are left out are counted.
 func TestCauses(t *testing.T) {
 	need := func(state State, job, cause string) Need {
@@ -23,6 +23,7 @@ func TestCauses(t *testing.T) {
 	for i := range few + 1 {
 		needs = append(needs, need(Failing, fmt.Sprintf("fails-%d", i), "connection refused"), need(Failing, fmt.Sprintf("single-%d", i), fmt.Sprint("error ", i)))
 	}
+	needs = append(needs, need(Missed, "missed", "connection refused"))
 	show := func(most int) string {
 		var b strings.Builder
 		causes, left := Causes(needs, most)
@@ -42,12 +43,13 @@ failing single-0 0 text of single-0 (next of single-0)
 failing single-1 0 text of single-1 (next of single-1)
 failing single-2 0 text of single-2 (next of single-2)
 failing single-3 0 text of single-3 (next of single-3)
+missed missed 0 text of missed (next of missed)
 0 left`
 	if got := show(50); got != all {
 		t.Errorf("got\n%s\nwant\n%s", got, all)
 	}
 	lines := strings.Split(all, "\n")
-	if got, want := show(4), strings.Join(lines[:4], "\n")+"\n9 left"; got != want {
+	if got, want := show(4), strings.Join(lines[:4], "\n")+"\n10 left"; got != want {
 		t.Errorf("at most four\n%s\nwant\n%s", got, want)
 	}
 	if causes, left := Causes(nil, 5); causes != nil || left != 0 {

@@ -15,16 +15,23 @@ import (
 	"github.com/cronce/cronce/scheduler/why"
 )
 
-// A countingStore keeps the names of the jobs whose states are read, and may fail to name the changes.
+// A countingStore keeps the names of the jobs whose states are read, and may fail to name the changes or to read a job.
 type countingStore struct {
 	*flakyStore
 	read  []string
 	fails error
+	gone  string // a job that cannot be read
 }
 
 func (s *countingStore) ReadSeries(ctx context.Context, keys []string) []series.Series {
 	s.read = append(s.read, keys...)
-	return s.flakyStore.ReadSeries(ctx, keys)
+	all := s.flakyStore.ReadSeries(ctx, keys)
+	for i := range all {
+		if all[i].Key == s.gone {
+			all[i] = series.Series{Key: s.gone, Err: errSilent}
+		}
+	}
+	return all
 }
 
 func (s *countingStore) ChangedSince(ctx context.Context, since series.Position) ([]string, series.Position, bool, error) {
@@ -64,10 +71,10 @@ func TestOnlyChangedJobsAreRead(t *testing.T) {
 		}
 		want("at first", all...)
 		want("nothing has changed")
-		s.pause(t, all[7], time.Now().Add(30*time.Second))
+		s.pause(t, all[7], time.Now().Add(20*time.Second))
 		s.pause(t, all[9], time.Time{})
 		want("two are paused", all[7], all[9])
-		time.Sleep(29 * time.Second)
+		time.Sleep(19 * time.Second)
 		s.spec(t, all[3], "@every 1h", "n2")
 		s.spec(t, all[5], "@every 2h", "n2")
 		s.spec(t, "new", "@every 1h", "n1")
@@ -85,6 +92,66 @@ func TestOnlyChangedJobsAreRead(t *testing.T) {
 		s.spec(t, all[0], "@every 1h", "n1")
 		if s.reads(t, p); len(s.read) < 100 {
 			t.Errorf("after a loss: read %q", s.read)
+		}
+	})
+}
+
+// Each change of a state that has lines of its own makes the journal old. The time alone does not, nor does a lease
+// that is renewed.
+func TestChangedState(t *testing.T) {
+	state := func(edit func(s *series.Series, r *series.Run)) *series.Series {
+		s := &series.Series{Key: "job", Now: 9, Mark: 5, Fence: 7, Last: 4, Change: 2, Runs: []series.Run{{Number: 5, State: series.RunOpen, Fence: 7, Attempt: 1, Until: 20}}}
+		edit(s, &s.Runs[0])
+		return s
+	}
+	same := func(*series.Series, *series.Run) {}
+	for name, c := range map[string]struct {
+		edit func(s *series.Series, r *series.Run)
+		want bool
+	}{
+		"nothing":    {same, false},
+		"the time":   {func(s *series.Series, _ *series.Run) { s.Now++ }, false},
+		"a renewal":  {func(_ *series.Series, r *series.Run) { r.Until++ }, false},
+		"the mark":   {func(s *series.Series, _ *series.Run) { s.Mark++ }, true},
+		"the fence":  {func(s *series.Series, _ *series.Run) { s.Fence++ }, true},
+		"a success":  {func(s *series.Series, _ *series.Run) { s.Last++ }, true},
+		"a pause":    {func(s *series.Series, _ *series.Run) { s.Paused = true }, true},
+		"a change":   {func(s *series.Series, _ *series.Run) { s.Change++ }, true},
+		"a run ends": {func(s *series.Series, _ *series.Run) { s.Runs = nil }, true},
+		"its state":  {func(_ *series.Series, r *series.Run) { r.State = series.RunGivenBack }, true},
+		"its fence":  {func(_ *series.Series, r *series.Run) { r.Fence++ }, true},
+		"its number": {func(_ *series.Series, r *series.Run) { r.Number++ }, true},
+		"an attempt": {func(_ *series.Series, r *series.Run) { r.Attempt++ }, true},
+	} {
+		if got := (&Job{Series: *state(same)}).changed(state(c.edit)); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// The store names each change once. A job that cannot be read then is listed, and not as known before if it is new.
+// Its journal is read as soon as it can be, since the change may be there alone.
+func TestChangeThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &countingStore{flakyStore: opened(t)}
+		s.spec(t, "report", "@every 1h", "n1")
+		p := newProjection(s)
+		p.Refresh(t.Context())
+		s.spec(t, "new", "@every 1h", "n1")
+		s.gone = "new"
+		now := p.Refresh(t.Context())
+		if j := now.Job("new"); j == nil || j.State != Unknown || len(now.Faults) > 0 {
+			t.Errorf("%q, the new job is %+v", now.Faults, j)
+		}
+		s.gone = "report"
+		s.spec(t, "report", "@every 2h", "n1")
+		if now := p.Refresh(t.Context()); now.Job("report").State != OK || len(now.Faults) != 1 {
+			t.Errorf("%q, %+v", now.Faults, now.Job("report"))
+		}
+		s.gone = ""
+		now = p.Refresh(t.Context())
+		if use := why.LastUsed(now.Job("report").Journal.Revisions); use.Spec != "@every 2h" || now.Job("new").State != OK || len(now.Faults) > 0 {
+			t.Errorf("%q, the spec is %s", now.Faults, use.Spec)
 		}
 	})
 }

@@ -10,11 +10,15 @@ import (
 	"github.com/cronce/cronce/scheduler/verify"
 )
 
-// Of nodes that left, the latest is named first, however it left.
+// Of nodes that left, the latest is named first, however it left. A node that left was last seen when it did,
+// and none is seen later than now.
 func TestGone(t *testing.T) {
 	f := NewNodeList(series.MemberList{Now: 10_000, Members: []series.Member{
-		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 10_001}, {Node: "between", Until: 5000},
+		{Node: "early", Until: 1000}, {Node: "late", Left: 9000}, {Node: "lives", Until: 40_000}, {Node: "between", Until: 5000},
 	}}, nil)
+	if left, lives, none := f.Seen("late"), f.Seen("lives"), f.Seen("none"); left.UnixMilli() != 9000 || lives.UnixMilli() != 10_000 || !none.IsZero() {
+		t.Errorf("the node that left was seen at %v, one that lives at %v, one that is not listed at %v", left, lives, none)
+	}
 	var names []string
 	for _, m := range f.Gone() {
 		names = append(names, m.Node)
@@ -100,6 +104,9 @@ func TestRemovedInAReload(t *testing.T) {
 		}
 		if got := nodes.NoneHas(&j, &s); got != c.none {
 			t.Errorf("%s: %q", name, got)
+		}
+		if s.Mark = now; c.lives && nodes.NoneHas(&j, &s) != "" {
+			t.Errorf("%s: a node has just decided a tick of the job, and %s", name, nodes.NoneHas(&j, &s))
 		}
 	}
 }

@@ -117,18 +117,20 @@ func TestPlanByVerdict(t *testing.T) {
 	}
 }
 
-// A tick whose work an earlier backfill did is left out, unless all ticks are wanted; one whose run failed
-// is in the plan again. Each of these plans has a digest of its own, and so has each room.
+// A tick whose work an earlier backfill did, or found done, is left out, unless all ticks are wanted; one whose
+// run failed is in the plan again. Each of these plans has a digest of its own, and so has each room.
 func TestPlanAfterABackfill(t *testing.T) {
 	r := newPlanned()
 	r.spent(1, series.VerdictMissed, series.ReasonDeadline)
 	r.spent(2, series.VerdictMissed, series.ReasonDeadline)
+	r.spent(3, series.VerdictMissed, series.ReasonDeadline)
 	first, _ := r.plan(Backfill{})
 	wider, _ := r.plan(Backfill{Room: 2 * time.Second})
 	r.repeated(1234, r.tick(1), 30, series.OutcomeOK)
 	r.repeated(2345, r.tick(2), 40, series.OutcomeFailed)
+	r.repeated(3456, r.tick(3), 50, series.OutcomeSkipped)
 	later, _ := r.plan(Backfill{Room: first.room()})
-	if got := r.verdicts(&later); got != "2 missed" || later.Done != 1 {
+	if got := r.verdicts(&later); got != "2 missed" || later.Done != 2 {
 		t.Errorf("the plan has %s, and %d done", got, later.Done)
 	}
 	again, _ := r.plan(Backfill{Room: first.room()})
@@ -136,7 +138,7 @@ func TestPlanAfterABackfill(t *testing.T) {
 		t.Errorf("the digests are %s, with another room %s, then %s and %s", first.Digest, wider.Digest, later.Digest, again.Digest)
 	}
 	all, _ := r.plan(Backfill{Only: AllTicks})
-	if got := r.verdicts(&all); got != "1 missed, 2 missed" || all.Done != 0 {
+	if got := r.verdicts(&all); got != "1 missed, 2 missed, 3 missed" || all.Done != 0 {
 		t.Errorf("the plan of all ticks has %s, and %d done", got, all.Done)
 	}
 }
@@ -224,10 +226,13 @@ func TestPlanRoom(t *testing.T) {
 	}
 }
 
-// A plan judges a bounded number of ticks.
+// A plan judges a bounded number of ticks. Those that are not decided do not count.
 func TestPlanOfTooManyTicks(t *testing.T) {
 	r := newPlanned()
 	n := int64(mostExamined + 1)
+	if p, ok := r.plan(Backfill{From: utc(r.opened), To: utc(r.tick(2 * n))}); !ok || p.Count != 0 {
+		t.Errorf("ok %v: %d", ok, p.Count)
+	}
 	r.line(series.Line{Verdict: series.VerdictMissed, From: r.opened, To: r.tick(n), Between: series.VerdictMissed, Reason: series.ReasonMisfire})
 	if p, ok := r.plan(Backfill{From: utc(r.opened), To: utc(r.tick(n))}); ok || p.Count != mostExamined+1 {
 		t.Errorf("ok %v: %d", ok, p.Count)
@@ -241,11 +246,12 @@ func TestPlanOfTooManyTicks(t *testing.T) {
 func TestBackfillCheck(t *testing.T) {
 	at := utc(1_800_000_000_000)
 	for want, b := range map[string]Backfill{
-		"":     {From: at, To: at, Only: NotOK, Room: time.Second},
-		"from": {To: at},
-		"to":   {From: at, To: at.Add(-time.Second)},
-		"only": {From: at, To: at, Only: "good"},
-		"room": {From: at, To: at, Room: time.Microsecond},
+		"":      {From: at, To: at, Only: NotOK, Room: time.Second},
+		"from":  {To: at},
+		"to":    {From: at, To: at.Add(-time.Second)},
+		"only":  {From: at, To: at, Only: "good"},
+		"room":  {From: at, To: at, Room: time.Microsecond},
+		"usual": {From: at, To: at, Usual: MostRoom + 1},
 	} {
 		if err := b.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)

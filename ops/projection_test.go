@@ -11,6 +11,7 @@ import (
 
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/policy"
 )
 
 // A flakyStore is a store that can be silent, and counts how often it is read.
@@ -113,6 +114,30 @@ func TestStatus(t *testing.T) {
 	})
 }
 
+// The sentence counts the jobs that are not retired, and the problems that no operator has requested.
+func TestSentence(t *testing.T) {
+	now := utc(1_800_000_000_000)
+	nodes := NewNodeList(series.MemberList{Now: now.UnixMilli(), Members: []series.Member{{Node: "n", Until: now.UnixMilli() + 1}}}, nil)
+	for want, states := range map[string][]State{
+		"The job is decided; 1 node.":           {OK, Retired},
+		"All 2 jobs decided; 1 node; 1 paused.": {OK, Retired, Paused},
+		"1 thing needs a person, of 2 jobs.":    {Failing, Paused, Retired},
+		"2 things need a person, of 3 jobs.":    {Failing, Lost, Paused},
+	} {
+		s := &Snapshot{AsOf: now, Read: time.Now(), Nodes: nodes}
+		for i, state := range states {
+			j := &Job{Name: string(rune('a' + i)), State: state, Series: series.Series{Now: now.UnixMilli(), Mark: 1}}
+			if state == Failing || state == Lost {
+				j.Runs = []Run{{Tick: now, State: state}}
+			}
+			s.Jobs = append(s.Jobs, j)
+		}
+		if got := s.Status().Sentence; got != want {
+			t.Errorf("%v: %s, want %s", states, got, want)
+		}
+	}
+}
+
 // With all nodes dead a tick is overdue once its deadline and the grace are over, with the cause.
 // While the store is silent nothing is overdue and nothing is fine, and the known data is kept.
 // When the store answers again, the states are known again.
@@ -135,6 +160,10 @@ func TestOverdueAndUnknown(t *testing.T) {
 		if !strings.HasPrefix(st.Sentence, "Not known: connection refused. The last answer is of 2000-01-01T") {
 			t.Error(st.Sentence)
 		}
+		time.Sleep(time.Minute)
+		if later := p.Refresh(t.Context()); !later.DownSince.Equal(now.DownSince) || !now.DownSince.Equal(now.Read) {
+			t.Errorf("it is silent since %v, and later since %v", now.DownSince, later.DownSince)
+		}
 		s.silent.Store(false)
 		if job := p.Refresh(t.Context()).Job("report"); job.State != Overdue {
 			t.Errorf("%s", job.State)
@@ -155,8 +184,11 @@ func TestNothingKnown(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 		s.silent.Store(true)
-		if st := newProjection(s).Refresh(t.Context()).Status(); st.State != Unknown || st.Sentence != "Not known: connection refused." {
-			t.Errorf("%+v", st)
+		for text, want := range map[string]string{"": "Not known: connection refused.", "no answer from db:1": "Not known: no answer from db:1."} {
+			p := New(Options{Store: s, Explain: func(error) string { return text }})
+			if st := p.Refresh(t.Context()).Status(); st.State != Unknown || st.Sentence != want {
+				t.Errorf("%+v", st)
+			}
 		}
 	})
 }
@@ -292,6 +324,7 @@ func TestLostStays(t *testing.T) {
 		{[]Run{run(OK, 1), run(Failing, 2)}, whole, OK, ""},
 		{[]Run{run(OK, 1), run(Failing, 2), run(Lost, 3)}, whole, Lost, "later ones ended ok"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute), run(OK, time.Hour)}, cut, Failing, "not ok since 07:59:00 (2 ticks)"},
+		{[]Run{run(Failing, time.Second), run(Skipped, time.Minute), run(Failing, 2*time.Minute), run(OK, time.Hour)}, whole, Failing, "not ok since 07:58:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, whole, Failing, "not ok since 07:59:00 (2 ticks)"},
 		{[]Run{run(Failing, time.Second), run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (2 ticks or more)"},
 		{[]Run{run(Failing, time.Minute)}, cut, Failing, "not ok since 07:59:00 at least (1 tick or more)"},
@@ -299,8 +332,13 @@ func TestLostStays(t *testing.T) {
 		j := &Job{Name: "a", Runs: c.runs, Journal: series.Journal{Lines: c.lines}, Series: series.Series{Now: now.UnixMilli()}}
 		j.State = j.word()
 		n, _ := j.need(now)
-		if j.State != c.state || !strings.Contains(n.Text, c.text) || c.text == "" && n.Text != "" {
+		if j.State != c.state || !strings.Contains(n.Text, c.text) || c.text == "" && n.Text != "" || c.state == Lost && n.cause != "a" {
 			t.Errorf("%v: %s, %q; want %s, %q", c.runs, j.State, n.Text, c.state, c.text)
+		}
+	}
+	for state, want := range map[State]State{Missed: OK, Lost: Lost, Failing: Failing} { // a crontab command need not claim each tick
+		if j := (&Job{Runs: []Run{run(state, 1)}, Policies: policy.Record{Crontab: true}}); j.word() != want {
+			t.Errorf("of crontab commands, and %s: %s", state, j.word())
 		}
 	}
 }

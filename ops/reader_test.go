@@ -63,7 +63,7 @@ func TestSilentPartition(t *testing.T) {
 		p.Refresh(t.Context())
 		read := time.Now()
 		s.gone = []string{"late", "report"}
-		for range 4 {
+		for range 6 { // for more than a minute, after which all jobs are read
 			time.Sleep(12 * time.Second)
 			s.decide(t, "there", series.OutcomeOK)
 			now := p.Refresh(t.Context())

@@ -2,12 +2,14 @@ package ops_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
@@ -51,9 +53,156 @@ func TestCopiesOfARequestForARun(t *testing.T) {
 	if first.Outcome != ops.ChangeMade || second.Outcome != ops.ChangeMade || first.Number == 0 || second.Number != first.Number {
 		t.Errorf("the first copy is answered %+v, the second %+v", first, second)
 	}
+	if a := send(60_000, true); a.Outcome == ops.ChangeMade || a.Number != 0 {
+		t.Errorf("a dry run with the operation of a run is answered %+v", a)
+	}
 	if is := s.ReadSeries(t.Context(), []string{"report"})[0]; len(is.Runs) != 1 || is.Change != 1 {
 		t.Errorf("the series is %+v", is)
 	}
+}
+
+// A store without journals cannot read any.
+type withoutJournals struct{ *memlock.Store }
+
+func (withoutJournals) Journal(context.Context, string, int) (series.Journal, error) {
+	return series.Journal{}, errors.New("the journal cannot be read")
+}
+
+// A pause is not made while the journal cannot be read, because it would hide the ticks of an outage. A resume needs
+// no journal.
+func TestChangesWithoutAJournal(t *testing.T) {
+	s := withoutJournals{memlock.New(memlock.Options{})}
+	s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+	send := func(action series.Action) ops.Change {
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		return ops.NewController(s).Make(t.Context(), &old, ops.Request{Control: series.Control{Key: "report", Action: action, Op: string(action), Who: "ann", Reason: "by hand", Seen: series.AnySeen}})
+	}
+	if a := send(series.ActionPause); a.Outcome != ops.ChangeFailed || a.Err == nil {
+		t.Errorf("the pause is answered %+v", a)
+	}
+	if a := s.Control(t.Context(), series.Control{Key: "report", Action: series.ActionPause, Op: "before", Who: "ann", Reason: "by hand", Seen: series.AnySeen}); !a.Made {
+		t.Fatalf("%+v", a)
+	}
+	if a := send(series.ActionResume); a.Outcome != ops.ChangeMade || a.Series.Paused {
+		t.Errorf("the resume is answered %+v", a)
+	}
+}
+
+// A deaf store makes each change, and its caller does not hear so many of the replies.
+type deaf struct {
+	*memlock.Store
+	lose int
+	then error // the answer to later requests; nil: that of the store
+}
+
+func (s *deaf) Control(ctx context.Context, c series.Control) series.ControlAnswer {
+	if s.lose == 0 && s.then != nil {
+		return series.ControlAnswer{Err: s.then}
+	}
+	a := s.Store.Control(ctx, c)
+	if s.lose > 0 {
+		s.lose--
+		return series.ControlAnswer{Err: errors.New("the reply was lost")}
+	}
+	return a
+}
+
+// Without the state of the job nothing was done, but by an earlier request with the same operation, if there may be one.
+func TestChangesOfAnUnreadState(t *testing.T) {
+	silent := errors.New("no answer")
+	for _, c := range []struct {
+		named bool
+		err   error
+		want  ops.Outcome
+	}{{false, silent, ops.ChangeFailed}, {true, silent, ops.ChangeDoubt}, {true, driver.ErrUnsupported, ops.ChangeFailed}} {
+		r := ops.Request{Named: c.named, Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
+		if a := ops.NewController(memlock.New(memlock.Options{})).Make(t.Context(), &series.Series{Key: "report", Err: c.err}, r); a.Outcome != c.want || !errors.Is(a.Err, c.err) {
+			t.Errorf("named %v, %v: %s", c.named, c.err, a.Outcome)
+		}
+	}
+}
+
+// A store with replicas makes a change on one of them too, however many are attached.
+type replicated struct{ *memlock.Store }
+
+func (replicated) Attached(context.Context, string) (int, error) { return 3, nil }
+
+// A run has the overlap of its job. One that may wait does not skip, and stays beside another run if the job allows that.
+func TestOverlapOfARun(t *testing.T) {
+	for policies, want := range map[string][2]series.Overlap{
+		"overlap:skip":  {series.OverlapSkip, series.OverlapQueue},
+		"overlap:queue": {series.OverlapQueue, series.OverlapQueue},
+		"overlap:allow": {series.OverlapAllow, series.OverlapAllow},
+	} {
+		s := replicated{memlock.New(memlock.Options{})}
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC", Policies: policies}})
+		if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		for i, queue := range []bool{false, true} {
+			r := ops.Request{Queue: queue, Control: series.Control{Key: "report", Action: series.ActionRun, Op: fmt.Sprint(policies, queue), Who: "ann", Reason: "by hand", Until: old.Now + 60_000}}
+			if a := ops.NewController(s).Make(t.Context(), &old, r); a.Request.Overlap != want[i] || a.Request.Replicas != 1 {
+				t.Errorf("%s, queue %v: sent %+v", policies, queue, a.Request)
+			}
+		}
+	}
+}
+
+// A refusal answers a request only if no earlier copy of it may have been made.
+func TestRefusedAfterALostReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for lost, want := range []ops.Outcome{ops.ChangeFailed, ops.ChangeDoubt, ops.ChangeDoubt} {
+			s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now}), lose: lost, then: driver.ErrUnsupported}
+			s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+			old := s.ReadSeries(t.Context(), []string{"report"})[0]
+			r := ops.Request{Control: series.Control{Key: "report", Action: series.ActionPause, Op: "op", Who: "ann", Reason: "by hand"}}
+			if a := ops.NewController(s).Make(t.Context(), &old, r); a.Outcome != want || !errors.Is(a.Err, driver.ErrUnsupported) {
+				t.Errorf("%d lost: %s %v", lost, a.Outcome, a.Err)
+			}
+		}
+	})
+}
+
+// A request for a run whose first reply is lost is sent again, and its answer has the instant of the run. A skip that
+// is repeated by its caller is the same change. From another caller the tick is to be skipped already.
+func TestRequestsThatAreSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &deaf{Store: memlock.New(memlock.Options{Now: time.Now})}
+		s.Open(t.Context(), []series.OpenRequest{{Key: "report", Node: "n", Revision: "r", Spec: "@yearly", Zone: "UTC"}})
+		if _, err := s.Beat(t.Context(), "n", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		c := ops.NewController(s)
+		send := func(action series.Action, named bool, until int64) ops.Change {
+			old := s.ReadSeries(t.Context(), []string{"report"})[0]
+			return c.Make(t.Context(), &old, ops.Request{Named: named,
+				Control: series.Control{Key: "report", Action: action, Op: string(action), Who: "ann", Reason: "by hand", Until: until, Seen: series.AnySeen}})
+		}
+		s.lose = 1
+		a := send(series.ActionRun, false, time.Now().Add(time.Minute).UnixMilli())
+		if is := s.ReadSeries(t.Context(), []string{"report"})[0]; a.Outcome != ops.ChangeMade || len(is.Runs) != 1 || a.Number != is.Runs[0].Number {
+			t.Errorf("the answer is %+v, the series %+v", a, is)
+		}
+		for range 2 {
+			if a := send(series.ActionSkip, true, 0); a.Outcome != ops.ChangeMade || a.Change != 2 || a.Series.Skip != time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() {
+				t.Errorf("%+v", a)
+			}
+		}
+		old := s.ReadSeries(t.Context(), []string{"report"})[0]
+		old.Mark = old.Skip // the next tick is decided already
+		if a := c.Make(t.Context(), &old, ops.Request{Control: series.Control{Key: "report", Action: series.ActionSkip, Op: "later", Who: "ann", Reason: "by hand"}}); a.Request.Number != time.Date(2002, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli() {
+			t.Errorf("%+v", a)
+		}
+		if a := send(series.ActionSkip, false, 0); a.Outcome != ops.ChangeStands || a.Text != "report@2001-01-01T00:00:00Z is to be skipped already" {
+			t.Errorf("%+v", a)
+		}
+		now := s.ReadSeries(t.Context(), []string{"report"})[0]
+		back := ops.Request{Back: true, Control: series.Control{Key: "report", Action: series.ActionSkip, Number: now.Skip, Op: "back", Who: "ann", Reason: "by hand", Seen: series.AnySeen}}
+		if a := c.Make(t.Context(), &now, back); a.Outcome != ops.ChangeMade || a.Series.Skip != 0 {
+			t.Errorf("the skip is taken back: %+v", a)
+		}
+	})
 }
 
 // Once a node has not been seen with its job for a while, it may have removed the job in a reload. The answer to a request

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/policy"
 	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 )
@@ -87,6 +88,15 @@ func TestRunsOfExceptions(t *testing.T) {
 	}
 }
 
+// A node is selected by the beginning of its name.
+func TestRunsOfANode(t *testing.T) {
+	for node, want := range map[string]bool{"": true, "web": true, "web-1": true, "web-10": false, "1": false} {
+		if f := (RunFilter{Node: node}); f.Lets(&Run{Node: "web-1"}) != want {
+			t.Errorf("%q: %v", node, !want)
+		}
+	}
+}
+
 // A range is selected by the state of its ticks.
 func TestRangesByState(t *testing.T) {
 	r := Run{Tick: time.UnixMilli(5000), From: time.UnixMilli(1000), State: OK, Verdict: "ran", Outcome: "ok", Between: "missed"}
@@ -144,7 +154,7 @@ func TestRunsOfAPause(t *testing.T) {
 func TestShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0 s", 5 * time.Millisecond: "5 ms", 1500 * time.Millisecond: "1.5 s", 42 * time.Second: "42 s",
-		90 * time.Second: "1 min 30 s", 3*time.Hour + 5*time.Minute: "3 h 5 min", 72 * time.Hour: "3 days",
+		90 * time.Second: "1 min 30 s", 3*time.Hour + 5*time.Minute: "3 h 5 min", 48*time.Hour - 1: "47 h 59 min", 48 * time.Hour: "2 days",
 	} {
 		if got := Short(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
@@ -209,6 +219,9 @@ func TestListed(t *testing.T) {
 	if len(runs) != 3 || runs[0].Tick != at(50) || runs[1].Tick != at(20) || runs[1].State != Overdue || runs[1].Node != "n" || j.Runs[0].State != Waiting {
 		t.Fatalf("%+v", runs)
 	}
+	if n, few := j.CountIn(&runs[0], at(0), 100), j.CountIn(&runs[0], at(0), 2); n != 3 || few != 2 {
+		t.Errorf("the range of the overdue ticks has %d, counted up to two %d", n, few)
+	}
 	var ticks []time.Time
 	for tick, state := range j.TicksIn(&runs[0], at(35), 0) {
 		if ticks = append(ticks, tick); state != Overdue {
@@ -217,5 +230,119 @@ func TestListed(t *testing.T) {
 	}
 	if n := j.CountIn(&runs[0], at(35), 100); !slices.Equal(ticks, []time.Time{at(40), at(50)}) || n != 2 {
 		t.Errorf("%v, counted %d", ticks, n)
+	}
+}
+
+// Nodes disagree about a spec if its text or its zone differs. A node that died, or that has not been seen with its
+// spec for long, does not count.
+func TestInForce(t *testing.T) {
+	const now = 1_800_000_000_000
+	use := func(node, spec, zone string, ago time.Duration) series.RevisionUse {
+		return series.RevisionUse{Revision: node, Spec: spec, Zone: zone, Node: node, Last: now - ago.Milliseconds()}
+	}
+	nodes := NewNodeList(series.MemberList{Now: now, Members: []series.Member{{Node: "last", Until: now + 1}, {Node: "other", Until: now + 1}, {Node: "dead", Until: now}}}, nil)
+	for name, c := range map[string]struct {
+		use  series.RevisionUse
+		want int
+	}{
+		"the same spec":   {use("other", "@daily", "UTC", time.Minute), 1},
+		"another spec":    {use("other", "@hourly", "UTC", time.Minute), 2},
+		"another zone":    {use("other", "@daily", "Europe/Berlin", time.Minute), 2},
+		"seen long ago":   {use("other", "@hourly", "UTC", sightedWithin+time.Millisecond), 1},
+		"of a dead node":  {use("dead", "@hourly", "UTC", time.Minute), 1},
+		"of the same one": {use("last", "@hourly", "UTC", time.Minute), 1},
+	} {
+		j := newJob("shop", series.Journal{Revisions: []series.RevisionUse{c.use, use("last", "@daily", "UTC", 0)}}, series.Series{Key: "job", Now: now, Mark: now}, nodes, nil)
+		if uses := j.InForce(nodes); len(uses) != c.want || uses[0].Node != "last" {
+			t.Errorf("%s: %+v", name, uses)
+		}
+	}
+}
+
+// Of the time between a tick and its grant, the jitter is the part that the recorded policies ask for. A grant may
+// come a little early. One that came clearly before the end of the jitter has none that is known.
+func TestJitterOfARun(t *testing.T) {
+	const tick = 1_800_000_000_000
+	use := series.RevisionUse{Revision: "r", Spec: "@hourly", Zone: "UTC", Policies: "jitter:30m"}
+	delay := policy.Record{Jitter: 30 * time.Minute}.DueAt("job", tick, tick+time.Hour.Milliseconds()) - tick
+	if delay < 1000 {
+		t.Fatalf("the jitter is %d ms", delay)
+	}
+	for late, want := range map[int64]int64{delay + 7: delay, delay: delay, delay - earlyGrant: delay - earlyGrant, delay - earlyGrant - 1: -1} {
+		j := series.Journal{Revisions: []series.RevisionUse{use}, Lines: []series.Line{{Verdict: series.VerdictRan, At: tick + late, From: tick - 1, To: tick, Attempt: 1, Revision: "r"}}}
+		got := int64(-1)
+		if r := Runs("shop", &j, &series.Series{Key: "job"})[0]; r.JitterMs != nil {
+			got = *r.JitterMs
+		}
+		if got != want {
+			t.Errorf("%d ms late: the jitter is %d ms, want %d", late, got, want)
+		}
+	}
+}
+
+// A tick that waits for its jitter is listed until it is decided.
+func TestDelayed(t *testing.T) {
+	const tick = 1_800_000_000_000
+	schedule, err := spec.Parse("@hourly", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := policy.Record{Jitter: 30 * time.Minute}
+	due := policies.DueAt("job", tick, tick+time.Hour.Milliseconds())
+	for name, c := range map[string]struct {
+		now, mark int64
+		want      bool
+	}{
+		"it waits":      {due - 1, tick - 1, true},
+		"it is due":     {due, tick - 1, false},
+		"it is decided": {due - 1, tick, false},
+	} {
+		j := &Job{Name: "job", Schedule: schedule, Policies: policies, State: OK, Series: series.Series{Now: c.now, Mark: c.mark}}
+		if r := j.delayed(); (r != nil) != c.want || r != nil && (r.State != Waiting || r.Tick.UnixMilli() != tick) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// A job never ran if it is on record, the store still has all of its verdicts, and none of them is a grant.
+func TestNeverRan(t *testing.T) {
+	const t0 = 1_800_000_000_000
+	whole, cut := []series.Line{{Verdict: series.VerdictOpened, At: t0}}, []series.Line{{Verdict: series.VerdictSkipped, At: t0}}
+	for name, c := range map[string]struct {
+		state series.Series
+		lines []series.Line
+		runs  []Run
+		want  bool
+	}{
+		"never":         {series.Series{Mark: t0}, whole, []Run{{State: Missed}}, true},
+		"not on record": {series.Series{}, nil, nil, false},
+		"it ended ok":   {series.Series{Mark: t0, Last: t0}, whole, nil, false},
+		"it failed":     {series.Series{Mark: t0}, whole, []Run{{State: Failing, Granted: utc(t0)}}, false},
+		"not known":     {series.Series{Mark: t0}, cut, nil, false},
+	} {
+		if got := (&Job{Series: c.state, Journal: series.Journal{Lines: c.lines}, Runs: c.runs}).NeverRan(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A gap in the audit of a namespace is named. Between the records of one job the numbers of the others are missing.
+func TestAuditGaps(t *testing.T) {
+	records := []series.AuditRecord{{Number: 4}, {Number: 2}, {Number: 1}}
+	if all, one := AuditGaps(nil, "", records), AuditGaps(nil, "report", records); all == "" || one != "" {
+		t.Errorf("%q, and of one job %q", all, one)
+	}
+}
+
+// A job that is listed and has no state is a fault, whether its journal is there or not.
+func TestLostState(t *testing.T) {
+	for name, j := range map[string]series.Journal{
+		"without a journal": {Key: "job"},
+		"with a journal":    {Key: "job", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@hourly", Zone: "UTC"}}},
+	} {
+		r, _ := Judge(j, &series.Series{Key: "job", Now: 1_800_000_000_000}, verify.Options{}, NewNodeList(series.MemberList{}, nil))
+		if n := len(r.Faults); r.Job != "job" || n == 0 || r.Faults[n-1] != "it is listed among the jobs, and has no state: the store lost it, or it was deleted" {
+			t.Errorf("%s: %+v", name, r)
+		}
 	}
 }

@@ -1,12 +1,16 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/cronce/cronce/lock/series"
 )
 
 // The newest runs of all jobs are those at the beginning of the sorted list of all runs.
@@ -23,6 +27,9 @@ func TestRecent(t *testing.T) {
 		s.Jobs = append(s.Jobs, j)
 	}
 	slices.SortFunc(all, Newer)
+	if !slices.IsSortedFunc(all, func(a, b Run) int { return cmp.Or(b.Recorded.Compare(a.Recorded), strings.Compare(b.ID, a.ID)) }) {
+		t.Error("of runs that were recorded at once, an earlier one comes first")
+	}
 	first := func(r *Run) bool { return r.Attempt == 0 }
 	let := slices.DeleteFunc(slices.Clone(all), func(r Run) bool { return !first(&r) })
 	for _, n := range []int{0, 1, 2, 17, len(let), len(all), len(all) + 1} {
@@ -31,6 +38,20 @@ func TestRecent(t *testing.T) {
 		}
 		if got := s.Recent(n, first); !reflect.DeepEqual(got, let[:min(n, len(let))]) {
 			t.Errorf("the newest %d of those that are let: %v", n, got)
+		}
+	}
+}
+
+// The verdicts of all jobs are in memory from the instant on at which those of the last job begin to be.
+func TestSearchedOfSeveralJobs(t *testing.T) {
+	job := func(lines ...series.Line) *Job { return &Job{Journal: series.Journal{Lines: lines}} }
+	whole, early, late := job(series.Line{Verdict: series.VerdictOpened, At: 1}), job(series.Line{Verdict: series.VerdictRan, At: 5}), job(series.Line{Verdict: series.VerdictRan, At: 9})
+	for _, c := range []struct {
+		jobs []*Job
+		want time.Time
+	}{{nil, time.Time{}}, {[]*Job{whole}, time.Time{}}, {[]*Job{early, whole}, utc(5)}, {[]*Job{early, late, whole}, utc(9)}, {[]*Job{late, early}, utc(9)}} {
+		if got := (&Snapshot{Jobs: c.jobs}).Searched(); !got.Equal(c.want) {
+			t.Errorf("%d jobs: from %v on, want %v", len(c.jobs), got, c.want)
 		}
 	}
 }

@@ -71,6 +71,11 @@ func TestShardsInAJournal(t *testing.T) {
 			t.Errorf("%s: %+v", name, h)
 		}
 	}
+	early := opens
+	early.At, early.Sheet = t0-earlyGrant, "a|ok,1,0,1,0,50"
+	if h := Shards(&series.Journal{Lines: []series.Line{early}}, &series.Series{}, t0)[0]; h.LateMs == nil || *h.LateMs != 0 {
+		t.Errorf("a shard that was granted a little early: %+v", h)
+	}
 	if shards := Shards(&series.Journal{}, &series.Series{}, t0); shards != nil {
 		t.Errorf("a tick without shards has %+v", shards)
 	}

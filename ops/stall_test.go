@@ -1,11 +1,13 @@
 package ops
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/spec"
 )
@@ -63,8 +65,46 @@ func TestStall(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
+	pace := Pace{Since: tick}
+	pace.Schedule, _ = spec.Parse("@every 1s", time.UTC)
+	older, newer := alive(Skipped)[1], alive(Skipped)[1]
+	newer.Tick = tick.Add(second)
+	for _, both := range [][]Run{{older, newer}, {newer, older}} {
+		if got := pace.Stall(append(both, Run{Tick: tick.Add(2 * second), State: Skipped}), tick.Add(hour)); got.Stuck == nil || !got.Stuck.Tick.Equal(tick) {
+			t.Errorf("of two runs, %+v is the oldest that blocks", got.Stuck)
+		}
+	}
 	if got := (&Pace{Since: tick}).Stall(alive(Skipped), tick.Add(hour)); got != (Stall{}) {
 		t.Errorf("without a schedule: %+v", got)
+	}
+}
+
+// A job with several problems has the state of the worst one. An operator's pause silences the others, but for a tick
+// that is overdue and for data that cannot be read.
+func TestWorstState(t *testing.T) {
+	tick := utc(1_800_000_000_000)
+	j := &Job{Fault: "its journal cannot be read", Overdue: []OverdueTick{{}}, Series: series.Series{Now: tick.UnixMilli(), Paused: true, Pause: series.Pause{Until: driver.MaxNumber}},
+		Stall: Stall{Stuck: &Run{}, Starved: tick}, Runs: []Run{{State: Running, LeftMs: new(int64(1))}, {State: Lost, Recorded: tick}, {State: Failing}, {State: Missed}}}
+	for _, c := range []struct {
+		want State
+		mend func()
+	}{
+		{Overdue, func() { j.Overdue = nil }},
+		{Unknown, func() { j.Fault = "" }},
+		{Retired, func() { j.Series.Pause.Until = 0 }},
+		{Paused, func() { j.Series.Paused = false }},
+		{Stuck, func() { j.Stall.Stuck = nil }},
+		{Lost, func() { j.Runs = slices.Delete(j.Runs, 1, 2) }},
+		{Failing, func() { j.Runs = slices.Delete(j.Runs, 1, 2) }},
+		{Missed, func() { j.Runs = j.Runs[:1] }},
+		{Starved, func() { j.Stall.Starved = time.Time{} }},
+		{Running, func() { j.Runs = nil }},
+		{OK, func() {}},
+	} {
+		if got := j.word(); got != c.want {
+			t.Errorf("the state is %s, want %s", got, c.want)
+		}
+		c.mend()
 	}
 }
 
@@ -149,7 +189,7 @@ func TestHungRun(t *testing.T) {
 func TestUnlistedRun(t *testing.T) {
 	s := &series.Series{Key: "report", Now: 100_000, Runs: []series.Run{{Number: 5000, State: series.RunOpen, Owner: "web-1/a.b", Fence: 7, Attempt: 1, Granted: 5100, Until: 101_000}}}
 	runs := Runs("shop", &series.Journal{Lines: []series.Line{{At: 99_000, Verdict: series.VerdictSkipped, From: 5000, To: 99_000, Between: series.VerdictSkipped, Blocker: 5000}}}, s)
-	if len(runs) != 2 || !runs[1].Alive() || runs[1].Granted.UnixMilli() != 5100 || !strings.HasSuffix(runs[1].ID, "report@1970-01-01T00:00:05.000Z") {
+	if len(runs) != 2 || !runs[1].Alive() || runs[1].Granted.UnixMilli() != 5100 || !runs[0].Blocker.Equal(runs[1].Tick) || !strings.HasSuffix(runs[1].ID, "report@1970-01-01T00:00:05.000Z") {
 		t.Errorf("%+v", runs)
 	}
 }
@@ -171,6 +211,8 @@ func TestSinceWhenASuccessIsExpected(t *testing.T) {
 		"a pause that begins":   {control(series.ActionPause), 7000, nil, 7000},
 		"a cancel":              {control(series.ActionCancel), 7000, nil, 7000},
 		"the end of a pause":    {control(series.ActionResume), 7000, nil, 100_000},
+		"a pause that lapses":   {control(series.ActionLapse), 7000, nil, 100_000},
+		"a retired job":         {control(series.ActionRetire), 7000, nil, 100_000},
 		"what was known before": {nil, 7000, &Pace{Since: time.UnixMilli(90_000)}, 90_000},
 		"older than that":       {nil, 7000, &Pace{Since: time.UnixMilli(6000)}, 7000},
 	} {
@@ -178,5 +220,12 @@ func TestSinceWhenASuccessIsExpected(t *testing.T) {
 		if p := paceOf(&j, &series.Series{Last: c.last}, nil, c.before); p.Since.UnixMilli() != c.want {
 			t.Errorf("%s: expected since %d, want %d", name, p.Since.UnixMilli(), c.want)
 		}
+	}
+}
+
+// An attempt that was given back, and that a node runs again, is no measure of how long a run takes.
+func TestDurations(t *testing.T) {
+	if got := durations([]Run{{State: OK, TookMs: new(int64(9))}, {State: Waiting, TookMs: new(int64(5))}, {State: Failing, TookMs: new(int64(3))}, {State: Running}}); !slices.Equal(got, []int64{3, 9}) {
+		t.Errorf("%v", got)
 	}
 }

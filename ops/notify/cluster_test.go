@@ -27,6 +27,7 @@ import (
 // accepts.
 type receiver struct {
 	answer func() int // the status; 0: no reply. Nil: 200
+	header http.Header
 
 	mu    sync.Mutex
 	tries int
@@ -45,7 +46,7 @@ func (r *receiver) RoundTrip(request *http.Request) (*http.Response, error) {
 	if status == 0 {
 		return nil, errRefused
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+	return &http.Response{StatusCode: status, Header: r.header, Body: http.NoBody, Request: request}, nil
 }
 
 func (r *receiver) take(request *http.Request) int {
@@ -182,10 +183,12 @@ func (s *cluster) tick(ctx context.Context, t *testing.T) {
 type silentLocks struct {
 	driver.Driver
 	silent *atomic.Bool
+	asked  atomic.Int32 // how often a silent store was asked for a lock
 }
 
 func (s *silentLocks) Acquire(ctx context.Context, a driver.Acquisition) (driver.Grant, error) {
 	if s.silent.Load() {
+		s.asked.Add(1)
 		return driver.Grant{}, errRefused
 	}
 	return s.Driver.Acquire(ctx, a)

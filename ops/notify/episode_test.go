@@ -115,6 +115,18 @@ func TestEpisodes(t *testing.T) {
 	}
 }
 
+// The episode of many jobs names the first of them, and has the number of the others.
+func TestSummaryOfMany(t *testing.T) {
+	s := snapshot()
+	for i := range many + 2 {
+		s.Jobs = append(s.Jobs, overdue(fmt.Sprintf("job-%02d", i)))
+	}
+	got := episodesOf(s)[0].Summary
+	if !strings.HasPrefix(got, "22 jobs are overdue: job-00, job-01, ") || !strings.HasSuffix(got, ", job-18 and 3 more") {
+		t.Error(got)
+	}
+}
+
 // keys returns the keys of the last n of many overdue jobs.
 func keys(n int, format string) (all []string) {
 	for i := many - n; i < many; i++ {
@@ -222,6 +234,7 @@ func TestTracker(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"one tick":                          {{0, bad, nil}, {29 * time.Second, bad, nil}, {time.Second, bad, []string{"trigger " + late}}, {time.Hour, bad, nil}, {0, ok, []string{"resolve " + late}}, {0, ok, nil}},
+		"another problem follows":           {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, snapshot(job("report", ops.Failing, run(9, ops.Failing))), []string{"resolve " + late}}},
 		"too short":                         {{0, ok, nil}, {0, bad, nil}, {29 * time.Second, ok, nil}, {time.Minute, ok, nil}},
 		"the store is silent meanwhile":     {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, silent, nil}, {time.Minute, silent, []string{"trigger " + store}}, {0, bad, []string{"resolve " + store}}, {0, ok, []string{"resolve " + late}}},
 		"its partition is silent meanwhile": {{0, bad, nil}, {time.Minute, bad, []string{"trigger " + late}}, {0, half, nil}, {time.Minute, half, []string{"trigger " + store}}, {0, ok, []string{"resolve " + late, "resolve " + store}}},
@@ -248,6 +261,21 @@ func TestTracker(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The triggers of open episodes that were left to another replica are taken from it once. The end of an episode, and
+// one that has ended, are not.
+func TestTaken(t *testing.T) {
+	tr := tracker{open: map[string]*opened{}}
+	bad := tr.next(snapshot(overdue("a"), overdue("b")), three)
+	tr.leave(bad)
+	tr.leave(tr.next(snapshot(overdue("a"), job("b", ops.OK)), three))
+	if got := tr.taken(); len(bad) != 2 || len(got) != 1 || got[0].Key != "shop/overdue/a" || got[0].Action != trigger {
+		t.Errorf("%+v of %+v", got, bad)
+	}
+	if got := tr.taken(); len(got) != 0 {
+		t.Errorf("taken again: %+v", got)
 	}
 }
 

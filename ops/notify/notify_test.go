@@ -52,7 +52,7 @@ func TestTwoReplicas(t *testing.T) {
 // While the store is silent, each replica reports it, with one key.
 func TestSilentStore(t *testing.T) {
 	bubble(t, func(t *testing.T, s *cluster) {
-		hook, locks := &receiver{}, &silentLocks{s.Store, &s.silent}
+		hook, locks := &receiver{}, &silentLocks{Driver: s.Store, silent: &s.silent}
 		a, b := s.replica(t, lock.New(locks, "a"), hook, nil), s.replica(t, lock.New(locks, "b"), hook, nil)
 		defer a.stop()
 		defer b.stop()
@@ -60,6 +60,9 @@ func TestSilentStore(t *testing.T) {
 		s.silent.Store(true)
 		time.Sleep(2 * time.Minute)
 		hook.want(t, "trigger shop/store", "trigger shop/store")
+		if n := locks.asked.Load(); n > 100 { // each replica asks a few times, and then rests for half a minute
+			t.Errorf("the silent store was asked %d times for the lock", n)
+		}
 		s.silent.Store(false)
 		time.Sleep(2 * time.Minute)
 		got, _ := hook.requests()
@@ -133,6 +136,69 @@ func TestReceiverIsAway(t *testing.T) {
 			t.Errorf("%v events were given up", got)
 		}
 	})
+}
+
+// A replica that is to send, because the lock does not answer, sends the events that wait at once.
+func TestRoleWakes(t *testing.T) {
+	n := New(Options{Projection: ops.New(ops.Options{Namespace: "shop"}), Log: slog.New(slog.DiscardHandler)})
+	n.role = second
+	if !n.become(free) || len(n.queue.wake) != 1 {
+		t.Error("the events wait on")
+	}
+	if n.become(free) {
+		t.Error("the role has not changed")
+	}
+}
+
+// Only a status of success accepts an event. A receiver may ask for a pause, of an hour at most.
+func TestRefusedByTheReceiver(t *testing.T) {
+	bubble(t, func(t *testing.T, s *cluster) {
+		status := 302
+		hook := &receiver{answer: func() int { return status }, header: http.Header{"Retry-After": {"86400"}}}
+		a := s.replica(t, nil, hook, nil)
+		defer a.stop()
+		time.Sleep(10 * time.Second)
+		s.dead.Store(true)
+		tries := func(after time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			if _, got := hook.requests(); got != want {
+				t.Errorf("%d tries, want %d", got, want)
+			}
+		}
+		tries(2*time.Minute, 1)
+		tries(57*time.Minute, 1)
+		tries(2*time.Minute, 2)
+		hook.want(t)
+		hook.mu.Lock()
+		status = 299
+		hook.mu.Unlock()
+		tries(time.Hour, 3)
+		tries(time.Hour, 3)
+	})
+}
+
+// A plane has the counters of the requests that it may send.
+func TestCounters(t *testing.T) {
+	p := ops.New(ops.Options{Namespace: "shop"})
+	webhook, heartbeat := &Target{URL: "https://hook.example"}, &Target{URL: "https://beat.example"}
+	for name, c := range map[string]struct {
+		o    Options
+		want map[string]int
+	}{
+		"none":      {Options{}, map[string]int{}},
+		"webhook":   {Options{Webhook: webhook}, map[string]int{"cronce_alerts_total": 4}},
+		"heartbeat": {Options{Heartbeat: heartbeat}, map[string]int{"cronce_heartbeats_total": 3}},
+		"both":      {Options{Webhook: webhook, Heartbeat: heartbeat}, map[string]int{"cronce_alerts_total": 4, "cronce_heartbeats_total": 3}},
+	} {
+		c.o.Projection, c.o.Log = p, slog.New(slog.DiscardHandler)
+		n := New(c.o)
+		for _, metric := range []string{"cronce_alerts_total", "cronce_heartbeats_total"} {
+			if got := testutil.CollectAndCount(n, metric); got != c.want[metric] {
+				t.Errorf("%s: %d of %s", name, got, metric)
+			}
+		}
+	}
 }
 
 // An event that the receiver never accepts keeps no other back, except a later one of its key.

@@ -309,9 +309,6 @@ func (h *Handler) changeOne(action series.Action) http.HandlerFunc {
 			request, fault = x.request(callerOf(r), name, s.Now())
 		}
 		b := changeBody{Job: name, Title: "Not done", Fault: fault, Form: &form{wish: x, To: r.URL.EscapedPath(), At: at}}
-		if b.Form.At != "" {
-			b.Form.Until = ""
-		}
 		if fault != "" {
 			h.showChange(w, r, s, http.StatusBadRequest, b)
 			return

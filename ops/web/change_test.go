@@ -148,6 +148,22 @@ func TestPauseConflict(t *testing.T) {
 	}
 }
 
+// The page after a change shows it: the store is read again if the snapshot does not have the change yet.
+func TestFresh(t *testing.T) {
+	pl := newPlane(t, "")
+	before := pl.p.Peek()
+	if pl.fresh(t.Context(), "report", 0) != before {
+		t.Error("the store was read for a change that the snapshot has")
+	}
+	c := series.Control{Key: "report", Action: series.ActionPause, Op: "one", Who: "bob", Reason: "for the night"}
+	if a := pl.store.Control(t.Context(), c); !a.Made {
+		t.Fatalf("%+v", a)
+	}
+	if s := pl.fresh(t.Context(), "report", 1); !s.Job("report").Series.Paused {
+		t.Error("the snapshot does not have the change")
+	}
+}
+
 // A form with a bad value comes back with its other values. Nothing is done.
 func TestPauseFaults(t *testing.T) {
 	pl := newPlane(t, "")
@@ -157,7 +173,7 @@ func TestPauseFaults(t *testing.T) {
 		code         int
 		want         string
 	}{
-		"short":  {"reason", "no", 400, "reason is"},
+		"short":  {"reason", "    no    ", 400, "reason is"},
 		"long":   {"reason", strings.Repeat("a", 501), 400, "reason is"},
 		"line":   {"reason", "for\nthe night", 400, "reason is"},
 		"until":  {"until", "tomorrow", 400, "until is &#34;tomorrow&#34;"},
@@ -442,7 +458,7 @@ func TestChangeAllowance(t *testing.T) {
 		pl := newPlane(t, "")
 		slow := 0
 		for range 15 {
-			if w := pl.post("/jobs/report/pause", url.Values{}); w.Code == http.StatusTooManyRequests {
+			if w := pl.post("/jobs/report/pause", url.Values{}); w.Code == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "1" {
 				slow++
 			}
 		}

@@ -113,9 +113,6 @@ func (h *Handler) changeMany(w http.ResponseWriter, r *http.Request) {
 		b.Fault = fault
 	}
 	b.Form = &form{wish: x, To: "/changes", Many: jobs, At: at}
-	if at != "" {
-		b.Form.Until = ""
-	}
 	var first ops.Request
 	if b.Fault == "" {
 		first, b.Fault = x.request(callerOf(r), jobs[0].Name, s.Now())

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -70,4 +71,24 @@ func TestSelection(t *testing.T) {
 	many.Del("seen")
 	many["job"] = many["job"][:2]
 	wants(t, pl.post("/changes", many), 400, "each job must have its seen")
+}
+
+// The bound of a selection counts the jobs that the change affects, not those that are in the requested state.
+func TestSelectionBound(t *testing.T) {
+	for name, c := range map[string]struct {
+		running, paused int
+		fault           string
+	}{
+		"as many as are allowed": {mostSelected, 1, ""},
+		"one more":               {mostSelected + 1, 0, "1,001 jobs are selected, and at most 1,000 are changed at once: narrow the filter"},
+	} {
+		s := &ops.Snapshot{}
+		for i := range c.running + c.paused {
+			s.Jobs = append(s.Jobs, &ops.Job{Name: fmt.Sprintf("job-%04d", i), Series: series.Series{Paused: i >= c.running}})
+		}
+		b := selectionBody{Action: series.ActionPause}
+		if got := b.list(httptest.NewRequest("GET", "/changes?all=1", nil), s); got != c.fault || len(b.Jobs) != c.running || b.Already != c.paused {
+			t.Errorf("%s: %q, %d jobs, %d already", name, got, len(b.Jobs), b.Already)
+		}
+	}
 }

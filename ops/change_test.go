@@ -1,0 +1,72 @@
+package ops
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cronce/cronce/lock/driver"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A job that is in the requested state already is left as it is. A pause is neither extended by accident, nor
+// taken for one that a named operation of another caller has made.
+func TestStands(t *testing.T) {
+	const now, end = 1_000, 5_000
+	paused := func(until int64) *series.Series {
+		return &series.Series{Key: "job", Now: now, Paused: true, Pause: series.Pause{Who: "ann", Reason: "the night", Until: until}}
+	}
+	running := &series.Series{Key: "job", Now: now}
+	pause := func(who string, until int64) Request {
+		return Request{Control: series.Control{Key: "job", Action: series.ActionPause, Who: who, Until: until}}
+	}
+	edited := func(r Request, edit func(r *Request)) Request { edit(&r); return r }
+	named, replace := func(r *Request) { r.Named = true }, func(r *Request) { r.Replace = true }
+	resume := Request{Control: series.Control{Key: "job", Action: series.ActionResume, Who: "ann"}}
+	for name, c := range map[string]struct {
+		old     *series.Series
+		request Request
+		outcome Outcome
+		refusal series.Refusal
+	}{
+		"a pause of a running job":            {running, pause("ann", 0), "", ""},
+		"a pause whose predecessor is over":   {paused(now - 1), pause("ann", 0), "", ""},
+		"a second pause":                      {paused(0), pause("ann", end), ChangeStands, ""},
+		"of another caller":                   {paused(0), pause("bob", 0), ChangeStands, ""},
+		"of another caller, named":            {paused(0), edited(pause("bob", 0), named), ChangeRefused, RefusedPaused},
+		"of the same caller, named":           {paused(0), edited(pause("ann", 0), named), ChangeStands, ""},
+		"with the same end":                   {paused(end), pause("ann", end), ChangeStands, ""},
+		"with an earlier end":                 {paused(end), pause("ann", end-1), ChangeStands, ""},
+		"with a later end":                    {paused(end), pause("ann", end+1), ChangeRefused, RefusedShorter},
+		"with no end":                         {paused(end), pause("ann", 0), ChangeRefused, RefusedShorter},
+		"that replaces the first":             {paused(end), edited(pause("ann", 0), replace), "", ""},
+		"of a retired job":                    {paused(driver.MaxNumber), pause("ann", 0), ChangeRefused, RefusedRetired},
+		"a resume of a running job":           {running, resume, ChangeStands, ""},
+		"a resume of a job whose pause ended": {paused(now - 1), resume, ChangeStands, ""},
+		"a resume of a paused job":            {paused(0), resume, "", ""},
+	} {
+		if a := stands(c.old, &c.request); a.Outcome != c.outcome || a.Refusal != c.refusal || (a.Text != "") != (c.outcome != "") || strings.Contains(a.Text, " until ") != (c.old.Pause.Until == end && c.outcome != "") {
+			t.Errorf("%s: %s %s: %s", name, a.Outcome, a.Refusal, a.Text)
+		}
+	}
+}
+
+// A dry run says when the run would start: behind an alive run, unless runs may overlap. A run whose lease is over
+// keeps none back.
+func TestForeseen(t *testing.T) {
+	const now, tick = 1_800_000_001_000, 1_800_000_000_000
+	for name, c := range map[string]struct {
+		until   int64
+		overlap series.Overlap
+		want    string
+	}{
+		"behind an alive run": {now + 1, series.OverlapQueue, "job would start when job@2027-01-15T08:00:00Z ends, within 1m0s"},
+		"its lease is over":   {now, series.OverlapQueue, "job would start at once"},
+		"beside it":           {now + 1, series.OverlapAllow, "job would start at once"},
+	} {
+		old := &series.Series{Key: "job", Now: now, Mark: tick, Runs: []series.Run{{Number: tick, State: series.RunOpen, Owner: "n/x", Attempt: 1, Granted: tick, Until: c.until}}}
+		r := Request{Control: series.Control{Key: "job", Action: series.ActionRun, Op: "op", Who: "ann", Reason: "by hand", Until: now + 60_000, Overlap: c.overlap, Seen: series.AnySeen}}
+		if a := r.foreseen(old); a.Outcome != ChangeStands || a.Text != c.want {
+			t.Errorf("%s: %s %s", name, a.Outcome, a.Text)
+		}
+	}
+}
