@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -68,9 +69,9 @@ func merged(last, read []*Job) []*Job {
 		}
 		all = append(all, j)
 	}
-	for _, j := range fresh {
-		all = append(all, j)
+	if len(fresh) > 0 { // of jobs that are new
+		all = slices.AppendSeq(all, maps.Values(fresh))
+		slices.SortFunc(all, byName)
 	}
-	slices.SortFunc(all, byName)
 	return all
 }

@@ -171,7 +171,7 @@ func (s *Snapshot) Find(f JobFilter) []*Job {
 	}
 	switch f.Sort {
 	case "state":
-		slices.SortStableFunc(found, Worse)
+		return byState(found)
 	case "next":
 		next := make(map[*Job]time.Time, len(found))
 		for _, j := range found {
@@ -187,6 +187,19 @@ func (s *Snapshot) Find(f JobFilter) []*Job {
 		slices.SortStableFunc(found, func(a, b *Job) int { return lastOf(b).Compare(lastOf(a)) })
 	}
 	return found
+}
+
+// byState orders jobs by their states, the worst first. Jobs of one state stay in their order.
+func byState(jobs []*Job) []*Job {
+	of := map[State][]*Job{}
+	for _, j := range jobs {
+		of[j.State] = append(of[j.State], j)
+	}
+	sorted := make([]*Job, 0, len(jobs))
+	for _, state := range JobStates {
+		sorted = append(sorted, of[state]...)
+	}
+	return sorted
 }
 
 func lastOf(j *Job) time.Time {
