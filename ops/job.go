@@ -19,7 +19,7 @@ type Job struct {
 	Runs     []Run // the results in the lines of Journal, the newest first
 	Overdue  []OverdueTick
 	Schedule *spec.Schedule // the spec that was used last; nil: no valid spec is recorded
-	counts   []stateCount   // of Runs, of which none is a range or may change by the time alone; nil: not so
+	counts   []stateCount   // of Runs by their states; nil: one is a range, or may change by the time alone
 
 	Fault    string // why State is Unknown
 	Series   series.Series
@@ -238,11 +238,11 @@ func (j *Job) FailingSince() (n int, first *Run, all bool) {
 func (j *Job) AliveRuns() (alive []Run) {
 	for i := range j.Runs {
 		r := &j.Runs[i]
-		if r.settled() {
-			break
-		}
 		if r.Alive() {
 			alive = append(alive, *r)
+		}
+		if r.olderEnded() {
+			break
 		}
 	}
 	return alive

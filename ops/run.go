@@ -42,7 +42,7 @@ type Run struct {
 	ID       string    `json:"id"`
 	Job      string    `json:"job"`
 	Tick     time.Time `json:"tick"`
-	until    int64     // the last instant of this run and of the older ones in its list, in Unix milliseconds; 0: not known
+	until    int64     // the last instant of the older runs in its list, in Unix milliseconds; 0: not known
 	From     time.Time `json:"from,omitzero"` // for a range: the instant before its first tick
 	State    State     `json:"state"`
 	Verdict  string    `json:"verdict"`
@@ -131,9 +131,9 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	for i, r := range all {
 		runs[i] = *r
 	}
-	for i := range slices.Backward(runs) {
-		r := &runs[i]
-		r.until = max(r.last(), runs[min(i+1, len(runs)-1)].until)
+	for i, until := len(runs)-1, int64(1); i >= 0; i-- {
+		runs[i].until = until
+		until = max(until, runs[i].last())
 	}
 	return runs
 }
@@ -143,14 +143,14 @@ func (r *Run) last() int64 {
 	if r.State == Running || r.State == Waiting {
 		return math.MaxInt64
 	}
-	return max(r.Tick.UnixMilli(), r.Recorded.UnixMilli(), r.Ended.UnixMilli()) + 1 // of which a part may be missing
+	return max(r.Tick.UnixMilli(), r.Recorded.UnixMilli(), r.Ended.UnixMilli()) + 1 // a part of it may be missing
 }
 
-// over reports whether this run and the older ones in its list were over before an instant.
-func (r *Run) over(at time.Time) bool { return r.until != 0 && r.until < at.UnixMilli() }
+// olderOver reports whether the older runs in the list of this run were over before an instant. The list need not be visited further.
+func (r *Run) olderOver(at time.Time) bool { return r.until != 0 && r.until < at.UnixMilli() }
 
-// settled reports whether this run and the older ones in its list have ended.
-func (r *Run) settled() bool { return r.until != 0 && r.until != math.MaxInt64 }
+// olderEnded reports whether the older runs in the list of this run have ended.
+func (r *Run) olderEnded() bool { return r.until != 0 && r.until != math.MaxInt64 }
 
 // read applies a line about the tick.
 func (r *Run) read(l *series.Line) {

@@ -55,16 +55,16 @@ func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 	for _, j := range s.Jobs {
 		for i := range j.Runs {
 			r := &j.Runs[i]
-			if n < 1 || len(newest) == n && r.over(newest[0].Recorded) {
-				break
-			}
 			switch {
-			case len(newest) == n && newer(newest[0], r) < 0 || let != nil && !let(r):
+			case n < 1 || len(newest) == n && newer(newest[0], r) < 0 || let != nil && !let(r):
 			case len(newest) < n:
 				heap.Push(&newest, r)
 			default:
 				newest[0] = r
 				heap.Fix(&newest, 0)
+			}
+			if len(newest) == n && (n < 1 || r.olderOver(newest[0].Recorded)) {
+				break
 			}
 		}
 	}

@@ -29,16 +29,14 @@ func (j *Job) Listed() []Run {
 	return runs
 }
 
-// Ticks yields the runs that Listed returns, in no order, without those whose tick and whose run were before an instant. Callers must
+// Ticks yields the runs that Listed returns, in no order, without the older ones if these were over before an instant. Callers must
 // not change them. For a picture of a dead fleet, Listed would copy the runs of each job.
 func (j *Job) Ticks(from time.Time) iter.Seq[*Run] {
 	return func(yield func(*Run) bool) {
 		var left []time.Time // the overdue ticks that have a run
 		for i := range j.Runs {
 			r := &j.Runs[i]
-			if r.over(from) {
-				break
-			}
+			last := r.olderOver(from)
 			if len(j.Overdue) > 0 && !slices.ContainsFunc(left, r.Tick.Equal) && slices.ContainsFunc(j.Overdue, func(l OverdueTick) bool { return r.Tick.Equal(l.Tick) }) {
 				left = append(left, r.Tick)
 				r = new(*r)
@@ -46,6 +44,9 @@ func (j *Job) Ticks(from time.Time) iter.Seq[*Run] {
 			}
 			if !yield(r) {
 				return
+			}
+			if last {
+				break
 			}
 		}
 		if r := j.delayed(); r != nil && !yield(r) {

@@ -164,6 +164,9 @@ var JobSorts = []string{"name", "state", "next", "last"}
 // Find returns the jobs that a filter selects, in its order.
 func (s *Snapshot) Find(f JobFilter) []*Job {
 	var found []*Job
+	if f.State == "" && f.Name == "" {
+		found = make([]*Job, 0, len(s.Jobs))
+	}
 	for _, j := range s.Jobs {
 		if (f.State == "" && j.State != Retired || j.State == f.State) && f.names(j.Name) {
 			found = append(found, j)

@@ -25,7 +25,7 @@ const movesEvery = 5 * time.Second
 // A livePart is a part of a page that is replaced alone: a section with the attribute data-live.
 type livePart struct {
 	id, text      string
-	steady, exact [sha256.Size]byte // of the text without and with what moves
+	steady, exact [sha256.Size]byte // of the text without and with the parts that move
 }
 
 // partsOf finds the live parts of a page. Sections do not contain each other, and the templates escape each < and > of a text.

@@ -55,22 +55,25 @@ type lanes struct {
 // the store's clock.
 func lanesOf(s *ops.Snapshot, jobs []*ops.Job, span time.Duration) lanes {
 	p := newPicture(s.AsOf, span, len(jobs) > 1)
-	alive, seen := map[string]bool{}, map[string]bool{}
-	for _, name := range s.Nodes.Names() {
-		alive[name], seen[name] = true, true
+	alive := map[string]bool{}
+	live := s.Nodes.Names()
+	for i, name := range live {
+		alive[name], p.shown[name] = true, i < mostLanes
 	}
-	runs, ranges := p.gather(jobs, seen)
+	runs, ranges := p.gather(jobs, len(live) < mostLanes)
 	step := time.Duration(0)
 	if p.ticks > mostTicks {
 		p.cell, step = 1, span*time.Duration(max(1, ranges))/mostSteps
 	}
-	names := lanesIn(seen, alive)
+	names := namesOf(runs, alive)
 	for _, name := range names[:min(len(names), mostLanes)] {
 		p.shown[name] = true
 	}
-	for name := range p.shown {
-		for _, of := range runs[name] {
-			p.draw(of.job, of.run, step)
+	for name, shown := range p.shown {
+		if in := runs[name]; shown && in != nil {
+			for _, of := range *in {
+				p.draw(of.job, of.run, step)
+			}
 		}
 	}
 	return p.lanes(names, alive)
@@ -82,26 +85,33 @@ type jobRun struct {
 	run *ops.Run
 }
 
-// gather finds and counts the ticks of the period, and the nodes that ran one. It returns the runs by their lanes, and the number of
-// ranges, whose ticks may be in several lanes: they are under the ticks that did not run.
-func (p *picture) gather(jobs []*ops.Job, seen map[string]bool) (runs map[string][]jobRun, ranges int) {
-	runs = map[string][]jobRun{}
+// gather finds and counts the ticks of the period. It returns the runs by their lanes, with each node that ran one, and the number of
+// ranges, whose ticks may be in several lanes: they are under the ticks that did not run. Unless more lanes may be shown, it keeps the
+// runs of those alone that are.
+func (p *picture) gather(jobs []*ops.Job, more bool) (runs map[string]*[]jobRun, ranges int) {
+	runs = map[string]*[]jobRun{"": new([]jobRun)}
 	for _, j := range jobs {
 		for r := range j.Ticks(p.begin) {
 			if !p.shows(r) {
 				continue
 			}
 			p.ticks += j.CountIn(r, p.begin, mostTicks+1)
-			in := r.Node
+			node := r.Node
 			if r.Granted.IsZero() {
-				in = ""
+				node = ""
 			}
-			seen[in] = true
+			in := runs[node]
+			if in == nil {
+				in = new([]jobRun)
+				runs[node] = in
+			}
 			if r.Between != "" {
-				in = ""
+				in = runs[""]
 				ranges++
 			}
-			runs[in] = append(runs[in], jobRun{j, r})
+			if more || r.Between != "" || p.shown[node] {
+				*in = append(*in, jobRun{j, r})
+			}
 		}
 	}
 	return runs, ranges
@@ -128,10 +138,13 @@ func (p *picture) lanes(names []string, alive map[string]bool) lanes {
 	return l
 }
 
-// lanesIn returns the names of the nodes that live or ran a tick: live nodes first.
-func lanesIn(seen, alive map[string]bool) (names []string) {
-	for name := range seen {
-		if name != "" {
+// namesOf returns the names of the nodes that live or ran a tick: live nodes first.
+func namesOf(runs map[string]*[]jobRun, alive map[string]bool) (names []string) {
+	for name := range alive {
+		names = append(names, name)
+	}
+	for name := range runs {
+		if name != "" && !alive[name] {
 			names = append(names, name)
 		}
 	}

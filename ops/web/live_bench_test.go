@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
-	"syscall"
 	"testing"
 	"time"
 
@@ -103,12 +102,11 @@ func BenchmarkLivePages(b *testing.B) {
 		watches []*watch
 	}{{"none", nil}, {"ten", watches}, {"overview", watches[:1]}, {"nodes", watches[4:5]}, {"runs", watches[5:6]}, {"jobs", watches[6:7]}, {"job", watches[7:8]}, {"tick", watches[9:]}} {
 		b.Run(of.name, func(b *testing.B) {
-			parts, bytes, used := 0, 0, time.Duration(0)
+			parts, bytes := 0, 0
 			for b.Loop() {
 				b.StopTimer()
 				f.second(b)
 				b.StartTimer()
-				began := cpu()
 				p.Refresh(context.Background())
 				for _, w := range of.watches {
 					c := changeOf(p.Peek())
@@ -118,17 +116,9 @@ func BenchmarkLivePages(b *testing.B) {
 					fmt.Fprint(w.z, "event: change\ndata: "+text+"\n\n")
 					w.z.Flush()
 				}
-				used += cpu() - began
 			}
-			b.ReportMetric(used.Seconds()*1000/float64(b.N), "cpu-ms/op")
 			b.ReportMetric(float64(parts)/float64(b.N), "parts/op")
 			b.ReportMetric(float64(bytes)/float64(b.N), "sent-B/op")
 		})
 	}
-}
-
-func cpu() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

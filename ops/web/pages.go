@@ -97,9 +97,12 @@ func overviewOf(s *ops.Snapshot) overviewBody {
 
 // soonest returns the jobs whose next ticks come first, at most n.
 func soonest(s *ops.Snapshot, n int) (all []soon) {
-	for _, j := range s.Find(ops.JobFilter{}) {
+	for _, j := range s.Jobs {
+		if j.State == ops.Retired || j.Series.Paused {
+			continue
+		}
 		at := j.Next(s.AsOf)
-		if at.IsZero() || j.Series.Paused || len(all) == n && !at.Before(all[n-1].At) {
+		if at.IsZero() || len(all) == n && !at.Before(all[n-1].At) {
 			continue
 		}
 		place := len(all)
