@@ -85,3 +85,14 @@ func TestTallyOfAJob(t *testing.T) {
 		}
 	}
 }
+
+// A starved job looks the same until the store changes it: it is not read each second.
+func TestStarvedJobIsNotDue(t *testing.T) {
+	now := time.Date(2026, 11, 26, 23, 2, 0, 0, time.UTC).UnixMilli()
+	j := series.Journal{Key: "a", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@every 1m", Zone: "UTC", Node: "n", First: now - 3_600_000, Last: now}}}
+	s := series.Series{Key: "a", Now: now, Mark: now, Last: now - 600_000}
+	job := newJob("shop", j, s, NewNodeList(series.MemberList{Now: now, Members: []series.Member{{Node: "n", Until: now + 10_000}}}, nil), nil)
+	if job.State != Starved || job.due(now+1000) {
+		t.Errorf("%s, due in %d ms", job.State, job.dueAt-now)
+	}
+}
