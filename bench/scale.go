@@ -26,7 +26,9 @@ func scale(ctx context.Context, env *Env) ([]Row, error) {
 				if contender != contend.Cronce && nodes > recipeNodes {
 					continue
 				}
-				r, err := measureCluster(ctx, env, steadyCluster(env, contender, nodes))
+				a := steadyCluster(env, contender, nodes)
+				a.Stagger = time.Duration(nodes/100) * 2 * time.Millisecond // a server cannot accept a thousand nodes at once
+				r, err := measureCluster(ctx, env, a)
 				if err != nil {
 					return nil, err
 				}

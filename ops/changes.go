@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -35,11 +36,14 @@ func (r *reader) changed(ctx context.Context, next, last *Snapshot) (changed map
 	return changed, !next.planned
 }
 
-// readPart reads the states of the jobs that have changed and of those that are due.
-func (r *reader) readPart(ctx context.Context, last *Snapshot, changed map[string]bool, now int64) []series.Series {
+// readPart returns the states of the jobs that have changed and of those that are due. It does not read the state of a known job that
+// has changed: that is read after its journal.
+func (r *reader) readPart(ctx context.Context, last *Snapshot, changed map[string]bool, now int64) (states []series.Series) {
 	var names []string
 	for _, j := range last.Jobs {
-		if changed[j.Name] || j.due(now) {
+		if changed[j.Name] {
+			states = append(states, series.Series{Key: j.Name})
+		} else if j.due(now) {
 			names = append(names, j.Name)
 		}
 	}
@@ -49,9 +53,9 @@ func (r *reader) readPart(ctx context.Context, last *Snapshot, changed map[strin
 			r.keysAt = time.Time{} // the list of jobs is out of date
 		}
 	}
-	return slices.DeleteFunc(r.o.Store.ReadSeries(ctx, names), func(s series.Series) bool {
+	return append(states, slices.DeleteFunc(r.o.Store.ReadSeries(ctx, names), func(s series.Series) bool {
 		return s.Mark == 0 && s.Err == nil && last.Job(s.Key) == nil // the store has forgotten it since
-	})
+	})...)
 }
 
 // merged returns the jobs of the last snapshot with those that were read since, by name.
@@ -68,9 +72,9 @@ func merged(last, read []*Job) []*Job {
 		}
 		all = append(all, j)
 	}
-	for _, j := range fresh {
-		all = append(all, j)
+	if len(fresh) > 0 { // of jobs that are new
+		all = slices.AppendSeq(all, maps.Values(fresh))
+		slices.SortFunc(all, byName)
 	}
-	slices.SortFunc(all, byName)
 	return all
 }

@@ -74,6 +74,9 @@ func TestOnlyChangedJobsAreRead(t *testing.T) {
 		s.pause(t, all[7], time.Now().Add(20*time.Second))
 		s.pause(t, all[9], time.Time{})
 		want("two are paused", all[7], all[9])
+		if len(s.read) != 2 {
+			t.Errorf("two jobs have changed, and %d states are read: a state that is read before the journal is of no use", len(s.read))
+		}
 		time.Sleep(19 * time.Second)
 		s.spec(t, all[3], "@every 1h", "n2")
 		s.spec(t, all[5], "@every 2h", "n2")

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -14,15 +13,17 @@ import (
 
 // A Job is the state of a job in a snapshot. It is immutable.
 type Job struct {
-	Name    string
-	Series  series.Series
-	Journal series.Journal // with the newest lines only
-	Runs    []Run          // the results in those lines, the newest first
-	State   State
-	Overdue []OverdueTick
-	Fault   string // why State is Unknown
-
+	// The pages visit these of each job, so that they are next to each other.
+	Name     string
+	State    State
+	Runs     []Run // the results in the lines of Journal, the newest first
+	Overdue  []OverdueTick
 	Schedule *spec.Schedule // the spec that was used last; nil: no valid spec is recorded
+	counts   []stateCount   // of Runs by their states; nil: one is a range, or may change by the time alone
+
+	Fault    string // why State is Unknown
+	Series   series.Series
+	Journal  series.Journal // with the newest lines only
 	Policies policy.Record
 	Pace     Pace
 	Stall    Stall
@@ -43,6 +44,9 @@ func newJob(namespace string, j series.Journal, s series.Series, nodes *NodeList
 	job.stall(nodes, before)
 	job.judge(nodes, before)
 	job.dueAt = job.turns()
+	if len(s.Runs) == 0 && !slices.ContainsFunc(job.Runs, func(r Run) bool { return r.Between != "" }) {
+		job.counts = countsOf(job.Runs)
+	}
 	return job
 }
 
@@ -101,7 +105,7 @@ func (j *Job) turns() int64 {
 		if until := j.Series.Pause.Until; until != 0 {
 			at = min(at, until+1)
 		}
-	} else if starved := j.Pace.starves(); !starved.IsZero() {
+	} else if starved := j.Pace.starves(); starved.UnixMilli() >= j.Series.Now { // otherwise it is starved, until a step of the store
 		at = min(at, starved.UnixMilli()+1)
 	}
 	for i := range j.Runs {
@@ -233,8 +237,12 @@ func (j *Job) FailingSince() (n int, first *Run, all bool) {
 // AliveRuns returns the runs whose leases have not expired.
 func (j *Job) AliveRuns() (alive []Run) {
 	for i := range j.Runs {
-		if j.Runs[i].Alive() {
-			alive = append(alive, j.Runs[i])
+		r := &j.Runs[i]
+		if r.Alive() {
+			alive = append(alive, *r)
+		}
+		if r.olderEnded() {
+			break
 		}
 	}
 	return alive
@@ -245,7 +253,7 @@ func (j *Job) Next(after time.Time) time.Time {
 	if j.Schedule == nil {
 		return time.Time{}
 	}
-	return j.Schedule.Next(after).UTC()
+	return utc(j.Schedule.NextMilli(after.UnixMilli()))
 }
 
 // changed reports whether a state has changes that the job's lines cannot contain.
@@ -256,9 +264,4 @@ func (j *Job) changed(s *series.Series) bool {
 	}
 	return old.Mark != s.Mark || old.Fence != s.Fence || old.Last != s.Last || old.Paused != s.Paused ||
 		old.Change != s.Change || !slices.EqualFunc(old.Runs, s.Runs, same)
-}
-
-// Worse orders jobs: the worst states first, then by name.
-func Worse(a, b *Job) int {
-	return cmp.Or(cmp.Compare(slices.Index(JobStates, a.State), slices.Index(JobStates, b.State)), cmp.Compare(a.Name, b.Name))
 }

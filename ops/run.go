@@ -2,6 +2,7 @@ package ops
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -41,6 +42,7 @@ type Run struct {
 	ID       string    `json:"id"`
 	Job      string    `json:"job"`
 	Tick     time.Time `json:"tick"`
+	until    int64     // the last instant of the older runs in its list, in Unix milliseconds; 0: not known
 	From     time.Time `json:"from,omitzero"` // for a range: the instant before its first tick
 	State    State     `json:"state"`
 	Verdict  string    `json:"verdict"`
@@ -129,8 +131,26 @@ func Runs(namespace string, j *series.Journal, s *series.Series) []Run {
 	for i, r := range all {
 		runs[i] = *r
 	}
+	for i, until := len(runs)-1, int64(1); i >= 0; i-- {
+		runs[i].until = until
+		until = max(until, runs[i].last())
+	}
 	return runs
 }
+
+// last returns the last instant of a run, in Unix milliseconds.
+func (r *Run) last() int64 {
+	if r.State == Running || r.State == Waiting {
+		return math.MaxInt64
+	}
+	return max(r.Tick.UnixMilli(), r.Recorded.UnixMilli(), r.Ended.UnixMilli()) + 1 // a part of it may be missing
+}
+
+// olderOver reports whether the older runs in the list of this run were over before an instant. The list need not be visited further.
+func (r *Run) olderOver(at time.Time) bool { return r.until != 0 && r.until < at.UnixMilli() }
+
+// olderEnded reports whether the older runs in the list of this run have ended.
+func (r *Run) olderEnded() bool { return r.until != 0 && r.until != math.MaxInt64 }
 
 // read applies a line about the tick.
 func (r *Run) read(l *series.Line) {

@@ -63,6 +63,9 @@ func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 				newest[0] = r
 				heap.Fix(&newest, 0)
 			}
+			if len(newest) == n && (n < 1 || r.olderOver(newest[0].Recorded)) {
+				break
+			}
 		}
 	}
 	all := make([]Run, len(newest))
@@ -128,6 +131,42 @@ func SearchedExceptions(j *series.Journal) time.Time {
 		return all
 	}
 	return utc(min(j.Revisions[0].First, firstAt(j.All())))
+}
+
+// A stateCount is the number of runs in a state.
+type stateCount struct {
+	state State
+	n     int
+}
+
+// countsOf counts runs by their states.
+func countsOf(runs []Run) (counts []stateCount) {
+	of := map[State]int{}
+	Tally(of, runs, nil, time.Time{})
+	for state, n := range of {
+		counts = append(counts, stateCount{state, n})
+	}
+	return counts
+}
+
+// Tally adds, to counts by their states, the ticks of the job's runs from an instant on.
+func (j *Job) Tally(counts map[State]int, from time.Time) {
+	if j.counts == nil {
+		Tally(counts, j.Runs, j.Schedule, from)
+		return
+	}
+	for i := range j.counts {
+		counts[j.counts[i].state] += j.counts[i].n
+	}
+	for i := range slices.Backward(j.Runs) {
+		r := &j.Runs[i]
+		if !r.Tick.Before(from) {
+			break
+		}
+		if counts[r.State]--; counts[r.State] == 0 {
+			delete(counts, r.State)
+		}
+	}
 }
 
 // Tally adds, to counts by their states, the ticks of runs from an instant on. The schedule counts the

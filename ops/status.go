@@ -101,9 +101,7 @@ func (s *Snapshot) needs() []Need {
 		}
 		needs = append(needs, Need{State: Overdue, Text: text, Next: "start a node"})
 	}
-	jobs := slices.Clone(s.Jobs)
-	slices.SortFunc(jobs, Worse)
-	for _, j := range jobs {
+	for _, j := range s.Jobs {
 		if n, ok := j.need(s.AsOf); ok {
 			needs = append(needs, n)
 		}

@@ -22,27 +22,31 @@ func (j *Job) Listed() []Run {
 		return j.Runs
 	}
 	runs := make([]Run, 0, len(j.Runs)+len(j.Overdue)+1)
-	for r := range j.Ticks() {
+	for r := range j.Ticks(time.Time{}) {
 		runs = append(runs, *r)
 	}
 	slices.SortStableFunc(runs, func(a, b Run) int { return b.Tick.Compare(a.Tick) })
 	return runs
 }
 
-// Ticks yields the runs that Listed returns, in no order. Callers must not change them. For a picture of a dead fleet, Listed would
-// copy the runs of each job.
-func (j *Job) Ticks() iter.Seq[*Run] {
+// Ticks yields the runs that Listed returns, in no order, without the older ones if these were over before an instant. Callers must
+// not change them. For a picture of a dead fleet, Listed would copy the runs of each job.
+func (j *Job) Ticks(from time.Time) iter.Seq[*Run] {
 	return func(yield func(*Run) bool) {
 		var left []time.Time // the overdue ticks that have a run
 		for i := range j.Runs {
 			r := &j.Runs[i]
-			if !slices.ContainsFunc(left, r.Tick.Equal) && slices.ContainsFunc(j.Overdue, func(l OverdueTick) bool { return r.Tick.Equal(l.Tick) }) {
+			last := r.olderOver(from)
+			if len(j.Overdue) > 0 && !slices.ContainsFunc(left, r.Tick.Equal) && slices.ContainsFunc(j.Overdue, func(l OverdueTick) bool { return r.Tick.Equal(l.Tick) }) {
 				left = append(left, r.Tick)
 				r = new(*r)
 				r.State = Overdue
 			}
 			if !yield(r) {
 				return
+			}
+			if last {
+				break
 			}
 		}
 		if r := j.delayed(); r != nil && !yield(r) {

@@ -164,6 +164,9 @@ var JobSorts = []string{"name", "state", "next", "last"}
 // Find returns the jobs that a filter selects, in its order.
 func (s *Snapshot) Find(f JobFilter) []*Job {
 	var found []*Job
+	if f.State == "" && f.Name == "" {
+		found = make([]*Job, 0, len(s.Jobs))
+	}
 	for _, j := range s.Jobs {
 		if (f.State == "" && j.State != Retired || j.State == f.State) && f.names(j.Name) {
 			found = append(found, j)
@@ -171,7 +174,7 @@ func (s *Snapshot) Find(f JobFilter) []*Job {
 	}
 	switch f.Sort {
 	case "state":
-		slices.SortStableFunc(found, Worse)
+		return byState(found)
 	case "next":
 		next := make(map[*Job]time.Time, len(found))
 		for _, j := range found {
@@ -187,6 +190,19 @@ func (s *Snapshot) Find(f JobFilter) []*Job {
 		slices.SortStableFunc(found, func(a, b *Job) int { return lastOf(b).Compare(lastOf(a)) })
 	}
 	return found
+}
+
+// byState orders jobs by their states, the worst first. Jobs of one state stay in their order.
+func byState(jobs []*Job) []*Job {
+	of := map[State][]*Job{}
+	for _, j := range jobs {
+		of[j.State] = append(of[j.State], j)
+	}
+	sorted := make([]*Job, 0, len(jobs))
+	for _, state := range JobStates {
+		sorted = append(sorted, of[state]...)
+	}
+	return sorted
 }
 
 func lastOf(j *Job) time.Time {

@@ -55,7 +55,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request) {
 	for now := h.o.Projection.Peek(); ; {
 		event := changeOf(now)
 		if target != "" {
-			event.Parts = sent.changed(h.page(r, target), time.Now())
+			event.Parts = sent.changed(h.live(r, target), time.Now())
 		}
 		if !send(w, "event: change\ndata: "+encoded(event)) {
 			return

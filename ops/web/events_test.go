@@ -207,8 +207,8 @@ func TestLiveParts(t *testing.T) {
 	r := with(httptest.NewRequest("GET", "/events", nil), access.Caller{ID: "a", Role: access.Operator})
 	for target, parts := range map[string]int{"/": 6, "/jobs": 2, "/jobs/report": 7, "/jobs/report/ticks/2026-11-23T02:00:00Z": 4, "/jobs/report/runs": 2,
 		"/runs": 2, "/nodes": 3, "/audit": 2, "/nothing": 1, "/changes?action=pause&job=report": 1, "//elsewhere": 6, "/events": 1} {
-		page := pl.page(r, target)
-		found := len(livePart.FindAll(page, -1))
+		page := pl.page(r, livePage{access.Operator, local(target)})
+		found := len(partsOf(page))
 		if found != bytes.Count(page, []byte(" data-live")) || found != parts {
 			t.Errorf("%s has %d parts, want %d: %s", target, found, parts, page)
 		}
@@ -238,10 +238,10 @@ func TestChangedParts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent, now := sentParts{}, time.Now()
-			if first := sent.changed(part(c.before), now); len(first) != 1 {
+			if first := sent.changed(partsOf(part(c.before)), now); len(first) != 1 {
 				t.Fatalf("at first %q", first)
 			}
-			if next := sent.changed(part(c.after), now.Add(c.wait)); (len(next) == 1) != c.sent {
+			if next := sent.changed(partsOf(part(c.after)), now.Add(c.wait)); (len(next) == 1) != c.sent {
 				t.Errorf("then %q", next)
 			}
 		})
@@ -251,15 +251,15 @@ func TestChangedParts(t *testing.T) {
 // A picture that has only moved since a second ago is not sent: a run goes on, and its bar, the place of
 // each mark and the axis are others. A further tick is sent.
 func TestPictureThatMoved(t *testing.T) {
-	picture := func(wait time.Duration, more ...ops.Run) []byte {
+	picture := func(wait time.Duration, more ...ops.Run) []livePart {
 		runs := append(more, ops.Run{Tick: ago(15 * time.Second), Node: "pod-a", Attempt: 1, Verdict: "ran", State: ops.Running},
 			ops.Run{Tick: ago(40 * time.Second), Node: "pod-b", Attempt: 2, Verdict: "ran", Outcome: "ok", State: ops.OK})
 		s := &ops.Snapshot{AsOf: drawnAt.Add(wait), Nodes: new(ops.NodeList)}
-		return []byte(`<section id="lanes" data-live>` + drawn(t, lanesOf(s, []*ops.Job{jobOf(t, "@every 5s", runs...)}, time.Minute)) + `</section>`)
+		return partsOf([]byte(`<section id="lanes" data-live>` + drawn(t, lanesOf(s, []*ops.Job{jobOf(t, "@every 5s", runs...)}, time.Minute)) + `</section>`))
 	}
 	sent := sentParts{}
 	before, after := picture(0), picture(time.Second)
-	if bytes.Equal(before, after) || len(sent.changed(before, drawnAt)) != 1 {
+	if before[0].exact == after[0].exact || len(sent.changed(before, drawnAt)) != 1 {
 		t.Fatalf("at first %s, then %s", before, after)
 	}
 	if next := sent.changed(after, drawnAt.Add(time.Second)); len(next) > 0 {
@@ -267,6 +267,46 @@ func TestPictureThatMoved(t *testing.T) {
 	}
 	if next := sent.changed(picture(time.Second, ops.Run{Tick: drawnAt, Verdict: "skipped", State: ops.Skipped}), drawnAt.Add(time.Second)); len(next) != 1 {
 		t.Error("a further tick is not sent")
+	}
+}
+
+// However many streams follow a page, it is made once for each snapshot: once for each role. A form is made for each stream, because
+// the key of its operation stands for one request.
+func TestStreamsShareAPage(t *testing.T) {
+	pl := newPlane(t, "")
+	made := map[string]int{}
+	pl.views = http.NewServeMux()
+	pl.views.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		made[r.URL.Path]++
+		if c := callerOf(r); c.ID != "" {
+			t.Errorf("a shared page has the name of %s", c.ID)
+		}
+		fmt.Fprintf(w, `<section id="a" data-live>%d`, made[r.URL.Path])
+		if r.URL.Path == "/form" {
+			fmt.Fprint(w, `<input type="hidden" name="op" value="x">`)
+		}
+		fmt.Fprint(w, `</section>`)
+	})
+	read := func(caller access.Caller, target string) string {
+		ctx, end := context.WithCancel(t.Context())
+		defer end() // the page outlives the stream that needed it first
+		parts := pl.live(with(httptest.NewRequest("GET", "/events", nil).WithContext(ctx), caller), target)
+		if len(parts) != 1 {
+			t.Fatalf("%q", parts)
+		}
+		return parts[0].text
+	}
+	callers := []access.Caller{{ID: "a", Role: access.Viewer}, {ID: "b", Role: access.Viewer}, {ID: "c", Role: access.Operator}, {ID: "c", Role: access.Operator}}
+	for n := range 3 {
+		forms := map[string]bool{}
+		for _, c := range callers {
+			read(c, "/")
+			forms[read(c, "/form")] = true
+		}
+		if made["/"] != 2*(n+1) || len(forms) != len(callers) {
+			t.Errorf("after %d snapshots the page was made %d times, and there are %d forms for %d streams", n+1, made["/"], len(forms), len(callers))
+		}
+		pl.p.Refresh(t.Context())
 	}
 }
 

@@ -51,6 +51,7 @@ type Handler struct {
 
 	overviews shared[overviewBody]
 	nodes     shared[nodesBody]
+	lives     shared[*sync.Map] // the parts of each livePage
 
 	mu      sync.Mutex
 	streams []*stream // the oldest first

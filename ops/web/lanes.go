@@ -55,45 +55,77 @@ type lanes struct {
 // the store's clock.
 func lanesOf(s *ops.Snapshot, jobs []*ops.Job, span time.Duration) lanes {
 	p := newPicture(s.AsOf, span, len(jobs) > 1)
-	ranges := 0
-	for _, j := range jobs {
-		for r := range j.Ticks() {
-			if p.shows(r) {
-				p.ticks += j.CountIn(r, p.begin, mostTicks+1)
-				if r.Between != "" {
-					ranges++
-				}
-			}
-		}
+	alive := map[string]bool{}
+	live := s.Nodes.Names()
+	for i, name := range live {
+		alive[name], p.shown[name] = true, i < mostLanes
 	}
+	runs, ranges := p.gather(jobs, len(live) < mostLanes)
 	step := time.Duration(0)
 	if p.ticks > mostTicks {
 		p.cell, step = 1, span*time.Duration(max(1, ranges))/mostSteps
 	}
-	for _, j := range jobs {
-		for r := range j.Ticks() {
-			if p.shows(r) {
-				p.draw(j, r, step)
+	names := namesOf(runs, alive)
+	for _, name := range names[:min(len(names), mostLanes)] {
+		p.shown[name] = true
+	}
+	for name, shown := range p.shown {
+		if in := runs[name]; shown && in != nil {
+			for _, of := range *in {
+				p.draw(of.job, of.run, step)
 			}
 		}
 	}
-	return p.lanes(s.Nodes)
+	return p.lanes(names, alive)
 }
 
-// lanes returns the picture. The lane of the ticks that did not run is the last one, and is there
-// however many nodes there are.
-func (p *picture) lanes(nodes *ops.NodeList) lanes {
-	alive := map[string]bool{}
-	for _, name := range nodes.Names() {
-		alive[name] = true
+// A jobRun is a run with its job.
+type jobRun struct {
+	job *ops.Job
+	run *ops.Run
+}
+
+// gather finds and counts the ticks of the period. It returns the runs by their lanes, with each node that ran one, and the number of
+// ranges, whose ticks may be in several lanes: they are under the ticks that did not run. Unless more lanes may be shown, it keeps the
+// runs of those alone that are.
+func (p *picture) gather(jobs []*ops.Job, more bool) (runs map[string]*[]jobRun, ranges int) {
+	runs = map[string]*[]jobRun{"": new([]jobRun)}
+	for _, j := range jobs {
+		for r := range j.Ticks(p.begin) {
+			if !p.shows(r) {
+				continue
+			}
+			p.ticks += j.CountIn(r, p.begin, mostTicks+1)
+			node := r.Node
+			if r.Granted.IsZero() {
+				node = ""
+			}
+			in := runs[node]
+			if in == nil {
+				in = new([]jobRun)
+				runs[node] = in
+			}
+			if r.Between != "" {
+				in = runs[""]
+				ranges++
+			}
+			if more || r.Between != "" || p.shown[node] {
+				*in = append(*in, jobRun{j, r})
+			}
+		}
 	}
-	names := p.nodes(alive)
+	return runs, ranges
+}
+
+// lanes returns the picture, whose nodes have the given names. The lane of the ticks that did not run is the last one, and is there
+// however many nodes there are.
+func (p *picture) lanes(names []string, alive map[string]bool) lanes {
 	l := lanes{Axis: axis(p.begin, p.end), Span: strings.TrimSuffix(ops.Short(p.end.Sub(p.begin)), " 0 s"), Ticks: min(p.ticks, mostTicks), More: max(0, len(names)-mostLanes)}
 	names = names[:min(len(names), mostLanes)]
 	if p.idle {
 		names = append(names, "")
 	}
-	marks := p.marks(names)
+	marks := p.marks()
 	for _, name := range names {
 		of := lane{Name: name, Gone: name != "" && !alive[name]}
 		for _, m := range marks[name] {
@@ -106,19 +138,15 @@ func (p *picture) lanes(nodes *ops.NodeList) lanes {
 	return l
 }
 
-// nodes returns the names of the nodes that live or ran a tick: live nodes first.
-func (p *picture) nodes(alive map[string]bool) []string {
-	seen := map[string]bool{}
+// namesOf returns the names of the nodes that live or ran a tick: live nodes first.
+func namesOf(runs map[string]*[]jobRun, alive map[string]bool) (names []string) {
 	for name := range alive {
-		seen[name] = true
-	}
-	for at := range p.cells {
-		seen[at.lane] = true
-	}
-	delete(seen, "")
-	var names []string
-	for name := range seen {
 		names = append(names, name)
+	}
+	for name := range runs {
+		if name != "" && !alive[name] {
+			names = append(names, name)
+		}
 	}
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(order(!alive[a], !alive[b]), strings.Compare(a, b))
@@ -174,7 +202,10 @@ func reach(jobs []*ops.Job, now time.Time, most time.Duration) time.Duration {
 			if at.Before(oldest) {
 				oldest = at
 			}
-			if ticks >= usualPeriod || now.Sub(oldest) >= most {
+			if now.Sub(oldest) >= most {
+				return most
+			}
+			if ticks >= usualPeriod {
 				break
 			}
 		}

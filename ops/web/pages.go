@@ -85,18 +85,34 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 func overviewOf(s *ops.Snapshot) overviewBody {
 	b := overviewBody{Status: s.Status(), Recent: s.Recent(12, nil), Lanes: lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 5*time.Minute))}
 	b.Causes, b.Left = ops.Causes(b.Status.Needs, mostCauses)
-	counts := s.Count()
+	counts := b.Status.Jobs
 	for _, state := range []ops.State{ops.OK, ops.Running, ops.Paused, ops.Starved, ops.Missed, ops.Failing, ops.Lost, ops.Stuck, ops.Overdue, ops.Unknown} {
 		if counts[state] > 0 {
 			b.States = append(b.States, stateCount{state, counts[state]})
 		}
 	}
-	for _, j := range s.Find(ops.JobFilter{Sort: "next"}) {
-		if at := j.Next(s.AsOf); len(b.Soon) < 6 && !at.IsZero() && !j.Series.Paused {
-			b.Soon = append(b.Soon, soon{j, at})
-		}
-	}
+	b.Soon = soonest(s, 6)
 	return b
+}
+
+// soonest returns the jobs whose next ticks come first, at most n.
+func soonest(s *ops.Snapshot, n int) (all []soon) {
+	for _, j := range s.Jobs {
+		if j.State == ops.Retired || j.Series.Paused {
+			continue
+		}
+		at := j.Next(s.AsOf)
+		if at.IsZero() || len(all) == n && !at.Before(all[n-1].At) {
+			continue
+		}
+		place := len(all)
+		for place > 0 && at.Before(all[place-1].At) {
+			place--
+		}
+		all = slices.Insert(all, place, soon{j, at})
+		all = all[:min(len(all), n)]
+	}
+	return all
 }
 
 // A jobsBody is the body of the list of jobs.

@@ -15,8 +15,9 @@ type picture struct {
 	begin, end time.Time
 	named      bool // several jobs are drawn
 	ticks      int
-	cell       int  // the width of a cell; 0: each tick has its own
-	idle       bool // a tick did not run
+	cell       int             // the width of a cell; 0: each tick has its own
+	idle       bool            // a tick did not run
+	shown      map[string]bool // the lanes
 	cells      map[cell]spot
 }
 
@@ -37,7 +38,7 @@ type spot struct {
 }
 
 func newPicture(end time.Time, span time.Duration, named bool) *picture {
-	return &picture{begin: end.Add(-span), end: end, named: named, cells: map[cell]spot{}}
+	return &picture{begin: end.Add(-span), end: end, named: named, shown: map[string]bool{"": true}, cells: map[cell]spot{}}
 }
 
 // shows reports whether a run, or a tick of a range, is in the period.
@@ -56,6 +57,9 @@ func (p *picture) draw(j *ops.Job, r *ops.Run, step time.Duration) {
 		if !r.Tick.Before(p.begin) {
 			p.put("", spot{run: r, tick: r.Tick, state: r.State, x: p.at(r.Tick), n: 1})
 		}
+		return
+	}
+	if !p.shown[r.Node] {
 		return
 	}
 	to := r.Ended
@@ -104,10 +108,10 @@ func (p *picture) coarsen() {
 	}
 }
 
-// marks returns the spots of some lanes, in the order in which they are drawn: the worst of those at one
+// marks returns the spots of the lanes, in the order in which they are drawn: the worst of those at one
 // place comes last. It merges spots until their marks do not need more bytes than mostBytes.
-func (p *picture) marks(names []string) map[string][]spot {
-	for p.cell < laneWidth && p.bytes(names) > mostBytes {
+func (p *picture) marks() map[string][]spot {
+	for p.cell < laneWidth && p.bytes() > mostBytes {
 		p.coarsen()
 	}
 	of := map[string][]spot{}
@@ -120,12 +124,10 @@ func (p *picture) marks(names []string) map[string][]spot {
 	return of
 }
 
-// bytes returns about how many bytes the marks of some lanes need.
-func (p *picture) bytes(names []string) (n int) {
-	for at, s := range p.cells {
-		if slices.Contains(names, at.lane) {
-			n += markBytes + pathNames*len(s.run.Job)
-		}
+// bytes returns about how many bytes the marks need.
+func (p *picture) bytes() (n int) {
+	for _, s := range p.cells {
+		n += markBytes + pathNames*len(s.run.Job)
 	}
 	return n
 }

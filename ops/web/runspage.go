@@ -70,7 +70,7 @@ func (b *runsBody) ofAll(r *http.Request, s *ops.Snapshot, counts map[ops.State]
 	b.From = s.Searched()
 	b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
 	for _, j := range s.Jobs {
-		ops.Tally(counts, j.Runs, j.Schedule, b.Since)
+		j.Tally(counts, b.Since)
 	}
 	return s.Recent(defaultLimit+1, func(run *ops.Run) bool { return b.Filter.Lets(run) && (last.ID == "" || ops.Newer(last, *run) < 0) })
 }

@@ -200,12 +200,7 @@ func word(s ops.State) string { return string(s) }
 type strip struct {
 	W     int
 	Label string
-	Marks []stripMark
-}
-
-type stripMark struct {
-	S ops.State
-	X int
+	Marks template.HTML // a template would take most of the time of a list of jobs for them
 }
 
 // stripOf returns the strip of a job, the newest tick first.
@@ -213,10 +208,13 @@ func stripOf(j *ops.Job) strip {
 	const most, step = 20, 13
 	s := strip{W: most * step}
 	counts := map[ops.State]int{}
+	var marks strings.Builder
 	for i := range j.Runs[:min(len(j.Runs), most)] {
-		s.Marks = append(s.Marks, stripMark{j.Runs[i].State, i * step})
-		counts[j.Runs[i].State]++
+		state := j.Runs[i].State
+		fmt.Fprintf(&marks, `<use href="#m-%s" class="s-%[1]s" x="%d" width="11" height="16"/>`, state, i*step)
+		counts[state]++
 	}
+	s.Marks = template.HTML(marks.String()) //nolint:gosec // it has the words of states and numbers alone
 	for _, state := range tickStates {
 		if n := counts[state]; n > 0 {
 			s.Label += fmt.Sprintf("%d %s ", n, state)

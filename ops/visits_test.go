@@ -1,0 +1,98 @@
+package ops
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// historyOf returns a job with a journal of runs that took a second each, a minute apart, the last one at an instant. The run of one of them
+// took long.
+func historyOf(runs int, end time.Time, long int, took time.Duration) *Job {
+	j := series.Journal{Key: "a"}
+	for i := range runs {
+		tick, time := end.Add(-time.Duration(runs-1-i)*time.Minute), time.Second
+		if i == long {
+			time = took
+		}
+		ms := tick.UnixMilli()
+		j.Lines = append(j.Lines, series.Line{Verdict: series.VerdictRan, From: ms - 60_000, To: ms, At: ms, Node: "n", Attempt: 1, Outcome: series.OutcomeOK, Ended: ms + time.Milliseconds()})
+	}
+	return newJob("shop", j, series.Series{Key: "a", Now: end.UnixMilli(), Mark: end.UnixMilli()}, NewNodeList(series.MemberList{Now: end.UnixMilli()}, nil), nil)
+}
+
+// A picture visits the runs of its period, and not the older ones, unless an older one reaches into it.
+func TestTicksOfAPeriod(t *testing.T) {
+	end := time.Date(2026, 11, 26, 23, 2, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name   string
+		long   int
+		took   time.Duration
+		period time.Duration
+		visits int
+	}{
+		{"five minutes", -1, 0, 5*time.Minute - 2*time.Second, 5},
+		{"all", -1, 0, 0, 60},
+		{"a long run that reaches into it", 0, 58 * time.Minute, 5*time.Minute - 2*time.Second, 60},
+		{"a long run that ended before it", 0, 50 * time.Minute, 5*time.Minute - 2*time.Second, 5},
+	} {
+		from := end.Add(-c.period)
+		if c.period == 0 {
+			from = time.Time{}
+		}
+		visits := 0
+		for range historyOf(60, end, c.long, c.took).Ticks(from) {
+			visits++
+		}
+		if visits != c.visits {
+			t.Errorf("%s: %d runs are visited, want %d", c.name, visits, c.visits)
+		}
+	}
+}
+
+// The newest verdicts of many jobs are found without a visit to their older ones.
+func TestRecentVisitsTheNewestAlone(t *testing.T) {
+	const jobs, wanted = 50, 5
+	end := time.Date(2026, 11, 26, 23, 2, 0, 0, time.UTC)
+	s := new(Snapshot)
+	for i := range jobs {
+		s.Jobs = append(s.Jobs, historyOf(60, end.Add(-time.Duration(i)*time.Second), -1, 0))
+	}
+	visits := 0
+	newest := s.Recent(wanted, func(*Run) bool { visits++; return true })
+	for i := range newest {
+		if want := end.Add(-time.Duration(i) * time.Second); !newest[i].Tick.Equal(want) {
+			t.Errorf("the verdict %d is of %v, want %v", i, newest[i].Tick, want)
+		}
+	}
+	if most := 2 * jobs; len(newest) != wanted || visits > most {
+		t.Errorf("%d verdicts, %d runs are visited, want at most %d", len(newest), visits, most)
+	}
+}
+
+// The counts of a job are those of its runs, wherever the time begins.
+func TestTallyOfAJob(t *testing.T) {
+	end := time.Date(2026, 11, 26, 23, 2, 0, 0, time.UTC)
+	j := historyOf(10, end, -1, 0)
+	for n := range 12 {
+		got, want := map[State]int{}, map[State]int{}
+		from := end.Add(-time.Duration(n) * time.Minute)
+		j.Tally(got, from)
+		Tally(want, j.Runs, j.Schedule, from)
+		if j.counts == nil || len(got) != len(want) || got[OK] != want[OK] || got[OK] != min(n+1, 10) {
+			t.Errorf("since %d minutes: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// A starved job looks the same until the store changes it: it is not read each second.
+func TestStarvedJobIsNotDue(t *testing.T) {
+	now := time.Date(2026, 11, 26, 23, 2, 0, 0, time.UTC).UnixMilli()
+	j := series.Journal{Key: "a", Revisions: []series.RevisionUse{{Revision: "r", Spec: "@every 1m", Zone: "UTC", Node: "n", First: now - 3_600_000, Last: now}}}
+	s := series.Series{Key: "a", Now: now, Mark: now, Last: now - 600_000}
+	job := newJob("shop", j, s, NewNodeList(series.MemberList{Now: now, Members: []series.Member{{Node: "n", Until: now + 10_000}}}, nil), nil)
+	if job.State != Starved || job.due(now+1000) {
+		t.Errorf("%s, due in %d ms", job.State, job.dueAt-now)
+	}
+}
