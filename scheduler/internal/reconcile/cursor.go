@@ -57,7 +57,7 @@ func (c *cursor) next(jobs int) (no int, must bool) {
 // rarely they tick, one of the nodes reads each about every ten minutes. This bounds how long a
 // dead run that no other node knows of waits for its takeover. Nodes begin at different jobs.
 func turnSize(jobs, nodes int) int {
-	return max(turnLeast, jobs/turnsPerRun/max(nodes, 1))
+	return max(turnLeast, jobs/turnsPerRun/max(min(nodes, turnReaders), 1))
 }
 
 // decided reports whether a tick was decided recently.

@@ -23,6 +23,7 @@ const (
 	turnEvery   = 10 * time.Second
 	firstTurn   = turnEvery + settling // by then the others have noticed this node and have read their jobs again
 	settling    = 2 * time.Second      // age of an undecided tick at which a turn claims it
+	turnReaders = 8                    // about how many nodes of a large fleet have a turn, others each time
 	turnLeast   = 200                  // the least number of jobs that a turn reads
 	turnsPerRun = 60                   // number of turns in which the nodes together read all jobs
 	scanFactor  = 10                   // number of jobs that a turn may pass over for each that it reads
@@ -142,7 +143,7 @@ func (r *Reconciler) OpenAll(ctx context.Context) {
 	}
 	r.mu.Unlock()
 	r.openDue(ctx)
-	if jobs > turnLeast {
+	if jobs > 0 {
 		r.mu.Lock()
 		r.cursor.at = int(rendezvous.Hash(r.cfg.Node) % uint64(jobs)) // the other nodes start at other positions
 		r.mu.Unlock()
@@ -185,10 +186,13 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// turn returns the jobs to read now.
+// turn returns the jobs to read now. In a large fleet not each node has a turn each time.
 func (r *Reconciler) turn(now int64) []*job.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if nodes := r.nodes.Count(); nodes > turnReaders && r.nodes.Draw(uint64(now/turnEvery.Milliseconds()), nodes) >= turnReaders {
+		return nil
+	}
 	return r.cursor.turn(r.cfg.Dispatcher, r.nodes.Count(), now)
 }
 
