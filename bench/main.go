@@ -27,6 +27,7 @@ func main() {
 	only := flag.String("suite", "", "which `suites` to run, separated by commas (default all): "+names())
 	flag.BoolVar(&env.Quick, "quick", false, "a short version")
 	flag.IntVar(&env.Ticks, "ticks", 0, "how many `ticks` the cluster suite counts (default 60, quick 6)")
+	flag.StringVar(&env.Plots, "plots", "", "a `folder` for the plots of the scale suite")
 	profiles := flag.String("profile", "", "a `folder` for the profiles of each measured process")
 	flag.Parse()
 	picked, err := pick(*only)

@@ -68,7 +68,8 @@ func (r *Row) beside(format string, args ...any) {
 // An Env holds the options of the command line.
 type Env struct {
 	Quick bool
-	Ticks int // of the cluster suite; 0: its default
+	Ticks int    // of the cluster suite; 0: its default
+	Plots string // a folder for plots; empty: there are none
 	Log   io.Writer
 }
 
