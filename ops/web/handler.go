@@ -50,6 +50,7 @@ type Handler struct {
 	views *http.ServeMux // the pages that a stream follows, for a caller that is a viewer at least
 
 	overviews shared[overviewBody]
+	pictures  [2]shared[shownLanes] // of the overview and of the nodes
 	nodes     shared[nodesBody]
 	lives     shared[*sync.Map] // the parts of each livePage
 

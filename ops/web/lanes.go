@@ -1,8 +1,10 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +51,34 @@ type lanes struct {
 	Ticks  int // in the picture; beyond mostTicks: not counted
 	Merged bool
 	More   int // nodes without a lane
+}
+
+// A shownLanes is the picture of all jobs, as a page shows it.
+type shownLanes struct {
+	Span string
+	HTML template.HTML
+}
+
+// Of more than manyJobs jobs, the picture is drawn anew each manyRest. All else of the page is new each second.
+const (
+	manyJobs = 1000
+	manyRest = 3 * time.Second
+)
+
+// allLanes returns the picture of all jobs, which reaches back to their oldest tick, but not above most.
+func (h *Handler) allLanes(of *shared[shownLanes], s *ops.Snapshot, most time.Duration) shownLanes {
+	rest := time.Duration(0)
+	if len(s.Jobs) > manyJobs {
+		rest = manyRest
+	}
+	return of.lately(s, rest, func(s *ops.Snapshot) shownLanes {
+		l := lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, most))
+		var b bytes.Buffer
+		if err := h.pages.templates.ExecuteTemplate(&b, "lanes", l); err != nil {
+			return shownLanes{Span: l.Span}
+		}
+		return shownLanes{l.Span, template.HTML(b.String())} //nolint:gosec // a template made it
+	})
 }
 
 // lanesOf draws the ticks of jobs within the span before the reading of the snapshot. All lines are on

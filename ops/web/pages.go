@@ -60,7 +60,7 @@ type overviewBody struct {
 	States []stateCount
 	Recent []ops.Run
 	Soon   []soon
-	Lanes  lanes
+	Lanes  shownLanes
 }
 
 // mostCauses bounds the causes on the first page.
@@ -79,11 +79,11 @@ type soon struct {
 
 func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
-	h.show(w, r, http.StatusOK, "overview", view{Title: "Overview", Nav: "overview", S: s, Body: h.overviews.from(s, overviewOf), Refresh: true})
+	h.show(w, r, http.StatusOK, "overview", view{Title: "Overview", Nav: "overview", S: s, Body: h.overviews.from(s, h.overviewOf), Refresh: true})
 }
 
-func overviewOf(s *ops.Snapshot) overviewBody {
-	b := overviewBody{Status: s.Status(), Recent: s.Recent(12, nil), Lanes: lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 5*time.Minute))}
+func (h *Handler) overviewOf(s *ops.Snapshot) overviewBody {
+	b := overviewBody{Status: s.Status(), Recent: s.Recent(12, nil), Lanes: h.allLanes(&h.pictures[0], s, 5*time.Minute)}
 	b.Causes, b.Left = ops.Causes(b.Status.Needs, mostCauses)
 	counts := b.Status.Jobs
 	for _, state := range []ops.State{ops.OK, ops.Running, ops.Paused, ops.Starved, ops.Missed, ops.Failing, ops.Lost, ops.Stuck, ops.Overdue, ops.Unknown} {
@@ -291,13 +291,13 @@ func stateOf(s why.State) ops.State {
 
 type nodesBody struct {
 	Nodes []ops.NodeView
-	Lanes lanes
+	Lanes shownLanes
 }
 
 func (h *Handler) nodesPage(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
 	body := h.nodes.from(s, func(s *ops.Snapshot) nodesBody {
-		return nodesBody{s.NodeViews(), lanesOf(s, s.Jobs, reach(s.Jobs, s.AsOf, 15*time.Minute))}
+		return nodesBody{s.NodeViews(), h.allLanes(&h.pictures[1], s, 15*time.Minute)}
 	})
 	h.show(w, r, http.StatusOK, "nodes", view{Title: "Nodes", Nav: "nodes", S: s, Body: body, Refresh: true})
 }

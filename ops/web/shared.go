@@ -2,6 +2,7 @@ package web
 
 import (
 	"sync"
+	"time"
 
 	"github.com/cronce/cronce/ops"
 )
@@ -16,10 +17,13 @@ type shared[T any] struct {
 
 // from returns the part for a snapshot. Callers that need it at the same time wait for one of them to make it. They must not
 // change it.
-func (p *shared[T]) from(s *ops.Snapshot, made func(*ops.Snapshot) T) T {
+func (p *shared[T]) from(s *ops.Snapshot, made func(*ops.Snapshot) T) T { return p.lately(s, 0, made) }
+
+// lately returns the part for a snapshot, or for one that was read up to rest before it and has the same answer of the store.
+func (p *shared[T]) lately(s *ops.Snapshot, rest time.Duration, made func(*ops.Snapshot) T) T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of != s {
+	if p.of == nil || p.of != s && (s.Down != p.of.Down || s.AsOf.Before(p.of.AsOf) || s.AsOf.Sub(p.of.AsOf) >= rest) {
 		p.part, p.of = made(s), s
 	}
 	return p.part

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cronce/cronce/ops"
 )
@@ -25,6 +26,25 @@ func TestSharedPartIsMadeOnce(t *testing.T) {
 		callers.Wait()
 		if made.Load() != n+1 {
 			t.Errorf("made %d times for %d snapshots", made.Load(), n+1)
+		}
+	}
+}
+
+// A part that may be some seconds old is made anew once it is, and at once if the store falls silent or its clock goes back.
+func TestSharedPartRests(t *testing.T) {
+	t.Parallel()
+	var p shared[int]
+	made := 0
+	at := func(seconds int, down string) *ops.Snapshot {
+		return &ops.Snapshot{AsOf: time.Unix(int64(1000+seconds), 0), Down: down}
+	}
+	for i, c := range []struct {
+		s    *ops.Snapshot
+		want int
+	}{{at(0, ""), 1}, {at(1, ""), 1}, {at(2, ""), 1}, {at(3, ""), 2}, {at(4, "silent"), 3}, {at(5, "silent"), 3}, {at(6, ""), 4}, {at(5, ""), 5}, {at(6, ""), 5}} {
+		p.lately(c.s, 3*time.Second, func(*ops.Snapshot) int { made++; return made })
+		if made != c.want {
+			t.Errorf("snapshot %d: made %d times, want %d", i, made, c.want)
 		}
 	}
 }
