@@ -9,11 +9,11 @@ import (
 
 // In a large fleet, requests of each node about each tick would cost more than the ticks. So a few nodes
 // of a partition, its watchers, peek at the ticks for which other nodes are first, and watch the runs.
-// Of the other nodes, some ask for a group of ticks whether it is decided, which a watcher has kept in
-// the store. Without that, as if all watchers are dead, each of them peeks like a watcher.
+// Each other node asks once for a group of ticks whether it is decided, which a watcher has kept in the
+// store. Without that, as if all watchers are dead, it peeks like a watcher. No node may rely on
+// others to ask: the list of nodes may have many dead ones.
 const (
 	watchersMost = 8   // number of watchers of a partition
-	askersMost   = 64  // about how many nodes ask for a group, others for each
 	groupSpan    = 500 // ms: ticks that become due between two multiples of it are a group
 	keepAfter    = 200 // ms after the end of a group: by then the watchers' peeks are usually answered
 	askAfter     = 350 // ms after the end of a group
@@ -50,11 +50,7 @@ func (c *Claims) group(t *dueTick) {
 	if !c.cfg.Groups || c.cfg.Spread == 0 || c.nodes.Count() <= watchersMost || t.e.Rules.Policy.Broadcast || t.e.Rules.Shards > 0 {
 		return
 	}
-	end := onGrid(t.e.DueAt(t.Number), groupSpan)
-	if !c.watches(t.job.Partition) && c.nodes.Draw(uint64(end), c.nodes.Count()) >= askersMost {
-		return
-	}
-	g := c.groupAt(end, t.job.Partition)
+	g := c.groupAt(onGrid(t.e.DueAt(t.Number), groupSpan), t.job.Partition)
 	g.Count++
 	g.Sum += rendezvous.Mix(t.e.Hash ^ rendezvous.Mix(uint64(t.Number)))
 	g.ticks = append(g.ticks, *t)
