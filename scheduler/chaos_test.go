@@ -38,14 +38,14 @@ type storm struct {
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
-	s := drawStorm(t, seed)
+	s := drawStorm(t, seed, inMemory)
 	s.begin()
 	return s
 }
 
 // drawStorm draws a storm that has not begun.
-func drawStorm(t *testing.T, seed uint64) *storm {
-	s := &storm{world: plan(t), rnd: rand.New(rand.NewPCG(seed, 1)), large: seed%7 == 6}
+func drawStorm(t *testing.T, seed uint64, open func(*world) store) *storm {
+	s := &storm{world: planOn(t, open), rnd: rand.New(rand.NewPCG(seed, 1)), large: seed%7 == 6}
 	for i := range 6 {
 		s.jobs = append(s.jobs, s.job(i))
 	}

@@ -16,16 +16,18 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A world is a cluster in a bubble: one store in memory, nodes on faulty wires to it, and a ledger
+// A world is a cluster in a bubble: one store, nodes on faulty wires to it, and a ledger
 // that the jobs write themselves. When the test ends, all nodes are drained, and the ledger and the
 // journals are compared with the promise.
 type world struct {
 	t     *testing.T
-	store *memlock.Store
+	store store
 	clock atomic.Int64 // offset of the store's clock from the bubble's, in nanoseconds
 	jobs  []scheduler.Job
 	setup func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
@@ -47,6 +49,29 @@ type world struct {
 	open    map[ledgerKey]*run
 	grants  map[string][]grant // by job
 	sent    count
+}
+
+// A store is all that nodes, operators and tests use of a store that several processes share. A wire has no other capabilities,
+// whatever the store behind it can do.
+type store interface {
+	driver.Driver
+	driver.Waiter
+	driver.Sharer
+	driver.MultiAcquirer
+	driver.MultiRenewer
+	driver.Inspector
+	driver.Forcer
+	driver.Clocked
+	series.Numbered
+	series.Sharder
+	series.GroupPeeker
+	series.Controlled
+	series.Journaled
+	series.OutputKeeper
+	series.Membership
+	series.Changes
+	series.RunNotifier
+	Forget()
 }
 
 // A ledgerKey identifies a run: the tries of one attempt share it.
@@ -88,11 +113,18 @@ type run struct {
 }
 
 // plan returns a world that has not been started, for tests that change it first.
-func plan(t *testing.T, jobs ...scheduler.Job) *world {
+func plan(t *testing.T, jobs ...scheduler.Job) *world { return planOn(t, inMemory, jobs...) }
+
+// planOn is plan with another store. What the store registers with Cleanup happens after the end of the world.
+func planOn(t *testing.T, open func(*world) store, jobs ...scheduler.Job) *world {
 	c := &world{t: t, jobs: jobs, runs: map[string][]*run{}, open: map[ledgerKey]*run{}, grants: map[string][]grant{}}
-	c.store = memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
+	c.store = open(c)
 	t.Cleanup(c.end)
 	return c
+}
+
+func inMemory(c *world) store {
+	return memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
 }
 
 // cluster starts n nodes and passes half a second, so that later whole seconds end between ticks.
@@ -148,7 +180,7 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 // its first request on.
 func (c *world) create(jobs ...scheduler.Job) *node {
 	n := &node{c: c, ended: make(chan struct{})}
-	n.wire = &wire{Store: c.store, n: n}
+	n.wire = &wire{store: c.store, n: n}
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
 	n.logs = logs

@@ -1,0 +1,53 @@
+package scheduler_test
+
+import (
+	"context"
+	"net"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A redisStore is the driver for Redis on a server in this process. Its connections are pipes, because nothing that waits
+// for a socket may be in a bubble.
+type redisStore struct {
+	*redislock.Driver
+	server *miniredis.Miniredis
+	client *redis.Client
+}
+
+// inRedis returns a store whose clock is that of the world.
+func inRedis(c *world) store {
+	s := redisStore{server: miniredis.NewMiniRedis()}
+	c.t.Cleanup(s.server.Close)
+	s.server.SetTime(c.now())
+	s.server.ClockTTL(true)
+	o := &redis.Options{Addr: "redis.in.bubble:6379", PoolSize: 1000, Dialer: func(context.Context, string, string) (net.Conn, error) { return s.server.Dial() }}
+	redislock.Harden(o)
+	s.client = redis.NewClient(o)
+	c.t.Cleanup(func() { _ = s.client.Close() })
+	var err error
+	if s.Driver, err = redislock.New(s.client, redislock.Options{JournalLines: 1 << 20, JournalBytes: 1 << 34}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = s.Close() })
+	if err := s.client.Ping(context.Background()).Err(); err != nil {
+		c.t.Fatal(err)
+	}
+	s.server.Server().SetPreHook(func(_ *server.Peer, name string, _ ...string) bool {
+		if name == "EVALSHA" || name == "EVAL" { // the commands of a script see the time at which it began
+			s.server.SetTime(c.now())
+		}
+		return false
+	})
+	return s
+}
+
+// Forget deletes all data and all scripts, as the restart of a server without persistence does.
+func (s redisStore) Forget() {
+	s.server.FlushAll()
+	s.client.ScriptFlush(context.Background())
+}
