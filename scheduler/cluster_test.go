@@ -26,9 +26,10 @@ import (
 // that the jobs write themselves. When the test ends, all nodes are drained, and the ledger and the
 // journals are compared with the promise.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	store store
 	clock atomic.Int64 // offset of the store's clock from the bubble's, in nanoseconds
+	full  atomic.Bool  // the store refuses what takes more memory
 	jobs  []scheduler.Job
 	setup func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
 	nodes []*node
@@ -96,6 +97,7 @@ type node struct {
 	die      context.CancelFunc
 	killed   time.Time
 	peeks    atomic.Int64 // number of ticks that it has peeked at
+	hung     atomic.Int64 // until when its logger and an observer hang, in Unix ns
 }
 
 // A run is one attempt of a tick as its function saw it.
@@ -116,7 +118,7 @@ type run struct {
 func plan(t *testing.T, jobs ...scheduler.Job) *world { return planOn(t, inMemory, jobs...) }
 
 // planOn is plan with another store. What the store registers with Cleanup happens after the end of the world.
-func planOn(t *testing.T, open func(*world) store, jobs ...scheduler.Job) *world {
+func planOn(t testing.TB, open func(*world) store, jobs ...scheduler.Job) *world {
 	c := &world{t: t, jobs: jobs, runs: map[string][]*run{}, open: map[ledgerKey]*run{}, grants: map[string][]grant{}}
 	c.store = open(c)
 	t.Cleanup(c.end)
@@ -184,7 +186,7 @@ func (c *world) create(jobs ...scheduler.Job) *node {
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
 	n.logs = logs
-	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observers: []scheduler.Observer{&n.events}, Logger: withHook(zapLogger(core), n.askReady), Jobs: n.recording(jobs)}
+	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observers: []scheduler.Observer{&n.events, stuck{n}}, Logger: withHook(zapLogger(core), n.logging), Jobs: n.recording(jobs)}
 	if c.setup != nil {
 		c.setup(len(c.nodes), &cfg)
 	}
@@ -209,6 +211,27 @@ func (n *node) run() {
 		n.err = n.Run(n.life)
 	}()
 }
+
+// logging is called for each line that the node logs.
+func (n *node) logging(message string) {
+	n.askReady(message)
+	n.wait()
+}
+
+// hang makes the logger and an observer of the node hang until then.
+func (n *node) hang(until time.Time) { n.hung.Store(until.UnixNano()) }
+
+// wait returns when the node no longer hangs.
+func (n *node) wait() {
+	if until := n.hung.Load(); until > 0 {
+		time.Sleep(time.Until(time.Unix(0, until)))
+	}
+}
+
+// A stuck observer hangs with its node.
+type stuck struct{ n *node }
+
+func (s stuck) Observe(scheduler.Event) { s.n.wait() }
 
 // askReady calls Ready for each line that the node logs: a line that was logged under the node's
 // mutex would wait forever.

@@ -117,10 +117,18 @@ func (w *wire) next(op string, keys ...string) fault {
 		return fault{lost: lostRequest}
 	case w.down:
 		return fault{lost: lostRequest}
+	case w.n.c.full.Load() && w.n.c.refuses(op):
+		return fault{refused: true}
 	case w.fault == nil:
 		return fault{}
 	}
 	return w.fault(op)
+}
+
+// refuses reports whether a store in memory refuses a request while it is full. Redis decides it itself.
+func (c *world) refuses(op string) bool {
+	_, own := c.store.(redisStore)
+	return !own && (op == "open" || op == "claim" || op == "beat" || op == "keep")
 }
 
 // through sends one request. It travels on even if the caller no longer waits for the answer, so

@@ -3,6 +3,9 @@ package scheduler_test
 import (
 	"context"
 	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
@@ -37,13 +40,39 @@ func inRedis(c *world) store {
 	if err := s.client.Ping(context.Background()).Err(); err != nil {
 		c.t.Fatal(err)
 	}
-	s.server.Server().SetPreHook(func(_ *server.Peer, name string, _ ...string) bool {
+	m := memory{full: &c.full}
+	s.server.Server().SetPreHook(func(from *server.Peer, name string, _ ...string) bool {
 		if name == "EVALSHA" || name == "EVAL" { // the commands of a script see the time at which it began
 			s.server.SetTime(c.now())
+			return false
 		}
-		return false
+		return m.refuses(from, name)
 	})
 	return s
+}
+
+// A memory is that of a server at maxmemory. As in Redis, a script that has written may go on.
+type memory struct {
+	full *atomic.Bool
+
+	mu    sync.Mutex
+	wrote any // the context of the latest script that has written: each has one of its own
+}
+
+// refuses answers a command that takes memory and begins the writing of its script.
+func (m *memory) refuses(from *server.Peer, name string) bool {
+	grows := slices.Contains([]string{"SET", "INCRBY", "HSET", "HINCRBY", "SADD", "ZADD", "RPUSH", "LPUSH", "LSET"}, name)
+	if !m.full.Load() || !grows && !slices.Contains([]string{"DEL", "PEXPIRE", "PERSIST", "HDEL", "SREM", "ZREM", "LPOP", "LREM", "LTRIM"}, name) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if grows && m.wrote != from.Ctx {
+		from.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
+		return true
+	}
+	m.wrote = from.Ctx
+	return false
 }
 
 // Forget deletes all data and all scripts, as the restart of a server without persistence does.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/series"
@@ -35,13 +35,15 @@ func TestSimulation(t *testing.T) {
 	}
 	for seed := range count {
 		t.Run(fmt.Sprintf("seed %d", first+seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				if (first+seed)%3 == 1 {
-					newSimulation(t, first+seed, inRedis).play(8 * time.Minute) // a script takes as long as many requests to memory
-				} else {
-					newSimulation(t, first+seed, inMemory).play(30 * time.Minute)
-				}
-			})
+			p := playing(t, first+seed, nil)
+			if len(p.faults) == 0 {
+				return
+			}
+			for _, f := range p.faults {
+				t.Error(f.text)
+			}
+			t.Log("the history:\n" + strings.Join(p.history, "\n"))
+			p.shorten(t, first+seed)
 		})
 	}
 }
@@ -55,7 +57,7 @@ type simulation struct {
 	changes int
 }
 
-func newSimulation(t *testing.T, seed uint64, open func(*world) store) *simulation {
+func newSimulation(t testing.TB, seed uint64, open func(*world) store) *simulation {
 	s := &simulation{storm: drawStorm(t, seed, open)}
 	for _, name := range []string{"parts", "everywhere"} {
 		s.jobs = append(s.jobs, s.divided(name))
@@ -117,6 +119,7 @@ func (s *simulation) play(d time.Duration) {
 // deploy replaces all nodes, one after the other, by nodes with the latest release.
 func (s *simulation) deploy() {
 	for _, n := range s.alive() {
+		s.tell("deploy over %s", n.ID())
 		n.stop()
 		s.startWith(s.release...)
 		s.pass(time.Duration(s.n(5000)) * time.Millisecond)
@@ -126,6 +129,13 @@ func (s *simulation) deploy() {
 // change changes the spec of a job, takes the job away, or brings it back.
 func (s *simulation) change() {
 	job := s.jobs[s.n(len(s.jobs))]
+	defer func() {
+		var all []string
+		for _, j := range s.release {
+			all = append(all, fmt.Sprint(j.Name, " ", j.Spec, " ", j.Shards))
+		}
+		s.tell("release: %s", strings.Join(all, ", "))
+	}()
 	i := slices.IndexFunc(s.release, func(j scheduler.Job) bool { return j.Name == job.Name })
 	switch {
 	case i < 0:
@@ -185,6 +195,7 @@ func (s *simulation) operate(key string) {
 func (s *simulation) request(old *series.Series, r ops.Request) ops.Change {
 	now := s.store.ReadSeries(context.Background(), []string{r.Key})[0]
 	a := s.control.Make(context.Background(), old, r)
+	s.tell("%s of %s %d: %s", r.Action, r.Key, r.Number, a.Outcome)
 	if a.Outcome == ops.ChangeFailed || a.Outcome == ops.ChangeDoubt {
 		s.t.Errorf("%s of %s: %s: %v", r.Action, r.Key, a.Text, a.Err)
 	}
