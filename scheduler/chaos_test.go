@@ -133,7 +133,7 @@ func (s *storm) calm(n *node) {
 func (s *storm) strike() {
 	alive := s.alive()
 	n := alive[s.n(len(alive))]
-	switch s.n(18) {
+	switch s.n(19) {
 	case 0:
 		s.tell("kill %s", n.ID())
 		n.kill()
@@ -152,7 +152,7 @@ func (s *storm) strike() {
 	case 4, 5, 6:
 		s.tell("calm %s", n.ID())
 		s.calm(n)
-	case 13:
+	case 13, 18:
 		s.shake()
 	case 14:
 		s.suspend(n)
@@ -219,9 +219,23 @@ func (s *storm) shake() {
 		s.tell("clock of the store by %v", d)
 		s.step(d)
 	case storeForgot:
-		s.tell("the store forgets")
-		s.store.Forget()
+		s.forget()
 	}
+}
+
+// forget makes the store lose all data, or what it was told last: only a store that copies its data can do that.
+func (s *storm) forget() {
+	if redis, can := s.store.(redisStore); can && s.n(3) > 0 {
+		restore, w, d := redis.copied(), window{from: time.Now()}, s.long(20*time.Second)
+		s.pass(d)
+		s.tell("the store forgets %v", d)
+		restore()
+		w.to = time.Now()
+		s.lost = append(s.lost, w)
+		return
+	}
+	s.tell("the store forgets")
+	s.store.Forget()
 }
 
 // alive returns the nodes that were not killed or stopped.

@@ -42,6 +42,8 @@ type world struct {
 	silent     bool          // lines of the logs are lost, or are about runs whose functions were not called
 	stderr     io.Writer     // standard error of nodes; nil: their own
 
+	lost []window // the store forgot what it was told then
+
 	mu      sync.Mutex
 	reached time.Time            // by the store's clock, before its last step
 	masters []string             // the processes of the store's masters; the first has the list of nodes. None: the store does not report them
@@ -74,6 +76,9 @@ type store interface {
 	series.RunNotifier
 	Forget()
 }
+
+// A window is a time.
+type window struct{ from, to time.Time }
 
 // A ledgerKey identifies a run: the tries of one attempt share it.
 type ledgerKey struct {

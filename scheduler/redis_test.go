@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing/synctest"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
@@ -79,4 +80,17 @@ func (m *memory) refuses(from *server.Peer, name string) bool {
 func (s redisStore) Forget() {
 	s.server.FlushAll()
 	s.client.ScriptFlush(context.Background())
+}
+
+// copied returns a function that makes the data what it is now, as a failover does to a replica that lags.
+func (s redisStore) copied() (restore func()) {
+	synctest.Wait() // until no other goroutine changes data meanwhile
+	for _, key := range s.server.Keys() {
+		_ = s.server.Copy(0, key, 1, key) // it exists
+	}
+	return func() {
+		synctest.Wait()
+		s.server.SwapDB(0, 1)
+		s.server.DB(1).FlushDB()
+	}
 }

@@ -87,10 +87,10 @@ func (s *simulation) divided(name string) scheduler.Job {
 
 // act is a fault, a deploy, or a change by an operator.
 func (s *simulation) act() {
-	switch s.n(5) {
-	case 0:
+	switch s.n(6) {
+	case 0, 1, 2:
 		s.strike()
-	case 1:
+	case 3:
 		s.change()
 		s.deploy()
 	default:
