@@ -39,6 +39,8 @@ type storm struct {
 	without map[int]bool // events that do not happen
 	events  int          // until now, with those that did not happen
 	history []string
+	spells  []spell
+	slots   int  // of each node
 	large   bool // more nodes than watch the ticks of others
 }
 
@@ -79,8 +81,8 @@ func drawStorm(t testing.TB, seed uint64, open func(*world) store) *storm {
 	for i := range 6 {
 		s.jobs = append(s.jobs, s.job(i))
 	}
-	slots := []int{-1, 2, 4}[s.n(3)]
-	s.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = slots }
+	s.slots = []int{-1, 2, 4}[s.n(3)]
+	s.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = s.slots }
 	s.slack = 5 * time.Minute
 	switch seed % 5 {
 	case 3:
@@ -127,6 +129,32 @@ func (s *storm) rage(d time.Duration) {
 func (s *storm) calm(n *node) {
 	n.heal()
 	n.wire.spoil(nil)
+	s.recover(n)
+}
+
+// A spell is a time in which a node could reach the store.
+type spell struct {
+	window
+	n *node
+}
+
+// fail ends the spells of nodes.
+func (s *storm) fail(ns ...*node) {
+	for _, n := range ns {
+		if !n.well.IsZero() {
+			s.spells = append(s.spells, spell{window{n.well, time.Now()}, n})
+		}
+		n.well = time.Time{}
+	}
+}
+
+// recover begins a spell of each node whose wire has no fault.
+func (s *storm) recover(ns ...*node) {
+	for _, n := range ns {
+		if n.well.IsZero() && n.wire.clear() {
+			n.well = time.Now()
+		}
+	}
 }
 
 // strike causes one fault on one node, or on all.
@@ -136,24 +164,31 @@ func (s *storm) strike() {
 	switch s.n(19) {
 	case 0:
 		s.tell("kill %s", n.ID())
+		s.fail(n)
 		n.kill()
 		s.start()
 	case 1:
 		s.tell("drain %s", n.ID())
+		s.fail(n)
 		n.stop()
 		s.start()
 	case 2:
 		s.tell("partition %s", n.ID())
+		s.fail(n)
 		n.partition()
 	case 3:
 		d := s.long(90 * time.Second)
 		s.tell("outage of %v", d)
+		s.fail(alive...)
 		s.outage(d)
+		s.recover(alive...)
 	case 4, 5, 6:
 		s.tell("calm %s", n.ID())
 		s.calm(n)
 	case 13, 18:
+		s.fail(alive...)
 		s.shake()
+		s.recover(alive...)
 	case 14:
 		s.suspend(n)
 	case 15:
@@ -161,14 +196,18 @@ func (s *storm) strike() {
 	case 16:
 		s.slow(alive)
 	case 17:
+		s.fail(alive...)
 		s.fill()
+		s.recover(alive...)
 	default:
+		s.fail(n)
 		n.wire.spoil(s.weather(n.ID()))
 	}
 }
 
 // suspend makes a machine stand still. What its process was about to send arrives when the machine goes on.
 func (s *storm) suspend(n *node) {
+	s.fail(n)
 	until := time.Now().Add(s.long(3 * time.Minute))
 	s.tell("suspend %s until %s", n.ID(), until.UTC().Format("15:04:05.000"))
 	if s.silent { // a line that waits may be lost
@@ -196,6 +235,7 @@ func (s *storm) hang(n *node) {
 func (s *storm) slow(all []*node) {
 	most := 100*time.Millisecond + s.long(4*time.Second)
 	s.tell("slow down the store: up to %v to it and from it", most)
+	s.fail(all...)
 	for i, n := range all {
 		d := throw(s.seed, uint64(1_000_000+1000*s.events+i))
 		n.wire.spoil(func(string) fault { return fault{there: d.long(most), back: d.long(most)} })

@@ -102,6 +102,10 @@ type node struct {
 	die      context.CancelFunc
 	killed   time.Time
 	peeks    atomic.Int64 // number of ticks that it has peeked at
+	jobs     []scheduler.Job
+	well     time.Time // since when it can reach the store, in a storm; zero: it cannot
+	born     time.Time
+	gone     time.Time    // when it was told to stop; zero: not yet
 	hung     atomic.Int64 // until when its logger and an observer hang, in Unix ns
 }
 
@@ -186,7 +190,7 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 // create makes a node that does not run yet, so that faults set on its wire before run apply from
 // its first request on.
 func (c *world) create(jobs ...scheduler.Job) *node {
-	n := &node{c: c, ended: make(chan struct{})}
+	n := &node{c: c, ended: make(chan struct{}), jobs: jobs, well: time.Now(), born: time.Now()}
 	n.wire = &wire{store: c.store, n: n}
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
@@ -204,7 +208,13 @@ func (c *world) create(jobs ...scheduler.Job) *node {
 		n.StandardError(c.stderr)
 	}
 	c.nodes = append(c.nodes, n)
-	n.life, n.stop = context.WithCancel(context.Background())
+	life, stop := context.WithCancel(context.Background())
+	n.life, n.stop = life, func() {
+		if n.gone.IsZero() {
+			n.gone = time.Now()
+		}
+		stop()
+	}
 	n.stopping = n.life.Done()
 	return n
 }

@@ -68,6 +68,13 @@ func (w *wire) spoil(f func(op string) fault) {
 	w.fault = f
 }
 
+// clear reports whether requests pass without a fault.
+func (w *wire) clear() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.down && w.fault == nil
+}
+
 // Partitions and Partition make the store one with several partitions.
 func (w *wire) Partitions() int { return max(w.n.c.partitions, 1) }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/scheduler"
+	"github.com/cronce/cronce/scheduler/spec"
 	"github.com/cronce/cronce/scheduler/verify"
 	"github.com/cronce/cronce/scheduler/why"
 )
@@ -111,6 +112,7 @@ func (s *simulation) play(d time.Duration) {
 	s.release = s.jobs
 	s.deploy()
 	s.pass(5*time.Minute + 500*time.Millisecond)
+	s.fail(s.alive()...)
 	for _, j := range s.jobs {
 		s.compare(j.Name)
 	}
@@ -120,6 +122,7 @@ func (s *simulation) play(d time.Duration) {
 func (s *simulation) deploy() {
 	for _, n := range s.alive() {
 		s.tell("deploy over %s", n.ID())
+		s.fail(n)
 		n.stop()
 		s.startWith(s.release...)
 		s.pass(time.Duration(s.n(5000)) * time.Millisecond)
@@ -252,6 +255,7 @@ func (s *simulation) compare(key string) {
 			s.t.Errorf("%s is overdue: %+v", key, o)
 		}
 	}
+	s.meets(key, q.Journal.Lines)
 	ran := map[int64]bool{}
 	for _, r := range s.ran(key) {
 		ran[r.number()] = true
@@ -269,6 +273,58 @@ func (s *simulation) compare(key string) {
 			s.t.Errorf("%s %v is listed as ok, and did not run", key, run.Tick.UTC())
 		}
 	}
+}
+
+// meets checks invariant I6: no tick was missed while a node could reach the store from a minute before it to a minute after it.
+// It leaves out the jobs and stores of which that is not true, and the ticks of jobs whose nodes did not agree on the spec.
+func (s *simulation) meets(key string, lines []series.Line) {
+	s.t.Helper()
+	j := s.jobs[slices.IndexFunc(s.jobs, func(j scheduler.Job) bool { return j.Name == key })]
+	if s.strange != nothingStrange || s.slots > 0 || j.Misfire == scheduler.MisfireAll || j.Overlap > scheduler.OverlapAllow {
+		return
+	}
+	for _, p := range s.spells {
+		text, schedule := s.specOf(p.n, key)
+		if schedule == nil {
+			continue
+		}
+		from, to := p.from.Add(time.Minute).UnixMilli(), p.to.Add(-time.Minute).UnixMilli()
+		for i := range lines {
+			l := &lines[i]
+			for t := schedule.NextMilli(max(l.From, from)); t <= min(l.To, to); t = schedule.NextMilli(t) {
+				v, reason := l.Between, l.Reason
+				if t == l.To {
+					v = l.Verdict
+				}
+				if v == series.VerdictMissed && (t != l.To || reason != series.ReasonRespecified) && s.agreed(key, text, time.UnixMilli(t)) {
+					s.t.Errorf("%s: the tick %v was missed, and %s could reach the store from %v to %v: %+v", key, at(t), p.n.ID(), p.from.UTC(), p.to.UTC(), *l)
+				}
+			}
+		}
+	}
+}
+
+// specOf returns the spec of a job on a node; nil: the node does not have it.
+func (s *simulation) specOf(n *node, key string) (string, *spec.Schedule) {
+	i := slices.IndexFunc(n.jobs, func(j scheduler.Job) bool { return j.Name == key })
+	if i < 0 {
+		return "", nil
+	}
+	schedule, err := spec.Parse(n.jobs[i].Spec, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n.jobs[i].Spec, schedule
+}
+
+// agreed reports whether all nodes that lived within minutes of an instant had the job with a spec.
+func (s *simulation) agreed(key, text string, at time.Time) bool {
+	for _, n := range s.nodes {
+		if own, _ := s.specOf(n, key); own != text && n.born.Before(at.Add(3*time.Minute)) && (n.gone.IsZero() || n.gone.After(at.Add(-3*time.Minute))) {
+			return false
+		}
+	}
+	return true
 }
 
 // agree compares the verdict of a tick in the list of runs with those of the judge and of the explanation.
