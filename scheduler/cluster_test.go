@@ -102,11 +102,61 @@ type node struct {
 	die      context.CancelFunc
 	killed   time.Time
 	peeks    atomic.Int64 // number of ticks that it has peeked at
-	jobs     []scheduler.Job
+	held     []held
 	well     time.Time // since when it can reach the store, in a storm; zero: it cannot
 	born     time.Time
 	gone     time.Time    // when it was told to stop; zero: not yet
 	hung     atomic.Int64 // until when its logger and an observer hang, in Unix ns
+}
+
+// Held are the jobs of a node since an instant.
+type held struct {
+	since time.Time
+	jobs  []scheduler.Job
+}
+
+// holds returns the jobs that the node had at an instant of its life.
+func (n *node) holds(at time.Time) (jobs []scheduler.Job) {
+	for _, h := range n.held {
+		if !h.since.After(at) {
+			jobs = h.jobs
+		}
+	}
+	return jobs
+}
+
+// change makes a node that runs have other jobs.
+func (n *node) change(jobs []scheduler.Job) error {
+	at := func(all []scheduler.Job, name string) int {
+		return slices.IndexFunc(all, func(j scheduler.Job) bool { return j.Name == name })
+	}
+	old, gone := n.holds(time.Now()), []string{}
+	for _, j := range old {
+		if at(jobs, j.Name) < 0 {
+			gone = append(gone, j.Name)
+		}
+	}
+	var added, replaced []scheduler.Job
+	for _, j := range n.recording(jobs) {
+		switch i := at(old, j.Name); {
+		case i < 0:
+			added = append(added, j)
+		case old[i].Spec != j.Spec || old[i].Shards != j.Shards:
+			replaced = append(replaced, j)
+		}
+	}
+	n.held = append(n.held, held{time.Now(), jobs})
+	var faults [3]error
+	if len(gone) > 0 {
+		faults[0] = n.Remove(gone...)
+	}
+	if len(replaced) > 0 {
+		faults[1] = n.Replace(replaced...)
+	}
+	if len(added) > 0 {
+		faults[2] = n.Add(added...)
+	}
+	return errors.Join(faults[:]...)
 }
 
 // A run is one attempt of a tick as its function saw it.
@@ -190,7 +240,7 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 // create makes a node that does not run yet, so that faults set on its wire before run apply from
 // its first request on.
 func (c *world) create(jobs ...scheduler.Job) *node {
-	n := &node{c: c, ended: make(chan struct{}), jobs: jobs, well: time.Now(), born: time.Now()}
+	n := &node{c: c, ended: make(chan struct{}), held: []held{{time.Now(), jobs}}, well: time.Now(), born: time.Now()}
 	n.wire = &wire{store: c.store, n: n}
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))

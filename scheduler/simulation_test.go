@@ -118,9 +118,20 @@ func (s *simulation) play(d time.Duration) {
 	}
 }
 
-// deploy replaces all nodes, one after the other, by nodes with the latest release.
+// deploy replaces all nodes, one after the other, by nodes with the latest release, or changes their jobs while they run.
 func (s *simulation) deploy() {
+	live := s.n(2) == 0
 	for _, n := range s.alive() {
+		if live {
+			s.tell("change the jobs of %s", n.ID())
+			s.fail(n)
+			if err := n.change(s.release); err != nil {
+				s.t.Errorf("the change of the jobs of %s: %v", n.ID(), err)
+			}
+			s.recover(n)
+			s.pass(s.long(5 * time.Second))
+			continue
+		}
 		s.tell("deploy over %s", n.ID())
 		s.fail(n)
 		n.stop()
@@ -284,7 +295,7 @@ func (s *simulation) meets(key string, lines []series.Line) {
 		return
 	}
 	for _, p := range s.spells {
-		text, schedule := s.specOf(p.n, key)
+		text, schedule := s.specOf(p.n, key, p.from)
 		if schedule == nil {
 			continue
 		}
@@ -304,24 +315,38 @@ func (s *simulation) meets(key string, lines []series.Line) {
 	}
 }
 
-// specOf returns the spec of a job on a node; nil: the node does not have it.
-func (s *simulation) specOf(n *node, key string) (string, *spec.Schedule) {
-	i := slices.IndexFunc(n.jobs, func(j scheduler.Job) bool { return j.Name == key })
+// specOf returns the spec of a job on a node at an instant; nil: the node does not have it.
+func (s *simulation) specOf(n *node, key string, at time.Time) (string, *spec.Schedule) {
+	jobs := n.holds(at)
+	i := slices.IndexFunc(jobs, func(j scheduler.Job) bool { return j.Name == key })
 	if i < 0 {
 		return "", nil
 	}
-	schedule, err := spec.Parse(n.jobs[i].Spec, nil)
+	schedule, err := spec.Parse(jobs[i].Spec, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return n.jobs[i].Spec, schedule
+	return jobs[i].Spec, schedule
 }
 
-// agreed reports whether all nodes that lived within minutes of an instant had the job with a spec.
+// agreed reports whether all nodes that lived within minutes of an instant had the job with a spec all the time.
 func (s *simulation) agreed(key, text string, at time.Time) bool {
+	from, to := at.Add(-3*time.Minute), at.Add(3*time.Minute)
 	for _, n := range s.nodes {
-		if own, _ := s.specOf(n, key); own != text && n.born.Before(at.Add(3*time.Minute)) && (n.gone.IsZero() || n.gone.After(at.Add(-3*time.Minute))) {
-			return false
+		if n.born.After(to) || !n.gone.IsZero() && n.gone.Before(from) {
+			continue
+		}
+		times := []time.Time{to}
+		for _, h := range n.held {
+			times = append(times, h.since)
+		}
+		if n.born.Before(from) {
+			times = append(times, from)
+		}
+		for _, t := range times {
+			if own, _ := s.specOf(n, key, t); own != text && !t.Before(from) && !t.After(to) {
+				return false
+			}
 		}
 	}
 	return true
