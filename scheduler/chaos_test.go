@@ -38,7 +38,7 @@ type storm struct {
 	strikes func()       // draws the next event
 	without map[int]bool // events that do not happen
 	events  int          // until now, with those that did not happen
-	history []string
+	history *history
 	spells  []spell
 	slots   int  // of each node
 	large   bool // more nodes than watch the ticks of others
@@ -66,7 +66,7 @@ func (d *dice) long(most time.Duration) time.Duration {
 
 // tell adds a line to the history.
 func (s *storm) tell(format string, args ...any) {
-	s.history = append(s.history, fmt.Sprintf("%s #%d ", time.Now().UTC().Format("15:04:05.000"), s.events)+fmt.Sprintf(format, args...))
+	s.history.add(fmt.Sprintf("%s #%d ", time.Now().UTC().Format("15:04:05.000"), s.events) + fmt.Sprintf(format, args...))
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
@@ -77,7 +77,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 
 // drawStorm draws a storm that has not begun.
 func drawStorm(t testing.TB, seed uint64, open func(*world) store) *storm {
-	s := &storm{world: planOn(t, open), dice: throw(seed, 1), seed: seed, large: seed%7 == 6}
+	s := &storm{world: planOn(t, open), dice: throw(seed, 1), seed: seed, large: seed%7 == 6, history: &history{}}
 	for i := range 6 {
 		s.jobs = append(s.jobs, s.job(i))
 	}

@@ -16,7 +16,25 @@ import (
 type playback struct {
 	faults  []failure
 	events  int
-	history []string
+	history *history
+}
+
+// A history is what happened in a storm, a line for each event.
+type history struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *history) add(line string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line)
+}
+
+func (h *history) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.lines, "\n")
 }
 
 // A failure is a call of Errorf or Fatalf. Its kind is what is the same in all failures from one line of the test.
@@ -49,10 +67,14 @@ func (r *recorder) Fatal(args ...any) {
 	r.SkipNow()
 }
 
+// stuckAfter is far longer than a simulation takes, even with the race detector. In a bubble a loop without a pause lets no time pass.
+const stuckAfter = 4 * time.Minute
+
 // playing plays the simulation of a seed without some of its events.
 func playing(t *testing.T, seed uint64, without map[int]bool) (p playback) {
 	var s *simulation
-	r := &recorder{}
+	r, h := &recorder{}, &history{}
+	defer time.AfterFunc(stuckAfter, func() { panic(fmt.Sprintf("seed %d stands still\n%v", seed, h)) }).Stop()
 	cryptotest.SetGlobalRandom(t, seed) // the names of nodes and owners decide which node claims first
 	synctest.Test(t, func(t *testing.T) {
 		r.TB = t
@@ -61,10 +83,10 @@ func playing(t *testing.T, seed uint64, without map[int]bool) (p playback) {
 			open, d = inRedis, 8*time.Minute // a script takes as long as many requests to memory
 		}
 		s = newSimulation(r, seed, open)
-		s.without = without
+		s.without, s.history = without, h
 		s.play(d)
 	})
-	return playback{r.faults, s.events, s.history}
+	return playback{r.faults, s.events, h}
 }
 
 // sameWay reports whether another playback has a failure of the first kind of this one.
@@ -96,5 +118,5 @@ func (p *playback) shorten(t *testing.T, seed uint64) {
 		t.Log("no shorter history fails")
 		return
 	}
-	t.Logf("with %d of %d events it fails too: %s\n%s", p.events-len(without), p.events, best.faults[0].text, strings.Join(best.history, "\n"))
+	t.Logf("with %d of %d events it fails too: %s\n%s", p.events-len(without), p.events, best.faults[0].text, best.history)
 }

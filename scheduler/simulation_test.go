@@ -43,7 +43,7 @@ func TestSimulation(t *testing.T) {
 			for _, f := range p.faults {
 				t.Error(f.text)
 			}
-			t.Log("the history:\n" + strings.Join(p.history, "\n"))
+			t.Logf("the history:\n%v", p.history)
 			p.shorten(t, first+seed)
 		})
 	}
