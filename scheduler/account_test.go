@@ -55,7 +55,7 @@ func (c *world) checkRuns(j *scheduler.Job) {
 	started := map[key]*run{}
 	for _, r := range c.ran(j.Name) {
 		k := key{r.ID, r.Attempt}
-		if first := started[k]; first != nil {
+		if first := started[k]; first != nil && !c.forgotten(first) {
 			c.t.Errorf("%s started attempt %d of %v on %s with fence %d and on %s with fence %d", j.Name, r.Attempt, r.Tick, first.node.ID(), first.Fence, r.node.ID(), r.Fence)
 		}
 		started[k] = r
@@ -73,6 +73,11 @@ func (c *world) checkRuns(j *scheduler.Job) {
 			c.t.Errorf("%s started %v, due at %v with its jitter, at %v, when the store's clock had not gone beyond %v", j.Name, r.Tick, due, r.began, r.shown)
 		}
 	}
+}
+
+// forgotten reports whether the store has forgotten the grant of a run.
+func (c *world) forgotten(r *run) bool {
+	return slices.ContainsFunc(c.lost, func(w window) bool { return !r.began.Before(w.from) && !r.began.After(w.to) })
 }
 
 // number returns the number of a run in the store: its tick, but in a backfill.

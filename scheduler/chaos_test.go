@@ -1,9 +1,11 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -28,29 +30,59 @@ func TestStorms(t *testing.T) {
 	}
 }
 
-// A storm is chaos drawn from a seed.
+// A storm is chaos drawn from a seed. Each event has dice of its own: without an event the others stay as they are.
 type storm struct {
 	*world
-	mu      sync.Mutex
-	rnd     *rand.Rand
-	strikes func() // draws the next event
-	large   bool   // more nodes than watch the ticks of others
+	*dice
+	seed    uint64
+	strikes func()       // draws the next event
+	without map[int]bool // events that do not happen
+	events  int          // until now, with those that did not happen
+	history *history
+	spells  []spell
+	slots   int  // of each node
+	large   bool // more nodes than watch the ticks of others
+}
+
+// Dice draw numbers from a seed.
+type dice struct {
+	mu  sync.Mutex
+	rnd *rand.Rand
+}
+
+func throw(seed, stream uint64) *dice { return &dice{rnd: rand.New(rand.NewPCG(seed, stream))} }
+
+// n draws a number below most.
+func (d *dice) n(most int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rnd.IntN(most)
+}
+
+// long draws a time below most.
+func (d *dice) long(most time.Duration) time.Duration {
+	return time.Duration(d.n(int(most/time.Millisecond))) * time.Millisecond
+}
+
+// tell adds a line to the history.
+func (s *storm) tell(format string, args ...any) {
+	s.history.add(fmt.Sprintf("%s #%d ", time.Now().UTC().Format("15:04:05.000"), s.events) + fmt.Sprintf(format, args...))
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
-	s := drawStorm(t, seed)
+	s := drawStorm(t, seed, inMemory)
 	s.begin()
 	return s
 }
 
 // drawStorm draws a storm that has not begun.
-func drawStorm(t *testing.T, seed uint64) *storm {
-	s := &storm{world: plan(t), rnd: rand.New(rand.NewPCG(seed, 1)), large: seed%7 == 6}
+func drawStorm(t testing.TB, seed uint64, open func(*world) store) *storm {
+	s := &storm{world: planOn(t, open), dice: throw(seed, 1), seed: seed, large: seed%7 == 6, history: &history{}}
 	for i := range 6 {
 		s.jobs = append(s.jobs, s.job(i))
 	}
-	slots := []int{-1, 2, 4}[s.n(3)]
-	s.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = slots }
+	s.slots = []int{-1, 2, 4}[s.n(3)]
+	s.setup = func(_ int, cfg *scheduler.Config) { cfg.Concurrency = s.slots }
 	s.slack = 5 * time.Minute
 	switch seed % 5 {
 	case 3:
@@ -58,6 +90,7 @@ func drawStorm(t *testing.T, seed uint64) *storm {
 	case 4:
 		s.strange = storeForgot
 	}
+	s.silent = seed%4 == 2 // logs hang
 	s.strikes = s.strike
 	return s
 }
@@ -75,50 +108,174 @@ func (s *storm) begin() {
 
 // rage lets the storm continue for d, followed by five minutes of calm.
 func (s *storm) rage(d time.Duration) {
-	for until := time.Now().Add(d); time.Now().Before(until); {
-		s.pass(time.Duration(1+s.n(60_000)) * time.Millisecond)
-		s.strikes()
+	for next, end := time.Now(), time.Now().Add(d); ; s.events++ {
+		s.dice = throw(s.seed, 1000+uint64(s.events))
+		next = next.Add(time.Millisecond + s.long(time.Minute))
+		if next.After(end) {
+			break
+		}
+		s.pass(time.Until(next)) // not at all, if the event before took longer
+		if !s.without[s.events] {
+			s.strikes()
+		}
 	}
 	for _, n := range s.alive() {
-		n.heal()
-		n.wire.spoil(nil)
+		s.calm(n)
 	}
 	s.pass(5*time.Minute + 500*time.Millisecond)
+}
+
+// calm ends all faults of a node.
+func (s *storm) calm(n *node) {
+	n.heal()
+	n.wire.spoil(nil)
+	s.recover(n)
+}
+
+// A spell is a time in which a node could reach the store.
+type spell struct {
+	window
+	n *node
+}
+
+// fail ends the spells of nodes.
+func (s *storm) fail(ns ...*node) {
+	for _, n := range ns {
+		if !n.well.IsZero() {
+			s.spells = append(s.spells, spell{window{n.well, time.Now()}, n})
+		}
+		n.well = time.Time{}
+	}
+}
+
+// recover begins a spell of each node whose wire has no fault.
+func (s *storm) recover(ns ...*node) {
+	for _, n := range ns {
+		if n.well.IsZero() && n.wire.clear() {
+			n.well = time.Now()
+		}
+	}
 }
 
 // strike causes one fault on one node, or on all.
 func (s *storm) strike() {
 	alive := s.alive()
 	n := alive[s.n(len(alive))]
-	switch s.n(14) {
-	case 13:
-		s.shake()
+	switch s.n(19) {
 	case 0:
+		s.tell("kill %s", n.ID())
+		s.fail(n)
 		n.kill()
 		s.start()
 	case 1:
+		s.tell("drain %s", n.ID())
+		s.fail(n)
 		n.stop()
 		s.start()
 	case 2:
+		s.tell("partition %s", n.ID())
+		s.fail(n)
 		n.partition()
 	case 3:
-		s.outage(time.Duration(s.n(90)) * time.Second)
+		d := s.long(90 * time.Second)
+		s.tell("outage of %v", d)
+		s.fail(alive...)
+		s.outage(d)
+		s.recover(alive...)
 	case 4, 5, 6:
-		n.heal()
-		n.wire.spoil(nil)
+		s.tell("calm %s", n.ID())
+		s.calm(n)
+	case 13, 18:
+		s.fail(alive...)
+		s.shake()
+		s.recover(alive...)
+	case 14:
+		s.suspend(n)
+	case 15:
+		s.hang(n)
+	case 16:
+		s.slow(alive)
+	case 17:
+		s.fail(alive...)
+		s.fill()
+		s.recover(alive...)
 	default:
-		n.wire.spoil(s.weather())
+		s.fail(n)
+		n.wire.spoil(s.weather(n.ID()))
 	}
+}
+
+// suspend makes a machine stand still. What its process was about to send arrives when the machine goes on.
+func (s *storm) suspend(n *node) {
+	s.fail(n)
+	until := time.Now().Add(s.long(3 * time.Minute))
+	s.tell("suspend %s until %s", n.ID(), until.UTC().Format("15:04:05.000"))
+	if s.silent { // a line that waits may be lost
+		n.hang(until)
+	}
+	n.wire.spoil(func(string) fault {
+		if left := time.Until(until); left > 0 {
+			return fault{there: left, deaf: true}
+		}
+		return fault{}
+	})
+}
+
+// hang makes the logger and an observer of a node hang, if the seed says so.
+func (s *storm) hang(n *node) {
+	if !s.silent {
+		return
+	}
+	until := time.Now().Add(s.long(3 * time.Minute))
+	s.tell("hang the log of %s until %s", n.ID(), until.UTC().Format("15:04:05.000"))
+	n.hang(until)
+}
+
+// slow makes the store answer all nodes slowly, until they are calmed.
+func (s *storm) slow(all []*node) {
+	most := 100*time.Millisecond + s.long(4*time.Second)
+	s.tell("slow down the store: up to %v to it and from it", most)
+	s.fail(all...)
+	for i, n := range all {
+		d := throw(s.seed, uint64(1_000_000+1000*s.events+i))
+		n.wire.spoil(func(string) fault { return fault{there: d.long(most), back: d.long(most)} })
+	}
+}
+
+// fill lets the store refuse for a while whatever takes more memory.
+func (s *storm) fill() {
+	d := s.long(90 * time.Second)
+	s.tell("no memory for %v", d)
+	s.full.Store(true)
+	s.pass(d)
+	s.full.Store(false)
 }
 
 // shake makes the store's clock step, or makes the store lose all data, if the seed says so.
 func (s *storm) shake() {
 	switch s.strange {
 	case clockStepped:
-		s.step(time.Duration(s.n(240)-120) * time.Second)
+		d := time.Duration(s.n(240)-120) * time.Second
+		s.tell("clock of the store by %v", d)
+		s.step(d)
 	case storeForgot:
-		s.store.Forget()
+		s.forget()
 	}
+}
+
+// forget makes the store lose all data, or what it was told last: only a store that copies its data can do that.
+func (s *storm) forget() {
+	if redis, can := s.store.(redisStore); can && s.n(3) > 0 {
+		restore, w, d := redis.copied(), window{from: time.Now()}, s.long(20*time.Second)
+		s.pass(d)
+		s.tell("the store forgets %v", d)
+		restore()
+		w.to = time.Now()
+		s.lost = append(s.lost, w)
+		return
+	}
+	s.tell("the store forgets")
+	s.store.Forget()
 }
 
 // alive returns the nodes that were not killed or stopped.
@@ -133,23 +290,28 @@ func (s *storm) alive() (ns []*node) {
 	return ns
 }
 
-// weather returns the fate of requests from now on: one kind of fault with some probability.
-func (s *storm) weather() func(string) fault {
-	long := func(most int) time.Duration { return time.Duration(s.n(most)) * time.Millisecond }
+// weather returns the fate of a node's requests from now on: one kind of fault with some probability, for all requests or for one
+// kind of them. A link is half open if all are lost, or all replies.
+func (s *storm) weather(node string) func(string) fault {
+	d := throw(s.seed, uint64(2_000_000+s.events))
 	kinds := []func() fault{
 		func() fault { return fault{lost: lostReply} },
 		func() fault { return fault{lost: lostReply, reset: true} },
 		func() fault { return fault{lost: lostRequest} },
 		func() fault { return fault{lost: lostRequest, reset: true} },
-		func() fault { return fault{there: long(4000), lost: lostReply, broken: true} },
-		func() fault { return fault{there: long(3000), back: long(3000)} },
-		func() fault { return fault{there: long(50), back: long(50)} },
-		func() fault { return fault{there: long(20_000), deaf: true} },
-		func() fault { return fault{back: long(20_000), deaf: true} },
+		func() fault { return fault{there: d.long(4 * time.Second), lost: lostReply, broken: true} },
+		func() fault { return fault{there: d.long(3 * time.Second), back: d.long(3 * time.Second)} },
+		func() fault { return fault{there: d.long(50 * time.Millisecond), back: d.long(50 * time.Millisecond)} },
+		func() fault { return fault{there: d.long(20 * time.Second), deaf: true} },
+		func() fault { return fault{back: d.long(20 * time.Second), deaf: true} },
 	}
-	kind, one := kinds[s.n(len(kinds))], 1+s.n(5)
-	return func(string) fault {
-		if s.n(one) == 0 {
+	kind, one, only := kinds[s.n(len(kinds))], 1+s.n(5), ""
+	if s.n(3) == 0 {
+		only = []string{"open", "claim", "peek", "renew", "release", "beat", "now", "leave"}[s.n(8)]
+	}
+	s.tell("weather of %s: one of %d %s requests as %+v", node, one, cmp.Or(only, "of all"), kind())
+	return func(op string) fault {
+		if (only == "" || op == only) && d.n(one) == 0 {
 			return kind()
 		}
 		return fault{}
@@ -183,10 +345,13 @@ func (s *storm) job(i int) scheduler.Job {
 // work is a function that takes up to one and a half periods and may fail, panic or ignore its
 // context.
 func (s *storm) work(period int) scheduler.Func {
-	most := 1 + s.n(period*3/2)
+	most := time.Duration(1+s.n(period*3/2)) * time.Millisecond
 	return func(ctx context.Context, r *scheduler.Run) error {
-		d := time.Duration(1+s.n(most)) * time.Millisecond
-		switch s.n(10) {
+		h := fnv.New64a()
+		_, _ = fmt.Fprint(h, r.ID, r.Attempt, time.Now().UnixMilli())
+		own := throw(s.seed, h.Sum64())
+		d := time.Millisecond + own.long(most)
+		switch own.n(10) {
 		case 0:
 			return errors.New("a bad day")
 		case 1:
@@ -198,11 +363,4 @@ func (s *storm) work(period int) scheduler.Func {
 		}
 		return takes(d)(ctx, r)
 	}
-}
-
-// n draws a number below most.
-func (s *storm) n(most int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rnd.IntN(most)
 }

@@ -16,17 +16,20 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/memlock"
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler"
 )
 
-// A world is a cluster in a bubble: one store in memory, nodes on faulty wires to it, and a ledger
+// A world is a cluster in a bubble: one store, nodes on faulty wires to it, and a ledger
 // that the jobs write themselves. When the test ends, all nodes are drained, and the ledger and the
 // journals are compared with the promise.
 type world struct {
-	t     *testing.T
-	store *memlock.Store
+	t     testing.TB
+	store store
 	clock atomic.Int64 // offset of the store's clock from the bubble's, in nanoseconds
+	full  atomic.Bool  // the store refuses what takes more memory
 	jobs  []scheduler.Job
 	setup func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
 	nodes []*node
@@ -39,6 +42,8 @@ type world struct {
 	silent     bool          // lines of the logs are lost, or are about runs whose functions were not called
 	stderr     io.Writer     // standard error of nodes; nil: their own
 
+	lost []window // the store forgot what it was told then
+
 	mu      sync.Mutex
 	reached time.Time            // by the store's clock, before its last step
 	masters []string             // the processes of the store's masters; the first has the list of nodes. None: the store does not report them
@@ -48,6 +53,32 @@ type world struct {
 	grants  map[string][]grant // by job
 	sent    count
 }
+
+// A store is all that nodes, operators and tests use of a store that several processes share. A wire has no other capabilities,
+// whatever the store behind it can do.
+type store interface {
+	driver.Driver
+	driver.Waiter
+	driver.Sharer
+	driver.MultiAcquirer
+	driver.MultiRenewer
+	driver.Inspector
+	driver.Forcer
+	driver.Clocked
+	series.Numbered
+	series.Sharder
+	series.GroupPeeker
+	series.Controlled
+	series.Journaled
+	series.OutputKeeper
+	series.Membership
+	series.Changes
+	series.RunNotifier
+	Forget()
+}
+
+// A window is a time.
+type window struct{ from, to time.Time }
 
 // A ledgerKey identifies a run: the tries of one attempt share it.
 type ledgerKey struct {
@@ -71,6 +102,61 @@ type node struct {
 	die      context.CancelFunc
 	killed   time.Time
 	peeks    atomic.Int64 // number of ticks that it has peeked at
+	held     []held
+	well     time.Time // since when it can reach the store, in a storm; zero: it cannot
+	born     time.Time
+	gone     time.Time    // when it was told to stop; zero: not yet
+	hung     atomic.Int64 // until when its logger and an observer hang, in Unix ns
+}
+
+// Held are the jobs of a node since an instant.
+type held struct {
+	since time.Time
+	jobs  []scheduler.Job
+}
+
+// holds returns the jobs that the node had at an instant of its life.
+func (n *node) holds(at time.Time) (jobs []scheduler.Job) {
+	for _, h := range n.held {
+		if !h.since.After(at) {
+			jobs = h.jobs
+		}
+	}
+	return jobs
+}
+
+// change makes a node that runs have other jobs.
+func (n *node) change(jobs []scheduler.Job) error {
+	at := func(all []scheduler.Job, name string) int {
+		return slices.IndexFunc(all, func(j scheduler.Job) bool { return j.Name == name })
+	}
+	old, gone := n.holds(time.Now()), []string{}
+	for _, j := range old {
+		if at(jobs, j.Name) < 0 {
+			gone = append(gone, j.Name)
+		}
+	}
+	var added, replaced []scheduler.Job
+	for _, j := range n.recording(jobs) {
+		switch i := at(old, j.Name); {
+		case i < 0:
+			added = append(added, j)
+		case old[i].Spec != j.Spec || old[i].Shards != j.Shards:
+			replaced = append(replaced, j)
+		}
+	}
+	n.held = append(n.held, held{time.Now(), jobs})
+	var faults [3]error
+	if len(gone) > 0 {
+		faults[0] = n.Remove(gone...)
+	}
+	if len(replaced) > 0 {
+		faults[1] = n.Replace(replaced...)
+	}
+	if len(added) > 0 {
+		faults[2] = n.Add(added...)
+	}
+	return errors.Join(faults[:]...)
 }
 
 // A run is one attempt of a tick as its function saw it.
@@ -88,11 +174,18 @@ type run struct {
 }
 
 // plan returns a world that has not been started, for tests that change it first.
-func plan(t *testing.T, jobs ...scheduler.Job) *world {
+func plan(t *testing.T, jobs ...scheduler.Job) *world { return planOn(t, inMemory, jobs...) }
+
+// planOn is plan with another store. What the store registers with Cleanup happens after the end of the world.
+func planOn(t testing.TB, open func(*world) store, jobs ...scheduler.Job) *world {
 	c := &world{t: t, jobs: jobs, runs: map[string][]*run{}, open: map[ledgerKey]*run{}, grants: map[string][]grant{}}
-	c.store = memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
+	c.store = open(c)
 	t.Cleanup(c.end)
 	return c
+}
+
+func inMemory(c *world) store {
+	return memlock.New(memlock.Options{Now: c.now, JournalLines: 1 << 20, JournalTotal: 1 << 24})
 }
 
 // cluster starts n nodes and passes half a second, so that later whole seconds end between ticks.
@@ -147,12 +240,12 @@ func (c *world) startWith(jobs ...scheduler.Job) *node {
 // create makes a node that does not run yet, so that faults set on its wire before run apply from
 // its first request on.
 func (c *world) create(jobs ...scheduler.Job) *node {
-	n := &node{c: c, ended: make(chan struct{})}
-	n.wire = &wire{Store: c.store, n: n}
+	n := &node{c: c, ended: make(chan struct{}), held: []held{{time.Now(), jobs}}, well: time.Now(), born: time.Now()}
+	n.wire = &wire{store: c.store, n: n}
 	n.dead, n.die = context.WithCancel(context.Background())
 	core, logs := observer.New(zap.LevelEnablerFunc(func(zapcore.Level) bool { return n.dead.Err() == nil }))
 	n.logs = logs
-	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observers: []scheduler.Observer{&n.events}, Logger: withHook(zapLogger(core), n.askReady), Jobs: n.recording(jobs)}
+	cfg := scheduler.Config{Name: fmt.Sprintf("node%d", len(c.nodes)), Store: n.wire, Observers: []scheduler.Observer{&n.events, stuck{n}}, Logger: withHook(zapLogger(core), n.logging), Jobs: n.recording(jobs)}
 	if c.setup != nil {
 		c.setup(len(c.nodes), &cfg)
 	}
@@ -165,7 +258,13 @@ func (c *world) create(jobs ...scheduler.Job) *node {
 		n.StandardError(c.stderr)
 	}
 	c.nodes = append(c.nodes, n)
-	n.life, n.stop = context.WithCancel(context.Background())
+	life, stop := context.WithCancel(context.Background())
+	n.life, n.stop = life, func() {
+		if n.gone.IsZero() {
+			n.gone = time.Now()
+		}
+		stop()
+	}
 	n.stopping = n.life.Done()
 	return n
 }
@@ -177,6 +276,27 @@ func (n *node) run() {
 		n.err = n.Run(n.life)
 	}()
 }
+
+// logging is called for each line that the node logs.
+func (n *node) logging(message string) {
+	n.askReady(message)
+	n.wait()
+}
+
+// hang makes the logger and an observer of the node hang until then.
+func (n *node) hang(until time.Time) { n.hung.Store(until.UnixNano()) }
+
+// wait returns when the node no longer hangs.
+func (n *node) wait() {
+	if until := n.hung.Load(); until > 0 {
+		time.Sleep(time.Until(time.Unix(0, until)))
+	}
+}
+
+// A stuck observer hangs with its node.
+type stuck struct{ n *node }
+
+func (s stuck) Observe(scheduler.Event) { s.n.wait() }
 
 // askReady calls Ready for each line that the node logs: a line that was logged under the node's
 // mutex would wait forever.

@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/cronce/cronce/lock/driver"
-	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 )
 
 // A wire is one node's connection to the store.
 type wire struct {
-	*memlock.Store
+	store
 	n *node
 
 	mu    sync.Mutex
@@ -69,6 +68,13 @@ func (w *wire) spoil(f func(op string) fault) {
 	w.fault = f
 }
 
+// clear reports whether requests pass without a fault.
+func (w *wire) clear() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.down && w.fault == nil
+}
+
 // Partitions and Partition make the store one with several partitions.
 func (w *wire) Partitions() int { return max(w.n.c.partitions, 1) }
 
@@ -118,10 +124,18 @@ func (w *wire) next(op string, keys ...string) fault {
 		return fault{lost: lostRequest}
 	case w.down:
 		return fault{lost: lostRequest}
+	case w.n.c.full.Load() && w.n.c.refuses(op):
+		return fault{refused: true}
 	case w.fault == nil:
 		return fault{}
 	}
 	return w.fault(op)
+}
+
+// refuses reports whether a store in memory refuses a request while it is full. Redis decides it itself.
+func (c *world) refuses(op string) bool {
+	_, own := c.store.(redisStore)
+	return !own && (op == "open" || op == "claim" || op == "beat" || op == "keep")
 }
 
 // through sends one request. It travels on even if the caller no longer waits for the answer, so
@@ -183,7 +197,7 @@ func each[T any](n int, set func(*T, error)) func(error) []T {
 func (w *wire) Open(ctx context.Context, os []series.OpenRequest) []series.Series {
 	w.n.c.opened(len(os))
 	return through(ctx, w, "open", func(ctx context.Context) []series.Series {
-		all := w.Store.Open(ctx, os)
+		all := w.store.Open(ctx, os)
 		for i := range all {
 			if err := w.unreadable(os[i].Key); err != nil {
 				all[i] = series.Series{Key: os[i].Key, Err: err}
@@ -201,7 +215,7 @@ func (w *wire) Claim(ctx context.Context, cs []series.Claim) []series.Answer {
 			if err := w.unreadable(cs[i].Key); err != nil {
 				as[i].Err = err
 			} else {
-				as[i] = w.Store.Claim(ctx, cs[i:i+1])[0]
+				as[i] = w.store.Claim(ctx, cs[i:i+1])[0]
 			}
 		}
 		w.n.c.granted(cs, as)
@@ -213,26 +227,26 @@ func (w *wire) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*
 	return result(through(ctx, w, "peek", func(ctx context.Context) reply[[]*series.Answer] {
 		w.n.c.peeked(len(ps))
 		w.n.peeks.Add(int64(len(ps)))
-		return replied(w.Store.Peek(ctx, ps, whole))
+		return replied(w.store.Peek(ctx, ps, whole))
 	}, failed[[]*series.Answer], keysOf(ps, func(p series.NumberRef) string { return p.Key })...))
 }
 
 func (w *wire) Decided(ctx context.Context, g series.Group) (bool, error) {
 	w.n.c.asked()
-	return result(through(ctx, w, "decided", func(ctx context.Context) reply[bool] { return replied(w.Store.Decided(ctx, g)) }, failed[bool]))
+	return result(through(ctx, w, "decided", func(ctx context.Context) reply[bool] { return replied(w.store.Decided(ctx, g)) }, failed[bool]))
 }
 
 func (w *wire) KeepDecided(ctx context.Context, g series.Group) error {
-	return through(ctx, w, "keep", func(ctx context.Context) error { return w.Store.KeepDecided(ctx, g) }, func(err error) error { return err })
+	return through(ctx, w, "keep", func(ctx context.Context) error { return w.store.KeepDecided(ctx, g) }, func(err error) error { return err })
 }
 
 func (w *wire) RenewRuns(ctx context.Context, rs []series.RunRef) []series.RenewAnswer {
-	return through(ctx, w, "renew", func(ctx context.Context) []series.RenewAnswer { return w.Store.RenewRuns(ctx, rs) },
+	return through(ctx, w, "renew", func(ctx context.Context) []series.RenewAnswer { return w.store.RenewRuns(ctx, rs) },
 		each(len(rs), func(r *series.RenewAnswer, err error) { r.Err = err }), keysOf(rs, func(r series.RunRef) string { return r.Key })...)
 }
 
 func (w *wire) ReleaseRuns(ctx context.Context, es []series.EndRequest) []series.EndAnswer {
-	return through(ctx, w, "release", func(ctx context.Context) []series.EndAnswer { return w.Store.ReleaseRuns(ctx, es) },
+	return through(ctx, w, "release", func(ctx context.Context) []series.EndAnswer { return w.store.ReleaseRuns(ctx, es) },
 		each(len(es), func(e *series.EndAnswer, err error) { e.Err = err }), keysOf(es, func(e series.EndRequest) string { return e.Key })...)
 }
 
@@ -248,7 +262,7 @@ func (w *wire) Explain(err error) string {
 
 func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (series.BeatAnswer, error) {
 	return result(through(ctx, w, "beat", func(ctx context.Context) reply[series.BeatAnswer] {
-		p, err := w.Store.Beat(ctx, node, ttl)
+		p, err := w.store.Beat(ctx, node, ttl)
 		p.Readings = w.n.c.answered(p.Readings)[:len(p.Readings)]
 		return replied(p, err)
 	}, failed[series.BeatAnswer]))
@@ -256,13 +270,13 @@ func (w *wire) Beat(ctx context.Context, node string, ttl time.Duration) (series
 
 func (w *wire) Now(ctx context.Context) ([]driver.ClockReading, error) {
 	return result(through(ctx, w, "now", func(ctx context.Context) reply[[]driver.ClockReading] {
-		rs, err := w.Store.Now(ctx)
+		rs, err := w.store.Now(ctx)
 		return replied(w.n.c.answered(rs), err)
 	}, failed[[]driver.ClockReading]))
 }
 
 func (w *wire) Leave(ctx context.Context, node string) error {
-	return through(ctx, w, "leave", func(ctx context.Context) error { return w.Store.Leave(ctx, node) },
+	return through(ctx, w, "leave", func(ctx context.Context) error { return w.store.Leave(ctx, node) },
 		func(err error) error { return err })
 }
 

@@ -252,7 +252,7 @@ end
 -- stops no series.
 local function bytes(command, ...)
   local n = redis.pcall(command, KEYS[2], ...)
-  n = type(n) ~= 'table' and tonumber(n or '0') or nil
+  n = type(n) ~= 'table' and reads(n or '0') or nil
   if not n then call('SET', KEYS[2], '-1', 'PX', LIFE) end
   return n
 end

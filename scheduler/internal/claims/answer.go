@@ -45,10 +45,15 @@ func (c *Claims) Answer(p *Pending, a *series.Answer, now int64) (starts int) {
 }
 
 // takeOver claims the run that keeps a tick from its grant, and the tick after it: a claim that is repeated before that would get the
-// same answer again.
+// same answer again. If the answer of the store to the first is doubt, as at maxmemory, the second is asked again later, as it would
+// get that answer as often as it is asked.
 func (c *Claims) takeOver(p *Pending, a *series.Answer, now int64) {
+	if first := p.first; first != nil && first.from == a.Fence && first.state != stateOver {
+		c.sendAt(p, onGrid(now+c.retryAfter(p), probeGrid))
+		return
+	}
 	first := &Pending{e: p.e, job: p.job, tick: a.Number, after: a.Number - 1, from: a.Fence, purpose: forTakeOver, slots: p.slots, free: a.Free, of: a.Of}
-	p.slots = 0
+	p.slots, p.first = 0, first
 	c.retries.add(now, first)
 	if c.needsList(first) {
 		now = max(now, first.tick) + 2*listing

@@ -19,6 +19,7 @@ type Pending struct {
 	after   int64       // the tick before it, or the mark before a gap that it covers
 	between int         // number of ticks that it covers as missed
 	from    int64       // the fence of the run to take over; 0: a fresh tick
+	first   *Pending    // the latest takeover of a run that blocked it
 	former  *job.Former // the former spec that has the tick; nil: the spec in force
 	owner   string      // the same for the claim's life, so that a repeated request returns any earlier grant
 	tries   int

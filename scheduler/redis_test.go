@@ -1,0 +1,96 @@
+package scheduler_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/cronce/cronce/lock/redislock"
+)
+
+// A redisStore is the driver for Redis on a server in this process. Its connections are pipes, because nothing that waits
+// for a socket may be in a bubble.
+type redisStore struct {
+	*redislock.Driver
+	server *miniredis.Miniredis
+	client *redis.Client
+}
+
+// inRedis returns a store whose clock is that of the world.
+func inRedis(c *world) store {
+	s := redisStore{server: miniredis.NewMiniRedis()}
+	c.t.Cleanup(s.server.Close)
+	s.server.SetTime(c.now())
+	s.server.ClockTTL(true)
+	o := &redis.Options{Addr: "redis.in.bubble:6379", PoolSize: 1000, Dialer: func(context.Context, string, string) (net.Conn, error) { return s.server.Dial() }}
+	redislock.Harden(o)
+	s.client = redis.NewClient(o)
+	c.t.Cleanup(func() { _ = s.client.Close() })
+	var err error
+	if s.Driver, err = redislock.New(s.client, redislock.Options{JournalLines: 1 << 20, JournalBytes: 1 << 34}); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = s.Close() })
+	if err := s.client.Ping(context.Background()).Err(); err != nil {
+		c.t.Fatal(err)
+	}
+	m := memory{full: &c.full}
+	s.server.Server().SetPreHook(func(from *server.Peer, name string, _ ...string) bool {
+		if name == "EVALSHA" || name == "EVAL" { // the commands of a script see the time at which it began
+			s.server.SetTime(c.now())
+			return false
+		}
+		return m.refuses(from, name)
+	})
+	return s
+}
+
+// A memory is that of a server at maxmemory. As in Redis, a script that has written may go on.
+type memory struct {
+	full *atomic.Bool
+
+	mu    sync.Mutex
+	wrote any // the context of the latest script that has written: each has one of its own
+}
+
+// refuses answers a command that takes memory and begins the writing of its script.
+func (m *memory) refuses(from *server.Peer, name string) bool {
+	grows := slices.Contains([]string{"SET", "INCRBY", "HSET", "HINCRBY", "SADD", "ZADD", "RPUSH", "LPUSH", "LSET"}, name)
+	if !m.full.Load() || !grows && !slices.Contains([]string{"DEL", "PEXPIRE", "PERSIST", "HDEL", "SREM", "ZREM", "LPOP", "LREM", "LTRIM"}, name) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if grows && m.wrote != from.Ctx {
+		from.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
+		return true
+	}
+	m.wrote = from.Ctx
+	return false
+}
+
+// Forget deletes all data and all scripts, as the restart of a server without persistence does.
+func (s redisStore) Forget() {
+	s.server.FlushAll()
+	s.client.ScriptFlush(context.Background())
+}
+
+// copied returns a function that makes the data what it is now, as a failover does to a replica that lags.
+func (s redisStore) copied() (restore func()) {
+	synctest.Wait() // until no other goroutine changes data meanwhile
+	for _, key := range s.server.Keys() {
+		_ = s.server.Copy(0, key, 1, key) // it exists
+	}
+	return func() {
+		synctest.Wait()
+		s.server.SwapDB(0, 1)
+		s.server.DB(1).FlushDB()
+	}
+}
