@@ -234,7 +234,7 @@ func TestSeveralObservers(t *testing.T) {
 		c.pass(60*time.Second + 500*time.Millisecond)
 		err := n.drain()
 		all := len(n.events.all)
-		if want := fmt.Sprintf("scheduler: observers[1] did not take the last %d events in 1s", all); fmt.Sprint(err) != want {
+		if want := fmt.Sprintf("scheduler: observers[2] did not take the last %d events in 1s", all); fmt.Sprint(err) != want {
 			t.Errorf("Run: %v, want %s", err, want)
 		}
 		if kinds := n.events.all; kinds[all-1].Kind != scheduler.EventNodeStopped {
