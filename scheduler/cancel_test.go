@@ -43,6 +43,49 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// A function ignores that its run is cancelled. The log names the run, which keeps its lease: no node runs its tick again,
+// although the job allows takeovers. When the function returns after all, an error counts as cancelled and is not tried
+// again, and a success counts as one. If its node dies first, the tick is lost.
+func TestCancelIsIgnored(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		dies bool
+		want string
+	}{
+		"it fails":      {errBroken, false, "ran 1, ran cancelled 1"},
+		"it succeeds":   {nil, false, "ran 1, ran ok 1"},
+		"its node dies": {errBroken, true, "lost 1, ran 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				hangs := func(context.Context, *scheduler.Run) error {
+					time.Sleep(15 * time.Minute)
+					return c.err
+				}
+				w := cluster(t, 3, scheduler.Job{Name: "a", Spec: "@hourly", Lease: 6 * time.Second, Takeover: scheduler.TakeoverRerun, Attempts: 5,
+					Retry: scheduler.Retry{Tries: 3, Wait: time.Second}, Func: hangs})
+				w.pass(time.Hour + time.Minute)
+				r := w.running("a")
+				w.cancel("a", r.Tick)
+				w.pass(10 * time.Minute) // of many leases
+				is := w.store.ReadSeries(t.Context(), []string{"a"})[0]
+				if len(is.Runs) != 1 || is.Runs[0].State != series.RunOpen || !is.Runs[0].Cancelled || is.Runs[0].Attempt != 1 || is.Runs[0].Until <= is.Now {
+					t.Errorf("ten minutes after the cancel the store has the runs %+v", is.Runs)
+				}
+				w.wantLogged(1, "run ignores its context", "tick", stamp(r.Tick), "cause", scheduler.ErrCancelled.Error())
+				if c.dies {
+					w.holder("a").kill()
+				}
+				w.pass(time.Hour)
+				w.wantTally("a", c.want)
+				if rs := w.ran("a"); len(rs) != 2 || rs[0].Fence != r.Fence || rs[0].tries != 1 || rs[1].Tick.Equal(r.Tick) {
+					t.Errorf("the function ran %d times, %d times in the cancelled run; want once, and once for the next tick", len(rs), rs[0].tries)
+				}
+			})
+		})
+	}
+}
+
 // The tick of a cancelled run whose node died is lost, although the job allows takeovers.
 func TestCancelOfADeadNodesRun(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -27,11 +27,12 @@ type scene struct {
 // A stage is a key of its own, on which a scene runs.
 type stage struct {
 	*testing.T
-	d     *sqllock.Driver // none of its replies is lost
-	key   string
-	hold  driver.LeaseRef
-	claim series.Claim
-	run   series.RunRef
+	d       *sqllock.Driver // none of its replies is lost
+	key     string
+	hold    driver.LeaseRef
+	claim   series.Claim
+	run     series.RunRef
+	control series.Control
 }
 
 const minute = time.Minute
@@ -221,25 +222,6 @@ var scenes = []scene{
 				s.Errorf("the outcome is %q", lines[1].Outcome)
 			}
 		}},
-	{"a pause and its end", (*stage).open,
-		func(s *stage, d *sqllock.Driver) error {
-			for _, c := range []series.Control{
-				{Key: s.key, Action: series.ActionPause, Op: "1", Who: "ann", Reason: "for the test", Seen: series.AnySeen},
-				{Key: s.key, Action: series.ActionResume, Op: "2", Who: "ann", Seen: series.AnySeen},
-			} {
-				if a := d.Control(s.Context(), c); a.Err != nil || a.Refusal != "" {
-					return errors.Join(a.Err, errors.New(string(a.Refusal)))
-				}
-			}
-			return nil
-		},
-		func(s *stage) {
-			s.lines(series.VerdictOpened, series.VerdictControl, series.VerdictPaused, series.VerdictControl)
-			records, err := s.d.Audit(s.Context(), s.key, 0)
-			if err != nil || len(records) != 2 || records[1].Number != records[0].Number+1 {
-				s.Errorf("the audit is %+v, %v", records, err)
-			}
-		}},
 }
 
 // Whichever reply of the database is lost, the request is doubt. If the same owner repeats it, it
@@ -249,7 +231,7 @@ func TestLostReply(t *testing.T) {
 		clean := newDriver(t, on.connect(t), on.dialect, sqllock.Options{})
 		db, l := on.lossyOn(t)
 		d := newDriver(t, db, on.dialect, sqllock.Options{})
-		for _, c := range scenes {
+		for _, c := range slices.Concat(scenes, changeScenes()) {
 			for lost := int64(1); ; lost++ {
 				if lost > 50 {
 					t.Fatalf("%s: it does not end", c.name)

@@ -1,15 +1,21 @@
 package web
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cronce/cronce/lock/memlock"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops/access"
+	"github.com/cronce/cronce/scheduler"
 )
 
 // An operator cancels a run that hangs with the form of its tick's page, a program with the API. The
@@ -53,6 +59,52 @@ func TestCancelByForm(t *testing.T) {
 	if n := pl.changes(t, "report"); n != 1 {
 		t.Errorf("%d changes were made", n)
 	}
+}
+
+// A node runs a function that ignores its cancel. The pages show the run as cancelled and not ended, long after the node's log
+// names it, and no further attempt. When the function returns an error after all, they show the outcome.
+func TestCancelIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlane(t, "")
+		var log bytes.Buffer
+		hangs := func(context.Context, *scheduler.Run) error {
+			time.Sleep(20 * time.Minute)
+			return errors.New("too late")
+		}
+		n, err := scheduler.New(scheduler.Config{Name: "one", Store: pl.store, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Jobs: []scheduler.Job{{Name: "slow", Spec: "@hourly", Lease: 6 * time.Second, Takeover: scheduler.TakeoverRerun, Func: hangs}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan error)
+		go func() { ended <- n.Run(ctx) }()
+		time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Minute)))
+		tick := time.Now().Truncate(time.Hour)
+		target := tickPath("slow", tick)
+		pl.p.Refresh(t.Context())
+		form := fields(t, pl.do("GET", target, pl.tokens[access.Operator]).Body.String(), target+"/cancel")
+		form.Set("reason", "it hangs")
+		if w := pl.post(target+"/cancel", form); w.Code != http.StatusSeeOther {
+			t.Fatalf("%d: %s", w.Code, w.Body)
+		}
+		show := func(page string, parts ...string) {
+			t.Helper()
+			pl.p.Refresh(t.Context())
+			wants(t, pl.do("GET", page, pl.tokens[access.Viewer]), 200, parts...)
+		}
+		time.Sleep(10 * time.Minute)
+		show("/jobs/slow", "cancelled, has not ended")
+		show(target, "Cancelled by a-operator@web at ", "it hangs")
+		time.Sleep(20 * time.Minute)
+		show("/jobs/slow", "cancelled", "too late")
+		show(target, "and ended as cancelled after 20m")
+		stop()
+		if err := <-ended; err != nil || strings.Count(log.String(), "run ignores its context") != 1 || strings.Count(log.String(), "run started") != 1 {
+			t.Errorf("%v: %s", err, log.String())
+		}
+	})
 }
 
 // running begins a run of a job, and returns its tick.
