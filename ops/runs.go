@@ -12,7 +12,7 @@ import (
 )
 
 // Verdicts are the verdicts and outcomes by which runs can be filtered.
-var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "cancelled", "interrupted", "unstarted", "skipped", "waiting", "superseded", "missed", "paused"}
+var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "cancelled", "interrupted", "unstarted", "skipped", "waiting", "superseded", "missed", "paused", Takeover}
 
 // RunStates are the states by which runs can be filtered; alive is a run whose lease has not
 // expired.
@@ -33,7 +33,7 @@ func (f *RunFilter) Lets(r *Run) bool {
 	if r.Between != "" {
 		first = r.From.Add(time.Millisecond)
 	}
-	return (f.Verdict == "" || r.Verdict == f.Verdict || r.Outcome == f.Verdict || r.Between == f.Verdict) &&
+	return (f.Verdict == "" || r.Verdict == f.Verdict || r.Outcome == f.Verdict || r.Between == f.Verdict || f.Verdict == Takeover && r.takenOver()) &&
 		(f.State == "" || string(r.State) == f.State || f.State == "alive" && r.Alive() || r.Between != "" && string(r.between()) == f.State) &&
 		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Before(f.From) && (f.To.IsZero() || !first.After(f.To))
 }

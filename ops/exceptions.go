@@ -1,0 +1,84 @@
+package ops
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cronce/cronce/lock/series"
+)
+
+// Takeover is the verdict by which runs are counted and filtered that had more than one attempt, however they ended.
+const Takeover = "takeover"
+
+// Exceptions counts the ticks from an instant on that are exceptions, by their verdicts or outcomes: see [series.Line.Exception]. A
+// tick that was taken over also counts as a [Takeover]. It only counts the runs that are kept in memory.
+func (s *Snapshot) Exceptions(from time.Time) map[string]int {
+	counts := map[string]int{}
+	for _, j := range s.Jobs {
+		if !j.excepted {
+			continue
+		}
+		for i := range j.Runs {
+			j.countExceptions(counts, &j.Runs[i], from)
+		}
+	}
+	return counts
+}
+
+// countExceptions adds the exceptions among the ticks of a run from an instant on.
+func (j *Job) countExceptions(counts map[string]int, r *Run, from time.Time) {
+	if r.Tick.Before(from) {
+		return
+	}
+	if r.exceptional(r.Verdict) {
+		counts[r.word()]++
+	}
+	if r.takenOver() {
+		counts[Takeover]++
+	}
+	if r.exceptional(r.Between) {
+		if n := j.CountIn(r, from, maxTally) - 1; n > 0 {
+			counts[r.Between] += n
+		}
+	}
+}
+
+// word returns the outcome of a run that was granted, or else its verdict.
+func (r *Run) word() string {
+	if r.Verdict == string(series.VerdictRan) {
+		return r.Outcome
+	}
+	return r.Verdict
+}
+
+// exception reports whether one of the ticks of a run is an exception.
+func (r *Run) exception() bool {
+	return r.takenOver() || r.exceptional(r.Verdict) || r.exceptional(r.Between)
+}
+
+// exceptional reports whether a verdict of the run is one of an exception: its own, or, for a range, the one of the ticks before the
+// last. The number of its attempts does not matter.
+func (r *Run) exceptional(verdict string) bool {
+	l := series.Line{Verdict: series.Verdict(verdict), Reason: r.Reason, Between: series.Verdict(r.Between), To: r.Tick.UnixMilli(), Outcome: r.Outcome}
+	if l.From = l.To; r.Between != "" {
+		l.From = r.From.UnixMilli()
+	}
+	return l.Exception()
+}
+
+// takenOver reports whether the run, or a shard of it, had more than one attempt.
+func (r *Run) takenOver() bool { return r.Attempt > 1 || r.Shards != nil && r.Shards.Rerun > 0 }
+
+// Latest returns the jobs with the newest verdicts, at most n, the newest first. However often a job runs, it is one of them.
+func (s *Snapshot) Latest(n int) (jobs []*Job) {
+	for _, j := range s.Jobs {
+		last := j.Last()
+		if last == nil || len(jobs) == n && newer(last, jobs[n-1].Last()) >= 0 {
+			continue
+		}
+		place, _ := slices.BinarySearchFunc(jobs, last, func(j *Job, last *Run) int { return newer(j.Last(), last) })
+		jobs = slices.Insert(jobs, place, j)
+		jobs = jobs[:min(len(jobs), n)]
+	}
+	return jobs
+}
