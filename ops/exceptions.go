@@ -15,11 +15,11 @@ const Takeover = "takeover"
 func (s *Snapshot) Exceptions(from time.Time) map[string]int {
 	counts := map[string]int{}
 	for _, j := range s.Jobs {
-		if !j.excepted {
-			continue
-		}
-		for i := range j.Runs {
+		for i := 0; j.excepted && i < len(j.Runs); i++ {
 			j.countExceptions(counts, &j.Runs[i], from)
+		}
+		for i := range j.older.runs {
+			j.countExceptions(counts, &j.older.runs[i], from)
 		}
 	}
 	return counts

@@ -21,6 +21,7 @@ type Job struct {
 	Schedule *spec.Schedule // the spec that was used last; nil: no valid spec is recorded
 	counts   []stateCount   // of Runs by their states; nil: one is a range, or may change by the time alone
 	excepted bool           // one of Runs is an exception
+	older    older          // exceptions that are older than Runs
 
 	Fault    string // why State is Unknown
 	Series   series.Series

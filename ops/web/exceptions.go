@@ -26,7 +26,7 @@ func (h *Handler) exceptionsOf(s *ops.Snapshot) *exceptions {
 		return nil
 	}
 	e := &exceptions{Since: s.AsOf.Add(-24 * time.Hour).Truncate(time.Minute), Day: true}
-	if from := h.searched.from(s, (*ops.Snapshot).Searched); from.After(e.Since) {
+	if from := h.searched[1].from(s, (*ops.Snapshot).SearchedExceptions); from.After(e.Since) {
 		e.Since, e.Day = from, false
 	}
 	counts := s.Exceptions(e.Since)

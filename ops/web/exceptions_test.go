@@ -147,3 +147,30 @@ func TestExceptionsOfASilentStore(t *testing.T) {
 		t.Error("of a store that was never read, exceptions are counted")
 	}
 }
+
+// The list of the runs of all jobs has an exception that the lines in memory no longer have, and says how far it has searched.
+func TestRunsOfAllJobsHaveOlderExceptions(t *testing.T) {
+	p := newPast(t, 0, map[string]string{"report": "@every 1s", "import": "@hourly"})
+	p.runs("report", series.OutcomeTimeout)
+	for range 100 {
+		p.runs("report", series.OutcomeOK)
+	}
+	if text := p.part("/runs?verdict=timeout", "runs"); !strings.Contains(text, "No such run is on record.") || !regexp.MustCompile(`Searched: the verdicts from (\d+:\d+:\d+) on, and the exceptions from \d+:\d+:\d+ on\.`).MatchString(text) {
+		t.Errorf("at first: %s", text)
+	}
+	if text := p.part("/", "exceptions"); !regexp.MustCompile(`>No exception from \d+:\d+:\d+ on<`).MatchString(text) {
+		t.Errorf("the first page at first: %s", text)
+	}
+	p.runs("report", series.OutcomeOK)
+	if text := p.part("/runs?verdict=timeout", "runs"); strings.Count(text, "<tr data-row>") != 1 || !strings.Contains(text, " on, and all exceptions that were ever recorded.") {
+		t.Errorf("then: %s", text)
+	}
+	if text := p.part("/", "exceptions"); !strings.Contains(text, "<b>1</b> timeout") || !strings.Contains(text, "Exceptions in 24 hours") {
+		t.Errorf("the first page: %s", text)
+	}
+	w := httptest.NewRecorder()
+	p.h.apiRuns(w, httptest.NewRequest("GET", "/api/v1/runs?verdict=timeout", nil))
+	if text := w.Body.String(); !strings.Contains(text, `"outcome":"timeout"`) || !strings.Contains(text, `"searched_from":"2026-11-26T08:00:4`) || strings.Contains(text, "exceptions_from") {
+		t.Errorf("the API: %s", text)
+	}
+}

@@ -51,7 +51,7 @@ type Handler struct {
 	views *http.ServeMux // the pages that a stream follows, for a caller that is a viewer at least
 
 	overviews shared[overviewBody]
-	searched  shared[time.Time]     // since when all verdicts are in memory
+	searched  [2]shared[time.Time]  // since when all verdicts, and all exceptions, are in memory
 	pictures  [2]shared[shownLanes] // of the overview and of the nodes
 	nodes     shared[nodesBody]
 	lives     shared[*sync.Map] // the parts of each livePage

@@ -24,7 +24,7 @@ type runsBody struct {
 }
 
 // runsPage lists the runs that a filter selects: of one job from its whole journal, of all jobs from
-// the lines in memory.
+// the lines and the exceptions in memory.
 func (h *Handler) runsPage(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
 	b := runsBody{Verdicts: ops.Verdicts}
@@ -67,7 +67,8 @@ func (b *runsBody) ofAll(h *Handler, r *http.Request, s *ops.Snapshot, counts ma
 	if last, b.Fault = runOf(r.FormValue("after")); b.Fault != "" {
 		return nil
 	}
-	b.From = h.searched.from(s, (*ops.Snapshot).Searched)
+	b.From = h.searched[0].from(s, (*ops.Snapshot).Searched)
+	b.Exceptions = h.searched[1].from(s, (*ops.Snapshot).SearchedExceptions)
 	b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
 	for _, j := range s.Jobs {
 		j.Tally(counts, b.Since)
