@@ -15,18 +15,66 @@ const Takeover = "takeover"
 func (s *Snapshot) Exceptions(from time.Time) map[string]int {
 	counts := map[string]int{}
 	for _, j := range s.Jobs {
-		for i := 0; j.excepted && i < len(j.Runs); i++ {
-			j.countExceptions(counts, &j.Runs[i], from)
-		}
-		for i := range j.older.runs {
-			j.countExceptions(counts, &j.older.runs[i], from)
-		}
+		j.countExceptions(counts, &j.excepted, j.Runs, from)
+		j.countExceptions(counts, &j.older.excepted, j.older.runs, from)
 	}
 	return counts
 }
 
-// countExceptions adds the exceptions among the ticks of a run from an instant on.
-func (j *Job) countExceptions(counts map[string]int, r *Run, from time.Time) {
+// excepted are the numbers of the exceptions among runs, so that ten thousand jobs are counted without a visit to their runs.
+type excepted struct {
+	first  time.Time // no tick of them is before it; zero: there is none
+	counts []verdictCount
+}
+
+// A verdictCount is the number of ticks with a verdict or an outcome.
+type verdictCount struct {
+	verdict string
+	n       int
+}
+
+// exceptedIn counts the exceptions among runs of the job.
+func (j *Job) exceptedIn(runs []Run) (e excepted) {
+	var counts map[string]int
+	for i := range runs {
+		r := &runs[i]
+		if !r.exception() {
+			continue
+		}
+		first := r.Tick
+		if r.Between != "" {
+			first = r.From
+		}
+		if counts == nil {
+			e.first, counts = first, map[string]int{}
+		} else if first.Before(e.first) {
+			e.first = first
+		}
+		j.countException(counts, r, time.Time{})
+	}
+	for verdict, n := range counts {
+		e.counts = append(e.counts, verdictCount{verdict, n})
+	}
+	return e
+}
+
+// countExceptions adds the exceptions among the ticks of runs from an instant on.
+func (j *Job) countExceptions(counts map[string]int, e *excepted, runs []Run, from time.Time) {
+	switch {
+	case e.first.IsZero():
+	case e.first.Before(from):
+		for i := range runs {
+			j.countException(counts, &runs[i], from)
+		}
+	default:
+		for i := range e.counts {
+			counts[e.counts[i].verdict] += e.counts[i].n
+		}
+	}
+}
+
+// countException adds the exceptions among the ticks of a run from an instant on.
+func (j *Job) countException(counts map[string]int, r *Run, from time.Time) {
 	if r.Tick.Before(from) {
 		return
 	}

@@ -13,9 +13,10 @@ const mostOlder = 20
 // older are the exceptions of a job that are older than its lines in memory. A job is not judged by them: of what came between them,
 // nothing is known.
 type older struct {
-	runs  []Run     // the newest first
-	since time.Time // from when on all exceptions are in memory; zero: all there ever were
-	whole bool      // the whole journal was read once
+	runs     []Run // the newest first
+	excepted excepted
+	since    time.Time // from when on all exceptions are in memory; zero: all there ever were
+	whole    bool      // the whole journal was read once
 }
 
 // wholeNext reports whether the next reading of a job's journal must be a whole one. The first reading has the newest lines alone, so
@@ -50,7 +51,7 @@ func olderAfter(before, j *Job, n int) older {
 		since = before.older.since
 	}
 	var runs []Run
-	if before.excepted || len(before.older.runs) > 0 {
+	if !before.excepted.first.IsZero() || len(before.older.runs) > 0 {
 		runs = slices.Concat(before.Runs, before.older.runs)
 	}
 	o := j.olderIn(runs, since, n)
@@ -84,6 +85,7 @@ func (j *Job) olderIn(runs []Run, since time.Time, n int) older {
 		o.runs = slices.Clone(o.runs[:n])
 		o.since = o.runs[n-1].Recorded
 	}
+	o.excepted = j.exceptedIn(o.runs)
 	return o
 }
 
