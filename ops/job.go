@@ -20,6 +20,8 @@ type Job struct {
 	Overdue  []OverdueTick
 	Schedule *spec.Schedule // the spec that was used last; nil: no valid spec is recorded
 	counts   []stateCount   // of Runs by their states; nil: one is a range, or may change by the time alone
+	excepted excepted       // the exceptions among Runs
+	older    older          // exceptions that are older than Runs
 
 	Fault    string // why State is Unknown
 	Series   series.Series
@@ -44,6 +46,7 @@ func newJob(namespace string, j series.Journal, s series.Series, nodes *NodeList
 	job.stall(nodes, before)
 	job.judge(nodes, before)
 	job.dueAt = job.turns()
+	job.excepted = job.exceptedIn(job.Runs)
 	if len(s.Runs) == 0 && !slices.ContainsFunc(job.Runs, func(r Run) bool { return r.Between != "" }) {
 		job.counts = countsOf(job.Runs)
 	}

@@ -173,7 +173,9 @@ func (r *reader) kept(name string, before *Job, err error, unread bool) *Job {
 // readLines reads the newest lines of some jobs, and then their states once more, because a state
 // must be younger than the lines.
 func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []series.Series, which []int, jobs []*Job) {
-	lines := min(max(r.o.Lines/max(len(states), len(last.Jobs), 1), leastLines), mostLines)
+	share := r.o.Lines / max(len(states), len(last.Jobs), 1)
+	lines := min(max(share, leastLines), mostLines)
+	most := min(max(share-lines, series.MostExceptions(lines)), mostOlder)
 	journals, errs := make([]series.Journal, len(which)), make([]error, len(which))
 	work := make(chan int)
 	var reading sync.WaitGroup
@@ -181,7 +183,11 @@ func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []s
 		reading.Go(func() {
 			for k := range work {
 				if errs[k] = errNoTime; ctx.Err() == nil {
-					journals[k], errs[k] = r.o.Store.Journal(ctx, states[which[k]].Key, lines)
+					key, n := states[which[k]].Key, lines
+					if wholeNext(last.Job(key)) {
+						n = 0
+					}
+					journals[k], errs[k] = r.o.Store.Journal(ctx, key, n)
 				}
 			}
 		})
@@ -213,7 +219,14 @@ func (r *reader) readLines(ctx context.Context, next, last *Snapshot, states []s
 			jobs[i] = r.kept(s.Key, before, fmt.Errorf("ops: %w", s.Err), true)
 			continue
 		}
-		jobs[i] = newJob(r.o.Namespace, journals[read[n]], s, next.Nodes, before)
+		newest := newestOf(journals[read[n]], lines)
+		job := newJob(r.o.Namespace, newest, s, next.Nodes, before)
+		if wholeNext(before) {
+			job.older = olderOf(r.o.Namespace, job, &journals[read[n]], most)
+		} else {
+			job.older = olderAfter(before, job, most)
+		}
+		jobs[i] = job
 	}
 }
 

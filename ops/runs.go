@@ -12,7 +12,7 @@ import (
 )
 
 // Verdicts are the verdicts and outcomes by which runs can be filtered.
-var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "cancelled", "interrupted", "unstarted", "skipped", "waiting", "superseded", "missed", "paused"}
+var Verdicts = []string{"ran", "ok", "failed", "panic", "timeout", "lost", "replaced", "cancelled", "interrupted", "unstarted", "skipped", "waiting", "superseded", "missed", "paused", Takeover}
 
 // RunStates are the states by which runs can be filtered; alive is a run whose lease has not
 // expired.
@@ -33,7 +33,7 @@ func (f *RunFilter) Lets(r *Run) bool {
 	if r.Between != "" {
 		first = r.From.Add(time.Millisecond)
 	}
-	return (f.Verdict == "" || r.Verdict == f.Verdict || r.Outcome == f.Verdict || r.Between == f.Verdict) &&
+	return (f.Verdict == "" || r.Verdict == f.Verdict || r.Outcome == f.Verdict || r.Between == f.Verdict || f.Verdict == Takeover && r.takenOver()) &&
 		(f.State == "" || string(r.State) == f.State || f.State == "alive" && r.Alive() || r.Between != "" && string(r.between()) == f.State) &&
 		strings.HasPrefix(r.Node, f.Node) && !r.Tick.Before(f.From) && (f.To.IsZero() || !first.After(f.To))
 }
@@ -49,23 +49,20 @@ func newer(a, b *Run) int {
 }
 
 // Recent returns the newest verdicts of all jobs that let accepts, at most n, the newest first. It
-// only searches the lines that are kept in memory: see [Snapshot.Searched].
+// only searches the lines and the exceptions that are kept in memory: see [Snapshot.Searched] and
+// [Snapshot.SearchedExceptions].
 func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 	var newest oldestFirst
 	for _, j := range s.Jobs {
 		for i := range j.Runs {
 			r := &j.Runs[i]
-			switch {
-			case n < 1 || len(newest) == n && newer(newest[0], r) < 0 || let != nil && !let(r):
-			case len(newest) < n:
-				heap.Push(&newest, r)
-			default:
-				newest[0] = r
-				heap.Fix(&newest, 0)
-			}
+			newest.add(r, n, let)
 			if len(newest) == n && (n < 1 || r.olderOver(newest[0].Recorded)) {
 				break
 			}
+		}
+		for i := range j.older.runs {
+			newest.add(&j.older.runs[i], n, let)
 		}
 	}
 	all := make([]Run, len(newest))
@@ -77,6 +74,18 @@ func (s *Snapshot) Recent(n int, let func(*Run) bool) []Run {
 
 // oldestFirst is a heap of runs, so that a list of the newest runs costs no copy of the others.
 type oldestFirst []*Run
+
+// add keeps a run if it is among the newest n of those that let accepts.
+func (h *oldestFirst) add(r *Run, n int, let func(*Run) bool) {
+	switch {
+	case n < 1 || len(*h) == n && newer((*h)[0], r) < 0 || let != nil && !let(r):
+	case len(*h) < n:
+		heap.Push(h, r)
+	default:
+		(*h)[0] = r
+		heap.Fix(h, 0)
+	}
+}
 
 func (h oldestFirst) Len() int           { return len(h) }
 func (h oldestFirst) Less(i, j int) bool { return newer(h[i], h[j]) > 0 }

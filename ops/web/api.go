@@ -62,7 +62,7 @@ type list struct {
 	// of runs have it.
 	SearchedFrom time.Time `json:"searched_from,omitzero"`
 	// ExceptionsFrom is the instant from which on every exception was found: see series.Line.Exception.
-	// Only the list of the runs of one job has it.
+	// It is not later than SearchedFrom. Zero: as there.
 	ExceptionsFrom time.Time `json:"exceptions_from,omitzero"`
 	// Gap names a number that is missing in the audit.
 	Gap string `json:"gap,omitempty"`
@@ -257,7 +257,7 @@ func (h *Handler) apiRuns(w http.ResponseWriter, r *http.Request) {
 		next = nameOf(runs[n-1])
 	}
 	l := listOf(s, append([]ops.Run{}, runs...), next)
-	l.SearchedFrom = s.Searched()
+	l.SearchedFrom, l.ExceptionsFrom = s.Searched(), s.SearchedExceptions()
 	answer(w, l)
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
@@ -50,6 +51,7 @@ type Handler struct {
 	views *http.ServeMux // the pages that a stream follows, for a caller that is a viewer at least
 
 	overviews shared[overviewBody]
+	searched  [2]shared[time.Time]  // since when all verdicts, and all exceptions, are in memory
 	pictures  [2]shared[shownLanes] // of the overview and of the nodes
 	nodes     shared[nodesBody]
 	lives     shared[*sync.Map] // the parts of each livePage

@@ -58,7 +58,8 @@ type overviewBody struct {
 	Causes []ops.Cause
 	Left   int // needs that Causes leaves out
 	States []stateCount
-	Recent []ops.Run
+	Past   *exceptions
+	Recent []*ops.Job
 	Soon   []soon
 	Lanes  shownLanes
 }
@@ -83,7 +84,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) overviewOf(s *ops.Snapshot) overviewBody {
-	b := overviewBody{Status: s.Status(), Recent: s.Recent(12, nil), Lanes: h.allLanes(&h.pictures[0], s, 5*time.Minute)}
+	b := overviewBody{Status: s.Status(), Past: h.exceptionsOf(s), Recent: s.Latest(12), Lanes: h.allLanes(&h.pictures[0], s, 5*time.Minute)}
 	b.Causes, b.Left = ops.Causes(b.Status.Needs, mostCauses)
 	counts := b.Status.Jobs
 	for _, state := range []ops.State{ops.OK, ops.Running, ops.Paused, ops.Starved, ops.Missed, ops.Failing, ops.Lost, ops.Stuck, ops.Overdue, ops.Unknown} {

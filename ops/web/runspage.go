@@ -24,7 +24,7 @@ type runsBody struct {
 }
 
 // runsPage lists the runs that a filter selects: of one job from its whole journal, of all jobs from
-// the lines in memory.
+// the lines and the exceptions in memory.
 func (h *Handler) runsPage(w http.ResponseWriter, r *http.Request) {
 	s := h.o.Projection.Snapshot()
 	b := runsBody{Verdicts: ops.Verdicts}
@@ -50,7 +50,7 @@ func (b *runsBody) fill(h *Handler, r *http.Request, s *ops.Snapshot) {
 	counts := map[ops.State]int{}
 	var runs []ops.Run
 	if b.Job == nil {
-		runs = b.ofAll(r, s, counts)
+		runs = b.ofAll(h, r, s, counts)
 	} else {
 		runs = b.ofJob(h, r, s, counts)
 	}
@@ -62,12 +62,13 @@ func (b *runsBody) fill(h *Handler, r *http.Request, s *ops.Snapshot) {
 }
 
 // ofAll reads the runs of all jobs that follow the previous page.
-func (b *runsBody) ofAll(r *http.Request, s *ops.Snapshot, counts map[ops.State]int) []ops.Run {
+func (b *runsBody) ofAll(h *Handler, r *http.Request, s *ops.Snapshot, counts map[ops.State]int) []ops.Run {
 	var last ops.Run
 	if last, b.Fault = runOf(r.FormValue("after")); b.Fault != "" {
 		return nil
 	}
-	b.From = s.Searched()
+	b.From = h.searched[0].from(s, (*ops.Snapshot).Searched)
+	b.Exceptions = h.searched[1].from(s, (*ops.Snapshot).SearchedExceptions)
 	b.Since = later(s.AsOf.Add(-24*time.Hour), b.From)
 	for _, j := range s.Jobs {
 		j.Tally(counts, b.Since)

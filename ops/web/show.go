@@ -35,6 +35,7 @@ var shows = template.FuncMap{
 	},
 	"thousands":  thousands,
 	"strip":      stripOf,
+	"markOf":     markOf,
 	"lineAt":     func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000") },
 	"legend":     func() []ops.State { return append(slices.Clone(tickStates), "takeover") },
 	"dict":       dict,
@@ -203,9 +204,9 @@ type strip struct {
 	Marks template.HTML // a template would take most of the time of a list of jobs for them
 }
 
-// stripOf returns the strip of a job, the newest tick first.
-func stripOf(j *ops.Job) strip {
-	const most, step = 20, 13
+// stripOf returns the strip of a job with at most so many ticks, the newest first.
+func stripOf(j *ops.Job, most int) strip {
+	const step = 13
 	s := strip{W: most * step}
 	counts := map[ops.State]int{}
 	var marks strings.Builder
