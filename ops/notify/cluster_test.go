@@ -33,6 +33,7 @@ type receiver struct {
 	tries int
 	taken []string // action and key, or the User-Agent of a heartbeat
 	keys  []string // Idempotency-Key
+	texts []string // summaries
 }
 
 var errRefused = errors.New("connection refused")
@@ -76,6 +77,7 @@ func (r *receiver) take(request *http.Request) int {
 		r.taken = append(r.taken, "a wrong signature")
 	}
 	r.taken, r.keys = append(r.taken, e.Action+" "+e.Key), append(r.keys, request.Header.Get("Idempotency-Key"))
+	r.texts = append(r.texts, e.Summary)
 	return status
 }
 
@@ -106,11 +108,16 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	s := &cluster{}
 	s.Store = memlock.New(memlock.Options{Now: s.now})
-	o := series.OpenRequest{Key: "report", Node: "web-1", Revision: "r", Spec: "@every 1s", Zone: "UTC", Policies: "overlap:skip/misfire:skip"}
+	s.open(t, "report", "@every 1s")
+	return s
+}
+
+func (s *cluster) open(t *testing.T, job, spec string) {
+	t.Helper()
+	o := series.OpenRequest{Key: job, Node: "web-1", Revision: "r", Spec: spec, Zone: "UTC", Policies: "overlap:skip/misfire:skip"}
 	if got := s.Open(t.Context(), []series.OpenRequest{o})[0]; got.Err != nil {
 		t.Fatal(got.Err)
 	}
-	return s
 }
 
 // now is the store's clock.
@@ -160,20 +167,23 @@ func (s *cluster) work(ctx context.Context, t *testing.T) {
 }
 
 // tick runs the tick of this second, and records the ones before it as skipped.
-func (s *cluster) tick(ctx context.Context, t *testing.T) {
-	before := s.Store.ReadSeries(ctx, []string{"report"})[0]
+func (s *cluster) tick(ctx context.Context, t *testing.T) { s.end(ctx, t, "report", series.OutcomeOK) }
+
+// end runs the tick of this second of a job to an outcome, and records the ones before it as skipped.
+func (s *cluster) end(ctx context.Context, t *testing.T, job, outcome string) {
+	before := s.Store.ReadSeries(ctx, []string{job})[0]
 	tick := s.now().Truncate(time.Second).UnixMilli()
 	if tick <= before.Mark {
 		return
 	}
-	c := series.Claim{Key: "report", Owner: "web-1/" + s.now().Format("150405.000"), Number: tick, After: before.Mark, TTL: 10 * time.Second, Deadline: time.Minute,
+	c := series.Claim{Key: job, Owner: "web-1/" + s.now().Format("150405.000"), Number: tick, After: before.Mark, TTL: 10 * time.Second, Deadline: time.Minute,
 		Attempts: 1, Latest: tick + 60_000, Revision: "r"}
 	a := s.Claim(ctx, []series.Claim{c})[0]
 	if a.Kind != series.KindGranted {
 		t.Errorf("%v %v", a.Kind, a.Err)
 		return
 	}
-	e := series.EndRequest{RunRef: series.RunRef{Key: "report", Number: tick, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, Outcome: series.OutcomeOK, OK: true}
+	e := series.EndRequest{RunRef: series.RunRef{Key: job, Number: tick, Owner: c.Owner, Fence: a.Fence, TTL: c.TTL}, Outcome: outcome, OK: outcome == series.OutcomeOK}
 	if end := s.ReleaseRuns(ctx, []series.EndRequest{e})[0]; end.Err != nil {
 		t.Error(end.Err)
 	}

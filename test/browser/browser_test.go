@@ -105,14 +105,20 @@ func evaluated[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
 	return answer
 }
 
+// demo starts a cluster whose nodes are killed, and returns the address that signs in.
+func demo(t *testing.T) (c *child, login string) {
+	t.Helper()
+	c = start(t, "demo", "--ops", "--for", "10m", "--kill-every", "9s")
+	address := regexp.MustCompile(`http://\S+`)
+	eventually(t, "the address is printed", func() bool { return address.MatchString(c.stdout.String()) })
+	return c, address.FindString(c.stdout.String())
+}
+
 // Each page of a cluster whose nodes are killed is shown in each width and theme without a
 // complaint of the browser and without a part that is wider than the window, and updates by itself.
 func TestPagesInABrowser(t *testing.T) {
 	b := startBrowser(t)
-	c := start(t, "demo", "--ops", "--for", "10m", "--kill-every", "9s")
-	address := regexp.MustCompile(`http://\S+`)
-	eventually(t, "the address is printed", func() bool { return address.MatchString(c.stdout.String()) })
-	login := address.FindString(c.stdout.String())
+	c, login := demo(t)
 	base := login[:strings.Index(login, "/login")]
 	eventually(t, "a node was killed", func() bool { return strings.Contains(c.stdout.String(), "node killed") })
 	b.run(t, chromedp.Navigate(login), chromedp.WaitVisible("#hero"))

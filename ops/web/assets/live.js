@@ -145,11 +145,11 @@ function move(by) {
   linkOf(row)?.focus({ preventScroll: true });
 }
 
-let prefix = 0;
+let prefix = -Infinity; // when g was pressed, before a key that goes to a page
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), select, textarea")) return;
   const go = performance.now() - prefix < 1500;
-  prefix = 0;
+  prefix = -Infinity;
   const pages = { o: "/", j: "/jobs", r: "/runs", n: "/nodes", a: "/audit" };
   if (go && pages[event.key]) { location.href = pages[event.key]; return; }
   switch (event.key) {

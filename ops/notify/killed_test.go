@@ -1,0 +1,137 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cronce/cronce/lock"
+	"github.com/cronce/cronce/lock/series"
+)
+
+// A killer passes the requests of a replica to a receiver. It kills the replica inside the first
+// request of each key: after the receiver has recorded it, and before its reply arrives.
+type killer struct {
+	*receiver
+	kill func()
+}
+
+func (k *killer) RoundTrip(request *http.Request) (*http.Response, error) {
+	reply, err := k.receiver.RoundTrip(request)
+	k.mu.Lock()
+	last := len(k.keys) - 1
+	first := slices.Index(k.keys, k.keys[last]) == last
+	k.mu.Unlock()
+	if first {
+		k.kill()
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	}
+	return reply, err
+}
+
+// mortal starts a replica that sends to a receiver. The channel is closed once it was killed. Its lock
+// then lasts until the TTL ends it, because a dead process releases none.
+func (s *cluster) mortal(ctx context.Context, t *testing.T, name string, hook *receiver) <-chan struct{} {
+	dead, kill := context.WithCancel(ctx)
+	var silent atomic.Bool
+	r := s.replica(t, lock.New(&silentLocks{Driver: s.Store, silent: &silent}, name), &killer{hook, kill}, nil)
+	gone := make(chan struct{})
+	context.AfterFunc(dead, func() {
+		defer close(gone)
+		silent.Store(true)
+		r.stop()
+	})
+	return gone
+}
+
+// Each sender is killed between the record of the receiver and its reply. The other replica sends the
+// request again with the same key. So a receiver that drops repeated keys has one begin and one end of
+// each episode, in this order.
+func TestKilledInsideTheRequest(t *testing.T) {
+	const episodes = 100
+	bubble(t, func(t *testing.T, s *cluster) {
+		ctx, stop := context.WithCancel(t.Context())
+		hook := &receiver{}
+		replicas := make([]<-chan struct{}, 2)
+		defer func() {
+			stop()
+			for _, gone := range replicas {
+				<-gone
+			}
+		}()
+		kills := 0
+		renew := func() { // starts a replica in place of each dead one
+			for i, gone := range replicas {
+				select {
+				case <-gone:
+					kills++
+				default:
+					if gone != nil {
+						continue
+					}
+				}
+				replicas[i] = s.mortal(ctx, t, fmt.Sprintf("plane-%d-%d", i, kills), hook)
+			}
+		}
+		for range episodes {
+			for _, idle := range []bool{false, true} {
+				renew()
+				time.Sleep(2 * time.Minute) // in which the new replica comes to know the open episode
+				s.idle.Store(idle)
+				time.Sleep(2 * time.Minute)
+			}
+		}
+		renew()
+		time.Sleep(2 * time.Minute)
+		s.idle.Store(false)
+		time.Sleep(2 * time.Minute)
+		renew()
+		var want, once []string
+		for range episodes {
+			want = append(want, "trigger shop/overdue/report", "resolve shop/overdue/report")
+		}
+		for i, key := range hook.keys {
+			if slices.Index(hook.keys, key) == i {
+				once = append(once, hook.taken[i])
+			}
+		}
+		if !slices.Equal(once, want) {
+			t.Errorf("a receiver that drops repeated keys has %d requests, want %d: %.300q", len(once), len(want), once)
+		}
+		if len(hook.keys) != 2*len(want) || kills != len(want) {
+			t.Errorf("%d requests and %d kills, want each of %d requests twice, and a kill inside the first", len(hook.keys), kills, len(want))
+		}
+	})
+}
+
+// Jobs that fail at once are one request, with a digest of them, and so is their recovery.
+func TestManyFailAtOnce(t *testing.T) {
+	const jobs = 500
+	bubble(t, func(t *testing.T, s *cluster) {
+		all := func(do func(job string)) {
+			for i := range jobs {
+				do(fmt.Sprintf("job-%03d", i))
+			}
+		}
+		all(func(job string) { s.open(t, job, "@daily") })
+		hook := &receiver{}
+		a := s.replica(t, nil, hook, nil)
+		defer a.stop()
+		time.Sleep(time.Minute)
+		all(func(job string) { s.end(t.Context(), t, job, series.OutcomeFailed) })
+		time.Sleep(10 * time.Minute)
+		hook.want(t, "trigger shop/failed")
+		if got := strings.Join(hook.texts, "; "); !strings.HasPrefix(got, "500 jobs are failed: job-000, job-001, ") || !strings.HasSuffix(got, ", job-018 and 481 more") {
+			t.Errorf("the digest is %q", got)
+		}
+		all(func(job string) { s.end(t.Context(), t, job, series.OutcomeOK) })
+		time.Sleep(10 * time.Minute)
+		hook.want(t, "trigger shop/failed", "resolve shop/failed")
+	})
+}
