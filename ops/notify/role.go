@@ -28,8 +28,10 @@ const (
 	lockEnd   = 2 * time.Second // for the release of the lock
 )
 
-// elect holds the lock for as long as it can, and tries to acquire it otherwise.
+// elect holds the lock for as long as it can, and tries to acquire it otherwise. A new replica does not
+// know the episodes that have just ended. It leaves the lock of a dead sender to a replica that knows them.
 func (n *Notifier) elect(ctx context.Context) {
+	_ = wait.Sleep(ctx, n.tracker.settle) // longer than that lock lasts; no episode is triggered earlier
 	var lease *lock.Lease
 	every := lockEvery
 	defer func() {
