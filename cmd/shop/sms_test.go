@@ -210,7 +210,7 @@ func TestMinimalUserOfTheOutbox(t *testing.T) {
 	}
 	grant(redislock.AccessRules("cronce")...)
 	at := []string{"--redis", "redis://" + s.Addr(), "--config", file(t, "c.yaml", "redis: {username: me, password_file: "+file(t, "password", "hunter2\n")+"}\n")}
-	call(t, append([]string{"sms", "list"}, at...)...).want(t, exit.Refused, "sms: counts: ")
+	call(t, append([]string{"sms", "send", "--to", "+12025550123", "--text", "hi", "--id", "refused"}, at...)...).want(t, exit.Refused, "sms: ")
 	page, err := os.ReadFile("../../docs/sms.md")
 	if err != nil {
 		t.Fatal(err)
