@@ -185,3 +185,28 @@ func TestTakeoverInALargeFleet(t *testing.T) {
 		}
 	})
 }
+
+// Once the store answers again, each node of a large fleet is ready within seconds, also one that then only asks for groups.
+func TestFleetIsReadyAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := fleet(t, 30, 1)
+		for _, n := range c.nodes {
+			n.wire.spoil(func(op string) fault {
+				if op == "peek" {
+					return fault{lost: lostRequest}
+				}
+				return fault{}
+			})
+		}
+		c.pass(10 * time.Second)
+		for _, n := range c.nodes {
+			n.wire.spoil(nil)
+		}
+		c.pass(8 * time.Second)
+		for _, n := range c.nodes {
+			if err := n.Ready(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
