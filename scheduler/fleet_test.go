@@ -210,3 +210,29 @@ func TestFleetIsReadyAgain(t *testing.T) {
 		}
 	})
 }
+
+// The only survivor of a large fleet decides each tick within a second, whenever it learns between two ticks that the
+// others are gone, and so watches ticks that it has left to them.
+func TestLastSurvivorOfALargeFleet(t *testing.T) {
+	for phase := range 10 {
+		t.Run(fmt.Sprint(phase), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(0)})
+				c.pass(time.Duration(phase) * 100 * time.Millisecond) // it beats that long after a tick
+				for range 60 {
+					c.start()
+				}
+				c.pass(30 * time.Second)
+				c.pass(time.Until(time.Now().Truncate(time.Second).Add(1500 * time.Millisecond)))
+				for _, n := range c.nodes[1:] {
+					n.kill()
+				}
+				began := time.Now()
+				c.pass(40 * time.Second)
+				if late, n := c.slowest(began); n != 40 || late > time.Second {
+					t.Errorf("%d ticks ran, the latest after %v; want 40, within a second", n, late)
+				}
+			})
+		})
+	}
+}

@@ -72,7 +72,8 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 }
 
 // takeGroups returns the groups that are due at now: those about which this node asks, as shares, and those
-// that this node knows to be decided, if it is a watcher.
+// that this node knows to be decided, if it is a watcher. A watcher asks too about ticks that it does not know to
+// be decided: it may not have been one when they became due, and then has not peeked at them.
 func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool {
 		if g.at > now {
@@ -84,13 +85,13 @@ func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 			s.whole = s.whole && !(undecided && drop)
 			return drop || !undecided
 		})
-		switch watches := c.watches(uint16(g.Partition)); {
-		case watches && s.whole && len(s.ticks) == 0:
-			keep = append(keep, g.Group)
-		case !watches && len(s.ticks) > 0:
+		if len(s.ticks) > 0 {
 			s.list()
 			ask = append(ask, s)
 			return true
+		}
+		if s.whole && c.watches(uint16(g.Partition)) {
+			keep = append(keep, g.Group)
 		}
 		c.deferred.recycle(s)
 		return true
