@@ -236,3 +236,24 @@ func TestLastSurvivorOfALargeFleet(t *testing.T) {
 		})
 	}
 }
+
+// A long jitter may bring the next tick of a job before its group is asked about. Few survivors of a large fleet decide
+// such ticks too before the next one passes over them.
+func TestJitterWithoutWatchers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var jobs []scheduler.Job
+		for i := range 5 {
+			jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("job%d", i), Spec: "@every 1s", Jitter: 900 * time.Millisecond, Func: takes(0)})
+		}
+		c := cluster(t, 100, jobs...)
+		c.pass(30 * time.Second)
+		for _, n := range c.nodes[3:] {
+			n.kill()
+		}
+		began := time.Now()
+		c.pass(20 * time.Second)
+		if late, n := c.slowest(began); n < 5*19 {
+			t.Errorf("%d ticks ran, the latest after %v; want at least 95", n, late)
+		}
+	})
+}

@@ -50,10 +50,20 @@ func (c *Claims) group(t *dueTick) {
 	if !c.cfg.Groups || c.cfg.Spread == 0 || c.nodes.Count() <= watchersMost || t.e.Rules.Policy.Broadcast || t.e.Rules.Shards > 0 {
 		return
 	}
-	g := c.groupAt(onGrid(t.e.DueAt(t.Number), groupSpan), t.job.Partition)
+	g := c.groupAt(t.groupEnd(), t.job.Partition)
 	g.Count++
 	g.Sum += rendezvous.Mix(t.e.Hash ^ rendezvous.Mix(uint64(t.Number)))
 	g.ticks = append(g.ticks, *t)
+}
+
+// groupEnd returns when the span ends in which a tick becomes due.
+func (t *dueTick) groupEnd() int64 { return onGrid(t.e.DueAt(t.Number), groupSpan) }
+
+// hasty reports whether the next tick of the job, which would pass over this one, is due before the group is asked
+// about and a claim after that is answered, as with a long jitter. Then each node peeks at the tick itself.
+func (t *dueTick) hasty() bool {
+	next := t.e.Due()
+	return next != 0 && next < t.groupEnd()+2*groupSpan
 }
 
 // groupAt returns the group of a partition that ends at an instant.
