@@ -257,3 +257,40 @@ func TestJitterWithoutWatchers(t *testing.T) {
 		}
 	})
 }
+
+// A node that becomes a watcher learns of the runs that those before it watched. If all of them have stopped, and then
+// all other nodes die, their runs are taken over in time, however many jobs the slow turns have to read.
+func TestWatchersThatStopHandOver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		jobs := []scheduler.Job{{Name: "b", Spec: "@every 1s", Func: takes(0)}}
+		for i := range 2000 {
+			jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("rare%d", i), Spec: "0 0 12 * * *", Func: takes(0)})
+			if i%100 == 0 {
+				jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("long%d", i), Spec: "0 1 * * * *", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(50 * time.Minute)})
+			}
+		}
+		c := cluster(t, 30, jobs...)
+		c.pass(30 * time.Second)
+		watchers := c.watchers(func() { c.pass(10 * time.Second) })
+		c.pass(25 * time.Second)
+		for _, n := range watchers {
+			n.stop() // its runs go on for the grace
+		}
+		c.pass(11 * time.Second) // each other node has beaten
+		alive := map[*node]bool{}
+		for _, n := range c.watchers(func() { c.pass(2 * time.Second) }) {
+			alive[n] = true
+		}
+		for _, n := range c.nodes {
+			if !alive[n] {
+				n.kill()
+			}
+		}
+		c.pass(4100 * time.Millisecond)
+		for i := 0; i < 2000; i += 100 {
+			if name := fmt.Sprintf("long%d", i); c.running(name) == nil {
+				t.Errorf("4.1s after its node died, no attempt of %s runs; want one within the lease and a second", name)
+			}
+		}
+	})
+}
