@@ -1,7 +1,9 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -247,7 +249,8 @@ func TestJitterWithoutWatchers(t *testing.T) {
 		}
 		c := cluster(t, 100, jobs...)
 		c.pass(30 * time.Second)
-		for _, n := range c.nodes[3:] {
+		nodes := slices.SortedFunc(slices.Values(c.nodes), func(a, b *node) int { return cmp.Compare(a.peeks.Load(), b.peeks.Load()) })
+		for _, n := range nodes[3:] { // the watchers have peeked at more ticks than the others
 			n.kill()
 		}
 		began := time.Now()
@@ -291,6 +294,35 @@ func TestWatchersThatStopHandOver(t *testing.T) {
 			if name := fmt.Sprintf("long%d", i); c.running(name) == nil {
 				t.Errorf("4.1s after its node died, no attempt of %s runs; want one within the lease and a second", name)
 			}
+		}
+	})
+}
+
+// Each node of a large fleet leaves a tick to the node that is first for it for as long as its configuration says.
+func TestSpreadOfALargeFleet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const spread = 2 * time.Second
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 5s", Func: takes(0)})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Spread = spread }
+		for range 60 {
+			c.start()
+		}
+		c.pass(32 * time.Second)
+		for _, n := range c.nodes[20:] {
+			n.kill()
+		}
+		began, others := time.Now(), 0
+		c.pass(23 * time.Second)
+		for _, r := range c.ranAny() {
+			if late := r.began.Sub(r.Tick); r.Tick.After(began) && late > 0 {
+				others++
+				if late < spread || late > spread+time.Second {
+					t.Errorf("a tick of a dead node began after %v, want within a second after %v", late, spread)
+				}
+			}
+		}
+		if others == 0 {
+			t.Error("no tick was one of a dead node")
 		}
 	})
 }

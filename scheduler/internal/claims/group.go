@@ -15,9 +15,10 @@ import (
 const (
 	watchersMost = 8   // number of watchers of a partition
 	groupSpan    = 500 // ms: ticks that become due between two multiples of it are a group
-	keepAfter    = 200 // ms after the end of a group: by then the watchers' peeks are usually answered
-	askAfter     = 350 // ms after the end of a group
+	keepAfter    = 175 // ms after the spread that follows the end of a group: by then the watchers' peeks are usually answered
+	askAfter     = 325 // ms after the same
 	askSpread    = 100 // ms over which the nodes are spread that ask
+	askTakes     = 250 // ms that an ask, a peek and a claim may take
 )
 
 // A group has the ticks of a partition that become due within a span.
@@ -61,9 +62,9 @@ func (t *dueTick) groupEnd() int64 { return onGrid(t.e.DueAt(t.Number), groupSpa
 
 // hasty reports whether the next tick of the job, which would pass over this one, is due before the group is asked
 // about and a claim after that is answered, as with a long jitter. Then each node peeks at the tick itself.
-func (t *dueTick) hasty() bool {
+func (c *Claims) hasty(t *dueTick) bool {
 	next := t.e.Due()
-	return next != 0 && next < t.groupEnd()+2*groupSpan
+	return next != 0 && next < t.groupEnd()+c.cfg.Spread.Milliseconds()+askAfter+askSpread+askTakes
 }
 
 // groupAt returns the group of a partition that ends at an instant.
@@ -73,9 +74,11 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 			return g
 		}
 	}
-	g := &group{Group: series.Group{Partition: int(partition), At: end}, at: end + keepAfter, ticks: c.deferred.reuse()}
-	if !c.watches(partition) {
-		g.at = end + askAfter + int64(c.nodes.Draw(0, askSpread))
+	g := &group{Group: series.Group{Partition: int(partition), At: end}, at: end + c.cfg.Spread.Milliseconds(), ticks: c.deferred.reuse()}
+	if c.watches(partition) {
+		g.at += keepAfter
+	} else {
+		g.at += askAfter + int64(c.nodes.Draw(0, askSpread))
 	}
 	c.groups = append(c.groups, g)
 	return g
