@@ -85,8 +85,8 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 }
 
 // takeGroups returns the groups that are due at now: those about which this node asks, as shares, and those
-// that this node knows to be decided, if it is a watcher. A watcher asks too about ticks that it does not know to
-// be decided: it may not have been one when they became due, and then has not peeked at them.
+// that this node knows to be decided, if it is a watcher. A watcher peeks at ticks that it does not know to be
+// decided: it may not have been one when they became due, and then has not peeked at them.
 func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool {
 		if g.at > now {
@@ -98,12 +98,16 @@ func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 			s.whole = s.whole && !(undecided && drop)
 			return drop || !undecided
 		})
+		watches := c.watches(uint16(g.Partition))
+		if watches {
+			s.Group = series.Group{} // it peeks, as it must know the runs
+		}
 		if len(s.ticks) > 0 {
 			s.list()
 			ask = append(ask, s)
 			return true
 		}
-		if s.whole && c.watches(uint16(g.Partition)) {
+		if s.whole && watches {
 			keep = append(keep, g.Group)
 		}
 		c.deferred.recycle(s)
