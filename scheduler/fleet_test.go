@@ -1,7 +1,9 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -182,6 +184,145 @@ func TestTakeoverInALargeFleet(t *testing.T) {
 				t.Fatalf("4.1s after its node died, %+v runs; want attempt 2 within the lease and a second", r)
 			}
 			c.pass(10*time.Second - 4100*time.Millisecond)
+		}
+	})
+}
+
+// Once the store answers again, each node of a large fleet is ready within seconds, also one that then only asks for groups.
+func TestFleetIsReadyAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := fleet(t, 30, 1)
+		for _, n := range c.nodes {
+			n.wire.spoil(func(op string) fault {
+				if op == "peek" {
+					return fault{lost: lostRequest}
+				}
+				return fault{}
+			})
+		}
+		c.pass(10 * time.Second)
+		for _, n := range c.nodes {
+			n.wire.spoil(nil)
+		}
+		c.pass(8 * time.Second)
+		for _, n := range c.nodes {
+			if err := n.Ready(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// The only survivor of a large fleet decides each tick within a second, whenever it learns between two ticks that the
+// others are gone, and so watches ticks that it has left to them.
+func TestLastSurvivorOfALargeFleet(t *testing.T) {
+	for phase := range 10 {
+		t.Run(fmt.Sprint(phase), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := plan(t, scheduler.Job{Name: "a", Spec: "@every 1s", Func: takes(0)})
+				c.pass(time.Duration(phase) * 100 * time.Millisecond) // it beats that long after a tick
+				for range 60 {
+					c.start()
+				}
+				c.pass(30 * time.Second)
+				c.pass(time.Until(time.Now().Truncate(time.Second).Add(1500 * time.Millisecond)))
+				for _, n := range c.nodes[1:] {
+					n.kill()
+				}
+				began := time.Now()
+				c.pass(40 * time.Second)
+				if late, n := c.slowest(began); n != 40 || late > time.Second {
+					t.Errorf("%d ticks ran, the latest after %v; want 40, within a second", n, late)
+				}
+			})
+		})
+	}
+}
+
+// A long jitter may bring the next tick of a job before its group is asked about. Few survivors of a large fleet decide
+// such ticks too before the next one passes over them.
+func TestJitterWithoutWatchers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var jobs []scheduler.Job
+		for i := range 5 {
+			jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("job%d", i), Spec: "@every 1s", Jitter: 900 * time.Millisecond, Func: takes(0)})
+		}
+		c := cluster(t, 100, jobs...)
+		c.pass(30 * time.Second)
+		nodes := slices.SortedFunc(slices.Values(c.nodes), func(a, b *node) int { return cmp.Compare(a.peeks.Load(), b.peeks.Load()) })
+		for _, n := range nodes[3:] { // the watchers have peeked at more ticks than the others
+			n.kill()
+		}
+		began := time.Now()
+		c.pass(20 * time.Second)
+		if late, n := c.slowest(began); n < 5*19 {
+			t.Errorf("%d ticks ran, the latest after %v; want at least 95", n, late)
+		}
+	})
+}
+
+// A node that becomes a watcher learns of the runs that those before it watched. If all of them have stopped, and then
+// all other nodes die, their runs are taken over in time, however many jobs the slow turns have to read.
+func TestWatchersThatStopHandOver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		jobs := []scheduler.Job{{Name: "b", Spec: "@every 1s", Func: takes(0)}}
+		for i := range 2000 {
+			jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("rare%d", i), Spec: "0 0 12 * * *", Func: takes(0)})
+			if i%100 == 0 {
+				jobs = append(jobs, scheduler.Job{Name: fmt.Sprintf("long%d", i), Spec: "0 1 * * * *", Takeover: scheduler.TakeoverRerun, Lease: 3 * time.Second, Func: takes(50 * time.Minute)})
+			}
+		}
+		c := cluster(t, 30, jobs...)
+		c.pass(30 * time.Second)
+		watchers := c.watchers(func() { c.pass(10 * time.Second) })
+		c.pass(25 * time.Second)
+		for _, n := range watchers {
+			n.stop() // its runs go on for the grace
+		}
+		c.pass(11 * time.Second) // each other node has beaten
+		alive := map[*node]bool{}
+		for _, n := range c.watchers(func() { c.pass(2 * time.Second) }) {
+			alive[n] = true
+		}
+		for _, n := range c.nodes {
+			if !alive[n] {
+				n.kill()
+			}
+		}
+		c.pass(4100 * time.Millisecond)
+		for i := 0; i < 2000; i += 100 {
+			if name := fmt.Sprintf("long%d", i); c.running(name) == nil {
+				t.Errorf("4.1s after its node died, no attempt of %s runs; want one within the lease and a second", name)
+			}
+		}
+	})
+}
+
+// Each node of a large fleet leaves a tick to the node that is first for it for as long as its configuration says.
+func TestSpreadOfALargeFleet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const spread = 2 * time.Second
+		c := plan(t, scheduler.Job{Name: "a", Spec: "@every 5s", Func: takes(0)})
+		c.setup = func(_ int, cfg *scheduler.Config) { cfg.Spread = spread }
+		for range 60 {
+			c.start()
+		}
+		c.pass(32 * time.Second)
+		for _, n := range c.nodes[20:] {
+			n.kill()
+		}
+		began, others := time.Now(), 0
+		c.pass(23 * time.Second)
+		for _, r := range c.ranAny() {
+			if late := r.began.Sub(r.Tick); r.Tick.After(began) && late > 0 {
+				others++
+				if late < spread || late > spread+time.Second {
+					t.Errorf("a tick of a dead node began after %v, want within a second after %v", late, spread)
+				}
+			}
+		}
+		if others == 0 {
+			t.Error("no tick was one of a dead node")
 		}
 	})
 }

@@ -151,8 +151,11 @@ func refuses(store Store) func(error) bool {
 
 // setNodes passes the list of live nodes on to the parts.
 func (n *Node) setNodes(nodes rendezvous.Nodes, joined bool) {
-	n.dispatcher.Nodes(nodes)
+	watches := n.dispatcher.Nodes(nodes)
 	n.reconciler.Nodes(nodes, joined)
+	if watches {
+		n.reconciler.Watches()
+	}
 }
 
 // ID returns the node's name with its random part, as logs and journal show it.

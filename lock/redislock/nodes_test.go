@@ -210,6 +210,40 @@ func TestListOfNodesIsReturnedWhenItChanges(t *testing.T) {
 	}
 }
 
+// A failover that lost the last node that came does not hide the next one that comes: the list has as many nodes then
+// as before it, and as many have come.
+func TestListOfNodesAfterAFailover(t *testing.T) {
+	first, c := realDriver(t, redislock.Options{})
+	second, err := redislock.New(c, redislock.Options{})
+	must(t, err)
+	const came = "cronce:v1:{cronce.0}:came"
+	for _, forged := range []string{"", "nan", "inf", "-1", "9e99", "9223372036854775807", "x"} {
+		must(t, c.FlushAll(t.Context()).Err())
+		beat := func(d *redislock.Driver, node string, want ...string) {
+			t.Helper()
+			if a, err := d.Beat(t.Context(), node, time.Minute); err != nil || !slices.Equal(a.Nodes, want) {
+				t.Fatalf("after %q a beat of %s returns %q, %v; want %q", forged, node, a.Nodes, err, want)
+			}
+		}
+		beat(first, "a", "a")
+		if forged != "" {
+			must(t, c.Set(t.Context(), came, forged, 0).Err())
+		}
+		known := c.Get(t.Context(), came).Val()
+		beat(second, "b", "a", "b")
+		beat(first, "a", "a", "b")
+		must(t, c.ZRem(t.Context(), nodesKey, "b").Err())
+		must(t, c.Set(t.Context(), came, known, 0).Err())
+		beat(second, "c", "a", "c")
+		beat(first, "a", "a", "c")
+	}
+	must(t, c.Del(t.Context(), came).Err())
+	must(t, c.SAdd(t.Context(), came, "x").Err())
+	if a, err := second.Beat(t.Context(), "d", time.Minute); err != nil || len(a.Nodes) != 3 {
+		t.Errorf("%q, %v", a.Nodes, err)
+	}
+}
+
 // repliesOf returns the number of bytes that a server has sent.
 func repliesOf(t *testing.T, c redis.UniversalClient) (n int64) {
 	t.Helper()

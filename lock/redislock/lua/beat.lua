@@ -1,7 +1,7 @@
 -- beat records that a node is alive and returns all live nodes, or records that a node leaves.
 --
 -- KEYS[1]  the nodes
--- KEYS[2]  how many times a node came
+-- KEYS[2]  the store's µs at which a node came last
 -- ARGV     node, ms for which it is alive, or 0 if it leaves, and the version of the list that it has
 -- returns  {the store's µs, its process, the version of the list, then the nodes unless the node has that
 --          version}; 1 if the node leaves
@@ -42,19 +42,25 @@ if not ok then -- a key of another type would hide all nodes from each other
   call('DEL', KEYS[1])
 end
 
+-- came returns the store's µs at which a node came last, or 0. A count of the nodes that came would come again
+-- after a failover that lost one.
+local function came()
+  local ok, at = pcall(call, 'GET', KEYS[2])
+  return ok and tonumber(at) or 0
+end
+
 -- version returns a text that differs from each earlier one if the live nodes differ: fewer are alive
 -- once one has gone, until another one comes.
 local function version()
-  local ok, came = pcall(call, 'GET', KEYS[2])
-  return call('ZCOUNT', KEYS[1], '(' .. int(ms), int(ms + DAY)) .. '.' .. (ok and came or '')
+  return call('ZCOUNT', KEYS[1], '(' .. int(ms), int(ms + DAY)) .. '.' .. int(came())
 end
 
 local before = call('ZSCORE', KEYS[1], ARGV[1])
 call('ZADD', KEYS[1], int(ms + ARGV[2]), ARGV[1])
 call('PEXPIRE', KEYS[1], 2 * DAY)
 if not before or tonumber(before) <= ms then
-  if not pcall(call, 'INCRBY', KEYS[2], 1) then call('SET', KEYS[2], int(us)) end -- it was tampered with
-  call('PEXPIRE', KEYS[2], 2 * DAY)
+  local last = came()
+  call('SET', KEYS[2], int(last >= us and last < us + 1000 * DAY and last + 1 or us), 'PX', 2 * DAY)
 end
 local out, odd, listed = {int(us), process(), version()}, {}, false
 if out[3] == ARGV[3] then return out end

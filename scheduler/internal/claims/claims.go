@@ -127,9 +127,18 @@ func (c *Claims) Restart(now int64) {
 
 func (c *Claims) entry(j *job.Job) *entry { return c.entries.At(int(j.No)) }
 
-// Nodes sets the list of live nodes.
-func (c *Claims) Nodes(nodes rendezvous.Nodes) {
+// Nodes sets the list of live nodes. It reports whether this node became a watcher of a partition: it does not know the
+// runs yet that the nodes before it watched.
+func (c *Claims) Nodes(nodes rendezvous.Nodes) (watches bool) {
+	before := make([]bool, max(c.cfg.Partitions, 1))
+	for p := range before {
+		before[p] = c.watches(uint16(p))
+	}
 	c.nodes, c.divisions, c.watching, c.bundles = nodes, nil, nil, nil
+	for p := range before {
+		watches = watches || !before[p] && c.watches(uint16(p))
+	}
+	return watches
 }
 
 // FenceAhead returns the count of the jobs that have a fence more than a day ahead, and the names of

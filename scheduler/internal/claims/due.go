@@ -58,7 +58,7 @@ func (c *Claims) Take(now, lead int64) (b Batch) {
 			b.Claims = append(b.Claims, t.claim())
 		case !c.cfg.Peek:
 			c.retries.add(later, t.claim())
-		case c.watches(t.job.Partition):
+		case c.watches(t.job.Partition) || c.hasty(&t):
 			c.deferred.add(later, t)
 		}
 	}

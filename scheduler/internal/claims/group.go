@@ -15,9 +15,10 @@ import (
 const (
 	watchersMost = 8   // number of watchers of a partition
 	groupSpan    = 500 // ms: ticks that become due between two multiples of it are a group
-	keepAfter    = 200 // ms after the end of a group: by then the watchers' peeks are usually answered
-	askAfter     = 350 // ms after the end of a group
+	keepAfter    = 175 // ms after the spread that follows the end of a group: by then the watchers' peeks are usually answered
+	askAfter     = 325 // ms after the same
 	askSpread    = 100 // ms over which the nodes are spread that ask
+	askTakes     = 250 // ms that an ask, a peek and a claim may take
 )
 
 // A group has the ticks of a partition that become due within a span.
@@ -50,10 +51,20 @@ func (c *Claims) group(t *dueTick) {
 	if !c.cfg.Groups || c.cfg.Spread == 0 || c.nodes.Count() <= watchersMost || t.e.Rules.Policy.Broadcast || t.e.Rules.Shards > 0 {
 		return
 	}
-	g := c.groupAt(onGrid(t.e.DueAt(t.Number), groupSpan), t.job.Partition)
+	g := c.groupAt(t.groupEnd(), t.job.Partition)
 	g.Count++
 	g.Sum += rendezvous.Mix(t.e.Hash ^ rendezvous.Mix(uint64(t.Number)))
 	g.ticks = append(g.ticks, *t)
+}
+
+// groupEnd returns when the span ends in which a tick becomes due.
+func (t *dueTick) groupEnd() int64 { return onGrid(t.e.DueAt(t.Number), groupSpan) }
+
+// hasty reports whether the next tick of the job, which would pass over this one, is due before the group is asked
+// about and a claim after that is answered, as with a long jitter. Then each node peeks at the tick itself.
+func (c *Claims) hasty(t *dueTick) bool {
+	next := t.e.Due()
+	return next != 0 && next < t.groupEnd()+c.cfg.Spread.Milliseconds()+askAfter+askSpread+askTakes
 }
 
 // groupAt returns the group of a partition that ends at an instant.
@@ -63,16 +74,19 @@ func (c *Claims) groupAt(end int64, partition uint16) *group {
 			return g
 		}
 	}
-	g := &group{Group: series.Group{Partition: int(partition), At: end}, at: end + keepAfter, ticks: c.deferred.reuse()}
-	if !c.watches(partition) {
-		g.at = end + askAfter + int64(c.nodes.Draw(0, askSpread))
+	g := &group{Group: series.Group{Partition: int(partition), At: end}, at: end + c.cfg.Spread.Milliseconds(), ticks: c.deferred.reuse()}
+	if c.watches(partition) {
+		g.at += keepAfter
+	} else {
+		g.at += askAfter + int64(c.nodes.Draw(0, askSpread))
 	}
 	c.groups = append(c.groups, g)
 	return g
 }
 
 // takeGroups returns the groups that are due at now: those about which this node asks, as shares, and those
-// that this node knows to be decided, if it is a watcher.
+// that this node knows to be decided, if it is a watcher. A watcher peeks at ticks that it does not know to be
+// decided: it may not have been one when they became due, and then has not peeked at them.
 func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool {
 		if g.at > now {
@@ -84,13 +98,17 @@ func (c *Claims) takeGroups(now int64) (ask []*Share, keep []series.Group) {
 			s.whole = s.whole && !(undecided && drop)
 			return drop || !undecided
 		})
-		switch watches := c.watches(uint16(g.Partition)); {
-		case watches && s.whole && len(s.ticks) == 0:
-			keep = append(keep, g.Group)
-		case !watches && len(s.ticks) > 0:
+		watches := c.watches(uint16(g.Partition))
+		if watches {
+			s.Group = series.Group{} // it peeks, as it must know the runs
+		}
+		if len(s.ticks) > 0 {
 			s.list()
 			ask = append(ask, s)
 			return true
+		}
+		if s.whole && watches {
+			keep = append(keep, g.Group)
 		}
 		c.deferred.recycle(s)
 		return true

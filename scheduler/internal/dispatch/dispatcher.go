@@ -133,11 +133,11 @@ func (d *Dispatcher) Known(from, to int) (all []claims.Known) {
 	return all
 }
 
-// Nodes sets the list of live nodes.
-func (d *Dispatcher) Nodes(nodes rendezvous.Nodes) {
+// Nodes sets the list of live nodes. It reports whether this node now has to know runs that others watched before.
+func (d *Dispatcher) Nodes(nodes rendezvous.Nodes) (watches bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.claims.Nodes(nodes)
+	return d.claims.Nodes(nodes)
 }
 
 // Shift moves all planned instants by a step of the clock.

@@ -77,6 +77,7 @@ func (d *Dispatcher) peeked(r *request, answers []*series.Answer, err error) {
 
 // decided applies the answer that all ticks of a share's group are decided.
 func (d *Dispatcher) decided(r *request) {
+	d.cfg.Health.Answered(health.Part{Partition: r.share.Group.Partition, Kind: health.Peeks}, nil)
 	d.mu.Lock()
 	d.claims.Decided(r.share)
 	d.mu.Unlock()

@@ -91,6 +91,7 @@ type Reconciler struct {
 	mu        sync.Mutex
 	openings  openings
 	cursor    cursor
+	watches   bool // the next turn reads all jobs
 	nodes     rendezvous.Nodes
 	other     map[*job.Job]string // the other revision that was logged
 	differing []*job.Job          // jobs whose other revision is due in the log
@@ -129,6 +130,15 @@ func (r *Reconciler) Nodes(nodes rendezvous.Nodes, joined bool) {
 	}
 }
 
+// Watches makes the next turn read all jobs, and starts it at once: this node has become a watcher, and the runs that
+// the watchers before it knew may be those of a node that dies next.
+func (r *Reconciler) Watches() {
+	r.mu.Lock()
+	r.watches = true
+	r.mu.Unlock()
+	r.joined.Raise()
+}
+
 // Joined starts the next turn at once.
 func (r *Reconciler) Joined() { r.joined.Raise() }
 
@@ -136,10 +146,8 @@ func (r *Reconciler) Joined() { r.joined.Raise() }
 func (r *Reconciler) OpenAll(ctx context.Context) {
 	jobs := r.cfg.Dispatcher.Jobs()
 	r.mu.Lock()
-	for no := range jobs {
-		if j := r.cfg.Dispatcher.Job(no).Job; j != nil {
-			r.openings.add(j)
-		}
+	for _, j := range known(r.cfg.Dispatcher) {
+		r.openings.add(j)
 	}
 	r.mu.Unlock()
 	r.openDue(ctx)
@@ -190,10 +198,24 @@ func (r *Reconciler) Run(ctx context.Context) {
 func (r *Reconciler) turn(now int64) []*job.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.watches {
+		r.watches = false
+		return known(r.cfg.Dispatcher)
+	}
 	if nodes := r.nodes.Count(); nodes > turnReaders && r.nodes.Draw(uint64(now/turnEvery.Milliseconds()), nodes) >= turnReaders {
 		return nil
 	}
 	return r.cursor.turn(r.cfg.Dispatcher, r.nodes.Count(), now)
+}
+
+// known returns all jobs.
+func known(d Dispatcher) (all []*job.Job) {
+	for no := range d.Jobs() {
+		if j := d.Job(no).Job; j != nil {
+			all = append(all, j)
+		}
+	}
+	return all
 }
 
 // read reads the state of jobs, separately for each partition.
