@@ -10,8 +10,8 @@ import (
 // mostOlder is how many of the exceptions of a job that are older than its lines are kept.
 const mostOlder = 20
 
-// older are the exceptions of a job that are older than its lines in memory. A job is not judged by them: of what came between them,
-// nothing is known.
+// older are the exceptions of a job that are older than its lines in memory. A job is not judged by them: the ticks
+// between them are not known.
 type older struct {
 	runs     []Run // the newest first
 	excepted excepted

@@ -88,11 +88,11 @@ func TestChangesWithoutAJournal(t *testing.T) {
 	}
 }
 
-// A deaf store makes each change, and its caller does not hear so many of the replies.
+// A deaf store makes each change, and so many of its replies are lost.
 type deaf struct {
 	*memlock.Store
 	lose int
-	then error // the answer to later requests; nil: that of the store
+	then error // the answer to later requests; nil: the answer of the store
 }
 
 func (s *deaf) Control(ctx context.Context, c series.Control) series.ControlAnswer {

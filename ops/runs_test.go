@@ -42,7 +42,7 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// The verdicts of all jobs are in memory from the instant on at which those of the last job begin to be.
+// The verdicts of all jobs are in memory from the instant on at which the last job has all its later ones there.
 func TestSearchedOfSeveralJobs(t *testing.T) {
 	job := func(lines ...series.Line) *Job { return &Job{Journal: series.Journal{Lines: lines}} }
 	whole, early, late := job(series.Line{Verdict: series.VerdictOpened, At: 1}), job(series.Line{Verdict: series.VerdictRan, At: 5}), job(series.Line{Verdict: series.VerdictRan, At: 9})

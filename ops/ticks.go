@@ -121,7 +121,7 @@ type Use struct {
 }
 
 // sightedWithin is the time within which a node that is alive is seen with its spec again, even if it
-// has very many jobs, and its journal is read.
+// has very many jobs, and its journal is read. In a fleet of more than a hundred nodes that may take longer.
 const sightedWithin = 20 * time.Minute
 
 // InForce returns the specs with which nodes that live were seen lately, the one that was used last

@@ -71,7 +71,7 @@ func TestRecentVisitsTheNewestAlone(t *testing.T) {
 	}
 }
 
-// The counts of a job are those of its runs, wherever the time begins.
+// A job counts its runs from any instant on as a visit to each of them does.
 func TestTallyOfAJob(t *testing.T) {
 	end := time.Date(2026, 11, 26, 23, 2, 0, 0, time.UTC)
 	j := historyOf(10, end, -1, 0)

@@ -64,8 +64,8 @@ func (d *dice) long(most time.Duration) time.Duration {
 	return time.Duration(d.n(int(most/time.Millisecond))) * time.Millisecond
 }
 
-// tell adds a line to the history.
-func (s *storm) tell(format string, args ...any) {
+// note adds a line to the history.
+func (s *storm) note(format string, args ...any) {
 	s.history.add(fmt.Sprintf("%s #%d ", time.Now().UTC().Format("15:04:05.000"), s.events) + fmt.Sprintf(format, args...))
 }
 
@@ -163,27 +163,27 @@ func (s *storm) strike() {
 	n := alive[s.n(len(alive))]
 	switch s.n(19) {
 	case 0:
-		s.tell("kill %s", n.ID())
+		s.note("kill %s", n.ID())
 		s.fail(n)
 		n.kill()
 		s.start()
 	case 1:
-		s.tell("drain %s", n.ID())
+		s.note("drain %s", n.ID())
 		s.fail(n)
 		n.stop()
 		s.start()
 	case 2:
-		s.tell("partition %s", n.ID())
+		s.note("partition %s", n.ID())
 		s.fail(n)
 		n.partition()
 	case 3:
 		d := s.long(90 * time.Second)
-		s.tell("outage of %v", d)
+		s.note("outage of %v", d)
 		s.fail(alive...)
 		s.outage(d)
 		s.recover(alive...)
 	case 4, 5, 6:
-		s.tell("calm %s", n.ID())
+		s.note("calm %s", n.ID())
 		s.calm(n)
 	case 13, 18:
 		s.fail(alive...)
@@ -209,7 +209,7 @@ func (s *storm) strike() {
 func (s *storm) suspend(n *node) {
 	s.fail(n)
 	until := time.Now().Add(s.long(3 * time.Minute))
-	s.tell("suspend %s until %s", n.ID(), until.UTC().Format("15:04:05.000"))
+	s.note("suspend %s until %s", n.ID(), until.UTC().Format("15:04:05.000"))
 	if s.silent { // a line that waits may be lost
 		n.hang(until)
 	}
@@ -227,14 +227,14 @@ func (s *storm) hang(n *node) {
 		return
 	}
 	until := time.Now().Add(s.long(3 * time.Minute))
-	s.tell("hang the log of %s until %s", n.ID(), until.UTC().Format("15:04:05.000"))
+	s.note("hang the log of %s until %s", n.ID(), until.UTC().Format("15:04:05.000"))
 	n.hang(until)
 }
 
 // slow makes the store answer all nodes slowly, until they are calmed.
 func (s *storm) slow(all []*node) {
 	most := 100*time.Millisecond + s.long(4*time.Second)
-	s.tell("slow down the store: up to %v to it and from it", most)
+	s.note("slow down the store: up to %v to it and from it", most)
 	s.fail(all...)
 	for i, n := range all {
 		d := throw(s.seed, uint64(1_000_000+1000*s.events+i))
@@ -245,7 +245,7 @@ func (s *storm) slow(all []*node) {
 // fill lets the store refuse for a while whatever takes more memory.
 func (s *storm) fill() {
 	d := s.long(90 * time.Second)
-	s.tell("no memory for %v", d)
+	s.note("no memory for %v", d)
 	s.full.Store(true)
 	s.pass(d)
 	s.full.Store(false)
@@ -256,25 +256,25 @@ func (s *storm) shake() {
 	switch s.strange {
 	case clockStepped:
 		d := time.Duration(s.n(240)-120) * time.Second
-		s.tell("clock of the store by %v", d)
+		s.note("clock of the store by %v", d)
 		s.step(d)
 	case storeForgot:
 		s.forget()
 	}
 }
 
-// forget makes the store lose all data, or what it was told last: only a store that copies its data can do that.
+// forget makes the store lose all data, or its latest writes: only a store that copies its data can do that.
 func (s *storm) forget() {
 	if redis, can := s.store.(redisStore); can && s.n(3) > 0 {
 		restore, w, d := redis.copied(), window{from: time.Now()}, s.long(20*time.Second)
 		s.pass(d)
-		s.tell("the store forgets %v", d)
+		s.note("the store forgets %v", d)
 		restore()
 		w.to = time.Now()
 		s.lost = append(s.lost, w)
 		return
 	}
-	s.tell("the store forgets")
+	s.note("the store forgets")
 	s.store.Forget()
 }
 
@@ -309,7 +309,7 @@ func (s *storm) weather(node string) func(string) fault {
 	if s.n(3) == 0 {
 		only = []string{"open", "claim", "peek", "renew", "release", "beat", "now", "leave"}[s.n(8)]
 	}
-	s.tell("weather of %s: one of %d %s requests as %+v", node, one, cmp.Or(only, "of all"), kind())
+	s.note("weather of %s: one of %d %s requests as %+v", node, one, cmp.Or(only, "of all"), kind())
 	return func(op string) fault {
 		if (only == "" || op == only) && d.n(one) == 0 {
 			return kind()

@@ -29,7 +29,7 @@ type world struct {
 	t     testing.TB
 	store store
 	clock atomic.Int64 // offset of the store's clock from the bubble's, in nanoseconds
-	full  atomic.Bool  // the store refuses what takes more memory
+	full  atomic.Bool  // the store refuses requests that take more memory
 	jobs  []scheduler.Job
 	setup func(i int, cfg *scheduler.Config) // changes the configuration of node i; may be nil
 	nodes []*node
@@ -42,7 +42,7 @@ type world struct {
 	silent     bool          // lines of the logs are lost, or are about runs whose functions were not called
 	stderr     io.Writer     // standard error of nodes; nil: their own
 
-	lost []window // the store forgot what it was told then
+	lost []window // in these the store forgot its writes
 
 	mu      sync.Mutex
 	reached time.Time            // by the store's clock, before its last step
@@ -105,7 +105,7 @@ type node struct {
 	held     []held
 	well     time.Time // since when it can reach the store, in a storm; zero: it cannot
 	born     time.Time
-	gone     time.Time    // when it was told to stop; zero: not yet
+	gone     time.Time    // when stop was called; zero: not yet
 	hung     atomic.Int64 // until when its logger and an observer hang, in Unix ns
 }
 

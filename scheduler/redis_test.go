@@ -23,7 +23,7 @@ type redisStore struct {
 	client *redis.Client
 }
 
-// inRedis returns a store whose clock is that of the world.
+// inRedis returns a store with the clock of the world.
 func inRedis(c *world) store {
 	s := redisStore{server: miniredis.NewMiniRedis()}
 	c.t.Cleanup(s.server.Close)
@@ -52,7 +52,7 @@ func inRedis(c *world) store {
 	return s
 }
 
-// A memory is that of a server at maxmemory. As in Redis, a script that has written may go on.
+// A memory models a server at maxmemory. As in Redis, a script that has written may go on.
 type memory struct {
 	full *atomic.Bool
 
@@ -82,7 +82,7 @@ func (s redisStore) Forget() {
 	s.client.ScriptFlush(context.Background())
 }
 
-// copied returns a function that makes the data what it is now, as a failover does to a replica that lags.
+// copied returns a function that restores the data as they are now, as a failover does to a replica that lags.
 func (s redisStore) copied() (restore func()) {
 	synctest.Wait() // until no other goroutine changes data meanwhile
 	for _, key := range s.server.Keys() {

@@ -19,7 +19,7 @@ type playback struct {
 	history *history
 }
 
-// A history is what happened in a storm, a line for each event.
+// A history lists the events of a storm, a line for each.
 type history struct {
 	mu    sync.Mutex
 	lines []string
@@ -37,7 +37,7 @@ func (h *history) String() string {
 	return strings.Join(h.lines, "\n")
 }
 
-// A failure is a call of Errorf or Fatalf. Its kind is what is the same in all failures from one line of the test.
+// A failure is a call of Errorf or Fatalf. All failures from one line of the test have the same kind.
 type failure struct{ kind, text string }
 
 // A recorder keeps the failures of a test: a simulation that is repeated with fewer events may fail.

@@ -172,10 +172,10 @@ type GroupPeeker interface {
 // A Group is a set of numbers of the series of one partition. Callers choose the values so that sets that
 // differ have different ones.
 type Group struct {
-	Partition int // see [Partitioned]; 0 if the store has one partition
-	At        int64
+	Partition int   // see [Partitioned]; 0 if the store has one partition
+	At        int64 // when its numbers are due: the scheduler's span, in Unix milliseconds
 	Count     int
-	Sum       uint64
+	Sum       uint64 // of hashes of its numbers and their series
 }
 
 // String returns the name by which stores keep the group within its partition.

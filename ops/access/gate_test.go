@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// newGate returns a gate with a viewer, as whom the one-time text begins a session, and an operator with the text of
+// newGate returns a gate with a viewer, whose session the one-time text begins, and an operator with the text of
 // its token.
 func newGate(t *testing.T) (*Gate, string) {
 	t.Helper()

@@ -81,8 +81,8 @@ type watch struct {
 	z      *gzip.Writer
 }
 
-// BenchmarkLivePages passes a second of 10,000 jobs on 50 nodes: 33 of them run, the projection reads that, and ten streams get what
-// changed. A second of such a plane takes the time of an operation.
+// BenchmarkLivePages passes a second of 10,000 jobs on 50 nodes: 33 of them run, the projection reads that, and ten streams get the
+// parts that changed. A second of such a plane takes the time of an operation.
 func BenchmarkLivePages(b *testing.B) {
 	f := newFleet(b, 10_000, 50, 12)
 	p := ops.New(ops.Options{Store: f.store, Namespace: "shop"})

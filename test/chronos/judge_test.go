@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A plan is what was asked of a job: from start on it begins once in each interval, at most epsilon after the target.
+// A plan is the schedule of a job: from start on it begins once in each interval, at most epsilon after the target.
 type plan struct {
 	job     string
 	start   time.Time
@@ -17,7 +17,7 @@ type plan struct {
 	lasts   time.Duration
 }
 
-// A run is what one attempt wrote into the file of its host. The end is zero if the attempt was killed.
+// A run has the times that one attempt wrote into the file of its host. The end is zero if the attempt was killed.
 type run struct {
 	job        string
 	tick       time.Time
@@ -123,7 +123,7 @@ func (v *verdict) one(p plan, begins []time.Time, faults []span, closed time.Tim
 		v.violate("%s did not begin within %v of %s", p.job, p.epsilon, stamp(t))
 	}
 	for _, b := range extra {
-		if excused(b.Add(-p.epsilon), b) { // what was late when the fault was over may need as long as a run in time
+		if excused(b.Add(-p.epsilon), b) { // a run that was late when the fault was over may need as long as one in time
 			v.late++
 			continue
 		}

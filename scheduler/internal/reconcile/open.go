@@ -20,8 +20,8 @@ import (
 const markAhead = time.Second
 
 // unseen is the longest time that a spec may not be seen, while another one is, and still count as
-// in force without a break. In a rolling deploy both are in use, and most nodes read each job more
-// often than this.
+// in force without a break. In a rolling deploy both are in use, and the nodes of a small fleet
+// read each job more often than this. In a large fleet, a spec that few nodes have may count as new again.
 const unseen = 2 * time.Minute
 
 // openDue opens the jobs that are due to be opened, separately for each partition, so that a partition that

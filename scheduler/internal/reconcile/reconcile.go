@@ -131,7 +131,7 @@ func (r *Reconciler) Nodes(nodes rendezvous.Nodes, joined bool) {
 }
 
 // Watches makes the next turn read all jobs, and starts it at once: this node has become a watcher, and the runs that
-// the watchers before it knew may be those of a node that dies next.
+// the watchers before it knew may belong to a node that dies next.
 func (r *Reconciler) Watches() {
 	r.mu.Lock()
 	r.watches = true

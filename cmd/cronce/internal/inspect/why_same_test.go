@@ -49,7 +49,7 @@ func (s recorded) Output(context.Context, string, int64) (series.Output, error) 
 	return series.Output{}, nil
 }
 
-// The command, the API and the page of a tick give the same sentence. It is that of package why, which also knows the
+// The command, the API and the page of a tick give the same sentence: the one of package why, which also knows the
 // cause in the question: here no node lives.
 func TestOneSentence(t *testing.T) {
 	t.Parallel()
