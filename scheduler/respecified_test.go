@@ -193,3 +193,72 @@ func TestRollingDeployKeepsBoth(t *testing.T) {
 		}
 	})
 }
+
+// Two specs that were in use until a job was removed were both in force until then, although nodes
+// were seen with one of them later than with the other: after one is back, each tick has a verdict.
+func TestSpecReturnsToARemovedJob(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t)
+		c.mixed = true
+		other := scheduler.Job{Name: "b", Spec: "@every 1h", Func: nothing}
+		jobs := func(spec string) []scheduler.Job {
+			return []scheduler.Job{{Name: "a", Spec: spec, Misfire: scheduler.MisfireAll, Func: takes(5 * time.Second)}, other}
+		}
+		c.jobs = jobs("@every 8s")
+		var nodes []*node
+		change := func(n *node, jobs []scheduler.Job) {
+			if err := n.change(jobs); err != nil {
+				t.Error(err)
+			}
+			c.pass(time.Second)
+		}
+		for range 3 {
+			nodes = append(nodes, c.start())
+		}
+		c.pass(2 * time.Minute)
+		change(nodes[0], jobs("@every 96s")) // it is seen last
+		for _, n := range nodes {
+			change(n, []scheduler.Job{other})
+		}
+		back := c.now().Add(7 * time.Minute).Truncate(8 * time.Second).Add(6 * time.Second) // 2 s before a tick
+		c.pass(back.Sub(c.now()))
+		for _, n := range nodes {
+			change(n, jobs("@every 8s"))
+			c.pass(2 * time.Second)
+		}
+		c.pass(3 * time.Minute)
+		c.report("a")
+	})
+}
+
+// The ticks of a former spec that a long run kept from being caught up get a verdict when the run
+// ends, although none of them may start then, and the ticks of the new spec run without delay.
+func TestSpecChangesInALongRun(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := plan(t)
+		c.mixed = true
+		job := scheduler.Job{Name: "a", Spec: "*/4 * * * * *", Misfire: scheduler.MisfireAll, Deadline: time.Minute}
+		job.Func = func(ctx context.Context, r *scheduler.Run) error {
+			if r.Tick.Equal(start.Add(12 * time.Second)) {
+				return takes(time.Until(start.Add(81*time.Second)))(ctx, r) // the tick of 20 s may not start any more
+			}
+			return nil
+		}
+		c.jobs = []scheduler.Job{job}
+		n := c.start()
+		c.pass(10 * time.Second)
+		c.outage(20 * time.Second)
+		c.pass(5 * time.Second) // the tick of 12 s runs, those of 16 s to 32 s wait
+		job.Spec = "*/10 * * * * *"
+		if err := n.change([]scheduler.Job{job}); err != nil {
+			t.Error(err)
+		}
+		c.pass(5 * time.Minute)
+		if r := c.report("a"); r.PassedOver > 0 {
+			t.Errorf("%d ticks were passed over", r.PassedOver)
+		}
+		if got := c.whatRan("a"); !strings.HasPrefix(got, "4s+0s 8s+0s 12s+18s 40s+41s 50s+31s") {
+			t.Errorf("ran %s", got)
+		}
+	})
+}

@@ -120,7 +120,7 @@ func (s *simulation) play(d time.Duration) {
 
 // deploy replaces all nodes, one after the other, by nodes with the latest release, or changes their jobs while they run.
 func (s *simulation) deploy() {
-	live := s.n(2) == 0 && os.Getenv("CRONCE_SOAK") != "" // they find that a spec that soon comes back may leave ticks without a verdict
+	live := s.n(2) == 0
 	for _, n := range s.alive() {
 		if live {
 			s.note("change the jobs of %s", n.ID())

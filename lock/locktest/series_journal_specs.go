@@ -67,5 +67,5 @@ func journalFormer(s *stand) {
 	equal(s, "behind the mark", former(s.seen("c", "0 20 * * *", 0)), "")
 	s.env.Wait(50 * time.Millisecond)
 	s.seen("b", "0 18 | * *", 0)
-	equal(s, "seen since", former(s.seen("c", "0 20 * * *", 0)), "0 18 | * *;")
+	equal(s, "seen since", former(s.seen("c", "0 20 * * *", 0)), "0 9 * * *;0 18 | * *;")
 }

@@ -65,7 +65,7 @@ type Series struct {
 	Sheet  Sheet         // of the run that is sharded
 	Other  string        // a revision other than the caller's that another node used since the caller's was first seen; "" if none
 	Since  int64         // the start of the time in which the caller's spec has been in force without a break, by its text and zone, under any revision; Unix ms (Open only)
-	Former []RevisionUse // the uses of other specs, and of this one before a break, whose numbers after Mark may be undecided, by First; Since of each is the start of its use (Open only)
+	Former []RevisionUse // the uses of other specs, and of this one before a break, by First, if numbers after Mark may be undecided that one of them has; Since of each is the start of its use (Open only)
 	Err    error
 }
 

@@ -114,22 +114,17 @@ func same(v *RevisionUse, o *OpenRequest) bool {
 	return v.Revision == o.Revision || o.Spec != "" && v.Spec == o.Spec && v.Zone == o.Zone
 }
 
-// former returns the uses of other specs, and of this one before a break, whose numbers after the
-// mark may be undecided: the use that was seen last, and those that were seen after the mark.
+// former returns the uses of other specs, and of this one before a break, if numbers that one of them
+// has may be undecided: the mark is before this spec came into force, or before one of them was seen.
 func (all Sightings) former(since, mark int64, o *OpenRequest) (uses []RevisionUse) {
-	latest := -1
-	for i, v := range all {
-		if (!same(&v, o) || v.Since < since) && (latest < 0 || v.Last >= all[latest].Last) {
-			latest = i
+	until := int64(0)
+	for _, v := range all {
+		if !same(&v, o) || v.Since < since {
+			uses, until = append(uses, v), max(since, until, v.Last)
 		}
 	}
-	if latest < 0 || mark >= max(since, all[latest].Last) {
+	if mark >= until {
 		return nil
-	}
-	for i, v := range all {
-		if (!same(&v, o) || v.Since < since) && (i == latest || v.Last >= mark) {
-			uses = append(uses, v)
-		}
 	}
 	return Sightings(uses).Sorted()
 }

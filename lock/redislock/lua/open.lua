@@ -16,7 +16,7 @@
 --          which the spec may not have been seen, while another was, without a break; 0: any time ·
 --          the begin of a series that is new; 0: the store's now
 -- returns  lines: the store's µs, for each series since|other|mark|fence|last|pause,
---          its stored runs and its sheet, and #name|value for each use of a former spec whose numbers
+--          its stored runs and its sheet, and #name|value for each use of a former spec if numbers
 --          after the mark may be undecided; then the bytes of all journals
 --
 -- A revision is stored as first|last|node|zone|policies|spec, where first may be "first,since":
@@ -101,20 +101,16 @@ local function force(list, unseen)
   return since, false
 end
 
--- former lists the uses of other specs, and of this one before a break, whose numbers after the
--- mark may be undecided.
+-- former lists the uses of other specs, and of this one before a break, if numbers that one of them
+-- has may be undecided: the mark is before this spec came into force, or before one was seen.
 local function former(list, since, mark)
-  local latest
+  local out, till = '', 0
   for _, v in ipairs(list) do
-    v.other = not v.same or v.begun < since
-    if v.other and (not latest or v.last >= latest.last) then latest = v end
+    if not v.same or v.begun < since then
+      out, till = out .. '#' .. v.name .. '|' .. v.text, max(since, till, v.last)
+    end
   end
-  if not latest or mark >= max(since, latest.last) then return '' end
-  local out = ''
-  for _, v in ipairs(list) do
-    if v.other and (v == latest or v.last >= mark) then out = out .. '#' .. v.name .. '|' .. v.text end
-  end
-  return out
+  return mark < till and out or ''
 end
 
 -- sighted records that a node uses revision now. It returns the start of the time in which the spec

@@ -14,16 +14,21 @@ func (c *Claims) chain(e *entry, mark, now int64) {
 		c.supersede(old, now)
 		e.chain = nil
 	}
+	if c.leaves(e) {
+		return
+	}
 	first, oldest := max(mark, e.since), e.DueLast(now)
-	if ch := c.changes[e]; ch != nil && ch.claim != nil {
+	tick := c.common(e, now)
+	if ch := c.changes[e]; ch != nil && c.settle(e, tick, now) {
+		ch.chains = true
 		return // advance continues the chain
 	}
-	if tick := c.common(e, now); tick != 0 && !c.leaves(e) {
+	if tick != 0 {
 		e.chain = &Pending{e: e, job: e.Job, tick: tick, after: mark, between: c.missed(e, e.Spec, mark, tick), purpose: forBacklog}
 		c.retries.add(now, e.chain)
 		return
 	}
-	if oldest <= first || c.leaves(e) {
+	if oldest <= first {
 		return
 	}
 	for range policy.Backlog - 1 {

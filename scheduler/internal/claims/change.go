@@ -16,6 +16,7 @@ import (
 type change struct {
 	former []job.Former
 	claim  *Pending // the claim of the next tick to settle
+	chains bool     // the chain goes on when the ticks of former specs are settled
 }
 
 // youngest is the age in milliseconds from which on a tick of a former spec is settled: a live node
@@ -47,15 +48,15 @@ func (c *Claims) advance(e *entry, now int64) {
 		return
 	}
 	common := c.common(e, now)
-	if f, tick, at := ch.next(e, common, now); tick != 0 {
-		ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, purpose: forVerdict, // after is 0: the claim follows any mark
-			between: f.Spec.Count(max(e.mark, f.Since), tick-1, countLimit)}
-		c.retries.add(max(now, at), ch.claim)
+	if c.settle(e, common, now) {
 		return
 	}
 	switch {
 	case common == 0:
 		delete(c.changes, e)
+		if ch.chains && e.chain == nil {
+			c.chain(e, e.mark, now)
+		}
 	case e.Rules.Backlog():
 		if e.chain == nil {
 			c.chain(e, e.mark, now)
@@ -64,6 +65,23 @@ func (c *Claims) advance(e *entry, now int64) {
 		e.latest = &Pending{e: e, job: e.Job, tick: common, after: e.Spec.PrevMilli(common - 1)}
 		c.retries.add(now, e.latest)
 	}
+}
+
+// settle claims the next tick of a former spec that lies before common, the tick of both specs that
+// is to run. It reports whether there is one.
+func (c *Claims) settle(e *entry, common, now int64) bool {
+	ch := c.changes[e]
+	if ch.claim != nil {
+		return true
+	}
+	f, tick, at := ch.next(e, common, now)
+	if tick == 0 {
+		return false
+	}
+	ch.claim = &Pending{e: e, job: e.Job, tick: tick, former: f, purpose: forVerdict, // after is 0: the claim follows any mark
+		between: f.Spec.Count(max(e.mark, f.Since), tick-1, countLimit)}
+	c.retries.add(max(now, at), ch.claim)
+	return true
 }
 
 // next returns the next tick of a former spec to settle, together with all ticks before it, and the

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/scheduler/internal/job"
 	"github.com/cronce/cronce/scheduler/internal/timetable"
 	"github.com/cronce/cronce/scheduler/policy"
@@ -139,16 +140,41 @@ func TestDrainEndsChains(t *testing.T) {
 		for _, draining := range []bool{false, true} {
 			c, e := New(Config{}), entryOf()
 			e.Spec, e.Rules = schedule, &job.Rules{Policy: policy.Record{Misfire: policy.All, Deadline: time.Hour}}
-			e.since = now - 5000
+			e.since, e.mark = now-5000, now-8000
 			if former != nil {
 				c.changes[e] = &change{former: former}
 				e.since = now
 			}
 			c.draining = draining
-			c.chain(e, now-8000, now)
+			c.chain(e, e.mark, now)
 			if sent := c.retries.take(now); len(sent) > 0 == draining || (e.chain != nil) == draining {
 				t.Errorf("%s, in a drain %v: %d missed ticks are claimed", name, draining, len(sent))
 			}
 		}
+	}
+}
+
+// A chain begins behind the ticks of a former spec that may no longer start: they are settled first.
+func TestChainAfterAChange(t *testing.T) {
+	const now = 100_000
+	before, err := spec.Parse("*/4 * * * * *", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, e := New(Config{}), entryOf()
+	if e.Spec, err = spec.Parse("*/10 * * * * *", time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	e.Rules = &job.Rules{Policy: policy.Record{Misfire: policy.All, Deadline: 30 * time.Second}}
+	e.mark, e.since = now-64_000, now-45_000
+	c.changes[e] = &change{former: []job.Former{{Spec: before, Since: now - 90_000, Until: now - 45_000}}}
+	c.chain(e, e.mark, now) // both specs have the tick of 40 s, which may have started until 70 s
+	sent := c.retries.take(now)
+	if len(sent) != 1 || sent[0].tick != now-48_000 || sent[0].former == nil || sent[0].between == 0 {
+		t.Fatalf("sent first: %+v", sent)
+	}
+	c.Answer(sent[0], &series.Answer{Kind: series.KindMissed, Mark: now - 48_000, Now: now}, now)
+	if sent = c.retries.take(now); len(sent) != 1 || sent[0].tick != now-40_000 || sent[0].former != nil {
+		t.Errorf("sent then: %+v", sent)
 	}
 }

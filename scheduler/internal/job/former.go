@@ -17,23 +17,29 @@ type Former struct {
 	Policy       policy.Record
 }
 
-// Formers returns the former specs that the store has returned with a series. A spec was in force
-// until it was last seen, or until the next spec came into force if that was later. A spec that
-// cannot be parsed is left out: verify reports it.
-func Formers(s *series.Series) (all []Former) {
+// Formers returns the former specs that may have undecided ticks, of those that the store has
+// returned with a series. A node is seen with a spec less often than it decides ticks: specs that
+// were seen within unseen of the last sighting were all in use then, and in force until the spec of
+// the series replaced them. An older one was in force until it was last seen, or until the next spec
+// came into force if that was later. A spec that cannot be parsed is left out: verify reports it.
+func Formers(s *series.Series, unseen time.Duration) (all []Former) {
+	latest := int64(0)
+	for i := range s.Former {
+		latest = max(latest, s.Former[i].Last)
+	}
 	for i := range s.Former {
 		u := &s.Former[i]
-		zone, err := time.LoadLocation(u.Zone)
-		if err != nil {
+		together := latest-u.Last <= unseen.Milliseconds()
+		if !together && u.Last < s.Mark {
 			continue
 		}
-		text, err := spec.Parse(u.Spec, zone)
-		if err != nil {
-			continue
+		until := max(u.Last, s.Since)
+		if !together {
+			until = max(u.Last, next(s, u))
 		}
-		f := Former{Spec: text, Revision: u.Revision, Since: u.Since, Until: max(u.Last, next(s, u))}
-		f.Policy, _ = policy.Parse(u.Policies) // an unreadable policy becomes the default
-		all = append(all, f)
+		if f, ok := former(u, until); ok {
+			all = append(all, f)
+		}
 	}
 	return all
 }
@@ -51,6 +57,21 @@ func next(s *series.Series, u *series.RevisionUse) int64 {
 		return 0
 	}
 	return at
+}
+
+// former parses a use that was in force until an instant.
+func former(u *series.RevisionUse, until int64) (f Former, ok bool) {
+	zone, err := time.LoadLocation(u.Zone)
+	if err != nil {
+		return f, false
+	}
+	text, err := spec.Parse(u.Spec, zone)
+	if err != nil {
+		return f, false
+	}
+	f = Former{Spec: text, Revision: u.Revision, Since: u.Since, Until: until}
+	f.Policy, _ = policy.Parse(u.Policies) // an unreadable policy becomes the default
+	return f, true
 }
 
 // Names reports whether tick is a tick of the spec while it was in force.

@@ -93,7 +93,7 @@ func (r *Reconciler) request(ctx context.Context, jobs []*job.Job, slack time.Du
 		switch {
 		case answers[i].Err == nil:
 			reached = true
-			opened = append(opened, job.Opened{Job: jobs[i], Series: &answers[i], Former: job.Formers(&answers[i]), Sent: requests[i].Mark})
+			opened = append(opened, job.Opened{Job: jobs[i], Series: &answers[i], Former: job.Formers(&answers[i], unseen), Sent: requests[i].Mark})
 		case errors.Is(answers[i].Err, driver.ErrUnreadable):
 			reached = true
 			err = answers[i].Err
