@@ -80,7 +80,7 @@ func TestOpsServes(t *testing.T) {
 		defer answer.Body.Close()
 		return answer.StatusCode
 	}
-	for path, want := range map[string][2]int{"/api/v1/status": {401, 200}, "/metrics": {401, 200}, "/": {303, 200}, "/healthz": {200, 200}} {
+	for path, want := range map[string][2]int{"/api/v1/status": {401, 200}, "/metrics": {401, 200}, "/": {401, 200}, "/healthz": {200, 200}} {
 		if closed, opened := status(path, "cro_wrong"), status(path, token); closed != want[0] || opened != want[1] {
 			t.Errorf("%s: %d without a token, %d with it, want %v", path, closed, opened, want)
 		}
