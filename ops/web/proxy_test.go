@@ -58,7 +58,7 @@ func TestChangeFromAnotherSiteThroughAProxy(t *testing.T) {
 func TestPagesThroughAProxy(t *testing.T) {
 	pl, alice, _ := behindProxy(t)
 	w := pl.do("GET", "/jobs", "", alice...)
-	wants(t, w, http.StatusOK, `title="operator">gateway/alice@example.com<`)
+	wants(t, w, http.StatusOK, `title="gateway/alice@example.com, operator">gateway/alice@example.com<`)
 	if strings.Contains(w.Body.String(), "/logout") {
 		t.Error("the user can sign out")
 	}
