@@ -51,6 +51,9 @@ func TestOpsIsClosed(t *testing.T) {
 	cronce(t, "ops", "--dev", "--listen", "0.0.0.0:0", "--redis", "redis://127.0.0.1:1").want(t, exit.WrongUsage, "this machine alone")
 	cronce(t, "ops", "token", "new").want(t, exit.WrongUsage, "got 0 arguments")
 	cronce(t, "ops", "token", "new", "a", "--role", "root").want(t, exit.WrongUsage, "must be viewer, operator or admin")
+	for _, header := range []string{"", "cookie", "Authorization", "host", "X Y", "X:"} {
+		cronce(t, "ops", "token", "new", "a", "--user-header", header).want(t, exit.WrongUsage, "--user-header")
+	}
 }
 
 // The plane answers only a caller with a token that was made for it. It reports that the store is
@@ -80,7 +83,7 @@ func TestOpsServes(t *testing.T) {
 		defer answer.Body.Close()
 		return answer.StatusCode
 	}
-	for path, want := range map[string][2]int{"/api/v1/status": {401, 200}, "/metrics": {401, 200}, "/": {303, 200}, "/healthz": {200, 200}} {
+	for path, want := range map[string][2]int{"/api/v1/status": {401, 200}, "/metrics": {401, 200}, "/": {401, 200}, "/healthz": {200, 200}} {
 		if closed, opened := status(path, "cro_wrong"), status(path, token); closed != want[0] || opened != want[1] {
 			t.Errorf("%s: %d without a token, %d with it, want %v", path, closed, opened, want)
 		}

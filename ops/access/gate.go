@@ -27,7 +27,7 @@ const (
 	changesAtOnce = 10
 	failuresEvery = 2 * time.Second // per address, after the first few
 	failuresFree  = 5
-	mostAddresses = 10_000
+	mostLimits    = 10_000 // callers, and addresses, that are remembered
 )
 
 // Options are the options of a [Gate].
@@ -44,10 +44,12 @@ type Options struct {
 	OneTime string
 }
 
-// A Caller is the sender of a request, identified by a token.
+// A Caller is the sender of a request, identified by a token. The ID of a user whom a proxy names
+// is the id of the proxy's token, a slash and the name.
 type Caller struct {
-	ID   string
-	Role Role
+	ID      string
+	Role    Role
+	Session bool // it was identified by a session, which it can end
 }
 
 // A Gate identifies the caller of a request. It is safe for concurrent use.
@@ -77,14 +79,18 @@ func NewGate(o Options) *Gate {
 // Tokens returns how many tokens are accepted now.
 func (g *Gate) Tokens() int { return len(g.o.Tokens()) }
 
+// Bearer returns the bearer token of a request.
+func Bearer(r *http.Request) (text string, found bool) {
+	scheme, text, found := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(text), found && strings.EqualFold(scheme, "Bearer")
+}
+
 // Caller returns the caller of a request: by its bearer token, or by its session if cookies are
 // accepted. The role is None if the request has neither.
 func (g *Gate) Caller(r *http.Request, cookies bool) Caller {
-	if scheme, text, found := strings.Cut(r.Header.Get("Authorization"), " "); found && strings.EqualFold(scheme, "Bearer") {
-		if t, ok := find(g.o.Tokens(), strings.TrimSpace(text)); ok {
-			return Caller{t.ID, t.Role}
-		}
-		return Caller{}
+	if text, found := Bearer(r); found {
+		t, _ := find(g.o.Tokens(), text)
+		return t.caller(r)
 	}
 	if !cookies {
 		return Caller{}
@@ -113,8 +119,8 @@ func (g *Gate) session(value string) (c Caller, until time.Time, signature strin
 		return Caller{}, until, ""
 	}
 	for _, t := range g.o.Tokens() {
-		if t.ID == id && hmac.Equal([]byte(signature), []byte(g.sign(t, signed))) {
-			return Caller{t.ID, t.Role}, until, signature
+		if t.ID == id && t.UserHeader == "" && hmac.Equal([]byte(signature), []byte(g.sign(t, signed))) {
+			return Caller{ID: t.ID, Role: t.Role, Session: true}, until, signature
 		}
 	}
 	return Caller{}, until, ""
@@ -127,13 +133,16 @@ func (g *Gate) sign(t Token, signed string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Begin begins a session with the text of a token. It returns ok false if there is no such token, and
-// slow true if the address has guessed too often. A token begins a session however often others of
+// Begin begins a session with the text of a token. It returns ok false if there is no such token, or it is
+// the token of a proxy, and slow true if the address has guessed too often. A token begins a session however often others of
 // its address have guessed: a token has 256 random bits, so that the limit only bounds the cost of guesses.
 func (g *Gate) Begin(w http.ResponseWriter, r *http.Request, text string) (ok, slow bool) {
 	t, ok := find(g.o.Tokens(), strings.TrimSpace(text))
 	if !ok {
 		return false, !g.mayGuess(remote(r))
+	}
+	if t.UserHeader != "" { // a session would name no user
+		return false, false
 	}
 	g.begin(w, t)
 	return true, false
@@ -187,37 +196,32 @@ func (g *Gate) wasEnded(signature string) bool {
 // MayRead takes one request from the caller's allowance per second. It returns false if none is
 // left.
 func (g *Gate) MayRead(c Caller) bool {
-	return g.allows(g.reads, c, readsPerSec, readsAtOnce)
+	return g.allows(g.reads, c.ID, readsPerSec, readsAtOnce)
 }
 
 // MayChange takes one change from the caller's allowance, which is apart from that for reads. It
 // returns false if none is left.
 func (g *Gate) MayChange(c Caller) bool {
-	return g.allows(g.changes, c, changesPerSec, changesAtOnce)
-}
-
-func (g *Gate) allows(limits map[string]*rate.Limiter, c Caller, perSecond rate.Limit, atOnce int) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	l := limits[c.ID]
-	if l == nil { // there are at most as many as tokens
-		l = rate.NewLimiter(perSecond, atOnce)
-		limits[c.ID] = l
-	}
-	return l.Allow()
+	return g.allows(g.changes, c.ID, changesPerSec, changesAtOnce)
 }
 
 // mayGuess takes one wrong token from the allowance of an address. It returns false if none is left.
 func (g *Gate) mayGuess(address string) bool {
+	return g.allows(g.failures, address, rate.Every(failuresEvery), failuresFree)
+}
+
+// allows takes one from the allowance of a caller or an address. The tokens do not bound the callers, as a
+// proxy names its users. If too many names are remembered, all are forgotten.
+func (g *Gate) allows(limits map[string]*rate.Limiter, name string, perSecond rate.Limit, atOnce int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.failures) >= mostAddresses {
-		clear(g.failures)
-	}
-	l := g.failures[address]
+	l := limits[name]
 	if l == nil {
-		l = rate.NewLimiter(rate.Every(failuresEvery), failuresFree)
-		g.failures[address] = l
+		if len(limits) >= mostLimits {
+			clear(limits)
+		}
+		l = rate.NewLimiter(perSecond, atOnce)
+		limits[name] = l
 	}
 	return l.Allow()
 }

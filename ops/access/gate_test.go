@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,11 +126,91 @@ func TestSessionOfAReplacedToken(t *testing.T) {
 	}
 }
 
+// newProxy returns a gate of a proxy that names its users in a header, and of an operator, with the text of each token.
+func newProxy(t *testing.T) (g *Gate, proxy, operator string) {
+	t.Helper()
+	gateway, proxy, _ := NewToken("gateway", Operator)
+	gateway, err := gateway.WithUserHeader("x-forwarded-email")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann, operator, _ := NewToken("ann", Operator)
+	return NewGate(Options{Tokens: func() []Token { return []Token{gateway, ann} }, Cookie: "cronce"}), proxy, operator
+}
+
+// A request with the token of a proxy is of the user whom its header names. Without one name there is no caller.
+func TestUsersOfAProxy(t *testing.T) {
+	g, proxy, _ := newProxy(t)
+	for user, want := range map[string]string{
+		"alice@example.com": "gateway/alice@example.com", "a+b_c.d-e": "gateway/a+b_c.d-e", strings.Repeat("a", 64): "gateway/" + strings.Repeat("a", 64),
+		"": "", "-a": "", "a/b": "", "a b": "", "a\n": "", "a, b": "", "a,b": "", "a|b": "", "ä": "", strings.Repeat("a", 65): "",
+	} {
+		c := g.caller("Authorization", "Bearer "+proxy, "X-Forwarded-Email", user)
+		if c.ID != want || (c.Role == Operator) != (want != "") || c.Session {
+			t.Errorf("%q: %+v", user, c)
+		}
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Authorization", "Bearer "+proxy)
+	for i, want := range []string{"", "gateway/alice", "", ""} { // the header stands in the request i times
+		if c := g.Caller(r, true); c.ID != want {
+			t.Errorf("%d names: %+v", i, c)
+		}
+		r.Header.Add("X-Forwarded-Email", "alice")
+	}
+}
+
+// Headers that name a user have no effect without the token of a proxy, nor have others with it.
+func TestUsersOfNoProxy(t *testing.T) {
+	g, proxy, operator := newProxy(t)
+	all := []string{"X-Forwarded-User", "eve", "X-Forwarded-Email", "eve", "Remote-User", "eve", "X-Auth-Request-User", "eve", "X-Remote-User", "eve"}
+	for authorization, want := range map[string]Caller{"": {}, "Bearer cro_wrong": {}, "Bearer " + operator: {ID: "ann", Role: Operator}, "Basic " + proxy: {}} {
+		if c := g.caller(append(all, "Authorization", authorization)...); c != want {
+			t.Errorf("%.10s: %+v", authorization, c)
+		}
+	}
+	if c := g.caller("Authorization", "Bearer "+proxy, "X-Forwarded-User", "eve"); c != (Caller{}) {
+		t.Errorf("another header: %+v", c)
+	}
+}
+
+// The token of a proxy begins no session, which is no guess. A session beside it, or from the time when
+// its line named no header, has no effect.
+func TestNoSessionOfAProxy(t *testing.T) {
+	token, text, _ := NewToken("gateway", Operator)
+	ann, other, _ := NewToken("ann", Operator)
+	tokens := []Token{token, ann}
+	g := NewGate(Options{Tokens: func() []Token { return tokens }, Cookie: "cronce"})
+	begin := func(text string) string {
+		return cookieOf(t, func(w http.ResponseWriter) bool {
+			ok, _ := g.Begin(w, httptest.NewRequest("POST", "/login", nil), text)
+			return ok
+		})
+	}
+	before, session := begin(text), begin(other)
+	tokens[0], _ = token.WithUserHeader("X-Forwarded-Email")
+	if c := g.caller("Cookie", before); c != (Caller{}) {
+		t.Errorf("a session from before: %+v", c)
+	}
+	if c := g.caller("Cookie", session); !c.Session {
+		t.Errorf("%+v", c)
+	}
+	if c := g.caller("Cookie", session, "Authorization", "Bearer "+text); c != (Caller{}) {
+		t.Errorf("a session beside the token: %+v", c)
+	}
+	for range 2 * failuresFree {
+		w := httptest.NewRecorder()
+		if ok, slow := g.Begin(w, httptest.NewRequest("POST", "/login", nil), text); ok || slow || len(w.Result().Cookies()) > 0 {
+			t.Fatalf("%t %t", ok, slow)
+		}
+	}
+}
+
 // Reads and changes have allowances of their own, and each caller has its own. They come back with time.
 func TestAllowances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _ := newGate(t)
-		ann, bob := Caller{"ann", Operator}, Caller{"bob", Operator}
+		ann, bob := Caller{ID: "ann", Role: Operator}, Caller{ID: "bob", Role: Operator}
 		allowed := func(may func(Caller) bool, c Caller) (n int) {
 			for may(c) {
 				n++
@@ -170,7 +251,7 @@ func TestSecureCookie(t *testing.T) {
 	}
 }
 
-// Each address may guess a few times, and a bounded number of addresses is remembered.
+// Each address may guess a few times, and a bounded number of addresses, and of callers, is remembered.
 func TestGuesses(t *testing.T) {
 	g, _ := newGate(t)
 	for i := range failuresFree + 1 {
@@ -178,12 +259,15 @@ func TestGuesses(t *testing.T) {
 			t.Errorf("guess %d: %v", i, may)
 		}
 	}
-	for i := range mostAddresses {
+	for i := range mostLimits {
 		if !g.mayGuess(strconv.Itoa(i)) {
 			t.Fatalf("the first guess of address %d is refused", i)
 		}
 	}
-	if len(g.failures) > mostAddresses {
-		t.Errorf("%d addresses are remembered", len(g.failures))
+	for i := range 2 * mostLimits {
+		g.MayRead(Caller{ID: "gateway/" + strconv.Itoa(i), Role: Viewer})
+	}
+	if len(g.failures) > mostLimits || len(g.reads) > mostLimits {
+		t.Errorf("%d addresses and %d callers are remembered", len(g.failures), len(g.reads))
 	}
 }

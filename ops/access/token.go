@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -42,9 +44,16 @@ type Token struct {
 	ID   string
 	Role Role
 	Hash [sha256.Size]byte
+	// UserHeader is the header in which the owner, a proxy, names the user for whom it sends a
+	// request. Empty: the owner is the caller.
+	UserHeader string
 }
 
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+var (
+	idPattern     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+	userPattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`) // no slash, so that no user has the id of another token
+	headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")  // a token of RFC 9110
+)
 
 // prefix begins the text of each token, so that scanners find leaked secrets.
 const prefix = "cro_"
@@ -60,13 +69,39 @@ func NewToken(id string, role Role) (t Token, text string, err error) {
 	return Token{ID: id, Role: role, Hash: sha256.Sum256([]byte(text))}, text, nil
 }
 
-// Line returns the token's line in the file.
-func (t Token) Line() string {
-	return t.ID + " " + t.Role.String() + " " + hex.EncodeToString(t.Hash[:])
+// WithUserHeader returns the token of a proxy that names its users in a header.
+func (t Token) WithUserHeader(name string) (Token, error) {
+	t.UserHeader = http.CanonicalHeaderKey(name)
+	if !headerPattern.MatchString(name) || slices.Contains([]string{"Authorization", "Cookie", "Host"}, t.UserHeader) {
+		return t, errors.New("the header of the user must be the name of one, other than Authorization, Cookie and Host")
+	}
+	return t, nil
 }
 
-// ParseTokens parses a file of tokens. Each token has a line with its id, role and SHA-256 in hex;
-// lines that begin with # are ignored. The error joins every fault and contains no hash.
+// Line returns the token's line in the file.
+func (t Token) Line() string {
+	line := t.ID + " " + t.Role.String() + " " + hex.EncodeToString(t.Hash[:])
+	if t.UserHeader != "" {
+		line += " " + t.UserHeader
+	}
+	return line
+}
+
+// caller returns the caller of a request with the token. The token of a proxy alone identifies none:
+// the request must name one user.
+func (t Token) caller(r *http.Request) Caller {
+	if t.UserHeader == "" {
+		return Caller{ID: t.ID, Role: t.Role}
+	}
+	users := r.Header.Values(t.UserHeader)
+	if len(users) != 1 || !userPattern.MatchString(users[0]) {
+		return Caller{}
+	}
+	return Caller{ID: t.ID + "/" + users[0], Role: t.Role}
+}
+
+// ParseTokens parses a file of tokens. Each token has a line with its id, role and SHA-256 in hex.
+// The line of a proxy ends with the header that names its users. Lines that begin with # are ignored. The error joins every fault and contains no hash.
 func ParseTokens(text string) (tokens []Token, err error) {
 	var faults []error
 	seen := map[string]bool{}
@@ -93,8 +128,8 @@ func ParseTokens(text string) (tokens []Token, err error) {
 }
 
 func parseToken(fields []string) (t Token, err error) {
-	if len(fields) != 3 {
-		return t, fmt.Errorf("has %d words, must have an id, a role and the SHA-256 of a token", len(fields))
+	if len(fields) != 3 && len(fields) != 4 {
+		return t, fmt.Errorf("has %d words, must have an id, a role, the SHA-256 of a token and, of a proxy, the header that names its users", len(fields))
 	}
 	if !idPattern.MatchString(fields[0]) {
 		return t, fmt.Errorf("the id must be %s", idPattern)
@@ -108,6 +143,9 @@ func parseToken(fields []string) (t Token, err error) {
 		return t, errors.New("the SHA-256 must be 64 hexadecimal digits")
 	}
 	copy(t.Hash[:], hash)
+	if len(fields) == 4 {
+		return t.WithUserHeader(fields[3])
+	}
 	return t, nil
 }
 

@@ -183,9 +183,10 @@ func (h *Handler) guarded(rt route) http.Handler {
 		// Another site must not make a browser send its session to the API, not even with a link.
 		cookies := rt.page || r.Header.Get("Sec-Fetch-Site") == "same-origin" || !strings.HasPrefix(r.URL.Path, "/api/") && rt.role == access.None
 		c := h.o.Gate.Caller(r, cookies)
+		_, bearer := access.Bearer(r)
 		switch {
 		case rt.role == access.None:
-		case c.Role == access.None && rt.page:
+		case c.Role == access.None && rt.page && !bearer: // the form is of no use behind a proxy, which adds its token again
 			next := r.URL.RequestURI()
 			if rt.writes() { // the form is sent again, by a person
 				next = "/"
@@ -194,7 +195,7 @@ func (h *Handler) guarded(rt route) http.Handler {
 			return
 		case c.Role == access.None:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="cronce"`)
-			problem(w, r, http.StatusUnauthorized, "unauthenticated", "a bearer token is missing, or not known")
+			problem(w, r, http.StatusUnauthorized, "unauthenticated", "a bearer token is missing, or not known, or it is of a proxy and no user is named")
 			return
 		case c.Role < rt.role:
 			h.refuse(w, r, rt.page, c, http.StatusForbidden, "forbidden", "you are "+c.Role.String()+"; "+rt.role.String()+" may do this")

@@ -229,13 +229,15 @@ func serve(ctx context.Context, s *clients.Store, o plane) error {
 }
 
 func tokenCommand() *cobra.Command {
-	var role string
+	var role, header string
 	cmd := &cobra.Command{
 		Use:   "new <id>",
 		Short: "Make a token, and print it once",
 		Long: "Make a token for a caller of cronce ops. A viewer reads; an operator, or an admin, also pauses and resumes jobs and cancels runs. The token is printed on standard output, once: only its SHA-256 is\n" +
-			"kept, in the line on standard error. Append that line to the file of ops.tokens_file.",
-		Example: "  cronce ops token new grafana --role viewer 2>>tokens",
+			"kept, in the line on standard error. Append that line to the file of ops.tokens_file.\n\n" +
+			"With --user-header the token is for a proxy that signs people in: a request with it has the rights of the role, and its caller\n" +
+			"is the user whom the header names. The proxy must set the header itself, and remove one that its client sent.",
+		Example: "  cronce ops token new grafana --role viewer 2>>tokens\n  cronce ops token new gateway --role operator --user-header X-Forwarded-Email 2>>tokens",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("ops token new: got %d arguments, want the id of the caller", len(args))
@@ -248,6 +250,11 @@ func tokenCommand() *cobra.Command {
 			if err != nil {
 				return exit.Usagef("ops token new: %w", err)
 			}
+			if cmd.Flags().Changed("user-header") {
+				if t, err = t.WithUserHeader(header); err != nil {
+					return exit.Usagef("ops token new: --user-header: %w", err)
+				}
+			}
 			if _, err := io.WriteString(cmd.OutOrStdout(), text+"\n"); err != nil {
 				return err
 			}
@@ -256,5 +263,6 @@ func tokenCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, operator or admin")
+	cmd.Flags().StringVar(&header, "user-header", "", "for a proxy: the header in which it names the user, such as X-Forwarded-Email")
 	return command.Group("token", "Make tokens for callers of cronce ops", cmd)
 }
