@@ -147,7 +147,9 @@ func TestPagesInABrowser(t *testing.T) {
 	eventually(t, "the page goes on by itself", func() bool { return evaluated(t, b, chromedp.Evaluate[string](newest)) != first })
 	b.live(t)
 	b.shapes(t)
-	b.pauseAndResume(t, base+"/jobs/takeover")
+	b.run(t, chromedp.Navigate(base+"/jobs/takeover"))
+	b.pauseAndResume(t)
+	b.withoutScripts(t, base)
 	b.refusedWith(t, base, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	if bad := b.complaints(); len(bad) > 0 {
 		t.Errorf("complaints: %q", bad)
