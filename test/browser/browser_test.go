@@ -180,9 +180,7 @@ func (b *browser) look(t *testing.T, name string, width int64, open ...chromedp.
 	height := map[int64]int64{390: 844, 1024: 768, 1440: 900}[width]
 	b.theme(t, "light")
 	b.run(t, append([]chromedp.Action[chromedp.Void]{chromedp.EmulateViewport(width, height)}, open...)...)
-	if width != 1440 {
-		evaluated(t, b, chromedp.Evaluate[int](axe+"; 0"))
-	}
+	evaluated(t, b, chromedp.Evaluate[int](axe+"; 0"))
 	b.check(t, name, width, "light")
 	b.theme(t, "dark")
 	b.check(t, name, width, "dark")
@@ -209,9 +207,7 @@ func (b *browser) check(t *testing.T, name string, width int64, theme string) {
 	if broken != "" {
 		t.Errorf("%s at %d breaks the words %s", name, width, broken)
 	}
-	if width != 1440 {
-		b.accessible(t, name+" "+theme)
-	}
+	b.accessible(t, fmt.Sprintf("%s at %d, %s", name, width, theme))
 	if styled > 0 {
 		t.Errorf("%s has %d styles or scripts inside", name, styled)
 	}
