@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/cronce/cronce/internal/serverprocess"
@@ -63,6 +64,15 @@ func startBrowser(t *testing.T) *browser {
 			if m.Type != "debug" && m.Type != "info" && m.Type != "log" && !missing {
 				b.complain(fmt.Sprintf("%s: %s, from %s", m.Type, m.Text, m.URL))
 			}
+		}
+	}()
+	go func() { // ends with the browser
+		for dialog, err := range chromedp.Events(ctx, page.JavascriptDialogOpening) {
+			if err != nil {
+				return
+			}
+			b.complain("a dialog: " + dialog.Message)
+			_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) // the page waits for it
 		}
 	}()
 	return b
