@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cronce/cronce/internal/hostile"
+	"github.com/cronce/cronce/lock/driver"
 	"github.com/cronce/cronce/lock/series"
 	"github.com/cronce/cronce/ops"
 	"github.com/cronce/cronce/ops/access"
@@ -18,7 +20,10 @@ import (
 func TestHostileNames(t *testing.T) {
 	runs := regexp.MustCompile(`\son\w+=|\sstyle=|href="javascript:`)
 	text := regexp.MustCompile(`>[^<]*<|="[^"]*"`)
-	for _, hostile := range []string{`"><img src=x onerror=alert(1)>`, `<script>alert(1)</script>`, `' onmouseover='alert(1)`, `javascript:alert(1)`, `</title><script>`, `../../login?next=//evil.example`, `{{.Caller}}`} {
+	for _, hostile := range hostile.Texts {
+		if driver.CheckWord("name", hostile) != nil { // the store takes no such name
+			continue
+		}
 		synctest.Test(t, func(t *testing.T) {
 			pl := newPlane(t, "")
 			ctx := t.Context()

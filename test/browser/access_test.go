@@ -46,22 +46,36 @@ func (b *browser) accessible(t *testing.T, name string) {
 	}
 }
 
-// pauseAndResume pauses a job and resumes it by the forms of its page, with scripts and without.
-func (b *browser) pauseAndResume(t *testing.T, address string) {
+// pauseAndResume pauses the job whose page is open, and resumes it, by the forms of the page.
+func (b *browser) pauseAndResume(t *testing.T) {
 	t.Helper()
-	for _, off := range []bool{false, true} {
+	b.run(t, chromedp.WaitVisible("#act summary"), chromedp.Click("#act summary"),
+		chromedp.WaitVisible(`#act input[name="reason"]`), chromedp.SendKeys(`#act input[name="reason"]`, "maintenance"),
+		chromedp.Click(`#act form.change button`), chromedp.WaitVisible("#act .pause"),
+		chromedp.SendKeys(`#act input[name="reason"]`, "done"), chromedp.Click(`#act form.change button`),
+		chromedp.WaitNotPresent("#act .pause"), chromedp.WaitVisible("#act summary"))
+}
+
+// withoutScripts finds a job from the first page, reads why its newest tick went as it did, pauses the job and resumes it, by forms
+// and links alone: scripts are off.
+func (b *browser) withoutScripts(t *testing.T, base string) {
+	t.Helper()
+	scripts := func(off bool) {
 		if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: off}); err != nil {
 			t.Fatal(err)
 		}
-		b.run(t, chromedp.Navigate(address), chromedp.WaitVisible("#act summary"), chromedp.Click("#act summary"),
-			chromedp.WaitVisible(`#act input[name="reason"]`), chromedp.SendKeys(`#act input[name="reason"]`, "maintenance"),
-			chromedp.Click(`#act form.change button`), chromedp.WaitVisible("#act .pause"),
-			chromedp.SendKeys(`#act input[name="reason"]`, "done"), chromedp.Click(`#act form.change button`),
-			chromedp.WaitNotPresent("#act .pause"), chromedp.WaitVisible("#act summary"))
 	}
-	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{}); err != nil {
-		t.Fatal(err)
+	scripts(true)
+	defer scripts(false)
+	b.run(t, chromedp.Navigate(base+"/"), chromedp.WaitReady(`noscript meta[http-equiv="refresh"]`), // has elements only if scripts are off
+		chromedp.Click(`nav a[href="/jobs"]`), chromedp.WaitVisible("#jobs tr:nth-child(2)"),
+		chromedp.SendKeys("#q", "takeover"), chromedp.Click("form.search button"),
+		chromedp.WaitNotPresent("#jobs tbody tr:nth-child(2)"), chromedp.Click(`#jobs td.name a`), chromedp.Click("#runs a.tick"))
+	if why := evaluated(t, b, chromedp.Text("#title .sentence")); len(why) < 20 {
+		t.Errorf("the page of a tick says %q", why)
 	}
+	b.run(t, chromedp.Click(`#title a[href="/jobs/takeover"]`), chromedp.WaitVisible("#runs"))
+	b.pauseAndResume(t)
 }
 
 // refusedWith checks that a page whose stream is refused with one of the statuses says so, and is read.
