@@ -173,13 +173,14 @@ func (s *State) resume(ms int64, w Writer) {
 	s.Paused, s.Pause = false, Pause{}
 }
 
-// clear settles the runs that are over, but no manual run that may still start.
+// clear settles the runs that are over, but no manual run that may still start. The sheet goes first, because numbers may wait for
+// its run.
 func (s *State) clear(ms int64, w Writer) {
+	if r := s.sharded(); r != nil {
+		s.clearSheet(ms, r, w)
+	}
 	for i := range s.Runs {
-		switch r := &s.Runs[i]; {
-		case s.sheetOf(r):
-			s.clearSheet(ms, r, w)
-		case s.over(r, ms) && !s.startable(r, ms):
+		if r := &s.Runs[i]; !s.sheetOf(r) && s.over(r, ms) && !s.startable(r, ms) {
 			s.settle(r, ms, w)
 		}
 	}

@@ -372,13 +372,16 @@ func (h *Handler) apiTick(w http.ResponseWriter, r *http.Request) {
 	answer(w, tickAnswer{a, evidence(s.Namespace, journal, state, a.Evidence), h.output(r.Context(), tick, &journal, &state)})
 }
 
-// evidence returns the runs of the lines with these indexes.
+// evidence returns the runs of the lines with these indexes, and no run that merely goes on at the same time.
 func evidence(namespace string, j series.Journal, state series.Series, indexes []int) []ops.Run {
 	lines, all := make([]series.Line, len(indexes)), j.All()
 	for i, k := range indexes {
 		lines[i] = all[k]
 	}
 	j.Exceptions, j.Lines = nil, lines
+	state.Runs = slices.DeleteFunc(slices.Clone(state.Runs), func(r series.Run) bool {
+		return !slices.ContainsFunc(lines, func(l series.Line) bool { return l.To == r.Number })
+	})
 	return append([]ops.Run{}, ops.Runs(namespace, &j, &state)...)
 }
 

@@ -47,11 +47,23 @@ func (p *proof) fills(l *series.Line) {
 	}
 }
 
+// fillsFor reports whether a run is of a backfill, or may be: its request is gone with older lines.
+func (p *proof) fillsFor(r *run) bool {
+	return r == p.control.fill.run || r.unasked
+}
+
 // precedes reports whether the first attempt of a line goes before the run of a backfill: no other run is open,
 // and the lease of that one can have ended.
 func (p *proof) precedes(l *series.Line) bool {
-	r := p.control.fill.run
-	return r != nil && r.state == open && p.states[open] == 1 && l.At-r.granted >= driver.MinTTL.Milliseconds()
+	if p.states[open] != 1 {
+		return false
+	}
+	for _, r := range p.runs {
+		if r.state == open {
+			return p.fillsFor(r) && l.At-r.granted >= driver.MinTTL.Milliseconds()
+		}
+	}
+	return false
 }
 
 // yields reports whether a run of a backfill waits for the next tick, which is due so soon that the run has

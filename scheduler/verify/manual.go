@@ -24,8 +24,9 @@ func (p *proof) requested(l *series.Line) bool {
 		return true
 	}
 	p.wait(l)
-	if l.For != 0 {
-		p.control.fill.run = p.runs[l.To]
+	r := p.runs[l.To]
+	if r.unasked = false; l.For != 0 {
+		p.control.fill.run = r
 	}
 	return true
 }

@@ -19,7 +19,7 @@ func (p *proof) unsettled(l *series.Line) {
 	}
 	for _, tick := range slices.Sorted(maps.Keys(p.runs)) {
 		r := p.runs[tick]
-		if !r.pending() && r != p.control.fill.run && (r.state == unstarted || r.state == waiting && idleWait) {
+		if !r.pending() && !p.fillsFor(r) && (r.state == unstarted || r.state == waiting && idleWait) {
 			p.violate("I4", tick, "was %s and got no verdict when %s was decided", r.state, stamp(l.To))
 			p.set(r, forgotten)
 		}

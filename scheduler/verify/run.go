@@ -2,6 +2,7 @@ package verify
 
 import (
 	"github.com/cronce/cronce/lock/series"
+	"github.com/cronce/cronce/scheduler/spec"
 )
 
 // A state is the state of a tick that was granted or waits.
@@ -42,6 +43,7 @@ type run struct {
 	shards  int  // how many shards it was opened with; 0: none, or its opening is not known
 
 	cancelled int64 // the number of the change that cancelled it; 0: none did
+	unasked   bool  // it is manual, and its request is gone with older lines
 }
 
 // run returns the run of a tick. If there is none it makes one in the state unseen.
@@ -49,7 +51,7 @@ func (p *proof) run(tick int64) (r *run, known bool) {
 	if r = p.runs[tick]; r != nil {
 		return r, true
 	}
-	r = &run{tick: tick}
+	r = &run{tick: tick, unasked: !p.report.Complete && spec.Manual(tick)}
 	p.runs[tick] = r
 	p.states[unseen]++
 	return r, false

@@ -94,7 +94,7 @@ func nothingToDo(s *store) {
 // renewed keeps a run alive up to a second.
 func (s *store) renewed(g grant, seconds float64) {
 	for ; s.now < at(seconds); s.now += 1000 {
-		ref := g.ref()
+		ref := g.Ref()
 		if !s.state.Renew(s.us(), &ref).Alive {
 			panic("the run is lost")
 		}
@@ -247,7 +247,7 @@ func unstartedSecond(s *store) {
 	c := p.claim(s, at(20))
 	s.now = at(20)
 	c.After, c.Attempts, c.Latest = at(10), 1, at(21)
-	s.ok(grant{Answer: s.state.Claim(s.us(), &c, s), owner: c.Owner})
+	s.ok(grant{Answer: s.state.Claim(s.us(), &c, s), Owner: c.Owner})
 }
 
 func givenBack(s *store) {
@@ -271,7 +271,7 @@ func overlap(s *store) {
 	s.renewed(first, 20)
 	second := s.ask(p, at(20))
 	for ; s.now < at(30); s.now += 1000 {
-		a, b := first.ref(), second.ref()
+		a, b := first.Ref(), second.Ref()
 		s.state.Renew(s.us(), &a)
 		s.state.Renew(s.us(), &b)
 	}

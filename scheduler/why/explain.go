@@ -111,7 +111,7 @@ func (c *tickCase) missed() string {
 		others := c.schedule.Count(l.From, l.To-1, maxCount) - 1
 		with := ""
 		if others > 0 {
-			with = fmt.Sprintf(" with %d others", others)
+			with = " with " + counted(others, "other")
 		}
 		return fmt.Sprintf("Missed%s: no node claimed it between %s and %s, and the job's misfire policy ran at most the latest ones.", with, c.clock(l.From), c.clock(l.At))
 	}

@@ -87,14 +87,13 @@ local function after(s)
   return condition(s)
 end
 
--- clear settles the runs that are over, but no manual run that may still start.
+-- clear settles the runs that are over, but no manual run that may still start. The sheet goes first,
+-- because numbers may wait for its run.
 local function clear(s)
+  local divided = unsettled(s)
+  if divided then sheets().clear(s, divided) end
   for _, r in ipairs(runs(s)) do
-    if sharded(r) then
-      sheets().clear(s, r)
-    elseif over(s, r) and not startable(s, r) then
-      settle(s, r)
-    end
+    if not sharded(r) and over(s, r) and not startable(s, r) then settle(s, r) end
   end
   prune(s)
 end
