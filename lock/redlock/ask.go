@@ -45,10 +45,7 @@ func (d *Driver) sendAll(ctx context.Context, patience time.Duration, r request,
 	answers := make(chan numbered, len(q.to))
 	for _, i := range q.to {
 		b.answers[i].err = errLate
-		go func() {
-			growStack(i)
-			answers <- numbered{i, d.nodes[i].call(bounded, r)}
-		}()
+		go func() { answers <- numbered{i, d.nodes[i].call(bounded, r)} }()
 	}
 	due := d.collect(ctx, min(d.agree, patience/4), answers, b, q)
 	if due == 0 {
@@ -70,16 +67,6 @@ func (d *Driver) sendAll(ctx context.Context, patience time.Duration, r request,
 		}
 	}()
 	return b
-}
-
-// growStack gives a new goroutine the stack that a request needs. If the stack grows only when the
-// request is on it, all frames are copied, twice: a fifth of the client's time.
-//
-//go:noinline
-func growStack(i int) byte {
-	var need [5 << 10]byte
-	need[i]++
-	return need[len(need)-1-i] // so that the compiler keeps it
 }
 
 // begin records that requests are running. Close waits for them, and begin waits for Close: a
