@@ -40,7 +40,7 @@ type partitionEnds struct {
 	no int
 
 	mu       sync.Mutex
-	fresh    batch     // not sent yet
+	fresh    []*batch  // not sent yet; each but the last is full
 	departs  time.Time // when fresh is sent at the latest; zero: no timer is set for it
 	requests int       // requests with fresh ends in flight
 	doubt    batch     // ends that were sent and not answered
@@ -49,7 +49,8 @@ type partitionEnds struct {
 	repeats  bool      // a repeat is in flight, or its timer is set
 }
 
-// A batch is a batch of ends. The requests lie together, as they are sent.
+// A batch is a batch of ends. The requests lie together, as they are sent. Fresh ends gather in full
+// batches, because one slice for all would be copied again and again while many ticks start.
 type batch struct {
 	requests []series.EndRequest
 	ends     []end
@@ -133,8 +134,8 @@ func (e *ends) flush() {
 
 func (s *partitionEnds) add(r series.EndRequest, to end, hold bool) {
 	s.mu.Lock()
-	s.fresh.add(r, to)
-	full := !hold && len(s.fresh.requests) >= maxBatch
+	s.addFresh(r, to)
+	full := !hold && len(s.fresh[0].requests) == maxBatch
 	wait := gather
 	if hold {
 		wait = holdTime
@@ -149,15 +150,28 @@ func (s *partitionEnds) add(r series.EndRequest, to end, hold bool) {
 	}
 }
 
+// addFresh adds a fresh end. A batch behind a full one gets its room at once. The caller holds the mutex.
+func (s *partitionEnds) addFresh(r series.EndRequest, to end) {
+	last := len(s.fresh) - 1
+	switch {
+	case last < 0:
+		s.fresh = append(s.fresh, &batch{})
+	case len(s.fresh[last].requests) == maxBatch:
+		s.fresh = append(s.fresh, &batch{make([]series.EndRequest, 0, maxBatch), make([]end, 0, maxBatch)})
+	}
+	s.fresh[len(s.fresh)-1].add(r, to)
+}
+
 // depart sends the fresh ends, up to the limit of requests in flight. The rest is sent when one of
 // these requests returns.
 func (s *partitionEnds) depart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.departs = time.Time{}
-	for len(s.fresh.requests) > 0 && s.requests < maxRequests {
+	for len(s.fresh) > 0 && s.requests < maxRequests {
 		s.requests++
-		b := s.fresh.cut(maxBatch)
+		b := s.fresh[0]
+		s.fresh[0], s.fresh = nil, s.fresh[1:]
 		go s.send(b, func(bool) { s.returned() })
 	}
 }
@@ -165,7 +179,7 @@ func (s *partitionEnds) depart() {
 // returned records the return of a request with fresh ends, and sends the ends that waited for it.
 func (s *partitionEnds) returned() {
 	s.mu.Lock()
-	waited := s.requests == maxRequests && len(s.fresh.requests) > 0
+	waited := s.requests == maxRequests && len(s.fresh) > 0
 	s.requests--
 	s.mu.Unlock()
 	if waited {
