@@ -83,7 +83,7 @@ func (a *Attempt) execute() {
 	began := a.begin()
 	a.runs.starting.Add(-1)
 	if !began {
-		a.complete(series.EndRequest{State: series.RunUnstarted, Outcome: series.OutcomeUnstarted})
+		a.complete(series.RunUnstarted, series.OutcomeUnstarted, "")
 		return
 	}
 	a.runs.cfg.Events.RunStarted(a)
@@ -184,9 +184,9 @@ func (a *Attempt) finish(began time.Time, f *Failure) {
 	case outcome == series.OutcomeLost && f != nil && !f.skipped:
 		a.abandon()
 	case outcome == series.OutcomeInterrupted && a.Job.Rules.GiveBack:
-		a.complete(series.EndRequest{State: series.RunGivenBack, Outcome: outcome, Error: f.Text()})
+		a.complete(series.RunGivenBack, outcome, f.Text())
 	default:
-		a.complete(series.EndRequest{State: series.RunDone, Outcome: outcome, OK: a.succeeded(outcome), Error: f.Text()})
+		a.complete(series.RunDone, outcome, f.Text())
 	}
 }
 

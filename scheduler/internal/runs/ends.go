@@ -86,8 +86,9 @@ var repeatPauses = wait.Backoff{First: 20 * time.Millisecond, Longest: 250 * tim
 // earlier request settled the run.
 var errAskedAgain = errors.New("scheduler: the run was settled, by this end or before it")
 
-func (b *batch) add(e series.EndRequest, to end) {
-	b.requests, b.ends = append(b.requests, e), append(b.ends, to)
+func (b *batch) add(e *series.EndRequest, to end) {
+	b.requests, b.ends = append(b.requests, series.EndRequest{}), append(b.ends, to)
+	b.requests[len(b.requests)-1] = *e
 }
 
 // cut removes and returns the first ends of a batch, up to most of them.
@@ -114,7 +115,7 @@ func (e *ends) of(partition int) *partitionEnds {
 }
 
 // add queues an end. If hold is set it waits longer for other ends, so that starts go first.
-func (e *ends) add(ctx context.Context, partition int, r series.EndRequest, to addressee, hold bool) {
+func (e *ends) add(ctx context.Context, partition int, r *series.EndRequest, to addressee, hold bool) {
 	r.Error = series.ErrorText(r.Error)
 	e.of(partition).add(r, end{ctx: ctx, to: to}, hold)
 }
@@ -132,7 +133,7 @@ func (e *ends) flush() {
 	}
 }
 
-func (s *partitionEnds) add(r series.EndRequest, to end, hold bool) {
+func (s *partitionEnds) add(r *series.EndRequest, to end, hold bool) {
 	s.mu.Lock()
 	s.addFresh(r, to)
 	full := !hold && len(s.fresh[0].requests) == maxBatch
@@ -151,7 +152,7 @@ func (s *partitionEnds) add(r series.EndRequest, to end, hold bool) {
 }
 
 // addFresh adds a fresh end. A batch behind a full one gets its room at once. The caller holds the mutex.
-func (s *partitionEnds) addFresh(r series.EndRequest, to end) {
+func (s *partitionEnds) addFresh(r *series.EndRequest, to end) {
 	last := len(s.fresh) - 1
 	switch {
 	case last < 0:
@@ -221,7 +222,7 @@ func (s *partitionEnds) distribute(b *batch, answers []series.EndAnswer) bool {
 				e.to.Refused()
 			}
 			e.asked = true
-			again.add(b.requests[i], *e)
+			again.add(&b.requests[i], *e)
 			continue
 		}
 		if a.Err == nil && !a.Ended && e.asked {
