@@ -29,14 +29,10 @@ const ahead = 100
 
 // changed applies the former specs that the store has returned with a job.
 func (c *Claims) changed(e *entry, former []job.Former, now int64) {
-	old := c.changes[e]
-	switch {
-	case len(former) > 0 && old == nil:
+	if old := c.changes[e]; old != nil {
+		old.former = former // without any, advance ends the change
+	} else if len(former) > 0 {
 		c.changes[e] = &change{former: former}
-	case len(former) > 0:
-		old.former = former
-	default:
-		delete(c.changes, e)
 	}
 	c.advance(e, now)
 }

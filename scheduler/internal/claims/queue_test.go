@@ -178,3 +178,31 @@ func TestChainAfterAChange(t *testing.T) {
 		t.Errorf("sent then: %+v", sent)
 	}
 }
+
+// A chain that waits for a claim of a former spec's tick goes on after it, although an opening finds
+// meanwhile that another node has settled all those ticks.
+func TestChainAfterAnotherSettled(t *testing.T) {
+	const now = 100_000
+	before, err := spec.Parse("*/4 * * * * *", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, e := New(Config{}), entryOf()
+	if e.Spec, err = spec.Parse("*/10 * * * * *", time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	e.Rules = &job.Rules{Policy: policy.Record{Misfire: policy.All, Deadline: 30 * time.Second}}
+	e.mark, e.since = now-64_000, now-45_000
+	c.changes[e] = &change{former: []job.Former{{Spec: before, Since: now - 90_000, Until: now - 45_000}}}
+	c.chain(e, e.mark, now)
+	sent := c.retries.take(now)
+	if len(sent) != 1 || sent[0].former == nil {
+		t.Fatalf("sent first: %+v", sent)
+	}
+	e.mark = now - 45_000
+	c.changed(e, nil, now)
+	c.Answer(sent[0], &series.Answer{Kind: series.KindPassed, Mark: e.mark, Now: now}, now)
+	if sent = c.retries.take(now); len(sent) != 1 || sent[0].tick != now-40_000 || sent[0].former != nil || c.changes[e] != nil {
+		t.Errorf("sent then: %+v", sent)
+	}
+}
