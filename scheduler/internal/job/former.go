@@ -18,28 +18,32 @@ type Former struct {
 }
 
 // Formers returns the former specs that may have undecided ticks, of those that the store has
-// returned with a series. A node is seen with a spec less often than it decides ticks: specs that
-// were seen within unseen of the last sighting were all in use then, and in force until the spec of
-// the series replaced them. An older one was in force until it was last seen, or until the next spec
-// came into force if that was later. A spec that cannot be parsed is left out: verify reports it.
+// returned with a series. The spec that was seen last was in force until the spec of the series
+// replaced it; so was one that was seen within unseen of it, if the mark is one of its ticks from
+// after the last one came: nodes are seen with a spec less often than they decide ticks. Any other
+// one was in force until it was last seen, or until the next spec came into force if that was later.
+// A spec that cannot be parsed is left out: verify reports it.
 func Formers(s *series.Series, unseen time.Duration) (all []Former) {
-	latest := int64(0)
-	for i := range s.Former {
-		latest = max(latest, s.Former[i].Last)
+	var latest series.RevisionUse
+	for _, u := range s.Former {
+		if u.Last >= latest.Last {
+			latest = u
+		}
 	}
 	for i := range s.Former {
 		u := &s.Former[i]
-		together := latest-u.Last <= unseen.Milliseconds()
-		if !together && u.Last < s.Mark {
+		f, ok := former(u, max(u.Last, next(s, u)))
+		if !ok {
 			continue
 		}
-		until := max(u.Last, s.Since)
-		if !together {
-			until = max(u.Last, next(s, u))
+		decided := s.Mark >= latest.Since && f.Spec.PrevMilli(s.Mark) == s.Mark
+		switch {
+		case u.Last == latest.Last, decided && latest.Last-u.Last <= unseen.Milliseconds():
+			f.Until = max(u.Last, s.Since)
+		case u.Last < s.Mark:
+			continue
 		}
-		if f, ok := former(u, until); ok {
-			all = append(all, f)
-		}
+		all = append(all, f)
 	}
 	return all
 }
