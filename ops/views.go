@@ -113,13 +113,16 @@ type NodeView struct {
 	Seen  time.Time `json:"seen,omitzero"` // when it was last seen
 	Until time.Time `json:"until,omitzero"`
 	Left  time.Time `json:"left,omitzero"`
-	Ahead int64     `json:"clock_ahead_ms"` // how far its clock was ahead of the store's at its last heartbeat, negative if behind
+	Ahead *int64    `json:"clock_ahead_ms"` // how far its clock was ahead of the store's at its last heartbeat, negative if behind; null: not known
 	Alive []Run     `json:"alive"`          // runs whose leases it holds
 }
 
 // Clock returns how far the clock of the node was off at its last heartbeat, for a person.
 func (v NodeView) Clock() string {
-	switch d := time.Duration(v.Ahead) * time.Millisecond; {
+	if v.Ahead == nil {
+		return "not known"
+	}
+	switch d := time.Duration(*v.Ahead) * time.Millisecond; {
 	case d < 0:
 		return Short(-d) + " behind"
 	case d > 0:

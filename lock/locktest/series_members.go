@@ -134,7 +134,7 @@ func memberAhead(s *stand) {
 		}
 	}
 	_, all := s.roll()
-	equal(s, "ms ahead", fmt.Sprint(all["a"].Ahead, all["b"].Ahead, all["c"].Ahead), "1500 -3600000 0")
+	equal(s, "ms ahead", fmt.Sprint(*all["a"].Ahead, *all["b"].Ahead, *all["c"].Ahead), "1500 -3600000 0")
 }
 
 func memberClock(s *stand) {

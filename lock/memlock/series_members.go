@@ -10,7 +10,10 @@ import (
 )
 
 // A member is a node: the time until which it is alive, or the time when it left, and how far its clock is ahead.
-type member struct{ until, left, ahead int64 }
+type member struct {
+	until, left int64
+	ahead       *int64
+}
 
 // Beat implements [series.Membership].
 func (s *Store) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, error) {
@@ -24,7 +27,7 @@ func (s *Store) Beat(ctx context.Context, b series.Beat) (series.BeatAnswer, err
 	}
 	p := series.BeatAnswer{Readings: []driver.ClockReading{s.reading()}}
 	ms := p.Readings[0].Time.UnixMilli()
-	s.nodes[b.Node] = member{until: ms + b.TTL.Milliseconds(), ahead: b.Ahead.Milliseconds()}
+	s.nodes[b.Node] = member{until: ms + b.TTL.Milliseconds(), ahead: new(b.Ahead.Milliseconds())}
 	maps.DeleteFunc(s.nodes, func(_ string, m member) bool { return max(m.until, m.left) <= ms-series.GoneFor.Milliseconds() })
 	for _, m := range s.members(ms) {
 		if m.Alive(ms) {

@@ -80,7 +80,9 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 			continue
 		}
 		m := series.Member{Node: of[0], Until: max(0, int64(score)), Left: max(0, int64(-score))}
-		m.Ahead, _ = strconv.ParseInt(of[2], 10, 64) // only for display
+		if ahead, err := strconv.ParseInt(of[2], 10, 64); err == nil {
+			m.Ahead = &ahead
+		}
 		roll.Members = append(roll.Members, m)
 	}
 	roll.Trim()

@@ -51,9 +51,9 @@ type MemberList struct {
 // A Member is a node that is alive, or was lately.
 type Member struct {
 	Node  string
-	Until int64 // it is, or was, alive until then unless it beats again: Unix ms on the store's clock; 0 once it left
-	Left  int64 // when it left, Unix ms; 0: it did not
-	Ahead int64 // how many ms its clock was ahead of the store's at its last beat, negative if behind; 0 also if that is not known
+	Until int64  // it is, or was, alive until then unless it beats again: Unix ms on the store's clock; 0 once it left
+	Left  int64  // when it left, Unix ms; 0: it did not
+	Ahead *int64 // how many ms its clock was ahead of the store's at its last beat, negative if behind; nil: not known
 }
 
 // Trim sorts the members by name, and deletes those that a store does not keep. It keeps at most

@@ -87,7 +87,7 @@ func (d *Driver) Members(ctx context.Context) (series.MemberList, error) {
 
 // nodes reads the first nodes of a span.
 func (d *Driver) nodes(ctx context.Context, s session, of span) (all []series.Member, err error) {
-	err = d.each(ctx, s, of, of.most, 0, func(node string, us, ahead int64) {
+	err = d.each(ctx, s, of, of.most, 0, func(node string, us int64, ahead *int64) {
 		if driver.CheckName("node", node) == nil {
 			all = append(all, series.Member{Node: node, Until: max(0, us/1000), Left: max(0, -us/1000), Ahead: ahead})
 		}
@@ -96,7 +96,7 @@ func (d *Driver) nodes(ctx context.Context, s session, of span) (all []series.Me
 }
 
 // each calls f with nodes of a span, in its order, with their times, and how many ms their clocks are ahead.
-func (d *Driver) each(ctx context.Context, s session, of span, most, behind int, f func(node string, us, ahead int64)) error {
+func (d *Driver) each(ctx context.Context, s session, of span, most, behind int, f func(node string, us int64, ahead *int64)) error {
 	text := d.texts.next
 	if of.last {
 		text = d.texts.last
@@ -108,7 +108,8 @@ func (d *Driver) each(ctx context.Context, s session, of span, most, behind int,
 	defer rows.Close()
 	for rows.Next() {
 		var node string
-		var us, ahead int64
+		var us int64
+		var ahead *int64
 		if err := rows.Scan(&node, &us, &ahead); err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (d *Driver) sweepCrowd(ctx context.Context, of span) error {
 		first, last = of.from+1, of.from
 	}
 	_, err := withSession(ctx, d, func(s session) (none, error) {
-		return none{}, d.each(ctx, s, of, 1, d.keptNodes, func(_ string, us, _ int64) {
+		return none{}, d.each(ctx, s, of, 1, d.keptNodes, func(_ string, us int64, _ *int64) {
 			if of.last {
 				last = us
 			} else {

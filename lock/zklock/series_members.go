@@ -110,13 +110,15 @@ func (d *Driver) member(c *zk.Conn, name string, ms int64, tidy bool) (series.Me
 	}
 	m := series.Member{Left: stat.Mtime}
 	if string(data) != left {
-		lives, ahead, _ := strings.Cut(string(data), " ")
+		lives, runs, _ := strings.Cut(string(data), " ")
 		ttl, err := strconv.ParseInt(lives, 10, 64)
 		if err != nil || ttl <= 0 || ttl > driver.MaxTTL.Milliseconds() {
 			return series.Member{}, nil
 		}
 		m = series.Member{Until: stat.Mtime + ttl}
-		m.Ahead, _ = strconv.ParseInt(ahead, 10, 64) // only for display
+		if ahead, err := strconv.ParseInt(runs, 10, 64); err == nil {
+			m.Ahead = &ahead
+		}
 	}
 	if over := max(m.Until, m.Left) <= ms-series.GoneFor.Milliseconds(); over && tidy {
 		_ = c.Delete(path, stat.Version) // a node that stays only takes room

@@ -49,7 +49,10 @@ func (s inspector) nodes(ctx context.Context, d *diagnosis) {
 func clocksOf(f *ops.NodeList) (all []driver.Finding) {
 	for i := range f.Members {
 		m := &f.Members[i]
-		if offset := time.Duration(m.Ahead) * time.Millisecond; m.Alive(f.Now) && offset.Abs() > clockWarn && len(all) < maxNamed {
+		if m.Ahead == nil || !m.Alive(f.Now) {
+			continue
+		}
+		if offset := time.Duration(*m.Ahead) * time.Millisecond; offset.Abs() > clockWarn && len(all) < maxNamed {
 			all = append(all, driver.Finding{Level: driver.LevelWarn, Topic: topicClock, Fix: syncClocks,
 				Text: fmt.Sprintf("the clock of %s is %s %s the server's", m.Node, shortly(offset.Abs()), aheadOf(offset))})
 		}

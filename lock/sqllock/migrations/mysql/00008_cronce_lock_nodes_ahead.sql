@@ -1,8 +1,8 @@
 -- +goose Up
 -- How many ms the clock of each node is ahead of the database's, negative if behind: only for display.
--- A node of an earlier version does not write it.
+-- Null: not known, since a node of an earlier version does not write it.
 
-ALTER TABLE cronce_nodes ADD COLUMN ahead_ms BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE cronce_nodes ADD COLUMN ahead_ms BIGINT;
 
 UPDATE cronce_version SET version = 8;
 
