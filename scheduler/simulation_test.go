@@ -108,7 +108,11 @@ func (s *simulation) act() {
 
 // play lets time pass for d, followed by five minutes of calm with the jobs of the beginning.
 func (s *simulation) play(d time.Duration) {
+	storming, over := context.WithCancel(context.Background())
+	wait := s.invite(storming)
 	s.rage(d)
+	over()
+	wait()
 	s.release = s.jobs
 	s.deploy()
 	s.pass(5*time.Minute + 500*time.Millisecond)

@@ -99,8 +99,12 @@ func (s *twin) ReadSeries(ctx context.Context, keys []string) []series.Series {
 
 func (s *twin) Control(ctx context.Context, c series.Control) series.ControlAnswer {
 	ctx = context.WithoutCancel(ctx)
-	return both(s, "control", []series.Control{c}, func(cs []series.Control) []series.ControlAnswer { return []series.ControlAnswer{s.redisStore.Control(ctx, cs[0])} },
-		func(cs []series.Control) []series.ControlAnswer { return []series.ControlAnswer{s.memory.Control(ctx, cs[0])} }, func(a series.ControlAnswer) error { return a.Err })[0]
+	return both(s, "control", []series.Control{c}, func(cs []series.Control) []series.ControlAnswer {
+		return []series.ControlAnswer{s.redisStore.Control(ctx, cs[0])}
+	},
+		func(cs []series.Control) []series.ControlAnswer {
+			return []series.ControlAnswer{s.memory.Control(ctx, cs[0])}
+		}, func(a series.ControlAnswer) error { return a.Err })[0]
 }
 
 func (s *twin) Peek(ctx context.Context, ps []series.NumberRef, whole bool) ([]*series.Answer, error) {
