@@ -86,13 +86,16 @@ var moves = []func(*guest){
 // act makes a request when it is time. The first one is the opening, also after the store forgot.
 func (g *guest) act(ctx context.Context) {
 	g.pause()
-	if g.state = g.store.ReadSeries(ctx, []string{g.terms.Key})[0]; g.state.Mark == 0 {
+	if g.state = g.store.memory.ReadSeries(ctx, []string{g.terms.Key})[0]; g.state.Mark == 0 {
 		g.enter()
 	} else {
 		moves[g.n(len(moves))](g)
 	}
-	if g.n(50) == 0 {
+	switch g.n(40) {
+	case 0:
 		_, _ = g.store.Journal(ctx, g.terms.Key, 0)
+	case 1, 2, 3, 4:
+		g.store.ReadSeries(ctx, []string{g.terms.Key})
 	}
 }
 

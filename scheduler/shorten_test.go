@@ -80,7 +80,7 @@ func playing(t *testing.T, seed uint64, without map[int]bool) (p playback) {
 		r.TB = t
 		open, d := inMemory, 30*time.Minute
 		if seed%3 == 1 {
-			open, d = inBoth, 8*time.Minute // a script takes as long as many requests to memory
+			open, d = inBoth, 5*time.Minute // a script takes as long as many requests to memory
 			if strangenessOf(seed) == storeForgot {
 				open = inRedis // which forgets the latest seconds alone
 			}
