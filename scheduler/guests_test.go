@@ -112,9 +112,9 @@ func (g *guest) edge(all ...int64) {
 func (g *guest) pause() {
 	now := g.ms()
 	g.edges = slices.DeleteFunc(g.edges, func(at int64) bool { return at <= now })
-	switch d := g.n(8); {
-	case d == 0:
-	case d < 6 && len(g.edges) > 0 && g.edges[0] < now+20_000:
+	switch d := g.n(10); {
+	case d < 4: // several requests in one instant
+	case d < 8 && len(g.edges) > 0 && g.edges[0] < now+20_000:
 		time.Sleep(time.UnixMilli(g.edges[0] + int64(g.n(3)) - 1).Sub(g.now()))
 	default:
 		time.Sleep(g.long(3 * time.Second))
@@ -195,7 +195,7 @@ func (g *guest) repeat() {
 func (g *guest) ask(c series.Claim) {
 	g.claims = latest(append(g.claims, c))
 	a := g.store.Claim(context.Background(), []series.Claim{c})[0]
-	g.edge(c.Latest, c.Number+c.Deadline.Milliseconds(), c.Number+c.Window.Milliseconds(), c.Number-series.Tolerance, c.Number+g.period-series.Tolerance, a.Mark-series.Tolerance)
+	g.edge(c.Latest, c.Number, c.Number+c.Deadline.Milliseconds(), c.Number+c.Window.Milliseconds(), c.Number-series.Tolerance, c.Number+g.period-series.Tolerance, a.Mark-series.Tolerance)
 	if a.Left > 0 {
 		g.edge(a.Now + a.Left.Milliseconds())
 	}
@@ -239,7 +239,7 @@ func (g *guest) end() {
 	if !ok {
 		return
 	}
-	e := series.EndRequest{RunRef: r, State: []series.RunState{series.RunDone, series.RunDone, series.RunDone, series.RunUnstarted, series.RunGivenBack}[g.n(5)]}
+	e := series.EndRequest{RunRef: r, State: []series.RunState{series.RunDone, series.RunDone, series.RunUnstarted, series.RunGivenBack}[g.n(4)]}
 	if e.State == series.RunDone {
 		e.Outcome = []string{series.OutcomeOK, series.OutcomeOK, series.OutcomeFailed, series.OutcomeSkipped, series.OutcomeCancelled}[g.n(5)]
 		e.OK = e.Outcome == series.OutcomeOK

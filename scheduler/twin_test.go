@@ -47,11 +47,11 @@ func (s *twin) same(op string, request, redis, memory any) {
 }
 
 // early reports whether two answers about a run with shards differ only in when the asker may ask again: Redis does not look at each
-// shard, and may say too early that one of them may be over.
+// shard, and may say too early that one of them may be over, or when none has a lease.
 func early(redis, memory any) bool {
 	a, _ := redis.(series.Answer)
 	b, _ := memory.(series.Answer)
-	if a.Of == 0 || a.Left > b.Left {
+	if a.Of == 0 || a.Left == 0 || b.Left > 0 && a.Left > b.Left {
 		return false
 	}
 	a.Left = b.Left
